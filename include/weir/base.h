@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_H
+#define WEIR_BASE_H
+
+/*
+ * What every weir header shares: errors, time, and what happens on misuse.
+ */
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define WEIR_DECLS_BEGIN extern "C" {
+#define WEIR_DECLS_END }
+#else
+#define WEIR_DECLS_BEGIN
+#define WEIR_DECLS_END
+#endif
+
+#define WEIR_API __attribute__((visibility("default")))
+#define WEIR_MUST_USE __attribute__((warn_unused_result))
+
+WEIR_DECLS_BEGIN
+
+/* The version of these headers; weir_version() tells the library's. */
+#define WEIR_VERSION_MAJOR 0
+#define WEIR_VERSION_MINOR 1
+#define WEIR_VERSION_PATCH 0
+
+/* "0.1.0", in static storage. */
+WEIR_API const char *weir_version(void);
+
+/*
+ * Errors.  WEIR_OK is 0, the rest are negative.  A call that returns an error
+ * has changed nothing, unless its comment says otherwise.
+ *
+ * The list is the one place an error is written down: the enum,
+ * weir_err_name() and weir_err_text() are made from it.
+ */
+#define WEIR_ERR_LIST_(X)                                                      \
+	X(WEIR_OK, 0, "success")                                               \
+	X(WEIR_ECANCELED, -1, "the context was cancelled")                     \
+	X(WEIR_ETIMEDOUT, -2, "the deadline passed")                           \
+	X(WEIR_ECLOSED, -3, "the semaphore is closed")                         \
+	X(WEIR_ETOOBIG, -4, "more permits than the capacity")                  \
+	X(WEIR_EAGAIN, -5, "too few permits are free, or others wait first")   \
+	X(WEIR_EBUSY, -6, "in use, or too many waiters")                       \
+	X(WEIR_EINVAL, -7, "invalid argument")                                 \
+	X(WEIR_EOVERFLOW, -8, "more permits than are out")                     \
+	X(WEIR_EINTR, -9, "interrupted by a signal")                           \
+	X(WEIR_ENOMEM, -10, "out of memory")                                   \
+	X(WEIR_ESYSTEM, -11, "the system refused; errno says why")
+
+typedef enum weir_err {
+#define WEIR_ERR_ENUM_(name, value, text) name = (value),
+	WEIR_ERR_LIST_(WEIR_ERR_ENUM_)
+#undef WEIR_ERR_ENUM_
+	WEIR_ERR_LAST_ = INT32_MIN /* fixes the type's size; never returned */
+} weir_err;
+
+/* "WEIR_ECLOSED", and "the semaphore is closed".  Never null. */
+WEIR_API const char *weir_err_name(weir_err err);
+WEIR_API const char *weir_err_text(weir_err err);
+
+/*
+ * Time is CLOCK_MONOTONIC in nanoseconds: setting the wall clock changes
+ * nothing.  A deadline is an absolute time; one in the past has passed.
+ */
+#define WEIR_FOREVER INT64_MAX
+
+WEIR_API int64_t weir_now_ns(void);
+
+/*
+ * The deadline timeout_ns from now.  Saturates: a timeout that would pass the
+ * end of time is WEIR_FOREVER, a negative one is now.
+ */
+WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
+
+/*
+ * Programming errors (an over-release, a destroyed object) go to the panic hook
+ * with a one-line message.  The default hook writes the line to standard error
+ * and aborts.  A hook may return; the call that panicked then has no effect and
+ * returns WEIR_EINVAL where it returns an error.
+ *
+ * The hook runs on the thread of the mistaken call, possibly in a signal
+ * handler, and never while a lock of weir's is held.
+ */
+typedef void weir_panic_fn(const char *message);
+
+/* Set the hook; null restores the default.  Returns the one before. */
+WEIR_API weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook);
+
+WEIR_DECLS_END
+
+#endif /* WEIR_BASE_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a test program is made of.
+ *
+ *     TEST(c5_try_fails_behind_a_waiter)
+ *     {
+ *             ...
+ *             CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+ *     }
+ *
+ * Every TEST of the program runs, in the order written, in one process; naming
+ * some on the command line runs those.  A check that fails, on any thread,
+ * prints where and ends the program.  The last line is "N passed, N failed".
+ *
+ * After each test the file descriptors and threads of the process must be as
+ * many as before.  A program that takes longer than its time limit
+ * (WEIR_TEST_LIMIT seconds, 120 by default) is ended and says in which test.
+ */
+#ifndef TESTS_SUPPORT_CHECK_H
+#define TESTS_SUPPORT_CHECK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "weir/base.h"
+#include "weir/sem.h"
+
+typedef void check_test_fn(void);
+void check_register(const char *name, check_test_fn *fn);
+
+#define TEST(name)                                                             \
+	static void test_##name(void);                                         \
+	__attribute__((constructor)) static void register_##name(void)         \
+	{                                                                      \
+		check_register(#name, test_##name);                            \
+	}                                                                      \
+	static void test_##name(void)
+
+/* Print, count as failed and end the program. */
+__attribute__((noreturn, format(printf, 3, 4)))
+void check_fail(const char *file, int line, const char *format, ...);
+
+void check_int(const char *file, int line, const char *what, int64_t got,
+	       int64_t want);
+void check_err(const char *file, int line, const char *what, weir_err got,
+	       weir_err want);
+
+#define CHECK(condition)                                                       \
+	do {                                                                   \
+		if (!(condition))                                              \
+			check_fail(__FILE__, __LINE__, "%s", #condition);      \
+	} while (0)
+#define CHECK_EQ(got, want)                                                    \
+	check_int(__FILE__, __LINE__, #got, (int64_t)(got), (int64_t)(want))
+#define CHECK_ERR(got, want)                                                   \
+	check_err(__FILE__, __LINE__, #got, (got), (want))
+#define CHECK_OK(got) CHECK_ERR(got, WEIR_OK)
+
+/*
+ * Wait for something another thread is about to do and that has no event of its
+ * own, such as joining a queue.  Fails the test after a minute.  The condition
+ * decides, never the time.
+ */
+void check_pause(const char *file, int line, const char *what,
+		 int64_t *started_ns);
+#define AWAIT(condition)                                                       \
+	do {                                                                   \
+		int64_t check_started_ = 0;                                    \
+		while (!(condition))                                           \
+			check_pause(__FILE__, __LINE__, #condition,            \
+				    &check_started_);                          \
+	} while (0)
+
+/* How many wait in sem's queue; and outside it. */
+uint32_t waiters_of(weir_sem *sem);
+uint32_t aside_of(weir_sem *sem);
+weir_sem_info stat_of(weir_sem *sem);
+
+/* capacity == free + held + granted - debt, and nothing negative (N8). */
+#define CHECK_IDENTITY(sem) check_identity(__FILE__, __LINE__, sem)
+void check_identity(const char *file, int line, weir_sem *sem);
+
+/* Threads: start, and join with what fn returned. */
+typedef struct check_thread {
+	pthread_t id;
+} check_thread;
+check_thread start(void *(*fn)(void *), void *arg);
+void *finish(check_thread thread);
+
+/*
+ * Run a statement that must panic.  The hook returns, so the statement goes on;
+ * what was said is in panic_message.
+ */
+extern char panic_message[512];
+void check_panic_begin(void);
+void check_panic_end(const char *file, int line, const char *what,
+		     const char *words);
+#define CHECK_PANICS(words, ...)                                               \
+	do {                                                                   \
+		check_panic_begin();                                           \
+		__VA_ARGS__;                                                   \
+		check_panic_end(__FILE__, __LINE__, #__VA_ARGS__, words);      \
+	} while (0)
+
+/*
+ * Random numbers.  The seed is WEIR_SEED or drawn afresh, and printed when the
+ * test fails.  One generator per thread: seed_of(k) gives the k-th its own.
+ */
+uint64_t check_seed(void);
+uint64_t seed_of(uint64_t k);
+uint64_t next_random(uint64_t *state);
+int64_t random_below(uint64_t *state, int64_t limit);
+
+/* 1, or more in `make check-long` (WEIR_TEST_SCALE): multiply rounds by it. */
+int check_scale(void);
+
+#endif /* TESTS_SUPPORT_CHECK_H */
