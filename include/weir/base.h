@@ -88,6 +88,11 @@ typedef void weir_panic_fn(const char *message);
 /* Set the hook; null restores the default.  Returns the one before. */
 WEIR_API weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook);
 
+/* A place in a list; private to the library. */
+struct weir_ring_ {
+	struct weir_ring_ *prev_, *next_;
+};
+
 WEIR_DECLS_END
 
 #endif /* WEIR_BASE_H */

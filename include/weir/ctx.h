@@ -8,8 +8,6 @@
 
 WEIR_DECLS_BEGIN
 
-struct weir_waiter_;
-
 /*
  * weir_ctx: why a piece of work should stop: it was cancelled, its deadline
  * passed, or its parent ended.  Contexts form a tree in their owners' memory;
@@ -34,22 +32,22 @@ struct weir_waiter_;
 typedef struct weir_ctx {
 	struct weir_ctx *root_;		/* owner of the tree's lock; null: self */
 	struct weir_ctx *parent_;
-	struct weir_ctx *child_;	/* first child; under the tree's lock */
-	struct weir_ctx *prev_, *next_;	/* siblings; under the tree's lock */
-	struct weir_waiter_ *waiters_;	/* ring; under the tree's lock */
+	struct weir_ring_ *children_;	/* under the tree's lock */
+	struct weir_ring_ sibling_;	/* under the tree's lock */
+	struct weir_ring_ *waiters_;	/* under the tree's lock */
 	int64_t deadline_;		/* earliest of own and parents'; 0: none */
 	int32_t ended_;			/* weir_err, 0 while it goes on */
 	uint32_t lock_;			/* the tree's lock, used in the root */
 	int32_t fd_;			/* descriptor plus 1; 0: none yet */
 	uint32_t state_;		/* destroyed or not */
-	uint64_t reserved_[2];		/* zero, for later versions */
+	uint64_t reserved_[3];		/* zero, for later versions */
 } weir_ctx;
 
 /*
  * A static context without parent or deadline; zeroed memory is the same.
  *     static weir_ctx stop = WEIR_CTX_INIT;
  */
-#define WEIR_CTX_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0 } }
+#define WEIR_CTX_INIT { 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } }
 
 /*
  * Set up *ctx below parent (null: a root) with a deadline of its own

@@ -10,7 +10,6 @@
 WEIR_DECLS_BEGIN
 
 struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
-struct weir_waiter_;
 
 /*
  * weir_sem: a counting semaphore for the threads of one process.
@@ -47,8 +46,8 @@ typedef struct weir_sem {
 	/* Free permits less debt, and two flags: src/core/sem_word.h. */
 	uint64_t word_ __attribute__((aligned(8)));
 	int64_t capacity_;
-	struct weir_waiter_ *queue_;	/* oldest waiter of a ring */
-	struct weir_waiter_ *aside_;	/* ring of those that wait outside it */
+	struct weir_ring_ *queue_;	/* oldest waiter */
+	struct weir_ring_ *aside_;	/* oldest of those outside the queue */
 	const char *name_;
 	int64_t granted_;		/* handed over, call not returned yet */
 	uint32_t state_;		/* policy, closed, ...; barging bound */
@@ -110,7 +109,7 @@ typedef struct weir_sem_opts {
 #define WEIR_SEM_INIT(permits) WEIR_SEM_INIT_(permits, permits, 0)
 #define WEIR_SEM_INIT_BARGING(permits)                                         \
 	WEIR_SEM_INIT_(permits, permits, 2u | WEIR_BARGE_US << 8)
-#define WEIR_SEM_INIT_UNBOUNDED(permits) WEIR_SEM_INIT_(permits, 0, 1u)
+#define WEIR_SEM_INIT_UNBOUNDED(permits) WEIR_SEM_INIT_(permits, WEIR_SEM_MAX, 1u)
 
 /*
  * Set up *sem as a bounded FIFO semaphore with `permits` free permits.

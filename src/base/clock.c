@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The monotonic clock, and deadlines that cannot overflow. */
+#include <time.h>
+
+#include "weir/base.h"
+
+int64_t weir_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t weir_deadline_after(int64_t timeout_ns)
+{
+	int64_t now = weir_now_ns();
+
+	if (timeout_ns <= 0)
+		return now;
+	return timeout_ns > WEIR_FOREVER - now ? WEIR_FOREVER : now + timeout_ns;
+}

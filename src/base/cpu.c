@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* CPUs: which, how many, and how to wait for one another. */
+#include "base/cpu.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "base/atomic.h"
+#include "base/futex.h"
+#include "weir/base.h"
+
+#define SPIN_ROUNDS 6u		/* 1, 2, 4 ... 32 pauses */
+#define YIELD_ROUNDS 32u
+#define NAP_NS 1000000u		/* the longest nap */
+
+uint16_t weir_cpu_(void)
+{
+	int saved = errno;
+	int cpu = sched_getcpu();
+
+	errno = saved;
+	return cpu < 0 ? 0 : (uint16_t)(cpu + 1);
+}
+
+bool weir_cpu_has_others_(void)
+{
+	static uint32_t allowed;	/* CPUs we may use; 0: not asked yet */
+	/* relaxed: every thread that asks gets the same answer. */
+	uint32_t count = at_load_relaxed(&allowed);
+
+	if (!count) {
+		cpu_set_t set;
+		int saved = errno;
+
+		count = sched_getaffinity(0, sizeof(set), &set) == 0 ?
+			(uint32_t)CPU_COUNT(&set) : 2;
+		errno = saved;
+		/* relaxed: as above. */
+		at_store_relaxed(&allowed, count ? count : 1);
+	}
+	return count > 1;
+}
+
+void weir_backoff_wait_(struct weir_backoff_ *backoff)
+{
+	uint32_t round = backoff->rounds++;
+
+	if (round < SPIN_ROUNDS && weir_cpu_has_others_()) {
+		for (uint32_t i = 0; i < 1u << round; i++)
+			weir_cpu_pause_();
+	} else if (round < YIELD_ROUNDS) {
+		sched_yield();
+	} else {
+		uint32_t shift = round - YIELD_ROUNDS;
+		uint32_t nobody = 0;
+
+		/* nanosleep would be a thread-cancellation point. */
+		weir_futex_wait_(&nobody, 0,
+			weir_deadline_after(NAP_NS >> (shift < 10 ? 10 - shift : 0)));
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping and waking by futex(2).
+ *
+ * FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, so that a wait that
+ * is interrupted and resumed does not grow.
+ */
+#include "base/futex.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "weir/base.h"
+
+/*
+ * 32-bit systems with 64-bit time_t need the _time64 call; 64-bit ones and
+ * those with 32-bit time_t have the plain one.
+ */
+#if !defined(SYS_futex) ||                                                     \
+	(defined(SYS_futex_time64) && defined(__USE_TIME_BITS64))
+#define FUTEX_CALL SYS_futex_time64
+#else
+#define FUTEX_CALL SYS_futex
+#endif
+
+enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
+				 int64_t deadline_ns)
+{
+	struct timespec at, *until = NULL;
+	int saved = errno;
+	enum weir_woke_ woke = WEIR_WOKEN_;
+
+	if (deadline_ns != WEIR_FOREVER) {
+		if (deadline_ns < 0)
+			deadline_ns = 0;
+		at.tv_sec = (time_t)(deadline_ns / 1000000000);
+		at.tv_nsec = (long)(deadline_ns % 1000000000);
+		until = &at;
+	}
+	if (syscall(FUTEX_CALL, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+		    value, until, NULL, FUTEX_BITSET_MATCH_ANY) < 0) {
+		if (errno == ETIMEDOUT)
+			woke = WEIR_WOKE_LATE_;
+		else if (errno == EINTR)
+			woke = WEIR_WOKE_SIGNAL_;
+	}
+	errno = saved;
+	return woke;
+}
+
+void weir_futex_wake_(uint32_t *word)
+{
+	int saved = errno;
+
+	(void)syscall(FUTEX_CALL, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL,
+		      NULL, 0);
+	errno = saved;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hook table: hook.h.
+ *
+ * Pairs
+ *
+ *   [K1] hook  release: weir_hook_set_   acquire: weir_hook_tell_
+ *              Who calls the hook sees what its setter prepared for it.
+ */
+#include "base/hook.h"
+
+#include <stddef.h>
+
+#include "base/atomic.h"
+
+static weir_hook_fn_ *listener;
+
+weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook)
+{
+	/* relaxed: a first guess, the CAS reloads. */
+	weir_hook_fn_ *before = at_load_relaxed(&listener);
+
+	/* [K1] release */
+	while (!at_cas_weak_acq_rel(&listener, &before, hook))
+		;
+	return before;
+}
+
+void weir_hook_tell_(enum weir_event_kind_ kind, const void *object,
+		     const char *name, int64_t n, weir_err err)
+{
+	/* [K1] acquire */
+	weir_hook_fn_ *hook = at_load_acquire(&listener);
+	struct weir_event_ event = { kind, err, object, name, n };
+
+	if (hook)
+		hook(&event);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Panics.  The line is put together by hand: printf is not async-signal-safe,
+ * and a release in a signal handler may be the one that is wrong.
+ *
+ * Pairs
+ *
+ *   [P1] hook  release: weir_set_panic_hook   acquire: weir_panic_
+ *              Who calls the hook sees what its setter prepared for it.
+ */
+#include "base/panic.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+static weir_panic_fn *panic_hook;	/* null: write and abort */
+
+struct line {
+	char text[256];
+	size_t used;
+};
+
+static void put_char(struct line *line, char c)
+{
+	if (line->used < sizeof(line->text) - 2)	/* newline and nul */
+		line->text[line->used++] = c;
+}
+
+static void put_string(struct line *line, const char *s)
+{
+	while (*s)
+		put_char(line, *s++);
+}
+
+static void put_unsigned(struct line *line, uint64_t v, unsigned base)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = "0123456789abcdef"[v % base];
+	while (v /= base);
+	while (n)
+		put_char(line, digits[--n]);
+}
+
+static void put_signed(struct line *line, int64_t v)
+{
+	if (v < 0)
+		put_char(line, '-');
+	put_unsigned(line, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10);
+}
+
+static void put_format(struct line *line, const char *format, va_list args)
+{
+	for (; *format; format++) {
+		const char *s;
+
+		if (*format != '%') {
+			put_char(line, *format);
+			continue;
+		}
+		switch (*++format) {
+		case 's':
+			s = va_arg(args, const char *);
+			put_string(line, s ? s : "(unnamed)");
+			break;
+		case 'd':
+			put_signed(line, va_arg(args, int64_t));
+			break;
+		case 'p':
+			put_string(line, "0x");
+			put_unsigned(line, (uintptr_t)va_arg(args, void *), 16);
+			break;
+		}
+	}
+}
+
+static void write_and_abort(struct line *line)
+{
+	size_t done = 0;
+
+	line->text[line->used++] = '\n';
+	while (done < line->used) {
+		ssize_t n = write(STDERR_FILENO, line->text + done,
+				  line->used - done);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n > 0)
+			done += (size_t)n;
+	}
+	abort();
+}
+
+weir_err weir_panic_(const char *format, ...)
+{
+	/* [P1] acquire */
+	weir_panic_fn *hook = at_load_acquire(&panic_hook);
+	struct line line = { .used = 0 };
+	va_list args;
+
+	put_string(&line, "weir: ");
+	va_start(args, format);
+	put_format(&line, format, args);
+	va_end(args);
+	if (!hook)
+		write_and_abort(&line);
+	line.text[line.used] = '\0';
+	hook(line.text);
+	return WEIR_EINVAL;
+}
+
+weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook)
+{
+	/* relaxed: a first guess, the CAS reloads. */
+	weir_panic_fn *before = at_load_relaxed(&panic_hook);
+
+	/* [P1] release */
+	while (!at_cas_weak_acq_rel(&panic_hook, &before, hook))
+		;
+	return before;
+}

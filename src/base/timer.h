@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_TIMER_H
+#define WEIR_BASE_TIMER_H
+
+#include <stdint.h>
+
+/*
+ * A file descriptor that polls readable from deadline_ns on (WEIR_FOREVER:
+ * never).  open returns it, or -1 with errno; set changes the deadline.
+ */
+int weir_timer_open_(int64_t deadline_ns);
+void weir_timer_set_(int fd, int64_t deadline_ns);
+void weir_timer_close_(int fd);
+
+#endif /* WEIR_BASE_TIMER_H */

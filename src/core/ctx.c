@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts: a tree with one lock, in the root.  docs/design/ctx.md.
+ *
+ * Lock order: the tree, then a semaphore.  Whoever holds a semaphore's lock
+ * never takes a tree's.
+ *
+ * ended_ is written once, under the tree's lock, and read without it.  The end
+ * by a deadline is not written at all: it is the clock's.
+ *
+ * Pairs
+ *
+ *   [X1] end   release: end_one   acquire: ended_by_call
+ *              Who sees the end sees what was done before the cancel.
+ */
+#include "weir/ctx.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/panic.h"
+#include "base/timer.h"
+#include "core/ctx_wait.h"
+#include "core/sem_queue.h"
+
+#define DESTROYED UINT32_C(0x64656164)
+
+_Static_assert(sizeof(void *) != 8 || sizeof(weir_ctx) == 96, "public layout");
+
+static bool is_misplaced(const weir_ctx *ctx)
+{
+	return !ctx || (uintptr_t)ctx % _Alignof(weir_ctx);
+}
+
+static weir_err check(const weir_ctx *ctx, const char *call)
+{
+	if (is_misplaced(ctx))
+		return WEIR_EINVAL;
+	/* relaxed: found by luck or not at all; using it is a mistake. */
+	if (at_load_relaxed(&ctx->state_) == DESTROYED)
+		return weir_panic_("%s: context %p is destroyed", call, ctx);
+	return WEIR_OK;
+}
+
+static uint32_t *lock_of(weir_ctx *ctx)
+{
+	return ctx->root_ ? &ctx->root_->lock_ : &ctx->lock_;
+}
+
+static weir_ctx *ctx_of(struct weir_ring_ *sibling)
+{
+	return ring_entry(sibling, weir_ctx, sibling_);
+}
+
+static weir_err ended_by_call(const weir_ctx *ctx)
+{
+	/* [X1] acquire */
+	return (weir_err)at_load_acquire(&ctx->ended_);
+}
+
+static bool is_late(const weir_ctx *ctx)
+{
+	return ctx->deadline_ && weir_now_ns() >= ctx->deadline_;
+}
+
+weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
+{
+	weir_ctx fresh = WEIR_CTX_INIT;
+	weir_err err;
+
+	if (is_misplaced(ctx) || ctx == parent)
+		return WEIR_EINVAL;
+	if (deadline_ns != WEIR_FOREVER)
+		fresh.deadline_ = deadline_ns > 0 ? deadline_ns : 1;
+	if (!parent) {
+		*ctx = fresh;
+		return WEIR_OK;
+	}
+	err = check(parent, "weir_ctx_init");
+	if (err)
+		return err;
+	fresh.parent_ = parent;
+	fresh.root_ = parent->root_ ? parent->root_ : parent;
+	if (parent->deadline_ &&
+	    (!fresh.deadline_ || parent->deadline_ < fresh.deadline_))
+		fresh.deadline_ = parent->deadline_;
+	*ctx = fresh;
+	weir_lock_(lock_of(ctx));
+	ctx->ended_ = parent->ended_;
+	ring_append(&parent->children_, &ctx->sibling_);
+	weir_unlock_(lock_of(ctx));
+	return WEIR_OK;
+}
+
+weir_err weir_ctx_destroy(weir_ctx *ctx)
+{
+	weir_err err = check(ctx, "weir_ctx_destroy");
+	uint32_t *lock;
+	int fd;
+
+	if (err)
+		return err;
+	lock = lock_of(ctx);
+	weir_lock_(lock);
+	if (ctx->children_ || ctx->waiters_) {
+		weir_unlock_(lock);
+		return WEIR_EBUSY;
+	}
+	if (ctx->parent_)
+		ring_remove(&ctx->parent_->children_, &ctx->sibling_);
+	fd = ctx->fd_ - 1;
+	ctx->fd_ = 0;
+	/* relaxed: as in check. */
+	at_store_relaxed(&ctx->state_, DESTROYED);
+	weir_unlock_(lock);
+	if (fd >= 0)
+		weir_timer_close_(fd);
+	return WEIR_OK;
+}
+
+/* Take one waiter out of what it waits for. */
+static void end_waiter(struct weir_waiter_ *w, weir_err why,
+		       struct weir_tells_ *tells)
+{
+	if (w->wants == WEIR_WANTS_END_) {
+		weir_waiter_decide_(w, why, tells);
+		return;
+	}
+	/* Cannot fail: a waiter that has not left its context yet is here. */
+	if (weir_sem_lock_(w->sem, "weir_ctx_cancel"))
+		return;
+	if (w->place != WEIR_NOWHERE_)
+		weir_sem_evict_(w->sem, w, why, tells);
+	weir_sem_settle_(w->sem, 0, tells);
+}
+
+static void end_one(weir_ctx *ctx, struct weir_tells_ *tells)
+{
+	/* The first reason stays, also if nobody has noticed it yet. */
+	weir_err why = is_late(ctx) ? WEIR_ETIMEDOUT : WEIR_ECANCELED;
+
+	/* [X1] release */
+	at_store_release(&ctx->ended_, (int32_t)why);
+	if (ctx->fd_)
+		weir_timer_set_(ctx->fd_ - 1, 0);
+	RING_EACH(link, next, end, ctx->waiters_)
+		end_waiter(ring_entry(link, struct weir_waiter_, ctx_link), why,
+			   tells);
+}
+
+/* The next of the tree below top, parents first; null at the end. */
+static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top, bool enter)
+{
+	if (enter && ctx->children_)
+		return ctx_of(ctx->children_);
+	for (; ctx != top; ctx = ctx->parent_)
+		if (ctx->sibling_.next_ != ctx->parent_->children_)
+			return ctx_of(ctx->sibling_.next_);
+	return NULL;
+}
+
+void weir_ctx_cancel(weir_ctx *ctx)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+	uint32_t *lock;
+
+	if (is_misplaced(ctx)) {
+		weir_panic_("weir_ctx_cancel: %p is not a context", ctx);
+		return;
+	}
+	if (check(ctx, "weir_ctx_cancel"))
+		return;
+	lock = lock_of(ctx);
+	weir_lock_(lock);
+	for (weir_ctx *c = ctx; c;) {
+		/* What is below one that has ended has ended too. */
+		bool fresh = !ended_by_call(c);
+
+		if (fresh)
+			end_one(c, &tells);
+		c = next_below(c, ctx, fresh);
+	}
+	/* The last access to the tree. */
+	weir_unlock_(lock);
+	weir_tells_send_(&tells);
+}
+
+weir_err weir_ctx_err(weir_ctx *ctx)
+{
+	weir_err err = check(ctx, "weir_ctx_err");
+
+	if (!err)
+		err = ended_by_call(ctx);
+	if (!err && is_late(ctx))
+		err = WEIR_ETIMEDOUT;
+	return err;
+}
+
+int64_t weir_ctx_deadline(const weir_ctx *ctx)
+{
+	if (is_misplaced(ctx) || !ctx->deadline_)
+		return WEIR_FOREVER;
+	return ctx->deadline_;
+}
+
+weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w)
+{
+	uint32_t *lock = lock_of(ctx);
+	weir_err ended;
+
+	weir_lock_(lock);
+	ended = (weir_err)ctx->ended_;
+	if (!ended)
+		ring_append(&ctx->waiters_, &w->ctx_link);
+	weir_unlock_(lock);
+	return ended;
+}
+
+weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w)
+{
+	uint32_t *lock = lock_of(ctx);
+	bool late = is_late(ctx);
+	weir_err ended;
+
+	weir_lock_(lock);
+	ended = (weir_err)ctx->ended_;
+	ring_remove(&ctx->waiters_, &w->ctx_link);
+	/* The last access to the tree. */
+	weir_unlock_(lock);
+	return !ended && late ? WEIR_ETIMEDOUT : ended;
+}
+
+weir_err weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns)
+{
+	struct weir_waiter_ w = { .wants = WEIR_WANTS_END_,
+				  .place = WEIR_ASIDE_,
+				  .outcome = WEIR_EAGAIN };
+	enum weir_parked_ parked;
+	weir_err err = weir_ctx_err(ctx);
+	bool decided;
+
+	if (!err)
+		err = weir_ctx_join_(ctx, &w);
+	if (err)
+		return err;
+	if (weir_ctx_deadline(ctx) < deadline_ns)
+		deadline_ns = weir_ctx_deadline(ctx);
+	do
+		parked = weir_waiter_park_(&w, deadline_ns);
+	while (parked == WEIR_PARKED_SIGNAL_);
+	err = weir_ctx_leave_(ctx, &w);
+	/* The canceller is done with the tree; its tell may be on the way. */
+	decided = w.place == WEIR_NOWHERE_;
+	if (decided)
+		weir_waiter_await_tell_(&w);
+	return err ? err : WEIR_EAGAIN;
+}
+
+weir_err weir_ctx_fd(weir_ctx *ctx, int *fd)
+{
+	weir_err err = fd ? check(ctx, "weir_ctx_fd") : WEIR_EINVAL;
+	uint32_t *lock;
+	int made = 0;
+
+	if (err)
+		return err;
+	lock = lock_of(ctx);
+	weir_lock_(lock);
+	if (!ctx->fd_) {
+		made = weir_timer_open_(ctx->ended_ ? 0 :
+						      weir_ctx_deadline(ctx));
+		if (made >= 0)
+			ctx->fd_ = made + 1;
+	}
+	*fd = ctx->fd_ - 1;
+	weir_unlock_(lock);
+	return made < 0 ? WEIR_ESYSTEM : WEIR_OK;
+}

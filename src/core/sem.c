@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphore, the paths that do not wait.  The word: sem_word.h.  Waiting:
+ * sem_wait.c.  The queue: sem_queue.c.  Everything that is done once in a while:
+ * sem_admin.c.
+ */
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/hook.h"
+#include "base/panic.h"
+#include "core/sem_queue.h"
+#include "core/sem_wait.h"
+#include "core/sem_word.h"
+#include "weir/ctx.h"
+#include "weir/sem.h"
+
+_Static_assert(sizeof(weir_sem) <= 64, "one cache line");
+_Static_assert(sizeof(void *) != 8 || sizeof(weir_sem) == 64, "public layout");
+
+/* Take n if the word is open and has them. */
+static bool take_short(weir_sem *sem, int64_t n)
+{
+	uint64_t word;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return false;
+	/* relaxed: a first guess, the CAS checks it. */
+	word = at_load_relaxed(&sem->word_);
+	/* Without flags the word is the value in units. */
+	while (!(word & WEIR_FLAGS_) && (int64_t)word >= (int64_t)weir_units_(n))
+		/* [S1] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word - weir_units_(n)))
+			return true;
+	return false;
+}
+
+weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
+{
+	if (!ctx && take_short(sem, n))
+		return WEIR_OK;
+	if (ctx && !weir_sem_is_misplaced_(sem) && weir_count_ok_(n)) {
+		weir_err err = weir_ctx_err(ctx);
+
+		if (err)
+			return err;
+		if (take_short(sem, n)) {
+			/* C13: a cancel that came in between wins. */
+			err = weir_ctx_err(ctx);
+			if (err)
+				weir_sem_put_(sem, n);
+			return err;
+		}
+	}
+	return weir_sem_wait_(sem, n, n, ctx, WEIR_FOREVER, NULL);
+}
+
+weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
+{
+	if (take_short(sem, n))
+		return WEIR_OK;
+	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL);
+}
+
+weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
+{
+	if (take_short(sem, n))
+		return WEIR_OK;
+	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
+			      NULL);
+}
+
+weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
+{
+	if (take_short(sem, n))
+		return WEIR_OK;
+	return weir_sem_try_wait_(sem, n);
+}
+
+weir_err weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
+			       struct weir_ctx *ctx, int64_t *got)
+{
+	if (!got)
+		return WEIR_EINVAL;
+	*got = 0;
+	return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got);
+}
+
+weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
+{
+	return weir_sem_acquire_upto(sem, 0, WEIR_SEM_MAX, NULL, got);
+}
+
+/*
+ * Whether n more would be too many: more than are out, or past the maximum.
+ * capacity - value is what is out; an unbounded capacity is the maximum.
+ *
+ * A resize changes capacity and value one after the other, each time so that
+ * the middle allows more.  What looks like too many is so only if the pair was
+ * read in one piece: no resize began meanwhile, and the word stands still.
+ */
+static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
+{
+	for (;;) {
+		/* [S4] acquire: this one, and the next three. */
+		uint16_t resizes = at_load_acquire(&sem->resizes_);
+		uint64_t seen = at_load_acquire(&sem->word_);
+		int64_t capacity = at_load_acquire(&sem->capacity_);
+		uint64_t again = at_load_acquire(&sem->word_);
+
+		*word = seen;
+		if (n <= capacity - weir_value_(seen))
+			return false;
+		/* relaxed: behind an acquire load, which keeps it there. */
+		if (again == seen && at_load_relaxed(&sem->resizes_) == resizes)
+			return true;
+	}
+}
+
+/* Give n back.  `call` is for messages. */
+static weir_err put(weir_sem *sem, int64_t n, const char *call)
+{
+	uint64_t word;
+
+	for (;;) {
+		if (overflows(sem, &word, n))
+			return WEIR_EOVERFLOW;
+		if ((word & WEIR_FLAGS_) != WEIR_SLOW_) {
+			/*
+			 * [S1] release.  Open, or locked: then the holder's
+			 * unlock fails and it looks again.  Until this succeeds
+			 * nobody may destroy *sem; from then on its next holder
+			 * may: this is our last access.
+			 */
+			if (at_cas_weak_release(&sem->word_, &word,
+						word + weir_units_(n)))
+				return WEIR_OK;
+			continue;
+		}
+		/* [S1] release, and [S2] acquire: add and lock in one step. */
+		if (at_cas_weak_acq_rel(&sem->word_, &word,
+					(word + weir_units_(n)) | WEIR_LOCKED_))
+			break;
+	}
+	if (weir_sem_check_locked_(sem, call, n))
+		return WEIR_EINVAL;
+	sem->cpu_ = weir_cpu_();
+	weir_sem_unlock_(sem, 0);
+	return WEIR_OK;
+}
+
+/* The usual case: open, and not too many.  False: nothing was done. */
+static bool put_short(weir_sem *sem, int64_t n)
+{
+	uint64_t word;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return false;
+	/* relaxed: a first guess, the CAS checks it. */
+	word = at_load_relaxed(&sem->word_);
+	while (!(word & WEIR_FLAGS_)) {
+		/* relaxed: too small, and put() reads it again with care; too
+		 * large only while a resize is at work, which allows it. */
+		if (n > at_load_relaxed(&sem->capacity_) - weir_value_(word))
+			return false;
+		/* [S1] release.  The last access to *sem, as in put(). */
+		if (at_cas_weak_release(&sem->word_, &word,
+					word + weir_units_(n)))
+			return true;
+	}
+	return false;
+}
+
+/* A user's release, past the short path. */
+static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
+{
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	err = weir_sem_check_(sem, call);
+	if (err)
+		return err;
+	weir_hook_tell_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
+	return put(sem, n, call);
+}
+
+weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
+{
+	if (put_short(sem, n))
+		return WEIR_OK;
+	return put_reported(sem, n, "weir_sem_try_release");
+}
+
+void weir_sem_release(weir_sem *sem, int64_t n)
+{
+	static const char call[] = "weir_sem_release";
+	weir_err err;
+
+	if (put_short(sem, n))
+		return;
+	if (weir_sem_is_misplaced_(sem)) {
+		weir_panic_("%s: %p is not a semaphore", call, sem);
+		return;
+	}
+	if (!weir_count_ok_(n)) {
+		weir_panic_("%s: semaphore \"%s\": %d permits", call, sem->name_,
+			    n);
+		return;
+	}
+	err = put_reported(sem, n, call);
+	if (err == WEIR_EOVERFLOW) {
+		/* relaxed: for the message. */
+		int64_t capacity = at_load_relaxed(&sem->capacity_);
+
+		weir_panic_("%s: semaphore \"%s\": %d permits released, %d are "
+			    "out (capacity %d, free %d)", call, sem->name_, n,
+			    capacity - weir_value_(at_load_relaxed(&sem->word_)),
+			    capacity, weir_sem_available(sem));
+	}
+}
+
+void weir_sem_put_(weir_sem *sem, int64_t n)
+{
+	if (!put_short(sem, n))
+		(void)put(sem, n, "weir_sem_acquire");
+}
+
+int64_t weir_sem_available(const weir_sem *sem)
+{
+	int64_t value;
+
+	if (weir_sem_is_misplaced_(sem))
+		return 0;
+	/* relaxed: for display; it may have changed already. */
+	value = weir_value_(at_load_relaxed(&sem->word_));
+	return value > 0 ? value : 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is done to a semaphore once in a while: init, destroy, close, resize
+ * and forget.
+ */
+#include "base/atomic.h"
+#include "base/hook.h"
+#include "base/panic.h"
+#include "core/sem_queue.h"
+#include "core/sem_word.h"
+#include "weir/sem.h"
+
+weir_err weir_sem_init(weir_sem *sem, int64_t permits)
+{
+	weir_sem_opts opts = { .permits = permits };
+
+	return weir_sem_init_opts(sem, &opts);
+}
+
+static bool opts_ok(const weir_sem_opts *o)
+{
+	const uint32_t known = WEIR_SEM_UNBOUNDED | WEIR_SEM_INTERRUPTIBLE |
+			       WEIR_SEM_TRACKED;
+
+	if (!weir_count_ok_(o->permits) || !weir_count_ok_(o->capacity) ||
+	    o->flags & ~known || o->barge_us > WEIR_BARGE_US_MAX)
+		return false;
+	if (o->policy != WEIR_FIFO && o->policy != WEIR_BARGING)
+		return false;
+	if (o->reserved_[0] || o->reserved_[1] || o->reserved_[2])
+		return false;
+	return o->flags & WEIR_SEM_UNBOUNDED || !o->capacity ||
+	       o->capacity >= o->permits;
+}
+
+weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
+{
+	uint64_t word;
+	int64_t capacity;
+	uint32_t state = 0;
+
+	if (weir_sem_is_misplaced_(sem) || !opts || !opts_ok(opts))
+		return WEIR_EINVAL;
+	word = weir_units_(opts->permits);
+	capacity = opts->capacity ? opts->capacity : opts->permits;
+	if (opts->flags & WEIR_SEM_UNBOUNDED) {
+		state |= WEIR_STATE_UNBOUNDED_;
+		capacity = WEIR_SEM_MAX;
+	}
+	if (opts->flags & WEIR_SEM_INTERRUPTIBLE)
+		state |= WEIR_STATE_INTERRUPTIBLE_;
+	if (opts->flags & WEIR_SEM_TRACKED) {
+		state |= WEIR_STATE_TRACKED_;
+		word |= WEIR_SLOW_;
+	}
+	if (opts->policy == WEIR_BARGING) {
+		uint32_t bound = opts->barge_us ? opts->barge_us : WEIR_BARGE_US;
+
+		state |= WEIR_STATE_BARGING_ | bound << WEIR_STATE_BOUND_SHIFT_;
+	}
+	*sem = (weir_sem){
+		.word_ = word,
+		.capacity_ = capacity,
+		.name_ = opts->name,
+		.state_ = state,
+		.max_waiters_ = opts->max_waiters,
+	};
+	return WEIR_OK;
+}
+
+weir_err weir_sem_destroy(weir_sem *sem)
+{
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem))
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, "weir_sem_destroy");
+	if (err)
+		return err;
+	if (sem->queue_ || sem->aside_)
+		err = WEIR_EBUSY;
+	else
+		/* [S3] release.  A later call finds it, and panics. */
+		at_store_release(&sem->state_,
+				 sem->state_ | WEIR_STATE_DESTROYED_);
+	weir_sem_unlock_(sem, 0);
+	return err;
+}
+
+/* C19: refuse the waiters for permits; those for idleness go on. */
+static void refuse_all(weir_sem *sem, struct weir_tells_ *tells)
+{
+	while (sem->queue_)
+		weir_sem_evict_(sem, weir_waiter_of_(sem->queue_), WEIR_ECLOSED,
+				tells);
+	RING_EACH(link, next, end, sem->aside_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->wants == WEIR_WANTS_PERMITS_)
+			weir_sem_evict_(sem, w, WEIR_ECLOSED, tells);
+	}
+}
+
+/* Drain mode: in order, what fits is granted; returns the permits taken. */
+static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
+{
+	int64_t taken = 0;
+
+	RING_EACH(link, next, end, sem->queue_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+		/* relaxed: the CAS that unlocks is the acquire. */
+		int64_t open = weir_value_(at_load_relaxed(&sem->word_)) - taken;
+
+		if (open < w->min)
+			continue;
+		w->got = open < w->max ? open : w->max;
+		taken += w->got;
+		/* relaxed: a count for stat. */
+		at_add_relaxed(&sem->granted_, w->got);
+		weir_sem_evict_(sem, w, WEIR_OK, tells);
+	}
+	return taken;
+}
+
+void weir_sem_close(weir_sem *sem, weir_close how)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+	int64_t taken = 0;
+	uint32_t state;
+
+	if (weir_sem_is_misplaced_(sem) ||
+	    (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN)) {
+		weir_panic_("weir_sem_close: bad argument, semaphore %p", sem);
+		return;
+	}
+	if (weir_sem_lock_(sem, "weir_sem_close"))
+		return;
+	state = weir_state_(sem);
+	if (how == WEIR_CLOSE_NOW)
+		state = (state & ~WEIR_STATE_DRAIN_) | WEIR_STATE_CLOSED_;
+	else if (!(state & WEIR_STATE_CLOSED_))
+		state |= WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_;
+	/* [S3] release */
+	at_store_release(&sem->state_, state);
+	if (state & WEIR_STATE_DRAIN_)
+		taken = grant_what_fits(sem, &tells);
+	refuse_all(sem, &tells);
+	weir_sem_settle_(sem, taken, &tells);
+	weir_tells_send_(&tells);
+	weir_hook_tell_(WEIR_EVENT_CLOSED_, sem, NULL, 0, WEIR_OK);
+}
+
+bool weir_sem_is_closed(const weir_sem *sem)
+{
+	return !weir_sem_is_misplaced_(sem) &&
+	       weir_state_(sem) & WEIR_STATE_CLOSED_;
+}
+
+/*
+ * Change capacity and value, in the order in which the middle allows a release
+ * more and not less.  resizes_ moves on first: overflows() in sem.c.
+ */
+static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
+{
+	/* [S4] release */
+	at_store_release(&sem->resizes_, (uint16_t)(sem->resizes_ + 1));
+	if (value_change > 0) {
+		/* [S4] release: both. */
+		at_store_release(&sem->capacity_, capacity);
+		at_add_acq_rel(&sem->word_, weir_units_(value_change));
+	} else {
+		/* [S4] release: both. */
+		at_sub_acq_rel(&sem->word_, weir_units_(-value_change));
+		at_store_release(&sem->capacity_, capacity);
+	}
+}
+
+/* C11: who has become possible joins the queue, who is no longer goes aside. */
+static void sort_waiters(weir_sem *sem, int64_t capacity,
+			 struct weir_tells_ *tells)
+{
+	RING_EACH(link, next, end, sem->queue_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->min <= capacity)
+			continue;
+		if (!w->has_ctx) {
+			weir_sem_evict_(sem, w, WEIR_ETOOBIG, tells);
+			continue;
+		}
+		weir_sem_leave_(sem, w);
+		weir_sem_join_(sem, w, WEIR_ASIDE_);
+	}
+	RING_EACH(link, next, end, sem->aside_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->wants != WEIR_WANTS_PERMITS_ || w->min > capacity)
+			continue;
+		weir_sem_leave_(sem, w);
+		weir_sem_join_(sem, w, WEIR_IN_QUEUE_);
+	}
+}
+
+static int64_t debt_of(const weir_sem *sem)
+{
+	/* relaxed: under the lock; releases may pay at any moment. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	return value < 0 ? -value : 0;
+}
+
+weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+	const char *name;
+	int64_t left;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n) ||
+	    weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, "weir_sem_resize");
+	if (err)
+		return err;
+	name = sem->name_;
+	set_capacity(sem, n, n - sem->capacity_);
+	sort_waiters(sem, n, &tells);
+	left = debt_of(sem);
+	weir_sem_settle_(sem, 0, &tells);
+	weir_tells_send_(&tells);
+	if (debt)
+		*debt = left;
+	weir_hook_tell_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
+	return WEIR_OK;
+}
+
+weir_err weir_sem_forget(weir_sem *sem, int64_t n)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+	int64_t out, paid;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
+		return WEIR_OK;
+	err = weir_sem_lock_(sem, "weir_sem_forget");
+	if (err)
+		return err;
+	/* relaxed: under the lock; the caller's own n stay out meanwhile. */
+	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
+	if (n > out) {
+		weir_sem_unlock_(sem, 0);
+		return WEIR_EOVERFLOW;
+	}
+	/*
+	 * The value is capacity less what is out: n fewer are out and the
+	 * capacity falls by n, except for what pays a debt.
+	 */
+	paid = debt_of(sem) < n ? debt_of(sem) : n;
+	set_capacity(sem, sem->capacity_ - (n - paid), paid);
+	sort_waiters(sem, sem->capacity_, &tells);
+	weir_sem_settle_(sem, 0, &tells);
+	weir_tells_send_(&tells);
+	return WEIR_OK;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue of a semaphore: the lock, joining, leaving, and the one place where
+ * permits are handed to waiters.  The word: sem_word.h.  The mechanism:
+ * docs/design/sem.md.
+ */
+#include "core/sem_queue.h"
+
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/fork.h"
+#include "base/panic.h"
+#include "core/sem_word.h"
+
+weir_err weir_sem_check_(const weir_sem *sem, const char *call)
+{
+	uint32_t state = weir_state_(sem);
+	/* relaxed: flags that contradict each other do so in any order. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	if (state & WEIR_STATE_DESTROYED_)
+		return weir_panic_("%s: semaphore %p is destroyed", call, sem);
+	if ((word & WEIR_FLAGS_) == WEIR_LOCKED_ ||
+	    (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
+		    WEIR_STATE_DRAIN_ ||
+	    (!(state & WEIR_STATE_BARGING_) && state >> WEIR_STATE_BOUND_SHIFT_))
+		return weir_panic_("%s: %p is not a semaphore", call, sem);
+	return WEIR_OK;
+}
+
+/* Drop the lock as it was taken, `back` permits less, without a look. */
+static void unlock_untouched(weir_sem *sem, int64_t back)
+{
+	/* relaxed: a first guess, the CAS reloads. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	/* [S2] release */
+	while (!at_cas_weak_release(&sem->word_, &word,
+				    (word - weir_units_(back)) & ~WEIR_LOCKED_))
+		;
+}
+
+static weir_err forked(const weir_sem *sem, const char *call, const char *what)
+{
+	return weir_panic_("%s: semaphore \"%s\" %s at a fork and is used in "
+			   "the child", call, sem->name_, what);
+}
+
+weir_err weir_sem_check_locked_(weir_sem *sem, const char *call, int64_t n)
+{
+	if (sem->queue_ &&
+	    weir_waiter_of_(sem->queue_)->forks != weir_forks_()) {
+		unlock_untouched(sem, n);
+		return forked(sem, call, "had waiters");
+	}
+	return WEIR_OK;
+}
+
+weir_err weir_sem_lock_(weir_sem *sem, const char *call)
+{
+	struct weir_backoff_ backoff = { 0 };
+
+	for (;;) {
+		weir_err err = weir_sem_check_(sem, call);
+		/* relaxed: a first guess, the CAS checks it. */
+		uint64_t word = at_load_relaxed(&sem->word_);
+
+		if (err)
+			return err;
+		/* [S2] acquire */
+		if (!(word & WEIR_LOCKED_) &&
+		    at_cas_weak_acquire(&sem->word_, &word, word | WEIR_FLAGS_))
+			return weir_sem_check_locked_(sem, call, 0);
+		if (!(word & WEIR_LOCKED_))
+			continue;
+		weir_backoff_wait_(&backoff);
+		/* The holder may be a thread that this process never had. */
+		if (weir_forks_() && weir_backoff_is_long_(&backoff))
+			return forked(sem, call, "was in use");
+	}
+}
+
+/* Nobody passes an overdue waiter.  FIFO: every waiter, from the start. */
+static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
+{
+	/* relaxed: the bound never changes. */
+	uint32_t state = at_load_relaxed(&sem->state_);
+
+	return !(state & WEIR_STATE_BARGING_) ||
+	       weir_now_ns() - w->since_ns >=
+		       (int64_t)(state >> WEIR_STATE_BOUND_SHIFT_) * 1000;
+}
+
+int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
+{
+	/* relaxed: the CAS that unlocks takes them and is the acquire. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+	int64_t open = value > 0 ? value : 0;
+
+	if (sem->queue_ && is_overdue(sem, weir_waiter_of_(sem->queue_)))
+		open = 0;
+	if (open < min)
+		return -1;
+	return open < max ? open : max;
+}
+
+static void count_waiters(weir_sem *sem, uint32_t change)
+{
+	/* relaxed: written under the lock; try_acquire glances at it. */
+	at_store_relaxed(&sem->waiters_, sem->waiters_ + change);
+}
+
+void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
+		    enum weir_place_ place)
+{
+	bool queued = place == WEIR_IN_QUEUE_;
+
+	ring_append(queued ? &sem->queue_ : &sem->aside_, &w->link);
+	w->place = (uint8_t)place;
+	if (queued)
+		count_waiters(sem, 1);
+}
+
+void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
+{
+	bool queued = w->place == WEIR_IN_QUEUE_;
+
+	ring_remove(queued ? &sem->queue_ : &sem->aside_, &w->link);
+	w->place = WEIR_NOWHERE_;
+	w->called = false;
+	if (queued)
+		count_waiters(sem, (uint32_t)-1);
+}
+
+void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
+		     struct weir_tells_ *tells)
+{
+	weir_sem_leave_(sem, w);
+	weir_waiter_decide_(w, outcome, tells);
+}
+
+bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
+{
+	/* relaxed: the CAS that unlocks takes them and is the acquire. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	*taken = 0;
+	w->tell = WEIR_WAITING_;
+	if (w->place == WEIR_NOWHERE_)
+		return true;
+	if (sem->queue_ == &w->link && value >= w->min) {
+		weir_sem_leave_(sem, w);
+		w->outcome = WEIR_OK;
+		w->got = *taken = value < w->max ? value : w->max;
+		return true;
+	}
+	/* relaxed: the tell has come; nobody else looks until the next one. */
+	at_store_relaxed(&w->state, WEIR_WAITING_);
+	w->called = false;
+	return false;
+}
+
+/* Grant to the heads that fit value - taken; returns the new taken. */
+static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
+			   struct weir_tells_ *tells)
+{
+	while (sem->queue_) {
+		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
+		int64_t open = value - taken;
+
+		if (open < w->min)
+			break;
+		if (!is_overdue(sem, w)) {
+			if (!w->called)
+				weir_tells_add_(tells, w, WEIR_TOLD_RETRY_);
+			w->called = true;
+			break;
+		}
+		w->got = open < w->max ? open : w->max;
+		taken += w->got;
+		/* relaxed: a count for stat; the waiter takes it out again. */
+		at_add_relaxed(&sem->granted_, w->got);
+		weir_sem_evict_(sem, w, WEIR_OK, tells);
+	}
+	return taken;
+}
+
+static void serve_idle(weir_sem *sem, struct weir_tells_ *tells)
+{
+	RING_EACH(link, next, end, sem->aside_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->wants == WEIR_WANTS_IDLE_)
+			weir_sem_evict_(sem, w, WEIR_OK, tells);
+	}
+}
+
+static bool is_slow(const weir_sem *sem)
+{
+	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_TRACKED_ |
+			      WEIR_STATE_DESTROYED_;
+
+	/* relaxed: changed under the lock, which we hold. */
+	if (at_load_relaxed(&sem->state_) & shut || sem->aside_)
+		return true;
+	return sem->queue_ && !weir_waiter_of_(sem->queue_)->called;
+}
+
+void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+	uint64_t next;
+
+	do {
+		taken = grant_heads(sem, weir_value_(word), taken, tells);
+		/* relaxed: changed under the lock, which we hold. */
+		if (sem->aside_ && weir_value_(word) - taken ==
+					   at_load_relaxed(&sem->capacity_))
+			serve_idle(sem, tells);
+		next = (word - weir_units_(taken)) & ~WEIR_FLAGS_;
+		if (is_slow(sem))
+			next |= WEIR_SLOW_;
+		/*
+		 * [S2] release, and [S1] acquire for those who were granted
+		 * what others added meanwhile.  Fails if somebody added since
+		 * we looked: look again.  The last access to *sem.
+		 */
+	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
+}
+
+void weir_sem_unlock_(weir_sem *sem, int64_t taken)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+
+	weir_sem_settle_(sem, taken, &tells);
+	weir_tells_send_(&tells);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* One consistent picture of a semaphore, for people and for tests. */
+#include "base/atomic.h"
+#include "core/sem_queue.h"
+#include "core/sem_word.h"
+#include "weir/sem.h"
+
+static void count_waiting(const weir_sem *sem, weir_sem_info *info)
+{
+	RING_EACH(link, next, end, sem->queue_)
+		info->waiting_permits += weir_waiter_of_(link)->min;
+	RING_EACH(link, next, end, sem->aside_)
+		info->aside++;
+	if (sem->queue_)
+		info->oldest_wait_ns = weir_now_ns() -
+			weir_waiter_of_(sem->queue_)->since_ns;
+}
+
+weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
+{
+	uint32_t state;
+	int64_t value, granted;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !info)
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, "weir_sem_stat");
+	if (err)
+		return err;
+	state = weir_state_(sem);
+	/*
+	 * relaxed: under the lock.  granted_ is read after the word: it can
+	 * only fall meanwhile, so held is not negative.
+	 */
+	value = weir_value_(at_load_relaxed(&sem->word_));
+	granted = at_load_relaxed(&sem->granted_);
+	*info = (weir_sem_info){
+		.name = sem->name_,
+		.capacity = sem->capacity_,
+		.free = value > 0 ? value : 0,
+		.debt = value < 0 ? -value : 0,
+		.granted = granted,
+		.waiters = sem->waiters_,
+		.policy = state & WEIR_STATE_BARGING_ ? WEIR_BARGING : WEIR_FIFO,
+		.unbounded = state & WEIR_STATE_UNBOUNDED_,
+		.closed = state & WEIR_STATE_CLOSED_,
+	};
+	if (!info->unbounded)
+		info->held = sem->capacity_ - value - info->granted;
+	count_waiting(sem, info);
+	weir_sem_unlock_(sem, 0);
+	return WEIR_OK;
+}
