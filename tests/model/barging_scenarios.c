@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* The semaphore, BARGING: every schedule of a few threads.  C30. */
+#include "scenario.h"
+
+static weir_sem s;
+static weir_ctx ctx;
+static int inside;
+static weir_err results[EX_THREADS];
+
+static void reset(int64_t permits, int64_t capacity)
+{
+	inside = 0;
+	memset(results, 0, sizeof(results));
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = permits,
+		.capacity = capacity,
+		.policy = WEIR_BARGING }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+}
+
+static void one_free(void)
+{
+	reset(1, 1);
+}
+
+static void two_free(void)
+{
+	reset(2, 2);
+}
+
+static void none_of_one(void)
+{
+	reset(0, 1);
+}
+
+static void none_of_two(void)
+{
+	reset(0, 2);
+}
+
+static void all_back(void)
+{
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == s.capacity_);
+}
+
+static void nothing_left(void)
+{
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == 0);
+}
+
+static void take(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+}
+
+static void put(void)
+{
+	weir_sem_release(&s, 1);
+}
+
+static void late_put(void)
+{
+	ex_clock_advance(2000000);
+	put();
+}
+
+static void cancel(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+static void close_now(void)
+{
+	weir_sem_close(&s, WEIR_CLOSE_NOW);
+}
+
+static void exclusive(void)
+{
+	take();
+	EX_ASSERT(inside++ == 0);
+	EX_ASSERT(--inside == 0);
+	put();
+}
+
+static void light(void)
+{
+	take();
+	put();
+}
+
+static void heavy(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 2, NULL) == WEIR_OK);
+	EX_ASSERT(inside++ == 0);
+	EX_ASSERT(--inside == 0);
+	weir_sem_release(&s, 2);
+}
+
+SCENARIO(barging_mutex_of_two, 3, one_free, all_back, exclusive, exclusive)
+SCENARIO(barging_mutex_of_three, 2, one_free, all_back, exclusive, exclusive,
+	 exclusive)
+SCENARIO(barging_weights, 2, two_free, all_back, heavy, light, light)
+SCENARIO(barging_two_releases_two_waiters, 2, none_of_two, nothing_left, take,
+	 take, put, put)
+SCENARIO(barging_overdue, 2, none_of_two, nothing_left, take, take, late_put,
+	 put)
+
+static void take_ctx(void)
+{
+	results[ex_self()] = weir_sem_acquire(&s, 1, &ctx);
+}
+
+static void take_timed(void)
+{
+	results[ex_self()] = weir_sem_acquire_for(&s, 1, 1000);
+}
+
+static void adds_up(void)
+{
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == (results[0] == WEIR_OK ? 0 : 1));
+}
+
+/* The called head is cancelled, times out, is closed: the tell is on its way. */
+SCENARIO(barging_cancel, 3, none_of_one, adds_up, take_ctx, put, cancel)
+SCENARIO(barging_timeout, 3, none_of_one, adds_up, take_timed, put)
+SCENARIO(barging_close, 3, none_of_one, adds_up, take_ctx, put, close_now)
+SCENARIO(barging_cancel_close, 2, none_of_one, adds_up, take_ctx, put, cancel,
+	 close_now)
+
+static void timed_light(void)
+{
+	if (weir_sem_acquire_for(&s, 1, 1000) == WEIR_OK)
+		put();
+}
+
+/* A called head that gives up must pass the call on. */
+SCENARIO(barging_called_head_leaves, 2, none_of_one, all_back, timed_light,
+	 light, put)
+
+static void take_and_free(void)
+{
+	take();
+	EX_ASSERT(weir_sem_destroy(&s) == WEIR_OK);
+	ex_free(&s, sizeof(s));
+}
+
+/* C22 */
+SCENARIO(barging_freed_by_waiter, 3, none_of_one, NULL, take_and_free, put)
+SCENARIO(barging_freed_overdue, 3, none_of_one, NULL, take_and_free, late_put)
+
+static void shrink_and_grow(void)
+{
+	EX_ASSERT(weir_sem_resize(&s, 1, NULL) == WEIR_OK);
+	EX_ASSERT(weir_sem_resize(&s, 2, NULL) == WEIR_OK);
+}
+
+static void heavy_ctx(void)
+{
+	weir_err err = weir_sem_acquire(&s, 2, &ctx);
+
+	EX_ASSERT(err == WEIR_OK);
+	weir_sem_release(&s, 2);
+}
+
+/* A called head is moved aside and back. */
+SCENARIO(barging_moved_aside, 2, two_free, all_back, heavy_ctx, light,
+	 shrink_and_grow)
