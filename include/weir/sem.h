@@ -253,7 +253,7 @@ typedef struct weir_sem_info {
 	int64_t held;			/* 0 if unbounded: nobody knows */
 	int64_t granted;		/* handed to waiters not yet returned */
 	int64_t debt;
-	int64_t waiting_permits;	/* what the queue asks for */
+	int64_t waiting_permits;	/* what the queue asks for, saturating */
 	int64_t oldest_wait_ns;		/* how long the head has waited; 0: none */
 	uint32_t waiters;		/* in the queue */
 	uint32_t aside;			/* outside: impossible now, or for idle */

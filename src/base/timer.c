@@ -3,34 +3,50 @@
 #include "base/timer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "weir/base.h"
 
+static void set(int fd, int64_t deadline_ns)
+{
+	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
+
+	/* All zero would disarm it; a time in the past fires. */
+	if (deadline_ns < 1)
+		deadline_ns = 1;
+	at.it_value.tv_sec = (time_t)(deadline_ns / 1000000000);
+	at.it_value.tv_nsec = (long)(deadline_ns % 1000000000);
+	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 int weir_timer_open_(int64_t deadline_ns)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
-	if (fd >= 0)
-		weir_timer_set_(fd, deadline_ns);
+	if (fd < 0)
+		return fd;
+	if (deadline_ns <= weir_now_ns())
+		weir_timer_fire_(fd);
+	else if (deadline_ns != WEIR_FOREVER)
+		set(fd, deadline_ns);
 	return fd;
 }
 
-void weir_timer_set_(int fd, int64_t deadline_ns)
+void weir_timer_fire_(int fd)
 {
-	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int saved = errno;
 
-	if (deadline_ns != WEIR_FOREVER) {
-		/* All zero would disarm it; a past time fires at once. */
-		if (deadline_ns < 1)
-			deadline_ns = 1;
-		at.it_value.tv_sec = (time_t)(deadline_ns / 1000000000);
-		at.it_value.tv_nsec = (long)(deadline_ns % 1000000000);
-	}
-	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	/* A timer in the past fires at once, but by an interrupt: await it. */
+	set(fd, 1);
+	/* Not poll(), which is a thread-cancellation point. */
+	while (syscall(SYS_ppoll, &ready, 1, NULL, NULL, 0) < 0 &&
+	       errno == EINTR)
+		;
 	errno = saved;
 }
 
@@ -38,6 +54,7 @@ void weir_timer_close_(int fd)
 {
 	int saved = errno;
 
-	(void)close(fd);
+	/* Not close(), which is a thread-cancellation point. */
+	(void)syscall(SYS_close, fd);
 	errno = saved;
 }

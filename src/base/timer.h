@@ -6,10 +6,11 @@
 
 /*
  * A file descriptor that polls readable from deadline_ns on (WEIR_FOREVER:
- * never).  open returns it, or -1 with errno; set changes the deadline.
+ * never).  open returns it, or -1 with errno.  fire makes it readable from now
+ * on, and returns when it is.
  */
 int weir_timer_open_(int64_t deadline_ns);
-void weir_timer_set_(int fd, int64_t deadline_ns);
+void weir_timer_fire_(int fd);
 void weir_timer_close_(int fd);
 
 #endif /* WEIR_BASE_TIMER_H */

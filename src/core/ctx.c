@@ -144,7 +144,7 @@ static void end_one(weir_ctx *ctx, struct weir_tells_ *tells)
 	/* [X1] release */
 	at_store_release(&ctx->ended_, (int32_t)why);
 	if (ctx->fd_)
-		weir_timer_set_(ctx->fd_ - 1, 0);
+		weir_timer_fire_(ctx->fd_ - 1);
 	RING_EACH(link, next, end, ctx->waiters_)
 		end_waiter(ring_entry(link, struct weir_waiter_, ctx_link), why,
 			   tells);

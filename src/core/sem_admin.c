@@ -242,11 +242,13 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
-		return WEIR_OK;
 	err = weir_sem_lock_(sem, "weir_sem_forget");
 	if (err)
 		return err;
+	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_) {
+		weir_sem_unlock_(sem, 0);
+		return WEIR_OK;
+	}
 	/* relaxed: under the lock; the caller's own n stay out meanwhile. */
 	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
 	if (n > out) {

@@ -48,8 +48,9 @@ static weir_err forked(const weir_sem *sem, const char *call, const char *what)
 
 weir_err weir_sem_check_locked_(weir_sem *sem, const char *call, int64_t n)
 {
-	if (sem->queue_ &&
-	    weir_waiter_of_(sem->queue_)->forks != weir_forks_()) {
+	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->aside_;
+
+	if (oldest && weir_waiter_of_(oldest)->forks != weir_forks_()) {
 		unlock_untouched(sem, n);
 		return forked(sem, call, "had waiters");
 	}

@@ -5,10 +5,16 @@
 #include "core/sem_word.h"
 #include "weir/sem.h"
 
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 {
 	RING_EACH(link, next, end, sem->queue_)
-		info->waiting_permits += weir_waiter_of_(link)->min;
+		info->waiting_permits = add_saturating(info->waiting_permits,
+					weir_waiter_of_(link)->min);
 	RING_EACH(link, next, end, sem->aside_)
 		info->aside++;
 	if (sem->queue_)

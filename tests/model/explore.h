@@ -40,17 +40,19 @@ struct ex_scenario {
 void ex_register(struct ex_scenario *scenario);
 
 /*
- *     SCENARIO(name, bound, setup, check, thread, thread, ...);
+ *     SCENARIO(name, bound, setup, check, thread, thread, ...)
  */
 #define SCENARIO(id, preemptions, before, after, ...)                          \
 	__attribute__((constructor)) static void register_##id(void)           \
 	{                                                                      \
-		static struct ex_scenario s = { .name = #id,                   \
-						.setup = before,               \
-						.threads = { __VA_ARGS__ },    \
-						.check = after,                \
-						.bound = preemptions };        \
-		ex_register(&s);                                               \
+		static struct ex_scenario this_one = {                         \
+			.name = #id,                                           \
+			.setup = before,                                       \
+			.threads = { __VA_ARGS__ },                            \
+			.check = after,                                        \
+			.bound = preemptions,                                  \
+		};                                                             \
+		ex_register(&this_one);                                        \
 	}
 
 #define EX_ASSERT(condition)                                                   \

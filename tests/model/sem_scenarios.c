@@ -205,6 +205,24 @@ static void ctx_adds_up(void)
 /* C13: grant meets cancel. */
 SCENARIO(grant_meets_cancel, 3, signal_at_0, ctx_adds_up, take_ctx, put, cancel)
 
+static void cancel_and_note(void)
+{
+	weir_ctx_cancel(&ctx);
+	/* Still inside its call when cancel returned: it must not succeed. */
+	if (ctx.waiters_)
+		results[1] = WEIR_ECANCELED;
+}
+
+static void ended_wins(void)
+{
+	ctx_adds_up();
+	EX_ASSERT(results[1] == WEIR_OK || results[0] == WEIR_ECANCELED);
+}
+
+/* C13 to the letter: a grant that came first loses all the same. */
+SCENARIO(cancel_wins_over_grant, 2, signal_at_0, ended_wins, take_ctx,
+	 cancel_and_note, put)
+
 static void ctx_or_closed(void)
 {
 	put_kept();
