@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Each check of the manual can fail: a copy of it is broken in one place, and the
+# check must say so.
+#
+#   broken.sh ROOT
+set -u
+here=$(dirname "$0")
+root=$1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+# refuse NAME WORDS COMMAND...: the command fails and says the words.
+refuse() {
+	name=$1 words=$2
+	shift 2
+	if said=$("$@" 2>&1); then
+		echo "FAIL $name: passed"
+		failed=1
+	elif ! printf '%s\n' "$said" | grep -qF -e "$words"; then
+		printf 'FAIL %s: did not say "%s" but\n%s\n' "$name" "$words" \
+			"$said"
+		failed=1
+	else
+		echo "ok $name"
+	fi
+}
+
+# names NAME WORDS FILE SED-SCRIPT: names.sh refuses a tree with FILE edited so.
+names() {
+	rm -rf "$scratch/tree"
+	mkdir -p "$scratch/tree/include"
+	cp -R "$root/include/weir" "$scratch/tree/include/"
+	cp -R "$root/man" "$scratch/tree/"
+	sed "$4" "$root/$3" >"$scratch/tree/$3"
+	if cmp -s "$root/$3" "$scratch/tree/$3"; then
+		echo "FAIL $1: the edit changed nothing"
+		failed=1
+	fi
+	refuse "$1" "$2" "$here/names.sh" "$scratch/tree"
+}
+
+names undocumented 'declared, but in no SYNOPSIS: weir_err weir_sem_drain(' \
+	man/weir_sem.3 '/^\.Fn weir_sem_drain "/d'
+names 'another type' 'in a SYNOPSIS, but not declared: weir_err weir_sem_init(' \
+	man/weir_sem.3 '/^\.Fn weir_sem_init "/s/int64_t/int/'
+names 'new in a header' 'declared, but in no SYNOPSIS: int weir_sem_peek(' \
+	include/weir/sem.h '/weir_sem_unref/i int weir_sem_peek(weir_sem *sem);'
+names 'not in NAME' 'not in its NAME: weir_sem_stat' \
+	man/weir_sem.3 '/^\.Nm weir_sem_stat/d'
+names 'not described' 'not described: weir_ctx_deadline' \
+	man/weir_ctx.3 '/^\.Fn weir_ctx_deadline$/d'
+names 'no such function' 'there is no: weir_sem_post' \
+	man/weir_sem.3 's/^\.Fn weir_sem_drain$/.Fn weir_sem_post/'
+names 'no such page' 'there is no: weir_nothing' \
+	man/weir.7 's/^\.Xr weir_base 3/.Xr weir_nothing 3/'
+names 'no such error' 'there is no: WEIR_ENOSUCH' \
+	man/weir.7 's/WEIR_EBUSY/WEIR_ENOSUCH/'
+names 'missing link' 'links.txt is old' man/links.txt '1d'
+names 'missing promise' 'does not have: C7' man/weir.7 's/ (C7)$//'
+
+sed '/^\.Ed/d' "$root/man/weir_ctx.3" >"$scratch/weir_ctx.3"
+refuse 'not mdoc' 'FAIL weir_ctx.3' "$here/lint.sh" "$scratch/weir_ctx.3"
+refuse 'no page' '' "$here/lint.sh"
+
+sed 's/\\en/\\n/' "$root/man/weir_sem.3" >"$scratch/weir_sem.3"
+refuse 'escape in a program' 'an escape this does not know' \
+	"$here/extract.sh" "$scratch/weir_sem.3" "$scratch/list"
+sed 's/^int main(void)/.Pp/' "$root/man/weir_sem.3" >"$scratch/weir_sem.3"
+refuse 'macro in a program' 'a macro in a program' \
+	"$here/extract.sh" "$scratch/weir_sem.3" "$scratch/list"
+exit $failed

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# The complete programs of a manual page's EXAMPLES: each literal block that begins
+# with #include becomes a file.  Prints the names of the files.
+#
+#   awk -v stem=OUT/weir_sem.3 -f programs.awk weir_sem.3
+#
+# mdoc spells a backslash "\e", and puts "\&" where a dot must not be a macro.
+function fail(what) {
+	print FILENAME ":" FNR ": " what >"/dev/stderr"
+	failed = 1
+	exit 1
+}
+/^\.Sh / { examples = ($2 == "EXAMPLES") }
+examples && /^\.Bd -literal/ { inside = 1; fresh = 1; writing = 0; next }
+inside && /^\.Ed/ {
+	if (writing) {
+		close(file)
+		print file
+	}
+	inside = 0
+	next
+}
+inside && fresh {
+	fresh = 0
+	writing = /^#include/
+	if (writing)
+		file = stem "-" ++count ".c"
+}
+inside && writing {
+	if (/^[.']/)
+		fail("a macro in a program")
+	gsub(/\\&/, "")
+	line = ""
+	while (match($0, /\\/)) {
+		escape = substr($0, RSTART, 2)
+		if (escape != "\\e" && escape != "\\-")
+			fail("an escape this does not know: " escape)
+		line = line substr($0, 1, RSTART - 1) \
+			(escape == "\\e" ? "\\" : "-")
+		$0 = substr($0, RSTART + 2)
+	}
+	print line $0 >file
+}
+END {
+	if (!failed && inside)
+		fail("a block does not end")
+}
