@@ -10,7 +10,7 @@
  *
  * Pairs
  *
- *   [X1] end   release: end_one   acquire: ended_by_call
+ *   [X1] end   release: end_one   acquire: weir_ctx_cancelled_
  *              Who sees the end sees what was done before the cancel.
  */
 #include "weir/ctx.h"
@@ -54,7 +54,7 @@ static weir_ctx *ctx_of(struct weir_ring_ *sibling)
 	return ring_entry(sibling, weir_ctx, sibling_);
 }
 
-static weir_err ended_by_call(const weir_ctx *ctx)
+weir_err weir_ctx_cancelled_(const weir_ctx *ctx)
 {
 	/* [X1] acquire */
 	return (weir_err)at_load_acquire(&ctx->ended_);
@@ -136,7 +136,7 @@ static void end_waiter(struct weir_waiter_ *w, weir_err why,
 	weir_sem_settle_(w->sem, 0, tells);
 }
 
-static void end_one(weir_ctx *ctx, struct weir_tells_ *tells)
+static void end_one(weir_ctx *ctx)
 {
 	/* The first reason stays, also if nobody has noticed it yet. */
 	weir_err why = is_late(ctx) ? WEIR_ETIMEDOUT : WEIR_ECANCELED;
@@ -145,9 +145,6 @@ static void end_one(weir_ctx *ctx, struct weir_tells_ *tells)
 	at_store_release(&ctx->ended_, (int32_t)why);
 	if (ctx->fd_)
 		weir_timer_fire_(ctx->fd_ - 1);
-	RING_EACH(link, next, end, ctx->waiters_)
-		end_waiter(ring_entry(link, struct weir_waiter_, ctx_link), why,
-			   tells);
 }
 
 /* The next of the tree below top, parents first; null at the end. */
@@ -174,14 +171,27 @@ void weir_ctx_cancel(weir_ctx *ctx)
 		return;
 	lock = lock_of(ctx);
 	weir_lock_(lock);
+	if (weir_ctx_cancelled_(ctx)) {
+		weir_unlock_(lock);
+		return;
+	}
+	/*
+	 * Mark all before any waiter leaves its queue: what one leaves behind
+	 * must not be granted to the next that is about to be ended.
+	 */
 	for (weir_ctx *c = ctx; c;) {
 		/* What is below one that has ended has ended too. */
-		bool fresh = !ended_by_call(c);
+		bool fresh = !weir_ctx_cancelled_(c);
 
 		if (fresh)
-			end_one(c, &tells);
+			end_one(c);
 		c = next_below(c, ctx, fresh);
 	}
+	for (weir_ctx *c = ctx; c; c = next_below(c, ctx, true))
+		RING_EACH(link, next, end, c->waiters_)
+			end_waiter(ring_entry(link, struct weir_waiter_,
+					      ctx_link),
+				   (weir_err)c->ended_, &tells);
 	/* The last access to the tree. */
 	weir_unlock_(lock);
 	weir_tells_send_(&tells);
@@ -192,7 +202,7 @@ weir_err weir_ctx_err(weir_ctx *ctx)
 	weir_err err = check(ctx, "weir_ctx_err");
 
 	if (!err)
-		err = ended_by_call(ctx);
+		err = weir_ctx_cancelled_(ctx);
 	if (!err && is_late(ctx))
 		err = WEIR_ETIMEDOUT;
 	return err;

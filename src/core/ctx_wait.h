@@ -5,6 +5,9 @@
 #include "core/waiter.h"
 #include "weir/ctx.h"
 
+/* Why ctx was ended by a cancel; WEIR_OK if it was not.  Reads no clock. */
+weir_err weir_ctx_cancelled_(const weir_ctx *ctx);
+
 /*
  * Let the end of ctx reach w.  An error: ctx has ended, and w has not been put
  * on it.  Otherwise weir_ctx_leave_ must follow, before w's call returns: it

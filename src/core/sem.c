@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/hook.h"
 #include "base/panic.h"
+#include "core/ctx_wait.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
@@ -46,7 +47,7 @@ weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 			return err;
 		if (take_short(sem, n)) {
 			/* C13: a cancel that came in between wins. */
-			err = weir_ctx_err(ctx);
+			err = weir_ctx_cancelled_(ctx);
 			if (err)
 				weir_sem_put_(sem, n);
 			return err;

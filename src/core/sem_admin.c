@@ -184,7 +184,7 @@ static void sort_waiters(weir_sem *sem, int64_t capacity,
 
 		if (w->min <= capacity)
 			continue;
-		if (!w->has_ctx) {
+		if (!w->ctx) {
 			weir_sem_evict_(sem, w, WEIR_ETOOBIG, tells);
 			continue;
 		}

@@ -110,7 +110,7 @@ static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 		.wants = (uint8_t)wants,
 		.forks = weir_forks_(),
 		.since_ns = weir_now_ns(),
-		.has_ctx = ctx != NULL,
+		.ctx = ctx,
 	};
 }
 
@@ -124,7 +124,7 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 	/* relaxed: changed under the lock, which we hold. */
 	if (w->min > at_load_relaxed(&sem->capacity_)) {
 		*place = WEIR_ASIDE_;
-		return w->has_ctx ? WEIR_OK : WEIR_ETOOBIG;
+		return w->ctx ? WEIR_OK : WEIR_ETOOBIG;
 	}
 	if (sem->max_waiters_ && sem->waiters_ >= sem->max_waiters_)
 		return WEIR_EBUSY;
@@ -186,7 +186,7 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 		err = wait_queued(&w, ctx, deadline_ns);
 	} else if (!err) {
 		/* C13: a cancel that came in between wins. */
-		err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+		err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 		if (err)
 			weir_sem_put_(sem, w.got);
 		else

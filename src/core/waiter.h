@@ -36,6 +36,7 @@ struct weir_waiter_ {
 	struct weir_ring_ ctx_link;	/* t  in its context */
 	struct weir_waiter_ *tell_next;	/*    the decider's, until told */
 	weir_sem *sem;			/* c  null: waits for a context */
+	struct weir_ctx *ctx;		/* c  null: none */
 	int64_t min, max;		/* c  permits wanted */
 	int64_t got;			/* g  permits granted */
 	int64_t since_ns;		/* c  when it began to wait */
@@ -46,7 +47,6 @@ struct weir_waiter_ {
 	uint8_t place;			/* g  enum weir_place_ */
 	uint8_t tell;			/* g  enum weir_told_ owed; 0: none */
 	bool called;			/* g  (barging) on its way to look */
-	bool has_ctx;			/* c  may wait outside the queue */
 	bool spins;			/* c  a short spin may pay */
 };
 
