@@ -164,12 +164,16 @@ static inline bool weir_permit_is_owned(const weir_permit *permit)
 #define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
 #define WEIR_PASTE_(a, b) a##b
 
-/* A loop of one round, for the scope that its first clause opens. */
+/*
+ * A loop of at most one round, for the scope that its first clause opens.  err
+ * is set there, so that no compiler takes it for possibly unset.
+ */
 #define WEIR_WITH_PERMIT_(held, once, err, sem, n, ctx)                        \
-	for (weir_permit held WEIR_SCOPED = WEIR_PERMIT_INIT, *once = &held;   \
-	     once && ((err) = weir_permit_acquire(&held, (sem), (n),           \
-						  (ctx))) == WEIR_OK;          \
-	     once = 0)
+	for (weir_permit held WEIR_SCOPED = WEIR_PERMIT_INIT,                  \
+	     *once = ((err) = weir_permit_acquire(&held, (sem), (n),           \
+						  (ctx))) == WEIR_OK           \
+			? &held : 0;                                           \
+	     once; once = 0)
 
 WEIR_DECLS_END
 
