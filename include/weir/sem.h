@@ -268,11 +268,11 @@ weir_sem_stat(weir_sem *sem, weir_sem_info *info);
 
 /*
  * A semaphore on the heap with a reference count, for permits that outlive the
- * scope that made it (weir/permit.h).  weir_sem_new returns null when memory
- * runs out or the options are invalid, with one reference; the last
- * weir_sem_unref destroys it (and panics if somebody waits).  weir_sem_ref
- * returns sem.  Both panic on a semaphore that is not from weir_sem_new, and ref
- * then returns null.  Memory: new allocates, the last unref frees.
+ * scope that made it (weir/permit.h).  weir_sem_new makes one with one
+ * reference; null: out of memory, or invalid options.  The last weir_sem_unref
+ * destroys it, and panics if somebody waits.  weir_sem_ref returns sem.  Both
+ * panic on a semaphore that is not from weir_sem_new, and ref then returns
+ * null.  Memory: new allocates, the last unref frees.
  */
 WEIR_API WEIR_MUST_USE weir_sem *weir_sem_new(const weir_sem_opts *opts);
 WEIR_API weir_sem *weir_sem_ref(weir_sem *sem);
