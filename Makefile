@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+# The front door.  Meson is the build; this says which part of it to run.  Every
+# target first installs what this machine lacks (tools/setup).
+PREFIX ?= /usr/local
+SAN ?=
+
+variant = $(or $(SAN),gcc)
+BUILD ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-asan),build)
+
+ifneq ($(filter-out thread address,$(SAN)),)
+$(error SAN is "thread" or "address", not "$(SAN)")
+endif
+
+all:
+	@tools/setup $@
+	@tools/build -d $(BUILD) $(variant)
+
+demo:
+	@tools/setup $@
+	@tools/build -q -d $(BUILD) $(variant) examples/open-files
+	@$(BUILD)/examples/open-files --demo
+
+check:
+	@tools/setup $@
+	@tools/check $(SAN) $(if $(filter address,$(SAN)),leaks)
+
+check-long:
+	@tools/setup $@
+	@tools/check $(or $(SAN),long)
+
+bench:
+	@tools/setup $@
+	@tools/bench $(BUILD)
+
+install:
+	@tools/setup $@
+	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
+	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+
+lint:
+	@tools/lint/run
+
+clean:
+	rm -rf build build-*
+
+help:
+	@echo 'make              build the library'
+	@echo 'make demo         build and run the demonstration: a limit on open files'
+	@echo 'make check        build every way and run all tests; what CI runs'
+	@echo 'make check-long   also other machines (emulated) and longer stress'
+	@echo 'make bench        measure, against sem_t'
+	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
+	@echo 'make clean        remove what was built'
+	@echo
+	@echo 'SAN=thread or SAN=address before a target builds it with that sanitizer;'
+	@echo 'with check it runs that part alone.'
+
+.PHONY: all demo check check-long bench install lint clean help

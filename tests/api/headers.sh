@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every public header compiles alone, and twice, as C11 and as C++17, with every
+# compiler and no warning.
+#
+#   headers.sh ROOT
+set -u
+root=$1
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+passed=0
+failed=0
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror"
+c="$warnings -std=c11 -x c -Wstrict-prototypes -Wmissing-prototypes"
+cxx="$warnings -std=c++17 -x c++"
+
+try() {
+	if "$@" -fsyntax-only -I"$root/include" "$work/alone.c"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL $header: $*"
+	fi
+}
+
+for header in "$root"/include/weir/*.h; do
+	header=weir/$(basename "$header")
+	printf '#include <%s>\n#include "%s"\n' "$header" "$header" >"$work/alone.c"
+	# shellcheck disable=SC2086 # one word per option
+	{
+		try gcc $c
+		try clang $c
+		try musl-gcc $c
+		try gcc $c -std=gnu2x
+		try g++ $cxx
+		try clang++ $cxx
+	}
+	# C++ has no _Atomic: only the freestanding header may know it, for C.
+	if [ "$header" != weir/spin.h ] &&
+	   grep -nE '(^|[^A-Za-z_])(_Atomic|atomic_)' "$root/include/$header"; then
+		echo "FAIL $header: atomics in a public header"
+		failed=$((failed + 1))
+	fi
+done
+
+# All of them together, in any order, in one file.
+for header in "$root"/include/weir/*.h; do
+	echo "#include <weir/$(basename "$header")>"
+done | sort -r >"$work/alone.c"
+header=all
+# shellcheck disable=SC2086
+try gcc $c
+# shellcheck disable=SC2086
+try g++ $cxx
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -ge 26 ]

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `make install` into an empty prefix, and a program built against it with
+# pkg-config: in C and in C++, with the shared library and with the archive.
+#
+#   install.sh ROOT
+set -eu
+root=$1
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+prefix=$work/prefix
+cases=$root/tests/api/consumer
+# A make above must not lend us its variables.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL DESTDIR SAN
+
+echo "# install"
+make -C "$root" install BUILD="$work/build" PREFIX="$prefix" >"$work/log" 2>&1 ||
+	{ cat "$work/log"; exit 1; }
+
+for header in "$root"/include/weir/*.h; do
+	cmp "$header" "$prefix/include/weir/$(basename "$header")"
+done
+for page in "$root"/man/*.[1-8]; do
+	section=${page##*.}
+	cmp "$page" "$prefix/share/man/man$section/$(basename "$page")"
+done
+
+PKG_CONFIG_LIBDIR=$(dirname "$(find "$prefix" -name weir.pc)")
+export PKG_CONFIG_LIBDIR
+lib=$(pkg-config --variable=libdir weir)
+for file in libweir.a libweir.so libweir.so.0 "libweir.so.$(pkg-config --modversion weir)"; do
+	test -s "$lib/$file"
+done
+
+strict="-Wall -Wextra -Wpedantic -Werror"
+# shellcheck disable=SC2046,SC2086 # one word per option
+consume() {
+	compiler=$1
+	source=$2
+	shift 2
+	echo "# $compiler: shared"
+	$compiler $strict "$@" $(pkg-config --cflags weir) "$source" \
+		$(pkg-config --libs weir) -o "$work/shared"
+	objdump -p "$work/shared" | grep -q 'NEEDED *libweir.so.0'
+	LD_LIBRARY_PATH=$lib "$work/shared"
+
+	echo "# $compiler: the archive"
+	$compiler $strict "$@" $(pkg-config --cflags weir) "$source" \
+		-Wl,-Bstatic $(pkg-config --static --libs weir) -Wl,-Bdynamic \
+		-o "$work/archive"
+	! objdump -p "$work/archive" | grep -q libweir || exit 1
+	"$work/archive"
+
+	echo "# $compiler: all static"
+	$compiler $strict "$@" -static $(pkg-config --static --cflags weir) \
+		"$source" $(pkg-config --static --libs weir) -o "$work/static"
+	"$work/static"
+}
+for compiler in gcc clang; do
+	consume $compiler "$cases/consumer.c" -std=c11
+done
+for compiler in g++ clang++; do
+	consume $compiler "$cases/consumer.cc" -std=c++17
+done
+
+echo "# DESTDIR"
+make -C "$root" install BUILD="$work/build" PREFIX=/opt/weir \
+	DESTDIR="$work/dest" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+test -s "$work/dest/opt/weir/include/weir/sem.h"
+grep -q '^prefix=/opt/weir$' "$(find "$work/dest" -name weir.pc)"
+
+echo "1 passed, 0 failed"

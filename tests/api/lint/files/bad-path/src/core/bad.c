@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+/* See /home/somebody/weir/notes. */

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/futex.h"
+#include "weir/base.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options.h"
+#include "weir/sem.h"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# README.md keeps its word: its C example compiles without a warning, against a
+# copy of the sources alone and by README's own compiler line, with every compiler,
+# and runs; the paths it speaks of exist; CI runs its test command.
+#
+#   readme.sh ROOT
+set -eu
+root=$1
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+cp -R "$root/include" "$root/src" "$work"
+cd "$work"
+
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+	"$root/README.md" >app.c
+test -s app.c
+line=$(sed -n 's/^ *\(cc .*src\/base\/\*\.c.*\)$/\1/p' "$root/README.md")
+test "$(printf '%s\n' "$line" | wc -l)" -eq 1
+case $line in
+*" app.c "*) ;;
+*) echo "FAIL the compiler line does not compile app.c: $line"; exit 1 ;;
+esac
+
+for compiler in gcc clang "musl-gcc -static -idirafter/usr/include -idirafter/usr/include/$(gcc -print-multiarch)"; do
+	echo "# $compiler ${line#cc }"
+	rm -f app
+	eval "$compiler -Wall -Wextra -Wpedantic -Werror ${line#cc }"
+	./app
+done
+
+# Paths of the map, written `like/this`.
+# shellcheck disable=SC2016 # these are no substitutions
+grep -oE '`[a-z.]+(/[A-Za-z0-9_.-]*)+`' "$root/README.md" | tr -d '`' | sort -u >paths
+test -s paths
+while IFS= read -r path; do
+	test -e "$root/$path" || { echo "FAIL README.md: no $path"; exit 1; }
+done <paths
+
+grep -q 'make check' "$root/README.md"
+grep -q '^exec make check$' "$root/.ci/run"
+echo "1 passed, 0 failed"

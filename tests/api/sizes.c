@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes and layouts that users compile into their programs.
+ *
+ * C26: a semaphore is at most 64 bytes, one cache line, a waiter at most 128.
+ * C23: zeroed memory is what the static initialisers build on, so the layout
+ * that they spell out must be the struct's.
+ */
+#include <stddef.h>
+
+#include "check.h"
+#include "core/waiter.h"
+#include "weir/ctx.h"
+#include "weir/permit.h"
+
+TEST(c26_semaphore_is_at_most_one_cache_line)
+{
+	CHECK(sizeof(weir_sem) <= 64);
+}
+
+TEST(c26_waiter_is_at_most_128_bytes)
+{
+	CHECK(sizeof(struct weir_waiter_) <= 128);
+}
+
+/*
+ * What a program compiled with these headers relies on.  A change here breaks
+ * it, and needs a new soname.
+ */
+TEST(layout_of_public_structs_stays)
+{
+	CHECK_EQ(offsetof(weir_sem, word_), 0);
+	CHECK_EQ(_Alignof(weir_sem), 8);
+	CHECK_EQ(sizeof(weir_err), 4);
+	if (sizeof(void *) == 8) {
+		CHECK_EQ(sizeof(weir_sem), 64);
+		CHECK_EQ(sizeof(weir_ctx), 96);
+		CHECK_EQ(sizeof(weir_permit), 24);
+		CHECK_EQ(sizeof(weir_sem_opts), 64);
+		CHECK_EQ(sizeof(weir_sem_info), 112);
+	}
+}
+
+TEST(c23_static_initialisers_are_what_init_makes)
+{
+	static const weir_sem zeroed;
+	static const weir_sem empty = WEIR_SEM_INIT(0);
+	static const weir_ctx zeroed_ctx;
+	static const weir_ctx ctx = WEIR_CTX_INIT;
+	static const weir_sem three = WEIR_SEM_INIT(3);
+	weir_sem made;
+
+	CHECK(!memcmp(&zeroed, &empty, sizeof(weir_sem)));
+	CHECK(!memcmp(&zeroed_ctx, &ctx, sizeof(weir_ctx)));
+	memset(&made, 0, sizeof(made));
+	CHECK_OK(weir_sem_init(&made, 3));
+	CHECK(!memcmp(&made, &three, sizeof(weir_sem)));
+	CHECK_OK(weir_sem_destroy(&made));
+}

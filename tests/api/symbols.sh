@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The names the library exports are those of symbols.txt, no more and no fewer, in
+# version WEIR_0; they are what the headers declare; and the archive defines no
+# global name outside weir_.  A new function goes into libweir.map and symbols.txt
+# on purpose; a name that leaves them breaks programs.
+#
+#   symbols.sh ROOT LIBRARY ARCHIVE
+set -u
+export LC_ALL=C
+root=$1
+library=$2
+archive=$3
+golden=$root/tests/api/symbols.txt
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+passed=0
+failed=0
+
+same() {
+	if diff -u "$golden" "$work/got"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL $1"
+	fi
+}
+
+# The version itself is listed as an absolute symbol.
+nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
+	sed 's/@@WEIR_0$//' | sort >"$work/got"
+same "what $library exports is not what symbols.txt lists"
+
+for header in "$root"/include/weir/*.h; do
+	echo "#include <weir/$(basename "$header")>"
+done | gcc -std=c11 -E -P -I"$root/include" -x c - | tr '\n' ' ' |
+	grep -oE 'visibility\("default"\)[^;{]*' |
+	grep -oE 'weir_[a-z0-9_]+ *\(' | grep -oE '[a-z0-9_]+' |
+	sort -u >"$work/got"
+same "what the headers declare is not what symbols.txt lists"
+
+nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' |
+	grep -v '^weir_' >"$work/got"
+if [ -s "$work/got" ]; then
+	failed=$((failed + 1))
+	echo "FAIL the archive defines names that are not weir's:"
+	cat "$work/got"
+else
+	passed=$((passed + 1))
+fi
+
+# What is ours alone ends in an underscore; what is public does not.
+nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /_$/ { print $3 }' |
+	sort >"$work/got"
+same "global names of the archive without a trailing underscore are not public"
+
+# libc is all it needs.
+needed=$(objdump -p "$library" | awk '$1 == "NEEDED" { print $2 }' |
+	grep -vE '^(libc|ld-linux[a-z0-9-]*|libc\.musl-[a-z0-9_]+)\.so' | tr '\n' ' ')
+soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
+if [ -n "$needed" ] || [ "$soname" != libweir.so.0 ]; then
+	failed=$((failed + 1))
+	echo "FAIL soname $soname, needs: $needed"
+else
+	passed=$((passed + 1))
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
