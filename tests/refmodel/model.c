@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "model.h"
+
+static bool bad(int64_t n)
+{
+	return n < 0 || n > WEIR_SEM_MAX;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void append(model_list *list, model_call call)
+{
+	list->call[list->count++] = call;
+}
+
+static model_call take_out(model_list *list, int at)
+{
+	model_call call = list->call[at];
+
+	list->count--;
+	for (int i = at; i < list->count; i++)
+		list->call[i] = list->call[i + 1];
+	return call;
+}
+
+static void end_call(model *m, model_call call, weir_err err, int64_t got)
+{
+	m->ended[m->ends++] = (model_end){ call.id, err, got };
+}
+
+static void take(model *m, int64_t n)
+{
+	m->free -= n;
+	if (!m->unbounded)
+		m->held += n;
+}
+
+/* C20 */
+static void serve_idle(model *m)
+{
+	for (int i = 0; i < m->aside.count && !m->held;)
+		if (m->aside.call[i].idle)
+			end_call(m, take_out(&m->aside, i), WEIR_OK, 0);
+		else
+			i++;
+}
+
+/* C4 C6 C7: grant to heads that fit, in order. */
+static void settle(model *m)
+{
+	/* C30: who barges is not handed permits, it takes them a moment later:
+	 * in between all can be back. */
+	if (m->barging)
+		serve_idle(m);
+	while (m->queue.count && m->queue.call[0].min <= m->free) {
+		model_call call = take_out(&m->queue, 0);
+		int64_t got = least(m->free, call.max);
+
+		take(m, got);
+		end_call(m, call, WEIR_OK, got);
+	}
+	serve_idle(m);
+}
+
+/* C4, C30: what a newcomer may take. */
+static int64_t open_to_newcomers(const model *m)
+{
+	return m->queue.count && !m->barging ? 0 : m->free;
+}
+
+/* C2, with C11 C12 C14 C19 C31. */
+weir_err model_acquire(model *m, model_call call, weir_err ctx, bool late,
+		       int64_t *got)
+{
+	int64_t open = open_to_newcomers(m);
+
+	m->ends = 0;
+	*got = 0;
+	if (bad(call.min) || bad(call.max) || call.min > call.max)
+		return WEIR_EINVAL;
+	if (ctx)
+		return ctx;
+	if (m->closed && !m->drain)
+		return WEIR_ECLOSED;
+	if (call.min <= open) {
+		*got = least(open, call.max);
+		take(m, *got);
+		return WEIR_OK;
+	}
+	if (m->closed)
+		return WEIR_ECLOSED;
+	if (call.min > m->capacity) {
+		if (!call.has_ctx)
+			return WEIR_ETOOBIG;
+		append(&m->aside, call);
+		return MODEL_WAITS;
+	}
+	if (m->max_waiters && m->queue.count >= m->max_waiters)
+		return WEIR_EBUSY;
+	if (late)
+		return WEIR_ETIMEDOUT;
+	append(&m->queue, call);
+	return MODEL_WAITS;
+}
+
+/* C5 */
+weir_err model_try(model *m, int64_t n)
+{
+	m->ends = 0;
+	if (bad(n))
+		return WEIR_EINVAL;
+	if (m->closed && !m->drain)
+		return WEIR_ECLOSED;
+	if (n > open_to_newcomers(m))
+		return m->closed ? WEIR_ECLOSED : WEIR_EAGAIN;
+	take(m, n);
+	return WEIR_OK;
+}
+
+/* C6 C8 C9, and C21: debt is paid first. */
+weir_err model_release(model *m, int64_t n)
+{
+	int64_t paid = least(n, m->debt);
+
+	m->ends = 0;
+	if (bad(n))
+		return WEIR_EINVAL;
+	if (n > (m->unbounded ? WEIR_SEM_MAX - m->free : m->held))
+		return WEIR_EOVERFLOW;
+	m->debt -= paid;
+	m->free += n - paid;
+	if (!m->unbounded)
+		m->held -= n;
+	settle(m);
+	return WEIR_OK;
+}
+
+/* C11: who no longer fits the capacity goes aside, who now does queues. */
+static void sort_waiters(model *m)
+{
+	for (int i = 0; i < m->queue.count;) {
+		model_call call = m->queue.call[i];
+
+		if (call.min <= m->capacity) {
+			i++;
+			continue;
+		}
+		take_out(&m->queue, i);
+		if (call.has_ctx)
+			append(&m->aside, call);
+		else
+			end_call(m, call, WEIR_ETOOBIG, 0);
+	}
+	for (int i = 0; i < m->aside.count;)
+		if (!m->aside.call[i].idle &&
+		    m->aside.call[i].min <= m->capacity)
+			append(&m->queue, take_out(&m->aside, i));
+		else
+			i++;
+}
+
+/* C21 */
+weir_err model_resize(model *m, int64_t n, int64_t *debt)
+{
+	int64_t value;
+
+	m->ends = 0;
+	if (bad(n) || m->unbounded)
+		return WEIR_EINVAL;
+	value = m->free - m->debt + (n - m->capacity);
+	m->capacity = n;
+	m->free = value > 0 ? value : 0;
+	m->debt = value < 0 ? -value : 0;
+	*debt = m->debt;
+	sort_waiters(m);
+	settle(m);
+	return WEIR_OK;
+}
+
+weir_err model_forget(model *m, int64_t n)
+{
+	int64_t paid = least(n, m->debt);
+
+	m->ends = 0;
+	if (bad(n))
+		return WEIR_EINVAL;
+	if (m->unbounded)
+		return WEIR_OK;
+	if (n > m->held)
+		return WEIR_EOVERFLOW;
+	m->debt -= paid;
+	m->capacity -= n - paid;
+	m->held -= n;
+	sort_waiters(m);
+	settle(m);
+	return WEIR_OK;
+}
+
+/* C20 */
+weir_err model_wait_idle(model *m, model_call call, weir_err ctx)
+{
+	m->ends = 0;
+	if (m->unbounded)
+		return WEIR_EINVAL;
+	if (ctx)
+		return ctx;
+	if (!m->held)
+		return WEIR_OK;
+	append(&m->aside, call);
+	return MODEL_WAITS;
+}
+
+/* C19 */
+void model_close(model *m, weir_close how)
+{
+	m->ends = 0;
+	m->drain = how == WEIR_CLOSE_DRAIN && (m->drain || !m->closed);
+	m->closed = true;
+	while (m->queue.count) {
+		model_call call = take_out(&m->queue, 0);
+		bool fits = m->drain && call.min <= m->free;
+		int64_t got = fits ? least(m->free, call.max) : 0;
+
+		take(m, got);
+		end_call(m, call, fits ? WEIR_OK : WEIR_ECLOSED, got);
+	}
+	for (int i = 0; i < m->aside.count;)
+		if (m->aside.call[i].idle)
+			i++;
+		else
+			end_call(m, take_out(&m->aside, i), WEIR_ECLOSED, 0);
+	settle(m);
+}
+
+static void cancel_in(model *m, model_list *list, int id)
+{
+	for (int i = 0; i < list->count;)
+		if (list->call[i].has_ctx && (id < 0 || list->call[i].id == id))
+			end_call(m, take_out(list, i), WEIR_ECANCELED, 0);
+		else
+			i++;
+}
+
+/* C13 */
+void model_cancel(model *m, int id)
+{
+	m->ends = 0;
+	cancel_in(m, &m->queue, id);
+	cancel_in(m, &m->aside, id);
+	settle(m);
+}
+
+int64_t model_waiting_permits(const model *m)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < m->queue.count; i++)
+		sum += least(m->queue.call[i].min, INT64_MAX - sum);
+	return sum;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "world.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void world_log(world *w, const char *format, ...)
+{
+	char *line = w->log[w->step % LOG_SIZE];
+	va_list args;
+	int used = snprintf(line, LOG_LINE, "%" PRId64 ": ", w->step);
+
+	va_start(args, format);
+	vsnprintf(line + used, (size_t)(LOG_LINE - used), format, args);
+	va_end(args);
+}
+
+static void print_log(world *w)
+{
+	const model *m = &w->m;
+
+	for (int i = LOG_SIZE - 1; i >= 0; i--)
+		if (w->step >= i)
+			printf("  %s\n", w->log[(w->step - i) % LOG_SIZE]);
+	printf("the model: capacity %" PRId64 " free %" PRId64 " held %" PRId64
+	       " debt %" PRId64 " queued %d aside %d%s%s%s%s\n", m->capacity,
+	       m->free, m->held, m->debt, m->queue.count, m->aside.count,
+	       m->unbounded ? " unbounded" : "",
+	       w->policy == WEIR_BARGING ? " barging" : "",
+	       m->closed ? " closed" : "", m->drain ? " drain" : "");
+}
+
+/* A call that should return at once and does not ends by the harness's alarm;
+ * then too the operations are worth knowing. */
+static world *watched;
+static struct sigaction alarm_before;
+
+static void out_of_time(int signal)
+{
+	print_log(watched);
+	fflush(stdout);
+	alarm_before.sa_handler(signal);
+}
+
+void world_watch(world *w)
+{
+	struct sigaction action = { .sa_handler = out_of_time };
+
+	watched = w;
+	CHECK_EQ(sigaction(SIGALRM, &action, &alarm_before), 0);
+}
+
+void world_unwatch(void)
+{
+	CHECK_EQ(sigaction(SIGALRM, &alarm_before, NULL), 0);
+}
+
+void world_expect(world *w, const char *what, int64_t got, int64_t want)
+{
+	if (got == want)
+		return;
+	print_log(w);
+	check_fail(__FILE__, __LINE__,
+		   "step %" PRId64 ": %s is %" PRId64 ", the model says %" PRId64,
+		   w->step, what, got, want);
+}
+
+/* Wait a little; a thread that never comes is a failure like any other. */
+static void nap(world *w, const char *what, int64_t *started)
+{
+	int64_t now = weir_now_ns();
+
+	if (!*started)
+		*started = now;
+	if (now - *started > INT64_C(60000000000))
+		world_expect(w, what, 0, 1);
+	sched_yield();
+}
+
+static bool lists_match(world *w, weir_sem_info *i)
+{
+	*i = stat_of(&w->sem);
+	return i->waiters == (uint32_t)w->m.queue.count &&
+	       i->aside == (uint32_t)w->m.aside.count;
+}
+
+static void compare(world *w)
+{
+	weir_sem_info i;
+	int64_t started = 0;
+
+	/* Whoever was told to wait may still be on the way to its list. */
+	while (!lists_match(w, &i) || i.granted)
+		nap(w, "the lists match", &started);
+	EXPECT(w, i.capacity, w->m.capacity);
+	EXPECT(w, i.free, w->m.free);
+	EXPECT(w, i.held, w->m.held);
+	EXPECT(w, i.debt, w->m.debt);
+	EXPECT(w, i.waiting_permits, model_waiting_permits(&w->m));
+	EXPECT(w, i.closed, w->m.closed);
+	EXPECT(w, i.unbounded, w->m.unbounded);
+	EXPECT(w, i.policy, w->policy);
+	EXPECT(w, i.oldest_wait_ns >= 0, true);
+	EXPECT(w, weir_sem_available(&w->sem), w->m.free);
+	EXPECT(w, weir_sem_is_closed(&w->sem), w->m.closed);
+}
+
+/* C6, C7: the queue and the counts are right before anybody else has run. */
+static void compare_at_once(world *w)
+{
+	weir_sem_info i = stat_of(&w->sem);
+
+	EXPECT(w, i.waiters, w->m.queue.count);
+	EXPECT(w, i.aside, w->m.aside.count);
+	EXPECT(w, i.free, w->m.free);
+	EXPECT(w, i.debt, w->m.debt);
+	if (!w->m.unbounded)
+		EXPECT(w, i.held + i.granted, w->m.held);
+}
+
+static void reap(world *w, model_end end)
+{
+	pool_worker *p = &w->pool[end.id];
+	int64_t started = 0;
+
+	while (!pool_done(p))
+		nap(w, "a call that has to end has ended", &started);
+	EXPECT(w, p->err, end.err);
+	EXPECT(w, p->got, end.got);
+	if (p->has_ctx)
+		EXPECT(w, weir_ctx_destroy(&p->ctx), WEIR_OK);
+	p->busy = false;
+}
+
+void world_settle(world *w, bool at_once)
+{
+	if (at_once)
+		compare_at_once(w);
+	for (int i = 0; i < w->m.ends; i++)
+		reap(w, w->m.ended[i]);
+	w->m.ends = 0;
+	compare(w);
+	for (int i = 0; i < POOL_SIZE; i++)
+		if (w->pool[i].busy)
+			EXPECT(w, pool_done(&w->pool[i]), false);
+	w->step++;
+}
+
+pool_worker *world_idle_worker(world *w)
+{
+	for (int i = 0; i < POOL_SIZE; i++)
+		if (!w->pool[i].busy)
+			return &w->pool[i];
+	return NULL;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hook table of src/base/hook.h: slow paths are reported on the thread that
+ * acts, outside every lock (C27); the short paths are not, unless the semaphore
+ * is tracked.
+ */
+#include "base/hook.h"
+#include "check.h"
+#include "weir/ctx.h"
+
+#define EVENTS_MAX 64
+
+static struct weir_event_ events[EVENTS_MAX];
+static uint32_t event_count;
+
+static void note(const struct weir_event_ *event)
+{
+	uint32_t i = __atomic_fetch_add(&event_count, 1, __ATOMIC_SEQ_CST);
+
+	CHECK(i < EVENTS_MAX);
+	events[i] = *event;
+	/* Would never return if the lock were held. */
+	CHECK_IDENTITY((weir_sem *)(uintptr_t)event->object);
+}
+
+static void listen(void)
+{
+	event_count = 0;
+	CHECK(weir_hook_set_(note) == NULL);
+}
+
+static void stop_listening(void)
+{
+	CHECK(weir_hook_set_(NULL) == note);
+}
+
+static void check_event(uint32_t i, enum weir_event_kind_ kind,
+			const weir_sem *sem, int64_t n, weir_err err)
+{
+	CHECK(i < event_count);
+	CHECK_EQ(events[i].kind, kind);
+	CHECK(events[i].object == sem);
+	CHECK_EQ(events[i].n, n);
+	CHECK_ERR(events[i].err, err);
+}
+
+TEST(short_paths_are_not_reported)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+
+	listen();
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	weir_sem_release(&sem, 2);
+	stop_listening();
+	CHECK_EQ(event_count, 0);
+}
+
+TEST(a_tracked_semaphore_reports_every_holder)
+{
+	weir_sem sem;
+	weir_sem_opts opts = { .permits = 3,
+			       .name = "tracked",
+			       .flags = WEIR_SEM_TRACKED };
+	int64_t got;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	listen();
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	CHECK_OK(weir_sem_drain(&sem, &got));
+	weir_sem_release(&sem, 3);
+	stop_listening();
+	CHECK_EQ(event_count, 4);
+	check_event(0, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
+	check_event(1, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
+	check_event(2, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
+	check_event(3, WEIR_EVENT_RELEASED_, &sem, 3, WEIR_OK);
+	CHECK(!strcmp(events[0].name, "tracked"));
+}
+
+static void *acquire_two(void *arg)
+{
+	weir_sem *sem = arg;
+
+	CHECK_OK(weir_sem_acquire(sem, 2, NULL));
+	return NULL;
+}
+
+TEST(a_wait_is_reported_from_joining_to_leaving)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	check_thread thread;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	listen();
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000000), WEIR_ETIMEDOUT);
+	CHECK_EQ(event_count, 2);
+	check_event(0, WEIR_EVENT_QUEUED_, &sem, 1, WEIR_OK);
+	check_event(1, WEIR_EVENT_LEFT_, &sem, 1, WEIR_ETIMEDOUT);
+	thread = start(acquire_two, &sem);
+	AWAIT(__atomic_load_n(&event_count, __ATOMIC_SEQ_CST) == 3);
+	weir_sem_release(&sem, 2);
+	finish(thread);
+	stop_listening();
+	check_event(2, WEIR_EVENT_QUEUED_, &sem, 2, WEIR_OK);
+	check_event(3, WEIR_EVENT_RELEASED_, &sem, 2, WEIR_OK);
+	check_event(4, WEIR_EVENT_ACQUIRED_, &sem, 2, WEIR_OK);
+	CHECK_EQ(event_count, 5);
+}
+
+TEST(close_and_resize_are_reported)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+
+	listen();
+	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	stop_listening();
+	CHECK_EQ(event_count, 2);
+	check_event(0, WEIR_EVENT_RESIZED_, &sem, 5, WEIR_OK);
+	check_event(1, WEIR_EVENT_CLOSED_, &sem, 0, WEIR_OK);
+}
+
+/* C13: what a hook does between joining the queue and the wait counts. */
+static weir_ctx end_in_hook;
+
+static void grant_and_cancel(const struct weir_event_ *event)
+{
+	weir_sem *sem = (weir_sem *)(uintptr_t)event->object;
+
+	if (event->kind != WEIR_EVENT_QUEUED_)
+		return;
+	weir_sem_release(sem, 1);
+	CHECK_EQ(stat_of(sem).granted, 1);
+	weir_ctx_cancel(&end_in_hook);
+}
+
+TEST(c13_granted_then_cancelled_before_the_wait_begins)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+
+	CHECK_OK(weir_ctx_init(&end_in_hook, NULL, WEIR_FOREVER));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(weir_hook_set_(grant_and_cancel) == NULL);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &end_in_hook), WEIR_ECANCELED);
+	CHECK(weir_hook_set_(NULL) == grant_and_cancel);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_OK(weir_ctx_destroy(&end_in_hook));
+}

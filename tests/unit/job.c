@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "job.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int turns;
+static int frozen;
+static int thawed;
+
+void turns_from_zero(void)
+{
+	__atomic_store_n(&turns, 0, __ATOMIC_SEQ_CST);
+}
+
+static weir_err call(job *j)
+{
+	weir_err err;
+
+	if (j->idle)
+		return weir_sem_wait_idle(j->sem, j->ctx);
+	if (j->max >= 0)
+		return weir_sem_acquire_upto(j->sem, j->n, j->max, j->ctx,
+					     &j->got);
+	if (j->has_deadline)
+		err = weir_sem_acquire_until(j->sem, j->n, j->deadline);
+	else
+		err = weir_sem_acquire(j->sem, j->n, j->ctx);
+	j->got = err ? 0 : j->n;
+	return err;
+}
+
+static void *run(void *arg)
+{
+	job *j = arg;
+
+	__atomic_store_n(&j->tid, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	j->err = call(j);
+	j->turn = __atomic_fetch_add(&turns, 1, __ATOMIC_SEQ_CST);
+	if (j->pass_on && !j->err)
+		weir_sem_release(j->sem, j->got);
+	__atomic_store_n(&j->done, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+void job_start(job *j)
+{
+	j->got = -1;
+	j->done = 0;
+	j->tid = 0;
+	j->thread = start(run, j);
+}
+
+bool job_asleep(job *j)
+{
+	int tid = __atomic_load_n(&j->tid, __ATOMIC_SEQ_CST), fd;
+	char path[64], line[256];
+	const char *name_end;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = tid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return false;
+	got = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[got > 0 ? got : 0] = '\0';
+	name_end = strrchr(line, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+static void start_queued(job *j)
+{
+	uint32_t before = waiters_of(j->sem);
+
+	job_start(j);
+	AWAIT(waiters_of(j->sem) == before + 1);
+	AWAIT(job_asleep(j));
+}
+
+void queue_up(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx)
+{
+	*j = (job){ .sem = sem, .n = n, .max = -1, .ctx = ctx };
+	start_queued(j);
+}
+
+void queue_up_until(job *j, weir_sem *sem, int64_t n, int64_t deadline)
+{
+	*j = (job){ .sem = sem, .n = n, .max = -1, .deadline = deadline,
+		    .has_deadline = true };
+	start_queued(j);
+}
+
+void queue_up_upto(job *j, weir_sem *sem, int64_t min, int64_t max,
+		   weir_ctx *ctx)
+{
+	*j = (job){ .sem = sem, .n = min, .max = max, .ctx = ctx };
+	start_queued(j);
+}
+
+void queue_up_passing_on(job *j, weir_sem *sem, int64_t n)
+{
+	*j = (job){ .sem = sem, .n = n, .max = -1, .pass_on = true };
+	start_queued(j);
+}
+
+static void start_aside(job *j)
+{
+	uint32_t before = aside_of(j->sem);
+
+	job_start(j);
+	AWAIT(aside_of(j->sem) == before + 1);
+	AWAIT(job_asleep(j));
+}
+
+void stand_aside(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx)
+{
+	*j = (job){ .sem = sem, .n = n, .max = -1, .ctx = ctx };
+	start_aside(j);
+}
+
+void watch_idle(job *j, weir_sem *sem, weir_ctx *ctx)
+{
+	*j = (job){ .sem = sem, .max = -1, .ctx = ctx, .idle = true };
+	start_aside(j);
+}
+
+bool job_done(job *j)
+{
+	return __atomic_load_n(&j->done, __ATOMIC_SEQ_CST);
+}
+
+weir_err job_end(job *j)
+{
+	finish(j->thread);
+	return j->err;
+}
+
+HANDLER static void hold(int signal)
+{
+	(void)signal;
+	__atomic_add_fetch(&frozen, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&thawed, __ATOMIC_SEQ_CST))
+		poll(NULL, 0, 1);
+	__atomic_sub_fetch(&frozen, 1, __ATOMIC_SEQ_CST);
+}
+
+bool job_freeze(job *j)
+{
+	struct sigaction action;
+	int before = __atomic_load_n(&frozen, __ATOMIC_SEQ_CST);
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = hold;
+	CHECK_EQ(sigaction(SIGUSR2, &action, NULL), 0);
+	__atomic_store_n(&thawed, 0, __ATOMIC_SEQ_CST);
+	CHECK_EQ(pthread_kill(j->thread.id, SIGUSR2), 0);
+	AWAIT(__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) == before + 1 ||
+	      job_done(j));
+	return !job_done(j);
+}
+
+void jobs_thaw(void)
+{
+	__atomic_store_n(&thawed, 1, __ATOMIC_SEQ_CST);
+	AWAIT(__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) == 0);
+}
+
+bool same_stat(weir_sem_info a, weir_sem_info b)
+{
+	return a.name == b.name && a.capacity == b.capacity &&
+	       a.free == b.free && a.held == b.held &&
+	       a.granted == b.granted && a.debt == b.debt &&
+	       a.waiting_permits == b.waiting_permits &&
+	       a.waiters == b.waiters && a.aside == b.aside &&
+	       a.policy == b.policy && a.unbounded == b.unbounded &&
+	       a.closed == b.closed;
+}
+
+int in_child(void (*fn)(void), char *text, size_t size)
+{
+	int ends[2], status = 0;
+	size_t used = 0;
+	ssize_t got;
+	pid_t pid;
+
+	CHECK_EQ(pipe(ends), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		/* A child that hangs ends by itself; one that aborts leaves no
+		 * core file. */
+		alarm(60);
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		dup2(ends[1], 2);
+		close(ends[0]);
+		close(ends[1]);
+		fn();
+		_exit(0);
+	}
+	close(ends[1]);
+	while (used + 1 < size &&
+	       (got = read(ends[0], text + used, size - 1 - used)) > 0)
+		used += (size_t)got;
+	text[used] = '\0';
+	/* An emulator has its own last words on an abort. */
+	if (strstr(text, "qemu: "))
+		*strstr(text, "qemu: ") = '\0';
+	close(ends[0]);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Bad input: an error or a panic of one line, never silence, never a hang. */
+#include <stdio.h>
+
+#include "job.h"
+#include "weir/permit.h"
+
+static int panics;
+static char last_panic[512];
+
+static void count_panic(const char *message)
+{
+	panics++;
+	snprintf(last_panic, sizeof(last_panic), "%s", message);
+}
+
+/* The call was refused: by an error, or by a panic of one line. */
+#define REFUSED(call)                                                          \
+	do {                                                                   \
+		int before_ = panics;                                          \
+		weir_err err_ = (call);                                        \
+		CHECK(err_ == WEIR_EINVAL || panics > before_);                \
+		CHECK(err_ != WEIR_OK);                                        \
+		CHECK(panics == before_ || !strchr(last_panic, '\n'));         \
+	} while (0)
+
+/* The same for a call without a result. */
+#define PANICS(call)                                                           \
+	do {                                                                   \
+		int before_ = panics;                                          \
+		call;                                                          \
+		CHECK_EQ(panics, before_ + 1);                                 \
+		CHECK(*last_panic && !strchr(last_panic, '\n'));               \
+	} while (0)
+
+static void use_every_call(weir_sem *sem)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem_info info;
+	int64_t got;
+
+	REFUSED(weir_sem_acquire(sem, 1, NULL));
+	REFUSED(weir_sem_acquire(sem, 1, &ctx));
+	REFUSED(weir_sem_acquire_until(sem, 1, 0));
+	REFUSED(weir_sem_acquire_for(sem, 1, 0));
+	REFUSED(weir_sem_try_acquire(sem, 1));
+	REFUSED(weir_sem_acquire_upto(sem, 1, 2, NULL, &got));
+	REFUSED(weir_sem_drain(sem, &got));
+	REFUSED(weir_sem_try_release(sem, 1));
+	REFUSED(weir_sem_resize(sem, 1, NULL));
+	REFUSED(weir_sem_forget(sem, 1));
+	REFUSED(weir_sem_wait_idle(sem, NULL));
+	REFUSED(weir_sem_stat(sem, &info));
+	REFUSED(weir_sem_destroy(sem));
+	PANICS(weir_sem_release(sem, 1));
+	PANICS(weir_sem_close(sem, WEIR_CLOSE_NOW));
+	(void)weir_sem_is_closed(sem);
+	(void)weir_sem_available(sem);
+}
+
+TEST(null_semaphore)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_sem_opts opts = { .permits = 1 };
+
+	use_every_call(NULL);
+	REFUSED(weir_sem_init(NULL, 1));
+	REFUSED(weir_sem_init_opts(NULL, &opts));
+	CHECK(weir_set_panic_hook(before) == count_panic);
+}
+
+TEST(misaligned_semaphore)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	union {
+		weir_sem aligned;
+		char bytes[sizeof(weir_sem) + 8];
+	} room;
+
+	memset(&room, 0, sizeof(room));
+	for (size_t shift = 1; shift < 8; shift++) {
+		/* Through an integer: the compiler may trust a pointer. */
+		uintptr_t address = (uintptr_t)room.bytes + shift;
+		weir_sem *sem = (weir_sem *)address;
+
+		REFUSED(weir_sem_init(sem, 1));
+		use_every_call(sem);
+	}
+	for (size_t i = 0; i < sizeof(room); i++)
+		CHECK_EQ(room.bytes[i], 0);
+	weir_set_panic_hook(before);
+}
+
+TEST(destroyed_semaphore)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_sem sem = WEIR_SEM_INIT(1);
+	int first = panics;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_destroy(&sem));
+	use_every_call(&sem);
+	/* A destroyed one is always a panic, and says so. */
+	CHECK(panics - first == 15);
+	CHECK(strstr(last_panic, "destroyed"));
+	weir_set_panic_hook(before);
+}
+
+/* Memory that was never a semaphore, filled with what is often found there. */
+TEST(never_initialised_semaphore)
+{
+	static const unsigned char fill[] = { 0xa5, 0xff, 0xcc, 0x5a, 0xdb };
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+
+	for (size_t i = 0; i < sizeof(fill); i++) {
+		weir_sem sem;
+
+		memset(&sem, fill[i], sizeof(sem));
+		use_every_call(&sem);
+	}
+	weir_set_panic_hook(before);
+}
+
+TEST(null_results_and_options)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	CHECK_ERR(weir_sem_init_opts(&sem, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_acquire_upto(&sem, 1, 2, NULL, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_drain(&sem, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_stat(&sem, NULL), WEIR_EINVAL);
+	CHECK_OK(weir_sem_resize(&sem, 4, NULL));
+	CHECK_EQ(weir_sem_available(&sem), 4);
+	CHECK(weir_sem_new(NULL) == NULL);
+}
+
+TEST(options_out_of_range)
+{
+	const weir_sem_opts bad[] = {
+		{ .permits = -1 },
+		{ .permits = WEIR_SEM_MAX + 1 },
+		{ .permits = 1, .capacity = -1 },
+		{ .permits = 1, .capacity = WEIR_SEM_MAX + 1 },
+		{ .permits = 2, .capacity = 1 },
+		{ .permits = 1, .flags = 0x80000000u },
+		{ .permits = 1, .policy = (weir_policy)2 },
+		{ .permits = 1, .reserved_ = { 1 } },
+		{ .permits = 1, .reserved_ = { 0, 0, 1 } },
+	};
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		CHECK_ERR(weir_sem_init_opts(&sem, &bad[i]), WEIR_EINVAL);
+		CHECK(weir_sem_new(&bad[i]) == NULL);
+	}
+	/* A failed init changed nothing. */
+	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+TEST(unknown_way_to_close)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	CHECK_PANICS("", weir_sem_close(&sem, (weir_close)9));
+	CHECK(!weir_sem_is_closed(&sem));
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+}
+
+static void use_every_ctx_call(weir_ctx *ctx)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx child;
+	int fd;
+
+	REFUSED(weir_ctx_err(ctx));
+	REFUSED(weir_ctx_wait(ctx, 0));
+	REFUSED(weir_ctx_fd(ctx, &fd));
+	REFUSED(weir_ctx_destroy(ctx));
+	PANICS(weir_ctx_cancel(ctx));
+	if (ctx) {
+		REFUSED(weir_ctx_init(&child, ctx, WEIR_FOREVER));
+		REFUSED(weir_sem_acquire(&sem, 1, ctx));
+		CHECK_EQ(weir_sem_available(&sem), 1);
+	}
+}
+
+TEST(bad_contexts)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_ctx ctx[2] = { WEIR_CTX_INIT, WEIR_CTX_INIT };
+	uintptr_t between = (uintptr_t)&ctx[0] + 1;
+	int fd;
+
+	use_every_ctx_call(NULL);
+	use_every_ctx_call((weir_ctx *)between);
+	REFUSED(weir_ctx_init(NULL, NULL, WEIR_FOREVER));
+	REFUSED(weir_ctx_init((weir_ctx *)between, NULL, WEIR_FOREVER));
+	CHECK_ERR(weir_ctx_fd(&ctx[0], NULL), WEIR_EINVAL);
+	CHECK_OK(weir_ctx_err(&ctx[0]));
+	CHECK_OK(weir_ctx_destroy(&ctx[0]));
+	use_every_ctx_call(&ctx[0]);
+	CHECK(strstr(last_panic, "destroyed"));
+	(void)fd;
+	weir_set_panic_hook(before);
+}
+
+/* C8: whoever panics is named, the one without a name by its place. */
+TEST(c8_unnamed_semaphores_panic_too)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	CHECK_PANICS("release", weir_sem_release(&sem, 1));
+	CHECK(strlen(panic_message) > 20);
+	CHECK_PANICS("-5", weir_sem_release(&sem, -5));
+	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+TEST(errors_have_names_and_texts)
+{
+	CHECK(!strcmp(weir_err_name(WEIR_OK), "WEIR_OK"));
+	CHECK(!strcmp(weir_err_name(WEIR_ECLOSED), "WEIR_ECLOSED"));
+	CHECK(!strcmp(weir_err_text(WEIR_ECLOSED), "the semaphore is closed"));
+	for (int e = 5; e > -40; e--) {
+		CHECK(weir_err_name((weir_err)e) && *weir_err_name((weir_err)e));
+		CHECK(weir_err_text((weir_err)e) && *weir_err_text((weir_err)e));
+	}
+}

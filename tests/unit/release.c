@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Giving permits back: C6 C7 C8 C9, and C25 from signal handlers. */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "job.h"
+
+static void *release_one(void *arg)
+{
+	weir_sem_release(arg, 1);
+	return NULL;
+}
+
+/* C6: a thread that never acquired may release. */
+TEST(c6_any_thread_releases)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	finish(start(release_one, &sem));
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+}
+
+/* C6: when release returns, every head that fits is granted and no other. */
+TEST(c6_grants_all_heads_that_fit)
+{
+	weir_sem sem = WEIR_SEM_INIT(10);
+	job two, three, six, one;
+
+	CHECK_OK(weir_sem_acquire(&sem, 10, NULL));
+	queue_up(&two, &sem, 2, NULL);
+	queue_up(&three, &sem, 3, NULL);
+	queue_up(&six, &sem, 6, NULL);
+	queue_up(&one, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(waiters_of(&sem), 4);
+	weir_sem_release(&sem, 5);
+	/* 2 + 3 of 6; the sixth is free and not for the last in line. */
+	CHECK_EQ(waiters_of(&sem), 2);
+	CHECK_EQ(stat_of(&sem).free, 1);
+	CHECK_EQ(stat_of(&sem).held + stat_of(&sem).granted, 9);
+	CHECK_OK(job_end(&two));
+	CHECK_OK(job_end(&three));
+	CHECK_EQ(waiters_of(&sem), 2);
+	weir_sem_release(&sem, 4);
+	CHECK_EQ(waiters_of(&sem), 2);
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_OK(job_end(&six));
+	CHECK_OK(job_end(&one));
+	CHECK_EQ(stat_of(&sem).free, 0);
+	CHECK_EQ(stat_of(&sem).held, 10);
+}
+
+/* C7: the head leaves by cancellation; the next fits and is let in. */
+TEST(c7_cancelled_head_lets_the_next_in)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job heavy, light;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&heavy, &sem, 2, &ctx);
+	queue_up(&light, &sem, 1, NULL);
+	weir_ctx_cancel(&ctx);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_ERR(job_end(&heavy), WEIR_ECANCELED);
+	CHECK_OK(job_end(&light));
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
+/* C7: the same by a deadline.  Should the deadline pass before the second is in
+ * the queue, nothing was shown: again with more time. */
+TEST(c7_timed_out_head_lets_the_next_in)
+{
+	bool shown = false;
+
+	for (int64_t ns = 10000000; !shown; ns *= 2) {
+		weir_sem sem = WEIR_SEM_INIT(2);
+		job heavy = { .sem = &sem, .n = 2, .max = -1,
+			      .has_deadline = true };
+		job light = { .sem = &sem, .n = 1, .max = -1 };
+
+		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+		heavy.deadline = weir_deadline_after(ns);
+		job_start(&heavy);
+		AWAIT(waiters_of(&sem) == 1 || job_done(&heavy));
+		job_start(&light);
+		AWAIT((shown = waiters_of(&sem) == 2) || job_done(&heavy));
+		CHECK_ERR(job_end(&heavy), WEIR_ETIMEDOUT);
+		CHECK_OK(job_end(&light));
+		CHECK_EQ(stat_of(&sem).held, 2);
+	}
+}
+
+/* C7: growth lets the head in; a shrink that moves it aside, the next. */
+TEST(c7_resize_lets_the_next_in)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job four, one;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&four, &sem, 4, &ctx);
+	queue_up(&one, &sem, 1, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_OK(job_end(&one));
+	CHECK_OK(weir_sem_resize(&sem, 7, NULL));
+	CHECK_OK(job_end(&four));
+	CHECK_EQ(stat_of(&sem).held, 7);
+}
+
+/* C7: the one that leaves is not the head: nobody is woken. */
+TEST(c7_leaving_the_middle_wakes_nobody)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job head, middle, last;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&head, &sem, 3, NULL);
+	queue_up(&middle, &sem, 1, &ctx);
+	queue_up(&last, &sem, 1, NULL);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(job_end(&middle), WEIR_ECANCELED);
+	CHECK_EQ(waiters_of(&sem), 2);
+	CHECK_EQ(stat_of(&sem).free, 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&head));
+	weir_sem_release(&sem, 3);
+	CHECK_OK(job_end(&last));
+}
+
+/* C8: an over-release panics with the name and the counts and, if the hook
+ * returns, has had no effect.  What counts is what is out, not what is free. */
+TEST(c8_over_release_says_who_and_how_many)
+{
+	weir_sem_opts opts = { .permits = 57, .name = "turnstile" };
+	weir_sem_info before;
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 23, NULL));
+	before = stat_of(&sem);
+	CHECK_PANICS("turnstile", weir_sem_release(&sem, 24));
+	CHECK(strstr(panic_message, "24"));
+	CHECK(strstr(panic_message, "23"));
+	CHECK(strstr(panic_message, "57"));
+	CHECK(!strchr(panic_message, '\n'));
+	CHECK(same_stat(before, stat_of(&sem)));
+	CHECK_ERR(weir_sem_try_release(&sem, 24), WEIR_EOVERFLOW);
+	CHECK_ERR(weir_sem_try_release(&sem, WEIR_SEM_MAX), WEIR_EOVERFLOW);
+	CHECK(same_stat(before, stat_of(&sem)));
+	/* 23 are out and 34 free: 23 can come back, one more cannot. */
+	CHECK_OK(weir_sem_try_release(&sem, 23));
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(weir_sem_available(&sem), 57);
+}
+
+static void over_release(void)
+{
+	weir_sem_opts opts = { .permits = 3, .name = "lock gate" };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	weir_sem_release(&sem, 1);
+}
+
+/* C8: the default hook prints one line and aborts. */
+TEST(c8_default_hook_prints_a_line_and_aborts)
+{
+	char text[1024];
+	int status = in_child(over_release, text, sizeof(text));
+
+	CHECK(WIFSIGNALED(status));
+	CHECK_EQ(WTERMSIG(status), SIGABRT);
+	CHECK(strstr(text, "lock gate"));
+	CHECK(strchr(text, '\n') == text + strlen(text) - 1);
+}
+
+/* C8: a permit on its way to a waiter is out; one more than that is not. */
+TEST(c8_over_release_while_a_grant_is_in_flight)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	job_freeze(&a);
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	CHECK_EQ(stat_of(&sem).held, 0);
+	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
+	CHECK_PANICS("", weir_sem_release(&sem, 2));
+	CHECK_EQ(stat_of(&sem).free, 1);
+	jobs_thaw();
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+/* C9: an unbounded one starts at 0 and is released by who never acquired. */
+TEST(c9_unbounded_is_a_signal)
+{
+	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(0);
+	job a;
+
+	queue_up(&a, &sem, 3, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_try_release(&sem, 1));
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 4);
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+/* C8, C9: an unbounded one holds up to WEIR_SEM_MAX and no more. */
+TEST(c9_unbounded_ends_at_the_maximum)
+{
+	weir_sem_opts opts = { .name = "tide", .flags = WEIR_SEM_UNBOUNDED };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	weir_sem_release(&sem, WEIR_SEM_MAX - 1);
+	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
+	CHECK_PANICS("tide", weir_sem_release(&sem, 2));
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX - 1);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+	CHECK_ERR(weir_sem_try_release(&sem, WEIR_SEM_MAX), WEIR_EOVERFLOW);
+	CHECK_OK(weir_sem_acquire(&sem, WEIR_SEM_MAX, NULL));
+}
+
+enum { RINGS = 3000 };
+
+static weir_sem bell = WEIR_SEM_INIT_UNBOUNDED(0);
+static int rung;
+
+HANDLER static void ring(int signal)
+{
+	(void)signal;
+	if (__atomic_load_n(&rung, __ATOMIC_SEQ_CST) == RINGS)
+		return;
+	weir_sem_release(&bell, 1);
+	__atomic_add_fetch(&rung, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *ring_often(void *arg)
+{
+	pthread_t *target = arg;
+
+	/* Signals that meet are one, so the handler counts.  Once per ring would
+	 * not do: a sanitizer may put a handler off until the next signal. */
+	while (__atomic_load_n(&rung, __ATOMIC_SEQ_CST) < RINGS) {
+		CHECK_EQ(pthread_kill(*target, SIGUSR1), 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* C25: the handler releases the semaphore whose acquire or release it
+ * interrupted, wherever that was.  Each release counts. */
+TEST(c25_release_in_a_signal_handler)
+{
+	struct sigaction action = { .sa_handler = ring };
+	pthread_t self = pthread_self();
+	check_thread thread;
+
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	thread = start(ring_often, &self);
+	for (int taken = 0; taken < RINGS; taken++) {
+		CHECK_OK(weir_sem_acquire(&bell, 1, NULL));
+		weir_sem_release(&bell, 2);
+		CHECK_OK(weir_sem_acquire(&bell, 2, NULL));
+		CHECK_IDENTITY(&bell);
+	}
+	finish(thread);
+	CHECK_EQ(weir_sem_available(&bell), 0);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for idleness, C20; changing the capacity, C21. */
+#include "job.h"
+
+/* C20: nothing is out: at once.  The ctx comes first, as in acquire. */
+TEST(c20_idle_already)
+{
+	weir_sem sem = WEIR_SEM_INIT(3), none = WEIR_SEM_INIT(0);
+	weir_ctx ended = WEIR_CTX_INIT;
+
+	CHECK_OK(weir_sem_wait_idle(&sem, NULL));
+	CHECK_OK(weir_sem_wait_idle(&none, NULL));
+	weir_ctx_cancel(&ended);
+	CHECK_ERR(weir_sem_wait_idle(&sem, &ended), WEIR_ECANCELED);
+}
+
+/* C20: it returns when the last is back and not before; every watcher does. */
+TEST(c20_idle_when_the_last_is_back)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job a, b;
+
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	watch_idle(&a, &sem, NULL);
+	watch_idle(&b, &sem, &ctx);
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(aside_of(&sem), 2);
+	/* A watcher stands in nobody's way. */
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(aside_of(&sem), 2);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_OK(job_end(&a));
+	CHECK_OK(job_end(&b));
+}
+
+/* C20: permits that go from hand to hand through the queue are out. */
+TEST(c20_not_idle_while_granted)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	job a, idle;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	watch_idle(&idle, &sem, NULL);
+	job_freeze(&a);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(aside_of(&sem), 1);
+	jobs_thaw();
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(aside_of(&sem), 1);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&idle));
+}
+
+/* C20: the ctx ends it; on an unbounded semaphore nobody knows what is out. */
+TEST(c20_errors)
+{
+	weir_sem sem = WEIR_SEM_INIT(1), signal = WEIR_SEM_INIT_UNBOUNDED(1);
+	weir_ctx ctx = WEIR_CTX_INIT, late;
+	job a;
+
+	CHECK_ERR(weir_sem_wait_idle(&signal, NULL), WEIR_EINVAL);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	watch_idle(&a, &sem, &ctx);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_init(&late, NULL, weir_deadline_after(100000)));
+	CHECK_ERR(weir_sem_wait_idle(&sem, &late), WEIR_ETIMEDOUT);
+	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_OK(weir_ctx_destroy(&late));
+}
+
+/* C20: it also works after a close, and a close does not end it. */
+TEST(c20_idle_after_close)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	job a, b;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	watch_idle(&a, &sem, NULL);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	watch_idle(&b, &sem, NULL);
+	CHECK_EQ(aside_of(&sem), 2);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(aside_of(&sem), 2);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&a));
+	CHECK_OK(job_end(&b));
+}
+
+/* C20, C21: forgetting what is out, and paying a debt, also lead to idleness. */
+TEST(c20_idle_by_forgetting)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+	int64_t debt = 7;
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 1, &debt));
+	CHECK_EQ(debt, 2);
+	watch_idle(&a, &sem, NULL);
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_OK(weir_sem_forget(&sem, 1));
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).capacity, 0);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C21: growth takes effect at once and grants, in order. */
+TEST(c21_growth_grants)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	int64_t debt = 7;
+	job a, b, c;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 2, NULL);
+	queue_up(&b, &sem, 1, NULL);
+	queue_up(&c, &sem, 1, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 5, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_EQ(waiters_of(&sem), 1);
+	CHECK_OK(job_end(&a));
+	CHECK_OK(job_end(&b));
+	CHECK_OK(weir_sem_resize(&sem, 7, NULL));
+	CHECK_OK(job_end(&c));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C21: a shrink below what is out is a debt; releases pay it first. */
+TEST(c21_shrink_leaves_a_debt)
+{
+	weir_sem sem = WEIR_SEM_INIT(6);
+	int64_t debt = 7;
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 5, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 5, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_EQ(weir_sem_available(&sem), 0);
+	CHECK_OK(weir_sem_resize(&sem, 2, &debt));
+	CHECK_EQ(debt, 3);
+	CHECK_EQ(stat_of(&sem).debt, 3);
+	CHECK_EQ(stat_of(&sem).held, 5);
+	CHECK_EQ(weir_sem_available(&sem), 0);
+	queue_up(&a, &sem, 1, NULL);
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(stat_of(&sem).debt, 1);
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(stat_of(&sem).debt, 0);
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	/* All five are accounted for: one is out, no more can come back. */
+	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C21: growth forgives a debt before it frees anything. */
+TEST(c21_growth_forgives_debt)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+	int64_t debt = 7;
+
+	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 0, &debt));
+	CHECK_EQ(debt, 4);
+	CHECK_OK(weir_sem_resize(&sem, 3, &debt));
+	CHECK_EQ(debt, 1);
+	CHECK_OK(weir_sem_resize(&sem, 6, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	CHECK_OK(weir_sem_resize(&sem, WEIR_SEM_MAX, NULL));
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX - 4);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C21: absolute, so saying it twice changes nothing. */
+TEST(c21_resize_is_absolute)
+{
+	weir_sem sem = WEIR_SEM_INIT(4), signal = WEIR_SEM_INIT_UNBOUNDED(4);
+
+	CHECK_OK(weir_sem_resize(&sem, 7, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 7, NULL));
+	CHECK_EQ(stat_of(&sem).capacity, 7);
+	CHECK_EQ(weir_sem_available(&sem), 7);
+	CHECK_ERR(weir_sem_resize(&signal, 5, NULL), WEIR_EINVAL);
+	CHECK_EQ(weir_sem_available(&signal), 4);
+}
+
+/* C21: forget removes what is out from the capacity, for good. */
+TEST(c21_forget)
+{
+	weir_sem sem = WEIR_SEM_INIT(5), signal = WEIR_SEM_INIT_UNBOUNDED(5);
+
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	CHECK_ERR(weir_sem_forget(&sem, 4), WEIR_EOVERFLOW);
+	CHECK_OK(weir_sem_forget(&sem, 0));
+	CHECK_EQ(stat_of(&sem).capacity, 5);
+	CHECK_OK(weir_sem_forget(&sem, 2));
+	CHECK_EQ(stat_of(&sem).capacity, 3);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(weir_sem_available(&sem), 3);
+	CHECK_ERR(weir_sem_acquire(&sem, 4, NULL), WEIR_ETOOBIG);
+	CHECK_OK(weir_sem_forget(&signal, 3));
+	CHECK_EQ(weir_sem_available(&signal), 5);
+}
+
+/* C21: what is forgotten pays a debt first. */
+TEST(c21_forget_pays_debt)
+{
+	weir_sem sem = WEIR_SEM_INIT(5);
+
+	CHECK_OK(weir_sem_acquire(&sem, 5, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_OK(weir_sem_forget(&sem, 1));
+	CHECK_EQ(stat_of(&sem).debt, 1);
+	CHECK_EQ(stat_of(&sem).capacity, 3);
+	CHECK_OK(weir_sem_forget(&sem, 3));
+	CHECK_EQ(stat_of(&sem).debt, 0);
+	CHECK_EQ(stat_of(&sem).capacity, 1);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C11, C21: a capacity lowered by forget can make a waiter impossible. */
+TEST(c21_forget_under_a_waiter)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+	job four, two;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&four, &sem, 4, NULL);
+	queue_up(&two, &sem, 2, NULL);
+	CHECK_OK(weir_sem_forget(&sem, 1));
+	CHECK_ERR(job_end(&four), WEIR_ETOOBIG);
+	CHECK_OK(job_end(&two));
+	CHECK_EQ(stat_of(&sem).held, 3);
+	CHECK_IDENTITY(&sem);
+}
