@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dotnet/runtime#59639, #11202, #71706: the semaphore is disposed of with waiters
+ * in it, or right after they were cancelled, and some of them never return.
+ *
+ *   A (ctx)               B                    main
+ *   -------               -                    ----
+ *   asleep                asleep
+ *                                              cancels the ctx
+ *                                              disposes of the semaphore
+ *   wakes, goes to take
+ *   itself off a queue
+ *   that is gone
+ *                         sleeps for ever
+ *
+ * Must hold: close makes every waiter return, exactly once, with ECLOSED or what
+ * ended its wait before (C19, C16); destroy with waiters is EBUSY and changes
+ * nothing (C22); after the last return it succeeds.
+ */
+#include "race.h"
+#include "waiter.h"
+
+#define WAITERS 6
+
+static void close_with_waiters(weir_policy policy, weir_close how,
+			       bool cancel_first)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = policy };
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct waiter w[WAITERS];
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	for (int i = 0; i < WAITERS; i++) {
+		w[i] = (struct waiter){ .sem = &sem, .n = 1 };
+		if (i % 2)
+			w[i].ctx = &ctx;
+		else if (i == 2)
+			w[i].deadline_ns = WEIR_FOREVER - 1;
+		queue_up(&w[i]);
+	}
+	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
+	CHECK_EQ(waiters_of(&sem), WAITERS);
+	if (cancel_first)
+		weir_ctx_cancel(&ctx);
+	weir_sem_close(&sem, how);
+	if (!cancel_first)
+		weir_ctx_cancel(&ctx);
+	CHECK_EQ(waiters_of(&sem), 0);
+	for (int i = 0; i < WAITERS; i++) {
+		weir_err err = result_of(&w[i]);
+
+		if (i % 2 && cancel_first)
+			CHECK_ERR(err, WEIR_ECANCELED);
+		else if (i % 2)		/* which came first is told apart */
+			CHECK(err == WEIR_ECLOSED || err == WEIR_ECANCELED);
+		else
+			CHECK_ERR(err, WEIR_ECLOSED);
+	}
+	/* The permit that is out comes back as usual. */
+	CHECK_EQ(stat_of(&sem).held, 1);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_wait_idle(&sem, NULL));
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+TEST(c19_every_waiter_returns)
+{
+	close_with_waiters(WEIR_FIFO, WEIR_CLOSE_NOW, true);
+	close_with_waiters(WEIR_FIFO, WEIR_CLOSE_NOW, false);
+	close_with_waiters(WEIR_FIFO, WEIR_CLOSE_DRAIN, true);
+	close_with_waiters(WEIR_BARGING, WEIR_CLOSE_NOW, true);
+	close_with_waiters(WEIR_BARGING, WEIR_CLOSE_DRAIN, false);
+}
+
+/* C11, C19: also those that wait outside the queue. */
+TEST(c19_those_aside_return_too)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct waiter big = { .sem = &sem, .n = 9, .ctx = &ctx };
+	struct waiter idle = { .sem = &sem, .idle = true };
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&big);
+	queue_up(&idle);
+	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CHECK_ERR(result_of(&big), WEIR_ECLOSED);
+	/* Idleness is still to come. */
+	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(result_of(&idle));
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+struct shared {
+	struct gate gate;
+	weir_sem sem;
+	weir_ctx ctx;
+	bool stop;
+};
+
+static void *acquire_until_closed(void *arg)
+{
+	struct shared *s = arg;
+
+	for (;;) {
+		weir_err err;
+
+		meet(&s->gate);
+		if (s->stop)
+			return NULL;
+		while (!(err = weir_sem_acquire(&s->sem, 1, &s->ctx)))
+			weir_sem_release(&s->sem, 1);
+		CHECK(err == WEIR_ECLOSED || err == WEIR_ECANCELED);
+		meet(&s->gate);
+	}
+}
+
+static void *cancel_it(void *arg)
+{
+	struct shared *s = arg;
+	uint64_t random = seed_of(1);
+
+	for (;;) {
+		meet(&s->gate);
+		if (s->stop)
+			return NULL;
+		jitter(&random, 5000);
+		weir_ctx_cancel(&s->ctx);
+		meet(&s->gate);
+	}
+}
+
+/* C19, C22: close and cancel meet, and then it is destroyed at once. */
+TEST(c19_close_meets_cancel)
+{
+	struct shared s = { .gate.parties = 5 };
+	uint64_t random = seed_of(2);
+	check_thread thread[4];
+	struct rounds r = rounds(3000);
+
+	for (int i = 0; i < 3; i++)
+		thread[i] = start(acquire_until_closed, &s);
+	thread[3] = start(cancel_it, &s);
+	while (again(&r)) {
+		CHECK_OK(weir_sem_init(&s.sem, 1));
+		CHECK_OK(weir_ctx_init(&s.ctx, NULL, WEIR_FOREVER));
+		meet(&s.gate);
+		jitter(&random, 5000);
+		weir_sem_close(&s.sem, r.done % 2 ? WEIR_CLOSE_NOW :
+						    WEIR_CLOSE_DRAIN);
+		meet(&s.gate);
+		CHECK_EQ(stat_of(&s.sem).free, 1);
+		CHECK_OK(weir_sem_destroy(&s.sem));
+		CHECK_OK(weir_ctx_destroy(&s.ctx));
+	}
+	s.stop = true;
+	meet(&s.gate);
+	for (int i = 0; i < 4; i++)
+		finish(thread[i]);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glibc bug 18434: a release at the largest value wraps the count instead of
+ * being refused, because the check and the addition look at different words.
+ *
+ *   free = the maximum
+ *
+ *   thread 1                        thread 2
+ *   --------                        --------
+ *   is there room for one?  yes
+ *                                   is there room for one?  yes
+ *   adds one: the maximum
+ *                                   adds one: beyond it
+ *
+ * Must hold (C8, C9): EOVERFLOW, or the panic from the call that returns no
+ * error, and the value unchanged; when two race for the last place one gets it.
+ */
+#include "race.h"
+#include "waiter.h"
+
+TEST(c8_unbounded_at_the_maximum)
+{
+	static const int64_t too_many[] = { 1, 2, WEIR_SEM_MAX - 1,
+					    WEIR_SEM_MAX };
+	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(WEIR_SEM_MAX);
+
+	for (size_t i = 0; i < 4; i++) {
+		CHECK_ERR(weir_sem_try_release(&sem, too_many[i]),
+			  WEIR_EOVERFLOW);
+		CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+		CHECK_PANICS("release", weir_sem_release(&sem, too_many[i]));
+		CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+	}
+	CHECK_ERR(weir_sem_try_release(&sem, WEIR_SEM_MAX + 1), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_try_release(&sem, INT64_MAX), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_try_release(&sem, -1), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_try_release(&sem, INT64_MIN), WEIR_EINVAL);
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+	CHECK_OK(weir_sem_acquire(&sem, WEIR_SEM_MAX, NULL));
+	CHECK_EQ(weir_sem_available(&sem), 0);
+	CHECK_OK(weir_sem_try_release(&sem, WEIR_SEM_MAX));
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+}
+
+TEST(c8_bounded_at_the_maximum)
+{
+	weir_sem sem = WEIR_SEM_INIT(WEIR_SEM_MAX);
+
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_OK(weir_sem_acquire(&sem, 5, NULL));
+	CHECK_ERR(weir_sem_try_release(&sem, 6), WEIR_EOVERFLOW);
+	CHECK_ERR(weir_sem_try_release(&sem, WEIR_SEM_MAX), WEIR_EOVERFLOW);
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX - 5);
+	CHECK_OK(weir_sem_try_release(&sem, 5));
+	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C1: the counts of a request are checked too. */
+TEST(c1_no_count_beyond_the_maximum)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+	weir_sem other;
+
+	CHECK_ERR(weir_sem_acquire(&sem, WEIR_SEM_MAX + 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_acquire(&sem, -1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_try_acquire(&sem, INT64_MIN), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize(&sem, WEIR_SEM_MAX + 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_init(&other, WEIR_SEM_MAX + 1), WEIR_EINVAL);
+	CHECK_EQ(weir_sem_available(&sem), 3);
+	CHECK_IDENTITY(&sem);
+}
+
+struct shared {
+	struct gate gate;
+	weir_sem *sem;
+	bool stop;
+	weir_err err;
+};
+
+static void *release_too(void *arg)
+{
+	struct shared *s = arg;
+
+	for (;;) {
+		depart(&s->gate);
+		if (s->stop)
+			return NULL;
+		s->err = weir_sem_try_release(s->sem, 1);
+		meet(&s->gate);
+	}
+}
+
+static void race_for_the_last_place(weir_sem *sem)
+{
+	struct shared s = { .gate.parties = 2, .sem = sem };
+	check_thread other = start(release_too, &s);
+	struct rounds r = rounds(50000);
+
+	while (again(&r)) {
+		weir_err err;
+
+		depart(&s.gate);
+		err = weir_sem_try_release(sem, 1);
+		meet(&s.gate);
+		CHECK((err == WEIR_OK && s.err == WEIR_EOVERFLOW) ||
+		      (err == WEIR_EOVERFLOW && s.err == WEIR_OK));
+		CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	}
+	s.stop = true;
+	meet(&s.gate);
+	finish(other);
+}
+
+TEST(c8_two_race_for_the_last_place)
+{
+	weir_sem signal = WEIR_SEM_INIT_UNBOUNDED(WEIR_SEM_MAX - 1);
+	weir_sem bounded = WEIR_SEM_INIT(WEIR_SEM_MAX);
+
+	race_for_the_last_place(&signal);
+	CHECK_OK(weir_sem_acquire(&bounded, 1, NULL));
+	race_for_the_last_place(&bounded);
+}

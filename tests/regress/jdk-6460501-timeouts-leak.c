@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JDK-6460501: every acquire that times out on an empty semaphore leaves its
+ * node behind, because only a release sweeps the queue.
+ *
+ *   caller                          the queue
+ *   ------                          ---------
+ *   acquire, times out              node 1, dead
+ *   acquire, times out              node 1, node 2, dead
+ *   ... a million times             ... a million nodes, no release in sight
+ *
+ * Must hold (C16, C26): a wait that failed leaves nothing, neither in the queue
+ * nor in memory, with a plain deadline and with a context.
+ */
+#include <stdio.h>
+
+#include "race.h"
+#include "waiter.h"
+
+static long resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long size = 0, resident = 0;
+
+	CHECK(file != NULL);
+	CHECK_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
+	fclose(file);
+	return resident;
+}
+
+static void time_out(weir_sem *sem, int64_t count)
+{
+	struct rounds r = rounds(count);
+
+	while (again(&r)) {
+		weir_ctx ctx;
+
+		/* Not even tried; queued and given up; with a context. */
+		CHECK_ERR(weir_sem_acquire_until(sem, 1, 1), WEIR_ETIMEDOUT);
+		CHECK_ERR(weir_sem_acquire_for(sem, 1, 1), WEIR_ETIMEDOUT);
+		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns() + 500));
+		CHECK_ERR(weir_sem_acquire(sem, 1, &ctx), WEIR_ETIMEDOUT);
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	}
+	CHECK_EQ(waiters_of(sem) + aside_of(sem), 0);
+	CHECK_EQ(stat_of(sem).waiting_permits, 0);
+}
+
+static void timeouts_leave_nothing(weir_policy policy)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = policy };
+	weir_sem sem;
+	long before;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	time_out(&sem, 1000);
+	before = resident_pages();
+	time_out(&sem, 1000000);
+	/* ThreadSanitizer's own records grow with what the program does. */
+	if (!UNDER_TSAN)
+		CHECK(resident_pages() <= before + 16);
+	CHECK_IDENTITY(&sem);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(c26_timeouts_leave_nothing)
+{
+	timeouts_leave_nothing(WEIR_FIFO);
+}
+
+TEST(c26_timeouts_leave_nothing_barging)
+{
+	timeouts_leave_nothing(WEIR_BARGING);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kotlinx.coroutines PR #1477: a race that only a proof found.  A release meets
+ * an acquirer that has announced itself but is not in its place in the queue
+ * yet, and that is cancelled in the same moment.
+ *
+ *   acquirer (ctx)              releaser                  canceller
+ *   --------------              --------                  ---------
+ *   none free: takes a place
+ *                               somebody has a place:
+ *                               goes to hand it over
+ *                                                         cancels the ctx
+ *   finds itself cancelled,
+ *   leaves the place
+ *                               leaves the permit in a
+ *                               place where nobody will
+ *                               look any more
+ *
+ * Must hold (C13, C16): wherever the three meet, the permit is the acquirer's or
+ * free for the next when all have returned.  Nobody waits for the others here,
+ * so the acquirer is met on its way into the queue, not only in it.
+ */
+#include "race.h"
+#include "waiter.h"
+
+struct shared {
+	struct gate gate;
+	weir_sem sem;
+	weir_ctx ctx;
+	weir_err err;
+	bool stop;
+};
+
+static void *arrive(void *arg)
+{
+	struct shared *s = arg;
+	uint64_t random = seed_of(1);
+
+	for (;;) {
+		depart(&s->gate);
+		if (s->stop)
+			return NULL;
+		jitter(&random, 50);
+		s->err = weir_sem_acquire(&s->sem, 1, &s->ctx);
+		meet(&s->gate);
+	}
+}
+
+static void *cancel_it(void *arg)
+{
+	struct shared *s = arg;
+	uint64_t random = seed_of(2);
+
+	for (;;) {
+		depart(&s->gate);
+		if (s->stop)
+			return NULL;
+		jitter(&random, 50);
+		weir_ctx_cancel(&s->ctx);
+		meet(&s->gate);
+	}
+}
+
+static void race(weir_policy policy)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = policy };
+	struct shared s = { .gate.parties = 3 };
+	check_thread acquirer, canceller;
+	uint64_t random = seed_of(3);
+	struct rounds r = rounds(20000);
+
+	CHECK_OK(weir_sem_init_opts(&s.sem, &opts));
+	acquirer = start(arrive, &s);
+	canceller = start(cancel_it, &s);
+	while (again(&r)) {
+		CHECK_OK(weir_ctx_init(&s.ctx, NULL, WEIR_FOREVER));
+		depart(&s.gate);
+		jitter(&random, 50);
+		weir_sem_release(&s.sem, 1);
+		meet(&s.gate);
+		CHECK_EQ(waiters_of(&s.sem), 0);
+		CHECK_EQ(stat_of(&s.sem).granted, 0);
+		if (s.err) {
+			CHECK_ERR(s.err, WEIR_ECANCELED);
+			CHECK_OK(weir_sem_try_acquire(&s.sem, 1));
+		}
+		CHECK_EQ(stat_of(&s.sem).held, 1);
+		CHECK_OK(weir_ctx_destroy(&s.ctx));
+	}
+	s.stop = true;
+	meet(&s.gate);
+	finish(acquirer);
+	finish(canceller);
+}
+
+TEST(c13_release_meets_an_arrival_that_is_cancelled)
+{
+	race(WEIR_FIFO);
+	race(WEIR_BARGING);
+}
+
+static void *arrive_for_a_moment(void *arg)
+{
+	struct shared *s = arg;
+	uint64_t random = seed_of(4);
+
+	for (;;) {
+		depart(&s->gate);
+		if (s->stop)
+			return NULL;
+		s->err = weir_sem_acquire_for(&s->sem, 1,
+					      random_below(&random, 2000));
+		meet(&s->gate);
+	}
+}
+
+/* C14, C16: the same with a deadline in the canceller's place. */
+static void race_deadline(weir_policy policy)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = policy };
+	struct shared s = { .gate.parties = 2 };
+	uint64_t random = seed_of(5);
+	struct rounds r = rounds(20000);
+	check_thread acquirer;
+
+	CHECK_OK(weir_sem_init_opts(&s.sem, &opts));
+	acquirer = start(arrive_for_a_moment, &s);
+	while (again(&r)) {
+		depart(&s.gate);
+		jitter(&random, 1000);
+		weir_sem_release(&s.sem, 1);
+		meet(&s.gate);
+		CHECK_EQ(waiters_of(&s.sem), 0);
+		CHECK_EQ(stat_of(&s.sem).granted, 0);
+		if (s.err) {
+			CHECK_ERR(s.err, WEIR_ETIMEDOUT);
+			CHECK_OK(weir_sem_try_acquire(&s.sem, 1));
+		}
+		CHECK_EQ(stat_of(&s.sem).held, 1);
+	}
+	s.stop = true;
+	meet(&s.gate);
+	finish(acquirer);
+}
+
+TEST(c14_release_meets_an_arrival_that_times_out)
+{
+	race_deadline(WEIR_FIFO);
+	race_deadline(WEIR_BARGING);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * N7, zephyr#21158: more is released than is out while a grant is on its way to
+ * its waiter.  The permit on its way is neither free nor yet held, so a check
+ * against the free ones lets the release pass.
+ *
+ *   capacity 2
+ *
+ *   waiter                          releaser              somebody, by mistake
+ *   ------                          --------              --------------------
+ *   queued for 2
+ *                                   release(2): grants
+ *   (has not run)
+ *                                                         release(3): "0 are
+ *                                                         free, 3 is no more
+ *                                                         than ..."
+ *
+ * Must hold (C8): the comparison is made with what is outstanding, held and
+ * granted together; what is more than that is refused and changes nothing.
+ */
+#include "race.h"
+#include "waiter.h"
+
+static void over_release_in_flight(weir_policy policy)
+{
+	weir_sem_opts opts = { .capacity = 5, .policy = policy,
+			       .name = "bounded" };
+	weir_sem sem;
+	struct waiter w = { .sem = &sem, .n = 2 };
+	weir_sem_info before, after;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	queue_up(&w);
+	freeze(&w);
+	weir_sem_release(&sem, 3);	/* two for the waiter, one free */
+	before = stat_of(&sem);
+	if (policy == WEIR_FIFO) {
+		CHECK_EQ(before.granted, 2);
+		CHECK_EQ(before.held, 2);
+		CHECK_EQ(before.free, 1);
+	}
+	for (int64_t n = before.held + before.granted + 1; n < 10; n++) {
+		CHECK_ERR(weir_sem_try_release(&sem, n), WEIR_EOVERFLOW);
+		CHECK_PANICS("bounded", weir_sem_release(&sem, n));
+	}
+	CHECK_ERR(weir_sem_forget(&sem, before.held + before.granted + 1),
+		  WEIR_EOVERFLOW);
+	after = stat_of(&sem);
+	CHECK_EQ(after.granted, before.granted);
+	CHECK_EQ(after.held, before.held);
+	CHECK_EQ(after.free, before.free);
+	CHECK_EQ(after.capacity, 5);
+	/* Exactly what is held may come back meanwhile. */
+	CHECK_OK(weir_sem_try_release(&sem, 2));
+	CHECK_IDENTITY(&sem);
+	thaw(&w);
+	CHECK_OK(result_of(&w));
+	CHECK_ERR(weir_sem_try_release(&sem, 3), WEIR_EOVERFLOW);
+	CHECK_OK(weir_sem_try_release(&sem, 2));
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(weir_sem_available(&sem), 5);
+}
+
+TEST(c8_refused_while_a_grant_is_in_flight)
+{
+	over_release_in_flight(WEIR_FIFO);
+	over_release_in_flight(WEIR_BARGING);
+}
+
+struct shared {
+	weir_sem sem;
+	uint32_t stop;		/* atomic */
+};
+
+static void *come_and_go(void *arg)
+{
+	struct shared *s = arg;
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_ACQUIRE)) {
+		CHECK_OK(weir_sem_acquire(&s->sem, 1, NULL));
+		weir_sem_release(&s->sem, 1);
+	}
+	return NULL;
+}
+
+/*
+ * C8: under load, with grants in flight all the time: at most three are out, so
+ * four are never taken back.
+ */
+TEST(c8_refused_under_load)
+{
+	struct shared s = { .sem = WEIR_SEM_INIT(3) };
+	struct rounds r = rounds(20000);
+	check_thread thread[4];
+
+	for (int i = 0; i < 4; i++)
+		thread[i] = start(come_and_go, &s);
+	while (again(&r)) {
+		CHECK_ERR(weir_sem_try_release(&s.sem, 4), WEIR_EOVERFLOW);
+		CHECK_IDENTITY(&s.sem);
+	}
+	__atomic_store_n(&s.stop, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 4; i++)
+		finish(thread[i]);
+	CHECK_EQ(weir_sem_available(&s.sem), 3);
+	CHECK_ERR(weir_sem_try_release(&s.sem, 1), WEIR_EOVERFLOW);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tokio PR #904: a waiter that was dropped after it had queued, before anything
+ * was assigned to it, takes the next permit into its grave.
+ *
+ *   waiter                          main
+ *   ------                          ----
+ *   queued, asleep
+ *   ends its wait (cancelled,
+ *   timed out, interrupted)
+ *                                   release: assigns to the waiter's node
+ *                                   acquire: waits for ever
+ *
+ * Must hold (C16): a wait that has ended is as if it had never been.  Threads
+ * end a wait in three ways, and in each the next permit is for the living.
+ */
+#include "waiter.h"
+
+static void no_op(int signo)
+{
+	(void)signo;
+}
+
+static void check_permit_not_lost(weir_sem *sem)
+{
+	struct waiter next = { .sem = sem, .n = 1 };
+
+	CHECK_EQ(waiters_of(sem), 0);
+	CHECK_EQ(stat_of(sem).waiting_permits, 0);
+	queue_up(&next);
+	weir_sem_release(sem, 1);
+	CHECK_OK(result_of(&next));
+	weir_sem_release(sem, 1);
+	CHECK_OK(weir_sem_try_acquire(sem, 1));
+	CHECK_EQ(stat_of(sem).held, 1);
+	CHECK_IDENTITY(sem);
+}
+
+static void drop(weir_policy policy)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = policy,
+			       .flags = WEIR_SEM_INTERRUPTIBLE };
+	struct sigaction action;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+	struct waiter w = { .sem = &sem, .n = 1, .ctx = &ctx };
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	queue_up(&w);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(result_of(&w), WEIR_ECANCELED);
+	check_permit_not_lost(&sem);
+
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 100000), WEIR_ETIMEDOUT);
+	check_permit_not_lost(&sem);
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = no_op;
+	CHECK_EQ(real_sigaction(SIGUSR2, &action, NULL), 0);
+	w.ctx = NULL;
+	queue_up(&w);
+	CHECK_EQ(pthread_kill(w.thread.id, SIGUSR2), 0);
+	CHECK_ERR(result_of(&w), WEIR_EINTR);
+	check_permit_not_lost(&sem);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+TEST(c16_a_wait_that_ended_takes_nothing)
+{
+	drop(WEIR_FIFO);
+}
+
+TEST(c16_a_wait_that_ended_takes_nothing_barging)
+{
+	drop(WEIR_BARGING);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that wait, for tests that must know exactly where they are.
+ *
+ *     struct waiter a = { .sem = &sem, .n = 2, .ctx = &ctx };
+ *
+ *     queue_up(&a);                   asleep in its wait, behind the others
+ *     weir_sem_release(&sem, 2);
+ *     CHECK_OK(result_of(&a));        joins
+ *
+ * A waiter that is asleep can be frozen: a signal takes it into a handler that
+ * stays there until thaw().  What the semaphore does to it meanwhile is decided
+ * while the thread cannot run, so "granted but not yet returned", the instant
+ * most of these bugs need, lasts as long as the test likes.
+ */
+#ifndef TESTS_REGRESS_WAITER_H
+#define TESTS_REGRESS_WAITER_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "weir/ctx.h"
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#else
+#define UNDER_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#else
+#define UNDER_ASAN 0
+#endif
+
+#define MAYBE_UNUSED __attribute__((unused))
+
+struct waiter {
+	weir_sem *sem;
+	int64_t n;
+	int64_t max;		/* above n: acquire_upto(n, max) */
+	weir_ctx *ctx;
+	int64_t deadline_ns;	/* a plain deadline; 0: none */
+	bool idle;		/* wait_idle instead of an acquire */
+
+	weir_err err;		/* valid once returned */
+	int64_t got;		/* what acquire_upto took */
+	uint32_t returned;	/* atomic */
+	int32_t tid;		/* atomic; 0 until the thread runs */
+	uint32_t hold;		/* atomic: the handler stays while 1 */
+	uint32_t frozen;	/* atomic: the handler runs */
+	check_thread thread;
+};
+
+/* The waiter this thread runs; read by the signal handler. */
+static __thread struct waiter *waiter_here;
+
+MAYBE_UNUSED static weir_err waiter_call(struct waiter *w)
+{
+	if (w->idle)
+		return weir_sem_wait_idle(w->sem, w->ctx);
+	if (w->max > w->n)
+		return weir_sem_acquire_upto(w->sem, w->n, w->max, w->ctx,
+					     &w->got);
+	if (w->deadline_ns)
+		return weir_sem_acquire_until(w->sem, w->n, w->deadline_ns);
+	return weir_sem_acquire(w->sem, w->n, w->ctx);
+}
+
+MAYBE_UNUSED static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	waiter_here = w;
+	__atomic_store_n(&w->tid, (int32_t)syscall(SYS_gettid),
+			 __ATOMIC_RELEASE);
+	w->err = waiter_call(w);
+	__atomic_store_n(&w->returned, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Whether the thread sleeps in the kernel. */
+MAYBE_UNUSED static bool asleep(int32_t tid)
+{
+	char path[64], text[512];
+	const char *end;
+	size_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	/* "tid (name) state ...", and the name may hold anything. */
+	end = strrchr(text, ')');
+	return end && end[1] && end[2] == 'S';
+}
+
+/* How often the thread has gone to sleep so far, or -1. */
+MAYBE_UNUSED static long sleeps_of(struct waiter *w)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	char path[64], text[4096];
+	const char *at;
+	size_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)w->tid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	at = strstr(text, key);
+	return at ? atol(at + sizeof(key) - 1) : -1;
+}
+
+/* Start the call and do not wait for anything. */
+MAYBE_UNUSED static void begin(struct waiter *w)
+{
+	w->returned = 0;
+	w->tid = 0;
+	w->hold = w->frozen = 0;
+	w->thread = start(waiter_run, w);
+}
+
+MAYBE_UNUSED static bool has_returned(struct waiter *w)
+{
+	return __atomic_load_n(&w->returned, __ATOMIC_ACQUIRE);
+}
+
+/* Start the call and return when it sleeps, behind those that already wait. */
+MAYBE_UNUSED static void queue_up(struct waiter *w)
+{
+	uint32_t before = waiters_of(w->sem) + aside_of(w->sem);
+
+	begin(w);
+	AWAIT(waiters_of(w->sem) + aside_of(w->sem) == before + 1);
+	AWAIT(asleep(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)));
+	CHECK(!has_returned(w));
+}
+
+/* Wait for the call to return; what it returned. */
+MAYBE_UNUSED static weir_err result_of(struct waiter *w)
+{
+	finish(w->thread);
+	return w->err;
+}
+
+/*
+ * The handler.  Nothing here may be instrumented: ThreadSanitizer's runtime may
+ * be what the signal interrupted.
+ */
+__attribute__((no_sanitize("thread"))) MAYBE_UNUSED
+static void waiter_hold(int signo)
+{
+	struct waiter *w = waiter_here;
+	int saved = errno;
+
+	(void)signo;
+	__atomic_store_n(&w->frozen, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&w->hold, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &w->hold, FUTEX_WAIT_PRIVATE, 1, NULL, NULL,
+			0);
+	__atomic_store_n(&w->frozen, 0, __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+#if UNDER_TSAN
+/*
+ * Its sigaction() puts a signal off until the thread calls libc, which a thread
+ * in futex(2) does not.  glibc's other name for the function is the real one.
+ */
+int __sigaction(int, const struct sigaction *, struct sigaction *);
+#define real_sigaction __sigaction
+#else
+#define real_sigaction sigaction
+#endif
+
+/* Requires: w sleeps in its wait. */
+MAYBE_UNUSED static void freeze(struct waiter *w)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = waiter_hold;
+	CHECK_EQ(real_sigaction(SIGUSR1, &action, NULL), 0);
+	__atomic_store_n(&w->hold, 1, __ATOMIC_RELEASE);
+	CHECK_EQ(pthread_kill(w->thread.id, SIGUSR1), 0);
+	AWAIT(__atomic_load_n(&w->frozen, __ATOMIC_ACQUIRE));
+}
+
+MAYBE_UNUSED static void thaw(struct waiter *w)
+{
+	__atomic_store_n(&w->hold, 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &w->hold, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/*
+ * The same for a waiter with a deadline, which may be over before it can be
+ * frozen in the queue: then false, with the thread gone.  Try with more time:
+ *
+ *     int64_t ns = 10000000;
+ *
+ *     do
+ *             w.deadline_ns = weir_now_ns() + (ns *= 2);
+ *     while (!queue_up_frozen(&w));
+ */
+MAYBE_UNUSED static bool queue_up_frozen(struct waiter *w)
+{
+	uint32_t before = waiters_of(w->sem);
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = waiter_hold;
+	CHECK_EQ(real_sigaction(SIGUSR1, &action, NULL), 0);
+	begin(w);
+	AWAIT(has_returned(w) ||
+	      (waiters_of(w->sem) == before + 1 &&
+	       asleep(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE))));
+	__atomic_store_n(&w->hold, 1, __ATOMIC_RELEASE);
+	CHECK_EQ(pthread_kill(w->thread.id, SIGUSR1), 0);
+	AWAIT(has_returned(w) || __atomic_load_n(&w->frozen, __ATOMIC_ACQUIRE));
+	if (!has_returned(w) && waiters_of(w->sem) == before + 1)
+		return true;
+	thaw(w);
+	(void)!result_of(w);
+	return false;
+}
+
+#endif /* TESTS_REGRESS_WAITER_H */
