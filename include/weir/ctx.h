@@ -68,8 +68,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
 /*
  * End ctx and everything below it with WEIR_ECANCELED.  When this returns, no
  * acquire with any of them will succeed any more; their waiters have left their
- * queues, and those behind them that now fit have been granted.  Takes time in
- * proportion to the waiters below ctx.  Cancelling twice is harmless.
+ * queues, and those behind them that now fit have been granted; permits that
+ * were granted to a call that has not returned yet have been taken back.  Takes
+ * time in proportion to what is below ctx.  Cancelling twice is harmless.
  */
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 

@@ -54,7 +54,8 @@ typedef struct weir_sem {
 	uint32_t waiters_;		/* in the queue */
 	uint32_t max_waiters_;		/* 0: no limit */
 	uint16_t resizes_;		/* counts changes of capacity_ */
-	uint16_t cpu_;			/* where it was last released, plus 1 */
+	uint8_t cpu_;			/* where it was last released; a hint */
+	uint8_t forks_;			/* which process last took the lock */
 } weir_sem;
 
 /* The most permits a semaphore can hold or a call can ask for: 2^60. */
@@ -67,14 +68,18 @@ typedef enum weir_policy {
 	/*
 	 * A newcomer may take free permits ahead of the queue, for throughput.
 	 * A waiter that has waited longer than the bound (barge_us) is handed
-	 * the next permits directly and nobody passes it, so none starves.
+	 * the next permits directly and nobody passes it, so none starves.  (A
+	 * waiter that has been woken holds nobody up until it runs; if it finds
+	 * the permits gone and is past the bound, the next are its own.)
 	 */
 	WEIR_BARGING = 1
 } weir_policy;
 
 /* Flags of weir_sem_opts. */
 #define WEIR_SEM_UNBOUNDED 1u		/* a signal: no capacity, free release */
-#define WEIR_SEM_INTERRUPTIBLE 2u	/* a signal ends a wait: WEIR_EINTR */
+#define WEIR_SEM_INTERRUPTIBLE 2u	/* a signal handler that was installed
+					   without SA_RESTART ends a wait:
+					   WEIR_EINTR */
 #define WEIR_SEM_TRACKED 4u		/* report every acquire and release to the
 					   diagnostics; slower */
 
@@ -105,7 +110,7 @@ typedef struct weir_sem_opts {
  * it to life.
  */
 #define WEIR_SEM_INIT_(permits, capacity, state)                               \
-	{ (uint64_t)(permits) << 2, (capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0 }
+	{ (uint64_t)(permits) << 2, (capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0, 0 }
 #define WEIR_SEM_INIT(permits) WEIR_SEM_INIT_(permits, permits, 0)
 #define WEIR_SEM_INIT_BARGING(permits)                                         \
 	WEIR_SEM_INIT_(permits, permits, 2u | WEIR_BARGE_US << 8)
@@ -123,7 +128,8 @@ weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts);
 
 /*
  * Retire *sem; its memory may be reused when this returns WEIR_OK.
- * WEIR_EBUSY: somebody waits, in the queue, outside it or for idleness.
+ * WEIR_EBUSY: somebody waits, in the queue, outside it or for idleness, or has
+ * been granted permits and not returned yet.
  * Requires: no other call on *sem is running or follows.  A release counts as
  * finished once somebody has acquired what it returned, so whoever was granted
  * the permits may destroy (and unmap) without waiting for the releaser.
@@ -184,10 +190,12 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 
 /*
  * Give n permits back and hand them to whoever waits first.  Never waits, never
- * fails, async-signal-safe.
+ * fails, async-signal-safe.  Every head of the queue that now fits has been
+ * granted when this returns; or, if another call was at work on the queue at
+ * that moment, when that call is done with it.
  * Requires: n are out (bounded), or at most WEIR_SEM_MAX are free afterwards
- * (unbounded).  The check is exact, except that a release that runs at the same
- * moment as a growth of the capacity may be measured against the new capacity.
+ * (unbounded).  One release too many that meets a resize may be noticed there:
+ * the resize then takes the excess out again and panics.
  */
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
@@ -219,7 +227,8 @@ WEIR_API bool weir_sem_is_closed(const weir_sem *sem);
  * Make the capacity n, at once and without waiting.  Growth grants.  A shrink
  * below what is out becomes a debt that releases pay first; *debt (may be null)
  * tells it.  A queued request that no longer fits the capacity is treated as
- * weir_sem_acquire treats n > capacity.  WEIR_EINVAL on an unbounded semaphore.
+ * weir_sem_acquire treats n > capacity; one that growth lets into the queue
+ * joins it even beyond max_waiters.  WEIR_EINVAL on an unbounded semaphore.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt);

@@ -13,13 +13,15 @@
 #define YIELD_ROUNDS 32u
 #define NAP_NS 1000000u		/* the longest nap */
 
-uint16_t weir_cpu_(void)
+uint8_t weir_cpu_(void)
 {
 	int saved = errno;
 	int cpu = sched_getcpu();
 
 	errno = saved;
-	return cpu < 0 ? 0 : (uint16_t)(cpu + 1);
+	if (cpu < 0)
+		return 0;
+	return (uint8_t)(cpu % 255 + 1);
 }
 
 bool weir_cpu_has_others_(void)

@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which CPU this thread runs on, plus 1; 0 if that cannot be told. */
-uint16_t weir_cpu_(void);
+/*
+ * Which CPU this thread runs on, folded into 1 .. 255; 0 if that cannot be
+ * told.  A hint: two CPUs may fold into one.
+ */
+uint8_t weir_cpu_(void);
 
 /* Whether another CPU could run the thread that we wait for. */
 bool weir_cpu_has_others_(void);
@@ -41,7 +44,7 @@ struct weir_backoff_ {
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff);
 
-/* Whether ten seconds have gone by: something must be wrong. */
+/* Whether ten seconds have gone by. */
 static inline bool weir_backoff_is_long_(const struct weir_backoff_ *backoff)
 {
 	return backoff->rounds > 10000;

@@ -8,13 +8,12 @@
 #include "base/futex.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/timespec.h"
 #include "weir/base.h"
 
 /*
@@ -31,17 +30,11 @@
 enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns)
 {
-	struct timespec at, *until = NULL;
+	struct timespec at = weir_timespec_(deadline_ns);
+	struct timespec *until = deadline_ns == WEIR_FOREVER ? NULL : &at;
 	int saved = errno;
 	enum weir_woke_ woke = WEIR_WOKEN_;
 
-	if (deadline_ns != WEIR_FOREVER) {
-		if (deadline_ns < 0)
-			deadline_ns = 0;
-		at.tv_sec = (time_t)(deadline_ns / 1000000000);
-		at.tv_nsec = (long)(deadline_ns % 1000000000);
-		until = &at;
-	}
 	if (syscall(FUTEX_CALL, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 		    value, until, NULL, FUTEX_BITSET_MATCH_ANY) < 0) {
 		if (errno == ETIMEDOUT)

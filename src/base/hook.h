@@ -17,7 +17,7 @@
 enum weir_event_kind_ {
 	WEIR_EVENT_QUEUED_,	/* began to wait for n */
 	WEIR_EVENT_ACQUIRED_,	/* n taken on a slow path; about to return */
-	WEIR_EVENT_LEFT_,	/* stopped waiting for n: err */
+	WEIR_EVENT_LEFT_,	/* did not get n on a slow path: err */
 	WEIR_EVENT_RELEASED_,	/* n about to be given back on a slow path */
 	WEIR_EVENT_RESIZED_,	/* the capacity is now n */
 	WEIR_EVENT_CLOSED_

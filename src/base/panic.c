@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -87,8 +88,9 @@ static void write_and_abort(struct line *line)
 
 	line->text[line->used++] = '\n';
 	while (done < line->used) {
-		ssize_t n = write(STDERR_FILENO, line->text + done,
-				  line->used - done);
+		/* Not write(), which is a thread-cancellation point. */
+		long n = syscall(SYS_write, STDERR_FILENO, line->text + done,
+				 line->used - done);
 
 		if (n < 0 && errno != EINTR)
 			break;

@@ -9,17 +9,16 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/timespec.h"
 #include "weir/base.h"
 
 static void set(int fd, int64_t deadline_ns)
 {
-	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
-
 	/* All zero would disarm it; a time in the past fires. */
-	if (deadline_ns < 1)
-		deadline_ns = 1;
-	at.it_value.tv_sec = (time_t)(deadline_ns / 1000000000);
-	at.it_value.tv_nsec = (long)(deadline_ns % 1000000000);
+	struct itimerspec at = {
+		.it_value = weir_timespec_(deadline_ns > 1 ? deadline_ns : 1),
+	};
+
 	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
@@ -40,13 +39,19 @@ void weir_timer_fire_(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int saved = errno;
+	long found;
 
-	/* A timer in the past fires at once, but by an interrupt: await it. */
+	/*
+	 * A timer in the past fires at once, but by an interrupt: await it.
+	 * Not for ever: a user might have read from it, against the rules.
+	 */
 	set(fd, 1);
-	/* Not poll(), which is a thread-cancellation point. */
-	while (syscall(SYS_ppoll, &ready, 1, NULL, NULL, 0) < 0 &&
-	       errno == EINTR)
-		;
+	do {
+		struct timespec limit = { 0, 10000000 };
+
+		/* Not poll(), which is a thread-cancellation point. */
+		found = syscall(SYS_ppoll, &ready, 1, &limit, NULL, 0);
+	} while (found < 0 && errno == EINTR);
 	errno = saved;
 }
 

@@ -5,12 +5,12 @@
  * Lock order: the tree, then a semaphore.  Whoever holds a semaphore's lock
  * never takes a tree's.
  *
- * ended_ is written once, under the tree's lock, and read without it.  The end
- * by a deadline is not written at all: it is the clock's.
+ * ended_ is written once: by a cancel under the tree's lock, or by whoever first
+ * notices that the deadline has passed.  It is read without the lock.
  *
  * Pairs
  *
- *   [X1] end   release: end_one   acquire: weir_ctx_cancelled_
+ *   [X1] end   release: end_with   acquire: weir_ctx_cancelled_
  *              Who sees the end sees what was done before the cancel.
  */
 #include "weir/ctx.h"
@@ -88,7 +88,7 @@ weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 		fresh.deadline_ = parent->deadline_;
 	*ctx = fresh;
 	weir_lock_(lock_of(ctx));
-	ctx->ended_ = parent->ended_;
+	ctx->ended_ = (int32_t)weir_ctx_cancelled_(parent);
 	ring_append(&parent->children_, &ctx->sibling_);
 	weir_unlock_(lock_of(ctx));
 	return WEIR_OK;
@@ -120,37 +120,64 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 	return WEIR_OK;
 }
 
-/* Take one waiter out of what it waits for. */
-static void end_waiter(struct weir_waiter_ *w, weir_err why,
-		       struct weir_tells_ *tells)
+/*
+ * Write why ctx ended, unless somebody has: the first reason stays.  Returns
+ * the one that stands.
+ */
+static weir_err end_with(weir_ctx *ctx, weir_err why)
 {
-	if (w->wants == WEIR_WANTS_END_) {
-		weir_waiter_decide_(w, why, tells);
-		return;
-	}
-	/* Cannot fail: a waiter that has not left its context yet is here. */
-	if (weir_sem_lock_(w->sem, "weir_ctx_cancel"))
-		return;
-	if (w->place != WEIR_NOWHERE_)
-		weir_sem_evict_(w->sem, w, why, tells);
-	weir_sem_settle_(w->sem, 0, tells);
-}
-
-static void end_one(weir_ctx *ctx)
-{
-	/* The first reason stays, also if nobody has noticed it yet. */
-	weir_err why = is_late(ctx) ? WEIR_ETIMEDOUT : WEIR_ECANCELED;
+	int32_t seen = WEIR_OK;
 
 	/* [X1] release */
-	at_store_release(&ctx->ended_, (int32_t)why);
-	if (ctx->fd_)
+	while (!at_cas_weak_acq_rel(&ctx->ended_, &seen, (int32_t)why))
+		if (seen)
+			return (weir_err)seen;
+	return why;
+}
+
+/* Why ctx has ended, also if nobody has noticed before that it is late. */
+static weir_err ended(weir_ctx *ctx)
+{
+	weir_err why = weir_ctx_cancelled_(ctx);
+
+	return !why && is_late(ctx) ? end_with(ctx, WEIR_ETIMEDOUT) : why;
+}
+
+/* End ctx now.  A descriptor whose deadline is past fires by itself. */
+static void end_now(weir_ctx *ctx)
+{
+	if (!ended(ctx) && end_with(ctx, WEIR_ECANCELED) == WEIR_ECANCELED &&
+	    ctx->fd_)
 		weir_timer_fire_(ctx->fd_ - 1);
 }
 
-/* The next of the tree below top, parents first; null at the end. */
-static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top, bool enter)
+/* Take one waiter out of what it waits for. */
+static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
+				     struct weir_tells_ *tells)
 {
-	if (enter && ctx->children_)
+	enum weir_problem_ problem;
+	int64_t back = 0;
+
+	if (w->wants == WEIR_WANTS_END_) {
+		if (w->place != WEIR_NOWHERE_)
+			weir_waiter_decide_(w, why, tells);
+		return WEIR_IS_WELL_;
+	}
+	problem = weir_sem_lock_quietly_(w->sem);
+	if (problem)
+		return problem;
+	if (w->place != WEIR_NOWHERE_)
+		weir_sem_evict_(w->sem, w, why, tells);
+	else
+		back = weir_sem_take_back_(w->sem, w);
+	weir_sem_settle_(w->sem, -back, tells);
+	return WEIR_IS_WELL_;
+}
+
+/* The next of the tree below top, parents first; null at the end. */
+static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top)
+{
+	if (ctx->children_)
 		return ctx_of(ctx->children_);
 	for (; ctx != top; ctx = ctx->parent_)
 		if (ctx->sibling_.next_ != ctx->parent_->children_)
@@ -160,52 +187,49 @@ static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top, bool enter)
 
 void weir_ctx_cancel(weir_ctx *ctx)
 {
+	static const char call[] = "weir_ctx_cancel";
 	struct weir_tells_ tells = { NULL, NULL };
+	enum weir_problem_ problem = WEIR_IS_WELL_;
+	const weir_sem *bad = NULL;
 	uint32_t *lock;
 
 	if (is_misplaced(ctx)) {
-		weir_panic_("weir_ctx_cancel: %p is not a context", ctx);
+		weir_panic_("%s: %p is not a context", call, ctx);
 		return;
 	}
-	if (check(ctx, "weir_ctx_cancel"))
+	if (check(ctx, call))
 		return;
 	lock = lock_of(ctx);
 	weir_lock_(lock);
-	if (weir_ctx_cancelled_(ctx)) {
-		weir_unlock_(lock);
-		return;
-	}
 	/*
 	 * Mark all before any waiter leaves its queue: what one leaves behind
 	 * must not be granted to the next that is about to be ended.
 	 */
-	for (weir_ctx *c = ctx; c;) {
-		/* What is below one that has ended has ended too. */
-		bool fresh = !weir_ctx_cancelled_(c);
+	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
+		end_now(c);
+	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
+		RING_EACH(link, next, end, c->waiters_) {
+			struct weir_waiter_ *w = ring_entry(link,
+				struct weir_waiter_, ctx_link);
+			enum weir_problem_ found = end_waiter(w,
+				weir_ctx_cancelled_(c), &tells);
 
-		if (fresh)
-			end_one(c);
-		c = next_below(c, ctx, fresh);
-	}
-	for (weir_ctx *c = ctx; c; c = next_below(c, ctx, true))
-		RING_EACH(link, next, end, c->waiters_)
-			end_waiter(ring_entry(link, struct weir_waiter_,
-					      ctx_link),
-				   (weir_err)c->ended_, &tells);
+			if (found) {
+				problem = found;
+				bad = w->sem;
+			}
+		}
 	/* The last access to the tree. */
 	weir_unlock_(lock);
 	weir_tells_send_(&tells);
+	(void)weir_sem_complain_(bad, call, problem);
 }
 
 weir_err weir_ctx_err(weir_ctx *ctx)
 {
 	weir_err err = check(ctx, "weir_ctx_err");
 
-	if (!err)
-		err = weir_ctx_cancelled_(ctx);
-	if (!err && is_late(ctx))
-		err = WEIR_ETIMEDOUT;
-	return err;
+	return err ? err : ended(ctx);
 }
 
 int64_t weir_ctx_deadline(const weir_ctx *ctx)
@@ -218,28 +242,27 @@ int64_t weir_ctx_deadline(const weir_ctx *ctx)
 weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w)
 {
 	uint32_t *lock = lock_of(ctx);
-	weir_err ended;
+	weir_err why;
 
 	weir_lock_(lock);
-	ended = (weir_err)ctx->ended_;
-	if (!ended)
+	why = weir_ctx_cancelled_(ctx);
+	if (!why)
 		ring_append(&ctx->waiters_, &w->ctx_link);
 	weir_unlock_(lock);
-	return ended;
+	return why;
 }
 
 weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w)
 {
 	uint32_t *lock = lock_of(ctx);
-	bool late = is_late(ctx);
-	weir_err ended;
+	weir_err why;
 
 	weir_lock_(lock);
-	ended = (weir_err)ctx->ended_;
+	why = ended(ctx);
 	ring_remove(&ctx->waiters_, &w->ctx_link);
 	/* The last access to the tree. */
 	weir_unlock_(lock);
-	return !ended && late ? WEIR_ETIMEDOUT : ended;
+	return why;
 }
 
 weir_err weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns)
@@ -279,8 +302,8 @@ weir_err weir_ctx_fd(weir_ctx *ctx, int *fd)
 	lock = lock_of(ctx);
 	weir_lock_(lock);
 	if (!ctx->fd_) {
-		made = weir_timer_open_(ctx->ended_ ? 0 :
-						      weir_ctx_deadline(ctx));
+		made = weir_timer_open_(weir_ctx_cancelled_(ctx) ? 0 :
+						weir_ctx_deadline(ctx));
 		if (made >= 0)
 			ctx->fd_ = made + 1;
 	}

@@ -5,7 +5,10 @@
 #include "core/waiter.h"
 #include "weir/ctx.h"
 
-/* Why ctx was ended by a cancel; WEIR_OK if it was not.  Reads no clock. */
+/*
+ * Why ctx has ended as far as anybody knows: by a cancel, or by a deadline that
+ * somebody has noticed.  Reads no clock.
+ */
 weir_err weir_ctx_cancelled_(const weir_ctx *ctx);
 
 /*

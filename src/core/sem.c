@@ -121,6 +121,7 @@ static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 /* Give n back.  `call` is for messages. */
 static weir_err put(weir_sem *sem, int64_t n, const char *call)
 {
+	enum weir_problem_ problem;
 	uint64_t word;
 
 	for (;;) {
@@ -143,8 +144,9 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 					(word + weir_units_(n)) | WEIR_LOCKED_))
 			break;
 	}
-	if (weir_sem_check_locked_(sem, call, n))
-		return WEIR_EINVAL;
+	problem = weir_sem_enter_(sem, n);
+	if (problem)
+		return weir_sem_complain_(sem, call, problem);
 	sem->cpu_ = weir_cpu_();
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
@@ -175,13 +177,16 @@ static bool put_short(weir_sem *sem, int64_t n)
 /* A user's release, past the short path. */
 static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 {
+	uint64_t word;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	err = weir_sem_check_(sem, call);
+	err = weir_sem_complain_(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
+	if (overflows(sem, &word, n))
+		return WEIR_EOVERFLOW;
 	weir_hook_tell_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
 	return put(sem, n, call);
 }
@@ -231,8 +236,10 @@ int64_t weir_sem_available(const weir_sem *sem)
 {
 	int64_t value;
 
-	if (weir_sem_is_misplaced_(sem))
+	if (weir_sem_is_misplaced_(sem)) {
+		weir_panic_("weir_sem_available: %p is not a semaphore", sem);
 		return 0;
+	}
 	/* relaxed: for display; it may have changed already. */
 	value = weir_value_(at_load_relaxed(&sem->word_));
 	return value > 0 ? value : 0;

@@ -77,7 +77,8 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	err = weir_sem_lock_(sem, "weir_sem_destroy");
 	if (err)
 		return err;
-	if (sem->queue_ || sem->aside_)
+	/* relaxed: whoever may call this sees that his own has been counted. */
+	if (sem->queue_ || sem->aside_ || at_load_relaxed(&sem->granted_))
 		err = WEIR_EBUSY;
 	else
 		/* [S3] release.  A later call finds it, and panics. */
@@ -117,6 +118,7 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 		taken += w->got;
 		/* relaxed: a count for stat. */
 		at_add_relaxed(&sem->granted_, w->got);
+		w->counted = true;
 		weir_sem_evict_(sem, w, WEIR_OK, tells);
 	}
 	return taken;
@@ -152,16 +154,25 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 
 bool weir_sem_is_closed(const weir_sem *sem)
 {
-	return !weir_sem_is_misplaced_(sem) &&
-	       weir_state_(sem) & WEIR_STATE_CLOSED_;
+	if (weir_sem_is_misplaced_(sem)) {
+		weir_panic_("weir_sem_is_closed: %p is not a semaphore", sem);
+		return true;
+	}
+	return weir_state_(sem) & WEIR_STATE_CLOSED_;
 }
 
 /*
  * Change capacity and value, in the order in which the middle allows a release
  * more and not less.  resizes_ moves on first: overflows() in sem.c.
+ *
+ * A release that is one too many may use the middle.  Then more are free than
+ * there can be: take them out again.  Returns how many, for after the unlock.
  */
-static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
+static int64_t set_capacity(weir_sem *sem, int64_t capacity,
+			    int64_t value_change)
 {
+	int64_t excess;
+
 	/* [S4] release */
 	at_store_release(&sem->resizes_, (uint16_t)(sem->resizes_ + 1));
 	if (value_change > 0) {
@@ -173,6 +184,21 @@ static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
 		at_sub_acq_rel(&sem->word_, weir_units_(-value_change));
 		at_store_release(&sem->capacity_, capacity);
 	}
+	/* relaxed: what came in before the capacity was set is in it. */
+	excess = weir_value_(at_load_relaxed(&sem->word_)) - capacity;
+	if (excess <= 0)
+		return 0;
+	/* relaxed: nobody has been told of these. */
+	at_sub_relaxed(&sem->word_, weir_units_(excess));
+	return excess;
+}
+
+static void report_excess(const weir_sem *sem, const char *call,
+			      int64_t excess)
+{
+	if (excess)
+		weir_panic_("%s: semaphore \"%s\": %d permits more were released "
+			    "than were out", call, sem->name_, excess);
 }
 
 /* C11: who has become possible joins the queue, who is no longer goes aside. */
@@ -211,19 +237,20 @@ static int64_t debt_of(const weir_sem *sem)
 
 weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 {
+	static const char call[] = "weir_sem_resize";
 	struct weir_tells_ tells = { NULL, NULL };
 	const char *name;
-	int64_t left;
+	int64_t left, excess;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n) ||
 	    weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
 		return WEIR_EINVAL;
-	err = weir_sem_lock_(sem, "weir_sem_resize");
+	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
 	name = sem->name_;
-	set_capacity(sem, n, n - sem->capacity_);
+	excess = set_capacity(sem, n, n - sem->capacity_);
 	sort_waiters(sem, n, &tells);
 	left = debt_of(sem);
 	weir_sem_settle_(sem, 0, &tells);
@@ -231,18 +258,20 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 	if (debt)
 		*debt = left;
 	weir_hook_tell_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
+	report_excess(sem, call, excess);
 	return WEIR_OK;
 }
 
 weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 {
+	static const char call[] = "weir_sem_forget";
 	struct weir_tells_ tells = { NULL, NULL };
-	int64_t out, paid;
+	int64_t out, paid, excess;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	err = weir_sem_lock_(sem, "weir_sem_forget");
+	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
 	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_) {
@@ -260,9 +289,10 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	 * capacity falls by n, except for what pays a debt.
 	 */
 	paid = debt_of(sem) < n ? debt_of(sem) : n;
-	set_capacity(sem, sem->capacity_ - (n - paid), paid);
+	excess = set_capacity(sem, sem->capacity_ - (n - paid), paid);
 	sort_waiters(sem, sem->capacity_, &tells);
 	weir_sem_settle_(sem, 0, &tells);
 	weir_tells_send_(&tells);
+	report_excess(sem, call, excess);
 	return WEIR_OK;
 }

@@ -13,20 +13,40 @@
 #include "core/ctx_wait.h"
 #include "core/sem_word.h"
 
-weir_err weir_sem_check_(const weir_sem *sem, const char *call)
+enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 {
 	uint32_t state = weir_state_(sem);
 	/* relaxed: flags that contradict each other do so in any order. */
 	uint64_t word = at_load_relaxed(&sem->word_);
 
 	if (state & WEIR_STATE_DESTROYED_)
-		return weir_panic_("%s: semaphore %p is destroyed", call, sem);
+		return WEIR_IS_DESTROYED_;
 	if ((word & WEIR_FLAGS_) == WEIR_LOCKED_ ||
 	    (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
 		    WEIR_STATE_DRAIN_ ||
 	    (!(state & WEIR_STATE_BARGING_) && state >> WEIR_STATE_BOUND_SHIFT_))
+		return WEIR_IS_NO_SEMAPHORE_;
+	return WEIR_IS_WELL_;
+}
+
+weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
+			    enum weir_problem_ problem)
+{
+	switch (problem) {
+	case WEIR_IS_WELL_:
+		return WEIR_OK;
+	case WEIR_IS_DESTROYED_:
+		return weir_panic_("%s: semaphore %p is destroyed", call, sem);
+	case WEIR_IS_NO_SEMAPHORE_:
 		return weir_panic_("%s: %p is not a semaphore", call, sem);
-	return WEIR_OK;
+	case WEIR_HAD_WAITERS_:
+		return weir_panic_("%s: semaphore \"%s\" had waiters at a fork "
+				   "and is used in the child", call, sem->name_);
+	case WEIR_WAS_LOCKED_:
+		return weir_panic_("%s: semaphore \"%s\" was in use at a fork "
+				   "and is used in the child", call, sem->name_);
+	}
+	return WEIR_EINVAL;
 }
 
 /* Drop the lock as it was taken, `back` permits less, without a look. */
@@ -41,56 +61,68 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 		;
 }
 
-static weir_err forked(const weir_sem *sem, const char *call, const char *what)
-{
-	return weir_panic_("%s: semaphore \"%s\" %s at a fork and is used in "
-			   "the child", call, sem->name_, what);
-}
-
-weir_err weir_sem_check_locked_(weir_sem *sem, const char *call, int64_t n)
+enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 {
 	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->aside_;
 
 	if (oldest && weir_waiter_of_(oldest)->forks != weir_forks_()) {
-		unlock_untouched(sem, n);
-		return forked(sem, call, "had waiters");
+		unlock_untouched(sem, added);
+		return WEIR_HAD_WAITERS_;
 	}
-	return WEIR_OK;
+	/* relaxed: a hint for those who wait for the lock very long. */
+	at_store_relaxed(&sem->forks_, (uint8_t)weir_forks_());
+	return WEIR_IS_WELL_;
 }
 
-weir_err weir_sem_lock_(weir_sem *sem, const char *call)
+enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem)
 {
 	struct weir_backoff_ backoff = { 0 };
 
 	for (;;) {
-		weir_err err = weir_sem_check_(sem, call);
+		enum weir_problem_ problem = weir_sem_problem_(sem);
 		/* relaxed: a first guess, the CAS checks it. */
 		uint64_t word = at_load_relaxed(&sem->word_);
 
-		if (err)
-			return err;
+		if (problem)
+			return problem;
 		/* [S2] acquire */
 		if (!(word & WEIR_LOCKED_) &&
 		    at_cas_weak_acquire(&sem->word_, &word, word | WEIR_FLAGS_))
-			return weir_sem_check_locked_(sem, call, 0);
+			return weir_sem_enter_(sem, 0);
 		if (!(word & WEIR_LOCKED_))
 			continue;
 		weir_backoff_wait_(&backoff);
-		/* The holder may be a thread that this process never had. */
-		if (weir_forks_() && weir_backoff_is_long_(&backoff))
-			return forked(sem, call, "was in use");
+		/*
+		 * The holder may be a thread that this process never had.
+		 * relaxed: if it is one of ours it has left its mark by now.
+		 */
+		if (weir_backoff_is_long_(&backoff) &&
+		    at_load_relaxed(&sem->forks_) != (uint8_t)weir_forks_())
+			return WEIR_WAS_LOCKED_;
 	}
+}
+
+weir_err weir_sem_lock_(weir_sem *sem, const char *call)
+{
+	return weir_sem_complain_(sem, call, weir_sem_lock_quietly_(sem));
+}
+
+int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
+{
+	/* relaxed: the bound never changes. */
+	uint32_t state = at_load_relaxed(&sem->state_);
+
+	if (!(state & WEIR_STATE_BARGING_) || w->wants != WEIR_WANTS_PERMITS_)
+		return WEIR_FOREVER;
+	return w->since_ns + (int64_t)(state >> WEIR_STATE_BOUND_SHIFT_) * 1000;
 }
 
 /* Nobody passes an overdue waiter.  FIFO: every waiter, from the start. */
 static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 {
-	/* relaxed: the bound never changes. */
-	uint32_t state = at_load_relaxed(&sem->state_);
-
-	return !(state & WEIR_STATE_BARGING_) ||
-	       weir_now_ns() - w->since_ns >=
-		       (int64_t)(state >> WEIR_STATE_BOUND_SHIFT_) * 1000;
+	/* relaxed: the policy never changes. */
+	return !(at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_) ||
+	       weir_now_ns() >= weir_sem_due_ns_(sem, w);
 }
 
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
@@ -139,6 +171,18 @@ void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 {
 	weir_sem_leave_(sem, w);
 	weir_waiter_decide_(w, outcome, tells);
+}
+
+int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
+{
+	int64_t back = w->got;
+
+	/* relaxed: a count for stat. */
+	if (w->counted)
+		at_sub_relaxed(&sem->granted_, back);
+	w->counted = false;
+	w->got = 0;
+	return back;
 }
 
 bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
@@ -192,6 +236,7 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		taken += w->got;
 		/* relaxed: a count for stat; the waiter takes it out again. */
 		at_add_relaxed(&sem->granted_, w->got);
+		w->counted = true;
 		weir_sem_evict_(sem, w, WEIR_OK, tells);
 	}
 	return taken;
@@ -215,7 +260,8 @@ static bool is_slow(const weir_sem *sem)
 	/* relaxed: changed under the lock, which we hold. */
 	if (at_load_relaxed(&sem->state_) & shut || sem->aside_)
 		return true;
-	return sem->queue_ && !weir_waiter_of_(sem->queue_)->called;
+	return sem->queue_ && (!weir_waiter_of_(sem->queue_)->called ||
+			       is_overdue(sem, weir_waiter_of_(sem->queue_)));
 }
 
 void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)

@@ -21,21 +21,31 @@
  * and the unlock makes every grant that has become possible (C7).
  */
 
-/*
- * Take the lock.  Fails, through a panic that names `call`, on an object that
- * is destroyed or was never a semaphore, or whose queue was left behind by a
- * fork.
- */
+/* What can be wrong with a semaphore, as far as it can be noticed. */
+enum weir_problem_ {
+	WEIR_IS_WELL_,
+	WEIR_IS_DESTROYED_,
+	WEIR_IS_NO_SEMAPHORE_,
+	WEIR_HAD_WAITERS_,	/* at a fork; this is the child */
+	WEIR_WAS_LOCKED_	/* at a fork; this is the child */
+};
+
+/* What can be seen from outside. */
+enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
+
+/* Panic about it, naming `call`; WEIR_OK if there is none. */
+weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
+			    enum weir_problem_ problem);
+
+/* Take the lock, or tell why not; lock_ also complains. */
+enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);
 
 /*
- * The checks of weir_sem_lock_ for a release that took the lock together with
- * adding n; on an error the n are out again and the lock is dropped.
+ * The rest of locking, for a release that set LOCKED in the step that added
+ * its permits.  On a problem these are out again and the lock is dropped.
  */
-weir_err weir_sem_check_locked_(weir_sem *sem, const char *call, int64_t n);
-
-/* Whether sem looks like a live semaphore; panics if not. */
-weir_err weir_sem_check_(const weir_sem *sem, const char *call);
+enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
 
 /*
  * Take `taken` permits out of the word, grant to every head that fits, and
@@ -62,6 +72,15 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w);
 /* Take w off its list and decide it. */
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_tells_ *tells);
+
+/* When w is due (BARGING); WEIR_FOREVER if that is no matter of time. */
+int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);
+
+/*
+ * C13: take what w was granted, or took, but has not returned with; its context
+ * has ended and still knows of it.  Returns how many, to settle with, negated.
+ */
+int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 
 /*
  * A barging waiter was told to look.  True: it is decided, also by taking its

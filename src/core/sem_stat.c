@@ -35,10 +35,12 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 		return err;
 	state = weir_state_(sem);
 	/*
-	 * relaxed: under the lock.  granted_ is read after the word: it can
-	 * only fall meanwhile, so held is not negative.
+	 * [S1] acquire.  granted_ is read after the word: it can only fall
+	 * meanwhile, so held is not negative.
+	 * relaxed: granted_ changes at any moment; the load above keeps it
+	 * behind.
 	 */
-	value = weir_value_(at_load_relaxed(&sem->word_));
+	value = weir_value_(at_load_acquire(&sem->word_));
 	granted = at_load_relaxed(&sem->granted_);
 	*info = (weir_sem_info){
 		.name = sem->name_,

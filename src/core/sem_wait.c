@@ -38,29 +38,44 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 	return why;
 }
 
-/* Sleep until the outcome is known.  *granted: somebody else handed it over. */
-static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns,
-				 bool *granted)
+/* Told to look: true if it is decided. */
+static bool retry(struct weir_waiter_ *w)
 {
-	*granted = true;
-	for (;;) {
-		int64_t taken;
-		bool decided;
+	int64_t taken;
+	bool decided;
 
-		switch (weir_waiter_park_(w, deadline_ns)) {
+	/* Cannot fail, as in give_up. */
+	if (weir_sem_lock_(w->sem, call))
+		return false;
+	decided = weir_sem_retry_(w->sem, w, &taken);
+	weir_sem_unlock_(w->sem, taken);
+	return decided;
+}
+
+/*
+ * Sleep until the outcome is known.  A barging waiter wakes once when its bound
+ * is over: unlocking then makes the grants that are due, its own among them.
+ */
+static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
+{
+	int64_t due_ns = weir_sem_due_ns_(w->sem, w);
+
+	for (;;) {
+		switch (weir_waiter_park_(w, due_ns < deadline_ns ? due_ns :
+								    deadline_ns)) {
 		case WEIR_PARKED_FINAL_:
 			return (weir_err)w->outcome;
 		case WEIR_PARKED_RETRY_:
-			if (weir_sem_lock_(w->sem, call))
-				return WEIR_EINVAL;
-			decided = weir_sem_retry_(w->sem, w, &taken);
-			*granted = !taken;
-			weir_sem_unlock_(w->sem, taken);
-			if (decided)
+			if (retry(w))
 				return (weir_err)w->outcome;
 			break;
 		case WEIR_PARKED_LATE_:
-			return give_up(w, WEIR_ETIMEDOUT);
+			if (due_ns >= deadline_ns)
+				return give_up(w, WEIR_ETIMEDOUT);
+			due_ns = WEIR_FOREVER;
+			if (!weir_sem_lock_(w->sem, call))
+				weir_sem_unlock_(w->sem, 0);
+			break;
 		case WEIR_PARKED_SIGNAL_:
 			if (weir_state_(w->sem) & WEIR_STATE_INTERRUPTIBLE_)
 				return give_up(w, WEIR_EINTR);
@@ -69,37 +84,12 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns,
 	}
 }
 
-/* Wait on a list of w->sem, within ctx, and keep the books. */
-static weir_err wait_queued(struct weir_waiter_ *w, weir_ctx *ctx,
-			    int64_t deadline_ns)
+/* Wait on a list of w->sem.  What was granted is in w->got. */
+static weir_err wait_listed(struct weir_waiter_ *w, int64_t deadline_ns)
 {
-	weir_sem *sem = w->sem;
-	weir_err ended = WEIR_OK, err;
-	bool granted = true;
-
-	weir_hook_tell_(WEIR_EVENT_QUEUED_, sem, sem->name_, w->min, WEIR_OK);
-	if (ctx)
-		ended = weir_ctx_join_(ctx, w);
-	if (ended) {
-		err = give_up(w, ended);
-	} else {
-		err = wait_for_outcome(w, deadline_ns, &granted);
-		if (ctx)
-			ended = weir_ctx_leave_(ctx, w);
-	}
-	if (!err && w->wants == WEIR_WANTS_PERMITS_) {
-		/* relaxed: a count for stat. */
-		if (granted)
-			at_sub_relaxed(&sem->granted_, w->got);
-		/* C13: the end of the context wins, and the next is served. */
-		if (ended)
-			weir_sem_put_(sem, w->got);
-	}
-	if (!err)
-		err = ended;
-	weir_hook_tell_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, sem,
-			sem->name_, err ? w->min : w->got, err);
-	return err;
+	weir_hook_tell_(WEIR_EVENT_QUEUED_, w->sem, w->sem->name_, w->min,
+			WEIR_OK);
+	return wait_for_outcome(w, deadline_ns);
 }
 
 static void prepare(struct weir_waiter_ *w, weir_sem *sem,
@@ -132,8 +122,8 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 }
 
 /*
- * Under the lock, which it drops: take, join or fail.  True: w has joined and
- * waits.
+ * Under the lock, which it drops: take, join or fail.  True: w has joined a list
+ * and waits.
  */
 static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 			 int64_t deadline_ns, weir_err *err)
@@ -141,12 +131,9 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 	enum weir_place_ place;
 	int64_t taken = 0;
 
-	if (weir_state_is_shut_(weir_state_(sem))) {
-		*err = WEIR_ECLOSED;
-	} else {
+	*err = weir_state_is_shut_(weir_state_(sem)) ? WEIR_ECLOSED : WEIR_OK;
+	if (!*err)
 		w->got = taken = weir_sem_takeable_(sem, w->min, w->max);
-		*err = WEIR_OK;
-	}
 	if (taken < 0) {
 		taken = w->got = 0;
 		*err = find_place(sem, w, deadline_ns, &place);
@@ -161,6 +148,68 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 	return false;
 }
 
+/* weir_sem_wait_ in a context, if any, that knows of w. */
+static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
+{
+	weir_err err = weir_sem_lock_(w->sem, call);
+
+	if (err)
+		return err;
+	/*
+	 * A cancel marks the context first and locks the semaphore afterwards.
+	 * So either it finds us on a list, or we find the mark here.
+	 */
+	err = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+	if (err) {
+		weir_sem_unlock_(w->sem, 0);
+		return err;
+	}
+	if (w->wants == WEIR_WANTS_IDLE_) {
+		/* If it is idle already, unlocking serves it at once. */
+		weir_sem_join_(w->sem, w, WEIR_ASIDE_);
+		weir_sem_unlock_(w->sem, 0);
+		return wait_listed(w, deadline_ns);
+	}
+	if (take_or_join(w->sem, w, deadline_ns, &err))
+		err = wait_listed(w, deadline_ns);
+	return err;
+}
+
+/*
+ * Wait for what w wants, in its context.  The context knows of w before the
+ * queue does, so that a cancel that returns has found it.
+ */
+static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
+{
+	const char *name = w->sem->name_;
+	weir_err ended = WEIR_OK, err;
+
+	if (w->ctx) {
+		err = weir_ctx_join_(w->ctx, w);
+		if (err)
+			return err;
+		deadline_ns = weir_ctx_deadline(w->ctx);
+	}
+	err = wait_known(w, deadline_ns);
+	if (w->ctx)
+		ended = weir_ctx_leave_(w->ctx, w);
+	/* relaxed: a count for stat. */
+	if (w->counted)
+		at_sub_relaxed(&w->sem->granted_, w->got);
+	/*
+	 * C13: the end of the context wins, and the next is served, unless the
+	 * canceller has done so already: then got is 0.
+	 */
+	if (!err && ended && w->got)
+		weir_sem_put_(w->sem, w->got);
+	/* One reason for all: what the context says. */
+	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
+		err = ended;
+	weir_hook_tell_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
+			name, err ? w->min : w->got, err);
+	return err;
+}
+
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
 {
@@ -170,64 +219,16 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(min) ||
 	    !weir_count_ok_(max) || min > max)
 		return WEIR_EINVAL;
-	if (ctx) {
-		err = weir_ctx_err(ctx);
-		if (err)
-			return err;
-		deadline_ns = weir_ctx_deadline(ctx);
-	}
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
 	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx);
 	w.min = min;
 	w.max = max;
-	err = weir_sem_lock_(sem, call);
-	if (err)
-		return err;
-	if (take_or_join(sem, &w, deadline_ns, &err)) {
-		err = wait_queued(&w, ctx, deadline_ns);
-	} else if (!err) {
-		/* C13: a cancel that came in between wins. */
-		err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
-		if (err)
-			weir_sem_put_(sem, w.got);
-		else
-			weir_hook_tell_(WEIR_EVENT_ACQUIRED_, sem, sem->name_,
-					w.got, WEIR_OK);
-	}
+	err = wait_within(&w, deadline_ns);
 	if (got)
 		*got = err ? 0 : w.got;
 	return err;
-}
-
-weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
-{
-	uint32_t state;
-	int64_t taken;
-	weir_err err;
-
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return WEIR_EINVAL;
-	err = weir_sem_check_(sem, "weir_sem_try_acquire");
-	if (err)
-		return err;
-	state = weir_state_(sem);
-	if (weir_state_is_shut_(state))
-		return WEIR_ECLOSED;
-	/* Too few, or others first: that needs no lock.  n == 0 needs none. */
-	if (n > 0 && !(state & WEIR_STATE_CLOSED_) &&
-	    (weir_sem_available(sem) < n ||
-	     /* relaxed: as good as a moment earlier or later. */
-	     (!(state & WEIR_STATE_BARGING_) && at_load_relaxed(&sem->waiters_))))
-		return WEIR_EAGAIN;
-	err = weir_sem_lock_(sem, "weir_sem_try_acquire");
-	if (err)
-		return err;
-	state = weir_state_(sem);
-	taken = weir_state_is_shut_(state) ? -1 : weir_sem_takeable_(sem, n, n);
-	weir_sem_unlock_(sem, taken < 0 ? 0 : taken);
-	if (taken < 0)
-		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
-	weir_hook_tell_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
-	return WEIR_OK;
 }
 
 weir_err weir_sem_wait_idle(weir_sem *sem, weir_ctx *ctx)
@@ -242,11 +243,49 @@ weir_err weir_sem_wait_idle(weir_sem *sem, weir_ctx *ctx)
 	if (err)
 		return err;
 	prepare(&w, sem, WEIR_WANTS_IDLE_, ctx);
-	err = weir_sem_lock_(sem, "weir_sem_wait_idle");
+	return wait_within(&w, WEIR_FOREVER);
+}
+
+weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
+{
+	static const char trying[] = "weir_sem_try_acquire";
+	uint32_t state;
+	uint64_t word;
+	int64_t taken;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	err = weir_sem_complain_(sem, trying, weir_sem_problem_(sem));
 	if (err)
 		return err;
-	/* If it is idle already, unlocking serves it at once. */
-	weir_sem_join_(sem, &w, WEIR_ASIDE_);
-	weir_sem_unlock_(sem, 0);
-	return wait_queued(&w, ctx, ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER);
+	/*
+	 * Too few are free, or (FIFO) somebody is queued: that can be seen
+	 * without the lock.  Not the second while it is held: then the queue
+	 * may be about to be served.
+	 * [S2] acquire: waiters_ is as it was at that unlock, or newer.
+	 * C29: the child of a fork takes the lock if there may be a queue,
+	 * which notices waiters that are not its own.
+	 */
+	word = at_load_acquire(&sem->word_);
+	state = weir_state_(sem);
+	if (n > 0 && !(state & WEIR_STATE_CLOSED_) &&
+	    !(word & WEIR_SLOW_ && weir_forks_())) {
+		if (weir_value_(word) < n)
+			return WEIR_EAGAIN;
+		/* relaxed: behind an acquire load, which keeps it there. */
+		if (!(state & WEIR_STATE_BARGING_) && !(word & WEIR_LOCKED_) &&
+		    at_load_relaxed(&sem->waiters_))
+			return WEIR_EAGAIN;
+	}
+	err = weir_sem_lock_(sem, trying);
+	if (err)
+		return err;
+	state = weir_state_(sem);
+	taken = weir_state_is_shut_(state) ? -1 : weir_sem_takeable_(sem, n, n);
+	weir_sem_unlock_(sem, taken < 0 ? 0 : taken);
+	if (taken < 0)
+		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+	weir_hook_tell_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
+	return WEIR_OK;
 }

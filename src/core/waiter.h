@@ -47,6 +47,7 @@ struct weir_waiter_ {
 	uint8_t place;			/* g  enum weir_place_ */
 	uint8_t tell;			/* g  enum weir_told_ owed; 0: none */
 	bool called;			/* g  (barging) on its way to look */
+	bool counted;			/* g  got is part of sem->granted_ */
 	bool spins;			/* c  a short spin may pay */
 };
 

@@ -116,3 +116,40 @@ static void deadline_adds_up(void)
 /* A deadline, a cancel and a grant. */
 SCENARIO(ctx_deadline_cancel_grant, 2, tree, deadline_adds_up, with_deadline, put,
 	 cancel_root)
+
+static void wait_below(void)
+{
+	weir_ctx mine;
+
+	EX_ASSERT(weir_ctx_init(&mine, &child, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_ctx_wait(&mine, WEIR_FOREVER) == WEIR_ECANCELED);
+	EX_ASSERT(weir_ctx_destroy(&mine) == WEIR_OK);
+}
+
+/* A context made while its parent ends does not miss the end. */
+SCENARIO(ctx_made_meets_cancel, 2, tree, NULL, wait_below, cancel_root)
+
+static void never_granted(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, &child) == WEIR_ECANCELED);
+}
+
+static void cancel_and_free(void)
+{
+	weir_err err;
+
+	cancel_when_awaited();
+	err = weir_ctx_destroy(&child);
+	if (err == WEIR_EBUSY) {
+		while (child.waiters_)
+			ex_yield();
+		err = weir_ctx_destroy(&child);
+	}
+	EX_ASSERT(err == WEIR_OK);
+	EX_ASSERT(weir_ctx_destroy(&root) == WEIR_OK);
+	ex_free(&child, sizeof(child));
+	ex_free(&root, sizeof(root));
+}
+
+/* Destroy is refused until the last call with the context is done with it. */
+SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)

@@ -22,6 +22,9 @@
  * that a scenario has given up with ex_free, or to the stack of a call that has
  * returned.  A failing schedule is printed step by step, with the list of
  * decisions that replays it.
+ *
+ * WEIR_MODEL_BOUND in the environment raises the bound of every scenario to at
+ * least that.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,6 +71,7 @@ void ex_fail(const char *format, ...);
 void ex_free(void *memory, size_t size);	/* nobody may touch it again */
 void ex_signal(void (*handler)(void));	/* may interrupt this thread, once */
 void ex_clock_advance(int64_t ns);
+void ex_expect_panics(void);			/* in setup: they are no failure */
 int ex_self(void);				/* which thread of the scenario */
 bool ex_await(const uint32_t *flag);		/* wait for another's ex_set */
 void ex_set(uint32_t *flag);

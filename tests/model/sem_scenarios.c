@@ -146,7 +146,7 @@ SCENARIO(two_releases_two_waiters, 2, signal_at_0, nothing_left, take, take,
 SCENARIO(release_meets_look, 3, signal_at_0, nothing_left, take, put, look)
 
 /* One release that serves two, and one waiter that comes late. */
-SCENARIO(release_of_two, 3, signal_at_0, nothing_left, take, take, put_two)
+SCENARIO(release_of_two, 2, signal_at_0, nothing_left, take, take, put_two)
 
 static void take_timed(void)
 {
@@ -179,7 +179,7 @@ static void take_two_ctx(void)
 }
 
 /* golang/go#37852: the head is cancelled and the one behind it fits. */
-SCENARIO(head_is_cancelled, 3, one_of_two, nothing_left, take_two_ctx, take,
+SCENARIO(head_is_cancelled, 2, one_of_two, nothing_left, take_two_ctx, take,
 	 cancel)
 
 static void take_ctx(void)
@@ -551,3 +551,160 @@ static void drained_adds_up(void)
 /* C19: closing in drain mode. */
 SCENARIO(drain_close_meets_release, 2, none_of_one, drained_adds_up,
 	 take_or_closed, take_or_closed, drain_close, put)
+
+static void close_and_say(void)
+{
+	close_now();
+	ex_set(&first_in);
+}
+
+static void finds_it_closed(void)
+{
+	ex_await(&first_in);
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_ECLOSED);
+	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_ECLOSED);
+}
+
+/* C19, tokio#8020: closed is for ever, whoever unlocks the word after it. */
+SCENARIO(closed_for_ever, 2, two_free, NULL, close_and_say, shrink,
+	 finds_it_closed)
+
+static void take_free_and_fill(void)
+{
+	take_and_free();
+	memset(&s, 0xa5, sizeof(s));
+}
+
+static void is_as_filled(void)
+{
+	const unsigned char *bytes = (const unsigned char *)&s;
+
+	for (size_t i = 0; i < sizeof(s); i++)
+		EX_ASSERT(bytes[i] == 0xa5);
+}
+
+/* C22: nor a plain store, which is no point at which the explorer looks. */
+SCENARIO(freed_is_not_written, 2, none_of_one, is_as_filled, take_free_and_fill,
+	 put)
+
+static void one_of_two_closed(void)
+{
+	one_of_two();
+	close_now();
+}
+
+/* C8: closed, so every release goes the long way; the word comes back (ABA). */
+SCENARIO(release_meets_shrink_and_growth, 2, one_of_two_closed, put_kept,
+	 put, shrink, grow)
+
+static void light_behind_heavy(void)
+{
+	while (s.waiters_ < 1)
+		ex_yield();
+	take();
+}
+
+static void put_too_few(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	put();
+	EX_ASSERT(s.waiters_ == 2);
+	put_two();
+}
+
+/* C4: what is too little for the head is not given to those behind it. */
+SCENARIO(heavy_is_not_passed, 1, signal_at_0, nothing_left, take_two,
+	 light_behind_heavy, put_too_few)
+
+static void cancel_and_note_free(void)
+{
+	weir_ctx_cancel(&ctx);
+	/* Not taken yet when cancel returned: it must not be any more. */
+	if (weir_sem_available(&s))
+		results[1] = WEIR_ECANCELED;
+}
+
+static void take_upto_ctx(void)
+{
+	int64_t got;
+
+	results[ex_self()] = weir_sem_acquire_upto(&s, 1, 1, &ctx, &got);
+}
+
+/* C13 where nobody waits: on the short path, and under the lock. */
+SCENARIO(cancel_wins_on_short_path, 2, one_free, ended_wins, take_ctx,
+	 cancel_and_note_free)
+SCENARIO(cancel_wins_under_the_lock, 2, one_free, ended_wins, take_upto_ctx,
+	 cancel_and_note_free)
+
+static void second_of_ctx(void)
+{
+	while (s.waiters_ < 1)
+		ex_yield();
+	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_ECANCELED);
+}
+
+static void cancel_both(void)
+{
+	while (s.waiters_ < 2 || !ctx.waiters_ ||
+	       ctx.waiters_->next_ == ctx.waiters_)
+		ex_yield();
+	cancel();
+	EX_ASSERT(weir_sem_available(&s) == 1);
+}
+
+/* C13: what one leaves is not granted to another that the cancel ends too. */
+SCENARIO(cancel_grants_nobody, 1, one_of_two, one_left, take_two_ctx,
+	 second_of_ctx, cancel_both)
+
+static void light_ctx(void)
+{
+	weir_err err = weir_sem_acquire(&s, 1, &ctx);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		put();
+}
+
+static void put_and_cancel(void)
+{
+	put();
+	cancel();
+}
+
+/* C13: a permit that was granted and not kept is the next one's. */
+SCENARIO(cancelled_grant_is_passed_on, 2, signal_at_0, nothing_left, light_ctx,
+	 take, put_and_cancel)
+
+static void take_and_again(void)
+{
+	take();
+	take();
+}
+
+static void put_two_and_one(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	put_two();
+	while (s.waiters_ < 1)
+		ex_yield();
+	put();
+}
+
+/* tokio#2340: who has been told is back in the queue before the next is. */
+SCENARIO(told_and_back, 1, signal_at_0, nothing_left, take_and_again, take,
+	 put_two_and_one)
+
+static void cancelled_then_put(void)
+{
+	while (s.waiters_ < 1)
+		ex_yield();
+	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_ECANCELED);
+	put_two();
+}
+
+/* C13: a cancel finds who is about to join behind a head that stays. */
+SCENARIO(cancelled_behind_head, 2, signal_at_0, nothing_left, take_two,
+	 cancelled_then_put, cancel)

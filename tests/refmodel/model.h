@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The contract as a sequential model: one operation at a time, no threads.  Each
- * function does to the state what the contract says, answers what the call
+ * The contract as a sequential model: one operation at a time, no threads.
+ * Each function does to the state what the contract says, answers what the call
  * answers, and lists the waiting calls that end by it.
  *
  * Everything that is out counts as held: the model has no instant between a

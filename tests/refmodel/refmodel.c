@@ -84,7 +84,8 @@ static void run(weir_policy policy, bool overdue, int unbounded_in)
 	weir_panic_fn *before = weir_set_panic_hook(ops_no_panic);
 
 	w = (world){ .step = 0 };
-	w.random = seed_of((uint64_t)policy * 4 + overdue * 2 + (unbounded_in == 1));
+	w.random = seed_of((uint64_t)policy * 4 + (uint64_t)overdue * 2 +
+			   (unbounded_in == 1));
 	world_watch(&w);
 	pool_start(w.pool);
 	while (w.step < limit) {

@@ -64,8 +64,8 @@ void world_expect(world *w, const char *what, int64_t got, int64_t want)
 		return;
 	print_log(w);
 	check_fail(__FILE__, __LINE__,
-		   "step %" PRId64 ": %s is %" PRId64 ", the model says %" PRId64,
-		   w->step, what, got, want);
+		   "step %" PRId64 ": %s is %" PRId64
+		   ", the model says %" PRId64, w->step, what, got, want);
 }
 
 /* Wait a little; a thread that never comes is a failure like any other. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * anyio PR #1145: the head was cancelled but has not cleaned up behind itself; a
- * release finds it in the queue, hands it the permit and is content.
+ * anyio PR #1145: the head was cancelled but has not cleaned up behind itself;
+ * a release finds it in the queue, hands it the permit and is content.
  *
  *   A (ctx, head)         B (behind)           main
  *   -------------         ----------           ----
@@ -13,10 +13,10 @@
  *   drops the permit
  *                         sleeps on
  *
- * Must hold: a release skips the dead and grants the living, without waiting for
- * the dead to run (C6, C13).  A deadline that passes while the waiter's thread
- * cannot run is the same with a ctx, whose end wins (C13); with a plain deadline
- * the grant wins (C14).
+ * Must hold: a release skips the dead and grants the living, without waiting
+ * for the dead to run (C6, C13).  A deadline that passes while the waiter's
+ * thread cannot run is the same with a ctx, whose end wins (C13); with a plain
+ * deadline the grant wins (C14).
  */
 #include "waiter.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * python/asyncio#270, vs-threading#955, kotlinx.coroutines#2380 and others: a
- * permit is granted and the waiter cancelled at the same instant, and the permit
- * is nobody's.
+ * permit is granted and the waiter cancelled at the same instant, and the
+ * permit is nobody's.
  *
  *   A (ctx, head)         B (behind A)         releaser         canceller
  *   -------------         ------------         --------         ---------

@@ -13,8 +13,8 @@
  *   A returns
  *   B and C sleep, one permit free
  *
- * Must hold (C6): each released permit is one waiter's, told or not told, run or
- * not run.
+ * Must hold (C6): each released permit is one waiter's, told or not told, run
+ * or not run.
  */
 #include "waiter.h"
 

@@ -15,9 +15,9 @@
  *   waiter is on its way; waits
  *   behind it, for ever
  *
- * Must hold: when the storm is over a newcomer finds the permits free (C16), and
- * those that queue again are served in order, with nobody passing a waiter that
- * was told but has not run (C4, C5).
+ * Must hold: when the storm is over a newcomer finds the permits free (C16),
+ * and those that queue again are served in order, with nobody passing a waiter
+ * that was told but has not run (C4, C5).
  */
 #include "race.h"
 #include "waiter.h"

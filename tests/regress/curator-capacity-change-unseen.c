@@ -10,8 +10,8 @@
  *                                   grows the capacity
  *   waits for a release
  *
- * Must hold (C21): growth grants at once, in order, as far as it reaches; so does
- * whatever else raises what is free.
+ * Must hold (C21): growth grants at once, in order, as far as it reaches; so
+ * does whatever else raises what is free.
  */
 #include "waiter.h"
 

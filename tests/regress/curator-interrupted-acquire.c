@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curator's semaphore recipe (CURATOR-462 and others): the thread is interrupted
- * inside acquire, and the lease that was made for it stays for ever.
+ * Curator's semaphore recipe (CURATOR-462 and others): the thread is
+ * interrupted inside acquire, and the lease that was made for it stays for
+ * ever.
  *
  *   waiter                          releaser              somebody
  *   ------                          --------              --------

@@ -10,9 +10,9 @@
  *                                ever, and no sign of it
  *
  * Must hold (C8): on a bounded semaphore that is noticed, and the message names
- * the semaphore and the counts; the hook runs on the thread and in the call that
- * was wrong, so a debugger or a backtrace shows the place.  A permit object
- * cannot make the mistake (C34).
+ * the semaphore and the counts; the hook runs on the thread and in the call
+ * that was wrong, so a debugger or a backtrace shows the place.  A permit
+ * object cannot make the mistake (C34).
  */
 #include "waiter.h"
 #include "weir/permit.h"

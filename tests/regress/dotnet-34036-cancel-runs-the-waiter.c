@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/runtime PR #34036: cancelling runs what comes after the cancelled wait,
- * on the canceller's thread, with the canceller's locks held.
+ * dotnet/runtime PR #34036: cancelling runs what comes after the cancelled
+ * wait, on the canceller's thread, with the canceller's locks held.
  *
  *   canceller                       waiter's code
  *   ---------                       -------------
@@ -10,8 +10,8 @@
  *       runs it here and now        locks M: for ever
  *   unlocks M
  *
- * Must hold (C13, C27): cancel tells the waiters and returns.  What they do next
- * they do on their own threads; cancel neither runs it nor waits for it.
+ * Must hold (C13, C27): cancel tells the waiters and returns.  What they do
+ * next they do on their own threads; cancel neither runs it nor waits for it.
  */
 #include "waiter.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/runtime#59639, #11202, #71706: the semaphore is disposed of with waiters
- * in it, or right after they were cancelled, and some of them never return.
+ * dotnet/runtime#59639, #11202, #71706: the semaphore is disposed of with
+ * waiters in it, or right after they were cancelled, and some of them never
+ * return.
  *
  *   A (ctx)               B                    main
  *   -------               -                    ----
@@ -13,9 +14,9 @@
  *   that is gone
  *                         sleeps for ever
  *
- * Must hold: close makes every waiter return, exactly once, with ECLOSED or what
- * ended its wait before (C19, C16); destroy with waiters is EBUSY and changes
- * nothing (C22); after the last return it succeeds.
+ * Must hold: close makes every waiter return, exactly once, with ECLOSED or
+ * what ended its wait before (C19, C16); destroy with waiters is EBUSY and
+ * changes nothing (C22); after the last return it succeeds.
  */
 #include "race.h"
 #include "waiter.h"

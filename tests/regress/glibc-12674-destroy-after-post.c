@@ -12,10 +12,10 @@
  *                                   does anybody wait?  reads the semaphore:
  *                                   fault, or somebody else's memory
  *
- * Must hold (C22): the moment an acquire has returned its caller may destroy and
- * unmap, on every path a release can take: to a sleeper, to one that has just
- * queued or still spins, with nobody waiting, by two releasers at once, and
- * while another thread holds what protects the queue.
+ * Must hold (C22): the moment an acquire has returned its caller may destroy
+ * and unmap, on every path a release can take: to a sleeper, to one that has
+ * just queued or still spins, with nobody waiting, by two releasers at once,
+ * and while another thread holds what protects the queue.
  *
  * The semaphore is alone on a page; the waiter takes the page away at once.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 15765: a thread is cancelled (pthread_cancel) inside the library and
- * takes something with it: a descriptor there, a place in the queue or a permit
- * here.
+ * glibc bug 15765: a thread is cancelled (pthread_cancel) inside the library
+ * and takes something with it: a descriptor there, a place in the queue or a
+ * permit here.
  *
  *   waiter                          main
  *   ------                          ----

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 18138: the deadline belongs to one clock and the wait to another, or
- * to the wall clock, which people and daemons set.
+ * glibc bug 18138: the deadline belongs to one clock and the wait to another,
+ * or to the wall clock, which people and daemons set.
  *
  *   waiter                          somebody
  *   ------                          --------
@@ -12,14 +12,15 @@
  * Also there: a deadline out of any range (negative seconds) was taken for an
  * error or for ever.
  *
- * Must hold (C15): deadlines are CLOCK_MONOTONIC; the wall clock is never asked;
- * a wait never ends before its deadline by that clock; any 64-bit number is a
- * deadline, and a wait that ends leaves no waiter behind (C16).  Seconds and
- * nanoseconds are one number here, so a part of it cannot be out of range.
+ * Must hold (C15): deadlines are CLOCK_MONOTONIC; the wall clock is never
+ * asked; a wait never ends before its deadline by that clock; any 64-bit number
+ * is a deadline, and a wait that ends leaves no waiter behind (C16).  Seconds
+ * and nanoseconds are one number here, so a part of it cannot be out of range.
  *
- * A test cannot set the machine's clock.  Instead this program is its own source
- * of time: it defines clock_gettime, gettimeofday and time, notes which clock is
- * asked for, and lets the wall clock jump by years between any two questions.
+ * A test cannot set the machine's clock.  Instead this program is its own
+ * source of time: it defines clock_gettime, gettimeofday and time, notes which
+ * clock is asked for, and lets the wall clock jump by years between any two
+ * questions.
  */
 #include <sys/time.h>
 #include <time.h>

@@ -10,9 +10,10 @@
  *   takes it without a look at
  *   the context: success
  *
- * Must hold: an ended ctx wins over free permits, also on the path that does not
- * wait (C2, C13), while a plain deadline limits waiting only (C14).  A pending
- * thread cancellation is left pending: acquire is no cancellation point (C18).
+ * Must hold: an ended ctx wins over free permits, also on the path that does
+ * not wait (C2, C13), while a plain deadline limits waiting only (C14).  A
+ * pending thread cancellation is left pending: acquire is no cancellation point
+ * (C18).
  */
 #include "race.h"
 #include "waiter.h"

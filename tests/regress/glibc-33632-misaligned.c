@@ -11,8 +11,8 @@
  *   that never was
  *
  * Must hold: the type asks the compiler for 8 on every machine, and an object
- * that is misaligned all the same is refused with EINVAL (C16), or a panic where
- * no error can be returned, before anything of it is touched.
+ * that is misaligned all the same is refused with EINVAL (C16), or a panic
+ * where no error can be returned, before anything of it is touched.
  */
 #include "waiter.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * golang/sync PR #7: a request for more than the capacity waits for ever, at the
- * head of the queue, with nothing said and everybody behind it.
+ * golang/sync PR #7: a request for more than the capacity waits for ever, at
+ * the head of the queue, with nothing said and everybody behind it.
  *
  *   capacity 3
  *
@@ -11,8 +11,8 @@
  *                                   three are free; queues behind A, for ever
  *
  * Must hold (C11): without a ctx ETOOBIG at once.  With a ctx it waits for the
- * ctx alone, outside the queue, blocking nobody; growth takes it in at the tail,
- * and a shrink puts those aside that it makes impossible.
+ * ctx alone, outside the queue, blocking nobody; growth takes it in at the
+ * tail, and a shrink puts those aside that it makes impossible.
  */
 #include "waiter.h"
 

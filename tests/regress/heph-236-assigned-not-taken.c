@@ -11,8 +11,9 @@
  *                                                         nothing free, nothing
  *                                                         held: where is it?
  *
- * Must hold: permits that are assigned and not taken are a number of their own in
- * the picture that stat gives, and the picture adds up (N = free + held + granted
+ * Must hold: permits that are assigned and not taken are a number of their own
+ * in the picture that stat gives, and the picture adds up (N = free + held +
+ * granted
  * - debt).  A thread runs sooner or later, so a grant to one is never lost; the
  * diagnostics that name a grant outstanding for long come on top of this count.
  */

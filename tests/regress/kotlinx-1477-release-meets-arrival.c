@@ -16,9 +16,9 @@
  *                               place where nobody will
  *                               look any more
  *
- * Must hold (C13, C16): wherever the three meet, the permit is the acquirer's or
- * free for the next when all have returned.  Nobody waits for the others here,
- * so the acquirer is met on its way into the queue, not only in it.
+ * Must hold (C13, C16): wherever the three meet, the permit is the acquirer's
+ * or free for the next when all have returned.  Nobody waits for the others
+ * here, so the acquirer is met on its way into the queue, not only in it.
  */
 #include "race.h"
 #include "waiter.h"

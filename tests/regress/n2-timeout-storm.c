@@ -11,8 +11,8 @@
  *   the others' remains; nobody ever
  *   gets one
  *
- * Must hold: all n are taken (C6, C14: if grant and timeout meet the grant wins);
- * the storm costs its own time and nobody else's (C17).
+ * Must hold: all n are taken (C6, C14: if grant and timeout meet the grant
+ * wins); the storm costs its own time and nobody else's (C17).
  */
 #include "waiter.h"
 

@@ -11,8 +11,8 @@
  *   wakes to three
  *   answers
  *
- * Must hold: exactly one outcome, and the permit is where that outcome says: with
- * the waiter (OK), or free (C13, C16, C19).
+ * Must hold: exactly one outcome, and the permit is where that outcome says:
+ * with the waiter (OK), or free (C13, C16, C19).
  */
 #include "race.h"
 #include "waiter.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N4: the capacity is lowered under load, again and again, and then everything is
- * to come to rest.
+ * N4: the capacity is lowered under load, again and again, and then everything
+ * is to come to rest.
  *
  *   workers                         resizer                  main
  *   -------                         -------                  ----

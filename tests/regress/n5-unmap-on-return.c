@@ -13,8 +13,8 @@
  *                                   unlocks, looks for the next waiter: fault
  *
  * Must hold: no fault in whoever ended the wait (C22), and the context can be
- * destroyed then too, though its canceller has not returned.  The releases are in
- * glibc-12674-destroy-after-post.c.
+ * destroyed then too, though its canceller has not returned.  The releases are
+ * in glibc-12674-destroy-after-post.c.
  */
 #include "page.h"
 #include "race.h"
@@ -120,8 +120,9 @@ TEST(c22_cancel_of_the_parent)
 }
 
 /*
- * C7, C22: cancelling A, the heavy head, grants B.  When both calls have returned
- * the semaphore goes, while the canceller may still be in weir_ctx_cancel.
+ * C7, C22: cancelling A, the heavy head, grants B.  When both calls have
+ * returned the semaphore goes, while the canceller may still be in
+ * weir_ctx_cancel.
  */
 static void *cancel_the_head(void *arg)
 {

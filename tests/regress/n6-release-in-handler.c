@@ -10,8 +10,8 @@
  *                                   release: wants the lock of the queue, which
  *                                   is held by the code below it: for ever
  *
- * Must hold (C25): release never blocks and is async-signal-safe, also then; the
- * permit is delivered, and the counts are exact afterwards.
+ * Must hold (C25): release never blocks and is async-signal-safe, also then;
+ * the permit is delivered, and the counts are exact afterwards.
  *
  * Three ways: with the thread asleep; with a storm of signals that arrive
  * anywhere; and one instruction after the other, by ptrace: for every k the
@@ -28,7 +28,7 @@
 static weir_sem *subject;
 static int64_t given_by_handler;	/* atomic */
 
-static void release_here(int signo)
+SIGNAL_HANDLER static void release_here(int signo)
 {
 	int saved = errno;
 
@@ -282,8 +282,8 @@ static bool interrupt_after(const struct stepped *p, int k, int *result)
  * One instruction in five, another fifth with another seed; with
  * WEIR_TEST_SCALE every one.
  *
- * STEPS_MAX: without single-instruction atomics a stepped pair of load and store
- * exclusive never succeeds, and the end never comes.
+ * STEPS_MAX: without single-instruction atomics a stepped pair of load and
+ * store exclusive never succeeds, and the end never comes.
  */
 static void step_through(struct stepped p)
 {
@@ -306,7 +306,7 @@ static void step_through(struct stepped p)
 	}
 	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 	if (result == NOT_ALLOWED) {
-		printf("note: ptrace is not allowed here, nothing is stepped\n");
+		printf("note: no ptrace here, nothing is stepped\n");
 		return;
 	}
 	CHECK_EQ(result, 0);

@@ -9,9 +9,9 @@
  *   held is more
  *
  * Must hold: the picture that stat gives adds up, with no negative count in it,
- * while others acquire, release, time out, cancel and resize.  The model checker
- * looks at every step of every schedule it explores; here threads run freely and
- * two observers look as often as they can.
+ * while others acquire, release, time out, cancel and resize.  The model
+ * checker looks at every step of every schedule it explores; here threads run
+ * freely and two observers look as often as they can.
  */
 #include "race.h"
 #include "waiter.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redisson #6664, #6687, #5762: waiters for several permits are told wrongly.  A
- * release of many wakes one; releases of one wake a waiter that needs more, which
- * goes back to sleep and has used up the wake-up that another needed.
+ * Redisson #6664, #6687, #5762: waiters for several permits are told wrongly.
+ * A release of many wakes one; releases of one wake a waiter that needs more,
+ * which goes back to sleep and has used up the wake-up that another needed.
  *
  *   A (wants 3)       B (wants 1)       releaser
  *   -----------       -----------       --------

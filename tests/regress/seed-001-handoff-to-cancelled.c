@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hand-off to somebody who is no longer there: a releaser that gives the
- * permit to a waiter by a rendezvous (a channel, a second lock) blocks when that
- * waiter has just been cancelled.
+ * permit to a waiter by a rendezvous (a channel, a second lock) blocks when
+ * that waiter has just been cancelled.
  *
  *   waiter (ctx)                    canceller             releaser
  *   ------------                    ---------             --------
@@ -13,8 +13,8 @@
  *                                                         waits for the waiter
  *                                                         to take it, for ever
  *
- * Must hold: release never blocks (C25), whatever its waiter is doing, also when
- * the waiter's thread does not run at all; the permit is free or somebody
+ * Must hold: release never blocks (C25), whatever its waiter is doing, also
+ * when the waiter's thread does not run at all; the permit is free or somebody
  * else's when both calls have returned (C13).
  */
 #include "race.h"

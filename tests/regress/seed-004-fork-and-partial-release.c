@@ -14,10 +14,10 @@
  *                                                         had: a permit lost
  *
  * Must hold: counts are exact for every part given back (C6, C8, C34).  The
- * child holds nothing and cannot disturb the parent; a semaphore that had waiters
- * at the fork is refused in the child by every call that would touch the queue
- * (C29).  (The death of a holder belongs to processes; orders that deadlock and
- * nested acquires are predicted by the diagnostics.)
+ * child holds nothing and cannot disturb the parent; a semaphore that had
+ * waiters at the fork is refused in the child by every call that would touch
+ * the queue (C29).  (The death of a holder belongs to processes; orders that
+ * deadlock and nested acquires are predicted by the diagnostics.)
  */
 #include <sys/wait.h>
 

@@ -92,8 +92,8 @@ TEST(c13_grants_not_taken_below_a_parent)
 }
 
 /*
- * C13 without the freezing: release and cancel one right after the other, by one
- * thread.  What the cancel leaves must agree with what A then reports.
+ * C13 without the freezing: release and cancel one right after the other, by
+ * one thread.  What the cancel leaves must agree with what A then reports.
  */
 TEST(c13_release_then_cancel_at_once)
 {
@@ -106,8 +106,7 @@ TEST(c13_release_then_cancel_at_once)
 		struct waiter a = { .sem = &sem, .n = 1, .ctx = &ctx };
 		weir_sem_info info;
 
-		begin(&a);
-		AWAIT(waiters_of(&sem) == 1);
+		queue_up(&a);
 		weir_sem_release(&sem, 1);
 		weir_ctx_cancel(&ctx);
 		info = stat_of(&sem);

@@ -15,8 +15,8 @@
  *   one: nonsense
  *
  * Must hold (C22, C26): once a waiter has been told, its node is not touched
- * again, neither read nor written, by the releaser or by anyone who ends several
- * waits at once (close, cancel, resize).
+ * again, neither read nor written, by the releaser or by anyone who ends
+ * several waits at once (close, cancel, resize).
  *
  * Each waiter, the moment it returns, fills the stack where its node was with a
  * pattern that is no valid pointer, and looks later whether it was written to.

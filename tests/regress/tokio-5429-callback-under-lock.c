@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio#5429: user code runs while the semaphore's inner lock is held, calls the
- * semaphore, and waits for itself.
+ * tokio#5429: user code runs while the semaphore's inner lock is held, calls
+ * the semaphore, and waits for itself.
  *
  *   caller
  *   ------
@@ -11,9 +11,9 @@
  *       locks the queue: for ever
  *
  * Must hold (C27): user code runs outside the lock.  Between threads the only
- * user code that a semaphore calls is the panic hook; it must be able to use the
- * very semaphore whose misuse brought it there, and so must another thread while
- * the hook runs.  (Callbacks of asynchronous waiters come with them.)
+ * user code that a semaphore calls is the panic hook; it must be able to use
+ * the very semaphore whose misuse brought it there, and so must another thread
+ * while the hook runs.  (Callbacks of asynchronous waiters come with them.)
  */
 #include "waiter.h"
 #include "weir/permit.h"

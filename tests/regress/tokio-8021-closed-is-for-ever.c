@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio PR #8021 (issue 8020): forgetting permits writes the state word anew from
- * the permit count and drops the closed bit that lives in the same word.
+ * tokio PR #8021 (issue 8020): forgetting permits writes the state word anew
+ * from the permit count and drops the closed bit that lives in the same word.
  *
  *   closer                          somebody
  *   ------                          --------
@@ -10,8 +10,8 @@
  *                                   forgets one: writes "2 permits", open
  *   acquire: waits or succeeds
  *
- * Must hold (C19): closed is for ever, whatever else is called, before, after or
- * meanwhile, in either way of closing.
+ * Must hold (C19): closed is for ever, whatever else is called, before, after
+ * or meanwhile, in either way of closing.
  */
 #include "race.h"
 #include "waiter.h"

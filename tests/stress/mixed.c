@@ -4,9 +4,9 @@
  * cancels what they wait with and another adds up the books.
  *
  * What must hold: the identity N = F + held + granted - debt at every moment
- * (N8); every answer is one that the call may give (C2, C5, C11, C12, C16, C21);
- * and when the semaphore is closed under all of this, everybody comes out (C19),
- * all permits come back, and it can be destroyed (C20, C22).
+ * (N8); every answer is one that the call may give (C2, C5, C11, C12, C16,
+ * C21); and when the semaphore is closed under all of this, everybody comes out
+ * (C19), all permits come back, and it can be destroyed (C20, C22).
  *
  * Two seconds, times WEIR_TEST_SCALE.  The seed is printed when it fails; what
  * the threads do follows from it, when they do it does not.

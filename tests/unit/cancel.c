@@ -81,8 +81,8 @@ TEST(c13_cancel_beats_a_grant)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C7, C13: what the cancelled leave behind goes to those who stay, not by way of
- * another that the same cancel ends: that one cannot run now. */
+/* C7, C13: what the cancelled leave behind goes to those who stay, not by way
+ * of another that the same cancel ends: that one cannot run now. */
 TEST(c13_those_behind_are_served_when_cancel_returns)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -223,7 +223,8 @@ static void *acquire_and_count(void *arg)
 TEST(c13_cancel_at_any_moment)
 {
 	for (int round = 0; round < 300; round++) {
-		struct race r = { .sem = WEIR_SEM_INIT(1), .ctx = WEIR_CTX_INIT };
+		struct race r = { .sem = WEIR_SEM_INIT(1),
+				  .ctx = WEIR_CTX_INIT };
 		check_thread thread[3];
 
 		for (int i = 0; i < 3; i++)

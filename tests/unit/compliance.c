@@ -21,8 +21,9 @@ TEST(compliance_1_single_thread_invariant)
 		for (int i = 0; i < 200; i++) {
 			int64_t n = random_below(&random, capacity + 1);
 			bool fits = used + n <= capacity;
+			bool give = count == 64 || random_below(&random, 2);
 
-			if (count && (count == 64 || random_below(&random, 2))) {
+			if (count && give) {
 				used -= held[--count];
 				weir_sem_release(&sem, held[count]);
 			} else if (fits && random_below(&random, 2)) {

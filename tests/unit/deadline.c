@@ -74,7 +74,8 @@ TEST(c14_a_grant_beats_the_deadline)
 
 	for (int64_t ns = 10000000; !shown; ns *= 2) {
 		weir_sem sem = WEIR_SEM_INIT(1);
-		job a = { .sem = &sem, .n = 1, .max = -1, .has_deadline = true };
+		job a = { .sem = &sem, .n = 1, .max = -1,
+			  .has_deadline = true };
 
 		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 		a.deadline = weir_deadline_after(ns);

@@ -8,9 +8,9 @@
  *     weir_sem_release(&sem, 2);
  *     CHECK_OK(job_end(&a));              joins the thread
  *
- * A job can be frozen: its thread is held in a signal handler, wherever the call
- * is, and goes on when thawed.  That makes "granted, and not yet returned" a
- * state that lasts, so the moments when a grant meets a cancellation or a
+ * A job can be frozen: its thread is held in a signal handler, wherever the
+ * call is, and goes on when thawed.  That makes "granted, and not yet returned"
+ * a state that lasts, so the moments when a grant meets a cancellation or a
  * deadline can be tested without luck.
  */
 #ifndef TESTS_UNIT_JOB_H
@@ -65,7 +65,9 @@ void watch_idle(job *j, weir_sem *sem, weir_ctx *ctx);
 void job_start(job *j);
 
 bool job_done(job *j);
-bool job_asleep(job *j);	/* in the kernel, so with all preparations made */
+
+/* In the kernel, so with all preparations made. */
+bool job_asleep(job *j);
 weir_err job_end(job *j);
 
 /* Hold the thread of j; false: its call had already returned. */

@@ -253,7 +253,8 @@ TEST(c26_a_wait_does_not_allocate)
 /* C28: no thread and no file belongs to a semaphore or a wait. */
 TEST(c28_no_threads_and_no_files)
 {
-	int fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+	int fds = entries("/proc/self/fd");
+	int threads = entries("/proc/self/task");
 	int fds_then = 0, threads_then = 0;
 
 	wait_in_every_way(&fds_then, &threads_then);

@@ -229,7 +229,8 @@ TEST(c17_leaving_looks_at_no_others)
 		queue_on_own_stack(&s[i], &sem, i == leaver ? &ctx : NULL);
 	for (int i = 1; i < MANY - 1; i++)
 		if (i < leaver - 1 || i > leaver + 1)
-			CHECK_EQ(mprotect(s[i].stack, s[i].reach, PROT_NONE), 0);
+			CHECK_EQ(mprotect(s[i].stack, s[i].reach,
+					  PROT_NONE), 0);
 	weir_ctx_cancel(&ctx);
 	finish(s[leaver].j.thread);
 	/* One more comes, waits a little behind all of them and goes. */

@@ -91,7 +91,7 @@ TEST(c20_idle_after_close)
 	CHECK_OK(job_end(&b));
 }
 
-/* C20, C21: forgetting what is out, and paying a debt, also lead to idleness. */
+/* C20, C21: forgetting what is out, or paying a debt, leads to idleness too. */
 TEST(c20_idle_by_forgetting)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
