@@ -41,7 +41,7 @@ static bool demo, no_limit, json;
 
 static char **paths, *temporary;
 static uint64_t all_bytes, all_sum;	/* what reading every file must give */
-static volatile sig_atomic_t interrupted;
+static atomic_int interrupted;
 
 /* One run over all the files. */
 struct run {
