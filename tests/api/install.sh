@@ -24,6 +24,9 @@ for page in "$root"/man/*.[1-8]; do
 	section=${page##*.}
 	cmp "$page" "$prefix/share/man/man$section/$(basename "$page")"
 done
+while read -r name page; do
+	cmp "$root/man/$page" "$prefix/share/man/man3/$name"
+done <"$root/man/links.txt"
 
 PKG_CONFIG_LIBDIR=$(dirname "$(find "$prefix" -name weir.pc)")
 export PKG_CONFIG_LIBDIR

@@ -26,7 +26,8 @@ FNR <= 3 && /SPDX-License-Identifier: MIT/ { spdx = 1 }
 	bad(FILENAME ":" FNR, "a path of a machine")
 }
 /\r$/ { bad(FILENAME ":" FNR, "a carriage return") }
-/[ \t]$/ { bad(FILENAME ":" FNR, "white space at the end of the line") }
+# An empty line of context is a space in a patch.
+/[ \t]$/ && FILENAME !~ /\.patch$/ { bad(FILENAME ":" FNR, "white space at the end of the line") }
 
 END {
 	finish()
