@@ -207,3 +207,40 @@ static void put_and_look(void)
 
 SCENARIO(barging_call_is_not_lost, 1, none_of_one, all_back,
 	 timed_light_and_look, light_and_look, put_and_look)
+
+static void heavy_cancelled(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ECANCELED);
+}
+
+static void second(void)
+{
+	while (s.waiters_ < 1)
+		ex_yield();
+	take();
+}
+
+static void third_cancelled(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_ECANCELED);
+}
+
+static void put_cancel_and_barge(void)
+{
+	while (s.waiters_ < 3)
+		ex_yield();
+	put();
+	cancel();
+	if (weir_sem_try_acquire(&s, 1) == WEIR_OK) {
+		/* Until it has looked. */
+		while (weir_waiter_of_(s.queue_)->tell)
+			ex_yield();
+		put();
+	}
+}
+
+/* The second is told between the others, looks in vain, and is told again. */
+SCENARIO(barging_told_again, 0, none_of_two, nothing_left, heavy_cancelled,
+	 second, third_cancelled, put_cancel_and_barge)

@@ -153,3 +153,6 @@ static void cancel_and_free(void)
 
 /* Destroy is refused until the last call with the context is done with it. */
 SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)
+
+/* C13: the end reaches every child. */
+SCENARIO(ctx_two_below, 1, tree, NULL, wait_below, wait_below, cancel_root)

@@ -708,3 +708,53 @@ static void cancelled_then_put(void)
 /* C13: a cancel finds who is about to join behind a head that stays. */
 SCENARIO(cancelled_behind_head, 2, signal_at_0, nothing_left, take_two,
 	 cancelled_then_put, cancel)
+
+static void nothing(void)
+{
+}
+
+static void timed_and_interrupted(void)
+{
+	ex_signal(nothing);
+	take_timed();
+}
+
+/* C14, C18: a signal while a waiter that is late awaits its tell. */
+SCENARIO(grant_meets_timeout_and_signal, 2, signal_at_0, timed_adds_up,
+	 timed_and_interrupted, put)
+
+static void interruptible(void)
+{
+	reset(&(weir_sem_opts){ .flags = WEIR_SEM_UNBOUNDED |
+					 WEIR_SEM_INTERRUPTIBLE });
+}
+
+static void take_or_interrupted(void)
+{
+	ex_signal(nothing);
+	results[ex_self()] = weir_sem_acquire(&s, 1, NULL);
+	EX_ASSERT(results[ex_self()] == WEIR_OK ||
+		  results[ex_self()] == WEIR_EINTR);
+}
+
+/* C16, C18: grant meets signal. */
+SCENARIO(grant_meets_signal, 2, interruptible, timed_adds_up,
+	 take_or_interrupted, put)
+
+static void forget(void)
+{
+	EX_ASSERT(weir_sem_forget(&s, 1) == WEIR_OK);
+}
+
+/* C21: a forget makes the head impossible, a release comes meanwhile. */
+SCENARIO(forget_meets_release, 2, none_of_two, all_of_one, two_or_too_big,
+	 forget, put)
+
+static void debt_of_one(void)
+{
+	none_of_two();
+	shrink();
+}
+
+/* C21: both pay the same debt. */
+SCENARIO(forget_meets_debt, 3, debt_of_one, all_back, forget, put)
