@@ -143,6 +143,14 @@ static weir_err ended(weir_ctx *ctx)
 	return !why && is_late(ctx) ? end_with(ctx, WEIR_ETIMEDOUT) : why;
 }
 
+/* End ctx now.  A descriptor whose deadline is past fires by itself. */
+static void end_now(weir_ctx *ctx)
+{
+	if (!ended(ctx) && end_with(ctx, WEIR_ECANCELED) == WEIR_ECANCELED &&
+	    ctx->fd_)
+		weir_timer_fire_(ctx->fd_ - 1);
+}
+
 /* Take one waiter out of what it waits for. */
 static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 				     struct weir_tells_ *tells)
@@ -164,33 +172,6 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 		back = weir_sem_take_back_(w->sem, w);
 	weir_sem_settle_(w->sem, -back, tells);
 	return WEIR_IS_WELL_;
-}
-
-/*
- * End ctx and take its waiters out of what they wait for.  Returns the last
- * semaphore with which something was wrong.
- */
-static const weir_sem *end_one(weir_ctx *ctx, struct weir_tells_ *tells,
-			       enum weir_problem_ *problem)
-{
-	const weir_sem *bad = NULL;
-
-	/* A descriptor whose deadline is past fires by itself. */
-	if (!ended(ctx) && end_with(ctx, WEIR_ECANCELED) == WEIR_ECANCELED &&
-	    ctx->fd_)
-		weir_timer_fire_(ctx->fd_ - 1);
-	RING_EACH(link, next, end, ctx->waiters_) {
-		struct weir_waiter_ *w =
-			ring_entry(link, struct weir_waiter_, ctx_link);
-		enum weir_problem_ found =
-			end_waiter(w, weir_ctx_cancelled_(ctx), tells);
-
-		if (found) {
-			*problem = found;
-			bad = w->sem;
-		}
-	}
-	return bad;
 }
 
 /* The next of the tree below top, parents first; null at the end. */
@@ -220,12 +201,24 @@ void weir_ctx_cancel(weir_ctx *ctx)
 		return;
 	lock = lock_of(ctx);
 	weir_lock_(lock);
-	for (weir_ctx *c = ctx; c; c = next_below(c, ctx)) {
-		const weir_sem *found = end_one(c, &tells, &problem);
+	/*
+	 * Mark all before any waiter leaves its queue: what one leaves behind
+	 * must not be granted to the next that is about to be ended.
+	 */
+	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
+		end_now(c);
+	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
+		RING_EACH(link, next, end, c->waiters_) {
+			struct weir_waiter_ *w = ring_entry(link,
+				struct weir_waiter_, ctx_link);
+			enum weir_problem_ found = end_waiter(w,
+				weir_ctx_cancelled_(c), &tells);
 
-		if (found)
-			bad = found;
-	}
+			if (found) {
+				problem = found;
+				bad = w->sem;
+			}
+		}
 	/* The last access to the tree. */
 	weir_unlock_(lock);
 	weir_tells_send_(&tells);

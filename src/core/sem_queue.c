@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/fork.h"
 #include "base/panic.h"
+#include "core/ctx_wait.h"
 #include "core/sem_word.h"
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
@@ -205,6 +206,12 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 	return false;
 }
 
+/* C13: nobody is granted whose context has been cancelled. */
+static weir_err cancelled(const struct weir_waiter_ *w)
+{
+	return w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+}
+
 /* Grant to the heads that fit value - taken; returns the new taken. */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			   struct weir_tells_ *tells)
@@ -213,6 +220,10 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
 		int64_t open = value - taken;
 
+		if (cancelled(w)) {
+			weir_sem_evict_(sem, w, cancelled(w), tells);
+			continue;
+		}
 		if (open < w->min)
 			break;
 		if (!is_overdue(sem, w)) {
