@@ -53,8 +53,14 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 		.unbounded = state & WEIR_STATE_UNBOUNDED_,
 		.closed = state & WEIR_STATE_CLOSED_,
 	};
-	if (!info->unbounded)
-		info->held = sem->capacity_ - value - info->granted;
+	if (!info->unbounded) {
+		int64_t out = sem->capacity_ - value;
+
+		/* A mistaken release may have put back what was granted. */
+		if (info->granted > out)
+			info->granted = out;
+		info->held = out - info->granted;
+	}
 	count_waiting(sem, info);
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;

@@ -256,6 +256,11 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
+	/* relaxed: a failed call orders nothing, and open says all is well. */
+	word = at_load_relaxed(&sem->word_);
+	if (!(word & WEIR_FLAGS_) && (int64_t)word >= 0 &&
+	    weir_value_(word) < n)
+		return WEIR_EAGAIN;
 	err = weir_sem_complain_(sem, trying, weir_sem_problem_(sem));
 	if (err)
 		return err;

@@ -23,7 +23,9 @@
 
 static void over_release_in_flight(weir_policy policy)
 {
+	/* A bound that does not pass while the waiter is frozen. */
 	weir_sem_opts opts = { .capacity = 5, .policy = policy,
+			       .barge_us = WEIR_BARGE_US_MAX,
 			       .name = "bounded" };
 	weir_sem sem;
 	struct waiter w = { .sem = &sem, .n = 2 };

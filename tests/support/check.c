@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 		tests[i].fn();
 		CHECK_EQ(entries("/proc/self/fd"), fds);
 		/* A joined thread can linger in /proc for a moment. */
-		AWAIT(entries("/proc/self/task") == threads);
+		AWAIT(entries("/proc/self/task") <= threads);
 		printf("ok %s\n", current);
 		passed++;
 	}

@@ -240,3 +240,25 @@ TEST(c13_cancel_at_any_moment)
 		CHECK_OK(weir_sem_destroy(&r.sem));
 	}
 }
+
+/*
+ * C16: one that the cancel ends is never granted on the way, however briefly:
+ * the one behind it gets as much as if it had never been there.
+ */
+TEST(c16_the_cancelled_take_nothing_from_those_behind)
+{
+	weir_sem sem = WEIR_SEM_INIT(7);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job heavy, small, last;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&heavy, &sem, 7, &ctx);
+	queue_up_upto(&small, &sem, 1, 1, &ctx);
+	queue_up_upto(&last, &sem, 1, 6, NULL);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(job_end(&heavy), WEIR_ECANCELED);
+	CHECK_ERR(job_end(&small), WEIR_ECANCELED);
+	CHECK_OK(job_end(&last));
+	CHECK_EQ(last.got, 6);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
