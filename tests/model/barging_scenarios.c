@@ -244,3 +244,60 @@ static void put_cancel_and_barge(void)
 /* The second is told between the others, looks in vain, and is told again. */
 SCENARIO(barging_told_again, 0, none_of_two, nothing_left, heavy_cancelled,
 	 second, third_cancelled, put_cancel_and_barge)
+
+static void barge_past_the_bound(void)
+{
+	weir_sem_info info;
+
+	while (s.waiters_ < 1)
+		ex_yield();
+	put();
+	if (weir_sem_try_acquire(&s, 1) != WEIR_OK)
+		return;
+	ex_clock_advance(2000000);
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	put();
+	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_EAGAIN);
+}
+
+/* C30: past the bound the next permits are the head's, called or not. */
+SCENARIO(barging_overdue_is_next, 2, none_of_one, nothing_left, take,
+	 barge_past_the_bound)
+
+static uint32_t second_served;
+
+static void none_of_two_served(void)
+{
+	none_of_two();
+	second_served = 0;
+}
+
+/* In a signal handler that has interrupted the wait and nothing else. */
+static void be_away(void)
+{
+	if (s.waiters_ == 2 && !(s.word_ & WEIR_LOCKED_))
+		ex_await(&second_served);
+}
+
+static void head_away(void)
+{
+	ex_signal(be_away);
+	take();
+}
+
+static void second_and_say(void)
+{
+	second();
+	ex_set(&second_served);
+}
+
+static void put_both(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	weir_sem_release(&s, 2);
+}
+
+/* C30: nor does anybody sleep past his bound behind a called head. */
+SCENARIO(barging_head_is_away, 1, none_of_two_served, nothing_left, head_away,
+	 second_and_say, put_both)

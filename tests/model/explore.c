@@ -453,6 +453,7 @@ static void thread_main(void)
 {
 	scenario->threads[self]();
 	threads[self].status = DONE;
+	writes++;	/* somebody may have waited for a plain variable of ours */
 	threads[self].handler = NULL;
 	schedule();
 	abort();	/* nobody goes on with a thread that is done */

@@ -251,10 +251,6 @@ static void never_after_cancel(void)
 SCENARIO(cancel_returned, 3, one_free, one_left, cancel_then_look,
 	 never_after_cancel)
 
-/* A cancelled waiter's permit goes to the next (seed 001's leak). */
-SCENARIO(cancelled_grant_moves_on, 2, signal_at_0, nothing_left, take_two_ctx,
-	 take, put, cancel)
-
 static void take_first(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
@@ -758,3 +754,48 @@ static void debt_of_one(void)
 
 /* C21: both pay the same debt. */
 SCENARIO(forget_meets_debt, 3, debt_of_one, all_back, forget, put)
+
+static void take_and_destroy(void)
+{
+	weir_err err;
+
+	take();
+	err = weir_sem_destroy(&s);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (!err)
+		ex_free(&s, sizeof(s));
+}
+
+static void put_two_when_queued(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	put_two();
+}
+
+/* C22: two are granted; one is back and destroys, the other is on its way. */
+SCENARIO(destroy_meets_grant, 1, signal_at_0, NULL, take_and_destroy, take,
+	 put_two_when_queued)
+
+static void one_of_two_soon_late(void)
+{
+	one_of_two();
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, weir_deadline_after(1000)) ==
+		  WEIR_OK);
+}
+
+static void take_two_late(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ETIMEDOUT);
+}
+
+static void notice_and_look(void)
+{
+	ex_clock_advance(2000);
+	EX_ASSERT(weir_ctx_err(&ctx) == WEIR_ETIMEDOUT);
+	look();
+}
+
+/* C7, anyio#1145: whoever finds a head whose time is over serves the next. */
+SCENARIO(late_head_is_passed, 2, one_of_two_soon_late, nothing_left,
+	 take_two_late, take, notice_and_look)
