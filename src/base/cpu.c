@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "base/atomic.h"
 #include "base/futex.h"
 #include "weir/base.h"
 
@@ -24,23 +23,25 @@ uint8_t weir_cpu_(void)
 	return (uint8_t)(cpu % 255 + 1);
 }
 
+/*
+ * How many CPUs the process was given.  Asked at load time: later on, a thread
+ * may have been bound to one of them and see no other.
+ */
+static uint32_t cpus = 1;
+
+__attribute__((constructor)) static void count_cpus(void)
+{
+	cpu_set_t set;
+	int saved = errno;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cpus = (uint32_t)CPU_COUNT(&set);
+	errno = saved;
+}
+
 bool weir_cpu_has_others_(void)
 {
-	static uint32_t allowed;	/* CPUs we may use; 0: not asked yet */
-	/* relaxed: every thread that asks gets the same answer. */
-	uint32_t count = at_load_relaxed(&allowed);
-
-	if (!count) {
-		cpu_set_t set;
-		int saved = errno;
-
-		count = sched_getaffinity(0, sizeof(set), &set) == 0 ?
-			(uint32_t)CPU_COUNT(&set) : 2;
-		errno = saved;
-		/* relaxed: as above. */
-		at_store_relaxed(&allowed, count ? count : 1);
-	}
-	return count > 1;
+	return cpus > 1;
 }
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
