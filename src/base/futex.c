@@ -8,13 +8,18 @@
 #include "base/futex.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/timespec.h"
 #include "weir/base.h"
+
+/* As in <linux/futex.h>, which does not come with every libc. */
+#define WAKE 1
+#define WAIT_BITSET 9
+#define PRIVATE 128
+#define MATCH_ANY UINT32_MAX
 
 /*
  * 32-bit systems with 64-bit time_t need the _time64 call; 64-bit ones and
@@ -35,8 +40,8 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	int saved = errno;
 	enum weir_woke_ woke = WEIR_WOKEN_;
 
-	if (syscall(FUTEX_CALL, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-		    value, until, NULL, FUTEX_BITSET_MATCH_ANY) < 0) {
+	if (syscall(FUTEX_CALL, word, WAIT_BITSET | PRIVATE,
+		    value, until, NULL, MATCH_ANY) < 0) {
 		if (errno == ETIMEDOUT)
 			woke = WEIR_WOKE_LATE_;
 		else if (errno == EINTR)
@@ -50,7 +55,6 @@ void weir_futex_wake_(uint32_t *word)
 {
 	int saved = errno;
 
-	(void)syscall(FUTEX_CALL, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL,
-		      NULL, 0);
+	(void)syscall(FUTEX_CALL, word, WAKE | PRIVATE, 1, NULL, NULL, 0);
 	errno = saved;
 }
