@@ -35,7 +35,7 @@ bench:
 install:
 	@tools/setup $@
 	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
-	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+	@tools/install $(BUILD) '$(DESTDIR)'
 
 lint:
 	@tools/lint/run
@@ -50,6 +50,7 @@ help:
 	@echo 'make check-long   also other machines (emulated) and longer stress'
 	@echo 'make bench        measure, against sem_t'
 	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
+	@echo 'make lint         check the sources alone'
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'SAN=thread or SAN=address before a target builds it with that sanitizer;'

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -33,6 +34,8 @@
 #include <weir/sem.h>
 
 #define PIECE 4096		/* bytes in one read */
+#define BAR 40			/* of the progress line, at most */
+#define TEXT_BESIDE_BAR 50
 #define PIECES 8		/* at most, of one file */
 #define PIECE_NS 15000000	/* what one takes: a disk far away */
 
@@ -113,24 +116,24 @@ static void read_file(struct run *run, const char *path)
 		run->failed++;
 		return;
 	}
-	long now = ++run->now, seen = run->most;
-	while (now > seen &&
-	       !atomic_compare_exchange_weak(&run->most, &seen, now))
-		continue;
-
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
+		long now = ++run->now, seen = run->most;
+
+		while (now > seen &&
+		       !atomic_compare_exchange_weak(&run->most, &seen, now))
+			continue;
 		if (digest(fd, PIECE_NS, &bytes, &sum))
 			run->read++;
 		else
 			run->failed++;
+		run->now--;
 		close(fd);
 	} else if (errno == EMFILE) {
 		run->refused++;
 	} else {
 		run->failed++;
 	}
-	run->now--;
 	run->bytes += bytes;
 	run->sum += sum;
 }
@@ -147,11 +150,22 @@ static void *reader(void *arg)
 	return NULL;
 }
 
+/* How wide the bar can be beside the text; none where it would be silly. */
+static int bar_width(bool terminal)
+{
+	struct winsize size;
+	int room = BAR;
+
+	if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		room = size.ws_col - TEXT_BESIDE_BAR;
+	return room < 8 ? 0 : room < BAR ? room : BAR;
+}
+
 static void draw(struct run *run, long done, bool terminal)
 {
 	static const char marks[] = "########################################";
 	static const char dots[] = "........................................";
-	int width = (int)(sizeof(marks) - 1), full;
+	int width = bar_width(terminal), full;
 	weir_sem_info info;
 
 	if (weir_sem_stat(&run->slots, &info))
@@ -183,6 +197,9 @@ static void watch(struct run *run)
 			done++;
 		if (weir_sem_drain(&run->finished, &more) == WEIR_OK)
 			done += more;
+		/* Nobody reads what we say: a pipe was closed. */
+		if (ferror(stdout))
+			interrupted = SIGPIPE;
 		if (json || (!terminal && done * 4 / file_count == quarter))
 			continue;
 		quarter = done * 4 / file_count;
@@ -419,8 +436,10 @@ int main(int argc, char **argv)
 	const char *directory = parse(argc, argv);
 	bool good = false;
 
+	signal(SIGHUP, interrupt);
 	signal(SIGINT, interrupt);
 	signal(SIGTERM, interrupt);
+	signal(SIGPIPE, SIG_IGN);
 	paths = calloc((size_t)file_count, sizeof(*paths));
 	if (!paths)
 		give_up("out of memory");
@@ -447,5 +466,7 @@ int main(int argc, char **argv)
 		give_up("interrupted");
 	if (!json)
 		verdict(good, no_limit ? without.read : with.read);
+	if (fflush(stdout) || ferror(stdout))
+		give_up("cannot write what it found");
 	return good ? 0 : 1;
 }

@@ -81,11 +81,16 @@ WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
  * returns WEIR_EINVAL where it returns an error.
  *
  * The hook runs on the thread of the mistaken call, possibly in a signal
- * handler, and never while a lock of weir's is held.
+ * handler, and never while a lock of weir's is held.  (One exception: a release
+ * too many that a resize or a forget finds is reported there, and that call
+ * succeeds.)
  */
 typedef void weir_panic_fn(const char *message);
 
-/* Set the hook; null restores the default.  Returns the one before. */
+/*
+ * Set the hook; null restores the default.  Returns the one before, null if that
+ * was the default.
+ */
 WEIR_API weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook);
 
 /* A place in a list; private to the library. */

@@ -69,8 +69,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
  * End ctx and everything below it with WEIR_ECANCELED.  When this returns, no
  * acquire with any of them will succeed any more; their waiters have left their
  * queues, and those behind them that now fit have been granted; permits that
- * were granted to a call that has not returned yet have been taken back.  Takes
- * time in proportion to what is below ctx.  Cancelling twice is harmless.
+ * were granted to a call that has not returned yet have been taken back.  (A call
+ * that found them free at this very moment gives them back itself before it
+ * returns.)  Takes time in proportion to what is below ctx.  Cancelling twice is harmless.
  */
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 

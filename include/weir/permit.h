@@ -124,7 +124,10 @@ WEIR_API WEIR_MUST_USE weir_err weir_permit_forget(weir_permit *permit);
  */
 WEIR_API int64_t weir_permit_disown(weir_permit *permit);
 
-/* How many permits it holds, and of which semaphore (null if none). */
+/*
+ * How many permits it holds, and of which semaphore (null if none).  Requires: a
+ * good pointer; these look at nothing.
+ */
 static inline int64_t weir_permit_count(const weir_permit *permit)
 {
 	return permit->n_;

@@ -34,8 +34,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   Signals   Not async-signal-safe; weir_sem_release and weir_sem_try_release
  *             are.  A signal during a wait is handled and the wait goes on.
  *             No function is a thread-cancellation point.
- *   Fork      The child holds no permits.  A semaphore that had waiters at the
- *             fork must not be used in the child; doing so panics.
+ *   Fork      The child holds no permits; what the parent holds stays out in
+ *             its copy.  A semaphore that had waiters at the fork must not be
+ *             used in the child; doing so panics.
  *   Counts    Permits are 0 .. WEIR_SEM_MAX; others are WEIR_EINVAL.
  *   Misuse    Breaking a "Requires" goes to the panic hook (weir/base.h) when
  *             it is noticed, and is undefined when it is not.  A null or
@@ -91,7 +92,8 @@ typedef enum weir_policy {
 typedef struct weir_sem_opts {
 	int64_t permits;	/* free at the start */
 	int64_t capacity;	/* 0: the same as permits; unused if unbounded.
-				   More than permits: the rest count as out */
+				   More than permits: the rest count as out.
+				   Fewer: WEIR_EINVAL */
 	const char *name;	/* for messages; not copied; may be null */
 	weir_policy policy;
 	uint32_t max_waiters;	/* 0: no limit */
@@ -158,8 +160,8 @@ weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx);
 
 /*
  * The same with a plain deadline instead of a ctx.  The deadline limits waiting
- * only: free permits are taken even if it has passed (no clock is read then),
- * and a grant that meets the deadline wins.
+ * only: free permits are taken even if it has passed, and a grant that meets the
+ * deadline wins.  No clock is read if nobody waits and enough are free.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns);
@@ -167,8 +169,9 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns);
 
 /*
- * Take n permits if that needs no waiting.  WEIR_EAGAIN when too few are free
- * or (FIFO) somebody is already in the queue; WEIR_ECLOSED; never spurious.
+ * Take n permits if that needs no waiting.  WEIR_EAGAIN when too few are free or
+ * somebody is already in the queue (BARGING: somebody past the bound);
+ * WEIR_ECLOSED; never spurious.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_acquire(weir_sem *sem, int64_t n);
@@ -176,7 +179,7 @@ weir_sem_try_acquire(weir_sem *sem, int64_t n);
 /*
  * Take as many as are free, at least min and at most max, waiting in the queue
  * for min; *got tells how many.  min 0 never waits.  Errors as for
- * weir_sem_acquire, and *got is 0.
+ * weir_sem_acquire, and *got is 0; min > max is WEIR_EINVAL.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
@@ -184,7 +187,8 @@ weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
 
 /*
  * Take every permit that an acquire could take now without waiting; *got tells
- * how many, also 0: then nothing was free, or (FIFO) others wait for it.
+ * how many, also 0: then nothing was free, or others wait for it (BARGING: past
+ * the bound).  WEIR_ECLOSED after WEIR_CLOSE_NOW.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 
@@ -194,8 +198,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
  * granted when this returns; or, if another call was at work on the queue at
  * that moment, when that call is done with it.
  * Requires: n are out (bounded), or at most WEIR_SEM_MAX are free afterwards
- * (unbounded).  One release too many that meets a resize may be noticed there:
- * the resize then takes the excess out again and panics.
+ * (unbounded).  One release too many that meets a resize or a forget may be
+ * noticed only there, or by the next of them: that call then takes the excess
+ * out again, panics, and has done its own work all the same.
  */
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
@@ -208,7 +213,8 @@ typedef enum weir_close {
 	WEIR_CLOSE_NOW = 0,
 	/*
 	 * Acquires go on succeeding while permits last, but none waits: a
-	 * waiter or a later acquire that does not fit gets WEIR_ECLOSED.
+	 * waiter or a later acquire that does not fit gets WEIR_ECLOSED.  What
+	 * fits is granted in order, also behind a larger one that does not.
 	 */
 	WEIR_CLOSE_DRAIN = 1
 } weir_close;
@@ -243,7 +249,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_forget(weir_sem *sem, int64_t n);
 
 /*
  * Wait until no permit is out: nothing held, nothing granted.  Also after a
- * close.  Errors of ctx as for weir_sem_acquire; WEIR_EINVAL if unbounded.
+ * close.  Errors of ctx and WEIR_EINTR as for weir_sem_acquire; WEIR_EINVAL if
+ * unbounded.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_wait_idle(weir_sem *sem, struct weir_ctx *ctx);

@@ -58,9 +58,8 @@
  *   C13..C15 C17   There is no clock and no ctx: a wait ends with the permits
  *   C18            alone.
  *   C12 C19..C21   It cannot be drained, closed or resized,
- *   C31..C34       does not bound who waits, and comes alone and without
- *                  permit objects.
- *   C29 C37        Nothing knows who holds a permit: a process that forks or
+ *   C31 C34        does not bound who waits, and has no permit objects.
+ *   C29            Nothing knows who holds a permit: a process that forks or
  *                  dies is not noticed.
  *
  * Pairs

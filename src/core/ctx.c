@@ -234,9 +234,12 @@ weir_err weir_ctx_err(weir_ctx *ctx)
 
 int64_t weir_ctx_deadline(const weir_ctx *ctx)
 {
-	if (is_misplaced(ctx) || !ctx->deadline_)
+	if (is_misplaced(ctx)) {
+		weir_panic_("weir_ctx_deadline: %p is not a context", ctx);
 		return WEIR_FOREVER;
-	return ctx->deadline_;
+	}
+	(void)check(ctx, "weir_ctx_deadline");
+	return ctx->deadline_ ? ctx->deadline_ : WEIR_FOREVER;
 }
 
 weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w)

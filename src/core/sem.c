@@ -18,62 +18,83 @@
 _Static_assert(sizeof(weir_sem) <= 64, "one cache line");
 _Static_assert(sizeof(void *) != 8 || sizeof(weir_sem) == 64, "public layout");
 
-/* Take n if the word is open and has them. */
-static bool take_short(weir_sem *sem, int64_t n)
+/*
+ * Take min..max, as many as there are, if the word is open and has min.
+ * Returns how many, or -1.
+ */
+static int64_t take_short(weir_sem *sem, int64_t min, int64_t max)
 {
 	uint64_t word;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return false;
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(min) ||
+	    !weir_count_ok_(max) || min > max)
+		return -1;
 	/* relaxed: a first guess, the CAS checks it. */
 	word = at_load_relaxed(&sem->word_);
 	/* Without flags the word is the value in units. */
-	while (!(word & WEIR_FLAGS_) && (int64_t)word >= (int64_t)weir_units_(n))
+	while (!(word & WEIR_FLAGS_) &&
+	       (int64_t)word >= (int64_t)weir_units_(min)) {
+		int64_t value = weir_value_(word);
+		int64_t taken = value < max ? value : max;
+
 		/* [S1] acquire */
 		if (at_cas_weak_acquire(&sem->word_, &word,
-					word - weir_units_(n)))
-			return true;
-	return false;
+					word - weir_units_(taken)))
+			return taken;
+	}
+	return -1;
+}
+
+static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
+			struct weir_ctx *ctx, int64_t *got, const char *call)
+{
+	if (!weir_sem_is_misplaced_(sem) && weir_count_ok_(min) &&
+	    weir_count_ok_(max) && min <= max) {
+		weir_err err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+		int64_t taken;
+
+		if (err)
+			return err;
+		taken = take_short(sem, min, max);
+		if (taken >= 0) {
+			/* C13: a cancel that came in between wins. */
+			err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
+			if (err)
+				weir_sem_put_(sem, taken);
+			else if (got)
+				*got = taken;
+			return err;
+		}
+	}
+	return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got, call);
 }
 
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
-	if (!ctx && take_short(sem, n))
+	if (!ctx && take_short(sem, n, n) >= 0)
 		return WEIR_OK;
-	if (ctx && !weir_sem_is_misplaced_(sem) && weir_count_ok_(n)) {
-		weir_err err = weir_ctx_err(ctx);
-
-		if (err)
-			return err;
-		if (take_short(sem, n)) {
-			/* C13: a cancel that came in between wins. */
-			err = weir_ctx_cancelled_(ctx);
-			if (err)
-				weir_sem_put_(sem, n);
-			return err;
-		}
-	}
-	return weir_sem_wait_(sem, n, n, ctx, WEIR_FOREVER, NULL);
+	return acquire(sem, n, n, ctx, NULL, "weir_sem_acquire");
 }
 
 weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (take_short(sem, n))
+	if (take_short(sem, n, n) >= 0)
 		return WEIR_OK;
-	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL);
+	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
+			      "weir_sem_acquire_until");
 }
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (take_short(sem, n))
+	if (take_short(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
-			      NULL);
+			      NULL, "weir_sem_acquire_for");
 }
 
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
 {
-	if (take_short(sem, n))
+	if (take_short(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_try_wait_(sem, n);
 }
@@ -84,12 +105,15 @@ weir_err weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
 	if (!got)
 		return WEIR_EINVAL;
 	*got = 0;
-	return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got);
+	return acquire(sem, min, max, ctx, got, "weir_sem_acquire_upto");
 }
 
 weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
 {
-	return weir_sem_acquire_upto(sem, 0, WEIR_SEM_MAX, NULL, got);
+	if (!got)
+		return WEIR_EINVAL;
+	*got = 0;
+	return acquire(sem, 0, WEIR_SEM_MAX, NULL, got, "weir_sem_drain");
 }
 
 /*
@@ -216,13 +240,19 @@ void weir_sem_release(weir_sem *sem, int64_t n)
 	}
 	err = put_reported(sem, n, call);
 	if (err == WEIR_EOVERFLOW) {
-		/* relaxed: for the message. */
+		/* relaxed: both for the message. */
 		int64_t capacity = at_load_relaxed(&sem->capacity_);
+		int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
-		weir_panic_("%s: semaphore \"%s\": %d permits released, %d are "
-			    "out (capacity %d, free %d)", call, sem->name_, n,
-			    capacity - weir_value_(at_load_relaxed(&sem->word_)),
-			    capacity, weir_sem_available(sem));
+		if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
+			weir_panic_("%s: semaphore \"%s\": %d permits released, "
+				    "%d are free and %d is the most", call,
+				    sem->name_, n, value, capacity);
+		else
+			weir_panic_("%s: semaphore \"%s\": %d permits released, "
+				    "%d are out (capacity %d, free %d)", call,
+				    sem->name_, n, capacity - value, capacity,
+				    value > 0 ? value : 0);
 	}
 }
 

@@ -112,7 +112,7 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 		/* relaxed: the CAS that unlocks is the acquire. */
 		int64_t open = weir_value_(at_load_relaxed(&sem->word_)) - taken;
 
-		if (open < w->min)
+		if (weir_sem_evict_cancelled_(sem, w, tells) || open < w->min)
 			continue;
 		w->got = open < w->max ? open : w->max;
 		taken += w->got;
@@ -126,16 +126,21 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 
 void weir_sem_close(weir_sem *sem, weir_close how)
 {
+	static const char call[] = "weir_sem_close";
 	struct weir_tells_ tells = { NULL, NULL };
 	int64_t taken = 0;
 	uint32_t state;
 
-	if (weir_sem_is_misplaced_(sem) ||
-	    (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN)) {
-		weir_panic_("weir_sem_close: bad argument, semaphore %p", sem);
+	if (weir_sem_is_misplaced_(sem)) {
+		weir_panic_("%s: %p is not a semaphore", call, sem);
 		return;
 	}
-	if (weir_sem_lock_(sem, "weir_sem_close"))
+	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
+		weir_panic_("%s: semaphore \"%s\": no way to close is %d", call,
+			    sem->name_, (int64_t)how);
+		return;
+	}
+	if (weir_sem_lock_(sem, call))
 		return;
 	state = weir_state_(sem);
 	if (how == WEIR_CLOSE_NOW)
@@ -193,12 +198,11 @@ static int64_t set_capacity(weir_sem *sem, int64_t capacity,
 	return excess;
 }
 
-static void report_excess(const weir_sem *sem, const char *call,
-			      int64_t excess)
+static void report_excess(const char *name, const char *call, int64_t excess)
 {
 	if (excess)
 		weir_panic_("%s: semaphore \"%s\": %d permits more were released "
-			    "than were out", call, sem->name_, excess);
+			    "than were out", call, name, excess);
 }
 
 /* C11: who has become possible joins the queue, who is no longer goes aside. */
@@ -258,7 +262,7 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 	if (debt)
 		*debt = left;
 	weir_hook_tell_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
-	report_excess(sem, call, excess);
+	report_excess(name, call, excess);
 	return WEIR_OK;
 }
 
@@ -267,6 +271,7 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	static const char call[] = "weir_sem_forget";
 	struct weir_tells_ tells = { NULL, NULL };
 	int64_t out, paid, excess;
+	const char *name;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
@@ -278,6 +283,7 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 		weir_sem_unlock_(sem, 0);
 		return WEIR_OK;
 	}
+	name = sem->name_;
 	/* relaxed: under the lock; the caller's own n stay out meanwhile. */
 	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
 	if (n > out) {
@@ -293,6 +299,6 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	sort_waiters(sem, sem->capacity_, &tells);
 	weir_sem_settle_(sem, 0, &tells);
 	weir_tells_send_(&tells);
-	report_excess(sem, call, excess);
+	report_excess(name, call, excess);
 	return WEIR_OK;
 }

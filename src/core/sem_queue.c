@@ -173,6 +173,16 @@ void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 	weir_waiter_decide_(w, outcome, tells);
 }
 
+bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
+			       struct weir_tells_ *tells)
+{
+	weir_err why = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+
+	if (why)
+		weir_sem_evict_(sem, w, why, tells);
+	return why != WEIR_OK;
+}
+
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	int64_t back = w->got;
@@ -206,12 +216,6 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 	return false;
 }
 
-/* C13: nobody is granted whose context has been cancelled. */
-static weir_err cancelled(const struct weir_waiter_ *w)
-{
-	return w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
-}
-
 /* Grant to the heads that fit value - taken; returns the new taken. */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			   struct weir_tells_ *tells)
@@ -220,10 +224,8 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
 		int64_t open = value - taken;
 
-		if (cancelled(w)) {
-			weir_sem_evict_(sem, w, cancelled(w), tells);
+		if (weir_sem_evict_cancelled_(sem, w, tells))
 			continue;
-		}
 		if (open < w->min)
 			break;
 		if (!is_overdue(sem, w)) {
@@ -264,6 +266,21 @@ static bool is_slow(const weir_sem *sem)
 			       is_overdue(sem, weir_waiter_of_(sem->queue_)));
 }
 
+/*
+ * A negative `taken` gives back what was granted.  Somebody may have released
+ * it by mistake meanwhile, as counts alone allow; then it is back already.
+ */
+static int64_t no_more_than_capacity(const weir_sem *sem, int64_t value,
+				     int64_t taken)
+{
+	/* relaxed: changed under the lock, which we hold. */
+	int64_t over = value - taken - at_load_relaxed(&sem->capacity_);
+
+	if (taken >= 0 || over <= 0)
+		return taken;
+	return over < -taken ? taken + over : 0;
+}
+
 void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)
 {
 	/* relaxed: a first guess, the CAS checks it. */
@@ -271,6 +288,7 @@ void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)
 	uint64_t next;
 
 	do {
+		taken = no_more_than_capacity(sem, weir_value_(word), taken);
 		taken = grant_heads(sem, weir_value_(word), taken, tells);
 		/* relaxed: changed under the lock, which we hold. */
 		if (sem->aside_ && weir_value_(word) - taken ==

@@ -73,6 +73,10 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w);
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_tells_ *tells);
 
+/* C13: if w's context has been cancelled, evict it: it must not be granted. */
+bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
+			       struct weir_tells_ *tells);
+
 /* When w is due (BARGING); WEIR_FOREVER if that is no matter of time. */
 int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);
 

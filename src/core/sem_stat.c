@@ -58,7 +58,7 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 
 		/* A mistaken release may have put back what was granted. */
 		if (info->granted > out)
-			info->granted = out;
+			info->granted = out > 0 ? out : 0;
 		info->held = out - info->granted;
 	}
 	count_waiting(sem, info);

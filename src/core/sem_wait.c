@@ -13,8 +13,6 @@
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 
-static const char call[] = "weir_sem_acquire";
-
 /*
  * Stop waiting for a reason of our own.  If somebody has decided meanwhile,
  * that outcome stands: a grant wins over a deadline.
@@ -24,7 +22,7 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 	bool tell_due;
 
 	/* Cannot fail: nobody destroys a semaphore with waiters. */
-	if (weir_sem_lock_(w->sem, call))
+	if (weir_sem_lock_(w->sem, w->call))
 		return why;
 	tell_due = w->tell;
 	if (w->place == WEIR_NOWHERE_)
@@ -45,7 +43,7 @@ static bool retry(struct weir_waiter_ *w)
 	bool decided;
 
 	/* Cannot fail, as in give_up. */
-	if (weir_sem_lock_(w->sem, call))
+	if (weir_sem_lock_(w->sem, w->call))
 		return false;
 	decided = weir_sem_retry_(w->sem, w, &taken);
 	weir_sem_unlock_(w->sem, taken);
@@ -73,7 +71,7 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 			if (due_ns >= deadline_ns)
 				return give_up(w, WEIR_ETIMEDOUT);
 			due_ns = WEIR_FOREVER;
-			if (!weir_sem_lock_(w->sem, call))
+			if (!weir_sem_lock_(w->sem, w->call))
 				weir_sem_unlock_(w->sem, 0);
 			break;
 		case WEIR_PARKED_SIGNAL_:
@@ -93,14 +91,14 @@ static weir_err wait_listed(struct weir_waiter_ *w, int64_t deadline_ns)
 }
 
 static void prepare(struct weir_waiter_ *w, weir_sem *sem,
-		    enum weir_wants_ wants, weir_ctx *ctx)
+		    enum weir_wants_ wants, weir_ctx *ctx, const char *call)
 {
 	*w = (struct weir_waiter_){
 		.sem = sem,
 		.wants = (uint8_t)wants,
 		.forks = weir_forks_(),
-		.since_ns = weir_now_ns(),
 		.ctx = ctx,
+		.call = call,
 	};
 }
 
@@ -136,6 +134,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		w->got = taken = weir_sem_takeable_(sem, w->min, w->max);
 	if (taken < 0) {
 		taken = w->got = 0;
+		w->since_ns = weir_now_ns();
 		*err = find_place(sem, w, deadline_ns, &place);
 		if (!*err) {
 			w->spins = !sem->queue_ && sem->cpu_ != weir_cpu_();
@@ -151,7 +150,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 /* weir_sem_wait_ in a context, if any, that knows of w. */
 static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
 {
-	weir_err err = weir_sem_lock_(w->sem, call);
+	weir_err err = weir_sem_lock_(w->sem, w->call);
 
 	if (err)
 		return err;
@@ -165,6 +164,7 @@ static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
 		return err;
 	}
 	if (w->wants == WEIR_WANTS_IDLE_) {
+		w->since_ns = weir_now_ns();
 		/* If it is idle already, unlocking serves it at once. */
 		weir_sem_join_(w->sem, w, WEIR_ASIDE_);
 		weir_sem_unlock_(w->sem, 0);
@@ -173,6 +173,22 @@ static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
 	if (take_or_join(w->sem, w, deadline_ns, &err))
 		err = wait_listed(w, deadline_ns);
 	return err;
+}
+
+/*
+ * The context ended after w got its permits: give them to the next, unless a
+ * canceller has done so already.  In one step with the count of what is
+ * granted, so that no destroy comes in between.
+ */
+static void give_back(struct weir_waiter_ *w)
+{
+	struct weir_tells_ tells = { NULL, NULL };
+
+	/* Cannot fail: we hold permits of it. */
+	if (!w->got || weir_sem_lock_(w->sem, w->call))
+		return;
+	weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
+	weir_tells_send_(&tells);
 }
 
 /*
@@ -193,15 +209,12 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 	err = wait_known(w, deadline_ns);
 	if (w->ctx)
 		ended = weir_ctx_leave_(w->ctx, w);
+	/* C13: the end of the context wins. */
+	if (ended)
+		give_back(w);
 	/* relaxed: a count for stat. */
-	if (w->counted)
+	else if (w->counted)
 		at_sub_relaxed(&w->sem->granted_, w->got);
-	/*
-	 * C13: the end of the context wins, and the next is served, unless the
-	 * canceller has done so already: then got is 0.
-	 */
-	if (!err && ended && w->got)
-		weir_sem_put_(w->sem, w->got);
 	/* One reason for all: what the context says. */
 	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
 		err = ended;
@@ -211,7 +224,8 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 }
 
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
-			weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
+			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
+			const char *call)
 {
 	struct weir_waiter_ w;
 	weir_err err;
@@ -222,7 +236,7 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
 		return err;
-	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx);
+	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx, call);
 	w.min = min;
 	w.max = max;
 	err = wait_within(&w, deadline_ns);
@@ -242,7 +256,7 @@ weir_err weir_sem_wait_idle(weir_sem *sem, weir_ctx *ctx)
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
 		return err;
-	prepare(&w, sem, WEIR_WANTS_IDLE_, ctx);
+	prepare(&w, sem, WEIR_WANTS_IDLE_, ctx, "weir_sem_wait_idle");
 	return wait_within(&w, WEIR_FOREVER);
 }
 

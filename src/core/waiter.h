@@ -37,6 +37,7 @@ struct weir_waiter_ {
 	struct weir_waiter_ *tell_next;	/*    the decider's, until told */
 	weir_sem *sem;			/* c  null: waits for a context */
 	struct weir_ctx *ctx;		/* c  null: none */
+	const char *call;		/* c  the user's call, for messages */
 	int64_t min, max;		/* c  permits wanted */
 	int64_t got;			/* g  permits granted */
 	int64_t since_ns;		/* c  when it began to wait */

@@ -199,3 +199,75 @@ static void put_two_late(void)
 /* C30: who sleeps behind a called head that is away is served all the same. */
 SCENARIO(barging_second_is_served, 1, barging_none_of_two, NULL, take, take,
 	 put_two_late)
+
+static void none_of_one(void)
+{
+	reset(&(weir_sem_opts){ .capacity = 1 }, WEIR_FOREVER);
+}
+
+static void put_twice_and_cancel(void)
+{
+	until_queued();
+	weir_sem_release(&s, 1);
+	/* By mistake: what was granted counts as out, so it is accepted. */
+	(void)!weir_sem_try_release(&s, 1);
+	weir_ctx_cancel(&ctx);
+}
+
+/* C8, C13: a cancel takes back no more than the capacity has room for. */
+SCENARIO(take_back_has_a_limit, 2, none_of_one, nothing_created, take_ctx,
+	 put_twice_and_cancel)
+
+static void take_all_ctx(void)
+{
+	(void)!weir_sem_acquire(&s, WEIR_SEM_MAX, &ctx);
+}
+
+static void put_all_twice_and_cancel(void)
+{
+	until_queued();
+	weir_sem_release(&s, WEIR_SEM_MAX);
+	(void)!weir_sem_try_release(&s, WEIR_SEM_MAX);
+	weir_ctx_cancel(&ctx);
+}
+
+static void not_past_the_maximum(void)
+{
+	weir_sem_info info;
+
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	EX_ASSERT(info.debt == 0 && info.free <= WEIR_SEM_MAX);
+}
+
+/* C9: nor than an unbounded one can hold. */
+SCENARIO(take_back_does_not_wrap, 2, signal_at_0, not_past_the_maximum,
+	 take_all_ctx, put_all_twice_and_cancel)
+
+static void none_of_one_soon_late(void)
+{
+	reset(&(weir_sem_opts){ .capacity = 1 }, weir_deadline_after(1000));
+}
+
+static void take_late(void)
+{
+	(void)!weir_sem_acquire(&s, 1, &ctx);
+	ex_set(&flag);
+}
+
+static void put_late_and_destroy(void)
+{
+	while (!waiters()) {
+		if (flag)
+			return;
+		ex_yield();
+	}
+	weir_sem_release(&s, 1);
+	ex_clock_advance(2000);
+	while (weir_sem_destroy(&s) == WEIR_EBUSY)
+		ex_yield();
+	ex_free(&s, sizeof(s));
+}
+
+/* Granted, then late: destroy is refused until the permits have been given back. */
+SCENARIO(destroy_waits_for_give_back, 2, none_of_one_soon_late, NULL, take_late,
+	 put_late_and_destroy)
