@@ -26,8 +26,7 @@ static int64_t take_short(weir_sem *sem, int64_t min, int64_t max)
 {
 	uint64_t word;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(min) ||
-	    !weir_count_ok_(max) || min > max)
+	if (!weir_request_ok_(sem, min, max))
 		return -1;
 	/* relaxed: a first guess, the CAS checks it. */
 	word = at_load_relaxed(&sem->word_);
@@ -48,25 +47,25 @@ static int64_t take_short(weir_sem *sem, int64_t min, int64_t max)
 static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 			struct weir_ctx *ctx, int64_t *got, const char *call)
 {
-	if (!weir_sem_is_misplaced_(sem) && weir_count_ok_(min) &&
-	    weir_count_ok_(max) && min <= max) {
-		weir_err err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
-		int64_t taken;
+	weir_err err;
+	int64_t taken;
 
-		if (err)
-			return err;
-		taken = take_short(sem, min, max);
-		if (taken >= 0) {
-			/* C13: a cancel that came in between wins. */
-			err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
-			if (err)
-				weir_sem_put_(sem, taken);
-			else if (got)
-				*got = taken;
-			return err;
-		}
-	}
-	return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got, call);
+	if (!weir_request_ok_(sem, min, max))
+		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
+	taken = take_short(sem, min, max);
+	if (taken < 0)
+		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
+				      call);
+	/* C13: a cancel that came in between wins. */
+	err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
+	if (err)
+		weir_sem_put_(sem, taken);
+	else if (got)
+		*got = taken;
+	return err;
 }
 
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)

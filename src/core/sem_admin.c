@@ -112,14 +112,8 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 		/* relaxed: the CAS that unlocks is the acquire. */
 		int64_t open = weir_value_(at_load_relaxed(&sem->word_)) - taken;
 
-		if (weir_sem_evict_cancelled_(sem, w, tells) || open < w->min)
-			continue;
-		w->got = open < w->max ? open : w->max;
-		taken += w->got;
-		/* relaxed: a count for stat. */
-		at_add_relaxed(&sem->granted_, w->got);
-		w->counted = true;
-		weir_sem_evict_(sem, w, WEIR_OK, tells);
+		if (!weir_sem_evict_cancelled_(sem, w, tells) && open >= w->min)
+			taken += weir_sem_grant_(sem, w, open, tells);
 	}
 	return taken;
 }

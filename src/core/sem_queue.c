@@ -183,6 +183,17 @@ bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 	return why != WEIR_OK;
 }
 
+int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
+			struct weir_tells_ *tells)
+{
+	w->got = open < w->max ? open : w->max;
+	/* relaxed: a count for stat; the waiter takes it out again. */
+	at_add_relaxed(&sem->granted_, w->got);
+	w->counted = true;
+	weir_sem_evict_(sem, w, WEIR_OK, tells);
+	return w->got;
+}
+
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	int64_t back = w->got;
@@ -234,12 +245,7 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			w->called = true;
 			break;
 		}
-		w->got = open < w->max ? open : w->max;
-		taken += w->got;
-		/* relaxed: a count for stat; the waiter takes it out again. */
-		at_add_relaxed(&sem->granted_, w->got);
-		w->counted = true;
-		weir_sem_evict_(sem, w, WEIR_OK, tells);
+		taken += weir_sem_grant_(sem, w, open, tells);
 	}
 	return taken;
 }

@@ -73,6 +73,10 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w);
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_tells_ *tells);
 
+/* Grant w what it wants of `open` permits, at least its min; returns how many. */
+int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
+			struct weir_tells_ *tells);
+
 /* C13: if w's context has been cancelled, evict it: it must not be granted. */
 bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 			       struct weir_tells_ *tells);

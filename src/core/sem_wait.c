@@ -230,8 +230,7 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	struct weir_waiter_ w;
 	weir_err err;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(min) ||
-	    !weir_count_ok_(max) || min > max)
+	if (!weir_request_ok_(sem, min, max))
 		return WEIR_EINVAL;
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)

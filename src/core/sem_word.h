@@ -100,4 +100,12 @@ static inline bool weir_sem_is_misplaced_(const weir_sem *sem)
 	return !sem || (uintptr_t)sem % _Alignof(weir_sem);
 }
 
+/* Whether min..max permits can be asked of sem at all. */
+static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
+				    int64_t max)
+{
+	return !weir_sem_is_misplaced_(sem) && weir_count_ok_(min) &&
+	       weir_count_ok_(max) && min <= max;
+}
+
 #endif /* WEIR_CORE_SEM_WORD_H */
