@@ -170,7 +170,7 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 		weir_sem_evict_(w->sem, w, why, tells);
 	else
 		back = weir_sem_take_back_(w->sem, w);
-	weir_sem_settle_(w->sem, -back, tells);
+	(void)weir_sem_settle_(w->sem, -back, tells);
 	return WEIR_IS_WELL_;
 }
 

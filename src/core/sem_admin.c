@@ -146,7 +146,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 	if (state & WEIR_STATE_DRAIN_)
 		taken = grant_what_fits(sem, &tells);
 	refuse_all(sem, &tells);
-	weir_sem_settle_(sem, taken, &tells);
+	(void)weir_sem_settle_(sem, taken, &tells);
 	weir_tells_send_(&tells);
 	weir_hook_tell_(WEIR_EVENT_CLOSED_, sem, NULL, 0, WEIR_OK);
 }
@@ -165,13 +165,10 @@ bool weir_sem_is_closed(const weir_sem *sem)
  * more and not less.  resizes_ moves on first: overflows() in sem.c.
  *
  * A release that is one too many may use the middle.  Then more are free than
- * there can be: take them out again.  Returns how many, for after the unlock.
+ * there can be, and the unlock takes them out again.
  */
-static int64_t set_capacity(weir_sem *sem, int64_t capacity,
-			    int64_t value_change)
+static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
 {
-	int64_t excess;
-
 	/* [S4] release */
 	at_store_release(&sem->resizes_, (uint16_t)(sem->resizes_ + 1));
 	if (value_change > 0) {
@@ -183,13 +180,6 @@ static int64_t set_capacity(weir_sem *sem, int64_t capacity,
 		at_sub_acq_rel(&sem->word_, weir_units_(-value_change));
 		at_store_release(&sem->capacity_, capacity);
 	}
-	/* relaxed: what came in before the capacity was set is in it. */
-	excess = weir_value_(at_load_relaxed(&sem->word_)) - capacity;
-	if (excess <= 0)
-		return 0;
-	/* relaxed: nobody has been told of these. */
-	at_sub_relaxed(&sem->word_, weir_units_(excess));
-	return excess;
 }
 
 static void report_excess(const char *name, const char *call, int64_t excess)
@@ -248,10 +238,10 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 	if (err)
 		return err;
 	name = sem->name_;
-	excess = set_capacity(sem, n, n - sem->capacity_);
+	set_capacity(sem, n, n - sem->capacity_);
 	sort_waiters(sem, n, &tells);
 	left = debt_of(sem);
-	weir_sem_settle_(sem, 0, &tells);
+	excess = weir_sem_settle_(sem, 0, &tells);
 	weir_tells_send_(&tells);
 	if (debt)
 		*debt = left;
@@ -289,9 +279,9 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	 * capacity falls by n, except for what pays a debt.
 	 */
 	paid = debt_of(sem) < n ? debt_of(sem) : n;
-	excess = set_capacity(sem, sem->capacity_ - (n - paid), paid);
+	set_capacity(sem, sem->capacity_ - (n - paid), paid);
 	sort_waiters(sem, sem->capacity_, &tells);
-	weir_sem_settle_(sem, 0, &tells);
+	excess = weir_sem_settle_(sem, 0, &tells);
 	weir_tells_send_(&tells);
 	report_excess(name, call, excess);
 	return WEIR_OK;

@@ -272,33 +272,25 @@ static bool is_slow(const weir_sem *sem)
 			       is_overdue(sem, weir_waiter_of_(sem->queue_)));
 }
 
-/*
- * A negative `taken` gives back what was granted.  Somebody may have released
- * it by mistake meanwhile, as counts alone allow; then it is back already.
- */
-static int64_t no_more_than_capacity(const weir_sem *sem, int64_t value,
-				     int64_t taken)
-{
-	/* relaxed: changed under the lock, which we hold. */
-	int64_t over = value - taken - at_load_relaxed(&sem->capacity_);
-
-	if (taken >= 0 || over <= 0)
-		return taken;
-	return over < -taken ? taken + over : 0;
-}
-
-void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)
+int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
+			 struct weir_tells_ *tells)
 {
 	/* relaxed: a first guess, the CAS checks it. */
 	uint64_t word = at_load_relaxed(&sem->word_);
+	/* relaxed: changed under the lock, which we hold. */
+	int64_t capacity = at_load_relaxed(&sem->capacity_);
+	int64_t excess = 0;
 	uint64_t next;
 
 	do {
-		taken = no_more_than_capacity(sem, weir_value_(word), taken);
+		int64_t over = weir_value_(word) - taken - capacity;
+
+		if (over > 0) {
+			taken += over;
+			excess += over;
+		}
 		taken = grant_heads(sem, weir_value_(word), taken, tells);
-		/* relaxed: changed under the lock, which we hold. */
-		if (sem->aside_ && weir_value_(word) - taken ==
-					   at_load_relaxed(&sem->capacity_))
+		if (sem->aside_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, tells);
 		next = (word - weir_units_(taken)) & ~WEIR_FLAGS_;
 		if (is_slow(sem))
@@ -309,12 +301,13 @@ void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells)
 		 * we looked: look again.  The last access to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
+	return excess;
 }
 
 void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 {
 	struct weir_tells_ tells = { NULL, NULL };
 
-	weir_sem_settle_(sem, taken, &tells);
+	(void)weir_sem_settle_(sem, taken, &tells);
 	weir_tells_send_(&tells);
 }

@@ -51,8 +51,13 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
  * Take `taken` permits out of the word, grant to every head that fits, and
  * unlock.  Whoever was decided is added to tells, to be told by the caller.
  * Nothing of *sem is touched after the unlock.
+ *
+ * A negative `taken` gives back.  It never leaves more free than the capacity:
+ * what was released by mistake, in the middle of a resize or in place of what is
+ * given back here, is taken out.  Returns how many that were.
  */
-void weir_sem_settle_(weir_sem *sem, int64_t taken, struct weir_tells_ *tells);
+int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
+			 struct weir_tells_ *tells);
 
 /* The same, and tell them. */
 void weir_sem_unlock_(weir_sem *sem, int64_t taken);

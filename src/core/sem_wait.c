@@ -187,7 +187,7 @@ static void give_back(struct weir_waiter_ *w)
 	/* Cannot fail: we hold permits of it. */
 	if (!w->got || weir_sem_lock_(w->sem, w->call))
 		return;
-	weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
+	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
 	weir_tells_send_(&tells);
 }
 

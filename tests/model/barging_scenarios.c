@@ -104,9 +104,9 @@ SCENARIO(barging_mutex_of_two, 3, one_free, all_back, exclusive, exclusive)
 SCENARIO(barging_mutex_of_three, 2, one_free, all_back, exclusive, exclusive,
 	 exclusive)
 SCENARIO(barging_weights, 2, two_free, all_back, heavy, light, light)
-SCENARIO(barging_two_releases_two_waiters, 1, none_of_two, nothing_left, take,
+SCENARIO(barging_two_releases_two_waiters, 2, none_of_two, nothing_left, take,
 	 take, put, put)
-SCENARIO(barging_overdue, 1, none_of_two, nothing_left, take, take, late_put,
+SCENARIO(barging_overdue, 2, none_of_two, nothing_left, take, take, late_put,
 	 put)
 
 static void take_ctx(void)
@@ -205,7 +205,7 @@ static void put_and_look(void)
 	call_is_not_lost();
 }
 
-SCENARIO(barging_call_is_not_lost, 1, none_of_one, all_back,
+SCENARIO(barging_call_is_not_lost, 2, none_of_one, all_back,
 	 timed_light_and_look, light_and_look, put_and_look)
 
 static void heavy_cancelled(void)
@@ -242,7 +242,7 @@ static void put_cancel_and_barge(void)
 }
 
 /* The second is told between the others, looks in vain, and is told again. */
-SCENARIO(barging_told_again, 0, none_of_two, nothing_left, heavy_cancelled,
+SCENARIO(barging_told_again, 2, none_of_two, nothing_left, heavy_cancelled,
 	 second, third_cancelled, put_cancel_and_barge)
 
 static void barge_past_the_bound(void)
@@ -299,5 +299,5 @@ static void put_both(void)
 }
 
 /* C30: nor does anybody sleep past his bound behind a called head. */
-SCENARIO(barging_head_is_away, 1, none_of_two_served, nothing_left, head_away,
+SCENARIO(barging_head_is_away, 2, none_of_two_served, nothing_left, head_away,
 	 second_and_say, put_both)

@@ -27,12 +27,14 @@ static void one_of_two(void)
 static void one_free_misused(void)
 {
 	reset(&(weir_sem_opts){ .permits = 1 }, WEIR_FOREVER);
+	ledger_stop(&s);
 	ex_expect_panics();
 }
 
 static void two_free_misused(void)
 {
 	reset(&(weir_sem_opts){ .permits = 2 }, WEIR_FOREVER);
+	ledger_stop(&s);
 	ex_expect_panics();
 }
 
@@ -152,10 +154,10 @@ static void nothing_created(void)
 }
 
 /* C8: one release too many that meets a resize creates no permit: refused
- * there, or noticed here. */
-SCENARIO(over_release_meets_growth, 2, one_free_misused, nothing_created, grow,
+ * there, or noticed here, also if it comes as late as the unlock. */
+SCENARIO(over_release_meets_growth, 3, one_free_misused, nothing_created, grow,
 	 put_too_many)
-SCENARIO(over_release_meets_shrink, 2, two_free_misused, nothing_created, shrink,
+SCENARIO(over_release_meets_shrink, 3, two_free_misused, nothing_created, shrink,
 	 put_too_many)
 
 static void ask_twice(void)
@@ -197,12 +199,19 @@ static void put_two_late(void)
 }
 
 /* C30: who sleeps behind a called head that is away is served all the same. */
-SCENARIO(barging_second_is_served, 1, barging_none_of_two, NULL, take, take,
+SCENARIO(barging_second_is_served, 2, barging_none_of_two, NULL, take, take,
 	 put_two_late)
 
-static void none_of_one(void)
+static void none_of_one_misused(void)
 {
 	reset(&(weir_sem_opts){ .capacity = 1 }, WEIR_FOREVER);
+	ledger_stop(&s);
+}
+
+static void signal_misused(void)
+{
+	signal_at_0();
+	ledger_stop(&s);
 }
 
 static void put_twice_and_cancel(void)
@@ -215,7 +224,7 @@ static void put_twice_and_cancel(void)
 }
 
 /* C8, C13: a cancel takes back no more than the capacity has room for. */
-SCENARIO(take_back_has_a_limit, 2, none_of_one, nothing_created, take_ctx,
+SCENARIO(take_back_has_a_limit, 2, none_of_one_misused, nothing_created, take_ctx,
 	 put_twice_and_cancel)
 
 static void take_all_ctx(void)
@@ -240,7 +249,7 @@ static void not_past_the_maximum(void)
 }
 
 /* C9: nor than an unbounded one can hold. */
-SCENARIO(take_back_does_not_wrap, 2, signal_at_0, not_past_the_maximum,
+SCENARIO(take_back_does_not_wrap, 2, signal_misused, not_past_the_maximum,
 	 take_all_ctx, put_all_twice_and_cancel)
 
 static void none_of_one_soon_late(void)

@@ -155,4 +155,4 @@ static void cancel_and_free(void)
 SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)
 
 /* C13: the end reaches every child. */
-SCENARIO(ctx_two_below, 1, tree, NULL, wait_below, wait_below, cancel_root)
+SCENARIO(ctx_two_below, 2, tree, NULL, wait_below, wait_below, cancel_root)

@@ -5,9 +5,12 @@
 /* What the scenarios of the core share. */
 #include <string.h>
 
+#include "core/waiter.h"
 #include "explore.h"
 #include "weir/ctx.h"
 #include "weir/sem.h"
+
+#include "ledger.h"
 
 /* Nobody waits, nothing is in flight, the word is as it should be. */
 static inline void check_quiet(weir_sem *sem)

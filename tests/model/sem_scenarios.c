@@ -610,7 +610,7 @@ static void put_too_few(void)
 }
 
 /* C4: what is too little for the head is not given to those behind it. */
-SCENARIO(heavy_is_not_passed, 1, signal_at_0, nothing_left, take_two,
+SCENARIO(heavy_is_not_passed, 2, signal_at_0, nothing_left, take_two,
 	 light_behind_heavy, put_too_few)
 
 static void cancel_and_note_free(void)
@@ -651,7 +651,7 @@ static void cancel_both(void)
 }
 
 /* C13: what one leaves is not granted to another that the cancel ends too. */
-SCENARIO(cancel_grants_nobody, 1, one_of_two, one_left, take_two_ctx,
+SCENARIO(cancel_grants_nobody, 2, one_of_two, one_left, take_two_ctx,
 	 second_of_ctx, cancel_both)
 
 static void light_ctx(void)
@@ -690,7 +690,7 @@ static void put_two_and_one(void)
 }
 
 /* tokio#2340: who has been told is back in the queue before the next is. */
-SCENARIO(told_and_back, 1, signal_at_0, nothing_left, take_and_again, take,
+SCENARIO(told_and_back, 2, signal_at_0, nothing_left, take_and_again, take,
 	 put_two_and_one)
 
 static void cancelled_then_put(void)
@@ -774,7 +774,7 @@ static void put_two_when_queued(void)
 }
 
 /* C22: two are granted; one is back and destroys, the other is on its way. */
-SCENARIO(destroy_meets_grant, 1, signal_at_0, NULL, take_and_destroy, take,
+SCENARIO(destroy_meets_grant, 2, signal_at_0, NULL, take_and_destroy, take,
 	 put_two_when_queued)
 
 static void one_of_two_soon_late(void)

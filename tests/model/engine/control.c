@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads, and one run of a scenario from start to end.
+ *
+ * The controller runs on the program's own stack, each thread of the scenario on
+ * one of its own.  A thread that comes to a point at which others might go first
+ * pauses: the controller lists what may happen next, has search.c choose, and
+ * goes on with that thread.  So every thread that does not run stands in
+ * ex_pause, and its whole state is its stack.
+ *
+ * A decision is addressed by its number among all points of the run, also those
+ * with nothing to decide.  Option 0 is "go on as you are" wherever that is
+ * possible, and what costs budget comes last: so a list of the decisions that
+ * are not 0 is a schedule, whatever the bound.
+ *
+ * Who goes first matters only before an access to memory that several threads
+ * use and somebody writes; other accesses commute with everything, and nothing
+ * is decided before them.  Which memory that is shows as the runs go by; when a
+ * run finds more of it the search begins again (search.c).
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "weir/base.h"
+
+#define WRITTEN 0x80u		/* in ex_use.users, beside a bit for each thread */
+
+struct engine *ex;
+
+void ex_fail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(ex->message, sizeof(ex->message), format, args);
+	va_end(args);
+	ex->failed = true;
+	/* Leave the threads as they are; the next run makes new ones. */
+	siglongjmp(ex->failed_outside, 1);
+}
+
+void ex_step(void)
+{
+	if (++ex->steps > EX_STEPS_MAX)
+		ex_fail("livelock: more than %d steps", EX_STEPS_MAX);
+}
+
+/*
+ * Memory that threads share.
+ */
+static struct ex_use *use_of(const void *address)
+{
+	size_t i = ((uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 52;
+
+	while (ex->uses[i].address && ex->uses[i].address != address)
+		i = (i + 1) % EX_PLACES;
+	ex->uses[i].address = address;
+	return &ex->uses[i];
+}
+
+static bool is_shared(unsigned users)
+{
+	unsigned threads = users & ~WRITTEN;
+
+	return users & WRITTEN && threads & (threads - 1);
+}
+
+static bool note_users(const void *address, unsigned users)
+{
+	struct ex_use *use = use_of(address);
+	bool before = is_shared(use->users);
+
+	use->users |= (uint8_t)users;
+	if (before != is_shared(use->users))
+		ex->more_is_shared = true;
+	return is_shared(use->users);
+}
+
+bool ex_note_use(const void *address, bool write)
+{
+	return note_users(address, 1u << ex->self | (write ? WRITTEN : 0));
+}
+
+void ex_free(void *memory, size_t size)
+{
+	if (ex->freed_count == EX_FREED_MAX)
+		ex_fail("too much is freed");
+	ex->freed[ex->freed_count].memory = memory;
+	ex->freed[ex->freed_count++].size = size;
+	/* It matters whether any access to it came before. */
+	for (size_t i = 0; i < size; i++)
+		note_users((char *)memory + i, WRITTEN | 0xf);
+	ex_touch(memory, size, true);
+}
+
+bool ex_is_freed(const void *memory)
+{
+	for (int i = 0; i < ex->freed_count; i++)
+		if (ex->freed[i].memory == memory)
+			return true;
+	return false;
+}
+
+/*
+ * What may happen next.
+ */
+bool ex_can_go(const struct ex_thread *t)
+{
+	return t->status == EX_READY ||
+	       (t->status == EX_SPINNING && t->writes_seen != ex->writes);
+}
+
+static bool current_can_go(void)
+{
+	return ex->self >= 0 && ex_can_go(&ex->threads[ex->self]);
+}
+
+static bool may_happen(int i, enum ex_kind kind)
+{
+	const struct ex_thread *t = &ex->threads[i];
+	bool blocked = t->status == EX_BLOCKED;
+
+	switch (kind) {
+	case EX_GO:
+		return i != ex->self && ex_can_go(t);
+	case EX_TIMEOUT:
+		return blocked && t->deadline != WEIR_FOREVER;
+	case EX_DRAIN:
+		return t->delayed_count;
+	case EX_SPURIOUS:
+		return blocked && ex->budget;
+	case EX_SIGNAL:
+		return t->handler && ex->budget &&
+		       (i == ex->self || blocked) && t->status != EX_DONE;
+	case EX_KINDS:
+		break;
+	}
+	return false;
+}
+
+static int list_options(struct ex_option *options)
+{
+	static const enum ex_kind order[] = { EX_DRAIN, EX_GO, EX_TIMEOUT,
+					      EX_SPURIOUS, EX_SIGNAL };
+	bool current = current_can_go();
+	bool bound = ex->search == EX_DEPTH_FIRST && !ex->budget;
+	int n = 0;
+
+	if (current)
+		options[n++] = (struct ex_option){ (uint8_t)ex->self, EX_GO };
+	for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++) {
+		/* A delayed store may reach memory at any time. */
+		if (current && bound && order[k] != EX_DRAIN)
+			break;
+		for (int i = 0; i < ex->thread_count; i++)
+			if (may_happen(i, order[k]))
+				options[n++] = (struct ex_option){
+					(uint8_t)i, (uint8_t)order[k] };
+	}
+	return n;
+}
+
+/* A wake for no reason does not count as a way on. */
+static bool is_stuck(const struct ex_option *options, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (options[i].kind != EX_SPURIOUS)
+			return false;
+	return true;
+}
+
+void ex_wake(struct ex_thread *t, enum weir_woke_ why)
+{
+	t->status = EX_READY;
+	t->futex = NULL;
+	t->woke = why;
+}
+
+static void apply(struct ex_option o)
+{
+	struct ex_thread *t = &ex->threads[o.thread];
+	bool switches = o.thread != ex->self;
+
+	if (o.kind == EX_DRAIN) {
+		ex_drain_one(t);
+		return;
+	}
+	if (o.kind == EX_SPURIOUS || o.kind == EX_SIGNAL ||
+	    (switches && current_can_go() && ex->search == EX_DEPTH_FIRST))
+		ex->budget--;
+	if (o.kind == EX_TIMEOUT) {
+		note_users(&ex->now_ns, 1u << o.thread | WRITTEN);
+		if (ex->now_ns < t->deadline)
+			ex->now_ns = t->deadline;
+	}
+	if (t->status == EX_BLOCKED)
+		ex_wake(t, o.kind == EX_TIMEOUT ? WEIR_WOKE_LATE_ :
+			   o.kind == EX_SIGNAL	? WEIR_WOKE_SIGNAL_ :
+						  WEIR_WOKEN_);
+	t->status = EX_READY;
+	t->handle = o.kind == EX_SIGNAL;
+	ex->self = o.thread;
+}
+
+/* Run until everybody is done, or the search gives this run up. */
+static void control(void)
+{
+	struct ex_option options[EX_OPTIONS_MAX];
+
+	for (;;) {
+		int n = list_options(options), chosen;
+
+		if (is_stuck(options, n))
+			break;
+		chosen = ex_decide(options, n);
+		if (ex->abandoned)
+			return;
+		apply(options[chosen]);
+		if (options[chosen].kind != EX_DRAIN)
+			fiber_switch(&ex->controller,
+				     &ex->threads[ex->self].fiber);
+	}
+	for (int i = 0; i < ex->thread_count; i++)
+		if (ex->threads[i].status != EX_DONE)
+			ex_fail("deadlock: thread %d cannot go on", i);
+}
+
+__attribute__((noinline)) void ex_pause(void)
+{
+	struct ex_thread *t;
+
+	fiber_switch(&ex->threads[ex->self].fiber, &ex->controller);
+	t = &ex->threads[ex->self];
+	if (t->handle) {
+		void (*handler)(void) = t->handler;
+
+		t->handle = false;
+		t->handler = NULL;
+		handler();
+	}
+}
+
+/*
+ * Running.
+ */
+static void thread_main(void)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	ex->scenario->threads[ex->self]();
+	while (t->delayed_count)
+		ex_drain_one(t);
+	t->status = EX_DONE;
+	t->handler = NULL;
+	ex->writes++;	/* somebody may have waited for a plain variable of ours */
+	ex_pause();
+	abort();	/* nobody goes on with a thread that is done */
+}
+
+static void make_threads(void)
+{
+	while (ex->thread_count < EX_THREADS &&
+	       ex->scenario->threads[ex->thread_count]) {
+		struct ex_thread *t = &ex->threads[ex->thread_count++];
+		struct fiber fiber = t->fiber;
+
+		*t = (struct ex_thread){ .fiber = fiber };
+		fiber_prepare(&t->fiber, thread_main);
+	}
+}
+
+bool ex_run(void)
+{
+	ex->path_at = ex->steps = 0;
+	ex->freed_count = 0;
+	ex->now_ns = 1000000000;
+	ex->writes = 0;
+	ex->budget = ex->bound;
+	ex->self = -1;
+	ex->thread_count = 0;
+	ex->panics_expected = ex->abandoned = ex->failed = false;
+	ex->runs++;
+	if (sigsetjmp(ex->failed_outside, 0)) {
+		ex->self = -1;
+		return false;
+	}
+	ex_state_restore();
+	if (ex->races)
+		ex_races_begin();
+	ex->scenario->setup();
+	make_threads();
+	control();
+	ex->self = -1;
+	if (ex->abandoned)
+		ex->abandoned_runs++;
+	else if (ex->scenario->check)
+		ex->scenario->check();
+	return true;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_MODEL_ENGINE_H
+#define TESTS_MODEL_ENGINE_H
+
+/*
+ * What the engine's files share.
+ *
+ *   control.c   threads, who may go on, one run from start to end
+ *   seam.c      what the core calls instead of atomics, futex and clock
+ *   search.c    which decisions to take: depth first, PCT, at random, replay
+ *   state.c     memory as it was at the start; have we been here before?
+ *   races.c     happens-before, to tell unordered accesses
+ *   trace.c     a failing run for people
+ *   main.c      the command
+ *
+ * All of the engine's memory is behind one pointer, and what the program keeps
+ * in static variables belongs to the scenarios: that is put back before each
+ * run and is part of what makes two states the same.
+ */
+#include <setjmp.h>
+
+#include "base/futex.h"
+#include "explore.h"
+#include "fiber.h"
+
+#define EX_POINTS_MAX 50000	/* in a run */
+#define EX_STEPS_MAX 20000
+#define EX_FREED_MAX 32
+#define EX_PLACES 4096		/* a power of two */
+#define EX_DELAYED_MAX 8
+#define EX_BOUND_MAX 7
+#define EX_CHANGES 3		/* PCT: d - 1 */
+
+enum ex_status { EX_READY, EX_BLOCKED, EX_SPINNING, EX_DONE };
+
+/* What may happen next.  The order is that of struct ex_option lists. */
+enum ex_kind {
+	EX_GO,		/* the thread goes on */
+	EX_TIMEOUT,	/* its timed wait times out */
+	EX_DRAIN,	/* its oldest delayed store reaches memory */
+	EX_SPURIOUS,	/* its wait wakes for no reason */
+	EX_SIGNAL,	/* its signal handler runs */
+	EX_KINDS
+};
+
+struct ex_option {
+	uint8_t thread, kind;
+};
+
+#define EX_OPTIONS_MAX (EX_THREADS * EX_KINDS)
+
+struct ex_decision {
+	uint8_t chosen, options;
+	int budget;		/* when it was first taken, */
+	uint64_t state;		/* and the state; 0: not asked */
+};
+
+struct ex_thread {
+	struct fiber fiber;
+	enum ex_status status;
+	uint32_t *futex;		/* slept on */
+	int64_t deadline;
+	enum weir_woke_ woke;		/* why the sleep ended */
+	uint64_t slept_at;		/* order among sleepers */
+	uint64_t writes_seen;		/* while SPINNING */
+	void (*handler)(void);		/* signal handler that may still come */
+	bool handle;			/* run it now */
+	struct ex_place at;		/* its last atomic access */
+	struct ex_delayed {		/* stores not in memory yet */
+		void *p;
+		size_t size;
+		uint64_t value;
+	} delayed[EX_DELAYED_MAX];
+	int delayed_count;
+};
+
+enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_CAS, EX_WAIT, EX_WAKE, EX_CLOCK };
+
+enum ex_search { EX_DEPTH_FIRST, EX_PCT, EX_RANDOM, EX_REPLAY };
+
+struct engine {
+	const struct ex_scenario *scenario;
+	struct ex_thread threads[EX_THREADS];
+	int thread_count;
+	int self;			/* -1: setup or check */
+	struct fiber controller;
+
+	/* The run. */
+	int budget;			/* preemptions and disturbances left */
+	int64_t now_ns;
+	uint64_t writes;
+	int steps;
+	bool panics_expected;
+	bool abandoned;			/* been here before */
+	bool failed;
+	char message[512];
+	sigjmp_buf failed_outside;	/* in setup, check or a crash */
+	struct {
+		const char *memory;
+		size_t size;
+	} freed[EX_FREED_MAX];
+	int freed_count;
+
+	/* The decisions. */
+	enum ex_search search;
+	bool delays;			/* stores may be delayed */
+	bool races;			/* look for unordered accesses */
+	int bound;
+	struct ex_decision path[EX_POINTS_MAX], kept[EX_POINTS_MAX];
+	int path_length, path_at;
+	uint64_t random;
+	uint32_t priority[EX_THREADS][EX_KINDS];	/* PCT */
+	int changes[EX_CHANGES];
+
+	/* Memory used by threads, since the scenario was begun. */
+	struct ex_use {
+		const void *address;
+		uint8_t users;
+	} uses[EX_PLACES];
+	bool more_is_shared;
+
+	bool tracing;
+	struct {			/* begun, its effect not seen yet */
+		enum ex_op op;
+		const void *p;
+		size_t size;
+		struct ex_place at;
+		uint64_t before;
+		const char *note;
+		int thread, point;
+	} step;
+	uint64_t runs, abandoned_runs;
+	uint64_t tick_run;
+};
+
+extern struct engine *ex;
+
+/* control.c */
+bool ex_run(void);			/* false: it failed */
+bool ex_can_go(const struct ex_thread *t);
+void ex_pause(void);			/* let the controller decide */
+void ex_step(void);			/* one more; too many is a livelock */
+bool ex_note_use(const void *address, bool write);
+void ex_wake(struct ex_thread *t, enum weir_woke_ why);
+
+/* seam.c */
+void ex_drain_one(struct ex_thread *t);	/* its oldest delayed store */
+void ex_drain(const void *p);		/* this thread's, up to one at p */
+
+/* search.c */
+int ex_decide(const struct ex_option *options, int n);	/* null: yes or no */
+bool ex_depth_first(int bound);		/* false: something failed */
+bool ex_random(enum ex_search search, uint64_t runs);
+bool ex_replay(const char *schedule);
+void ex_shrink(void);			/* the path that failed */
+
+/* state.c */
+void ex_state_begin(void);		/* once, with everything set up */
+void ex_state_restore(void);
+uint64_t ex_state_hash(void);
+void ex_state_forget(void);		/* all states seen so far */
+bool ex_state_is_known(uint64_t state, int budget);
+
+/* races.c */
+void ex_races_begin(void);
+void ex_races_atomic(const void *p, size_t size, bool read, bool write,
+		     enum ex_order order);
+
+/* trace.c */
+void ex_trace_begin(enum ex_op op, const void *p, size_t size,
+		    const struct ex_place *at);
+void ex_trace_note(const char *text);
+void ex_trace_end(void);
+void ex_trace_schedule(void);		/* the decisions that are not 0 */
+
+#endif /* TESTS_MODEL_ENGINE_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_MODEL_EXPLORE_H
+#define TESTS_MODEL_EXPLORE_H
+
+/*
+ * The schedule explorer: README.md in this folder says what it does and how to
+ * run it.  This is what scenarios and the seam call.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EX_THREADS 4
+
+struct ex_scenario {
+	const char *name;
+	void (*setup)(void);			/* before each run */
+	void (*threads[EX_THREADS])(void);
+	void (*check)(void);			/* after each run */
+	int bound;				/* preemptions */
+};
+
+void ex_register(const struct ex_scenario *scenario);
+
+/*
+ *     SCENARIO(name, bound, setup, check, thread, thread, ...)
+ *
+ * Every run begins with the memory of the program as it was at the start, so a
+ * setup need not put back what the run before has changed.
+ */
+#define SCENARIO(id, preemptions, before, after, ...)                          \
+	__attribute__((constructor)) static void register_##id(void)           \
+	{                                                                      \
+		static const struct ex_scenario this_one = {                   \
+			.name = #id,                                           \
+			.setup = before,                                       \
+			.threads = { __VA_ARGS__ },                            \
+			.check = after,                                        \
+			.bound = preemptions,                                  \
+		};                                                             \
+		ex_register(&this_one);                                        \
+	}
+
+#define EX_ASSERT(condition)                                                   \
+	do {                                                                   \
+		if (!(condition))                                              \
+			ex_fail("%s:%d: %s", EX_FILE, __LINE__, #condition);   \
+	} while (0)
+
+#define EX_FILE (strrchr(__FILE__, '/') ? strrchr(__FILE__, '/') + 1 : __FILE__)
+
+__attribute__((noreturn, format(printf, 1, 2)))
+void ex_fail(const char *format, ...);
+
+/*
+ * For threads of a scenario.
+ */
+void ex_free(void *memory, size_t size);	/* nobody may touch it again */
+bool ex_is_freed(const void *memory);
+void ex_signal(void (*handler)(void));	/* may interrupt this thread, once */
+void ex_clock_advance(int64_t ns);
+void ex_expect_panics(void);			/* in setup: they are no failure */
+int ex_self(void);				/* which thread of the scenario */
+void ex_await(const uint32_t *flag);		/* wait for another's ex_set */
+void ex_set(uint32_t *flag);
+void ex_yield(void);				/* nothing to do until others act */
+/* A plain access: two of them, one a write, must be ordered. */
+void ex_touch(const void *memory, size_t size, bool write);
+
+/*
+ * For the code that knows what the memory means.
+ */
+struct ex_meaning {
+	/* After each atomic write: fail if something is not as it should be. */
+	void (*written)(const void *address, uint64_t before, uint64_t after);
+	/* What to call an address, and its value, in a trace; false: unknown. */
+	bool (*name)(const void *address, char *text, size_t size);
+	bool (*show)(const void *address, uint64_t value, char *text,
+		     size_t size);
+};
+/* Of the program that the engine is linked into. */
+extern const struct ex_meaning ex_meaning;
+
+/*
+ * For the seam: atomic access, at a place in the source.
+ */
+enum ex_order { EX_RELAXED, EX_ACQUIRE, EX_RELEASE, EX_ACQ_REL };
+enum ex_rmw { EX_SWAP, EX_ADD, EX_SUB };
+
+struct ex_place {
+	const char *file;
+	int line;
+};
+
+uint64_t ex_load(const void *p, size_t size, enum ex_order order,
+		 const struct ex_place *at);
+void ex_store(void *p, size_t size, uint64_t value, enum ex_order order,
+	      const struct ex_place *at);
+uint64_t ex_rmw(void *p, size_t size, enum ex_rmw op, uint64_t operand,
+		enum ex_order order, const struct ex_place *at);
+bool ex_cas(void *p, size_t size, void *expected, uint64_t value,
+	    enum ex_order order, const struct ex_place *at);
+
+#endif /* TESTS_MODEL_EXPLORE_H */

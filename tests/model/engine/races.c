@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accesses that nothing orders.
+ *
+ * Two accesses to the same byte by two threads, one of them a write and one of
+ * them plain, must be ordered by happens-before: program order, and from a
+ * release to the acquire that reads what it wrote or what read-modify-writes
+ * made of that (C11's release sequence, without the later stores of the same
+ * thread, as C++20 has it).  The orders are those that the core asks for, so an
+ * order that is too weak fails here whatever the machine, in the first schedule
+ * that takes both accesses.
+ *
+ * Plain accesses are seen if the core is compiled with -fsanitize=thread: the
+ * compiler then calls the functions below before each of them.  That is all
+ * that is used of ThreadSanitizer; its own library is not linked.
+ *
+ * The same calls are what lets stores be delayed (seam.c) though some places are
+ * accessed both ways.
+ *
+ * A clock per thread counts its releases; each byte knows when each thread last
+ * read and wrote it.  Clocks of what was released stand with the atomics.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define WORDS 4096		/* a power of two */
+#define WORD ((size_t)8)
+
+enum way { PLAIN_READ, PLAIN_WRITE, ATOMIC_READ, ATOMIC_WRITE, WAYS };
+
+struct clock {
+	uint32_t at[EX_THREADS];
+};
+
+static struct shadow {
+	const struct ex_scenario *scenario;
+	uint64_t run;
+	struct clock now[EX_THREADS];
+	struct word {
+		uintptr_t address;
+		uint8_t users;		/* a bit for each thread, in any run */
+		uint64_t run;		/* that the rest is about */
+		struct clock released;	/* of the atomic that begins here */
+		struct clock last[WORD][WAYS];
+	} words[WORDS];
+} *shadow;
+
+/* Before main, so that it is part of the memory as it was at the start. */
+__attribute__((constructor)) static void make(void)
+{
+	shadow = calloc(1, sizeof(*shadow));
+	if (!shadow)
+		abort();
+}
+
+void ex_races_begin(void)
+{
+	if (shadow->scenario != ex->scenario)
+		memset(shadow->words, 0, sizeof(shadow->words));
+	shadow->scenario = ex->scenario;
+	shadow->run++;
+	memset(shadow->now, 0, sizeof(shadow->now));
+	for (int i = 0; i < EX_THREADS; i++)
+		shadow->now[i].at[i] = 1;
+}
+
+static struct word *word_at(uintptr_t address)
+{
+	size_t i = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 52;
+
+	while (shadow->words[i].address && shadow->words[i].address != address)
+		i = (i + 1) % WORDS;
+	shadow->words[i].address = address;
+	return &shadow->words[i];
+}
+
+static void refresh(struct word *w)
+{
+	if (w->run == shadow->run)
+		return;
+	w->run = shadow->run;
+	memset(&w->released, 0, sizeof(w->released));
+	memset(w->last, 0, sizeof(w->last));
+}
+
+/*
+ * Most memory is one thread's own, which costs no more than this.  If another
+ * comes along what was not noted is missing, and the search begins again.
+ */
+static bool is_shared(struct word *w)
+{
+	uint8_t users = w->users | (uint8_t)(1u << ex->self);
+	bool shared = users & (users - 1);
+
+	if (shared && !(w->users & (w->users - 1)))
+		ex->more_is_shared = true;
+	w->users = users;
+	return shared;
+}
+
+/* Fail if another thread's last access of this way is not before us. */
+static void check_before(const struct clock *last, enum way way, enum way ours)
+{
+	static const char *const names[WAYS] = { "read", "write", "atomic read",
+						 "atomic write" };
+	const struct clock *now = &shadow->now[ex->self];
+	const struct ex_place *near = &ex->threads[ex->self].at;
+
+	for (int i = 0; i < ex->thread_count; i++)
+		if (i != ex->self && last->at[i] > now->at[i])
+			ex_fail("race: %s:%d, or after it: %s by thread %d is "
+				"not ordered after %s by thread %d", near->file,
+				near->line, names[ours], ex->self, names[way],
+				i);
+}
+
+static void use_byte(struct word *w, size_t i, enum way ours)
+{
+	static const unsigned conflicts[WAYS] = {
+		[PLAIN_READ] = 1u << PLAIN_WRITE | 1u << ATOMIC_WRITE,
+		[PLAIN_WRITE] = (1u << WAYS) - 1,
+		[ATOMIC_READ] = 1u << PLAIN_WRITE,
+		[ATOMIC_WRITE] = 1u << PLAIN_WRITE | 1u << PLAIN_READ,
+	};
+
+	for (enum way way = 0; way < WAYS; way++)
+		if (conflicts[ours] & 1u << way)
+			check_before(&w->last[i][way], way, ours);
+	w->last[i][ours].at[ex->self] = shadow->now[ex->self].at[ex->self];
+}
+
+static void use(const void *p, size_t size, enum way ours)
+{
+	uintptr_t at = (uintptr_t)p, end = at + size;
+
+	while (at < end) {
+		struct word *w = word_at(at / WORD * WORD);
+		uintptr_t next = at / WORD * WORD + WORD;
+
+		if (is_shared(w)) {
+			refresh(w);
+			for (; at < next && at < end; at++)
+				use_byte(w, at % WORD, ours);
+		}
+		at = next;
+	}
+}
+
+static void join(struct clock *into, const struct clock *from)
+{
+	for (int i = 0; i < EX_THREADS; i++)
+		if (into->at[i] < from->at[i])
+			into->at[i] = from->at[i];
+}
+
+void ex_races_atomic(const void *p, size_t size, bool read, bool write,
+		     enum ex_order order)
+{
+	struct clock *now = &shadow->now[ex->self];
+	struct word *w = word_at((uintptr_t)p);
+
+	refresh(w);
+	if (read)
+		use(p, size, ATOMIC_READ);
+	if (write)
+		use(p, size, ATOMIC_WRITE);
+	if (read && (order == EX_ACQUIRE || order == EX_ACQ_REL))
+		join(now, &w->released);
+	if (!write)
+		return;
+	/* A plain store ends what was released; a read-modify-write adds. */
+	if (!read)
+		memset(&w->released, 0, sizeof(w->released));
+	if (order == EX_RELEASE || order == EX_ACQ_REL) {
+		join(&w->released, now);
+		now->at[ex->self]++;
+	}
+}
+
+/*
+ * Plain accesses, as the compiler reports them.
+ */
+static void plain(const void *p, size_t size, bool write)
+{
+	if (ex->self < 0)
+		return;
+	/* It sees, and stays behind, this thread's own delayed stores. */
+	ex_drain(p);
+	if (ex->races)
+		use(p, size, write ? PLAIN_WRITE : PLAIN_READ);
+}
+
+void ex_touch(const void *p, size_t size, bool write)
+{
+	plain(p, size, write);
+}
+
+#define REPORTED(size)                                                         \
+	void __tsan_read##size(void *p);                                       \
+	void __tsan_write##size(void *p);                                      \
+	void __tsan_read##size(void *p) { plain(p, size, false); }             \
+	void __tsan_write##size(void *p) { plain(p, size, true); }             \
+	void __tsan_unaligned_read##size(void *p);                             \
+	void __tsan_unaligned_write##size(void *p);                            \
+	void __tsan_unaligned_read##size(void *p) { plain(p, size, false); }   \
+	void __tsan_unaligned_write##size(void *p) { plain(p, size, true); }
+
+REPORTED(1)
+REPORTED(2)
+REPORTED(4)
+REPORTED(8)
+REPORTED(16)
+
+void __tsan_read_range(void *p, unsigned long size);
+void __tsan_write_range(void *p, unsigned long size);
+void __tsan_init(void);
+void __tsan_func_entry(void *caller);
+void __tsan_func_exit(void);
+
+void __tsan_read_range(void *p, unsigned long size)
+{
+	plain(p, size, false);
+}
+
+void __tsan_write_range(void *p, unsigned long size)
+{
+	plain(p, size, true);
+}
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *caller)
+{
+	(void)caller;
+}
+
+void __tsan_func_exit(void)
+{
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the core calls instead of atomics, futex, clock, CPU and heap.  Threads
+ * take turns on one real thread, so the accesses themselves are plain.
+ *
+ * Delayed stores (--delays).  A store may stay with its thread for a while, as
+ * in a store buffer: the thread sees it, the others do not.  It reaches memory
+ * before any release of the same thread, before a read-modify-write of the same
+ * place, and before the thread sleeps, wakes another or ends; otherwise whenever
+ * the search likes.  So a store that had to be ordered before a later access,
+ * and is not, is seen behind it.  (That a load comes too early is not modelled;
+ * races.c finds a missing acquire by other means.)
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fork.h"
+#include "base/mem.h"
+#include "engine.h"
+#include "weir/base.h"
+
+static const struct ex_place here = { "explorer", 0 };
+
+static uint64_t read_memory(const void *p, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, size);	/* little-endian */
+	return v;
+}
+
+static bool inside(const void *p, const char *start, size_t size)
+{
+	return (const char *)p >= start && (const char *)p < start + size;
+}
+
+static void check_alive(const void *p, const struct ex_place *at)
+{
+	for (int i = 0; i < ex->freed_count; i++)
+		if (inside(p, ex->freed[i].memory, ex->freed[i].size))
+			ex_fail("%s:%d: access to freed memory", at->file,
+				at->line);
+	for (int i = 0; i < ex->thread_count; i++) {
+		const struct ex_thread *t = &ex->threads[i];
+
+		if (i == ex->self || !inside(p, t->fiber.stack, FIBER_STACK))
+			continue;
+		if (t->status == EX_DONE ||
+		    (const char *)p < (char *)t->fiber.sp)
+			ex_fail("%s:%d: access to the stack of a call that has "
+				"returned", at->file, at->line);
+	}
+}
+
+static void write_memory(void *p, size_t size, uint64_t value)
+{
+	uint64_t before = read_memory(p, size);
+
+	memcpy(p, &value, size);
+	ex->writes++;
+	if (ex_meaning.written)
+		ex_meaning.written(p, before, read_memory(p, size));
+}
+
+/*
+ * Nothing to decide here; the point is counted all the same.  Noinline, as
+ * ex_decide: what they leave in registers is no part of a thread's state.
+ */
+__attribute__((noinline)) static bool goes_on(bool shared)
+{
+	const struct ex_thread *t = &ex->threads[ex->self];
+	bool replays = ex->path_at < ex->path_length;
+
+	if (replays && !ex->path[ex->path_at].chosen && ex_can_go(t)) {
+		ex->path_at++;
+		return true;
+	}
+	/* Depth first with nothing left to spend, one can but go on. */
+	if (!replays && (!shared || (ex->search == EX_DEPTH_FIRST &&
+				     !ex->budget && !ex->delays))) {
+		(void)ex_decide(NULL, 1);
+		return true;
+	}
+	return false;
+}
+
+static void point(enum ex_op op, const void *p, size_t size, bool shared,
+		  const struct ex_place *at)
+{
+	ex_step();
+	if (!goes_on(shared))
+		ex_pause();
+	if (ex->tracing)
+		ex_trace_begin(op, p, size, at);
+}
+
+/* Before an access; false: setup or check, nobody else runs. */
+static bool enter(enum ex_op op, const void *p, size_t size,
+		  const struct ex_place *at)
+{
+	bool writes = op != EX_LOAD;
+
+	if (ex->self < 0)
+		return false;
+	point(op, p, size, ex_note_use(p, writes), at);
+	ex->threads[ex->self].at = *at;
+	check_alive(p, at);
+	return true;
+}
+
+/* Whether something odd happens now, which costs a bit of the budget. */
+__attribute__((noinline)) static bool oddly(const char *what)
+{
+	if (!ex_decide(NULL, ex->budget ? 2 : 1))
+		return false;
+	ex->budget--;
+	if (ex->tracing)
+		ex_trace_note(what);
+	return true;
+}
+
+/*
+ * Delayed stores.
+ */
+void ex_drain_one(struct ex_thread *t)
+{
+	struct ex_delayed first = t->delayed[0];
+	int self = ex->self;
+
+	memmove(t->delayed, t->delayed + 1,
+		(size_t)--t->delayed_count * sizeof(first));
+	memset(&t->delayed[t->delayed_count], 0, sizeof(first));
+	ex->self = (int)(t - ex->threads);
+	check_alive(first.p, &here);
+	if (ex->tracing)
+		ex_trace_begin(EX_STORE, first.p, first.size, &here);
+	write_memory(first.p, first.size, first.value);
+	ex->self = self;
+}
+
+/* All that came before, or up to the last one at p. */
+static void drain(struct ex_thread *t, const void *p)
+{
+	int n = t->delayed_count;
+
+	while (p && n && t->delayed[n - 1].p != p)
+		n--;
+	while (n--)
+		ex_drain_one(t);
+}
+
+void ex_drain(const void *p)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	if (t->delayed_count)
+		drain(t, p);
+}
+
+static void drain_for(const void *p, enum ex_order order)
+{
+	ex_drain(order == EX_RELEASE || order == EX_ACQ_REL ? NULL : p);
+}
+
+/* A release that is delayed stays behind the others: the list is in order. */
+static bool is_delayed(void *p, size_t size, uint64_t value)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	if (!ex->delays || t->delayed_count == EX_DELAYED_MAX ||
+	    !oddly("is delayed"))
+		return false;
+	t->delayed[t->delayed_count++] = (struct ex_delayed){ p, size, value };
+	return true;
+}
+
+static bool own_delayed(const void *p, uint64_t *value)
+{
+	const struct ex_thread *t = &ex->threads[ex->self];
+
+	for (int i = t->delayed_count; i--;) {
+		if (t->delayed[i].p == p) {
+			*value = t->delayed[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Atomics.
+ */
+uint64_t ex_load(const void *p, size_t size, enum ex_order order,
+		 const struct ex_place *at)
+{
+	uint64_t value;
+
+	if (enter(EX_LOAD, p, size, at)) {
+		if (ex->races)
+			ex_races_atomic(p, size, true, false, order);
+		if (own_delayed(p, &value))
+			return value;
+	}
+	return read_memory(p, size);
+}
+
+void ex_store(void *p, size_t size, uint64_t value, enum ex_order order,
+	      const struct ex_place *at)
+{
+	if (enter(EX_STORE, p, size, at)) {
+		if (ex->races)
+			ex_races_atomic(p, size, false, true, order);
+		if (is_delayed(p, size, value))
+			return;
+		drain_for(p, order);
+	}
+	write_memory(p, size, value);
+}
+
+uint64_t ex_rmw(void *p, size_t size, enum ex_rmw op, uint64_t operand,
+		enum ex_order order, const struct ex_place *at)
+{
+	uint64_t before;
+
+	if (enter(EX_RMW, p, size, at)) {
+		if (ex->races)
+			ex_races_atomic(p, size, true, true, order);
+		drain_for(p, order);
+	}
+	before = read_memory(p, size);
+	write_memory(p, size, op == EX_SWAP ? operand :
+			      op == EX_ADD  ? before + operand :
+					      before - operand);
+	return before;
+}
+
+bool ex_cas(void *p, size_t size, void *expected, uint64_t value,
+	    enum ex_order order, const struct ex_place *at)
+{
+	bool runs = enter(EX_CAS, p, size, at);
+	uint64_t before;
+	bool equal;
+
+	if (runs)
+		drain_for(p, order);
+	before = read_memory(p, size);
+	equal = before == read_memory(expected, size);
+	if (runs && equal && oddly("fails for no reason"))
+		equal = false;
+	if (runs && ex->races)
+		ex_races_atomic(p, size, true, equal,
+				equal ? order : EX_RELAXED);
+	if (equal)
+		write_memory(p, size, value);
+	else
+		memcpy(expected, &before, size);
+	return equal;
+}
+
+/*
+ * For scenarios.
+ */
+void ex_yield(void)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	if (ex->self < 0)
+		ex_fail("the lock is held with nobody running");
+	ex_step();
+	ex_drain(NULL);
+	t->status = EX_SPINNING;
+	t->writes_seen = ex->writes;
+	ex_pause();
+}
+
+int ex_self(void)
+{
+	return ex->self;
+}
+
+void ex_signal(void (*handler)(void))
+{
+	ex->threads[ex->self].handler = handler;
+}
+
+void ex_clock_advance(int64_t ns)
+{
+	ex_note_use(&ex->now_ns, true);
+	ex->now_ns += ns;
+}
+
+void ex_set(uint32_t *flag)
+{
+	ex_store(flag, sizeof(*flag), 1, EX_RELEASE, &here);
+}
+
+void ex_await(const uint32_t *flag)
+{
+	while (!ex_load(flag, sizeof(*flag), EX_ACQUIRE, &here))
+		ex_yield();
+}
+
+void ex_expect_panics(void)
+{
+	ex->panics_expected = true;
+}
+
+/*
+ * Sleeping and the clock.
+ */
+enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
+				 int64_t deadline_ns)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	ex_drain(NULL);
+	point(EX_WAIT, word, sizeof(*word), true, &here);
+	check_alive(word, &here);
+	if (*word != value)
+		return WEIR_WOKEN_;
+	if (deadline_ns <= ex->now_ns)
+		return WEIR_WOKE_LATE_;
+	t->status = EX_BLOCKED;
+	t->futex = word;
+	t->deadline = deadline_ns;
+	t->slept_at = ex->writes++;
+	ex_pause();
+	return t->woke;
+}
+
+/* The word may be gone by now: futex(2) does not look at it, nor do we. */
+void weir_futex_wake_(uint32_t *word)
+{
+	struct ex_thread *first = NULL;
+
+	ex_drain(NULL);
+	point(EX_WAKE, word, 0, true, &here);
+	for (int i = 0; i < ex->thread_count; i++) {
+		struct ex_thread *t = &ex->threads[i];
+
+		if (t->status == EX_BLOCKED && t->futex == word &&
+		    (!first || t->slept_at < first->slept_at))
+			first = t;
+	}
+	ex->writes++;
+	if (first)
+		ex_wake(first, WEIR_WOKEN_);
+}
+
+int64_t weir_now_ns(void)
+{
+	if (ex->self >= 0)
+		point(EX_CLOCK, &ex->now_ns, sizeof(ex->now_ns),
+		      ex_note_use(&ex->now_ns, false), &here);
+	return ex->now_ns;
+}
+
+int64_t weir_deadline_after(int64_t timeout_ns)
+{
+	int64_t now = weir_now_ns();
+
+	return timeout_ns > WEIR_FOREVER - now ? WEIR_FOREVER :
+						 now + timeout_ns;
+}
+
+/*
+ * The machine: one CPU, one process, a little memory.
+ */
+uint8_t weir_cpu_(void)
+{
+	return 1;
+}
+
+bool weir_cpu_has_others_(void)
+{
+	return false;
+}
+
+void weir_backoff_wait_(struct weir_backoff_ *backoff)
+{
+	(void)backoff;
+	ex_yield();
+}
+
+uint32_t weir_forks_(void)
+{
+	return 0;
+}
+
+/* In lines of a cache; never used twice, so that a late access is noticed. */
+#define LINE ((size_t)64)
+#define LINES 4
+
+static _Alignas(64) char heap[LINES][LINE];
+static uint8_t heap_used, heap_sizes[LINES];
+
+void *weir_mem_alloc_(size_t size)
+{
+	size_t lines = (size + LINE - 1) / LINE;
+	size_t at = heap_used;
+
+	if (lines > LINES - at)
+		return NULL;
+	heap_used = (uint8_t)(at + lines);
+	heap_sizes[at] = (uint8_t)lines;
+	return heap[at];
+}
+
+void weir_mem_free_(void *memory)
+{
+	size_t at = (size_t)((char *)memory - heap[0]) / LINE;
+
+	if (memory)
+		ex_free(memory, heap_sizes[at] * LINE);
+}

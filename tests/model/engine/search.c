@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which decisions to take.
+ *
+ * Depth first.  A run is determined by its decisions.  After a run the last one
+ * that had another option is changed and what follows it forgotten; the next run
+ * replays the list and goes on with option 0 from there.  With a bound on what
+ * is spent: a switch away from a thread that could have gone on costs one, and
+ * so does each odd thing (a wake for no reason, a CAS that fails, a signal, a
+ * delayed store).  A state that was met before is not explored again (state.c).
+ * When the search ends without a failure there is none within the bound.
+ *
+ * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatti: "A randomized scheduler with
+ * probabilistic guarantees of finding bugs", 2010).  Everybody has a random
+ * priority, the highest goes, and at d - 1 random points the one that goes is
+ * put last (d = 4 here).  A bug that needs d ordering decisions is found by one run with
+ * probability at least 1 / (n k^(d-1)), for n that may act and k points.  Here
+ * each thread's timeout, signal and so on counts as one that may act, so n is
+ * at most 5 times the threads; whether a CAS fails is tossed apart.
+ *
+ * At random: every option with the same probability at every point.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define ODD_ONE_IN 16		/* of the yes-or-no decisions */
+#define ODD_AT_RANDOM 3		/* odd things in a random run */
+
+static uint64_t next_random(void)
+{
+	/* xorshift64* */
+	ex->random ^= ex->random >> 12;
+	ex->random ^= ex->random << 25;
+	ex->random ^= ex->random >> 27;
+	return ex->random * UINT64_C(2685821657736338717);
+}
+
+static int random_below(int n)
+{
+	return (int)((next_random() >> 33) % (uint64_t)n);
+}
+
+/*
+ * One decision.
+ */
+static void append(int chosen, int options, uint64_t state)
+{
+	if (ex->path_length == EX_POINTS_MAX)
+		ex_fail("too many points");
+	ex->path[ex->path_length++] = (struct ex_decision){
+		(uint8_t)chosen, (uint8_t)options, ex->budget, state };
+}
+
+/* Back where we were with nothing spent: so it would go for ever. */
+static bool is_on_path(uint64_t state)
+{
+	for (int i = 0; i < ex->path_length; i++)
+		if (ex->path[i].state == state &&
+		    ex->path[i].budget == ex->budget)
+			return true;
+	return false;
+}
+
+static int decide_depth_first(const struct ex_option *options, int n)
+{
+	uint64_t state = 0;
+
+	if (ex->path_at < ex->path_length) {
+		const struct ex_decision *d = &ex->path[ex->path_at];
+
+		if (d->options != n)
+			ex_fail("the scenario is not deterministic");
+		return d->chosen;
+	}
+	/* What races depends on what came before, which no state tells. */
+	if (options && n > 1 && !ex->races) {
+		state = ex_state_hash();
+		if (ex_state_is_known(state, ex->budget)) {
+			if (is_on_path(state))
+				ex_fail("livelock: the same state again");
+			ex->abandoned = true;
+			return 0;
+		}
+	}
+	append(0, n, state);
+	return 0;
+}
+
+static uint32_t *priority_of(struct ex_option o)
+{
+	return &ex->priority[o.thread][o.kind];
+}
+
+static int highest(const struct ex_option *options, int n)
+{
+	int best = 0;
+
+	for (int i = 1; i < n; i++)
+		if (*priority_of(options[i]) > *priority_of(options[best]))
+			best = i;
+	return best;
+}
+
+static int decide_by_priority(const struct ex_option *options, int n)
+{
+	int best = highest(options, n);
+
+	for (int i = 0; i < EX_CHANGES; i++) {
+		if (ex->changes[i] != ex->path_at)
+			continue;
+		*priority_of(options[best]) = (uint32_t)i;	/* the lowest */
+		best = highest(options, n);
+	}
+	return best;
+}
+
+static int decide_at_random(const struct ex_option *options, int n)
+{
+	int chosen = 0;
+
+	if (n > 1 && !options)
+		chosen = random_below(ODD_ONE_IN) == 0;
+	else if (n > 1 && ex->search == EX_PCT)
+		chosen = decide_by_priority(options, n);
+	else if (n > 1)
+		chosen = random_below(n);
+	append(chosen, n, 0);
+	return chosen;
+}
+
+int ex_decide(const struct ex_option *options, int n)
+{
+	int chosen = 0;
+
+	switch (ex->search) {
+	case EX_DEPTH_FIRST:
+		chosen = decide_depth_first(options, n);
+		break;
+	case EX_PCT:
+	case EX_RANDOM:
+		chosen = decide_at_random(options, n);
+		break;
+	case EX_REPLAY:
+		if (ex->path_at < ex->path_length)
+			chosen = ex->path[ex->path_at].chosen;
+		if (chosen >= n)
+			chosen = 0;
+		break;
+	}
+	ex->path_at++;
+	return chosen;
+}
+
+/*
+ * The searches.
+ */
+
+/* Change the last decision that has another option; false: none is left. */
+static bool next_path(void)
+{
+	while (ex->path_length) {
+		struct ex_decision *last = &ex->path[ex->path_length - 1];
+
+		if (++last->chosen < last->options)
+			return true;
+		ex->path_length--;
+	}
+	return false;
+}
+
+bool ex_depth_first(int bound)
+{
+	ex->search = EX_DEPTH_FIRST;
+	ex->bound = bound;
+	ex->path_length = 0;
+	memset(ex->uses, 0, sizeof(ex->uses));
+	ex_state_forget();
+	do {
+		ex->more_is_shared = false;
+		if (!ex_run())
+			return false;
+		if (ex->more_is_shared) {
+			/* There is more to decide than we knew: from the start. */
+			ex->path_length = 0;
+			ex_state_forget();
+		}
+	} while (ex->more_is_shared || next_path());
+	return true;
+}
+
+/* New priorities, and when to change them in a run of `points`. */
+static void shuffle_priorities(int points)
+{
+	for (int i = 0; i < EX_THREADS; i++)
+		for (int k = 0; k < EX_KINDS; k++)
+			ex->priority[i][k] = EX_CHANGES +
+					     (uint32_t)random_below(1 << 20);
+	for (int i = 0; i < EX_CHANGES; i++)
+		ex->changes[i] = random_below(points);
+}
+
+bool ex_random(enum ex_search search, uint64_t runs)
+{
+	int points = 1;
+
+	ex->search = search;
+	ex->bound = ODD_AT_RANDOM;
+	while (runs--) {
+		ex->path_length = 0;
+		shuffle_priorities(points);
+		if (!ex_run())
+			return false;
+		if (ex->path_length > points)
+			points = ex->path_length;
+	}
+	return true;
+}
+
+bool ex_replay(const char *schedule)
+{
+	int at, chosen, length;
+
+	memset(ex->path, 0, sizeof(ex->path));
+	ex->path_length = 0;
+	while (sscanf(schedule, "%d:%d%n", &at, &chosen, &length) == 2) {
+		if (at < 0 || at >= EX_POINTS_MAX || chosen < 0 || chosen > 255)
+			break;
+		ex->path[at].chosen = (uint8_t)chosen;
+		if (ex->path_length <= at)
+			ex->path_length = at + 1;
+		schedule += length;
+	}
+	ex->search = EX_REPLAY;
+	ex->bound = EX_POINTS_MAX;
+	return ex_run();
+}
+
+/*
+ * A failing schedule is easier to read with fewer switches in it.  Put decisions
+ * back to 0, many at a time, then few, as long as the run fails in the same way.
+ */
+static bool fails_alike(const char *message)
+{
+	return !ex_run() && !strcmp(ex->message, message);
+}
+
+/* Decisions first .. last to 0; false, and as before, if they are needed. */
+static bool try_without(int first, int last, const char *message)
+{
+	size_t size = (size_t)(last - first) * sizeof(*ex->kept);
+	bool any = false;
+
+	for (int i = first; i < last; i++)
+		any |= ex->path[i].chosen != 0;
+	if (!any)
+		return false;
+	memcpy(ex->kept, ex->path + first, size);
+	memset(ex->path + first, 0, size);
+	if (fails_alike(message))
+		return true;
+	memcpy(ex->path + first, ex->kept, size);
+	return false;
+}
+
+void ex_shrink(void)
+{
+	char message[sizeof(ex->message)];
+	bool shrunk;
+
+	memcpy(message, ex->message, sizeof(message));
+	ex->search = EX_REPLAY;
+	ex->bound = EX_POINTS_MAX;
+	do {
+		shrunk = false;
+		for (int n = ex->path_length; n; n /= 2)
+			for (int i = 0; i + n <= ex->path_length; i += n)
+				shrunk |= try_without(i, i + n, message);
+	} while (shrunk);
+	while (ex->path_length && !ex->path[ex->path_length - 1].chosen)
+		ex->path_length--;
+	(void)fails_alike(message);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Have we been here before?
+ *
+ * What a run will do from a point on depends on the memory of the program (its
+ * static variables), the stacks of its threads, where each of them stands, and
+ * who is running.  If all of that was met before with as much budget left, what
+ * follows has been explored, and the run can be given up.  So instead of every
+ * path through the graph of states each edge of it is taken once.
+ *
+ * States are told apart by 61 bits of a hash.  With ten million states the chance
+ * that two of them are taken for one is about one in forty thousand.  What is
+ * left over on the stacks by calls that have returned is below the stack pointer
+ * and does not count; a dead slot inside a live frame does, which costs a few
+ * states more and hides nothing.
+ *
+ * Static variables are found by the program's headers: what is writable and not
+ * made read-only after relocation.  The engine keeps its own behind a pointer;
+ * libc's are in another object.
+ */
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define STATIC_MAX ((size_t)64 * 1024)
+#define KNOWN ((size_t)1 << 22)		/* a power of two */
+#define PROBES 8
+#define BUDGET_BITS 7u
+
+static struct {
+	char *start;
+	size_t size;
+	char *copy;
+	uint64_t *known;
+	uint64_t generation, used;
+} *memory;
+
+/*
+ * The program's own static variables.
+ */
+static int find_static(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	uintptr_t start = 0, end = 0, sealed = 0;
+
+	(void)size, (void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type == PT_LOAD && h->p_flags & PF_W) {
+			start = at;
+			end = at + h->p_memsz;
+		} else if (h->p_type == PT_GNU_RELRO) {
+			sealed = at + h->p_memsz;
+		}
+	}
+	if (sealed > start)
+		start = sealed;
+	memory->start = (char *)((start + 7) & ~(uintptr_t)7);
+	memory->size = (size_t)(end - (uintptr_t)memory->start) & ~(size_t)7;
+	return 1;	/* the program comes first; no other object matters */
+}
+
+void ex_state_begin(void)
+{
+	memory = calloc(1, sizeof(*memory));
+	if (!memory)
+		abort();
+	dl_iterate_phdr(find_static, NULL);
+	if (memory->size > STATIC_MAX) {
+		fprintf(stderr, "model: %zu bytes of static variables: is libc "
+			"linked statically?\n", memory->size);
+		exit(2);
+	}
+	memory->copy = malloc(memory->size);
+	memory->known = calloc(KNOWN, sizeof(*memory->known));
+	if (!memory->copy || !memory->known)
+		abort();
+	memcpy(memory->copy, memory->start, memory->size);
+}
+
+void ex_state_restore(void)
+{
+	memcpy(memory->start, memory->copy, memory->size);
+}
+
+/*
+ * The hash: four lanes, so that the multiplications overlap.
+ */
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 32;
+}
+
+static uint64_t hash_memory(uint64_t seed, const char *p, size_t size)
+{
+	uint64_t lanes[4] = { seed, seed + 1, seed + 2, seed + 3 }, v[4];
+
+	for (; size >= sizeof(v); p += sizeof(v), size -= sizeof(v)) {
+		memcpy(v, p, sizeof(v));
+		for (int i = 0; i < 4; i++)
+			lanes[i] = mix(lanes[i], v[i]);
+	}
+	for (; size >= 8; p += 8, size -= 8) {
+		memcpy(v, p, 8);
+		lanes[0] = mix(lanes[0], v[0]);
+	}
+	return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
+}
+
+/* How many on the same futex went to sleep earlier. */
+static uint64_t rank(const struct ex_thread *t)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < ex->thread_count; i++)
+		n += ex->threads[i].status == EX_BLOCKED &&
+		     ex->threads[i].futex == t->futex &&
+		     ex->threads[i].slept_at < t->slept_at;
+	return n;
+}
+
+static uint64_t hash_thread(uint64_t h, const struct ex_thread *t)
+{
+	const char *sp = t->fiber.sp;
+
+	h = mix(h, (uint64_t)t->status << 8 | (uint64_t)ex_can_go(t) << 1 |
+			   (t->handler != NULL));
+	if (t->status == EX_DONE)
+		return h;
+	if (t->status == EX_BLOCKED)
+		h = mix(mix(mix(h, (uintptr_t)t->futex), (uint64_t)t->deadline),
+			rank(t));
+	for (int i = 0; i < t->delayed_count; i++)
+		h = mix(mix(h, (uintptr_t)t->delayed[i].p), t->delayed[i].value);
+	return hash_memory(h, sp,
+			   (size_t)(t->fiber.stack + FIBER_STACK - sp));
+}
+
+uint64_t ex_state_hash(void)
+{
+	uint64_t h = mix((uint64_t)ex->now_ns, (uint64_t)ex->self);
+
+	h = mix(h, memory->generation << 8 | (uint64_t)ex->freed_count);
+	for (int i = 0; i < ex->thread_count; i++)
+		h = hash_thread(h, &ex->threads[i]);
+	return hash_memory(h, memory->start, memory->size) | 1;
+}
+
+/*
+ * The states that are known, with the budget they were met with in the low bits.
+ * When there is no room an old one is forgotten, which costs time and nothing
+ * else.
+ */
+void ex_state_forget(void)
+{
+	memory->generation++;
+	if (memory->used < KNOWN / 4)
+		return;
+	memset(memory->known, 0, KNOWN * sizeof(*memory->known));
+	memory->used = 0;
+}
+
+bool ex_state_is_known(uint64_t state, int budget)
+{
+	uint64_t key = state & ~(uint64_t)BUDGET_BITS;
+	size_t first = (size_t)(state >> 40), at;
+
+	for (size_t i = 0; i < PROBES; i++) {
+		uint64_t *slot = &memory->known[(first + i) & (KNOWN - 1)];
+
+		if ((*slot & ~(uint64_t)BUDGET_BITS) == key && *slot) {
+			if ((int)(*slot & BUDGET_BITS) >= budget)
+				return true;
+			*slot = key | (uint64_t)budget;
+			return false;
+		}
+		if (!*slot) {
+			*slot = key | (uint64_t)budget;
+			memory->used++;
+			return false;
+		}
+	}
+	at = (first + (ex->runs & (PROBES - 1))) & (KNOWN - 1);
+	memory->known[at] = key | (uint64_t)budget;
+	return false;
+}

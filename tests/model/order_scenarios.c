@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one thread did is seen by the next: C24.  A plain variable, written before
+ * the call that publishes and read after the call that receives; the explorer's
+ * races form tells if the orders in between do not carry it (../engine/races.c).
+ */
+#include "scenario.h"
+
+static weir_sem s;
+static weir_ctx ctx;
+static int data;
+
+static void none_of(int64_t capacity, weir_policy policy)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.capacity = capacity, .policy = policy }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+}
+
+static void none_of_one(void)
+{
+	none_of(1, WEIR_FIFO);
+}
+
+static void barging_none_of_one(void)
+{
+	none_of(1, WEIR_BARGING);
+}
+
+static void none_of_two(void)
+{
+	none_of(2, WEIR_FIFO);
+}
+
+static void write_data(void)
+{
+	ex_touch(&data, sizeof(data), true);
+	data++;
+}
+
+static void write_and_put(void)
+{
+	write_data();
+	weir_sem_release(&s, 1);
+}
+
+static void take_and_read(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+SCENARIO(seen_by_acquire, 3, none_of_one, NULL, take_and_read, write_and_put)
+SCENARIO(seen_by_barging, 3, barging_none_of_one, NULL, take_and_read,
+	 write_and_put)
+
+static void take_ctx_and_read(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_OK);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+SCENARIO(seen_in_ctx, 3, none_of_one, NULL, take_ctx_and_read, write_and_put)
+
+static void try_and_read(void)
+{
+	if (weir_sem_try_acquire(&s, 1) == WEIR_OK) {
+		ex_touch(&data, sizeof(data), false);
+		EX_ASSERT(data == 1);
+	}
+}
+
+SCENARIO(seen_by_try, 3, none_of_one, NULL, try_and_read, write_and_put)
+
+static void upto_and_read(void)
+{
+	int64_t got;
+
+	EX_ASSERT(weir_sem_acquire_upto(&s, 1, 2, NULL, &got) == WEIR_OK);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+SCENARIO(seen_by_upto, 3, none_of_two, NULL, upto_and_read, write_and_put)
+
+static int second_data;
+
+static void write_second_and_put(void)
+{
+	ex_touch(&second_data, sizeof(second_data), true);
+	weir_sem_release(&s, 1);
+}
+
+static void take_both_and_read(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 2, NULL) == WEIR_OK);
+	ex_touch(&data, sizeof(data), false);
+	ex_touch(&second_data, sizeof(second_data), false);
+}
+
+/* Two released, each with something; the second may add and leave. */
+SCENARIO(seen_of_two_releases, 2, none_of_two, NULL, take_both_and_read,
+	 write_and_put, write_second_and_put)
+
+static void look(void)
+{
+	weir_sem_info info;
+
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+}
+
+/* Somebody else's unlock passes it on. */
+SCENARIO(seen_past_a_look, 3, none_of_one, NULL, take_and_read, write_and_put,
+	 look)
+
+static void use_exclusively(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+	write_data();
+	weir_sem_release(&s, 1);
+}
+
+static void one_free(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){ .permits = 1 }) ==
+		  WEIR_OK);
+}
+
+static void one_free_barging(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = 1, .policy = WEIR_BARGING }) == WEIR_OK);
+}
+
+SCENARIO(seen_by_next_holder, 3, one_free, NULL, use_exclusively,
+	 use_exclusively)
+SCENARIO(seen_by_next_holder_barging, 3, one_free_barging, NULL,
+	 use_exclusively, use_exclusively)
+
+static void idle_and_read(void)
+{
+	EX_ASSERT(weir_sem_wait_idle(&s, NULL) == WEIR_OK);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+/* C20: who waits for idleness sees what was done under the last permit. */
+SCENARIO(seen_by_wait_idle, 3, none_of_one, NULL, idle_and_read, write_and_put)
+
+static void write_and_close(void)
+{
+	write_data();
+	weir_sem_close(&s, WEIR_CLOSE_NOW);
+}
+
+static void closed_and_read(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_ECLOSED);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+static void is_closed_and_read(void)
+{
+	if (weir_sem_is_closed(&s)) {
+		ex_touch(&data, sizeof(data), false);
+		EX_ASSERT(data == 1);
+	}
+}
+
+/* C19 */
+SCENARIO(seen_by_who_is_closed_out, 3, none_of_one, NULL, closed_and_read,
+	 write_and_close)
+SCENARIO(seen_by_is_closed, 3, none_of_one, NULL, is_closed_and_read,
+	 write_and_close)
+
+static void write_and_cancel(void)
+{
+	write_data();
+	weir_ctx_cancel(&ctx);
+}
+
+static void cancelled_and_read(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_ECANCELED);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+static void ended_and_read(void)
+{
+	if (weir_ctx_err(&ctx) == WEIR_ECANCELED) {
+		ex_touch(&data, sizeof(data), false);
+		EX_ASSERT(data == 1);
+	}
+}
+
+static void wait_end_and_read(void)
+{
+	EX_ASSERT(weir_ctx_wait(&ctx, WEIR_FOREVER) == WEIR_ECANCELED);
+	ex_touch(&data, sizeof(data), false);
+	EX_ASSERT(data == 1);
+}
+
+/* C13 */
+SCENARIO(seen_by_who_is_cancelled, 3, none_of_one, NULL, cancelled_and_read,
+	 write_and_cancel)
+SCENARIO(seen_by_ctx_err, 3, none_of_one, NULL, ended_and_read,
+	 write_and_cancel)
+SCENARIO(seen_by_ctx_wait, 3, none_of_one, NULL, wait_end_and_read,
+	 write_and_cancel)
