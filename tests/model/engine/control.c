@@ -295,6 +295,8 @@ bool ex_run(void)
 	make_threads();
 	control();
 	ex->self = -1;
+	if (ex->tracing)
+		ex_trace_end();
 	if (ex->abandoned)
 		ex->abandoned_runs++;
 	else if (ex->scenario->check)

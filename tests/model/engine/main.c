@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine.h"
 #include "weir/base.h"
@@ -28,9 +31,16 @@ static struct command {
 	uint64_t seed;
 	const char *replay;
 	bool depth_first, list;
-	uint64_t total;
-	int at_bound[8];
+	int jobs;
 } *command;
+
+/* What the processes share that explore side by side. */
+static struct together {
+	int next;			/* scenario */
+	int passed, failed;
+	uint64_t schedules;
+	int at_bound[EX_BOUND_MAX + 1];
+} *together;
 
 void ex_register(const struct ex_scenario *s)
 {
@@ -141,28 +151,32 @@ static bool explore(const struct ex_scenario *s)
 	       " at random\n", s->name, depth_first, bound,
 	       ex->runs - depth_first);
 	if (command->depth_first)
-		for (int b = 0; b <= bound && b < 8; b++)
-			command->at_bound[b]++;
+		for (int b = 0; b <= bound; b++)
+			__atomic_fetch_add(&together->at_bound[b], 1,
+					   __ATOMIC_RELAXED);
 	return true;
 }
 
-static bool run_scenario(const struct ex_scenario *s)
+static void run_scenario(const struct ex_scenario *s)
 {
 	bool passed = explore(s);
 
 	if (!passed && !command->replay)
 		report();
-	command->total += ex->runs;
-	return passed;
+	__atomic_fetch_add(&together->schedules, ex->runs, __ATOMIC_RELAXED);
+	__atomic_fetch_add(passed ? &together->passed : &together->failed, 1,
+			   __ATOMIC_RELAXED);
 }
 
-/* Of this process alone: the machine may have other work. */
-static double seconds(void)
+/* Of this program alone: the machine may have other work. */
+static double cpu_seconds(void)
 {
-	struct timespec t;
+	struct rusage self, children;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)(self.ru_utime.tv_sec + children.ru_utime.tv_sec) +
+	       (double)(self.ru_utime.tv_usec + children.ru_utime.tv_usec) / 1e6;
 }
 
 static bool wanted(const char *name, char **names)
@@ -185,6 +199,7 @@ static const char help[] =
 	"  --seed S         for those\n"
 	"  --only-random    nothing else\n"
 	"  --delays         (model-races) delay stores, do not look for races\n"
+	"  --jobs N         N processes side by side\n"
 	"  --replay 'P:C..' that schedule, with a trace\n";
 
 static void read_options(int argc, char **argv)
@@ -197,12 +212,14 @@ static void read_options(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "only-random", no_argument, NULL, 'o' },
 		{ "delays", no_argument, NULL, 'd' },
+		{ "jobs", required_argument, NULL, 'j' },
 		{ "replay", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
+	command->jobs = 1;
 	command->depth_first = true;
 	command->at_most = EX_BOUND_MAX;
 	command->random_runs = 2000;
@@ -216,6 +233,7 @@ static void read_options(int argc, char **argv)
 		case 's': command->seed = strtoull(optarg, NULL, 0) | 1; break;
 		case 'o': command->depth_first = false; break;
 		case 'd': ex->delays = EX_RACES; break;
+		case 'j': command->jobs = atoi(optarg); break;
 		case 'p': command->replay = optarg; break;
 		case 'h': fputs(help, stdout); exit(0);
 		default: fputs(help, stderr); exit(2);
@@ -227,41 +245,78 @@ static void read_options(int argc, char **argv)
 	}
 }
 
+/* Scenario after scenario, each taken by one of the processes. */
+static void run_scenarios(char **names)
+{
+	for (;;) {
+		int i = __atomic_fetch_add(&together->next, 1, __ATOMIC_RELAXED);
+
+		if (i >= command->count)
+			return;
+		if (wanted(command->scenarios[i]->name, names))
+			run_scenario(command->scenarios[i]);
+	}
+}
+
+static void run_side_by_side(char **names)
+{
+	int status;
+
+	for (int i = 1; i < command->jobs; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			abort();
+		if (!pid) {
+			catch_crashes();	/* the timer is not inherited */
+			run_scenarios(names);
+			exit(0);
+		}
+	}
+	run_scenarios(names);
+	while (wait(&status) > 0)
+		if (status)
+			__atomic_fetch_add(&together->failed, 1,
+					   __ATOMIC_RELAXED);
+}
+
+static int list_scenarios(void)
+{
+	for (int i = 0; i < command->count; i++)
+		puts(command->scenarios[i]->name);
+	return 0;
+}
+
+static int sum_up(void)
+{
+	int count = together->passed + together->failed;
+
+	printf("evidence: %s: scenarios | %d, of them %d exhausted at bound 2 "
+	       "or more, %d at 3 or more\n", EX_NAME, count,
+	       together->at_bound[2], together->at_bound[3]);
+	printf("evidence: %s: schedules | %" PRIu64 " (%.0f a second and core)"
+	       "\n", EX_NAME, together->schedules,
+	       (double)together->schedules / cpu_seconds());
+	printf("%d passed, %d failed\n", together->passed, together->failed);
+	return together->failed || !together->passed;
+}
+
 int main(int argc, char **argv)
 {
-	int passed = 0, failed = 0;
-	double begun = seconds();
-
 	ex = calloc(1, sizeof(*ex));
-	if (!ex || !command)
+	together = mmap(NULL, sizeof(*together), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!ex || !command || together == MAP_FAILED)
 		abort();
 	ex->self = -1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	read_options(argc, argv);
+	if (command->list)
+		return list_scenarios();
 	ex->races = EX_RACES && !ex->delays;
 	weir_set_panic_hook(on_panic);
 	catch_crashes();
 	ex_state_begin();
-	for (int i = 0; i < command->count; i++) {
-		const struct ex_scenario *s = command->scenarios[i];
-
-		if (!wanted(s->name, argv + optind))
-			continue;
-		if (command->list)
-			puts(s->name);
-		else if (run_scenario(s))
-			passed++;
-		else
-			failed++;
-	}
-	if (command->list)
-		return 0;
-	printf("evidence: %s: scenarios | %d, of them %d exhausted at bound 2 "
-	       "or more, %d at 3 or more\n", EX_NAME, passed + failed,
-	       command->at_bound[2], command->at_bound[3]);
-	printf("evidence: %s: schedules | %" PRIu64 " (%.0f a second of CPU time)\n",
-	       EX_NAME, command->total,
-	       (double)command->total / (seconds() - begun));
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed || !passed;
+	run_side_by_side(argv + optind);
+	return sum_up();
 }

@@ -241,28 +241,61 @@ bool ex_replay(const char *schedule)
 
 /*
  * A failing schedule is easier to read with fewer switches in it.  Put decisions
- * back to 0, many at a time, then few, as long as the run fails in the same way.
+ * back to 0, many at a time, then few; leave points out, so that later decisions
+ * come earlier; as long as the run fails in the same way.
  */
 static bool fails_alike(const char *message)
 {
 	return !ex_run() && !strcmp(ex->message, message);
 }
 
-/* Decisions first .. last to 0; false, and as before, if they are needed. */
-static bool try_without(int first, int last, const char *message)
+static int switches(void)
 {
-	size_t size = (size_t)(last - first) * sizeof(*ex->kept);
-	bool any = false;
+	int n = 0;
 
-	for (int i = first; i < last; i++)
-		any |= ex->path[i].chosen != 0;
-	if (!any)
-		return false;
-	memcpy(ex->kept, ex->path + first, size);
-	memset(ex->path + first, 0, size);
-	if (fails_alike(message))
+	for (int i = 0; i < ex->path_length; i++)
+		n += ex->path[i].chosen != 0;
+	return n;
+}
+
+/* Change the path; keep that if it still fails and has become simpler. */
+static bool try_change(void (*change)(int at, int n), int at, int n,
+		       const char *message)
+{
+	size_t size = (size_t)ex->path_length * sizeof(*ex->path);
+	int length = ex->path_length, before = switches();
+
+	memcpy(ex->kept, ex->path, size);
+	change(at, n);
+	if (switches() < before && fails_alike(message))
 		return true;
-	memcpy(ex->path + first, ex->kept, size);
+	memcpy(ex->path, ex->kept, size);
+	ex->path_length = length;
+	return false;
+}
+
+static void put_back(int at, int n)
+{
+	for (int i = at; i < at + n && i < ex->path_length; i++)
+		ex->path[i].chosen = 0;
+}
+
+/* The switch at `at`, and the n points before the next one. */
+static void leave_out(int at, int n)
+{
+	ex->path[at].chosen = 0;
+	memmove(ex->path + at, ex->path + at + n,
+		(size_t)(ex->path_length - at - n) * sizeof(*ex->path));
+	ex->path_length -= n;
+}
+
+static bool leave_some_out(const char *message)
+{
+	for (int at = 0; at < ex->path_length; at++)
+		for (int n = 1; n <= 40 && at + n < ex->path_length; n++)
+			if (ex->path[at].chosen &&
+			    try_change(leave_out, at, n, message))
+				return true;
 	return false;
 }
 
@@ -277,8 +310,9 @@ void ex_shrink(void)
 	do {
 		shrunk = false;
 		for (int n = ex->path_length; n; n /= 2)
-			for (int i = 0; i + n <= ex->path_length; i += n)
-				shrunk |= try_without(i, i + n, message);
+			for (int i = 0; i < ex->path_length; i += n)
+				shrunk |= try_change(put_back, i, n, message);
+		shrunk |= leave_some_out(message);
 	} while (shrunk);
 	while (ex->path_length && !ex->path[ex->path_length - 1].chosen)
 		ex->path_length--;
