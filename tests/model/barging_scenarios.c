@@ -125,7 +125,7 @@ static void adds_up(void)
 	EX_ASSERT(weir_sem_available(&s) == (results[0] == WEIR_OK ? 0 : 1));
 }
 
-/* The called head is cancelled, times out, is closed: the tell is on its way. */
+/* The called head is cancelled, is late, is closed: the tell is on its way. */
 SCENARIO(barging_cancel, 2, none_of_one, adds_up, take_ctx, put, cancel)
 SCENARIO(barging_timeout, 3, none_of_one, adds_up, take_timed, put)
 SCENARIO(barging_close, 2, none_of_one, adds_up, take_ctx, put, close_now)
@@ -172,9 +172,9 @@ SCENARIO(barging_moved_aside, 2, two_free, all_back, heavy_ctx, light,
 	 shrink_and_grow)
 
 /*
- * A lost call is not for ever: the bound wakes the head.  So look for it: unless
- * the lock is held, a head that fits is called, and one that is called has its tell
- * on the way.
+ * A lost call is not for ever: the bound wakes the head.  So look for it:
+ * unless the lock is held, a head that fits is called, and one that is called has
+ * its tell on the way.
  */
 static void call_is_not_lost(void)
 {

@@ -157,8 +157,8 @@ static void nothing_created(void)
  * there, or noticed here, also if it comes as late as the unlock. */
 SCENARIO(over_release_meets_growth, 3, one_free_misused, nothing_created, grow,
 	 put_too_many)
-SCENARIO(over_release_meets_shrink, 3, two_free_misused, nothing_created, shrink,
-	 put_too_many)
+SCENARIO(over_release_meets_shrink, 3, two_free_misused, nothing_created,
+	 shrink, put_too_many)
 
 static void ask_twice(void)
 {
@@ -224,8 +224,8 @@ static void put_twice_and_cancel(void)
 }
 
 /* C8, C13: a cancel takes back no more than the capacity has room for. */
-SCENARIO(take_back_has_a_limit, 2, none_of_one_misused, nothing_created, take_ctx,
-	 put_twice_and_cancel)
+SCENARIO(take_back_has_a_limit, 2, none_of_one_misused, nothing_created,
+	 take_ctx, put_twice_and_cancel)
 
 static void take_all_ctx(void)
 {
@@ -277,6 +277,46 @@ static void put_late_and_destroy(void)
 	ex_free(&s, sizeof(s));
 }
 
-/* Granted, then late: destroy is refused until the permits have been given back. */
+/* Granted, then late: destroy is refused until the permits are given back. */
 SCENARIO(destroy_waits_for_give_back, 2, none_of_one_soon_late, NULL, take_late,
 	 put_late_and_destroy)
+
+static void none_of_two(void)
+{
+	reset(&(weir_sem_opts){ .capacity = 2 }, WEIR_FOREVER);
+}
+
+static void destroy_too_early_and_put(void)
+{
+	until_queued();
+	EX_ASSERT(weir_sem_destroy(&s) == WEIR_EBUSY);
+	weir_sem_release(&s, 1);
+}
+
+/* C22: a destroy is refused while the head waits, and changes nothing. */
+SCENARIO(destroy_meets_head, 3, none_of_two, NULL, take,
+	 destroy_too_early_and_put)
+
+static void shrink_and_wait_idle(void)
+{
+	int64_t debt;
+
+	EX_ASSERT(weir_sem_resize(&s, 1, &debt) == WEIR_OK);
+	EX_ASSERT(weir_sem_wait_idle(&s, NULL) == WEIR_OK);
+	EX_ASSERT(weir_sem_available(&s) == 1);
+}
+
+static void put(void)
+{
+	weir_sem_release(&s, 1);
+}
+
+static void idle_at_last(void)
+{
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == s.capacity_);
+}
+
+/* C20, C21, N4: the debt is paid, and it is idle. */
+SCENARIO(shrink_then_idle, 3, none_of_two, idle_at_last, shrink_and_wait_idle,
+	 put, put)

@@ -92,8 +92,8 @@ static void is_back(void)
 /* The root is cancelled while children are made, wait, and are destroyed. */
 SCENARIO(ctx_cancelled_while_made, 2, tree, is_back, make_and_destroy, put,
 	 cancel_root)
-SCENARIO(ctx_two_made, 2, tree, is_back, make_and_destroy, make_and_destroy, put,
-	 cancel_root)
+SCENARIO(ctx_two_made, 2, tree, is_back, make_and_destroy, make_and_destroy,
+	 put, cancel_root)
 
 static void with_deadline(void)
 {
@@ -114,8 +114,8 @@ static void deadline_adds_up(void)
 }
 
 /* A deadline, a cancel and a grant. */
-SCENARIO(ctx_deadline_cancel_grant, 2, tree, deadline_adds_up, with_deadline, put,
-	 cancel_root)
+SCENARIO(ctx_deadline_cancel_grant, 2, tree, deadline_adds_up, with_deadline,
+	 put, cancel_root)
 
 static void wait_below(void)
 {

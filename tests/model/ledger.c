@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger: ledger.h.  Also tells the engine what to call things in a trace. */
+/* The ledger: ledger.h.  Also tells the engine what to call things in traces. */
 #define LEDGER_ITSELF
 #include "ledger.h"
 

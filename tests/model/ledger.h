@@ -6,8 +6,8 @@
  * A ledger beside the semaphores of a scenario, and what it proves after every
  * step.
  *
- * The calls of weir/sem.h that scenarios make are booked here: what a thread has
- * been given, and what the calls in progress may have changed already.  After
+ * The calls of weir/sem.h that scenarios make are booked here: what a thread
+ * has been given, and what the calls in progress may have changed already.  After
  * each write to a semaphore's word that leaves it unlocked
  *
  *   N = F + held + granted - debt

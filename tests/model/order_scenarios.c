@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one thread did is seen by the next: C24.  A plain variable, written before
- * the call that publishes and read after the call that receives; the explorer's
- * races form tells if the orders in between do not carry it (../engine/races.c).
+ * What one thread did is seen by the next: C24.  A plain variable, written
+ * before the call that publishes and read after the call that receives;
+ * model-races tells if the orders in between do not carry it (engine/races.c).
  */
 #include "scenario.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Permits that go from thread to thread, and the semaphore that goes with them. */
+/* Permits that go from thread to thread, and the semaphore with them. */
 #include "scenario.h"
 
 #include "weir/permit.h"

@@ -421,7 +421,8 @@ static void take_one_ctx(void)
 }
 
 /* C11, C21: an impossible request waits aside until the capacity grows. */
-SCENARIO(growth_lets_in, 2, zero, nothing_left, take_one_ctx, take_one_ctx, grow)
+SCENARIO(growth_lets_in, 2, zero, nothing_left, take_one_ctx, take_one_ctx,
+	 grow)
 
 static void shrink(void)
 {

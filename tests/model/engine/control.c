@@ -2,8 +2,8 @@
 /*
  * Threads, and one run of a scenario from start to end.
  *
- * The controller runs on the program's own stack, each thread of the scenario on
- * one of its own.  A thread that comes to a point at which others might go first
+ * The controller runs on the program's own stack, each thread of the scenario
+ * on one of its own.  A thread that comes to a point where others might go first
  * pauses: the controller lists what may happen next, has search.c choose, and
  * goes on with that thread.  So every thread that does not run stands in
  * ex_pause, and its whole state is its stack.

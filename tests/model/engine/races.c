@@ -14,8 +14,8 @@
  * compiler then calls the functions below before each of them.  That is all
  * that is used of ThreadSanitizer; its own library is not linked.
  *
- * The same calls are what lets stores be delayed (seam.c) though some places are
- * accessed both ways.
+ * The same calls are what lets stores be delayed (seam.c) though some places
+ * are accessed both ways.
  *
  * A clock per thread counts its releases; each byte knows when each thread last
  * read and wrote it.  Clocks of what was released stand with the atomics.

@@ -6,8 +6,8 @@
  * Delayed stores (--delays).  A store may stay with its thread for a while, as
  * in a store buffer: the thread sees it, the others do not.  It reaches memory
  * before any release of the same thread, before a read-modify-write of the same
- * place, and before the thread sleeps, wakes another or ends; otherwise whenever
- * the search likes.  So a store that had to be ordered before a later access,
+ * place, and before the thread sleeps, wakes another or ends; otherwise
+ * whenever the search likes.  So a store that had to be ordered before a later access,
  * and is not, is seen behind it.  (That a load comes too early is not modelled;
  * races.c finds a missing acquire by other means.)
  */

@@ -3,20 +3,20 @@
  * Which decisions to take.
  *
  * Depth first.  A run is determined by its decisions.  After a run the last one
- * that had another option is changed and what follows it forgotten; the next run
- * replays the list and goes on with option 0 from there.  With a bound on what
+ * that had another option is changed and what follows it forgotten; the next
+ * run replays the list and goes on with option 0 from there.  With a bound on what
  * is spent: a switch away from a thread that could have gone on costs one, and
  * so does each odd thing (a wake for no reason, a CAS that fails, a signal, a
  * delayed store).  A state that was met before is not explored again (state.c).
  * When the search ends without a failure there is none within the bound.
  *
- * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatti: "A randomized scheduler with
- * probabilistic guarantees of finding bugs", 2010).  Everybody has a random
+ * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatti: "A randomized scheduler
+ * with probabilistic guarantees of finding bugs", 2010).  Everybody has a random
  * priority, the highest goes, and at d - 1 random points the one that goes is
- * put last (d = 4 here).  A bug that needs d ordering decisions is found by one run with
- * probability at least 1 / (n k^(d-1)), for n that may act and k points.  Here
- * each thread's timeout, signal and so on counts as one that may act, so n is
- * at most 5 times the threads; whether a CAS fails is tossed apart.
+ * put last; d is 4 here.  A bug that needs d ordering decisions is found by one
+ * run with probability at least 1 / (n k^(d-1)), for n that may act and k points.
+ * Here each thread's timeout, signal and so on counts as one that may act, so n
+ * is at most 5 times the threads; whether a CAS fails is tossed apart.
  *
  * At random: every option with the same probability at every point.
  */
@@ -240,9 +240,9 @@ bool ex_replay(const char *schedule)
 }
 
 /*
- * A failing schedule is easier to read with fewer switches in it.  Put decisions
- * back to 0, many at a time, then few; leave points out, so that later decisions
- * come earlier; as long as the run fails in the same way.
+ * A failing schedule is easier to read with fewer switches in it.  Put
+ * decisions back to 0, many at a time, then few; leave points out, so that later
+ * decisions come earlier; as long as the run fails in the same way.
  */
 static bool fails_alike(const char *message)
 {

@@ -8,10 +8,10 @@
  * follows has been explored, and the run can be given up.  So instead of every
  * path through the graph of states each edge of it is taken once.
  *
- * States are told apart by 61 bits of a hash.  With ten million states the chance
- * that two of them are taken for one is about one in forty thousand.  What is
- * left over on the stacks by calls that have returned is below the stack pointer
- * and does not count; a dead slot inside a live frame does, which costs a few
+ * States are told apart by 61 bits of a hash.  With ten million states the
+ * chance that two of them are taken for one is about one in forty thousand.  What
+ * calls that have returned left on the stacks is below the stack pointer and
+ * does not count; a dead slot inside a live frame does, which costs a few
  * states more and hides nothing.
  *
  * Static variables are found by the program's headers: what is writable and not
@@ -153,7 +153,7 @@ uint64_t ex_state_hash(void)
 }
 
 /*
- * The states that are known, with the budget they were met with in the low bits.
+ * The states that are known, the budget they were met with in the low bits.
  * When there is no room an old one is forgotten, which costs time and nothing
  * else.
  */
