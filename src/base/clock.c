@@ -7,9 +7,12 @@
 int64_t weir_now_ns(void)
 {
 	struct timespec now;
+	int64_t ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	/* For ever is never now: what has no deadline is not late. */
+	return ns < WEIR_FOREVER ? ns : WEIR_FOREVER - 1;
 }
 
 int64_t weir_deadline_after(int64_t timeout_ns)

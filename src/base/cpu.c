@@ -6,7 +6,6 @@
 #include <sched.h>
 
 #include "base/futex.h"
-#include "weir/base.h"
 
 #define SPIN_ROUNDS 6u		/* 1, 2, 4 ... 32 pauses */
 #define YIELD_ROUNDS 32u
@@ -52,13 +51,14 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 		for (uint32_t i = 0; i < 1u << round; i++)
 			weir_cpu_pause_();
 	} else if (round < YIELD_ROUNDS) {
+		int saved = errno;
+
 		sched_yield();
+		errno = saved;
 	} else {
 		uint32_t shift = round - YIELD_ROUNDS;
-		uint32_t nobody = 0;
 
 		/* nanosleep would be a thread-cancellation point. */
-		weir_futex_wait_(&nobody, 0,
-			weir_deadline_after(NAP_NS >> (shift < 10 ? 10 - shift : 0)));
+		weir_futex_nap_(NAP_NS >> (shift < 10 ? 10 - shift : 0));
 	}
 }

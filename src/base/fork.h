@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * How many forks lie between the process that loaded the library and this one.
- * A waiter that carries another number is a thread that this process lacks.
+ * How many forks lie between the process that loaded the library and this one;
+ * or another number that no process on the way has, 0 for the first of them.  A
+ * waiter that carries another number is a thread that this process lacks.
  */
 uint32_t weir_forks_(void);
 

@@ -8,6 +8,7 @@
 #include "base/futex.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "weir/base.h"
 
 /* As in <linux/futex.h>, which does not come with every libc. */
+#define WAIT 0
 #define WAKE 1
 #define WAIT_BITSET 9
 #define PRIVATE 128
@@ -42,13 +44,31 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 
 	if (syscall(FUTEX_CALL, word, WAIT_BITSET | PRIVATE,
 		    value, until, NULL, MATCH_ANY) < 0) {
-		if (errno == ETIMEDOUT)
-			woke = WEIR_WOKE_LATE_;
-		else if (errno == EINTR)
+		if (errno == EINTR)
 			woke = WEIR_WOKE_SIGNAL_;
+		else if (errno != EAGAIN && errno != ETIMEDOUT)
+			/* No futex here: a sandbox.  Let others run. */
+			sched_yield();
 	}
 	errno = saved;
+	/* The clock decides, so that no wait is cut short or goes on for ever
+	 * where the kernel cannot tell, or tells something else. */
+	if (until && weir_now_ns() >= deadline_ns)
+		woke = WEIR_WOKE_LATE_;
 	return woke;
+}
+
+void weir_futex_nap_(uint32_t ns)
+{
+	struct timespec limit = weir_timespec_(ns);
+	uint32_t nobody = 0;
+	int saved = errno;
+
+	/* FUTEX_WAIT takes a time from now. */
+	if (syscall(FUTEX_CALL, &nobody, WAIT | PRIVATE, 0, &limit, NULL,
+		    0) < 0 && errno != ETIMEDOUT)
+		sched_yield();
+	errno = saved;
 }
 
 void weir_futex_wake_(uint32_t *word)

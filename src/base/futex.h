@@ -19,6 +19,12 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns);
 
 /*
+ * Sleep for ns nanoseconds at most.  Reads no clock: whatever that shows, a nap
+ * ends.
+ */
+void weir_futex_nap_(uint32_t ns);
+
+/*
  * Wake one sleeper.  Touches no memory: the word may be gone already.
  */
 void weir_futex_wake_(uint32_t *word);

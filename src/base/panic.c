@@ -85,9 +85,11 @@ static void put_format(struct line *line, const char *format, va_list args)
 static void write_and_abort(struct line *line)
 {
 	size_t done = 0;
+	int idle = 0;
 
 	line->text[line->used++] = '\n';
-	while (done < line->used) {
+	/* Not for ever: whoever waits for the abort has waited long enough. */
+	while (done < line->used && idle < 100) {
 		/* Not write(), which is a thread-cancellation point. */
 		long n = syscall(SYS_write, STDERR_FILENO, line->text + done,
 				 line->used - done);
@@ -96,6 +98,8 @@ static void write_and_abort(struct line *line)
 			break;
 		if (n > 0)
 			done += (size_t)n;
+		else
+			idle++;
 	}
 	abort();
 }

@@ -12,46 +12,63 @@
 #include "base/timespec.h"
 #include "weir/base.h"
 
-static void set(int fd, int64_t deadline_ns)
+static int set(int fd, int64_t deadline_ns)
 {
 	/* All zero would disarm it; a time in the past fires. */
 	struct itimerspec at = {
 		.it_value = weir_timespec_(deadline_ns > 1 ? deadline_ns : 1),
 	};
 
-	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-int weir_timer_open_(int64_t deadline_ns)
-{
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0)
-		return fd;
-	if (deadline_ns <= weir_now_ns())
-		weir_timer_fire_(fd);
-	else if (deadline_ns != WEIR_FOREVER)
-		set(fd, deadline_ns);
-	return fd;
-}
-
-void weir_timer_fire_(int fd)
+/* Make it readable.  A failure is in errno. */
+static int fire(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int saved = errno;
 	long found;
+	int tries = 0;
 
 	/*
 	 * A timer in the past fires at once, but by an interrupt: await it.
 	 * Not for ever: a user might have read from it, against the rules.
 	 */
-	set(fd, 1);
+	if (set(fd, 1))
+		return -1;
 	do {
 		struct timespec limit = { 0, 10000000 };
 
 		/* Not poll(), which is a thread-cancellation point. */
 		found = syscall(SYS_ppoll, &ready, 1, &limit, NULL, 0);
-	} while (found < 0 && errno == EINTR);
+	} while (found < 0 && errno == EINTR && ++tries < 100);
+	errno = saved;
+	return 0;
+}
+
+int weir_timer_open_(int64_t deadline_ns)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	int failed = 0;
+
+	if (fd < 0)
+		return fd;
+	if (deadline_ns <= weir_now_ns())
+		failed = fire(fd);
+	else if (deadline_ns != WEIR_FOREVER)
+		failed = set(fd, deadline_ns);
+	if (failed) {
+		weir_timer_close_(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void weir_timer_fire_(int fd)
+{
+	int saved = errno;
+
+	(void)fire(fd);
 	errno = saved;
 }
 

@@ -255,13 +255,14 @@ weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w)
 	return why;
 }
 
-weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w)
+weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w, bool late)
 {
 	uint32_t *lock = lock_of(ctx);
 	weir_err why;
 
 	weir_lock_(lock);
-	why = ended(ctx);
+	/* Seen to be late it has ended, though the clock may go back. */
+	why = late ? end_with(ctx, WEIR_ETIMEDOUT) : ended(ctx);
 	ring_remove(&ctx->waiters_, &w->ctx_link);
 	/* The last access to the tree. */
 	weir_unlock_(lock);
@@ -275,18 +276,20 @@ weir_err weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns)
 				  .outcome = WEIR_EAGAIN };
 	enum weir_parked_ parked;
 	weir_err err = weir_ctx_err(ctx);
-	bool decided;
+	bool decided, ends_first;
 
 	if (!err)
 		err = weir_ctx_join_(ctx, &w);
 	if (err)
 		return err;
-	if (weir_ctx_deadline(ctx) < deadline_ns)
-		deadline_ns = weir_ctx_deadline(ctx);
+	ends_first = ctx->deadline_ && ctx->deadline_ <= deadline_ns;
+	if (ends_first)
+		deadline_ns = ctx->deadline_;
 	do
 		parked = weir_waiter_park_(&w, deadline_ns);
 	while (parked == WEIR_PARKED_SIGNAL_);
-	err = weir_ctx_leave_(ctx, &w);
+	err = weir_ctx_leave_(ctx, &w, ends_first &&
+					       parked == WEIR_PARKED_LATE_);
 	/* The canceller is done with the tree; its tell may be on the way. */
 	decided = w.place == WEIR_NOWHERE_;
 	if (decided)

@@ -111,10 +111,13 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
 {
 	/* relaxed: the bound never changes. */
 	uint32_t state = at_load_relaxed(&sem->state_);
+	int64_t bound_ns = (int64_t)(state >> WEIR_STATE_BOUND_SHIFT_) * 1000;
 
-	if (!(state & WEIR_STATE_BARGING_) || w->wants != WEIR_WANTS_PERMITS_)
+	if (!(state & WEIR_STATE_BARGING_) ||
+	    w->wants != WEIR_WANTS_PERMITS_ ||
+	    bound_ns > WEIR_FOREVER - w->since_ns)
 		return WEIR_FOREVER;
-	return w->since_ns + (int64_t)(state >> WEIR_STATE_BOUND_SHIFT_) * 1000;
+	return w->since_ns + bound_ns;
 }
 
 /* Nobody passes an overdue waiter.  FIFO: every waiter, from the start. */

@@ -17,9 +17,13 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 					weir_waiter_of_(link)->min);
 	RING_EACH(link, next, end, sem->aside_)
 		info->aside++;
-	if (sem->queue_)
-		info->oldest_wait_ns = weir_now_ns() -
+	if (sem->queue_) {
+		int64_t waited = weir_now_ns() -
 			weir_waiter_of_(sem->queue_)->since_ns;
+
+		/* Some machines' clocks go back. */
+		info->oldest_wait_ns = waited > 0 ? waited : 0;
+	}
 }
 
 weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)

@@ -208,7 +208,7 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 	}
 	err = wait_known(w, deadline_ns);
 	if (w->ctx)
-		ended = weir_ctx_leave_(w->ctx, w);
+		ended = weir_ctx_leave_(w->ctx, w, err == WEIR_ETIMEDOUT);
 	/* C13: the end of the context wins. */
 	if (ended)
 		give_back(w);

@@ -24,6 +24,7 @@
 /* About one wake-up latency; shorter is useless, longer brings nothing. */
 #define SPIN_NS 3000
 #define PAUSES_PER_LOOK 8
+#define LOOKS_MAX 100		/* for when the clock goes back, or not at all */
 
 void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
 		     enum weir_told_ told)
@@ -75,12 +76,23 @@ static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
 }
 
 /*
+ * C26: if the library comes by dlopen, glibc allocates a thread's share at the
+ * thread's first access, unless told to keep it ready.  musl allocates at dlopen
+ * and refuses to be told.
+ */
+#ifdef __GLIBC__
+#define WEIR_TLS_READY_ __attribute__((tls_model("initial-exec")))
+#else
+#define WEIR_TLS_READY_
+#endif
+
+/*
  * Whether to spin this time.  A thread on which spinning has failed k times in
  * a row sits out the next 2^k - 1 chances, up to 63.
  */
 static _Thread_local struct {
 	uint8_t failures, sitting_out;
-} spin_luck;
+} spin_luck WEIR_TLS_READY_;
 
 static bool spin_may_pay(void)
 {
@@ -95,7 +107,8 @@ static bool spin_may_pay(void)
 
 static bool spin(struct weir_waiter_ *w, enum weir_parked_ *parked)
 {
-	int64_t until = weir_now_ns() + SPIN_NS;
+	int64_t until = weir_deadline_after(SPIN_NS);
+	int looks = 0;
 
 	do {
 		for (int i = 0; i < PAUSES_PER_LOOK; i++) {
@@ -105,7 +118,7 @@ static bool spin(struct weir_waiter_ *w, enum weir_parked_ *parked)
 			}
 			weir_cpu_pause_();
 		}
-	} while (weir_now_ns() < until);
+	} while (++looks < LOOKS_MAX && weir_now_ns() < until);
 	if (spin_luck.failures < 6)
 		spin_luck.failures++;
 	spin_luck.sitting_out = (uint8_t)((1u << spin_luck.failures) - 1);

@@ -7,7 +7,7 @@
  * step.
  *
  * The calls of weir/sem.h that scenarios make are booked here: what a thread
- * has been given, and what the calls in progress may have changed already.  After
+ * has been given, and what calls in progress may have changed already.  After
  * each write to a semaphore's word that leaves it unlocked
  *
  *   N = F + held + granted - debt

@@ -27,7 +27,7 @@
 #include "engine.h"
 
 #define STATIC_MAX ((size_t)64 * 1024)
-#define KNOWN ((size_t)1 << 22)		/* a power of two */
+#define KNOWN ((size_t)1 << 23)		/* a power of two */
 #define PROBES 8
 #define BUDGET_BITS 7u
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every way in which a futex call can end, at every call.  C18, and with it
+ * what each work claims: no outcome of a sleep changes the outcome of a call.
+ *
+ * The library is told of one CPU, so that its threads sleep and do not spin.
+ */
+#include <errno.h>
+
+#include "work.h"
+
+const int fault_cpus = 1;
+
+/* A sleep that is not slept, and what it says instead. */
+TEST(c18_waits_that_return_at_once)
+{
+	static const struct fault faults[] = {
+		{ "futex wait: EINTR", AT_WAIT, -1, EINTR, false, 0 },
+		{ "futex wait: EAGAIN", AT_WAIT, -1, EAGAIN, false, 0 },
+		{ "futex wait: woken for nothing", AT_WAIT, 0, 0, false, 0 },
+		{ "futex wait: ETIMEDOUT early", AT_WAIT, -1, ETIMEDOUT, false,
+		  0 },
+		{ "futex wait: ENOSYS", AT_WAIT, -1, ENOSYS, false, 0 },
+		{ "futex wait: EPERM", AT_WAIT, -1, EPERM, false, 0 },
+		{ "futex wait: EFAULT", AT_WAIT, -1, EFAULT, false, 0 },
+		{ "futex wait: EINVAL", AT_WAIT, -1, EINVAL, false, 0 },
+	};
+
+	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
+}
+
+/* A sleep that is slept, and lies about its end. */
+TEST(c18_waits_that_tell_the_wrong_reason)
+{
+	static const struct fault faults[] = {
+		{ "futex wait: slept, then EINTR", AT_WAIT, -1, EINTR, true,
+		  0 },
+		{ "futex wait: slept, then 0", AT_WAIT, 0, 0, true, 0 },
+		{ "futex wait: slept, then ETIMEDOUT", AT_WAIT, -1, ETIMEDOUT,
+		  true, 0 },
+		{ "futex wait: slept, then ENOSYS", AT_WAIT, -1, ENOSYS, true,
+		  0 },
+	};
+
+	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
+}
+
+/* C6 C14: a wake that is told to have failed; and one that has. */
+TEST(c6_wakes_that_fail)
+{
+	static const struct fault faults[] = {
+		{ "futex wake: all woken, then ENOSYS", AT_WAKE, -1, ENOSYS,
+		  true, 0 },
+		{ "futex wake: lost, ENOSYS", AT_WAKE, -1, ENOSYS, false, 0 },
+		{ "futex wake: lost, EFAULT", AT_WAKE, -1, EFAULT, false, 0 },
+		{ "futex wake: lost, 0 woken", AT_WAKE, 0, 0, false, 0 },
+	};
+
+	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
+}
+
+/* No futex at all, as in a sandbox: waits and wakes alike. */
+TEST(c18_no_futex)
+{
+	static const struct fault faults[] = {
+		{ "no futex: ENOSYS", AT_FUTEX, -1, ENOSYS, false, 0 },
+		{ "no futex: EPERM", AT_FUTEX, -1, EPERM, false, 0 },
+	};
+
+	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
+	sweep_total("futex calls");
+}
+
+/*
+ * C14: the wake is lost and nothing else wakes the sleeper.  At its deadline it
+ * finds what it was granted, and the grant wins.  If the deadline came before
+ * the grant, again with more time.
+ */
+TEST(c14_a_lost_wake_and_a_deadline)
+{
+	static const struct fault lost = { "futex wake: lost, no help",
+					   AT_WAKE, -1, EPERM, false, 0 };
+	bool shown = false;
+
+	for (int64_t ns = 5000000; !shown; ns *= 2) {
+		weir_sem sem = WEIR_SEM_INIT(1);
+		struct job a = { .call = do_acquire_for, .sem = &sem, .n = 1,
+				 .max = ns };
+		struct job b = { .call = do_release, .sem = &sem, .n = 1 };
+
+		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+		fault_begin(&lost, true, 1, "one waiter");
+		job_queue(&a);
+		job_start(&b);
+		/* AWAIT does not wake the forgotten, as UNTIL does. */
+		AWAIT(job_is_done(&b) && job_is_done(&a));
+		job_join(&b);
+		job_join(&a);
+		shown = fault_end() > 0;
+		CHECK_ERR(a.err, shown ? WEIR_OK : WEIR_ETIMEDOUT);
+		weir_sem_release(&sem, shown);
+		check_rest(&sem, 1);
+		fault_wake_the_forgotten();
+	}
+}

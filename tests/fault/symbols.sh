@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every call that the library makes to libc stands in the table of README.md, with
+# the faults that are injected there or the reason why there are none; and nothing
+# else stands there.
+#
+#   symbols.sh README LIBRARY.a [LIBRARY.so]
+set -eu
+readme=$1
+archive=$2
+shared=${3:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# First column, first word in back quotes.
+sed -n 's/^| `\([a-z_]*\)`.*/\1/p' "$readme" | LC_ALL=C sort -u >"$work/table"
+
+# Not libc's: our own, what the compiler adds for atomics, and for coverage.
+nm -u "$archive" | awk '$1 == "U" { print $2 }' |
+	grep -vE '^(weir_|__aarch64_|__gcov_|__llvm_|_GLOBAL_OFFSET_TABLE_$)' |
+	LC_ALL=C sort -u >"$work/used"
+
+failed=0
+if [ ! -s "$work/used" ] || ! cmp -s "$work/table" "$work/used"; then
+	echo "FAIL the table in README.md (-) and the library (+) differ:"
+	diff -u "$work/table" "$work/used" | grep '^[-+][^-+]' || true
+	failed=1
+else
+	echo "ok the table in README.md: $(wc -l <"$work/used") symbols"
+	echo "evidence: libc symbols that the library calls, in the fault table |" \
+		"$(wc -l <"$work/used") of $(wc -l <"$work/used")"
+fi
+
+# C26: no wait may allocate.  A thread's first access to a thread-local variable
+# does, in a library that came by dlopen, unless the variable is of a model that is
+# ready beforehand.
+passed=$((1 - failed))
+if [ -n "$shared" ]; then
+	if readelf -rW "$shared" | grep -E 'DTPMOD|TLSDESC|tls_get_addr'; then
+		echo "FAIL $shared allocates thread-local storage late"
+		failed=$((failed + 1))
+	else
+		echo "ok thread-local storage is ready beforehand"
+		passed=$((passed + 1))
+	fi
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
