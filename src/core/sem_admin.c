@@ -105,12 +105,17 @@ static void refuse_all(weir_sem *sem, struct weir_tells_ *tells)
 /* Drain mode: in order, what fits is granted; returns the permits taken. */
 static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 {
+	/*
+	 * Looked at once: what is released from here on comes after the close,
+	 * and must not go to one behind another that was refused.
+	 * relaxed: the CAS that unlocks is the acquire.
+	 */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 	int64_t taken = 0;
 
 	RING_EACH(link, next, end, sem->queue_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
-		/* relaxed: the CAS that unlocks is the acquire. */
-		int64_t open = weir_value_(at_load_relaxed(&sem->word_)) - taken;
+		int64_t open = value - taken;
 
 		if (!weir_sem_evict_cancelled_(sem, w, tells) && open >= w->min)
 			taken += weir_sem_grant_(sem, w, open, tells);

@@ -549,6 +549,30 @@ static void drained_adds_up(void)
 SCENARIO(drain_close_meets_release, 2, none_of_one, drained_adds_up,
 	 take_or_closed, take_or_closed, drain_close, put)
 
+static void second_or_closed(void)
+{
+	while (s.waiters_ < 1 && !weir_sem_is_closed(&s))
+		ex_yield();
+	take_or_closed();
+}
+
+static void drain_close_two(void)
+{
+	while (s.waiters_ < 2)
+		ex_yield();
+	drain_close();
+}
+
+static void drained_in_order(void)
+{
+	drained_adds_up();
+	EX_ASSERT(results[0] == WEIR_OK || results[1] != WEIR_OK);
+}
+
+/* C4, C19: what a release adds meanwhile does not pass over the first. */
+SCENARIO(drain_close_is_in_order, 2, none_of_one, drained_in_order,
+	 take_or_closed, second_or_closed, drain_close_two, put)
+
 static void close_and_say(void)
 {
 	close_now();

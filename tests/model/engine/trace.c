@@ -73,7 +73,7 @@ void ex_trace_end(void)
 	if (ex->step.size) {
 		after = value_now();
 		print_value(ex->step.p, ex->step.before);
-		if (after != ex->step.before) {
+		if (ex->step.op != EX_LOAD && after != ex->step.before) {
 			printf(" ->");
 			print_value(ex->step.p, after);
 		}
