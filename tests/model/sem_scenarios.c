@@ -551,7 +551,7 @@ SCENARIO(drain_close_meets_release, 2, none_of_one, drained_adds_up,
 
 static void second_or_closed(void)
 {
-	while (s.waiters_ < 1 && !weir_sem_is_closed(&s))
+	while (s.waiters_ < 1)
 		ex_yield();
 	take_or_closed();
 }
@@ -560,7 +560,14 @@ static void drain_close_two(void)
 {
 	while (s.waiters_ < 2)
 		ex_yield();
+	ex_set(&first_in);
 	drain_close();
+}
+
+static void put_when_both_wait(void)
+{
+	ex_await(&first_in);
+	put();
 }
 
 static void drained_in_order(void)
@@ -571,7 +578,7 @@ static void drained_in_order(void)
 
 /* C4, C19: what a release adds meanwhile does not pass over the first. */
 SCENARIO(drain_close_is_in_order, 2, none_of_one, drained_in_order,
-	 take_or_closed, second_or_closed, drain_close_two, put)
+	 take_or_closed, second_or_closed, drain_close_two, put_when_both_wait)
 
 static void close_and_say(void)
 {
