@@ -28,6 +28,9 @@ check-long:
 	@tools/setup $@
 	@tools/check $(or $(SAN),long)
 
+evidence:
+	@tools/evidence
+
 bench:
 	@tools/setup $@
 	@tools/bench $(BUILD)
@@ -47,7 +50,8 @@ help:
 	@echo 'make              build the library'
 	@echo 'make demo         build and run the demonstration: a limit on open files'
 	@echo 'make check        build every way and run all tests; what CI runs'
-	@echo 'make check-long   also other machines (emulated) and longer stress'
+	@echo 'make check-long   the full forms, and other machines (emulated): an hour'
+	@echo 'make evidence     write docs/evidence.md from the last check-long'
 	@echo 'make bench        measure, against sem_t'
 	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
 	@echo 'make lint         check the sources alone'
@@ -56,4 +60,4 @@ help:
 	@echo 'SAN=thread or SAN=address before a target builds it with that sanitizer;'
 	@echo 'with check it runs that part alone.'
 
-.PHONY: all demo check check-long bench install lint clean help
+.PHONY: all demo check check-long evidence bench install lint clean help

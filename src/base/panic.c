@@ -74,7 +74,7 @@ static void put_format(struct line *line, const char *format, va_list args)
 		case 'd':
 			put_signed(line, va_arg(args, int64_t));
 			break;
-		case 'p':
+		default:	/* 'p' */
 			put_string(line, "0x");
 			put_unsigned(line, (uintptr_t)va_arg(args, void *), 16);
 			break;
@@ -82,7 +82,7 @@ static void put_format(struct line *line, const char *format, va_list args)
 	}
 }
 
-static void write_and_abort(struct line *line)
+static _Noreturn void write_and_abort(struct line *line)
 {
 	size_t done = 0;
 	int idle = 0;

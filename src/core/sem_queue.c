@@ -43,10 +43,10 @@ weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
 		return weir_panic_("%s: semaphore \"%s\" had waiters at a fork "
 				   "and is used in the child", call, sem->name_);
 	case WEIR_WAS_LOCKED_:
-		return weir_panic_("%s: semaphore \"%s\" was in use at a fork "
-				   "and is used in the child", call, sem->name_);
+		break;
 	}
-	return WEIR_EINVAL;
+	return weir_panic_("%s: semaphore \"%s\" was in use at a fork and is "
+			   "used in the child", call, sem->name_);
 }
 
 /* Drop the lock as it was taken, `back` permits less, without a look. */

@@ -19,11 +19,12 @@
  */
 static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 {
+	weir_err err = weir_sem_lock_(w->sem, w->call);
 	bool tell_due;
 
-	/* Cannot fail: nobody destroys a semaphore with waiters. */
-	if (weir_sem_lock_(w->sem, w->call))
-		return why;
+	/* Only if this thread has forked since it joined: C29. */
+	if (err)
+		return err;
 	tell_due = w->tell;
 	if (w->place == WEIR_NOWHERE_)
 		why = (weir_err)w->outcome;
@@ -39,12 +40,15 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 /* Told to look: true if it is decided. */
 static bool retry(struct weir_waiter_ *w)
 {
+	weir_err err = weir_sem_lock_(w->sem, w->call);
 	int64_t taken;
 	bool decided;
 
-	/* Cannot fail, as in give_up. */
-	if (weir_sem_lock_(w->sem, w->call))
-		return false;
+	/* As in give_up. */
+	if (err) {
+		w->outcome = (int32_t)err;
+		return true;
+	}
 	decided = weir_sem_retry_(w->sem, w, &taken);
 	weir_sem_unlock_(w->sem, taken);
 	return decided;
@@ -57,6 +61,7 @@ static bool retry(struct weir_waiter_ *w)
 static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	int64_t due_ns = weir_sem_due_ns_(w->sem, w);
+	weir_err err;
 
 	for (;;) {
 		switch (weir_waiter_park_(w, due_ns < deadline_ns ? due_ns :
@@ -71,8 +76,11 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 			if (due_ns >= deadline_ns)
 				return give_up(w, WEIR_ETIMEDOUT);
 			due_ns = WEIR_FOREVER;
-			if (!weir_sem_lock_(w->sem, w->call))
-				weir_sem_unlock_(w->sem, 0);
+			/* Fails as in give_up. */
+			err = weir_sem_lock_(w->sem, w->call);
+			if (err)
+				return err;
+			weir_sem_unlock_(w->sem, 0);
 			break;
 		case WEIR_PARKED_SIGNAL_:
 			if (weir_state_(w->sem) & WEIR_STATE_INTERRUPTIBLE_)
@@ -184,7 +192,7 @@ static void give_back(struct weir_waiter_ *w)
 {
 	struct weir_tells_ tells = { NULL, NULL };
 
-	/* Cannot fail: we hold permits of it. */
+	/* The lock fails as in give_up. */
 	if (!w->got || weir_sem_lock_(w->sem, w->call))
 		return;
 	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
@@ -288,7 +296,7 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	word = at_load_acquire(&sem->word_);
 	state = weir_state_(sem);
 	if (n > 0 && !(state & WEIR_STATE_CLOSED_) &&
-	    !(word & WEIR_SLOW_ && weir_forks_())) {
+	    (!(word & WEIR_SLOW_) || !weir_forks_())) {
 		if (weir_value_(word) < n)
 			return WEIR_EAGAIN;
 		/* relaxed: behind an acquire load, which keeps it there. */

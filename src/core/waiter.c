@@ -155,9 +155,6 @@ enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 
 void weir_waiter_await_tell_(struct weir_waiter_ *w)
 {
-	enum weir_parked_ parked;
-
-	do
-		parked = weir_waiter_park_(w, WEIR_FOREVER);
-	while (parked == WEIR_PARKED_LATE_ || parked == WEIR_PARKED_SIGNAL_);
+	while (weir_waiter_park_(w, WEIR_FOREVER) == WEIR_PARKED_SIGNAL_)
+		;
 }

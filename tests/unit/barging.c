@@ -199,6 +199,38 @@ TEST(c30_a_called_head_that_leaves_calls_the_next)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
+/* C12, C30: called, it takes as many as it finds, up to its most. */
+TEST(c12_a_called_head_takes_what_it_finds)
+{
+	weir_sem sem;
+	job a, b;
+
+	init_barging(&sem, 5, LONG_US);
+	CHECK_OK(weir_sem_acquire(&sem, 5, NULL));
+	queue_up_upto(&a, &sem, 1, 3, NULL);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(a.got, 2);
+	queue_up_upto(&b, &sem, 1, 2, NULL);
+	weir_sem_release(&sem, 3);
+	CHECK_OK(job_end(&b));
+	CHECK_EQ(b.got, 2);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+/* C20, C30: who waits for idleness waits as long as it takes. */
+TEST(c20_idle_by_the_barging_policy)
+{
+	weir_sem sem;
+	job idle;
+
+	init_barging(&sem, 1, SHORT_US);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	watch_idle(&idle, &sem, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&idle));
+}
+
 /* C19, C21, C30: closing and growing reach barging waiters. */
 TEST(c30_close_and_resize)
 {

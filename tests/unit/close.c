@@ -42,6 +42,26 @@ TEST(c19_close_now_ends_every_wait)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
+/* C19: those outside the queue are refused as well, all of them; who waits for
+ * idleness goes on. */
+TEST(c19_close_outside_the_queue)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job a, b, idle;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	stand_aside(&a, &sem, 2, &ctx);
+	watch_idle(&idle, &sem, NULL);
+	stand_aside(&b, &sem, 3, &ctx);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CHECK_ERR(job_end(&a), WEIR_ECLOSED);
+	CHECK_ERR(job_end(&b), WEIR_ECLOSED);
+	CHECK_EQ(aside_of(&sem), 1);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&idle));
+}
+
 /* C19: permits already out stay valid and come back as usual, also one that was
  * granted and not yet returned when the close came. */
 TEST(c19_permits_out_stay_valid)

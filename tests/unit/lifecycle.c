@@ -77,6 +77,23 @@ TEST(c22_destroy_is_refused_with_waiters)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
+/* C22: nor while one has been granted and has not returned. */
+TEST(c22_destroy_is_refused_with_a_grant_on_its_way)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	CHECK(job_freeze(&a));
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
+	jobs_thaw();
+	CHECK_OK(job_end(&a));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /* C22: permits may be out when it is destroyed; init makes a new one of it. */
 TEST(c22_destroy_and_init_again)
 {

@@ -121,6 +121,25 @@ TEST(never_initialised_semaphore)
 	weir_set_panic_hook(before);
 }
 
+/* One bit is enough, if it makes no sense: drain mode of what is not closed, a
+ * barging bound of what does not barge. */
+TEST(a_state_that_no_semaphore_has)
+{
+	static const uint32_t state[] = { 8, 1u << 8 };
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+
+	for (size_t i = 0; i < sizeof(state) / sizeof(*state); i++) {
+		weir_sem sem;
+
+		CHECK_OK(weir_sem_init(&sem, 0));
+		sem.state_ = state[i];
+		sem.word_ |= 2;		/* and past the short ways */
+		use_every_call(&sem);
+		CHECK(strstr(last_panic, "is not a semaphore"));
+	}
+	weir_set_panic_hook(before);
+}
+
 TEST(null_results_and_options)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -145,6 +164,7 @@ TEST(options_out_of_range)
 		{ .permits = 1, .flags = 0x80000000u },
 		{ .permits = 1, .policy = (weir_policy)2 },
 		{ .permits = 1, .reserved_ = { 1 } },
+		{ .permits = 1, .reserved_ = { 0, 1 } },
 		{ .permits = 1, .reserved_ = { 0, 0, 1 } },
 	};
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -177,6 +197,7 @@ static void use_every_ctx_call(weir_ctx *ctx)
 	REFUSED(weir_ctx_fd(ctx, &fd));
 	REFUSED(weir_ctx_destroy(ctx));
 	PANICS(weir_ctx_cancel(ctx));
+	PANICS(CHECK_EQ(weir_ctx_deadline(ctx), WEIR_FOREVER));
 	if (ctx) {
 		REFUSED(weir_ctx_init(&child, ctx, WEIR_FOREVER));
 		REFUSED(weir_sem_acquire(&sem, 1, ctx));
@@ -195,6 +216,7 @@ TEST(bad_contexts)
 	use_every_ctx_call((weir_ctx *)between);
 	REFUSED(weir_ctx_init(NULL, NULL, WEIR_FOREVER));
 	REFUSED(weir_ctx_init((weir_ctx *)between, NULL, WEIR_FOREVER));
+	REFUSED(weir_ctx_init(&ctx[0], &ctx[0], WEIR_FOREVER));
 	CHECK_ERR(weir_ctx_fd(&ctx[0], NULL), WEIR_EINVAL);
 	CHECK_OK(weir_ctx_err(&ctx[0]));
 	CHECK_OK(weir_ctx_destroy(&ctx[0]));
@@ -213,6 +235,15 @@ TEST(c8_unnamed_semaphores_panic_too)
 	CHECK(strlen(panic_message) > 20);
 	CHECK_PANICS("-5", weir_sem_release(&sem, -5));
 	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+TEST(the_version_is_that_of_the_header)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d.%d.%d", WEIR_VERSION_MAJOR,
+		 WEIR_VERSION_MINOR, WEIR_VERSION_PATCH);
+	CHECK(!strcmp(weir_version(), text));
 }
 
 TEST(errors_have_names_and_texts)

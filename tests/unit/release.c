@@ -283,3 +283,41 @@ TEST(c25_release_in_a_signal_handler)
 	finish(thread);
 	CHECK_EQ(weir_sem_available(&bell), 0);
 }
+
+/*
+ * C8, C13: somebody releases by mistake what was granted to a waiter that has
+ * not returned; as counts go nothing is wrong.  If the waiter is then
+ * cancelled, its grant comes back only as far as it is still out.
+ */
+static void release_what_is_granted(int64_t granted, int64_t mistaken)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem_info now;
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, granted, &ctx);
+	CHECK(job_freeze(&a));
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(stat_of(&sem).granted, granted);
+	weir_sem_release(&sem, mistaken);
+	now = stat_of(&sem);
+	CHECK_EQ(now.free, 2 - granted + mistaken);
+	CHECK_EQ(now.granted, granted - mistaken);
+	CHECK_EQ(now.held, 0);
+	weir_ctx_cancel(&ctx);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	jobs_thaw();
+	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_IDENTITY(&sem);
+}
+
+TEST(c8_a_mistaken_release_of_what_is_granted)
+{
+	release_what_is_granted(2, 1);
+	release_what_is_granted(2, 2);
+	release_what_is_granted(1, 1);
+}

@@ -89,6 +89,8 @@ void ex_free(void *memory, size_t size)
 {
 	if (ex->freed_count == EX_FREED_MAX)
 		ex_fail("too much is freed");
+	/* Giving memory back orders what its owner did to it. */
+	ex_drain(NULL);
 	ex->freed[ex->freed_count].memory = memory;
 	ex->freed[ex->freed_count++].size = size;
 	/* It matters whether any access to it came before. */

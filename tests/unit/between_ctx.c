@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a context comes between two steps of a call: C13. */
+#include "between.h"
+
+static void cancel(void *ctx)
+{
+	weir_ctx_cancel(ctx);
+}
+
+struct both {
+	weir_ctx *ctx;
+	weir_sem *sem;
+};
+
+static void cancel_and_close(void *arg)
+{
+	struct both *both = arg;
+
+	weir_ctx_cancel(both->ctx);
+	weir_sem_close(both->sem, WEIR_CLOSE_NOW);
+}
+
+/* C13: cancelled at each step of an acquire that finds permits free: it fails
+ * and they are free again. */
+TEST(c13_cancelled_while_it_takes_what_is_free)
+{
+	static const struct {
+		const char *function;
+		int nth;
+	} moment[] = {
+		{ "take_short", 1 },
+		{ "take_short", 2 },
+		{ "weir_ctx_cancelled_", 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(moment) / sizeof(*moment); i++) {
+		weir_sem sem = WEIR_SEM_INIT(1);
+		weir_ctx ctx = WEIR_CTX_INIT;
+
+		before(moment[i].function, moment[i].nth, cancel, &ctx);
+		CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+		happened();
+		CHECK_EQ(weir_sem_available(&sem), 1);
+	}
+}
+
+/* C13, C19: giving back what was taken, on a semaphore closed meanwhile. */
+TEST(c13_cancelled_and_closed_after_it_took)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct both both = { &ctx, &sem };
+
+	before("weir_ctx_cancelled_", 2, cancel_and_close, &both);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(stat_of(&sem).held, 0);
+}
+
+/* C13: cancelled on the way into the queue: before the context knows of the
+ * call, and after. */
+TEST(c13_cancelled_on_the_way_into_the_queue)
+{
+	static const struct {
+		const char *function;
+		int nth;
+	} moment[] = {
+		{ "weir_lock_", 1 },
+		{ "weir_sem_lock_quietly_", 1 },
+		{ "weir_waiter_park_", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(moment) / sizeof(*moment); i++) {
+		weir_sem sem = WEIR_SEM_INIT(1);
+		weir_ctx ctx = WEIR_CTX_INIT;
+
+		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+		before(moment[i].function, moment[i].nth, cancel, &ctx);
+		CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+		happened();
+		CHECK_EQ(waiters_of(&sem), 0);
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	}
+}
+
+static void close_then_cancel(void *arg)
+{
+	struct both *both = arg;
+
+	weir_sem_close(both->sem, WEIR_CLOSE_NOW);
+	weir_ctx_cancel(both->ctx);
+}
+
+/* C16: closed first and cancelled afterwards: the error says why it failed. */
+TEST(c16_closed_then_cancelled_before_it_returns)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct both both = { &ctx, &sem };
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before_cas("weir_waiter_park_", close_then_cancel, &both);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECLOSED);
+	happened();
+}
+
+static void close_draining(void *sem)
+{
+	weir_sem_close(sem, WEIR_CLOSE_DRAIN);
+}
+
+/* C13, C19: a cancel has marked the head, and a close in drain mode comes first
+ * to the queue: the head is cancelled, and the one behind it gets what is
+ * left. */
+TEST(c13_drained_while_it_is_cancelled)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job heavy, light;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&heavy, &sem, 2, &ctx);
+	queue_up(&light, &sem, 1, NULL);
+	before("weir_sem_lock_quietly_", 1, close_draining, &sem);
+	weir_ctx_cancel(&ctx);
+	happened();
+	CHECK_ERR(job_end(&heavy), WEIR_ECANCELED);
+	CHECK_OK(job_end(&light));
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
+static void come_to_the_deadline(void *ctx)
+{
+	pass_seconds(200);
+	CHECK_ERR(weir_ctx_err(ctx), WEIR_ETIMEDOUT);
+}
+
+/* C13: the deadline is noticed a moment before the cancel: one reason
+ * stands. */
+TEST(c13_cancelled_at_the_deadline)
+{
+	weir_ctx ctx;
+	int fd;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns() + 100000000000));
+	CHECK_OK(weir_ctx_fd(&ctx, &fd));
+	before_cas("end_with", come_to_the_deadline, &ctx);
+	weir_ctx_cancel(&ctx);
+	happened();
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* C13: nor does a cancel get lost because a CAS fails. */
+TEST(c13_a_cas_that_fails_for_nothing)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	fail_cas("end_with");
+	weir_ctx_cancel(&ctx);
+	happened();
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ECANCELED);
+}
+
+struct family {
+	weir_ctx parent, child;
+};
+
+static void cancel_twice(void *arg)
+{
+	struct family *family = arg;
+
+	weir_ctx_cancel(&family->child);
+	weir_ctx_cancel(&family->parent);
+}
+
+/* C13: who waits for the end is told once, however many ends there are. */
+TEST(c13_ended_twice_before_it_sleeps)
+{
+	struct family family = { .parent = WEIR_CTX_INIT };
+
+	CHECK_OK(weir_ctx_init(&family.child, &family.parent, WEIR_FOREVER));
+	before_cas("weir_waiter_park_", cancel_twice, &family);
+	CHECK_ERR(weir_ctx_wait(&family.child, WEIR_FOREVER), WEIR_ECANCELED);
+	happened();
+	CHECK_OK(weir_ctx_destroy(&family.child));
+}
+
+/* C13: and at once if it ended before the context knew of the wait. */
+TEST(c13_ended_before_the_wait_begins)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	before("weir_lock_", 1, cancel, &ctx);
+	CHECK_ERR(weir_ctx_wait(&ctx, WEIR_FOREVER), WEIR_ECANCELED);
+	happened();
+}
+
+/* C13: of an end, the deadline of the context and that of the wait, the first
+ * that comes counts. */
+TEST(c13_the_first_end_counts)
+{
+	const int64_t deadline = weir_deadline_after(100000000000);
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline));
+	CHECK_ERR(weir_ctx_wait(&ctx, deadline - 99999999999), WEIR_EAGAIN);
+	CHECK_OK(weir_ctx_err(&ctx));
+	before_cas("weir_waiter_park_", cancel, &ctx);
+	CHECK_ERR(weir_ctx_wait(&ctx, WEIR_FOREVER), WEIR_ECANCELED);
+	happened();
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void join_meanwhile(void *j)
+{
+	job_start(j);
+	AWAIT(job_asleep(j));
+}
+
+/* C13: somebody joins while the tree is locked: it waits, and is found by the
+ * next cancel. */
+TEST(c13_the_tree_is_locked)
+{
+	weir_ctx root = WEIR_CTX_INIT, child;
+	weir_sem sem = WEIR_SEM_INIT(1);
+	job a = { .sem = &sem, .n = 1, .max = -1, .ctx = &root };
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("weir_unlock_", 1, join_meanwhile, &a);
+	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
+	happened();
+	AWAIT(waiters_of(&sem) == 1);
+	weir_ctx_cancel(&root);
+	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&child));
+}
+
+/* C18: a signal does not end the wait for an end. */
+TEST(c18_a_signal_while_it_waits_for_an_end)
+{
+	const int64_t deadline = weir_deadline_after(1000000);
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	answer_next_sleep(A_SIGNAL);
+	CHECK_ERR(weir_ctx_wait(&ctx, deadline), WEIR_EAGAIN);
+	CHECK(weir_now_ns() >= deadline);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C29 where the panic hook returns: what is noticed in the child is refused,
+ * one panic a call, and the child goes on; also when the fork came while a lock
+ * was held, or was made by the very thread that waits.
+ */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/hook.h"
+#include "between.h"
+#include "core/sem_queue.h"
+
+static weir_sem sem;
+static weir_ctx ctx;
+static int panics;
+static char last_panic[512];
+
+static void note_panic(const char *message)
+{
+	panics++;
+	snprintf(last_panic, sizeof(last_panic), "%s", message);
+}
+
+/* The statement panics once, about a fork, and the lock is free afterwards. */
+#define NOTICED(...)                                                           \
+	do {                                                                   \
+		int before_ = panics;                                          \
+		__VA_ARGS__;                                                   \
+		CHECK_EQ(panics, before_ + 1);                                 \
+		CHECK(strstr(last_panic, "fork"));                             \
+	} while (0)
+
+static void use_every_call(void)
+{
+	weir_sem_info info;
+	int64_t got;
+
+	weir_set_panic_hook(note_panic);
+	NOTICED(CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_drain(&sem, &got), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL));
+	NOTICED(weir_sem_release(&sem, 1));
+	NOTICED(CHECK_ERR(weir_sem_resize(&sem, 1, NULL), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_forget(&sem, 1), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_wait_idle(&sem, NULL), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+	NOTICED(CHECK_ERR(weir_sem_destroy(&sem), WEIR_EINVAL));
+	NOTICED(weir_sem_close(&sem, WEIR_CLOSE_NOW));
+	NOTICED(weir_ctx_cancel(&ctx));
+	CHECK(!weir_sem_is_closed(&sem));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+/* C29: the call has had no effect. */
+TEST(c29_refused_in_the_child)
+{
+	char text[512];
+	job a;
+
+	CHECK_OK(weir_sem_init(&sem, 3));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 2, &ctx);
+	CHECK_EQ(in_child(use_every_call, text, sizeof(text)), 0);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void add_and_leave(void *unused)
+{
+	(void)unused;
+	weir_sem_release(&sem, 1);
+}
+
+static void two_releases(void)
+{
+	weir_set_panic_hook(note_panic);
+	before_cas("unlock_untouched", add_and_leave, NULL);
+	NOTICED(weir_sem_release(&sem, 1));
+	happened();
+	/* The one that came under the lock went through; the other did not. */
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	NOTICED(weir_sem_release(&sem, 1));
+}
+
+/* C29, C25: a release is refused in the child while another comes. */
+TEST(c29_released_while_it_is_refused)
+{
+	char text[512];
+	job a;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 2, NULL);
+	CHECK_EQ(in_child(two_releases, text, sizeof(text)), 0);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&a));
+}
+
+static void look_once(void)
+{
+	weir_sem_info info;
+
+	weir_set_panic_hook(note_panic);
+	skip_naps(true);
+	NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+	CHECK(strstr(last_panic, "in use at a fork"));
+	/* Releases need no lock. */
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(panics, 1);
+}
+
+static int locked, go_on;
+
+static void stop_under_the_lock(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&locked, 1, __ATOMIC_SEQ_CST);
+	AWAIT(__atomic_load_n(&go_on, __ATOMIC_SEQ_CST));
+}
+
+static void *resize_slowly(void *unused)
+{
+	before("set_capacity", 1, stop_under_the_lock, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	happened();
+	return unused;
+}
+
+/* C29: somebody held the lock at the fork, and in the child nobody will ever
+ * drop it. */
+TEST(c29_locked_at_the_fork)
+{
+	check_thread thread;
+	char text[512];
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	thread = start(resize_slowly, NULL);
+	AWAIT(__atomic_load_n(&locked, __ATOMIC_SEQ_CST));
+	CHECK_EQ(in_child(look_once, text, sizeof(text)), 0);
+	__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
+	finish(thread);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+/*
+ * A waiting thread forks, here from the hook that hears of its wait; it could
+ * be a signal handler.  In the child it is still in its call.
+ */
+static void (*before_fork)(void);
+static void (*in_the_child)(void);
+static pid_t child;
+
+static void fork_now(const struct weir_event_ *event)
+{
+	if (event->kind != WEIR_EVENT_QUEUED_)
+		return;
+	weir_hook_set_(NULL);
+	if (before_fork)
+		before_fork();
+	child = fork();
+	CHECK(child >= 0);
+	if (child)
+		return;
+	alarm(60);
+	weir_set_panic_hook(note_panic);
+	if (in_the_child)
+		in_the_child();
+}
+
+static void fork_when_queued(void (*first)(void), void (*then)(void))
+{
+	before_fork = first;
+	in_the_child = then;
+	panics = 0;
+	CHECK(weir_hook_set_(fork_now) == NULL);
+}
+
+static const int64_t hundred_seconds = 100000000000;
+
+static void come_to_the_deadline(void)
+{
+	pass_seconds(200);
+}
+
+/* What the call returned, in both processes; the child's ends here. */
+static void compare(weir_err got, weir_err parent_wants, weir_err child_wants)
+{
+	int status;
+
+	if (!child) {
+		CHECK_ERR(got, child_wants);
+		CHECK_EQ(panics, 1);
+		CHECK(strstr(last_panic, "fork"));
+		_exit(0);
+	}
+	CHECK_ERR(got, parent_wants);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(panics, 0);
+}
+
+static void init_held(weir_policy policy, uint32_t barge_us)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = policy,
+			       .barge_us = barge_us };
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+}
+
+/* C29: it gives up, and is told. */
+TEST(c29_a_waiter_forks_and_gives_up)
+{
+	init_held(WEIR_FIFO, 0);
+	fork_when_queued(come_to_the_deadline, NULL);
+	compare(weir_sem_acquire_for(&sem, 1, hundred_seconds), WEIR_ETIMEDOUT,
+		WEIR_EINVAL);
+	CHECK_EQ(waiters_of(&sem), 0);
+}
+
+static void release_it(void)
+{
+	weir_sem_release(&sem, 1);
+}
+
+/* C29: it is called, comes to look, and is told. */
+TEST(c29_a_waiter_forks_and_looks)
+{
+	init_held(WEIR_BARGING, WEIR_BARGE_US_MAX);
+	fork_when_queued(release_it, NULL);
+	compare(weir_sem_acquire(&sem, 1, NULL), WEIR_OK, WEIR_EINVAL);
+	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+/* C29: its bound is over, it wants what is due, and is told. */
+TEST(c29_a_waiter_forks_and_is_overdue)
+{
+	init_held(WEIR_BARGING, 1);
+	fork_when_queued(come_to_the_deadline, NULL);
+	compare(weir_sem_acquire_for(&sem, 1, hundred_seconds), WEIR_ETIMEDOUT,
+		WEIR_EINVAL);
+	CHECK_EQ(waiters_of(&sem), 0);
+}
+
+/* Somebody in the queue; there is no thread to it. */
+static struct weir_waiter_ behind;
+
+static void grant_with_another_behind(void)
+{
+	behind = (struct weir_waiter_){ .sem = &sem, .min = 1, .max = 1 };
+	CHECK_OK(weir_sem_lock_(&sem, "test"));
+	weir_sem_join_(&sem, &behind, WEIR_IN_QUEUE_);
+	weir_sem_unlock_(&sem, 0);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(waiters_of(&sem), 1);
+}
+
+/* C13, C29: it was granted, and by the time it returns its context has
+ * ended: in the child, where that cannot be given back, it is told. */
+TEST(c29_a_waiter_forks_and_gives_back)
+{
+	init_held(WEIR_FIFO, 0);
+	CHECK_OK(weir_ctx_init(&ctx, NULL,
+			       weir_deadline_after(hundred_seconds)));
+	fork_when_queued(grant_with_another_behind, come_to_the_deadline);
+	compare(weir_sem_acquire(&sem, 1, &ctx), WEIR_OK, WEIR_ETIMEDOUT);
+	CHECK_OK(weir_sem_lock_(&sem, "test"));
+	weir_sem_leave_(&sem, &behind);
+	weir_sem_unlock_(&sem, 0);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Another thread is quicker: between two steps of a call on a semaphore. */
+#include "between.h"
+
+#include "base/hook.h"
+
+static void take_one(void *sem)
+{
+	CHECK_OK(weir_sem_try_acquire(sem, 1));
+}
+
+static void release_one(void *sem)
+{
+	weir_sem_release(sem, 1);
+}
+
+/* C5: somebody takes one first; a try then knows what is left. */
+TEST(c5_taken_in_between)
+{
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	before_cas("take_short", take_one, &sem);
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	before_cas("take_short", take_one, &sem);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+	happened();
+	CHECK_EQ(stat_of(&sem).held, 3);
+}
+
+/* C5: and never fails because a CAS did. */
+TEST(c5_a_cas_that_fails_for_nothing)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+
+	fail_cas("take_short");
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	happened();
+	fail_cas("put_short");
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	fail_cas("weir_sem_lock_quietly_");
+	CHECK_IDENTITY(&sem);
+	happened();
+	fail_cas("weir_sem_settle_");
+	CHECK_IDENTITY(&sem);
+	happened();
+}
+
+/* C6: two releases meet, on the short way, the long one, and under the lock. */
+TEST(c6_released_in_between)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+
+	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
+	before_cas("put_short", release_one, &sem);
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);	/* shuts the short way */
+	before_cas("put", release_one, &sem);
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 4);
+}
+
+static void two_releases_meet(void *sem)
+{
+	before_cas("put", release_one, sem);
+	weir_sem_release(sem, 1);
+	happened();
+}
+
+/* C25: under somebody's lock they add and leave; the holder looks again, and
+ * the waiter who now fits is served by the call that held the lock. */
+TEST(c25_two_releases_meet_under_the_lock)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 2, NULL);
+	before_cas("weir_sem_settle_", two_releases_meet, &sem);
+	CHECK_IDENTITY(&sem);
+	happened();
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
+/* Whoever wants the lock finds the word changed, and takes it all the same. */
+TEST(c24_changed_before_the_lock_is_taken)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+
+	before_cas("weir_sem_lock_quietly_", take_one, &sem);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	happened();
+}
+
+static void grow_and_take(void *sem)
+{
+	CHECK_OK(weir_sem_resize(sem, 3, NULL));
+	take_one(sem);
+}
+
+/* C8: what looks like one too many is looked at again if the counts have moved
+ * meanwhile; by then it is not. */
+TEST(c8_the_counts_move_while_they_are_compared)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+
+	before("overflows", 4, take_one, &sem);
+	CHECK_OK(weir_sem_try_release(&sem, 1));
+	happened();
+	before("overflows", 5, grow_and_take, &sem);
+	CHECK_OK(weir_sem_try_release(&sem, 1));
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+static void release_before(const struct weir_event_ *event)
+{
+	weir_hook_set_(NULL);
+	release_one((weir_sem *)(uintptr_t)event->object);
+}
+
+/* C8: the last permit comes back a moment before, by another hand. */
+TEST(c8_released_twice_at_once)
+{
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(weir_hook_set_(release_before) == NULL);
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(weir_hook_set_(release_before) == NULL);
+	CHECK_PANICS("0 are out", weir_sem_release(&sem, 1));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+static void release_two(void *sem)
+{
+	weir_sem_release(sem, 2);
+}
+
+/* C8, C21: one too many uses the moment in which a resize has changed one of
+ * the two counts.  It comes to light, and is taken out again. */
+TEST(c8_one_too_many_in_the_middle_of_a_resize)
+{
+	weir_sem_opts opts = { .permits = 2, .name = "middle" };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("set_capacity", 3, release_two, &sem);
+	CHECK_PANICS("weir_sem_resize: semaphore \"middle\": 1 permits more",
+		     CHECK_OK(weir_sem_resize(&sem, 1, NULL)));
+	happened();
+	CHECK_EQ(stat_of(&sem).capacity, 1);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("set_capacity", 3, release_two, &sem);
+	CHECK_PANICS("1 permits more",
+		     CHECK_OK(weir_sem_resize(&sem, 2, NULL)));
+	happened();
+	CHECK_EQ(stat_of(&sem).capacity, 2);
+	CHECK_EQ(weir_sem_available(&sem), 2);
+	CHECK_IDENTITY(&sem);
+}
+
+static void reference(void *sem)
+{
+	CHECK(weir_sem_ref(sem) == sem);
+}
+
+/* C22: a heap semaphore that gains a reference while it loses one. */
+TEST(c22_referred_to_in_between)
+{
+	weir_sem_opts opts = { .permits = 1 };
+	weir_sem *sem = weir_sem_new(&opts);
+
+	CHECK(weir_sem_ref(sem) == sem);
+	before_cas("weir_sem_unref", reference, sem);
+	weir_sem_unref(sem);
+	happened();
+	weir_sem_unref(sem);
+	CHECK_OK(weir_sem_try_acquire(sem, 1));
+	weir_sem_release(sem, 1);
+	weir_sem_unref(sem);
+}
+
+static void first_hook(const char *message) { (void)message; }
+static void second_hook(const char *message) { (void)message; }
+
+static void set_second(void *unused)
+{
+	(void)unused;
+	CHECK(weir_set_panic_hook(second_hook) == NULL);
+}
+
+/* C8: of two that set the panic hook at once, one comes after the other. */
+TEST(c8_panic_hook_set_in_between)
+{
+	before_cas("weir_set_panic_hook", set_second, NULL);
+	CHECK(weir_set_panic_hook(first_hook) == second_hook);
+	happened();
+	CHECK(weir_set_panic_hook(NULL) == first_hook);
+}
+
+static void first_listener(const struct weir_event_ *event) { (void)event; }
+static void second_listener(const struct weir_event_ *event) { (void)event; }
+
+static void listen_second(void *unused)
+{
+	(void)unused;
+	CHECK(weir_hook_set_(second_listener) == NULL);
+}
+
+/* C27: the same for the hook that hears of the slow paths. */
+TEST(c27_hook_set_in_between)
+{
+	before_cas("weir_hook_set_", listen_second, NULL);
+	CHECK(weir_hook_set_(first_listener) == second_listener);
+	happened();
+	CHECK(weir_hook_set_(NULL) == first_listener);
+}

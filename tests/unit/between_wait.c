@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the steps of a wait: joining, sleeping, being told, giving up. */
+#include "between.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void release_one(void *sem)
+{
+	weir_sem_release(sem, 1);
+}
+
+static void acquire_one_held(weir_sem *sem)
+{
+	CHECK_OK(weir_sem_init(sem, 1));
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+}
+
+static void *granted_before(void *moment)
+{
+	weir_sem sem;
+
+	acquire_one_held(&sem);
+	before(moment, 1, release_one, &sem);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+	CHECK_EQ(stat_of(&sem).held, 1);
+	return NULL;
+}
+
+/* C6: granted while it looks around for a moment, and when it goes to sleep.  A
+ * thread of its own each: one that has spun in vain will not the next time. */
+TEST(c6_granted_before_it_sleeps)
+{
+	char spinning[] = "heard", parking[] = "weir_waiter_park_";
+
+	finish(start(granted_before, spinning));
+	finish(start(granted_before, parking));
+}
+
+static void come_to_the_deadline(void *unused)
+{
+	(void)unused;
+	pass_seconds(20);
+}
+
+/* C17: who has waited in vain many times still waits in the same way. */
+TEST(c17_many_waits_in_vain)
+{
+	const int64_t ten_seconds = 10000000000;
+	weir_sem sem;
+
+	acquire_one_held(&sem);
+	for (int i = 0; i < 300; i++) {
+		before("heard", 1, come_to_the_deadline, NULL);
+		CHECK_ERR(weir_sem_acquire_for(&sem, 1, ten_seconds),
+			  WEIR_ETIMEDOUT);
+		happened();
+	}
+	before("heard", 1, release_one, &sem);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+}
+
+/* C14, C18: a wait that cannot announce its sleep at once, and is then woken
+ * for no reason, which is no signal, lasts until its deadline.  It sleeps and
+ * does not turn round and round (C28). */
+TEST(c14_woken_for_nothing)
+{
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	fail_cas("weir_waiter_park_");
+	answer_next_sleep(WOKEN_FOR_NOTHING);
+	/* If it was late before it could sleep, again with more time. */
+	for (int64_t ns = 1000000; !between_is_over(); ns *= 2) {
+		int64_t deadline = weir_deadline_after(ns);
+		int slept = sleeps();
+
+		CHECK_ERR(weir_sem_acquire_until(&sem, 1, deadline),
+			  WEIR_ETIMEDOUT);
+		CHECK(weir_now_ns() >= deadline);
+		CHECK(sleeps() < slept + 10);
+	}
+}
+
+static int handled;
+
+HANDLER static void note(int signal)
+{
+	(void)signal;
+	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
+}
+
+/* j is in a sleep that it has gone into since. */
+static void interrupt(job *j)
+{
+	int now = __atomic_load_n(&handled, __ATOMIC_SEQ_CST);
+
+	CHECK_EQ(pthread_kill(j->thread.id, SIGUSR1), 0);
+	AWAIT(__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == now + 1);
+	AWAIT(job_asleep(j));
+}
+
+/* Granted but not told, it wants to leave: it must wait for the tell, which is
+ * about to touch its stack, whatever wakes it. */
+static void interrupt_often(void *j)
+{
+	interrupt(j);		/* ends the wait; now it awaits the tell */
+	interrupt(j);
+	interrupt(j);
+}
+
+/* C14, C18: and then the grant has won. */
+TEST(c18_interrupted_between_grant_and_tell)
+{
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
+	struct sigaction action = { .sa_handler = note };
+	weir_sem sem;
+	job a;
+
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	before("weir_tells_send_", 1, interrupt_often, &a);
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+}
+
+static void take_in_passing(void *sem)
+{
+	weir_sem_release(sem, 1);	/* calls the one who is joining */
+	CHECK_OK(weir_sem_try_acquire(sem, 1));
+	pass_seconds(60);
+	/* Now it is overdue: nobody passes it any more. */
+	CHECK_IDENTITY(sem);
+	weir_sem_release(sem, 1);
+	CHECK_ERR(weir_sem_try_acquire(sem, 1), WEIR_EAGAIN);
+}
+
+/* C30: called, passed by another, and overdue by the time it looks. */
+TEST(c30_overdue_on_its_way)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
+			       .barge_us = WEIR_BARGE_US_MAX };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before_cas("weir_waiter_park_", take_in_passing, &sem);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+/* The one who waits, and the one who gets ahead of it. */
+static job self, ahead;
+
+static void *thaw_when_it_sleeps(void *unused)
+{
+	AWAIT(job_asleep(&self));
+	jobs_thaw();
+	return unused;
+}
+
+static void move_to_the_tail(void *sem)
+{
+	queue_up_passing_on(&ahead, sem, 1);
+	CHECK(job_freeze(&ahead));
+	/* Calls the head, which is about to park. */
+	weir_sem_release(sem, 2);
+	CHECK_OK(weir_sem_resize(sem, 1, NULL));
+	CHECK_EQ(aside_of(sem), 1);
+	CHECK_OK(weir_sem_resize(sem, 2, NULL));
+	CHECK_EQ(waiters_of(sem), 2);
+	self.tid = (int)syscall(SYS_gettid);
+	self.thread = start(thaw_when_it_sleeps, NULL);
+}
+
+/* C4, C11, C30: a called head that a shrink moves aside, and growth to the
+ * tail, comes to look and finds enough; but it is not its turn. */
+TEST(c30_called_and_then_moved_to_the_tail)
+{
+	weir_sem_opts opts = { .permits = 2, .policy = WEIR_BARGING,
+			       .barge_us = WEIR_BARGE_US_MAX };
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	before_cas("weir_waiter_park_", move_to_the_tail, &sem);
+	CHECK_OK(weir_sem_acquire(&sem, 2, &ctx));
+	happened();
+	/* Set before it passed on what it had got. */
+	CHECK_EQ(ahead.got, 1);
+	finish(self.thread);
+	CHECK_OK(job_end(&ahead));
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
+static void *try_one(void *sem)
+{
+	CHECK_OK(weir_sem_try_acquire(sem, 1));
+	return NULL;
+}
+
+struct long_hold {
+	weir_sem *sem;
+	check_thread thread;
+};
+
+static void hold_on(void *arg)
+{
+	struct long_hold *hold = arg;
+	int before_it = naps();
+
+	hold->thread = start(try_one, hold->sem);
+	AWAIT(naps() > before_it + 11000);
+}
+
+/* C5, C29: a lock that is held very long, as by a thread that is not
+ * scheduled, is waited for as long as its holder is of this process; a try
+ * does not fail for it. */
+TEST(c5_the_lock_is_held_very_long)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	struct long_hold hold = { .sem = &sem };
+
+	skip_naps(true);
+	before("set_capacity", 1, hold_on, &hold);
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	happened();
+	finish(hold.thread);
+	skip_naps(false);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}

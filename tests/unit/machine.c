@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the machine may refuse: memory, descriptors, writing, knowing the CPU.
+ * This program is linked with --wrap for the calls that ask it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/futex.h"
+#include "base/mem.h"
+#include "job.h"
+
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+int __real_sched_getcpu(void);
+int __wrap_sched_getcpu(void);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+static bool no_memory, no_cpu;
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+	if (no_memory)
+		return ENOMEM;
+	return __real_posix_memalign(memory, alignment, size);
+}
+
+int __wrap_sched_getcpu(void)
+{
+	if (!no_cpu)
+		return __real_sched_getcpu();
+	errno = ENOSYS;
+	return -1;
+}
+
+/*
+ * What the next calls of one number answer: a count of bytes (write no more),
+ * or an error, negative.  Then they are made as they are.
+ */
+static long scripted_number;
+static const long *script;
+static int scripted;
+
+static void answer(long number, const long *answers, int count)
+{
+	scripted_number = number;
+	script = answers;
+	scripted = count;
+}
+
+long __wrap_syscall(long number, ...)
+{
+	long arg[6];
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (scripted && number == scripted_number) {
+		long next = *script++;
+
+		scripted--;
+		if (next < 0) {
+			errno = (int)-next;
+			return -1;
+		}
+		arg[2] = next;
+	}
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+			      arg[5]);
+}
+
+/* C16: no memory, no semaphore; and the next try gets one. */
+TEST(c16_no_memory)
+{
+	weir_sem_opts opts = { .permits = 1 };
+	weir_sem *sem;
+
+	no_memory = true;
+	CHECK(weir_sem_new(&opts) == NULL);
+	CHECK(weir_mem_alloc_(1) == NULL);
+	no_memory = false;
+	sem = weir_sem_new(&opts);
+	CHECK(sem != NULL);
+	weir_sem_unref(sem);
+}
+
+/* C16: no descriptor: errno says why, the context goes on, and once there is
+ * room it has one. */
+TEST(c16_no_descriptors)
+{
+	struct rlimit all, none;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	int fd = 7, first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &all), 0);
+	close(first);
+	none = all;
+	none.rlim_cur = (rlim_t)first;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	errno = 0;
+	CHECK_ERR(weir_ctx_fd(&ctx, &fd), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EMFILE);
+	CHECK_OK(weir_ctx_err(&ctx));
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &all), 0);
+	CHECK_OK(weir_ctx_fd(&ctx, &fd));
+	CHECK_EQ(fd, first);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* C13: when cancel returns the descriptor is readable, though a signal came
+ * while the timer fired; and cancel returns though that cannot be waited
+ * for. */
+TEST(c13_a_timer_that_fires_under_signals)
+{
+	static const long answers[] = { -EINTR, -EINTR };
+	static const long refused[] = { -ENOMEM };
+	weir_ctx ctx = WEIR_CTX_INIT, other = WEIR_CTX_INIT;
+	struct pollfd ready = { .events = POLLIN };
+
+	CHECK_OK(weir_ctx_fd(&ctx, &ready.fd));
+	answer(SYS_ppoll, answers, 2);
+	errno = 12345;
+	weir_ctx_cancel(&ctx);
+	CHECK_EQ(errno, 12345);
+	CHECK_EQ(scripted, 0);
+	CHECK_EQ(poll(&ready, 1, 0), 1);
+	CHECK_OK(weir_ctx_fd(&other, &ready.fd));
+	answer(SYS_ppoll, refused, 1);
+	weir_ctx_cancel(&other);
+	CHECK_EQ(errno, 12345);
+	CHECK_EQ(scripted, 0);
+	CHECK_EQ(poll(&ready, 1, 60000), 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_ctx_destroy(&other));
+}
+
+/* C25: which CPU this is, is a hint; release does without. */
+TEST(c25_no_cpu)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+
+	no_cpu = true;
+	errno = 12345;
+	CHECK_EQ(weir_cpu_(), 0);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(errno, 12345);
+	no_cpu = false;
+	CHECK(weir_cpu_() > 0);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+/* C6: no sleep on a word that has changed already, whose wake is over. */
+TEST(c6_the_word_has_changed)
+{
+	const int64_t far = weir_deadline_after(WEIR_FOREVER / 2);
+	uint32_t word = 1;
+
+	errno = 12345;
+	CHECK_EQ(weir_futex_wait_(&word, 0, WEIR_FOREVER), WEIR_WOKEN_);
+	CHECK_EQ(weir_futex_wait_(&word, 0, far), WEIR_WOKEN_);
+	CHECK_EQ(weir_futex_wait_(&word, 1, 1), WEIR_WOKE_LATE_);
+	CHECK_EQ(errno, 12345);
+}
+
+static void write_in_pieces(void)
+{
+	static const long answers[] = { -EINTR, 5, 0, -EINTR, 1 };
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	answer(SYS_write, answers, 5);
+	weir_sem_release(&sem, 1);
+}
+
+static void write_nothing(void)
+{
+	static const long answers[] = { 4, -EIO };
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	answer(SYS_write, answers, 2);
+	weir_sem_release(&sem, 1);
+}
+
+/* C8: the default hook's line is whole, in however many pieces it is
+ * written; if it cannot be written the program ends all the same. */
+TEST(c8_the_line_is_written_in_pieces)
+{
+	char text[512];
+	int status = in_child(write_in_pieces, text, sizeof(text));
+
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK(!strcmp(text, "weir: weir_sem_release: semaphore \"(unnamed)\": "
+			    "1 permits released, 0 are out (capacity 3, "
+			    "free 3)\n"));
+	status = in_child(write_nothing, text, sizeof(text));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK(!strcmp(text, "weir"));
+}
+
+/* C8: a name can be too long for the line, not for the memory behind it. */
+TEST(c8_a_line_too_long)
+{
+	char name[400];
+	weir_sem_opts opts = { .permits = 1, .name = name };
+	weir_sem sem;
+
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_PANICS("weir: weir_sem_release: semaphore \"xxx",
+		     weir_sem_release(&sem, 1));
+	CHECK_EQ(strlen(panic_message), 254);
+}

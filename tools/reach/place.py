@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Where things are, and how to ask other programs."""
+import os
+import subprocess
+import sys
+
+# What is measured.
+SOURCES = ("src/core/", "src/base/")
+LLVM = "-19"
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, "build-coverage")
+
+
+def relative(path):
+    return os.path.relpath(path, ROOT)
+
+
+def give_up(text):
+    print(f"{text}\n0 passed, 1 failed")
+    sys.exit(1)
+
+
+def said(*command, **options):
+    """What the command prints; if it fails, show that and end."""
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **options)
+    if done.returncode:
+        sys.stdout.write(done.stdout[-8000:] + done.stderr[-8000:])
+        give_up(f"{' '.join(command[:4])}: status {done.returncode}")
+    return done.stdout
