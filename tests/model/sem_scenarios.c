@@ -220,7 +220,7 @@ static void ended_wins(void)
 }
 
 /* C13 to the letter: a grant that came first loses all the same. */
-SCENARIO(cancel_wins_over_grant, 2, signal_at_0, ended_wins, take_ctx,
+SCENARIO(cancel_wins_over_grant, 3, signal_at_0, ended_wins, take_ctx,
 	 cancel_and_note, put)
 
 static void ctx_or_closed(void)
@@ -282,7 +282,7 @@ static void served_in_order(void)
 }
 
 /* C3, C4: who joined first is served first. */
-SCENARIO(in_order, 2, signal_at_0, served_in_order, take_first, take_second,
+SCENARIO(in_order, 3, signal_at_0, served_in_order, take_first, take_second,
 	 put_one_by_one)
 
 static void newcomer_tries(void)
@@ -400,7 +400,7 @@ static void signals_add_up(void)
 /* C25: the handler releases what the acquire it interrupted wants. */
 SCENARIO(release_in_signal_in_acquire, 3, signal_at_0, signals_add_up,
 	 take_interrupted, put)
-SCENARIO(release_in_signal_in_release, 2, signal_at_0, signals_add_up, take,
+SCENARIO(release_in_signal_in_release, 3, signal_at_0, signals_add_up, take,
 	 put_interrupted)
 SCENARIO(release_in_signal_three, 2, signal_at_0, NULL, take_interrupted, take,
 	 put_two)
@@ -487,7 +487,7 @@ static void upto(void)
 }
 
 /* C12 */
-SCENARIO(drain_and_upto, 2, two_free, all_back, drain, upto, light)
+SCENARIO(drain_and_upto, 3, two_free, all_back, drain, upto, light)
 
 static void put_too_many(void)
 {
@@ -509,7 +509,7 @@ static void try_light(void)
 }
 
 /* N7: over-release while a grant is in flight. */
-SCENARIO(over_release, 2, none_of_one, one_too_many, try_light, put_too_many,
+SCENARIO(over_release, 3, none_of_one, one_too_many, try_light, put_too_many,
 	 put_too_many)
 
 static void middle_leaves(void)
@@ -594,7 +594,7 @@ static void finds_it_closed(void)
 }
 
 /* C19, tokio#8020: closed is for ever, whoever unlocks the word after it. */
-SCENARIO(closed_for_ever, 2, two_free, NULL, close_and_say, shrink,
+SCENARIO(closed_for_ever, 3, two_free, NULL, close_and_say, shrink,
 	 finds_it_closed)
 
 static void take_free_and_fill(void)
@@ -612,7 +612,7 @@ static void is_as_filled(void)
 }
 
 /* C22: nor a plain store, which is no point at which the explorer looks. */
-SCENARIO(freed_is_not_written, 2, none_of_one, is_as_filled, take_free_and_fill,
+SCENARIO(freed_is_not_written, 3, none_of_one, is_as_filled, take_free_and_fill,
 	 put)
 
 static void one_of_two_closed(void)
@@ -622,7 +622,7 @@ static void one_of_two_closed(void)
 }
 
 /* C8: closed, so every release goes the long way; the word comes back (ABA). */
-SCENARIO(release_meets_shrink_and_growth, 2, one_of_two_closed, put_kept,
+SCENARIO(release_meets_shrink_and_growth, 3, one_of_two_closed, put_kept,
 	 put, shrink, grow)
 
 static void light_behind_heavy(void)
@@ -642,7 +642,7 @@ static void put_too_few(void)
 }
 
 /* C4: what is too little for the head is not given to those behind it. */
-SCENARIO(heavy_is_not_passed, 2, signal_at_0, nothing_left, take_two,
+SCENARIO(heavy_is_not_passed, 3, signal_at_0, nothing_left, take_two,
 	 light_behind_heavy, put_too_few)
 
 static void cancel_and_note_free(void)
@@ -661,9 +661,9 @@ static void take_upto_ctx(void)
 }
 
 /* C13 where nobody waits: on the short path, and under the lock. */
-SCENARIO(cancel_wins_on_short_path, 2, one_free, ended_wins, take_ctx,
+SCENARIO(cancel_wins_on_short_path, 3, one_free, ended_wins, take_ctx,
 	 cancel_and_note_free)
-SCENARIO(cancel_wins_under_the_lock, 2, one_free, ended_wins, take_upto_ctx,
+SCENARIO(cancel_wins_under_the_lock, 3, one_free, ended_wins, take_upto_ctx,
 	 cancel_and_note_free)
 
 static void second_of_ctx(void)
@@ -683,7 +683,7 @@ static void cancel_both(void)
 }
 
 /* C13: what one leaves is not granted to another that the cancel ends too. */
-SCENARIO(cancel_grants_nobody, 2, one_of_two, one_left, take_two_ctx,
+SCENARIO(cancel_grants_nobody, 3, one_of_two, one_left, take_two_ctx,
 	 second_of_ctx, cancel_both)
 
 static void light_ctx(void)
@@ -734,7 +734,7 @@ static void cancelled_then_put(void)
 }
 
 /* C13: a cancel finds who is about to join behind a head that stays. */
-SCENARIO(cancelled_behind_head, 2, signal_at_0, nothing_left, take_two,
+SCENARIO(cancelled_behind_head, 3, signal_at_0, nothing_left, take_two,
 	 cancelled_then_put, cancel)
 
 static void nothing(void)
@@ -748,7 +748,7 @@ static void timed_and_interrupted(void)
 }
 
 /* C14, C18: a signal while a waiter that is late awaits its tell. */
-SCENARIO(grant_meets_timeout_and_signal, 2, signal_at_0, timed_adds_up,
+SCENARIO(grant_meets_timeout_and_signal, 3, signal_at_0, timed_adds_up,
 	 timed_and_interrupted, put)
 
 static void interruptible(void)
@@ -766,7 +766,7 @@ static void take_or_interrupted(void)
 }
 
 /* C16, C18: grant meets signal. */
-SCENARIO(grant_meets_signal, 2, interruptible, timed_adds_up,
+SCENARIO(grant_meets_signal, 3, interruptible, timed_adds_up,
 	 take_or_interrupted, put)
 
 static void forget(void)
