@@ -10,8 +10,12 @@
  * understand them.  A CAS that fails loads relaxed: every caller loops.
  *
  * This is the seam: a build that puts another base/atomic.h ahead in the include
- * path gets the same core with its own accesses (a schedule explorer's).
+ * path gets the same core with its own accesses (a schedule explorer's).  One
+ * with WEIR_HELGRIND tells valgrind's helgrind what the orders promise.
  */
+#ifdef WEIR_HELGRIND
+#include "base/helgrind.h"
+#endif
 
 #define at_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define at_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)

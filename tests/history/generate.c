@@ -72,14 +72,14 @@ static void acquire(maker *k, int thread)
 	op *o = begin(k, thread, OP_ACQUIRE);
 	int kind = (int)random_below(k->random, 3);
 	bool late = kind == 1 && random_below(k->random, 2);
-	model_call call = { .id = thread, .has_ctx = kind == 2 };
+	model_call call = { .id = thread, .ctx = kind == 2 ? thread + 1 : 0 };
 	weir_err err;
 	int64_t got;
 
 	call.min = o->min = 1 + (int)random_below(k->random, 4);
 	call.max = o->max = o->min + (int)random_below(k->random, 3);
 	o->deadline = kind == 1 || (kind == 2 && random_below(k->random, 2));
-	if (call.has_ctx)
+	if (call.ctx)
 		o->ctx = (int)(o - k->h.ops);
 	err = model_acquire(&k->m, call, WEIR_OK, late, &got);
 	if (err != MODEL_WAITS) {
@@ -107,7 +107,7 @@ static void end_wait(maker *k, int thread)
 
 	if (!waits || waits->ctx == NO_CTX)
 		return;
-	model_cancel(&k->m, victim);
+	model_cancel(&k->m, UINT32_C(1) << (victim + 1));
 	if (waits->deadline) {
 		end_others(k, WEIR_ETIMEDOUT);
 		return;

@@ -26,9 +26,14 @@ static model_call take_out(model_list *list, int at)
 	return call;
 }
 
+void model_end_call(model *m, int id, weir_err err, int64_t got)
+{
+	m->ended[m->ends++] = (model_end){ id, err, got };
+}
+
 static void end_call(model *m, model_call call, weir_err err, int64_t got)
 {
-	m->ended[m->ends++] = (model_end){ call.id, err, got };
+	model_end_call(m, call.id, err, got);
 }
 
 static void take(model *m, int64_t n)
@@ -93,7 +98,7 @@ weir_err model_acquire(model *m, model_call call, weir_err ctx, bool late,
 	if (m->closed)
 		return WEIR_ECLOSED;
 	if (call.min > m->capacity) {
-		if (!call.has_ctx)
+		if (!call.ctx)
 			return WEIR_ETOOBIG;
 		append(&m->aside, call);
 		return MODEL_WAITS;
@@ -149,7 +154,7 @@ static void sort_waiters(model *m)
 			continue;
 		}
 		take_out(&m->queue, i);
-		if (call.has_ctx)
+		if (call.ctx)
 			append(&m->aside, call);
 		else
 			end_call(m, call, WEIR_ETOOBIG, 0);
@@ -235,21 +240,21 @@ void model_close(model *m, weir_close how)
 	settle(m);
 }
 
-static void cancel_in(model *m, model_list *list, int id)
+static void cancel_in(model *m, model_list *list, uint32_t ctxs)
 {
 	for (int i = 0; i < list->count;)
-		if (list->call[i].has_ctx && (id < 0 || list->call[i].id == id))
+		if (list->call[i].ctx && ctxs >> list->call[i].ctx & 1)
 			end_call(m, take_out(list, i), WEIR_ECANCELED, 0);
 		else
 			i++;
 }
 
 /* C13 */
-void model_cancel(model *m, int id)
+void model_cancel(model *m, uint32_t ctxs)
 {
 	m->ends = 0;
-	cancel_in(m, &m->queue, id);
-	cancel_in(m, &m->aside, id);
+	cancel_in(m, &m->queue, ctxs);
+	cancel_in(m, &m->aside, ctxs);
 	settle(m);
 }
 

@@ -21,7 +21,7 @@
 typedef struct model_call {
 	int id;
 	int64_t min, max;
-	bool has_ctx;
+	int ctx;		/* number of its context; 0: none */
 	bool idle;		/* waits for idleness, not for permits */
 } model_call;
 
@@ -55,8 +55,11 @@ weir_err model_forget(model *m, int64_t n);
 weir_err model_wait_idle(model *m, model_call call, weir_err ctx);
 void model_close(model *m, weir_close how);
 
-/* The ctx of one call has ended, or of every call that has one (id < 0). */
-void model_cancel(model *m, int id);
+/* These contexts have been cancelled: one bit for each number. */
+void model_cancel(model *m, uint32_t ctxs);
+
+/* A call that this operation ends, besides those on the model's lists. */
+void model_end_call(model *m, int id, weir_err err, int64_t got);
 
 int64_t model_waiting_permits(const model *m);
 

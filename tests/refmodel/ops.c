@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The other operations, and which comes next. */
+/* Operations on a semaphore that do not wait, and which comes next. */
 #include "ops.h"
 
 #include <inttypes.h>
-
-void ops_no_panic(const char *message)
-{
-	check_fail(__FILE__, __LINE__, "panic: %s", message);
-}
-
-static int panics;
-
-static void count_panic(const char *message)
-{
-	(void)message;
-	panics++;
-}
 
 void ops_release(world *w, int64_t n)
 {
@@ -24,16 +11,19 @@ void ops_release(world *w, int64_t n)
 
 	world_log(w, "%srelease %" PRId64, ask ? "try_" : "", n);
 	if (ask) {
-		EXPECT(w, weir_sem_try_release(&w->sem, n), want);
+		EXPECT(w, weir_sem_try_release(w->sem, n), want);
 	} else {
-		panics = 0;
-		weir_set_panic_hook(want ? count_panic : ops_no_panic);
-		weir_sem_release(&w->sem, n);
-		weir_set_panic_hook(ops_no_panic);
-		EXPECT(w, panics, want != WEIR_OK);
+		world_expect_panics(want != WEIR_OK);
+		weir_sem_release(w->sem, n);
+		world_check_panics(w);
 	}
 	/* Who barges takes what it was told of by itself. */
 	world_settle(w, !w->m.barging);
+}
+
+static void release_some(world *w)
+{
+	ops_release(w, ops_count(w));
 }
 
 static void do_resize(world *w)
@@ -44,7 +34,7 @@ static void do_resize(world *w)
 	if (n > 100 && draw(w, 4))
 		n = draw(w, 12);
 	world_log(w, "resize %" PRId64, n);
-	EXPECT(w, weir_sem_resize(&w->sem, n, &debt),
+	EXPECT(w, weir_sem_resize(w->sem, n, &debt),
 	       model_resize(&w->m, n, &model_debt));
 	EXPECT(w, debt, model_debt);
 	world_settle(w, !w->m.barging);
@@ -55,34 +45,8 @@ static void do_forget(world *w)
 	int64_t n = ops_count(w);
 
 	world_log(w, "forget %" PRId64, n);
-	EXPECT(w, weir_sem_forget(&w->sem, n), model_forget(&w->m, n));
+	EXPECT(w, weir_sem_forget(w->sem, n), model_forget(&w->m, n));
 	world_settle(w, !w->m.barging);
-}
-
-static void do_cancel(world *w)
-{
-	int id = (int)draw(w, POOL_SIZE), tries = POOL_SIZE;
-
-	while (tries && !(w->pool[id].busy && w->pool[id].has_ctx)) {
-		id = (id + 1) % POOL_SIZE;
-		tries--;
-	}
-	if (!tries)
-		return;
-	world_log(w, "cancel thread %d", id);
-	weir_ctx_cancel(&w->pool[id].ctx);
-	model_cancel(&w->m, id);
-	world_settle(w, !w->m.barging);
-}
-
-void ops_cancel_all(world *w)
-{
-	world_log(w, "cancel all");
-	weir_ctx_cancel(&w->root);
-	model_cancel(&w->m, -1);
-	world_settle(w, !w->m.barging);
-	CHECK_OK(weir_ctx_destroy(&w->root));
-	CHECK_OK(weir_ctx_init(&w->root, NULL, WEIR_FOREVER));
 }
 
 static void do_destroy_refused(world *w)
@@ -90,47 +54,64 @@ static void do_destroy_refused(world *w)
 	if (!w->m.queue.count && !w->m.aside.count)
 		return;
 	world_log(w, "destroy");
-	EXPECT(w, weir_sem_destroy(&w->sem), WEIR_EBUSY);
+	EXPECT(w, weir_sem_destroy(w->sem), WEIR_EBUSY);
 	world_settle(w, true);
 }
 
 void ops_close(world *w, weir_close how)
 {
 	world_log(w, "close %d", (int)how);
-	weir_sem_close(&w->sem, how);
+	weir_sem_close(w->sem, how);
 	model_close(&w->m, how);
 	world_settle(w, true);
 }
 
+static void do_close(world *w)
+{
+	ops_close(w, draw(w, 4) ? WEIR_CLOSE_DRAIN : WEIR_CLOSE_NOW);
+}
+
+/* Closing ends most of what can happen, so it is seldom. */
+const ops_entry ops_table[] = {
+	{ ops_acquire, 300 },
+	{ ops_try, 130 },
+	{ release_some, 350 },
+	{ ops_drain, 20 },
+	{ do_resize, 35 },
+	{ do_forget, 15 },
+	{ ops_ended_ctx, 12 },
+	{ ops_idle, 6 },
+	{ ops_timed_wait, 2 },
+	{ ops_ctx_make, 30 },
+	{ ops_ctx_drop, 12 },
+	{ ops_ctx_look, 6 },
+	{ ops_ctx_wait, 2 },
+	{ ops_ctx_cancel, 14 },
+	{ ops_ctx_clear, 2 },
+	{ do_destroy_refused, 6 },
+	{ do_close, 1 },
+	{ ops_permit_acquire, 20 },
+	{ ops_permit_adopt, 3 },
+	{ ops_permit_own, 5 },
+	{ ops_permit_release, 15 },
+	{ ops_permit_split, 6 },
+	{ ops_permit_merge, 6 },
+	{ ops_permit_move, 3 },
+	{ ops_permit_forget, 3 },
+	{ ops_permit_disown, 3 },
+	{ ops_misuse, 4 },
+	{ ops_late_head, 1 },
+};
+const int ops_table_size = sizeof(ops_table) / sizeof(ops_table[0]);
+
 void ops_step(world *w)
 {
-	int64_t k = draw(w, 1000);
+	int64_t total = 0, k;
+	int i = 0;
 
-	if (k < 300)
-		ops_acquire(w);
-	else if (k < 450)
-		ops_try(w);
-	else if (k < 850)
-		ops_release(w, ops_count(w));
-	else if (k < 880)
-		ops_drain(w);
-	else if (k < 920)
-		do_resize(w);
-	else if (k < 940)
-		do_forget(w);
-	else if (k < 960)
-		ops_ended_ctx(w);
-	else if (k < 966)
-		ops_idle(w);
-	else if (k < 968)
-		ops_timed_wait(w);
-	else if (k < 990)
-		do_cancel(w);
-	else if (k < 992)
-		ops_cancel_all(w);
-	else if (k < 999)
-		do_destroy_refused(w);
-	else
-		ops_close(w, draw(w, 4) ? WEIR_CLOSE_DRAIN :
-					  WEIR_CLOSE_NOW);
+	for (int j = 0; j < ops_table_size; j++)
+		total += ops_table[j].weight;
+	for (k = draw(w, total); k >= ops_table[i].weight; i++)
+		k -= ops_table[i].weight;
+	ops_table[i].fn(w);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations, each done to the semaphore and to the model. */
+/* The operations, each done to the library and to the model. */
 #ifndef TESTS_REFMODEL_OPS_H
 #define TESTS_REFMODEL_OPS_H
 
@@ -7,28 +7,69 @@
 
 static inline int64_t draw(world *w, int64_t limit)
 {
-	return random_below(&w->random, limit);
+	return source_draw(&w->scene->from, limit);
 }
 
-/* One random operation. */
+/* Every operation, and how often it should come at random. */
+typedef void ops_fn(world *w);
+typedef struct ops_entry {
+	ops_fn *fn;
+	int weight;
+} ops_entry;
+extern const ops_entry ops_table[];
+extern const int ops_table_size;
+
+/* One operation, by weight. */
 void ops_step(world *w);
 
 /* A count: mostly one that fits, sometimes not, now and then nonsense. */
 int64_t ops_count(world *w);
 
+/* A call that has to wait, on a thread of the pool. */
+void ops_block(world *w, pool_worker *p, pool_kind kind, model_call call);
+
+/* Whether the call would wait; the state of its context included. */
+bool ops_would_wait(world *w, model_call call);
+
+/* Of the semaphore: ops.c, ops_take.c. */
 void ops_acquire(world *w);
 void ops_timed_wait(world *w);
+void ops_late_head(world *w);
 void ops_ended_ctx(world *w);
 void ops_try(world *w);
 void ops_drain(world *w);
 void ops_idle(world *w);
-
-/* Also used where a sequence ends. */
-void ops_cancel_all(world *w);
-void ops_close(world *w, weir_close how);
 void ops_release(world *w, int64_t n);
+void ops_close(world *w, weir_close how);
 
-/* The panic hook of the whole test: no panic is expected. */
-void ops_no_panic(const char *message);
+/* Of contexts: ops_ctx.c. */
+int ops_pick_ctx(world *w);		/* the number of a live one, or 0 */
+void ops_ctx_make(world *w);
+void ops_ctx_drop(world *w);
+void ops_ctx_look(world *w);
+void ops_ctx_wait(world *w);
+void ops_ctx_cancel(world *w);
+void ops_ctx_clear(world *w);		/* cancel and destroy all */
+
+/* Of permits: ops_permit.c. */
+void ops_permit_acquire(world *w);
+void ops_permit_adopt(world *w);
+void ops_permit_own(world *w);
+void ops_permit_release(world *w);
+void ops_permit_split(world *w);
+void ops_permit_merge(world *w);
+void ops_permit_move(world *w);
+void ops_permit_forget(world *w);
+void ops_permit_disown(world *w);
+void ops_hold_release(world *w, hold *h);
+
+/* Mistakes: ops_misuse.c. */
+void ops_misuse(world *w);
+
+/* Of life: ops_life.c.  Threads are there from open to shut. */
+void ops_open(scene *s);
+void ops_begin(world *w, weir_policy policy, bool overdue, bool unbounded);
+void ops_end(world *w);
+void ops_shut(scene *s);
 
 #endif /* TESTS_REFMODEL_OPS_H */

@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
+#include "weir/permit.h"
+
 static void call(pool_worker *w)
 {
-	weir_ctx *ctx = w->has_ctx ? &w->ctx : NULL;
+	weir_permit permit = WEIR_PERMIT_INIT;
 
 	w->got = 0;
 	switch (w->kind) {
 	case POOL_ACQUIRE:
-		w->err = weir_sem_acquire(w->sem, w->min, ctx);
+		w->err = weir_sem_acquire(w->sem, w->min, w->ctx);
 		break;
 	case POOL_UNTIL:
 		w->err = weir_sem_acquire_until(w->sem, w->min, WEIR_FOREVER);
 		break;
+	case POOL_FOR:
+		w->err = weir_sem_acquire_for(w->sem, w->min, 200000);
+		break;
 	case POOL_UPTO:
-		w->err = weir_sem_acquire_upto(w->sem, w->min, w->max, ctx,
-					       &w->got);
+		w->err = weir_sem_acquire_upto(w->sem, w->min, w->max,
+					       w->ctx, &w->got);
+		return;
+	case POOL_PERMIT:
+		w->err = weir_permit_acquire(&permit, w->sem, w->min, w->ctx);
+		/* C34: what it holds moves on to the driver. */
+		w->got = weir_permit_disown(&permit);
 		return;
 	case POOL_IDLE:
-		w->err = weir_sem_wait_idle(w->sem, ctx);
+		w->err = weir_sem_wait_idle(w->sem, w->ctx);
+		return;
+	case POOL_END:
+		w->err = weir_ctx_wait(w->ctx, WEIR_FOREVER);
 		return;
 	}
 	if (!w->err)

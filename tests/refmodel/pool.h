@@ -14,7 +14,10 @@ typedef enum pool_kind {
 	POOL_ACQUIRE,	/* weir_sem_acquire */
 	POOL_UNTIL,	/* weir_sem_acquire_until, for ever */
 	POOL_UPTO,	/* weir_sem_acquire_upto */
-	POOL_IDLE	/* weir_sem_wait_idle */
+	POOL_PERMIT,	/* weir_permit_acquire */
+	POOL_FOR,	/* weir_sem_acquire_for, and not for long */
+	POOL_IDLE,	/* weir_sem_wait_idle */
+	POOL_END	/* weir_ctx_wait */
 } pool_kind;
 
 typedef struct pool_worker {
@@ -22,8 +25,8 @@ typedef struct pool_worker {
 	weir_sem *sem;
 	pool_kind kind;
 	int64_t min, max;
-	bool has_ctx;
-	weir_ctx ctx;
+	weir_ctx *ctx;
+	int ctx_number;
 	/* What it returned: read after pool_done. */
 	weir_err err;
 	int64_t got;

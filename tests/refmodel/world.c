@@ -9,9 +9,11 @@
 
 void world_log(world *w, const char *format, ...)
 {
-	char *line = w->log[w->step % LOG_SIZE];
+	scene *s = w->scene;
+	char *line = s->log[s->step % LOG_SIZE];
 	va_list args;
-	int used = snprintf(line, LOG_LINE, "%" PRId64 ": ", w->step);
+	int used = snprintf(line, LOG_LINE, "%" PRId64 ":%s ", s->step,
+			    w == s->world[0] ? "" : " (second)");
 
 	va_start(args, format);
 	vsnprintf(line + used, (size_t)(LOG_LINE - used), format, args);
@@ -20,11 +22,12 @@ void world_log(world *w, const char *format, ...)
 
 static void print_log(world *w)
 {
+	const scene *s = w->scene;
 	const model *m = &w->m;
 
 	for (int i = LOG_SIZE - 1; i >= 0; i--)
-		if (w->step >= i)
-			printf("  %s\n", w->log[(w->step - i) % LOG_SIZE]);
+		if (s->step >= i)
+			printf("  %s\n", s->log[(s->step - i) % LOG_SIZE]);
 	printf("the model: capacity %" PRId64 " free %" PRId64 " held %" PRId64
 	       " debt %" PRId64 " queued %d aside %d%s%s%s%s\n", m->capacity,
 	       m->free, m->held, m->debt, m->queue.count, m->aside.count,
@@ -65,24 +68,24 @@ void world_expect(world *w, const char *what, int64_t got, int64_t want)
 	print_log(w);
 	check_fail(__FILE__, __LINE__,
 		   "step %" PRId64 ": %s is %" PRId64
-		   ", the model says %" PRId64, w->step, what, got, want);
+		   ", the model says %" PRId64, w->scene->step, what, got, want);
 }
 
-/* Wait a little; a thread that never comes is a failure like any other. */
-static void nap(world *w, const char *what, int64_t *started)
+/* A thread that never comes is a failure like any other. */
+void world_nap(world *w, const char *what, int64_t *started)
 {
 	int64_t now = weir_now_ns();
 
 	if (!*started)
 		*started = now;
-	if (now - *started > INT64_C(60000000000))
+	if (now - *started > w->scene->patience_ns)
 		world_expect(w, what, 0, 1);
 	sched_yield();
 }
 
 static bool lists_match(world *w, weir_sem_info *i)
 {
-	*i = stat_of(&w->sem);
+	*i = stat_of(w->sem);
 	return i->waiters == (uint32_t)w->m.queue.count &&
 	       i->aside == (uint32_t)w->m.aside.count;
 }
@@ -94,7 +97,7 @@ static void compare(world *w)
 
 	/* Whoever was told to wait may still be on the way to its list. */
 	while (!lists_match(w, &i) || i.granted)
-		nap(w, "the lists match", &started);
+		world_nap(w, "the lists match", &started);
 	EXPECT(w, i.capacity, w->m.capacity);
 	EXPECT(w, i.free, w->m.free);
 	EXPECT(w, i.held, w->m.held);
@@ -104,14 +107,14 @@ static void compare(world *w)
 	EXPECT(w, i.unbounded, w->m.unbounded);
 	EXPECT(w, i.policy, w->policy);
 	EXPECT(w, i.oldest_wait_ns >= 0, true);
-	EXPECT(w, weir_sem_available(&w->sem), w->m.free);
-	EXPECT(w, weir_sem_is_closed(&w->sem), w->m.closed);
+	EXPECT(w, weir_sem_available(w->sem), w->m.free);
+	EXPECT(w, weir_sem_is_closed(w->sem), w->m.closed);
 }
 
 /* C6, C7: the queue and the counts are right before anybody else has run. */
 static void compare_at_once(world *w)
 {
-	weir_sem_info i = stat_of(&w->sem);
+	weir_sem_info i = stat_of(w->sem);
 
 	EXPECT(w, i.waiters, w->m.queue.count);
 	EXPECT(w, i.aside, w->m.aside.count);
@@ -127,12 +130,23 @@ static void reap(world *w, model_end end)
 	int64_t started = 0;
 
 	while (!pool_done(p))
-		nap(w, "a call that has to end has ended", &started);
+		world_nap(w, "a call that has to end has ended", &started);
 	EXPECT(w, p->err, end.err);
 	EXPECT(w, p->got, end.got);
-	if (p->has_ctx)
-		EXPECT(w, weir_ctx_destroy(&p->ctx), WEIR_OK);
 	p->busy = false;
+}
+
+/* C34: a permit remembers its semaphore and its count. */
+static void compare_holds(world *w)
+{
+	for (int i = 0; i < HOLDS; i++) {
+		const hold *h = &w->scene->hold[i];
+
+		EXPECT(w, weir_permit_count(&h->permit), h->n);
+		EXPECT(w, weir_permit_sem(&h->permit) ==
+			       (h->of ? h->of->sem : NULL), true);
+		EXPECT(w, weir_permit_is_owned(&h->permit), h->owned);
+	}
 }
 
 void world_settle(world *w, bool at_once)
@@ -143,10 +157,11 @@ void world_settle(world *w, bool at_once)
 		reap(w, w->m.ended[i]);
 	w->m.ends = 0;
 	compare(w);
+	compare_holds(w);
 	for (int i = 0; i < POOL_SIZE; i++)
 		if (w->pool[i].busy)
 			EXPECT(w, pool_done(&w->pool[i]), false);
-	w->step++;
+	w->scene->step++;
 }
 
 pool_worker *world_idle_worker(world *w)
@@ -155,4 +170,30 @@ pool_worker *world_idle_worker(world *w)
 		if (!w->pool[i].busy)
 			return &w->pool[i];
 	return NULL;
+}
+
+void world_no_panic(const char *message)
+{
+	check_fail(__FILE__, __LINE__, "panic: %s", message);
+}
+
+static int panics, panics_expected;
+
+static void count_panic(const char *message)
+{
+	(void)message;
+	panics++;
+}
+
+void world_expect_panics(int count)
+{
+	panics = 0;
+	panics_expected = count;
+	weir_set_panic_hook(count ? count_panic : world_no_panic);
+}
+
+void world_check_panics(world *w)
+{
+	weir_set_panic_hook(world_no_panic);
+	EXPECT(w, panics, panics_expected);
 }

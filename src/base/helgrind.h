@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_HELGRIND_H
+#define WEIR_BASE_HELGRIND_H
+
+/*
+ * Atomics that valgrind's helgrind understands, for builds with WEIR_HELGRIND
+ * (tools/helgrind).
+ *
+ * Helgrind knows the mutexes of pthreads and takes an atomic access for a plain
+ * one.  So the words that are accessed here are taken out of its sight, and it
+ * is told what the orders promise and no more:
+ *
+ *   acquire load     after what the word carries
+ *   release store    the word carries what came before, and nothing else
+ *   relaxed store    the word carries nothing any more
+ *   release RMW      the word carries what came before, besides what it did:
+ *                    a read-modify-write continues a release sequence
+ *   relaxed RMW      the word carries what it did
+ *   relaxed load, CAS that fails: nothing
+ *
+ * An order that is too weak then shows as a race on the data that it should
+ * have ordered.  What helgrind cannot see: a race on one of these words by a
+ * plain access, and the difference between acq_rel and seq_cst.
+ *
+ * The names are the compiler's, so that this header works for whatever is
+ * compiled with it in front, and base/atomic.h stays as it is.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <valgrind/helgrind.h>
+
+/*
+ * One access at a time: the access and what is said of it are one step, or
+ * helgrind would hear of two accesses in another order than they happened in.
+ * A signal handler's access, in the middle of its own thread's, goes ahead.
+ */
+__attribute__((weak)) uintptr_t weir_hg_owner_;		/* a thread, or 0 */
+__attribute__((weak)) uint32_t weir_hg_waiting_;	/* for it to be 0 */
+
+static inline bool weir_hg_enter_(const volatile void *word, size_t size)
+{
+	uintptr_t me = (uintptr_t)pthread_self(), nobody = 0;
+
+	VALGRIND_HG_DISABLE_CHECKING((void *)(uintptr_t)word, size);
+	if (__atomic_load_n(&weir_hg_owner_, __ATOMIC_RELAXED) == me)
+		return false;
+	if (__atomic_compare_exchange_n(&weir_hg_owner_, &nobody, me, 0,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return true;
+	__atomic_fetch_add(&weir_hg_waiting_, 1, __ATOMIC_RELAXED);
+	do {
+		nobody = 0;
+		sched_yield();
+	} while (!__atomic_compare_exchange_n(&weir_hg_owner_, &nobody, me, 0,
+					      __ATOMIC_ACQUIRE,
+					      __ATOMIC_RELAXED));
+	__atomic_fetch_sub(&weir_hg_waiting_, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static inline void weir_hg_leave_(bool entered)
+{
+	if (!entered)
+		return;
+	__atomic_store_n(&weir_hg_owner_, 0, __ATOMIC_RELEASE);
+	/* A loop of accesses can lose its turn inside time after time. */
+	if (__atomic_load_n(&weir_hg_waiting_, __ATOMIC_RELAXED))
+		sched_yield();
+}
+
+/* The child has one thread, and it is not inside. */
+static inline void weir_hg_forked_(void)
+{
+	__atomic_store_n(&weir_hg_owner_, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&weir_hg_waiting_, 0, __ATOMIC_RELAXED);
+}
+
+__attribute__((constructor)) static void weir_hg_start_(void)
+{
+	VALGRIND_HG_DISABLE_CHECKING(&weir_hg_owner_, sizeof(weir_hg_owner_));
+	VALGRIND_HG_DISABLE_CHECKING(&weir_hg_waiting_,
+				     sizeof(weir_hg_waiting_));
+	(void)pthread_atfork(NULL, NULL, weir_hg_forked_);
+}
+
+/* After a load, or the load of an RMW. */
+static inline void weir_hg_loaded_(const volatile void *word, int order)
+{
+	if (order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE)
+		ANNOTATE_HAPPENS_AFTER((void *)(uintptr_t)word);
+}
+
+static inline void weir_hg_changed_(const volatile void *word, int order)
+{
+	if (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL ||
+	    order == __ATOMIC_SEQ_CST)
+		ANNOTATE_HAPPENS_BEFORE((void *)(uintptr_t)word);
+}
+
+static inline void weir_hg_stored_(const volatile void *word, int order)
+{
+	ANNOTATE_HAPPENS_BEFORE_FORGET_ALL((void *)(uintptr_t)word);
+	weir_hg_changed_(word, order);
+}
+
+static inline void weir_hg_did_rmw_(const volatile void *word, int order)
+{
+	weir_hg_loaded_(word, order);
+	weir_hg_changed_(word, order);
+}
+
+/* An access that has a value, and what to say of it. */
+#define WEIR_HG_DO_(p, access, ...)                                            \
+	__extension__({                                                        \
+		bool weir_hg_in_ = weir_hg_enter_((p), sizeof(*(p)));          \
+		__typeof__(access) weir_hg_value_ = (access);                  \
+		__VA_ARGS__;                                                   \
+		weir_hg_leave_(weir_hg_in_);                                   \
+		weir_hg_value_;                                                \
+	})
+#define WEIR_HG_RMW_(p, access, order)                                         \
+	WEIR_HG_DO_(p, access, weir_hg_did_rmw_((p), (order)))
+
+/* A macro's own name is not expanded again: the builtins stand inside. */
+#define __atomic_load_n(p, order)                                              \
+	WEIR_HG_DO_(p, __atomic_load_n((p), (order)),                          \
+		    weir_hg_loaded_((p), (order)))
+#define __atomic_store_n(p, v, order)                                          \
+	((void)WEIR_HG_DO_(p, (__atomic_store_n((p), (v), (order)), 0),        \
+			   weir_hg_stored_((p), (order))))
+#define __atomic_exchange_n(p, v, order)                                       \
+	WEIR_HG_RMW_(p, __atomic_exchange_n((p), (v), (order)), order)
+#define __atomic_fetch_add(p, v, order)                                        \
+	WEIR_HG_RMW_(p, __atomic_fetch_add((p), (v), (order)), order)
+#define __atomic_fetch_sub(p, v, order)                                        \
+	WEIR_HG_RMW_(p, __atomic_fetch_sub((p), (v), (order)), order)
+#define __atomic_add_fetch(p, v, order)                                        \
+	WEIR_HG_RMW_(p, __atomic_add_fetch((p), (v), (order)), order)
+#define __atomic_sub_fetch(p, v, order)                                        \
+	WEIR_HG_RMW_(p, __atomic_sub_fetch((p), (v), (order)), order)
+#define __atomic_compare_exchange_n(p, old, v, weak, order, failed)            \
+	WEIR_HG_DO_(p,                                                         \
+		    __atomic_compare_exchange_n((p), (old), (v), (weak),       \
+						(order), (failed)),            \
+		    weir_hg_value_ ? weir_hg_did_rmw_((p), (order)) :          \
+				     weir_hg_loaded_((p), (failed)))
+
+#endif /* WEIR_BASE_HELGRIND_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two semaphores, contexts, permits and waiting threads, on which bytes decide
+ * what happens: tests/refmodel does it and compares.  C1 to C16, C19 to C21,
+ * C23, C30, C31 and C34.
+ *
+ * The first byte of an operation chooses it and its semaphore; it draws what else
+ * it needs from the rest.
+ */
+#include "sequence.h"
+
+#include "../refmodel/ops.h"
+
+static world first, second;
+static scene play = { .world = { &first, &second }, .worlds = 2 };
+static int64_t steps;
+
+/*
+ * States that were reached, for libFuzzer, which takes them for parts of the
+ * program: which operation met which kind of state.  It keeps an input that
+ * meets a new pair also if every branch has been seen before.
+ */
+#define OPS_MAX 64
+#define STATES (4 * 3 * 2 * 3 * 2 * 2)
+__attribute__((section("__libfuzzer_extra_counters"), used))
+static uint8_t met[OPS_MAX][STATES];
+
+static int kind_of(const world *w)
+{
+	if (w->m.unbounded)
+		return 0;
+	return w->policy == WEIR_FIFO ? 1 : 2 + w->overdue;
+}
+
+static int state_of(const world *w)
+{
+	const model *m = &w->m;
+	int queued = m->queue.count < 2 ? m->queue.count : 2;
+	int closed = m->closed ? 1 + m->drain : 0;
+	int state = kind_of(w);
+
+	state = state * 3 + queued;
+	state = state * 2 + (m->aside.count != 0);
+	state = state * 3 + closed;
+	state = state * 2 + (m->free != 0);
+	return state * 2 + (m->debt != 0);
+}
+
+void sequence_start(int64_t patience_ns)
+{
+	play.patience_ns = patience_ns;
+	ops_open(&play);
+}
+
+void sequence_stop(void)
+{
+	ops_shut(&play);
+}
+
+/* Decide by the next so many bytes. */
+static void decide_by(const uint8_t **bytes, size_t *size, size_t count)
+{
+	count = *size < count ? *size : count;
+	play.from.next = *bytes;
+	play.from.end = *bytes + count;
+	*bytes += count;
+	*size -= count;
+}
+
+static void begin(world *w)
+{
+	int64_t k = draw(w, 8);
+
+	/* FIFO and bounded is what most people use. */
+	ops_begin(w, k < 5 ? WEIR_FIFO : WEIR_BARGING, k == 7, k == 0 || k == 5);
+}
+
+static void step(void)
+{
+	int64_t k = source_draw(&play.from, 256);
+	world *w = k % 4 ? &first : &second;
+	/* Not a limit for the draw: what is added to the table would change
+	 * what every byte of the corpus means. */
+	int64_t op = k / 4 % ops_table_size;
+
+	met[op][state_of(w)] = 1;
+	ops_table[op].fn(w);
+}
+
+void sequence_run(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t none[1];
+
+	/* A source without an end would be a generator. */
+	if (!size)
+		bytes = none;
+	play.step = 0;
+	CHECK(ops_table_size <= OPS_MAX);
+	decide_by(&bytes, &size, SEQUENCE_HEAD / 2);
+	begin(&first);
+	decide_by(&bytes, &size, SEQUENCE_HEAD / 2);
+	begin(&second);
+	/* Something to cancel: one below the other, without a deadline. */
+	for (int i = 1; i <= 2; i++) {
+		CHECK_OK(weir_ctx_init(tree_ctx(&play.tree, i),
+				       tree_ctx(&play.tree, i - 1),
+				       WEIR_FOREVER));
+		tree_make(&play.tree, i, i - 1, WEIR_FOREVER);
+	}
+	while (size) {
+		decide_by(&bytes, &size, SEQUENCE_OP);
+		step();
+	}
+	ops_end(&second);
+	ops_end(&first);
+	steps += play.step;
+}
+
+int64_t sequence_steps(void)
+{
+	return steps;
+}

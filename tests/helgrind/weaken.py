@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Weaken each memory order of src by one step and see whether helgrind notices.
+
+    weaken.py WORK OBJECT... -- COMPILER FLAG...
+
+Run from the root of the tree.  OBJECT... are tests/helgrind/pairs.c and the harness,
+compiled; COMPILER FLAG... compile a source of the library as they were compiled.
+Those that cannot be noticed are in tests/helgrind/unseen.txt with the reason; the
+rest must be.  The last line is "SEEN LISTED WRONG": how many were noticed, how many
+are in the file and were not, and how many of either kind should not be.
+"""
+import collections
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ORDER = re.compile(r"\bat_(\w+?)_(acquire|release|acq_rel)\(")
+Site = collections.namedtuple("Site", "path line start end text op weaker")
+RACE = 9	# the exit status for what helgrind reports
+
+
+def weaker(op, order):
+    """One step down: all there is between acq_rel and relaxed, then relaxed."""
+    if order == "acq_rel" and op == "cas_weak":
+        return ["acquire", "release"]
+    return ["relaxed"]
+
+
+def sites():
+    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.c"))
+    for path in paths:
+        with open(path, encoding="utf-8") as source:
+            for number, text in enumerate(source, 1):
+                for found in ORDER.finditer(text):
+                    for order in weaker(*found.groups()):
+                        yield Site(path, number, found.start(), found.end(),
+                                   text, found.group(1), order)
+
+
+def listed():
+    """The reasons, by (path, line of source, order)."""
+    reasons = {}
+    with open("tests/helgrind/unseen.txt", encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith("#"):
+                *key, reason = [part.strip() for part in line.split(" | ")]
+                reasons[tuple(key)] = reason
+    return reasons
+
+
+def compile_source(path, root, work, command):
+    target = os.path.join(work, path.replace("/", "-") + ".o")
+    subprocess.run([*command, "-I" + root + "/src", "-I" + root + "/include",
+                    "-c", os.path.join(root, path), "-o", target], check=True)
+    return target
+
+
+def weaken(site, root):
+    """A copy of the sources with this order weakened."""
+    for part in ("src", "include"):
+        shutil.copytree(part, os.path.join(root, part))
+    path = os.path.join(root, site.path)
+    with open(path, encoding="utf-8") as source:
+        lines = source.readlines()
+    text = lines[site.line - 1]
+    lines[site.line - 1] = (text[:site.start] + f"at_{site.op}_{site.weaker}("
+                            + text[site.end:])
+    with open(path, "w", encoding="utf-8") as source:
+        source.writelines(lines)
+
+
+def try_site(site, root, objects, library, command):
+    """The exit status of the pairs with this order weakened."""
+    shutil.rmtree(root, ignore_errors=True)
+    weaken(site, root)
+    changed = [site.path]
+    if site.path.endswith(".h"):
+        changed = [path for path in library if path.startswith("src/core/")]
+    built = dict(library)
+    for path in changed:
+        built[path] = compile_source(path, root, root, command)
+    program = os.path.join(root, "pairs")
+    subprocess.run([command[0], "-pthread", *objects, *built.values(),
+                    "-o", program], check=True)
+    with open(root + ".log", "w", encoding="utf-8") as log:
+        status = subprocess.run(
+            ["valgrind", "--tool=helgrind", "--fair-sched=yes", "-q",
+             f"--error-exitcode={RACE}", program],
+            stdout=log, stderr=log, check=False).returncode
+    shutil.rmtree(root)
+    return status
+
+
+def main():
+    split = sys.argv.index("--")
+    work, *objects = sys.argv[1:split]
+    # The seam has no relaxed swap: nobody needs one.
+    command = [*sys.argv[split + 1:], "-Dat_swap_relaxed(p,v)="
+               "__atomic_exchange_n((p),(v),__ATOMIC_RELAXED)"]
+    reasons = listed()
+    seen = unseen = wrong = 0
+
+    os.makedirs(work, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        paths = sorted(glob.glob("src/*/*.c"))
+        library = dict(zip(paths, pool.map(
+            lambda path: compile_source(path, ".", work, command), paths)))
+        all_sites = list(sites())
+        statuses = pool.map(
+            lambda pair: try_site(pair[1], os.path.join(work, str(pair[0])),
+                                  objects, library, command),
+            enumerate(all_sites))
+        for site, status in zip(all_sites, statuses):
+            key = (site.path, site.text.strip(), site.weaker)
+            reason = reasons.get(key)
+            what = f"{site.path}:{site.line} {site.weaker}"
+            if status == RACE and not reason:
+                seen += 1
+            elif status == 0 and reason:
+                unseen += 1
+                print(f"not seen: {what}: {reason}")
+            else:
+                wrong += 1
+                print(f"FAIL {what}: exit status {status}, "
+                      f"listed as unseen: {'yes' if reason else 'no'}")
+        stale = set(reasons) - {(site.path, site.text.strip(), site.weaker)
+                                for site in all_sites}
+        for key in sorted(stale):
+            wrong += 1
+            print(f"FAIL unseen.txt names what is not there: {' | '.join(key)}")
+    print(seen, unseen, wrong)
+
+
+main()

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Where choices come from: a generator, or bytes that decide everything. */
+#ifndef TESTS_REFMODEL_SOURCE_H
+#define TESTS_REFMODEL_SOURCE_H
+
+#include <stdint.h>
+
+#include "check.h"
+
+typedef struct source {
+	uint64_t random;		/* used if there are no bytes */
+	const uint8_t *next, *end;	/* null: none */
+} source;
+
+/* 0 .. limit - 1.  Bytes that have run out go on as zeroes. */
+static inline int64_t source_draw(source *s, int64_t limit)
+{
+	int64_t value = 0;
+
+	if (!s->end)
+		return random_below(&s->random, limit);
+	for (int64_t reach = 1; reach < limit && s->next < s->end; reach *= 256)
+		value = value * 256 + *s->next++;
+	return value % limit;
+}
+
+#endif /* TESTS_REFMODEL_SOURCE_H */
