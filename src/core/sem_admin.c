@@ -108,9 +108,10 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 	/*
 	 * Looked at once: what is released from here on comes after the close,
 	 * and must not go to one behind another that was refused.
-	 * relaxed: the CAS that unlocks is the acquire.
+	 * [S3] release: by a write, so that whoever releases after this look,
+	 * and then looks at the word, sees CLOSED.
 	 */
-	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+	int64_t value = weir_value_(at_add_acq_rel(&sem->word_, 0));
 	int64_t taken = 0;
 
 	RING_EACH(link, next, end, sem->queue_) {

@@ -580,6 +580,33 @@ static void drained_in_order(void)
 SCENARIO(drain_close_is_in_order, 2, none_of_one, drained_in_order,
 	 take_or_closed, second_or_closed, drain_close_two, put_when_both_wait)
 
+static void drain_close_one(void)
+{
+	while (s.waiters_ < 1)
+		ex_yield();
+	ex_set(&first_in);
+	drain_close();
+}
+
+static void put_and_try_two(void)
+{
+	ex_await(&first_in);
+	put();
+	results[1] = weir_sem_try_acquire(&s, 2);
+}
+
+static void released_before_or_after(void)
+{
+	/* Not closed yet when the permit was back: then it is the waiter's. */
+	if (results[1] == WEIR_EAGAIN)
+		EX_ASSERT(results[0] == WEIR_OK);
+	EX_ASSERT(results[1] == WEIR_EAGAIN || results[1] == WEIR_ECLOSED);
+}
+
+/* C19, C24: the close comes before the release or after it, for everybody. */
+SCENARIO(drain_close_has_a_moment, 3, none_of_two, released_before_or_after,
+	 take_or_closed, put_and_try_two, drain_close_one)
+
 static void close_and_say(void)
 {
 	close_now();

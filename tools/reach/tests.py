@@ -28,7 +28,9 @@ def configure():
          "-Dbuildtype=debug", "-Dtests=true",
          "-Dc_link_args=" + link_args, "-Dcpp_link_args=" + link_args,
          BUILD, ROOT,
-         env={**os.environ, "CC": os.path.join(ROOT, "tools/reach/cc"),
+         # The build's own probes are run too, and count for nothing.
+         env={**os.environ, "LLVM_PROFILE_FILE": os.devnull,
+              "CC": os.path.join(ROOT, "tools/reach/cc"),
               "CXX": "clang++" + LLVM})
 
 
