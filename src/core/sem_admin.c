@@ -77,8 +77,8 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	err = weir_sem_lock_(sem, "weir_sem_destroy");
 	if (err)
 		return err;
-	/* relaxed: whoever may call this sees that his own has been counted. */
-	if (sem->queue_ || sem->aside_ || at_load_relaxed(&sem->granted_))
+	/* [S5] acquire.  Whoever may call this has counted his own off. */
+	if (sem->queue_ || sem->aside_ || at_load_acquire(&sem->granted_))
 		err = WEIR_EBUSY;
 	else
 		/* [S3] release.  A later call finds it, and panics. */

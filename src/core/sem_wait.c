@@ -220,9 +220,9 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 	/* C13: the end of the context wins. */
 	if (ended)
 		give_back(w);
-	/* relaxed: a count for stat. */
+	/* [S5] release.  The last access to the semaphore. */
 	else if (w->counted)
-		at_sub_relaxed(&w->sem->granted_, w->got);
+		at_sub_acq_rel(&w->sem->granted_, w->got);
 	/* One reason for all: what the context says. */
 	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
 		err = ended;

@@ -41,6 +41,9 @@
  *   [S4] capacity  release: weir_sem_resize, weir_sem_forget
  *                  acquire: overflows (sem.c)
  *                  Who sees part of a resize sees that resizes_ has moved on.
+ *   [S5] granted   release: wait_within (sem_wait.c)   acquire: weir_sem_destroy
+ *                  Whoever was granted is done with the semaphore before one
+ *                  that was granted beside it destroys it.
  */
 #include <stdbool.h>
 #include <stdint.h>
