@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Objects of the library and of the tests, and programs made of them.
+
+A mutant costs one compilation and a link: everything else is built once.
+"""
+import glob
+import hashlib
+import os
+import re
+import subprocess
+
+CC = os.environ.get("CC", "gcc").split()
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-pthread", "-w"]
+# What the project's own build refuses because it means nothing is no mutant.
+FLAGS += ["-Werror=" + name for name in
+          ("implicit-function-declaration", "implicit-int", "int-conversion",
+           "incompatible-pointer-types", "return-type", "uninitialized",
+           "maybe-uninitialized")]
+
+
+class Failed(Exception):
+    pass
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise Failed(" ".join(command) + "\n" + done.stdout)
+
+
+def compile_(source, target, includes=(), flags=()):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    run([*CC, *FLAGS, *flags, *("-I" + i for i in includes), "-Isrc",
+         "-Iinclude", "-c", source, "-o", target])
+    return target
+
+
+def merge(objects, target):
+    run([*CC, "-r", "-nostdlib", *objects, "-o", target])
+    return target
+
+
+def link(objects, target, flags=()):
+    run([*CC, *objects, "-pthread", "-o", target, *flags])
+    return target
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def all_orders(where):
+    """A base/atomic.h with every order of every access, to be put ahead."""
+    text = read("src/base/atomic.h")
+    known = re.findall(r"^#define (at_\w+?_)(relaxed|acquire|release|acq_rel)"
+                       r"(\(.*)$", text, re.M)
+    have = {name + order for name, order, _ in known}
+    more = ""
+    for name, order, rest in known:
+        for other in ("relaxed", "acquire", "release"):
+            if name + other not in have:
+                have.add(name + other)
+                more += f"#define {name}{other}" + rest.replace(
+                    "__ATOMIC_" + order.upper(),
+                    "__ATOMIC_" + other.upper()) + "\n"
+    os.makedirs(f"{where}/orders/base", exist_ok=True)
+    with open(f"{where}/orders/base/atomic.h", "w") as file:
+        file.write(text + more)
+    return f"{where}/orders"
+
+
+class Library:
+    """The objects of the sources as they are, built in one certain way."""
+
+    def __init__(self, where, pool, sources=None, includes=(), flags=()):
+        self.where, self.includes, self.flags = where, includes, flags
+        self.sources = sources or sorted(glob.glob("src/core/*.c") +
+                                         glob.glob("src/base/*.c"))
+        self.objects = {s: f"{where}/{s[4:-2]}.o" for s in self.sources}
+        list(pool.map(lambda s: compile_(s, self.objects[s], includes,
+                                         (*flags, "-MMD")), self.sources))
+        self.uses = {s: set(read(self.objects[s][:-2] + ".d").split())
+                     for s in self.sources}
+
+    def users_of(self, path):
+        return [s for s in self.sources if path in self.uses[s]]
+
+    def rebuilt(self, mutant, where):
+        """All objects, those that see the mutant made from it."""
+        if self in mutant.built:
+            return mutant.built[self]
+        objects = dict(self.objects)
+        broken = f"{where}/{mutant.path[4:]}"
+        os.makedirs(os.path.dirname(broken), exist_ok=True)
+        with open(broken, "w") as file:
+            file.write(mutant.text)
+        try:
+            for source in self.users_of(mutant.path):
+                objects[source] = compile_(
+                    broken if source == mutant.path else source,
+                    f"{where}/{os.path.basename(self.where)}-"
+                    f"{os.path.basename(source)[:-2]}.o",
+                    (*self.includes, where), self.flags)
+        finally:
+            os.remove(broken)
+        mutant.built[self] = objects
+        return objects
+
+    def digest(self, mutant, objects):
+        """Of what the mutant changed; the same if that makes no difference."""
+        total = hashlib.sha256()
+        for source in self.users_of(mutant.path):
+            with open(objects[source], "rb") as file:
+                total.update(file.read())
+        return total.digest()

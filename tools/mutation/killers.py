@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The means by which a mutant is noticed.  Each is built when first needed.
+
+attack(mutant, where) returns what was noticed, or None.
+"""
+import glob
+import os
+import re
+import threading
+
+from . import build, means
+
+QUICK_S = 0.03
+
+# Programs that are run with something set, once for each.
+SETTINGS = {"fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
+                           "WEIR_FAULT_AT_LOAD=sched_getaffinity")}
+
+
+class Lazy:
+    """A value that is made when first asked for."""
+
+    def __init__(self, make):
+        self.make, self.lock, self.value = make, threading.Lock(), None
+
+    def __call__(self):
+        with self.lock:
+            if self.value is None:
+                self.value = self.make()
+        return self.value
+
+
+class Killer:
+    def __init__(self, name, prepare):
+        self.name, self.prepared = name, Lazy(prepare)
+
+    def attack(self, mutant, where):
+        program = f"{where}/program"
+        try:
+            self.try_all(mutant, where, program, self.prepared())
+        except means.Killed as killed:
+            return str(killed)
+        finally:
+            if os.path.exists(program):
+                os.remove(program)
+        return None
+
+
+class Group:
+    """Test programs that are linked and run as one."""
+
+    def __init__(self, name, files):
+        self.name, self.files = name, [*files, "tests/support/check.c"]
+        text = "".join(map(build.read, files))
+        self.wraps = [f"-Wl,--wrap={name}" for name in
+                      sorted(set(re.findall(r"\b__wrap_(\w+)\(", text)))]
+
+
+def groups_of(name, files, apart):
+    """Programs that wrap a function, or if apart all, each alone; the rest as
+    one."""
+    texts = {f: build.read(f) for f in files}
+    programs = [f for f in files if re.search(r"^TEST\(", texts[f], re.M)]
+    helpers = [f for f in files if f not in programs]
+    alone = [f for f in programs if apart or "__wrap_" in texts[f]]
+    together = [f for f in programs if f not in alone]
+    return [Group(n, m + helpers) for n, m in
+            [(name, together)] * bool(together) +
+            [(f"{name}-{os.path.basename(f)[:-2]}", [f]) for f in alone]]
+
+
+class Tests(Killer):
+    """Test programs.
+
+    suites: [(name, files, apart)].  The programs of a suite are one program here, so
+    that one link is enough; what wraps functions of libc stays by itself.
+    """
+
+    def __init__(self, name, suites, library, workshop, wrapper=()):
+        super().__init__(name, self.build)
+        self.suites, self.library, self.workshop = suites, library, workshop
+        self.wrapper = wrapper
+
+    def build(self):
+        library = self.library()
+        groups = [g for s in self.suites for g in groups_of(*s)]
+        for group in groups:
+            objects = list(self.workshop.builders.map(
+                lambda f: build.compile_(
+                    f, f"{library.where}/{f[:-2]}.o",
+                    (*library.includes, "tests/support", os.path.dirname(f)),
+                    (*library.flags, "-fexceptions")), group.files))
+            group.object = build.merge(objects,
+                                       f"{library.where}/{group.name}.o")
+            program = self.link(group, library.objects,
+                                f"{library.where}/{group.name}")
+            group.settings = [s.split() for s in
+                              SETTINGS.get(group.name, ("",))]
+            group.tests = means.measure(self.command(group, 0, program),
+                                        self.workshop.env)
+        return groups
+
+    def command(self, group, i, program):
+        return ["env", *group.settings[i], *self.wrapper, program]
+
+    def link(self, group, objects, target):
+        return build.link([*objects.values(), group.object], target,
+                          [*group.wraps, *self.library().flags])
+
+    def try_all(self, mutant, where, program, groups):
+        objects = self.library().rebuilt(mutant, where)
+        for group in groups:
+            self.link(group, objects, program)
+            quick = [t for t in group.tests if t[1] < QUICK_S]
+            slow = [t for t in group.tests if t[1] >= QUICK_S]
+            for i in range(len(group.settings)):
+                for part in (quick, slow):
+                    means.try_tests(self.command(group, i, program), part,
+                                    self.workshop.env)
+
+
+class Explorer(Killer):
+    """The schedule explorer.  attempts: [(options, seconds)]."""
+
+    def __init__(self, name, library, engine, attempts, workshop):
+        super().__init__(name, engine)
+        self.library, self.attempts, self.workshop = library, attempts, workshop
+        self.lock, self.fails_unbroken = threading.Lock(), {}
+
+    def is_find(self, options, saw, engine):
+        """Not if the scenario fails without the mutant as well."""
+        library, scenario = self.library(), saw.split()[0]
+        which = (options, scenario)
+        program = f"{library.where}/unbroken"
+        with self.lock:
+            if which not in self.fails_unbroken:
+                build.link([*library.objects.values(), *engine], program)
+                bad = any(means.explore([program, *options, scenario], 600,
+                                        self.workshop.env))
+                self.fails_unbroken[which] = bad
+                if bad:
+                    self.workshop.complaints.append(
+                        f"the explorer ({' '.join(options)}) fails as it is: "
+                        f"{saw}")
+            return not self.fails_unbroken[which]
+
+    def try_all(self, mutant, where, program, engine):
+        library = self.library()
+        if not library.users_of(mutant.path):
+            return
+        build.link([*library.rebuilt(mutant, where).values(), *engine], program)
+        for options, seconds in self.attempts:
+            for saw in means.explore([program, *options], seconds,
+                                     self.workshop.env):
+                if self.is_find(options, saw, engine):
+                    raise means.Killed(saw)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Running a program on a mutant, and seeing whether it notices.
+
+Test programs print a line per test.  When none comes for much longer than that
+test takes, it hangs; time counts less while others want the CPUs.
+"""
+import math
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+
+PATIENCE_S = 1.5
+SLOWER = 20
+HANGS = "hangs"
+
+
+class Killed(Exception):
+    """By which test, and how."""
+
+
+def environment(seed):
+    env = dict(os.environ, WEIR_SEED=str(seed), WEIR_TEST_LIMIT="600",
+               TSAN_OPTIONS="halt_on_error=1")
+    env.pop("WEIR_TEST_SCALE", None)
+    return env
+
+
+class Clock:
+    """Time as a program sees it that shares the CPUs with others."""
+
+    def __init__(self):
+        self.cpus = len(os.sched_getaffinity(0))
+        self.restart()
+
+    def restart(self):
+        self.seen, self.passed_s = time.monotonic(), 0
+
+    def tick(self):
+        with open("/proc/loadavg") as file:
+            running = int(file.read().split()[3].split("/")[0])
+        now = time.monotonic()
+        self.passed_s += (now - self.seen) * min(1, self.cpus / running)
+        self.seen = now
+        return self.passed_s
+
+
+def lines_of(command, limit, env):
+    """The lines that command prints, with the time each took.
+
+    limit() is how long the next may take.  Ends with (None, exit status), or
+    with HANGS for the status if a line was not in time.
+    """
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=env, start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    fd, rest, clock = process.stdout.fileno(), b"", Clock()
+    begun, status = time.monotonic(), None
+    try:
+        while status is None:
+            if not select.select([fd], [], [], 0.1)[0]:
+                if clock.tick() > limit():
+                    status = HANGS
+                continue
+            data = os.read(fd, 65536)
+            if not data:
+                # Not reaped yet: its number must stay its own until the
+                # group is gone.
+                ended = os.waitid(os.P_PID, process.pid,
+                                  os.WEXITED | os.WNOWAIT)
+                status = ended.si_status if ended.si_code == os.CLD_EXITED \
+                    else -ended.si_status
+                break
+            now = time.monotonic()
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace"), now - begun
+                begun = now
+                clock.restart()
+    finally:
+        # Also what a test has forked.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()
+    yield None, status
+
+
+def measure(command, env):
+    """The tests of a program in the order they run: [(name, seconds)]."""
+    times, said = [], []
+    for line, value in lines_of(command, lambda: 60, env):
+        if line is None and value != 0:
+            raise RuntimeError(f"{command} fails as it is: {value}\n" +
+                               "\n".join(said[-5:]))
+        said.append(line)
+        if line and line.startswith("ok "):
+            times.append((line[3:], value))
+    return times
+
+
+def try_tests(command, tests, env):
+    """Run these tests of a program; raise Killed if one fails or hangs."""
+    passed = 0
+
+    def limit():
+        return PATIENCE_S + SLOWER * (tests[passed][1] if passed < len(tests)
+                                      else 0)
+
+    if not tests:
+        return
+    names = sorted({name for name, _ in tests})
+    for line, value in lines_of([*command, *names], limit, env):
+        if line is not None:
+            passed += line.startswith("ok ")
+        elif value != 0:
+            name = tests[passed][0] if passed < len(tests) else "the end"
+            how = value if value == HANGS else "fails" if value > 0 \
+                else signal.Signals(-value).name
+            raise Killed(f"{name} {how}")
+
+
+def explore(command, seconds, env):
+    """What the explorer says of each scenario that fails."""
+    whole = Clock()
+
+    def limit():
+        return 0 if whole.tick() > seconds else math.inf
+
+    for line, value in lines_of(command, limit, env):
+        if line is None:
+            # That a search does not end in time says nothing.
+            if value not in (0, 1, HANGS):
+                yield f"explorer ends with {value}"
+        elif line.startswith("FAIL "):
+            yield line[5:]

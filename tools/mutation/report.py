@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""What a run has found, for people and as lines of evidence."""
+from collections import Counter
+
+NO_MUTANTS = ("not compiled", "identical", "duplicate")
+
+
+def share(part, whole):
+    return f"{part} of {whole} ({100 * part / whole if whole else 0:.1f} %)"
+
+
+def line(m):
+    return "\t".join((m.how, f"{m.seconds:.1f}", str(m), m.at, m.detail))
+
+
+def save(path, chosen):
+    with open(path, "w") as file:
+        file.writelines(line(m) + "\n" for m in chosen)
+
+
+def show_files(real):
+    print(f"{'':24}{'mutants':>8}{'killed':>8}{'equivalent':>12}{'survive':>9}")
+    for path in sorted({m.path for m in real}):
+        count = Counter(m.how for m in real if m.path == path)
+        all_ = sum(count.values())
+        same, left = count["equivalent"], count["survives"]
+        print(f"{path:24}{all_:8}{all_ - same - left:8}{same:12}{left:9}")
+
+
+def show_unkilled_orders(real):
+    found = [m for m in real if m.is_order and m.how == "equivalent"]
+    if found:
+        print("Memory orders that nothing notices when they are weakened:")
+    for m in found:
+        print(f"  {m} in {m.function}\n      {m.detail}")
+
+
+def evidence(what, figure):
+    print(f"evidence: {what} | {figure}")
+
+
+def show_evidence(kind, mutants, tools):
+    count = Counter(m.how for m in mutants)
+    same = count["equivalent"]
+    killed = len(mutants) - same - count["survives"]
+    evidence(kind, len(mutants))
+    evidence(f"{kind}, killed", share(killed, len(mutants) - same))
+    for name in tools:
+        evidence(f"{kind}, killed by {name}", count[name])
+    evidence(f"{kind}, equivalent (each with a reason)", same)
+
+
+def write(every, chosen, listed, tools, scope):
+    """Returns how many things are wrong."""
+    keys = {m.key for m in every}
+    stale = [key for key in listed if key not in keys]
+    real = [m for m in chosen if m.how not in NO_MUTANTS]
+    wrong = [m for m in chosen if m.key in listed and m.how != "equivalent"]
+    survivors = [m for m in real if m.how == "survives"]
+
+    show_files(real)
+    show_unkilled_orders(real)
+    for m in survivors:
+        print(f"SURVIVES {m} in {m.function}\n    {m.at}")
+    for m in wrong:
+        print(f"LISTED but not equivalent: {m} in {m.function}\n    {m.at}\n"
+              f"    {m.how}: {m.detail}")
+    for key in stale:
+        print("LISTED but no mutant: " + " | ".join(key))
+
+    logic = [m for m in real if not m.is_order]
+    orders = [m for m in real if m.is_order]
+    count = Counter(m.how for m in chosen)
+    show_evidence(f"mutants{scope}", logic, tools[0])
+    evidence(f"mutants{scope} that make the same machine code, not counted",
+             count["identical"] + count["duplicate"])
+    if orders:
+        show_evidence("memory orders weakened", orders, tools[1])
+    failed = len(survivors) + len(wrong) + len(stale)
+    return len(real) - len(survivors) - len(wrong), failed

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""One run of tools/mutate: choose, build, attack, judge, report."""
+import os
+import random
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from . import build, equivalents, mutants, report, workshop
+
+WHERE = "build-mutate"
+LISTED = "tools/mutate.equivalent"
+SAMPLE = 200
+
+
+def choose(every, words, full, seed):
+    if words:
+        return [m for m in every if any(w in " ".join(m.key) + f":{m.line}"
+                                        for w in words)]
+    if full:
+        return every
+    orders = [m for m in every if m.is_order]
+    rest = [m for m in every if not m.is_order]
+    return orders + random.Random(seed).sample(rest, SAMPLE)
+
+
+def compile_all(chosen, library, pool):
+    """Find those that are no mutants: they do not build, or do not differ."""
+    def one(mutant):
+        try:
+            mutant.hash = library.digest(mutant, library.rebuilt(
+                mutant, f"{WHERE}/m/{mutant.number}"))
+        except build.Failed:
+            mutant.how = "not compiled"
+
+    for number, mutant in enumerate(chosen):
+        mutant.number = number
+    list(pool.map(one, chosen))
+    first = {}
+    for mutant in chosen:
+        # Machines differ in what an order costs; what it means stays.
+        if mutant.how or mutant.is_order:
+            continue
+        if mutant.hash == library.digest(mutant, library.objects):
+            mutant.how = "identical"
+        elif mutant.hash in first:
+            mutant.how = "duplicate"
+            mutant.detail = str(first[mutant.hash])
+        first.setdefault(mutant.hash, mutant)
+
+
+def attack(mutant, tools, listed):
+    """Try one means after another.  What is listed gets the first only."""
+    if mutant.how:
+        return
+    where = f"{WHERE}/m/{mutant.number}"
+    begun = time.monotonic()
+    for tool in tools[:1] if mutant.key in listed else tools:
+        saw = tool.attack(mutant, where)
+        if saw:
+            mutant.how, mutant.detail = tool.name, saw
+            break
+    else:
+        mutant.how = "equivalent" if mutant.key in listed else "survives"
+        mutant.detail = listed.get(mutant.key, "")
+    mutant.seconds = time.monotonic() - begun
+    mutant.built.clear()
+    shutil.rmtree(where, ignore_errors=True)
+    with open(f"{WHERE}/done", "a") as file:
+        print(report.line(mutant), file=file)
+
+
+def main(args):
+    listing = args[:1] == ["-l"]
+    words = args[1:] if listing else args
+    full = os.environ.get("WEIR_FULL") == "1"
+    seed = int(os.environ.get("WEIR_SEED", "1"), 0)
+    every = mutants.all_mutants()
+    chosen = choose(every, words, full or listing, seed)
+    if listing:
+        for mutant in chosen:
+            print(f"{mutant}\n    {mutant.at}")
+        return 0
+    try:
+        listed = equivalents.parse(build.read(LISTED))
+    except equivalents.Wrong as wrong:
+        print(f"{LISTED}: {wrong}\n0 passed, 1 failed")
+        return 1
+    shutil.rmtree(WHERE, ignore_errors=True)
+    os.makedirs(WHERE)
+    shop = workshop.Workshop(WHERE, seed)
+    logic, orders = shop.for_logic(), shop.for_orders()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
+        compile_all(chosen, shop.plain(), pool)
+        done = 0
+        for _ in pool.map(lambda m: attack(m, orders if m.is_order else logic,
+                                           listed), chosen):
+            done += 1
+            if sys.stdout.isatty() and done % 10 == 0:
+                print(f"{done} of {len(chosen)}", end="\r")
+    report.save(f"{WHERE}/mutants", chosen)
+    names = [list(dict.fromkeys(t.name for t in tools))
+             for tools in (logic, orders)]
+    passed, failed = report.write(every, chosen, listed, names,
+                                  "" if full else " (a sample)")
+    for line in shop.complaints:
+        print(line)
+    failed += len(shop.complaints)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1

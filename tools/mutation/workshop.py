@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What mutants are tried on: which tests, which explorers, in which order."""
+import glob
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from . import build, means
+from .killers import Explorer, Lazy, Tests
+
+# As in tests/model/meson.build.
+EXPLORED = [f"src/core/{name}.c" for name in
+            ("sem", "sem_queue", "sem_wait", "sem_admin", "sem_stat", "sem_heap",
+             "waiter", "ctx", "permit")] + ["src/base/lock.c", "src/base/timer.c"]
+NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "panic")]
+MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
+THREAD = ("-fsanitize=thread",)
+
+
+def suite(name, apart=False):
+    return name, sorted(f for f in glob.glob(f"tests/{name}/*.c")
+                        if "/between" not in f), apart
+
+
+# The core with a moment before each access: tests/unit/between.h.
+BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
+    ["tests/unit/job.c"], False
+
+
+class Workshop:
+    def __init__(self, where, seed):
+        self.where, self.env = where, means.environment(seed)
+        self.complaints = []
+        self.builders = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        orders = build.all_orders(where)
+        self.plain = self.library("plain", includes=(orders,))
+        self.thread = self.library("thread", includes=(orders,), flags=THREAD)
+        self.seam = self.library("between", includes=("tests/unit/seam",))
+        self.model = self.library("model", EXPLORED, MODEL)
+        self.told = self.library("told", EXPLORED, MODEL, THREAD)
+
+    def library(self, name, sources=None, includes=(), flags=()):
+        return Lazy(lambda: build.Library(f"{self.where}/{name}", self.builders,
+                                          sources, includes, flags))
+
+    def engine(self, name, main_flags):
+        """The explorer without what it explores."""
+        def make():
+            files = NOT_EXPLORED + [f for f in
+                                    sorted(glob.glob("tests/model/*.c") +
+                                           glob.glob("tests/model/engine/*.c"))
+                                    if not f.endswith("/main.c")]
+            objects = list(self.builders.map(
+                lambda f: build.compile_(f, f"{self.where}/{name}/{f[:-2]}.o",
+                                         () if f in NOT_EXPLORED else MODEL),
+                files))
+            return objects + [build.compile_(
+                "tests/model/engine/main.c", f"{self.where}/{name}/main.o",
+                MODEL, main_flags)]
+        return make
+
+    def explorer(self, name, *attempts):
+        return Explorer(name, self.model, self.engine("model", ()), attempts,
+                        self)
+
+    def races(self, name, *attempts):
+        return Explorer(name, self.told, self.engine("told", ("-DEX_RACES=1",)),
+                        attempts, self)
+
+    def for_logic(self):
+        """Cheapest first."""
+        return [
+            self.explorer("explorer", (("--at-most", "0", "--random", "0"), 20)),
+            Tests("unit tests", [suite("unit"), suite("permit")], self.plain,
+                  self),
+            Tests("unit tests", [BETWEEN], self.seam, self),
+            self.explorer("explorer", (("--at-most", "1", "--random", "0"), 20)),
+            Tests("other tests", [suite("fault", True), suite("refmodel"),
+                                  suite("regress"), suite("stress")],
+                  self.plain, self),
+            self.explorer("explorer", (("--at-most", "2", "--random", "1000"),
+                                       120)),
+        ]
+
+    def for_orders(self):
+        return [
+            self.races("explorer, stores delayed",
+                       (("--delays", "--at-most", "1", "--random", "500"), 30)),
+            self.races("explorer, races",
+                       (("--at-most", "0", "--random", "300"), 120)),
+            Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
+                                      suite("stress")], self.thread, self),
+            Tests("this machine", [suite("stress"), suite("regress")],
+                  self.plain, self),
+        ]
