@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each pair of orders in the core (the tables "Pairs" in src), alone: one thread
- * does something plain and then the releasing half, another the acquiring half
- * and then something plain.  Nothing else orders the two, so with either half
- * weakened helgrind reports a race: tools/helgrind shows that it does.
+ * Each pair of orders in the core (the tables "Pairs" in src), alone: one
+ * thread does something plain and then the releasing half, another the
+ * acquiring half and then something plain.  Nothing else orders the two, so
+ * with either half weakened helgrind reports a race: tools/helgrind shows it.
  *
  * Who goes first is told by relaxed flags, which order nothing.
  *
@@ -249,8 +249,8 @@ static void *work_on_queue(void *arg)
 }
 
 /*
- * [S1] when the lock is held: the release adds and leaves, and whoever holds the
- * lock hands the permit over.
+ * [S1] when the lock is held: the release adds and leaves, and whoever holds
+ * the lock hands the permit over.
  */
 TEST(c24_s1_permit_when_locked)
 {
