@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutations that know where operations begin and end (sequence.h): whole ones are
- * put in, left out, copied, exchanged and changed in one byte.  Those of libFuzzer
- * would shift everything behind the place, and one sequence would become another.
+ * Mutations that know where operations begin and end (sequence.h): whole ones
+ * are put in, left out, copied, exchanged and changed in one byte.  Those of
+ * libFuzzer would shift everything behind the place: another sequence.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,8 +25,9 @@ struct sequence {
 
 static size_t below(struct sequence *s, size_t limit)
 {
-	/* Any numbers will do, but not the same for seeds next to each other. */
-	s->random = s->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	/* Any numbers will do, but not alike for seeds next to each other. */
+	s->random = s->random * UINT64_C(6364136223846793005) +
+		    UINT64_C(1442695040888963407);
 	return limit ? (size_t)(s->random >> 33) % limit : 0;
 }
 
@@ -100,7 +101,10 @@ static void change(struct sequence *s)
 	uint8_t *byte = op(s, below(s, s->count)) + below(s, SEQUENCE_OP);
 
 	/* Another, or one of those next to it. */
-	*byte = (uint8_t)(below(s, 2) ? below(s, 256) : *byte + 255 + below(s, 3));
+	if (below(s, 2))
+		fill(s, byte, 1);
+	else
+		*byte = (uint8_t)(*byte + 255 + below(s, 3));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,

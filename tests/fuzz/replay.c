@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzer has found worth keeping, without the fuzzer: every input of the
- * corpus, under every compiler and sanitizer.
+ * What the fuzzer has found worth keeping, without the fuzzer: every input of
+ * the corpus, under every compiler and sanitizer.
  *
  *     WEIR_FUZZ_INPUT=crash-... replay        one file, or all of a directory
  *

@@ -4,8 +4,8 @@
  * what happens: tests/refmodel does it and compares.  C1 to C16, C19 to C21,
  * C23, C30, C31 and C34.
  *
- * The first byte of an operation chooses it and its semaphore; it draws what else
- * it needs from the rest.
+ * The first byte of an operation chooses it and its semaphore; it draws what
+ * else it needs from the rest.
  */
 #include "sequence.h"
 
@@ -72,7 +72,8 @@ static void begin(world *w)
 	int64_t k = draw(w, 8);
 
 	/* FIFO and bounded is what most people use. */
-	ops_begin(w, k < 5 ? WEIR_FIFO : WEIR_BARGING, k == 7, k == 0 || k == 5);
+	ops_begin(w, k < 5 ? WEIR_FIFO : WEIR_BARGING, k == 7,
+		  k == 0 || k == 5);
 }
 
 static void step(void)

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The form: what the two semaphores are like, then operations, each with the bytes
- * that it decides by.  One that is changed, put in or taken out leaves the others
- * what they are.
+ * The form: what the two semaphores are like, then operations, each with the
+ * bytes that it decides by.  One that is changed, put in or taken out leaves
+ * the others what they are.
  */
 #define SEQUENCE_HEAD 18
 #define SEQUENCE_OP 6

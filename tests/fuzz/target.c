@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* A thread that does not come within this is lost. */
-#define PATIENCE_NS INT64_C(10000000000)
+#define PATIENCE_NS INT64_C(15000000000)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -64,7 +64,8 @@ void ops_ctx_drop(world *w)
 	busy = tree_below(t, at) != UINT32_C(1) << at ||
 	       in_use(w->scene, at, POOL_ACQUIRE, POOL_IDLE);
 	world_log(w, "destroy ctx %d", at);
-	EXPECT(w, weir_ctx_destroy(tree_ctx(t, at)), busy ? WEIR_EBUSY : WEIR_OK);
+	EXPECT(w, weir_ctx_destroy(tree_ctx(t, at)),
+	       busy ? WEIR_EBUSY : WEIR_OK);
 	t->node[at].live = busy;
 	world_settle(w, true);
 }

@@ -138,8 +138,10 @@ void ops_permit_merge(world *w)
 	hold *to = some_hold(w), *from = some_hold(w);
 	weir_err want = WEIR_OK;
 
-	if (to == from || (from->of && to->of &&
-			   (from->of != to->of || to->n + from->n > WEIR_SEM_MAX)))
+	if (to == from)
+		want = WEIR_EINVAL;
+	else if (from->of && to->of &&
+		 (from->of != to->of || to->n + from->n > WEIR_SEM_MAX))
 		want = WEIR_EINVAL;
 	world_log(w, "permit %d: merge %d", number(w, to), number(w, from));
 	EXPECT(w, weir_permit_merge(&to->permit, &from->permit), want);

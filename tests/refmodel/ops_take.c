@@ -159,8 +159,8 @@ void ops_timed_wait(world *w)
 
 /*
  * C7: one waits with a deadline, another comes behind it, and the deadline
- * passes.  When that is over the first has left no trace, so the second is where
- * it would be without it; also if the first was gone before the second came.
+ * passes.  When that is over the first has left no trace, so the second is
+ * where it would be without it; also if the first was gone before it came.
  */
 void ops_late_head(world *w)
 {

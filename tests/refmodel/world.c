@@ -68,7 +68,8 @@ void world_expect(world *w, const char *what, int64_t got, int64_t want)
 	print_log(w);
 	check_fail(__FILE__, __LINE__,
 		   "step %" PRId64 ": %s is %" PRId64
-		   ", the model says %" PRId64, w->scene->step, what, got, want);
+		   ", the model says %" PRId64, w->scene->step, what, got,
+		   want);
 }
 
 /* A thread that never comes is a failure like any other. */

@@ -47,6 +47,16 @@ class Clock:
         return self.passed_s
 
 
+def exit_status(pid):
+    """As of subprocess, or None while it runs.  Does not reap it: its number
+    must stay its own until its group is gone."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED \
+        else -ended.si_status
+
+
 def lines_of(command, limit, env):
     """The lines that command prints, with the time each took.
 
@@ -58,28 +68,24 @@ def lines_of(command, limit, env):
         stderr=subprocess.DEVNULL, env=env, start_new_session=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     fd, rest, clock = process.stdout.fileno(), b"", Clock()
-    begun, status = time.monotonic(), None
+    begun, status, open_ = time.monotonic(), None, True
     try:
         while status is None:
-            if not select.select([fd], [], [], 0.1)[0]:
-                if clock.tick() > limit():
-                    status = HANGS
-                continue
-            data = os.read(fd, 65536)
-            if not data:
-                # Not reaped yet: its number must stay its own until the
-                # group is gone.
-                ended = os.waitid(os.P_PID, process.pid,
-                                  os.WEXITED | os.WNOWAIT)
-                status = ended.si_status if ended.si_code == os.CLD_EXITED \
-                    else -ended.si_status
-                break
-            now = time.monotonic()
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                yield line.decode(errors="replace"), now - begun
-                begun = now
-                clock.restart()
+            if open_ and select.select([fd], [], [], 0.1)[0]:
+                data = os.read(fd, 65536)
+                open_ = bool(data)
+                now = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield line.decode(errors="replace"), now - begun
+                    begun = now
+                    clock.restart()
+            elif clock.tick() > limit():
+                status = HANGS
+            if not open_:
+                if status is None:
+                    status = exit_status(process.pid)
+                time.sleep(0.001 if status is None else 0)
     finally:
         # Also what a test has forked.
         os.killpg(process.pid, signal.SIGKILL)
