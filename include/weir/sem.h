@@ -44,7 +44,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             can be returned.
  */
 typedef struct weir_sem {
-	/* Free permits less debt, and two flags: src/core/sem_word.h. */
+	/* Free permits less debt, and the door: src/core/sem_word.h. */
 	uint64_t word_ __attribute__((aligned(8)));
 	int64_t capacity_;
 	struct weir_ring_ *queue_;	/* oldest waiter */
@@ -55,7 +55,7 @@ typedef struct weir_sem {
 	uint32_t waiters_;		/* in the queue */
 	uint32_t max_waiters_;		/* 0: no limit */
 	uint16_t resizes_;		/* counts changes of capacity_ */
-	uint8_t cpu_;			/* where it was last released; a hint */
+	uint8_t cpu_;			/* where a release is expected; a hint */
 	uint8_t forks_;			/* which process last took the lock */
 } weir_sem;
 
@@ -196,7 +196,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
  * Give n permits back and hand them to whoever waits first.  Never waits, never
  * fails, async-signal-safe.  Every head of the queue that now fits has been
  * granted when this returns; or, if another call was at work on the queue at
- * that moment, when that call is done with it.
+ * that moment, or the only waiter is awake and takes for itself, a moment
+ * later, and before any call that follows.
  * Requires: n are out (bounded), or at most WEIR_SEM_MAX are free afterwards
  * (unbounded).  One release too many that meets a resize or a forget may be
  * noticed only there, or by the next of them: that call then takes the excess
@@ -295,5 +296,9 @@ WEIR_API weir_sem *weir_sem_ref(weir_sem *sem);
 WEIR_API void weir_sem_unref(weir_sem *sem);
 
 WEIR_DECLS_END
+
+#ifdef WEIR_INLINE
+#include "weir/inline.h"
+#endif
 
 #endif /* WEIR_SEM_H */

@@ -16,6 +16,7 @@
 #ifdef WEIR_HELGRIND
 #include "base/helgrind.h"
 #endif
+#include "weir/atomic.h"
 
 #define at_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define at_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -33,8 +34,7 @@
 #define at_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
 
 /* If *p == *old make it v; else *old = *p.  Weak: may fail for no reason. */
-#define at_cas_(p, old, v, order)                                              \
-	__atomic_compare_exchange_n((p), (old), (v), 1, order, __ATOMIC_RELAXED)
+#define at_cas_(p, old, v, order) weir_cas_(p, old, v, order)
 #define at_cas_weak_relaxed(p, old, v) at_cas_(p, old, v, __ATOMIC_RELAXED)
 #define at_cas_weak_acquire(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQUIRE)
 #define at_cas_weak_release(p, old, v) at_cas_(p, old, v, __ATOMIC_RELEASE)

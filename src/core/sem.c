@@ -15,34 +15,11 @@
 #include "weir/ctx.h"
 #include "weir/sem.h"
 
+/* A link fails if code that was compiled with another layout inlines. */
+const uint8_t weir_layout_1_ = 1;
+
 _Static_assert(sizeof(weir_sem) <= 64, "one cache line");
 _Static_assert(sizeof(void *) != 8 || sizeof(weir_sem) == 64, "public layout");
-
-/*
- * Take min..max, as many as there are, if the word is open and has min.
- * Returns how many, or -1.
- */
-static int64_t take_short(weir_sem *sem, int64_t min, int64_t max)
-{
-	uint64_t word;
-
-	if (!weir_request_ok_(sem, min, max))
-		return -1;
-	/* relaxed: a first guess, the CAS checks it. */
-	word = at_load_relaxed(&sem->word_);
-	/* Without flags the word is the value in units. */
-	while (!(word & WEIR_FLAGS_) &&
-	       (int64_t)word >= (int64_t)weir_units_(min)) {
-		int64_t value = weir_value_(word);
-		int64_t taken = value < max ? value : max;
-
-		/* [S1] acquire */
-		if (at_cas_weak_acquire(&sem->word_, &word,
-					word - weir_units_(taken)))
-			return taken;
-	}
-	return -1;
-}
 
 static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 			struct weir_ctx *ctx, int64_t *got, const char *call)
@@ -55,7 +32,9 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
 		return err;
-	taken = take_short(sem, min, max);
+	taken = weir_take_short_(sem, min, max);
+	if (taken < 0)
+		taken = weir_sem_linger_(sem, min, max);
 	if (taken < 0)
 		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
 				      call);
@@ -70,14 +49,14 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
-	if (!ctx && take_short(sem, n, n) >= 0)
+	if (!ctx && weir_take_short_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return acquire(sem, n, n, ctx, NULL, "weir_sem_acquire");
 }
 
 weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (take_short(sem, n, n) >= 0)
+	if (weir_take_short_(sem, n, n) >= 0 || weir_sem_linger_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
 			      "weir_sem_acquire_until");
@@ -85,7 +64,7 @@ weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (take_short(sem, n, n) >= 0)
+	if (weir_take_short_(sem, n, n) >= 0 || weir_sem_linger_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
 			      NULL, "weir_sem_acquire_for");
@@ -93,9 +72,9 @@ weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
 {
-	if (take_short(sem, n, n) >= 0)
-		return WEIR_OK;
-	return weir_sem_try_wait_(sem, n);
+	weir_err err = weir_try_short_(sem, n);
+
+	return err == WEIR_EINVAL ? weir_sem_try_wait_(sem, n) : err;
 }
 
 weir_err weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
@@ -150,12 +129,13 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	for (;;) {
 		if (overflows(sem, &word, n))
 			return WEIR_EOVERFLOW;
-		if ((word & WEIR_FLAGS_) != WEIR_SLOW_) {
+		if (weir_door_(word) != WEIR_SHUT_) {
 			/*
-			 * [S1] release.  Open, or locked: then the holder's
-			 * unlock fails and it looks again.  Until this succeeds
-			 * nobody may destroy *sem; from then on its next holder
-			 * may: this is our last access.
+			 * [S1] release.  If it is locked the holder's unlock
+			 * fails and it looks again; if watched, the watcher
+			 * sees it.  Until this succeeds nobody may destroy
+			 * *sem; from then on its next holder may: this is our
+			 * last access.
 			 */
 			if (at_cas_weak_release(&sem->word_, &word,
 						word + weir_units_(n)))
@@ -170,31 +150,9 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	problem = weir_sem_enter_(sem, n);
 	if (problem)
 		return weir_sem_complain_(sem, call, problem);
-	sem->cpu_ = weir_cpu_();
+	weir_sem_expect_(sem, weir_cpu_(), true);
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
-}
-
-/* The usual case: open, and not too many.  False: nothing was done. */
-static bool put_short(weir_sem *sem, int64_t n)
-{
-	uint64_t word;
-
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return false;
-	/* relaxed: a first guess, the CAS checks it. */
-	word = at_load_relaxed(&sem->word_);
-	while (!(word & WEIR_FLAGS_)) {
-		/* relaxed: too small, and put() reads it again with care; too
-		 * large only while a resize is at work, which allows it. */
-		if (n > at_load_relaxed(&sem->capacity_) - weir_value_(word))
-			return false;
-		/* [S1] release.  The last access to *sem, as in put(). */
-		if (at_cas_weak_release(&sem->word_, &word,
-					word + weir_units_(n)))
-			return true;
-	}
-	return false;
 }
 
 /* A user's release, past the short path. */
@@ -216,7 +174,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 
 weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 {
-	if (put_short(sem, n))
+	if (weir_put_short_(sem, n))
 		return WEIR_OK;
 	return put_reported(sem, n, "weir_sem_try_release");
 }
@@ -226,7 +184,7 @@ void weir_sem_release(weir_sem *sem, int64_t n)
 	static const char call[] = "weir_sem_release";
 	weir_err err;
 
-	if (put_short(sem, n))
+	if (weir_put_short_(sem, n))
 		return;
 	if (weir_sem_is_misplaced_(sem)) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);
@@ -257,7 +215,7 @@ void weir_sem_release(weir_sem *sem, int64_t n)
 
 void weir_sem_put_(weir_sem *sem, int64_t n)
 {
-	if (!put_short(sem, n))
+	if (!weir_put_short_(sem, n))
 		(void)put(sem, n, "weir_sem_acquire");
 }
 

@@ -51,7 +51,7 @@ weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
 		state |= WEIR_STATE_INTERRUPTIBLE_;
 	if (opts->flags & WEIR_SEM_TRACKED) {
 		state |= WEIR_STATE_TRACKED_;
-		word |= WEIR_SLOW_;
+		word |= WEIR_SHUT_;
 	}
 	if (opts->policy == WEIR_BARGING) {
 		uint32_t bound = opts->barge_us ? opts->barge_us : WEIR_BARGE_US;

@@ -16,13 +16,10 @@
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 {
 	uint32_t state = weir_state_(sem);
-	/* relaxed: flags that contradict each other do so in any order. */
-	uint64_t word = at_load_relaxed(&sem->word_);
 
 	if (state & WEIR_STATE_DESTROYED_)
 		return WEIR_IS_DESTROYED_;
-	if ((word & WEIR_FLAGS_) == WEIR_LOCKED_ ||
-	    (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
+	if ((state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
 		    WEIR_STATE_DRAIN_ ||
 	    (!(state & WEIR_STATE_BARGING_) && state >> WEIR_STATE_BOUND_SHIFT_))
 		return WEIR_IS_NO_SEMAPHORE_;
@@ -57,7 +54,8 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 
 	/* [S2] release */
 	while (!at_cas_weak_release(&sem->word_, &word,
-				    (word - weir_units_(back)) & ~WEIR_LOCKED_))
+				    weir_with_door_(word - weir_units_(back),
+						    WEIR_SHUT_)))
 		;
 }
 
@@ -86,10 +84,11 @@ enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem)
 		if (problem)
 			return problem;
 		/* [S2] acquire */
-		if (!(word & WEIR_LOCKED_) &&
-		    at_cas_weak_acquire(&sem->word_, &word, word | WEIR_FLAGS_))
+		if (weir_door_(word) != WEIR_LOCKED_ &&
+		    at_cas_weak_acquire(&sem->word_, &word,
+					word | WEIR_LOCKED_))
 			return weir_sem_enter_(sem, 0);
-		if (!(word & WEIR_LOCKED_))
+		if (weir_door_(word) != WEIR_LOCKED_)
 			continue;
 		weir_backoff_wait_(&backoff);
 		/*
@@ -102,8 +101,23 @@ enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem)
 	}
 }
 
+/*
+ * C6: what was released before this call belongs to the one that watches, even
+ * if it has not looked yet.
+ */
+static void serve_watcher(weir_sem *sem)
+{
+	/* relaxed: the lock looks again; our own releases are there. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	if (weir_door_(word) == WEIR_WATCHED_ && weir_value_(word) > 0 &&
+	    !weir_sem_lock_quietly_(sem))
+		weir_sem_unlock_(sem, 0);
+}
+
 weir_err weir_sem_lock_(weir_sem *sem, const char *call)
 {
+	serve_watcher(sem);
 	return weir_sem_complain_(sem, call, weir_sem_lock_quietly_(sem));
 }
 
@@ -164,9 +178,22 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
 
 	ring_remove(queued ? &sem->queue_ : &sem->aside_, &w->link);
 	w->place = WEIR_NOWHERE_;
-	w->called = false;
+	w->called = w->watches = false;
 	if (queued)
 		count_waiters(sem, (uint32_t)-1);
+}
+
+/*
+ * Where the next release is to be expected: of a bounded semaphore by one that
+ * holds, of a signal by whoever released before.
+ */
+void weir_sem_expect_(weir_sem *sem, uint8_t cpu, bool releasing)
+{
+	/* relaxed: the kind never changes, and the CPU is a hint. */
+	bool is_signal = at_load_relaxed(&sem->state_) & WEIR_STATE_UNBOUNDED_;
+
+	if (is_signal == releasing)
+		at_store_relaxed(&sem->cpu_, cpu);
 }
 
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
@@ -186,13 +213,20 @@ bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 	return why != WEIR_OK;
 }
 
-int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
-			struct weir_tells_ *tells)
+/* w, which still waits, shall have what it wants of `open`. */
+static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 {
 	w->got = open < w->max ? open : w->max;
 	/* relaxed: a count for stat; the waiter takes it out again. */
 	at_add_relaxed(&sem->granted_, w->got);
 	w->counted = true;
+	weir_sem_expect_(sem, w->cpu, false);
+}
+
+int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
+			struct weir_tells_ *tells)
+{
+	hand_over(sem, w, open);
 	weir_sem_evict_(sem, w, WEIR_OK, tells);
 	return w->got;
 }
@@ -209,21 +243,29 @@ int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 	return back;
 }
 
-bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
+int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	/* relaxed: the CAS that unlocks takes them and is the acquire. */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
+	if (sem->queue_ != &w->link || value < w->min)
+		return -1;
+	hand_over(sem, w, value);
+	weir_sem_leave_(sem, w);
+	w->outcome = WEIR_OK;
+	return w->got;
+}
+
+bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
+{
 	*taken = 0;
 	w->tell = WEIR_WAITING_;
 	if (w->place == WEIR_NOWHERE_)
 		return true;
-	if (sem->queue_ == &w->link && value >= w->min) {
-		weir_sem_leave_(sem, w);
-		w->outcome = WEIR_OK;
-		w->got = *taken = value < w->max ? value : w->max;
+	*taken = weir_sem_take_first_(sem, w);
+	if (*taken >= 0)
 		return true;
-	}
+	*taken = 0;
 	/* relaxed: the tell has come; nobody else looks until the next one. */
 	at_store_relaxed(&w->state, WEIR_WAITING_);
 	w->called = false;
@@ -263,16 +305,22 @@ static void serve_idle(weir_sem *sem, struct weir_tells_ *tells)
 	}
 }
 
-static bool is_slow(const weir_sem *sem)
+/* The door to leave behind. */
+static uint64_t door_after(const weir_sem *sem)
 {
 	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_TRACKED_ |
 			      WEIR_STATE_DESTROYED_;
+	const struct weir_waiter_ *head;
 
 	/* relaxed: changed under the lock, which we hold. */
 	if (at_load_relaxed(&sem->state_) & shut || sem->aside_)
-		return true;
-	return sem->queue_ && (!weir_waiter_of_(sem->queue_)->called ||
-			       is_overdue(sem, weir_waiter_of_(sem->queue_)));
+		return WEIR_SHUT_;
+	if (!sem->queue_)
+		return WEIR_OPEN_;
+	head = weir_waiter_of_(sem->queue_);
+	if (head->watches && sem->waiters_ == 1)
+		return WEIR_WATCHED_;
+	return head->called && !is_overdue(sem, head) ? WEIR_OPEN_ : WEIR_SHUT_;
 }
 
 int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
@@ -295,9 +343,8 @@ int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
 		taken = grant_heads(sem, weir_value_(word), taken, tells);
 		if (sem->aside_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, tells);
-		next = (word - weir_units_(taken)) & ~WEIR_FLAGS_;
-		if (is_slow(sem))
-			next |= WEIR_SLOW_;
+		next = weir_with_door_(word - weir_units_(taken),
+				       door_after(sem));
 		/*
 		 * [S2] release, and [S1] acquire for those who were granted
 		 * what others added meanwhile.  Fails if somebody added since

@@ -37,7 +37,10 @@ enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
 weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
 			    enum weir_problem_ problem);
 
-/* Take the lock, or tell why not; lock_ also complains. */
+/*
+ * Take the lock, or tell why not.  lock_ also complains, and first sees to it
+ * that one that watches has what was released before.
+ */
 enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);
 
@@ -69,6 +72,9 @@ void weir_sem_unlock_(weir_sem *sem, int64_t taken);
 /* How many of min..max a newcomer may take now; -1 if it has to wait. */
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max);
 
+/* Remember on which CPU permits were taken, or released. */
+void weir_sem_expect_(weir_sem *sem, uint8_t cpu, bool releasing);
+
 /* Put w at the end of the queue or aside, and take it off again. */
 void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
 		    enum weir_place_ place);
@@ -94,6 +100,12 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);
  * has ended and still knows of it.  Returns how many, to settle with, negated.
  */
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
+
+/*
+ * If w is first and what it wants is there, take it and decide w.  Returns how
+ * many, to pass to unlock, or -1.
+ */
+int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w);
 
 /*
  * A barging waiter was told to look.  True: it is decided, also by taking its

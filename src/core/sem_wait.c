@@ -56,11 +56,13 @@ static bool retry(struct weir_waiter_ *w)
 
 /*
  * Sleep until the outcome is known.  A barging waiter wakes once when its bound
- * is over: unlocking then makes the grants that are due, its own among them.
+ * is over: unlocking then makes the grants that are due, its own among them.  One
+ * that was first from the start need not: only a head that was called and is
+ * away holds up others, and while none is called every release comes by.
  */
 static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
-	int64_t due_ns = weir_sem_due_ns_(w->sem, w);
+	int64_t due_ns = w->leads ? WEIR_FOREVER : weir_sem_due_ns_(w->sem, w);
 	weir_err err;
 
 	for (;;) {
@@ -95,6 +97,8 @@ static weir_err wait_listed(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	weir_hook_tell_(WEIR_EVENT_QUEUED_, w->sem, w->sem->name_, w->min,
 			WEIR_OK);
+	if (w->spins && weir_sem_watch_(w))
+		return (weir_err)w->outcome;
 	return wait_for_outcome(w, deadline_ns);
 }
 
@@ -145,8 +149,12 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		w->since_ns = weir_now_ns();
 		*err = find_place(sem, w, deadline_ns, &place);
 		if (!*err) {
-			w->spins = !sem->queue_ && sem->cpu_ != weir_cpu_();
+			w->cpu = weir_cpu_();
+			w->spins = place == WEIR_IN_QUEUE_ &&
+				   weir_sem_watch_pays_(sem, w->cpu);
+			w->leads = !sem->queue_;
 			weir_sem_join_(sem, w, place);
+			w->watches = w->spins;
 			weir_sem_unlock_(sem, 0);
 			return true;
 		}
@@ -158,8 +166,10 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 /* weir_sem_wait_ in a context, if any, that knows of w. */
 static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
 {
-	weir_err err = weir_sem_lock_(w->sem, w->call);
+	weir_err err;
 
+	weir_sem_make_way_(w->sem);
+	err = weir_sem_lock_(w->sem, w->call);
 	if (err)
 		return err;
 	/*
@@ -277,18 +287,13 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	/* relaxed: a failed call orders nothing, and open says all is well. */
-	word = at_load_relaxed(&sem->word_);
-	if (!(word & WEIR_FLAGS_) && (int64_t)word >= 0 &&
-	    weir_value_(word) < n)
-		return WEIR_EAGAIN;
 	err = weir_sem_complain_(sem, trying, weir_sem_problem_(sem));
 	if (err)
 		return err;
 	/*
 	 * Too few are free, or (FIFO) somebody is queued: that can be seen
-	 * without the lock.  Not the second while it is held: then the queue
-	 * may be about to be served.
+	 * without the lock.  Not the second while it is held, or watched: then
+	 * the queue may be about to be served.
 	 * [S2] acquire: waiters_ is as it was at that unlock, or newer.
 	 * C29: the child of a fork takes the lock if there may be a queue,
 	 * which notices waiters that are not its own.
@@ -296,11 +301,12 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	word = at_load_acquire(&sem->word_);
 	state = weir_state_(sem);
 	if (n > 0 && !(state & WEIR_STATE_CLOSED_) &&
-	    (!(word & WEIR_SLOW_) || !weir_forks_())) {
+	    (weir_door_(word) == WEIR_OPEN_ || !weir_forks_())) {
 		if (weir_value_(word) < n)
 			return WEIR_EAGAIN;
 		/* relaxed: behind an acquire load, which keeps it there. */
-		if (!(state & WEIR_STATE_BARGING_) && !(word & WEIR_LOCKED_) &&
+		if (!(state & WEIR_STATE_BARGING_) &&
+		    weir_door_(word) == WEIR_SHUT_ &&
 		    at_load_relaxed(&sem->waiters_))
 			return WEIR_EAGAIN;
 	}

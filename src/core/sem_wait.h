@@ -2,8 +2,10 @@
 #ifndef WEIR_CORE_SEM_WAIT_H
 #define WEIR_CORE_SEM_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "core/waiter.h"
 #include "weir/ctx.h"
 #include "weir/sem.h"
 
@@ -21,5 +23,23 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 
 /* Give back n permits that an acquire took and must not keep. */
 void weir_sem_put_(weir_sem *sem, int64_t n);
+
+/*
+ * Watching, sem_watch.c.  Whether one that is about to join the queue should do
+ * so, under the lock; and doing it: true if w was decided by itself, false if
+ * it has been, or is to be, told.
+ */
+bool weir_sem_watch_pays_(const weir_sem *sem, uint8_t cpu);
+bool weir_sem_watch_(struct weir_waiter_ *w);
+
+/* Let one that watches take what has come, before contending for the lock. */
+void weir_sem_make_way_(const weir_sem *sem);
+
+/*
+ * For a newcomer that found too little on the short path: try again for a moment,
+ * if the policy allows that and nobody waits.  Returns how many were taken, or
+ * -1.
+ */
+int64_t weir_sem_linger_(weir_sem *sem, int64_t min, int64_t max);
 
 #endif /* WEIR_CORE_SEM_WAIT_H */

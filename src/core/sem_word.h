@@ -5,26 +5,28 @@
 /*
  * The state of a semaphore: the word, and the bits that change rarely.
  *
- *    63                                              2     1       0
- *   +-------------------------------------------------+-------+--------+
- *   |   value = free permits - debt (signed)          | SLOW  | LOCKED |
- *   +-------------------------------------------------+-------+--------+
+ *    63                                                    2 1    0
+ *   +-------------------------------------------------------+------+
+ *   |   value = free permits - debt (signed)                | door |
+ *   +-------------------------------------------------------+------+
  *
- *   SLOW    Go through the lock.  Legal to leave set for no reason; illegal
- *           to leave clear over one of: a queue (FIFO), a queue whose head has
- *           not been called (BARGING), somebody aside, CLOSED, TRACKED,
- *           DESTROYED.  Changed only by whoever takes or drops LOCKED.
- *   LOCKED  Somebody works on the queue.  Comes with SLOW, always.  While it
- *           is set the value is changed by releases, which add, and by the
- *           holder.
+ *   door       acquire(n)                    release(n)
+ *   OPEN       take if n <= value, or lock   add
+ *   WATCHED    lock                          add and leave
+ *   SHUT       lock                          add and lock, settle
+ *   LOCKED     wait for the lock             add and leave
  *
- *           SLOW LOCKED   acquire(n)                  release(n)
- *   open      0     0     take if n <= value, or lock  add
- *   shut      1     0     lock                         add and lock, settle
- *   locked    1     1     wait for the lock            add and leave
+ *   LOCKED   Somebody works on the queue, and looks again before he unlocks.
+ *            The value is changed by releases, which add, and by the holder.
+ *   SHUT     Go through the lock.  Legal for no reason; the reasons are: a
+ *            queue (FIFO), a queue whose head has not been called (BARGING),
+ *            somebody aside, CLOSED, TRACKED, DESTROYED.
+ *   WATCHED  The queue is one waiter that is awake and looks at the word: it
+ *            takes for itself what is released.  No other reason is there.
+ *   The door is changed only by whoever takes or drops the lock.
  *
  *   Updates add to, subtract from or set bits of the word that was read.  None
- *   rebuilds it from the value alone: that would drop the flags.
+ *   rebuilds it from the value alone: that would lose the door.
  *
  * Pairs
  *
@@ -51,9 +53,27 @@
 #include "base/atomic.h"
 #include "weir/sem.h"
 
-#define WEIR_LOCKED_ UINT64_C(1)
-#define WEIR_SLOW_ UINT64_C(2)
-#define WEIR_FLAGS_ (WEIR_LOCKED_ | WEIR_SLOW_)
+/* The short paths are a public header; here they go through the seam. */
+#define weir_short_load_ at_load_relaxed
+#define weir_short_take_ at_cas_weak_acquire
+#define weir_short_put_ at_cas_weak_release
+#include "weir/inline.h"
+
+#define WEIR_OPEN_ UINT64_C(0)
+#define WEIR_WATCHED_ UINT64_C(1)
+#define WEIR_SHUT_ UINT64_C(2)
+#define WEIR_LOCKED_ UINT64_C(3)	/* all bits: or makes any door this */
+
+static inline uint64_t weir_door_(uint64_t word)
+{
+	return word & WEIR_LOCKED_;
+}
+
+/* The same word with another door. */
+static inline uint64_t weir_with_door_(uint64_t word, uint64_t door)
+{
+	return (word & ~WEIR_LOCKED_) | door;
+}
 
 static inline int64_t weir_value_(uint64_t word)
 {
@@ -64,11 +84,6 @@ static inline int64_t weir_value_(uint64_t word)
 static inline uint64_t weir_units_(int64_t n)
 {
 	return (uint64_t)n << 2;
-}
-
-static inline bool weir_count_ok_(int64_t n)
-{
-	return (uint64_t)n <= (uint64_t)WEIR_SEM_MAX;
 }
 
 /*
@@ -96,19 +111,6 @@ static inline bool weir_state_is_shut_(uint32_t state)
 {
 	return (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
 	       WEIR_STATE_CLOSED_;
-}
-
-static inline bool weir_sem_is_misplaced_(const weir_sem *sem)
-{
-	return !sem || (uintptr_t)sem % _Alignof(weir_sem);
-}
-
-/* Whether min..max permits can be asked of sem at all. */
-static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
-				    int64_t max)
-{
-	return !weir_sem_is_misplaced_(sem) && weir_count_ok_(min) &&
-	       weir_count_ok_(max) && min <= max;
 }
 
 #endif /* WEIR_CORE_SEM_WORD_H */

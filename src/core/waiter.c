@@ -18,13 +18,7 @@
 #include "core/waiter.h"
 
 #include "base/atomic.h"
-#include "base/cpu.h"
 #include "base/futex.h"
-
-/* About one wake-up latency; shorter is useless, longer brings nothing. */
-#define SPIN_NS 3000
-#define PAUSES_PER_LOOK 8
-#define LOOKS_MAX 100		/* for when the clock goes back, or not at all */
 
 void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
 		     enum weir_told_ told)
@@ -63,6 +57,12 @@ void weir_tells_send_(struct weir_tells_ *tells)
 	}
 }
 
+bool weir_waiter_is_told_(const struct weir_waiter_ *w)
+{
+	/* relaxed: a glance; weir_waiter_park_ follows. */
+	return at_load_relaxed(&w->state) >= WEIR_TOLD_RETRY_;
+}
+
 static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
 {
 	/* [W1] acquire */
@@ -75,64 +75,12 @@ static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
 	return true;
 }
 
-/*
- * C26: if the library comes by dlopen, glibc allocates a thread's share at the
- * thread's first access, unless told to keep it ready.  musl allocates at dlopen
- * and refuses to be told.
- */
-#ifdef __GLIBC__
-#define WEIR_TLS_READY_ __attribute__((tls_model("initial-exec")))
-#else
-#define WEIR_TLS_READY_
-#endif
-
-/*
- * Whether to spin this time.  A thread on which spinning has failed k times in
- * a row sits out the next 2^k - 1 chances, up to 63.
- */
-static _Thread_local struct {
-	uint8_t failures, sitting_out;
-} spin_luck WEIR_TLS_READY_;
-
-static bool spin_may_pay(void)
-{
-	if (!weir_cpu_has_others_())
-		return false;
-	if (spin_luck.sitting_out) {
-		spin_luck.sitting_out--;
-		return false;
-	}
-	return true;
-}
-
-static bool spin(struct weir_waiter_ *w, enum weir_parked_ *parked)
-{
-	int64_t until = weir_deadline_after(SPIN_NS);
-	int looks = 0;
-
-	do {
-		for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-			if (heard(w, parked)) {
-				spin_luck.failures = 0;
-				return true;
-			}
-			weir_cpu_pause_();
-		}
-	} while (++looks < LOOKS_MAX && weir_now_ns() < until);
-	if (spin_luck.failures < 6)
-		spin_luck.failures++;
-	spin_luck.sitting_out = (uint8_t)((1u << spin_luck.failures) - 1);
-	return false;
-}
-
 enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 				    int64_t deadline_ns)
 {
 	enum weir_parked_ parked = WEIR_PARKED_FINAL_;
 	uint32_t state = WEIR_WAITING_;
 
-	if (w->spins && spin_may_pay() && spin(w, &parked))
-		return parked;
 	/* relaxed: says only that we sleep.  Fails if told, or set before. */
 	while (!at_cas_weak_relaxed(&w->state, &state, WEIR_SLEEPING_) &&
 	       state == WEIR_WAITING_)

@@ -49,7 +49,10 @@ struct weir_waiter_ {
 	uint8_t tell;			/* g  enum weir_told_ owed; 0: none */
 	bool called;			/* g  (barging) on its way to look */
 	bool counted;			/* g  got is part of sem->granted_ */
-	bool spins;			/* c  a short spin may pay */
+	bool watches;			/* g  awake, takes for itself */
+	uint8_t cpu;			/* c  where it began to wait */
+	bool spins;			/* c  begins by watching */
+	bool leads;			/* c  nobody was ahead of it, ever */
 };
 
 _Static_assert(sizeof(struct weir_waiter_) <= 128, "C26");
@@ -78,6 +81,9 @@ enum weir_parked_ {
 	WEIR_PARKED_LATE_,	/* the deadline passed; nothing told */
 	WEIR_PARKED_SIGNAL_	/* a signal was handled; nothing told */
 };
+
+/* Whether a park would return at once. */
+bool weir_waiter_is_told_(const struct weir_waiter_ *w);
 
 enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 				    int64_t deadline_ns);

@@ -29,10 +29,12 @@ for header in "$root"/include/weir/*.h; do
 	# shellcheck disable=SC2086 # one word per option
 	{
 		try gcc $c
+		try gcc $c -DWEIR_INLINE
 		try clang $c
 		try musl-gcc $c
 		try gcc $c -std=gnu2x
 		try g++ $cxx
+		try g++ $cxx -DWEIR_INLINE
 		try clang++ $cxx
 	}
 	# C++ has no _Atomic: only the freestanding header may know it, for C.
@@ -52,6 +54,17 @@ header=all
 try gcc $c
 # shellcheck disable=SC2086
 try g++ $cxx
+
+# Code that knows the layout says so to the linker, and so cannot run with a library
+# that has another.
+printf '#define WEIR_INLINE\n#include <weir/sem.h>\n' >"$work/alone.c"
+gcc -O2 -std=c11 -I"$root/include" -c "$work/alone.c" -o "$work/alone.o"
+if nm -u "$work/alone.o" | grep -q ' weir_layout_1_$'; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+	echo "FAIL inlined code does not ask for its layout"
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -ge 26 ]

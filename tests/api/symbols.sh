@@ -28,8 +28,18 @@ same() {
 
 # The version itself is listed as an absolute symbol.
 nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
-	sed 's/@@WEIR_0$//' | sort >"$work/got"
+	sed 's/@@WEIR_0$//' | sort >"$work/exported"
+grep -v '_$' "$work/exported" >"$work/got"
 same "what $library exports is not what symbols.txt lists"
+
+# Besides, what code compiled with WEIR_INLINE refers to.
+private=$(grep '_$' "$work/exported" | tr '\n' ' ')
+if [ "$private" = "weir_has_lse_ weir_layout_1_ " ]; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+	echo "FAIL $library exports private names: $private"
+fi
 
 for header in "$root"/include/weir/*.h; do
 	echo "#include <weir/$(basename "$header")>"

@@ -180,7 +180,7 @@ static void call_is_not_lost(void)
 {
 	const struct weir_waiter_ *head;
 
-	if (s.word_ & WEIR_LOCKED_ || !s.queue_)
+	if (weir_door_(s.word_) == WEIR_LOCKED_ || !s.queue_)
 		return;
 	head = weir_waiter_of_(s.queue_);
 	EX_ASSERT(head->called || weir_value_(s.word_) < head->min);
@@ -275,7 +275,7 @@ static void none_of_two_served(void)
 /* In a signal handler that has interrupted the wait and nothing else. */
 static void be_away(void)
 {
-	if (s.waiters_ == 2 && !(s.word_ & WEIR_LOCKED_))
+	if (s.waiters_ == 2 && weir_door_(s.word_) != WEIR_LOCKED_)
 		ex_await(&second_served);
 }
 

@@ -117,11 +117,11 @@ static void check_word(struct account *a, uint64_t before, uint64_t after)
 	bool fifo = !(a->sem->state_ & WEIR_STATE_BARGING_);
 	int n;
 
-	if (a->stopped || after & WEIR_LOCKED_)
+	if (a->stopped || weir_door_(after) == WEIR_LOCKED_)
 		return;
 	check_identity(a, after);
 	n = read_queue(a->sem, queue);
-	if (fifo && !(before & WEIR_LOCKED_) && a->queued &&
+	if (fifo && weir_door_(before) != WEIR_LOCKED_ && a->queued &&
 	    weir_value_(after) < weir_value_(before))
 		ex_fail("order: a newcomer took what others wait for");
 	if (fifo)
@@ -173,12 +173,13 @@ static bool name(const void *address, char *text, size_t size)
 
 static bool show(const void *address, uint64_t value, char *text, size_t size)
 {
+	static const char *const doors[] = { "", " watched", " shut", " locked" };
+
 	for (int i = 0; i < ACCOUNTS; i++) {
 		if (!accounts[i].sem || address != &accounts[i].sem->word_)
 			continue;
-		snprintf(text, size, "%" PRId64 "%s%s", weir_value_(value),
-			 value & WEIR_SLOW_ ? " slow" : "",
-			 value & WEIR_LOCKED_ ? " locked" : "");
+		snprintf(text, size, "%" PRId64 "%s", weir_value_(value),
+			 doors[weir_door_(value)]);
 		return true;
 	}
 	return false;

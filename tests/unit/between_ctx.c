@@ -28,8 +28,8 @@ TEST(c13_cancelled_while_it_takes_what_is_free)
 		const char *function;
 		int nth;
 	} moment[] = {
-		{ "take_short", 1 },
-		{ "take_short", 2 },
+		{ "weir_take_short_", 1 },
+		{ "weir_take_short_", 2 },
 		{ "weir_ctx_cancelled_", 2 },
 	};
 

@@ -19,11 +19,11 @@ TEST(c5_taken_in_between)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 
-	before_cas("take_short", take_one, &sem);
+	before_cas("weir_try_short_", take_one, &sem);
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	before_cas("take_short", take_one, &sem);
+	before_cas("weir_try_short_", take_one, &sem);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 3);
@@ -34,10 +34,10 @@ TEST(c5_a_cas_that_fails_for_nothing)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 
-	fail_cas("take_short");
+	fail_cas("weir_try_short_");
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	happened();
-	fail_cas("put_short");
+	fail_cas("weir_put_short_");
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
@@ -55,7 +55,7 @@ TEST(c6_released_in_between)
 	weir_sem sem = WEIR_SEM_INIT(4);
 
 	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
-	before_cas("put_short", release_one, &sem);
+	before_cas("weir_put_short_", release_one, &sem);
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 2);

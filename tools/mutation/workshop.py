@@ -9,9 +9,10 @@ from .killers import Explorer, Lazy, Tests
 
 # As in tests/model/meson.build.
 EXPLORED = [f"src/core/{name}.c" for name in
-            ("sem", "sem_queue", "sem_wait", "sem_admin", "sem_stat", "sem_heap",
+            ("sem", "sem_queue", "sem_wait", "sem_watch", "sem_admin", "sem_stat", "sem_heap",
              "waiter", "ctx", "permit")] + ["src/base/lock.c", "src/base/timer.c"]
-NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "panic")]
+NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
+                                                     "panic")]
 MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
 THREAD = ("-fsanitize=thread",)
 

@@ -110,10 +110,23 @@ bool ex_is_freed(const void *memory)
 /*
  * What may happen next.
  */
-bool ex_can_go(const struct ex_thread *t)
+static bool can_go_on(const struct ex_thread *t)
 {
 	return t->status == EX_READY ||
-	       (t->status == EX_SPINNING && t->writes_seen != ex->writes);
+	       ((t->status == EX_SPINNING || t->status == EX_LOOKING) &&
+		t->writes_seen != ex->writes);
+}
+
+bool ex_can_go(const struct ex_thread *t)
+{
+	if (can_go_on(t))
+		return true;
+	if (t->status != EX_LOOKING)
+		return false;
+	for (int i = 0; i < ex->thread_count; i++)
+		if (can_go_on(&ex->threads[i]))
+			return false;
+	return true;
 }
 
 static bool current_can_go(void)

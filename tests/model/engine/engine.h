@@ -31,7 +31,13 @@
 #define EX_BOUND_MAX 7
 #define EX_CHANGES 3		/* PCT: d - 1 */
 
-enum ex_status { EX_READY, EX_BLOCKED, EX_SPINNING, EX_DONE };
+enum ex_status {
+	EX_READY,
+	EX_BLOCKED,
+	EX_SPINNING,	/* until somebody writes */
+	EX_LOOKING,	/* the same, or nobody else can go on */
+	EX_DONE
+};
 
 /* What may happen next.  The order is that of struct ex_option lists. */
 enum ex_kind {
@@ -62,7 +68,7 @@ struct ex_thread {
 	int64_t deadline;
 	enum weir_woke_ woke;		/* why the sleep ended */
 	uint64_t slept_at;		/* order among sleepers */
-	uint64_t writes_seen;		/* while SPINNING */
+	uint64_t writes_seen;		/* while SPINNING or LOOKING */
 	void (*handler)(void);		/* signal handler that may still come */
 	bool handle;			/* run it now */
 	struct ex_place at;		/* its last atomic access */
@@ -104,6 +110,7 @@ struct engine {
 	/* The decisions. */
 	enum ex_search search;
 	bool delays;			/* stores may be delayed */
+	uint32_t looks;			/* of a spin before it ends; 0: one CPU */
 	bool races;			/* look for unordered accesses */
 	int bound;
 	struct ex_decision path[EX_POINTS_MAX], kept[EX_POINTS_MAX];

@@ -21,7 +21,9 @@
 #ifndef EX_RACES
 #define EX_RACES 0
 #endif
-#define EX_NAME (ex->races ? "races" : ex->delays ? "delayed stores" : "model")
+#define EX_NAME                                                                \
+	(ex->races ? "races" : ex->delays ? "delayed stores" :                 \
+	 ex->looks ? "many CPUs" : "model")
 
 static struct command {
 	const struct ex_scenario *scenarios[SCENARIOS_MAX];
@@ -107,8 +109,9 @@ static void report(void)
 	printf("FAIL %s after %" PRIu64 " schedules: %s\n", ex->scenario->name,
 	       ex->runs, ex->message);
 	ex_shrink();
-	printf("replay: %s%s --replay '", EX_RACES ? "model-races" : "model",
-	       ex->delays ? " --delays" : "");
+	printf("replay: %s%s --spin %u --replay '",
+	       EX_RACES ? "model-races" : "model", ex->delays ? " --delays" : "",
+	       ex->looks);
 	ex_trace_schedule();
 	printf(" ' %s\n", ex->scenario->name);
 	ex->tracing = true;
@@ -199,6 +202,7 @@ static const char help[] =
 	"  --seed S         for those\n"
 	"  --only-random    nothing else\n"
 	"  --delays         (model-races) delay stores, do not look for races\n"
+	"  --spin N         many CPUs: threads look N times before they sleep (0)\n"
 	"  --jobs N         N processes side by side\n"
 	"  --replay 'P:C..' that schedule, with a trace\n";
 
@@ -212,6 +216,7 @@ static void read_options(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "only-random", no_argument, NULL, 'o' },
 		{ "delays", no_argument, NULL, 'd' },
+		{ "spin", required_argument, NULL, 'c' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "replay", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
@@ -233,6 +238,7 @@ static void read_options(int argc, char **argv)
 		case 's': command->seed = strtoull(optarg, NULL, 0) | 1; break;
 		case 'o': command->depth_first = false; break;
 		case 'd': ex->delays = EX_RACES; break;
+		case 'c': ex->looks = (uint32_t)atoi(optarg); break;
 		case 'j': command->jobs = atoi(optarg); break;
 		case 'p': command->replay = optarg; break;
 		case 'h': fputs(help, stdout); exit(0);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/look.h"
 #include "base/fork.h"
 #include "base/mem.h"
 #include "engine.h"
@@ -261,7 +262,7 @@ bool ex_cas(void *p, size_t size, void *expected, uint64_t value,
 /*
  * For scenarios.
  */
-void ex_yield(void)
+static void let_others_go(enum ex_status status)
 {
 	struct ex_thread *t = &ex->threads[ex->self];
 
@@ -269,9 +270,14 @@ void ex_yield(void)
 		ex_fail("the lock is held with nobody running");
 	ex_step();
 	ex_drain(NULL);
-	t->status = EX_SPINNING;
+	t->status = status;
 	t->writes_seen = ex->writes;
 	ex_pause();
+}
+
+void ex_yield(void)
+{
+	let_others_go(EX_SPINNING);
 }
 
 int ex_self(void)
@@ -365,16 +371,39 @@ int64_t weir_deadline_after(int64_t timeout_ns)
 }
 
 /*
- * The machine: one CPU, one process, a little memory.
+ * The machine: one CPU or as many as threads, one process, a little memory.
  */
 uint8_t weir_cpu_(void)
 {
-	return 1;
+	return (uint8_t)(ex->looks ? ex->self + 1 : 1);
 }
 
 bool weir_cpu_has_others_(void)
 {
-	return false;
+	return ex->looks > 0;
+}
+
+bool weir_look_may_pay_(void)
+{
+	return ex->looks > 0;
+}
+
+struct weir_look_ weir_look_begin_(void)
+{
+	return (struct weir_look_){ 0, 0 };
+}
+
+bool weir_look_goes_on_(struct weir_look_ *look)
+{
+	if (++look->looks >= ex->looks)
+		return false;
+	let_others_go(EX_LOOKING);
+	return true;
+}
+
+void weir_look_end_(bool paid)
+{
+	(void)paid;
 }
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff)

@@ -21,9 +21,9 @@ trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 
 # As in tests/model/meson.build: what runs on the seam, and what does not.
-seam=(src/core/{sem,sem_queue,sem_wait,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
+seam=(src/core/{sem,sem_queue,sem_wait,sem_watch,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
 	src/base/{lock,timer}.c)
-plain=(src/base/{err,hook,panic}.c)
+plain=(src/base/{err,hook,lse,panic}.c)
 on_seam=(-Wno-unused-value -Itests/model/seam -Itests/model/engine -Itests/model)
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-}"

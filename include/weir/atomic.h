@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_ATOMIC_H
+#define WEIR_ATOMIC_H
+
+/*
+ * Compare and swap, for weir itself: the library, and its short paths in your
+ * code (WEIR_INLINE, weir/inline.h).
+ *
+ * Compilers for aarch64 that must serve CPUs of 2012 call a helper that looks
+ * which instructions there are; that costs more than the swap.  Here the look
+ * is part of the code.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/base.h"
+
+/* A tool that watches accesses has to see them. */
+#if defined(__SANITIZE_THREAD__) || defined(WEIR_HELGRIND)
+#define WEIR_ATOMICS_SEEN_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEIR_ATOMICS_SEEN_ 1
+#endif
+#endif
+
+/* If *p == *old make it v; else *old = *p.  Weak: may fail for no reason. */
+#define weir_cas_plain_(p, old, v, order)                                      \
+	__atomic_compare_exchange_n((p), (old), (v), 1, (order),               \
+				    __ATOMIC_RELAXED)
+
+#if defined(__aarch64__) && !defined(__ARM_FEATURE_ATOMICS) &&                 \
+	!defined(WEIR_ATOMICS_SEEN_)
+
+WEIR_DECLS_BEGIN
+/* Whether the CPU has the instructions of 2014 (LSE). */
+extern WEIR_API uint8_t weir_has_lse_;
+WEIR_DECLS_END
+
+#define WEIR_LSE_CAS_(instruction)                                             \
+	__asm__ volatile(".arch_extension lse\n\t" instruction " %0, %2, %1"   \
+			 : "+r"(seen), "+Q"(*word)                             \
+			 : "r"(v)                                              \
+			 : "memory")
+
+static inline __attribute__((always_inline)) bool
+weir_lse_cas_(void *p, void *old, uint64_t v, int order)
+{
+	uint64_t *word = (uint64_t *)p;
+	uint64_t expected = *(uint64_t *)old, seen = expected;
+
+	if (order == __ATOMIC_RELAXED)
+		WEIR_LSE_CAS_("cas");
+	else if (order == __ATOMIC_ACQUIRE)
+		WEIR_LSE_CAS_("casa");
+	else if (order == __ATOMIC_RELEASE)
+		WEIR_LSE_CAS_("casl");
+	else
+		WEIR_LSE_CAS_("casal");
+	*(uint64_t *)old = seen;
+	return seen == expected;
+}
+
+#define weir_cas_(p, old, v, order)                                            \
+	(sizeof(*(p)) == 8 && __builtin_expect(weir_has_lse_, 1) ?             \
+		 weir_lse_cas_((p), (old), (uint64_t)(v), (order)) :           \
+		 weir_cas_plain_(p, old, v, order))
+
+#else
+#define weir_cas_(p, old, v, order) weir_cas_plain_(p, old, v, order)
+#endif
+
+#endif /* WEIR_ATOMIC_H */

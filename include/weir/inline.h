@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_INLINE_H
+#define WEIR_INLINE_H
+
+/*
+ * The short paths of weir/sem.h: what acquire and release do when nobody waits.
+ * The library is made of them, and so is your code with
+ *
+ *     #define WEIR_INLINE
+ *     #include <weir/sem.h>
+ *
+ * Calls of weir_sem_acquire, _acquire_until, _acquire_for, _try_acquire,
+ * _release and _try_release then take and give back permits on the spot, and
+ * call the library when there is more to do.  They mean the same.
+ *
+ * What it costs: code compiled so knows the layout of a semaphore, so it runs
+ * only with a library that has the same.  With another it does not link, or
+ * load: the symbol weir_layout_1_ is missing.
+ *
+ * The word: src/core/sem_word.h.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/atomic.h"
+#include "weir/sem.h"
+
+/* The library's own accesses, where it is built with others. */
+#ifndef weir_short_load_
+#define weir_short_load_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define weir_short_take_(p, old, v) weir_cas_(p, old, v, __ATOMIC_ACQUIRE)
+#define weir_short_put_(p, old, v) weir_cas_(p, old, v, __ATOMIC_RELEASE)
+#endif
+
+static inline bool weir_sem_is_misplaced_(const weir_sem *sem)
+{
+	return !sem || (uintptr_t)sem % sizeof(uint64_t);
+}
+
+static inline bool weir_count_ok_(int64_t n)
+{
+	return (uint64_t)n <= (uint64_t)WEIR_SEM_MAX;
+}
+
+/* Whether min..max permits can be asked of sem at all. */
+static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
+				    int64_t max)
+{
+	return !weir_sem_is_misplaced_(sem) && weir_count_ok_(min) &&
+	       weir_count_ok_(max) && min <= max;
+}
+
+/*
+ * Take min..max, as many as there are, if the door is open and min are there.
+ * Returns how many, or -1: nothing was done.
+ */
+static inline int64_t weir_take_short_(weir_sem *sem, int64_t min, int64_t max)
+{
+	uint64_t word;
+
+	if (!weir_request_ok_(sem, min, max))
+		return -1;
+	/* relaxed: a first guess, the CAS checks it. */
+	word = weir_short_load_(&sem->word_);
+	/* With the door open the word is the value in units. */
+	while (!(word & 3) && (int64_t)word >= (int64_t)((uint64_t)min << 2)) {
+		int64_t value = (int64_t)word >> 2;
+		int64_t taken = value < max ? value : max;
+
+		/* [S1] acquire */
+		if (weir_short_take_(&sem->word_, &word,
+				     word - ((uint64_t)taken << 2)))
+			return taken;
+	}
+	return -1;
+}
+
+/*
+ * Take n.  WEIR_OK; WEIR_EAGAIN if the door is open and fewer are there; else
+ * WEIR_EINVAL: nothing was done, and more has to be known.
+ */
+static inline weir_err weir_try_short_(weir_sem *sem, int64_t n)
+{
+	uint64_t word;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	/* relaxed: a first guess, the CAS checks it; a failure orders nothing. */
+	word = weir_short_load_(&sem->word_);
+	while (!(word & 3) && (int64_t)word >= 0) {
+		if (word < (uint64_t)n << 2)
+			return WEIR_EAGAIN;
+		/* [S1] acquire */
+		if (weir_short_take_(&sem->word_, &word,
+				     word - ((uint64_t)n << 2)))
+			return WEIR_OK;
+	}
+	return WEIR_EINVAL;
+}
+
+/*
+ * Give n back, if the door is open or watched and n are out.  False: nothing
+ * was done.
+ */
+static inline bool weir_put_short_(weir_sem *sem, int64_t n)
+{
+	uint64_t word;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return false;
+	/* relaxed: a first guess, the CAS checks it. */
+	word = weir_short_load_(&sem->word_);
+	while (!(word & 2)) {
+		/* relaxed: too small, and put() reads it again with care; too
+		 * large only while a resize is at work, which allows it. */
+		if (n > weir_short_load_(&sem->capacity_) - ((int64_t)word >> 2))
+			return false;
+		/* [S1] release.  The last access to *sem, as in put(). */
+		if (weir_short_put_(&sem->word_, &word,
+				    word + ((uint64_t)n << 2)))
+			return true;
+	}
+	return false;
+}
+
+WEIR_DECLS_BEGIN
+extern WEIR_API const uint8_t weir_layout_1_;
+WEIR_DECLS_END
+
+#ifdef WEIR_INLINE
+
+static const uint8_t *const weir_layout_used_
+	__attribute__((used, unused)) = &weir_layout_1_;
+
+static inline WEIR_MUST_USE weir_err
+weir_sem_acquire_inline_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
+{
+	if (!ctx && weir_take_short_(sem, n, n) >= 0)
+		return WEIR_OK;
+	return weir_sem_acquire(sem, n, ctx);
+}
+
+static inline WEIR_MUST_USE weir_err
+weir_sem_acquire_until_inline_(weir_sem *sem, int64_t n, int64_t deadline_ns)
+{
+	if (weir_take_short_(sem, n, n) >= 0)
+		return WEIR_OK;
+	return weir_sem_acquire_until(sem, n, deadline_ns);
+}
+
+static inline WEIR_MUST_USE weir_err
+weir_sem_acquire_for_inline_(weir_sem *sem, int64_t n, int64_t timeout_ns)
+{
+	if (weir_take_short_(sem, n, n) >= 0)
+		return WEIR_OK;
+	return weir_sem_acquire_for(sem, n, timeout_ns);
+}
+
+static inline WEIR_MUST_USE weir_err
+weir_sem_try_acquire_inline_(weir_sem *sem, int64_t n)
+{
+	weir_err err = weir_try_short_(sem, n);
+
+	return err == WEIR_EINVAL ? weir_sem_try_acquire(sem, n) : err;
+}
+
+static inline void weir_sem_release_inline_(weir_sem *sem, int64_t n)
+{
+	if (!weir_put_short_(sem, n))
+		weir_sem_release(sem, n);
+}
+
+static inline WEIR_MUST_USE weir_err
+weir_sem_try_release_inline_(weir_sem *sem, int64_t n)
+{
+	if (weir_put_short_(sem, n))
+		return WEIR_OK;
+	return weir_sem_try_release(sem, n);
+}
+
+#define weir_sem_acquire(sem, n, ctx) weir_sem_acquire_inline_(sem, n, ctx)
+#define weir_sem_acquire_until(sem, n, deadline_ns)                            \
+	weir_sem_acquire_until_inline_(sem, n, deadline_ns)
+#define weir_sem_acquire_for(sem, n, timeout_ns)                               \
+	weir_sem_acquire_for_inline_(sem, n, timeout_ns)
+#define weir_sem_try_acquire(sem, n) weir_sem_try_acquire_inline_(sem, n)
+#define weir_sem_release(sem, n) weir_sem_release_inline_(sem, n)
+#define weir_sem_try_release(sem, n) weir_sem_try_release_inline_(sem, n)
+
+#endif /* WEIR_INLINE */
+
+#endif /* WEIR_INLINE_H */

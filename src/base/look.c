@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking instead of sleeping, and when not to: look.h. */
+#include "base/look.h"
+
+#include "base/cpu.h"
+#include "weir/base.h"
+
+/* About one wake-up latency; shorter is useless, longer brings nothing. */
+#define SPIN_NS 3000
+#define LOOKS_PER_CLOCK 8
+#define LOOKS_MAX 800		/* for when the clock goes back, or not at all */
+#define FAILURES_MAX 6
+
+/*
+ * C26: if the library comes by dlopen, glibc allocates a thread's share at the
+ * thread's first access, unless told to keep it ready.  musl allocates at dlopen
+ * and refuses to be told.
+ */
+#ifdef __GLIBC__
+#define WEIR_TLS_READY_ __attribute__((tls_model("initial-exec")))
+#else
+#define WEIR_TLS_READY_
+#endif
+
+/*
+ * A thread on which spinning has failed k times in a row sits out the next
+ * 2^k - 1 chances, up to 63.
+ */
+static _Thread_local struct {
+	uint8_t failures, sitting_out;
+} luck WEIR_TLS_READY_;
+
+bool weir_look_may_pay_(void)
+{
+	if (!weir_cpu_has_others_())
+		return false;
+	if (luck.sitting_out) {
+		luck.sitting_out--;
+		return false;
+	}
+	return true;
+}
+
+struct weir_look_ weir_look_begin_(void)
+{
+	return (struct weir_look_){ weir_deadline_after(SPIN_NS), 0 };
+}
+
+bool weir_look_goes_on_(struct weir_look_ *look)
+{
+	weir_cpu_pause_();
+	look->looks++;
+	if (look->looks % LOOKS_PER_CLOCK)
+		return true;
+	return look->looks < LOOKS_MAX && weir_now_ns() < look->until_ns;
+}
+
+void weir_look_end_(bool paid)
+{
+	if (paid)
+		luck.failures = 0;
+	else if (luck.failures < FAILURES_MAX)
+		luck.failures++;
+	luck.sitting_out = paid ? 0 : (uint8_t)((1u << luck.failures) - 1);
+}

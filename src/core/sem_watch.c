@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking at the word for a moment instead of going to sleep.  FIFO: the first
+ * of the queue watches, and takes for itself what comes.  BARGING: a newcomer
+ * lingers before it joins the queue.  docs/design/sem.md, "Awake".
+ */
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/look.h"
+#include "core/sem_queue.h"
+#include "core/sem_wait.h"
+#include "core/sem_word.h"
+
+/* About as long as a cache line takes from one CPU to another and back. */
+#define WAY_PAUSES 16
+
+/* Whether one that joins now is first, once those that fit have been served. */
+static bool will_be_first(const weir_sem *sem)
+{
+	/* relaxed: one that grows meanwhile is as good. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	return !sem->queue_ || (sem->waiters_ == 1 &&
+				weir_waiter_of_(sem->queue_)->min <= value);
+}
+
+static bool is_barging(const weir_sem *sem)
+{
+	/* relaxed: the policy never changes. */
+	return at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_;
+}
+
+/* Not if whoever releases next would have to run on this CPU. */
+static bool may_pay(const weir_sem *sem, uint8_t cpu)
+{
+	/* relaxed: a hint. */
+	return at_load_relaxed(&sem->cpu_) != cpu &&
+	       weir_look_may_pay_();
+}
+
+bool weir_sem_watch_pays_(const weir_sem *sem, uint8_t cpu)
+{
+	return !is_barging(sem) && will_be_first(sem) && may_pay(sem, cpu);
+}
+
+/* Whether what w wants has been put down for it. */
+static bool is_there(const struct weir_waiter_ *w)
+{
+	/* relaxed: a glance; the lock comes next. */
+	uint64_t word = at_load_relaxed(&w->sem->word_);
+
+	return !(word & WEIR_SHUT_) && weir_value_(word) >= w->min;
+}
+
+/* Take it, if it still is there; if this was the last look, stop watching. */
+static bool take(struct weir_waiter_ *w, bool last)
+{
+	weir_err err = weir_sem_complain_(w->sem, w->call,
+					  weir_sem_lock_quietly_(w->sem));
+	int64_t taken;
+
+	/* Only if this thread has forked since it joined: C29. */
+	if (err) {
+		w->outcome = (int32_t)err;
+		return true;
+	}
+	taken = weir_sem_take_first_(w->sem, w);
+	if (last)
+		w->watches = false;
+	weir_sem_unlock_(w->sem, taken < 0 ? 0 : taken);
+	return taken >= 0;
+}
+
+bool weir_sem_watch_(struct weir_waiter_ *w)
+{
+	struct weir_look_ look = weir_look_begin_();
+
+	do {
+		bool told = weir_waiter_is_told_(w);
+
+		if (told || (is_there(w) && take(w, false))) {
+			weir_look_end_(true);
+			return !told;
+		}
+	} while (weir_look_goes_on_(&look));
+	weir_look_end_(false);
+	return take(w, true);
+}
+
+void weir_sem_make_way_(const weir_sem *sem)
+{
+	for (int i = 0; i < WAY_PAUSES; i++) {
+		/* relaxed: nothing depends on it. */
+		uint64_t word = at_load_relaxed(&sem->word_);
+
+		if (weir_door_(word) != WEIR_WATCHED_ || weir_value_(word) <= 0)
+			return;
+		weir_cpu_pause_();
+	}
+}
+
+int64_t weir_sem_linger_(weir_sem *sem, int64_t min, int64_t max)
+{
+	struct weir_look_ look;
+	int64_t taken;
+
+	/* relaxed: hints; joining the queue looks at them with care. */
+	if (!weir_request_ok_(sem, min, max) || !is_barging(sem) ||
+	    at_load_relaxed(&sem->waiters_) ||
+	    min > at_load_relaxed(&sem->capacity_) ||
+	    !may_pay(sem, weir_cpu_()))
+		return -1;
+	look = weir_look_begin_();
+	do
+		taken = weir_take_short_(sem, min, max);
+	/* relaxed: the lock looks again. */
+	while (taken < 0 &&
+	       weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
+	       weir_look_goes_on_(&look));
+	weir_look_end_(taken >= 0);
+	return taken;
+}
