@@ -24,7 +24,9 @@ class Killed(Exception):
 def environment(seed):
     env = dict(os.environ, WEIR_SEED=str(seed), WEIR_TEST_LIMIT="600",
                TSAN_OPTIONS="halt_on_error=1")
-    env.pop("WEIR_TEST_SCALE", None)
+    # The short forms, whatever this run is.
+    for name in ("WEIR_FULL", "WEIR_TEST_SCALE"):
+        env.pop(name, None)
     return env
 
 
