@@ -26,10 +26,12 @@
 #include "weir/sem.h"
 
 /* The library's own accesses, where it is built with others. */
-#ifndef weir_short_load_
-#define weir_short_load_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define weir_short_take_(p, old, v) weir_cas_(p, old, v, __ATOMIC_ACQUIRE)
-#define weir_short_put_(p, old, v) weir_cas_(p, old, v, __ATOMIC_RELEASE)
+#ifndef weir_at_load_relaxed_
+#define weir_at_load_relaxed_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define weir_at_cas_weak_acquire_(p, old, v)                                   \
+	weir_cas_(p, old, v, __ATOMIC_ACQUIRE)
+#define weir_at_cas_weak_release_(p, old, v)                                   \
+	weir_cas_(p, old, v, __ATOMIC_RELEASE)
 #endif
 
 static inline bool weir_sem_is_misplaced_(const weir_sem *sem)
@@ -61,15 +63,15 @@ static inline int64_t weir_take_short_(weir_sem *sem, int64_t min, int64_t max)
 	if (!weir_request_ok_(sem, min, max))
 		return -1;
 	/* relaxed: a first guess, the CAS checks it. */
-	word = weir_short_load_(&sem->word_);
+	word = weir_at_load_relaxed_(&sem->word_);
 	/* With the door open the word is the value in units. */
 	while (!(word & 3) && (int64_t)word >= (int64_t)((uint64_t)min << 2)) {
 		int64_t value = (int64_t)word >> 2;
 		int64_t taken = value < max ? value : max;
+		uint64_t left = word - ((uint64_t)taken << 2);
 
 		/* [S1] acquire */
-		if (weir_short_take_(&sem->word_, &word,
-				     word - ((uint64_t)taken << 2)))
+		if (weir_at_cas_weak_acquire_(&sem->word_, &word, left))
 			return taken;
 	}
 	return -1;
@@ -86,13 +88,14 @@ static inline weir_err weir_try_short_(weir_sem *sem, int64_t n)
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
 	/* relaxed: a first guess, the CAS checks it; a failure orders nothing. */
-	word = weir_short_load_(&sem->word_);
+	word = weir_at_load_relaxed_(&sem->word_);
 	while (!(word & 3) && (int64_t)word >= 0) {
+		uint64_t left = word - ((uint64_t)n << 2);
+
 		if (word < (uint64_t)n << 2)
 			return WEIR_EAGAIN;
 		/* [S1] acquire */
-		if (weir_short_take_(&sem->word_, &word,
-				     word - ((uint64_t)n << 2)))
+		if (weir_at_cas_weak_acquire_(&sem->word_, &word, left))
 			return WEIR_OK;
 	}
 	return WEIR_EINVAL;
@@ -109,15 +112,17 @@ static inline bool weir_put_short_(weir_sem *sem, int64_t n)
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
 	/* relaxed: a first guess, the CAS checks it. */
-	word = weir_short_load_(&sem->word_);
+	word = weir_at_load_relaxed_(&sem->word_);
 	while (!(word & 2)) {
+		int64_t value = (int64_t)word >> 2;
+		uint64_t more = word + ((uint64_t)n << 2);
+
 		/* relaxed: too small, and put() reads it again with care; too
 		 * large only while a resize is at work, which allows it. */
-		if (n > weir_short_load_(&sem->capacity_) - ((int64_t)word >> 2))
+		if (n > weir_at_load_relaxed_(&sem->capacity_) - value)
 			return false;
 		/* [S1] release.  The last access to *sem, as in put(). */
-		if (weir_short_put_(&sem->word_, &word,
-				    word + ((uint64_t)n << 2)))
+		if (weir_at_cas_weak_release_(&sem->word_, &word, more))
 			return true;
 	}
 	return false;

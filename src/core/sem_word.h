@@ -54,9 +54,10 @@
 #include "weir/sem.h"
 
 /* The short paths are a public header; here they go through the seam. */
-#define weir_short_load_ at_load_relaxed
-#define weir_short_take_ at_cas_weak_acquire
-#define weir_short_put_ at_cas_weak_release
+#define weir_at_load_relaxed_ at_load_relaxed
+#define weir_at_cas_weak_relaxed_ at_cas_weak_relaxed
+#define weir_at_cas_weak_acquire_ at_cas_weak_acquire
+#define weir_at_cas_weak_release_ at_cas_weak_release
 #include "weir/inline.h"
 
 #define WEIR_OPEN_ UINT64_C(0)

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 
-ORDER = re.compile(r"\bat_(\w+?)_(acquire|release|acq_rel)\(")
+ORDER = re.compile(r"\b(?:weir_)?at_(\w+?)_(acquire|release|acq_rel)_?\(")
 Site = collections.namedtuple("Site", "path line start end text op weaker")
 RACE = 9	# the exit status for what helgrind reports
 
@@ -32,13 +32,14 @@ def weaker(op, order):
 
 
 def sites():
-    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.c"))
+    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.c") +
+                   ["include/weir/inline.h"])
     for path in paths:
         with open(path, encoding="utf-8") as source:
             for number, text in enumerate(source, 1):
                 for found in ORDER.finditer(text):
                     for order in weaker(*found.groups()):
-                        yield Site(path, number, found.start(), found.end(),
+                        yield Site(path, number, found.start(2), found.end(2),
                                    text, found.group(1), order)
 
 
@@ -68,8 +69,7 @@ def weaken(site, root):
     with open(path, encoding="utf-8") as source:
         lines = source.readlines()
     text = lines[site.line - 1]
-    lines[site.line - 1] = (text[:site.start] + f"at_{site.op}_{site.weaker}("
-                            + text[site.end:])
+    lines[site.line - 1] = text[:site.start] + site.weaker + text[site.end:]
     with open(path, "w", encoding="utf-8") as source:
         source.writelines(lines)
 

@@ -35,17 +35,19 @@ in_table && remark ~ /^ \*[ \t]+\[[A-Z]+[0-9]+\][ \t]+[a-z]/ {
 
 # The definitions themselves: the order is in the name, the pair is the caller's.
 FILENAME ~ /(^|\/)base\/atomic\.h$/ { next }
+code ~ /^#define weir_at_/ { next }
 
 code ~ /(^|[^A-Za-z0-9_])(at_fence|atomic_thread_fence|atomic_signal_fence|__atomic_thread_fence|__atomic_signal_fence|__sync_synchronize)[A-Za-z0-9_]*[ \t]*\(/ {
 	bad(FILENAME ":" FNR, "a stand-alone fence; put the order on an access")
 }
 
 {
-	while (match(code, /(^|[^A-Za-z0-9_])at_[a-z0-9_]*_(relaxed|acquire|release|acq_rel|seq_cst)[ \t]*\(/)) {
+	while (match(code, /(^|[^A-Za-z0-9_])(weir_)?at_[a-z0-9_]*_(relaxed|acquire|release|acq_rel|seq_cst)_?[ \t]*\(/)) {
 		access = substr(code, RSTART, RLENGTH)
 		code = substr(code, RSTART + RLENGTH)
-		sub(/^[^a]/, "", access)
-		sub(/[ \t]*\($/, "", access)
+		sub(/^[^aw]/, "", access)
+		sub(/^weir_/, "", access)
+		sub(/_?[ \t]*\($/, "", access)
 		if (access ~ /_relaxed$/)
 			relaxed(access)
 		else

@@ -92,7 +92,7 @@ class Library:
         if self in mutant.built:
             return mutant.built[self]
         objects = dict(self.objects)
-        broken = f"{where}/{mutant.path[4:]}"
+        broken = f"{where}/" + mutant.path.split("/", 1)[1]
         os.makedirs(os.path.dirname(broken), exist_ok=True)
         with open(broken, "w") as file:
             file.write(mutant.text)

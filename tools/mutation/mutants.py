@@ -50,6 +50,7 @@ def of_file(path):
 
 
 def all_mutants():
-    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.[ch]"))
+    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.[ch]") +
+                   ["include/weir/inline.h"])
     paths.remove("src/base/atomic.h")
     return [mutant for path in paths for mutant in of_file(path)]

@@ -200,10 +200,11 @@ def returns(source, function):
 
 def orders(source, function):
     for _, token in tokens_of(source, function):
-        match = re.fullmatch(r"(at_\w+?_)(acq_rel|acquire|release)", token.text)
+        match = re.fullmatch(r"((?:weir_)?at_\w+?_)(acq_rel|acquire|release)(_?)",
+                             token.text)
         if match:
             for order in WEAKER[match[2]]:
-                new = match[1] + order
+                new = match[1] + order + match[3]
                 yield token.start, token.end, new, f"{token.text} to {new}"
 
 
