@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tools/setup: silent when nothing is missing; without root a message that names
 # the packages and how to install them; with root or sudo it installs, asking
-# nothing; an install that fails is shown.  Its commands are replaced by recorders:
-# nothing is installed here.
+# nothing; an install that fails is shown; what is only wished for stops nothing.
+# Its commands are replaced by recorders: nothing is installed here.
 #
 #   setup.sh ROOT
 set -u
@@ -92,6 +92,20 @@ expect "root" 0 "weir: apt-get install"
 export WEIR_SETUP_BREAK=1
 run check
 expect "an install that fails" 1 "E: no such package" "failed with status 100"
+
+# What is only wished for stops nothing.
+export WEIR_SETUP_EXTRA='' WEIR_SETUP_WISHES="no-such-peer:weir-peer"
+run bench
+expect "a wish that fails" 0 "weir: make bench would like: " "weir-peer" \
+	"E: no such package" "weir: make bench goes on without weir-peer"
+fake id <<'TEXT'
+echo 1000
+TEXT
+fake sudo <<'TEXT'
+exit 1
+TEXT
+run bench
+expect "a wish without root" 0 "weir: make bench goes on without: " "weir-peer"
 
 run nonsense
 expect "usage" 2 "usage:"
