@@ -3,6 +3,7 @@
 # target first installs what this machine lacks (tools/setup).
 PREFIX ?= /usr/local
 SAN ?=
+QUICK ?=
 
 variant = $(or $(SAN),gcc)
 BUILD ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-asan),build)
@@ -33,7 +34,7 @@ evidence:
 
 bench:
 	@tools/setup $@
-	@tools/bench $(BUILD)
+	@tools/bench --build $(BUILD) $(if $(QUICK),--quick)
 
 install:
 	@tools/setup $@
@@ -52,7 +53,7 @@ help:
 	@echo 'make check        build every way and run all tests; what CI runs'
 	@echo 'make check-long   the full forms, and other machines (emulated): an hour'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
-	@echo 'make bench        measure, against sem_t'
+	@echo 'make bench        measure, against every peer; QUICK=1: two minutes'
 	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
 	@echo 'make lint         check the sources alone'
 	@echo 'make clean        remove what was built'

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""
+What is aimed at: ratios of time, weir over a peer in the same run, lower is
+better; and a few of weir against itself.  "met" is judged by the median.
+"""
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from . import plan, stats
+
+# For aims about weir where it is best: all in the caller's code.
+INLINE = 'weir-signal-inline-native'
+
+
+@dataclass
+class Aim:
+    what: str
+    against: str
+    want: float
+    find: Callable              # results -> Figure or None
+    at_least: bool = False      # otherwise: at most
+    floor: Optional[float] = None
+
+    def judge(self, results):
+        """(figure, 'met' or 'short' or 'not measured')"""
+        found = self.find(results)
+        if not found:
+            return None, 'not measured'
+        good = found.median >= self.want if self.at_least \
+            else found.median <= self.want
+        return found, 'met' if good else 'short'
+
+
+def over(what, workload, mine, peer, want, own=None, metric='ns', floor=None):
+    """weir over a peer; `own`: over the same weir in that workload."""
+    def find(results):
+        return stats.ratio(results.values(workload, mine, metric),
+                           results.values(own or workload,
+                                          mine if own else peer, metric))
+    return Aim(f'{what} ({mine})', peer, want, find, floor=floor)
+
+
+def best_peer(workload, results):
+    others = {name: results.values(workload, name)
+              for name in results.peers(workload)
+              if not name.startswith('weir-')}
+    return stats.best(others)
+
+
+def over_best(what, workload, mine, want):
+    def find(results):
+        peer = best_peer(workload, results)
+        if not peer:
+            return None
+        return stats.ratio(results.values(workload, mine),
+                           results.values(workload, peer))
+    return Aim(f'{what} ({mine})', 'best of the cell', want, find)
+
+
+def fairness(workload, want):
+    return Aim(f'fairness, {workload} (weir-fifo)', 'fewest/most per thread',
+               want, lambda results: results.figure(workload, 'weir-fifo',
+                                                    'min_max'),
+               at_least=True, floor=1)
+
+
+def evenness(workload, want):
+    def find(results):
+        return stats.ratio(results.values(workload, 'weir-fifo', 'p99'),
+                           results.values(workload, 'weir-fifo', 'p50'))
+    return Aim(f'waits, {workload} (weir-fifo)', 'p99/p50', want, find, floor=1)
+
+
+def uncontended():
+    yield over('pair, inline', 'pair', INLINE, 'sem_t', 0.58, floor=0.52)
+    yield over('pair, library', 'pair', 'weir-signal', 'sem_t', 0.62,
+               floor=0.56)
+    yield over('pair, library, bounded', 'pair', 'weir-fifo', 'sem_t', 0.80)
+    for peer in ('std-native', 'moodycamel-native'):
+        yield over('pair, inline', 'pair', INLINE, peer, 0.78, floor=0.67)
+    for peer, want in (('java-fair', 0.66), ('go-xsync', 0.32),
+                       ('tokio', 0.17)):
+        yield over('pair, inline', 'pair', INLINE, peer, want)
+    yield over('weight 3', 'weight3', 'weir-fifo', 'its weight 1', 1.02,
+               own='pair', floor=1)
+    yield over('unneeded timeout, inline', 'timeout', INLINE, 'its pair', 1.15,
+               own='pair', floor=1)
+    yield over('unneeded timeout, inline', 'timeout', INLINE, 'sem_t', 0.30)
+    yield over('failing try, inline', 'try-fail', INLINE, 'sem_t', 0.5)
+
+
+def ping_pong():
+    two, one = 'ping-pong/two', 'ping-pong/one'
+    yield over('ping-pong, two cores', two, 'weir-barging', 'sem_t', 0.055,
+               floor=0.032)
+    yield over('ping-pong, two cores', two, 'weir-barging', 'moodycamel', 1.05,
+               floor=0.73)
+    yield over('ping-pong, two cores', two, 'weir-fifo', 'sem_t', 0.07,
+               floor=0.032)
+    yield over('ping-pong, two cores', two, 'weir-fifo', 'go-xsync', 0.5)
+    for mine in ('weir-fifo', 'weir-barging'):
+        yield over('ping-pong, one core', one, mine, 'sem_t', 1.03, floor=1)
+        yield over('ping-pong, one core', one, mine, 'moodycamel', 0.13)
+
+
+def contended():
+    for threads, want in ((2, 0.7), (4, 0.35), (16, 0.15), (64, 0.15)):
+        key = f'contended/{plan.cell(threads, 1, 0)}'
+        yield over(key, key, 'weir-barging', 'sem_t', want, floor=0.12)
+    for capacity, want, floor in ((1, 0.55, 0.53), (8, 0.70, 0.63)):
+        key = f'contended/{plan.cell(16, capacity, 1000)}'
+        yield over(key, key, 'weir-barging', 'sem_t', want, floor=floor)
+    for threads, capacity, section in plan.grid(False):
+        key = f'contended/{plan.cell(threads, capacity, section)}'
+        yield over_best(key, key, 'weir-barging', 1.0)
+    for threads in (2, 4):
+        for section in (0, 100):
+            key = f'contended/{plan.cell(threads, 1, section)}'
+            for peer in ('xsync-c', 'semop', 'java-fair'):
+                yield over(key, key, 'weir-fifo', peer, 0.1, floor=0.03)
+    for threads in (16, 64):
+        for section in (0, 1000):
+            key = f'contended/{plan.cell(threads, 1, section)}'
+            for peer, want in (('xsync-c', 0.5), ('semop', 0.75),
+                               ('java-fair', 0.6)):
+                yield over(key, key, 'weir-fifo', peer, want, floor=0.2)
+
+
+def fair():
+    for threads in (2, 4, 8, 16):
+        yield fairness(f'contended/{plan.cell(threads, 1, 1000)}', 0.8)
+    for threads, capacity, section in plan.latency_cells(False):
+        if capacity == 1 and threads <= 16:
+            key = f'latency/{plan.cell(threads, capacity, section)}'
+            yield evenness(key, 1.5)
+
+
+def grown():
+    """10,000 threads against 1,000; callbacks will go further."""
+    for name, want in (('waiters', 1.3), ('waiters-one', 1.3),
+                       ('cancel-growth', 4)):
+        yield over(f'{name}, 10,000 waiters', f'{name}/10000', 'weir-fifo',
+                   'its 1,000', want, own=f'{name}/1000', floor=1)
+
+
+GROUPS = {
+    'Uncontended': uncontended,
+    'Ping-pong': ping_pong,
+    'Contended': contended,
+    'Fairness': fair,
+    'Growth': grown,
+}
+
+# What speed is aimed at once waiters can be callbacks.
+LATER = ('contended FIFO callbacks', 'bytes per callback waiter',
+         'grant of callback waiters', 'cancel of callback waiters')
+
+
+def every():
+    for group, aims in GROUPS.items():
+        for aim in aims():
+            yield group, aim

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Who is measured, and the program that does it."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Peer:
+    name: str           # in tables and results
+    program: str        # its file in the build directory, or its build's name
+    kind: str = ''      # kind=, where one program has several forms
+    package: str = ''   # where Debian has it
+    warm: int = 10      # ms before a contended measurement counts
+    pins: bool = True   # whether it can put a thread on a CPU
+    tasks: bool = False  # tasks of a runtime, not threads of the system
+
+
+def weir(kind, form, suffix):
+    return Peer(f'weir-{kind}{suffix}', f'bench-weir-{form}', kind)
+
+
+KINDS = ('fifo', 'barging', 'signal')
+# The library is what most users have; what carries no suffix is it.
+FORMS = {'shared': '', 'static': '-static', 'inline': '-inline',
+         'inline-native': '-inline-native'}
+
+WEIR = [weir(kind, form, suffix)
+        for form, suffix in FORMS.items() for kind in KINDS]
+WEIR_MAIN = ['weir-fifo', 'weir-barging']
+
+OTHERS = [
+    Peer('sem_t', 'bench-sem_t', package='libc6-dev'),
+]
+
+ALL = WEIR + OTHERS
+BY_NAME = {peer.name: peer for peer in ALL}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: workloads, where they run, who takes part."""
+from dataclasses import dataclass, field
+
+from . import peers
+
+THREADS = (2, 4, 8, 16, 64)
+SECTIONS = (0, 100, 1000)
+LIMITS = {
+    'add': 'one atomic add', 'cas': 'load then CAS',
+    'add+add': 'pair: add and add', 'cas+add': 'pair: CAS and add',
+    'cas+cas': 'pair: CAS and CAS',
+    'two-add': 'two cores adding to one word, each',
+    'two-cas': 'two cores, with CAS, each',
+    'line': 'a cache line there and back',
+    'futex': 'futex sleep and wake there and back, two cores',
+    'futex/one': 'the same, one core',
+    'eventfd': 'eventfd and epoll there and back, two cores',
+    'eventfd/one': 'the same, one core',
+    'call': 'a system call', 'wake': 'futex wake, nobody waits',
+    'clock': 'clock_gettime', 'counter': 'the cycle counter',
+}
+NEED_TWO = ('two-add', 'two-cas', 'line')
+
+
+@dataclass
+class Workload:
+    key: str                    # in results: 'contended/T4/c1/100'
+    program: str                # what the program is told to do
+    args: dict = field(default_factory=dict)
+    cpus: str = 'free'          # free, one, two
+    who: tuple = ()             # names; empty: everybody
+    rounds: int = 99            # at most
+    limit: int = 5              # seconds; more is a hang
+    ms: int = 100
+    warms: bool = False         # whether the peer's warm-up applies
+
+
+def main_peers():
+    return tuple(peers.WEIR_MAIN + [peer.name for peer in peers.OTHERS])
+
+
+def cell(threads, capacity, section):
+    return f'T{threads}/c{capacity}/{section}'
+
+
+def grid(quick):
+    """Threads, capacity, section."""
+    if quick:
+        return [(2, 1, 0), (4, 1, 100), (16, 1, 0), (16, 1, 1000),
+                (16, 8, 1000), (64, 1, 0)]
+    return [(threads, capacity, section) for threads in THREADS
+            for capacity in sorted({1, threads // 2})
+            for section in SECTIONS]
+
+
+def latency_cells(quick):
+    if quick:
+        return [(16, 1, 1000)]
+    return [(4, 1, 100), (8, 1, 0), (16, 1, 0), (16, 1, 1000), (16, 8, 1000),
+            (64, 1, 1000)]
+
+
+def limits(quick):
+    for key in LIMITS:
+        name, _, one = key.partition('/')
+        yield Workload(f'limits/{key}', name, {'pin': 0 if one else 1},
+                       cpus='one' if one else 'two', who=('limits',),
+                       ms=20 if quick else 60)
+
+
+def uncontended(quick):
+    every = tuple(peer.name for peer in peers.ALL)
+    main = main_peers()
+    ms = 30 if quick else 80
+    yield Workload('pair', 'pair', who=every, ms=ms)
+    yield Workload('weight3', 'weight3', who=every, ms=ms)
+    yield Workload('try', 'try', who=main, ms=ms)
+    yield Workload('try-fail', 'try-fail', who=every, ms=ms)
+    yield Workload('timeout', 'timeout', who=every, ms=ms)
+    yield Workload('deadline', 'deadline', who=main, ms=ms)
+    yield Workload('ctx', 'ctx', who=main, ms=ms)
+
+
+def contended(quick):
+    main = main_peers()
+    for mode in ('two', 'one'):
+        yield Workload(f'ping-pong/{mode}', 'ping-pong',
+                       {'pin': 1 if mode == 'two' else 0}, cpus=mode,
+                       who=main, ms=40 if quick else 100, warms=True)
+    for threads, capacity, section in grid(quick):
+        yield Workload(f'contended/{cell(threads, capacity, section)}',
+                       'contended',
+                       {'threads': threads, 'capacity': capacity,
+                        'section': section},
+                       who=main, ms=40 if quick else 60, warms=True)
+    for threads, capacity, section in latency_cells(quick):
+        yield Workload(f'latency/{cell(threads, capacity, section)}',
+                       'latency',
+                       {'threads': threads, 'capacity': capacity,
+                        'section': section},
+                       who=main, rounds=3, ms=60 if quick else 200, warms=True)
+
+
+def waiting(quick):
+    main = main_peers()
+    for count in (16, 1000) if quick else (16, 1000, 10000):
+        yield Workload(f'waiters/{count}', 'waiters', {'count': count},
+                       who=main, rounds=3, limit=20)
+        yield Workload(f'waiters-one/{count}', 'waiters-one', {'count': count},
+                       who=main, rounds=3, limit=20)
+        yield Workload(f'cancel-growth/{count}', 'cancel-growth',
+                       {'count': count}, who=main, rounds=3, limit=20)
+    yield Workload('cancels/T16', 'cancels', {'threads': 16}, who=main,
+                   rounds=3, ms=60 if quick else 100)
+    yield Workload('timeouts/T16', 'timeouts',
+                   {'threads': 16, 'timeout': 1000}, who=main, rounds=3,
+                   ms=60 if quick else 100)
+
+
+def semaphores(quick):
+    for power in (0, 16) if quick else (0, 10, 16, 20):
+        yield Workload(f'semaphores/{2 ** power}', 'semaphores',
+                       {'count': 2 ** power}, who=main_peers(), rounds=3,
+                       ms=30 if quick else 80)
+
+
+def sections(_quick):
+    """Is the busy loop as long in every language?"""
+    for section in SECTIONS[1:]:
+        yield Workload(f'section/{section}', 'section', {'section': section},
+                       who=main_peers(), rounds=1, ms=20)
+
+
+GROUPS = {'limits': limits, 'sections': sections, 'uncontended': uncontended,
+          'contended': contended, 'waiting': waiting,
+          'semaphores': semaphores}
+
+
+def workloads(quick, only=()):
+    for name, group in GROUPS.items():
+        if not only or name in only:
+            yield from group(quick)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""
+A run.  Rounds are outermost; in a round every workload is measured once for each
+peer, the peers in random order; one process per measurement.
+"""
+import os
+import random
+import sys
+import time
+
+from . import aims, build, machine, measure, peers, plan, tables
+from .results import Results
+
+ROUNDS = {False: 5, True: 3}
+REPEAT_SECONDS = {False: 180, True: 30}
+
+
+class Run:
+    def __init__(self, programs, skipped, folder, quick, rounds, seed):
+        self.programs = programs        # program's name -> command
+        self.folder = folder
+        self.quick = quick
+        self.rounds = rounds
+        self.random = random.Random(seed)
+        self.cpus = measure.Cpus()
+        self.repeats = measure.Repeats(REPEAT_SECONDS[quick])
+        self.out = set()                # (workload, peer) that is not asked again
+        self.results = Results({
+            'when': time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime()),
+            'machine': machine.describe(), 'quick': quick, 'rounds': rounds,
+            'seed': seed, 'skipped': skipped,
+        })
+
+    def command(self, workload, name):
+        """The command line, or None if there is no such program."""
+        if name == 'limits':
+            peer = peers.Peer('limits', 'bench-limits')
+        else:
+            peer = peers.BY_NAME[name]
+        program = self.programs.get(peer.program)
+        if not program:
+            return None
+        args = dict(workload.args, ms=workload.ms)
+        if peer.kind:
+            args['kind'] = peer.kind
+        if not peer.pins:
+            args.pop('pin', None)
+        if workload.warms:
+            args['warm'] = peer.warm
+        return [*program, workload.program,
+                *[f'{key}={value}' for key, value in args.items()]]
+
+    def measure(self, workload, name, round_):
+        key = (workload.key, name)
+        command = self.command(workload, name)
+        cpus = self.cpus[workload.cpus]
+        if not command or key in self.out:
+            return
+        if workload.cpus == 'two' and len(cpus) < 2:
+            self.out.add(key)
+            return
+        found = self.repeats.measure(command, cpus, workload.limit)
+        self.results.add(workload, name, round_, found)
+        # A peer that hangs has said what there is to say.
+        if found['status'] != 'ok':
+            self.out.add(key)
+        if found['status'] in ('hung', 'failed'):
+            print(f'\n{name}, {workload.key}: '
+                  f'{found.get("why", "hung")}', file=sys.stderr)
+
+    def go(self, only):
+        every = list(plan.workloads(self.quick, only))
+        for round_ in range(self.rounds):
+            for number, workload in enumerate(every):
+                if round_ >= workload.rounds:
+                    continue
+                who = list(workload.who)
+                self.random.shuffle(who)
+                progress(f'round {round_ + 1} of {self.rounds}, '
+                         f'{number + 1} of {len(every)}: {workload.key}')
+                for name in who:
+                    self.measure(workload, name, round_)
+            self.results.about['repeats'] = self.repeats.made
+            self.results.save(self.folder)
+        progress('')
+        return self.results
+
+
+def progress(words):
+    if sys.stderr.isatty():
+        print(f'\r\033[K{words}', end='', file=sys.stderr, flush=True)
+
+
+def show(results):
+    """The whole of it, for the terminal."""
+    for name, why in results.about['skipped'].items():
+        print(f'skipped: {name}: {why}')
+    print('\nLimits of the machine (ns)\n')
+    print(tables.text(*tables.limits(results)))
+    for key in results.workloads():
+        if key.startswith(('limits/', 'section/', 'contended/')):
+            continue
+        metrics = {'latency': ('p50', 'p90', 'p99', 'p999', 'max'),
+                   'waiters': ('ns', 'call_ns'),
+                   'waiters-one': ('ns', 'call_ns'),
+                   'cancel-growth': ('ns', 'call_ns')}
+        used = metrics.get(key.partition('/')[0], ('ns',))
+        print(f'\n{key} (ns)\n')
+        print(tables.text(('', *[f'{used[0]} (range)', *used[1:]],
+                           'ns / sem_t'),
+                          tables.peer_rows(results, key, used)))
+    head, rows = tables.grid(results, 'contended/', plan.main_peers())
+    if rows:
+        print('\nContended, million operations a second '
+              '(threads, capacity, section in ns)\n')
+        # Across, it would not fit: cells down, peers across.
+        print(tables.text(*turned(head, rows)))
+    print('\nAims: time, weir over the peer, within a round\n')
+    rows = tables.aim_rows(results)
+    measured = [row for row in rows if row[-1] != 'not measured']
+    print(tables.text(tables.AIM_HEAD, measured))
+    print(f'{sum(row[-1] == "met" for row in measured)} met, '
+          f'{sum(row[-1] == "short" for row in measured)} short, '
+          f'{len(rows) - len(measured)} not measured: a full run measures all, '
+          'but for peers and forms that were skipped')
+    print(f'later: {", ".join(aims.LATER)}')
+    disturbed, measured = results.disturbed()
+    print(f'\n{measured} measurements, {results.about.get("repeats", 0)} made '
+          f'again, {disturbed} in which somebody else used more than '
+          f'{measure.DISTURBED:.0%} of the CPUs all the same')
+    for workload, name, what in results.troubles():
+        print(f'{name}, {workload}: {what}')
+
+
+def turned(head, rows):
+    columns = list(zip(head, *rows))
+    return columns[0], columns[1:]
+
+
+def main(options, root):
+    programs, skipped = build.everything(root, options.build)
+    for name, why in skipped.items():
+        print(f'bench: {name} is skipped: {why}')
+    folder = options.out or os.path.join(
+        root, 'bench', 'results', time.strftime('%Y%m%dT%H%M%SZ', time.gmtime()))
+    os.makedirs(folder, exist_ok=True)
+    seed = options.seed if options.seed is not None else int(time.time())
+    run = Run(programs, skipped, folder, options.quick,
+              options.rounds or ROUNDS[options.quick], seed)
+    results = run.go(options.only)
+    show(results)
+    print(f'\nkept in {os.path.relpath(folder)}')
+    return folder

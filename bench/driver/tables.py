@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Tables of results as text: for the terminal, and as Markdown."""
+from . import aims, plan
+
+
+def number(value):
+    """Three figures that matter, and thousands that can be read."""
+    if value is None:
+        return '-'
+    if value >= 1000:
+        return f'{value:,.0f}'
+    if value >= 100:
+        return f'{value:.0f}'
+    if value >= 10:
+        return f'{value:.1f}'
+    return f'{value:.2f}' if value >= 1 else f'{value:.3f}'
+
+
+def ranged(figure):
+    if not figure:
+        return '-'
+    return f'{number(figure.median)} ({number(figure.low)}-{number(figure.high)})'
+
+
+def text(head, rows):
+    """Columns as wide as they need; the first to the left."""
+    widths = [max(len(str(row[i])) for row in [head, *rows])
+              for i in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = [str(row[0]).ljust(widths[0])]
+        cells += [str(cell).rjust(width)
+                  for cell, width in zip(row[1:], widths[1:])]
+        lines.append('  '.join(cells).rstrip())
+    return '\n'.join(lines)
+
+
+def markdown(head, rows):
+    lines = ['| ' + ' | '.join(map(str, head)) + ' |',
+             '|---' + '|---:' * (len(head) - 1) + '|']
+    lines += ['| ' + ' | '.join(map(str, row)) + ' |' for row in rows]
+    return '\n'.join(lines)
+
+
+def aim_rows(results, groups=None):
+    """One for each aim; the run's own, not those that need another run."""
+    rows = []
+    for group, aim in aims.every():
+        if groups and group not in groups:
+            continue
+        found, verdict = aim.judge(results)
+        against = aim.against
+        if against == 'best of the cell':
+            key = aim.what.split(' ')[0]
+            against = f'best: {aims.best_peer(key, results) or "-"}'
+        sign = '>=' if aim.at_least else '<='
+        rows.append((aim.what, against,
+                     number(found.median) if found else '-',
+                     f'{number(found.low)}-{number(found.high)}' if found
+                     else '-',
+                     f'{sign} {aim.want:g}',
+                     '-' if aim.floor is None else f'{aim.floor:g}', verdict))
+    return rows
+
+
+AIM_HEAD = ('aim', 'against', 'median', 'range', 'aim', 'floor', '')
+
+
+def peer_rows(results, workload, metrics=('ns',), base='sem_t'):
+    """Each peer's figures, the quickest first, and its ratio to the base."""
+    from . import stats
+    rows = []
+    base_values = results.values(workload, base)
+    for name in results.peers(workload):
+        values = results.values(workload, name)
+        figures = [results.figure(workload, name, metric)
+                   for metric in metrics]
+        if not figures[0]:
+            rows.append((float('inf'), (name, 'hung or failed',
+                                        *['-'] * len(metrics))))
+            continue
+        ratio = stats.ratio(values, base_values)
+        rows.append((figures[0].median,
+                     (name, ranged(figures[0]),
+                      *[number(figure.median) if figure else '-'
+                        for figure in figures[1:]],
+                      number(ratio.median) if ratio else '-')))
+    return [row for _, row in sorted(rows, key=lambda row: row[0])]
+
+
+def grid(results, prefix, peers, value=lambda figure: 1000 / figure.median):
+    """Peers by cells: million operations a second."""
+    keys = results.workloads(prefix)
+    head = ('', *[key[len(prefix):].replace('/', ' ') for key in keys])
+    rows = []
+    for name in peers:
+        figures = [results.figure(key, name) for key in keys]
+        if any(figures):
+            rows.append((name, *[number(value(figure)) if figure else '-'
+                                 for figure in figures]))
+    return head, rows
+
+
+def limits(results):
+    rows = []
+    for key, what in plan.LIMITS.items():
+        found = results.figure(f'limits/{key}', 'limits')
+        rows.append((what, ranged(found)))
+    return ('limit', 'ns'), rows

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that want the same semaphore.
+ *
+ * "contended": each acquires, works for the section and releases, over and over.
+ * What was done between two looks by the main thread is counted; nobody reads a
+ * clock.  "latency": the same, and each times its acquires.
+ *
+ * "ping-pong": two threads take turns by two semaphores.
+ */
+struct share {
+	uint64_t done __attribute__((aligned(BENCH_LINE)));
+	uint64_t sink;		/* what the section worked out */
+	struct bench_times *times;
+};
+
+static struct {
+	peer_sem sem __attribute__((aligned(BENCH_LINE)));
+	peer_sem back __attribute__((aligned(BENCH_LINE)));
+	uint64_t stop __attribute__((aligned(BENCH_LINE)));
+	uint64_t over;		/* this was the last turn */
+	int64_t rounds;		/* of the section */
+	uint64_t limit;		/* stop by oneself after so many; 0: do not */
+	struct share *shares;
+} arena;
+
+static void work(void *arg, int number)
+{
+	struct share *mine = &arena.shares[number];
+	uint64_t done = 0, x = (uint64_t)number;
+
+	(void)arg;
+	while (!at_get(&arena.stop)) {
+		peer_acquire(&arena.sem);
+		x = busy(x, arena.rounds);
+		peer_release(&arena.sem);
+		at_set(&mine->done, ++done);
+		if (done == arena.limit)
+			break;
+	}
+	mine->sink = x;
+}
+
+static void work_timed(void *arg, int number)
+{
+	struct share *mine = &arena.shares[number];
+	uint64_t done = 0, x = (uint64_t)number;
+
+	(void)arg;
+	while (!at_get(&arena.stop)) {
+		int64_t before = now_ns();
+
+		peer_acquire(&arena.sem);
+		bench_times_add(mine->times, now_ns() - before);
+		x = busy(x, arena.rounds);
+		peer_release(&arena.sem);
+		at_set(&mine->done, ++done);
+	}
+	mine->sink = x;
+}
+
+static int64_t look(uint64_t *counts, int threads)
+{
+	for (int i = 0; i < threads; i++)
+		counts[i] = at_get(&arena.shares[i].done);
+	return now_ns();
+}
+
+static bool contended(const struct bench_args *args)
+{
+	bool timed = !strcmp(args->workload, "latency");
+	static uint64_t before[BENCH_THREADS_MAX], after[BENCH_THREADS_MAX];
+	static struct bench_times all;
+	int threads = (int)args->threads;
+	uint64_t total = 0;
+	int64_t took;
+
+	if (strcmp(args->workload, "contended") != 0 && !timed)
+		return false;
+	must(!posix_memalign((void **)&arena.shares, BENCH_LINE,
+			     (size_t)threads * sizeof(*arena.shares)),
+	     "memory");
+	memset(arena.shares, 0, (size_t)threads * sizeof(*arena.shares));
+	for (int i = 0; timed && i < threads; i++) {
+		arena.shares[i].times = (struct bench_times *)calloc(
+			1, sizeof(struct bench_times));
+		must(arena.shares[i].times != NULL, "memory");
+	}
+	peer_init(&arena.sem, args->capacity, args->capacity, args->kind);
+	arena.rounds = bench_busy_rounds(args->section);
+	arena.limit = (uint64_t)args->ops;
+	bench_start(args, threads, timed ? work_timed : work, NULL);
+	if (args->ops) {
+		/* An exact number each, for whoever counts and does not time. */
+		bench_join();
+		printf("{\"ops\": %lld}\n",
+		       (long long)args->ops * (long long)threads);
+		return true;
+	}
+	sleep_ms(args->warm);
+	took = look(before, threads);
+	sleep_ms(args->ms);
+	took = look(after, threads) - took;
+	at_set(&arena.stop, 1);
+	bench_join();
+	for (int i = 0; i < threads; i++) {
+		after[i] -= before[i];
+		total += after[i];
+		if (timed)
+			bench_times_merge(&all, arena.shares[i].times);
+	}
+	must(total > 0, "nobody made progress");
+	printf("{\"ns\": %.3f, ", (double)took / (double)total);
+	bench_fairness_print(after, threads);
+	if (timed) {
+		printf(", ");
+		bench_times_print(&all);
+	}
+	printf("}\n");
+	return true;
+}
+
+static void play(void *arg, int number)
+{
+	uint64_t done = 0;
+
+	(void)arg;
+	for (;;) {
+		if (number) {
+			peer_acquire(&arena.sem);
+			if (at_get(&arena.over))
+				return;
+			peer_release(&arena.back);
+		} else {
+			bool last = at_get(&arena.stop);
+
+			at_set(&arena.over, last);
+			peer_release(&arena.sem);
+			if (last)
+				return;
+			peer_acquire(&arena.back);
+			at_set(&arena.shares[0].done, ++done);
+		}
+	}
+}
+
+static bool ping_pong(const struct bench_args *args)
+{
+	static struct share share;
+	uint64_t before, after;
+	int64_t took;
+
+	if (strcmp(args->workload, "ping-pong") != 0)
+		return false;
+	arena.shares = &share;
+	peer_init(&arena.sem, 0, 1, args->kind);
+	peer_init(&arena.back, 0, 1, args->kind);
+	bench_start(args, 2, play, NULL);
+	sleep_ms(args->warm);
+	took = look(&before, 1);
+	sleep_ms(args->ms);
+	took = look(&after, 1) - took;
+	at_set(&arena.stop, 1);
+	bench_join();
+	must(after > before, "nobody made progress");
+	printf("{\"ns\": %.3f}\n", (double)took / (double)(after - before));
+	return true;
+}

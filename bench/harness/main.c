@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The measuring program of a peer in C or C++: compiled once for each, with
+ * BENCH_PEER naming the header that has its operations, all of them inline, so
+ * that a peer pays for nothing but itself.
+ *
+ * The header defines peer_sem, peer_init(sem, permits, capacity, kind),
+ * peer_acquire and peer_release.  What else the peer has it announces: PEER_TRY,
+ * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_CANCEL; bench/peers/weir.h has all.
+ */
+#include <sched.h>
+
+#include "support.h"
+
+#include BENCH_PEER
+#include "contended.h"
+#include "uncontended.h"
+#include "waiters.h"
+
+/* The section by itself: is it as long as it should be? */
+static void repeat_busy(void *arg, int64_t times)
+{
+	for (int64_t i = 0; i < times; i++)
+		*(uint64_t *)arg = busy(*(uint64_t *)arg, arena.rounds);
+}
+
+static bool section(const struct bench_args *args)
+{
+	uint64_t x = 1;
+
+	if (strcmp(args->workload, "section") != 0)
+		return false;
+	arena.rounds = bench_busy_rounds(args->section);
+	printf("{\"ns\": %.3f}\n", bench_repeat(args, repeat_busy, &x));
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench_args args = bench_args(argc, argv);
+
+	if (uncontended(&args) || many_semaphores(&args) || contended(&args) ||
+	    ping_pong(&args) || waiters(&args) || storm(&args) ||
+#ifdef PEER_CANCEL
+	    cancel_growth(&args) ||
+#endif
+	    section(&args))
+		return 0;
+	bench_cannot(args.workload);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the measuring programs share: their command line, the clock, threads,
+ * a section of known length, percentiles.
+ *
+ * Every program, in whatever language, is called the same way and answers with
+ * one line of JSON, times in nanoseconds:
+ *
+ *     PROGRAM WORKLOAD [key=value]...
+ *
+ * and exits with status 3 if it cannot do the workload.  The driver
+ * (bench/driver) decides what is measured, how often and on which CPUs.
+ */
+#ifndef BENCH_HARNESS_SUPPORT_H
+#define BENCH_HARNESS_SUPPORT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BENCH_LINE 128	/* two cache lines: neighbours are fetched in pairs */
+#define BENCH_THREADS_MAX 20000
+
+struct bench_args {
+	const char *workload;
+	const char *kind;	/* which form of the peer; "" for its only one */
+	int64_t threads;
+	int64_t capacity;
+	int64_t section;	/* ns between acquire and release */
+	int64_t ms;		/* how long to measure */
+	int64_t warm;		/* ms before that */
+	int64_t count;		/* semaphores, or waiters */
+	int64_t timeout;	/* ns */
+	int64_t pin;		/* each thread to a CPU of its own */
+	int64_t ops;		/* do exactly so many instead of ms */
+};
+
+struct bench_args bench_args(int argc, char **argv);
+
+/* For workloads and options that a peer does not have: ends the program. */
+__attribute__((noreturn)) void bench_cannot(const char *what);
+__attribute__((noreturn)) void bench_die(const char *what);
+
+static inline void must(bool ok, const char *what)
+{
+	if (__builtin_expect(!ok, 0))
+		bench_die(what);
+}
+
+int64_t now_ns(void);
+void sleep_ms(int64_t ms);
+
+/*
+ * Wait until the process uses no CPU time: everybody who is going to sleep
+ * sleeps.  For setting a scene before the clock starts.
+ */
+void settle(void);
+
+/*
+ * Threads.  Each gets its number, is pinned if it should be, and begins when all
+ * are there (unless they are very many).
+ */
+typedef void bench_thread_fn(void *arg, int number);
+void bench_start(const struct bench_args *args, int threads,
+		 bench_thread_fn *fn, void *arg);
+void bench_join(void);
+/* A thread that sleeps for ever: glibc takes short cuts where there is one. */
+void bench_second_thread(void);
+void bench_pin(int number);
+
+/*
+ * One thing done many times by one thread: the median over chunks of some 50 us
+ * each, so that an interruption spoils one chunk and not the figure.  ns per time.
+ */
+typedef void bench_repeat_fn(void *arg, int64_t times);
+double bench_repeat(const struct bench_args *args, bench_repeat_fn *fn,
+		    void *arg);
+
+/*
+ * A section of a known length: a chain of multiplications, the same in every
+ * language.  bench_busy_rounds says how many last so long.
+ */
+static inline uint64_t busy(uint64_t x, int64_t rounds)
+{
+	for (int64_t i = 0; i < rounds; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+		/* Keeps the compiler from folding the loop into a formula. */
+		__asm__ volatile("" : "+r"(x));
+	}
+	return x;
+}
+int64_t bench_busy_rounds(int64_t ns);
+
+/* Times in buckets 3 % wide, and their exact maximum. */
+#define BENCH_BUCKETS 2048
+struct bench_times {
+	uint64_t bucket[BENCH_BUCKETS];
+	uint64_t count;
+	int64_t max;
+};
+void bench_times_add(struct bench_times *times, int64_t ns);
+void bench_times_merge(struct bench_times *into, const struct bench_times *from);
+/* "p50": ..., "p99": ..., as members of a JSON object. */
+void bench_times_print(const struct bench_times *times);
+
+/* Shares of one whole: "min_max" and "jain", the same way. */
+void bench_fairness_print(const uint64_t *shares, int count);
+
+static inline uint64_t at_get(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void at_set(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BENCH_HARNESS_SUPPORT_H */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir.  The kind is the policy, "fifo" or "barging", both bounded, or "signal",
+ * FIFO and unbounded.  How it is linked or inlined is the build's affair.
+ */
+#ifdef BENCH_INLINE
+#define WEIR_INLINE
+#endif
+#include <weir/ctx.h>
+#include <weir/sem.h>
+
+typedef weir_sem peer_sem;
+
+static inline void peer_init(peer_sem *sem, int64_t permits, int64_t capacity,
+			     const char *kind)
+{
+	weir_sem_opts opts = { 0 };
+
+	opts.permits = permits;
+	opts.capacity = capacity;
+	if (!strcmp(kind, "barging"))
+		opts.policy = WEIR_BARGING;
+	else if (!strcmp(kind, "signal"))
+		opts.flags = WEIR_SEM_UNBOUNDED;
+	else
+		must(!strcmp(kind, "fifo"), "kind=fifo, barging or signal");
+	must(weir_sem_init_opts(sem, &opts) == WEIR_OK, "weir_sem_init_opts");
+}
+
+static inline void peer_acquire(peer_sem *sem)
+{
+	must(weir_sem_acquire(sem, 1, NULL) == WEIR_OK, "acquire");
+}
+
+static inline void peer_release(peer_sem *sem)
+{
+	weir_sem_release(sem, 1);
+}
+
+#define PEER_TRY
+static inline bool peer_try(peer_sem *sem)
+{
+	return weir_sem_try_acquire(sem, 1) == WEIR_OK;
+}
+
+#define PEER_TIMED
+static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
+{
+	return weir_sem_acquire_for(sem, 1, ns) == WEIR_OK;
+}
+
+#define PEER_WEIGHT
+static inline void peer_acquire_n(peer_sem *sem, int64_t n)
+{
+	must(weir_sem_acquire(sem, n, NULL) == WEIR_OK, "acquire n");
+}
+
+static inline void peer_release_n(peer_sem *sem, int64_t n)
+{
+	weir_sem_release(sem, n);
+}
+
+#define PEER_CANCEL
+typedef weir_ctx peer_token;
+
+static inline void peer_token_init(peer_token *token)
+{
+	must(weir_ctx_init(token, NULL, WEIR_FOREVER) == WEIR_OK, "ctx_init");
+}
+
+static inline void peer_token_destroy(peer_token *token)
+{
+	must(weir_ctx_destroy(token) == WEIR_OK, "ctx_destroy");
+}
+
+static inline void peer_token_cancel(peer_token *token)
+{
+	weir_ctx_cancel(token);
+}
+
+/* False: cancelled. */
+static inline bool peer_acquire_token(peer_sem *sem, peer_token *token)
+{
+	return weir_sem_acquire(sem, 1, token) == WEIR_OK;
+}
+
+/* A deadline that the caller has already. */
+#define PEER_UNTIL
+static inline bool peer_acquire_until(peer_sem *sem, int64_t deadline)
+{
+	return weir_sem_acquire_until(sem, 1, deadline) == WEIR_OK;
+}
