@@ -67,7 +67,7 @@ def everything(root, directory):
     for peer in peers.ALL:
         if peer.program in programs:
             continue
-        why = missing[peer.program]
+        why = missing.get(peer.program, 'it is not built')
         if peer.package:
             why += f' (Debian: {peer.package})'
         skipped[peer.name] = why

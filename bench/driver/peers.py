@@ -29,7 +29,29 @@ WEIR_MAIN = ['weir-fifo', 'weir-barging']
 
 OTHERS = [
     Peer('sem_t', 'bench-sem_t', package='libc6-dev'),
+    Peer('libuv', 'bench-libuv', package='libuv1-dev'),
+    Peer('std', 'bench-std', package='g++'),
+    Peer('moodycamel', 'bench-moodycamel', package='libconcurrentqueue-dev'),
+    Peer('nsync', 'bench-nsync', package='libnsync-dev'),
+    Peer('semop', 'bench-semop', package='libc6-dev'),
+    Peer('mutex-cond', 'bench-mutex-cond', package='libc6-dev'),
+    Peer('xsync-c', 'bench-xsync-c', package='libc6-dev'),
+    Peer('go-xsync', 'go', 'xsync', 'golang-go, golang-golang-x-sync-dev',
+         pins=False, tasks=True),
+    Peer('go-channel', 'go', 'channel', 'golang-go', pins=False, tasks=True),
+    Peer('java-fair', 'java', 'fair', 'default-jdk-headless', warm=150,
+         pins=False),
+    Peer('java-unfair', 'java', 'unfair', 'default-jdk-headless', warm=150,
+         pins=False),
+    Peer('tokio', 'tokio', package='rustc, cargo, librust-tokio-dev',
+         pins=False, tasks=True),
+]
+# All header: measured as a compiler's default has them, and for this machine.
+NATIVE = [
+    Peer('std-native', 'bench-std-native', package='g++'),
+    Peer('moodycamel-native', 'bench-moodycamel-native',
+         package='libconcurrentqueue-dev'),
 ]
 
-ALL = WEIR + OTHERS
+ALL = WEIR + OTHERS + NATIVE
 BY_NAME = {peer.name: peer for peer in ALL}

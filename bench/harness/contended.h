@@ -86,12 +86,17 @@ static bool contended(const struct bench_args *args)
 			1, sizeof(struct bench_times));
 		must(arena.shares[i].times != NULL, "memory");
 	}
-	peer_init(&arena.sem, args->capacity, args->capacity, args->kind);
+	peer_init(&arena.sem, args->ops ? 0 : args->capacity, args->capacity,
+		  args->kind);
 	arena.rounds = bench_busy_rounds(args->section);
 	arena.limit = (uint64_t)args->ops;
 	bench_start(args, threads, timed ? work_timed : work, NULL);
 	if (args->ops) {
-		/* An exact number each, for whoever counts and does not time. */
+		/* An exact number each, for whoever counts and does not time:
+		 * all wait before the first begins. */
+		settle();
+		for (int64_t i = 0; i < args->capacity; i++)
+			peer_release(&arena.sem);
 		bench_join();
 		printf("{\"ops\": %lld}\n",
 		       (long long)args->ops * (long long)threads);

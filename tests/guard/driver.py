@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The arithmetic of the benchmark's driver: medians, ratios within a round, who is
+best, what others used of the CPUs, aims met and short, bounds of the guard.
+
+    driver.py ROOT
+"""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(sys.argv.pop(1))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, 'bench'))
+
+from driver import aims, measure, plan, peers, stats, tables  # noqa: E402
+from driver.results import Results  # noqa: E402
+
+
+def guard():
+    path = os.path.join(ROOT, 'tools', 'guard')
+    loader = importlib.machinery.SourceFileLoader('guard', path)
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader('guard', loader))
+    loader.exec_module(module)
+    return module
+
+
+def results_of(rows):
+    """rows: (workload, peer, round, values), values None for a hang."""
+    results = Results({'skipped': {}})
+    for workload, peer, round_, values in rows:
+        found = {'status': 'ok', 'values': values, 'disturbed': False} \
+            if values else {'status': 'hung', 'limit': 5}
+        results.add(plan.Workload(workload, workload), peer, round_, found)
+    return results
+
+
+class Stats(unittest.TestCase):
+    def test_median(self):
+        self.assertEqual(stats.median([3, 1, 2]), 2)
+        self.assertEqual(stats.median([4, 1, 2, 3]), 2.5)
+        self.assertEqual(stats.median([7]), 7)
+        with self.assertRaises(ValueError):
+            stats.median([])
+
+    def test_figure(self):
+        found = stats.figure({0: 5, 1: 1, 2: 3})
+        self.assertEqual((found.median, found.low, found.high, found.rounds),
+                         (3, 1, 5, 3))
+        self.assertIsNone(stats.figure({}))
+
+    def test_ratio_is_formed_within_a_round(self):
+        # The medians are 20 and 20; in each round weir took half.
+        found = stats.ratio({0: 10, 1: 20, 2: 50}, {0: 20, 1: 40, 2: 100})
+        self.assertEqual((found.median, found.low, found.high),
+                         (0.5, 0.5, 0.5))
+
+    def test_ratio_needs_both(self):
+        found = stats.ratio({0: 10, 2: 30}, {1: 5, 2: 10})
+        self.assertEqual((found.median, found.rounds), (3, 1))
+        self.assertIsNone(stats.ratio({0: 1}, {1: 1}))
+        self.assertIsNone(stats.ratio({}, {}))
+
+    def test_best_is_by_median(self):
+        # a is lowest in one round, b in the middle.
+        self.assertEqual(stats.best({'a': {0: 1, 1: 9, 2: 9},
+                                     'b': {0: 5, 1: 5, 2: 5}, 'c': {}}), 'b')
+        self.assertIsNone(stats.best({'a': {}}))
+
+    def test_what_others_used(self):
+        # Two CPUs for one second: 150 ticks used, 1.2 s of them our own, and
+        # one tick of each CPU forgiven.
+        self.assertAlmostEqual(stats.others_share(150, 1.2, 1.0, 2, 100),
+                               (1.5 - 1.2 - 0.02) / 2)
+        self.assertEqual(stats.others_share(100, 1.0, 1.0, 2, 100), 0)
+
+
+class Judged(unittest.TestCase):
+    def judge(self, want, mine, theirs, **kwargs):
+        rows = [('pair', 'weir-fifo', r, {'ns': ns})
+                for r, ns in enumerate(mine)]
+        rows += [('pair', 'sem_t', r, {'ns': ns})
+                 for r, ns in enumerate(theirs)]
+        aim = aims.over('pair', 'pair', 'weir-fifo', 'sem_t', want, **kwargs)
+        return aim.judge(results_of(rows))
+
+    def test_met_and_short(self):
+        found, verdict = self.judge(0.6, (10, 11, 12), (20, 20, 20))
+        self.assertEqual((found.median, verdict), (0.55, 'met'))
+        self.assertEqual(self.judge(0.55, (10, 11, 12), (20, 20, 20))[1],
+                         'met')
+        self.assertEqual(self.judge(0.5, (10, 11, 12), (20, 20, 20))[1],
+                         'short')
+
+    def test_not_measured(self):
+        self.assertEqual(self.judge(0.5, (10,), ()), (None, 'not measured'))
+
+    def test_against_itself(self):
+        results = results_of([('pair', 'weir-fifo', 0, {'ns': 10}),
+                              ('weight3', 'weir-fifo', 0, {'ns': 12})])
+        aim = aims.over('weight', 'weight3', 'weir-fifo', 'its pair', 1.02,
+                        own='pair')
+        found, verdict = aim.judge(results)
+        self.assertEqual((found.median, verdict), (1.2, 'short'))
+
+    def test_best_of_the_cell_leaves_weir_out(self):
+        key = 'contended/T2/c1/0'
+        results = results_of([(key, 'weir-barging', 0, {'ns': 10}),
+                              (key, 'weir-fifo', 0, {'ns': 1}),
+                              (key, 'sem_t', 0, {'ns': 20}),
+                              (key, 'semop', 0, {'ns': 40}),
+                              (key, 'std', 0, None)])
+        self.assertEqual(aims.best_peer(key, results), 'sem_t')
+        aim = aims.over_best(key, key, 'weir-barging', 1.0)
+        found, verdict = aim.judge(results)
+        self.assertEqual((found.median, verdict), (0.5, 'met'))
+
+    def test_at_least(self):
+        key = 'contended/T4/c1/1000'
+        aim = aims.fairness(key, 0.8)
+        for share, want in ((0.9, 'met'), (0.8, 'met'), (0.7, 'short')):
+            results = results_of([(key, 'weir-fifo', 0,
+                                   {'ns': 1, 'min_max': share})])
+            self.assertEqual(aim.judge(results)[1], want)
+
+    def test_every_aim_names_what_is_planned(self):
+        """An aim about a workload or a peer that nobody measures is a typo."""
+        asked = set()
+
+        class Asked(Results):
+            def values(self, workload, peer, metric='ns'):
+                asked.add((workload, peer))
+                return {}
+        for _, aim in aims.every():
+            self.assertEqual(aim.judge(Asked())[1], 'not measured')
+        planned = {(workload.key, name)
+                   for workload in plan.workloads(False)
+                   for name in workload.who}
+        self.assertEqual(asked - planned, set())
+
+
+class Kept(unittest.TestCase):
+    def test_results_survive_the_file(self):
+        results = results_of([('pair', 'sem_t', 0, {'ns': 1.5}),
+                              ('pair', 'std', 0, None)])
+        with tempfile.TemporaryDirectory() as folder:
+            results.save(folder)
+            again = Results.load(folder)
+        self.assertEqual(json.dumps(again.rows), json.dumps(results.rows))
+        self.assertEqual(again.values('pair', 'sem_t'), {0: 1.5})
+        self.assertEqual(again.troubles(),
+                         [('pair', 'std', 'did not end within 5 s')])
+
+    def test_a_hang_and_a_refusal_are_results(self):
+        cpus = set(os.sched_getaffinity(0))
+        hung = measure.attempt(['sleep', '60'], cpus, 0.1)
+        self.assertEqual(hung['status'], 'hung')
+        cannot = measure.attempt(['sh', '-c', 'exit 3'], cpus, 10)
+        self.assertEqual(cannot['status'], 'cannot')
+        failed = measure.attempt(['sh', '-c', 'echo no >&2; exit 1'], cpus, 10)
+        self.assertEqual(failed['why'], 'status 1: no')
+        good = measure.attempt(['echo', '{"ns": 2}'], cpus, 10)
+        self.assertEqual(good['values'], {'ns': 2})
+
+    def test_plan_names_peers(self):
+        for quick in (False, True):
+            for workload in plan.workloads(quick):
+                for name in workload.who:
+                    self.assertTrue(name in peers.BY_NAME or name == 'limits')
+
+    def test_numbers(self):
+        self.assertEqual([tables.number(value) for value in
+                          (None, 0.1234, 1.234, 12.34, 123.4, 12345)],
+                         ['-', '0.123', '1.23', '12.3', '123', '12,345'])
+
+
+class Guarded(unittest.TestCase):
+    def test_room(self):
+        room = guard().with_room
+        self.assertEqual([room(count) for count in (1, 20, 21, 100)],
+                         [2, 21, 23, 105])
+
+    def test_calls_in_a_table(self):
+        calls = guard().futex_calls
+        self.assertEqual(calls('% time seconds usecs/call calls errors syscall\n'
+                               '100.00 14.62  92  158265      6 futex\n'
+                               '100.00 14.62  92  158265      6 total\n'),
+                         158265)
+        self.assertEqual(calls('100.00    0.000852    426    2    futex\n'), 2)
+        self.assertEqual(calls('{"ns": 0.000}\n'), 0)
+
+    def test_bounds_can_be_passed(self):
+        module = guard()
+
+        class Counter:
+            build = 'build'
+
+            def all_futex(self):
+                return [(('any', 'futex', 'fifo', 'pair'), 0.5)]
+
+            def all_bytes(self):
+                return [(('any', 'bytes', 'weir_sem'), 64)]
+
+            def all_instructions(self):
+                return []
+        module.print = lambda *_: None
+        self.assertEqual(module.check(Counter()), 1)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=1)
