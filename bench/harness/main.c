@@ -6,7 +6,7 @@
  *
  * The header defines peer_sem, peer_init(sem, permits, capacity, kind),
  * peer_acquire and peer_release.  What else the peer has it announces: PEER_TRY,
- * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_CANCEL; bench/peers/weir.h has all.
+ * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N, PEER_CANCEL; bench/peers/weir.h has all.
  */
 #include <sched.h>
 

@@ -80,7 +80,7 @@ static bool waiters(const struct bench_args *args)
 	bench_start(args, count, wait_once, NULL);
 	settle();
 	start = now_ns();
-#ifdef PEER_WEIGHT
+#ifdef PEER_RELEASE_N
 	if (!one_by_one)
 		peer_release_n(&crowd.sem, count);
 #else
