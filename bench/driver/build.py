@@ -2,6 +2,7 @@
 """Build the measuring programs; say which cannot be had, and why."""
 import json
 import os
+import shutil
 import subprocess
 
 from . import peers
@@ -52,22 +53,69 @@ def native(root, directory, wanted):
     return programs, missing
 
 
+def go(source, work, tag):
+    """Debian keeps Go's libraries as sources in one tree, without modules."""
+    target = os.path.join(work, f'go-{tag}')
+    env = dict(os.environ, GO111MODULE='off', GOPATH='/usr/share/gocode',
+               GOFLAGS='', GOCACHE=os.path.join(work, 'go-cache'))
+    why = attempt(['go', 'build', '-tags', tag, '-o', target, '.'],
+                  cwd=os.path.join(source, 'go'), env=env)
+    return [target], why
+
+
+def java(source, work):
+    target = os.path.join(work, 'java')
+    folder = os.path.join(source, 'java')
+    files = sorted(os.path.join(folder, name) for name in os.listdir(folder))
+    why = attempt(['javac', '-d', target, *files])
+    # A collector without threads of its own: nothing here makes garbage.
+    return ['java', '-XX:+UseSerialGC', '-cp', target, 'Bench'], why
+
+
+def tokio(source, work):
+    """From Debian's sources of crates; a copy, for cargo writes beside them."""
+    folder = os.path.join(work, 'tokio')
+    shutil.copytree(os.path.join(source, 'tokio'), folder, dirs_exist_ok=True)
+    crates = 'source.debian.directory="/usr/share/cargo/registry"'
+    why = attempt(['cargo', 'build', '--release', '--offline',
+                   '--config', 'source.crates-io.replace-with="debian"',
+                   '--config', crates,
+                   '--target-dir', os.path.join(folder, 'target')], cwd=folder)
+    return [os.path.join(folder, 'target', 'release', 'tokio-bench')], why
+
+
+def foreign(root, directory):
+    """Other languages, by their own tools."""
+    source = os.path.join(root, 'bench', 'peers')
+    work = os.path.join(directory, 'bench')
+    builds = {'go-xsync': lambda: go(source, work, 'xsync'),
+              'go-channel': lambda: go(source, work, 'channel'),
+              'java': lambda: java(source, work),
+              'tokio': lambda: tokio(source, work)}
+    programs, missing = {}, {}
+    for name, build in builds.items():
+        command, why = build()
+        if why:
+            missing[name] = f'does not build: {why}'
+        else:
+            programs[name] = command
+    return programs, missing
+
+
 def everything(root, directory):
-    """
-    ({program: command}, {peer: why it is skipped}).  Programs in C and C++ are
-    called bench-*.
-    """
+    """({program: command}, {peer: why it is skipped})."""
     directory = os.path.abspath(directory)
-    wanted = dict.fromkeys(peer.program for peer in peers.ALL)
-    programs, missing = native(
-        root, directory,
-        ['bench-limits', *[name for name in wanted
-                           if name.startswith('bench-')]])
+    wanted = dict.fromkeys(peer.program for peer in peers.ALL
+                           if peer.program.startswith('bench-'))
+    programs, missing = native(root, directory, ['bench-limits', *wanted])
+    more, lacking = foreign(root, directory)
+    programs.update(more)
+    missing.update(lacking)
     skipped = {}
     for peer in peers.ALL:
         if peer.program in programs:
             continue
-        why = missing.get(peer.program, 'it is not built')
+        why = missing[peer.program]
         if peer.package:
             why += f' (Debian: {peer.package})'
         skipped[peer.name] = why

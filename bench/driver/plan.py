@@ -104,13 +104,13 @@ def contended(quick):
 
 def waiting(quick):
     main = main_peers()
-    for count in (16, 1000) if quick else (16, 1000, 10000):
-        yield Workload(f'waiters/{count}', 'waiters', {'count': count},
-                       who=main, rounds=3, limit=20)
-        yield Workload(f'waiters-one/{count}', 'waiters-one', {'count': count},
-                       who=main, rounds=3, limit=20)
-        yield Workload(f'cancel-growth/{count}', 'cancel-growth',
-                       {'count': count}, who=main, rounds=3, limit=20)
+    tasks = tuple(peer.name for peer in peers.OTHERS if peer.tasks)
+    for count in (16, 1000) if quick else (16, 1000, 10000, 100000):
+        # So many threads are no sane thing; tasks are.
+        who = main if count <= 10000 else tasks
+        for name in ('waiters', 'waiters-one', 'cancel-growth'):
+            yield Workload(f'{name}/{count}', name, {'count': count}, who=who,
+                           rounds=3, limit=8)
     yield Workload('cancels/T16', 'cancels', {'threads': 16}, who=main,
                    rounds=3, ms=60 if quick else 100)
     yield Workload('timeouts/T16', 'timeouts',
