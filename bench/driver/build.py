@@ -42,7 +42,9 @@ def native(root, directory, wanted):
     targets = meson_targets(directory)
     for program in wanted:
         if program not in targets:
-            missing[program] = 'its headers or its compiler are not there'
+            missing[program] = 'weir/sem.h has no WEIR_INLINE' \
+                if 'inline' in program else \
+                'its headers or its compiler are not there'
             continue
         why = attempt(['ninja', '-C', directory,
                        os.path.relpath(targets[program], directory)])

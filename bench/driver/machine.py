@@ -45,7 +45,6 @@ def describe():
     facts = {
         'processor': f'{cpu_model()} ({platform.machine()})',
         'cpus': len(os.sched_getaffinity(0)),
-        'virtual': first_line('systemd-detect-virt'),
         'memory': f'{int(memory.group(1)) / 2**20:.1f} GiB' if memory else None,
         'kernel': f'{platform.system()} {platform.release()}',
         'C library': ' '.join(platform.libc_ver()),

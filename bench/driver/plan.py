@@ -71,15 +71,14 @@ def limits(quick):
 
 def uncontended(quick):
     every = tuple(peer.name for peer in peers.ALL)
-    main = main_peers()
     ms = 30 if quick else 80
     yield Workload('pair', 'pair', who=every, ms=ms)
     yield Workload('weight3', 'weight3', who=every, ms=ms)
-    yield Workload('try', 'try', who=main, ms=ms)
+    yield Workload('try', 'try', who=every, ms=ms)
     yield Workload('try-fail', 'try-fail', who=every, ms=ms)
     yield Workload('timeout', 'timeout', who=every, ms=ms)
-    yield Workload('deadline', 'deadline', who=main, ms=ms)
-    yield Workload('ctx', 'ctx', who=main, ms=ms)
+    yield Workload('deadline', 'deadline', who=every, ms=ms)
+    yield Workload('ctx', 'ctx', who=every, ms=ms)
 
 
 def contended(quick):

@@ -8,7 +8,7 @@ import random
 import sys
 import time
 
-from . import aims, build, machine, measure, peers, plan, tables
+from . import aims, build, machine, measure, peers, plan, plots, tables
 from .results import Results
 
 ROUNDS = {False: 5, True: 3}
@@ -93,8 +93,6 @@ def progress(words):
 
 def show(results):
     """The whole of it, for the terminal."""
-    for name, why in results.about['skipped'].items():
-        print(f'skipped: {name}: {why}')
     print('\nLimits of the machine (ns)\n')
     print(tables.text(*tables.limits(results)))
     for key in results.workloads():
@@ -128,6 +126,8 @@ def show(results):
     print(f'\n{measured} measurements, {results.about.get("repeats", 0)} made '
           f'again, {disturbed} in which somebody else used more than '
           f'{measure.DISTURBED:.0%} of the CPUs all the same')
+    for name, why in results.about['skipped'].items():
+        print(f'skipped: {name}: {why}')
     for workload, name, what in results.troubles():
         print(f'{name}, {workload}: {what}')
 
@@ -149,5 +149,6 @@ def main(options, root):
               options.rounds or ROUNDS[options.quick], seed)
     results = run.go(options.only)
     show(results)
+    plots.draw(results, folder)
     print(f'\nkept in {os.path.relpath(folder)}')
     return folder

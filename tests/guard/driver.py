@@ -18,7 +18,7 @@ ROOT = os.path.abspath(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, 'bench'))
 
-from driver import aims, measure, plan, peers, stats, tables  # noqa: E402
+from driver import aims, measure, plan, peers, report, stats, tables  # noqa: E402
 from driver.results import Results  # noqa: E402
 
 
@@ -178,6 +178,44 @@ class Kept(unittest.TestCase):
         self.assertEqual([tables.number(value) for value in
                           (None, 0.1234, 1.234, 12.34, 123.4, 12345)],
                          ['-', '0.123', '1.23', '12.3', '123', '12,345'])
+
+
+class Reported(unittest.TestCase):
+    METRICS = ('ns', 'call_ns', 'p50', 'p90', 'p99', 'p999', 'max', 'min_max',
+               'jain', 'bytes')
+
+    def results(self, weir):
+        """Every peer at 100 in everything, weir at `weir`."""
+        results = Results({'skipped': {'libuv': 'is not there'}, 'rounds': 1,
+                           'machine': {'cpus': 2}, 'when': 'now'})
+        for workload in plan.workloads(False):
+            for name in workload.who:
+                value = weir if name.startswith('weir') else 100
+                results.add(workload, name, 0,
+                            {'status': 'ok', 'disturbed': False, 'values':
+                             dict.fromkeys(self.METRICS, value)})
+        return results
+
+    def write(self, weir):
+        with tempfile.TemporaryDirectory() as docs:
+            written = report.Report(self.results(weir), ROOT, docs)
+            with open(written.write(), encoding='utf-8') as file:
+                return written, file.read()
+
+    def test_the_template_is_filled(self):
+        written, text = self.write(1)
+        self.assertNotIn('{{', text)
+        self.assertEqual([line for line in text.splitlines()
+                          if line.startswith('@')], [])
+        self.assertIn('| cpus | 2 |', text)
+        self.assertIn('skipped: libuv: is not there', text)
+        self.assertIn('reading the clock costs 100 ns', text)
+
+    def test_what_is_short_is_told(self):
+        written, text = self.write(1000)
+        self.assertIn('pair, library, bounded (weir-fifo) / sem_t: 10.0, '
+                      'aim 0.8', text)
+        self.assertNotIn('Nowhere: every aim', text)
 
 
 class Guarded(unittest.TestCase):

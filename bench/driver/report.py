@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""
+docs/performance.md from a run: the words are bench/report/template.md's, every
+figure is the run's.
+
+In the template a line that begins with @ is replaced by what it names, and
+{{...}} in a sentence by a figure:
+
+    {{ns WORKLOAD PEER}}  {{ratio WORKLOAD PEER PEER}}  {{metric WORKLOAD PEER NAME}}
+    {{mops WORKLOAD PEER}}  {{limit NAME}}  {{bytes WORKLOAD PEER}}
+"""
+import fnmatch
+import os
+import re
+
+from . import aims, measure, plan, plots, peers, stats, tables
+
+PLOT_FOLDER = 'performance'
+
+
+class Report:
+    def __init__(self, results, root, docs=None):
+        self.results = results
+        self.report = os.path.join(root, 'bench', 'report')
+        self.docs = docs or os.path.join(root, 'docs')
+        self.drawn = plots.draw(results, os.path.join(self.docs, PLOT_FOLDER))
+        self.unexplained = []
+
+    # Figures in sentences.
+
+    def figure_ns(self, workload, peer):
+        return tables.number(self.median(workload, peer))
+
+    def figure_metric(self, workload, peer, metric):
+        return tables.number(self.median(workload, peer, metric))
+
+    def figure_mops(self, workload, peer):
+        median = self.median(workload, peer)
+        return tables.number(1000 / median if median else None)
+
+    def figure_limit(self, name):
+        return tables.number(self.median(f'limits/{name}', 'limits'))
+
+    def figure_ratio(self, workload, mine, theirs):
+        found = stats.ratio(self.results.values(workload, mine),
+                            self.results.values(workload, theirs))
+        return tables.number(found.median if found else None)
+
+    def median(self, workload, peer, metric='ns'):
+        found = self.results.figure(workload, peer, metric)
+        return found.median if found else None
+
+    def figure(self, words):
+        kind, *rest = words.split()
+        return getattr(self, f'figure_{kind}')(*rest)
+
+    # Blocks.
+
+    def block_machine(self):
+        about = self.results.about
+        rows = list(about['machine'].items())
+        rows.append(('when', about['when']))
+        rows.append(('rounds', about['rounds']))
+        return tables.markdown(('', ''), rows).replace('---:', '---')
+
+    def block_limits(self):
+        return tables.markdown(*tables.limits(self.results))
+
+    def block_aims(self, *groups):
+        rows = [(what, against, median, spread, want, floor,
+                 verdict if verdict != 'short' else '**short**')
+                for what, against, median, spread, want, floor, verdict
+                in tables.aim_rows(self.results, groups)]
+        return tables.markdown(tables.AIM_HEAD, rows)
+
+    def block_verdict(self):
+        rows = tables.aim_rows(self.results)
+        count = {verdict: sum(row[-1] == verdict for row in rows)
+                 for verdict in ('met', 'short', 'not measured')}
+        return f'Of {len(rows)} aims {count["met"]} are met, ' \
+            f'{count["short"]} are short, ' \
+            f'{count["not measured"]} were not measured.'
+
+    def block_across(self, *keys):
+        """Peers down, workloads across, medians in ns."""
+        names = [peer.name for peer in peers.ALL
+                 if any(self.results.figure(key, peer.name) for key in keys)]
+        names.sort(key=lambda name: self.median(keys[0], name) or 1e12)
+        rows = [(name, *[self.figure_ns(key, name) for key in keys])
+                for name in names]
+        return tables.markdown(('ns', *keys), rows)
+
+    def block_peers(self, key, *metrics):
+        metrics = metrics or ('ns',)
+        head = ('', f'{metrics[0]} (range)', *metrics[1:], 'ns / sem_t')
+        return tables.markdown(head, tables.peer_rows(self.results, key,
+                                                      metrics))
+
+    def block_grid(self, prefix):
+        head, rows = tables.grid(self.results, prefix, plan.main_peers())
+        columns = list(zip(head, *rows))
+        return tables.markdown(columns[0], columns[1:])
+
+    def block_fairness(self):
+        """Shares of the threads where the section is long enough to matter."""
+        keys = [key for key in self.results.workloads('contended/')
+                if key.endswith('/c1/1000')]
+        rows = []
+        for name in plan.main_peers():
+            cells = []
+            for key in keys:
+                least = self.results.figure(key, name, 'min_max')
+                jain = self.results.figure(key, name, 'jain')
+                cells.append(f'{least.median:.2f} / {jain.median:.2f}'
+                             if least else '-')
+            rows.append((name, *cells))
+        return tables.markdown(
+            ('fewest/most / Jain', *[key.split('/')[1] for key in keys]), rows)
+
+    def block_plot(self, name, *words):
+        if name not in self.drawn:
+            return f'(no plot of {name})'
+        return f'![{" ".join(words)}]({PLOT_FOLDER}/{name}.svg)'
+
+    def block_skipped(self):
+        skipped = self.results.about['skipped']
+        if not skipped:
+            return 'No peer was skipped.'
+        return '\n'.join(f'- skipped: {name}: {why}'
+                         for name, why in skipped.items())
+
+    def block_troubles(self):
+        found = [f'- {name}, {workload}: {what}'
+                 for workload, name, what in self.results.troubles()]
+        return '\n'.join(found) or 'No measurement hung or failed.'
+
+    def block_quiet(self):
+        disturbed, measured = self.results.disturbed()
+        return f'{measured} measurements; ' \
+            f'{self.results.about.get("repeats", 0)} were made again because ' \
+            f'somebody else used more than {measure.DISTURBED:.0%} of the ' \
+            f'CPUs, and in {disturbed} somebody still did.'
+
+    def reasons(self):
+        """[(pattern, why)] in the order of the file."""
+        found = []
+        with open(os.path.join(self.report, 'reasons.txt'),
+                  encoding='utf-8') as file:
+            for block in file.read().split('\n\n'):
+                lines = [line for line in block.splitlines()
+                         if line and not line.startswith('#')]
+                if lines:
+                    found.append((lines[0], ' '.join(lines[1:])))
+        return found
+
+    def block_behind(self):
+        """Every aim that is short, gathered under the reason for it."""
+        reasons = self.reasons()
+        by_reason = {}
+        for _, aim in aims.every():
+            found, verdict = aim.judge(self.results)
+            if verdict != 'short':
+                continue
+            against = aim.against
+            if against == 'best of the cell':
+                key = aim.what.split(' ')[0]
+                against = aims.best_peer(key, self.results)
+            name = f'{aim.what} / {against}'
+            pattern = next((pattern for pattern, _ in reasons
+                            if fnmatch.fnmatch(name, pattern)), None)
+            if pattern is None:
+                self.unexplained.append(name)
+            by_reason.setdefault(pattern, []).append(
+                f'  - {name}: {tables.number(found.median)}, '
+                f'aim {aim.want:g}')
+        why = dict(reasons)
+        blocks = [f'- {self.fill(why.get(pattern, "Not explained yet."))}\n' +
+                  '\n'.join(short) for pattern, short in by_reason.items()]
+        return '\n'.join(blocks) or 'Nowhere: every aim that was measured is met.'
+
+    def block_later(self):
+        return '\n'.join(f'- {what}' for what in aims.LATER)
+
+    # The whole.
+
+    def fill(self, text):
+        return re.sub(r'\{\{(.*?)\}\}', lambda m: self.figure(m.group(1)), text)
+
+    def write(self):
+        with open(os.path.join(self.report, 'template.md'),
+                  encoding='utf-8') as file:
+            template = file.read().splitlines()
+        out = []
+        for line in template:
+            if line.startswith('@'):
+                name, *rest = line[1:].split()
+                out.append(getattr(self, f'block_{name}')(*rest))
+            else:
+                out.append(self.fill(line))
+        path = os.path.join(self.docs, 'performance.md')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('\n'.join(out).rstrip() + '\n')
+        return path
