@@ -43,7 +43,8 @@ def over(what, workload, mine, peer, want, own=None, metric='ns', floor=None):
 def best_peer(workload, results):
     others = {name: results.values(workload, name)
               for name in results.peers(workload)
-              if not name.startswith('weir-')}
+              if not name.startswith('weir-') and
+              not results.hung(workload, name)}
     return stats.best(others)
 
 

@@ -86,7 +86,8 @@ class Report:
         names = [peer.name for peer in peers.ALL
                  if any(self.results.figure(key, peer.name) for key in keys)]
         names.sort(key=lambda name: self.median(keys[0], name) or 1e12)
-        rows = [(name, *[self.figure_ns(key, name) for key in keys])
+        rows = [(name, *['hung' if self.results.hung(key, name) else
+                         self.figure_ns(key, name) for key in keys])
                 for name in names]
         return tables.markdown(('ns', *keys), rows)
 

@@ -58,6 +58,11 @@ class Results:
                 names[row['workload']] = None
         return list(names)
 
+    def hung(self, workload, peer):
+        """Whether it did, in any round: then its other figures are luck."""
+        return any(row['workload'] == workload and row['peer'] == peer and
+                   row['status'] == 'hung' for row in self.rows)
+
     def troubles(self):
         """Hangs and failures: (workload, peer, what), each once."""
         found = {}

@@ -16,18 +16,20 @@ REPEAT_SECONDS = {False: 180, True: 30}
 
 
 class Run:
-    def __init__(self, programs, skipped, folder, quick, rounds, seed):
+    def __init__(self, programs, skipped, folder, options, seed):
+        quick = options.quick
         self.programs = programs        # program's name -> command
         self.folder = folder
         self.quick = quick
-        self.rounds = rounds
+        self.rounds = options.rounds or ROUNDS[quick]
         self.random = random.Random(seed)
         self.cpus = measure.Cpus()
-        self.repeats = measure.Repeats(REPEAT_SECONDS[quick])
+        self.repeats = measure.Repeats(
+            0 if options.no_repeat else REPEAT_SECONDS[quick])
         self.out = set()                # (workload, peer) that is not asked again
         self.results = Results({
             'when': time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime()),
-            'machine': machine.describe(), 'quick': quick, 'rounds': rounds,
+            'machine': machine.describe(), 'quick': quick, 'rounds': self.rounds,
             'seed': seed, 'skipped': skipped,
         })
 
@@ -62,7 +64,7 @@ class Run:
         found = self.repeats.measure(command, cpus, workload.limit)
         self.results.add(workload, name, round_, found)
         # A peer that hangs has said what there is to say.
-        if found['status'] != 'ok':
+        if found['status'] in ('hung', 'cannot'):
             self.out.add(key)
         if found['status'] in ('hung', 'failed'):
             print(f'\n{name}, {workload.key}: '
@@ -145,8 +147,7 @@ def main(options, root):
         root, 'bench', 'results', time.strftime('%Y%m%dT%H%M%SZ', time.gmtime()))
     os.makedirs(folder, exist_ok=True)
     seed = options.seed if options.seed is not None else int(time.time())
-    run = Run(programs, skipped, folder, options.quick,
-              options.rounds or ROUNDS[options.quick], seed)
+    run = Run(programs, skipped, folder, options, seed)
     results = run.go(options.only)
     show(results)
     plots.draw(results, folder)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tables of results as text: for the terminal, and as Markdown."""
-from . import aims, plan
+from . import aims, plan, stats
 
 
 def number(value):
@@ -68,16 +68,16 @@ AIM_HEAD = ('aim', 'against', 'median', 'range', 'aim', 'floor', '')
 
 def peer_rows(results, workload, metrics=('ns',), base='sem_t'):
     """Each peer's figures, the quickest first, and its ratio to the base."""
-    from . import stats
     rows = []
     base_values = results.values(workload, base)
     for name in results.peers(workload):
         values = results.values(workload, name)
         figures = [results.figure(workload, name, metric)
                    for metric in metrics]
-        if not figures[0]:
-            rows.append((float('inf'), (name, 'hung or failed',
-                                        *['-'] * len(metrics))))
+        if not figures[0] or results.hung(workload, name):
+            rows.append((float('inf'), (
+                name, 'hung' if results.hung(workload, name) else 'failed',
+                *['-'] * len(metrics))))
             continue
         ratio = stats.ratio(values, base_values)
         rows.append((figures[0].median,
@@ -96,8 +96,10 @@ def grid(results, prefix, peers, value=lambda figure: 1000 / figure.median):
     for name in peers:
         figures = [results.figure(key, name) for key in keys]
         if any(figures):
-            rows.append((name, *[number(value(figure)) if figure else '-'
-                                 for figure in figures]))
+            rows.append((name, *[
+                'hung' if results.hung(key, name) else
+                number(value(figure)) if figure else '-'
+                for key, figure in zip(keys, figures)]))
     return head, rows
 
 

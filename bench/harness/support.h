@@ -65,7 +65,7 @@ void settle(void);
 
 /*
  * Threads.  Each gets its number, is pinned if it should be, and begins when all
- * are there (unless they are very many).
+ * are there (unless they are very many).  bench_start returns when all are.
  */
 typedef void bench_thread_fn(void *arg, int number);
 void bench_start(const struct bench_args *args, int threads,

@@ -13,8 +13,7 @@ static struct {
 	bool pin;
 	int count;
 	pthread_t ids[BENCH_THREADS_MAX];
-	/* Who is there.  Crowds are not met: they would only be in the way. */
-	uint64_t there;
+	uint64_t there;		/* how many have begun */
 } crew;
 
 /* The number-th of the CPUs that this process may use. */
@@ -45,8 +44,7 @@ void bench_pin(int number)
 
 static void meet(void)
 {
-	while (crew.count <= CROWD &&
-	       __atomic_load_n(&crew.there, __ATOMIC_ACQUIRE) <
+	while (__atomic_load_n(&crew.there, __ATOMIC_ACQUIRE) <
 	       (uint64_t)crew.count)
 		sched_yield();
 }
@@ -58,7 +56,9 @@ static void *begin(void *arg)
 	if (crew.pin)
 		bench_pin(number);
 	__atomic_add_fetch(&crew.there, 1, __ATOMIC_ACQ_REL);
-	meet();
+	/* A crowd that looks out for the last would only be in his way. */
+	if (crew.count <= CROWD)
+		meet();
 	crew.fn(crew.arg, number);
 	return NULL;
 }
