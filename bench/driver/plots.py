@@ -104,7 +104,8 @@ def contended(results):
     return 1100, (
         'set multiplot layout 3,1\nset logscale x 2\nset logscale y\n'
         'set key outside right\nset xlabel "threads"\n'
-        'set ylabel "million operations a second"\nset xtics (2,4,8,16,64)\n' +
+        'set ylabel "million operations a second"\nset xtics (2,4,8,16,64)\n'
+        'set xrange [1.8:72]\n' +
         '\n'.join(panels) + '\nunset multiplot')
 
 
