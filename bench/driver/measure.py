@@ -75,6 +75,16 @@ def attempt(command, cpus, limit):
     return {'status': 'ok', 'share': share, 'values': values}
 
 
+def others_now(cpus, seconds=0.5):
+    """What part of the CPUs others use while we do nothing."""
+    busy = machine.busy_ticks(cpus)
+    own = own_seconds()
+    time.sleep(seconds)
+    return stats.others_share(machine.busy_ticks(cpus) - busy,
+                              own_seconds() - own, seconds, len(cpus),
+                              machine.TICK_HZ)
+
+
 class Repeats:
     """
     A disturbed measurement is made again, but a machine that is never quiet must

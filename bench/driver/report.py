@@ -172,7 +172,7 @@ class Report:
             if pattern is None:
                 self.unexplained.append(name)
             by_reason.setdefault(pattern, []).append(
-                f'  - {name}: {tables.number(found.median)}, '
+                f'  - {name}: {tables.ratio(found.median)}, '
                 f'aim {aim.want:g}')
         why = dict(reasons)
         blocks = [f'- {self.fill(why.get(pattern, "Not explained yet."))}\n' +

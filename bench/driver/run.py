@@ -148,6 +148,10 @@ def main(options, root):
     os.makedirs(folder, exist_ok=True)
     seed = options.seed if options.seed is not None else int(time.time())
     run = Run(programs, skipped, folder, options, seed)
+    share = measure.others_now(run.cpus['free'])
+    if share > measure.DISTURBED:
+        print(f'bench: others use {share:.0%} of the CPUs; on a machine that is '
+              'not quiet the figures say little')
     results = run.go(options.only)
     show(results)
     plots.draw(results, folder)

@@ -16,6 +16,11 @@ def number(value):
     return f'{value:.2f}' if value >= 1 else f'{value:.3f}'
 
 
+def ratio(value):
+    """Aims are a matter of hundredths."""
+    return f'{value:.3f}' if value < 10 else number(value)
+
+
 def ranged(figure):
     if not figure:
         return '-'
@@ -55,8 +60,8 @@ def aim_rows(results, groups=None):
             against = f'best: {aims.best_peer(key, results) or "-"}'
         sign = '>=' if aim.at_least else '<='
         rows.append((aim.what, against,
-                     number(found.median) if found else '-',
-                     f'{number(found.low)}-{number(found.high)}' if found
+                     ratio(found.median) if found else '-',
+                     f'{ratio(found.low)}-{ratio(found.high)}' if found
                      else '-',
                      f'{sign} {aim.want:g}',
                      '-' if aim.floor is None else f'{aim.floor:g}', verdict))
@@ -79,12 +84,12 @@ def peer_rows(results, workload, metrics=('ns',), base='sem_t'):
                 name, 'hung' if results.hung(workload, name) else 'failed',
                 *['-'] * len(metrics))))
             continue
-        ratio = stats.ratio(values, base_values)
+        over = stats.ratio(values, base_values)
         rows.append((figures[0].median,
                      (name, ranged(figures[0]),
                       *[number(figure.median) if figure else '-'
                         for figure in figures[1:]],
-                      number(ratio.median) if ratio else '-')))
+                      number(over.median) if over else '-')))
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 
 
