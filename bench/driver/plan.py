@@ -79,6 +79,8 @@ def uncontended(quick):
     yield Workload('timeout', 'timeout', who=every, ms=ms)
     yield Workload('deadline', 'deadline', who=every, ms=ms)
     yield Workload('ctx', 'ctx', who=every, ms=ms)
+    yield Workload('permit', 'permit', ms=ms,
+                   who=tuple(peer.name for peer in peers.WEIR))
 
 
 def contended(quick):

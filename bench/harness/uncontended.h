@@ -50,6 +50,9 @@ static void repeat_ctx(void *arg, int64_t times)
 	}
 }
 #endif
+#ifdef PEER_PERMIT
+REPEAT(repeat_permit, peer_pair_by_permit(sem))
+#endif
 
 /* By themselves, for whoever counts instructions; ops= says how many. */
 REPEAT(repeat_acquire, peer_acquire(sem))
@@ -77,6 +80,9 @@ static const struct uncontended {
 #endif
 #ifdef PEER_CANCEL
 	{ "ctx", repeat_ctx, 8 },
+#endif
+#ifdef PEER_PERMIT
+	{ "permit", repeat_permit, 8 },
 #endif
 	{ "acquire", repeat_acquire, 1 << 20 },
 	{ "release", repeat_release, 0 },

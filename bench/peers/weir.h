@@ -7,6 +7,7 @@
 #define WEIR_INLINE
 #endif
 #include <weir/ctx.h>
+#include <weir/permit.h>
 #include <weir/sem.h>
 
 typedef weir_sem peer_sem;
@@ -90,4 +91,14 @@ static inline bool peer_acquire_token(peer_sem *sem, peer_token *token)
 static inline bool peer_acquire_until(peer_sem *sem, int64_t deadline)
 {
 	return weir_sem_acquire_until(sem, 1, deadline) == WEIR_OK;
+}
+
+/* As a thing that knows where it belongs. */
+#define PEER_PERMIT
+static inline void peer_pair_by_permit(peer_sem *sem)
+{
+	weir_permit permit = WEIR_PERMIT_INIT;
+
+	must(weir_permit_acquire(&permit, sem, 1, NULL) == WEIR_OK, "permit");
+	weir_permit_release(&permit);
 }

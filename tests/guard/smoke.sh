@@ -26,7 +26,8 @@ try() {
 
 for program; do
 	for kind in fifo barging signal; do
-		for path in pair weight3 try try-fail timeout deadline ctx; do
+		for path in pair weight3 try try-fail timeout deadline ctx \
+			permit; do
 			try 0 "$program" "$path" "kind=$kind" ms=2
 		done
 		try 0 "$program" acquire "kind=$kind" ops=10
