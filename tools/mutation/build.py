@@ -108,6 +108,14 @@ class Library:
         mutant.built[self] = objects
         return objects
 
+    def code(self):
+        """What tells this library from any other."""
+        total = hashlib.sha256()
+        for source in self.sources:
+            with open(self.objects[source], "rb") as file:
+                total.update(file.read())
+        return total.hexdigest()
+
     def digest(self, mutant, objects):
         """Of what the mutant changed; the same if that makes no difference."""
         total = hashlib.sha256()

@@ -6,6 +6,13 @@ from . import operators
 from .source import Source
 
 
+# No behaviour of the core: the orders' names, and how long to look or to wait
+# before looking again, which changes no outcome.
+LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
+            "src/base/cpu.c", "src/base/look.h", "src/base/look.c",
+            "src/base/lse.c"}
+
+
 class Mutant:
     def __init__(self, path, function, line, at, what, is_order, text):
         self.path = path            # of the file that is broken
@@ -52,5 +59,5 @@ def of_file(path):
 def all_mutants():
     paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.[ch]") +
                    ["include/weir/inline.h"])
-    paths.remove("src/base/atomic.h")
-    return [mutant for path in paths for mutant in of_file(path)]
+    return [mutant for path in paths if path not in LEFT_OUT
+            for mutant in of_file(path)]

@@ -7,7 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import build, equivalents, mutants, report, workshop
+from . import build, equivalents, memory, mutants, report, workshop
 
 WHERE = "build-mutate"
 LISTED = "tools/mutate.equivalent"
@@ -50,9 +50,12 @@ def compile_all(chosen, library, pool):
         first.setdefault(mutant.hash, mutant)
 
 
-def attack(mutant, tools, listed):
+def attack(mutant, tools, listed, known):
     """Try one means after another.  What is listed gets the first only."""
     if mutant.how:
+        return
+    if known.of(mutant) and mutant.key not in listed:
+        mutant.how, mutant.detail = known.of(mutant)
         return
     where = f"{WHERE}/m/{mutant.number}"
     begun = time.monotonic()
@@ -87,19 +90,23 @@ def main(args):
     except equivalents.Wrong as wrong:
         print(f"{LISTED}: {wrong}\n0 passed, 1 failed")
         return 1
-    shutil.rmtree(WHERE, ignore_errors=True)
-    os.makedirs(WHERE)
+    for old in set(os.listdir(WHERE) if os.path.isdir(WHERE) else ()) - {"known"}:
+        old = f"{WHERE}/{old}"
+        shutil.rmtree(old) if os.path.isdir(old) else os.remove(old)
+    os.makedirs(WHERE, exist_ok=True)
     shop = workshop.Workshop(WHERE, seed)
     logic, orders = shop.for_logic(), shop.for_orders()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
         compile_all(chosen, shop.plain(), pool)
+        known = memory.Memory(f"{WHERE}/known", shop.plain().code())
         done = 0
         for _ in pool.map(lambda m: attack(m, orders if m.is_order else logic,
-                                           listed), chosen):
+                                           listed, known), chosen):
             done += 1
             if sys.stdout.isatty() and done % 10 == 0:
                 print(f"{done} of {len(chosen)}", end="\r")
     report.save(f"{WHERE}/mutants", chosen)
+    known.save(m for m in chosen if m.how in {t.name for t in logic + orders})
     names = [list(dict.fromkeys(t.name for t in tools))
              for tools in (logic, orders)]
     passed, failed = report.write(every, chosen, listed, names,
