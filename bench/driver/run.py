@@ -73,6 +73,8 @@ class Run:
     def go(self, only):
         every = list(plan.workloads(self.quick, only))
         for round_ in range(self.rounds):
+            if not sys.stderr.isatty():
+                print(f'bench: round {round_ + 1} of {self.rounds}', flush=True)
             for number, workload in enumerate(every):
                 if round_ >= workload.rounds:
                     continue
