@@ -19,6 +19,7 @@ static struct {
 	peer_sem back __attribute__((aligned(BENCH_LINE)));
 	uint64_t stop __attribute__((aligned(BENCH_LINE)));
 	uint64_t over;		/* this was the last turn */
+	uint64_t warm;		/* what is done now counts */
 	int64_t rounds;		/* of the section */
 	uint64_t limit;		/* stop by oneself after so many; 0: do not */
 	struct share *shares;
@@ -48,10 +49,12 @@ static void work_timed(void *arg, int number)
 
 	(void)arg;
 	while (!at_get(&arena.stop)) {
-		int64_t before = now_ns();
+		int64_t before = now_ns(), after;
 
 		peer_acquire(&arena.sem);
-		bench_times_add(mine->times, now_ns() - before);
+		after = now_ns();
+		if (at_get(&arena.warm))
+			bench_times_add(mine->times, after - before);
 		x = busy(x, arena.rounds);
 		peer_release(&arena.sem);
 		at_set(&mine->done, ++done);
@@ -78,6 +81,7 @@ static int64_t watch(const struct bench_args *args, uint64_t *counts,
 	int64_t start, took;
 
 	sleep_ms(args->warm);
+	at_set(&arena.warm, 1);
 	start = look(before, threads);
 	do {
 		sleep_ms(args->ms);

@@ -95,7 +95,7 @@ func uncontended(workload string, args arguments) {
 }
 
 func contended(args arguments, timed bool) {
-	var stop uint32
+	var stop, warm uint32
 	s := newSem(args["capacity"], args["capacity"])
 	rounds := busyRounds(args["section"])
 	shares := make([]share, args["threads"])
@@ -107,7 +107,7 @@ func contended(args arguments, timed bool) {
 				before = now()
 			}
 			s.acquire()
-			if timed {
+			if timed && atomic.LoadUint32(&warm) == 1 {
 				mine.times.add(now() - before)
 			}
 			x = busy(x, rounds)
@@ -117,6 +117,7 @@ func contended(args arguments, timed bool) {
 		atomic.AddUint64(&sink, x)
 	})
 	sleepMs(args["warm"])
+	atomic.StoreUint32(&warm, 1)
 	before, from := look(shares)
 	sleepMs(args["ms"])
 	after, to := look(shares)

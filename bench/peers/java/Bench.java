@@ -17,6 +17,7 @@ public final class Bench {
     private static boolean fair;
     private static volatile boolean stop;
     private static volatile boolean over;
+    private static volatile boolean warm;
 
     private Bench() {
     }
@@ -142,7 +143,7 @@ public final class Bench {
                 if (timed)
                     before = System.nanoTime();
                 sem.acquireUninterruptibly();
-                if (timed)
+                if (timed && warm)
                     waits[number].add(System.nanoTime() - before);
                 x = Support.busy(x, rounds);
                 sem.release();
@@ -151,6 +152,7 @@ public final class Bench {
             Support.sink = x;
         });
         Thread.sleep(arg("warm"));
+        warm = true;
         long[] before = look(done);
         long took = System.nanoTime();
         Thread.sleep(arg("ms"));

@@ -21,6 +21,7 @@ struct Arena {
     back: Semaphore,
     stop: AtomicBool,
     over: AtomicBool,
+    warm: AtomicBool,
     ran: AtomicU64,
     shares: Vec<Share>,
 }
@@ -32,6 +33,7 @@ impl Arena {
             back: Semaphore::new(0),
             stop: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            warm: AtomicBool::new(false),
             ran: AtomicU64::new(0),
             shares: (0..shares).map(|_| Share::default()).collect(),
         })
@@ -93,7 +95,10 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
                     let before = if timed { Some(Instant::now()) } else { None };
                     let permit = arena.sem.acquire().await.unwrap();
                     if let Some(before) = before {
-                        times.add(before.elapsed().as_nanos() as u64);
+                        let took = before.elapsed().as_nanos() as u64;
+                        if arena.warm.load(Relaxed) {
+                            times.add(took);
+                        }
                     }
                     x = busy(x, rounds);
                     drop(permit);
@@ -106,6 +111,7 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
         .collect();
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
+    arena.warm.store(true, Relaxed);
     let (before, from) = arena.look();
     sleep("ms");
     let (after, to) = arena.look();
