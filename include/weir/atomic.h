@@ -7,8 +7,8 @@
  * code (WEIR_INLINE, weir/inline.h).
  *
  * Compilers for aarch64 that must serve CPUs of 2012 call a helper that looks
- * which instructions there are; that costs more than the swap.  Here the look
- * is part of the code.
+ * which instructions there are; the call costs more than the look.  Here the look
+ * is part of the code, and nothing is called.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,27 +43,49 @@ WEIR_DECLS_END
 			 : "r"(v)                                              \
 			 : "memory")
 
+/* One attempt: if somebody else comes by meanwhile, failed is 1. */
+#define WEIR_LLSC_CAS_(load, store)                                            \
+	__asm__ volatile(load " %0, %2\n\t"                                    \
+			 "cmp %0, %3\n\t"                                      \
+			 "b.ne 1f\n\t" store " %w1, %4, %2\n"                  \
+			 "1:"                                                  \
+			 : "=&r"(seen), "+&r"(failed), "+Q"(*word)             \
+			 : "r"(expected), "r"(v)                               \
+			 : "memory", "cc")
+
 static inline __attribute__((always_inline)) bool
-weir_lse_cas_(void *p, void *old, uint64_t v, int order)
+weir_cas_inline_(void *p, void *old, uint64_t v, int order)
 {
 	uint64_t *word = (uint64_t *)p;
 	uint64_t expected = *(uint64_t *)old, seen = expected;
+	uint32_t failed = 0;
 
-	if (order == __ATOMIC_RELAXED)
-		WEIR_LSE_CAS_("cas");
-	else if (order == __ATOMIC_ACQUIRE)
-		WEIR_LSE_CAS_("casa");
-	else if (order == __ATOMIC_RELEASE)
-		WEIR_LSE_CAS_("casl");
-	else
-		WEIR_LSE_CAS_("casal");
+	if (__builtin_expect(weir_has_lse_, 1)) {
+		if (order == __ATOMIC_RELAXED)
+			WEIR_LSE_CAS_("cas");
+		else if (order == __ATOMIC_ACQUIRE)
+			WEIR_LSE_CAS_("casa");
+		else if (order == __ATOMIC_RELEASE)
+			WEIR_LSE_CAS_("casl");
+		else
+			WEIR_LSE_CAS_("casal");
+	} else {
+		if (order == __ATOMIC_RELAXED)
+			WEIR_LLSC_CAS_("ldxr", "stxr");
+		else if (order == __ATOMIC_ACQUIRE)
+			WEIR_LLSC_CAS_("ldaxr", "stxr");
+		else if (order == __ATOMIC_RELEASE)
+			WEIR_LLSC_CAS_("ldxr", "stlxr");
+		else
+			WEIR_LLSC_CAS_("ldaxr", "stlxr");
+	}
 	*(uint64_t *)old = seen;
-	return seen == expected;
+	return seen == expected && !failed;
 }
 
 #define weir_cas_(p, old, v, order)                                            \
-	(sizeof(*(p)) == 8 && __builtin_expect(weir_has_lse_, 1) ?             \
-		 weir_lse_cas_((p), (old), (uint64_t)(v), (order)) :           \
+	(sizeof(*(p)) == 8 ?                                                   \
+		 weir_cas_inline_((p), (old), (uint64_t)(v), (order)) :        \
 		 weir_cas_plain_(p, old, v, order))
 
 #else

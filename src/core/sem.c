@@ -179,13 +179,13 @@ weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 	return put_reported(sem, n, "weir_sem_try_release");
 }
 
-void weir_sem_release(weir_sem *sem, int64_t n)
+/* Apart, so that the short path needs no stack. */
+__attribute__((noinline))
+static void release_long(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_release";
 	weir_err err;
 
-	if (weir_put_short_(sem, n))
-		return;
 	if (weir_sem_is_misplaced_(sem)) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);
 		return;
@@ -211,6 +211,12 @@ void weir_sem_release(weir_sem *sem, int64_t n)
 				    sem->name_, n, capacity - value, capacity,
 				    value > 0 ? value : 0);
 	}
+}
+
+void weir_sem_release(weir_sem *sem, int64_t n)
+{
+	if (!weir_put_short_(sem, n))
+		release_long(sem, n);
 }
 
 void weir_sem_put_(weir_sem *sem, int64_t n)
