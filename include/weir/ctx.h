@@ -70,8 +70,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
  * acquire with any of them will succeed any more; their waiters have left their
  * queues, and those behind them that now fit have been granted; permits that
  * were granted to a call that has not returned yet have been taken back.  (A call
- * that found them free at this very moment gives them back itself before it
- * returns.)  Takes time in proportion to what is below ctx.  Cancelling twice is harmless.
+ * that found them free at this very moment, or whose context was already past
+ * its own deadline, gives them back itself before it returns.)  Takes time in
+ * proportion to what is below ctx.  Cancelling twice is harmless.
  */
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 
