@@ -62,6 +62,7 @@ def attack(mutant, tools, listed, known):
         saw = tool.attack(mutant, where)
         if saw:
             mutant.how, mutant.detail = tool.name, saw
+            known.add(mutant)
             break
     else:
         mutant.how = "equivalent" if mutant.key in listed else "survives"
@@ -105,7 +106,6 @@ def main(args):
             if sys.stdout.isatty() and done % 10 == 0:
                 print(f"{done} of {len(chosen)}", end="\r")
     report.save(f"{WHERE}/mutants", chosen)
-    known.save(m for m in chosen if m.how in {t.name for t in logic + orders})
     names = [list(dict.fromkeys(t.name for t in tools))
              for tools in (logic, orders)]
     passed, failed = report.write(every, chosen, listed, names,
