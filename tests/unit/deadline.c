@@ -14,13 +14,49 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
 static int clock_reads;
 static int other_clocks;
+static const struct timespec *stopped_at;	/* null: it goes */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	__atomic_add_fetch(&clock_reads, 1, __ATOMIC_RELAXED);
 	if (clock != CLOCK_MONOTONIC)
 		__atomic_add_fetch(&other_clocks, 1, __ATOMIC_RELAXED);
-	return __real_clock_gettime(clock, now);
+	if (!stopped_at)
+		return __real_clock_gettime(clock, now);
+	*now = *stopped_at;
+	return 0;
+}
+
+/* C15: a deadline is over at its very nanosecond, and not before. */
+TEST(c15_to_the_nanosecond)
+{
+	struct timespec noon = { .tv_sec = 1000, .tv_nsec = 999999999 };
+	struct timespec end = { .tv_sec = 9223372036, .tv_nsec = 854775807 };
+	const int64_t noon_ns = 1000999999999;
+	weir_sem sem = WEIR_SEM_INIT(0);
+	weir_ctx over, goes_on;
+
+	stopped_at = &noon;
+	CHECK_EQ(weir_now_ns(), noon_ns);
+	CHECK_EQ(weir_deadline_after(1), noon_ns + 1);
+	CHECK_EQ(weir_deadline_after(0), noon_ns);
+	CHECK_EQ(weir_deadline_after(-1), noon_ns);
+	CHECK_EQ(weir_deadline_after(WEIR_FOREVER - noon_ns - 1),
+		 WEIR_FOREVER - 1);
+	CHECK_EQ(weir_deadline_after(WEIR_FOREVER - noon_ns + 1), WEIR_FOREVER);
+	CHECK_OK(weir_ctx_init(&over, NULL, noon_ns));
+	CHECK_ERR(weir_ctx_err(&over), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_init(&goes_on, NULL, noon_ns + 1));
+	CHECK_OK(weir_ctx_err(&goes_on));
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_ERR(weir_sem_acquire_until(&sem, 1, noon_ns), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&over));
+	CHECK_OK(weir_ctx_destroy(&goes_on));
+	/* For ever is later than any moment. */
+	stopped_at = &end;
+	CHECK_EQ(weir_now_ns(), WEIR_FOREVER - 1);
+	stopped_at = NULL;
 }
 
 /* C14: free permits are taken though the deadline is past. */

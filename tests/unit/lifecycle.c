@@ -20,7 +20,10 @@ void *__wrap_realloc(void *memory, size_t size);
 int __real_posix_memalign(void **memory, size_t alignment, size_t size);
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
 
-static int allocations;
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+static int allocations, frees;
 
 static void count_one(void)
 {
@@ -49,6 +52,12 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 {
 	count_one();
 	return __real_posix_memalign(memory, alignment, size);
+}
+
+void __wrap_free(void *memory)
+{
+	__atomic_add_fetch(&frees, memory != NULL, __ATOMIC_RELAXED);
+	__real_free(memory);
 }
 
 /* C22: with waiters of any kind it is refused and nothing has changed. */
@@ -284,6 +293,7 @@ TEST(c22_heap_semaphores_are_counted)
 {
 	weir_sem_opts bad = { .permits = -1 };
 	weir_sem_opts opts = { .permits = 2, .name = "shared" };
+	int in_use = allocations - frees;
 	weir_sem *sem = weir_sem_new(&opts);
 
 	CHECK(weir_sem_new(&bad) == NULL);
@@ -293,5 +303,7 @@ TEST(c22_heap_semaphores_are_counted)
 	CHECK_OK(weir_sem_acquire(sem, 2, NULL));
 	CHECK_EQ(stat_of(sem).held, 2);
 	weir_sem_release(sem, 2);
+	CHECK_EQ(allocations - frees, in_use + 1);
 	weir_sem_unref(sem);
+	CHECK_EQ(allocations - frees, in_use);
 }

@@ -237,6 +237,18 @@ TEST(c8_unnamed_semaphores_panic_too)
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
+/* One that cannot be named is told by its address, as printf would. */
+TEST(c8_addresses)
+{
+	char place[32];
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init(&sem, 0));
+	CHECK_OK(weir_sem_destroy(&sem));
+	snprintf(place, sizeof(place), "%p", (void *)&sem);
+	CHECK_PANICS(place, weir_sem_close(&sem, WEIR_CLOSE_NOW));
+}
+
 TEST(the_version_is_that_of_the_header)
 {
 	char text[32];

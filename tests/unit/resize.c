@@ -148,6 +148,8 @@ TEST(c21_shrink_leaves_a_debt)
 	CHECK_EQ(stat_of(&sem).debt, 3);
 	CHECK_EQ(stat_of(&sem).held, 5);
 	CHECK_EQ(weir_sem_available(&sem), 0);
+	/* C8: what is out, not what is owed. */
+	CHECK_ERR(weir_sem_try_release(&sem, 6), WEIR_EOVERFLOW);
 	queue_up(&a, &sem, 1, NULL);
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(stat_of(&sem).debt, 1);

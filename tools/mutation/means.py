@@ -23,7 +23,7 @@ class Killed(Exception):
 
 def environment(seed):
     env = dict(os.environ, WEIR_SEED=str(seed), WEIR_TEST_LIMIT="600",
-               TSAN_OPTIONS="halt_on_error=1")
+               TSAN_OPTIONS="halt_on_error=1", MALLOC_PERTURB_="165")
     # The short forms, whatever this run is.
     for name in ("WEIR_FULL", "WEIR_TEST_SCALE"):
         env.pop(name, None)

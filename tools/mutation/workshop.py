@@ -70,11 +70,15 @@ class Workshop:
     def for_logic(self):
         """Cheapest first."""
         return [
-            self.explorer("explorer", (("--at-most", "0", "--random", "0"), 20)),
+            self.explorer("explorer", (("--at-most", "0", "--random", "0"), 20),
+                          (("--spin", "2", "--at-most", "0", "--random", "0"),
+                           20)),
             Tests("unit tests", [suite("unit"), suite("permit")], self.plain,
                   self),
             Tests("unit tests", [BETWEEN], self.seam, self),
-            self.explorer("explorer", (("--at-most", "1", "--random", "0"), 20)),
+            self.explorer("explorer", (("--at-most", "1", "--random", "0"), 20),
+                          (("--spin", "2", "--at-most", "1", "--random", "0"),
+                           20)),
             Tests("other tests", [suite("fault", True), suite("refmodel"),
                                   suite("regress"), suite("stress")],
                   self.plain, self),
