@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/futex.h"
 #include "base/mem.h"
+#include "base/timespec.h"
 #include "job.h"
 
 int __real_posix_memalign(void **memory, size_t alignment, size_t size);
@@ -67,6 +68,9 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
+	/* One descriptor is polled, wherever that is. */
+	if (number == SYS_ppoll)
+		CHECK_EQ(arg[1], 1);
 	if (scripted && number == scripted_number) {
 		long next = *script++;
 
@@ -79,6 +83,43 @@ long __wrap_syscall(long number, ...)
 	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 			      arg[5]);
+}
+
+/* C15: times as the system wants them; none is before its beginning. */
+TEST(c15_times_for_the_system)
+{
+	static const struct {
+		int64_t ns;
+		time_t s;
+		long rest;
+	} times[] = {
+		{ INT64_MIN, 0, 0 },
+		{ -1, 0, 0 },
+		{ 0, 0, 0 },
+		{ 1, 0, 1 },
+		{ 999999999, 0, 999999999 },
+		{ 1000000000, 1, 0 },
+		{ 7000000003, 7, 3 },
+		{ 999999999999999999, 999999999, 999999999 },
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		struct timespec at = weir_timespec_(times[i].ns);
+
+		CHECK_EQ(at.tv_sec, times[i].s);
+		CHECK_EQ(at.tv_nsec, times[i].rest);
+	}
+}
+
+/* C26: memory from the heap is empty and has cache lines of its own. */
+TEST(c26_heap_memory)
+{
+	unsigned char *memory = weir_mem_alloc_(65);
+
+	CHECK_EQ((uintptr_t)memory % 64, 0);
+	for (int i = 0; i < 128; i++)
+		CHECK_EQ(memory[i], 0);
+	weir_mem_free_(memory);
 }
 
 /* C16: no memory, no semaphore; and the next try gets one. */
