@@ -153,6 +153,18 @@ TEST(null_results_and_options)
 	CHECK(weir_sem_new(NULL) == NULL);
 }
 
+/* C12, C16: who gets an error got nothing. */
+TEST(c12_errors_got_nothing)
+{
+	int64_t got = 7;
+
+	CHECK_ERR(weir_sem_drain(NULL, &got), WEIR_EINVAL);
+	CHECK_EQ(got, 0);
+	got = 7;
+	CHECK_ERR(weir_sem_acquire_upto(NULL, 1, 2, NULL, &got), WEIR_EINVAL);
+	CHECK_EQ(got, 0);
+}
+
 TEST(options_out_of_range)
 {
 	const weir_sem_opts bad[] = {
