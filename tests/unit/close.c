@@ -151,17 +151,19 @@ TEST(c19_drain_mode_ends_the_queue)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
 	weir_ctx ctx = WEIR_CTX_INIT;
-	job four, two, one, aside;
+	job four, two, more, one, aside;
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	queue_up(&four, &sem, 4, NULL);
 	queue_up(&two, &sem, 2, NULL);
+	queue_up(&more, &sem, 2, NULL);
 	queue_up(&one, &sem, 1, NULL);
 	stand_aside(&aside, &sem, 6, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_DRAIN);
-	/* Three are free: not enough for the head, enough for the others. */
+	/* Three are free: not enough for the head, enough for some others. */
 	CHECK_ERR(job_end(&four), WEIR_ECLOSED);
 	CHECK_OK(job_end(&two));
+	CHECK_ERR(job_end(&more), WEIR_ECLOSED);
 	CHECK_OK(job_end(&one));
 	CHECK_ERR(job_end(&aside), WEIR_ECLOSED);
 	CHECK_EQ(stat_of(&sem).held, 5);

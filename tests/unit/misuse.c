@@ -153,6 +153,18 @@ TEST(null_results_and_options)
 	CHECK(weir_sem_new(NULL) == NULL);
 }
 
+/* What cannot answer with an error panics, and says the least. */
+TEST(questions_to_nobody)
+{
+	int64_t available = 7;
+	bool closed = false;
+
+	CHECK_PANICS("not a semaphore", available = weir_sem_available(NULL));
+	CHECK_EQ(available, 0);
+	CHECK_PANICS("not a semaphore", closed = weir_sem_is_closed(NULL));
+	CHECK(closed);
+}
+
 /* C12, C16: who gets an error got nothing. */
 TEST(c12_errors_got_nothing)
 {

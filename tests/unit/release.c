@@ -150,6 +150,7 @@ TEST(c8_over_release_says_who_and_how_many)
 	CHECK_OK(weir_sem_acquire(&sem, 23, NULL));
 	before = stat_of(&sem);
 	CHECK_PANICS("turnstile", weir_sem_release(&sem, 24));
+	CHECK(strstr(panic_message, "23 are out (capacity 57, free 34)"));
 	CHECK(strstr(panic_message, "24"));
 	CHECK(strstr(panic_message, "23"));
 	CHECK(strstr(panic_message, "57"));
@@ -230,6 +231,7 @@ TEST(c9_unbounded_ends_at_the_maximum)
 	weir_sem_release(&sem, WEIR_SEM_MAX - 1);
 	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
 	CHECK_PANICS("tide", weir_sem_release(&sem, 2));
+	CHECK(strstr(panic_message, "is the most"));
 	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX - 1);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(weir_sem_available(&sem), WEIR_SEM_MAX);

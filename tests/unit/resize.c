@@ -150,6 +150,8 @@ TEST(c21_shrink_leaves_a_debt)
 	CHECK_EQ(weir_sem_available(&sem), 0);
 	/* C8: what is out, not what is owed. */
 	CHECK_ERR(weir_sem_try_release(&sem, 6), WEIR_EOVERFLOW);
+	CHECK_PANICS("5 are out (capacity 2, free 0)",
+		     weir_sem_release(&sem, 6));
 	queue_up(&a, &sem, 1, NULL);
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(stat_of(&sem).debt, 1);

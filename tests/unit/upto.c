@@ -115,6 +115,30 @@ TEST(c11_shrink_makes_a_waiter_impossible)
 	CHECK_ERR(job_end(&with), WEIR_ECANCELED);
 }
 
+/* C11: whoever stands before them, in the queue or outside it. */
+TEST(c11_behind_others)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job fits, big, idle, grows;
+
+	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
+	queue_up(&fits, &sem, 1, NULL);
+	queue_up(&big, &sem, 4, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_ERR(job_end(&big), WEIR_ETOOBIG);
+	watch_idle(&idle, &sem, &ctx);
+	stand_aside(&grows, &sem, 5, &ctx);
+	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
+	CHECK_OK(job_end(&fits));
+	CHECK_EQ(waiters_of(&sem), 1);
+	CHECK_EQ(aside_of(&sem), 1);
+	weir_sem_release(&sem, 5);
+	CHECK_OK(job_end(&grows));
+	weir_sem_release(&sem, 5);
+	CHECK_OK(job_end(&idle));
+}
+
 /* C11: an unbounded semaphore finds nothing impossible. */
 TEST(c11_unbounded_has_no_too_big)
 {
