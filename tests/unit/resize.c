@@ -237,6 +237,21 @@ TEST(c21_forget_pays_debt)
 	CHECK_IDENTITY(&sem);
 }
 
+/* C21: a signal has no capacity to lower; whoever barges has. */
+TEST(c21_forget_of_every_kind)
+{
+	weir_sem signal = WEIR_SEM_INIT_UNBOUNDED(0);
+	weir_sem barging = WEIR_SEM_INIT_BARGING(5);
+
+	CHECK_OK(weir_sem_forget(&signal, 3));
+	weir_sem_release(&signal, WEIR_SEM_MAX);
+	CHECK_EQ(weir_sem_available(&signal), WEIR_SEM_MAX);
+	CHECK_OK(weir_sem_acquire(&barging, 2, NULL));
+	CHECK_OK(weir_sem_forget(&barging, 2));
+	CHECK_EQ(stat_of(&barging).capacity, 3);
+	CHECK_EQ(stat_of(&barging).held, 0);
+}
+
 /* C11, C21: a capacity lowered by forget can make a waiter impossible. */
 TEST(c21_forget_under_a_waiter)
 {
