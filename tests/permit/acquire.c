@@ -307,7 +307,9 @@ TEST(c34_c29_permits_in_the_child_of_a_fork)
 
 	CHECK_OK(weir_permit_acquire(&p, &sem, 2, NULL));
 	thread = start(acquire_into_permit, &b);
-	AWAIT(waiters_of(&sem) == 1);
+	/* Asleep: while it watches, a release is short and notices nothing. */
+	AWAIT(waiters_of(&sem) == 1 &&
+	      (__atomic_load_n(&sem.word_, __ATOMIC_SEQ_CST) & 3) == 2);
 	child = fork();
 	CHECK(child >= 0);
 	if (child == 0)
