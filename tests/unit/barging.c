@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The policies: C30. */
+#include "core/sem_queue.h"
 #include "job.h"
 
 /* The bound of a semaphore, and of one whose bound no test outlasts. */
@@ -17,6 +18,26 @@ static void init_barging(weir_sem *sem, int64_t permits, uint32_t barge_us)
 static void await_overdue(weir_sem *sem, uint32_t barge_us)
 {
 	AWAIT(stat_of(sem).oldest_wait_ns > (int64_t)barge_us * 1000);
+}
+
+/* C30: when a waiter is due; FIFO, and whoever waits for idleness, never is. */
+TEST(c30_when_a_waiter_is_due)
+{
+	weir_sem fifo = WEIR_SEM_INIT(1), barging;
+	weir_sem_opts opts = { .policy = WEIR_BARGING, .barge_us = 7 };
+	struct weir_waiter_ w = { .wants = WEIR_WANTS_PERMITS_,
+				  .since_ns = 500 };
+
+	CHECK_OK(weir_sem_init_opts(&barging, &opts));
+	CHECK_EQ(weir_sem_due_ns_(&barging, &w), 7500);
+	CHECK_EQ(weir_sem_due_ns_(&fifo, &w), WEIR_FOREVER);
+	w.since_ns = WEIR_FOREVER - 7001;
+	CHECK_EQ(weir_sem_due_ns_(&barging, &w), WEIR_FOREVER - 1);
+	w.since_ns = WEIR_FOREVER - 6999;
+	CHECK_EQ(weir_sem_due_ns_(&barging, &w), WEIR_FOREVER);
+	w.since_ns = 500;
+	w.wants = WEIR_WANTS_IDLE_;
+	CHECK_EQ(weir_sem_due_ns_(&barging, &w), WEIR_FOREVER);
 }
 
 /* C30: FIFO is the default; the default bound is documented. */
