@@ -281,3 +281,22 @@ TEST(c30_bad_bounds_and_policies)
 	opts.policy = (weir_policy)7;
 	CHECK_ERR(weir_sem_init_opts(&sem, &opts), WEIR_EINVAL);
 }
+
+/* C18, C30: the bound of a waiter is no signal. */
+TEST(c30_past_the_bound_is_no_interruption)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
+			       .barge_us = SHORT_US,
+			       .flags = WEIR_SEM_INTERRUPTIBLE };
+	weir_sem sem;
+	job a, b;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	queue_up(&b, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&a));
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&b));
+}

@@ -230,3 +230,21 @@ TEST(c27_hook_set_in_between)
 	happened();
 	CHECK(weir_hook_set_(NULL) == first_listener);
 }
+
+static void close_now(void *sem)
+{
+	weir_sem_close(sem, WEIR_CLOSE_NOW);
+}
+
+/* C19: closed while a try is on its way to the lock. */
+TEST(c19_closed_before_the_try_looks)
+{
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	before("serve_watcher", 1, close_now, &sem);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_ECLOSED);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}

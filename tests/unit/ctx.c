@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Contexts: the tree, its ends, its file descriptors.  Cancelling: C13, in
  * cancel.c. */
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -239,5 +240,40 @@ TEST(the_fd_polls_readable_at_the_deadline)
 	CHECK_EQ(poll(&p, 1, 60000), 1);
 	CHECK_ERR(weir_ctx_err(&child), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&child));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void without_stdin(void)
+{
+	weir_ctx ctx;
+	int fd = -1;
+
+	close(0);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	CHECK_OK(weir_ctx_fd(&ctx, &fd));
+	CHECK_EQ(fd, 0);
+	CHECK(fcntl(0, F_GETFD) >= 0);
+	CHECK_OK(weir_ctx_fd(&ctx, &fd));
+	CHECK_EQ(fd, 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_EQ(fcntl(0, F_GETFD), -1);
+}
+
+/* Descriptor 0 is one like any other. */
+TEST(the_fd_may_be_zero)
+{
+	char text[512];
+
+	CHECK_EQ(in_child(without_stdin, text, sizeof(text)), 0);
+}
+
+/* C13: the wait and the context end at the same moment: it has ended. */
+TEST(a_wait_until_the_deadline_of_its_ctx)
+{
+	int64_t deadline = weir_deadline_after(1000000);
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline));
+	CHECK_ERR(weir_ctx_wait(&ctx, deadline), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }

@@ -252,3 +252,20 @@ TEST(c17_leaving_looks_at_no_others)
 		CHECK_EQ(munmap(s[i].stack, STACK_SIZE), 0);
 	}
 }
+
+/* How long the head has waited: no longer than it has been there. */
+TEST(the_oldest_wait)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	int64_t begun, waited;
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	begun = weir_now_ns();
+	queue_up(&a, &sem, 1, NULL);
+	waited = stat_of(&sem).oldest_wait_ns;
+	CHECK(waited > 0 && waited <= weir_now_ns() - begun);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).oldest_wait_ns, 0);
+}

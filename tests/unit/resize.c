@@ -153,6 +153,8 @@ TEST(c21_shrink_leaves_a_debt)
 	CHECK_PANICS("5 are out (capacity 2, free 0)",
 		     weir_sem_release(&sem, 6));
 	queue_up(&a, &sem, 1, NULL);
+	/* C2: nobody has to wait for nothing. */
+	CHECK_OK(weir_sem_try_acquire(&sem, 0));
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(stat_of(&sem).debt, 1);
 	CHECK_EQ(waiters_of(&sem), 1);
