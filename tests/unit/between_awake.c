@@ -50,6 +50,29 @@ IN_A_THREAD(c6_the_head_watches)
 	CHECK_EQ(stat_of(&sem).granted, 0);
 }
 
+static void look(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(stat_of(&sem).granted, 1);
+}
+
+static void release_and_look(void *unused)
+{
+	release_one(unused);
+	before("weir_sem_lock_quietly_", 1, look, NULL);
+}
+
+/* C6: somebody serves it while it is on its way to the lock. */
+IN_A_THREAD(c6_served_while_it_takes)
+{
+	all_out(WEIR_FIFO, 1);
+	before("is_there", 1, release_and_look, NULL);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+}
+
 static void release_two_and_try(void *unused)
 {
 	(void)unused;

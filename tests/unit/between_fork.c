@@ -241,14 +241,55 @@ TEST(c29_a_waiter_forks_and_looks)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C29: its bound is over, it wants what is due, and is told. */
+/* C29: its bound is over, it wants what is due, and is told.  (Who has nobody
+ * ahead does not look by itself.) */
 TEST(c29_a_waiter_forks_and_is_overdue)
 {
+	job ahead;
+
 	init_held(WEIR_BARGING, 1);
+	queue_up(&ahead, &sem, 1, NULL);
 	fork_when_queued(come_to_the_deadline, NULL);
 	compare(weir_sem_acquire_for(&sem, 1, hundred_seconds), WEIR_ETIMEDOUT,
 		WEIR_EINVAL);
-	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&ahead));
+}
+
+static void release_and_fork(void *unused)
+{
+	weir_sem_info info;
+	int status;
+
+	(void)unused;
+	weir_sem_release(&sem, 1);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		weir_set_panic_hook(note_panic);
+		panics = 0;
+		NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+}
+
+static void *watch_and_fork(void *unused)
+{
+	before("is_there", 1, release_and_fork, NULL);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+	return unused;
+}
+
+/* C29: the waiter watched at the fork, and what it waits for was there. */
+TEST(c29_a_watcher_at_the_fork)
+{
+	init_held(WEIR_FIFO, 0);
+	finish(start(watch_and_fork, NULL));
+	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
 /* Somebody in the queue; there is no thread to it. */
