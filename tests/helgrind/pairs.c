@@ -70,6 +70,31 @@ TEST(c24_s1_permit_when_open)
 	finish(other);
 }
 
+static void *try_permit(void *arg)
+{
+	struct pair *p = arg;
+
+	await_turn(p, 1);
+	CHECK_OK(weir_sem_try_acquire(&p->sem, 1));
+	p->plain++;
+	weir_sem_release(&p->sem, 1);
+	return NULL;
+}
+
+/* [S1] for one who only tries. */
+TEST(c24_s1_permit_that_was_tried)
+{
+	struct pair p = { .sem = WEIR_SEM_INIT(1) };
+	check_thread other = start(try_permit, &p);
+
+	CHECK_OK(weir_sem_try_acquire(&p.sem, 1));
+	p.plain++;
+	weir_sem_release(&p.sem, 1);
+	give_turn(&p, 1);
+	finish(other);
+	CHECK_EQ(p.plain, 2);
+}
+
 /* [S1] and [S2] when every call goes through the lock. */
 TEST(c24_s1_permit_when_tracked)
 {

@@ -174,6 +174,15 @@ IN_A_THREAD(c30_a_newcomer_lingers)
 	CHECK_EQ(stat_of(&sem).free, 1);
 }
 
+/* C14, C30: also one whose deadline is past: it is no wait. */
+IN_A_THREAD(c30_a_newcomer_lingers_past_its_deadline)
+{
+	all_out(WEIR_BARGING, 1);
+	before("weir_sem_linger_", 4, release_one, NULL);
+	CHECK_OK(weir_sem_acquire_until(&sem, 1, 0));
+	happened();
+}
+
 /* C19: and goes to see why when the door is shut. */
 IN_A_THREAD(c19_closed_while_lingering)
 {
