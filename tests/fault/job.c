@@ -30,6 +30,12 @@ void job_counts_a_wait(void)
 		__atomic_add_fetch(&self->waits, 1, __ATOMIC_SEQ_CST);
 }
 
+void job_counts_a_nap(void)
+{
+	if (self)
+		__atomic_add_fetch(&self->naps, 1, __ATOMIC_SEQ_CST);
+}
+
 static void *run_job(void *arg)
 {
 	struct job *j = arg;
@@ -65,7 +71,8 @@ bool job_is_done(const struct job *j)
 
 bool job_has_slept(const struct job *j)
 {
-	return job_is_done(j) || __atomic_load_n(&j->waits, __ATOMIC_SEQ_CST);
+	return job_is_done(j) || __atomic_load_n(&j->waits, __ATOMIC_SEQ_CST) ||
+	       __atomic_load_n(&j->naps, __ATOMIC_SEQ_CST);
 }
 
 static uint32_t listed(weir_sem *sem)
@@ -82,7 +89,8 @@ void job_queue(struct job *j)
 	job_start(j);
 	UNTIL(job_is_done(j) || listed(j->sem) > before ||
 	      /* Others may be late, and leave as this one comes. */
-	      (clock_is_changed() && job_has_slept(j)));
+	      (clock_is_changed() &&
+	       __atomic_load_n(&j->waits, __ATOMIC_SEQ_CST)));
 	UNTIL(job_has_slept(j));
 }
 

@@ -26,7 +26,8 @@ struct job {
 	int fd;
 	int saved_errno;
 	weir_err err;
-	int waits;		/* sleeps begun */
+	int waits;		/* sleeps begun, */
+	int naps;		/* and naps, for a lock */
 	int turn;		/* of those that passed permits on */
 	bool done, leave;
 	int tid;
@@ -36,6 +37,7 @@ struct job {
 /* Whether faults befall this thread; it has come to a futex wait. */
 bool job_is_armed(void);
 void job_counts_a_wait(void);
+void job_counts_a_nap(void);
 
 /* If set, every job's thread runs it first. */
 extern void (*job_prologue)(void);

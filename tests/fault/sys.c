@@ -79,7 +79,7 @@ static long futex_wait(uint32_t *word, int op, uint32_t value,
 static long futex_nap(uint32_t *word, int op, uint32_t value,
 		      const struct timespec *limit)
 {
-	job_counts_a_wait();
+	job_counts_a_nap();
 	if (!fault_due(AT_WAIT))
 		return __real_syscall(SYS_futex, word, op, value, limit, NULL,
 				      0);
