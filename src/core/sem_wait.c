@@ -151,7 +151,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		if (!*err) {
 			w->cpu = weir_cpu_();
 			w->spins = place == WEIR_IN_QUEUE_ &&
-				   weir_sem_watch_pays_(sem, w->cpu);
+				   weir_sem_watch_pays_(sem, w);
 			w->leads = !sem->queue_;
 			weir_sem_join_(sem, w, place);
 			w->watches = w->spins;

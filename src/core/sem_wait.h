@@ -29,14 +29,14 @@ void weir_sem_put_(weir_sem *sem, int64_t n);
  * so, under the lock; and doing it: true if w was decided by itself, false if
  * it has been, or is to be, told.
  */
-bool weir_sem_watch_pays_(const weir_sem *sem, uint8_t cpu);
+bool weir_sem_watch_pays_(const weir_sem *sem, const struct weir_waiter_ *w);
 bool weir_sem_watch_(struct weir_waiter_ *w);
 
 /* Let one that watches take what has come, before contending for the lock. */
 void weir_sem_make_way_(const weir_sem *sem);
 
 /*
- * For a newcomer that found too little on the short path: try again for a moment,
+ * For a newcomer that found too little on the short path: try again for a moment
  * if the policy allows that and nobody waits.  Returns how many were taken, or
  * -1.
  */

@@ -38,9 +38,11 @@ static bool may_pay(const weir_sem *sem, uint8_t cpu)
 	       weir_look_may_pay_();
 }
 
-bool weir_sem_watch_pays_(const weir_sem *sem, uint8_t cpu)
+bool weir_sem_watch_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 {
-	return !is_barging(sem) && will_be_first(sem) && may_pay(sem, cpu);
+	/* Who takes what there is must not find what a later release adds. */
+	return w->min == w->max && !is_barging(sem) && will_be_first(sem) &&
+	       may_pay(sem, w->cpu);
 }
 
 /* Whether what w wants has been put down for it. */

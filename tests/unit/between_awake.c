@@ -73,6 +73,25 @@ IN_A_THREAD(c6_served_while_it_takes)
 	CHECK_EQ(stat_of(&sem).granted, 0);
 }
 
+static void release_twice(void *unused)
+{
+	release_one(unused);
+	release_one(unused);
+}
+
+/* C6, C12: what the first release leaves is what it gets. */
+IN_A_THREAD(c12_as_many_as_there_were)
+{
+	int64_t got;
+
+	all_out(WEIR_FIFO, 2);
+	before("weir_waiter_park_", 1, release_twice, NULL);
+	CHECK_OK(weir_sem_acquire_upto(&sem, 1, 2, NULL, &got));
+	happened();
+	CHECK_EQ(got, 1);
+	CHECK_EQ(stat_of(&sem).free, 1);
+}
+
 static void release_two_and_try(void *unused)
 {
 	(void)unused;
