@@ -18,8 +18,8 @@ all:
 
 demo:
 	@tools/setup $@
-	@tools/build -q -d $(BUILD) $(variant) examples/open-files
-	@$(BUILD)/examples/open-files --demo
+	@tools/build -q -d $(BUILD) $(variant) src/cmd/weir
+	@tools/demo $(BUILD)/src/cmd/weir
 
 check:
 	@tools/setup $@
@@ -35,6 +35,7 @@ evidence:
 bench:
 	@tools/setup $@
 	@tools/bench --build $(BUILD) $(if $(QUICK),--quick)
+	@tools/bench-patterns $(if $(QUICK),--quick)
 
 install:
 	@tools/setup $@
@@ -49,7 +50,7 @@ clean:
 
 help:
 	@echo 'make              build the library'
-	@echo 'make demo         build and run the demonstration: a limit on open files'
+	@echo 'make demo         build and run a dozen jobs under a limit; one is killed'
 	@echo 'make check        build every way and run all tests; what CI runs'
 	@echo 'make check-long   the full forms, and other machines (emulated): an hour'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'

@@ -137,11 +137,55 @@ def fair():
 
 
 def grown():
-    """10,000 threads against 1,000; callbacks will go further."""
+    """10,000 threads against 1,000; operations, further, and against tasks."""
     for name, want in (('waiters', 1.3), ('waiters-one', 1.3),
                        ('cancel-growth', 4)):
         yield over(f'{name}, 10,000 waiters', f'{name}/10000', 'weir-fifo',
                    'its 1,000', want, own=f'{name}/1000', floor=1)
+    for name in ('waiters', 'waiters-one', 'cancel-growth'):
+        yield over(f'{name}, {plan.MANY:,} operations', f'{name}/{plan.MANY}',
+                   'weir-ops', 'its 1,000', 1.5, own=f'{name}/1000', floor=1)
+        for peer in ('go-xsync', 'tokio'):
+            for count in (1000, 10000, 100000, plan.MANY):
+                yield over(f'{name}, {count:,} operations', f'{name}/{count}',
+                           'weir-ops', peer, 1)
+    for peer in ('go-xsync', 'tokio'):
+        for count in (1000, 10000, 100000, plan.MANY):
+            yield over(f'queueing {count:,} operations', f'waiters/{count}',
+                       'weir-ops', peer, 1, metric='queue_ns')
+    yield Aim(f'bytes of one of {plan.MANY:,} operations (weir-ops)',
+              'all of the process', 128 * 1.02,
+              lambda results: results.figure(f'waiters/{plan.MANY}',
+                                             'weir-ops', 'bytes'))
+
+
+def beyond(what, workload, mine, peer, want):
+    """How much longer than a peer, in ms."""
+    def find(results):
+        ours = results.values(workload, mine)
+        theirs = results.values(workload, peer)
+        return stats.figure({r: (ours[r] - theirs[r]) / 1e6 for r in ours
+                             if r in theirs})
+    return Aim(f'{what} ({mine})', f'{peer}, ms longer', want, find)
+
+
+def processes():
+    mine = 'weir-named'
+    yield over('pair, processes', 'processes/pair', mine, 'sem_t-shared', 2)
+    yield over('pair, processes', 'processes/pair', mine, 'semop-plain', 0.2)
+    yield over('hand-off, processes', 'processes/hand-off', mine,
+               'sem_t-shared', 1.5, floor=1)
+    yield over('hand-off, processes', 'processes/hand-off', mine, 'flock', 1)
+    for size, name in ((0, 'small'), (512, '512 MB'), (2048, '2 GB')):
+        for peer in ('SEM_UNDO', 'flock'):
+            yield over(f'death of a {name} holder',
+                       f'processes/death/{size}', mine, peer, 1)
+    yield Aim(f'100 processes that wait ({mine})', 'switches a second', 0,
+              lambda results: results.figure('processes/waiting/100', mine,
+                                             'switches'))
+    yield beyond('a command', 'processes/command', 'weir-run', 'flock-run', 1)
+    yield beyond('a command', 'processes/command', 'weir-run', 'exec', 2)
+    yield over('a command', 'processes/command', 'weir-run', 'gnu-sem', 0.033)
 
 
 GROUPS = {
@@ -150,11 +194,11 @@ GROUPS = {
     'Contended': contended,
     'Fairness': fair,
     'Growth': grown,
+    'Processes': processes,
 }
 
 # What speed is aimed at once waiters can be callbacks.
-LATER = ('contended FIFO callbacks', 'bytes per callback waiter',
-         'grant of callback waiters', 'cancel of callback waiters')
+LATER = ('contended FIFO callbacks',)
 
 
 def every():

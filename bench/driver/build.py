@@ -109,7 +109,8 @@ def everything(root, directory):
     directory = os.path.abspath(directory)
     wanted = dict.fromkeys(peer.program for peer in peers.ALL
                            if peer.program.startswith('bench-'))
-    programs, missing = native(root, directory, ['bench-limits', *wanted])
+    programs, missing = native(root, directory, ['bench-limits',
+                                                 'bench-processes', *wanted])
     more, lacking = foreign(root, directory)
     programs.update(more)
     missing.update(lacking)
@@ -121,6 +122,7 @@ def everything(root, directory):
         if peer.package:
             why += f' (Debian: {peer.package})'
         skipped[peer.name] = why
-    if 'bench-limits' in missing:
-        skipped['limits'] = missing['bench-limits']
+    for name in ('limits', 'processes'):
+        if f'bench-{name}' in missing:
+            skipped[name] = missing[f'bench-{name}']
     return programs, skipped

@@ -100,6 +100,9 @@ class Repeats:
         for _ in range(TRIES):
             start = time.monotonic()
             again = attempt(command, cpus, limit)
+            # Twice is no accident.
+            if again['status'] == 'hung':
+                again = attempt(command, cpus, limit)
             if found:
                 self.made += 1
                 self.left -= time.monotonic() - start

@@ -26,6 +26,8 @@ FORMS = {'shared': '', 'static': '-static', 'inline': '-inline',
 WEIR = [weir(kind, form, suffix)
         for form, suffix in FORMS.items() for kind in KINDS]
 WEIR_MAIN = ['weir-fifo', 'weir-barging']
+# Waiters that are no threads but operations: where waiters are counted, only.
+WEIR_OPS = weir('ops', 'shared', '')
 
 OTHERS = [
     Peer('sem_t', 'bench-sem_t', package='libc6-dev'),
@@ -55,5 +57,23 @@ NATIVE = [
          package='libconcurrentqueue-dev'),
 ]
 
-ALL = WEIR + OTHERS + NATIVE
-BY_NAME = {peer.name: peer for peer in ALL}
+THREADED = WEIR + OTHERS + NATIVE
+ALL = THREADED + [WEIR_OPS]
+
+# Between processes.  The names of weir's own begin with weir, here too.
+BETWEEN = [Peer(name, 'bench-processes', kind, package)
+           for name, kind, package in (
+               ('weir-named', 'named', ''),
+               ('weir-named-strict', 'named-strict', ''),
+               ('sem_t-shared', 'sem_t', 'libc6-dev'),
+               ('semop-plain', 'semop', 'libc6-dev'),
+               ('SEM_UNDO', 'undo', 'libc6-dev'),
+               ('flock', 'flock', 'libc6-dev'))]
+COMMANDS = [Peer(name, 'bench-processes', kind, package)
+            for name, kind, package in (
+                ('weir-run', 'weir-run', ''),
+                ('flock-run', 'flock-run', 'util-linux'),
+                ('gnu-sem', 'sem-run', 'parallel'),
+                ('exec', 'exec', ''))]
+
+BY_NAME = {peer.name: peer for peer in ALL + BETWEEN + COMMANDS}

@@ -6,6 +6,7 @@ from . import peers
 
 THREADS = (2, 4, 8, 16, 64)
 SECTIONS = (0, 100, 1000)
+MANY = 2700000
 LIMITS = {
     'add': 'one atomic add', 'cas': 'load then CAS',
     'add+add': 'pair: add and add', 'cas+add': 'pair: CAS and add',
@@ -70,7 +71,7 @@ def limits(quick):
 
 
 def uncontended(quick):
-    every = tuple(peer.name for peer in peers.ALL)
+    every = tuple(peer.name for peer in peers.THREADED)
     ms = 30 if quick else 80
     yield Workload('pair', 'pair', who=every, ms=ms)
     yield Workload('weight3', 'weight3', who=every, ms=ms)
@@ -108,10 +109,17 @@ def waiting(quick):
     tasks = tuple(peer.name for peer in peers.OTHERS if peer.tasks)
     for count in (16, 1000) if quick else (16, 1000, 10000, 100000):
         # So many threads are no sane thing; tasks are.
-        who = main if count <= 10000 else tasks
+        who = (main if count <= 10000 else tasks) + (peers.WEIR_OPS.name,)
         for name in ('waiters', 'waiters-one', 'cancel-growth'):
             yield Workload(f'{name}/{count}', name, {'count': count}, who=who,
-                           rounds=3, limit=8)
+                           rounds=1 if count == 10000 else 3, limit=30)
+    for name in ('waiters', 'waiters-one', 'cancel-growth'):
+        if not quick:
+            yield Workload(f'{name}/{MANY}', name, {'count': MANY},
+                           who=(peers.WEIR_OPS.name,), rounds=3, limit=20)
+            # Gigabytes of tasks.
+            yield Workload(f'{name}/{MANY}', name, {'count': MANY},
+                           who=('go-xsync', 'tokio'), rounds=1, limit=90)
     yield Workload('cancels/T16', 'cancels', {'threads': 16}, who=main,
                    rounds=3, ms=60 if quick else 100)
     yield Workload('timeouts/T16', 'timeouts',
@@ -133,9 +141,25 @@ def sections(_quick):
                        who=main_peers(), rounds=1, ms=20)
 
 
+def processes(quick):
+    """Between processes; the key's last part is MB, or how many wait."""
+    who = tuple(peer.name for peer in peers.BETWEEN)
+    yield Workload('processes/pair', 'pair', who=who, ms=30 if quick else 80)
+    yield Workload('processes/hand-off', 'hand-off', who=who, rounds=3,
+                   ms=100 if quick else 300)
+    for size in (0, 512) if quick else (0, 512, 2048):
+        yield Workload(f'processes/death/{size}', 'death', {'count': size},
+                       who=who, rounds=3, limit=30, ms=200 if quick else 1000)
+    yield Workload('processes/waiting/100', 'waiters', {'count': 100}, who=who,
+                   rounds=1, limit=30, ms=1000 if quick else 10000)
+    yield Workload('processes/command', 'command', rounds=3, limit=30,
+                   who=tuple(peer.name for peer in peers.COMMANDS),
+                   ms=100 if quick else 500)
+
+
 GROUPS = {'limits': limits, 'sections': sections, 'uncontended': uncontended,
           'contended': contended, 'waiting': waiting,
-          'semaphores': semaphores}
+          'semaphores': semaphores, 'processes': processes}
 
 
 def workloads(quick, only=()):

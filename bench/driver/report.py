@@ -83,8 +83,8 @@ class Report:
 
     def block_across(self, *keys):
         """Peers down, workloads across, medians in ns."""
-        names = [peer.name for peer in peers.ALL
-                 if any(self.results.figure(key, peer.name) for key in keys)]
+        names = [name for name in peers.BY_NAME
+                 if any(self.results.figure(key, name) for key in keys)]
         names.sort(key=lambda name: self.median(keys[0], name) or 1e12)
         rows = [(name, *['hung' if self.results.hung(key, name) else
                          self.figure_ns(key, name) for key in keys])
@@ -93,7 +93,8 @@ class Report:
 
     def block_peers(self, key, *metrics):
         metrics = metrics or ('ns',)
-        head = ('', f'{metrics[0]} (range)', *metrics[1:], 'ns / sem_t')
+        head = ('', f'{metrics[0]} (range)', *metrics[1:],
+                f'ns / {tables.base_of(key)}')
         return tables.markdown(head, tables.peer_rows(self.results, key,
                                                       metrics))
 

@@ -107,9 +107,11 @@ def show(results):
                    'waiters-one': ('ns', 'call_ns'),
                    'cancel-growth': ('ns', 'call_ns')}
         used = metrics.get(key.partition('/')[0], ('ns',))
+        if key.startswith('processes/waiting/'):
+            used = ('ns', 'switches')
         print(f'\n{key} (ns)\n')
         print(tables.text(('', *[f'{used[0]} (range)', *used[1:]],
-                           'ns / sem_t'),
+                           f'ns / {tables.base_of(key)}'),
                           tables.peer_rows(results, key, used)))
     head, rows = tables.grid(results, 'contended/', plan.main_peers())
     if rows:

@@ -71,10 +71,19 @@ def aim_rows(results, groups=None):
 AIM_HEAD = ('aim', 'against', 'median', 'range', 'aim', 'floor', '')
 
 
-def peer_rows(results, workload, metrics=('ns',), base='sem_t'):
+def base_of(workload):
+    """Who is 1 in a table of ratios."""
+    if workload == 'processes/command':
+        return 'exec'
+    if workload.startswith('processes/death/'):
+        return 'SEM_UNDO'
+    return 'sem_t-shared' if workload.startswith('processes/') else 'sem_t'
+
+
+def peer_rows(results, workload, metrics=('ns',)):
     """Each peer's figures, the quickest first, and its ratio to the base."""
     rows = []
-    base_values = results.values(workload, base)
+    base_values = results.values(workload, base_of(workload))
     for name in results.peers(workload):
         values = results.values(workload, name)
         figures = [results.figure(workload, name, metric)

@@ -6,9 +6,11 @@
  *
  * The header defines peer_sem, peer_init(sem, permits, capacity, kind),
  * peer_acquire and peer_release.  What else the peer has it announces: PEER_TRY,
- * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N, PEER_CANCEL; bench/peers/weir.h has all.
+ * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N, PEER_CANCEL,
+ * PEER_OPS; bench/peers/weir.h has all.
  */
 #include <sched.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -16,6 +18,9 @@
 #include "contended.h"
 #include "uncontended.h"
 #include "waiters.h"
+#ifdef PEER_OPS
+#include "ops.h"
+#endif
 
 /* The section by itself: is it as long as it should be? */
 static void repeat_busy(void *arg, int64_t times)
@@ -39,6 +44,10 @@ int main(int argc, char **argv)
 {
 	struct bench_args args = bench_args(argc, argv);
 
+#ifdef PEER_OPS
+	if (operations(&args))
+		return 0;
+#endif
 	if (uncontended(&args) || many_semaphores(&args) || contended(&args) ||
 	    ping_pong(&args) || waiters(&args) || storm(&args) ||
 #ifdef PEER_CANCEL

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weir.  The kind is the policy, "fifo" or "barging", both bounded, or "signal",
- * FIFO and unbounded.  How it is linked or inlined is the build's affair.
+ * FIFO and unbounded; or "ops", FIFO and bounded, with operations for waiters.
+ * How it is linked or inlined is the build's affair.
  */
 #ifdef BENCH_INLINE
 #define WEIR_INLINE
 #endif
+#include <weir/async.h>
 #include <weir/ctx.h>
 #include <weir/permit.h>
 #include <weir/sem.h>
@@ -101,4 +103,25 @@ static inline void peer_pair_by_permit(peer_sem *sem)
 
 	must(weir_permit_acquire(&permit, sem, 1, NULL) == WEIR_OK, "permit");
 	weir_permit_release(&permit);
+}
+
+#define PEER_OPS
+typedef weir_op peer_op;
+
+static inline void peer_op_told(weir_op *op, weir_err err, void *ran)
+{
+	(void)op;
+	must(err == WEIR_OK, "granted");
+	++*(int64_t *)ran;
+}
+
+static inline void peer_op_queue(peer_op *op, peer_sem *sem, int64_t *ran)
+{
+	weir_op_init(op, NULL, peer_op_told, ran);
+	must(weir_op_submit(op, sem, 1, NULL) == WEIR_EQUEUED, "queued");
+}
+
+static inline void peer_op_cancel(peer_op *op)
+{
+	must(weir_op_cancel(op) == WEIR_OK, "cancelled");
 }

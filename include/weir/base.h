@@ -47,7 +47,8 @@ WEIR_API const char *weir_version(void);
 	X(WEIR_EOVERFLOW, -8, "more permits than are out")                     \
 	X(WEIR_EINTR, -9, "interrupted by a signal")                           \
 	X(WEIR_ENOMEM, -10, "out of memory")                                   \
-	X(WEIR_ESYSTEM, -11, "the system refused; errno says why")
+	X(WEIR_ESYSTEM, -11, "the system refused; errno says why")             \
+	X(WEIR_EQUEUED, -12, "queued; the callback tells the outcome")
 
 typedef enum weir_err {
 #define WEIR_ERR_ENUM_(name, value, text) name = (value),

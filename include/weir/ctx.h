@@ -91,8 +91,9 @@ weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns);
 
 /*
  * A file descriptor that polls readable once ctx has ended, for an event loop.
- * Made at the first call, the same at every later one, closed by destroy; do not
- * read from it or close it.  WEIR_ESYSTEM: none can be had now (errno).
+ * Made at the first call, the same at every later one, closed by destroy and on
+ * exec; do not read from it or close it.  WEIR_ESYSTEM: none can be had now
+ * (errno).
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_fd(weir_ctx *ctx, int *fd);
 

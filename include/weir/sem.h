@@ -55,7 +55,7 @@ typedef struct weir_sem {
 	uint32_t waiters_;		/* in the queue */
 	uint32_t max_waiters_;		/* 0: no limit */
 	uint16_t resizes_;		/* counts changes of capacity_ */
-	uint8_t cpu_;			/* where a release is expected; a hint */
+	uint8_t cpu_;			/* of the last take and release; a hint */
 	uint8_t forks_;			/* which process last took the lock */
 } weir_sem;
 

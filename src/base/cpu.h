@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Which CPU this thread runs on, folded into 1 .. 255; 0 if that cannot be
+ * Which CPU this thread runs on, folded into 1 .. 15; 0 if that cannot be
  * told.  A hint: two CPUs may fold into one.
  */
 uint8_t weir_cpu_(void);
@@ -37,12 +37,16 @@ static inline void weir_cpu_pause_(void)
  *     struct weir_backoff_ backoff = { 0 };
  *     while (!done)
  *             weir_backoff_wait_(&backoff);
+ *
+ * Where to find out takes more than one load, weir_backoff_look_ goes before: the
+ * wait then ends also for what happened since.
  */
 struct weir_backoff_ {
 	uint32_t rounds;
 };
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff);
+void weir_backoff_look_(struct weir_backoff_ *backoff);
 
 /* Whether ten seconds have gone by. */
 static inline bool weir_backoff_is_long_(const struct weir_backoff_ *backoff)

@@ -3,24 +3,14 @@
 #include "base/look.h"
 
 #include "base/cpu.h"
+#include "base/tls.h"
 #include "weir/base.h"
 
-/* About one wake-up latency; shorter is useless, longer brings nothing. */
-#define SPIN_NS 3000
+/* A little more than a wake-up; shorter is useless, longer brings nothing. */
+#define SPIN_NS 5000
 #define LOOKS_PER_CLOCK 8
-#define LOOKS_MAX 800		/* for when the clock goes back, or not at all */
+#define LOOKS_MAX 1600		/* for when the clock goes back, or not at all */
 #define FAILURES_MAX 6
-
-/*
- * C26: if the library comes by dlopen, glibc allocates a thread's share at the
- * thread's first access, unless told to keep it ready.  musl allocates at dlopen
- * and refuses to be told.
- */
-#ifdef __GLIBC__
-#define WEIR_TLS_READY_ __attribute__((tls_model("initial-exec")))
-#else
-#define WEIR_TLS_READY_
-#endif
 
 /*
  * A thread on which spinning has failed k times in a row sits out the next

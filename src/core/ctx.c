@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/atomic.h"
+#include "base/cpu.h"
 #include "base/lock.h"
 #include "base/panic.h"
 #include "base/timer.h"
@@ -94,8 +95,23 @@ weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 	return WEIR_OK;
 }
 
+static struct weir_waiter_ *waiter_of(struct weir_ring_ *link)
+{
+	return ring_entry(link, struct weir_waiter_, ctx_link);
+}
+
+/* By more than the marks of cancels, which go away by themselves. */
+static bool is_in_use(const weir_ctx *ctx)
+{
+	RING_EACH(link, next, end, ctx->waiters_)
+		if (waiter_of(link)->wants != WEIR_WANTS_NOTHING_)
+			return true;
+	return ctx->children_;
+}
+
 weir_err weir_ctx_destroy(weir_ctx *ctx)
 {
+	struct weir_backoff_ backoff = { 0 };
 	weir_err err = check(ctx, "weir_ctx_destroy");
 	uint32_t *lock;
 	int fd;
@@ -103,10 +119,18 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 	if (err)
 		return err;
 	lock = lock_of(ctx);
-	weir_lock_(lock);
-	if (ctx->children_ || ctx->waiters_) {
+	for (;;) {
+		bool in_use;
+
+		weir_backoff_look_(&backoff);
+		weir_lock_(lock);
+		in_use = is_in_use(ctx);
+		if (!in_use && !ctx->waiters_)
+			break;
 		weir_unlock_(lock);
-		return WEIR_EBUSY;
+		if (in_use)
+			return WEIR_EBUSY;
+		weir_backoff_wait_(&backoff);
 	}
 	if (ctx->parent_)
 		ring_remove(&ctx->parent_->children_, &ctx->sibling_);
@@ -163,6 +187,10 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 			weir_waiter_decide_(w, why, tells);
 		return WEIR_IS_WELL_;
 	}
+	if (w->wants == WEIR_WANTS_OTHER_) {
+		w->end(w, why);
+		return WEIR_IS_WELL_;
+	}
 	problem = weir_sem_lock_quietly_(w->sem);
 	if (problem)
 		return problem;
@@ -172,6 +200,61 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 		back = weir_sem_take_back_(w->sem, w);
 	(void)weir_sem_settle_(w->sem, -back, tells);
 	return WEIR_IS_WELL_;
+}
+
+/* A cancel at work. */
+struct cancel {
+	uint32_t *lock;			/* the tree's, held */
+	int left;			/* of this batch */
+	struct weir_tells_ tells;
+	enum weir_problem_ problem;	/* the last one found, */
+	const weir_sem *bad;		/* and where */
+};
+
+/*
+ * Let others have the lock for a moment.  What the caller uses must be marked.  No
+ * callback runs: it might destroy what our mark is in.
+ */
+static void end_batch(struct cancel *k)
+{
+	weir_unlock_(k->lock);
+	weir_tells_send_quietly_(&k->tells);
+	k->left = WEIR_BATCH_;
+	weir_lock_(k->lock);
+}
+
+/*
+ * Take all waiters of ctx, which has ended, out of what they wait for.  The
+ * list is turned until a mark that was its last comes to the front; whoever
+ * turns it says so to those whose marks go by.  Between two batches the mark
+ * keeps ctx.
+ */
+static void end_waiters(weir_ctx *ctx, struct cancel *k)
+{
+	struct weir_waiter_ mark = { .wants = WEIR_WANTS_NOTHING_,
+				     .place = WEIR_ASIDE_ };
+
+	if (!ctx->waiters_)
+		return;
+	ring_append(&ctx->waiters_, &mark.ctx_link);
+	do {
+		struct weir_waiter_ *w = waiter_of(ctx->waiters_);
+		enum weir_problem_ found = WEIR_IS_WELL_;
+
+		ctx->waiters_ = ctx->waiters_->next_;
+		if (w->wants == WEIR_WANTS_NOTHING_)
+			w->place = WEIR_NOWHERE_;
+		else
+			found = end_waiter(w, weir_ctx_cancelled_(ctx),
+					   &k->tells);
+		if (found) {
+			k->problem = found;
+			k->bad = w->sem;
+		}
+		if (!--k->left)
+			end_batch(k);
+	} while (mark.place != WEIR_NOWHERE_);
+	ring_remove(&ctx->waiters_, &mark.ctx_link);
 }
 
 /* The next of the tree below top, parents first; null at the end. */
@@ -188,10 +271,7 @@ static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top)
 void weir_ctx_cancel(weir_ctx *ctx)
 {
 	static const char call[] = "weir_ctx_cancel";
-	struct weir_tells_ tells = { NULL, NULL };
-	enum weir_problem_ problem = WEIR_IS_WELL_;
-	const weir_sem *bad = NULL;
-	uint32_t *lock;
+	struct cancel k = { .left = WEIR_BATCH_ };
 
 	if (is_misplaced(ctx)) {
 		weir_panic_("%s: %p is not a context", call, ctx);
@@ -199,8 +279,8 @@ void weir_ctx_cancel(weir_ctx *ctx)
 	}
 	if (check(ctx, call))
 		return;
-	lock = lock_of(ctx);
-	weir_lock_(lock);
+	k.lock = lock_of(ctx);
+	weir_lock_(k.lock);
 	/*
 	 * Mark all before any waiter leaves its queue: what one leaves behind
 	 * must not be granted to the next that is about to be ended.
@@ -208,21 +288,12 @@ void weir_ctx_cancel(weir_ctx *ctx)
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
 		end_now(c);
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
-		RING_EACH(link, next, end, c->waiters_) {
-			struct weir_waiter_ *w = ring_entry(link,
-				struct weir_waiter_, ctx_link);
-			enum weir_problem_ found = end_waiter(w,
-				weir_ctx_cancelled_(c), &tells);
-
-			if (found) {
-				problem = found;
-				bad = w->sem;
-			}
-		}
+		end_waiters(c, &k);
 	/* The last access to the tree. */
-	weir_unlock_(lock);
-	weir_tells_send_(&tells);
-	(void)weir_sem_complain_(bad, call, problem);
+	weir_unlock_(k.lock);
+	weir_tells_send_(&k.tells);
+	weir_tells_flush_();
+	(void)weir_sem_complain_(k.bad, call, k.problem);
 }
 
 weir_err weir_ctx_err(weir_ctx *ctx)

@@ -9,6 +9,7 @@
 #include "base/hook.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
+#include "core/sem_hint.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
@@ -150,7 +151,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	problem = weir_sem_enter_(sem, n);
 	if (problem)
 		return weir_sem_complain_(sem, call, problem);
-	weir_sem_expect_(sem, weir_cpu_(), true);
+	weir_sem_released_at_(sem, weir_cpu_());
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
 }

@@ -88,12 +88,12 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	return err;
 }
 
-/* C19: refuse the waiters for permits; those for idleness go on. */
-static void refuse_all(weir_sem *sem, struct weir_tells_ *tells)
+/*
+ * C19: refuse those aside that wait for permits; those for idleness go on.  The
+ * queue is refused by whoever unlocks from now on.
+ */
+static void refuse_aside(weir_sem *sem, struct weir_tells_ *tells)
 {
-	while (sem->queue_)
-		weir_sem_evict_(sem, weir_waiter_of_(sem->queue_), WEIR_ECLOSED,
-				tells);
 	RING_EACH(link, next, end, sem->aside_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 
@@ -151,7 +151,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 	at_store_release(&sem->state_, state);
 	if (state & WEIR_STATE_DRAIN_)
 		taken = grant_what_fits(sem, &tells);
-	refuse_all(sem, &tells);
+	refuse_aside(sem, &tells);
 	(void)weir_sem_settle_(sem, taken, &tells);
 	weir_tells_send_(&tells);
 	weir_hook_tell_(WEIR_EVENT_CLOSED_, sem, NULL, 0, WEIR_OK);

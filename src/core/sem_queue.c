@@ -11,6 +11,7 @@
 #include "base/fork.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
+#include "core/sem_hint.h"
 #include "core/sem_word.h"
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
@@ -63,7 +64,7 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 {
 	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->aside_;
 
-	if (oldest && weir_waiter_of_(oldest)->forks != weir_forks_()) {
+	if (oldest && weir_waiter_of_(oldest)->forks != (uint8_t)weir_forks_()) {
 		unlock_untouched(sem, added);
 		return WEIR_HAD_WAITERS_;
 	}
@@ -134,12 +135,15 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
 	return w->since_ns + bound_ns;
 }
 
-/* Nobody passes an overdue waiter.  FIFO: every waiter, from the start. */
+/*
+ * Nobody passes an overdue waiter.  FIFO: every waiter, from the start; also an
+ * operation, which cannot be called to look.
+ */
 static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 {
 	/* relaxed: the policy never changes. */
 	return !(at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_) ||
-	       weir_now_ns() >= weir_sem_due_ns_(sem, w);
+	       w->kind || weir_now_ns() >= weir_sem_due_ns_(sem, w);
 }
 
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
@@ -183,19 +187,6 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
 		count_waiters(sem, (uint32_t)-1);
 }
 
-/*
- * Where the next release is to be expected: of a bounded semaphore by one that
- * holds, of a signal by whoever released before.
- */
-void weir_sem_expect_(weir_sem *sem, uint8_t cpu, bool releasing)
-{
-	/* relaxed: the kind never changes, and the CPU is a hint. */
-	bool is_signal = at_load_relaxed(&sem->state_) & WEIR_STATE_UNBOUNDED_;
-
-	if (is_signal == releasing)
-		at_store_relaxed(&sem->cpu_, cpu);
-}
-
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_tells_ *tells)
 {
@@ -216,30 +207,36 @@ bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 /* w, which still waits, shall have what it wants of `open`. */
 static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 {
-	w->got = open < w->max ? open : w->max;
-	/* relaxed: a count for stat; the waiter takes it out again. */
-	at_add_relaxed(&sem->granted_, w->got);
+	int64_t max = weir_waiter_max_(w);
+
+	weir_waiter_set_got_(w, open < max ? open : max);
 	w->counted = true;
-	weir_sem_expect_(sem, w->cpu, false);
+	/* relaxed: a count for stat; the waiter takes it out again. */
+	at_add_relaxed(&sem->granted_, weir_waiter_got_(w));
+	weir_sem_taken_at_(sem, w->cpu);
 }
 
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_tells_ *tells)
 {
+	if (!weir_waiter_claim_(w)) {
+		weir_sem_evict_(sem, w, WEIR_EAGAIN, tells);
+		return 0;
+	}
 	hand_over(sem, w, open);
 	weir_sem_evict_(sem, w, WEIR_OK, tells);
-	return w->got;
+	return weir_waiter_got_(w);
 }
 
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 {
-	int64_t back = w->got;
+	int64_t back = weir_waiter_got_(w);
 
 	/* relaxed: a count for stat. */
 	if (w->counted)
 		at_sub_relaxed(&sem->granted_, back);
 	w->counted = false;
-	w->got = 0;
+	weir_waiter_set_got_(w, 0);
 	return back;
 }
 
@@ -272,16 +269,27 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 	return false;
 }
 
-/* Grant to the heads that fit value - taken; returns the new taken. */
+/*
+ * Grant to the heads that fit value - taken, or refuse them if it is closed;
+ * returns the new taken.  Stops when *left have been decided: then there may be
+ * more.
+ */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
-			   struct weir_tells_ *tells)
+			   struct weir_tells_ *tells, int *left)
 {
-	while (sem->queue_) {
+	/* relaxed: changed under the lock, which we hold. */
+	bool closed = at_load_relaxed(&sem->state_) & WEIR_STATE_CLOSED_;
+
+	for (; sem->queue_ && *left; --*left) {
 		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
 		int64_t open = value - taken;
 
 		if (weir_sem_evict_cancelled_(sem, w, tells))
 			continue;
+		if (closed) {
+			weir_sem_evict_(sem, w, WEIR_ECLOSED, tells);
+			continue;
+		}
 		if (open < w->min)
 			break;
 		if (!is_overdue(sem, w)) {
@@ -323,26 +331,31 @@ static uint64_t door_after(const weir_sem *sem)
 	return head->called && !is_overdue(sem, head) ? WEIR_OPEN_ : WEIR_SHUT_;
 }
 
-int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
+/*
+ * Settle once and unlock.  True: a batch was decided, and there may be more.
+ */
+static bool settle_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 			 struct weir_tells_ *tells)
 {
 	/* relaxed: a first guess, the CAS checks it. */
 	uint64_t word = at_load_relaxed(&sem->word_);
 	/* relaxed: changed under the lock, which we hold. */
 	int64_t capacity = at_load_relaxed(&sem->capacity_);
-	int64_t excess = 0;
+	int left = WEIR_BATCH_;
 	uint64_t next;
+	bool more;
 
 	do {
 		int64_t over = weir_value_(word) - taken - capacity;
 
 		if (over > 0) {
 			taken += over;
-			excess += over;
+			*excess += over;
 		}
-		taken = grant_heads(sem, weir_value_(word), taken, tells);
+		taken = grant_heads(sem, weir_value_(word), taken, tells, &left);
 		if (sem->aside_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, tells);
+		more = !left && sem->queue_;
 		next = weir_with_door_(word - weir_units_(taken),
 				       door_after(sem));
 		/*
@@ -351,6 +364,34 @@ int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
 		 * we looked: look again.  The last access to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
+	return more;
+}
+
+/* Take the lock again, unless somebody else has it: he goes on. */
+static bool relock(weir_sem *sem)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	while (weir_door_(word) != WEIR_LOCKED_)
+		/* [S2] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word | WEIR_LOCKED_))
+			return true;
+	return false;
+}
+
+int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
+			 struct weir_tells_ *tells)
+{
+	int64_t excess = 0;
+
+	/*
+	 * Between two batches *sem stays: those that were decided have not been
+	 * told, so their calls have not returned.
+	 */
+	while (settle_batch(sem, taken, &excess, tells) && relock(sem))
+		taken = 0;
 	return excess;
 }
 

@@ -72,9 +72,6 @@ void weir_sem_unlock_(weir_sem *sem, int64_t taken);
 /* How many of min..max a newcomer may take now; -1 if it has to wait. */
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max);
 
-/* Remember on which CPU permits were taken, or released. */
-void weir_sem_expect_(weir_sem *sem, uint8_t cpu, bool releasing);
-
 /* Put w at the end of the queue or aside, and take it off again. */
 void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
 		    enum weir_place_ place);
@@ -84,7 +81,10 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w);
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_tells_ *tells);
 
-/* Grant w what it wants of `open` permits, at least its min; returns how many. */
+/*
+ * Grant w what it wants of `open` permits, at least its min; returns how many.
+ * 0, and w is off its list: one of several, and another has been granted.
+ */
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_tells_ *tells);
 
@@ -92,7 +92,7 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 			       struct weir_tells_ *tells);
 
-/* When w is due (BARGING); WEIR_FOREVER if that is no matter of time. */
+/* When w, a thread, is due (BARGING); WEIR_FOREVER if that is no matter of time. */
 int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);
 
 /*

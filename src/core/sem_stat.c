@@ -19,7 +19,7 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 		info->aside++;
 	if (sem->queue_) {
 		int64_t waited = weir_now_ns() -
-			weir_waiter_of_(sem->queue_)->since_ns;
+			weir_waiter_since_ns_(weir_waiter_of_(sem->queue_));
 
 		/* Some machines' clocks go back. */
 		info->oldest_wait_ns = waited > 0 ? waited : 0;

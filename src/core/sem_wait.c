@@ -46,7 +46,7 @@ static bool retry(struct weir_waiter_ *w)
 
 	/* As in give_up. */
 	if (err) {
-		w->outcome = (int32_t)err;
+		w->outcome = (int8_t)err;
 		return true;
 	}
 	decided = weir_sem_retry_(w->sem, w, &taken);
@@ -108,7 +108,7 @@ static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 	*w = (struct weir_waiter_){
 		.sem = sem,
 		.wants = (uint8_t)wants,
-		.forks = weir_forks_(),
+		.forks = (uint8_t)weir_forks_(),
 		.ctx = ctx,
 		.call = call,
 	};
@@ -116,7 +116,7 @@ static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 
 /* What the request that does not fit now has to do: join a list, or an error. */
 static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
-			   int64_t deadline_ns, enum weir_place_ *place)
+			   bool late, enum weir_place_ *place)
 {
 	*place = WEIR_IN_QUEUE_;
 	if (weir_state_(sem) & WEIR_STATE_CLOSED_)
@@ -128,13 +128,24 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 	}
 	if (sem->max_waiters_ && sem->waiters_ >= sem->max_waiters_)
 		return WEIR_EBUSY;
-	return w->since_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
+	return late ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/*
- * Under the lock, which it drops: take, join or fail.  True: w has joined a list
- * and waits.
- */
+/* Join the list, and drop the lock: then *w may be decided, told and gone. */
+static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
+{
+	w->cpu = weir_cpu_();
+	if (!w->kind) {
+		w->spins = place == WEIR_IN_QUEUE_ &&
+			   weir_sem_watch_pays_(sem, w);
+		w->leads = !sem->queue_;
+		w->watches = w->spins;
+	}
+	weir_sem_join_(sem, w, place);
+	weir_sem_unlock_(sem, 0);
+}
+
+/* Under the lock, which it drops: take, join or fail. */
 static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 			 int64_t deadline_ns, weir_err *err)
 {
@@ -143,54 +154,55 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 
 	*err = weir_state_is_shut_(weir_state_(sem)) ? WEIR_ECLOSED : WEIR_OK;
 	if (!*err)
-		w->got = taken = weir_sem_takeable_(sem, w->min, w->max);
+		taken = weir_sem_takeable_(sem, w->min, weir_waiter_max_(w));
+	if (taken >= 0 && !*err && !weir_waiter_claim_(w)) {
+		*err = WEIR_EAGAIN;
+		taken = 0;
+	}
 	if (taken < 0) {
-		taken = w->got = 0;
-		w->since_ns = weir_now_ns();
-		*err = find_place(sem, w, deadline_ns, &place);
+		int64_t now_ns = weir_now_ns();
+
+		taken = 0;
+		weir_waiter_set_since_(w, now_ns);
+		*err = find_place(sem, w, now_ns >= deadline_ns, &place);
 		if (!*err) {
-			w->cpu = weir_cpu_();
-			w->spins = place == WEIR_IN_QUEUE_ &&
-				   weir_sem_watch_pays_(sem, w);
-			w->leads = !sem->queue_;
-			weir_sem_join_(sem, w, place);
-			w->watches = w->spins;
-			weir_sem_unlock_(sem, 0);
+			join(sem, w, place);
 			return true;
 		}
 	}
+	if (w->kind && !*err) {
+		/* relaxed: a count for stat; weir_sem_conclude_ takes it out. */
+		at_add_relaxed(&sem->granted_, taken);
+		w->counted = true;
+	}
+	weir_waiter_set_got_(w, taken);
 	weir_sem_unlock_(sem, taken);
 	return false;
 }
 
-/* weir_sem_wait_ in a context, if any, that knows of w. */
-static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
+bool weir_sem_ask_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err)
 {
-	weir_err err;
-
 	weir_sem_make_way_(w->sem);
-	err = weir_sem_lock_(w->sem, w->call);
-	if (err)
-		return err;
+	*err = weir_sem_lock_(w->sem, weir_waiter_call_(w));
+	if (*err)
+		return false;
 	/*
 	 * A cancel marks the context first and locks the semaphore afterwards.
 	 * So either it finds us on a list, or we find the mark here.
 	 */
-	err = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
-	if (err) {
+	*err = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+	if (*err) {
 		weir_sem_unlock_(w->sem, 0);
-		return err;
+		return false;
 	}
 	if (w->wants == WEIR_WANTS_IDLE_) {
 		w->since_ns = weir_now_ns();
 		/* If it is idle already, unlocking serves it at once. */
 		weir_sem_join_(w->sem, w, WEIR_ASIDE_);
 		weir_sem_unlock_(w->sem, 0);
-		return wait_listed(w, deadline_ns);
+		return true;
 	}
-	if (take_or_join(w->sem, w, deadline_ns, &err))
-		err = wait_listed(w, deadline_ns);
-	return err;
+	return take_or_join(w->sem, w, deadline_ns, err);
 }
 
 /*
@@ -198,15 +210,48 @@ static weir_err wait_known(struct weir_waiter_ *w, int64_t deadline_ns)
  * canceller has done so already.  In one step with the count of what is
  * granted, so that no destroy comes in between.
  */
-static void give_back(struct weir_waiter_ *w)
+static void give_back(struct weir_waiter_ *w, struct weir_tells_ *tells)
+{
+	/* The lock fails as in give_up. */
+	if (!weir_waiter_got_(w) ||
+	    weir_sem_lock_(w->sem, weir_waiter_call_(w)))
+		return;
+	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), tells);
+}
+
+weir_err weir_sem_conclude_(struct weir_waiter_ *w, const char *name,
+			    weir_err err)
 {
 	struct weir_tells_ tells = { NULL, NULL };
+	weir_err ended = WEIR_OK;
+	int64_t got;
 
-	/* The lock fails as in give_up. */
-	if (!w->got || weir_sem_lock_(w->sem, w->call))
-		return;
-	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
+	if (w->ctx)
+		ended = weir_ctx_leave_(w->ctx, w, err == WEIR_ETIMEDOUT);
+	got = weir_waiter_got_(w);
+	/* C13: the end of the context wins. */
+	if (ended)
+		give_back(w, &tells);
+	/* [S5] release.  The last access to the semaphore. */
+	else if (w->counted)
+		at_sub_acq_rel(&w->sem->granted_, got);
+	/* One reason for all: what the context says. */
+	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
+		err = ended;
+	weir_hook_tell_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
+			name, err ? w->min : got, err);
 	weir_tells_send_(&tells);
+	return err;
+}
+
+void weir_sem_abandon_(struct weir_waiter_ *w, struct weir_tells_ *tells)
+{
+	const char *name = w->sem->name_;
+
+	if (w->ctx)
+		(void)weir_ctx_leave_(w->ctx, w, false);
+	give_back(w, tells);
+	weir_hook_tell_(WEIR_EVENT_LEFT_, w->sem, name, w->min, WEIR_ECANCELED);
 }
 
 /*
@@ -216,7 +261,7 @@ static void give_back(struct weir_waiter_ *w)
 static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	const char *name = w->sem->name_;
-	weir_err ended = WEIR_OK, err;
+	weir_err err;
 
 	if (w->ctx) {
 		err = weir_ctx_join_(w->ctx, w);
@@ -224,21 +269,9 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 			return err;
 		deadline_ns = weir_ctx_deadline(w->ctx);
 	}
-	err = wait_known(w, deadline_ns);
-	if (w->ctx)
-		ended = weir_ctx_leave_(w->ctx, w, err == WEIR_ETIMEDOUT);
-	/* C13: the end of the context wins. */
-	if (ended)
-		give_back(w);
-	/* [S5] release.  The last access to the semaphore. */
-	else if (w->counted)
-		at_sub_acq_rel(&w->sem->granted_, w->got);
-	/* One reason for all: what the context says. */
-	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
-		err = ended;
-	weir_hook_tell_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
-			name, err ? w->min : w->got, err);
-	return err;
+	if (weir_sem_ask_(w, deadline_ns, &err))
+		err = wait_listed(w, deadline_ns);
+	return weir_sem_conclude_(w, name, err);
 }
 
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,

@@ -18,6 +18,24 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
 			const char *call);
 
+/*
+ * The two halves of a wait, for whoever waits in another way.  ask_ goes through
+ * the lock and takes, joins a list or fails; true: *w has joined, and for an
+ * operation may be decided, told and gone already.  conclude_ turns an outcome
+ * into the call's: it takes w off its context, whose end wins (C13), and counts
+ * what was granted as held.  `name` is the semaphore's: if nothing was granted,
+ * that may be gone.
+ */
+bool weir_sem_ask_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err);
+weir_err weir_sem_conclude_(struct weir_waiter_ *w, const char *name,
+			    weir_err err);
+
+/*
+ * Or end it: give back what w has, and take it off its context.  w is on no
+ * list.  Whoever gets permits by that is added to tells.
+ */
+void weir_sem_abandon_(struct weir_waiter_ *w, struct weir_tells_ *tells);
+
 /* weir_sem_try_acquire where the short path did not take. */
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 

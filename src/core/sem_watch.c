@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/look.h"
+#include "core/sem_hint.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
@@ -33,16 +34,14 @@ static bool is_barging(const weir_sem *sem)
 /* Not if whoever releases next would have to run on this CPU. */
 static bool may_pay(const weir_sem *sem, uint8_t cpu)
 {
-	/* relaxed: a hint. */
-	return at_load_relaxed(&sem->cpu_) != cpu &&
-	       weir_look_may_pay_();
+	return weir_sem_comes_from_afar_(sem, cpu) && weir_look_may_pay_();
 }
 
 bool weir_sem_watch_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 {
 	/* Who takes what there is must not find what a later release adds. */
-	return w->min == w->max && !is_barging(sem) && will_be_first(sem) &&
-	       may_pay(sem, w->cpu);
+	return w->min == weir_waiter_max_(w) && !is_barging(sem) &&
+	       will_be_first(sem) && may_pay(sem, w->cpu);
 }
 
 /* Whether what w wants has been put down for it. */
@@ -63,7 +62,7 @@ static bool take(struct weir_waiter_ *w, bool last)
 
 	/* Only if this thread has forked since it joined: C29. */
 	if (err) {
-		w->outcome = (int32_t)err;
+		w->outcome = (int8_t)err;
 		return true;
 	}
 	taken = weir_sem_take_first_(w->sem, w);

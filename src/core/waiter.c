@@ -20,6 +20,16 @@
 #include "base/atomic.h"
 #include "base/futex.h"
 
+/* Set before there is an operation, always to the same. */
+static weir_teller_fn_ *teller;
+
+void weir_waiter_set_teller_(weir_teller_fn_ *fn)
+{
+	/* relaxed: both; who finds an operation has its submitter's lock. */
+	if (at_load_relaxed(&teller) != fn)
+		at_store_relaxed(&teller, fn);
+}
+
 void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
 		     enum weir_told_ told)
 {
@@ -37,24 +47,70 @@ void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
 void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 			 struct weir_tells_ *tells)
 {
-	w->outcome = (int32_t)outcome;
+	w->outcome = (int8_t)outcome;
 	w->place = WEIR_NOWHERE_;
 	weir_tells_add_(tells, w, WEIR_TOLD_FINAL_);
 }
 
-void weir_tells_send_(struct weir_tells_ *tells)
+bool weir_waiter_claim_(struct weir_waiter_ *w)
+{
+	uint32_t *taken = w->runner, nobody = 0;
+
+	if (w->kind != WEIR_MEMBER_)
+		return true;
+	/* relaxed: decides; what follows is told. */
+	while (!at_cas_weak_relaxed(taken, &nobody, (uint32_t)w->deadline_ns))
+		if (nobody)
+			return false;
+	return true;
+}
+
+void weir_tells_flush_(void)
+{
+	/* relaxed: as in weir_tells_send_. */
+	weir_teller_fn_ *told = at_load_relaxed(&teller);
+
+	if (told)
+		told(NULL);
+}
+
+/* Tell everybody; what callbacks there are, run later.  Returns who runs them. */
+static weir_teller_fn_ *tell_all(const struct weir_tells_ *tells)
 {
 	struct weir_waiter_ *w = tells->first;
+	weir_teller_fn_ *told = NULL;
 
 	while (w) {
 		struct weir_waiter_ *next = w->tell_next;
 		uint32_t *state = &w->state;
 
+		if (w->kind) {
+			/* relaxed: set before the operation was queued. */
+			told = at_load_relaxed(&teller);
+			told(w);
+			w = next;
+			continue;
+		}
 		/* [W1] release.  The last access to *w. */
 		if (at_swap_release(state, w->tell) == WEIR_SLEEPING_)
 			weir_futex_wake_(state);
 		w = next;
 	}
+	return told;
+}
+
+void weir_tells_send_(struct weir_tells_ *tells)
+{
+	weir_teller_fn_ *told = tell_all(tells);
+
+	if (told)
+		told(NULL);
+}
+
+void weir_tells_send_quietly_(struct weir_tells_ *tells)
+{
+	(void)tell_all(tells);
+	*tells = (struct weir_tells_){ NULL, NULL };
 }
 
 bool weir_waiter_is_told_(const struct weir_waiter_ *w)

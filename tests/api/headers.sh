@@ -55,6 +55,20 @@ try gcc $c
 # shellcheck disable=SC2086
 try g++ $cxx
 
+# Adapters, with the libraries they are for.
+libraries=$(pkg-config --cflags libuv libevent glib-2.0 liburing |
+	sed 's/-I/-isystem /g')
+for header in "$root"/include/weir/loop/*.h; do
+	header=weir/loop/$(basename "$header")
+	printf '#include <%s>\n#include "%s"\n' "$header" "$header" >"$work/alone.c"
+	# shellcheck disable=SC2086
+	{
+		try gcc $c -D_GNU_SOURCE $libraries
+		try clang $c -D_GNU_SOURCE $libraries
+		try g++ $cxx $libraries
+	}
+done
+
 # Code that knows the layout says so to the linker, and so cannot run with a library
 # that has another.
 printf '#define WEIR_INLINE\n#include <weir/sem.h>\n' >"$work/alone.c"

@@ -28,6 +28,11 @@ while read -r name page; do
 	cmp "$root/man/$page" "$prefix/share/man/man3/$name"
 done <"$root/man/links.txt"
 
+test "$("$prefix/bin/weir" --version)" = "weir $(sed -n "s/^ *version: '\(.*\)',/\1/p" "$root/meson.build")"
+cmp "$root/completions/weir.bash" "$prefix/share/bash-completion/completions/weir"
+cmp "$root/completions/_weir" "$prefix/share/zsh/site-functions/_weir"
+cmp "$root/completions/weir.fish" "$prefix/share/fish/vendor_completions.d/weir.fish"
+
 PKG_CONFIG_LIBDIR=$(dirname "$(find "$prefix" -name weir.pc)")
 export PKG_CONFIG_LIBDIR
 lib=$(pkg-config --variable=libdir weir)

@@ -12,6 +12,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
 mkdir "$work/bin"
 export PATH="$work/bin:$PATH" WEIR_SETUP_LOG="$work/log"
+export WEIR_SETUP_POLICY="$work/policy"
 passed=0
 failed=0
 
@@ -50,6 +51,7 @@ run() {
 
 fake apt-get <<'TEXT'
 echo "$DEBIAN_FRONTEND: $*" >>"$WEIR_SETUP_LOG"
+[ "$1" != install ] || "$WEIR_SETUP_POLICY" || echo "servers: $?" >>"$WEIR_SETUP_LOG"
 [ "$1" != install ] || [ -z "${WEIR_SETUP_BREAK:-}" ] || { echo 'E: no such package'; exit 100; }
 TEXT
 
@@ -82,7 +84,9 @@ expect "sudo" 0 "weir: make demo needs: weir-tool weir-file-dev" \
 	"weir: sudo apt-get install"
 said=$(cat "$WEIR_SETUP_LOG")
 expect "sudo runs apt-get" 0 "noninteractive: update" \
-	"noninteractive: install -y --no-install-recommends weir-tool weir-file-dev"
+	"noninteractive: install -y --no-install-recommends weir-tool weir-file-dev" \
+	"servers: 101"
+[ ! -e "$WEIR_SETUP_POLICY" ] || { failed=$((failed + 1)); echo "FAIL servers stay forbidden"; }
 
 fake id <<'TEXT'
 echo 0

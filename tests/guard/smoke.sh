@@ -43,6 +43,9 @@ for program; do
 		try 0 "$program" timeouts "kind=$kind" ms=20 threads=4
 		try 0 "$program" ping-pong "kind=$kind" ms=20
 	done
+	for path in waiters waiters-one cancel-growth; do
+		try 0 "$program" "$path" kind=ops count=1000
+	done
 	try 0 "$program" section section=100 ms=2
 	try 3 "$program" nonsense
 done

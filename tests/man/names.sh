@@ -11,7 +11,7 @@
 #   3. Whatever else a page calls a function, a manual page, an error or a
 #      constant of weir's exists.
 #   4. man/links.txt leads from every function to its page.
-#   5. weir.7 has every promise that concerns threads, C1 to C31 and C34.
+#   5. weir.7 has every promise that concerns threads, C1 to C36.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,7 +76,7 @@ for page in "$root"/man/*.[137]; do
 		s/^\.(It|Pq|Op) (Fn|Xr) (weir_[a-z0-9_]+).*/\3/p
 		s/^\.Xr (weir_[a-z0-9_]+) 3.*/\1/p' "$page" | sort -u >used
 	only used functions "$name: there is no"
-	grep -v '^\.Dt ' "$page" | grep -Eo 'WEIR_[A-Z0-9_]+' | sort -u >used
+	grep -vE '^\.(Dt|Ev|It Ev) ' "$page" | grep -Eo 'WEIR_[A-Z0-9_]+' | sort -u >used
 	only used constants "$name: there is no"
 done
 
@@ -86,7 +86,7 @@ if ! diff "$root/man/links.txt" links; then
 	failed=1
 fi
 
-{ seq 1 31; echo 34; } | sed 's/^/C/' | sort >promises
+seq 1 36 | sed 's/^/C/' | sort >promises
 grep -Eo '^\.It .*\(C[0-9]+\)' "$root/man/weir.7" | grep -Eo 'C[0-9]+' |
 	sort >promised
 only promises promised 'weir.7 does not have'

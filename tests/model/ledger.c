@@ -93,7 +93,8 @@ static void check_order(const struct account *a,
 
 		if (is_among(w, queue, n))
 			somebody_waits = true;
-		else if (w->outcome == WEIR_OK && w->got && somebody_waits)
+		else if (w->outcome == WEIR_OK && weir_waiter_got_(w) &&
+			 somebody_waits)
 			ex_fail("order: a waiter was granted before one that "
 				"waits longer");
 	}

@@ -44,7 +44,7 @@ TEST(c5_a_cas_that_fails_for_nothing)
 	fail_cas("weir_sem_lock_quietly_");
 	CHECK_IDENTITY(&sem);
 	happened();
-	fail_cas("weir_sem_settle_");
+	fail_cas("settle_batch");
 	CHECK_IDENTITY(&sem);
 	happened();
 }
@@ -82,7 +82,7 @@ TEST(c25_two_releases_meet_under_the_lock)
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	queue_up(&a, &sem, 2, NULL);
-	before_cas("weir_sem_settle_", two_releases_meet, &sem);
+	before_cas("settle_batch", two_releases_meet, &sem);
 	CHECK_IDENTITY(&sem);
 	happened();
 	CHECK_EQ(waiters_of(&sem), 0);

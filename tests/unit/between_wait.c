@@ -126,7 +126,7 @@ TEST(c18_interrupted_between_grant_and_tell)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 1, NULL);
-	before("weir_tells_send_", 1, interrupt_often, &a);
+	before("tell_all", 1, interrupt_often, &a);
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_OK(job_end(&a));

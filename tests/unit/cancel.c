@@ -116,7 +116,8 @@ TEST(c13_the_deadline_of_a_ctx_beats_a_grant)
 		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(ns)));
 		job_start(&a);
-		AWAIT(waiters_of(&sem) == 1 || job_done(&a));
+		/* Asleep, or it might be frozen with the lock. */
+		AWAIT((waiters_of(&sem) == 1 && job_asleep(&a)) || job_done(&a));
 		shown = job_freeze(&a) && waiters_of(&sem) == 1;
 		weir_sem_release(&sem, 1);
 		CHECK_EQ(waiters_of(&sem), 0);

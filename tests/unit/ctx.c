@@ -206,6 +206,8 @@ TEST(the_fd_polls_readable_from_the_end_on)
 	CHECK_OK(weir_ctx_fd(&child, &again));
 	CHECK_EQ(fd, again);
 	CHECK(fd != before);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	CHECK(!readable(fd) && !readable(before));
 	weir_ctx_cancel(&root);
 	CHECK(readable(fd) && readable(before));
@@ -257,6 +259,11 @@ static void without_stdin(void)
 	CHECK_EQ(fd, 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_EQ(fcntl(0, F_GETFD), -1);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(1000000)));
+	CHECK_OK(weir_ctx_fd(&ctx, &fd));
+	CHECK_EQ(fd, 0);
+	AWAIT(readable(fd));
+	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
 /* Descriptor 0 is one like any other. */

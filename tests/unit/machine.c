@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ int __wrap_sched_getcpu(void)
  * What the next calls of one number answer: a count of bytes (write no more),
  * or an error, negative.  Then they are made as they are.
  */
-static long scripted_number;
+static long scripted_number, line_end;
 static const long *script;
 static int scripted;
 
@@ -71,6 +72,12 @@ long __wrap_syscall(long number, ...)
 	/* One descriptor is polled, wherever that is. */
 	if (number == SYS_ppoll)
 		CHECK_EQ(arg[1], 1);
+	/* All pieces of a line end where it ends. */
+	if (number == SYS_write) {
+		if (!line_end)
+			line_end = arg[1] + arg[2];
+		CHECK_EQ(arg[1] + arg[2], line_end);
+	}
 	if (scripted && number == scripted_number) {
 		long next = *script++;
 
@@ -215,6 +222,37 @@ TEST(c6_the_word_has_changed)
 	CHECK_EQ(weir_futex_wait_(&word, 0, far), WEIR_WOKEN_);
 	CHECK_EQ(weir_futex_wait_(&word, 1, 1), WEIR_WOKE_LATE_);
 	CHECK_EQ(errno, 12345);
+}
+
+struct nap {
+	uint32_t word;
+	int over;
+	enum weir_woke_ woke;
+};
+
+static void *nap(void *arg)
+{
+	struct nap *n = arg;
+
+	errno = EINTR;
+	n->woke = weir_futex_wait_(&n->word, 0, WEIR_FOREVER);
+	CHECK_EQ(errno, EINTR);
+	__atomic_store_n(&n->over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* C18: a signal before the sleep is none during it. */
+TEST(c18_an_errno_from_before)
+{
+	struct nap n = { .woke = WEIR_WOKE_LATE_ };
+	check_thread thread = start(nap, &n);
+
+	while (!__atomic_load_n(&n.over, __ATOMIC_ACQUIRE)) {
+		weir_futex_wake_(&n.word);
+		sched_yield();
+	}
+	finish(thread);
+	CHECK_EQ(n.woke, WEIR_WOKEN_);
 }
 
 static void write_in_pieces(void)

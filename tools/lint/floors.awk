@@ -9,7 +9,7 @@ BEGIN {
 	floor["core"] = 1
 	floor["async"] = floor["named"] = floor["cluster"] = floor["pattern"] = 2
 	floor["diag"] = 3
-	floor["cli"] = 4
+	floor["cmd"] = 4
 }
 
 FNR == 1 {
@@ -41,8 +41,8 @@ code ~ /^[ \t]*#[ \t]*include/ {
 		;
 	else if (!(to[1] in floor))
 		bad(FILENAME ":" FNR, "unknown room " to[1])
-	else if (from == "cli")
-		bad(FILENAME ":" FNR, "cli uses public headers only")
+	else if (from == "cmd")
+		bad(FILENAME ":" FNR, "cmd uses public headers only")
 	else if (floor[to[1]] >= floor[from])
 		bad(FILENAME ":" FNR, from " may not include " to[1])
 }

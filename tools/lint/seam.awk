@@ -34,7 +34,8 @@ BEGIN {
 
 { code = strip($0) }
 
-FILENAME ~ /^src\/base\// { next }
+# The command is a program like any other.
+FILENAME ~ /^src\/(base|cmd)\// { next }
 
 code ~ /^[ \t]*#[ \t]*include[ \t]*</ {
 	name = $0

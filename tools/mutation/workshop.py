@@ -10,7 +10,12 @@ from .killers import Explorer, Lazy, Tests
 # As in tests/model/meson.build.
 EXPLORED = [f"src/core/{name}.c" for name in
             ("sem", "sem_queue", "sem_wait", "sem_watch", "sem_admin", "sem_stat", "sem_heap",
-             "waiter", "ctx", "permit")] + ["src/base/lock.c", "src/base/timer.c"]
+             "waiter", "ctx", "permit")] + \
+    [f"src/async/{name}.c" for name in
+     ("all", "any", "loop", "op", "run", "several", "timers")] + \
+    [f"src/pattern/{name}.c" for name in
+     ("chan", "chan_admin", "group", "limit", "limit_admin", "pool",
+      "pool_admin", "rwlock")] + ["src/base/lock.c", "src/base/timer.c"]
 NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
                                                      "panic")]
 MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")

@@ -5,7 +5,8 @@ import json
 import os
 import re
 
-from .place import BUILD, LLVM, ROOT, SOURCES, give_up, relative, said
+from .place import (BUILD, LLVM, ROOT, SOURCES, give_up, is_measured, relative,
+                    said)
 
 # Where a panic ends.  Of a process that did not finish (flush.c) only this counts:
 # what does not return is not half done.
@@ -67,7 +68,7 @@ class Items:
     def add_function(self, record):
         files = [relative(path) for path in record["filenames"]]
         file, name = files[0], re.split("[:;]", record["name"])[-1]
-        if not file.startswith(SOURCES):
+        if not is_measured(file):
             return
         first, last = record["regions"][0][0], record["regions"][0][2]
         for line in range(first, last + 1):
@@ -149,7 +150,7 @@ def export(kind, programs):
         elif record.startswith("DA:"):
             number, count = record[3:].split(",")[:2]
             counts[int(number)] = int(count)
-    return functions, {f: c for f, c in lines.items() if f.startswith(SOURCES)}
+    return functions, {f: c for f, c in lines.items() if is_measured(f)}
 
 
 def measure(programs):
@@ -166,6 +167,6 @@ def measure(programs):
     items.add_lines(LAST_CALL, lines.get(LAST_CALL, {}))
     for path in SOURCES:
         for file in glob.glob(path + "*.c", root_dir=ROOT):
-            if file not in items.spans:
+            if is_measured(file) and file not in items.spans:
                 give_up(f"{file} is not part of the library")
     return items.listed()

@@ -179,16 +179,21 @@ func awaitRan(ran *int64, count int64) {
 }
 
 func waiters(args arguments, oneByOne bool) {
-	var ran int64
+	var ran, came int64
 	count := args["count"]
 	s := newSem(0, count)
 	end := make(chan struct{})
+	before, bytes := now(), resident()
 	all := start(count, func(int64) {
+		atomic.AddInt64(&came, 1)
 		s.acquire()
 		atomic.AddInt64(&ran, 1)
 		<-end
 	})
+	awaitRan(&came, count)
+	queued := now()
 	sleepMs(20 + count/1000)
+	bytes = resident() - bytes
 	from := now()
 	if oneByOne {
 		for i := int64(0); i < count; i++ {
@@ -200,8 +205,10 @@ func waiters(args arguments, oneByOne bool) {
 	called := now()
 	awaitRan(&ran, count)
 	to := now()
-	fmt.Printf("{\"ns\": %.3f, \"call_ns\": %.3f}\n",
-		float64(to-from)/float64(count), float64(called-from)/float64(count))
+	fmt.Printf("{\"ns\": %.3f, \"call_ns\": %.3f, \"queue_ns\": %.3f, "+
+		"\"bytes\": %.1f}\n",
+		float64(to-from)/float64(count), float64(called-from)/float64(count),
+		float64(queued-before)/float64(count), float64(bytes)/float64(count))
 	close(end)
 	all.Wait()
 }

@@ -49,6 +49,15 @@ var begin = time.Now()
 
 func now() int64 { return int64(time.Since(begin)) }
 
+// The bytes of this process that are in memory.
+func resident() int64 {
+	var all, here int64
+	text, err := os.ReadFile("/proc/self/statm")
+	must(err == nil, "statm")
+	fmt.Sscan(string(text), &all, &here)
+	return here * int64(os.Getpagesize())
+}
+
 func sleepMs(ms int64) { time.Sleep(time.Duration(ms) * time.Millisecond) }
 
 // The median over chunks of some 50 us; ns per time.

@@ -69,6 +69,9 @@ struct ex_thread {
 	enum weir_woke_ woke;		/* why the sleep ended */
 	uint64_t slept_at;		/* order among sleepers */
 	uint64_t writes_seen;		/* while SPINNING or LOOKING */
+	uint64_t own_writes;
+	uint64_t others_seen;		/* by others, when it began to look */
+	bool looks;			/* and means not to miss any since */
 	void (*handler)(void);		/* signal handler that may still come */
 	bool handle;			/* run it now */
 	struct ex_place at;		/* its last atomic access */
@@ -151,6 +154,7 @@ bool ex_note_use(const void *address, bool write);
 void ex_wake(struct ex_thread *t, enum weir_woke_ why);
 
 /* seam.c */
+bool ex_others_wrote(const struct ex_thread *t);
 void ex_drain_one(struct ex_thread *t);	/* its oldest delayed store */
 void ex_drain(const void *p);		/* this thread's, up to one at p */
 

@@ -63,6 +63,7 @@ void ex_expect_panics(void);			/* in setup: they are no failure */
 int ex_self(void);				/* which thread of the scenario */
 void ex_await(const uint32_t *flag);		/* wait for another's ex_set */
 void ex_set(uint32_t *flag);
+extern uint32_t ex_event;			/* the descriptor is readable */
 void ex_yield(void);				/* nothing to do until others act */
 /* A plain access: two of them, one a write, must be ordered. */
 void ex_touch(const void *memory, size_t size, bool write);

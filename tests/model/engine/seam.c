@@ -15,9 +15,11 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/event.h"
 #include "base/look.h"
 #include "base/fork.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "engine.h"
 #include "weir/base.h"
 
@@ -60,6 +62,8 @@ static void write_memory(void *p, size_t size, uint64_t value)
 
 	memcpy(p, &value, size);
 	ex->writes++;
+	if (ex->self >= 0)
+		ex->threads[ex->self].own_writes++;
 	if (ex_meaning.written)
 		ex_meaning.written(p, before, read_memory(p, size));
 }
@@ -119,6 +123,11 @@ __attribute__((noinline)) static bool oddly(const char *what)
 	if (ex->tracing)
 		ex_trace_note(what);
 	return true;
+}
+
+bool ex_others_wrote(const struct ex_thread *t)
+{
+	return t->looks && ex->writes - t->own_writes != t->others_seen;
 }
 
 /*
@@ -331,6 +340,7 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	t->futex = word;
 	t->deadline = deadline_ns;
 	t->slept_at = ex->writes++;
+	t->own_writes++;
 	ex_pause();
 	return t->woke;
 }
@@ -350,6 +360,8 @@ void weir_futex_wake_(uint32_t *word)
 			first = t;
 	}
 	ex->writes++;
+	if (ex->self >= 0)
+		ex->threads[ex->self].own_writes++;
 	if (first)
 		ex_wake(first, WEIR_WOKEN_);
 }
@@ -408,13 +420,72 @@ void weir_look_end_(bool paid)
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
 {
+	bool missed = false;
+
 	(void)backoff;
-	ex_yield();
+	if (ex->self >= 0) {
+		missed = ex_others_wrote(&ex->threads[ex->self]);
+		ex->threads[ex->self].looks = false;
+	}
+	if (!missed)
+		ex_yield();
+}
+
+void weir_backoff_look_(struct weir_backoff_ *backoff)
+{
+	struct ex_thread *t;
+
+	(void)backoff;
+	if (ex->self < 0)
+		return;
+	t = &ex->threads[ex->self];
+	t->looks = true;
+	t->others_seen = ex->writes - t->own_writes;
 }
 
 uint32_t weir_forks_(void)
 {
 	return 0;
+}
+
+/* Each thread has its own; setup and check together one. */
+struct weir_to_run_ *weir_thread_to_run_(void)
+{
+	static struct weir_to_run_ to_run[EX_THREADS + 1];
+
+	return &to_run[ex->self + 1];
+}
+
+/* One descriptor, number 1: whether it is readable. */
+uint32_t ex_event;
+
+int weir_event_open_(void)
+{
+	ex_event = 0;
+	return 1;
+}
+
+static void check_event(int fd)
+{
+	if (fd != 1)
+		ex_fail("descriptor %d is not open", fd);
+}
+
+void weir_event_raise_(int fd)
+{
+	check_event(fd);
+	ex_store(&ex_event, sizeof(ex_event), 1, EX_RELEASE, &here);
+}
+
+void weir_event_clear_(int fd)
+{
+	check_event(fd);
+	ex_store(&ex_event, sizeof(ex_event), 0, EX_RELEASE, &here);
+}
+
+void weir_event_close_(int fd)
+{
+	check_event(fd);
 }
 
 /* In lines of a cache; never used twice, so that a late access is noticed. */

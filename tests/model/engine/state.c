@@ -129,8 +129,9 @@ static uint64_t hash_thread(uint64_t h, const struct ex_thread *t)
 {
 	const char *sp = t->fiber.sp;
 
-	h = mix(h, (uint64_t)t->status << 8 | (uint64_t)ex_can_go(t) << 1 |
-			   (t->handler != NULL));
+	h = mix(h, (uint64_t)t->status << 8 | (uint64_t)t->looks << 3 |
+			   (uint64_t)ex_others_wrote(t) << 2 |
+			   (uint64_t)ex_can_go(t) << 1 | (t->handler != NULL));
 	if (t->status == EX_DONE)
 		return h;
 	if (t->status == EX_BLOCKED)

@@ -22,9 +22,10 @@ cores=$(nproc)
 
 # As in tests/model/meson.build: what runs on the seam, and what does not.
 seam=(src/core/{sem,sem_queue,sem_wait,sem_watch,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
-	src/base/{lock,timer}.c)
+	src/async/{all,any,loop,op,run,several,timers}.c
+	src/pattern/{chan,chan_admin,group,limit,limit_admin,pool,pool_admin,rwlock}.c src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
-on_seam=(-Wno-unused-value -Itests/model/seam -Itests/model/engine -Itests/model)
+on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -Itests/model/seam -Itests/model/engine -Itests/model)
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-}"
 
@@ -35,17 +36,38 @@ compile() (
 	"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 -c "$@" -Isrc -Iinclude
 )
 
-# build DIR PROGRAM: DIR/PROGRAM from DIR's src.  The explorer and the scenarios are
-# the same for all.
+# build DIR PROGRAM [FILE...]: DIR/PROGRAM from DIR's src.  Of all but the FILEs, if
+# there are any, the objects of the sources as they are will do.  The explorer and
+# the scenarios are the same for all.
 build() {
-	local told=()
+	local dir=$1 program=$2 told=()
+	shift 2
 
-	[ "$2" = model ] || told=(-fsanitize=thread)
-	rm -f "$1"/*.o
-	compile "$1" "${on_seam[@]}" "${told[@]}" "${seam[@]}" &&
-		compile "$1" "${plain[@]}" &&
-		"${cc[@]}" "$1"/*.o "$work"/tests/*.o "$work/$2/main.o" \
-			"${ldflags[@]}" -o "$1/$2"
+	[ "$program" = model ] || told=(-fsanitize=thread)
+	rm -f "$dir"/*.o
+	if [ $# -gt 0 ]; then
+		cp "$work/objects/$program"/*.o "$dir" &&
+			compile "$dir" "${on_seam[@]}" "${told[@]}" "$@"
+	else
+		compile "$dir" "${on_seam[@]}" "${told[@]}" "${seam[@]}" &&
+			compile "$dir" "${plain[@]}"
+	fi &&
+		"${cc[@]}" "$dir"/*.o "$work"/tests/*.o "$work/$program/main.o" \
+			"${ldflags[@]}" -o "$dir/$program"
+}
+
+# changed PATCH: the files it changes, if they are all sources on the seam; a header
+# changes them all, and nothing is said.
+changed() {
+	local file
+
+	while read -r file; do
+		case " ${seam[*]} " in
+		*" $file "*) ;;
+		*) return ;;
+		esac
+	done < <(sed -n 's|^+++ b/||p' "$1")
+	sed -n 's|^+++ b/||p' "$1"
 }
 
 copy() {
@@ -79,15 +101,23 @@ fail() {
 	return 1
 }
 
-# The sources as they are: every scenario that is named must pass.
-check_unpatched() {
-	local dir=$work/unpatched count=0 program scenario
+# The sources as they are, and their objects for others.
+build_unpatched() {
+	local dir=$work/unpatched program
 
 	copy "$dir" || return
 	for program in model model-races; do
 		build "$dir" "$program" >"$dir/log" 2>&1 ||
 			{ fail "unpatched: does not build" "$dir/log"; return; }
+		mkdir -p "$work/objects/$program" &&
+			mv "$dir"/*.o "$work/objects/$program" || return
 	done
+}
+
+# Every scenario that is named must pass.
+check_unpatched() {
+	local dir=$work/unpatched count=0 program scenario
+
 	while read -r scenario program; do
 		# shellcheck disable=SC2086 # a program and its options
 		explore "$dir" "$scenario" $program ||
@@ -117,7 +147,7 @@ found() {
 
 # check PATCH: plant it; each scenario that it names must find it.
 check() {
-	local name dir program scenario scenarios symptom
+	local name dir program scenario scenarios symptom files
 	name=$(basename "$1" .patch)
 	dir=$work/$name
 	symptom=$(field Symptom "$1")
@@ -127,7 +157,8 @@ check() {
 	patch -p1 -d "$dir" --force --no-backup-if-mismatch <"$1" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not apply" "$dir/log"; return; }
 	read -ra program <<<"$(program "$1")"
-	build "$dir" "${program[0]}" >"$dir/log" 2>&1 ||
+	mapfile -t files < <(changed "$1")
+	build "$dir" "${program[0]}" "${files[@]}" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not build" "$dir/log"; return; }
 	if [ ${#scenarios[@]} -eq 0 ] || [ -z "$symptom" ]; then
 		fail "$name: its head is not complete"
@@ -155,6 +186,7 @@ compile "$work/tests" "${on_seam[@]}" tests/model/*.c tests/model/engine/*.c &&
 	compile "$work/tests" "${on_seam[@]}" -DEX_RACES=1 tests/model/engine/main.c &&
 	mv "$work/tests/main.o" "$work/model-races" ||
 	{ fail "the explorer does not build"; exit 1; }
+build_unpatched || exit 1
 start 00-unpatched check_unpatched "$@"
 for patch; do
 	start "$(basename "$patch" .patch)" check "$patch"

@@ -23,6 +23,7 @@ struct Arena {
     over: AtomicBool,
     warm: AtomicBool,
     ran: AtomicU64,
+    came: AtomicU64,
     shares: Vec<Share>,
 }
 
@@ -35,6 +36,7 @@ impl Arena {
             over: AtomicBool::new(false),
             warm: AtomicBool::new(false),
             ran: AtomicU64::new(0),
+            came: AtomicU64::new(0),
             shares: (0..shares).map(|_| Share::default()).collect(),
         })
     }
@@ -179,17 +181,24 @@ fn ping_pong(args: &Args, runtime: &Runtime) {
 fn waiters(args: &Args, runtime: &Runtime, one_by_one: bool, cancel: bool) {
     let count = args.get("count");
     let arena = Arena::new(0, 1);
+    let (before, bytes) = (Instant::now(), resident());
     let mut tasks: Vec<JoinHandle<()>> = (0..count)
         .map(|_| {
             let arena = arena.clone();
             runtime.spawn(async move {
+                arena.came.fetch_add(1, Release);
                 let guard = Ran(arena.clone());
                 take(&arena.sem).await;
                 drop(guard);
             })
         })
         .collect();
+    while arena.came.load(Acquire) < count as u64 {
+        std::thread::yield_now();
+    }
+    let queued = before.elapsed();
     std::thread::sleep(Duration::from_millis(20 + count as u64 / 1000));
+    let bytes = resident() - bytes;
     let mut random = 1;
     for i in 0..count as usize {
         random = busy(random, 1);
@@ -209,9 +218,11 @@ fn waiters(args: &Args, runtime: &Runtime, one_by_one: bool, cancel: bool) {
     }
     let took = start.elapsed();
     println!(
-        "{{\"ns\": {:.3}, \"call_ns\": {:.3}}}",
+        "{{\"ns\": {:.3}, \"call_ns\": {:.3}, \"queue_ns\": {:.3}, \"bytes\": {:.1}}}",
         took.as_nanos() as f64 / count as f64,
-        called.as_nanos() as f64 / count as f64
+        called.as_nanos() as f64 / count as f64,
+        queued.as_nanos() as f64 / count as f64,
+        bytes / count as f64
     );
 }
 

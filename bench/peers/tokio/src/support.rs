@@ -10,6 +10,15 @@ pub fn cannot(what: &str) -> ! {
     std::process::exit(3);
 }
 
+/// The bytes of this process that are in memory.
+pub fn resident() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: f64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    let size = std::process::Command::new("getconf").arg("PAGESIZE").output();
+    let size = String::from_utf8(size.unwrap().stdout).unwrap();
+    pages * size.trim().parse::<f64>().unwrap()
+}
+
 pub fn must(ok: bool, what: &str) {
     if !ok {
         eprintln!("bench: failed: {what}");

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+# Completion of weir(1) for bash.
+
+_weir_names() {
+	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+# The options of a command, as its own help lists them.
+_weir_options() {
+	local take='-n --capacity -w --weight -t --timeout --try -E --exit-code
+		--nested -l --label --shared'
+
+	case $1 in
+	run) echo "$take --orphan --kill-after -q --quiet" ;;
+	hold) echo "$take --while-pid" ;;
+	wait) echo '--idle --free -t --timeout -E --exit-code --nested --shared' ;;
+	ls) echo '--json' ;;
+	stat) echo '--json --shared' ;;
+	watch) echo '-i --interval --lines --json -c --count --shared' ;;
+	resize) echo '--shared' ;;
+	close) echo '--drain --shared' ;;
+	open) echo '-n --capacity -t --timeout --fast --shared' ;;
+	rm) echo '-f --force --shared' ;;
+	jobserver) echo '-n --capacity --style --plain -v --verbose' ;;
+	esac
+	echo '-h --help'
+}
+
+_weir_reply() {
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+_weir() {
+	local commands='run hold release wait ls stat watch resize close open rm doctor
+		jobserver help'
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]} words=0 i
+
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		_weir_reply "$commands --help --version" "$word"
+		return
+	fi
+	# How many words that are no options come before; where a command begins.
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--) words=2; i=$((i + 1)); break ;;
+		-n|-w|-t|-E|-l|--capacity|--weight|--timeout|--exit-code|--label|\
+		--orphan|--kill-after|--while-pid|--free|--drain|-i|--interval|-c|\
+		--count|--style) i=$((i + 1)) ;;
+		-*) ;;
+		*)
+			words=$((words + 1))
+			[ "$words" -lt 2 ] || break
+			;;
+		esac
+	done
+	case $command,$words in
+	run,2|jobserver,[12])
+		# A command of its own, and its arguments.
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$i"
+		else
+			mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+		fi
+		return
+		;;
+	esac
+	case $before in
+	--orphan) _weir_reply 'kill keep' "$word" ;;
+	--style) _weir_reply 'pipe fifo' "$word" ;;
+	--while-pid) _weir_reply "\$\$ $(ps -eo pid= 2>/dev/null)" "$word" ;;
+	-n|-w|-t|-E|-l|--capacity|--weight|--timeout|--exit-code|--label|\
+	--kill-after|--free|--drain|-i|--interval|-c|--count) ;;
+	*)
+		case $command,$words,$word in
+		*,*,-*) _weir_reply "$(_weir_options "$command")" "$word" ;;
+		help,0,*) _weir_reply "$commands" "$word" ;;
+		run,1,*) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
+		release,*|ls,*|jobserver,*) ;;
+		*,0,*) _weir_reply "$(_weir_names)" "$word" ;;
+		esac
+		;;
+	esac
+}
+
+complete -o default -F _weir weir

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many writers and a PostgreSQL server with few connections.
+ *
+ *     postgres CONNINFO [WRITES]
+ *
+ * A hundred threads write, and some read.
+ *
+ *   naive      Each writer opens a connection of its own.  The server refuses
+ *              those beyond its limit.
+ *   weir       A pool of 50 connections, and a semaphore of 20 permits before it
+ *              for writes: 30 connections are always left for reads.
+ *   by hand    20 connections in an array with a mutex and a condition variable,
+ *              for writes alone: what the comfort costs.
+ *
+ * examples/postgres.sh starts a server of its own and runs this.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <libpq-fe.h>
+
+#include <weir/pool.h>
+#include <weir/sem.h>
+
+#define WRITERS 100
+#define READERS 4
+#define POOL 50
+#define WRITES_AT_ONCE 20
+
+static const char *conninfo;
+static int writes_each;
+static atomic_int refused, failed, written, reads, writing, most_writing, stop;
+
+static PGconn *connect_to_it(void)
+{
+	PGconn *c = PQconnectdb(conninfo);
+
+	if (PQstatus(c) == CONNECTION_OK)
+		return c;
+	PQfinish(c);
+	return NULL;
+}
+
+static int execute(PGconn *c, const char *command)
+{
+	PGresult *result = PQexec(c, command);
+	ExecStatusType status = PQresultStatus(result);
+
+	PQclear(result);
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+static void write_once(PGconn *c)
+{
+	if (execute(c, "INSERT INTO chains (profit) VALUES (42)"))
+		atomic_fetch_add(&written, 1);
+	else
+		atomic_fetch_add(&failed, 1);
+}
+
+/*
+ * Naive.
+ */
+static weir_sem all_here = WEIR_SEM_INIT_UNBOUNDED(0);
+static atomic_int here;
+
+static void *write_naive(void *arg)
+{
+	PGconn *c = connect_to_it();
+
+	(void)arg;
+	/* They come at once: nobody is done before the last has asked. */
+	if (atomic_fetch_add(&here, 1) + 1 == WRITERS)
+		weir_sem_release(&all_here, WRITERS);
+	if (weir_sem_acquire(&all_here, 1, NULL) != WEIR_OK)
+		return NULL;
+	if (!c) {
+		atomic_fetch_add(&refused, 1);
+		return NULL;
+	}
+	for (int i = 0; i < writes_each; i++)
+		write_once(c);
+	PQfinish(c);
+	return NULL;
+}
+
+/*
+ * With weir.
+ */
+static weir_pool pool;
+static weir_sem write_permits = WEIR_SEM_INIT(WRITES_AT_ONCE);
+
+static weir_err dial(void *user, struct weir_ctx *ctx, void **resource)
+{
+	(void)user;
+	(void)ctx;
+	*resource = connect_to_it();
+	return *resource ? WEIR_OK : WEIR_ESYSTEM;
+}
+
+static bool is_alive(void *user, void *resource)
+{
+	(void)user;
+	return PQstatus(resource) == CONNECTION_OK;
+}
+
+static void hang_up(void *user, void *resource)
+{
+	(void)user;
+	PQfinish(resource);
+}
+
+static void count_writing(void)
+{
+	int now = atomic_fetch_add(&writing, 1) + 1, before = most_writing;
+
+	while (now > before &&
+	       !atomic_compare_exchange_weak(&most_writing, &before, now))
+		;
+}
+
+static void *write_pooled(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < writes_each; i++) {
+		weir_pool_item *item;
+
+		if (weir_sem_acquire(&write_permits, 1, NULL) != WEIR_OK)
+			return NULL;
+		if (weir_pool_borrow(&pool, "write", NULL, &item) == WEIR_OK) {
+			count_writing();
+			write_once(item->resource);
+			atomic_fetch_sub(&writing, 1);
+			weir_pool_give_back(&pool, item);
+		} else {
+			atomic_fetch_add(&refused, 1);
+		}
+		weir_sem_release(&write_permits, 1);
+	}
+	return NULL;
+}
+
+static void *read_pooled(void *arg)
+{
+	(void)arg;
+	while (!stop) {
+		weir_pool_item *item;
+
+		/* Never waits: the writes leave thirty. */
+		if (weir_pool_try_borrow(&pool, "read", &item) != WEIR_OK) {
+			atomic_fetch_add(&refused, 1);
+			continue;
+		}
+		if (execute(item->resource, "SELECT 1"))
+			atomic_fetch_add(&reads, 1);
+		else
+			atomic_fetch_add(&failed, 1);
+		weir_pool_give_back(&pool, item);
+	}
+	return NULL;
+}
+
+/*
+ * By hand.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t some = PTHREAD_COND_INITIALIZER;
+static PGconn *idle[WRITES_AT_ONCE];
+static int idle_count;
+
+static void *write_by_hand(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < writes_each; i++) {
+		PGconn *c;
+
+		pthread_mutex_lock(&lock);
+		while (!idle_count)
+			pthread_cond_wait(&some, &lock);
+		c = idle[--idle_count];
+		pthread_mutex_unlock(&lock);
+		write_once(c);
+		pthread_mutex_lock(&lock);
+		idle[idle_count++] = c;
+		pthread_mutex_unlock(&lock);
+		pthread_cond_signal(&some);
+	}
+	return NULL;
+}
+
+/* Runs the writers, and readers if there are any; returns milliseconds. */
+static int64_t run(const char *name, void *(*writer)(void *),
+		   void *(*reader)(void *))
+{
+	pthread_t writers[WRITERS], readers[READERS];
+	int64_t begun = weir_now_ns(), took;
+
+	refused = failed = written = reads = most_writing = stop = 0;
+	for (int i = 0; i < WRITERS; i++)
+		if (pthread_create(&writers[i], NULL, writer, NULL))
+			exit(1);
+	for (int i = 0; reader && i < READERS; i++)
+		if (pthread_create(&readers[i], NULL, reader, NULL))
+			exit(1);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(writers[i], NULL);
+	took = (weir_now_ns() - begun) / 1000000;
+	stop = 1;
+	for (int i = 0; reader && i < READERS; i++)
+		pthread_join(readers[i], NULL);
+	printf("%-8s %6d written, %5d connections refused, %d failed, "
+	       "%6" PRId64 " ms\n", name, atomic_load(&written),
+	       atomic_load(&refused), atomic_load(&failed), took);
+	return took;
+}
+
+int main(int argc, char **argv)
+{
+	const weir_pool_opts opts = { .max = POOL, .create = dial,
+				      .destroy = hang_up,
+				      .validate = is_alive, .name = "pg" };
+	int writes = argc > 2 ? atoi(argv[2]) : 10000, wrong = 0;
+	PGconn *c;
+
+	if (argc < 2 || writes < WRITERS) {
+		fprintf(stderr, "usage: postgres CONNINFO [WRITES]\n");
+		return 2;
+	}
+	conninfo = argv[1];
+	writes_each = writes / WRITERS;
+	c = connect_to_it();
+	if (!c || !execute(c, "CREATE TABLE chains (id serial, profit int)")) {
+		fputs("postgres: no server, or it does not do as told\n",
+		      stderr);
+		return 1;
+	}
+	PQfinish(c);
+
+	run("naive", write_naive, NULL);
+	wrong |= !refused;
+
+	if (weir_pool_init(&pool, NULL, &opts) != WEIR_OK)
+		return 1;
+	run("weir", write_pooled, read_pooled);
+	printf("         at most %d writing, %d reads beside them\n",
+	       atomic_load(&most_writing), atomic_load(&reads));
+	wrong |= refused || failed || written != writes_each * WRITERS ||
+		 most_writing > WRITES_AT_ONCE || !reads;
+	run("weir", write_pooled, NULL);
+	wrong |= refused || failed || written != writes_each * WRITERS;
+	weir_pool_close(&pool);
+	if (weir_pool_wait_idle(&pool, NULL) != WEIR_OK ||
+	    weir_pool_destroy(&pool) != WEIR_OK)
+		return 1;
+
+	for (; idle_count < WRITES_AT_ONCE; idle_count++)
+		if (!(idle[idle_count] = connect_to_it()))
+			return 1;
+	run("by hand", write_by_hand, NULL);
+	while (idle_count)
+		PQfinish(idle[--idle_count]);
+	puts(wrong ? "it went WRONG" : "with weir: no errors, and 30 left for reads");
+	return wrong;
+}

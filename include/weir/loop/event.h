@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_LOOP_EVENT_H
+#define WEIR_LOOP_EVENT_H
+
+/*
+ * A weir_loop in a libevent loop.
+ *
+ *     weir_loop_event in_event;
+ *     weir_loop_event_start(&in_event, base, &loop);
+ *     event_base_dispatch(base);
+ *
+ * It keeps the base going until weir_loop_event_stop, which may be called in a
+ * callback.
+ */
+#include <event2/event.h>
+
+#include "weir/loop.h"
+
+typedef struct weir_loop_event {
+	struct event *ready, *late;
+	weir_loop *loop;
+} weir_loop_event;
+
+/* A submit that brings the deadline forward makes the descriptor readable. */
+static inline void weir_loop_event_run_(evutil_socket_t fd, short what, void *arg)
+{
+	weir_loop_event *in = (weir_loop_event *)arg;
+	struct timeval left;
+	int ms;
+
+	(void)fd;
+	(void)what;
+	weir_loop_dispatch(in->loop);
+	if (!in->late)
+		return;
+	ms = weir_loop_timeout_ms(in->loop);
+	if (ms < 0) {
+		event_del(in->late);
+		return;
+	}
+	left.tv_sec = ms / 1000;
+	left.tv_usec = ms % 1000 * 1000;
+	event_add(in->late, &left);
+}
+
+static inline void weir_loop_event_stop(weir_loop_event *in)
+{
+	if (in->ready)
+		event_free(in->ready);
+	if (in->late)
+		event_free(in->late);
+	in->ready = in->late = 0;
+}
+
+/* 0, or -1: libevent has no memory, or cannot poll the descriptor. */
+static inline int weir_loop_event_start(weir_loop_event *in,
+					struct event_base *base, weir_loop *loop)
+{
+	/* There may be deadlines already, of which it is not told again. */
+	struct timeval now = { 0, 0 };
+
+	in->loop = loop;
+	in->ready = event_new(base, weir_loop_fd(loop), EV_READ | EV_PERSIST,
+			      weir_loop_event_run_, in);
+	in->late = event_new(base, -1, 0, weir_loop_event_run_, in);
+	if (in->ready && in->late && !event_add(in->ready, 0) &&
+	    !event_add(in->late, &now))
+		return 0;
+	weir_loop_event_stop(in);
+	return -1;
+}
+
+#endif /* WEIR_LOOP_EVENT_H */

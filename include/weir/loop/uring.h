@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_LOOP_URING_H
+#define WEIR_LOOP_URING_H
+
+/*
+ * A weir_loop in an io_uring loop: a poll on the descriptor.
+ *
+ *     weir_loop_uring_arm(&ring, &loop);
+ *     for (;;) {
+ *             n = weir_loop_uring_wait(&ring, &loop, &cqe);
+ *             if (n == 0)             yours, to be marked as seen
+ *                     ...
+ *             else if (n != -EAGAIN)  an error of io_uring's
+ *                     break;
+ *     }
+ *
+ * Its own completions carry the address of the weir_loop as user data.
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+
+#include "weir/loop.h"
+
+/* 0, or an error as of io_uring_submit. */
+static inline int weir_loop_uring_arm(struct io_uring *ring, weir_loop *loop)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	int n;
+
+	/* Full of what callbacks prepared: let that go first. */
+	if (!sqe) {
+		n = io_uring_submit(ring);
+		if (n < 0)
+			return n;
+		sqe = io_uring_get_sqe(ring);
+	}
+	if (!sqe)
+		return -EBUSY;
+	io_uring_prep_poll_add(sqe, weir_loop_fd(loop), POLLIN);
+	io_uring_sqe_set_data(sqe, loop);
+	n = io_uring_submit(ring);
+	return n < 0 ? n : 0;
+}
+
+/*
+ * Wait for a completion or a deadline, and dispatch.  0: *cqe is one of yours.
+ * -EAGAIN: callbacks may have run, and there is none of yours.
+ */
+static inline int weir_loop_uring_wait(struct io_uring *ring, weir_loop *loop,
+				       struct io_uring_cqe **cqe)
+{
+	int ms = weir_loop_timeout_ms(loop), err;
+	struct __kernel_timespec left;
+
+	left.tv_sec = ms / 1000;
+	left.tv_nsec = ms % 1000 * 1000000LL;
+	/* Due, though there may always be a completion of yours. */
+	if (ms == 0)
+		weir_loop_dispatch(loop);
+	if (ms < 0)
+		err = io_uring_wait_cqe(ring, cqe);
+	else
+		err = io_uring_wait_cqe_timeout(ring, cqe, &left);
+	if (!err && io_uring_cqe_get_data(*cqe) == loop) {
+		io_uring_cqe_seen(ring, *cqe);
+		weir_loop_dispatch(loop);
+		err = weir_loop_uring_arm(ring, loop);
+		return err ? err : -EAGAIN;
+	}
+	if (!err)
+		return 0;
+	if (err != -ETIME && err != -EINTR)
+		return err;
+	weir_loop_dispatch(loop);
+	return -EAGAIN;
+}
+
+#endif /* WEIR_LOOP_URING_H */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir_acquire_all without standing still: one operation that goes from semaphore
+ * to semaphore.  docs/design/async.md, "Several semaphores".
+ *
+ *   FREE     its owner's                     -> GOING by submit
+ *   GOING    waits, or goes on to the next   -> FREE before the callback, or by
+ *                                               a cancel that caught it waiting
+ *   STOP     a cancel met it going on        -> STOPPED by whoever goes on, or
+ *                                               FREE if it was the last
+ *   STOPPED  everything is released          -> FREE by the canceller
+ *
+ * lock_ keeps apart going on and cancelling.
+ *
+ * Pairs
+ *
+ *   [A5] over  release: set   acquire: weir_all_cancel
+ *              The canceller finds it left by whoever went on.
+ */
+#include "async/all.h"
+#include "async/run.h"
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/lock.h"
+#include "base/panic.h"
+
+enum { FREE, GOING, STOP, STOPPED };
+
+static void set(weir_all *all, uint32_t state)
+{
+	/* [A5] release */
+	at_store_release(&all->state_, state);
+}
+
+static void release_held(const weir_all *all, bool got_last)
+{
+	uintptr_t end = (uintptr_t)all->asking_ + got_last;
+
+	weir_reqs_release_below_(all->reqs_, all->k_, (void *)end);
+}
+
+/*
+ * Ask for the rest, after asking_, which is held.  Once it waits, *all may be over
+ * and gone.
+ */
+static weir_err go_on(weir_all *all)
+{
+	for (;;) {
+		int64_t n;
+		weir_sem *next = weir_reqs_above_(all->reqs_, all->k_,
+						  all->asking_, &n);
+		weir_err err;
+
+		if (!next)
+			return WEIR_OK;
+		all->asking_ = next;
+		err = weir_op_submit(&all->op_, next, n, all->ctx_);
+		if (err == WEIR_EQUEUED)
+			return err;
+		if (err) {
+			release_held(all, false);
+			return err;
+		}
+	}
+}
+
+/* The operation got asking_, or failed. */
+static void called(weir_op *op, weir_err err, void *user)
+{
+	weir_all *all = user;
+	weir_all_fn *fn = all->fn_;
+	void *arg = all->user_;
+	bool stops;
+
+	(void)op;
+	weir_lock_(&all->lock_);
+	/* relaxed: under the lock. */
+	stops = at_load_relaxed(&all->state_) == STOP;
+	if (stops || err)
+		release_held(all, !err);
+	else
+		err = go_on(all);
+	weir_unlock_(&all->lock_);
+	if (stops) {
+		set(all, STOPPED);
+	} else if (err != WEIR_EQUEUED) {
+		/* The last access to *all: it is the callback's. */
+		set(all, FREE);
+		fn(all, err, arg);
+	}
+}
+
+static bool is_misplaced(const weir_all *all)
+{
+	return !all || (uintptr_t)all % _Alignof(weir_all);
+}
+
+void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
+		   void *user)
+{
+	if (is_misplaced(all) || !fn) {
+		weir_panic_("weir_all_init: %p is not an operation, or has "
+			    "nothing to call", all);
+		return;
+	}
+	*all = (weir_all){ .fn_ = fn, .user_ = user };
+	weir_op_init(&all->op_, loop, called, all);
+}
+
+weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
+			 struct weir_ctx *ctx)
+{
+	weir_err err;
+
+	err = is_misplaced(all) ? WEIR_EINVAL : weir_reqs_check_(reqs, k, ctx);
+	if (err)
+		return err;
+	/* relaxed: another call on it now is a mistake, found by luck. */
+	if (at_load_relaxed(&all->state_) != FREE)
+		return weir_panic_("weir_all_submit: operation %p is submitted "
+				   "already", all);
+	all->reqs_ = reqs;
+	all->k_ = k;
+	all->ctx_ = ctx;
+	all->asking_ = NULL;
+	set(all, GOING);
+	err = go_on(all);
+	if (err != WEIR_EQUEUED)
+		set(all, FREE);
+	return err;
+}
+
+/* It goes on just now: make it stop.  False: it has gone on to its end. */
+static bool stop(weir_all *all)
+{
+	struct weir_backoff_ backoff = { 0 };
+	uint32_t state;
+
+	/* [A5] acquire */
+	while ((state = at_load_acquire(&all->state_)) == STOP)
+		weir_backoff_wait_(&backoff);
+	if (state == STOPPED)
+		set(all, FREE);
+	return state == STOPPED;
+}
+
+weir_err weir_all_cancel(weir_all *all)
+{
+	weir_err err = WEIR_EBUSY;
+	bool outer, going;
+
+	if (is_misplaced(all))
+		return WEIR_EINVAL;
+	/* [A5] acquire */
+	if (at_load_acquire(&all->state_) == FREE)
+		return err;
+	outer = weir_run_hold_();
+	weir_lock_(&all->lock_);
+	/* relaxed: a glance; stop() looks with care. */
+	going = at_load_relaxed(&all->state_) == GOING;
+	if (going) {
+		err = weir_op_cancel(&all->op_);
+		if (!err)
+			release_held(all, false);
+		/* By CAS: whoever went on to the end says so without the lock. */
+		for (uint32_t seen = GOING; err && seen == GOING;)
+			/* relaxed: only asks. */
+			if (at_cas_weak_relaxed(&all->state_, &seen, STOP))
+				break;
+	}
+	weir_unlock_(&all->lock_);
+	if (going && !err)
+		set(all, FREE);
+	else if (stop(all))
+		err = WEIR_OK;
+	weir_run_let_go_(outer);
+	return err;
+}

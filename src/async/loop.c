@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops: weir/loop.h, docs/design/async.md. */
+#include "weir/loop.h"
+
+#include <limits.h>
+
+#include "async/any.h"
+#include "async/run.h"
+#include "async/timers.h"
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/event.h"
+#include "base/panic.h"
+#include "core/sem_queue.h"
+
+#define MADE UINT32_C(0x6c6f6f70)
+
+_Static_assert(sizeof(void *) != 8 || sizeof(weir_loop) == 512, "public layout");
+
+static bool is_misplaced(const weir_loop *loop)
+{
+	return !loop || (uintptr_t)loop % _Alignof(weir_loop);
+}
+
+static weir_err check(const weir_loop *loop, const char *call)
+{
+	if (is_misplaced(loop) || loop->state_ != MADE)
+		return weir_panic_("%s: %p is not a loop", call, loop);
+	return WEIR_OK;
+}
+
+weir_err weir_loop_init(weir_loop *loop)
+{
+	int fd;
+
+	if (is_misplaced(loop))
+		return WEIR_EINVAL;
+	fd = weir_event_open_();
+	if (fd < 0)
+		return WEIR_ESYSTEM;
+	*loop = (weir_loop){
+		.fd_ = fd,
+		.state_ = MADE,
+		.passed_ = weir_now_ns() >> WEIR_TICK_SHIFT_,
+	};
+	return WEIR_OK;
+}
+
+static bool is_used(const weir_loop *loop)
+{
+	bool used = loop->ready_ || loop->due_ || loop->dispatching_;
+
+	for (size_t i = 0; i < sizeof(loop->timers_) / sizeof(void *); i++)
+		used = used || loop->timers_[i];
+	return used;
+}
+
+weir_err weir_loop_destroy(weir_loop *loop)
+{
+	struct weir_backoff_ backoff = { 0 };
+	weir_err err = check(loop, "weir_loop_destroy");
+	bool used;
+
+	if (err)
+		return err;
+	weir_run_lock_(loop);
+	weir_run_empty_inbox_(loop);
+	used = is_used(loop);
+	weir_run_unlock_(loop);
+	if (used)
+		return WEIR_EBUSY;
+	/* [A3] acquire.  Somebody may be about to leave it. */
+	while (at_load_acquire(&loop->inbox_))
+		weir_backoff_wait_(&backoff);
+	loop->state_ = 0;
+	weir_event_close_(loop->fd_);
+	return WEIR_OK;
+}
+
+int weir_loop_fd(const weir_loop *loop)
+{
+	return check(loop, "weir_loop_fd") ? -1 : loop->fd_;
+}
+
+int64_t weir_loop_deadline(weir_loop *loop)
+{
+	int64_t soonest;
+
+	if (check(loop, "weir_loop_deadline"))
+		return WEIR_FOREVER;
+	weir_run_lock_(loop);
+	soonest = loop->ready_ ? 0 : weir_timers_soonest_(loop);
+	weir_run_unlock_(loop);
+	return soonest;
+}
+
+int weir_loop_timeout_ms(weir_loop *loop)
+{
+	int64_t deadline_ns = weir_loop_deadline(loop), now_ns, left;
+
+	if (deadline_ns == WEIR_FOREVER)
+		return -1;
+	now_ns = weir_now_ns();
+	if (deadline_ns <= now_ns)
+		return 0;
+	left = (deadline_ns - now_ns - 1) / 1000000 + 1;
+	return left < INT_MAX ? (int)left : INT_MAX;
+}
+
+/*
+ * w's deadline has passed: take it off its queue, unless it was decided before.
+ * Under the loop's lock, which keeps w where it is.
+ */
+static void time_out(weir_loop *loop, struct weir_waiter_ *w,
+		     struct weir_tells_ *tells)
+{
+	/* relaxed: under the lock; nobody frees it meanwhile. */
+	if (at_load_relaxed(&w->state) != WEIR_OP_ASKED_)
+		return;
+	if (!w->sem) {
+		if (weir_any_late_(w))
+			weir_tells_add_(tells, w, WEIR_TOLD_FINAL_);
+		return;
+	}
+	if (weir_sem_lock_quietly_(w->sem))
+		return;
+	if (w->place != WEIR_NOWHERE_) {
+		weir_sem_evict_(w->sem, w, WEIR_ETIMEDOUT, tells);
+	} else if (!w->tell) {
+		/*
+		 * Its submit has not come as far yet.  It will look at the
+		 * clock and refuse; unless the clock goes back.
+		 */
+		(void)weir_timers_add_(loop, w);
+	}
+	(void)weir_sem_settle_(w->sem, 0, tells);
+}
+
+static void time_out_all(weir_loop *loop)
+{
+	int64_t now_ns = weir_now_ns();
+	bool more;
+
+	weir_run_lock_(loop);
+	weir_timers_advance_(loop, now_ns);
+	more = loop->due_;
+	weir_run_unlock_(loop);
+	while (more) {
+		struct weir_tells_ tells = { NULL, NULL };
+		struct weir_waiter_ *w;
+
+		weir_run_lock_(loop);
+		w = weir_timers_next_(loop);
+		if (w)
+			time_out(loop, w, &tells);
+		more = w;
+		weir_run_unlock_(loop);
+		weir_tells_send_(&tells);
+	}
+}
+
+uint64_t weir_loop_dispatch(weir_loop *loop)
+{
+	uint64_t there, ran = 0;
+	struct weir_waiter_ *w;
+	bool more;
+
+	if (check(loop, "weir_loop_dispatch"))
+		return 0;
+	if (loop->dispatching_) {
+		weir_panic_("weir_loop_dispatch: loop %p, in a callback of its "
+			    "own", loop);
+		return 0;
+	}
+	loop->dispatching_ = 1;
+	/* First: what is told from here on makes it readable again. */
+	weir_event_clear_(loop->fd_);
+	time_out_all(loop);
+	weir_run_lock_(loop);
+	weir_run_empty_inbox_(loop);
+	there = loop->ready_count_;
+	weir_run_unlock_(loop);
+	while (ran < there && (w = weir_run_next_(loop))) {
+		bool outer = weir_run_hold_();
+
+		weir_run_callback_(w);
+		weir_run_let_go_(outer);
+		ran++;
+	}
+	weir_run_lock_(loop);
+	more = loop->ready_;
+	weir_run_unlock_(loop);
+	if (more)
+		weir_run_raise_(loop);
+	loop->dispatching_ = 0;
+	return ran;
+}

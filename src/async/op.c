@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations: submit, cancel, poll.  docs/design/async.md. */
+#include "async/op.h"
+
+#include "async/run.h"
+#include "async/timers.h"
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/fork.h"
+#include "base/hook.h"
+#include "base/panic.h"
+#include "core/ctx_wait.h"
+#include "core/sem_queue.h"
+#include "core/sem_wait.h"
+#include "core/sem_word.h"
+#include "weir/async.h"
+#include "weir/ctx.h"
+
+static bool is_misplaced(const weir_op *op)
+{
+	return !op || (uintptr_t)op % _Alignof(weir_op);
+}
+
+void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
+		  void *user)
+{
+	struct weir_waiter_ *w = weir_op_inside_of_(op);
+
+	if (is_misplaced(op) || (loop && !fn)) {
+		weir_panic_("weir_op_init: %p is not an operation, or a loop has "
+			    "nothing to call", op);
+		return;
+	}
+	*w = (struct weir_waiter_){
+		.kind = loop ? WEIR_OP_ON_LOOP_ :
+			fn   ? WEIR_OP_ON_THREAD_ :
+			       WEIR_OP_POLLED_,
+	};
+	w->fn = (void (*)(void))fn;
+	w->user = user;
+	w->runner = loop;
+}
+
+void weir_op_watch_clock_(struct weir_waiter_ *w)
+{
+	weir_loop *loop = w->runner;
+	bool sooner;
+
+	if (w->kind != WEIR_OP_ON_LOOP_ || w->deadline_ns == WEIR_FOREVER)
+		return;
+	weir_run_lock_(loop);
+	sooner = weir_timers_add_(loop, w);
+	weir_run_unlock_(loop);
+	if (sooner)
+		weir_run_raise_(loop);
+}
+
+void weir_op_forget_clock_(struct weir_waiter_ *w)
+{
+	if (w->kind != WEIR_OP_ON_LOOP_ || w->deadline_ns == WEIR_FOREVER)
+		return;
+	weir_run_lock_(w->runner);
+	weir_timers_remove_(w->runner, w);
+	weir_run_unlock_(w->runner);
+}
+
+static void set_free(struct weir_waiter_ *w)
+{
+	/* [A4] release */
+	at_store_release(&w->state, WEIR_OP_FREE_);
+}
+
+/* Through the lock.  Once it has joined the queue *w may be gone. */
+static weir_err ask(struct weir_waiter_ *w)
+{
+	weir_sem *sem = w->sem;
+	const char *name = sem->name_;
+	int64_t n = w->min;
+	weir_err err;
+
+	if (w->ctx) {
+		err = weir_ctx_join_(w->ctx, w);
+		if (err)
+			return err;
+	}
+	weir_op_watch_clock_(w);
+	if (weir_sem_ask_(w, w->deadline_ns, &err)) {
+		weir_hook_tell_(WEIR_EVENT_QUEUED_, sem, name, n, WEIR_OK);
+		return WEIR_EQUEUED;
+	}
+	weir_op_forget_clock_(w);
+	return weir_sem_conclude_(w, name, err);
+}
+
+static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
+		       int64_t deadline_ns)
+{
+	struct weir_waiter_ *w = weir_op_inside_of_(op);
+	weir_err err;
+
+	if (is_misplaced(op) || !weir_request_ok_(sem, n, n))
+		return WEIR_EINVAL;
+	/* relaxed: another call on it now is a mistake, found by luck. */
+	if (at_load_relaxed(&w->state) != WEIR_OP_FREE_)
+		return weir_panic_("weir_op_submit: operation %p is submitted "
+				   "already", op);
+	if (deadline_ns != WEIR_FOREVER && w->kind == WEIR_OP_ON_THREAD_)
+		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
+	if (weir_take_short_(sem, n, n) >= 0) {
+		/* C13: a cancel that came in between wins. */
+		err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
+		if (err)
+			weir_sem_put_(sem, n);
+		return err;
+	}
+	weir_waiter_set_teller_(weir_run_tell_);
+	w->sem = sem;
+	w->ctx = ctx;
+	w->min = n;
+	w->forks = (uint8_t)weir_forks_();
+	w->wants = WEIR_WANTS_PERMITS_;
+	w->place = WEIR_NOWHERE_;
+	w->tell = 0;
+	w->called = w->counted = w->watches = false;
+	w->deadline_ns = deadline_ns;
+	w->timer = (struct weir_ring_){ NULL, NULL };
+	/* relaxed: the semaphore's lock publishes it. */
+	at_store_relaxed(&w->state, WEIR_OP_ASKED_);
+	err = ask(w);
+	if (err != WEIR_EQUEUED)
+		set_free(w);
+	return err;
+}
+
+weir_err weir_op_submit(weir_op *op, weir_sem *sem, int64_t n,
+			struct weir_ctx *ctx)
+{
+	return submit(op, sem, n, ctx, ctx ? weir_ctx_deadline(ctx) :
+					     WEIR_FOREVER);
+}
+
+weir_err weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
+			      int64_t deadline_ns)
+{
+	return submit(op, sem, n, NULL, deadline_ns);
+}
+
+/*
+ * Take w off its list; who gets permits by that is added to tells.  *waited is
+ * false if it was decided before.
+ */
+static weir_err leave(struct weir_waiter_ *w, bool *waited,
+		      struct weir_tells_ *tells)
+{
+	weir_err err = weir_sem_lock_(w->sem, "weir_op_cancel");
+
+	/* Only in the child of a fork: C29. */
+	if (err)
+		return err;
+	*waited = w->place != WEIR_NOWHERE_;
+	if (*waited)
+		weir_sem_leave_(w->sem, w);
+	(void)weir_sem_settle_(w->sem, 0, tells);
+	return WEIR_OK;
+}
+
+/* Make it the caller's, though it was decided.  False: it is too late. */
+static bool take_decided(struct weir_waiter_ *w)
+{
+	struct weir_backoff_ backoff = { 0 };
+
+	if (w->kind != WEIR_OP_POLLED_)
+		return weir_run_take_(w);
+	/* [A2] acquire.  It is about to be told. */
+	while (at_load_acquire(&w->state) != WEIR_OP_TOLD_)
+		weir_backoff_wait_(&backoff);
+	return true;
+}
+
+weir_err weir_op_cancel(weir_op *op)
+{
+	struct weir_waiter_ *w = weir_op_inside_of_(op);
+	struct weir_tells_ tells = { NULL, NULL };
+	bool waited = false;
+	weir_err err = WEIR_OK;
+	uint32_t state;
+
+	if (is_misplaced(op))
+		return WEIR_EINVAL;
+	/* [A4] acquire */
+	state = at_load_acquire(&w->state);
+	if (state == WEIR_OP_FREE_)
+		return WEIR_EBUSY;
+	if (state == WEIR_OP_ASKED_)
+		err = leave(w, &waited, &tells);
+	if (err)
+		return err;
+	if (waited)
+		weir_op_forget_clock_(w);
+	else if (!take_decided(w))
+		err = WEIR_EBUSY;
+	if (!err) {
+		weir_sem_abandon_(w, &tells);
+		set_free(w);
+	}
+	weir_tells_send_(&tells);
+	return err;
+}
+
+/* Its deadline, if it has one, has passed: nobody else looks at the clock. */
+static bool is_late(const struct weir_waiter_ *w)
+{
+	return w->deadline_ns != WEIR_FOREVER &&
+	       weir_now_ns() >= w->deadline_ns;
+}
+
+weir_err weir_op_poll(weir_op *op)
+{
+	struct weir_waiter_ *w = weir_op_inside_of_(op);
+	struct weir_tells_ tells = { NULL, NULL };
+	bool waited = true;
+	weir_err err;
+	uint32_t state;
+
+	if (is_misplaced(op) || w->kind != WEIR_OP_POLLED_)
+		return WEIR_EINVAL;
+	/* [A2] acquire */
+	state = at_load_acquire(&w->state);
+	if (state == WEIR_OP_FREE_)
+		return WEIR_EINVAL;
+	if (state == WEIR_OP_TOLD_) {
+		err = (weir_err)w->outcome;
+	} else {
+		if (!is_late(w))
+			return WEIR_EQUEUED;
+		err = leave(w, &waited, &tells);
+		if (err)
+			return err;
+		err = waited ? WEIR_ETIMEDOUT : WEIR_EQUEUED;
+	}
+	if (waited) {
+		err = weir_sem_conclude_(w, w->sem->name_, err);
+		set_free(w);
+	}
+	weir_tells_send_(&tells);
+	return err;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who runs callbacks, and how an operation gets there.  docs/design/async.md.
+ *
+ * The inbox of a loop
+ *
+ *    63                                              1 0
+ *   +-------------------------------------------------+-+
+ *   |  newest operation told, or null                 |r|
+ *   +-------------------------------------------------+-+
+ *
+ *   r  Somebody is making the descriptor readable, and looks again before he
+ *      clears this; the loop is not destroyed meanwhile.  Legal to leave set for
+ *      no longer than that; illegal to leave clear over an operation of which
+ *      nobody has told the descriptor, except by whoever empties the inbox.
+ *
+ * Pairs
+ *
+ *   [A1] inbox   release: push           acquire: weir_run_empty_inbox_
+ *                Who runs a callback sees what its decider did.
+ *   [A2] told    release: weir_run_tell_, weir_run_empty_inbox_
+ *                acquire: weir_run_take_, weir_op_poll
+ *                Who finds an operation told finds its runner and its outcome.
+ *   [A3] raised  release: weir_run_raise_   acquire: weir_loop_destroy
+ *                Whoever makes it readable is done with the loop.
+ *   [A4] free    release: weir_run_callback_   acquire: weir_run_take_
+ *                Who is told that it was too late finds the operation left.
+ */
+#include "async/run.h"
+
+#include "async/any.h"
+#include "async/timers.h"
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/event.h"
+#include "base/futex.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "core/sem_wait.h"
+
+#define RAISING UINT64_C(1)
+#define LOCKS 16
+
+static struct {
+	uint32_t lock;
+	char apart[60];
+} locks[LOCKS];
+
+static uint32_t *lock_of(const void *runner)
+{
+	uintptr_t at = (uintptr_t)runner >> 6;
+
+	return &locks[(at ^ at >> 4 ^ at >> 10) % LOCKS].lock;
+}
+
+void weir_run_lock_(const void *runner)
+{
+	weir_lock_(lock_of(runner));
+}
+
+void weir_run_unlock_(const void *runner)
+{
+	weir_unlock_(lock_of(runner));
+}
+
+void weir_run_raise_(weir_loop *loop)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t seen = at_load_relaxed(&loop->inbox_);
+
+	/* relaxed: only claims the work. */
+	do
+		if (seen & RAISING)
+			return;
+	while (!at_cas_weak_relaxed(&loop->inbox_, &seen, seen | RAISING));
+	seen |= RAISING;
+	do
+		weir_event_raise_(loop->fd_);
+	/*
+	 * Fails if the inbox is another now: what came meanwhile relied on us.
+	 * [A3] release.  The last access to *loop.
+	 */
+	while (!at_cas_weak_release(&loop->inbox_, &seen, seen & ~RAISING));
+}
+
+/* Async-signal-safe.  Nothing of *w is touched once it is in the inbox. */
+static void push(weir_loop *loop, struct weir_waiter_ *w)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t seen = at_load_relaxed(&loop->inbox_);
+	uint64_t next;
+
+	do {
+		w->tell_next = (void *)(uintptr_t)(seen & ~RAISING);
+		/* The first one tells the descriptor. */
+		next = (uint64_t)(uintptr_t)w | (seen ? seen & RAISING : RAISING);
+		/* [A1] release */
+	} while (!at_cas_weak_release(&loop->inbox_, &seen, next));
+	if (seen)
+		return;
+	seen = next;
+	do
+		weir_event_raise_(loop->fd_);
+	/* [A3] release.  As in weir_run_raise_. */
+	while (!at_cas_weak_release(&loop->inbox_, &seen, seen & ~RAISING));
+}
+
+void weir_run_empty_inbox_(weir_loop *loop)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t seen = at_load_relaxed(&loop->inbox_);
+	struct weir_waiter_ *w, *oldest = NULL;
+
+	if (!(seen & ~RAISING))
+		return;
+	/* [A1] acquire */
+	while (!at_cas_weak_acquire(&loop->inbox_, &seen, seen & RAISING))
+		;
+	w = (void *)(uintptr_t)(seen & ~RAISING);
+	while (w) {
+		struct weir_waiter_ *older = w->tell_next;
+
+		w->tell_next = oldest;
+		oldest = w;
+		w = older;
+	}
+	for (w = oldest; w; w = w->tell_next) {
+		ring_append(&loop->ready_, &w->link);
+		loop->ready_count_++;
+		/* [A2] release */
+		at_store_release(&w->state, WEIR_OP_TOLD_);
+	}
+}
+
+/* Run what this thread has to run, unless somebody further out does. */
+static void run_all(void)
+{
+	struct weir_to_run_ *mine = weir_thread_to_run_();
+
+	if (mine->running)
+		return;
+	mine->running = true;
+	for (;;) {
+		struct weir_waiter_ *w = NULL;
+
+		weir_run_lock_(mine);
+		if (mine->ready) {
+			w = ring_entry(mine->ready, struct weir_waiter_, link);
+			ring_remove(&mine->ready, &w->link);
+			/* relaxed: others look under the lock. */
+			at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+		}
+		weir_run_unlock_(mine);
+		if (!w)
+			break;
+		weir_run_callback_(w);
+	}
+	mine->running = false;
+}
+
+bool weir_run_hold_(void)
+{
+	struct weir_to_run_ *mine = weir_thread_to_run_();
+	bool outer = mine->running;
+
+	mine->running = true;
+	return outer;
+}
+
+void weir_run_let_go_(bool outer)
+{
+	weir_thread_to_run_()->running = outer;
+	run_all();
+}
+
+void weir_run_tell_(struct weir_waiter_ *w)
+{
+	struct weir_to_run_ *mine;
+
+	if (!w) {
+		run_all();
+	} else if (w->kind == WEIR_MEMBER_) {
+		weir_any_told_(w);
+	} else if (w->kind == WEIR_OP_WAKES_) {
+		uint32_t *state = &w->state;
+
+		/* [A2] release.  The last access to *w. */
+		(void)at_swap_release(state, WEIR_OP_TOLD_);
+		weir_futex_wake_(state);
+	} else if (w->kind == WEIR_OP_ON_LOOP_) {
+		push(w->runner, w);
+	} else if (w->kind == WEIR_OP_POLLED_) {
+		/* [A2] release.  The last access to *w. */
+		at_store_release(&w->state, WEIR_OP_TOLD_);
+	} else {
+		mine = weir_thread_to_run_();
+		weir_run_lock_(mine);
+		w->runner = mine;
+		ring_append(&mine->ready, &w->link);
+		/* [A2] release */
+		at_store_release(&w->state, WEIR_OP_TOLD_);
+		weir_run_unlock_(mine);
+	}
+}
+
+/* Under the lock, TOLD. */
+static void take_off(struct weir_waiter_ *w)
+{
+	weir_loop *loop;
+	struct weir_to_run_ *thread;
+
+	if (w->kind == WEIR_OP_ON_LOOP_) {
+		loop = w->runner;
+		ring_remove(&loop->ready_, &w->link);
+		loop->ready_count_--;
+		weir_timers_remove_(loop, w);
+	} else {
+		thread = w->runner;
+		ring_remove(&thread->ready, &w->link);
+	}
+}
+
+bool weir_run_take_(struct weir_waiter_ *w)
+{
+	struct weir_backoff_ backoff = { 0 };
+
+	for (;;) {
+		uint32_t state;
+
+		weir_backoff_look_(&backoff);
+		/* [A2] acquire, [A4] acquire */
+		state = at_load_acquire(&w->state);
+		if (state == WEIR_OP_FREE_)
+			return false;
+		if (w->kind == WEIR_OP_ON_LOOP_ || state == WEIR_OP_TOLD_) {
+			const void *runner = w->runner;
+
+			weir_run_lock_(runner);
+			if (w->kind == WEIR_OP_ON_LOOP_)
+				weir_run_empty_inbox_(w->runner);
+			/* relaxed: under the lock. */
+			state = at_load_relaxed(&w->state);
+			if (state == WEIR_OP_TOLD_) {
+				take_off(w);
+				/* relaxed: the same. */
+				at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+			}
+			weir_run_unlock_(runner);
+			if (state == WEIR_OP_TOLD_)
+				return true;
+		}
+		/* About to be told, or to be free. */
+		weir_backoff_wait_(&backoff);
+	}
+}
+
+struct weir_waiter_ *weir_run_next_(weir_loop *loop)
+{
+	struct weir_waiter_ *w = NULL;
+
+	weir_run_lock_(loop);
+	if (loop->ready_) {
+		w = ring_entry(loop->ready_, struct weir_waiter_, link);
+		take_off(w);
+		/* relaxed: others look under the lock. */
+		at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+	}
+	weir_run_unlock_(loop);
+	return w;
+}
+
+void weir_run_callback_(struct weir_waiter_ *w)
+{
+	weir_op_fn *fn = (weir_op_fn *)w->fn;
+	void *user = w->user;
+	weir_err err;
+
+	if (!w->sem) {
+		weir_any_callback_(w);
+		return;
+	}
+	err = weir_sem_conclude_(w, w->sem->name_, (weir_err)w->outcome);
+
+	/* [A4] release.  The last access to *w: it is the callback's. */
+	at_store_release(&w->state, WEIR_OP_FREE_);
+	fn((weir_op *)(void *)w, err, user);
+}

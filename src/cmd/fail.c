@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said when something goes wrong, and the exit status that tells it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+/*
+ * In one write, so that lines of several processes do not mix.  Labels of
+ * others may stand in it.
+ */
+__attribute__((format(printf, 1, 0)))
+static void say(const char *format, va_list args)
+{
+	char line[1024];
+	int used = snprintf(line, sizeof(line), "weir: ");
+	int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1,
+			     format, args);
+
+	if (more < 0)
+		return;
+	text_clean(line);
+	used = (int)strlen(line);
+	line[used] = '\n';
+	line[used + 1] = 0;
+	fputs(line, stderr);
+	fflush(stderr);
+}
+
+void cmd_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void cmd_die(int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	exit(status);
+}
+
+void cmd_misuse(const struct cmd *self, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	if (self)
+		cmd_say("try \"weir help %s\"", self->name);
+	else
+		cmd_say("try \"weir --help\"");
+	exit(EXIT_MISUSE);
+}
+
+static int status_of_errno(int errnum)
+{
+	switch (errnum) {
+	case EACCES:
+	case EPERM:
+	case ELOOP:
+	case ENOTDIR:
+	case EISDIR:
+	case EROFS:
+		return EXIT_REFUSED;
+	case ENAMETOOLONG:
+		return EXIT_MISUSE;
+	case EBADMSG:
+	case EPROTO:
+		return EXIT_DAMAGED;
+	case ENOENT:
+	case ESTALE:
+		return EXIT_CLOSED;
+	default:
+		return EXIT_WEIR;
+	}
+}
+
+int cmd_status(weir_err err, int errnum)
+{
+	switch (err) {
+	case WEIR_OK:
+		return EXIT_SUCCESS;
+	case WEIR_ETIMEDOUT:
+		return EXIT_TIMEOUT;
+	case WEIR_EAGAIN:
+		return EXIT_BUSY;
+	case WEIR_ECLOSED:
+		return EXIT_CLOSED;
+	case WEIR_EINVAL:
+	case WEIR_ETOOBIG:
+		return EXIT_MISUSE;
+	case WEIR_ESYSTEM:
+		return status_of_errno(errnum);
+	default:
+		return EXIT_WEIR;
+	}
+}
+
+void cmd_fail(const char *name, weir_err err, const char *why)
+{
+	int errnum = errno;
+	int status = cmd_status(err, errnum);
+
+	if (why && !*why)
+		why = NULL;
+	/* For these the library's line says it all. */
+	if (err == WEIR_ESYSTEM && why && status != EXIT_DAMAGED &&
+	    errnum != ESTALE && errnum != EPERM)
+		cmd_die(status, "%s: %s: %s", name, why, strerror(errnum));
+	if (!why)
+		why = err != WEIR_ESYSTEM ? weir_err_text(err) :
+		      errnum == EBADMSG ? "its file is damaged" :
+					  strerror(errnum);
+	cmd_die(status, "%s: %s", name, why);
+}
+
+void cmd_flush(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		cmd_die(EXIT_WEIR, "cannot write the output: %s",
+			strerror(errno));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is in the way, in half a line. */
+#include <stdlib.h>
+
+#include "cmd/job.h"
+
+const char *wait_holder(weir_named *sem, char room[HOLDER_ROOM])
+{
+	const weir_named_entry *oldest = NULL;
+	char others[32] = "";
+	weir_named_entry *entries;
+	weir_named_info info;
+	unsigned holders = 0;
+
+	room[0] = 0;
+	if (cmd_look(sem, &info, &entries))
+		return room;
+	for (uint32_t i = 0; i < info.entries; i++)
+		if (entries[i].role <= WEIR_NAMED_GRANTED) {
+			holders++;
+			if (!oldest || entries[i].since_ns < oldest->since_ns)
+				oldest = &entries[i];
+		}
+	if (holders > 1)
+		(void)snprintf(others, sizeof(others), " and %u more",
+			       holders - 1);
+	if (oldest) {
+		int64_t since = weir_now_ns() - oldest->since_ns;
+		char age[DURATION_ROOM];
+
+		(void)snprintf(room, HOLDER_ROOM,
+			       "held by %s%spid %d for %s%s", oldest->label,
+			       *oldest->label ? ", " : "", oldest->pid,
+			       duration_text(since, age), others);
+	}
+	free(entries);
+	return room;
+}
+
+int cmd_busy(const char *name, weir_named *sem, int status)
+{
+	char holder[HOLDER_ROOM];
+	const char *who = wait_holder(sem, holder);
+
+	cmd_say("%s: in use%s%s", name, *who ? "; " : "", who);
+	return status;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closing, resizing and forgetting.
+ *
+ * Each is one store of what is true, which others may be waiting for while
+ * nobody watches the one who stores it.  So the keepers of the first two who
+ * wait are woken before: if the caller dies between the store and the end, they
+ * find the lock held by the dead, and finish.
+ */
+#include "base/panic.h"
+#include "named/handle.h"
+#include "named/lock.h"
+
+void weir_named_close(weir_named *sem, weir_close how)
+{
+	static const char call[] = "weir_named_close";
+	uint32_t closed = how == WEIR_CLOSE_DRAIN ? NM_DRAIN : NM_CLOSED;
+
+	if (!sem) {
+		weir_panic_("%s: %p is not a semaphore", call, sem);
+		return;
+	}
+	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
+		weir_panic_("%s: semaphore \"%s\": no way to close is %d", call,
+			    sem->name, (int64_t)how);
+		return;
+	}
+	if (weir_nm_enter_(sem))
+		return;
+	weir_nm_kick_first_(sem);
+	if (sem->head->closed < closed)
+		sem->head->closed = closed;
+	weir_nm_sweep_(sem);
+	weir_nm_settle_(sem);
+	nm_unlock(sem);
+}
+
+bool weir_named_is_closed(weir_named *sem)
+{
+	if (!sem) {
+		weir_panic_("weir_named_is_closed: %p is not a semaphore", sem);
+		return true;
+	}
+	/* relaxed: for display; closed is for ever. */
+	return at_load_relaxed(&sem->head->closed) != NM_OPEN;
+}
+
+weir_err weir_named_resize(weir_named *sem, int64_t n, int64_t *debt)
+{
+	weir_err err;
+
+	if (!sem || n < 0 || n > WEIR_SEM_MAX)
+		return WEIR_EINVAL;
+	err = weir_nm_enter_(sem);
+	if (err)
+		return err;
+	weir_nm_sweep_(sem);
+	weir_nm_kick_first_(sem);
+	sem->head->value = nm_plus(sem->head->value,
+				 nm_minus(n, sem->head->capacity));
+	sem->head->capacity = n;
+	weir_nm_resettle_(sem);
+	if (debt)
+		*debt = sem->head->value < 0 ?
+				nm_minus(0, sem->head->value) : 0;
+	nm_unlock(sem);
+	return WEIR_OK;
+}
+
+weir_err weir_named_forget(weir_named *sem, int64_t n)
+{
+	int64_t debt, lost;
+	weir_err err;
+
+	if (!sem || n < 0 || n > WEIR_SEM_MAX)
+		return WEIR_EINVAL;
+	err = weir_nm_enter_(sem);
+	if (err)
+		return err;
+	if (n > sem->mine->held) {
+		nm_unlock(sem);
+		return WEIR_EOVERFLOW;
+	}
+	debt = sem->head->value < 0 ? nm_minus(0, sem->head->value) : 0;
+	lost = n > debt ? nm_minus(n, debt) : 0;
+	weir_nm_kick_first_(sem);
+	sem->mine->held = nm_minus(sem->mine->held, n);
+	sem->head->capacity = nm_minus(sem->head->capacity, lost);
+	sem->head->value = nm_plus(sem->head->value, nm_minus(n, lost));
+	weir_nm_resettle_(sem);
+	nm_unlock(sem);
+	return WEIR_OK;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helpers: threads that sleep on the alive words for which a keeper has no
+ * room.  One sleep takes WEIR_WATCH_MAX_ words, the helper's own among them; on
+ * kernels without futex_waitv it takes one word, and each watched word has a
+ * helper.  A helper that wakes kicks its keeper, which looks.
+ *
+ * A helper has an order number, and the keeper changes what it watches in two
+ * steps: an odd order takes it off its words, the next even one gives it new
+ * words.  No helper gets new words before every helper that loses some is off
+ * them.  Else two would sleep on a word for a while, and the one wake-up of a
+ * death go to the one that is being told to forget it; the other would sleep
+ * on.  A helper compares its words before it sleeps, so it finds whatever
+ * happened while nobody slept on them.
+ *
+ * Pairs
+ *
+ *   [NH1] order  release: next_order   acquire: help
+ *                The helper sees the words to sleep on.
+ *   [NH2] seen   release: help   acquire: await_off
+ *                The keeper changes them, and lets others sleep on them, only
+ *                when the helper neither reads them nor sleeps on them.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "named/handle.h"
+
+#define WORDS (WEIR_WATCH_MAX_ - 1)
+#define SEEN_PAUSE_NS 20000
+
+struct nm_helper {
+	struct nm_helper *next;
+	struct nm_slot *mine;		/* whose keeper to kick */
+	pthread_t thread;
+	bool can_wait_any;
+	uint32_t order;			/* atomic; odd: do not read */
+	uint32_t seen;			/* atomic */
+	uint32_t told;			/* atomic; it has kicked, and sleeps */
+	uint32_t count;
+	bool stop;
+	struct weir_watch_ watches[WORDS + 1];
+};
+
+/* Whether somebody has died, or the list is old: look. */
+static bool has_news(const struct nm_helper *helper)
+{
+	for (uint32_t i = 1; i <= helper->count; i++)
+		/* relaxed: the keeper looks under the lock. */
+		if (at_load_relaxed(helper->watches[i].word) !=
+		    helper->watches[i].value)
+			return true;
+	return false;
+}
+
+static void sleep_once(struct nm_helper *helper, uint32_t order)
+{
+	helper->watches[0].word = &helper->order;
+	helper->watches[0].value = order;
+	if (helper->can_wait_any)
+		weir_shared_wait_any_(helper->watches, 1 + helper->count,
+				      WEIR_FOREVER);
+	else if (helper->count)
+		weir_shared_wait_(helper->watches[1].word,
+				  helper->watches[1].value, WEIR_FOREVER);
+	else
+		weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
+}
+
+static void *help(void *arg)
+{
+	struct nm_helper *helper = arg;
+	uint32_t told = 0;
+
+	for (;;) {
+		/* [NH1] acquire */
+		uint32_t order = at_load_acquire(&helper->order);
+
+		/* relaxed: only this thread writes it. */
+		if (order != at_load_relaxed(&helper->seen)) {
+			/* [NH2] release */
+			at_store_release(&helper->seen, order);
+			told = 0;
+		}
+		/* relaxed: read by the keeper that it has kicked. */
+		at_store_relaxed(&helper->told, told);
+		if (order & 1) {
+			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
+		} else if (helper->stop) {
+			return NULL;
+		} else if (told) {
+			/* The keeper knows; wait for its next order. */
+			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
+		} else if (has_news(helper)) {
+			told = 1;
+			/* relaxed: as above. */
+			at_store_relaxed(&helper->told, told);
+			weir_nm_kick_(helper->mine);
+		} else {
+			sleep_once(helper, order);
+		}
+	}
+}
+
+static void next_order(struct nm_helper *helper)
+{
+	/* relaxed: only the keeper writes it. */
+	uint32_t order = at_load_relaxed(&helper->order) + 1;
+
+	/* [NH1] release */
+	at_store_release(&helper->order, order);
+	weir_shared_wake_(&helper->order);
+}
+
+static bool is_ordered_off(const struct nm_helper *helper)
+{
+	/* relaxed: only the keeper writes it. */
+	return at_load_relaxed(&helper->order) & 1;
+}
+
+/* Wait until it is off its words, as it has been ordered. */
+static void await_off(struct nm_helper *helper)
+{
+	/* relaxed: only the keeper writes it. */
+	uint32_t order = at_load_relaxed(&helper->order);
+
+	/* [NH2] acquire */
+	while (at_load_acquire(&helper->seen) != order) {
+		weir_shared_wake_(&helper->order);
+		/* All: a sleeper of another process on the word looks and goes
+		 * back to sleep. */
+		if (!helper->can_wait_any && helper->count)
+			weir_shared_wake_all_(helper->watches[1].word);
+		weir_futex_nap_(SEEN_PAUSE_NS);
+	}
+}
+
+/* Whether it watches these, and does not wait for an order. */
+static bool is_at(const struct nm_helper *helper,
+		  const struct weir_watch_ *watches, uint32_t count)
+{
+	return count == helper->count &&
+	       !memcmp(helper->watches + 1, watches,
+		       count * sizeof(*watches)) &&
+	       /* relaxed: if it is about to be set, a kick is about to come. */
+	       !at_load_relaxed(&helper->told);
+}
+
+static struct nm_helper *add_helper(weir_named *h)
+{
+	struct nm_helper *helper = weir_mem_alloc_(sizeof(*helper));
+
+	if (!helper)
+		return NULL;
+	helper->mine = h->mine;
+	helper->can_wait_any = h->can_wait_any;
+	/* Signals are blocked in the keeper, and so in the new thread. */
+	if (pthread_create(&helper->thread, NULL, help, helper)) {
+		weir_mem_free_(helper);
+		return NULL;
+	}
+	helper->next = h->helpers;
+	h->helpers = helper;
+	return helper;
+}
+
+/* How many of count words the next helper takes. */
+static uint32_t share_of(const weir_named *h, uint32_t count)
+{
+	uint32_t most = h->can_wait_any ? WORDS : 1;
+
+	return count < most ? count : most;
+}
+
+/* As many as it takes.  No thread: whom we cannot watch, the next sweeps. */
+static void have_helpers(weir_named *h, uint32_t count)
+{
+	struct nm_helper *helper;
+
+	for (helper = h->helpers; helper; helper = helper->next)
+		count -= share_of(h, count);
+	while (count && add_helper(h))
+		count -= share_of(h, count);
+}
+
+void weir_nm_helpers_watch_(weir_named *h, const struct weir_watch_ *watches,
+			    unsigned count)
+{
+	const struct weir_watch_ *rest = watches;
+	struct nm_helper *helper;
+	uint32_t left = count, share;
+
+	have_helpers(h, count);
+	for (helper = h->helpers; helper; helper = helper->next) {
+		share = share_of(h, left);
+		if (!is_at(helper, rest, share))
+			next_order(helper);
+		rest += share;
+		left -= share;
+	}
+	for (helper = h->helpers; helper; helper = helper->next)
+		if (is_ordered_off(helper))
+			await_off(helper);
+	rest = watches;
+	left = count;
+	for (helper = h->helpers; helper; helper = helper->next) {
+		share = share_of(h, left);
+		if (is_ordered_off(helper)) {
+			helper->count = share;
+			memcpy(helper->watches + 1, rest,
+			       share * sizeof(*rest));
+			next_order(helper);
+		}
+		rest += share;
+		left -= share;
+	}
+}
+
+bool weir_nm_helpers_are_idle_(const weir_named *h)
+{
+	for (struct nm_helper *helper = h->helpers; helper;
+	     helper = helper->next)
+		if (helper->count)
+			return false;
+	return true;
+}
+
+void weir_nm_helpers_stop_(weir_named *h)
+{
+	while (h->helpers) {
+		struct nm_helper *helper = h->helpers;
+
+		h->helpers = helper->next;
+		next_order(helper);
+		await_off(helper);
+		helper->stop = true;
+		next_order(helper);
+		pthread_join(helper->thread, NULL);
+		weir_mem_free_(helper);
+	}
+}

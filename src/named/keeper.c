@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper: the thread of a handle that owns its alive words and watches
+ * those of others.
+ *
+ * The kernel marks a thread's words when the thread ends, so they need a thread
+ * that ends with the process and not before: this one.  It does nothing but
+ * sleep; it wakes when somebody whom it watches dies, or when it is kicked
+ * because whom to watch has changed.
+ *
+ * Pairs
+ *
+ *   [NK1] ready  release: keep   acquire: weir_nm_keeper_start_
+ *   [NK2] kick   release: weir_nm_kick_   acquire: keep_watch
+ *                Whoever sleeps on the word as it is after a kick has seen what
+ *                the kick was for, such as that it shall end.
+ *   [NK3] joined  release: weir_nm_keeper_go_   acquire: keep
+ *   [NK4] ended  release: keep   acquire: weir_nm_keeper_stop_
+ *   [NK5] stop   release: weir_nm_keeper_stop_   acquire: keep_watch
+ *                A keeper that sees it before the kick sees as well that the
+ *                handle's records are free.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "named/handle.h"
+#include "named/lock.h"
+
+#define STACK_SIZE ((size_t)128 << 10)
+#define WAITING 0u
+#define READY 1u
+#define FAILED 2u
+#define JOINED 3u
+#define ENDED 4u
+
+/* How long to wait for the keeper's end before it is kicked again. */
+#define STOP_NS 20000000
+
+/*
+ * How often to look whether the last of a dead process is gone (STRICT): that
+ * is told by a lock on a file, which cannot be slept for along with words.
+ */
+#define LINGER_MIN_NS 50000
+#define LINGER_MAX_NS 2000000
+
+static void sleep_on(weir_named *h, struct weir_watch_ *watches,
+		     unsigned count, int64_t until)
+{
+	unsigned own = nm_own_watches(h);
+
+	/* watches[0] is the kick word; the rest follow. */
+	weir_nm_helpers_watch_(h, watches + 1 + own,
+			       count > own ? count - own : 0);
+	if (h->can_wait_any)
+		weir_shared_wait_any_(watches, 1 + (count < own ? count : own),
+				      until);
+	else
+		weir_shared_wait_(watches[0].word, watches[0].value, until);
+}
+
+static void keep_watch(weir_named *h)
+{
+	int64_t pause_ns = LINGER_MIN_NS;
+	struct weir_watch_ *watches = h->scratch->watches;
+
+	watches[0].word = &h->mine->kick;
+	for (;;) {
+		int64_t until = WEIR_FOREVER;
+		unsigned count;
+
+		/* [NK2] acquire */
+		watches[0].value = at_load_acquire(watches[0].word);
+		/* [NK5] acquire */
+		if (at_load_acquire(&h->stop) || !nm_lock(h))
+			return;
+		weir_nm_sweep_(h);
+		weir_nm_settle_(h);
+		count = weir_nm_arm_(h, watches + 1);
+		if (h->lingers) {
+			until = weir_deadline_after(pause_ns);
+			pause_ns = pause_ns < LINGER_MAX_NS ? 2 * pause_ns :
+							      LINGER_MAX_NS;
+		} else {
+			pause_ns = LINGER_MIN_NS;
+		}
+		nm_unlock(h);
+		sleep_on(h, watches, count, until);
+	}
+}
+
+/*
+ * If the file was damaged so that our slot is not ours any more, nobody else
+ * will wake the calls that wait.  If we end as we should, there are none.
+ */
+static void wake_ours(weir_named *h)
+{
+	uint32_t high = nm_records_high(h);
+
+	for (uint32_t i = 0; i < high; i++)
+		if (h->records[i].owner == h->me)
+			weir_nm_record_wake_(&h->records[i]);
+}
+
+static void *keep(void *arg)
+{
+	weir_named *h = arg;
+	bool entered;
+
+	h->alive = weir_alive_value_();
+	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
+		/* relaxed: the slot is not live yet. */
+		at_store_relaxed(&h->mine->alive[i].word, h->alive);
+	entered = weir_robust_enter_(&h->robust, h->mine->alive);
+	/* [NK1] release */
+	at_store_release(&h->ready, entered ? READY : FAILED);
+	weir_futex_wake_(&h->ready);
+	if (!entered)
+		return NULL;
+	/* Until the one who joins has made the slot live.  [NK3] acquire */
+	while (at_load_acquire(&h->ready) == READY)
+		weir_futex_wait_(&h->ready, READY, WEIR_FOREVER);
+	keep_watch(h);
+	wake_ours(h);
+	weir_nm_helpers_stop_(h);
+	/*
+	 * Nobody is to take us for alive when the words are no longer entered,
+	 * and the kernel is not to touch words that are the next one's.
+	 */
+	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
+		/* relaxed: says all that there is to say. */
+		at_store_relaxed(&h->mine->alive[i].word, 0);
+	weir_robust_leave_(&h->robust);
+	/* [NK4] release */
+	at_store_release(&h->ready, ENDED);
+	weir_futex_wake_(&h->ready);
+	return NULL;
+}
+
+/* A thread that gets no signal. */
+static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int failed;
+
+	failed = pthread_attr_init(&attr);
+	if (failed)
+		return failed;
+	/* If that is too little here, the default will do. */
+	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(thread, &attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return failed;
+}
+
+weir_err weir_nm_keeper_start_(weir_named *h)
+{
+	uint32_t ready;
+	int failed;
+
+	h->ready = WAITING;
+	h->stop = 0;
+	h->helpers = NULL;
+	failed = start(&h->keeper, keep, h);
+	if (failed) {
+		errno = failed;
+		return WEIR_ESYSTEM;
+	}
+	/* [NK1] acquire */
+	while ((ready = at_load_acquire(&h->ready)) == WAITING)
+		weir_futex_wait_(&h->ready, WAITING, WEIR_FOREVER);
+	if (ready == READY)
+		return WEIR_OK;
+	pthread_join(h->keeper, NULL);
+	errno = ENOSYS;
+	return WEIR_ESYSTEM;
+}
+
+void weir_nm_keeper_go_(weir_named *h)
+{
+	/* [NK3] release */
+	at_store_release(&h->ready, JOINED);
+	weir_futex_wake_(&h->ready);
+}
+
+/*
+ * One kick is enough, unless somebody who may write the file sets the word back
+ * between the keeper's look at it and its sleep: the kick then makes it what it
+ * was, and the keeper sleeps on.  So it is kicked until it has ended.
+ */
+void weir_nm_keeper_stop_(weir_named *h)
+{
+	uint32_t ready;
+
+	/* [NK5] release */
+	at_store_release(&h->stop, 1);
+	weir_nm_kick_(h->mine);
+	/* [NK4] acquire */
+	while ((ready = at_load_acquire(&h->ready)) != ENDED)
+		if (weir_futex_wait_(&h->ready, ready,
+				     weir_deadline_after(STOP_NS)) ==
+		    WEIR_WOKE_LATE_)
+			weir_nm_kick_(h->mine);
+	pthread_join(h->keeper, NULL);
+}

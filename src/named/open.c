@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handles: opening, closing, and what becomes of them in the child of a fork.
+ *
+ * The child has the parent's memory but not its keepers, and must not pass for
+ * it.  So the handler of the fork gives each handle a description of the file
+ * of its own (the parent's carries the parent's locks), and the first call in
+ * the child joins as a participant of its own.
+ *
+ * Pairs
+ *
+ *   [NO1] ticket  release: join   acquire: weir_nm_enter_
+ *                 Whoever finds that we have joined in this process sees which
+ *                 slot is ours.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "named/handle.h"
+#include "named/lock.h"
+
+static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
+static struct weir_ring_ *handles;	/* under opens */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&opens);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&opens);
+}
+
+static void in_child(void)
+{
+	RING_EACH(link, next, end, handles) {
+		weir_named *h = ring_entry(link, weir_named, link);
+		int fd = weir_nm_reopen_(h);
+
+		close(h->fd);
+		h->fd = fd;
+		h->ticket = 0;
+		h->me = 0;
+		h->mine = NULL;
+		h->helpers = NULL;
+		h->repairing = false;
+		h->lent = false;
+		h->calls = 0;
+	}
+	pthread_mutex_unlock(&opens);
+}
+
+/* Have forks noticed, from the first handle on.  Under opens. */
+static bool watch_forks(void)
+{
+	static bool watched;
+
+	if (!watched)
+		watched = !pthread_atfork(before_fork, after_fork, in_child);
+	return watched;
+}
+
+/* Under opens. */
+static weir_err join(weir_named *h, const weir_named_opts *opts)
+{
+	weir_err err = watch_forks() ? weir_nm_join_(h, opts) : WEIR_ENOMEM;
+
+	if (!err)
+		/* [NO1] release */
+		at_store_release(&h->ticket, h->lock_id);
+	return err;
+}
+
+/* The first call in the child of a fork. */
+static weir_err join_again(weir_named *h)
+{
+	weir_err err = WEIR_OK;
+
+	pthread_mutex_lock(&opens);
+	/* relaxed: changes under opens. */
+	if (!at_load_relaxed(&h->ticket)) {
+		errno = ESTALE;
+		err = h->fd < 0 ? WEIR_ESYSTEM : join(h, NULL);
+	}
+	pthread_mutex_unlock(&opens);
+	return err;
+}
+
+weir_err weir_nm_enter_(weir_named *h)
+{
+	/* [NO1] acquire */
+	if (!at_load_acquire(&h->ticket)) {
+		weir_err err = join_again(h);
+
+		if (err)
+			return err;
+	}
+	if (nm_lock(h))
+		return WEIR_OK;
+	errno = EBADMSG;
+	return WEIR_ESYSTEM;
+}
+
+static void free_handle(weir_named *h)
+{
+	int saved = errno;
+
+	if (h->head)
+		weir_unmap_(h->head, NM_FILE_SIZE);
+	if (h->fd >= 0)
+		close(h->fd);
+	if (h->scratch)
+		weir_mem_free_(h->scratch);
+	if (h->path)
+		weir_mem_free_(h->path);
+	if (h->name)
+		weir_mem_free_(h->name);
+	weir_mem_free_(h);
+	errno = saved;
+}
+
+static bool opts_ok(const weir_named_opts *opts)
+{
+	const uint32_t known = WEIR_NAMED_CREATE | WEIR_NAMED_EXCLUSIVE |
+			       WEIR_NAMED_SHARED | WEIR_NAMED_INTERRUPTIBLE;
+
+	for (int i = 0; i < 4; i++)
+		if (opts->reserved_[i])
+			return false;
+	return opts->capacity >= 0 && opts->capacity <= WEIR_SEM_MAX &&
+	       !(opts->flags & ~known) && !(opts->mode & ~0666u) &&
+	       (opts->policy == WEIR_NAMED_FAST ||
+		opts->policy == WEIR_NAMED_STRICT) &&
+	       (!opts->label || strlen(opts->label) <= WEIR_NAMED_LABEL_MAX) &&
+	       !(opts->flags & WEIR_NAMED_EXCLUSIVE &&
+		 !(opts->flags & WEIR_NAMED_CREATE));
+}
+
+/* A handle with its private memory, and the path of its file. */
+static weir_err new_handle(const char *name, const weir_named_opts *opts,
+			   weir_named **out)
+{
+	weir_named *h = weir_mem_alloc_(sizeof(*h));
+	weir_err err;
+
+	if (!h)
+		return WEIR_ENOMEM;
+	h->fd = -1;
+	h->flags = opts->flags;
+	if (opts->label)
+		memcpy(h->label, opts->label, strlen(opts->label));
+	err = weir_nm_find_place_(name, opts->flags & WEIR_NAMED_CREATE,
+				  &h->path);
+	if (!err) {
+		weir_nm_absolute_(&h->path);
+		h->scratch = weir_mem_alloc_(sizeof(*h->scratch));
+		h->name = weir_mem_alloc_(strlen(name) + 1);
+		if (!h->scratch || !h->name)
+			err = WEIR_ENOMEM;
+		else
+			memcpy(h->name, name, strlen(name));
+	}
+	if (err) {
+		free_handle(h);
+		(void)weir_nm_say_(opts, err, err == WEIR_EINVAL ?
+			"this cannot be the name of a semaphore" :
+			"there is no place for semaphores");
+		return err;
+	}
+	*out = h;
+	return WEIR_OK;
+}
+
+weir_err weir_named_open(const char *name, const weir_named_opts *opts,
+			 weir_named **out)
+{
+	weir_named_opts all = { .capacity = 0 };
+	weir_named *h = NULL;
+	weir_err err;
+
+	if (opts)
+		all = *opts;
+	if (!out || !name || !opts_ok(&all))
+		return weir_nm_say_(opts, WEIR_EINVAL,
+				    "an option has no meaning");
+	*out = NULL;
+	err = new_handle(name, &all, &h);
+	if (err)
+		return err;
+	h->can_wait_any = weir_shared_can_wait_any_();
+	err = weir_nm_open_file_(h, &all);
+	if (!err) {
+		pthread_mutex_lock(&opens);
+		err = join(h, &all);
+		if (!err)
+			ring_append(&handles, &h->link);
+		pthread_mutex_unlock(&opens);
+	}
+	if (err) {
+		free_handle(h);
+		return err;
+	}
+	*out = h;
+	return WEIR_OK;
+}
+
+weir_err weir_named_close_handle(weir_named *sem)
+{
+	if (!sem)
+		return WEIR_EINVAL;
+	/* relaxed: a call that has not begun to wait is a mistake. */
+	if (at_load_relaxed(&sem->calls))
+		return WEIR_EBUSY;
+	pthread_mutex_lock(&opens);
+	ring_remove(&handles, &sem->link);
+	/* relaxed: changes under opens. */
+	if (at_load_relaxed(&sem->ticket))
+		weir_nm_leave_(sem);
+	pthread_mutex_unlock(&opens);
+	free_handle(sem);
+	return WEIR_OK;
+}
+
+weir_err weir_named_unlink(const char *name)
+{
+	char *path;
+	weir_err err = weir_nm_find_place_(name, false, &path);
+	int saved;
+
+	if (err)
+		return err;
+	err = unlink(path) ? WEIR_ESYSTEM : WEIR_OK;
+	saved = errno;
+	weir_mem_free_(path);
+	errno = saved;
+	return err;
+}
+
+weir_err weir_named_unlink_handle(weir_named *sem)
+{
+	weir_err err = WEIR_ESYSTEM;
+	int saved;
+
+	if (!sem)
+		return WEIR_EINVAL;
+	pthread_mutex_lock(&opens);
+	if (sem->fd < 0) {
+		errno = ESTALE;
+	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
+		/* Whoever comes here after us finds another by that name. */
+		if (!weir_nm_is_current_(sem))
+			errno = ESTALE;
+		else if (!unlink(sem->path))
+			err = WEIR_OK;
+		saved = errno;
+		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
+		errno = saved;
+	}
+	pthread_mutex_unlock(&opens);
+	return err;
+}
+
+weir_err weir_named_lend(weir_named *sem, int *fd)
+{
+	weir_err err = WEIR_OK;
+
+	if (!sem || !fd || !sem->strict)
+		return WEIR_EINVAL;
+	/* relaxed: changes under opens; in the child of a fork, join first. */
+	if (!at_load_relaxed(&sem->ticket))
+		err = join_again(sem);
+	if (err)
+		return err;
+	pthread_mutex_lock(&opens);
+	/* The locks are the open file's, and so the copy's as well. */
+	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
+	if (*fd < 0)
+		err = WEIR_ESYSTEM;
+	else
+		sem->lent = true;
+	pthread_mutex_unlock(&opens);
+	return err;
+}

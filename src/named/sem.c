@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquire and release when nobody has to wait.
+ *
+ * The lock and the unlock are the only atomic operations.  What is taken is
+ * written down in two places, our slot (which is true) and the value (which can
+ * be made again from all slots), in any order: whoever dies in between holds
+ * nothing afterwards, and whoever takes the lock from it makes the value again.
+ */
+
+#include "base/panic.h"
+#include "core/ctx_wait.h"
+#include "named/handle.h"
+#include "named/lock.h"
+
+static bool count_ok(int64_t n)
+{
+	return n >= 0 && n <= WEIR_SEM_MAX;
+}
+
+int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max)
+{
+	int64_t value = h->head->value;
+
+	if (h->head->queue_first || value < min || value < 0)
+		return min ? -1 : 0;
+	return value < max ? value : max;
+}
+
+void weir_nm_take_(weir_named *h, int64_t n)
+{
+	struct nm_slot *mine = h->mine;
+
+	if (!mine->held)
+		mine->since_ns = weir_rough_now_ns_();
+	mine->held = nm_plus(mine->held, n);
+	h->head->value = nm_minus(h->head->value, n);
+	if (!mine->listed)
+		weir_nm_list_holder_(h, mine);
+	if (h->head->in_use)
+		weir_nm_watch_holder_(h, mine);
+}
+
+void weir_nm_give_(weir_named *h, int64_t n)
+{
+	h->mine->held = nm_minus(h->mine->held, n);
+	h->head->value = nm_plus(h->head->value, n);
+	if (h->head->in_use)
+		weir_nm_settle_(h);
+}
+
+/*
+ * Lock, if nothing is in the way: joined in this process, nobody else at work,
+ * nobody waiting.  False: nothing was done.
+ */
+static bool enter_short(weir_named *h)
+{
+	uint32_t seen = 0, ticket;
+
+	/*
+	 * relaxed: 0, or our name for the lock.  It is there after the lock was
+	 * taken and dropped under that name, so who takes it again, with a
+	 * ticket that it had to read first, sees what was done before.
+	 */
+	ticket = at_load_relaxed(&h->ticket);
+	/* [NL1] acquire */
+	if (!ticket || !at_cas_weak_acquire(&h->head->lock, &seen, ticket))
+		return false;
+	if (nm_is_ours(h) && !h->head->in_use && !h->head->closed)
+		return true;
+	nm_unlock(h);
+	return false;
+}
+
+static bool take_short(weir_named *h, int64_t n)
+{
+	struct nm_slot *mine;
+	bool fits;
+
+	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_short(h))
+		return false;
+	mine = h->mine;
+	fits = mine->listed && n <= h->head->value;
+	if (fits) {
+		if (!mine->held)
+			mine->since_ns = weir_rough_now_ns_();
+		mine->held += n;
+		h->head->value -= n;
+	}
+	nm_unlock(h);
+	return fits;
+}
+
+static bool give_short(weir_named *h, int64_t n)
+{
+	bool fits;
+
+	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_short(h))
+		return false;
+	fits = n <= h->mine->held && h->head->value <= WEIR_SEM_MAX - n;
+	if (fits) {
+		h->mine->held -= n;
+		h->head->value += n;
+	}
+	nm_unlock(h);
+	return fits;
+}
+
+/*
+ * Take without waiting.  WEIR_EAGAIN: that cannot be; also when a dead process
+ * may hold what is missing, which the caller has swept before it gives up.
+ */
+static weir_err take_now(weir_named *h, int64_t min, int64_t max, int64_t *got)
+{
+	int64_t taken;
+
+	if (h->head->closed == NM_CLOSED)
+		return WEIR_ECLOSED;
+	if (!max)
+		return WEIR_OK;
+	taken = weir_nm_takeable_(h, min, max);
+	if (taken < 0)
+		return WEIR_EAGAIN;
+	if (taken)
+		weir_nm_take_(h, taken);
+	*got = taken;
+	return WEIR_OK;
+}
+
+static weir_err acquire(weir_named *h, int64_t min, int64_t max,
+			struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
+{
+	weir_err err;
+
+	*got = 0;
+	if (!h || !count_ok(min) || !count_ok(max) || min > max)
+		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (!err)
+		err = weir_nm_enter_(h);
+	if (err)
+		return err;
+	err = take_now(h, min, max, got);
+	nm_unlock(h);
+	if (err == WEIR_EAGAIN)
+		return weir_nm_wait_(h, min, max, ctx, deadline_ns, got);
+	/* C13: a cancel that came in between wins. */
+	if (!err && ctx && weir_ctx_cancelled_(ctx)) {
+		err = weir_ctx_cancelled_(ctx);
+		if (!weir_nm_enter_(h)) {
+			weir_nm_give_(h, *got);
+			nm_unlock(h);
+		}
+		*got = 0;
+	}
+	return err;
+}
+
+weir_err weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx)
+{
+	int64_t got;
+
+	if (!ctx && take_short(sem, n))
+		return WEIR_OK;
+	return acquire(sem, n, n, ctx, WEIR_FOREVER, &got);
+}
+
+weir_err
+weir_named_acquire_until(weir_named *sem, int64_t n, int64_t deadline_ns)
+{
+	int64_t got;
+
+	if (take_short(sem, n))
+		return WEIR_OK;
+	return acquire(sem, n, n, NULL, deadline_ns, &got);
+}
+
+weir_err weir_named_acquire_for(weir_named *sem, int64_t n, int64_t timeout_ns)
+{
+	weir_err err = weir_named_try_acquire(sem, n);
+
+	/* The clock is read by those alone who wait. */
+	if (err != WEIR_EAGAIN)
+		return err;
+	return weir_named_acquire_until(sem, n,
+					weir_deadline_after(timeout_ns));
+}
+
+weir_err weir_named_acquire_upto(weir_named *sem, int64_t min, int64_t max,
+				 struct weir_ctx *ctx, int64_t *got)
+{
+	return got ? acquire(sem, min, max, ctx, WEIR_FOREVER, got) :
+		     WEIR_EINVAL;
+}
+
+weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
+{
+	int64_t got;
+	weir_err err;
+
+	if (take_short(sem, n))
+		return WEIR_OK;
+	if (!sem || !count_ok(n))
+		return WEIR_EINVAL;
+	err = weir_nm_enter_(sem);
+	if (err)
+		return err;
+	err = take_now(sem, n, n, &got);
+	if (err == WEIR_EAGAIN) {
+		/* C5: never for the sake of somebody who is dead. */
+		weir_nm_sweep_(sem);
+		weir_nm_settle_(sem);
+		err = take_now(sem, n, n, &got);
+		if (err == WEIR_EAGAIN && sem->head->closed)
+			err = WEIR_ECLOSED;
+	}
+	nm_unlock(sem);
+	return err;
+}
+
+weir_err weir_named_drain(weir_named *sem, int64_t *got)
+{
+	weir_err err;
+
+	if (!sem || !got)
+		return WEIR_EINVAL;
+	*got = 0;
+	err = weir_nm_enter_(sem);
+	if (err)
+		return err;
+	weir_nm_sweep_(sem);
+	weir_nm_settle_(sem);
+	err = take_now(sem, 0, WEIR_SEM_MAX, got);
+	nm_unlock(sem);
+	return err;
+}
+
+/* What a release that is too large is told with. */
+struct counts {
+	int64_t held, capacity, value;
+};
+
+static weir_err give(weir_named *h, int64_t n, struct counts *counts)
+{
+	weir_err err = weir_nm_enter_(h);
+
+	if (err)
+		return err;
+	if (n > h->mine->held) {
+		*counts = (struct counts){ h->mine->held, h->head->capacity,
+					   h->head->value };
+		err = WEIR_EOVERFLOW;
+	} else {
+		weir_nm_give_(h, n);
+	}
+	nm_unlock(h);
+	return err;
+}
+
+weir_err weir_named_try_release(weir_named *sem, int64_t n)
+{
+	struct counts counts = { 0, 0, 0 };
+
+	return sem && count_ok(n) ? give(sem, n, &counts) : WEIR_EINVAL;
+}
+
+void weir_named_release(weir_named *sem, int64_t n)
+{
+	static const char call[] = "weir_named_release";
+	struct counts counts = { 0, 0, 0 };
+	weir_err err;
+
+	if (give_short(sem, n))
+		return;
+	if (!sem) {
+		weir_panic_("%s: %p is not a semaphore", call, sem);
+		return;
+	}
+	if (!count_ok(n)) {
+		weir_panic_("%s: semaphore \"%s\": %d permits", call, sem->name,
+			    n);
+		return;
+	}
+	err = give(sem, n, &counts);
+	if (err == WEIR_EOVERFLOW)
+		weir_panic_("%s: semaphore \"%s\": %d permits released, "
+			    "%d are out by this handle (capacity %d, free %d)",
+			    call, sem->name, n, counts.held, counts.capacity,
+			    counts.value > 0 ? counts.value : 0);
+	else if (err)
+		weir_panic_("%s: semaphore \"%s\": its file is damaged", call,
+			    sem->name);
+}
+
+int64_t weir_named_available(weir_named *sem)
+{
+	int64_t value;
+
+	if (!sem) {
+		weir_panic_("weir_named_available: %p is not a semaphore", sem);
+		return 0;
+	}
+	/* relaxed: for display; it may have changed already. */
+	value = at_load_relaxed(&sem->head->value);
+	return value > 0 ? value : 0;
+}

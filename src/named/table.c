@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Participants: the list of those that hold, and burying the dead.
+ *
+ * A slot's state is changed by CAS, from LIVE to FREE, because its owner leaves
+ * without the lock; whoever succeeds has freed it, once.
+ *
+ * Pairs
+ *
+ *   [NT1] slot  release: free_slot, claim   acquire: claim, weir_nm_is_live_
+ *               Who finds a slot free finds nobody at work on it; who finds it
+ *               live finds it filled in.
+ */
+#include "named/handle.h"
+
+static bool has_died(const struct nm_slot *slot)
+{
+	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
+		/* relaxed: set by the kernel; what it did is under the lock. */
+		if (!weir_is_alive_(at_load_relaxed(&slot->alive[i].word)))
+			return true;
+	return false;
+}
+
+static bool is_taken(const struct nm_slot *slot)
+{
+	/* [NT1] acquire */
+	return (at_load_acquire(&slot->state) & NM_SLOT_MASK) == NM_SLOT_LIVE;
+}
+
+bool weir_nm_is_live_(const struct nm_slot *slot)
+{
+	return is_taken(slot) && !has_died(slot);
+}
+
+bool weir_nm_is_dead_(const struct nm_slot *slot)
+{
+	return is_taken(slot) && has_died(slot);
+}
+
+void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot)
+{
+	struct nm_slot *first = nm_slot_at(h, &h->head->holders);
+
+	if (slot->listed)
+		return;
+	slot->listed = 1;
+	slot->holder_prev = 0;
+	slot->holder_next = h->head->holders;
+	if (first)
+		first->holder_prev = nm_slot_ref(h, slot);
+	h->head->holders = nm_slot_ref(h, slot);
+}
+
+void weir_nm_unlist_holder_(weir_named *h, struct nm_slot *slot)
+{
+	struct nm_slot *prev = nm_slot_at(h, &slot->holder_prev);
+	struct nm_slot *next = nm_slot_at(h, &slot->holder_next);
+
+	if (!slot->listed)
+		return;
+	if (prev)
+		prev->holder_next = slot->holder_next;
+	else
+		h->head->holders = slot->holder_next;
+	if (next)
+		next->holder_prev = slot->holder_prev;
+	slot->listed = 0;
+	slot->holder_next = slot->holder_prev = 0;
+}
+
+void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot)
+{
+	uint32_t index = (uint32_t)(slot - h->slots);
+
+	for (uint32_t r = 0; r < NM_ROLES; r++) {
+		h->head->armed[r][index / 64] &=
+			~(UINT64_C(1) << index % 64);
+		if (h->head->armed_by[r] == index + 1)
+			h->head->armed_by[r] = 0;
+	}
+}
+
+static void free_slot(struct nm_slot *slot)
+{
+	/* relaxed: the CAS decides. */
+	uint32_t state = at_load_relaxed(&slot->state);
+
+	/* [NT1] release */
+	while ((state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
+	       !at_cas_weak_release(&slot->state, &state,
+				    state - NM_SLOT_LIVE + NM_SLOT_FREE))
+		;
+}
+
+static void drop_records(weir_named *h, const struct nm_slot *slot)
+{
+	uint32_t high = nm_records_high(h), ref = nm_slot_ref(h, slot);
+
+	for (uint32_t i = 0; i < high && slot->in_use; i++)
+		if (h->records[i].state != NM_REC_FREE &&
+		    h->records[i].owner == ref)
+			weir_nm_record_free_(h, &h->records[i]);
+}
+
+bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
+{
+	drop_records(h, slot);
+	weir_nm_chain_remove_(h, slot);
+	if (h->strict && slot->held > 0 &&
+	    weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots))) {
+		h->lingers = true;
+		return false;
+	}
+	h->head->value = nm_plus(h->head->value, slot->held);
+	slot->held = 0;
+	weir_nm_unlist_holder_(h, slot);
+	weir_nm_forget_arms_(h, slot);
+	free_slot(slot);
+	return true;
+}
+
+void weir_nm_sweep_(weir_named *h)
+{
+	struct nm_slot *slot, *next;
+	uint32_t count = 0;
+
+	h->lingers = false;
+	for (slot = nm_slot_at(h, &h->head->holders); slot; slot = next) {
+		next = nm_slot_at(h, &slot->holder_next);
+		if (slot != h->mine && weir_nm_is_dead_(slot))
+			weir_nm_bury_(h, slot);
+		else if (slot->held == 0)
+			weir_nm_unlist_holder_(h, slot);
+		/* A list that goes round is damaged. */
+		if (++count > NM_SLOTS) {
+			weir_nm_repair_(h);
+			return;
+		}
+	}
+	for (slot = nm_slot_at(h, &h->head->chain_first), count = 0; slot;
+	     slot = next) {
+		next = nm_slot_at(h, &slot->chain_next);
+		if (slot != h->mine && weir_nm_is_dead_(slot))
+			weir_nm_bury_(h, slot);
+		if (++count > NM_SLOTS) {
+			weir_nm_repair_(h);
+			return;
+		}
+	}
+}
+
+void weir_nm_sweep_all_(weir_named *h)
+{
+	uint32_t high = nm_slots_high(h);
+
+	weir_nm_sweep_(h);
+	for (uint32_t i = 0; i < high; i++)
+		if (&h->slots[i] != h->mine && weir_nm_is_dead_(&h->slots[i]))
+			weir_nm_bury_(h, &h->slots[i]);
+}

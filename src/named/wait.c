@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting: joining the queue, sleeping, being granted, giving up.
+ *
+ * A thread sleeps on the word of its own record and nothing else.  Whoever
+ * changes the record's state wakes it first, under the lock; it takes the lock
+ * itself to look.  A cancelled context does the same from the canceller's
+ * thread (C13).
+ */
+#include <errno.h>
+
+#include "core/ctx_wait.h"
+#include "named/handle.h"
+#include "named/lock.h"
+
+/* One call that waits, on its stack.  (l) under the file's lock. */
+struct call {
+	struct weir_waiter_ w;		/* what its context knows of it */
+	weir_named *h;
+	struct nm_record *record;	/* l  null: none, or done with */
+	int64_t min, max;
+	int64_t got;			/* l  ours, and counted as held */
+	bool idle;			/* waits for idleness */
+};
+
+/* A cancel has reached it. */
+static void end(struct weir_waiter_ *w, weir_err why)
+{
+	struct call *call = ring_entry(w, struct call, w);
+	weir_named *h = call->h;
+
+	if (!nm_lock(h)) {
+		/* The file was damaged, as its thread will find. */
+		if (call->record)
+			weir_nm_record_wake_(call->record);
+		return;
+	}
+	if (call->record && call->record->state != NM_REC_ENDED) {
+		weir_nm_record_end_(h, call->record, why);
+		weir_nm_settle_(h);
+	} else if (call->got) {
+		weir_nm_give_(h, call->got);
+		call->got = 0;
+	}
+	nm_unlock(h);
+}
+
+/* Where a request that does not fit now goes; or an error. */
+static weir_err find_place(const struct call *call, int64_t deadline_ns,
+			   int64_t now_ns, uint32_t *state)
+{
+	const weir_named *h = call->h;
+
+	*state = NM_REC_IDLE;
+	if (call->idle)
+		return WEIR_OK;
+	if (h->head->closed)
+		return WEIR_ECLOSED;
+	*state = NM_REC_ASIDE;
+	if (call->min > h->head->capacity)
+		return call->w.ctx ? WEIR_OK : WEIR_ETOOBIG;
+	*state = NM_REC_WAITS;
+	return now_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
+}
+
+/* Under the lock: take, or join.  WEIR_EAGAIN: joined. */
+static weir_err take_or_join(struct call *call, int64_t deadline_ns)
+{
+	weir_named *h = call->h;
+	int64_t now_ns;
+	uint32_t state;
+	weir_err err;
+
+	/* C13: a cancel marks the context first and comes for us afterwards. */
+	err = call->w.ctx ? weir_ctx_cancelled_(call->w.ctx) : WEIR_OK;
+	if (!err && !call->idle && h->head->closed == NM_CLOSED)
+		err = WEIR_ECLOSED;
+	if (err)
+		return err;
+	weir_nm_sweep_(h);
+	weir_nm_settle_(h);
+	if (call->idle) {
+		if (h->head->value == h->head->capacity)
+			return WEIR_OK;
+	} else {
+		int64_t taken = weir_nm_takeable_(h, call->min, call->max);
+
+		if (taken >= 0) {
+			weir_nm_take_(h, taken);
+			call->got = taken;
+			return WEIR_OK;
+		}
+	}
+	now_ns = weir_now_ns();
+	err = find_place(call, deadline_ns, now_ns, &state);
+	if (err)
+		return err;
+	call->record = weir_nm_record_new_(h, &err);
+	if (!call->record)
+		return err;
+	call->record->min = call->min;
+	call->record->max = call->max;
+	call->record->since_ns = now_ns;
+	call->record->flags = call->w.ctx ? NM_REC_HAS_CTX : 0;
+	weir_nm_record_wait_(h, call->record, state);
+	return WEIR_EAGAIN;
+}
+
+/* Under the lock: what has become of it.  WEIR_EAGAIN: it waits. */
+static weir_err look(struct call *call, enum weir_woke_ woke)
+{
+	struct nm_record *record = call->record;
+	weir_named *h = call->h;
+	weir_err err = WEIR_EAGAIN;
+
+	if (record->owner != h->me || record->state == NM_REC_FREE) {
+		/* Damaged: it is not ours any more, nor what it promised. */
+		call->record = NULL;
+		errno = EBADMSG;
+		return WEIR_ESYSTEM;
+	}
+	if (record->state == NM_REC_GRANTED) {
+		call->got = record->got;
+		weir_nm_take_(h, call->got);
+		err = WEIR_OK;
+	} else if (record->state == NM_REC_ENDED) {
+		err = (weir_err)record->outcome;
+	} else if (woke == WEIR_WOKE_LATE_) {
+		err = WEIR_ETIMEDOUT;
+	} else if (woke == WEIR_WOKE_SIGNAL_ &&
+		   h->flags & WEIR_NAMED_INTERRUPTIBLE) {
+		err = WEIR_EINTR;
+	}
+	if (err == WEIR_EAGAIN)
+		return err;
+	call->record = NULL;
+	weir_nm_record_free_(h, record);
+	/* C7: who leaves the head of the queue makes room. */
+	weir_nm_settle_(h);
+	return err;
+}
+
+/* Sleep until the outcome is known; the lock is held, and again at the end. */
+static weir_err sleep_until(struct call *call, int64_t deadline_ns)
+{
+	uint32_t *word = &call->record->word;
+	weir_err err;
+
+	do {
+		/* relaxed: changed under the lock, which we hold. */
+		uint32_t value = at_load_relaxed(word);
+		enum weir_woke_ woke;
+
+		nm_unlock(call->h);
+		woke = weir_shared_wait_(word, value, deadline_ns);
+		if (!nm_lock(call->h)) {
+			errno = EBADMSG;
+			return WEIR_ESYSTEM;
+		}
+		err = look(call, woke);
+	} while (err == WEIR_EAGAIN);
+	nm_unlock(call->h);
+	return err;
+}
+
+static weir_err wait_known(struct call *call, int64_t deadline_ns)
+{
+	weir_err err = weir_nm_enter_(call->h);
+
+	if (err)
+		return err;
+	err = take_or_join(call, deadline_ns);
+	if (err == WEIR_EAGAIN)
+		return sleep_until(call, deadline_ns);
+	nm_unlock(call->h);
+	return err;
+}
+
+/*
+ * Wait in a context, if any.  It knows of the call before the queue does, so
+ * that a cancel that returns has found it.
+ */
+static weir_err wait_within(struct call *call, int64_t deadline_ns)
+{
+	weir_named *h = call->h;
+	weir_ctx *ctx = call->w.ctx;
+	weir_err err, ended = WEIR_OK;
+
+	call->w.wants = WEIR_WANTS_OTHER_;
+	call->w.end = end;
+	if (ctx) {
+		err = weir_ctx_join_(ctx, &call->w);
+		if (err)
+			return err;
+		deadline_ns = weir_ctx_deadline(ctx);
+	}
+	/* relaxed: for close_handle, which no call may meet. */
+	at_add_relaxed(&h->calls, 1);
+	err = wait_known(call, deadline_ns);
+	if (ctx)
+		ended = weir_ctx_leave_(ctx, &call->w, err == WEIR_ETIMEDOUT);
+	/* C13: the end of the context wins.  got is 0 if it was taken back. */
+	if (ended && call->got && !weir_nm_enter_(h)) {
+		weir_nm_give_(h, call->got);
+		nm_unlock(h);
+		call->got = 0;
+	}
+	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
+		err = ended;
+	/* relaxed: as above. */
+	at_sub_relaxed(&h->calls, 1);
+	return err;
+}
+
+weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
+		       struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
+{
+	struct call call = { .w = { .ctx = ctx }, .h = h, .min = min,
+			     .max = max };
+	weir_err err = wait_within(&call, deadline_ns);
+
+	*got = err ? 0 : call.got;
+	return err;
+}
+
+weir_err weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx)
+{
+	struct call call = { .w = { .ctx = ctx }, .h = sem, .idle = true };
+	weir_err err;
+
+	if (!sem)
+		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	return err ? err : wait_within(&call, WEIR_FOREVER);
+}

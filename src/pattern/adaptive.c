@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The limit that finds its own capacity: weir/adaptive.h.
+ *
+ * The limit is a number with a fraction, so that it can grow by one in a whole
+ * round of calls; the semaphore's capacity is its whole part.  A short lock
+ * protects the figures.  Resizing happens outside it, for it may run callbacks;
+ * one thread does so at a time (applying_) and goes on until the capacity is what
+ * the figures say, so that an older figure never comes last.
+ */
+#include "weir/adaptive.h"
+
+#include <stddef.h>
+
+#include "base/lock.h"
+#include "base/panic.h"
+
+#define SECOND INT64_C(1000000000)
+#define DECREASE 0.9
+#define SMOOTH 0.2		/* of a new limit that counts */
+#define LONG_RUN 1000		/* rounds of calls */
+#define SHORT_RUN 10		/* calls */
+#define TOLERANCE 1.5		/* of latency, before it counts as longer */
+#define LATENCY_MAX 9e18	/* what an int64_t can tell */
+
+static bool is_misplaced(const weir_adaptive *a)
+{
+	return !a || (uintptr_t)a % sizeof(uint64_t) || !a->sem_;
+}
+
+static double within(double value, double low, double high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* The difference of any two times has room without a sign. */
+static double between(int64_t from_ns, int64_t to_ns)
+{
+	return to_ns > from_ns ? (double)((uint64_t)to_ns - (uint64_t)from_ns) : 0;
+}
+
+/*
+ * The figures, under the lock.
+ */
+static double aimd(const weir_adaptive *a)
+{
+	return a->limit_ + 1 / a->limit_;
+}
+
+static double gradient(const weir_adaptive *a, double latency)
+{
+	double slope = within(TOLERANCE * a->long_ns_ / latency, 0.5, 1);
+	double next = a->limit_ * slope + (double)a->opts_.queue;
+	double smoothed = a->limit_ * (1 - SMOOTH) + next * SMOOTH;
+
+	/* One step in a round of calls, a part of it with each. */
+	return a->limit_ + (smoothed - a->limit_) / a->limit_;
+}
+
+/*
+ * What a call takes when nothing holds it up: down quickly, for that is what it
+ * takes; up slowly, for that may be a queue of our own making.
+ */
+static void follow(weir_adaptive *a, double latency)
+{
+	double run = latency < a->long_ns_ ? SHORT_RUN : LONG_RUN * a->limit_;
+
+	if (a->long_ns_ > 0)
+		a->long_ns_ += (latency - a->long_ns_) / run;
+	else
+		a->long_ns_ = latency;
+}
+
+static void learn(weir_adaptive *a, int64_t began_ns, int64_t now_ns,
+		  int64_t in_flight, weir_call call)
+{
+	double latency = within(between(began_ns, now_ns), 1, LATENCY_MAX);
+	bool slow = a->opts_.slow_ns && latency > (double)a->opts_.slow_ns;
+
+	if (!a->calls_)
+		a->first_ns_ = now_ns;
+	a->last_ns_ = now_ns;
+	a->calls_++;
+	a->mean_ns_ += (latency - a->mean_ns_) / (double)a->calls_;
+	if (call == WEIR_CALL_DROPPED || slow) {
+		a->drops_++;
+		/* It was let in by a limit that is gone. */
+		if (a->drops_ > 1 && began_ns < a->decreased_ns_)
+			return;
+		a->decreased_ns_ = now_ns;
+		a->limit_ *= DECREASE;
+	} else {
+		follow(a, latency);
+		if (2 * (double)in_flight < a->limit_)
+			return;
+		a->limit_ = a->opts_.kind == WEIR_AIMD ? aimd(a) :
+							 gradient(a, latency);
+	}
+	a->limit_ = within(a->limit_, (double)a->opts_.min,
+			   (double)a->opts_.max);
+}
+
+/* Make the semaphore what the figures say, unless somebody is at it. */
+static weir_err apply(weir_adaptive *a)
+{
+	weir_err err = WEIR_OK;
+
+	weir_lock_(&a->lock_);
+	if (!a->applying_) {
+		a->applying_ = 1;
+		while (!err && a->applied_ != (int64_t)a->limit_) {
+			int64_t n = (int64_t)a->limit_;
+
+			a->applied_ = n;
+			weir_unlock_(&a->lock_);
+			err = weir_sem_resize(a->sem_, n, NULL);
+			weir_lock_(&a->lock_);
+		}
+		a->applying_ = 0;
+	}
+	weir_unlock_(&a->lock_);
+	return err;
+}
+
+weir_err weir_adaptive_learn(weir_adaptive *adaptive, int64_t began_ns,
+			     int64_t now_ns, int64_t in_flight, weir_call call)
+{
+	if (is_misplaced(adaptive) || in_flight < 0 ||
+	    (unsigned)call > WEIR_CALL_IGNORED)
+		return WEIR_EINVAL;
+	if (call == WEIR_CALL_IGNORED)
+		return WEIR_OK;
+	weir_lock_(&adaptive->lock_);
+	learn(adaptive, began_ns, now_ns, in_flight, call);
+	weir_unlock_(&adaptive->lock_);
+	return apply(adaptive);
+}
+
+weir_err weir_adaptive_acquire(weir_adaptive *adaptive, struct weir_ctx *ctx,
+			       int64_t *began_ns)
+{
+	weir_err err;
+
+	if (is_misplaced(adaptive) || !began_ns)
+		return WEIR_EINVAL;
+	err = weir_sem_acquire(adaptive->sem_, 1, ctx);
+	if (!err)
+		*began_ns = weir_now_ns();
+	return err;
+}
+
+void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
+			   weir_call call)
+{
+	int64_t in_flight;
+
+	if (is_misplaced(adaptive) || (unsigned)call > WEIR_CALL_IGNORED) {
+		weir_panic_("weir_adaptive_release: %p is not set up, or no "
+			    "such result", adaptive);
+		return;
+	}
+	weir_lock_(&adaptive->lock_);
+	in_flight = adaptive->applied_;
+	weir_unlock_(&adaptive->lock_);
+	in_flight -= weir_sem_available(adaptive->sem_);
+	(void)!weir_adaptive_learn(adaptive, began_ns, weir_now_ns(),
+				   in_flight > 0 ? in_flight : 0, call);
+	weir_sem_release(adaptive->sem_, 1);
+}
+
+int64_t weir_little(int64_t per_second, int64_t latency_ns)
+{
+	double product = (double)per_second * (double)latency_ns /
+			 (double)SECOND;
+	int64_t whole;
+
+	if (per_second < 1 || latency_ns < 1)
+		return 0;
+	if (product >= (double)WEIR_SEM_MAX)
+		return WEIR_SEM_MAX;
+	whole = (int64_t)product;
+	return whole + (product > (double)whole);
+}
+
+static bool opts_ok(const weir_adaptive_opts *o)
+{
+	return (o->kind == WEIR_AIMD || o->kind == WEIR_GRADIENT) &&
+	       !o->flags && o->min >= 1 && o->min <= o->initial &&
+	       o->initial <= o->max && o->max <= INT64_C(1) << 40 &&
+	       o->slow_ns >= 0 && o->queue >= 0 && !o->reserved_[0] &&
+	       !o->reserved_[1] && !o->reserved_[2] && !o->reserved_[3];
+}
+
+weir_err weir_adaptive_init(weir_adaptive *adaptive, weir_sem *sem,
+			    const weir_adaptive_opts *opts)
+{
+	weir_adaptive_opts o = { 0 };
+	weir_err err;
+
+	if (opts)
+		o = *opts;
+	o.min = o.min ? o.min : 1;
+	o.max = o.max ? o.max : 1000;
+	o.initial = o.initial ? o.initial : (int64_t)within(20, (double)o.min,
+							     (double)o.max);
+	o.queue = o.queue ? o.queue : 4;
+	if (!adaptive || (uintptr_t)adaptive % sizeof(uint64_t) || !opts_ok(&o))
+		return WEIR_EINVAL;
+	err = weir_sem_resize(sem, o.initial, NULL);
+	if (err)
+		return err;
+	*adaptive = (weir_adaptive){
+		.sem_ = sem,
+		.opts_ = o,
+		.limit_ = (double)o.initial,
+		.applied_ = o.initial,
+	};
+	return WEIR_OK;
+}
+
+weir_err weir_adaptive_stat(weir_adaptive *adaptive, weir_adaptive_info *info)
+{
+	double lasted;
+
+	if (is_misplaced(adaptive) || !info)
+		return WEIR_EINVAL;
+	weir_lock_(&adaptive->lock_);
+	lasted = between(adaptive->first_ns_, adaptive->last_ns_);
+	*info = (weir_adaptive_info){
+		.limit = (int64_t)adaptive->limit_,
+		.calls = adaptive->calls_,
+		.drops = adaptive->drops_,
+		.mean_ns = (int64_t)adaptive->mean_ns_,
+		.long_ns = (int64_t)adaptive->long_ns_,
+	};
+	if (lasted > 0)
+		info->per_second = (int64_t)((double)(info->calls - 1) *
+					     (double)SECOND / lasted);
+	info->advice = weir_little(info->per_second, info->mean_ns);
+	weir_unlock_(&adaptive->lock_);
+	return WEIR_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The circuit breaker: weir/breaker.h.
+ *
+ * A short lock protects everything.  Results are bits of a word, the newest lowest,
+ * so that the window slides by a shift.  Each change of state begins a new term;
+ * a pass carries the term in which it was given, and a result of another term is
+ * ignored: calls that began before the breaker opened say nothing of how things
+ * are when it is half open.
+ */
+#include "weir/breaker.h"
+
+#include <stddef.h>
+
+#include "base/lock.h"
+#include "base/panic.h"
+
+#define SECOND INT64_C(1000000000)
+
+static bool is_misplaced(const weir_breaker *b)
+{
+	return !b || (uintptr_t)b % sizeof(uint64_t) || !b->window_;
+}
+
+static uint32_t failed(const weir_breaker *b)
+{
+	uint32_t n = 0;
+
+	for (uint64_t rest = b->results_; rest; rest &= rest - 1)
+		n++;
+	return n;
+}
+
+/* Under the lock. */
+static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
+{
+	b->state_ = (uint32_t)state;
+	b->since_ns_ = now_ns;
+	b->term_++;
+	b->results_ = 0;
+	b->counted_ = b->out_ = b->good_ = 0;
+	b->opened_ += state == WEIR_BREAKER_OPEN;
+}
+
+static bool is_due(const weir_breaker *b, int64_t now_ns)
+{
+	/* The difference of any two times has room without a sign. */
+	return now_ns >= b->since_ns_ &&
+	       (uint64_t)now_ns - (uint64_t)b->since_ns_ >=
+		       (uint64_t)b->open_ns_;
+}
+
+static bool let_through(weir_breaker *b, int64_t now_ns)
+{
+	if (b->state_ == WEIR_BREAKER_CLOSED)
+		return true;
+	/* Opened long enough; or half open, and the probes are lost. */
+	if ((b->state_ == WEIR_BREAKER_OPEN || b->out_ == b->probes_) &&
+	    is_due(b, now_ns))
+		change(b, WEIR_BREAKER_HALF_OPEN, now_ns);
+	if (b->state_ == WEIR_BREAKER_OPEN || b->out_ == b->probes_)
+		return false;
+	b->out_++;
+	return true;
+}
+
+weir_err weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
+			       weir_breaker_pass *pass)
+{
+	bool through;
+
+	if (is_misplaced(breaker) || !pass)
+		return WEIR_EINVAL;
+	weir_lock_(&breaker->lock_);
+	through = let_through(breaker, now_ns);
+	breaker->passed_ += through;
+	breaker->refused_ += !through;
+	pass->term_ = through ? breaker->term_ : 0;
+	weir_unlock_(&breaker->lock_);
+	return through ? WEIR_OK : WEIR_EAGAIN;
+}
+
+weir_err weir_breaker_enter(weir_breaker *breaker, weir_breaker_pass *pass)
+{
+	return weir_breaker_enter_at(breaker, weir_now_ns(), pass);
+}
+
+/* Under the lock. */
+static void count(weir_breaker *b, bool good, int64_t now_ns)
+{
+	uint64_t window = b->window_ == 64 ? UINT64_MAX :
+					     (UINT64_C(1) << b->window_) - 1;
+
+	if (b->state_ == WEIR_BREAKER_HALF_OPEN) {
+		b->good_ += good;
+		if (!good)
+			change(b, WEIR_BREAKER_OPEN, now_ns);
+		else if (b->good_ == b->probes_)
+			change(b, WEIR_BREAKER_CLOSED, now_ns);
+		return;
+	}
+	b->results_ = (b->results_ << 1 | (good ? 0 : 1)) & window;
+	b->counted_ += b->counted_ < b->window_;
+	if (failed(b) >= b->failures_)
+		change(b, WEIR_BREAKER_OPEN, now_ns);
+}
+
+void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,
+			   weir_breaker_pass pass, bool good)
+{
+	if (is_misplaced(breaker)) {
+		weir_panic_("weir_breaker_leave: %p is not a breaker", breaker);
+		return;
+	}
+	weir_lock_(&breaker->lock_);
+	if (pass.term_ == breaker->term_)
+		count(breaker, good, now_ns);
+	weir_unlock_(&breaker->lock_);
+}
+
+void weir_breaker_leave(weir_breaker *breaker, weir_breaker_pass pass, bool good)
+{
+	weir_breaker_leave_at(breaker, weir_now_ns(), pass, good);
+}
+
+weir_err weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts)
+{
+	static const weir_breaker_opts defaults;
+	const weir_breaker_opts *o = opts ? opts : &defaults;
+	uint32_t window = o->window ? o->window : 20;
+	uint32_t failures = o->failures ? o->failures : (window + 1) / 2;
+
+	if (!breaker || (uintptr_t)breaker % sizeof(uint64_t) || o->flags ||
+	    o->reserved_[0] || o->reserved_[1] || o->reserved_[2] ||
+	    window > WEIR_BREAKER_WINDOW_MAX || failures > window ||
+	    o->probes > INT32_MAX || o->open_ns < 0)
+		return WEIR_EINVAL;
+	*breaker = (weir_breaker){
+		.term_ = 1,
+		.open_ns_ = o->open_ns ? o->open_ns : SECOND,
+		.window_ = window,
+		.failures_ = failures,
+		.probes_ = o->probes ? o->probes : 1,
+	};
+	return WEIR_OK;
+}
+
+weir_err weir_breaker_stat(weir_breaker *breaker, weir_breaker_info *info)
+{
+	if (is_misplaced(breaker) || !info)
+		return WEIR_EINVAL;
+	weir_lock_(&breaker->lock_);
+	*info = (weir_breaker_info){
+		.state = (weir_breaker_state)breaker->state_,
+		.counted = breaker->counted_,
+		.failed = failed(breaker),
+		.passed = breaker->passed_,
+		.refused = breaker->refused_,
+		.opened = breaker->opened_,
+		.since_ns = breaker->since_ns_,
+	};
+	weir_unlock_(&breaker->lock_);
+	return WEIR_OK;
+}

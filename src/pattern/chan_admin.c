@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to a channel once in a while, and looks at it. */
+#include "weir/chan.h"
+
+#include "base/atomic.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "pattern/chan.h"
+
+weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
+			size_t item_size)
+{
+	weir_sem_opts space = { .permits = capacity, .name = "weir_chan",
+				.policy = WEIR_BARGING };
+	weir_sem_opts items = { .capacity = capacity, .name = "weir_chan",
+				.policy = WEIR_BARGING };
+	uint64_t n = (uint64_t)capacity;
+	size_t stride = WEIR_CHAN_BYTES(1, item_size);
+	bool owned = !slots;
+
+	if (!chan || (uintptr_t)chan % sizeof(uint64_t) ||
+	    (uintptr_t)slots % sizeof(uint64_t) || capacity < 1 ||
+	    capacity > WEIR_CHAN_MAX || !item_size ||
+	    item_size > WEIR_CHAN_ITEM_MAX)
+		return WEIR_EINVAL;
+	if (owned && n <= SIZE_MAX / 2 / stride)
+		slots = weir_mem_alloc_((size_t)n * stride);
+	if (!slots)
+		return WEIR_ENOMEM;
+	*chan = (weir_chan){
+		.slots_ = slots,
+		.capacity_ = n,
+		.mask_ = n & (n - 1) ? 0 : n - 1,
+		.item_size_ = item_size,
+		.stride_ = stride,
+		.owned_ = owned,
+	};
+	(void)!weir_sem_init_opts(&chan->space_, &space);
+	(void)!weir_sem_init_opts(&chan->items_, &items);
+	for (uint64_t i = 0; i < n; i++)
+		/* relaxed: nobody else is here yet. */
+		at_store_relaxed(weir_chan_turn_(chan, i), 2 * i);
+	return WEIR_OK;
+}
+
+weir_err weir_chan_destroy(weir_chan *chan)
+{
+	weir_chan_info info;
+	weir_err err = weir_chan_stat(chan, &info);
+
+	if (err)
+		return err;
+	if (info.senders || info.receivers)
+		return WEIR_EBUSY;
+	err = weir_sem_destroy(&chan->space_);
+	if (!err)
+		err = weir_sem_destroy(&chan->items_);
+	if (err)
+		return err;
+	if (chan->owned_)
+		weir_mem_free_(chan->slots_);
+	chan->capacity_ = 0;
+	return WEIR_OK;
+}
+
+void weir_chan_close(weir_chan *chan)
+{
+	uint64_t seen;
+
+	if (weir_chan_is_misplaced_(chan)) {
+		weir_panic_("weir_chan_close: %p is not a channel", chan);
+		return;
+	}
+	/* relaxed: a first guess, the CAS checks it. */
+	seen = at_load_relaxed(&chan->tail_);
+	/* [CH3] release */
+	while (!(seen & WEIR_CHAN_CLOSED_) &&
+	       !at_cas_weak_release(&chan->tail_, &seen, seen | WEIR_CHAN_CLOSED_))
+		;
+	weir_sem_close(&chan->space_, WEIR_CLOSE_NOW);
+	weir_sem_close(&chan->items_, WEIR_CLOSE_NOW);
+}
+
+bool weir_chan_is_closed(const weir_chan *chan)
+{
+	uint64_t tail;
+
+	if (weir_chan_is_misplaced_(chan)) {
+		weir_panic_("weir_chan_is_closed: %p is not a channel", chan);
+		return true;
+	}
+	return weir_chan_closed_tail_(chan, &tail);
+}
+
+int64_t weir_chan_length(const weir_chan *chan)
+{
+	uint64_t head, tail;
+
+	if (weir_chan_is_misplaced_(chan)) {
+		weir_panic_("weir_chan_length: %p is not a channel", chan);
+		return 0;
+	}
+	/* relaxed: a number for display.  First, so that it is not ahead. */
+	head = at_load_relaxed(&chan->head_);
+	(void)weir_chan_closed_tail_(chan, &tail);
+	if (head >= tail)
+		return 0;
+	return tail - head > chan->capacity_ ? (int64_t)chan->capacity_ :
+					       (int64_t)(tail - head);
+}
+
+weir_err weir_chan_stat(weir_chan *chan, weir_chan_info *info)
+{
+	weir_sem_info space, items;
+	weir_err err;
+
+	if (weir_chan_is_misplaced_(chan) || !info)
+		return WEIR_EINVAL;
+	err = weir_sem_stat(&chan->space_, &space);
+	if (!err)
+		err = weir_sem_stat(&chan->items_, &items);
+	if (err)
+		return err;
+	*info = (weir_chan_info){
+		.capacity = (int64_t)chan->capacity_,
+		.length = weir_chan_length(chan),
+		.space = space.free,
+		.item_size = (size_t)chan->item_size_,
+		.senders = space.waiters,
+		.receivers = items.waiters,
+		.closed = weir_chan_is_closed(chan),
+	};
+	return WEIR_OK;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to a rate limit once in a while, and looks at it. */
+#include "weir/limit.h"
+
+#include "base/lock.h"
+#include "base/panic.h"
+#include "pattern/bucket.h"
+
+#define SECOND INT64_C(1000000000)
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
+		      int64_t burst)
+{
+	int64_t common;
+
+	if (rate < 1 || rate > WEIR_LIMIT_RATE_MAX || period_ns < 1 ||
+	    period_ns > WEIR_LIMIT_PERIOD_MAX || burst < 1)
+		return false;
+	common = gcd(rate, period_ns);
+	rate /= common;
+	period_ns /= common;
+	if (burst > WEIR_BUCKET_MAX_ / period_ns ||
+	    rate > WEIR_BUCKET_MAX_ / period_ns)
+		return false;
+	b->num_ = rate;
+	b->den_ = period_ns;
+	b->burst_ = burst;
+	return true;
+}
+
+weir_err weir_limit_init(weir_limit *limit, const weir_limit_opts *opts)
+{
+	const weir_sem_opts wake = { .flags = WEIR_SEM_UNBOUNDED };
+	weir_sem_opts gate = { .permits = 1 };
+	weir_limit made = { .period_ns_ = SECOND, .ready_ = 1 };
+
+	if (!limit || (uintptr_t)limit % sizeof(uint64_t) || !opts ||
+	    opts->flags || opts->reserved_[0] || opts->reserved_[1] ||
+	    opts->reserved_[2] || opts->burst < 0 ||
+	    (opts->kind != WEIR_LIMIT_BUCKET && opts->kind != WEIR_LIMIT_SPACED))
+		return WEIR_EINVAL;
+	made.rate_ = opts->rate;
+	if (opts->period_ns)
+		made.period_ns_ = opts->period_ns;
+	made.name_ = gate.name = opts->name;
+	made.bucket_.kind_ = opts->kind;
+	/* Full since ever. */
+	made.bucket_.full_ns_ = -WEIR_BUCKET_MAX_;
+	if (!weir_bucket_set_(&made.bucket_, made.rate_, made.period_ns_,
+			      opts->burst ? opts->burst : 1))
+		return WEIR_EINVAL;
+	(void)!weir_sem_init_opts(&made.gate_, &gate);
+	(void)!weir_sem_init_opts(&made.wake_, &wake);
+	*limit = made;
+	return WEIR_OK;
+}
+
+weir_err weir_limit_destroy(weir_limit *limit)
+{
+	uint32_t waiting;
+	weir_err err;
+
+	if (weir_limit_is_misplaced_(limit))
+		return WEIR_EINVAL;
+	weir_lock_(&limit->lock_);
+	waiting = limit->waiting_;
+	weir_unlock_(&limit->lock_);
+	if (waiting)
+		return WEIR_EBUSY;
+	err = weir_sem_destroy(&limit->gate_);
+	if (!err)
+		err = weir_sem_destroy(&limit->wake_);
+	if (!err)
+		limit->ready_ = 0;
+	return err;
+}
+
+/*
+ * The level stays; what is above the new burst is gone.  So does part of a token, to
+ * a part of a nanosecond: else a rate that is changed all the time fills nothing.
+ */
+static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
+		       int64_t now_ns)
+{
+	struct weir_time_ t = { now_ns, 0 };
+	int64_t rest, missing = weir_bucket_lack_(b, now_ns, &rest);
+
+	/* Up, for a token too much is worse; both are below 2^53. */
+	if (rest && next->den_ != b->den_)
+		rest = 1 + (int64_t)((double)rest / (double)b->den_ *
+				     (double)next->den_);
+	if (next->kind_ == WEIR_LIMIT_BUCKET)
+		missing += next->burst_ - b->burst_;
+	if (missing < 0)
+		missing = rest = 0;
+	if (!weir_bucket_fits_(next, missing))
+		missing = WEIR_BUCKET_MAX_ / next->den_;
+	t = weir_time_add_(next, t, weir_bucket_cost_(next, missing));
+	t = weir_time_add_(next, t, (struct weir_time_){ rest / next->num_,
+							 rest % next->num_ });
+	next->full_ns_ = t.ns;
+	next->full_part_ = t.part;
+}
+
+weir_err weir_limit_set_rate(weir_limit *limit, int64_t rate, int64_t period_ns,
+			     int64_t burst)
+{
+	struct weir_bucket_ next;
+	int64_t now_ns;
+	bool ok;
+
+	if (weir_limit_is_misplaced_(limit))
+		return WEIR_EINVAL;
+	period_ns = period_ns ? period_ns : SECOND;
+	now_ns = weir_now_ns();
+	weir_lock_(&limit->lock_);
+	next = limit->bucket_;
+	ok = weir_bucket_set_(&next, rate, period_ns, burst ? burst : 1);
+	if (ok) {
+		keep_level(&next, &limit->bucket_, now_ns);
+		limit->bucket_ = next;
+		limit->rate_ = rate;
+		limit->period_ns_ = period_ns;
+	}
+	weir_unlock_(&limit->lock_);
+	if (!ok)
+		return WEIR_EINVAL;
+	weir_sem_release(&limit->wake_, 1);
+	return WEIR_OK;
+}
+
+void weir_limit_close(weir_limit *limit)
+{
+	if (weir_limit_is_misplaced_(limit)) {
+		weir_panic_("weir_limit_close: %p is not a limit", limit);
+		return;
+	}
+	weir_sem_close(&limit->gate_, WEIR_CLOSE_NOW);
+	weir_sem_close(&limit->wake_, WEIR_CLOSE_NOW);
+}
+
+weir_err weir_limit_stat(weir_limit *limit, weir_limit_info *info)
+{
+	int64_t now_ns = weir_now_ns();
+
+	if (weir_limit_is_misplaced_(limit) || !info)
+		return WEIR_EINVAL;
+	weir_lock_(&limit->lock_);
+	*info = (weir_limit_info){
+		.name = limit->name_,
+		.rate = limit->rate_,
+		.period_ns = limit->period_ns_,
+		.burst = limit->bucket_.burst_,
+		.tokens = limit->bucket_.burst_ -
+			  weir_bucket_missing_(&limit->bucket_, now_ns),
+		.waiters = limit->waiting_,
+		.kind = limit->bucket_.kind_ ? WEIR_LIMIT_SPACED :
+					       WEIR_LIMIT_BUCKET,
+		.closed = weir_sem_is_closed(&limit->gate_),
+	};
+	weir_unlock_(&limit->lock_);
+	return WEIR_OK;
+}

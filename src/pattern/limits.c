@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits by name: weir/limits.h.
+ *
+ * Entries are only ever added, in an array that stays where it is, so that a
+ * semaphore that was found stays good.  A load parses the whole text into a table
+ * of wishes first (limits_text.c), compares them with what there is, and only
+ * when nothing is wrong makes new entries and resizes old ones.
+ */
+#include "weir/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/mem.h"
+#include "pattern/limits.h"
+
+struct weir_limits_entry_ {
+	weir_sem sem;
+	struct weir_wish_ wish;		/* its name is the semaphore's */
+};
+
+static bool is_misplaced(const weir_limits *limits)
+{
+	return !limits || (uintptr_t)limits % sizeof(uint64_t) ||
+	       !limits->entries_;
+}
+
+/* Under the lock. */
+static struct weir_limits_entry_ *find(const weir_limits *limits,
+				       const char *name)
+{
+	for (uint32_t i = 0; i < limits->count_; i++)
+		if (!strcmp(limits->entries_[i].wish.name, name))
+			return &limits->entries_[i];
+	return NULL;
+}
+
+static bool is_same_kind(const struct weir_wish_ *a, const struct weir_wish_ *b)
+{
+	return a->policy == b->policy && a->barge_us == b->barge_us &&
+	       a->max_waiters == b->max_waiters;
+}
+
+/* Whether the wishes can be had, all of them. */
+static weir_err check(const weir_limits *limits,
+		      const struct weir_wishes_ *wishes,
+		      weir_limits_problem *problem)
+{
+	uint32_t fresh = 0;
+
+	for (uint32_t i = 0; i < wishes->count; i++) {
+		const struct weir_wish_ *wish = &wishes->wishes[i];
+		const struct weir_limits_entry_ *e = find(limits, wish->name);
+
+		if (e && !is_same_kind(&e->wish, wish))
+			return weir_limits_wrong_(problem, wish->line,
+				"only the capacity can change while it runs: ",
+				wish->name);
+		fresh += !e;
+	}
+	if (fresh <= limits->max_ - limits->count_)
+		return WEIR_OK;
+	(void)weir_limits_wrong_(problem, 0, "more limits than there is room for",
+				 "");
+	return WEIR_ETOOBIG;
+}
+
+static void add(weir_limits *limits, const struct weir_wish_ *wish)
+{
+	struct weir_limits_entry_ *e = &limits->entries_[limits->count_];
+	weir_sem_opts opts;
+
+	e->wish = *wish;
+	opts = (weir_sem_opts){
+		.permits = wish->capacity,
+		.name = e->wish.name,
+		.policy = wish->policy,
+		.max_waiters = (uint32_t)wish->max_waiters,
+		.barge_us = (uint32_t)wish->barge_us,
+	};
+	(void)!weir_sem_init_opts(&e->sem, &opts);
+	limits->count_++;
+}
+
+/*
+ * Resizing may run callbacks, so it is done without the lock: another load may
+ * come in between, and the later resize stays.
+ */
+static void resize(weir_limits *limits, const struct weir_wish_ *wish)
+{
+	struct weir_limits_entry_ *e;
+
+	weir_lock_(&limits->lock_);
+	e = find(limits, wish->name);
+	weir_unlock_(&limits->lock_);
+	if (e)
+		(void)!weir_sem_resize(&e->sem, wish->capacity, NULL);
+}
+
+weir_err weir_limits_load_text(weir_limits *limits, const char *text,
+			       size_t length, weir_limits_problem *problem)
+{
+	weir_limits_problem ignored = { 0 };
+	struct weir_wishes_ wishes = { 0 };
+	weir_err err;
+
+	problem = problem ? problem : &ignored;
+	*problem = (weir_limits_problem){ 0 };
+	if (is_misplaced(limits) || (!text && length))
+		return weir_limits_wrong_(problem, 0, "no limits, or no text", "");
+	if (length > WEIR_LIMITS_FILE_MAX) {
+		(void)weir_limits_wrong_(problem, 0, "the text is too long", "");
+		return WEIR_ETOOBIG;
+	}
+	wishes.max = limits->max_;
+	wishes.wishes = weir_mem_alloc_(wishes.max * sizeof(*wishes.wishes));
+	if (!wishes.wishes)
+		return WEIR_ENOMEM;
+	err = weir_limits_parse_(&wishes, text, length, problem);
+	weir_lock_(&limits->lock_);
+	if (!err)
+		err = check(limits, &wishes, problem);
+	for (uint32_t i = 0; !err && i < wishes.count; i++)
+		if (!find(limits, wishes.wishes[i].name))
+			add(limits, &wishes.wishes[i]);
+	weir_unlock_(&limits->lock_);
+	for (uint32_t i = 0; !err && i < wishes.count; i++)
+		resize(limits, &wishes.wishes[i]);
+	weir_mem_free_(wishes.wishes);
+	return err;
+}
+
+/* All of the file, or -1 with errno. */
+static ssize_t read_all(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
+	size_t got = 0;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0 && got < size) {
+		n = read(fd, text + got, size - got);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n > 0)
+			got += (size_t)n;
+	}
+	kept = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = kept;
+	return n < 0 ? -1 : (ssize_t)got;
+}
+
+weir_err weir_limits_load(weir_limits *limits, const char *path,
+			  weir_limits_problem *problem)
+{
+	weir_err err = WEIR_ESYSTEM;
+	ssize_t length;
+	char *text;
+	int kept;
+
+	if (problem)
+		*problem = (weir_limits_problem){ 0 };
+	if (is_misplaced(limits) || !path)
+		return WEIR_EINVAL;
+	/* One more, to tell a file that is too long. */
+	text = weir_mem_alloc_(WEIR_LIMITS_FILE_MAX + 1);
+	if (!text)
+		return WEIR_ENOMEM;
+	length = read_all(path, text, WEIR_LIMITS_FILE_MAX + 1);
+	kept = errno;
+	if (length >= 0)
+		err = weir_limits_load_text(limits, text, (size_t)length,
+					    problem);
+	else if (problem)
+		(void)weir_limits_wrong_(problem, 0, "cannot be read: ", path);
+	weir_mem_free_(text);
+	errno = kept;
+	return err;
+}
+
+weir_err weir_limits_init(weir_limits *limits, int64_t max)
+{
+	if (!limits || (uintptr_t)limits % sizeof(uint64_t) || max < 1 ||
+	    max > WEIR_LIMITS_MAX)
+		return WEIR_EINVAL;
+	*limits = (weir_limits){ .max_ = (uint32_t)max };
+	limits->entries_ = weir_mem_alloc_((size_t)max *
+					   sizeof(*limits->entries_));
+	return limits->entries_ ? WEIR_OK : WEIR_ENOMEM;
+}
+
+weir_err weir_limits_destroy(weir_limits *limits)
+{
+	weir_sem_info info;
+
+	if (is_misplaced(limits))
+		return WEIR_EINVAL;
+	for (uint32_t i = 0; i < limits->count_; i++)
+		if (weir_sem_stat(&limits->entries_[i].sem, &info) ||
+		    info.waiters || info.aside || info.held || info.granted)
+			return WEIR_EBUSY;
+	for (uint32_t i = 0; i < limits->count_; i++)
+		(void)!weir_sem_destroy(&limits->entries_[i].sem);
+	weir_mem_free_(limits->entries_);
+	limits->entries_ = NULL;
+	return WEIR_OK;
+}
+
+weir_sem *weir_limits_find(weir_limits *limits, const char *name)
+{
+	struct weir_limits_entry_ *e;
+
+	if (is_misplaced(limits) || !name)
+		return NULL;
+	weir_lock_(&limits->lock_);
+	e = find(limits, name);
+	weir_unlock_(&limits->lock_);
+	return e ? &e->sem : NULL;
+}
+
+weir_sem *weir_limits_at(weir_limits *limits, int64_t i, const char **name)
+{
+	struct weir_limits_entry_ *e = NULL;
+
+	if (is_misplaced(limits) || i < 0)
+		return NULL;
+	weir_lock_(&limits->lock_);
+	if (i < limits->count_)
+		e = &limits->entries_[i];
+	weir_unlock_(&limits->lock_);
+	if (e && name)
+		*name = e->wish.name;
+	return e ? &e->sem : NULL;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pool: weir/pool.h.
+ *
+ * A semaphore counts (permits_), and a short lock protects the items.  Each is
+ *
+ *     EMPTY  in the list of places without a resource
+ *     IDLE   in the list of those that can be lent
+ *     BUSY   in no list: a callback is at it
+ *     LENT   in no list
+ *
+ * Whoever takes an item out of a list holds a permit, and gives it back only
+ * after the item is in a list again.  So there are never more items out of the
+ * lists than permits, and whoever has a permit finds an item, idle or empty.  (The
+ * exception is a close, which empties the list of the idle without permits; but
+ * from then on nobody looks for one.)
+ *
+ * Callbacks run while an item is BUSY, outside the lock.
+ */
+#include "weir/pool.h"
+
+#include <pthread.h>
+
+#include "base/lock.h"
+#include "base/panic.h"
+#include "base/ring.h"
+#include "pattern/pool.h"
+#include "weir/ctx.h"
+
+static weir_pool_item *newest(struct weir_ring_ *list)
+{
+	return ring_entry(list->prev_, weir_pool_item, place_);
+}
+
+/* Under the lock. */
+static bool is_too_old(const weir_pool *pool, const weir_pool_item *item,
+		       int64_t now_ns)
+{
+	int64_t lifetime = pool->opts_.lifetime_ns;
+
+	return lifetime && now_ns - item->made_ns_ >= lifetime;
+}
+
+bool weir_pool_is_over_(const weir_pool *pool, const weir_pool_item *item,
+			int64_t now_ns)
+{
+	int64_t idle = pool->opts_.idle_ns;
+
+	return is_too_old(pool, item, now_ns) ||
+	       (idle && now_ns - item->since_ns_ >= idle);
+}
+
+void weir_pool_end_(weir_pool *pool, weir_pool_item *item)
+{
+	pool->opts_.destroy(pool->opts_.user, item->resource);
+	weir_lock_(&pool->lock_);
+	pool->destroyed_++;
+	item->resource = NULL;
+	item->state_ = WEIR_ITEM_EMPTY_;
+	ring_append(&pool->empty_, &item->place_);
+	weir_unlock_(&pool->lock_);
+}
+
+/* Under the lock. */
+static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
+		     int64_t now_ns)
+{
+	item->state_ = WEIR_ITEM_LENT_;
+	item->who_ = who;
+	item->thread_ = (uint64_t)(uintptr_t)pthread_self();
+	item->since_ns_ = now_ns;
+	pool->lent_++;
+}
+
+/*
+ * With a permit: take an idle item out, or an empty one.  Null: closed.  One that
+ * nobody has to look at is LENT at once.
+ */
+static weir_pool_item *take_out(weir_pool *pool, const char *who,
+				int64_t now_ns, bool *over)
+{
+	weir_pool_item *item = NULL;
+
+	*over = false;
+	weir_lock_(&pool->lock_);
+	if (!pool->closed_) {
+		struct weir_ring_ **list = pool->idle_ ? &pool->idle_ :
+							 &pool->empty_;
+
+		item = newest(*list);
+		ring_remove(list, &item->place_);
+		if (item->state_ == WEIR_ITEM_IDLE_)
+			*over = weir_pool_is_over_(pool, item, now_ns);
+		else
+			item->resource = NULL;
+		item->filled_ = item->state_ == WEIR_ITEM_IDLE_;
+		item->state_ = WEIR_ITEM_BUSY_;
+		if (item->filled_ && !*over && !pool->opts_.validate)
+			set_lent(pool, item, who, now_ns);
+	}
+	weir_unlock_(&pool->lock_);
+	return item;
+}
+
+static void lend(weir_pool *pool, weir_pool_item *item, const char *who,
+		 int64_t now_ns)
+{
+	weir_lock_(&pool->lock_);
+	set_lent(pool, item, who, now_ns);
+	weir_unlock_(&pool->lock_);
+}
+
+/* A resource for an item without; it stays BUSY, or is EMPTY again. */
+static weir_err make(weir_pool *pool, weir_pool_item *item,
+		     struct weir_ctx *ctx)
+{
+	void *resource = NULL;
+	weir_err err = pool->opts_.create(pool->opts_.user, ctx, &resource);
+
+	weir_lock_(&pool->lock_);
+	if (err) {
+		pool->failed_++;
+		item->state_ = WEIR_ITEM_EMPTY_;
+		ring_append(&pool->empty_, &item->place_);
+	} else {
+		pool->created_++;
+		item->resource = resource;
+		item->made_ns_ = weir_now_ns();
+	}
+	weir_unlock_(&pool->lock_);
+	return err;
+}
+
+/* With a permit, which is kept if this succeeds. */
+static weir_err borrow(weir_pool *pool, const char *who, struct weir_ctx *ctx,
+		       weir_pool_item **item)
+{
+	weir_pool_validate_fn *validate = pool->opts_.validate;
+	weir_err err = WEIR_OK;
+
+	for (;;) {
+		int64_t now_ns = weir_now_ns();
+		bool over;
+		weir_pool_item *found = take_out(pool, who, now_ns, &over);
+
+		if (!found) {
+			err = WEIR_ECLOSED;
+			break;
+		}
+		if (found->filled_ &&
+		    (over || (validate &&
+			      !validate(pool->opts_.user, found->resource)))) {
+			weir_pool_end_(pool, found);
+			continue;
+		}
+		if (!found->filled_)
+			err = make(pool, found, ctx);
+		if (err)
+			break;
+		if (!found->filled_ || validate)
+			lend(pool, found, who, weir_now_ns());
+		/* C13: a cancel that has returned wins. */
+		if (ctx)
+			err = weir_ctx_err(ctx);
+		if (err) {
+			weir_pool_give_back(pool, found);
+			return err;
+		}
+		*item = found;
+		return WEIR_OK;
+	}
+	weir_sem_release(&pool->permits_, 1);
+	return err;
+}
+
+weir_err weir_pool_borrow(weir_pool *pool, const char *who,
+			  struct weir_ctx *ctx, weir_pool_item **item)
+{
+	weir_err err;
+
+	if (weir_pool_is_misplaced_(pool) || !item)
+		return WEIR_EINVAL;
+	err = weir_sem_acquire(&pool->permits_, 1, ctx);
+	return err ? err : borrow(pool, who, ctx, item);
+}
+
+weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
+				int64_t deadline_ns, weir_pool_item **item)
+{
+	weir_err err;
+
+	if (weir_pool_is_misplaced_(pool) || !item)
+		return WEIR_EINVAL;
+	err = weir_sem_acquire_until(&pool->permits_, 1, deadline_ns);
+	return err ? err : borrow(pool, who, NULL, item);
+}
+
+weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
+			      weir_pool_item **item)
+{
+	weir_err err;
+
+	if (weir_pool_is_misplaced_(pool) || !item)
+		return WEIR_EINVAL;
+	err = weir_sem_try_acquire(&pool->permits_, 1);
+	return err ? err : borrow(pool, who, NULL, item);
+}
+
+/*
+ * Giving back.
+ */
+static void take_in(weir_pool *pool, weir_pool_item *item, bool broken,
+		    const char *call)
+{
+	bool known, lent, ends = false;
+	int64_t now_ns;
+
+	if (weir_pool_is_misplaced_(pool)) {
+		weir_panic_("%s: %p is not a pool", call, pool);
+		return;
+	}
+	now_ns = weir_now_ns();
+	/* Of this pool, by its place: what is foreign is not looked at. */
+	known = item >= pool->items_ &&
+		item < pool->items_ + pool->opts_.max;
+	weir_lock_(&pool->lock_);
+	lent = known && item->state_ == WEIR_ITEM_LENT_;
+	if (lent) {
+		pool->lent_--;
+		ends = broken || pool->closed_ ||
+		       is_too_old(pool, item, now_ns);
+		item->since_ns_ = now_ns;
+		item->state_ = ends ? WEIR_ITEM_BUSY_ : WEIR_ITEM_IDLE_;
+		if (!ends)
+			ring_append(&pool->idle_, &item->place_);
+	}
+	weir_unlock_(&pool->lock_);
+	if (!lent) {
+		weir_panic_("%s: %p is not lent by pool %s", call, item,
+			    pool->opts_.name);
+		return;
+	}
+	if (ends)
+		weir_pool_end_(pool, item);
+	weir_sem_release(&pool->permits_, 1);
+}
+
+void weir_pool_give_back(weir_pool *pool, weir_pool_item *item)
+{
+	take_in(pool, item, false, "weir_pool_give_back");
+}
+
+void weir_pool_discard(weir_pool *pool, weir_pool_item *item)
+{
+	take_in(pool, item, true, "weir_pool_discard");
+}

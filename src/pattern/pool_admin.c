@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to a pool once in a while, and looks at it. */
+#include "weir/pool.h"
+
+#include "base/lock.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/ring.h"
+#include "pattern/pool.h"
+
+static bool opts_ok(const weir_pool_opts *o)
+{
+	return o && o->max >= 1 && o->max <= WEIR_POOL_MAX && o->create &&
+	       o->destroy && o->idle_ns >= 0 && o->lifetime_ns >= 0 &&
+	       !o->flags && !o->reserved_[0] && !o->reserved_[1] &&
+	       !o->reserved_[2] && !o->reserved_[3];
+}
+
+weir_err weir_pool_init(weir_pool *pool, void *memory,
+			const weir_pool_opts *opts)
+{
+	weir_sem_opts permits;
+	bool owned = !memory;
+
+	if (!pool || (uintptr_t)pool % sizeof(uint64_t) ||
+	    (uintptr_t)memory % sizeof(uint64_t) || !opts_ok(opts))
+		return WEIR_EINVAL;
+	if (owned)
+		memory = weir_mem_alloc_(WEIR_POOL_BYTES(opts->max));
+	if (!memory)
+		return WEIR_ENOMEM;
+	*pool = (weir_pool){
+		.opts_ = *opts,
+		.items_ = memory,
+		.owned_ = owned,
+		.ready_ = 1,
+	};
+	permits = (weir_sem_opts){
+		.permits = opts->max,
+		.name = opts->name,
+		.max_waiters = opts->max_waiters,
+	};
+	(void)!weir_sem_init_opts(&pool->permits_, &permits);
+	for (int64_t i = 0; i < opts->max; i++) {
+		pool->items_[i] = (weir_pool_item){
+			.state_ = WEIR_ITEM_EMPTY_ };
+		ring_append(&pool->empty_, &pool->items_[i].place_);
+	}
+	return WEIR_OK;
+}
+
+/*
+ * The longest idle item, BUSY now; null: none, or with `over` none that is over.
+ */
+static weir_pool_item *take_idle(weir_pool *pool, bool over)
+{
+	int64_t now_ns = over ? weir_now_ns() : 0;
+	weir_pool_item *taken = NULL;
+
+	weir_lock_(&pool->lock_);
+	/* Those that are too old are not the longest idle, perhaps. */
+	RING_EACH(node, next, end, pool->idle_) {
+		weir_pool_item *item =
+			ring_entry(node, weir_pool_item, place_);
+
+		if (over && !weir_pool_is_over_(pool, item, now_ns))
+			continue;
+		ring_remove(&pool->idle_, node);
+		item->state_ = WEIR_ITEM_BUSY_;
+		taken = item;
+		break;
+	}
+	weir_unlock_(&pool->lock_);
+	return taken;
+}
+
+int64_t weir_pool_trim(weir_pool *pool)
+{
+	int64_t n = 0;
+
+	if (weir_pool_is_misplaced_(pool)) {
+		weir_panic_("weir_pool_trim: %p is not a pool", pool);
+		return 0;
+	}
+	/* If all are wanted none is idle for long. */
+	while (weir_sem_try_acquire(&pool->permits_, 1) == WEIR_OK) {
+		weir_pool_item *item = take_idle(pool, true);
+
+		if (item)
+			weir_pool_end_(pool, item);
+		weir_sem_release(&pool->permits_, 1);
+		if (!item)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static void end_idle(weir_pool *pool)
+{
+	weir_pool_item *item;
+
+	while ((item = take_idle(pool, false)))
+		weir_pool_end_(pool, item);
+}
+
+void weir_pool_close(weir_pool *pool)
+{
+	if (weir_pool_is_misplaced_(pool)) {
+		weir_panic_("weir_pool_close: %p is not a pool", pool);
+		return;
+	}
+	weir_lock_(&pool->lock_);
+	pool->closed_ = 1;
+	weir_unlock_(&pool->lock_);
+	weir_sem_close(&pool->permits_, WEIR_CLOSE_NOW);
+	end_idle(pool);
+}
+
+weir_err weir_pool_wait_idle(weir_pool *pool, struct weir_ctx *ctx)
+{
+	if (weir_pool_is_misplaced_(pool))
+		return WEIR_EINVAL;
+	return weir_sem_wait_idle(&pool->permits_, ctx);
+}
+
+weir_err weir_pool_destroy(weir_pool *pool)
+{
+	weir_pool_info info;
+	weir_err err = weir_pool_stat(pool, &info);
+
+	if (err)
+		return err;
+	if (info.lent || info.waiters)
+		return WEIR_EBUSY;
+	/* While it lasts: callbacks may call the pool.  They find it closed. */
+	weir_pool_close(pool);
+	err = weir_sem_destroy(&pool->permits_);
+	if (err)
+		return err;
+	if (pool->owned_)
+		weir_mem_free_(pool->items_);
+	pool->ready_ = 0;
+	return WEIR_OK;
+}
+
+weir_err weir_pool_loans(weir_pool *pool, weir_pool_loan *loans, size_t max,
+			 size_t *n)
+{
+	if (weir_pool_is_misplaced_(pool) || (!loans && max) || !n)
+		return WEIR_EINVAL;
+	*n = 0;
+	weir_lock_(&pool->lock_);
+	for (int64_t i = 0; i < pool->opts_.max; i++) {
+		const weir_pool_item *item = &pool->items_[i];
+
+		if (item->state_ != WEIR_ITEM_LENT_)
+			continue;
+		if (*n < max)
+			loans[*n] = (weir_pool_loan){
+				.resource = item->resource,
+				.who = item->who_,
+				.thread = item->thread_,
+				.since_ns = item->since_ns_,
+			};
+		++*n;
+	}
+	weir_unlock_(&pool->lock_);
+	return WEIR_OK;
+}
+
+weir_err weir_pool_stat(weir_pool *pool, weir_pool_info *info)
+{
+	int64_t now_ns, oldest = WEIR_FOREVER, idle = 0;
+	weir_sem_info permits;
+	weir_err err;
+
+	if (weir_pool_is_misplaced_(pool) || !info)
+		return WEIR_EINVAL;
+	err = weir_sem_stat(&pool->permits_, &permits);
+	if (err)
+		return err;
+	now_ns = weir_now_ns();
+	weir_lock_(&pool->lock_);
+	for (int64_t i = 0; i < pool->opts_.max; i++) {
+		const weir_pool_item *item = &pool->items_[i];
+
+		idle += item->state_ == WEIR_ITEM_IDLE_;
+		if (item->state_ == WEIR_ITEM_LENT_ && item->since_ns_ < oldest)
+			oldest = item->since_ns_;
+	}
+	*info = (weir_pool_info){
+		.name = pool->opts_.name,
+		.max = pool->opts_.max,
+		.idle = idle,
+		.lent = pool->lent_,
+		.created = pool->created_,
+		.destroyed = pool->destroyed_,
+		.failed = pool->failed_,
+		.oldest_loan_ns = oldest < now_ns ? now_ns - oldest : 0,
+		.waiters = permits.waiters,
+		.closed = pool->closed_,
+	};
+	weir_unlock_(&pool->lock_);
+	return WEIR_OK;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader-writer lock: weir/rwlock.h.
+ *
+ * One semaphore with a permit for every reader there could be (inside_): a reader
+ * takes one, a writer takes all.  Its order is the lock's order:
+ *
+ *   FAIR     FIFO.  A writer in the queue lets nobody pass: the turnstile.
+ *   READERS  BARGING.  A reader takes a free permit past a writer that waits,
+ *            until that has waited for the bound.
+ *   WRITERS  FIFO, and readers do not even join the queue while a writer is
+ *            counted (writers_), waiting or inside.  They wait at recall_, a
+ *            signal, and the last writer to leave recalls them all.
+ *
+ * A recalled reader joins the queue of inside_ as any other; writers that have
+ * come meanwhile are before it.
+ *
+ * Recalling.  Under the lock: readers_ is how many wait at recall_ and have no
+ * permit there yet, and the last writer turns all of them into permits.  So
+ *
+ *     readers at recall_, or on their way in or out = readers_ + its permits
+ *
+ * and each of them leaves with one permit, or by taking itself off readers_.  One
+ * that gave up (ctx, deadline) and finds readers_ at 0 has been recalled in the
+ * same moment: the others have at most one permit each, so its own is there.  It
+ * takes that under the lock, before one that comes for the next writer can.
+ */
+#include "weir/rwlock.h"
+
+#include <stddef.h>
+
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/panic.h"
+#include "weir/ctx.h"
+
+#define ALL WEIR_RW_READERS_MAX
+
+static bool is_misplaced(const weir_rwlock *rw)
+{
+	return !rw || (uintptr_t)rw % sizeof(uint64_t) || !rw->ready_;
+}
+
+/* With a ctx, or with a plain deadline. */
+static weir_err acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx,
+			int64_t deadline_ns)
+{
+	return ctx ? weir_sem_acquire(sem, n, ctx) :
+		     weir_sem_acquire_until(sem, n, deadline_ns);
+}
+
+/*
+ * Readers that writers come before.
+ */
+static bool writers_are_first(weir_rwlock *rw)
+{
+	/* relaxed: who reads 0 came before the writer. */
+	return rw->prefer_ == WEIR_RW_WRITERS &&
+	       at_load_relaxed(&rw->writers_) > 0;
+}
+
+static weir_err await_recall(weir_rwlock *rw, struct weir_ctx *ctx,
+			     int64_t deadline_ns)
+{
+	bool recalled = false;
+	weir_err err;
+
+	weir_lock_(&rw->lock_);
+	/* relaxed: written under the lock alone. */
+	if (!at_load_relaxed(&rw->writers_))
+		recalled = true;
+	else
+		rw->readers_++;
+	weir_unlock_(&rw->lock_);
+	if (recalled)
+		return WEIR_OK;
+
+	err = acquire(&rw->recall_, 1, ctx, deadline_ns);
+	if (!err || err == WEIR_ECLOSED)
+		return err;
+	weir_lock_(&rw->lock_);
+	if (rw->readers_)
+		rw->readers_--;
+	else
+		(void)!weir_sem_try_acquire(&rw->recall_, 1);
+	weir_unlock_(&rw->lock_);
+	return err;
+}
+
+static void count_writer(weir_rwlock *rw)
+{
+	if (rw->prefer_ != WEIR_RW_WRITERS)
+		return;
+	weir_lock_(&rw->lock_);
+	/* relaxed: written under the lock alone. */
+	at_store_relaxed(&rw->writers_, at_load_relaxed(&rw->writers_) + 1);
+	weir_unlock_(&rw->lock_);
+}
+
+static void discount_writer(weir_rwlock *rw)
+{
+	uint32_t writers;
+
+	if (rw->prefer_ != WEIR_RW_WRITERS)
+		return;
+	weir_lock_(&rw->lock_);
+	/* relaxed: written under the lock alone. */
+	writers = at_load_relaxed(&rw->writers_) - 1;
+	at_store_relaxed(&rw->writers_, writers);
+	if (!writers && rw->readers_) {
+		weir_sem_release(&rw->recall_, (int64_t)rw->readers_);
+		rw->readers_ = 0;
+	}
+	weir_unlock_(&rw->lock_);
+}
+
+/*
+ * Coming in.
+ */
+static weir_err read_in(weir_rwlock *rw, struct weir_ctx *ctx,
+			int64_t deadline_ns)
+{
+	if (is_misplaced(rw))
+		return WEIR_EINVAL;
+	if (writers_are_first(rw)) {
+		weir_err err = await_recall(rw, ctx, deadline_ns);
+
+		if (err)
+			return err;
+	}
+	return acquire(&rw->inside_, 1, ctx, deadline_ns);
+}
+
+static weir_err write_in(weir_rwlock *rw, struct weir_ctx *ctx,
+			 int64_t deadline_ns)
+{
+	weir_err err;
+
+	if (is_misplaced(rw))
+		return WEIR_EINVAL;
+	count_writer(rw);
+	err = acquire(&rw->inside_, ALL, ctx, deadline_ns);
+	if (err)
+		discount_writer(rw);
+	return err;
+}
+
+weir_err weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx)
+{
+	return read_in(rw, ctx, WEIR_FOREVER);
+}
+
+weir_err weir_rwlock_write(weir_rwlock *rw, struct weir_ctx *ctx)
+{
+	return write_in(rw, ctx, WEIR_FOREVER);
+}
+
+weir_err weir_rwlock_read_until(weir_rwlock *rw, int64_t deadline_ns)
+{
+	return read_in(rw, NULL, deadline_ns);
+}
+
+weir_err weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns)
+{
+	return write_in(rw, NULL, deadline_ns);
+}
+
+weir_err weir_rwlock_try_read(weir_rwlock *rw)
+{
+	if (is_misplaced(rw))
+		return WEIR_EINVAL;
+	if (writers_are_first(rw) && !weir_sem_is_closed(&rw->inside_))
+		return WEIR_EAGAIN;
+	return weir_sem_try_acquire(&rw->inside_, 1);
+}
+
+weir_err weir_rwlock_try_write(weir_rwlock *rw)
+{
+	weir_err err;
+
+	if (is_misplaced(rw))
+		return WEIR_EINVAL;
+	err = weir_sem_try_acquire(&rw->inside_, ALL);
+	/* Not before: others would wait for one that comes to nothing. */
+	if (!err)
+		count_writer(rw);
+	return err;
+}
+
+/*
+ * Leaving.
+ */
+void weir_rwlock_read_done(weir_rwlock *rw)
+{
+	if (is_misplaced(rw)) {
+		weir_panic_("weir_rwlock_read_done: %p is not a lock", rw);
+		return;
+	}
+	weir_sem_release(&rw->inside_, 1);
+}
+
+void weir_rwlock_write_done(weir_rwlock *rw)
+{
+	if (is_misplaced(rw)) {
+		weir_panic_("weir_rwlock_write_done: %p is not a lock", rw);
+		return;
+	}
+	if (weir_sem_try_release(&rw->inside_, ALL)) {
+		weir_panic_("weir_rwlock_write_done: nobody writes in %s",
+			    rw->name_);
+		return;
+	}
+	discount_writer(rw);
+}
+
+weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
+{
+	weir_err err;
+
+	if (is_misplaced(rw))
+		return WEIR_EINVAL;
+	err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
+	if (err)
+		return err;
+	/* The caller's own is the last one; else it was no reader. */
+	if (weir_sem_available(&rw->inside_)) {
+		weir_sem_release(&rw->inside_, ALL - 1);
+		return weir_panic_("weir_rwlock_try_upgrade: nobody reads in %s",
+				   rw->name_);
+	}
+	count_writer(rw);
+	return WEIR_OK;
+}
+
+void weir_rwlock_downgrade(weir_rwlock *rw)
+{
+	if (is_misplaced(rw)) {
+		weir_panic_("weir_rwlock_downgrade: %p is not a lock", rw);
+		return;
+	}
+	if (weir_sem_try_release(&rw->inside_, ALL - 1)) {
+		weir_panic_("weir_rwlock_downgrade: nobody writes in %s",
+			    rw->name_);
+		return;
+	}
+	discount_writer(rw);
+}
+
+/*
+ * Once in a while.
+ */
+weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
+{
+	static const weir_rwlock_opts defaults;
+	const weir_rwlock_opts *o = opts ? opts : &defaults;
+	weir_sem_opts inside = {
+		.permits = ALL,
+		.name = o->name,
+		.policy = o->prefer == WEIR_RW_READERS ? WEIR_BARGING :
+							 WEIR_FIFO,
+		.max_waiters = o->max_waiters,
+		.barge_us = o->barge_us,
+	};
+	const weir_sem_opts recall = {
+		.name = o->name,
+		.max_waiters = o->max_waiters,
+		.flags = WEIR_SEM_UNBOUNDED,
+	};
+	weir_rwlock made = {
+		.prefer_ = (uint32_t)o->prefer,
+		.ready_ = 1,
+		.name_ = o->name,
+	};
+
+	if (!rw || (uintptr_t)rw % sizeof(uint64_t) || o->flags ||
+	    o->reserved_[0] || o->reserved_[1] || o->reserved_[2] ||
+	    (unsigned)o->prefer > WEIR_RW_WRITERS ||
+	    (o->barge_us && o->prefer != WEIR_RW_READERS) ||
+	    weir_sem_init_opts(&made.inside_, &inside) ||
+	    weir_sem_init_opts(&made.recall_, &recall))
+		return WEIR_EINVAL;
+	*rw = made;
+	return WEIR_OK;
+}
+
+weir_err weir_rwlock_destroy(weir_rwlock *rw)
+{
+	weir_rwlock_info info;
+	weir_err err = weir_rwlock_stat(rw, &info);
+
+	if (err)
+		return err;
+	if (info.readers || info.writing || info.waiters)
+		return WEIR_EBUSY;
+	err = weir_sem_destroy(&rw->inside_);
+	if (!err)
+		err = weir_sem_destroy(&rw->recall_);
+	if (!err)
+		rw->ready_ = 0;
+	return err;
+}
+
+void weir_rwlock_close(weir_rwlock *rw)
+{
+	if (is_misplaced(rw)) {
+		weir_panic_("weir_rwlock_close: %p is not a lock", rw);
+		return;
+	}
+	weir_sem_close(&rw->inside_, WEIR_CLOSE_NOW);
+	weir_sem_close(&rw->recall_, WEIR_CLOSE_NOW);
+}
+
+weir_err weir_rwlock_stat(weir_rwlock *rw, weir_rwlock_info *info)
+{
+	weir_sem_info inside, recall;
+	weir_err err;
+
+	if (is_misplaced(rw) || !info)
+		return WEIR_EINVAL;
+	err = weir_sem_stat(&rw->inside_, &inside);
+	if (!err)
+		err = weir_sem_stat(&rw->recall_, &recall);
+	if (err)
+		return err;
+	*info = (weir_rwlock_info){
+		.name = rw->name_,
+		.writing = !inside.free,
+		.readers = inside.free ? ALL - inside.free : 0,
+		.waiters = inside.waiters + recall.waiters,
+		.closed = inside.closed,
+		.prefer = (weir_rw_prefer)rw->prefer_,
+	};
+	return WEIR_OK;
+}

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "cli/options.h"
-#include "weir/sem.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/options.h"
+#include "weir/sem.h"

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops: C25, C35, C36, and deadlines without a thread. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "calls.h"
+#include "weir/loop/epoll.h"
+
+static weir_sem sem;
+static weir_loop loop;
+
+static void begin(int64_t capacity)
+{
+	calls_from_zero();
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){
+		.capacity = capacity }));
+	CHECK_OK(weir_loop_init(&loop));
+}
+
+static void end(void)
+{
+	CHECK_IDENTITY(&sem);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_loop_destroy(&loop));
+}
+
+static void *dispatches(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	return NULL;
+}
+
+/* C36, C27: run on the loop's thread and nowhere else. */
+TEST(c36_on_the_loops_thread)
+{
+	struct call a;
+
+	begin(1);
+	call_queue(&a, &loop, &sem, 1, NULL);
+	CHECK(!is_readable(&loop));
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(a.ran, 0);
+	CHECK(is_readable(&loop));
+	/* Granted and not taken yet, so that a stalled loop shows. */
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	finish(start(dispatches, NULL));
+	CALL_WAS(&a, WEIR_OK);
+	CHECK(!pthread_equal(a.on, pthread_self()));
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK(!is_readable(&loop));
+	CHECK_EQ(weir_loop_dispatch(&loop), 0);
+	end();
+}
+
+/* C36: a burst is one wake-up; callbacks run in the order of the grants. */
+TEST(c36_a_burst)
+{
+	static struct call c[1000];
+
+	begin(1000);
+	for (int i = 0; i < 1000; i++)
+		call_queue(&c[i], &loop, &sem, 1, NULL);
+	for (int i = 0; i < 10; i++)
+		weir_sem_release(&sem, 50);
+	weir_sem_release(&sem, 500);
+	CHECK(is_readable(&loop));
+	CHECK_EQ(weir_loop_dispatch(&loop), 1000);
+	for (int i = 0; i < 1000; i++) {
+		CALL_WAS(&c[i], WEIR_OK);
+		CHECK_EQ(c[i].turn, i);
+	}
+	CHECK(!is_readable(&loop));
+	end();
+}
+
+/* Callbacks that submit again do not keep a dispatch from returning. */
+static void again(weir_op *op, weir_err err, void *user)
+{
+	int *ran = user;
+
+	CHECK_OK(err);
+	if (++*ran < 4)
+		CHECK_ERR(weir_op_submit(op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+}
+
+TEST(c36_a_dispatch_ends)
+{
+	weir_op op;
+	int ran = 0;
+
+	begin(1);
+	weir_op_init(&op, &loop, again, &ran);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	for (int i = 1; i <= 4; i++) {
+		CHECK(is_readable(&loop));
+		CHECK_EQ(weir_loop_dispatch(&loop), 1);
+		CHECK_EQ(ran, i);
+	}
+	CHECK(!is_readable(&loop));
+	end();
+}
+
+/* C35: granted, on its way to the loop, and prevented; the next has it. */
+TEST(c35_prevented_on_the_way)
+{
+	struct call a, b, c;
+
+	begin(1);
+	call_queue(&a, &loop, &sem, 1, NULL);
+	call_queue(&b, &loop, &sem, 1, NULL);
+	call_queue(&c, &loop, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_op_cancel(&a.op));
+	memset(&a, 0xa5, sizeof(a));
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	CHECK_OK(weir_op_cancel(&b.op));
+	memset(&b, 0xa5, sizeof(b));
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CALL_WAS(&c, WEIR_OK);
+	CHECK_ERR(weir_op_cancel(&c.op), WEIR_EBUSY);
+	end();
+}
+
+/* C13: granted, on its way, and its context ends: the next has it. */
+TEST(c13_cancelled_on_the_way)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call a, b;
+
+	begin(1);
+	call_queue(&a, &loop, &sem, 1, &ctx);
+	call_queue(&b, &loop, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
+	CHECK_EQ(weir_loop_dispatch(&loop), 2);
+	CALL_WAS(&a, WEIR_ECANCELED);
+	CALL_WAS(&b, WEIR_OK);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	end();
+}
+
+/* C14, C15: deadlines; free permits win, and so does a grant. */
+TEST(c14_deadlines)
+{
+	struct call a, b, c;
+	int64_t soon;
+
+	begin(1);
+	CHECK_EQ(weir_loop_deadline(&loop), WEIR_FOREVER);
+	CHECK_EQ(weir_loop_timeout_ms(&loop), -1);
+	call_init(&a, &loop);
+	call_init(&b, &loop);
+	call_init(&c, &loop);
+	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, 1), WEIR_ETIMEDOUT);
+	soon = weir_deadline_after(200000000);
+	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, soon), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit_until(&b.op, &sem, 1,
+				       weir_deadline_after(INT64_C(3600000000000))),
+		  WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit_until(&c.op, &sem, 1, soon), WEIR_EQUEUED);
+	CHECK_EQ(weir_loop_deadline(&loop), soon);
+	CHECK(weir_loop_timeout_ms(&loop) <= 200);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	/* The grant meets the deadline and wins. */
+	weir_sem_release(&sem, 1);
+	AWAIT(weir_now_ns() > soon);
+	CHECK_EQ(weir_loop_dispatch(&loop), 2);
+	CALL_WAS(&a, WEIR_OK);
+	CALL_WAS(&c, WEIR_ETIMEDOUT);
+	CHECK_EQ(b.ran, 0);
+	CHECK(weir_loop_deadline(&loop) > soon);
+	CHECK_OK(weir_op_cancel(&b.op));
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_op_submit_until(&a.op, &sem, 1, 1));
+	end();
+}
+
+/* C13, C14: the deadline of a context ends an operation as it ends a thread. */
+TEST(c13_a_contexts_deadline)
+{
+	struct call a;
+	weir_ctx ctx;
+
+	begin(1);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(100000000)));
+	call_queue(&a, &loop, &sem, 1, &ctx);
+	while (!a.ran)
+		(void)weir_loop_dispatch(&loop);
+	CALL_WAS(&a, WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	end();
+}
+
+/* Ten thousand deadlines in any order: each in its time, none early. */
+static struct timed {
+	struct call call;
+	int64_t deadline;
+} timed[10000];
+
+TEST(c14_many_deadlines)
+{
+	uint64_t seed = seed_of(1);
+	int ran = 0;
+
+	begin(1);
+	for (int i = 0; i < 10000; i++) {
+		call_init(&timed[i].call, &loop);
+		timed[i].deadline = weir_now_ns() + 100000000 +
+				    random_below(&seed, 60000000);
+		CHECK_ERR(weir_op_submit_until(&timed[i].call.op, &sem, 1,
+					       timed[i].deadline), WEIR_EQUEUED);
+	}
+	for (int i = 0; i < 10000; i += 2)
+		CHECK_OK(weir_op_cancel(&timed[i].call.op));
+	while (ran < 5000) {
+		int64_t next = weir_loop_deadline(&loop), now;
+
+		AWAIT(weir_now_ns() >= next);
+		ran += (int)weir_loop_dispatch(&loop);
+		now = weir_now_ns();
+		for (int i = 1; i < 10000; i += 2)
+			CHECK(!timed[i].call.ran || timed[i].deadline <= now);
+	}
+	for (int i = 1; i < 10000; i += 2)
+		CALL_WAS(&timed[i].call, WEIR_ETIMEDOUT);
+	CHECK_EQ(weir_loop_deadline(&loop), WEIR_FOREVER);
+	end();
+}
+
+/* C25: a handler releases, whatever was interrupted; no callback runs there. */
+static volatile sig_atomic_t handled;
+
+static void release_in_handler(int number)
+{
+	(void)number;
+	weir_sem_release(&sem, 1);
+	handled = 1;
+}
+
+TEST(c25_released_in_a_handler)
+{
+	struct call a;
+
+	begin(1);
+	signal(SIGUSR1, release_in_handler);
+	call_queue(&a, &loop, &sem, 1, NULL);
+	raise(SIGUSR1);
+	CHECK(handled);
+	CHECK_EQ(a.ran, 0);
+	CHECK(is_readable(&loop));
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CALL_WAS(&a, WEIR_OK);
+	signal(SIGUSR1, SIG_DFL);
+	end();
+}
+
+/* Threads release, cancel and close while the loop runs: each told once. */
+#define STORM 4000
+static struct call storm[STORM];
+static int storm_over;
+
+static void *releases(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < STORM / 2; i++)
+		weir_sem_release(&sem, 1);
+	return NULL;
+}
+
+static int prevented;
+
+static void *cancels(void *arg)
+{
+	uint64_t seed = seed_of(2);
+
+	(void)arg;
+	for (int i = 0; i < STORM; i++) {
+		struct call *c = &storm[random_below(&seed, STORM)];
+
+		if (!weir_op_cancel(&c->op))
+			prevented++;
+	}
+	__atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST(c35_each_is_told_once)
+{
+	check_thread a, b;
+	int ran = 0, granted = 0;
+
+	begin(STORM);
+	prevented = storm_over = 0;
+	for (int i = 0; i < STORM; i++)
+		call_queue(&storm[i], &loop, &sem, 1, NULL);
+	a = start(releases, NULL);
+	b = start(cancels, NULL);
+	while (!__atomic_load_n(&storm_over, __ATOMIC_ACQUIRE))
+		ran += (int)weir_loop_dispatch(&loop);
+	finish(a);
+	finish(b);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	ran += (int)weir_loop_dispatch(&loop);
+	CHECK_EQ(ran + prevented, STORM);
+	for (int i = 0; i < STORM; i++) {
+		CHECK(storm[i].ran <= 1);
+		granted += storm[i].ran && !storm[i].err;
+	}
+	CHECK_EQ(granted + weir_sem_available(&sem), STORM / 2);
+	end();
+}
+
+/* A callback can neither dispatch its loop nor destroy it. */
+static void meddles(weir_op *op, weir_err err, void *user)
+{
+	call_ran(op, err, user);
+	CHECK_PANICS("in a callback of its own",
+		     CHECK_EQ(weir_loop_dispatch(&loop), 0));
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+}
+
+TEST(c27_loop_inside_its_callback)
+{
+	struct call c[2] = { 0 };
+
+	begin(2);
+	for (int i = 0; i < 2; i++) {
+		weir_op_init(&c[i].op, &loop, meddles, &c[i]);
+		CHECK_ERR(weir_op_submit(&c[i].op, &sem, 1, NULL), WEIR_EQUEUED);
+	}
+	weir_sem_release(&sem, 2);
+	CHECK_EQ(weir_loop_dispatch(&loop), 2);
+	for (int i = 0; i < 2; i++)
+		CALL_WAS(&c[i], WEIR_OK);
+	end();
+}
+
+/* What epoll says is told, whatever callbacks leave in errno. */
+static void spoils_errno(weir_op *op, weir_err err, void *user)
+{
+	call_ran(op, err, user);
+	errno = 0;
+}
+
+TEST(epoll_keeps_its_errno)
+{
+	struct epoll_event event;
+	struct call c = { 0 };
+
+	begin(1);
+	weir_op_init(&c.op, &loop, spoils_errno, &c);
+	CHECK_ERR(weir_op_submit(&c.op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(weir_loop_epoll_wait(-1, &loop, &event, 1, 0), -1);
+	CHECK_EQ(errno, EBADF);
+	CALL_WAS(&c, WEIR_OK);
+	end();
+}
+
+TEST(misuse)
+{
+	weir_loop none = { 0 };
+	weir_op op;
+
+	CHECK_PANICS("not a loop", CHECK_EQ(weir_loop_dispatch(&none), 0));
+	CHECK_PANICS("not a loop", CHECK_EQ(weir_loop_fd(NULL), -1));
+	CHECK_PANICS("not a loop",
+		     CHECK_ERR(weir_loop_destroy(&none), WEIR_EINVAL));
+	CHECK_ERR(weir_loop_init(NULL), WEIR_EINVAL);
+	CHECK_PANICS("nothing to call", weir_op_init(&op, &none, NULL, NULL));
+	CHECK_ERR(weir_op_cancel(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_op_poll(NULL), WEIR_EINVAL);
+}

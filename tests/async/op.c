@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations without a loop: C3, C26, C27, C35. */
+#include <stdlib.h>
+
+#include "calls.h"
+#include "../unit/job.h"
+
+static weir_sem sem;
+
+static void none_free(int64_t capacity)
+{
+	calls_from_zero();
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){
+		.capacity = capacity }));
+}
+
+/* C26 */
+_Static_assert(sizeof(weir_op) <= 128, "C26");
+
+/* C35: granted at once, no callback; n 0 too; errors, no callback. */
+TEST(c35_at_once)
+{
+	weir_ctx ended = WEIR_CTX_INIT;
+	struct call a;
+
+	calls_from_zero();
+	CHECK_OK(weir_sem_init(&sem, 2));
+	call_init(&a, NULL);
+	CHECK_OK(weir_op_submit(&a.op, &sem, 2, NULL));
+	CHECK_OK(weir_op_submit(&a.op, &sem, 0, NULL));
+	CHECK_EQ(stat_of(&sem).held, 2);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, -1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_op_submit(NULL, &sem, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_op_submit(&a.op, NULL, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 3, NULL), WEIR_ETOOBIG);
+	weir_ctx_cancel(&ended);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 0, &ended), WEIR_ECANCELED);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_ECLOSED);
+	CHECK_EQ(a.ran, 0);
+	CHECK_IDENTITY(&sem);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ended));
+}
+
+/* C35, C6: queued, and granted inside the release, which holds nothing then. */
+TEST(c35_granted_by_a_release)
+{
+	struct call a;
+
+	none_free(2);
+	call_queue(&a, NULL, &sem, 2, NULL);
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(a.ran, 0);
+	weir_sem_release(&sem, 1);
+	CALL_WAS(&a, WEIR_OK);
+	CHECK(pthread_equal(a.on, pthread_self()));
+	CHECK_EQ(stat_of(&sem).held, 2);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_ERR(weir_op_cancel(&a.op), WEIR_EBUSY);
+}
+
+/* C3, C4: threads and operations stand in one queue, served in order. */
+TEST(c3_one_queue)
+{
+	struct call a, c, d;
+	job b;
+
+	none_free(4);
+	call_queue(&a, NULL, &sem, 2, NULL);
+	queue_up(&b, &sem, 1, NULL);
+	call_queue(&c, NULL, &sem, 1, NULL);
+	call_queue(&d, NULL, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(calls_ran, 0);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+	weir_sem_release(&sem, 2);
+	CALL_WAS(&a, WEIR_OK);
+	CHECK_OK(job_end(&b));
+	CHECK_EQ(c.ran, 0);
+	weir_sem_release(&sem, 1);
+	CALL_WAS(&c, WEIR_OK);
+	CHECK_EQ(d.ran, 0);
+	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
+	CALL_WAS(&d, WEIR_OK);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C35, C7: cancelled before the grant; the next is served; not twice. */
+TEST(c35_cancel_prevents)
+{
+	struct call a, b;
+
+	none_free(2);
+	call_queue(&a, NULL, &sem, 2, NULL);
+	call_queue(&b, NULL, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(b.ran, 0);
+	CHECK_OK(weir_op_cancel(&a.op));
+	memset(&a, 0xa5, sizeof(a));
+	CALL_WAS(&b, WEIR_OK);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C35: the memory can be used afresh after a cancel, and in the callback. */
+TEST(c35_submitted_again)
+{
+	struct call a;
+
+	none_free(1);
+	call_queue(&a, NULL, &sem, 1, NULL);
+	CHECK_PANICS("submitted already",
+		     CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_EINVAL));
+	CHECK_OK(weir_op_cancel(&a.op));
+	CHECK_ERR(weir_op_cancel(&a.op), WEIR_EBUSY);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	CALL_WAS(&a, WEIR_OK);
+}
+
+/* C19: a close refuses operations as it refuses threads; drain mode too. */
+TEST(c19_closed)
+{
+	struct call a, b;
+
+	none_free(2);
+	call_queue(&a, NULL, &sem, 1, NULL);
+	call_queue(&b, NULL, &sem, 2, NULL);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CALL_WAS(&a, WEIR_ECLOSED);
+	CALL_WAS(&b, WEIR_ECLOSED);
+	CHECK_EQ(a.turn, 0);
+	CHECK_EQ(b.turn, 1);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C11: impossible with a context waits aside; growth lets it in; a shrink
+ * refuses one without. */
+TEST(c11_too_big)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call a, b;
+
+	none_free(2);
+	call_queue(&a, NULL, &sem, 3, &ctx);
+	CHECK_EQ(aside_of(&sem), 1);
+	call_queue(&b, NULL, &sem, 2, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	CALL_WAS(&b, WEIR_ETOOBIG);
+	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
+	CALL_WAS(&a, WEIR_OK);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* C13: the end of the context reaches operations; the next is served. */
+TEST(c13_ctx_ends)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call a, b;
+
+	none_free(2);
+	call_queue(&a, NULL, &sem, 2, &ctx);
+	call_queue(&b, NULL, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
+	weir_ctx_cancel(&ctx);
+	CALL_WAS(&a, WEIR_ECANCELED);
+	CALL_WAS(&b, WEIR_OK);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_IDENTITY(&sem);
+}
+
+/* C14: nobody watches the clock for an operation without a loop. */
+TEST(c14_deadlines_need_a_loop)
+{
+	struct call a;
+	weir_ctx ctx;
+
+	none_free(1);
+	call_init(&a, NULL);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(1)));
+	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 1, &ctx), WEIR_EINVAL);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* C31, C30: max_waiters; barging hands an operation its permits. */
+TEST(c30_c31_limits_and_barging)
+{
+	struct call a, b;
+
+	calls_from_zero();
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 2,
+		.max_waiters = 1, .policy = WEIR_BARGING }));
+	call_queue(&a, NULL, &sem, 2, NULL);
+	call_init(&b, NULL);
+	CHECK_ERR(weir_op_submit(&b.op, &sem, 1, NULL), WEIR_EBUSY);
+	weir_sem_release(&sem, 1);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+	weir_sem_release(&sem, 1);
+	CALL_WAS(&a, WEIR_OK);
+	CHECK_IDENTITY(&sem);
+}
+
+/*
+ * C27: in a callback every call may be made; the callbacks of what it decides
+ * run after it, not inside.
+ */
+static int depth;
+static struct call second;
+
+static void uses_it(weir_op *op, weir_err err, void *user)
+{
+	CHECK_OK(err);
+	CHECK(++depth == 1);
+	CHECK_IDENTITY(&sem);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(second.ran, 0);
+	/* Told and not run yet: counted, and still to be prevented. */
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	*(int *)user += 1;
+	weir_op_init(op, NULL, call_ran, NULL);
+	depth--;
+}
+
+TEST(c27_not_inside_one_another)
+{
+	weir_op first;
+	int ran = 0;
+
+	none_free(1);
+	weir_op_init(&first, NULL, uses_it, &ran);
+	CHECK_ERR(weir_op_submit(&first, &sem, 1, NULL), WEIR_EQUEUED);
+	call_queue(&second, NULL, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(ran, 1);
+	CALL_WAS(&second, WEIR_OK);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+}
+
+/* C35: a callback prevents another that was granted and has not begun. */
+static struct call victim, heir;
+
+static void prevents(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_OK(err);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	CHECK_OK(weir_op_cancel(&victim.op));
+	memset(&victim.op, 0xa5, sizeof(victim.op));
+	CHECK_EQ(heir.ran, 0);
+}
+
+TEST(c35_prevented_though_granted)
+{
+	weir_op first;
+
+	none_free(1);
+	weir_op_init(&first, NULL, prevents, NULL);
+	CHECK_ERR(weir_op_submit(&first, &sem, 1, NULL), WEIR_EQUEUED);
+	call_queue(&victim, NULL, &sem, 1, NULL);
+	call_queue(&heir, NULL, &sem, 1, NULL);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(victim.ran, 0);
+	CALL_WAS(&heir, WEIR_OK);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_IDENTITY(&sem);
+}
+
+/* C27: a million callbacks that release and submit again, on one stack. */
+#define CHAIN 1000000
+static int chained;
+static uintptr_t low, high;
+
+static void chain(weir_op *op, weir_err err, void *user)
+{
+	weir_err again;
+	/* Not the address of a variable: a sanitizer may have put it elsewhere. */
+	uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+
+	CHECK_OK(err);
+	CHECK(++depth == 1);
+	low = !low || at < low ? at : low;
+	high = at > high ? at : high;
+	if (++chained < CHAIN) {
+		/* Behind the other: both always wait for one another. */
+		again = weir_op_submit(op, &sem, 1, NULL);
+		CHECK_ERR(again, WEIR_EQUEUED);
+	}
+	depth--;
+	weir_sem_release(&sem, 1);
+	(void)user;
+}
+
+TEST(c27_constant_stack)
+{
+	weir_op a, b;
+
+	none_free(1);
+	weir_op_init(&a, NULL, chain, NULL);
+	weir_op_init(&b, NULL, chain, NULL);
+	CHECK_ERR(weir_op_submit(&a, &sem, 1, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit(&b, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	CHECK(chained >= CHAIN);
+	CHECK_EQ(high - low, 0);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+/* C35, row 18: a callback frees its own operation. */
+static void frees(weir_op *op, weir_err err, void *user)
+{
+	CHECK_OK(err);
+	*(int *)user += 1;
+	free(op);
+}
+
+TEST(c35_freed_by_its_callback)
+{
+	int ran = 0;
+
+	none_free(3);
+	for (int i = 0; i < 3; i++) {
+		weir_op *op = malloc(sizeof(*op));
+
+		CHECK(op);
+		weir_op_init(op, NULL, frees, &ran);
+		CHECK_ERR(weir_op_submit(op, &sem, 1, NULL), WEIR_EQUEUED);
+	}
+	weir_sem_release(&sem, 3);
+	CHECK_EQ(ran, 3);
+}
+
+/* C22: a callback may destroy the semaphore, its release still on the stack. */
+static void destroys(weir_op *op, weir_err err, void *user)
+{
+	weir_sem *own = user;
+
+	(void)op;
+	CHECK_OK(err);
+	CHECK_OK(weir_sem_destroy(own));
+	memset(own, 0xa5, sizeof(*own));
+	free(own);
+}
+
+TEST(c22_destroyed_by_the_callback)
+{
+	weir_sem *own = malloc(sizeof(*own));
+	weir_op op;
+
+	CHECK(own);
+	CHECK_OK(weir_sem_init_opts(own, &(weir_sem_opts){ .capacity = 1 }));
+	weir_op_init(&op, NULL, destroys, own);
+	CHECK_ERR(weir_op_submit(&op, own, 1, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_sem_destroy(own), WEIR_EBUSY);
+	weir_sem_release(own, 1);
+}
+
+/* C35: polled from a bare loop; deadlines are looked at there (C14). */
+TEST(c35_polled)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_op op;
+
+	none_free(2);
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_poll(&op), WEIR_EINVAL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_poll(&op), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	CHECK_OK(weir_op_poll(&op));
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_ERR(weir_op_poll(&op), WEIR_EINVAL);
+	/* Prevented though granted. */
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_op_cancel(&op));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	/* Late: the context says so. */
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, &ctx), WEIR_EQUEUED);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(weir_op_poll(&op), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_ERR(weir_op_submit_until(&op, &sem, 1,
+				       weir_deadline_after(200000000)),
+		  WEIR_EQUEUED);
+	AWAIT(weir_op_poll(&op) == WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_op_submit_until(&op, &sem, 1, 1), WEIR_ETIMEDOUT);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_IDENTITY(&sem);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* A weir_loop in io_uring: what the example does not come to. */
+#include <stdlib.h>
+
+#include "calls.h"
+#include "weir/loop/uring.h"
+
+/*
+ * C35: the deadline of an operation is kept although there is always a completion of
+ * somebody else's to return.
+ */
+TEST(deadline_among_other_completions)
+{
+	struct io_uring_cqe *cqe;
+	struct io_uring ring;
+	weir_loop loop;
+	weir_sem sem;
+	struct call c;
+
+	/* No io_uring here: meson's word for a test that was not run. */
+	if (io_uring_queue_init(8, &ring, 0))
+		exit(77);
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	CHECK_OK(weir_loop_init(&loop));
+	call_init(&c, &loop);
+	CHECK_ERR(weir_op_submit_until(&c.op, &sem, 1,
+				       weir_deadline_after(50000000)),
+		  WEIR_EQUEUED);
+	/* It was told of the deadline; from here on it is quiet. */
+	(void)weir_loop_dispatch(&loop);
+	CHECK_EQ(weir_loop_uring_arm(&ring, &loop), 0);
+	AWAIT(weir_loop_timeout_ms(&loop) == 0);
+	for (int i = 0; i < 3; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+		io_uring_prep_nop(sqe);
+		io_uring_sqe_set_data(sqe, &c);
+		CHECK_EQ(io_uring_submit(&ring), 1);
+		if (weir_loop_uring_wait(&ring, &loop, &cqe) == 0)
+			io_uring_cqe_seen(&ring, cqe);
+	}
+	CALL_WAS(&c, WEIR_ETIMEDOUT);
+	io_uring_queue_exit(&ring);
+	CHECK_OK(weir_loop_destroy(&loop));
+}
+
+/* A callback fills the queue of submissions: it is watched on all the same. */
+static struct io_uring filled;
+
+static void fills(weir_op *op, weir_err err, void *user)
+{
+	struct io_uring_sqe *sqe;
+
+	call_ran(op, err, user);
+	while ((sqe = io_uring_get_sqe(&filled)))
+		io_uring_prep_nop(sqe);
+}
+
+TEST(full_of_submissions)
+{
+	struct io_uring_cqe *cqe;
+	weir_loop loop;
+	weir_sem sem;
+	struct call c = { 0 };
+
+	if (io_uring_queue_init(2, &filled, 0))
+		exit(77);
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	CHECK_OK(weir_loop_init(&loop));
+	CHECK_EQ(weir_loop_uring_arm(&filled, &loop), 0);
+	for (int i = 0; i < 2; i++) {
+		c.ran = 0;
+		weir_op_init(&c.op, &loop, fills, &c);
+		CHECK_ERR(weir_op_submit(&c.op, &sem, 1, NULL), WEIR_EQUEUED);
+		weir_sem_release(&sem, 1);
+		while (!c.ran) {
+			int n = weir_loop_uring_wait(&filled, &loop, &cqe);
+
+			CHECK(n == 0 || n == -EAGAIN);
+			if (n == 0)
+				io_uring_cqe_seen(&filled, cqe);
+		}
+	}
+	io_uring_queue_exit(&filled);
+	CHECK_OK(weir_loop_destroy(&loop));
+}

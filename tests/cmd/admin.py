@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: MIT
+"""weir ls, stat, wait, resize, close, open, rm and doctor."""
+import fcntl
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+
+from support import *
+import support
+
+
+def held(name="a", job="x", *options):
+    holder = start("run", name, *options, "-l", f"job {job}", "--", *held_job(job))
+    job_pid(job)
+    return holder
+
+
+def plain(text):
+    """What differs from run to run, made the same."""
+    text = re.sub(r" +\d+ +(\d+) +\d+ms ", r" PID \1 AGE ", text)
+    return re.sub(r"pid \d+ for \d+ms", "pid PID for AGE", text)
+
+
+def test_stat_for_people():
+    same(weir("open", "a", "-n", "3")[0], 0)
+    same(weir("stat", "a"), (0, "a: 3 of 3 free, 0 waiting\n", ""))
+    first = held("a", "x", "-w", "2")
+    second = start("run", "a", "-w", "3", "-l", "evil \x1b[31m\t", "--", "true")
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    same(plain(weir("stat", "a")[1]), """\
+a: 1 of 3 free, 1 waiting
+ROLE     PLACE      PID   WEIGHT     SINCE  LABEL
+holds PID 2 AGE  job x
+waits        1 PID 3 AGE  evil ?[31m?
+""")
+    let_end("x")
+    finish(first)
+    finish(second)
+
+
+def test_what_others_call_themselves_is_harmless():
+    evil = "\x1b[31m\n\u009b31m\u00e9"
+    holder = start("run", "a", "-n", "1", "-l", evil, "--", *held_job("x"),
+                   env={"LC_ALL": "C.UTF-8"})
+    job_pid("x")
+    for args in (["run", "a", "--try", "--", "true"], ["wait", "a", "--idle", "-t", "0"],
+                 ["rm", "a"], ["close", "a", "--drain", "0"], ["stat", "a"]):
+        status, out, err = weir(*args)
+        check("?[31m??31m\u00e9" in out + err, (args, out, err))
+        check("\x1b" not in out + err and "\u009b" not in out + err, (args, out, err))
+        same(err.count("\n"), 0 if args[0] == "stat" else 1, args)
+    # Who may make files in the folder calls them what he likes.
+    with open(path("\x1b[31m.weir"), "w"):
+        pass
+    for args in (["doctor"], ["ls"]):
+        status, out, err = weir(*args)
+        check("\x1b" not in out + err and "?[31m" in out, (args, out, err))
+    let_end("x")
+    finish(holder)
+
+
+def test_labels():
+    weir("open", "a", "-n", "9")
+    for words, want in ((["sh", "-c", "\n\tread  line\n"], "sh -c read line "),
+                        (["sh", "-c", "read x", "\u00e9" * 40], "sh -c read x " + "\u00e9" * 25),
+                        (["sh", "-c", "read x", "x" + "\u00e9" * 40],
+                         "sh -c read x x" + "\u00e9" * 24),
+                        (["sh", "-c", "read x", "x" + "\u20ac" * 40],
+                         "sh -c read x x" + "\u20ac" * 16)):
+        runner = start("run", "a", "--", *words, stdin=subprocess.PIPE)
+        until(lambda: roles("a", "holds"), "it runs")
+        same(roles("a", "holds")[0]["label"], want)
+        finish(runner)
+
+
+def test_stat_json():
+    first = held("a", "x", "-n", "1")
+    second = start("run", "a", "-l", 'q"\\\x01\u00e9\udcff', "--", "true",
+                   env={"LC_ALL": "C.UTF-8"})
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    status, out, err = weir("stat", "a", "--json")
+    same(out.count("\n"), 1, "one line")
+    tool = subprocess.run(["python3", "-m", "json.tool"], input=out, text=True,
+                          capture_output=True)
+    same(tool.returncode, 0, tool.stderr)
+    seen = json.loads(out)
+    same(list(seen), ["name", "capacity", "free", "held", "granted", "debt", "waiting",
+                      "waiting_permits", "participants", "policy", "closed", "renamed", "entries"])
+    same((seen["name"], seen["capacity"], seen["free"], seen["held"], seen["waiting"],
+          seen["participants"], seen["policy"], seen["closed"]),
+         ("a", 1, 0, 1, 1, 2, "strict", False))
+    holds, waits = seen["entries"]
+    same(list(holds), ["role", "place", "pid", "pid_namespace", "id", "weight", "age_ms", "dead",
+                       "label"])
+    same((holds["role"], holds["place"], holds["label"]), ("holds", 0, "job x"))
+    same((waits["role"], waits["place"], waits["label"]), ("waits", 1, 'q"\\\x01\u00e9\ufffd'))
+    same(holds["pid"], guardian(first))
+    let_end("x")
+    finish(first)
+    finish(second)
+
+
+def test_ls():
+    same(weir("ls"), (0, "", ""))
+    same(weir("ls", env={"WEIR_DIR": path("nosuch")}), (0, "", ""))
+    weir("open", "beta", "-n", "2")
+    weir("open", "alpha", "-n", "1")
+    weir("close", "alpha")
+    with open(path("bad.weir"), "w"):
+        pass
+    os.chmod(path("bad.weir"), 0o600)
+    holder = held("beta")
+    status, out, err = weir("ls")
+    same(out, f"""\
+NAME                       CAPACITY       FREE       HELD  WAITING  STATE
+alpha                             1          1          0        0  closed
+bad                      {path("bad.weir")} is damaged: it has not the size of a semaphore
+beta                              2          1          1        0  busy
+""")
+    lines = [json.loads(line) for line in weir("ls", "--json")[1].splitlines()]
+    same([one["name"] for one in lines], ["alpha", "bad", "beta"])
+    check("damaged" in lines[1]["error"])
+    same(lines[2]["entries"][0]["label"], "job x")
+    let_end("x")
+    finish(holder)
+
+
+def test_c20_wait_idle():
+    holder = held("a", "x", "-n", "1")
+    status, out, err = weir("wait", "a", "--idle", "-t", "1ms")
+    same((status, plain(err)), (124, "weir: a: not within 1ms; held by job x, pid PID for AGE\n"))
+    same(weir("wait", "a", "--idle", "-t", "1ms", "-E", "3")[0], 3)
+    waiter = start("wait", "a", "--idle")
+    until(lambda: roles("a", "idle"), "one waits for idle")
+    let_end("x")
+    same(finish(waiter), (0, "", ""))
+    finish(holder)
+    same(weir("wait", "a", "--idle")[0], 0)
+    same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "x"})[0], 64)
+    same(weir("wait", "a", "--idle", "-t", "1h", env={"WEIR_TIMEOUT": "x"})[0], 0, "-t goes first")
+    same(weir("wait", "--help", env={"WEIR_TIMEOUT": "x"})[0], 0)
+    same(weir("wait", "nosuch", "--idle")[0], 69)
+
+
+def test_wait_free():
+    holder = held("a", "x", "-n", "2")
+    same(weir("wait", "a", "--free", "1")[0], 0)
+    same(weir("wait", "a", "--free", "2", "-t", "1ms")[0], 124)
+    same(weir("wait", "a", "--free", "3")[0], 64, "C11")
+    waiter = start("wait", "a", "--free", "2")
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    let_end("x")
+    same(finish(waiter)[0], 0)
+    finish(holder)
+    same(stat("a")["free"], 2)
+
+
+def test_c21_resize():
+    weir("open", "a", "-n", "1")
+    first, second = held("a", "x"), start("run", "a", "--", *held_job("y"))
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    same(weir("resize", "a", "2"), (0, "", ""))
+    job_pid("y")
+    status, out, err = weir("resize", "a", "1")
+    same((status, err), (0, "weir: a: 1 more than that are out still; none is given until they "
+                            "are back\n"))
+    check(" 1 to be collected" in weir("stat", "a")[1])
+    for name, process in (("x", first), ("y", second)):
+        let_end(name)
+        same(finish(process)[0], 0)
+    same((stat("a")["free"], stat("a")["debt"]), (1, 0))
+    same(weir("resize", "nosuch", "1")[0], 69)
+
+
+def test_c19_close_and_drain():
+    holder = held("a", "x", "-n", "1")
+    status, out, err = weir("close", "a", "--drain", "1ms")
+    same((status, plain(err)), (124, "weir: a: in use; held by job x, pid PID for AGE\n"))
+    same(weir("run", "a", "--", "true")[0], 69)
+    drain = start("close", "a", "--drain", "1h")
+    until(lambda: roles("a", "idle"), "it waits")
+    let_end("x")
+    same(finish(drain), (0, "", ""))
+    same(finish(holder)[0], 0)
+    same(weir("close", "a")[0], 0, "twice is harmless")
+
+
+def test_open():
+    status, out, err = weir("open", "a")
+    same(status, 69)
+    same(weir("open", "a", "-n", "2"), (0, "", ""))
+    same(oct(os.stat(path("a.weir")).st_mode & 0o777), "0o600")
+    same(weir("open", "a"), (0, "", ""), "there and open")
+    same(weir("open", "a", "-n", "2"), (0, "", ""))
+    check("capacity of 2, not 5" in weir("open", "a", "-n", "5")[2])
+    weir("open", "b", "-n", "1", "--fast", "--shared")
+    same(stat_of("b")["policy"], "fast")
+    same(oct(os.stat(path("b.weir")).st_mode & 0o777), "0o666")
+
+
+def stat_of(name):
+    """Of one that others may write."""
+    return json.loads([line for line in weir("ls", "--json")[1].splitlines()
+                       if f'"name":"{name}"' in line][0])
+
+
+def test_c19_a_closed_one_is_replaced_when_all_is_back():
+    weir("open", "a", "-n", "2", "--fast")
+    holder = held("a", "x")
+    weir("close", "a")
+    status, out, err = weir("open", "a", "-t", "1ms")
+    same((status, plain(err)), (124, "weir: a: in use; held by job x, pid PID for AGE\n"))
+    opener = start("open", "a")
+    until(lambda: roles("a", "idle"), "it waits")
+    let_end("x")
+    same(finish(opener), (0, "", ""))
+    finish(holder)
+    now = stat("a")
+    same((now["capacity"], now["closed"], now["policy"]), (2, False, "fast"), "as it was")
+    same(weir("run", "a", "--", "true")[0], 0)
+    weir("close", "a")
+    same(weir("open", "a", "-n", "7"), (0, "", ""), "no warning: it has 7 now")
+    same(stat("a")["capacity"], 7)
+
+
+def test_one_that_is_opened_again_is_for_the_same_users():
+    weir("open", "a", "-n", "1", "--shared")
+    os.chmod(path("a.weir"), 0o660)
+    weir("close", "a", "--shared")
+    same(weir("open", "a", "--shared"), (0, "", ""))
+    same(oct(os.stat(path("a.weir")).st_mode & 0o777), "0o660")
+
+
+def test_many_open_at_once():
+    for _ in range(5):
+        weir("open", "a", "-n", "1")
+        weir("close", "a")
+        openers = [start("open", "a") for _ in range(8)]
+        for one in openers:
+            same(finish(one)[0], 0)
+        same(weir("run", "a", "--", "true")[0], 0)
+
+
+def test_rm():
+    same(weir("rm", "a")[0], 69)
+    same(weir("rm", "-f", "a")[0], 0)
+    holder = held("a", "x", "-n", "1")
+    status, out, err = weir("rm", "a")
+    same((status, plain(err)), (75, "weir: a: in use; held by job x, pid PID for AGE\n"))
+    weir("close", "a")
+    same(weir("rm", "a")[0], 75, "closed, and in use")
+    let_end("x")
+    finish(holder)
+    same(weir("rm", "a"), (0, "", ""))
+    check(not os.path.exists(path("a.weir")))
+    holder = held("a", "y", "-n", "1")
+    same(weir("rm", "-f", "a"), (0, "", ""))
+    check(not os.path.exists(path("a.weir")))
+    let_end("y")
+    same(finish(holder)[0], 0, "who has it goes on")
+    weir("open", "b", "-n", "0")
+    same(weir("rm", "b")[0], 0)
+
+
+def test_c21_rm_of_one_that_was_made_smaller():
+    # With a capacity of 0 all of it can be had, while permits are out.
+    holder = held("a", "x", "-n", "1")
+    weir("resize", "a", "0")
+    status, out, err = weir("rm", "a")
+    same((status, plain(err)), (75, "weir: a: in use; held by job x, pid PID for AGE\n"))
+    check(os.path.exists(path("a.weir")), "its name")
+    same(weir("stat", "a")[1].split("\n")[0], "a: 0 of 0 free, 0 waiting, 1 to be collected")
+    let_end("x")
+    finish(holder)
+    same(weir("rm", "a"), (0, "", ""))
+
+
+def test_rm_that_fails_changes_nothing():
+    weir("open", "a", "-n", "2")
+    # A name that is mounted on cannot be taken away.
+    subprocess.run(["mount", "--bind", path("a.weir"), path("a.weir")], check=True)
+    status = weir("rm", "a")[0]
+    subprocess.run(["umount", path("a.weir")], check=True)
+    same(status, 125)
+    same((stat("a")["closed"], stat("a")["free"]), (False, 2))
+    same(weir("rm", "a"), (0, "", ""))
+
+
+def test_doctor():
+    status, out, err = weir("doctor", "a")
+    same((status, out), (69, f"a\nproblem: there is no semaphore at {path('a.weir')}\n"))
+    holder = held("a", "x", "-n", "1")
+    same(weir("doctor", "a"), (0, "a\nok: 0 of 1 free, 0 waiting\n", ""))
+    who = guardian(holder)
+    kill(who, signal.SIGSTOP)
+    until(lambda: state(who) == "T", "it stopped")
+    out = weir("doctor", "a")[1]
+    check(f"note: process {who} (job x) is stopped; it holds 1 since" in out, out)
+    kill(who, signal.SIGCONT)
+    let_end("x")
+    finish(holder)
+    weir("resize", "a", "0")
+    check("its capacity is 0" in weir("doctor", "a")[1])
+
+
+def test_the_doctor_sees_shared_ones():
+    weir("open", "a", "-n", "2", "--shared")
+    same(weir("doctor", "a"), (0, "a\nok: 2 of 2 free, 0 waiting\n", ""))
+    same(weir("doctor")[0], 0, "all")
+
+
+def test_c39_the_doctor_and_damaged_files():
+    holder = held("a", "x", "-n", "1")
+    with open(path("a.weir"), "r+b") as file:
+        magic = file.read(8)
+        file.seek(0)
+        file.write(b"nonsense")
+    status, out, err = weir("doctor", "a")
+    same((status, out), (65, f"a\nproblem: {path('a.weir')} is not a semaphore\n"
+                             "not repaired: processes have it open; end them and come again\n"))
+    let_end("x")
+    finish(holder)
+    status, out, err = weir("doctor", "a")
+    same((status, out), (0, f"a\nproblem: {path('a.weir')} is not a semaphore\n"
+                            f"repaired: moved it to {path('a.weir')}.damaged; \"weir open a -n N\" "
+                            "makes a new one\n"))
+    same(weir("run", "a", "-n", "1", "--", "true"), (0, "", ""))
+    # From before the machine's last start.
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(48)
+        file.write(bytes(range(1, 17)))
+    same(weir("run", "a", "--", "true")[0], 69)
+    status, out, err = weir("doctor")
+    same(status, 0)
+    check("repaired: removed it; nobody in it is alive" in out, out)
+    check(not os.path.exists(path("a.weir")))
+    same(magic, b"weir sem")
+
+
+def test_c39_the_doctor_leaves_what_was_never_a_semaphore():
+    with open(path("letter"), "w") as file:
+        file.write("dear reader\n")
+    os.chmod(path("letter"), 0o600)
+    status, out, err = weir("doctor", path("letter"))
+    same(status, 65)
+    check("not repaired: nothing tells that this was a semaphore" in out, out)
+    same(read("letter"), "dear reader\n")
+    # By a path, too, one that was is known by how it begins.
+    same(weir("open", path("sem"), "-n", "1")[0], 0)
+    os.truncate(path("sem"), 4096)
+    same(weir("doctor", path("sem"))[0], 0)
+    check(os.path.exists(path("sem.damaged")))
+
+
+def test_c38_the_doctor_does_not_meet_who_renews():
+    # Who puts a new file in an old one's place has a byte of the old one locked; a
+    # doctor that removed the name just then would remove the new one's.
+    weir("open", "a", "-n", "1")
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(48)
+        file.write(bytes(range(1, 17)))
+        file.flush()
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(
+            "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
+        status, out, err = weir("doctor", "a")
+        same(status, 69)
+        check("not repaired: processes have it open" in out, out)
+        check(os.path.exists(path("a.weir")), "its name")
+    same(weir("doctor", "a")[0], 0)
+    check(not os.path.exists(path("a.weir")))
+
+
+if __name__ == "__main__":
+    main()

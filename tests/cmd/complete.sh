@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What the completion for bash offers; and that zsh and fish, if they are here, can
+# read theirs.
+#
+#   complete.sh WEIR ROOT
+set -u
+weir=$(realpath "$1")
+root=$2
+WEIR_DIR=$(mktemp -d) || exit 1
+export WEIR_DIR
+trap 'rm -rf "$WEIR_DIR"' EXIT
+PATH=$(dirname "$weir"):$PATH
+failed=0
+. "$root/completions/weir.bash"
+"$weir" open builds -n 1
+"$weir" open backup -n 1
+
+# offers "LINE" WORD...: what is offered at the end of LINE, in order, is WORD...
+offers() {
+	local line=$1 got
+	shift
+	read -ra COMP_WORDS <<<"$line"
+	[ "${line% }" = "$line" ] || COMP_WORDS+=("")
+	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+	COMPREPLY=()
+	_weir
+	got=$(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort -u | paste -sd ' ')
+	if [ "$got" = "$*" ]; then
+		echo "ok $line"
+	else
+		echo "FAIL $line: offers \"$got\", not \"$*\""
+		failed=1
+	fi
+}
+
+offers 'weir ho' hold
+offers 'weir --v' --version
+offers 'weir re' release resize
+offers 'weir stat ' backup builds
+offers 'weir run bu' builds
+offers 'weir run -n 3 ba' backup
+offers 'weir run builds --or' --orphan
+offers 'weir run builds --orphan k' keep kill
+offers 'weir run builds -t ' ''
+offers 'weir wait builds --' --exit-code --free --help --idle --nested --shared --timeout
+offers 'weir help cl' close
+offers 'weir stat builds ' ''
+offers 'weir run builds sha256su' sha256sum
+offers 'weir run builds -- sha256su' sha256sum
+for shell in zsh fish; do
+	command -v $shell >/dev/null || continue
+	case $shell in
+	zsh) zsh -n "$root/completions/_weir" ;;
+	fish) fish --no-execute "$root/completions/weir.fish" ;;
+	esac || { echo "FAIL $shell cannot read it"; failed=1; }
+done
+exit $failed

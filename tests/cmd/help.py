@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""What the command says about itself, against help.txt; `help.py WEIR --print` makes it.
+And that help, manual and completions know the same subcommands and options."""
+import os
+import re
+import sys
+
+from support import *
+import support
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def commands():
+    """As `weir --help` lists them."""
+    return re.findall(r"^  ([a-z]+) {2,}", weir("--help")[1], re.M)
+
+
+def text():
+    every = ["$ weir --help\n" + weir("--help")[1]]
+    for name in commands():
+        every.append(f"$ weir help {name}\n" + weir("help", name)[1])
+    return "\n".join(every)
+
+
+def test_help():
+    with open(os.path.join(HERE, "help.txt")) as file:
+        want = file.read()
+    got = text()
+    for line_got, line_want in zip(got.splitlines(), want.splitlines()):
+        same(line_got, line_want, "help.txt")
+    same(got, want, "help.txt")
+    check(all(len(line) <= 80 for line in got.splitlines()), "a line is too wide")
+
+
+def test_help_in_each_way():
+    for name in commands():
+        same(weir(name, "--help"), (0, weir("help", name)[1], ""), name)
+        same(weir(name, "-h")[0], 0)
+    same(weir("help"), weir("--help"))
+    same(weir("-h"), weir("--help"))
+    # Options of the command that is run are its own.
+    same(weir("run", "a", "-n", "1", "--", "sh", "-c", 'echo "$1"', "sh", "--help")[1], "--help\n")
+
+
+def test_version():
+    with open(os.path.join(ROOT, "meson.build")) as file:
+        version = re.search(r"version: '([^']*)'", file.read()).group(1)
+    same(weir("--version"), (0, f"weir {version}\n", ""))
+
+
+def test_without_anything():
+    status, out, err = weir()
+    same((status, out, err), (64, "", weir("--help")[1]))
+
+
+def test_typos():
+    for args, want in ((["rnu"], 'there is no command "rnu"; is it "run"?'),
+                       (["stats", "a"], 'there is no command "stats"; is it "stat"?'),
+                       (["list"], 'there is no command "list"'),
+                       (["xyzzy"], 'there is no command "xyzzy"\n'),
+                       (["run", "a", "--weigth", "2"], "no option --weigth; is it --weight?"),
+                       (["run", "a", "--whatever"], "no option --whatever\n"),
+                       (["run", "a", "-Z", "true"], "no option -Z\n"),
+                       (["run", "a", "--nested", "-Zq", "true"], "no option -Z\n"),
+                       (["run", "a", "--try=5", "true"], "no option --try=5; is it --try?"),
+                       (["run", "a", "-t"], "-t needs a value")):
+        status, out, err = weir(*args)
+        same((status, out), (64, ""), args)
+        check(want in err, err)
+        check('weir: try "weir' in err, err)
+    weir("open", "builds", "-n", "1")
+    status, out, err = weir("stat", "biulds")
+    same((status, err), (69, "weir: there is no semaphore biulds; is it builds?\n"))
+
+
+def options(name):
+    return set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", "\n".join(
+        line for line in weir("help", name)[1].splitlines()
+        if re.match(r" +-", line)))) - {"-t", "-n", "-w", "-E", "-l", "-q", "-h", "-f"}
+
+
+def test_the_manual_has_every_option():
+    for name in commands():
+        with open(os.path.join(ROOT, "man", f"weir-{name}.1")) as file:
+            page = file.read().replace("\\-", "-")
+        for option in options(name):
+            check(re.search(rf"^\.(It|Op|Ar).*Fl (Fl |-){option[2:]}\b", page, re.M),
+                  f"weir-{name}.1 does not tell of {option}")
+    with open(os.path.join(ROOT, "man", "weir.1")) as file:
+        page = file.read()
+    for name in commands():
+        check(f".Xr weir-{name} 1" in page, f"weir.1 does not tell of {name}")
+
+
+def test_completions_have_every_option():
+    for kind in ("weir.bash", "_weir", "weir.fish"):
+        with open(os.path.join(ROOT, "completions", kind)) as file:
+            script = file.read()
+        for name in commands():
+            check(re.search(rf"\b{name}\b", script), f"{kind} does not know {name}")
+            for option in options(name):
+                check(re.search(rf"(?<![\w]){option[2:]}\b", script),
+                      f"{kind} does not know {option}")
+
+
+if __name__ == "__main__":
+    if sys.argv[2:] == ["--print"]:
+        support.WEIR = os.path.abspath(sys.argv[1])
+        ENV.update(os.environ)
+        print(text(), end="")
+    else:
+        main()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""weir hold and weir release."""
+import ctypes
+import os
+import struct
+import subprocess
+
+from support import *
+import support
+
+ME = str(os.getpid())
+
+
+def sockets():
+    return [name for name in os.listdir(path(".")) if name.startswith(".weir-hold")]
+
+
+def test_hold_and_release():
+    status, token, err = weir("hold", "a", "-n", "2", "-w", "2", "--while-pid", ME, "-l", "me")
+    same((status, err), (0, ""))
+    token = token.strip()
+    check(len(token) == 34 and token.endswith("@a"), token)
+    one, = roles("a", "holds")
+    same((one["weight"], one["label"]), (2, "me"))
+    same(weir("run", "a", "--try", "--", "true")[0], 75)
+    same(weir("release", token), (0, "", ""))
+    same(stat("a")["free"], 2, "when release has ended it is back")
+    same(sockets(), [])
+    status, out, err = weir("release", token)
+    same((status, err), (69, "weir: release: this token holds nothing (any more)\n"))
+
+
+def test_as_in_a_script():
+    # What the shell waits for, the end of the output, comes although it is held.
+    script = """
+        token=$("$0" hold a -n 1 --while-pid $$) || exit
+        "$0" run a --try -- true && exit 1
+        [ $? -eq 75 ] || exit 2
+        "$0" release "$token" || exit 3
+        "$0" run a --try -- true || exit 4
+    """
+    done = subprocess.run(["sh", "-ec", script, support.WEIR], env=ENV, capture_output=True,
+                          timeout=support.LIMIT)
+    same(done.returncode, 0, done.stderr)
+
+
+def test_it_ends_with_the_process():
+    script = '"$0" hold a -n 1 --while-pid $$ >"$1"; exit 0'
+    same(subprocess.run(["sh", "-c", script, support.WEIR, path("token")], env=ENV).returncode, 0)
+    until(lambda: stat("a")["free"] == 1, "it is back")
+    until(lambda: not sockets(), "the socket is gone")
+
+
+def test_it_waits_its_turn():
+    first = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
+    second = start("hold", "a", "--while-pid", ME)
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    same(weir("release", first)[0], 0)
+    status, token, err = finish(second)
+    same(status, 0)
+    same(len(roles("a", "holds")), 1)
+    same(weir("release", token.strip())[0], 0)
+
+
+def test_its_process_ends_while_it_waits():
+    first = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
+    brief = subprocess.Popen(["sleep", "1000"])
+    second = start("hold", "a", "--while-pid", str(brief.pid))
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    kill(brief.pid)
+    brief.wait()
+    status, out, err = finish(second)
+    same((status, out), (125, ""))
+    check("has ended" in err, err)
+    until(lambda: stat("a")["waiting"] == 0, "it left")
+    weir("release", first)
+
+
+def test_a_token_that_cannot_be_printed_holds_nothing():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([support.WEIR, "hold", "a", "-n", "1", "--while-pid", ME], env=ENV,
+                              stdout=full, stderr=subprocess.DEVNULL)
+    same(done.returncode, 125)
+    until(lambda: stat("a")["free"] == 1, "it is back")
+    until(lambda: not sockets(), "no socket")
+
+
+def test_no_such_process():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    status, out, err = weir("hold", "a", "-n", "1", "--while-pid", str(gone.pid))
+    same((status, err), (64, f"weir: hold: there is no process {gone.pid}\n"))
+    check(not os.path.exists(path("a.weir")), "nothing was made")
+
+
+def test_a_forged_token_releases_nothing():
+    token = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
+    forged = ("0" if token[0] != "0" else "1") + token[1:]
+    same(weir("release", forged)[0], 69)
+    # Not even at the right door.
+    os.rename(path(".weir-hold-" + token[:32]), path(".weir-hold-" + forged[:32]))
+    same(weir("release", forged)[0], 69)
+    same(stat("a")["free"], 0)
+    os.rename(path(".weir-hold-" + forged[:32]), path(".weir-hold-" + token[:32]))
+    same(weir("release", token)[0], 0)
+
+
+def test_a_path_and_another_folder():
+    os.mkdir(path("sub"))
+    token = weir("hold", "./s", "-n", "1", "--while-pid", ME, cwd=path("sub"))[1].strip()
+    check(token.endswith("@" + os.path.realpath(path("sub/s"))), token)
+    same(weir("release", token, cwd="/")[0], 0)
+    # Longer than an address of a socket can be.
+    long = path("sub/" + "d" * 120)
+    os.mkdir(long)
+    token = weir("hold", long + "/s", "-n", "1", "--while-pid", ME)[1].strip()
+    same(weir("release", token)[0], 0)
+
+
+def test_a_relative_folder():
+    os.mkdir(path("dir"))
+    there = {"env": {"WEIR_DIR": "dir"}, "cwd": path(".")}
+    status, token, err = weir("hold", "a", "-n", "1", "--while-pid", str(os.getpid()), **there)
+    same((status, err), (0, ""))
+    same(weir("release", token.strip(), **there), (0, "", ""))
+    same(os.listdir(path("dir")), ["a.weir"], "no socket is left")
+
+
+def test_a_name_at_which_nobody_listens_yet():
+    # The doctor would take it away, and then nobody could release.
+    libc = ctypes.CDLL(None)
+    moved, made = 0x80, 0x100
+    events = libc.inotify_init1(os.O_NONBLOCK)
+    check(libc.inotify_add_watch(events, path("").encode(), moved | made) >= 0)
+    status, token, err = weir("hold", "a", "-n", "1", "--while-pid", ME)
+    same((status, err), (0, ""))
+    data, seen = os.read(events, 65536), {}
+    os.close(events)
+    while data:
+        _, mask, _, size = struct.unpack("iIII", data[:16])
+        seen.setdefault(data[16:16 + size].rstrip(b"\0").decode(), mask)
+        data = data[16 + size:]
+    same(seen[sockets()[0]], moved, "it came when it was ready")
+    same(weir("release", token.strip()), (0, "", ""))
+    same(sorted(os.listdir(path("."))), ["a.weir"])
+
+
+def test_the_doctor_removes_what_is_left():
+    token = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
+    kill(roles("a", "holds")[0]["pid"])
+    until(lambda: stat("a")["free"] == 1, "it is back")
+    status, out, err = weir("doctor", "a")
+    same(status, 0)
+    check("repaired: removed .weir-hold-" + token[:32] in out, out)
+    same(sockets(), [])
+
+
+if __name__ == "__main__":
+    main()

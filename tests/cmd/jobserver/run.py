@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests of weir jobserver: run.py WEIR [TEST...]
+
+Everything runs in a PID namespace of its own, because clients are killed.  What is
+waited for is always something that can be seen: a file, a line, an end.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLIENT = os.path.join(HERE, "client.py")
+LIMIT = 60  # seconds for anything that must happen
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def wait_for(what, text):
+    end = time.monotonic() + LIMIT
+    while not what():
+        if time.monotonic() > end:
+            raise Failed("waited too long for: " + text)
+        time.sleep(0.002)
+
+
+def run(*args, **more):
+    """Run weir jobserver to its end: (status, out, err)."""
+    env = dict(os.environ, **more.pop("env", {}))
+    done = subprocess.run([WEIR, "jobserver", *args], env=env, text=True,
+                          capture_output=True, timeout=LIMIT, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Running:
+    """weir jobserver in the background, in a folder; its messages as they come."""
+
+    def __init__(self, *args, folder=None, before=(), weir=None):
+        self.error = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([*before, weir or WEIR, "jobserver", *args], cwd=folder,
+                                        stdout=subprocess.PIPE, text=True,
+                                        stderr=self.error)
+
+    def said(self):
+        return os.pread(self.error.fileno(), 1 << 20, 0).decode()
+
+    def saw(self, text):
+        wait_for(lambda: text in self.said(), repr(text))
+
+    def end(self):
+        try:
+            out, _ = self.process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failed("it does not end; it said: " + self.said()) from None
+        return self.process.returncode, out, self.said()
+
+
+def exit_codes():
+    check(run("-n", "2", "--", "sh", "-c", "exit 7")[0] == 7, "the command's own")
+    check(run("-n", "2", "sh", "-c", "exit 3")[0] == 3, "without --")
+    check(run("-n", "2", "--", "sh", "-c", "kill -TERM $$")[0] == 143, "128 + 15")
+    check(run("--", "/no/such/command")[0] == 127, "not there")
+    check(run("--", "/etc/passwd")[0] == 126, "not to be run")
+    for wrong in ([], ["-n", "0", "true"], ["-n", "x", "true"], ["--style", "x", "true"],
+                  ["-n", "99999", "true"], ["--nonsense", "true"]):
+        status, _, text = run(*wrong)
+        check(status == 64 and "weir help jobserver" in text, f"{wrong}: {text}")
+    status, text, _ = run("--help")
+    check(status == 0 and text.startswith("usage: weir jobserver"), text)
+
+
+def flags():
+    """What MAKEFLAGS says, whatever it said before."""
+    def made(old, *args):
+        env = {} if old is None else {"MAKEFLAGS": old}
+        return run(*args, "--", "sh", "-c", 'printf "[%s]" "$MAKEFLAGS"', env=env)[1]
+
+    ours = "-j4 --jobserver-auth=100,101"
+    for old, new in ((None, f"[ {ours}]"), ("", f"[ {ours}]"), ("k", f"[k {ours}]"),
+                     ("kw -l3", f"[kw -l3 {ours}]"),
+                     ("k -j9 --jobserver-auth=3,4 -- CC=tcc X=-j3", f"[k {ours} -- CC=tcc X=-j3]"),
+                     (" --jobserver-auth=fifo:/x -j", f"[ {ours}]")):
+        got = made(old, "-n", "4")
+        check(got == new, f"{old!r} became {got}, not {new}")
+    got = made(None, "-n", "4", "--style", "fifo")
+    check("--jobserver-auth=fifo:/" in got and got.endswith("/fifo]"), got)
+    path = got.split("fifo:")[1][:-1]
+    check(not os.path.exists(os.path.dirname(path)), "the fifo's folder is still there")
+
+
+def arguments():
+    """-j is taken out of a make's arguments, and of nobody else's."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("make", "ninja", "other"):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="ascii") as file:
+                file.write('#!/bin/sh\necho "$@ |$MAKEFLAGS"\n')
+            os.chmod(path, 0o755)
+        make = os.path.join(folder, "make")
+        for given, left, jobs in ((["-j8"], "", 8), (["-j", "8", "x"], "x", 8),
+                                  (["-kj8", "x"], "-k x", 8), (["--jobs=8"], "", 8),
+                                  (["--jobs", "8"], "", 8), (["a", "-C", "j8"], "a -C j8", None),
+                                  (["-fj8"], "-fj8", None), (["-jx"], "-jx", None),
+                                  (["-j", "x"], "x", None), (["--", "-j8"], "-- -j8", None)):
+            out = run("--", make, *given)[1]
+            args, _, environment = out.strip("\n").partition(" |")
+            check(args == left, f"{given}: {args!r} is left")
+            if jobs:
+                check(f"-j{jobs} " in environment, f"{given}: {environment}")
+        status, out, text = run("-n", "2", "--", make, "-j8")
+        check(status == 0 and "it is 2 here" in text and "-j2 " in out, text + out)
+        out = run("-n", "3", "--", os.path.join(folder, "other"), "-j8")[1]
+        check(out.startswith("-j8 |"), out)
+        out = run("--", os.path.join(folder, "ninja"), "-j", "5")[1]
+        check(out.startswith(" | -j5 --jobserver-auth=fifo:/"), out)
+
+
+# Jobs write down when they are at work, and can meet: each waits until so many have
+# come.  A token too few and they never do; "over" ends the wait.
+MAKEFILE = """
+meet = touch met.$(1).$@; while [ `ls | grep -c "^met\\.$(1)\\."` -lt $(2) ] && \
+\t! [ -e over ]; do sleep 0.01; done
+wait = while ! [ -e $(1) ] && ! [ -e over ]; do sleep 0.01; done
+all: a b c d
+a b c d: first
+\t@$(call meet,late,4)
+first:
+\t@+$(MAKE) -f below; touch first.is.over
+"""
+BELOW = """
+include Makefile
+.DEFAULT_GOAL = below
+below: 1 2 3
+2 3:
+\t@$(call meet,below,3); $(call wait,go)
+1:
+\t@$(call meet,below,3); kill -9 $$PPID; $(call wait,go)
+"""
+
+
+def folder_with(**files):
+    folder = tempfile.mkdtemp()
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+    return folder
+
+
+def met(folder, which):
+    return sum(name.startswith(f"met.{which}.") for name in os.listdir(folder))
+
+
+def touch(folder, name):
+    with open(os.path.join(folder, name), "w", encoding="ascii"):
+        pass
+
+
+def real_make():
+    """All four jobs of a make -j4 run at once, through two levels, and no fifth."""
+    folder = folder_with(Makefile="""
+all: x y
+x y:
+\t@+$(MAKE) -f below NAME=$@
+""", below="""
+all: 1 2 3 4
+1 2 3 4:
+\t@echo + >>log; touch here.$(NAME).$@; while [ `ls | grep -c "^here"` -lt 4 ]; \\
+\tdo sleep 0.01; done; echo - >>log
+""")
+    status, _, text = run("-n", "4", "--", "make", "-j4", cwd=folder)
+    check(status == 0 and text == "", text)
+    with open(os.path.join(folder, "log"), encoding="ascii") as file:
+        steps = file.read().split()
+    now = most = 0
+    for step in steps:
+        now += 1 if step == "+" else -1
+        most = max(most, now)
+    check(len(steps) == 16 and most == 4, f"{most} at once in {steps}")
+    shutil.rmtree(folder)
+
+
+def kill_a_make(folder, **more):
+    server = Running("-n", "4", "-v", "--", "make", "-j4", "-k", folder=folder, **more)
+    try:
+        server.saw("ended with 2 tokens")
+        # The make above goes on, with what is left: one for nothing and one token.
+        wait_for(lambda: met(folder, "late") == 2, "two late jobs")
+        check("gave back" not in server.said(), "given back while the orphans run")
+        touch(folder, "go")
+        # All four meet, or this does not end.
+        status, _, text = server.end()
+    finally:
+        touch(folder, "over")
+    check(status == 0, f"status {status}: {text}")
+    check(met(folder, "late") == 4, "four late jobs")
+    back = sum(int(line.split()[4]) for line in text.split("\n") if "gave back" in line)
+    check(back == 2, f"{back} given back: {text}")
+
+
+def killed_make():
+    """kill -9 for a make with two tokens: they stay out while its jobs run, then are back."""
+    folder = folder_with(Makefile=MAKEFILE, below=BELOW)
+    kill_a_make(folder)
+    shutil.rmtree(folder)
+
+
+def killed_make_of_a_user():
+    """The same for somebody who is not root: with no_new_privs."""
+    folder = folder_with(Makefile=MAKEFILE, below=BELOW)
+    weir = shutil.copy(WEIR, os.path.join(folder, "weir"))
+    for name in ("", "Makefile", "below", "weir"):
+        os.chown(os.path.join(folder, name), 65534, 65534)
+    kill_a_make(folder, weir=weir, before=(
+        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+    shutil.rmtree(folder)
+
+
+def killed_recipe():
+    """kill -9 for a recipe: its token is its make's, which returns it."""
+    folder = folder_with(Makefile="""
+meet = touch met.$(1).$@; while [ `ls | grep -c "^met\\.$(1)\\."` -lt $(2) ]; do sleep 0.01; done
+all: a b c
+a b c: 1 2 3
+\t@$(call meet,late,3)
+1 2 3:
+\t-@$(call meet,early,3); kill -9 $$$$
+""")
+    status, _, text = run("-n", "3", "-v", "--", "make", "-j3", "-k", cwd=folder)
+    check(status == 0, f"status {status}: {text}")
+    check(met(folder, "late") == 3, "three at once after three were killed")
+    check("tokens" not in text, text)
+    shutil.rmtree(folder)
+
+
+def client(what, style, *more):
+    """A client of the protocol (client.py), as the command."""
+    return run("-v", "--style", style, *more, "--", sys.executable, CLIENT, what)
+
+
+def killed_client(style):
+    status, out, text = client("killed", style, "-n", "4")
+    check(status == 0, f"{style}: {status}: {out}{text}")
+    check("ended with 2 tokens" in text and "gave back 2 tokens" in text, text)
+
+
+def killed_client_pipe():
+    """A client with two tokens is killed; who waits for them has them."""
+    killed_client("pipe")
+
+
+def killed_client_fifo():
+    killed_client("fifo")
+
+
+def children_of_before():
+    """A script that started something of its own, and became weir: that is no orphan."""
+    script = 'sleep 1000 >&- 2>&- & echo $! >&2; exec "$@"'
+    server = Running("-v", "-n", "4", "--", sys.executable, CLIENT, "killed",
+                     before=("sh", "-c", script, "sh"))
+    status, out, text = server.end()
+    other = int(text.split("\n")[0])
+    check(other > 1, text)
+    os.kill(other, signal.SIGKILL)
+    check(status == 0, f"{status}: {out}{text}")
+    check("gave back 2 tokens" in text, text)
+
+
+def killed_ninja():
+    """The same without blocking, as ninja reads: a poll tells of the tokens."""
+    status, out, text = client("nonblocking", "fifo", "-n", "3")
+    check(status == 0, f"{status}: {out}{text}")
+    check("gave back 2 tokens" in text, text)
+
+
+def excess():
+    """More is returned than was taken: the tokens do not multiply."""
+    for style in ("pipe", "fifo"):
+        status, out, text = client("excess", style, "-n", "3")
+        check(status == 0, f"{style}: {status}: {out}{text}")
+        check("returns a token that nobody has" in text, text)
+
+
+def interrupted():
+    """A signal ends a read that waits; no token is lost by that."""
+    for style in ("pipe", "fifo"):
+        status, out, text = client("interrupted", style, "-n", "2")
+        check(status == 0, f"{style}: {status}: {out}{text}")
+
+
+def handed_over():
+    """One process reads, another returns: the reader's death gives nothing back twice."""
+    status, out, text = client("handed", "pipe", "-n", "3")
+    check(status == 0, f"{status}: {out}{text}")
+    check("gave back" not in text, text)
+
+
+def plain():
+    """Without watching, tokens come back when nobody could return them."""
+    status, out, text = client("left", "fifo", "-n", "3", "--plain")
+    check(status == 0, f"{status}: {out}{text}")
+    check("gave back 2 tokens" in text, text)
+
+
+def signals():
+    """TERM is passed on; the exit status is the command's."""
+    server = Running("-n", "2", "--", "sh", "-c",
+                     'trap "exit 5" TERM; echo ready; while :; do sleep 0.01; done')
+    check(server.process.stdout.readline() == "ready\n", "not ready")
+    server.process.send_signal(signal.SIGTERM)
+    check(server.end()[0] == 5, "the trap's status")
+
+
+def wrapper_killed():
+    """kill -9 for weir: the command is told to end."""
+    server = Running("-n", "2", "--", "sh", "-c",
+                     'trap "echo ended; exit 5" TERM; echo ready; while :; do sleep 0.01; done')
+    check(server.process.stdout.readline() == "ready\n", "not ready")
+    server.process.kill()
+    check(server.process.stdout.readline() == "ended\n", "the command goes on")
+    server.end()
+
+
+def lives_on():
+    """What outlives the command can still read a byte, and holds nobody up."""
+    folder = tempfile.mkdtemp()
+    status, _, text = run("-n", "2", "--style", "fifo", "--", sys.executable, CLIENT,
+                          "daemon", cwd=folder)
+    check(status == 0, text)
+    said = os.path.join(folder, "said")
+    wait_for(lambda: os.path.exists(said), "the daemon's word")
+    with open(said, encoding="ascii") as file:
+        check(file.read() == "#", "the daemon read something else")
+    shutil.rmtree(folder)
+
+
+TESTS = (exit_codes, flags, arguments, real_make, killed_make, killed_make_of_a_user,
+         killed_recipe, killed_client_pipe, killed_client_fifo,
+         children_of_before, killed_ninja, excess,
+         interrupted, handed_over, plain, signals, wrapper_killed, lives_on)
+
+
+def main():
+    failed = 0
+    chosen = [test for test in TESTS if not sys.argv[2:] or test.__name__ in sys.argv[2:]]
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        os.environ.pop(name, None)
+    for test in chosen:
+        try:
+            test()
+            print("ok", test.__name__, flush=True)
+        except (Failed, subprocess.TimeoutExpired, OSError) as error:
+            failed += 1
+            print(f"FAIL {test.__name__}: {error}", flush=True)
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("WEIR_TEST_NAMESPACE") != "own":
+        os.environ["WEIR_TEST_NAMESPACE"] = "own"
+        os.execvp("unshare", ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
+                              sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+    WEIR = os.path.abspath(sys.argv[1])
+    sys.exit(main())

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Many `weir run` in one queue: order (C4), the limit, weights, and no work while all
+wait (C37)."""
+import os
+import subprocess
+import time
+
+from support import *
+
+# A sanitizer makes two thousand processes too large.
+MANY = int(os.environ.get("WEIR_QUEUED", "200"))
+
+
+def queued(name, count, *command, limit=1):
+    """So many who wait behind one that holds all, with their numbers as labels."""
+    holder = start("run", name, "-n", str(limit), "-w", str(limit), "--", *held_job("x"))
+    job_pid("x")
+    waiters = [start("run", name, "-l", str(i), "--", *command, str(i),
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+               for i in range(count)]
+    until(lambda: stat(name)["waiting"] == count, f"{count} wait")
+    return holder, waiters
+
+
+def test_c4_all_are_served_in_order():
+    holder, waiters = queued("a", MANY, "sh", "-c", f'echo "$1" >>"{path("order")}"', "job")
+    places = [one["label"] for one in roles("a", "waits")]
+    same(len(places), MANY)
+    let_end("x")
+    for one in [holder, *waiters]:
+        same(one.wait(), 0)
+    same(read("order").split(), places)
+    same(stat("a")["free"], 1)
+
+
+def test_the_limit_holds_for_all():
+    holder, waiters = queued("a", 60, *refereed(3, "sh", "-c", "sleep 0.005"), limit=3)
+    let_end("x")
+    for one in [holder, *waiters]:
+        same(one.wait(), 0)
+    check_referee()
+
+
+def test_c10_weights():
+    weir("open", "a", "-n", "3")
+    first = start("run", "a", "-w", "2", "--", *held_job("x"))
+    job_pid("x")
+    heavy = start("run", "a", "-w", "3", "--", "sh", "-c", f'echo heavy >>"{path("order")}"')
+    until(lambda: stat("a")["waiting"] == 1, "heavy waits")
+    light = start("run", "a", "--", "sh", "-c", f'echo light >>"{path("order")}"')
+    until(lambda: stat("a")["waiting"] == 2, "light waits, though one is free")
+    same(stat("a")["waiting_permits"], 4)
+    let_end("x")
+    for one in (first, heavy, light):
+        same(finish(one)[0], 0)
+    same(read("order"), "heavy\nlight\n")
+
+
+def switches(pid):
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status") as file:
+            total += sum(int(line.split()[1]) for line in file
+                         if "voluntary_ctxt_switches" in line)
+    return total
+
+
+def test_nobody_wakes_while_all_wait():
+    holder, waiters = queued("a", 10, "true")
+    groups = [(one.pid, guardian(one)) for one in waiters]
+    until(lambda: all(state(pid) == "S" for pair in groups for pid in pair), "all sleep")
+    # Those who looked on may have woken somebody; then there is peace.
+    def peace():
+        before = [switches(pid) for pair in groups for pid in pair]
+        time.sleep(0.3)
+        return before == [switches(pid) for pair in groups for pid in pair]
+    until(peace, "no switch in 0.3 s")
+    let_end("x")
+    for one in [holder, *waiters]:
+        one.wait()
+
+
+if __name__ == "__main__":
+    main()

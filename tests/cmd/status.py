@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""Every exit status of `weir run`, what goes into its environment and what comes
+out of it."""
+import os
+import subprocess
+
+from support import *
+import support
+
+
+def test_0_and_the_commands_own():
+    for status in (0, 1, 3, 75, 124, 255):
+        same(weir("run", "a", "-n", "1", "--", "sh", "-c", f"exit {status}"),
+             (status, "", ""), "run")
+
+
+def test_128_and_the_signal():
+    for sig in (9, 15, 6):
+        status, out, err = weir("run", "a", "-n", "1", "--", "sh", "-c", f"kill -{sig} $$")
+        same((status, out, err), (128 + sig, "", ""), "run")
+
+
+def test_c5_75_busy():
+    holder = start("run", "a", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    status, out, err = weir("run", "a", "--try", "--", "touch", path("ran"))
+    same(status, 75)
+    check("busy; held by sh -c" in err, err)
+    same(weir("run", "a", "--try", "-E", "9", "true")[0], 9, "-E")
+    same(weir("hold", "a", "--try", "--while-pid", str(os.getpid()))[0], 75, "hold")
+    check(not os.path.exists(path("ran")))
+    let_end("x")
+    same(finish(holder), (0, "", ""))
+
+
+def test_c14_124_timeout():
+    holder = start("run", "a", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    status, out, err = weir("run", "a", "-t", "20ms", "--", "touch", path("ran"))
+    same(status, 124)
+    check("not granted within 20ms; held by sh -c" in err, err)
+    same(weir("run", "a", "-t", "0", "-E", "0", "--", "touch", path("ran"))[0], 0, "-E")
+    status, out, err = weir("run", "a", "--", "true", env={"WEIR_TIMEOUT": "10ms"})
+    same(status, 124, "WEIR_TIMEOUT")
+    same(weir("hold", "a", "-t", "1ms", "--while-pid", str(os.getpid()))[0], 124, "hold")
+    check(not os.path.exists(path("ran")))
+    let_end("x")
+    finish(holder)
+    # C14: a time that is over does not matter if permits are free.
+    same(weir("run", "a", "-t", "0", "--", "true")[0], 0)
+
+
+def test_69_closed_or_not_there():
+    status, out, err = weir("run", "nosuch", "--", "true")
+    same(status, 69)
+    check("there is no semaphore nosuch" in err, err)
+    weir("open", "a", "-n", "1")
+    weir("close", "a")
+    status, out, err = weir("run", "a", "--", "touch", path("ran"))
+    same((status, err), (69, "weir: a: the semaphore is closed\n"))
+    check(not os.path.exists(path("ran")))
+
+
+def test_c19_69_closed_while_waiting():
+    holder = start("run", "a", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    waiter = start("run", "a", "--", "touch", path("ran"))
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    same(weir("close", "a")[0], 0)
+    same(finish(waiter)[0], 69)
+    let_end("x")
+    same(finish(holder)[0], 0, "permits that are out stay valid")
+    check(not os.path.exists(path("ran")))
+
+
+def test_64_usage():
+    for args in (["run"], ["run", "a"], ["run", "a", "-n"], ["run", "a", "-n", "x", "true"],
+                 ["run", "a", "-n", "-1", "true"], ["run", "a", "-w", "0", "true"],
+                 ["run", "a", "-t", "soon", "true"], ["run", "a", "--orphan", "eat", "true"],
+                 ["run", "a", "-E", "256", "true"], ["run", "a", "--tyr", "true"],
+                 ["run", "a", "-t", "1", "--try", "true"], ["run", "a", "-Q", "true"],
+                 ["run", "a b", "-n", "1", "true"], ["run", "a" * 129, "-n", "1", "true"],
+                 ["run", path("a" * 256), "-n", "1", "true"], ["run", "a", "-l", "x" * 64, "true"],
+                 [], ["rnu"], ["stat"], ["stat", "a", "b"], ["wait", "a"],
+                 ["wait", "a", "--idle", "--free", "1"], ["resize", "a"], ["hold", "a"],
+                 ["resize", "a", "1", "2"], ["release"], ["release", "x"],
+                 ["hold", "a", "--while-pid", "0"], ["help", "nosuch"], ["ls", "a"]):
+        status, out, err = weir(*args)
+        same((status, out), (64, ""), " ".join(args))
+        check(err, args)
+    same(weir("run", "a", "-n", "1", "-w", "2", "--", "true")[0], 64, "C11 too heavy")
+    same(weir("run", "a", "--", "true", env={"WEIR_TIMEOUT": "x"})[0], 64, "WEIR_TIMEOUT")
+
+
+def test_c39_65_damaged():
+    weir("open", "a", "-n", "1")
+    with open(path("a.weir"), "r+b") as file:
+        file.write(b"nonsense")
+    status, out, err = weir("run", "a", "--", "true")
+    same(status, 65)
+    check("is not a semaphore" in err, err)
+    os.truncate(path("a.weir"), 100)
+    same(weir("stat", "a")[0], 65)
+
+
+def test_c39_65_damaged_while_waiting():
+    holder = start("run", "a", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    waiter = start("run", "a", "-l", "the victim", "--", "touch", path("ran"))
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    # Its slot, made free behind its back; then it is woken.
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(file.read().index(b"the victim") // 256 * 256)
+        file.write(bytes(4))
+    weir("close", "a")
+    status, out, err = finish(waiter)
+    same((status, err), (65, "weir: a: its file is damaged\n"))
+    check(not os.path.exists(path("ran")))
+    let_end("x")
+    finish(holder)
+
+
+def test_76_lost():
+    holder = start("run", "a", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    # The slot that it holds by, made free behind its back.
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(4096)
+        file.write(bytes(4))
+    let_end("x")
+    status, out, err = finish(holder)
+    same(status, 76)
+    check("the permit was lost while sh ran" in err, err)
+
+
+def test_77_permission():
+    weir("open", "a", "-n", "1")
+    os.chmod(path("a.weir"), 0o622)
+    status, out, err = weir("run", "a", "--", "true")
+    same(status, 77)
+    check("others may write it" in err, err)
+    same(weir("run", "a", "--shared", "--", "true")[0], 0, "--shared")
+    os.symlink(path("a.weir"), path("b.weir"))
+    same(weir("run", "b", "--", "true")[0], 77, "a symbolic link")
+    same(weir("run", path("."), "-n", "1", "--", "true")[0], 77, "a folder")
+    same(weir("run", path(""), "-n", "1", "--", "true")[0], 77, "a folder")
+
+
+def test_125_weir_fails():
+    same(weir("run", "a", "-n", "1", "--", "true", env={"WEIR_DIR": "/dev/full"})[0], 77)
+    # Standard output that takes nothing.
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([support.WEIR, "--version"], stdout=full, stderr=-1, env=ENV)
+        same(done.returncode, 125, "a full disk")
+    done = subprocess.run(["sh", "-c", f"exec {support.WEIR} --version >&-"], stderr=-1, env=ENV)
+    same(done.returncode, 125, "no output")
+
+
+def test_125_no_room_to_wait():
+    os.mkdir(path("small"))
+    there = {"WEIR_DIR": path("small")}
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", path("small")], check=True)
+    try:
+        holder = start("run", "a", "-n", "1", "--", *held_job("x"), env=there)
+        job_pid("x")
+        with open(path("small/rest"), "wb", buffering=0) as rest:
+            try:
+                while rest.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        # There is room for one who comes, and none for one who waits.
+        same(weir("run", "a", "--", "true", env=there),
+             (125, "", "weir: a: No space left on device\n"))
+        same(weir("run", "a", "--try", "--", "true", env=there)[0], 75)
+        let_end("x")
+        same(finish(holder), (0, "", ""))
+        same(weir("run", "a", "--", "true", env=there), (0, "", ""))
+    finally:
+        subprocess.run(["umount", "-l", path("small")], check=True)
+
+
+def test_126_127():
+    weir("open", "a", "-n", "1")
+    with open(path("plain"), "w") as file:
+        file.write("x")
+    status, out, err = weir("run", "a", "--", path("plain"))
+    same((status, err), (126, f"weir: {path('plain')}: Permission denied\n"))
+    same(weir("run", "a", "--", "/")[0], 126)
+    status, out, err = weir("run", "a", "--", "nosuchcommand")
+    same((status, err), (127, "weir: nosuchcommand: No such file or directory\n"))
+    same(stat("a")["free"], 1, "given back")
+
+
+def test_what_the_command_is_told():
+    script = 'echo "$WEIR_HELD|$WEIR_WEIGHT|$WEIR_WAITED_MS|$WEIR_TOKEN"'
+    out = weir("run", "a", "-n", "9", "-w", "4", "--", "sh", "-c", script)[1]
+    held, weight, waited, token = out.strip().split("|")
+    same((held, weight), ("a", "4"))
+    check(0 <= int(waited) < 60000, waited)
+    check(len(token) == 34 and token.endswith("@a"), token)
+    # One in the other; a path is told whole.
+    os.mkdir(path("a dir"))
+    out = weir("run", "a", "-n", "1", "--", support.WEIR, "run", "./b%", "-n", "1", "--",
+               "sh", "-c", script, cwd=path("a dir"))[1]
+    same(out.split("|")[0], "a " + os.path.realpath(path("a%20dir")) + "/b%25")
+
+
+def test_nested_names():
+    again = [support.WEIR, "run", "a", "-n", "2"]
+    status, out, err = weir("run", "a", "-n", "2", "--", *again, "--", "true")
+    same(status, 64)
+    check("runs under a already" in err, err)
+    same(weir("run", "a", "--", *again, "--nested", "--", "sh", "-c", "exit 5")[0], 5)
+    same(weir("run", "a", "--", support.WEIR, "run", "b", "-n", "1", "--", "true")[0], 0)
+    for what in (["--idle"], ["--free", "1"]):
+        status, out, err = weir("run", "a", "--", support.WEIR, "wait", "a", *what)
+        same(status, 64, f"wait {what}: it would wait for itself")
+        check("runs under a already" in err, err)
+    same(weir("run", "a", "--", support.WEIR, "wait", "a", "--free", "1", "--nested")[0], 0)
+    # The same by another word.
+    same(weir("run", "a", "--", support.WEIR, "run", path("a.weir"), "-t", "1", "true")[0], 64)
+    same(weir("run", path("a.weir"), "--", support.WEIR, "run", "a", "-t", "1", "true")[0], 64)
+    same(weir("run", "a%", "-n", "1", "--", support.WEIR, "run", "a%", "-t", "1", "true")[0], 64)
+    same(weir("run", "a%25", "-n", "1", "--", support.WEIR, "run", "a%", "true")[0], 0)
+    status = weir("run", path("c"), "-n", "1", "--", support.WEIR, "run", "./c", "true", cwd=path("."))[0]
+    same(status, 64)
+
+
+def test_the_command_line():
+    weir("open", "a", "-n", "1")
+    # Options before and after the name, "--" or none.
+    for args in (["a", "--", "echo", "-n", "x"], ["-t", "5", "a", "echo", "-n", "x"],
+                 ["a", "-w1", "echo", "-n", "x"], ["--timeout=5s", "--", "a", "echo", "-n", "x"]):
+        same(weir("run", *args), (0, "x", ""), args)
+
+
+def test_capacity_is_never_changed_silently():
+    weir("open", "a", "-n", "2")
+    status, out, err = weir("run", "a", "-n", "3", "--", "true")
+    same((status, err), (0, 'weir: a has a capacity of 2, not 3; "weir resize a 3" would change it\n'))
+    same(stat("a")["capacity"], 2)
+
+
+def test_durations():
+    weir("open", "a", "-n", "0")
+    for text in ("1us", "1ms", ".001", "0.001s", "1.5ms", "0m", "0h", "0d", "0"):
+        same(weir("run", "a", "-w", "0", "-t", text, "true")[0], 64, "no weight")
+        same(weir("wait", "a", "--free", "0", "-t", text)[0], 0, text)
+    for text in ("1sec", "-1", "", ".", "1e3", "1 s", "s", "1.2.3"):
+        same(weir("wait", "a", "--free", "0", "-t", text)[0], 64, text)
+    same(weir("run", "a", "-t", "999999999999999999999d", "-w", "1", "--", "true")[0], 64, "C11")
+
+
+def test_streams():
+    weir("open", "a", "-n", "1")
+    # What was closed for weir is closed for the command.
+    seen = 'for i in 0 1 2; do [ -e "/proc/$$/fd/$i" ] && list=$list$i; done; echo $list >"$1"'
+    for redirection, want in (("<&-", "12"), (">&-", "02"), ("2>&-", "01"),
+                              ("<&- >&- 2>&-", "")):
+        script = f'exec "$0" run a -- sh -c "$2" sh "$1" {redirection}'
+        done = subprocess.run(["sh", "-c", script, support.WEIR, path("open"), seen], env=ENV,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        same((done.returncode, read("open").strip()), (0, want), redirection)
+    done = subprocess.run([support.WEIR, "run", "a", "--", "cat"], env=ENV, input=b"hello",
+                          capture_output=True)
+    same((done.returncode, done.stdout), (0, b"hello"), "stdin")
+
+
+def test_an_empty_environment():
+    # As from cron: no PATH, no HOME, no WEIR_DIR.
+    # (What a sanitizer is told is not the environment's.)
+    name = path("cron")
+    env = ["env", "-i", *(f"{key}={value}" for key, value in ENV.items()
+                          if key.endswith("SAN_OPTIONS"))]
+    done = subprocess.run([*env, support.WEIR, "run", name, "-n", "1", "--", "/bin/sh", "-c",
+                           "exit 3"], cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
+    same((done.returncode, done.stdout, done.stderr), (3, b"", b""))
+    done = subprocess.run([*env, support.WEIR, "run", name, "--", "sh", "-c", "exit 4"])
+    same(done.returncode, 4, "the usual places are searched")
+
+
+if __name__ == "__main__":
+    main()

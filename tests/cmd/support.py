@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the command share.
+
+A test program is `PROGRAM.py WEIR [TEST...]`.  It runs again in a PID namespace of
+its own, so that whatever is killed or left over is inside, and then runs each
+function whose name begins with test_, each with a folder of its own as WEIR_DIR.
+The last line is "N passed, N failed".
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+LIMIT = int(os.environ.get("WEIR_TEST_LIMIT", "120"))
+FULL = bool(os.environ.get("WEIR_FULL"))
+WEIR = None
+DIR = None
+ENV = {}
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, what="not so"):
+    if not condition:
+        raise Failed(what)
+
+
+def same(got, want, what=""):
+    if got != want:
+        raise Failed(f"{what}: got {got!r}, not {want!r}")
+
+
+def until(condition, what):
+    """Wait for something that has no event of its own; the condition decides."""
+    end = time.monotonic() + LIMIT
+    pause = 0.0005
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failed(f"never: {what}")
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+
+
+def path(name):
+    return os.path.join(DIR, name)
+
+
+def read(name):
+    try:
+        with open(path(name)) as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def weir(*args, env=None, **more):
+    """Run it to its end: (status, stdout, stderr)."""
+    done = subprocess.run([WEIR, *args], env={**ENV, **(env or {})},
+                          stdin=more.pop("stdin", subprocess.DEVNULL),
+                          capture_output=True, text=True, timeout=LIMIT, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def start(*args, env=None, **more):
+    """Start it: a Popen with text streams."""
+    more.setdefault("stdin", subprocess.DEVNULL)
+    more.setdefault("stdout", subprocess.PIPE)
+    more.setdefault("stderr", subprocess.PIPE)
+    return subprocess.Popen([WEIR, *args], env={**ENV, **(env or {})}, text=True,
+                            **more)
+
+
+def finish(process):
+    """(status, stdout, stderr), as weir does."""
+    out, err = process.communicate(timeout=LIMIT)
+    return process.returncode, out, err
+
+
+def stat(name):
+    status, out, err = weir("stat", name, "--json")
+    same(status, 0, f"stat {name}: {err}")
+    return json.loads(out)
+
+
+def roles(name, role):
+    return [one for one in stat(name)["entries"] if one["role"] == role]
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def guardian(process):
+    """The process that waits and holds for a `weir run`."""
+    found = until(lambda: children(process.pid), "a guardian")
+    same(len(found), 1, "children of the wrapper")
+    return found[0]
+
+
+def state(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def is_gone(pid):
+    return state(pid) in (None, "Z", "X")
+
+
+def kill(pid, sig=signal.SIGKILL):
+    check(pid > 1, f"will not signal {pid}")
+    os.kill(pid, sig)
+
+
+# A job that writes its number to the file $1, and ends when it can read from the
+# FIFO $2: `*held_job("a")`.
+def held_job(name):
+    fifo = path(name + ".fifo")
+    if not os.path.exists(fifo):
+        os.mkfifo(fifo)
+    return ["sh", "-c", 'echo $$ >"$1.tmp"; mv "$1.tmp" "$1"; read line <"$2"; exit 0',
+            "job", path(name), fifo]
+
+
+def job_pid(name):
+    return int(until(lambda: read(name).strip(), f"job {name} runs"))
+
+
+def let_end(name):
+    with open(path(name + ".fifo"), "w") as fifo:
+        fifo.write("\n")
+
+
+# A referee that knows nothing of weir: as many files as there are permits, locked
+# by each job (and by whatever inherits the descriptor) in the kernel.  A job that
+# finds all of them locked has come too early.
+REFEREE = """
+n=$1 dir=$2
+shift 2
+i=0
+while [ $i -lt $n ]; do
+	exec 9>>"$dir/referee.$i"
+	flock -n 9 && break
+	i=$((i + 1))
+done
+[ $i -lt $n ] || echo "over the limit" >>"$dir/over"
+exec "$@"
+"""
+
+
+def refereed(limit, *job):
+    return ["sh", "-c", REFEREE, "referee", str(limit), DIR, *job]
+
+
+def check_referee():
+    same(read("over"), "", "the referee")
+
+
+def enter_namespace():
+    """Run this program again as a child of the first process of a namespace."""
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode:
+        unshare[1:1] = ["--user", "--map-root-user"]
+    # The shell is the first process and reaps.
+    os.execvp("unshare", [*unshare, "sh", "-c", 'WEIR_INSIDE=1 "$@"; exit $?', "sh",
+                          sys.executable, *sys.argv])
+
+
+def run_one(name, test):
+    global DIR
+    before = signal.getsignal(signal.SIGALRM)
+    DIR = tempfile.mkdtemp(prefix="weir-test-")
+    ENV.clear()
+    ENV.update(PATH=os.environ["PATH"], WEIR_DIR=DIR, LC_ALL="C")
+    for key, value in os.environ.items():
+        if key.endswith("SAN_OPTIONS"):
+            ENV[key] = value
+    try:
+        test()
+        print(f"ok {name}", flush=True)
+        return True
+    except Exception:  # whatever it was, the test has failed
+        traceback.print_exc(file=sys.stdout)
+        print(f"FAIL {name}", flush=True)
+        return False
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        shutil.rmtree(DIR, ignore_errors=True)
+
+
+def main():
+    global WEIR
+    if not os.environ.get("WEIR_INSIDE"):
+        enter_namespace()
+    sys.dont_write_bytecode = True
+    WEIR = os.path.abspath(sys.argv[1])
+    every = {name: value for name, value in vars(sys.modules["__main__"]).items()
+             if name.startswith("test_")}
+    chosen = sys.argv[2:] or list(every)
+    passed = sum(run_one(name, every[name]) for name in chosen)
+    print(f"{passed} passed, {len(chosen) - passed} failed")
+    sys.exit(0 if passed == len(chosen) and passed else 1)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""`weir run` on a terminal: the line while it waits, and the terminal's own signals."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+
+from support import *
+import support
+
+
+class Terminal:
+    """A session of its own on a terminal of its own, with weir in the foreground."""
+
+    def __init__(self, *args, columns=200):
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            size = struct.pack("HHHH", 24, columns, 0, 0)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, size)
+            os.execve(support.WEIR, ["weir", *args], ENV)
+        self.text = ""
+
+    def more(self, seconds):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            got = os.read(self.fd, 4096).decode()
+        except OSError:
+            got = ""
+        self.text += got
+        return bool(got)
+
+    def sees(self, pattern):
+        def look():
+            self.more(0.01)
+            return re.search(pattern, self.text)
+        return until(look, f"{pattern!r} on the terminal")
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        """The exit status."""
+        until(lambda: not self.more(1), "the end of the terminal")
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return status
+
+
+def blocked():
+    holder = start("run", "a", "-n", "1", "-l", "the holder", "--", *held_job("x"))
+    job_pid("x")
+    return holder
+
+
+LINE = r"weir: a: 1st of 1 in the queue, \d+(ms|s); held by the holder, pid \d+ for \d+(ms|s)"
+
+
+def test_the_line():
+    holder = blocked()
+    terminal = Terminal("run", "a", "--", "echo", "hello")
+    terminal.sees(LINE)
+    # It is written again, in its place.
+    terminal.sees(LINE + r"\r\x1b\[K" + LINE)
+    let_end("x")
+    same(terminal.end(), 0)
+    # Nothing of it is left when the command starts.
+    check(terminal.text.endswith("\r\x1b[Khello\r\n"), repr(terminal.text))
+    same(terminal.text.count("hello"), 1)
+    finish(holder)
+
+
+def test_places():
+    holder = blocked()
+    first = start("run", "a", "--", "true")
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    terminal = Terminal("run", "a", "--", "true")
+    terminal.sees("2nd of 2 in the queue")
+    kill(first.pid, signal.SIGTERM)
+    terminal.sees("1st of 1 in the queue")
+    let_end("x")
+    same(terminal.end(), 0)
+    finish(holder)
+    finish(first)
+
+
+def test_a_narrow_terminal():
+    holder = blocked()
+    terminal = Terminal("run", "a", "--", "true", columns=30)
+    terminal.sees(r"weir: a: 1st of 1 in the queu\r")
+    let_end("x")
+    same(terminal.end(), 0)
+    finish(holder)
+
+
+def test_quiet_and_without_a_wait():
+    same(weir("open", "a", "-n", "1")[0], 0)
+    terminal = Terminal("run", "a", "--", "echo", "hello")
+    same((terminal.end(), terminal.text), (0, "hello\r\n"))
+    holder = blocked()
+    terminal = Terminal("run", "-q", "a", "--", "echo", "hello")
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    let_end("x")
+    same((terminal.end(), terminal.text), (0, "hello\r\n"))
+    finish(holder)
+
+
+def test_not_from_the_background():
+    holder = blocked()
+    terminal = Terminal("run", "b", "-n", "1", "--", "bash", "-c",
+                        'set -m; stty tostop; "$0" run a -- true & wait; '
+                        '"$0" run nosuch -- true & wait; echo end', support.WEIR)
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    for _ in range(8):
+        terminal.more(0.1)
+    let_end("x")
+    terminal.sees("(?s)no semaphore nosuch.*end")
+    same(terminal.end(), 0)
+    check("in the queue" not in terminal.text, repr(terminal.text))
+    finish(holder)
+
+
+def test_keys_while_waiting():
+    holder = blocked()
+    for key, sig in (("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)):
+        terminal = Terminal("run", "a", "--", "touch", path("ran"))
+        terminal.sees(LINE)
+        terminal.type(key)
+        same(terminal.end(), 128 + sig, sig.name)
+        same(stat("a")["waiting"], 0)
+    let_end("x")
+    finish(holder)
+    check(not os.path.exists(path("ran")))
+
+
+def test_keys_while_running():
+    # The job hears the terminal itself, once; weir ends as it does.
+    for key, sig in (("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)):
+        job = ["sh", "-c", 'trap "echo heard; n=x$n" INT QUIT; echo ready; '
+               'while [ -z "$n" ]; do sleep 0.01; done; sleep 0.05; echo "<$n>"; exit 4']
+        terminal = Terminal("run", "a", "-n", "1", "--", *job)
+        terminal.sees("ready")
+        terminal.type(key)
+        same(terminal.end(), 4)
+        check("<x>" in terminal.text, repr(terminal.text))
+    # (A shell may miss one that comes just before it starts a command.)
+    terminal = Terminal("run", "a", "--", "cat")
+    terminal.type("ready\n")
+    terminal.sees("ready\r\nready")
+    terminal.type("\x03")
+    same(terminal.end(), 128 + signal.SIGINT)
+
+
+def test_stop_and_continue():
+    # In a session, with a parent that waits as a shell does.
+    terminal = Terminal("run", "a", "-n", "1", "--", "sh", "-c",
+                        f'echo $$ >{path("y")}; echo ready; read line; exit 6')
+    terminal.sees("ready")
+    job = job_pid("y")
+    group = os.getpgid(job)
+    same(group, terminal.pid)
+    # The kernel stops no group that no shell looks after: stop them as a shell would.
+    check(group > 1)
+    os.killpg(group, signal.SIGSTOP)
+    until(lambda: state(job) == "T" and state(terminal.pid) == "T", "both stopped")
+    same(stat("a")["held"], 1, "its permit is kept")
+    os.killpg(group, signal.SIGCONT)
+    until(lambda: state(job) != "T", "it goes on")
+    terminal.type("\n")
+    same(terminal.end(), 6)
+
+
+def blocks_stop(pid):
+    with open(f"/proc/{pid}/status") as file:
+        mask = re.search(r"^SigBlk:\s*(\w+)$", file.read(), re.M)
+    return int(mask.group(1), 16) >> (signal.SIGTSTP - 1) & 1
+
+
+def test_no_stop_in_the_middle_of_a_look():
+    # Control-Z then would stop everybody else at the semaphore as well.
+    holder = blocked()
+    terminal = Terminal("run", "a", "--", "true")
+    terminal.sees(LINE)
+    until(lambda: not blocks_stop(terminal.pid), "it can be stopped")
+    with open(path("a.weir"), "r+b", buffering=0) as file:
+        # The inner lock, as one has it who is about to join: looks come to a halt.
+        fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack(
+            "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
+
+        def is_in_a_look():
+            if os.pread(file.fileno(), 4, 128) == bytes(4):
+                os.pwrite(file.fileno(), b"\xff" * 4, 128)
+            return blocks_stop(terminal.pid)
+        until(is_in_a_look, "it looks, and cannot be stopped")
+        os.pwrite(file.fileno(), bytes(4), 128)
+    until(lambda: not blocks_stop(terminal.pid), "it can be stopped again")
+    terminal.type("\x03")
+    same(terminal.end(), 130)
+    let_end("x")
+    finish(holder)
+
+
+def test_hang_up():
+    # The terminal goes away: the job is told by it, and nothing is left.
+    terminal = Terminal("run", "a", "-n", "1", "--", "sh", "-c",
+                        f'echo $$ >{path("y")}; echo ready; sleep 1000')
+    terminal.sees("ready")
+    job = job_pid("y")
+    os.close(terminal.fd)
+    status = os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1])
+    same(status, 128 + signal.SIGHUP)
+    until(lambda: is_gone(job), "the job ended")
+    same(stat("a")["free"], 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""A terminal as small as a test needs: what curses writes for TERM=xterm, on a grid."""
+import re
+import unicodedata
+
+CSI = re.compile(rb"\x1b\[([?>]?)([0-9;]*)([@A-Za-z`])")
+OTHER = re.compile(rb"\x1b(?:[()][0-9A-B]|[=>78cM])|\x1b\][^\x07]*\x07")
+
+
+class Screen:
+    def __init__(self, rows, columns):
+        self.rows, self.columns = rows, columns
+        self.grid = self.blank()
+        self.y = self.x = 0
+        self.left = b""
+        self.modes = set()
+        self.cleared = 0
+        self.last = " "
+        self.unknown = []
+
+    def blank(self):
+        return [[" "] * self.columns for _ in range(self.rows)]
+
+    def resize(self, rows, columns):
+        self.rows, self.columns = rows, columns
+        self.grid = self.blank()
+        self.y = self.x = 0
+
+    def lines(self):
+        return ["".join(row).rstrip() for row in self.grid]
+
+    def text(self):
+        return "\n".join(self.lines())
+
+    def feed(self, data):
+        data = self.left + data
+        at = 0
+        while at < len(data):
+            used = self.step(data, at)
+            if not used:
+                break
+            at += used
+        self.left = data[at:]
+
+    def step(self, data, at):
+        """Take one thing from data; how long it was, 0: it is not all there yet."""
+        byte = data[at]
+        if byte == 0x1b:
+            found = CSI.match(data, at)
+            if found:
+                self.control(*found.groups())
+                return found.end() - at
+            found = OTHER.match(data, at)
+            if found:
+                return found.end() - at
+            if len(data) - at > 40:
+                raise AssertionError(f"unknown: {data[at:at + 40]!r}")
+            return 0
+        if byte == 0x0d:
+            self.x = 0
+        elif byte == 0x0a:
+            self.y = min(self.y + 1, self.rows - 1)
+        elif byte == 0x08:
+            self.x = max(self.x - 1, 0)
+        elif byte >= 0x20:
+            size = 1 if byte < 0x80 else 2 if byte < 0xe0 else 3 if byte < 0xf0 else 4
+            if at + size > len(data):
+                return 0
+            self.put(data[at:at + size].decode("utf-8", "replace"))
+            return size
+        elif byte not in (0x07, 0x0e, 0x0f):
+            raise AssertionError(f"unknown byte {byte}")
+        return 1
+
+    def put(self, char):
+        # A terminal with automatic margins; curses counts on the pending wrap.
+        if self.x >= self.columns:
+            self.x = 0
+            self.y = min(self.y + 1, self.rows - 1)
+        self.grid[self.y][self.x] = char
+        self.x += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        self.last = char
+
+    def control(self, private, numbers, final):
+        args = [int(n) if n else 0 for n in numbers.split(b";")]
+        one = max(args[0], 1)
+        row = self.grid[self.y] if self.y < self.rows else []
+        final = final.decode()
+        if private:
+            for mode in args:
+                (self.modes.add if final == "h" else self.modes.discard)(mode)
+        elif final in "Hf":
+            self.y = min(one, self.rows) - 1
+            self.x = min(max(args[1] if len(args) > 1 else 1, 1), self.columns) - 1
+        elif final == "A":
+            self.y = max(self.y - one, 0)
+        elif final in "Be":
+            self.y = min(self.y + one, self.rows - 1)
+        elif final in "Ca":
+            self.x = min(self.x + one, self.columns - 1)
+        elif final == "D":
+            self.x = max(self.x - one, 0)
+        elif final in "G`":
+            self.x = min(one, self.columns) - 1
+        elif final == "d":
+            self.y = min(one, self.rows) - 1
+        elif final == "J":
+            self.cleared += 1
+            start = 0 if args[0] == 2 else self.y
+            for y in range(start, self.rows):
+                for x in range(self.x if y == self.y and args[0] == 0 else 0, self.columns):
+                    self.grid[y][x] = " "
+        elif final == "K":
+            first, last = {0: (self.x, self.columns), 1: (0, self.x + 1)}.get(
+                args[0], (0, self.columns))
+            row[first:last] = " " * (min(last, self.columns) - first)
+        elif final == "X":
+            last = min(self.x + one, self.columns)
+            row[self.x:last] = " " * (last - self.x)
+        elif final == "P":
+            self.grid[self.y] = (row[:self.x] + row[self.x + one:] + [" "] * one)[:self.columns]
+        elif final == "@":
+            self.grid[self.y] = (row[:self.x] + [" "] * one + row[self.x:])[:self.columns]
+        elif final == "b":
+            for _ in range(one):
+                self.put(self.last)
+        elif final in "LM":
+            for _ in range(one):
+                if final == "L":
+                    self.grid.insert(self.y, [" "] * self.columns)
+                    self.grid.pop()
+                else:
+                    self.grid.pop(self.y)
+                    self.grid.append([" "] * self.columns)
+        elif final not in "mhlrt":
+            self.unknown.append((numbers, final))

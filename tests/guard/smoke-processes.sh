@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every measurement between processes runs and answers with figures.  Holders are
+# killed, so it is done in a PID namespace of its own.
+#
+#   smoke-processes.sh PROGRAM
+set -u
+if [ "${2:-}" != inside ]; then
+	exec unshare --pid --fork --mount-proc --kill-child "$0" "$1" inside
+fi
+program=$1
+passed=0
+failed=0
+
+# try WANTED-STATUS ARGUMENT...
+try() {
+	want=$1
+	shift
+	said=$("$program" "$@" 2>&1)
+	status=$?
+	case $status/$want/$said in
+	0/0/'{"'*': '[0-9]*'}') passed=$((passed + 1)) ;;
+	3/3/*) passed=$((passed + 1)) ;;
+	*)
+		failed=$((failed + 1))
+		printf 'FAIL %s: status %s\n%s\n' "$*" "$status" "$said"
+		;;
+	esac
+}
+
+for kind in named named-strict sem_t semop undo flock; do
+	try 0 pair "kind=$kind" ms=2
+	try 0 hand-off "kind=$kind" ms=2
+	try 0 waiters "kind=$kind" ms=10 count=3
+done
+for kind in named named-strict undo flock; do
+	try 0 death "kind=$kind" ms=2 count=0
+	try 0 death "kind=$kind" ms=2 count=8
+done
+# Nobody gets these back.
+try 3 death kind=sem_t ms=2 count=0
+try 3 death kind=semop ms=2 count=0
+for kind in weir-run flock-run exec; do
+	try 0 command "kind=$kind" ms=2
+done
+try 3 command kind=nonsense
+try 3 pair kind=nonsense
+try 3 nonsense kind=named
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

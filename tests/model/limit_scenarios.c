@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The rate limit: who waits for time, and who comes in between. */
+#include "pattern_scenario.h"
+#include "weir/limit.h"
+
+#define PERIOD 1000
+
+static weir_limit limit;
+static weir_ctx ctx;
+static int taken;
+static int64_t begun;
+
+/* One token in 1000 ns, none there now. */
+static void used_up(void)
+{
+	EX_ASSERT(weir_limit_init(&limit, &(weir_limit_opts){
+		.rate = 1, .period_ns = PERIOD }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_limit_try_acquire(&limit, 1) == WEIR_OK);
+	begun = weir_now_ns();
+}
+
+/* Nobody waits, and what was taken and not taken adds up. */
+static void adds_up(void)
+{
+	check_calm(&limit.gate_);
+	EX_ASSERT(weir_sem_available(&limit.gate_) == 1);
+	EX_ASSERT(limit.waiting_ == 0 && limit.queued_ == 0);
+	EX_ASSERT(weir_now_ns() >= begun + taken * PERIOD);
+	EX_ASSERT(limit.bucket_.full_ns_ >= begun + PERIOD + taken * PERIOD);
+}
+
+/* What did not happen has left nothing behind. */
+static void exactly(void)
+{
+	adds_up();
+	EX_ASSERT(limit.bucket_.full_ns_ <= weir_now_ns() + PERIOD);
+}
+
+static void acquire(void)
+{
+	EX_ASSERT(weir_limit_acquire(&limit, 1, NULL) == WEIR_OK);
+	taken++;
+}
+
+/* C4: two wait, and are a period apart. */
+SCENARIO(limit_two_wait, 2, used_up, exactly, acquire, acquire)
+
+static void acquire_ctx(void)
+{
+	weir_err err = weir_limit_acquire(&limit, 1, &ctx);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	taken += err == WEIR_OK;
+}
+
+static void cancel(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* C7, C13: the first leaves, or its time comes; the next is served. */
+SCENARIO(limit_cancel_meets_time, 2, used_up, exactly, acquire_ctx, acquire,
+	 cancel)
+
+static void one_there(void)
+{
+	used_up();
+	ex_clock_advance(PERIOD);
+	begun = weir_now_ns() - PERIOD;
+}
+
+static void full_or_taken(void)
+{
+	exactly();
+	EX_ASSERT(taken || limit.bucket_.full_ns_ <= weir_now_ns());
+}
+
+/* C13: a token that was there is put back if the cancel was first. */
+SCENARIO(limit_cancel_meets_token, 3, one_there, full_or_taken, acquire_ctx,
+	 cancel)
+
+static void acquire_or_closed(void)
+{
+	weir_err err = weir_limit_acquire(&limit, 1, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	taken += err == WEIR_OK;
+}
+
+static void close_it(void)
+{
+	weir_limit_close(&limit);
+	EX_ASSERT(weir_limit_acquire(&limit, 1, NULL) == WEIR_ECLOSED);
+}
+
+/* C19: a close reaches the first. */
+SCENARIO(limit_close_meets_time, 2, used_up, exactly, acquire_or_closed,
+	 close_it)
+
+static void quicken(void)
+{
+	EX_ASSERT(weir_limit_set_rate(&limit, 2, PERIOD, 1) == WEIR_OK);
+}
+
+static void nobody_left(void)
+{
+	check_calm(&limit.gate_);
+	EX_ASSERT(limit.waiting_ == 0 && limit.queued_ == 0);
+}
+
+/* The rate changes while one sleeps by the old one. */
+SCENARIO(limit_rate_changes, 2, used_up, nobody_left, acquire, quicken)
+
+static void try_one(void)
+{
+	weir_err err = weir_limit_try_acquire(&limit, 1);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EAGAIN);
+	taken += err == WEIR_OK;
+}
+
+/* C5: a try beside one that waits. */
+SCENARIO(limit_try_meets_waiter, 2, used_up, adds_up, acquire, try_one, try_one)
+
+static void acquire_timed(void)
+{
+	weir_err err = weir_limit_acquire_until(&limit, 1, begun + PERIOD);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	taken += err == WEIR_OK;
+}
+
+/* C14: one of the two is in time. */
+SCENARIO(limit_deadline_meets_time, 2, used_up, exactly, acquire_timed,
+	 acquire_timed)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Loops: every schedule of a few threads. */
+#include "async_scenario.h"
+
+static weir_sem s;
+static weir_ctx ctx;
+static weir_loop loop;
+static struct call a, b;
+static uint32_t asked;
+static weir_err result;
+
+static void reset(int64_t capacity)
+{
+	turns = 0;
+	asked = 0;
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.capacity = capacity }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+	call_init(&a, &loop, &s, 1);
+	call_init(&b, &loop, &s, 1);
+}
+
+static void none_of_one(void)
+{
+	reset(1);
+}
+
+static void none_of_two(void)
+{
+	reset(2);
+	a.puts = b.puts = false;
+}
+
+static void put(void)
+{
+	weir_sem_release(&s, 1);
+}
+
+static void put_another(void)
+{
+	weir_sem_release(&s, 1);
+}
+
+static void cancel_ctx(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* As epoll does: only if the descriptor says so. */
+static void run_until(const struct call *c)
+{
+	while (!c->ran) {
+		while (!__atomic_load_n(&ex_event, __ATOMIC_ACQUIRE))
+			ex_yield();
+		(void)weir_loop_dispatch(&loop);
+	}
+}
+
+static void submit_and_run(void)
+{
+	call_submit(&a, NULL);
+	run_until(&a);
+}
+
+static void submit_both_and_run(void)
+{
+	call_submit(&a, NULL);
+	call_submit(&b, NULL);
+	run_until(&a);
+	run_until(&b);
+}
+
+static void a_once(void)
+{
+	check_once(&a);
+	check_quiet(&s);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+
+static void both_once(void)
+{
+	check_once(&b);
+	a_once();
+}
+
+/* Two that release may be told in any order; one's are told in order. */
+static void both_in_order(void)
+{
+	both_once();
+	EX_ASSERT(a.turn < b.turn || a.err || b.err);
+}
+
+/* C36: no wake-up is lost. */
+SCENARIO(loop_granted, 3, none_of_one, a_once, submit_and_run, put)
+SCENARIO(loop_two_releases, 2, none_of_two, both_once, submit_both_and_run,
+	 put, put_another)
+SCENARIO(loop_passed_on, 2, none_of_one, both_in_order, submit_both_and_run, put)
+
+/* The loop is gone the moment its last callback has run. */
+static void run_and_destroy(void)
+{
+	call_submit(&a, NULL);
+	run_until(&a);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+	ex_free(&loop, sizeof(loop));
+	ex_free(&a.op, sizeof(a.op));
+}
+
+static void quiet(void)
+{
+	check_once(&a);
+	check_quiet(&s);
+}
+SCENARIO(loop_destroyed_at_once, 3, none_of_one, quiet, run_and_destroy, put)
+SCENARIO(loop_destroyed_two, 2, none_of_two, quiet, run_and_destroy, put,
+	 put_another)
+
+/* C35: prevented, told in time, or on the way; afterwards it is gone. */
+static void submit_and_cancel(void)
+{
+	call_submit(&a, NULL);
+	result = a.ran ? WEIR_EBUSY : call_cancel(&a);
+	EX_ASSERT(a.ran == 1);
+	EX_ASSERT((result == WEIR_OK) == (a.err == WEIR_EBUSY));
+}
+SCENARIO(loop_cancel_meets_grant, 3, none_of_one, a_once, submit_and_cancel, put)
+
+static void submit_a(void)
+{
+	call_submit(&a, NULL);
+	ex_set(&asked);
+}
+
+static void dispatch_once(void)
+{
+	ex_await(&asked);
+	(void)weir_loop_dispatch(&loop);
+}
+
+static void cancel_a(void)
+{
+	ex_await(&asked);
+	if (!a.ran)
+		result = call_cancel(&a);
+}
+
+/* The rest of the callbacks. */
+static void dispatched(void)
+{
+	(void)weir_loop_dispatch(&loop);
+	a_once();
+}
+
+/* C35: a cancel on another thread than the loop's. */
+SCENARIO(loop_cancel_meets_dispatch, 2, none_of_one, dispatched, submit_a,
+	 dispatch_once, cancel_a, put)
+
+/* C13: the context ends while the grant is on its way to the loop. */
+static void submit_in_ctx_and_run(void)
+{
+	call_submit(&a, &ctx);
+	run_until(&a);
+}
+SCENARIO(loop_ctx_meets_grant, 2, none_of_one, a_once, submit_in_ctx_and_run,
+	 put, cancel_ctx)
+
+/* C14: deadline and grant meet. */
+static void submit_late_and_run(void)
+{
+	call_submit_until(&a, weir_deadline_after(1000));
+	ex_clock_advance(2000);
+	(void)weir_loop_dispatch(&loop);
+	if (!a.ran)
+		run_until(&a);
+	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ETIMEDOUT);
+}
+SCENARIO(loop_deadline_meets_grant, 3, none_of_one, a_once, submit_late_and_run,
+	 put)
+
+/* The submit comes from another thread, its deadline past at any moment. */
+static void submit_soon(void)
+{
+	call_submit_until(&a, weir_deadline_after(1000));
+	ex_set(&asked);
+}
+
+static void run_late(void)
+{
+	for (int i = 0; i < 2; i++) {
+		ex_clock_advance(2000);
+		(void)weir_loop_dispatch(&loop);
+	}
+	ex_await(&asked);
+	ex_clock_advance(2000);
+	(void)weir_loop_dispatch(&loop);
+}
+SCENARIO(loop_deadline_elsewhere, 2, none_of_one, dispatched, run_late,
+	 submit_soon, put)
+
+
+/* And nobody else comes by. */
+static void timed_out(void)
+{
+	dispatched();
+	EX_ASSERT(a.err == WEIR_ETIMEDOUT);
+}
+SCENARIO(loop_deadline_alone, 3, none_of_one, timed_out, run_late, submit_soon)
+
+static void submit_soon_and_cancel(void)
+{
+	call_submit_until(&a, weir_deadline_after(1000));
+	if (!a.ran)
+		(void)call_cancel(&a);
+	ex_set(&asked);
+}
+
+static void run_past(void)
+{
+	ex_clock_advance(2000);
+	(void)weir_loop_dispatch(&loop);
+}
+SCENARIO(loop_deadline_meets_cancel, 2, none_of_one, dispatched, run_past,
+	 submit_soon_and_cancel, put)
+
+/* C25: the signal comes at any moment of the submit, and of the dispatch. */
+static void interrupted(void)
+{
+	ex_signal(put);
+	call_submit(&a, NULL);
+	if (!a.ran)
+		run_until(&a);
+}
+SCENARIO(loop_release_in_handler, 2, none_of_two, a_once, interrupted,
+	 put_another)

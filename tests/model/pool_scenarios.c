@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The pool: who gets which resource, and that each ends once. */
+#include "pattern_scenario.h"
+#include "weir/pool.h"
+
+static weir_pool pool;
+static weir_pool_item items[2];
+static weir_ctx ctx;
+static int made, ended, lent[16], refuse;
+static uint64_t resources[16];
+
+/* Callbacks are slow: others may run in the middle of them. */
+static weir_err create(void *user, struct weir_ctx *until, void **resource)
+{
+	(void)user;
+	(void)until;
+	EX_ASSERT(made - ended < pool.opts_.max);
+	made++;
+	(void)weir_now_ns();
+	if (refuse) {
+		refuse--;
+		ended++;
+		return WEIR_ESYSTEM;
+	}
+	*resource = &resources[made];
+	return WEIR_OK;
+}
+
+static void destroy(void *user, void *resource)
+{
+	(void)user;
+	ex_touch(resource, sizeof(resources[0]), true);
+	EX_ASSERT(++*(uint64_t *)resource == 1);
+	(void)weir_now_ns();
+	ended++;
+}
+
+static void reset(int64_t max)
+{
+	EX_ASSERT(weir_pool_init(&pool, items, &(weir_pool_opts){
+		.max = max, .create = create, .destroy = destroy }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+}
+
+static void of_one(void)
+{
+	reset(1);
+}
+
+static void of_two(void)
+{
+	reset(2);
+}
+
+static void adds_up(void)
+{
+	weir_pool_info info;
+
+	check_calm(&pool.permits_);
+	EX_ASSERT(weir_pool_stat(&pool, &info) == WEIR_OK);
+	EX_ASSERT(info.lent == 0);
+	EX_ASSERT(info.created - info.destroyed == info.idle);
+	EX_ASSERT(made - ended == info.idle);
+	EX_ASSERT(weir_sem_available(&pool.permits_) == pool.opts_.max);
+}
+
+/* And nothing is left. */
+static void all_ended(void)
+{
+	adds_up();
+	EX_ASSERT(made == ended);
+}
+
+static void use(weir_pool_item *item)
+{
+	int which = (int)((uint64_t *)item->resource - resources);
+
+	EX_ASSERT(lent[which]++ == 0);
+	ex_touch(item->resource, sizeof(resources[0]), true);
+	EX_ASSERT(*(uint64_t *)item->resource == 0);
+	EX_ASSERT(--lent[which] == 0);
+}
+
+static void borrow(void)
+{
+	weir_pool_item *item;
+
+	EX_ASSERT(weir_pool_borrow(&pool, NULL, NULL, &item) == WEIR_OK);
+	use(item);
+	weir_pool_give_back(&pool, item);
+}
+
+static void borrow_and_break(void)
+{
+	weir_pool_item *item;
+
+	EX_ASSERT(weir_pool_borrow(&pool, NULL, NULL, &item) == WEIR_OK);
+	use(item);
+	weir_pool_discard(&pool, item);
+}
+
+/* One for three; two for three, and one of them is broken. */
+SCENARIO(pool_of_one, 2, of_one, adds_up, borrow, borrow, borrow)
+SCENARIO(pool_of_two, 2, of_two, adds_up, borrow, borrow, borrow_and_break)
+
+static void borrow_or_refused(void)
+{
+	weir_pool_item *item;
+	weir_err err = weir_pool_borrow(&pool, NULL, NULL, &item);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ESYSTEM);
+	if (!err) {
+		use(item);
+		weir_pool_give_back(&pool, item);
+	}
+}
+
+static void of_one_refused(void)
+{
+	of_one();
+	refuse = 1;
+}
+
+/* C7: a create that fails lets the next one try. */
+SCENARIO(pool_create_fails, 2, of_one_refused, adds_up, borrow_or_refused,
+	 borrow_or_refused)
+
+static void borrow_ctx(void)
+{
+	weir_pool_item *item;
+	weir_err err = weir_pool_borrow(&pool, NULL, &ctx, &item);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err) {
+		use(item);
+		weir_pool_give_back(&pool, item);
+	}
+}
+
+static void cancel(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* C13: cancelled while it waits, or while its resource is made. */
+SCENARIO(pool_cancel, 2, of_one, adds_up, borrow_ctx, borrow, cancel)
+
+static void borrow_or_closed(void)
+{
+	weir_pool_item *item;
+	weir_err err = weir_pool_borrow(&pool, NULL, NULL, &item);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	if (!err) {
+		use(item);
+		weir_pool_give_back(&pool, item);
+	}
+}
+
+static void close_and_wait(void)
+{
+	weir_pool_close(&pool);
+	EX_ASSERT(weir_pool_wait_idle(&pool, NULL) == WEIR_OK);
+	/* C20: all that was lent is back, and destroyed. */
+	EX_ASSERT(made == ended);
+}
+
+static void one_idle_of_two(void)
+{
+	of_two();
+	borrow();
+}
+
+/* C19, C20: close meets borrowers, and a resource that is idle. */
+SCENARIO(pool_close, 2, of_one, all_ended, borrow_or_closed, borrow_or_closed,
+	 close_and_wait)
+SCENARIO(pool_close_idle, 2, one_idle_of_two, all_ended, borrow_or_closed,
+	 borrow_or_closed, close_and_wait)
+
+static void idle_for_too_long(void)
+{
+	EX_ASSERT(weir_pool_init(&pool, items, &(weir_pool_opts){
+		.max = 1, .create = create, .destroy = destroy,
+		.idle_ns = 1 }) == WEIR_OK);
+	borrow();
+	ex_clock_advance(10);
+}
+
+static void trim(void)
+{
+	EX_ASSERT(weir_pool_trim(&pool) <= 1);
+}
+
+/* A trim takes what a borrower is about to take. */
+SCENARIO(pool_trim_meets_borrow, 3, idle_for_too_long, adds_up, trim, borrow)
+SCENARIO(pool_trim_meets_close, 2, idle_for_too_long, all_ended, trim,
+	 close_and_wait, borrow_or_closed)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader-writer lock, in its three preferences. */
+#include "pattern_scenario.h"
+#include "weir/rwlock.h"
+
+static weir_rwlock rw;
+static weir_ctx ctx;
+static int readers, writers;
+static uint64_t value;
+
+static void reset(weir_rw_prefer prefer)
+{
+	EX_ASSERT(weir_rwlock_init(&rw, &(weir_rwlock_opts){
+		.prefer = prefer }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+}
+
+static void fair(void)
+{
+	reset(WEIR_RW_FAIR);
+}
+
+static void readers_first(void)
+{
+	reset(WEIR_RW_READERS);
+}
+
+static void writers_first(void)
+{
+	reset(WEIR_RW_WRITERS);
+}
+
+/* All have left, and nobody is waited for. */
+static void all_left(void)
+{
+	check_calm(&rw.inside_);
+	check_calm(&rw.recall_);
+	EX_ASSERT(readers == 0 && writers == 0);
+	EX_ASSERT(weir_sem_available(&rw.inside_) == WEIR_RW_READERS_MAX);
+	EX_ASSERT(rw.writers_ == 0);
+	EX_ASSERT(weir_rwlock_destroy(&rw) == WEIR_OK);
+}
+
+static void all_left_and_open(void)
+{
+	EX_ASSERT(rw.readers_ == 0 && weir_sem_available(&rw.recall_) == 0);
+	all_left();
+}
+
+static void change(void)
+{
+	EX_ASSERT(writers++ == 0 && readers == 0);
+	ex_touch(&value, sizeof(value), true);
+	value++;
+	EX_ASSERT(--writers == 0 && readers == 0);
+}
+
+static void read(void)
+{
+	EX_ASSERT(weir_rwlock_read(&rw, NULL) == WEIR_OK);
+	readers++;
+	EX_ASSERT(writers == 0);
+	ex_touch(&value, sizeof(value), false);
+	readers--;
+	weir_rwlock_read_done(&rw);
+}
+
+static void write(void)
+{
+	EX_ASSERT(weir_rwlock_write(&rw, NULL) == WEIR_OK);
+	change();
+	weir_rwlock_write_done(&rw);
+}
+
+/* C2, C10, C24: exclusion, and what was written is seen. */
+SCENARIO(rw_fair, 2, fair, all_left_and_open, read, read, write)
+SCENARIO(rw_fair_writers, 2, fair, all_left_and_open, read, write, write)
+SCENARIO(rw_readers_first, 2, readers_first, all_left_and_open, read, read,
+	 write)
+SCENARIO(rw_writers_first, 2, writers_first, all_left_and_open, read, read,
+	 write)
+SCENARIO(rw_writers_first_writers, 2, writers_first, all_left_and_open, read,
+	 write, write)
+
+static void writer_inside(void)
+{
+	writers_first();
+	EX_ASSERT(weir_rwlock_write(&rw, NULL) == WEIR_OK);
+}
+
+static void write_done(void)
+{
+	weir_rwlock_write_done(&rw);
+}
+
+static void read_ctx(void)
+{
+	weir_err err = weir_rwlock_read(&rw, &ctx);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		weir_rwlock_read_done(&rw);
+}
+
+static void cancel(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* C13: a reader gives up in the moment in which it is recalled. */
+SCENARIO(rw_recall_meets_cancel, 2, writer_inside, all_left_and_open, read_ctx,
+	 write_done, cancel)
+SCENARIO(rw_recall_meets_cancel_of_one, 2, writer_inside, all_left_and_open,
+	 read_ctx, read, write_done, cancel)
+
+/*
+ * C13: and what was recalled is taken by one that came for the next writer, which
+ * stays inside until the reader that gave up has returned.
+ */
+static weir_sem gave_up;
+
+static void writer_inside_and_none_gave_up(void)
+{
+	writer_inside();
+	EX_ASSERT(weir_sem_init_opts(&gave_up, &(weir_sem_opts){
+		.flags = WEIR_SEM_UNBOUNDED }) == WEIR_OK);
+}
+
+static void read_ctx_and_tell(void)
+{
+	read_ctx();
+	weir_sem_release(&gave_up, 1);
+}
+
+static void write_until_it_gave_up(void)
+{
+	weir_rwlock_write_done(&rw);
+	EX_ASSERT(weir_rwlock_write(&rw, NULL) == WEIR_OK);
+	EX_ASSERT(weir_sem_acquire(&gave_up, 1, NULL) == WEIR_OK);
+	weir_rwlock_write_done(&rw);
+}
+SCENARIO(rw_recall_left_to_another, 1, writer_inside_and_none_gave_up,
+	 all_left_and_open, read_ctx_and_tell, write_until_it_gave_up, read,
+	 cancel)
+
+static void reader_inside(void)
+{
+	writers_first();
+	EX_ASSERT(weir_rwlock_read(&rw, NULL) == WEIR_OK);
+}
+
+static void write_timed(void)
+{
+	weir_err err = weir_rwlock_write_until(&rw, weir_deadline_after(1000));
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	if (!err) {
+		change();
+		weir_rwlock_write_done(&rw);
+	}
+}
+
+static void read_done(void)
+{
+	weir_rwlock_read_done(&rw);
+}
+
+/* C7: the writer gives up; readers that waited for it come in. */
+SCENARIO(rw_writer_gives_up, 2, reader_inside, all_left_and_open, write_timed,
+	 read, read_done)
+
+static void read_or_closed(void)
+{
+	weir_err err = weir_rwlock_read(&rw, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	if (!err)
+		weir_rwlock_read_done(&rw);
+}
+
+static void write_or_closed(void)
+{
+	weir_err err = weir_rwlock_write(&rw, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	if (!err)
+		weir_rwlock_write_done(&rw);
+}
+
+static void close_and_leave(void)
+{
+	weir_rwlock_close(&rw);
+	write_done();
+}
+
+/* C19 */
+SCENARIO(rw_close, 2, writer_inside, all_left, read_or_closed, write_or_closed,
+	 close_and_leave)
+
+static void read_and_upgrade(void)
+{
+	EX_ASSERT(weir_rwlock_read(&rw, NULL) == WEIR_OK);
+	if (weir_rwlock_try_upgrade(&rw)) {
+		weir_rwlock_read_done(&rw);
+		return;
+	}
+	change();
+	weir_rwlock_downgrade(&rw);
+	ex_touch(&value, sizeof(value), false);
+	weir_rwlock_read_done(&rw);
+}
+
+/* Two that would wait for each other; both answers come. */
+SCENARIO(rw_two_upgrades, 3, fair, all_left_and_open, read_and_upgrade,
+	 read_and_upgrade)
+SCENARIO(rw_upgrade_meets_writer, 2, writers_first, all_left_and_open,
+	 read_and_upgrade, write, read)
+
+static void try_both(void)
+{
+	if (weir_rwlock_try_write(&rw) == WEIR_OK) {
+		change();
+		weir_rwlock_write_done(&rw);
+	}
+	if (weir_rwlock_try_read(&rw) == WEIR_OK)
+		weir_rwlock_read_done(&rw);
+}
+
+/* C5 */
+SCENARIO(rw_tries, 2, writers_first, all_left_and_open, try_both, read, write)

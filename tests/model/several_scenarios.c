@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* All and any of two semaphores: every schedule of a few threads. */
+#include "weir/several.h"
+
+#include "async_scenario.h"
+
+static weir_sem s, t;
+static weir_ctx ctx;
+static weir_loop loop;
+static weir_all all;
+static weir_any any;
+static weir_op places[2];
+static const weir_req both[] = { { &s, 1 }, { &t, 1 } };
+static const weir_req reversed[] = { { &t, 1 }, { &s, 1 } };
+static int ran;
+static weir_err told;
+static uint32_t asked;
+
+static void reset(int64_t free_s, int64_t free_t)
+{
+	ran = 0;
+	told = WEIR_OK;
+	asked = 0;
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = free_s, .capacity = 1 }) == WEIR_OK);
+	EX_ASSERT(weir_sem_init_opts(&t, &(weir_sem_opts){
+		.permits = free_t, .capacity = 1 }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+	/* What they get is booked by nobody. */
+	ledger_stop(&s);
+	ledger_stop(&t);
+}
+
+static void free_both(void)
+{
+	reset(1, 1);
+}
+
+static void none_free(void)
+{
+	reset(0, 0);
+}
+
+static void all_back(void)
+{
+	check_quiet(&s);
+	check_quiet(&t);
+	EX_ASSERT(weir_sem_available(&s) == 1 && weir_sem_available(&t) == 1);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+}
+
+static void told_once(void)
+{
+	EX_ASSERT(ran == 1);
+	all_back();
+}
+
+/* One is left where none came back. */
+static void one_short(void)
+{
+	EX_ASSERT(ran == 1);
+	check_quiet(&s);
+	check_quiet(&t);
+	EX_ASSERT(weir_sem_available(&s) + weir_sem_available(&t) == 1);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+
+static void put_s(void)
+{
+	weir_sem_release(&s, 1);
+}
+
+static void put_t(void)
+{
+	weir_sem_release(&t, 1);
+}
+
+static void put_both(void)
+{
+	put_t();
+	put_s();
+}
+
+static void cancel_ctx(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* C32: in both orders, no deadlock; both or none. */
+static int inside;
+
+static void all_in_order(void)
+{
+	EX_ASSERT(weir_acquire_all(both, 2, NULL) == WEIR_OK);
+	EX_ASSERT(inside++ == 0);
+	inside--;
+	weir_release_all(both, 2);
+}
+
+static void all_in_reverse(void)
+{
+	EX_ASSERT(weir_acquire_all(reversed, 2, NULL) == WEIR_OK);
+	EX_ASSERT(inside++ == 0);
+	inside--;
+	weir_release_all(reversed, 2);
+}
+
+static void only_t(void)
+{
+	EX_ASSERT(weir_sem_acquire(&t, 1, NULL) == WEIR_OK);
+	weir_sem_release(&t, 1);
+}
+SCENARIO(all_two_orders, 3, free_both, all_back, all_in_order, all_in_reverse)
+SCENARIO(all_and_single, 2, free_both, all_back, all_in_order, all_in_reverse,
+	 only_t)
+
+static void all_in_ctx(void)
+{
+	weir_err err = weir_acquire_all(reversed, 2, &ctx);
+
+	ran++;
+	if (!err)
+		weir_release_all(both, 2);
+	else
+		EX_ASSERT(err == WEIR_ECANCELED);
+}
+SCENARIO(all_cancelled, 2, none_free, told_once, all_in_ctx, put_both,
+	 cancel_ctx)
+
+/* C32, C35: one operation that goes on from thread to thread. */
+static void all_ran(weir_all *op, weir_err err, void *user)
+{
+	(void)user;
+	EX_ASSERT(op == &all);
+	ran++;
+	told = err;
+	ex_free(&all, sizeof(all));
+	if (!err)
+		weir_release_all(both, 2);
+}
+
+static void submit_all_with(weir_loop *on, weir_ctx *within)
+{
+	weir_err err;
+
+	weir_all_init(&all, on, all_ran, NULL);
+	err = weir_all_submit(&all, reversed, 2, within);
+	if (err != WEIR_EQUEUED)
+		all_ran(&all, err, NULL);
+}
+
+static void submit_all(void)
+{
+	submit_all_with(NULL, NULL);
+}
+SCENARIO(all_submitted, 3, none_free, told_once, submit_all, put_s, put_t)
+SCENARIO(all_submitted_meets_all, 2, none_free, told_once, submit_all,
+	 put_both, all_in_order)
+
+static void submit_all_in_ctx(void)
+{
+	submit_all_with(NULL, &ctx);
+}
+SCENARIO(all_submitted_cancelled, 2, none_free, told_once, submit_all_in_ctx,
+	 put_s, put_t, cancel_ctx)
+
+static void all_kept(weir_all *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	ran++;
+	told = err;
+	if (!err)
+		weir_release_all(both, 2);
+}
+
+static void submit_all_and_cancel(void)
+{
+	weir_err err;
+
+	weir_all_init(&all, NULL, all_kept, NULL);
+	err = weir_all_submit(&all, both, 2, NULL);
+	if (err == WEIR_OK)
+		all_kept(&all, WEIR_OK, NULL);
+	if (err == WEIR_EQUEUED) {
+		err = weir_all_cancel(&all);
+		if (!err)
+			ran++;
+		/* C35: the memory is the caller's, whichever it was. */
+		ex_free(&all, sizeof(all));
+	}
+}
+SCENARIO(all_cancel_meets_grants, 2, none_free, told_once,
+	 submit_all_and_cancel, put_s, put_t)
+
+/* C33: exactly one, and the other is as if never asked. */
+static void take_any(void)
+{
+	size_t which = 9;
+	weir_err err = weir_acquire_any(both, 2, NULL, &which);
+
+	EX_ASSERT(err == WEIR_OK && which < 2);
+	ran++;
+}
+
+static void take_any_and_put(void)
+{
+	size_t which = 9;
+
+	EX_ASSERT(weir_acquire_any(both, 2, NULL, &which) == WEIR_OK);
+	ran++;
+	weir_sem_release(both[which].sem, 1);
+}
+SCENARIO(any_one_comes, 3, none_free, NULL, take_any, put_s)
+SCENARIO(any_both_come, 2, none_free, one_short, take_any, put_s, put_t)
+SCENARIO(any_and_single, 2, none_free, told_once, take_any_and_put, only_t,
+	 put_s, put_t)
+
+static void any_in_ctx(void)
+{
+	size_t which = 9;
+	weir_err err = weir_acquire_any(both, 2, &ctx, &which);
+
+	ran++;
+	if (!err)
+		weir_sem_release(both[which].sem, 1);
+	else
+		EX_ASSERT(err == WEIR_ECANCELED);
+}
+SCENARIO(any_cancelled, 2, none_free, told_once, any_in_ctx, put_both,
+	 cancel_ctx)
+
+static void close_both(void)
+{
+	weir_sem_close(&s, WEIR_CLOSE_NOW);
+	weir_sem_close(&t, WEIR_CLOSE_NOW);
+}
+
+static void any_or_closed(void)
+{
+	size_t which = 9;
+	weir_err err = weir_acquire_any(both, 2, NULL, &which);
+
+	ran++;
+	EX_ASSERT(err == WEIR_ECLOSED || (!err && which == 0));
+	if (!err)
+		weir_sem_release(both[which].sem, 1);
+}
+
+static void closed_once(void)
+{
+	EX_ASSERT(ran == 1);
+	check_quiet(&s);
+	check_quiet(&t);
+}
+SCENARIO(any_closed, 2, none_free, closed_once, any_or_closed, close_both, put_s)
+
+static void any_timed(void)
+{
+	weir_ctx own;
+	size_t which = 9;
+	weir_err err;
+
+	EX_ASSERT(weir_ctx_init(&own, NULL, weir_deadline_after(1000)) == WEIR_OK);
+	err = weir_acquire_any(both, 2, &own, &which);
+	ran++;
+	EX_ASSERT(weir_ctx_destroy(&own) == WEIR_OK);
+	if (!err)
+		weir_sem_release(both[which].sem, 1);
+	else
+		EX_ASSERT(err == WEIR_ETIMEDOUT);
+}
+SCENARIO(any_times_out, 2, none_free, told_once, any_timed, put_s, put_t)
+
+/* C33, C35 */
+static void any_ran(weir_any *op, weir_err err, size_t which, void *user)
+{
+	(void)user;
+	EX_ASSERT(op == &any);
+	ran++;
+	told = err;
+	ex_free(&any, sizeof(any));
+	ex_free(places, sizeof(places));
+	if (!err)
+		weir_sem_release(both[which].sem, 1);
+}
+
+static void submit_any_with(weir_ctx *within)
+{
+	size_t which = 9;
+	weir_err err;
+
+	weir_any_init(&any, NULL, any_ran, NULL);
+	err = weir_any_submit(&any, both, places, 2, within, &which);
+	if (err != WEIR_EQUEUED)
+		any_ran(&any, err, which, NULL);
+}
+
+static void submit_any(void)
+{
+	submit_any_with(NULL);
+}
+
+static void submit_any_in_ctx(void)
+{
+	submit_any_with(&ctx);
+}
+SCENARIO(any_submitted, 2, none_free, told_once, submit_any, put_s, put_t)
+SCENARIO(any_submitted_cancelled, 2, none_free, told_once, submit_any_in_ctx,
+	 put_both, cancel_ctx)
+
+static void any_kept(weir_any *op, weir_err err, size_t which, void *user)
+{
+	(void)op;
+	(void)user;
+	ran++;
+	if (!err)
+		weir_sem_release(both[which].sem, 1);
+}
+
+static void submit_any_and_cancel(void)
+{
+	size_t which = 9;
+	weir_err err;
+
+	weir_any_init(&any, NULL, any_kept, NULL);
+	err = weir_any_submit(&any, both, places, 2, NULL, &which);
+	if (err == WEIR_OK)
+		any_kept(&any, err, which, NULL);
+	if (err == WEIR_EQUEUED) {
+		if (!weir_any_cancel(&any))
+			ran++;
+		ex_free(&any, sizeof(any));
+		ex_free(places, sizeof(places));
+	}
+}
+SCENARIO(any_cancel_meets_grants, 2, none_free, told_once,
+	 submit_any_and_cancel, put_s, put_t)
+
+/* C33: two sizes of one semaphore; the light one fits when the heavy one leaves. */
+static const weir_req sizes[] = { { &s, 2 }, { &s, 1 } };
+
+static void one_of_two_free(void)
+{
+	reset(0, 0);
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = 1, .capacity = 2 }) == WEIR_OK);
+	ledger_stop(&s);
+}
+
+static void any_size_in_ctx(void)
+{
+	size_t which = 9;
+	weir_err err = weir_acquire_any(sizes, 2, &ctx, &which);
+
+	ran++;
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		weir_sem_release(&s, sizes[which].n);
+}
+
+static void both_sizes_back(void)
+{
+	EX_ASSERT(ran == 1);
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == 2);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+SCENARIO(any_two_sizes, 2, one_of_two_free, both_sizes_back, any_size_in_ctx,
+	 put_s, cancel_ctx)
+
+/*
+ * C33: two calls, each of which is first in one queue and wants more than there is, and
+ * second in the other and would fit.  Both end: neither waits for what the other has
+ * still to tell.
+ */
+static const weir_req heavy_s[] = { { &s, 2 }, { &t, 1 } };
+static const weir_req heavy_t[] = { { &t, 2 }, { &s, 1 } };
+
+static void one_of_two_free_twice(void)
+{
+	one_of_two_free();
+	EX_ASSERT(weir_sem_init_opts(&t, &(weir_sem_opts){
+		.permits = 1, .capacity = 2 }) == WEIR_OK);
+	ledger_stop(&t);
+}
+
+static void any_crossed(const weir_req *reqs)
+{
+	size_t which = 9;
+	weir_err err = weir_acquire_any(reqs, 2, &ctx, &which);
+
+	ran++;
+	EX_ASSERT((!err && which == 1) || err == WEIR_ECANCELED);
+	if (!err)
+		weir_sem_release(reqs[1].sem, 1);
+}
+
+static void any_heavy_s(void)
+{
+	any_crossed(heavy_s);
+}
+
+static void any_heavy_t(void)
+{
+	any_crossed(heavy_t);
+}
+
+static void two_ended(void)
+{
+	EX_ASSERT(ran == 2);
+	check_quiet(&s);
+	check_quiet(&t);
+	EX_ASSERT(weir_sem_available(&s) == 1 && weir_sem_available(&t) == 1);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+SCENARIO(any_two_crossed, 2, one_of_two_free_twice, two_ended, any_heavy_s,
+	 any_heavy_t, cancel_ctx)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process, or two that live: what acquire, try, release and stat promise,
+ * C1 to C6, C8, C10, C12, C16.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "puppet.h"
+
+TEST(c2_c6_acquire_takes_and_release_gives_back)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+	weir_named_info info;
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	info = look_at(sem);
+	CHECK_EQ(info.free, 1);
+	CHECK_EQ(info.held, 2);
+	CHECK_EQ(weir_named_available(sem), 1);
+	CHECK_NAMED(sem);
+	weir_named_release(sem, 2);
+	CHECK_EQ(look_at(sem).free, 3);
+	close_named(sem);
+}
+
+TEST(c1_counts_out_of_range_change_nothing)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+	int64_t got;
+
+	CHECK_ERR(weir_named_acquire(sem, -5, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_acquire(sem, -1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_acquire(sem, WEIR_SEM_MAX + 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_release(sem, -1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_upto(sem, 2, 1, NULL, &got), WEIR_EINVAL);
+	CHECK_ERR(weir_named_resize(sem, -1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_forget(sem, -1), WEIR_EINVAL);
+	CHECK_EQ(look_at(sem).free, 3);
+	close_named(sem);
+}
+
+TEST(c1_large_counts_are_exact)
+{
+	weir_named *sem = open_named(fresh_name(), WEIR_SEM_MAX);
+
+	CHECK_OK(weir_named_acquire(sem, WEIR_SEM_MAX, NULL));
+	CHECK_EQ(look_at(sem).free, 0);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	weir_named_release(sem, WEIR_SEM_MAX);
+	CHECK_EQ(look_at(sem).free, WEIR_SEM_MAX);
+	close_named(sem);
+}
+
+TEST(c2_zero_succeeds_at_once_and_changes_nothing)
+{
+	weir_named *sem = open_named(fresh_name(), 0);
+
+	CHECK_OK(weir_named_acquire(sem, 0, NULL));
+	CHECK_OK(weir_named_try_acquire(sem, 0));
+	weir_named_release(sem, 0);
+	CHECK_EQ(look_at(sem).held, 0);
+	close_named(sem);
+}
+
+TEST(c5_try_is_exact)
+{
+	weir_named *sem = open_named(fresh_name(), 2);
+
+	CHECK_ERR(weir_named_try_acquire(sem, 3), WEIR_EAGAIN);
+	CHECK_OK(weir_named_try_acquire(sem, 2));
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	weir_named_release(sem, 1);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+}
+
+TEST(c8_a_release_too_many_is_noticed_and_has_no_effect)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 3);
+	weir_named *other = open_named(name, 3);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_ERR(weir_named_try_release(sem, 3), WEIR_EOVERFLOW);
+	CHECK_PANICS("3 permits released, 2 are out",
+		     weir_named_release(sem, 3));
+	/* Another handle holds none of them. */
+	CHECK_ERR(weir_named_try_release(other, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(look_at(sem).held, 2);
+	close_named(other);
+	close_named(sem);
+}
+
+TEST(misuse_is_answered)
+{
+	weir_named *sem;
+	int64_t got;
+
+	CHECK_ERR(weir_named_open(NULL, NULL, &sem), WEIR_EINVAL);
+	CHECK_ERR(weir_named_open("x", NULL, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire(NULL, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_acquire(NULL, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_drain(NULL, &got), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_release(NULL, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_resize(NULL, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_wait_idle(NULL, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_close_handle(NULL), WEIR_EINVAL);
+	CHECK_PANICS("not a semaphore", weir_named_release(NULL, 1));
+	CHECK_PANICS("not a semaphore", weir_named_close(NULL, WEIR_CLOSE_NOW));
+	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
+}
+
+/* A daemon goes to another folder; a path is what it was when it was opened. */
+TEST(a_relative_path_stays_good)
+{
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE };
+	char folder[] = "/tmp/weir-named-XXXXXX";
+	weir_named *sem;
+
+	CHECK(mkdtemp(folder));
+	CHECK(!chdir(folder));
+	CHECK_OK(weir_named_open("./sem", &opts, &sem));
+	CHECK(!chdir("/"));
+	CHECK(!look_at(sem).renamed);
+	CHECK_OK(weir_named_unlink_handle(sem));
+	CHECK(look_at(sem).renamed);
+	CHECK_OK(weir_named_close_handle(sem));
+	CHECK(!rmdir(folder));
+}
+
+TEST(c12_upto_and_drain_take_what_is_free)
+{
+	weir_named *sem = open_named(fresh_name(), 5);
+	int64_t got;
+
+	CHECK_OK(weir_named_acquire_upto(sem, 1, 3, NULL, &got));
+	CHECK_EQ(got, 3);
+	CHECK_OK(weir_named_acquire_upto(sem, 1, 9, NULL, &got));
+	CHECK_EQ(got, 2);
+	CHECK_OK(weir_named_acquire_upto(sem, 0, 9, NULL, &got));
+	CHECK_EQ(got, 0);
+	weir_named_release(sem, 4);
+	CHECK_OK(weir_named_drain(sem, &got));
+	CHECK_EQ(got, 4);
+	CHECK_OK(weir_named_drain(sem, &got));
+	CHECK_EQ(got, 0);
+	close_named(sem);
+}
+
+TEST(closing_a_handle_gives_back_what_it_holds)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 3), *other = open_named(name, 3);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_ERR(weir_named_try_acquire(other, 2), WEIR_EAGAIN);
+	close_named(sem);
+	CHECK_OK(weir_named_try_acquire(other, 3));
+	CHECK_EQ(look_at(other).participants, 1);
+	close_named(other);
+}
+
+TEST(c37_two_processes_share_a_name)
+{
+	const char *name = fresh_name();
+	struct puppet puppet = puppet_at(name, 3);
+	weir_named *sem = open_named(name, 7);
+
+	/* Who makes it decides on its capacity. */
+	CHECK_EQ(look_at(sem).capacity, 3);
+	CHECK_EQ(puppet_do(&puppet, PUPPET_ACQUIRE, 2), WEIR_OK);
+	CHECK_ERR(weir_named_try_acquire(sem, 2), WEIR_EAGAIN);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	CHECK_EQ(puppet_do(&puppet, PUPPET_TRY, 1), WEIR_EAGAIN);
+	weir_named_release(sem, 1);
+	CHECK_EQ(puppet_do(&puppet, PUPPET_RELEASE, 2), WEIR_OK);
+	CHECK_OK(weir_named_try_acquire(sem, 3));
+	puppet_end(&puppet);
+	close_named(sem);
+}
+
+TEST(stat_lists_who_holds_and_who_waits)
+{
+	const char *name = fresh_name();
+	struct puppet first = puppet_at(name, 3), second = puppet_at(name, 3);
+	weir_named *sem = open_named(name, 3);
+	weir_named_entry entries[8];
+	weir_named_info info;
+
+	CHECK_OK(weir_named_acquire(sem, 3, NULL));
+	puppet_tell(&first, PUPPET_ACQUIRE, 2, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	CHECK_OK(weir_named_stat(sem, &info, entries, 8));
+	CHECK_EQ(info.entries, 3);
+	CHECK_EQ(info.waiting_permits, 3);
+	CHECK_EQ(info.participants, 3);
+	CHECK(!info.renamed);
+	CHECK_EQ(entries[0].role, WEIR_NAMED_HOLDS);
+	CHECK_EQ(entries[0].weight, 3);
+	CHECK(entries[0].mine);
+	CHECK(!strcmp(entries[0].label, "test"));
+	CHECK_EQ(entries[1].role, WEIR_NAMED_WAITS);
+	CHECK_EQ(entries[1].pid, first.pid);
+	CHECK_EQ(entries[1].weight, 2);
+	CHECK_EQ(entries[1].place, 1);
+	CHECK(!strcmp(entries[1].label, "puppet"));
+	CHECK(entries[1].since_ns <= weir_now_ns());
+	CHECK_EQ(entries[2].place, 2);
+	CHECK(entries[1].id != entries[2].id);
+	CHECK(entries[0].pid_namespace == entries[1].pid_namespace);
+	/* Room for fewer: they are counted all the same. */
+	CHECK_OK(weir_named_stat(sem, &info, entries, 1));
+	CHECK_EQ(info.entries, 3);
+	weir_named_release(sem, 3);
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	puppet_end(&first);
+	puppet_end(&second);
+	close_named(sem);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C39: damaged, foreign and hostile files.  Whatever stands in a file, the
+ * result is an error or a repair: no crash, no endless loop.
+ *
+ * What is done to a damaged file is done by a child, so that a crash is seen,
+ * with an alarm, so that a loop is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "named/format.h"
+#include "puppet.h"
+
+static char path[300];
+
+/* A file that is well, with its path in `path`. */
+static const char *make(int64_t capacity)
+{
+	const char *name = fresh_name();
+
+	close_named(open_named(name, capacity));
+	(void)snprintf(path, sizeof(path), "%s/%s.weir", getenv("WEIR_DIR"),
+		       name);
+	return name;
+}
+
+static uint32_t *map(void)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *memory;
+
+	CHECK(fd >= 0);
+	memory = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fd, 0);
+	CHECK(memory != MAP_FAILED);
+	close(fd);
+	return memory;
+}
+
+/* Open must fail with ESYSTEM and this errno, and say something. */
+static void refused(const char *name, uint32_t flags, int number)
+{
+	char why[200] = "";
+	weir_named_opts opts = { .capacity = 1, .flags = flags, .why = why,
+				 .why_size = sizeof(why) };
+	weir_named *sem = NULL;
+
+	errno = 0;
+	CHECK_ERR(weir_named_open(name, &opts, &sem), WEIR_ESYSTEM);
+	if (errno != number)
+		check_fail(__FILE__, __LINE__, "errno %d, not %d: %s", errno,
+			   number, why);
+	CHECK(strlen(why) > 10);
+	CHECK(!sem);
+}
+
+TEST(c39_a_file_that_is_not_there)
+{
+	refused("nobody-made-it", 0, ENOENT);
+	CHECK_ERR(weir_named_unlink("nobody-made-it"), WEIR_ESYSTEM);
+	CHECK_EQ(errno, ENOENT);
+}
+
+TEST(c39_exclusive_wants_a_new_one)
+{
+	const char *name = make(1);
+
+	refused(name, WEIR_NAMED_CREATE | WEIR_NAMED_EXCLUSIVE, EEXIST);
+	CHECK_OK(weir_named_unlink(name));
+	{
+		weir_named_opts opts = { .capacity = 1, .flags =
+			WEIR_NAMED_CREATE | WEIR_NAMED_EXCLUSIVE };
+		weir_named *sem;
+
+		CHECK_OK(weir_named_open(name, &opts, &sem));
+		close_named(sem);
+	}
+}
+
+TEST(c39_names_that_cannot_be)
+{
+	char longest[WEIR_NAMED_NAME_MAX + 2];
+	char label[WEIR_NAMED_LABEL_MAX + 2];
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE };
+	weir_named *sem;
+
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK_ERR(weir_named_open(longest, &opts, &sem), WEIR_EINVAL);
+	longest[WEIR_NAMED_NAME_MAX] = '\0';
+	CHECK_OK(weir_named_open(longest, &opts, &sem));
+	close_named(sem);
+	CHECK_ERR(weir_named_open("", &opts, &sem), WEIR_EINVAL);
+	CHECK_ERR(weir_named_open(".hidden", &opts, &sem), WEIR_EINVAL);
+	CHECK_ERR(weir_named_open("a b", &opts, &sem), WEIR_EINVAL);
+	memset(label, 'x', sizeof(label));
+	label[sizeof(label) - 1] = '\0';
+	opts.label = label;
+	CHECK_ERR(weir_named_open("labelled", &opts, &sem), WEIR_EINVAL);
+	label[WEIR_NAMED_LABEL_MAX] = '\0';
+	CHECK_OK(weir_named_open("labelled", &opts, &sem));
+	close_named(sem);
+}
+
+TEST(c39_sizes_that_cannot_be)
+{
+	const char *name = make(1);
+
+	CHECK(!truncate(path, (off_t)NM_FILE_SIZE - 1));
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+	CHECK(!truncate(path, 0));
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+	CHECK(!truncate(path, (off_t)NM_FILE_SIZE + 4096));
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+	/* All zero, in the right size. */
+	CHECK(!truncate(path, 0));
+	CHECK(!truncate(path, (off_t)NM_FILE_SIZE));
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+}
+
+TEST(c39_things_that_are_no_files)
+{
+	char other[400];
+	const char *name = make(1);
+
+	(void)snprintf(other, sizeof(other), "%s.other", path);
+	CHECK(!rename(path, other));
+	CHECK(!symlink(other, path));
+	refused(name, WEIR_NAMED_CREATE, ELOOP);
+	CHECK(!unlink(path));
+	CHECK(!link(other, path));
+	refused(name, WEIR_NAMED_CREATE, EPERM);
+	CHECK(!unlink(path));
+	CHECK(!mkfifo(path, 0600));
+	refused(name, WEIR_NAMED_CREATE, EPERM);
+	CHECK(!unlink(path));
+	CHECK(!mkdir(path, 0700));
+	refused(name, WEIR_NAMED_CREATE, EISDIR);
+	CHECK(!rmdir(path));
+}
+
+TEST(c39_files_that_others_own_or_write)
+{
+	const char *name = make(1);
+	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED };
+	struct stat info;
+	weir_named *sem;
+
+	CHECK(!stat(path, &info));
+	CHECK_EQ(info.st_mode & 0777, 0600);
+	CHECK(!chmod(path, 0666));
+	refused(name, 0, EPERM);
+	CHECK_OK(weir_named_open(name, &opts, &sem));
+	close_named(sem);
+	CHECK(!chmod(path, 0600));
+	/* Only root can give files away. */
+	if (!geteuid()) {
+		CHECK(!chown(path, 12345, 12345));
+		refused(name, 0, EPERM);
+		CHECK_OK(weir_named_open(name, &opts, &sem));
+		close_named(sem);
+	}
+}
+
+TEST(c39_other_versions_machines_and_starts)
+{
+	const char *name = make(1);
+	struct nm_header *head = (struct nm_header *)(void *)map();
+	weir_named *sem;
+
+	head->version = NM_VERSION + 1;
+	refused(name, WEIR_NAMED_CREATE, EPROTO);
+	head->version = NM_VERSION;
+	head->order = __builtin_bswap32(NM_ORDER);
+	refused(name, WEIR_NAMED_CREATE, EPROTO);
+	head->order = NM_ORDER;
+	head->slot_size = 8;
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+	head->slot_size = sizeof(struct nm_slot);
+	head->magic[0] = 'W';
+	refused(name, WEIR_NAMED_CREATE, EBADMSG);
+	head->magic[0] = 'w';
+	/* From before the machine's last start: refused, or made anew. */
+	head->boot[3] ^= 1;
+	refused(name, 0, ESTALE);
+	sem = open_named(name, 5);
+	CHECK_EQ(look_at(sem).capacity, 5);
+	close_named(sem);
+	munmap(head, NM_FILE_SIZE);
+}
+
+TEST(a_name_that_was_made_again_is_noticed)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1), *other;
+
+	CHECK(!look_at(sem).renamed);
+	CHECK_OK(weir_named_unlink(name));
+	CHECK(look_at(sem).renamed);
+	other = open_named(name, 2);
+	CHECK(look_at(sem).renamed);
+	CHECK(!look_at(other).renamed);
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_acquire(other, 2, NULL));
+	close_named(sem);
+	close_named(other);
+}
+
+/* Everything that can be asked of it; only that it ends matters. */
+static void ask_everything(weir_named *sem)
+{
+	weir_named_entry entries[4];
+	weir_named_info info;
+	int64_t got;
+
+	(void)!weir_named_try_acquire(sem, 1);
+	(void)!weir_named_stat(sem, &info, entries, 4);
+	(void)!weir_named_acquire_for(sem, 1, 300000);
+	(void)!weir_named_acquire_for(sem, 2, 300000);
+	(void)!weir_named_try_release(sem, 1);
+	(void)!weir_named_resize(sem, 3, NULL);
+	(void)!weir_named_acquire_upto(sem, 0, 5, NULL, &got);
+	(void)!weir_named_try_release(sem, 1);
+	(void)!weir_named_drain(sem, &got);
+	(void)!weir_named_forget(sem, 1);
+	(void)weir_named_available(sem);
+	(void)weir_named_is_closed(sem);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	(void)!weir_named_stat(sem, &info, entries, 4);
+}
+
+static void *wait_a_little(void *arg)
+{
+	weir_named *sem = arg;
+
+	(void)!weir_named_acquire_for(sem, 2, 400000);
+	return NULL;
+}
+
+/* In a child: open, damage, ask, close. */
+static void survive(const char *name, uint32_t *words, size_t at,
+		    uint32_t value)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		weir_named_opts opts = { .flags = 0 };
+		weir_named *sem, *late;
+		check_thread thread;
+
+		alarm(20);
+		if (weir_named_open(name, &opts, &sem) ||
+		    weir_named_acquire(sem, 1, NULL))
+			_exit(1);
+		thread = start(wait_a_little, sem);
+		__atomic_store_n(&words[at], value, __ATOMIC_SEQ_CST);
+		ask_everything(sem);
+		/* A newcomer is refused or let in. */
+		if (!weir_named_open(name, &opts, &late)) {
+			ask_everything(late);
+			(void)!weir_named_close_handle(late);
+		}
+		finish(thread);
+		(void)!weir_named_close_handle(sem);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	if (status)
+		check_fail(__FILE__, __LINE__,
+			   "word %zu set to %" PRIx32 ": status %x", at, value,
+			   (unsigned)status);
+}
+
+TEST(c39_every_word_set_to_anything)
+{
+	static const size_t slots = sizeof(struct nm_header) / 4;
+	static const size_t records = slots + NM_SLOTS *
+				      sizeof(struct nm_slot) / 4;
+	size_t places[400], count = 0;
+	uint64_t random = seed_of(1);
+	int64_t tried = 0;
+
+	for (size_t i = 0; i < 64; i++)		/* the header's fields */
+		places[count++] = i;
+	places[count++] = 80;			/* whom keepers watch */
+	places[count++] = 208;
+	for (size_t i = 0; i < 26; i++) {	/* two participants */
+		places[count++] = slots + i;
+		places[count++] = slots + 64 + i;
+	}
+	for (size_t i = 0; i < 18; i++) {	/* two who wait */
+		places[count++] = records + i;
+		places[count++] = records + 32 + i;
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t values[5] = { 0, UINT32_MAX, UINT32_C(1) << 31, 1,
+				       (uint32_t)next_random(&random) };
+
+		for (int k = 0; k < 5; k++) {
+			const char *name = make(2);
+			uint32_t *words = map();
+
+			survive(name, words, places[i], values[k]);
+			munmap(words, NM_FILE_SIZE);
+			CHECK(!unlink(path));
+			tried++;
+		}
+	}
+	printf("evidence: damaged words survived | %" PRId64 "\n", tried);
+}
+
+/* Somebody writes anything anywhere while others work. */
+TEST(c39_a_scribbler)
+{
+	for (int round = 0; round < 6 * check_scale(); round++) {
+		const char *name = make(2);
+		uint64_t random = seed_of((uint64_t)round);
+		uint32_t *words = map();
+		int64_t until;
+		int status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			weir_named_opts opts = { .flags = 0 };
+
+			alarm(60);
+			for (int i = 0; i < 60; i++) {
+				weir_named *sem;
+
+				if (weir_named_open(name, &opts, &sem))
+					continue;
+				ask_everything(sem);
+				(void)!weir_named_close_handle(sem);
+			}
+			_exit(0);
+		}
+		until = weir_deadline_after(INT64_C(20000000000));
+		while (!waitpid(pid, &status, WNOHANG)) {
+			/* Not the constants, or it would soon be refused. */
+			size_t at = 32 + (size_t)random_below(&random, 2000);
+			uint32_t value = random_below(&random, 2) ?
+				(uint32_t)random_below(&random, 10) :
+				(uint32_t)next_random(&random);
+
+			/* It may have got stuck, which is not denied. */
+			if (weir_now_ns() > until)
+				__atomic_store_n(&words[32], 0,
+						 __ATOMIC_SEQ_CST);
+			else
+				__atomic_store_n(&words[at], value,
+						 __ATOMIC_SEQ_CST);
+		}
+		if (status)
+			check_fail(__FILE__, __LINE__, "status %x",
+				   (unsigned)status);
+		munmap(words, NM_FILE_SIZE);
+		CHECK(!unlink(path));
+	}
+}
+
+static void *wait_for_ever(void *arg)
+{
+	CHECK_ERR(weir_named_acquire(arg, 1, NULL), WEIR_ESYSTEM);
+	return NULL;
+}
+
+/* Who waits when its place is wiped out is told, and does not wait for ever. */
+TEST(c39_a_wait_ends_when_its_process_is_wiped_out)
+{
+	const char *name = make(1);
+	weir_named *sem = open_named(name, 1), *other = open_named(name, 1);
+	struct nm_header *head = (struct nm_header *)(void *)map();
+	struct nm_slot *slots = (struct nm_slot *)(void *)(head + 1);
+	check_thread thread;
+
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	thread = start(wait_for_ever, sem);
+	AWAIT(look_at(other).waiters == 1);
+	/* The first slot is sem's: it came first. */
+	__atomic_store_n(&slots[0].state, 0, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&slots[0].kick, 1, __ATOMIC_SEQ_CST);
+	/* Anything that wakes its keeper: here a change of the capacity. */
+	CHECK_OK(weir_named_resize(other, 2, NULL));
+	finish(thread);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ESYSTEM);
+	close_named(sem);
+	close_named(other);
+	munmap(head, NM_FILE_SIZE);
+}

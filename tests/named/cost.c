@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs.  C37: nothing wakes while all wait; that is counted and must
+ * be so.  Times are told and judge nothing.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "puppet.h"
+
+/* How often the threads of a process have gone to sleep or been interrupted. */
+static int64_t switches_of(pid_t pid)
+{
+	char path[300], line[200];
+	int64_t sum = 0, count;
+	struct dirent *entry;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	CHECK(tasks);
+	while ((entry = readdir(tasks))) {
+		FILE *status;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status",
+			       (int)pid, entry->d_name);
+		status = fopen(path, "re");
+		CHECK(status);
+		while (fgets(line, sizeof(line), status))
+			if (sscanf(line, "voluntary_ctxt_switches: %" SCNd64,
+				   &count) == 1 ||
+			    sscanf(line, "nonvoluntary_ctxt_switches: %" SCNd64,
+				   &count) == 1)
+				sum += count;
+		fclose(status);
+	}
+	closedir(tasks);
+	return sum;
+}
+
+/* Of all of them, once it stands still. */
+static int64_t settled(const struct puppet *puppets, int count)
+{
+	struct timespec pause = { 0, 50000000 };
+	int64_t before = -1, sum = 0;
+
+	/* Those that joined last are on their way to sleep. */
+	while (sum != before) {
+		before = sum;
+		nanosleep(&pause, NULL);
+		sum = 0;
+		for (int i = 0; i < count; i++)
+			sum += switches_of(puppets[i].pid);
+	}
+	return sum;
+}
+
+TEST(c37_nothing_wakes_while_all_wait)
+{
+	enum { WAITERS = 100 };
+	static struct puppet waiters[WAITERS];
+	struct timespec watched = { 2, 0 };
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	int64_t before, after = 0;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	for (uint32_t i = 0; i < WAITERS; i++) {
+		waiters[i] = puppet_at(name, 1);
+		puppet_tell(&waiters[i], PUPPET_ACQUIRE, 1, 0, NULL);
+		AWAIT(look_at(sem).waiters == i + 1);
+	}
+	before = settled(waiters, WAITERS);
+	/* This is what is measured, not something that is waited for. */
+	nanosleep(&watched, NULL);
+	for (int i = 0; i < WAITERS; i++)
+		after += switches_of(waiters[i].pid);
+	printf("evidence: context switches of 100 waiting processes in 2 s | %"
+	       PRId64 "\n", after - before);
+	CHECK_EQ(after - before, 0);
+	weir_named_release(sem, 1);
+	for (int i = 0; i < WAITERS; i++) {
+		CHECK_EQ(puppet_hear(&waiters[i]), WEIR_OK);
+		CHECK_EQ(puppet_do(&waiters[i], PUPPET_RELEASE, 1), WEIR_OK);
+	}
+	for (int i = 0; i < WAITERS; i++)
+		puppet_end(&waiters[i]);
+	CHECK_EQ(look_at(sem).free, 1);
+	close_named(sem);
+}
+
+static double best_ns(void (*pair)(void *), void *arg)
+{
+	double best = 1e9;
+
+	for (int round = 0; round < 50; round++) {
+		int64_t began = weir_now_ns();
+		double each;
+
+		for (int i = 0; i < 20000; i++)
+			pair(arg);
+		each = (double)(weir_now_ns() - began) / 20000;
+		if (each < best)
+			best = each;
+	}
+	return best;
+}
+
+static void pair_of_named(void *arg)
+{
+	CHECK_OK(weir_named_acquire(arg, 1, NULL));
+	weir_named_release(arg, 1);
+}
+
+static void pair_of_sem_t(void *arg)
+{
+	CHECK(!sem_wait(arg));
+	CHECK(!sem_post(arg));
+}
+
+TEST(the_uncontended_pair)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+	sem_t *other = mmap(NULL, sizeof(*other), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double named, plain;
+
+	CHECK(other != MAP_FAILED);
+	CHECK(!sem_init(other, 1, 1));
+	plain = best_ns(pair_of_sem_t, other);
+	named = best_ns(pair_of_named, sem);
+	printf("evidence: an uncontended pair, against a shared sem_t's |"
+	       " %.1f ns, %.1f ns, %.2f times\n", named, plain, named / plain);
+	munmap(other, sizeof(*other));
+	close_named(sem);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C37, C38, C40: what a death leaves behind.  Each test in a PID namespace of
+ * its own.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "puppet.h"
+
+NAMESPACE_TEST(c37_a_killed_holders_permits_reach_the_next_waiter)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 2), waiter = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_kill(&holder);
+	/* Nobody but the waiter's own process is there to notice. */
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_EQ(look_at(sem).free, 1);
+	puppet_end(&waiter);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c37_nobody_waits_and_the_next_who_comes_finds_it_free)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	puppet_kill(&holder);
+	CHECK_OK(weir_named_try_acquire(sem, 2));
+	CHECK_EQ(look_at(sem).participants, 1);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c38_a_killed_waiter_leaves_the_queue)
+{
+	const char *name = fresh_name();
+	struct puppet big = puppet_at(name, 2), small = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	/* C4: one is free, but the head wants two. */
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	puppet_tell(&big, PUPPET_ACQUIRE, 2, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&small, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	puppet_kill(&big);
+	/* C7: the head's death makes the next one fit. */
+	CHECK_EQ(puppet_hear(&small), WEIR_OK);
+	puppet_end(&small);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c37_holder_and_first_waiters_die_together)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	struct puppet dying[6], last;
+
+	for (int i = 0; i < 6; i++) {
+		dying[i] = puppet_at(name, 1);
+		puppet_tell(&dying[i], PUPPET_ACQUIRE, 1, 0, NULL);
+		AWAIT(look_at(sem).waiters == (uint32_t)i);
+		AWAIT(look_at(sem).held == 1);
+	}
+	last = puppet_at(name, 1);
+	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 6);
+	/* Only `last` is left to notice. */
+	close_named(sem);
+	for (int i = 0; i < 6; i++)
+		kill_hard(dying[i].pid);
+	CHECK_EQ(puppet_hear(&last), WEIR_OK);
+	for (int i = 0; i < 6; i++) {
+		CHECK_EQ(waitpid(dying[i].pid, NULL, 0), dying[i].pid);
+		close(dying[i].fd);
+	}
+	sem = open_named(name, 1);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_EQ(look_at(sem).participants, 2);
+	puppet_end(&last);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c37_the_first_watcher_is_stopped_and_the_holder_killed)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 3), first = puppet_at(name, 3);
+	struct puppet second = puppet_at(name, 3);
+	weir_named *sem = open_named(name, 3);
+	int status;
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 3), WEIR_OK);
+	puppet_tell(&first, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	CHECK(first.pid > 1 && !kill(first.pid, SIGSTOP));
+	CHECK_EQ(waitpid(first.pid, &status, WUNTRACED), first.pid);
+	CHECK(WIFSTOPPED(status));
+	puppet_kill(&holder);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	CHECK(!kill(first.pid, SIGCONT));
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	puppet_end(&first);
+	puppet_end(&second);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c37_the_acquiring_threads_end_is_not_the_processs)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_THREAD, 1), WEIR_OK);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	CHECK_EQ(look_at(sem).held, 1);
+	puppet_kill(&holder);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c37_exec_counts_as_a_death)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 1), waiter = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&holder, PUPPET_EXEC, 0, 0, NULL);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	puppet_kill(&holder);
+	puppet_end(&waiter);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c29_a_child_outlives_its_parent_and_holds_nothing)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 1), waiter = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+	pid_t child;
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	child = (pid_t)puppet_do(&holder, PUPPET_FORK, 0);
+	CHECK(child > 1);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_kill(&holder);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	kill_hard(child);
+	puppet_end(&waiter);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c29_the_child_of_a_fork_joins_by_itself)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+	int status;
+	pid_t child;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK_ERR(weir_named_try_release(sem, 1), WEIR_EOVERFLOW);
+		CHECK_OK(weir_named_acquire(sem, 2, NULL));
+		CHECK_EQ(look_at(sem).participants, 2);
+		CHECK_EQ(look_at(sem).held, 3);
+		weir_named_release(sem, 1);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_EQ(look_at(sem).free, 2);
+	weir_named_release(sem, 1);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c40_participants_that_are_all_the_first_of_their_namespace)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_start_apart(), waiter, second;
+	weir_named *sem = open_named(name, 1);
+	weir_named_entry entries[4];
+	weir_named_info info;
+
+	puppet_open(&holder, name, 1);
+	waiter = puppet_start_apart();
+	puppet_open(&waiter, name, 1);
+	second = puppet_start_apart();
+	puppet_open(&second, name, 1);
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	CHECK_OK(weir_named_stat(sem, &info, entries, 4));
+	CHECK_EQ(entries[0].pid, 1);
+	CHECK_EQ(entries[1].pid, 1);
+	CHECK(entries[0].pid_namespace != entries[1].pid_namespace);
+	/* A waiter with the holder's own number dies: nothing changes hands. */
+	puppet_kill(&waiter);
+	AWAIT(look_at(sem).waiters == 1);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_OK(weir_named_stat(sem, &info, entries, 4));
+	CHECK(!entries[0].dead);
+	puppet_kill(&holder);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	puppet_kill(&second);
+	AWAIT(look_at(sem).free == 1);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c20_c37_a_death_makes_it_idle)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 2), idler = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
+	puppet_tell(&idler, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).aside == 1);
+	puppet_kill(&holder);
+	CHECK_EQ(puppet_hear(&idler), WEIR_OK);
+	puppet_end(&idler);
+	close_named(sem);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs that run other programs need: permits that stay out until the
+ * last child is gone (C37), names that are taken away once, and paths.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "puppet.h"
+
+static weir_named *open_strict(const char *name)
+{
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE,
+				 .policy = WEIR_NAMED_STRICT };
+	weir_named *sem;
+
+	CHECK_OK(weir_named_open(name, &opts, &sem));
+	return sem;
+}
+
+/*
+ * A holder with a child that ends when told; if it lends, the child has the
+ * descriptor and is another program.
+ */
+struct lender {
+	pid_t pid;
+	int tell;	/* a byte: its child ends */
+};
+
+static _Noreturn void be_child(int in, int out, int lent)
+{
+	char byte;
+
+	if (lent >= 0) {
+		/* Says so itself when it has begun. */
+		static const char script[] = "echo; read line";
+
+		CHECK_EQ(fcntl(lent, F_SETFD, 0), 0);
+		CHECK_EQ(dup2(in, 0), 0);
+		CHECK_EQ(dup2(out, 1), 1);
+		execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+		_exit(1);
+	}
+	CHECK_EQ(write(out, "", 1), 1);
+	CHECK_EQ(read(in, &byte, 1), 1);
+	_exit(0);
+}
+
+static struct lender lender_start(const char *name, bool lends)
+{
+	struct lender lender;
+	int ready[2], go[2];
+	char byte;
+
+	CHECK_EQ(pipe2(ready, O_CLOEXEC), 0);
+	CHECK_EQ(pipe2(go, O_CLOEXEC), 0);
+	lender.pid = fork();
+	CHECK(lender.pid >= 0);
+	if (!lender.pid) {
+		weir_named *sem = open_strict(name);
+		int fd = -1;
+
+		CHECK_OK(weir_named_acquire(sem, 1, NULL));
+		if (lends)
+			CHECK_OK(weir_named_lend(sem, &fd));
+		if (!fork())
+			be_child(go[0], ready[1], fd);
+		for (;;)
+			pause();
+	}
+	close(go[0]);
+	lender.tell = go[1];
+	CHECK_EQ(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return lender;
+}
+
+NAMESPACE_TEST(c37_what_was_lent_keeps_a_dead_holders_permits_out)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name);
+	struct lender lender = lender_start(name, true);
+	struct puppet waiter = puppet_at(name, 1);
+	weir_named_entry entry;
+	weir_named_info info;
+
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	kill_hard(lender.pid);
+	CHECK_EQ(waitpid(lender.pid, NULL, 0), lender.pid);
+	CHECK_OK(weir_named_stat(sem, &info, &entry, 1));
+	CHECK_EQ(info.held, 1);
+	CHECK_EQ(info.waiters, 1);
+	CHECK(entry.dead);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	CHECK_EQ(write(lender.tell, "\n", 1), 1);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	close(lender.tell);
+	puppet_kill(&waiter);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c29_c37_a_forked_child_keeps_nothing_out_that_was_not_lent)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name);
+	struct lender lender = lender_start(name, false);
+
+	kill_hard(lender.pid);
+	CHECK_EQ(waitpid(lender.pid, NULL, 0), lender.pid);
+	AWAIT(look_at(sem).free == 1);
+	CHECK_EQ(write(lender.tell, "\n", 1), 1);
+	close(lender.tell);
+	close_named(sem);
+}
+
+TEST(what_was_lent_keeps_nothing_that_was_given_back)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name), *other = open_strict(name);
+	int fd;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_lend(sem, &fd));
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	weir_named_release(sem, 1);
+	CHECK_OK(weir_named_try_acquire(other, 1));
+	weir_named_release(other, 1);
+	/* Nor the slot. */
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_close_handle(sem));
+	CHECK_EQ(look_at(other).free, 1);
+	CHECK_EQ(look_at(other).participants, 1);
+	sem = open_strict(name);
+	CHECK_EQ(look_at(other).participants, 2);
+	close(fd);
+	close_named(sem);
+	close_named(other);
+}
+
+TEST(only_strict_semaphores_lend)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+	int fd = -1;
+
+	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_EINVAL);
+	CHECK_ERR(weir_named_lend(NULL, &fd), WEIR_EINVAL);
+	CHECK_ERR(weir_named_lend(sem, NULL), WEIR_EINVAL);
+	CHECK_EQ(fd, -1);
+	close_named(sem);
+}
+
+TEST(each_takes_its_own_name_away)
+{
+	const char *name = fresh_name();
+	weir_named *old = open_named(name, 1), *same = open_named(name, 1);
+	weir_named *new;
+
+	CHECK_OK(weir_named_unlink_handle(old));
+	CHECK(look_at(old).renamed);
+	new = open_named(name, 2);
+	CHECK_ERR(weir_named_unlink_handle(same), WEIR_ESYSTEM);
+	CHECK_EQ(errno, ESTALE);
+	CHECK(!look_at(new).renamed);
+	CHECK_OK(weir_named_unlink_handle(new));
+	CHECK_ERR(weir_named_unlink_handle(new), WEIR_ESYSTEM);
+	CHECK_ERR(weir_named_unlink_handle(NULL), WEIR_EINVAL);
+	close_named(old);
+	close_named(same);
+	close_named(new);
+}
+
+TEST(a_path_is_where_the_name_stands)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	char path[4096], folder[4096];
+
+	CHECK_OK(weir_named_path(name, path, sizeof(path)));
+	CHECK_EQ(access(path, F_OK), 0);
+	CHECK_OK(weir_named_path(NULL, folder, sizeof(folder)));
+	CHECK(!strncmp(path, folder, strlen(folder)));
+	CHECK_OK(weir_named_path("./here", path, sizeof(path)));
+	CHECK(!strcmp(path, "./here"));
+	CHECK_ERR(weir_named_path("a b", path, sizeof(path)), WEIR_EINVAL);
+	CHECK_ERR(weir_named_path(name, path, 2), WEIR_EINVAL);
+	CHECK_ERR(weir_named_path(name, NULL, 9), WEIR_EINVAL);
+	close_named(sem);
+}

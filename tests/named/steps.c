@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C38: killed at every instruction.
+ *
+ * A victim does one operation, one instruction at a time (ptrace), and is
+ * killed after the first, in the next life after the second, and so on to the
+ * last.  After each death those who live on, and a newcomer, must find every
+ * permit and the order of the queue as if the victim had finished or never
+ * begun.
+ *
+ * Each scenario is: what the victim does before (prepare), what others do then
+ * (stage), the operation (act), what others do if it sleeps (unblock), and what
+ * must be true after the death (judge).  Three puppets and this process live
+ * through all deaths.  While the victim stands still it may have the lock, so
+ * unblock only tells.
+ *
+ * The short form kills at some hundred instructions of each scenario, drawn
+ * afresh each time; WEIR_FULL=1 at all of them.  WEIR_STEPS="close" runs one
+ * scenario alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "named/format.h"
+#include "puppet.h"
+#include "weir/ctx.h"
+
+#define CAPACITY 3
+#define STEPS_MAX 2000000
+
+static const char *name;
+static weir_named *sem;			/* ours */
+static struct puppet first, second, third;
+static struct nm_header *file;		/* to look into, and to damage */
+static weir_named *own;			/* the victim's */
+static bool acted;			/* unblocked once */
+static int64_t all_points, locked_points;
+
+struct scenario {
+	const char *name;
+	void (*prepare)(void);
+	void (*stage)(void);
+	void (*act)(void);
+	void (*unblock)(void);
+	void (*judge)(bool finished);
+};
+
+static void open_own(void)
+{
+	weir_named_opts opts = { .label = "victim" };
+
+	if (weir_named_open(name, &opts, &own))
+		_exit(9);
+}
+
+static void prepare_nothing(void)
+{
+}
+
+static void tell_waiters(void)
+{
+	puppet_tell(&first, PUPPET_ACQUIRE, 2, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+}
+
+/* The two who wait are granted, in order, what they want; all comes back. */
+static void hear_waiters(void)
+{
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, 2), WEIR_OK);
+	CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
+}
+
+static void all_is_free(void)
+{
+	weir_named *newcomer = open_named(name, CAPACITY);
+	weir_named_info info = look_at(newcomer);
+
+	CHECK_EQ(info.capacity, CAPACITY);
+	CHECK_EQ(info.free, CAPACITY);
+	CHECK_EQ(info.held, 0);
+	CHECK_EQ(info.granted, 0);
+	CHECK_EQ(info.waiters, 0);
+	CHECK_EQ(info.participants, 5);
+	CHECK_OK(weir_named_try_acquire(newcomer, CAPACITY));
+	weir_named_release(newcomer, CAPACITY);
+	close_named(newcomer);
+}
+
+static void judge_free(bool finished)
+{
+	(void)finished;
+	all_is_free();
+}
+
+/* --- acquire and release with nobody else there --- */
+
+static void act_acquire(void)
+{
+	if (weir_named_acquire(own, 2, NULL))
+		_exit(9);
+}
+
+static void prepare_held(void)
+{
+	open_own();
+	act_acquire();
+}
+
+static void act_release(void)
+{
+	weir_named_release(own, 2);
+}
+
+static void act_try_fails(void)
+{
+	if (weir_named_try_acquire(own, 1) != WEIR_EAGAIN)
+		_exit(9);
+}
+
+/* --- release with a queue --- */
+
+static void judge_queue(bool finished)
+{
+	(void)finished;
+	hear_waiters();
+	all_is_free();
+}
+
+/* --- a try while we hold everything and others wait --- */
+
+static void stage_busy(void)
+{
+	CHECK_OK(weir_named_acquire(sem, CAPACITY, NULL));
+	tell_waiters();
+}
+
+static void judge_busy(bool finished)
+{
+	CHECK_EQ(look_at(sem).waiters, 2);
+	weir_named_release(sem, CAPACITY);
+	judge_queue(finished);
+}
+
+/* --- waiting, between the two, and being granted --- */
+
+static void stage_between(void)
+{
+	CHECK_EQ(puppet_do(&third, PUPPET_ACQUIRE, CAPACITY), WEIR_OK);
+	puppet_tell(&first, PUPPET_ACQUIRE, 2, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+}
+
+/* How many wait, without the lock. */
+static uint32_t peek(void)
+{
+	return __atomic_load_n(&file->waiters, __ATOMIC_RELAXED);
+}
+
+static void unblock_between(void)
+{
+	if (peek() != 2)
+		return;
+	acted = true;
+	puppet_tell(&third, PUPPET_RELEASE, CAPACITY, 0, NULL);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+}
+
+static void act_wait(void)
+{
+	if (weir_named_acquire(own, 1, NULL))
+		_exit(9);
+}
+
+static void judge_between(bool finished)
+{
+	if (!acted) {
+		puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+		AWAIT(look_at(sem).waiters == 2);
+		puppet_tell(&third, PUPPET_RELEASE, CAPACITY, 0, NULL);
+	}
+	CHECK_EQ(puppet_hear(&third), WEIR_OK);
+	judge_queue(finished);
+}
+
+/* --- waiting at the head of the queue, and giving up --- */
+
+static void stage_full(void)
+{
+	CHECK_OK(weir_named_acquire(sem, CAPACITY - 1, NULL));
+}
+
+static void unblock_head(void)
+{
+	if (peek() != 1)
+		return;
+	acted = true;
+	/* It fits as soon as the victim has gone. */
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+}
+
+static void act_time_out(void)
+{
+	weir_err err = weir_named_acquire_for(own, CAPACITY, 3000000);
+
+	if (err != WEIR_ETIMEDOUT)
+		_exit(9);
+}
+
+static void judge_head(bool finished)
+{
+	(void)finished;
+	if (!acted)
+		puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
+	weir_named_release(sem, CAPACITY - 1);
+	all_is_free();
+}
+
+/* --- cancelling --- */
+
+static weir_ctx ctx = WEIR_CTX_INIT;
+
+static void *wait_with_ctx(void *arg)
+{
+	(void)!weir_named_acquire(own, CAPACITY, &ctx);
+	return arg;
+}
+
+static void prepare_ctx(void)
+{
+	prepare_held();
+	(void)start(wait_with_ctx, NULL);
+	AWAIT(look_at(own).waiters == 1);
+}
+
+static void stage_ctx(void)
+{
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+}
+
+static void judge_ctx(bool finished)
+{
+	(void)finished;
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
+	all_is_free();
+}
+
+static void act_cancel(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+/* --- administration --- */
+
+static void act_grow(void)
+{
+	if (weir_named_resize(own, CAPACITY + 2, NULL))
+		_exit(9);
+}
+
+static void judge_grow(bool finished)
+{
+	int64_t capacity = look_at(sem).capacity;
+
+	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
+	CHECK(!finished || capacity == CAPACITY + 2);
+	/* C7: what a growth that counts lets in is in, with nobody's help. */
+	if (capacity != CAPACITY) {
+		CHECK_EQ(puppet_hear(&first), WEIR_OK);
+		CHECK_EQ(look_at(sem).waiters, 1);
+		CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, 2), WEIR_OK);
+		weir_named_release(sem, CAPACITY);
+		CHECK_EQ(puppet_hear(&second), WEIR_OK);
+		CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
+		CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
+		all_is_free();
+		return;
+	}
+	weir_named_release(sem, CAPACITY);
+	judge_queue(finished);
+}
+
+static void act_shrink(void)
+{
+	if (weir_named_resize(own, 1, NULL))
+		_exit(9);
+}
+
+static void judge_shrink(bool finished)
+{
+	int64_t capacity = look_at(sem).capacity;
+
+	CHECK(capacity == CAPACITY || capacity == 1);
+	if (capacity == 1) {
+		/* C11: the first one wants more than there is now. */
+		CHECK_EQ(puppet_hear(&first), WEIR_ETOOBIG);
+		CHECK_EQ(look_at(sem).debt, CAPACITY - 1);
+		weir_named_release(sem, CAPACITY);
+		CHECK_EQ(puppet_hear(&second), WEIR_OK);
+		CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
+		CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
+		all_is_free();
+		return;
+	}
+	weir_named_release(sem, CAPACITY);
+	judge_queue(finished);
+}
+
+static void act_forget(void)
+{
+	if (weir_named_forget(own, 1))
+		_exit(9);
+}
+
+static void judge_forget(bool finished)
+{
+	int64_t capacity = look_at(sem).capacity;
+
+	CHECK(capacity == CAPACITY || capacity == CAPACITY - 1);
+	CHECK(!finished || capacity == CAPACITY - 1);
+	CHECK_EQ(look_at(sem).free, capacity);
+	CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
+	all_is_free();
+}
+
+static void act_close(void)
+{
+	weir_named_close(own, WEIR_CLOSE_NOW);
+}
+
+static void judge_close(bool finished)
+{
+	CHECK(!finished || weir_named_is_closed(sem));
+	if (weir_named_is_closed(sem)) {
+		CHECK_EQ(puppet_hear(&first), WEIR_ECLOSED);
+		CHECK_EQ(puppet_hear(&second), WEIR_ECLOSED);
+		weir_named_release(sem, CAPACITY);
+		CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ECLOSED);
+		CHECK_EQ(look_at(sem).free, CAPACITY);
+		/* C19: closed is for ever; but not for the next life. */
+		file->closed = NM_OPEN;
+		all_is_free();
+		return;
+	}
+	weir_named_release(sem, CAPACITY);
+	judge_queue(finished);
+}
+
+static void act_close_handle(void)
+{
+	if (weir_named_close_handle(own))
+		_exit(9);
+}
+
+/* --- recovery --- */
+
+/* Somebody dies with the lock. */
+static void die_with_the_lock(struct puppet *dead)
+{
+	struct nm_slot *slots = (struct nm_slot *)(void *)(file + 1);
+	uint32_t i;
+
+	for (i = 0; i < NM_SLOTS; i++)
+		if (slots[i].pid == (uint32_t)dead->pid &&
+		    (slots[i].state & NM_SLOT_MASK) == NM_SLOT_LIVE)
+			break;
+	CHECK(i < NM_SLOTS);
+	file->lock = (i + 1) | slots[i].state >> 2 << 13;
+	puppet_kill(dead);
+}
+
+/* The same, in the middle of anything. */
+static void leave_the_lock_dead(void)
+{
+	struct puppet dead = puppet_at(name, CAPACITY);
+
+	CHECK_EQ(puppet_do(&dead, PUPPET_ACQUIRE, 1), WEIR_OK);
+	die_with_the_lock(&dead);
+	/* Everything derived is as it happened to be. */
+	file->value = 77;
+	file->queue_first = file->queue_last = 5;
+	file->holders = 9;
+	file->in_use = 3;
+	file->free_record = 1234;
+	file->chain_first = 4000;
+	file->waiters = 12;
+}
+
+static void stage_dead_queue(void)
+{
+	/* Nobody watches one who holds nothing: the victim is to find it. */
+	struct puppet dead = puppet_at(name, CAPACITY);
+
+	stage_busy();
+	die_with_the_lock(&dead);
+}
+
+static void act_recover_queue(void)
+{
+	if (weir_named_try_acquire(own, 1) != WEIR_EAGAIN)
+		_exit(9);
+}
+
+/* A holder has died, and nobody waits. */
+static void stage_dead_holder(void)
+{
+	struct puppet dead = puppet_at(name, CAPACITY);
+
+	CHECK_EQ(puppet_do(&dead, PUPPET_ACQUIRE, 2), WEIR_OK);
+	puppet_kill(&dead);
+}
+
+static void act_recover(void)
+{
+	if (weir_named_try_acquire(own, CAPACITY))
+		_exit(9);
+}
+
+/* --- the stepping --- */
+
+/* Wait until the victim has done its step; if that takes long, it sleeps. */
+static int wait_for_stop(const struct scenario *s, pid_t pid)
+{
+	int64_t since = weir_now_ns();
+	int status;
+
+	for (;;) {
+		pid_t stopped = waitpid(pid, &status, WNOHANG);
+
+		CHECK(stopped >= 0);
+		if (stopped == pid)
+			return status;
+		if (s->unblock && !acted && weir_now_ns() - since > 300000) {
+			s->unblock();
+			since = weir_now_ns();
+		}
+	}
+}
+
+/*
+ * One life: as many steps, then death.  Returns true if the operation had ended
+ * before; *steps is how many there were.
+ */
+static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
+{
+	uint32_t owner;
+	bool finished = false;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	acted = false;
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(8);
+		s->prepare();
+		raise(SIGSTOP);
+		s->act();
+		raise(SIGSTOP);
+		_exit(7);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	if (s->stage)
+		s->stage();
+	for (*steps = 0; *steps < limit; ++*steps) {
+		CHECK(*steps < STEPS_MAX);
+		CHECK(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL));
+		status = wait_for_stop(s, pid);
+		if (!WIFSTOPPED(status))
+			check_fail(
+				__FILE__, __LINE__,
+				"%s: the victim ended with %x after %" PRId64,
+				s->name, (unsigned)status, *steps);
+		if (WSTOPSIG(status) == SIGSTOP) {
+			finished = true;
+			break;
+		}
+		CHECK_EQ(WSTOPSIG(status), SIGTRAP);
+	}
+	owner = __atomic_load_n(&file->lock, __ATOMIC_RELAXED);
+	if (owner)
+		locked_points++;
+	kill_hard(pid);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	s->judge(finished);
+	return finished;
+}
+
+static void run(const struct scenario *s)
+{
+	bool full = getenv("WEIR_FULL") && *getenv("WEIR_FULL");
+	int64_t length, steps, points = 0, stride, at;
+	uint64_t random = seed_of(7);
+
+	CHECK(live(s, STEPS_MAX, &length));
+	/* Most of an open is libc's and the kernel's. */
+	points = full ? 4000 : length < 5000 ? 120 : 40;
+	stride = 1 + length / points;
+	points = 0;
+	for (at = 1 + random_below(&random, stride); at <= length;
+	     at += stride) {
+		(void)live(s, at, &steps);
+		points++;
+	}
+	all_points += points;
+	printf("%-24s %6" PRId64 " instructions, killed at %" PRId64 "\n",
+	       s->name, length, points);
+}
+
+static const struct scenario scenarios[] = {
+	{ "acquire", open_own, NULL, act_acquire, NULL, judge_free },
+	{ "release", prepare_held, NULL, act_release, NULL, judge_free },
+	{ "release to a queue", prepare_held, tell_waiters, act_release, NULL,
+	  judge_queue },
+	{ "try with a queue", open_own, stage_busy, act_try_fails, NULL,
+	  judge_busy },
+	{ "wait and be granted", open_own, stage_between, act_wait,
+	  unblock_between, judge_between },
+	{ "wait and give up", open_own, stage_full, act_time_out, unblock_head,
+	  judge_head },
+	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
+	{ "grow", open_own, stage_busy, act_grow, NULL, judge_grow },
+	{ "shrink", open_own, stage_busy, act_shrink, NULL, judge_shrink },
+	{ "close", open_own, stage_busy, act_close, NULL, judge_close },
+	{ "close a handle", prepare_held, tell_waiters, act_close_handle, NULL,
+	  judge_queue },
+	{ "open", prepare_nothing, NULL, open_own, NULL, judge_free },
+	{ "recover with a queue", open_own, stage_dead_queue,
+	  act_recover_queue, NULL, judge_busy },
+	{ "bury", open_own, stage_dead_holder, act_recover, NULL, judge_free },
+	{ "forget", prepare_held, NULL, act_forget, NULL, judge_forget },
+	{ "recover", open_own, leave_the_lock_dead, act_recover, NULL,
+	  judge_free },
+};
+
+static void open_all(void)
+{
+	static char copy[80];
+	int fd;
+	char path[200];
+
+	(void)snprintf(copy, sizeof(copy), "%s", fresh_name());
+	name = copy;
+	sem = open_named(name, CAPACITY);
+	first = puppet_at(name, CAPACITY);
+	second = puppet_at(name, CAPACITY);
+	third = puppet_at(name, CAPACITY);
+	(void)snprintf(path, sizeof(path), "%s/%s.weir", getenv("WEIR_DIR"),
+		       name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	file = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	CHECK(file != MAP_FAILED);
+	close(fd);
+}
+
+static void close_all(void)
+{
+	puppet_end(&first);
+	puppet_end(&second);
+	puppet_end(&third);
+	close_named(sem);
+	munmap(file, NM_FILE_SIZE);
+}
+
+NAMESPACE_TEST(c38_killed_at_every_instruction)
+{
+	/* To look at one of them alone. */
+	const char *only = getenv("WEIR_STEPS");
+
+	open_all();
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+		if (!only || !strcmp(only, scenarios[i].name))
+			run(&scenarios[i]);
+	close_all();
+	printf("evidence: kill points | %" PRId64 "\n", all_points);
+	printf("evidence: kill points inside the lock | %" PRId64 "\n",
+	       locked_points);
+	CHECK(locked_points > 0);
+}

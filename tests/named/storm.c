@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C37, C38: a storm of kills.
+ *
+ * Eight workers take and give back as fast as they can; they are killed at
+ * random, one or several at once, and others take their places.
+ *
+ * The referee is not the semaphore.  Who holds stands in one word of its own
+ * memory, eight bits a worker, set after an acquire and cleared before the
+ * release by one atomic operation each, which shows all holders of the moment.
+ * Whoever is about to be killed is marked as doomed first and no longer counts:
+ * the referee can miss an excess in that moment, and never invents one.
+ *
+ * The order: two looks at the queue, one after the other.  Who stood behind
+ * another at the first and is gone at the second, while the other still waits,
+ * has overtaken it, or was killed.
+ *
+ * 20 seconds and at least 1000 kills; WEIR_FULL=1: ten minutes.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "puppet.h"
+
+#define WORKERS 8
+#define CAPACITY 3
+#define LOOK_MAX 64
+
+static struct referee {
+	uint64_t held;		/* eight bits a worker */
+	uint64_t doomed;	/* the same bits set */
+	uint64_t grants, timeouts;
+	int64_t last_ns, gap_ns;
+	uint32_t excess;	/* the most that were held, if too many */
+} *referee;
+
+static const char *name;
+
+static uint64_t bits_of(int worker)
+{
+	return UINT64_C(0xff) << 8 * worker;
+}
+
+static void hold(int worker, int64_t n)
+{
+	uint64_t held, doomed;
+	int64_t sum = 0, now = weir_now_ns(), last, gap;
+
+	held = __atomic_or_fetch(&referee->held, (uint64_t)n << 8 * worker,
+				 __ATOMIC_SEQ_CST);
+	doomed = __atomic_load_n(&referee->doomed, __ATOMIC_SEQ_CST);
+	for (held &= ~doomed; held; held >>= 8)
+		sum += (int64_t)(held & 0xff);
+	if (sum > CAPACITY)
+		__atomic_store_n(&referee->excess, (uint32_t)sum,
+				 __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&referee->grants, 1, __ATOMIC_RELAXED);
+	last = __atomic_exchange_n(&referee->last_ns, now, __ATOMIC_RELAXED);
+	gap = __atomic_load_n(&referee->gap_ns, __ATOMIC_RELAXED);
+	while (last && now - last > gap &&
+	       !__atomic_compare_exchange_n(&referee->gap_ns, &gap, now - last,
+					    0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static void let_go(int worker)
+{
+	__atomic_and_fetch(&referee->held, ~bits_of(worker), __ATOMIC_SEQ_CST);
+}
+
+static void work(int worker, uint64_t seed)
+{
+	char label[8] = { 'w', (char)('0' + worker), 0 };
+	weir_named_opts opts = { .label = label };
+	uint64_t random = seed;
+	weir_named *sem;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (weir_named_open(name, &opts, &sem))
+		_exit(1);
+	for (;;) {
+		int64_t n = 1 + random_below(&random, CAPACITY);
+		struct timespec nap = { 0, random_below(&random, 100000) };
+		weir_err err;
+
+		/* Odd ones give up at times. */
+		if (worker & 1 && random_below(&random, 4) == 0)
+			err = weir_named_acquire_for(sem, n,
+					random_below(&random, 300000));
+		else
+			err = weir_named_acquire(sem, n, NULL);
+		if (err == WEIR_ETIMEDOUT) {
+			__atomic_add_fetch(&referee->timeouts, 1,
+					   __ATOMIC_RELAXED);
+			continue;
+		}
+		if (err)
+			_exit(2);
+		hold(worker, n);
+		if (random_below(&random, 2))
+			nanosleep(&nap, NULL);
+		let_go(worker);
+		weir_named_release(sem, n);
+	}
+}
+
+static pid_t begin(int worker, uint64_t seed)
+{
+	pid_t pid;
+
+	__atomic_and_fetch(&referee->held, ~bits_of(worker), __ATOMIC_SEQ_CST);
+	__atomic_and_fetch(&referee->doomed, ~bits_of(worker),
+			   __ATOMIC_SEQ_CST);
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		work(worker, seed);
+	return pid;
+}
+
+/* A look at the queue. */
+struct look {
+	weir_named_entry entries[LOOK_MAX];
+	uint32_t count;
+};
+
+static void look(weir_named *sem, struct look *look)
+{
+	weir_named_info info;
+
+	CHECK_OK(weir_named_stat(sem, &info, look->entries, LOOK_MAX));
+	look->count = info.entries < LOOK_MAX ? info.entries : LOOK_MAX;
+	CHECK_EQ(info.capacity, CAPACITY);
+	CHECK_EQ(info.capacity,
+		 info.free + info.held + info.granted - info.debt);
+}
+
+static bool is_in(const struct look *look, const weir_named_entry *who)
+{
+	for (uint32_t i = 0; i < look->count; i++)
+		if (look->entries[i].id == who->id &&
+		    look->entries[i].since_ns == who->since_ns &&
+		    look->entries[i].role == WEIR_NAMED_WAITS)
+			return true;
+	return false;
+}
+
+/* Nobody was killed between these two. */
+static void check_order(const struct look *was, const struct look *is)
+{
+	const weir_named_entry *stays = NULL;
+
+	for (uint32_t i = 0; i < was->count; i++) {
+		const weir_named_entry *who = &was->entries[i];
+
+		if (who->role != WEIR_NAMED_WAITS)
+			continue;
+		if (is_in(is, who)) {
+			if (!stays)
+				stays = who;
+		} else if (stays && !((who->label[1] - '0') & 1)) {
+			check_fail(__FILE__, __LINE__, "%s overtook %s",
+				   who->label, stays->label);
+		}
+	}
+}
+
+static void kill_some(pid_t *pids, uint64_t *random, int64_t *kills)
+{
+	int64_t count = random_below(random, 4) ? 1 :
+						  1 + random_below(random, 6);
+	int from = (int)random_below(random, WORKERS);
+
+	for (int i = 0; i < count; i++)
+		__atomic_or_fetch(&referee->doomed,
+				  bits_of((from + i) % WORKERS),
+				  __ATOMIC_SEQ_CST);
+	for (int i = 0; i < count; i++)
+		kill_hard(pids[(from + i) % WORKERS]);
+	for (int i = 0; i < count; i++) {
+		int worker = (from + i) % WORKERS, status;
+
+		CHECK_EQ(waitpid(pids[worker], &status, 0), pids[worker]);
+		if (WIFEXITED(status))
+			check_fail(__FILE__, __LINE__,
+				   "worker %d ended with %d", worker,
+				   WEXITSTATUS(status));
+		pids[worker] = begin(worker, next_random(random));
+		++*kills;
+	}
+}
+
+static int64_t storm_ns(void)
+{
+	const char *seconds = getenv("WEIR_STORM_S");
+
+	if (seconds)
+		return atoll(seconds) * INT64_C(1000000000);
+	return getenv("WEIR_FULL") && *getenv("WEIR_FULL") ?
+		       INT64_C(600000000000) : INT64_C(20000000000);
+}
+
+NAMESPACE_TEST(c38_a_storm_of_kills)
+{
+	uint64_t random = seed_of(3), before;
+	int64_t until = weir_now_ns() + storm_ns(), kills = 0, latest_ns = 0;
+	struct look was, is;
+	pid_t pids[WORKERS];
+	weir_named *sem;
+	weir_named_info info;
+
+	referee = mmap(NULL, sizeof(*referee), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(referee != MAP_FAILED);
+	name = fresh_name();
+	sem = open_named(name, CAPACITY);
+	for (int i = 0; i < WORKERS; i++)
+		pids[i] = begin(i, next_random(&random));
+	while (weir_now_ns() < until || kills < 1000) {
+		struct timespec nap = { 0, random_below(&random, 8000000) };
+		int64_t late_ns;
+
+		look(sem, &was);
+		late_ns = -weir_now_ns();
+		nanosleep(&nap, NULL);
+		late_ns += weir_now_ns() - nap.tv_nsec;
+		if (late_ns > latest_ns)
+			latest_ns = late_ns;
+		look(sem, &is);
+		check_order(&was, &is);
+		kill_some(pids, &random, &kills);
+		before = __atomic_load_n(&referee->grants, __ATOMIC_RELAXED);
+		/* It goes on with nobody's help: a look would sweep. */
+		AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
+		      before + 20);
+		if (referee->excess)
+			check_fail(__FILE__, __LINE__, "%u were held",
+				   referee->excess);
+	}
+	/* Also the last ones get their turns. */
+	before = referee->grants;
+	AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
+	      before + 1000);
+	for (int i = 0; i < WORKERS; i++)
+		kill_hard(pids[i]);
+	for (int i = 0; i < WORKERS; i++)
+		CHECK_EQ(waitpid(pids[i], NULL, 0), pids[i]);
+	info = look_at(sem);
+	CHECK_EQ(info.free, CAPACITY);
+	CHECK_EQ(info.participants, 1);
+	CHECK_EQ(info.waiters, 0);
+	CHECK_OK(weir_named_try_acquire(sem, CAPACITY));
+	close_named(sem);
+	printf("evidence: kills in a storm | %" PRId64 "\n", kills);
+	printf("evidence: grants in that storm | %" PRIu64 "\n",
+	       referee->grants);
+	/* What the machine lets anybody wait, for comparison. */
+	printf("evidence: longest gap between grants, and longest delay of a"
+	       " plain sleep | %.1f ms, %.1f ms\n",
+	       (double)referee->gap_ns / 1e6, (double)latest_ns / 1e6);
+	munmap(referee, sizeof(*referee));
+}

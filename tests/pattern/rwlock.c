@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader-writer lock, in its three preferences. */
+#include "check.h"
+#include "weir/ctx.h"
+#include "weir/rwlock.h"
+
+static weir_rwlock rw;
+static const weir_rw_prefer all[] = { WEIR_RW_FAIR, WEIR_RW_READERS,
+				      WEIR_RW_WRITERS };
+
+static void begin(weir_rw_prefer prefer)
+{
+	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){
+		.prefer = prefer,
+		/* Longer than any test takes. */
+		.barge_us = prefer == WEIR_RW_READERS ? WEIR_BARGE_US_MAX : 0,
+		.name = "rw" }));
+}
+
+static weir_rwlock_info info(void)
+{
+	weir_rwlock_info i;
+
+	CHECK_OK(weir_rwlock_stat(&rw, &i));
+	return i;
+}
+
+static void end(void)
+{
+	CHECK_EQ(info().readers, 0);
+	CHECK_EQ(info().waiters, 0);
+	CHECK_OK(weir_rwlock_destroy(&rw));
+}
+
+/* A call on a thread of its own; what it returned. */
+enum call { READ, WRITE };
+
+struct guest {
+	enum call call;
+	weir_ctx *ctx;
+	int64_t deadline;
+	check_thread thread;
+	weir_err err;
+	int done;
+};
+
+static void *guest(void *arg)
+{
+	struct guest *g = arg;
+
+	if (g->deadline)
+		g->err = g->call == READ ?
+				 weir_rwlock_read_until(&rw, g->deadline) :
+				 weir_rwlock_write_until(&rw, g->deadline);
+	else
+		g->err = g->call == READ ? weir_rwlock_read(&rw, g->ctx) :
+					   weir_rwlock_write(&rw, g->ctx);
+	__atomic_store_n(&g->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool is_done(struct guest *g)
+{
+	return __atomic_load_n(&g->done, __ATOMIC_ACQUIRE);
+}
+
+/* Starts it and waits until it waits. */
+static void waits(struct guest *g)
+{
+	uint32_t before = info().waiters;
+
+	g->thread = start(guest, g);
+	AWAIT(info().waiters == before + 1);
+}
+
+static void gets(struct guest *g, weir_err want)
+{
+	finish(g->thread);
+	CHECK_ERR(g->err, want);
+}
+
+TEST(readers_share_and_writers_do_not)
+{
+	for (int i = 0; i < 3; i++) {
+		begin(all[i]);
+		CHECK_EQ(info().prefer, all[i]);
+		CHECK_OK(weir_rwlock_read(&rw, NULL));
+		CHECK_OK(weir_rwlock_read_until(&rw, 0));
+		CHECK_OK(weir_rwlock_try_read(&rw));
+		CHECK_EQ(info().readers, 3);
+		CHECK(!info().writing);
+		CHECK_ERR(weir_rwlock_try_write(&rw), WEIR_EAGAIN);
+		CHECK_ERR(weir_rwlock_write_until(&rw, 0), WEIR_ETIMEDOUT);
+		CHECK_ERR(weir_rwlock_destroy(&rw), WEIR_EBUSY);
+		for (int k = 0; k < 3; k++)
+			weir_rwlock_read_done(&rw);
+		CHECK_OK(weir_rwlock_write(&rw, NULL));
+		CHECK(info().writing && info().readers == 0);
+		CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
+		CHECK_ERR(weir_rwlock_try_write(&rw), WEIR_EAGAIN);
+		CHECK_ERR(weir_rwlock_read_until(&rw, 0), WEIR_ETIMEDOUT);
+		CHECK_ERR(weir_rwlock_destroy(&rw), WEIR_EBUSY);
+		weir_rwlock_write_done(&rw);
+		CHECK_OK(weir_rwlock_try_write(&rw));
+		weir_rwlock_write_done(&rw);
+		end();
+	}
+}
+
+TEST(static_one_is_fair)
+{
+	static weir_rwlock fixed = WEIR_RWLOCK_INIT;
+
+	CHECK_OK(weir_rwlock_read(&fixed, NULL));
+	CHECK_ERR(weir_rwlock_try_write(&fixed), WEIR_EAGAIN);
+	weir_rwlock_read_done(&fixed);
+	CHECK_OK(weir_rwlock_write(&fixed, NULL));
+	weir_rwlock_write_done(&fixed);
+	CHECK_OK(weir_rwlock_destroy(&fixed));
+}
+
+/* C4: a reader waits behind a writer that came before. */
+TEST(c4_fair_is_in_order_of_arrival)
+{
+	struct guest writer = { .call = WRITE }, reader = { .call = READ };
+
+	begin(WEIR_RW_FAIR);
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	waits(&writer);
+	waits(&reader);
+	CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
+	weir_rwlock_read_done(&rw);
+	gets(&writer, WEIR_OK);
+	CHECK(!is_done(&reader));
+	weir_rwlock_write_done(&rw);
+	gets(&reader, WEIR_OK);
+	weir_rwlock_read_done(&rw);
+	end();
+}
+
+/* C30: a reader joins readers although a writer waits. */
+TEST(c30_readers_first)
+{
+	struct guest writer = { .call = WRITE };
+
+	begin(WEIR_RW_READERS);
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	waits(&writer);
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	CHECK_OK(weir_rwlock_try_read(&rw));
+	weir_rwlock_read_done(&rw);
+	weir_rwlock_read_done(&rw);
+	CHECK(!is_done(&writer));
+	weir_rwlock_read_done(&rw);
+	gets(&writer, WEIR_OK);
+	weir_rwlock_write_done(&rw);
+	end();
+}
+
+/* C30: and no longer when the writer has waited for the bound. */
+TEST(c30_writer_does_not_starve)
+{
+	struct guest writer = { .call = WRITE };
+
+	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){
+		.prefer = WEIR_RW_READERS, .barge_us = 1 }));
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	waits(&writer);
+	AWAIT(weir_rwlock_try_read(&rw) == WEIR_EAGAIN ||
+	      (weir_rwlock_read_done(&rw), false));
+	weir_rwlock_read_done(&rw);
+	gets(&writer, WEIR_OK);
+	weir_rwlock_write_done(&rw);
+	end();
+}
+
+/* A writer that comes later goes before a reader that waits. */
+TEST(writers_first)
+{
+	struct guest reader = { .call = READ }, first = { .call = WRITE },
+		     second = { .call = WRITE };
+
+	begin(WEIR_RW_WRITERS);
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	waits(&first);
+	CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
+	waits(&reader);
+	waits(&second);
+	weir_rwlock_read_done(&rw);
+	gets(&first, WEIR_OK);
+	weir_rwlock_write_done(&rw);
+	gets(&second, WEIR_OK);
+	CHECK(!is_done(&reader));
+	weir_rwlock_write_done(&rw);
+	gets(&reader, WEIR_OK);
+	weir_rwlock_read_done(&rw);
+	end();
+}
+
+/* C7: the writer gives up, and the readers behind it go in. */
+TEST(c7_writer_that_leaves_lets_readers_in)
+{
+	for (int i = 0; i < 3; i += 2) {
+		weir_ctx ctx = WEIR_CTX_INIT;
+		struct guest writer = { .call = WRITE, .ctx = &ctx },
+			     reader = { .call = READ }, another = reader;
+
+		begin(all[i]);
+		CHECK_OK(weir_rwlock_read(&rw, NULL));
+		waits(&writer);
+		waits(&reader);
+		waits(&another);
+		weir_ctx_cancel(&ctx);
+		gets(&writer, WEIR_ECANCELED);
+		gets(&reader, WEIR_OK);
+		gets(&another, WEIR_OK);
+		for (int k = 0; k < 3; k++)
+			weir_rwlock_read_done(&rw);
+		CHECK_OK(weir_ctx_destroy(&ctx));
+		end();
+	}
+}
+
+/* C13: a reader that waits for writers gives up; nothing is left behind. */
+TEST(c13_reader_that_leaves)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct guest reader = { .call = READ, .ctx = &ctx },
+		     stays = { .call = READ };
+
+	begin(WEIR_RW_WRITERS);
+	CHECK_OK(weir_rwlock_write(&rw, NULL));
+	waits(&reader);
+	waits(&stays);
+	weir_ctx_cancel(&ctx);
+	gets(&reader, WEIR_ECANCELED);
+	weir_rwlock_write_done(&rw);
+	gets(&stays, WEIR_OK);
+	weir_rwlock_read_done(&rw);
+	CHECK_EQ(weir_sem_available(&rw.recall_), 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	end();
+}
+
+TEST(upgrade_is_refused_rather_than_waited_for)
+{
+	for (int i = 0; i < 3; i++) {
+		struct guest writer = { .call = WRITE };
+
+		begin(all[i]);
+		CHECK_OK(weir_rwlock_read(&rw, NULL));
+		CHECK_OK(weir_rwlock_read(&rw, NULL));
+		/* Two readers: neither can become the writer. */
+		CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EAGAIN);
+		CHECK_EQ(info().readers, 2);
+		weir_rwlock_read_done(&rw);
+		CHECK_OK(weir_rwlock_try_upgrade(&rw));
+		CHECK(info().writing);
+		weir_rwlock_downgrade(&rw);
+		CHECK(!info().writing && info().readers == 1);
+		CHECK_OK(weir_rwlock_try_read(&rw));
+		weir_rwlock_read_done(&rw);
+		/* Somebody waits to write: it would pass that. */
+		waits(&writer);
+		if (all[i] != WEIR_RW_READERS)
+			CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EAGAIN);
+		weir_rwlock_read_done(&rw);
+		gets(&writer, WEIR_OK);
+		weir_rwlock_write_done(&rw);
+		end();
+	}
+}
+
+/* Shutdown in every state. */
+TEST(c19_close_reaches_those_that_wait)
+{
+	for (int i = 0; i < 3; i++) {
+		struct guest guests[4] = {
+			{ .call = READ }, { .call = WRITE },
+			{ .call = READ, .deadline = WEIR_FOREVER },
+			{ .call = WRITE, .deadline = WEIR_FOREVER } };
+
+		begin(all[i]);
+		CHECK_OK(weir_rwlock_write(&rw, NULL));
+		for (int k = 0; k < 4; k++)
+			waits(&guests[k]);
+		weir_rwlock_close(&rw);
+		weir_rwlock_close(&rw);
+		for (int k = 0; k < 4; k++)
+			gets(&guests[k], WEIR_ECLOSED);
+		CHECK(info().closed);
+		CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_ECLOSED);
+		CHECK_ERR(weir_rwlock_try_write(&rw), WEIR_ECLOSED);
+		CHECK_ERR(weir_rwlock_read(&rw, NULL), WEIR_ECLOSED);
+		CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_ECLOSED);
+		weir_rwlock_downgrade(&rw);
+		weir_rwlock_read_done(&rw);
+		end();
+	}
+}
+
+TEST(bad_input)
+{
+	weir_rwlock zeroed;
+	weir_rwlock_info i;
+
+	memset(&zeroed, 0, sizeof(zeroed));
+#define REFUSED(...)                                                           \
+	CHECK_ERR(weir_rwlock_init(&rw, &(weir_rwlock_opts){ __VA_ARGS__ }),   \
+		  WEIR_EINVAL)
+	CHECK_ERR(weir_rwlock_init(NULL, NULL), WEIR_EINVAL);
+	REFUSED(.prefer = (weir_rw_prefer)3);
+	REFUSED(.flags = 1);
+	REFUSED(.barge_us = 1);
+	REFUSED(.prefer = WEIR_RW_READERS, .barge_us = WEIR_BARGE_US_MAX + 1);
+	REFUSED(.reserved_ = { 0, 1, 0 });
+	CHECK_ERR(weir_rwlock_read(&zeroed, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_write_until(NULL, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_try_read(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_try_write(&zeroed), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_try_upgrade(&zeroed), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_destroy(&zeroed), WEIR_EINVAL);
+	CHECK_ERR(weir_rwlock_stat(&zeroed, &i), WEIR_EINVAL);
+	CHECK_PANICS("weir_rwlock_close", weir_rwlock_close(&zeroed));
+	CHECK_PANICS("weir_rwlock_read_done", weir_rwlock_read_done(NULL));
+	CHECK_PANICS("weir_rwlock_write_done", weir_rwlock_write_done(NULL));
+	CHECK_PANICS("weir_rwlock_downgrade", weir_rwlock_downgrade(NULL));
+	begin(WEIR_RW_WRITERS);
+	CHECK_ERR(weir_rwlock_stat(&rw, NULL), WEIR_EINVAL);
+	/* Nobody is inside. */
+	CHECK_PANICS("rw", weir_rwlock_read_done(&rw));
+	CHECK_PANICS("nobody writes in rw", weir_rwlock_write_done(&rw));
+	CHECK_PANICS("nobody reads in rw",
+		     CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EINVAL));
+	CHECK_EQ(info().readers, 0);
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	CHECK_PANICS("nobody writes in rw", weir_rwlock_write_done(&rw));
+	CHECK_PANICS("nobody writes in rw", weir_rwlock_downgrade(&rw));
+	weir_rwlock_read_done(&rw);
+	end();
+	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){ .max_waiters = 1 }));
+	struct guest one = { .call = WRITE };
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	waits(&one);
+	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
+	weir_rwlock_read_done(&rw);
+	gets(&one, WEIR_OK);
+	weir_rwlock_write_done(&rw);
+	end();
+}
+
+/* Threads of every form; what they protect is never torn. */
+static int64_t left, right, reads, writes;
+
+static void look(void)
+{
+	CHECK_EQ(left, right);
+	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
+}
+
+static void change(void)
+{
+	left++;
+	writes++;
+	right++;
+}
+
+static void one_round(uint64_t *seed)
+{
+	int64_t deadline = weir_deadline_after(random_below(seed, 50000));
+	weir_err err;
+
+	switch (random_below(seed, 6)) {
+	case 0:
+		err = weir_rwlock_write_until(&rw, deadline);
+		break;
+	case 1:
+		err = weir_rwlock_try_write(&rw);
+		break;
+	case 2:
+		err = weir_rwlock_read_until(&rw, deadline);
+		if (!err && weir_rwlock_try_upgrade(&rw)) {
+			look();
+			weir_rwlock_read_done(&rw);
+			return;
+		}
+		break;
+	default:
+		err = weir_rwlock_read(&rw, NULL);
+		CHECK_OK(err);
+		look();
+		weir_rwlock_read_done(&rw);
+		return;
+	}
+	CHECK(err == WEIR_OK || err == WEIR_EAGAIN || err == WEIR_ETIMEDOUT);
+	if (err)
+		return;
+	change();
+	if (random_below(seed, 2)) {
+		weir_rwlock_write_done(&rw);
+		return;
+	}
+	weir_rwlock_downgrade(&rw);
+	look();
+	weir_rwlock_read_done(&rw);
+}
+
+static void *storm(void *arg)
+{
+	uint64_t seed = seed_of((uint64_t)(uintptr_t)arg);
+
+	for (int i = 0; i < 2000 * check_scale(); i++)
+		one_round(&seed);
+	return NULL;
+}
+
+TEST(storm_tears_nothing)
+{
+	for (int i = 0; i < 3; i++) {
+		check_thread threads[5];
+
+		left = right = reads = writes = 0;
+		begin(all[i]);
+		for (uintptr_t k = 0; k < 5; k++)
+			threads[k] = start(storm, (void *)(k + 10));
+		for (int k = 0; k < 5; k++)
+			finish(threads[k]);
+		CHECK(writes > 0 && reads > 0);
+		CHECK_EQ(left, writes);
+		CHECK_EQ(weir_sem_available(&rw.recall_), 0);
+		CHECK_EQ(rw.readers_, 0);
+		end();
+	}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Something comes between two batches, or between two of several: C6, C33. */
+#include <stdlib.h>
+
+#include "async/run.h"
+#include "between.h"
+#include "core/sem_queue.h"
+#include "weir/async.h"
+#include "weir/several.h"
+
+/* More than two batches. */
+#define MANY 200
+
+static weir_sem sem, other;
+static weir_op ops[MANY];
+static int ran;
+
+static void told(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_OK(err);
+	ran++;
+}
+
+static void queue_many(void)
+{
+	ran = 0;
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = MANY }));
+	for (int i = 0; i < MANY; i++) {
+		weir_op_init(&ops[i], NULL, told, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, NULL), WEIR_EQUEUED);
+	}
+}
+
+static void release_two(void *arg)
+{
+	weir_sem_release(arg, 2);
+}
+
+/* C6: a release comes between two batches; the CAS that takes the lock again
+ * fails for no reason. */
+TEST(c6_between_two_batches)
+{
+	queue_many();
+	before_cas("relock", release_two, &sem);
+	weir_sem_release(&sem, MANY - 2);
+	happened();
+	CHECK_EQ(ran, MANY);
+	queue_many();
+	fail_cas("relock");
+	weir_sem_release(&sem, MANY);
+	happened();
+	CHECK_EQ(ran, MANY);
+}
+
+static void lock_it(void *arg)
+{
+	CHECK_EQ(weir_sem_lock_quietly_(arg), WEIR_IS_WELL_);
+}
+
+/* C6: somebody has the lock then: the rest is granted when that unlocks. */
+TEST(c6_the_next_holder_goes_on)
+{
+	queue_many();
+	before("relock", 1, lock_it, &sem);
+	weir_sem_release(&sem, MANY);
+	happened();
+	CHECK(ran > 0 && ran < MANY);
+	weir_sem_unlock_(&sem, 0);
+	CHECK_EQ(ran, MANY);
+	CHECK_IDENTITY(&sem);
+}
+
+static weir_any any;
+static weir_op places[2];
+static const weir_req both[] = { { &sem, 1 }, { &other, 1 } };
+static weir_err outcome;
+static size_t which;
+
+static void any_told(weir_any *op, weir_err err, size_t i, void *user)
+{
+	(void)op;
+	(void)user;
+	ran++;
+	outcome = err;
+	which = i;
+}
+
+static void wait_for_any(void)
+{
+	ran = 0;
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	CHECK_OK(weir_sem_init_opts(&other, &(weir_sem_opts){ .capacity = 1 }));
+	weir_any_init(&any, NULL, any_told, NULL);
+	CHECK_ERR(weir_any_submit(&any, both, places, 2, NULL, NULL), WEIR_EQUEUED);
+}
+
+static void release_one(void *arg)
+{
+	weir_sem_release(arg, 1);
+}
+
+/* C33: the other one is released just before this one is granted. */
+TEST(c33_both_are_released_at_once)
+{
+	bool outer;
+
+	wait_for_any();
+	/* Not in the middle: there this thread holds a lock that it needs. */
+	outer = weir_run_hold_();
+	before_cas("weir_waiter_claim_", release_one, &other);
+	weir_sem_release(&sem, 1);
+	happened();
+	weir_run_let_go_(outer);
+	CHECK_EQ(ran, 1);
+	CHECK_OK(outcome);
+	CHECK_EQ(which, 1);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(weir_sem_available(&other), 0);
+	wait_for_any();
+	fail_cas("weir_waiter_claim_");
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_EQ(which, 0);
+}
+
+/* C33: one is granted while another that is free is being asked for. */
+TEST(c33_granted_while_it_asks)
+{
+	for (int turn = 0; turn < 2; turn++) {
+		weir_sem *first, *second;
+
+		/* Where it looks first changes from call to call. */
+		CHECK_OK(weir_sem_init(&sem, 1));
+		CHECK_OK(weir_sem_init(&other, 1));
+		weir_any_init(&any, NULL, any_told, NULL);
+		CHECK_OK(weir_any_submit(&any, both, places, 2, NULL, &which));
+		first = both[1 - which].sem;
+		second = both[which].sem;
+		weir_sem_release(second, 1);
+		CHECK_OK(weir_sem_acquire(first, 1, NULL));
+		ran = 0;
+		before_cas("weir_waiter_claim_", release_one, first);
+		if (weir_any_submit(&any, both, places, 2, NULL, &which) == WEIR_OK)
+			ran++;
+		happened();
+		CHECK_EQ(ran, 1);
+		CHECK_EQ(weir_sem_available(&sem) + weir_sem_available(&other),
+			 1);
+		CHECK_EQ(waiters_of(&sem) + waiters_of(&other), 0);
+	}
+}
+
+/* C35, C13: called off while a context knows of it. */
+TEST(c35_cancelled_in_a_context)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_op op;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	weir_op_init(&op, NULL, told, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, &ctx), WEIR_EQUEUED);
+	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
+	CHECK_OK(weir_op_cancel(&op));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static weir_ctx ctx;
+
+static void *destroy_ctx(void *arg)
+{
+	(void)arg;
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	return NULL;
+}
+
+/* Everybody withdraws, and another thread destroys the context: it waits. */
+static void leave_only_marks(void *thread)
+{
+	int before_it;
+
+	for (int i = 0; i < MANY; i++)
+		CHECK(weir_op_cancel(&ops[i]) != WEIR_EINVAL);
+	skip_naps(true);
+	before_it = naps();
+	*(check_thread *)thread = start(destroy_ctx, NULL);
+	AWAIT(naps() > before_it);
+	skip_naps(false);
+}
+
+/* A cancel takes a lock to begin, to tell each of a batch, and to go on. */
+#define GOING_ON (WEIR_BATCH_ + 2)
+
+static void cancel_too(void *thread)
+{
+	before("weir_lock_", GOING_ON, leave_only_marks, thread);
+	weir_ctx_cancel(&ctx);
+}
+
+static void cancelled(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_ERR(err, WEIR_ECANCELED);
+}
+
+/* C13, C22: all calls of a context are back while two cancels of it are between
+ * two batches.  It is destroyed when they have gone on. */
+TEST(c13_destroyed_between_two_batches)
+{
+	/* One each: nobody is taken out along with another. */
+	static weir_sem sems[MANY];
+	check_thread thread;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_OK(weir_sem_init_opts(&sems[i],
+					    &(weir_sem_opts){ .capacity = 1 }));
+		weir_op_init(&ops[i], NULL, cancelled, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &sems[i], 1, &ctx),
+			  WEIR_EQUEUED);
+	}
+	before("weir_lock_", GOING_ON, cancel_too, &thread);
+	weir_ctx_cancel(&ctx);
+	happened();
+	finish(thread);
+	for (int i = 0; i < MANY; i++)
+		CHECK_OK(weir_sem_destroy(&sems[i]));
+}
