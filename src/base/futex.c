@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/timespec.h"
 #include "weir/base.h"
 
@@ -75,6 +76,7 @@ void weir_futex_wake_(uint32_t *word)
 {
 	int saved = errno;
 
+	at_address_only(word);
 	(void)syscall(FUTEX_CALL, word, WAKE | PRIVATE, 1, NULL, NULL, 0);
 	errno = saved;
 }

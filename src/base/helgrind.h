@@ -112,6 +112,12 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
 	weir_hg_changed_(word, order);
 }
 
+/*
+ * Helgrind takes the wake of a futex for a read of its word.  It is none: whoever
+ * was told may have left the frame with the word in it, and use it for another.
+ */
+#define at_address_only(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
+
 /* An access that has a value, and what to say of it. */
 #define WEIR_HG_DO_(p, access, ...)                                            \
 	__extension__({                                                        \
