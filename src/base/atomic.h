@@ -15,9 +15,6 @@
  */
 #ifdef WEIR_HELGRIND
 #include "base/helgrind.h"
-#else
-/* The kernel is given the address of *p, which may be somebody else's by now. */
-#define at_address_only(p) ((void)(p))
 #endif
 #include "weir/atomic.h"
 

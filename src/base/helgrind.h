@@ -116,7 +116,7 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
  * Helgrind takes the wake of a futex for a read of its word.  It is none: whoever
  * was told may have left the frame with the word in it, and use it for another.
  */
-#define at_address_only(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
+#define WEIR_ADDRESS_ONLY_(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
 
 /* An access that has a value, and what to say of it. */
 #define WEIR_HG_DO_(p, access, ...)                                            \
