@@ -89,7 +89,8 @@ static void put(weir_chan *chan, uint64_t ticket, const void *item)
 }
 
 /* With n permits of space_. */
-static weir_err put_all(weir_chan *chan, const unsigned char *items, int64_t n)
+weir_err weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
+			    int64_t n)
 {
 	uint64_t ticket;
 
@@ -111,7 +112,7 @@ weir_err weir_chan_send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(&chan->space_, 1, ctx);
-	return err ? err : put_all(chan, item, 1);
+	return err ? err : weir_chan_put_all_(chan, item, 1);
 }
 
 weir_err weir_chan_send_until(weir_chan *chan, const void *item,
@@ -122,7 +123,7 @@ weir_err weir_chan_send_until(weir_chan *chan, const void *item,
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_until(&chan->space_, 1, deadline_ns);
-	return err ? err : put_all(chan, item, 1);
+	return err ? err : weir_chan_put_all_(chan, item, 1);
 }
 
 weir_err weir_chan_try_send(weir_chan *chan, const void *item)
@@ -132,7 +133,7 @@ weir_err weir_chan_try_send(weir_chan *chan, const void *item)
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&chan->space_, 1);
-	return err ? err : put_all(chan, item, 1);
+	return err ? err : weir_chan_put_all_(chan, item, 1);
 }
 
 weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
@@ -153,7 +154,7 @@ weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
 
 		if (err || !got)
 			return err;
-		err = put_all(chan, next, got);
+		err = weir_chan_put_all_(chan, next, got);
 		if (err)
 			return err;
 		*sent += (size_t)got;
@@ -232,9 +233,8 @@ static int64_t claim_rest(weir_chan *chan, int64_t max, uint64_t *ticket)
 	return 0;
 }
 
-/* After an acquire of items_ that said err, with n permits if that is OK. */
-static weir_err take_all(weir_chan *chan, unsigned char *items, int64_t n,
-			 int64_t max, weir_err err, int64_t *got)
+weir_err weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n,
+			     int64_t max, weir_err err, int64_t *got)
 {
 	uint64_t ticket = 0;
 
@@ -259,7 +259,7 @@ weir_err weir_chan_recv(weir_chan *chan, void *item, struct weir_ctx *ctx)
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(&chan->items_, 1, ctx);
-	return take_all(chan, item, 1, 1, err, &got);
+	return weir_chan_take_all_(chan, item, 1, 1, err, &got);
 }
 
 weir_err weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
@@ -270,7 +270,7 @@ weir_err weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_until(&chan->items_, 1, deadline_ns);
-	return take_all(chan, item, 1, 1, err, &got);
+	return weir_chan_take_all_(chan, item, 1, 1, err, &got);
 }
 
 weir_err weir_chan_try_recv(weir_chan *chan, void *item)
@@ -281,7 +281,7 @@ weir_err weir_chan_try_recv(weir_chan *chan, void *item)
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&chan->items_, 1);
-	return take_all(chan, item, 1, 1, err, &got);
+	return weir_chan_take_all_(chan, item, 1, 1, err, &got);
 }
 
 weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
@@ -296,7 +296,7 @@ weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
 	    max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_upto(&chan->items_, 1, (int64_t)max, ctx, &n);
-	err = take_all(chan, items, n, (int64_t)max, err, &n);
+	err = weir_chan_take_all_(chan, items, n, (int64_t)max, err, &n);
 	*got = (size_t)n;
 	return err;
 }

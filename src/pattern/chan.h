@@ -35,4 +35,15 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 	return seen & WEIR_CHAN_CLOSED_;
 }
 
+/* Send n items, with n permits of space_. */
+weir_err weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
+			    int64_t n);
+
+/*
+ * After an acquire of items_ that said err, with n permits if that is OK: take as
+ * many items out; at most max if it is closed.
+ */
+weir_err weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n,
+			     int64_t max, weir_err err, int64_t *got);
+
 #endif /* WEIR_PATTERN_CHAN_H */

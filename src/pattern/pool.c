@@ -131,9 +131,8 @@ static weir_err make(weir_pool *pool, weir_pool_item *item,
 	return err;
 }
 
-/* With a permit, which is kept if this succeeds. */
-static weir_err borrow(weir_pool *pool, const char *who, struct weir_ctx *ctx,
-		       weir_pool_item **item)
+weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
+			 weir_pool_item **item)
 {
 	weir_pool_validate_fn *validate = pool->opts_.validate;
 	weir_err err = WEIR_OK;
@@ -181,7 +180,7 @@ weir_err weir_pool_borrow(weir_pool *pool, const char *who,
 	if (weir_pool_is_misplaced_(pool) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(&pool->permits_, 1, ctx);
-	return err ? err : borrow(pool, who, ctx, item);
+	return err ? err : weir_pool_lend_(pool, who, ctx, item);
 }
 
 weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
@@ -192,7 +191,7 @@ weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
 	if (weir_pool_is_misplaced_(pool) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_until(&pool->permits_, 1, deadline_ns);
-	return err ? err : borrow(pool, who, NULL, item);
+	return err ? err : weir_pool_lend_(pool, who, NULL, item);
 }
 
 weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
@@ -203,7 +202,7 @@ weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
 	if (weir_pool_is_misplaced_(pool) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&pool->permits_, 1);
-	return err ? err : borrow(pool, who, NULL, item);
+	return err ? err : weir_pool_lend_(pool, who, NULL, item);
 }
 
 /*

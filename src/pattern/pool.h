@@ -27,4 +27,8 @@ bool weir_pool_is_over_(const weir_pool *pool, const weir_pool_item *item,
 /* A BUSY item's resource is destroyed, and the item EMPTY. */
 void weir_pool_end_(weir_pool *pool, weir_pool_item *item);
 
+/* With a permit, which is kept if this succeeds: an item that can be used. */
+weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
+			 weir_pool_item **item);
+
 #endif /* WEIR_PATTERN_POOL_H */
