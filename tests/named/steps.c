@@ -512,7 +512,7 @@ static void run(const struct scenario *s)
 
 	CHECK(live(s, STEPS_MAX, &length));
 	/* Most of an open is libc's and the kernel's. */
-	points = full ? 4000 : length < 5000 ? 120 : 40;
+	points = full ? 4000 : length < 5000 ? 120 : 25;
 	stride = 1 + length / points;
 	points = 0;
 	for (at = 1 + random_below(&random, stride); at <= length;
