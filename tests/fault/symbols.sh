@@ -21,10 +21,11 @@ fi
 grep -v "$elsewhere" "$readme" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
 	LC_ALL=C sort -u >"$work/table"
 
-# Not libc's: our own, what the compiler adds for atomics, and for coverage.  Some
-# libcs call what takes large files by another name, some compilers memcmp.
+# Not libc's: our own, what the compiler adds for atomics, for coverage, and for
+# thread-local storage (below).  Some libcs call what takes large files by another
+# name, some compilers memcmp.
 nm -u "$archive" | awk '$1 == "U" { print $2 }' |
-	grep -vE '^(weir_|__aarch64_|__gcov_|__llvm_|_GLOBAL_OFFSET_TABLE_$)' |
+	grep -vE '^(weir_|__aarch64_|__gcov_|__llvm_|__tls_get_addr$|_GLOBAL_OFFSET_TABLE_$)' |
 	sed 's/64$//; s/^bcmp$/memcmp/' | LC_ALL=C sort -u >"$work/used"
 
 failed=0
