@@ -35,7 +35,6 @@ evidence:
 bench:
 	@tools/setup $@
 	@tools/bench --build $(BUILD) $(if $(QUICK),--quick)
-	@tools/bench-patterns $(if $(QUICK),--quick)
 
 install:
 	@tools/setup $@

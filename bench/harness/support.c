@@ -39,7 +39,7 @@ struct bench_args bench_args(int argc, char **argv)
 		{ "section", &args.section }, { "ms", &args.ms },
 		{ "warm", &args.warm }, { "count", &args.count },
 		{ "timeout", &args.timeout }, { "pin", &args.pin },
-		{ "ops", &args.ops },
+		{ "ops", &args.ops }, { "writes", &args.writes },
 	};
 
 	for (int i = 2; i < argc; i++) {

@@ -40,6 +40,7 @@ struct bench_args {
 	int64_t timeout;	/* ns */
 	int64_t pin;		/* each thread to a CPU of its own */
 	int64_t ops;		/* do exactly so many instead of ms */
+	int64_t writes;		/* of a thousand, how many */
 };
 
 struct bench_args bench_args(int argc, char **argv);

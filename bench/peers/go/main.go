@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+//go:build xsync || channel
+
 // The measuring program of Go's semaphores: built once for each (-tags xsync or
 // channel), with goroutines where others have threads.  bench/harness/support.h
-// says how it is called.
+// says how it is called.  What is built on the same (patterns) comes along.
 package main
 
 import (
@@ -315,6 +317,10 @@ func storm(args arguments, cancels bool) {
 
 func main() {
 	workload, args := parse()
+	if pattern := patterns[workload]; pattern != nil {
+		pattern(args)
+		return
+	}
 	switch workload {
 	case "contended", "latency":
 		contended(args, workload == "latency")

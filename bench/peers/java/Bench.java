@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * bench/harness/support.h says how it is called.
  */
 public final class Bench {
-    private static final int PAD = 16;  // longs: two cache lines
+    static final int PAD = 16;  // longs: two cache lines
 
     private static Map<String, Long> args;
     private static boolean fair;
@@ -34,7 +34,7 @@ public final class Bench {
         void run(int number) throws InterruptedException;
     }
 
-    private static Thread[] start(int count, Body body) {
+    static Thread[] start(int count, Body body) {
         Thread[] threads = new Thread[count];
         for (int i = 0; i < count; i++) {
             int number = i;
@@ -50,12 +50,12 @@ public final class Bench {
         return threads;
     }
 
-    private static void join(Thread[] threads) throws InterruptedException {
+    static void join(Thread[] threads) throws InterruptedException {
         for (Thread thread : threads)
             thread.join();
     }
 
-    private static long[] look(AtomicLongArray done) {
+    static long[] look(AtomicLongArray done) {
         long[] counts = new long[done.length() / PAD];
         for (int i = 0; i < counts.length; i++)
             counts[i] = done.get(i * PAD);
@@ -325,6 +325,9 @@ public final class Bench {
         case "cancels": storm(true); break;
         case "timeouts": storm(false); break;
         case "section": section(); break;
+        case "chan":
+            Patterns.chan(arg("threads"), arg("capacity"), arg("warm"), arg("ms"));
+            break;
         default: uncontended(workload);
         }
     }

@@ -2,6 +2,7 @@
 
 //! The measuring program of tokio::sync::Semaphore, with tasks where others have
 //! threads.  bench/harness/support.h says how it is called.
+mod patterns;
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -310,6 +311,8 @@ fn main() {
         "cancel-growth" => waiters(&args, &runtime, true, true),
         "cancels" => cancels(&args, &runtime),
         "timeouts" => timeouts(&args, &runtime),
+        "chan" => patterns::channel(&args, &runtime),
+        "group" => patterns::group(&args, &runtime),
         "section" => {
             let rounds = busy_rounds(args.get("section"));
             let mut x = 1;

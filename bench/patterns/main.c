@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Patterns: which measurement, and threads that work until told to stop. */
+#include <sys/resource.h>
+
+#include "patterns.h"
+
+struct crowd crowd;
+
+/* How often the kernel has switched from a thread of ours to another. */
+static int64_t switches(void)
+{
+	struct rusage used;
+
+	must(getrusage(RUSAGE_SELF, &used) == 0, "getrusage");
+	return used.ru_nvcsw + used.ru_nivcsw;
+}
+
+static uint64_t look(int threads)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < threads; i++)
+		total += at_get(&crowd.shares[i].done);
+	return total;
+}
+
+void crowd_measure(const struct bench_args *args, int threads,
+		   bench_thread_fn *fn)
+{
+	int64_t from, to, switched;
+	uint64_t before, after;
+
+	must(threads <= SHARES_MAX, "too many threads");
+	bench_start(args, threads, fn, NULL);
+	sleep_ms(args->warm);
+	switched = switches();
+	before = look(threads);
+	from = now_ns();
+	sleep_ms(args->ms);
+	after = look(threads);
+	to = now_ns();
+	switched = switches() - switched;
+	at_set(&crowd.stop, 1);
+	bench_join();
+	must(after > before, "nobody made progress");
+	printf("{\"ns\": %.3f, \"switches\": %.5f}\n",
+	       (double)(to - from) / (double)(after - before),
+	       (double)switched / (double)(after - before));
+}
+
+int main(int argc, char **argv)
+{
+	struct bench_args args = bench_args(argc, argv);
+
+	if (!strcmp(args.workload, "chan"))
+		measure_chan(&args);
+	else if (!strcmp(args.workload, "rwlock"))
+		measure_rwlock(&args);
+	else if (!strcmp(args.workload, "group"))
+		measure_group(&args);
+	else if (!strcmp(args.workload, "limit"))
+		measure_limit(&args);
+	else
+		bench_cannot(args.workload);
+	return 0;
+}

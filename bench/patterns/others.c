@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks that do nothing, threads= of them at a time: nanoseconds for each, from the
+ * first spawn until all have run.  And tokens of a rate that is never reached.
+ */
+#include "patterns.h"
+
+#include "weir/group.h"
+#include "weir/limit.h"
+
+/* Tasks spawned between two looks at the clock. */
+#define CHUNK 256
+
+static weir_err nothing(void *arg, struct weir_ctx *ctx)
+{
+	(void)arg;
+	(void)ctx;
+	return WEIR_OK;
+}
+
+void measure_group(const struct bench_args *args)
+{
+	const weir_group_opts opts = { .workers = args->threads,
+				       .backlog = CHUNK };
+	int64_t from, tasks = 0;
+	weir_group group;
+
+	must(!weir_group_init(&group, &opts), "init");
+	from = now_ns();
+	do {
+		for (int i = 0; i < CHUNK; i++)
+			must(!weir_group_spawn(&group, nothing, NULL, 1, NULL),
+			     "spawn");
+		tasks += CHUNK;
+	} while (now_ns() - from < args->ms * 1000000);
+	must(!weir_group_wait(&group, NULL, NULL), "wait");
+	printf("{\"ns\": %.3f}\n", (double)(now_ns() - from) / (double)tasks);
+	must(!weir_group_destroy(&group), "destroy");
+}
+
+static void tokens(void *arg, int64_t times)
+{
+	weir_limit *limit = arg;
+
+	for (int64_t i = 0; i < times; i++)
+		must(!weir_limit_acquire(limit, 1, NULL), "acquire");
+}
+
+void measure_limit(const struct bench_args *args)
+{
+	const weir_limit_opts opts = { .rate = WEIR_LIMIT_RATE_MAX,
+				       .burst = WEIR_LIMIT_RATE_MAX };
+	weir_limit limit;
+
+	must(!weir_limit_init(&limit, &opts), "init");
+	bench_second_thread();
+	printf("{\"ns\": %.3f}\n", bench_repeat(args, tokens, &limit));
+	must(!weir_limit_destroy(&limit), "destroy");
+}

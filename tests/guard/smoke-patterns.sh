@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every measurement of a pattern runs and answers with figures; the program itself
+# fails if an item, a write or a task was lost.
+#
+#   smoke-patterns.sh PROGRAM
+set -u
+program=$1
+passed=0
+failed=0
+
+# try WANTED-STATUS ARGUMENT...
+try() {
+	want=$1
+	shift
+	said=$("$program" "$@" 2>&1)
+	status=$?
+	case $status/$want/$said in
+	0/0/'{"'*': '[0-9]*'}') passed=$((passed + 1)) ;;
+	3/3/*) passed=$((passed + 1)) ;;
+	*)
+		failed=$((failed + 1))
+		printf 'FAIL %s: status %s\n%s\n' "$*" "$status" "$said"
+		;;
+	esac
+}
+
+for kind in weir weir-batch textbook; do
+	for threads in 1 4; do
+		try 0 chan "kind=$kind" "threads=$threads" capacity=8 ms=20
+		try 0 chan "kind=$kind" "threads=$threads" capacity=1024 ms=20
+	done
+done
+for kind in weir weir-readers pthread; do
+	try 0 rwlock "kind=$kind" threads=1 writes=0 ms=20
+	try 0 rwlock "kind=$kind" threads=4 writes=200 ms=20
+done
+try 0 group threads=2 ms=20
+try 0 limit ms=2
+try 3 chan kind=nonsense
+try 3 rwlock kind=nonsense
+try 3 nonsense
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
