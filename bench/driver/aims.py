@@ -6,7 +6,7 @@ better; and a few of weir against itself.  "met" is judged by the median.
 from dataclasses import dataclass
 from typing import Callable, Optional
 
-from . import plan, stats
+from . import peers, plan, stats
 
 # For aims about weir where it is best: all in the caller's code.
 INLINE = 'weir-signal-inline-native'
@@ -188,6 +188,25 @@ def processes():
     yield over('a command', 'processes/command', 'weir-run', 'gnu-sem', 0.033)
 
 
+def over_each(workload, mine, some):
+    """Ahead of every peer."""
+    for peer in some:
+        if not peer.name.startswith('weir-'):
+            yield over(workload, workload, mine, peer.name, 1)
+
+
+def patterns():
+    for cell in plan.channel_cells(False):
+        yield from over_each(plan.channel_key(*cell), 'weir-chan',
+                             peers.CHANNELS)
+    for cell in plan.rwlock_cells(False):
+        # pthread_rwlock prefers readers; weir's does if it is asked to.
+        for mine in ('weir-rwlock', 'weir-rwlock-readers'):
+            yield from over_each(plan.rwlock_key(*cell), mine, peers.RWLOCKS)
+    yield from over_each('patterns/group/2', 'weir-group', peers.TASK_GROUPS)
+    yield from over_each('patterns/limit', 'weir-limit', peers.RATES)
+
+
 GROUPS = {
     'Uncontended': uncontended,
     'Ping-pong': ping_pong,
@@ -195,6 +214,7 @@ GROUPS = {
     'Fairness': fair,
     'Growth': grown,
     'Processes': processes,
+    'Patterns': patterns,
 }
 
 # What speed is aimed at once waiters can be callbacks.

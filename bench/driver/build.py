@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+import time
+from concurrent import futures
 
 from . import peers
 
@@ -33,13 +35,18 @@ def meson_targets(directory):
 
 
 def native(root, directory, wanted):
-    """C and C++: those that meson offers, one by one so that one may fail."""
+    """C and C++: those that meson offers; one may fail."""
     programs, missing = {}, {}
+    # The command is measured too.
     why = attempt([os.path.join(root, 'tools', 'build'), '-q', '-d', directory,
-                   'gcc'])
+                   'gcc', 'src/cmd/weir'])
     if why:
         raise SystemExit(f'bench: weir does not build: {why}')
     targets = meson_targets(directory)
+    # All at once, which is quicker; then one by one, to learn who failed.
+    attempt(['ninja', '-C', directory, '-k', '0',
+             *[os.path.relpath(targets[program], directory)
+               for program in wanted if program in targets]])
     for program in wanted:
         if program not in targets:
             missing[program] = 'weir/sem.h has no WEIR_INLINE' \
@@ -86,43 +93,56 @@ def tokio(source, work):
     return [os.path.join(folder, 'target', 'release', 'tokio-bench')], why
 
 
-def foreign(root, directory):
-    """Other languages, by their own tools."""
-    source = os.path.join(root, 'bench', 'peers')
-    work = os.path.join(directory, 'bench')
-    builds = {'go-xsync': lambda: go(source, work, 'xsync'),
-              'go-channel': lambda: go(source, work, 'channel'),
-              'java': lambda: java(source, work),
-              'tokio': lambda: tokio(source, work)}
-    programs, missing = {}, {}
-    for name, build in builds.items():
-        command, why = build()
-        if why:
-            missing[name] = f'does not build: {why}'
-        else:
-            programs[name] = command
-    return programs, missing
+def foreign(name, build):
+    """Another language, by its own tools: as native."""
+    command, why = build()
+    if why:
+        return {}, {name: f'does not build: {why}'}
+    return {name: command}, {}
+
+
+def timed(seconds, name, build, *args):
+    start = time.monotonic()
+    built = build(*args)
+    seconds[name] = time.monotonic() - start
+    return built
 
 
 def everything(root, directory):
-    """({program: command}, {peer: why it is skipped})."""
+    """({program: command}, {peer: why it is skipped}, {what: seconds})."""
     directory = os.path.abspath(directory)
-    wanted = dict.fromkeys(peer.program for peer in peers.ALL
+    source = os.path.join(root, 'bench', 'peers')
+    work = os.path.join(directory, 'bench')
+    wanted = dict.fromkeys(peer.program for peer in peers.EVERY
                            if peer.program.startswith('bench-'))
-    programs, missing = native(root, directory, ['bench-limits',
-                                                 'bench-processes', *wanted])
-    more, lacking = foreign(root, directory)
-    programs.update(more)
-    missing.update(lacking)
-    skipped = {}
-    for peer in peers.ALL:
+    # Side by side: each has stretches in which it uses one CPU.
+    os.makedirs(work, exist_ok=True)
+    seconds, programs, missing = {}, {}, {}
+    others = {'java': lambda: java(source, work),
+              'tokio': lambda: tokio(source, work)}
+    others.update({f'go-{tag}': lambda tag=tag: go(source, work, tag)
+                   for tag in ('xsync', 'channel', 'rate')})
+    with futures.ThreadPoolExecutor() as pool:
+        builds = [pool.submit(timed, seconds, 'C', native, root, directory,
+                              ['bench-limits', *wanted])]
+        builds += [pool.submit(timed, seconds, name, foreign, name, build)
+                   for name, build in others.items()]
+        for build in builds:
+            found, lacking = build.result()
+            programs.update(found)
+            missing.update(lacking)
+    return programs, skipped(programs, missing), seconds
+
+
+def skipped(programs, missing):
+    found = {}
+    for peer in peers.EVERY:
         if peer.program in programs:
             continue
         why = missing[peer.program]
         if peer.package:
             why += f' (Debian: {peer.package})'
-        skipped[peer.name] = why
-    for name in ('limits', 'processes'):
-        if f'bench-{name}' in missing:
-            skipped[name] = missing[f'bench-{name}']
-    return programs, skipped
+        found[peer.name] = why
+    if 'bench-limits' in missing:
+        found['limits'] = missing['bench-limits']
+    return found

@@ -54,6 +54,7 @@ def describe():
         'moodycamel': package('libconcurrentqueue-dev'),
         'Go': first_line('go', 'version'),
         'x/sync': package('golang-golang-x-sync-dev'),
+        'x/time': package('golang-golang-x-time-dev'),
         'Java': first_line('java', '--version'),
         'Rust': first_line('rustc', '--version'),
         'tokio': package('librust-tokio-dev'),

@@ -25,6 +25,10 @@ FORMS = {'shared': '', 'static': '-static', 'inline': '-inline',
 
 WEIR = [weir(kind, form, suffix)
         for form, suffix in FORMS.items() for kind in KINDS]
+# Each kind as a library, and the one that is quickest of all.
+WEIR_QUICK = [peer for peer in WEIR
+              if peer.program == 'bench-weir-shared' or
+              peer.name == 'weir-signal-inline-native']
 WEIR_MAIN = ['weir-fifo', 'weir-barging']
 # Waiters that are no threads but operations: where waiters are counted, only.
 WEIR_OPS = weir('ops', 'shared', '')
@@ -76,4 +80,32 @@ COMMANDS = [Peer(name, 'bench-processes', kind, package)
                 ('gnu-sem', 'sem-run', 'parallel'),
                 ('exec', 'exec', ''))]
 
-BY_NAME = {peer.name: peer for peer in ALL + BETWEEN + COMMANDS}
+# Patterns.  Those of other languages are further workloads of their programs.
+GO, RUST = 'golang-go', 'rustc, cargo, librust-tokio-dev'
+CHANNELS = [
+    Peer('weir-chan', 'bench-patterns', 'weir'),
+    Peer('weir-chan-batch', 'bench-patterns', 'weir-batch'),
+    Peer('textbook-chan', 'bench-patterns', 'textbook', 'libc6-dev'),
+    Peer('go-chan', 'go-channel', package=GO, tasks=True),
+    Peer('java-chan', 'java', package='default-jdk-headless', warm=200),
+    Peer('tokio-mpsc', 'tokio', package=RUST, tasks=True),
+]
+RWLOCKS = [
+    Peer('weir-rwlock', 'bench-patterns', 'weir'),
+    Peer('weir-rwlock-readers', 'bench-patterns', 'weir-readers'),
+    Peer('pthread-rwlock', 'bench-patterns', 'pthread', 'libc6-dev'),
+]
+TASK_GROUPS = [
+    Peer('weir-group', 'bench-patterns'),
+    Peer('go-errgroup', 'go-xsync',
+         package=f'{GO}, golang-golang-x-sync-dev', tasks=True),
+    Peer('tokio-joinset', 'tokio', package=RUST, tasks=True),
+]
+RATES = [
+    Peer('weir-limit', 'bench-patterns'),
+    Peer('go-rate', 'go-rate', package=f'{GO}, golang-golang-x-time-dev'),
+]
+PATTERNS = CHANNELS + RWLOCKS + TASK_GROUPS + RATES
+
+EVERY = ALL + BETWEEN + COMMANDS + PATTERNS
+BY_NAME = {peer.name: peer for peer in EVERY}

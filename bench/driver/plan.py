@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: workloads, where they run, who takes part."""
+"""
+What is measured: workloads, where they run, who takes part.  The quick form shows
+every group, in two minutes with the build: fewer cells and forms, shorter.
+"""
 from dataclasses import dataclass, field
 
 from . import peers
@@ -37,6 +40,10 @@ class Workload:
     warms: bool = False         # whether the peer's warm-up applies
 
 
+def names(some):
+    return tuple(peer.name for peer in some)
+
+
 def main_peers():
     return tuple(peers.WEIR_MAIN + [peer.name for peer in peers.OTHERS])
 
@@ -48,8 +55,7 @@ def cell(threads, capacity, section):
 def grid(quick):
     """Threads, capacity, section."""
     if quick:
-        return [(2, 1, 0), (4, 1, 100), (16, 1, 0), (16, 1, 1000),
-                (16, 8, 1000), (64, 1, 0)]
+        return [(2, 1, 0), (4, 1, 100), (16, 1, 1000), (64, 1, 0)]
     return [(threads, capacity, section) for threads in THREADS
             for capacity in sorted({1, threads // 2})
             for section in SECTIONS]
@@ -71,17 +77,15 @@ def limits(quick):
 
 
 def uncontended(quick):
-    every = tuple(peer.name for peer in peers.THREADED)
-    ms = 30 if quick else 80
-    yield Workload('pair', 'pair', who=every, ms=ms)
-    yield Workload('weight3', 'weight3', who=every, ms=ms)
-    yield Workload('try', 'try', who=every, ms=ms)
-    yield Workload('try-fail', 'try-fail', who=every, ms=ms)
-    yield Workload('timeout', 'timeout', who=every, ms=ms)
-    yield Workload('deadline', 'deadline', who=every, ms=ms)
-    yield Workload('ctx', 'ctx', who=every, ms=ms)
-    yield Workload('permit', 'permit', ms=ms,
-                   who=tuple(peer.name for peer in peers.WEIR))
+    if quick:
+        who = (*names(peers.WEIR_QUICK), *names(peers.OTHERS + peers.NATIVE))
+        for name in ('pair', 'try-fail', 'timeout'):
+            yield Workload(name, name, who=who, ms=20)
+        return
+    for name in ('pair', 'weight3', 'try', 'try-fail', 'timeout', 'deadline',
+                 'ctx'):
+        yield Workload(name, name, who=names(peers.THREADED), ms=80)
+    yield Workload('permit', 'permit', who=names(peers.WEIR), ms=80)
 
 
 def contended(quick):
@@ -89,30 +93,32 @@ def contended(quick):
     for mode in ('two', 'one'):
         yield Workload(f'ping-pong/{mode}', 'ping-pong',
                        {'pin': 1 if mode == 'two' else 0}, cpus=mode,
-                       who=main, ms=40 if quick else 100, warms=True)
+                       who=main, ms=30 if quick else 100, warms=True)
     for threads, capacity, section in grid(quick):
         yield Workload(f'contended/{cell(threads, capacity, section)}',
                        'contended',
                        {'threads': threads, 'capacity': capacity,
                         'section': section},
-                       who=main, ms=40 if quick else 60, warms=True)
+                       who=main, ms=30 if quick else 60, warms=True)
     for threads, capacity, section in latency_cells(quick):
         yield Workload(f'latency/{cell(threads, capacity, section)}',
                        'latency',
                        {'threads': threads, 'capacity': capacity,
                         'section': section},
-                       who=main, rounds=3, ms=60 if quick else 200, warms=True)
+                       who=main, rounds=1 if quick else 3,
+                       ms=50 if quick else 200, warms=True)
 
 
 def waiting(quick):
     main = main_peers()
     tasks = tuple(peer.name for peer in peers.OTHERS if peer.tasks)
-    for count in (16, 1000) if quick else (16, 1000, 10000, 100000):
+    rounds = 1 if quick else 3
+    for count in (1000,) if quick else (16, 1000, 10000, 100000):
         # So many threads are no sane thing; tasks are.
         who = (main if count <= 10000 else tasks) + (peers.WEIR_OPS.name,)
         for name in ('waiters', 'waiters-one', 'cancel-growth'):
             yield Workload(f'{name}/{count}', name, {'count': count}, who=who,
-                           rounds=1 if count == 10000 else 3, limit=30)
+                           rounds=1 if count == 10000 else rounds, limit=30)
     for name in ('waiters', 'waiters-one', 'cancel-growth'):
         if not quick:
             yield Workload(f'{name}/{MANY}', name, {'count': MANY},
@@ -121,45 +127,83 @@ def waiting(quick):
             yield Workload(f'{name}/{MANY}', name, {'count': MANY},
                            who=('go-xsync', 'tokio'), rounds=1, limit=90)
     yield Workload('cancels/T16', 'cancels', {'threads': 16}, who=main,
-                   rounds=3, ms=60 if quick else 100)
+                   rounds=rounds, ms=40 if quick else 100)
     yield Workload('timeouts/T16', 'timeouts',
-                   {'threads': 16, 'timeout': 1000}, who=main, rounds=3,
-                   ms=60 if quick else 100)
+                   {'threads': 16, 'timeout': 1000}, who=main, rounds=rounds,
+                   ms=40 if quick else 100)
 
 
 def semaphores(quick):
-    for power in (0, 16) if quick else (0, 10, 16, 20):
+    for power in (16,) if quick else (0, 10, 16, 20):
         yield Workload(f'semaphores/{2 ** power}', 'semaphores',
-                       {'count': 2 ** power}, who=main_peers(), rounds=3,
-                       ms=30 if quick else 80)
+                       {'count': 2 ** power}, who=main_peers(),
+                       rounds=1 if quick else 3, ms=30 if quick else 80)
 
 
-def sections(_quick):
+def sections(quick):
     """Is the busy loop as long in every language?"""
-    for section in SECTIONS[1:]:
+    for section in SECTIONS[2 if quick else 1:]:
         yield Workload(f'section/{section}', 'section', {'section': section},
                        who=main_peers(), rounds=1, ms=20)
 
 
 def processes(quick):
     """Between processes; the key's last part is MB, or how many wait."""
-    who = tuple(peer.name for peer in peers.BETWEEN)
+    who = names(peers.BETWEEN)
     yield Workload('processes/pair', 'pair', who=who, ms=30 if quick else 80)
-    yield Workload('processes/hand-off', 'hand-off', who=who, rounds=3,
+    rounds = 1 if quick else 3
+    yield Workload('processes/hand-off', 'hand-off', who=who, rounds=rounds,
                    ms=100 if quick else 300)
     for size in (0, 512) if quick else (0, 512, 2048):
         yield Workload(f'processes/death/{size}', 'death', {'count': size},
-                       who=who, rounds=3, limit=30, ms=200 if quick else 1000)
+                       who=who, rounds=rounds, limit=30,
+                       ms=100 if quick else 1000)
     yield Workload('processes/waiting/100', 'waiters', {'count': 100}, who=who,
-                   rounds=1, limit=30, ms=1000 if quick else 10000)
-    yield Workload('processes/command', 'command', rounds=3, limit=30,
-                   who=tuple(peer.name for peer in peers.COMMANDS),
+                   rounds=1, limit=30, ms=500 if quick else 10000)
+    yield Workload('processes/command', 'command', rounds=rounds, limit=30,
+                   who=names(peers.COMMANDS),
                    ms=100 if quick else 500)
+
+
+def channel_cells(quick):
+    """Slots, and how many send and as many receive."""
+    if quick:
+        return [(8, 1), (1024, 4)]
+    return [(slots, pairs) for slots in (8, 1024) for pairs in (1, 4)]
+
+
+def rwlock_cells(quick):
+    """Threads, and how many of a thousand write."""
+    return [(4, 10)] if quick else [(1, 0), (4, 10), (4, 200)]
+
+
+def channel_key(slots, pairs):
+    return f'patterns/chan/{slots}/{pairs}:{pairs}'
+
+
+def rwlock_key(threads, writes):
+    return f'patterns/rwlock/T{threads}/{writes}'
+
+
+def patterns(quick):
+    ms = 40 if quick else 200
+    for slots, pairs in channel_cells(quick):
+        yield Workload(channel_key(slots, pairs), 'chan',
+                       {'capacity': slots, 'threads': pairs},
+                       who=names(peers.CHANNELS), ms=ms, warms=True)
+    for threads, writes in rwlock_cells(quick):
+        yield Workload(rwlock_key(threads, writes), 'rwlock',
+                       {'threads': threads, 'writes': writes},
+                       who=names(peers.RWLOCKS), ms=ms, warms=True)
+    yield Workload('patterns/group/2', 'group', {'threads': 2},
+                   who=names(peers.TASK_GROUPS), ms=ms)
+    yield Workload('patterns/limit', 'limit', who=names(peers.RATES), ms=ms)
 
 
 GROUPS = {'limits': limits, 'sections': sections, 'uncontended': uncontended,
           'contended': contended, 'waiting': waiting,
-          'semaphores': semaphores, 'processes': processes}
+          'semaphores': semaphores, 'processes': processes,
+          'patterns': patterns}
 
 
 def workloads(quick, only=()):

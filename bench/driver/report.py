@@ -16,6 +16,7 @@ import re
 from . import aims, measure, plan, plots, peers, stats, tables
 
 PLOT_FOLDER = 'performance'
+NOT_MEASURED = 'Not measured in this run.'
 
 
 class Report:
@@ -52,7 +53,8 @@ class Report:
 
     def figure(self, words):
         kind, *rest = words.split()
-        return getattr(self, f'figure_{kind}')(*rest)
+        found = getattr(self, f'figure_{kind}')(*rest)
+        return found if found != '-' else '(not measured)'
 
     # Blocks.
 
@@ -61,10 +63,18 @@ class Report:
         rows = list(about['machine'].items())
         rows.append(('when', about['when']))
         rows.append(('rounds', about['rounds']))
+        if about.get('quick'):
+            rows.append(('form', 'quick: fewer cells, and shorter'))
         return tables.markdown(('', ''), rows).replace('---:', '---')
 
+    def table(self, head, rows):
+        """A table; a head alone would look like a measurement of nothing."""
+        return tables.markdown(head, rows) if rows else NOT_MEASURED
+
     def block_limits(self):
-        return tables.markdown(*tables.limits(self.results))
+        head, rows = tables.limits(self.results)
+        return self.table(head, rows if self.results.workloads('limits/')
+                          else [])
 
     def block_aims(self, *groups):
         rows = [(what, against, median, spread, want, floor,
@@ -89,24 +99,25 @@ class Report:
         rows = [(name, *['hung' if self.results.hung(key, name) else
                          self.figure_ns(key, name) for key in keys])
                 for name in names]
-        return tables.markdown(('ns', *keys), rows)
+        return self.table(('ns', *keys), rows)
 
     def block_peers(self, key, *metrics):
         metrics = metrics or ('ns',)
         head = ('', f'{metrics[0]} (range)', *metrics[1:],
                 f'ns / {tables.base_of(key)}')
-        return tables.markdown(head, tables.peer_rows(self.results, key,
-                                                      metrics))
+        return self.table(head, tables.peer_rows(self.results, key, metrics))
 
     def block_grid(self, prefix):
         head, rows = tables.grid(self.results, prefix, plan.main_peers())
         columns = list(zip(head, *rows))
-        return tables.markdown(columns[0], columns[1:])
+        return self.table(columns[0], columns[1:])
 
     def block_fairness(self):
         """Shares of the threads where the section is long enough to matter."""
         keys = [key for key in self.results.workloads('contended/')
                 if key.endswith('/c1/1000')]
+        if not keys:
+            return NOT_MEASURED
         rows = []
         for name in plan.main_peers():
             cells = []
@@ -159,8 +170,10 @@ class Report:
         """Every aim that is short, gathered under the reason for it."""
         reasons = self.reasons()
         by_reason = {}
+        measured = False
         for _, aim in aims.every():
             found, verdict = aim.judge(self.results)
+            measured = measured or bool(found)
             if verdict != 'short':
                 continue
             against = aim.against
@@ -178,6 +191,8 @@ class Report:
         why = dict(reasons)
         blocks = [f'- {self.fill(why.get(pattern, "Not explained yet."))}\n' +
                   '\n'.join(short) for pattern, short in by_reason.items()]
+        if not measured:
+            return NOT_MEASURED
         return '\n'.join(blocks) or 'Nowhere: every aim that was measured is met.'
 
     def block_later(self):

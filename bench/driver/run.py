@@ -11,8 +11,8 @@ import time
 from . import aims, build, machine, measure, peers, plan, plots, tables
 from .results import Results
 
-ROUNDS = {False: 5, True: 3}
-REPEAT_SECONDS = {False: 180, True: 30}
+ROUNDS = {False: 5, True: 2}
+REPEAT_SECONDS = {False: 180, True: 0}
 
 
 class Run:
@@ -97,8 +97,9 @@ def progress(words):
 
 def show(results):
     """The whole of it, for the terminal."""
-    print('\nLimits of the machine (ns)\n')
-    print(tables.text(*tables.limits(results)))
+    if results.workloads('limits/'):
+        print('\nLimits of the machine (ns)\n')
+        print(tables.text(*tables.limits(results)))
     for key in results.workloads():
         if key.startswith(('limits/', 'section/', 'contended/')):
             continue
@@ -107,7 +108,8 @@ def show(results):
                    'waiters-one': ('ns', 'call_ns'),
                    'cancel-growth': ('ns', 'call_ns')}
         used = metrics.get(key.partition('/')[0], ('ns',))
-        if key.startswith('processes/waiting/'):
+        if key.startswith(('processes/waiting/', 'patterns/chan/',
+                           'patterns/rwlock/')):
             used = ('ns', 'switches')
         print(f'\n{key} (ns)\n')
         print(tables.text(('', *[f'{used[0]} (range)', *used[1:]],
@@ -144,7 +146,9 @@ def turned(head, rows):
 
 
 def main(options, root):
-    programs, skipped = build.everything(root, options.build)
+    start = time.monotonic()
+    programs, skipped, seconds = build.everything(root, options.build)
+    built = time.monotonic()
     for name, why in skipped.items():
         print(f'bench: {name} is skipped: {why}')
     folder = options.out or os.path.join(
@@ -157,7 +161,11 @@ def main(options, root):
         print(f'bench: others use {share:.0%} of the CPUs; on a machine that is '
               'not quiet the figures say little')
     results = run.go(options.only)
+    measured = time.monotonic()
     show(results)
     plots.draw(results, folder)
     print(f'\nkept in {os.path.relpath(folder)}')
+    each = ', '.join(f'{name} {took:.0f}' for name, took in seconds.items())
+    print(f'{time.monotonic() - start:.0f} s: {built - start:.0f} to build '
+          f'(side by side: {each}), {measured - built:.0f} to measure')
     return folder

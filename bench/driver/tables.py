@@ -77,6 +77,10 @@ def base_of(workload):
         return 'exec'
     if workload.startswith('processes/death/'):
         return 'SEM_UNDO'
+    if workload.startswith('patterns/'):
+        return {'chan': 'textbook-chan', 'rwlock': 'pthread-rwlock',
+                'group': 'go-errgroup',
+                'limit': 'go-rate'}[workload.split('/')[1]]
     return 'sem_t-shared' if workload.startswith('processes/') else 'sem_t'
 
 

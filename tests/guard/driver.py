@@ -18,7 +18,8 @@ ROOT = os.path.abspath(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, 'bench'))
 
-from driver import aims, measure, plan, peers, report, stats, tables  # noqa: E402
+from driver import (aims, build, measure, plan, peers, report,  # noqa: E402
+                    stats, tables)
 from driver.results import Results  # noqa: E402
 
 
@@ -170,6 +171,33 @@ class Kept(unittest.TestCase):
         good = measure.attempt(['echo', '{"ns": 2}'], cpus, 10)
         self.assertEqual(good['values'], {'ns': 2})
 
+    def test_patterns_are_judged_against_every_peer(self):
+        """Each cell of each pattern, weir's in it left out."""
+        asked = {(aim.what.split(' ')[0], aim.against)
+                 for group, aim in aims.every() if group == 'Patterns'}
+        planned = {(workload.key, name)
+                   for workload in plan.workloads(False, ['patterns'])
+                   for name in workload.who if not name.startswith('weir-')}
+        self.assertEqual(asked, planned)
+        self.assertIn(('patterns/chan/8/4:4', 'tokio-mpsc'), planned)
+
+    def test_the_quick_form_has_every_group(self):
+        for group in plan.GROUPS:
+            full = list(plan.workloads(False, [group]))
+            quick = list(plan.workloads(True, [group]))
+            self.assertTrue(quick)
+            # Nothing that a full run does not measure as well.
+            self.assertEqual({w.key for w in quick} - {w.key for w in full},
+                             set())
+
+    def test_a_peer_that_is_not_there_is_told(self):
+        programs = {peer.program: ['true'] for peer in peers.EVERY
+                    if peer.program != 'go-rate'}
+        self.assertEqual(
+            build.skipped(programs, {'go-rate': 'does not build: no go'}),
+            {'go-rate': 'does not build: no go '
+             '(Debian: golang-go, golang-golang-x-time-dev)'})
+
     def test_plan_names_peers(self):
         for quick in (False, True):
             for workload in plan.workloads(quick):
@@ -186,11 +214,11 @@ class Reported(unittest.TestCase):
     METRICS = ('ns', 'call_ns', 'p50', 'p90', 'p99', 'p999', 'max', 'min_max',
                'jain', 'bytes')
 
-    def results(self, weir):
+    def results(self, weir, only=()):
         """Every peer at 100 in everything, weir at `weir`."""
         results = Results({'skipped': {'libuv': 'is not there'}, 'rounds': 1,
                            'machine': {'cpus': 2}, 'when': 'now'})
-        for workload in plan.workloads(False):
+        for workload in plan.workloads(False, only):
             for name in workload.who:
                 value = weir if name.startswith('weir') else 100
                 results.add(workload, name, 0,
@@ -198,9 +226,9 @@ class Reported(unittest.TestCase):
                              dict.fromkeys(self.METRICS, value)})
         return results
 
-    def write(self, weir):
+    def write(self, weir, only=()):
         with tempfile.TemporaryDirectory() as docs:
-            written = report.Report(self.results(weir), ROOT, docs)
+            written = report.Report(self.results(weir, only), ROOT, docs)
             with open(written.write(), encoding='utf-8') as file:
                 return written, file.read()
 
@@ -218,6 +246,27 @@ class Reported(unittest.TestCase):
         self.assertIn('pair, library, bounded (weir-fifo) / sem_t: 10.0, '
                       'aim 0.8', text)
         self.assertNotIn('Nowhere: every aim', text)
+
+    def test_what_was_not_measured_is_told(self):
+        _, text = self.write(1, ['patterns'])
+        self.assertIn('reading the clock costs (not measured) ns', text)
+        processes = text.split('## Between processes')[1].split('## ')[0]
+        self.assertIn(report.NOT_MEASURED, processes)
+        # No table of figures without a figure: only the aims', which say it.
+        self.assertNotIn('| ns |', processes)
+        self.assertNotIn('| met |', processes)
+        self.assertIn('| not measured |', processes)
+        patterns = text.split('## Patterns')[1].split('## ')[0]
+        self.assertNotIn('not measured', patterns)
+        self.assertIn('| weir-chan | 1.00 |', patterns)
+        _, text = self.write(1, ['limits'])
+        self.assertNotIn('Nowhere: every aim', text)
+
+    def test_a_channel_that_is_behind_is_explained(self):
+        written, text = self.write(1000, ['patterns'])
+        self.assertIn('(weir-chan) / go-chan: 10.0, aim 1', text)
+        self.assertEqual([name for name in written.unexplained
+                          if '/chan/' in name or '/rwlock/' in name], [])
 
 
 class Guarded(unittest.TestCase):
