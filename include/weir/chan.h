@@ -86,7 +86,8 @@ weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 
 /*
  * Retire *chan; its memory, and the slots, may be reused when this returns
- * WEIR_OK.  Items still in it are gone.  WEIR_EBUSY: somebody waits.
+ * WEIR_OK.  Items still in it are gone.  WEIR_EBUSY: somebody waits, or an
+ * operation (weir/chan_async.h) has not been told yet.
  * Requires: no other call on *chan is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_chan_destroy(weir_chan *chan);

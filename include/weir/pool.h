@@ -114,7 +114,8 @@ weir_pool_init(weir_pool *pool, void *memory, const weir_pool_opts *opts);
 
 /*
  * Destroy the idle resources and retire *pool.  WEIR_EBUSY, with nothing changed:
- * something is lent, or somebody waits.
+ * something is lent, or somebody waits, or an operation (weir/pool_async.h) has
+ * not been told yet.
  * Requires: no other call on *pool is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_pool_destroy(weir_pool *pool);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "pattern/chan.h"
+#include "pattern/unused.h"
 
 weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 			size_t item_size)
@@ -45,14 +46,14 @@ weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 
 weir_err weir_chan_destroy(weir_chan *chan)
 {
-	weir_chan_info info;
-	weir_err err = weir_chan_stat(chan, &info);
+	weir_err err;
 
-	if (err)
-		return err;
-	if (info.senders || info.receivers)
-		return WEIR_EBUSY;
-	err = weir_sem_destroy(&chan->space_);
+	if (weir_chan_is_misplaced_(chan))
+		return WEIR_EINVAL;
+	/* Both or none. */
+	err = weir_sem_is_unused_(&chan->items_);
+	if (!err)
+		err = weir_sem_destroy(&chan->space_);
 	if (!err)
 		err = weir_sem_destroy(&chan->items_);
 	if (err)

@@ -7,6 +7,7 @@
 #include "base/panic.h"
 #include "base/ring.h"
 #include "pattern/pool.h"
+#include "pattern/unused.h"
 
 static bool opts_ok(const weir_pool_opts *o)
 {
@@ -131,8 +132,9 @@ weir_err weir_pool_destroy(weir_pool *pool)
 
 	if (err)
 		return err;
-	if (info.lent || info.waiters)
-		return WEIR_EBUSY;
+	err = info.lent ? WEIR_EBUSY : weir_sem_is_unused_(&pool->permits_);
+	if (err)
+		return err;
 	/* While it lasts: callbacks may call the pool.  They find it closed. */
 	weir_pool_close(pool);
 	err = weir_sem_destroy(&pool->permits_);

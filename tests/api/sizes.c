@@ -13,12 +13,14 @@
 #include "weir/adaptive.h"
 #include "weir/breaker.h"
 #include "weir/chan.h"
+#include "weir/chan_async.h"
 #include "weir/ctx.h"
 #include "weir/group.h"
 #include "weir/limit.h"
 #include "weir/limits.h"
 #include "weir/permit.h"
 #include "weir/pool.h"
+#include "weir/pool_async.h"
 #include "weir/rwlock.h"
 
 TEST(c26_semaphore_is_at_most_one_cache_line)
@@ -48,6 +50,7 @@ TEST(layout_of_public_structs_stays)
 		CHECK_EQ(sizeof(weir_breaker), 120);
 		CHECK_EQ(sizeof(weir_breaker_opts), 48);
 		CHECK_EQ(sizeof(weir_chan), 320);
+		CHECK_EQ(sizeof(weir_chan_op), 192);
 		CHECK_EQ(sizeof(weir_group), 736);
 		CHECK_EQ(sizeof(weir_group_opts), 104);
 		CHECK_EQ(sizeof(weir_limit), 240);
@@ -56,6 +59,7 @@ TEST(layout_of_public_structs_stays)
 		CHECK_EQ(sizeof(weir_keyed), 176);
 		CHECK_EQ(sizeof(weir_pool), 272);
 		CHECK_EQ(sizeof(weir_pool_item), 64);
+		CHECK_EQ(sizeof(weir_pool_op), 192);
 		CHECK_EQ(sizeof(weir_pool_opts), 104);
 		CHECK_EQ(sizeof(weir_limits), 56);
 		CHECK_EQ(sizeof(weir_rwlock), 192);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations on a channel: each decision meets each end, and no item, slot or
+ * callback is lost or comes twice.
+ */
+#include "pattern_scenario.h"
+#include "weir/chan_async.h"
+#include "weir/loop.h"
+
+#define ITEMS 8
+
+static weir_chan chan;
+static uint64_t slots[WEIR_CHAN_BYTES(2, 8) / 8];
+static weir_ctx ctx;
+static weir_loop loop;
+static int sent, received, times[ITEMS];
+static uint32_t asked;
+
+struct call {
+	weir_chan_op op;
+	uint64_t item;
+	bool sends, again, gone;	/* gone: nobody touches it any more */
+	int ran;			/* or at once, or cancelled */
+	weir_err err;			/* WEIR_EBUSY: cancelled */
+};
+
+static struct call a, b;
+
+static void book(weir_err err, uint64_t item)
+{
+	if (!err) {
+		EX_ASSERT(item < ITEMS && times[item]++ == 0);
+		received++;
+	}
+}
+
+static void over(struct call *c, weir_err err)
+{
+	EX_ASSERT(c->ran++ == 0);
+	c->err = err;
+	if (c->sends)
+		sent += err == WEIR_OK;
+	else
+		book(err, c->item);
+	EX_ASSERT(c->sends || !err || c->item == ITEMS);
+}
+
+/* Whether it is submitted once more. */
+static bool is_repeated(struct call *c)
+{
+	if (!c->again || c->err)
+		return false;
+	c->again = false;
+	c->ran = 0;
+	c->item = ITEMS;
+	return true;
+}
+
+static void submit(struct call *c, struct weir_ctx *until)
+{
+	do {
+		weir_err err = c->sends ?
+			weir_chan_op_send(&c->op, &chan, &c->item, until) :
+			weir_chan_op_recv(&c->op, &chan, &c->item, until);
+
+		if (err == WEIR_EQUEUED)
+			return;
+		over(c, err);
+	} while (is_repeated(c));
+}
+
+/* C35: once, and never after a cancel that prevented it. */
+static void called(weir_chan_op *op, weir_err err, void *user)
+{
+	struct call *c = user;
+
+	EX_ASSERT(op == &c->op && !c->gone);
+	over(c, err);
+	if (is_repeated(c))
+		submit(c, NULL);
+}
+
+static void prepare(struct call *c, weir_loop *on, bool sends, uint64_t item)
+{
+	*c = (struct call){ .item = item, .sends = sends };
+	weir_chan_op_init(&c->op, on, called, c);
+}
+
+static void reset(void)
+{
+	EX_ASSERT(weir_chan_init(&chan, slots, 1, 8) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+}
+
+static void send(uint64_t item)
+{
+	weir_err err = weir_chan_send(&chan, &item, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	sent += err == WEIR_OK;
+}
+
+static void send_2(void)
+{
+	send(2);
+}
+
+static void send_2_and_3(void)
+{
+	send(2);
+	send(3);
+}
+
+static void recv_one(void)
+{
+	uint64_t item = ITEMS;
+	weir_err err = weir_chan_recv(&chan, &item, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	book(err, item);
+}
+
+static void close_it(void)
+{
+	weir_chan_close(&chan);
+}
+
+static void cancel_ctx(void)
+{
+	weir_ctx_cancel(&ctx);
+}
+
+static void empty_recv(void)
+{
+	reset();
+	prepare(&a, NULL, false, ITEMS);
+	prepare(&b, NULL, false, ITEMS);
+}
+
+static void full_send(void)
+{
+	reset();
+	send(0);
+	prepare(&a, NULL, true, 4);
+	prepare(&b, NULL, false, ITEMS);
+}
+
+static void submit_a(void)
+{
+	submit(&a, NULL);
+	ex_set(&asked);
+}
+
+static void submit_b(void)
+{
+	submit(&b, NULL);
+}
+
+/* C6, C16: empty + full = capacity, and nothing was lost or came twice. */
+static void adds_up(void)
+{
+	weir_chan_info info;
+
+	check_calm(&chan.space_);
+	check_calm(&chan.items_);
+	EX_ASSERT(weir_chan_stat(&chan, &info) == WEIR_OK);
+	EX_ASSERT(info.length == sent - received);
+	EX_ASSERT(info.space + info.length == info.capacity);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+
+static void a_once(void)
+{
+	EX_ASSERT(a.ran == 1);
+	adds_up();
+}
+
+static void a_ok(void)
+{
+	EX_ASSERT(a.err == WEIR_OK);
+	a_once();
+}
+
+static void both_ok(void)
+{
+	EX_ASSERT(b.ran == 1 && b.err == WEIR_OK);
+	a_ok();
+}
+
+/* C35, C6: told in the thread that decides. */
+SCENARIO(chan_op_recv_meets_send, 3, empty_recv, a_ok, submit_a, send_2)
+SCENARIO(chan_op_send_meets_recv, 3, full_send, a_ok, submit_a, recv_one)
+/* Each decides the other, perhaps. */
+SCENARIO(chan_op_send_meets_op_recv, 2, full_send, both_ok, submit_a, submit_b,
+	 recv_one)
+/* C3: in one queue with a thread; and two in a row. */
+SCENARIO(chan_op_and_thread, 2, empty_recv, a_ok, submit_a, recv_one,
+	 send_2_and_3)
+
+static void empty_recv_again(void)
+{
+	empty_recv();
+	a.again = true;
+}
+
+static void twice(void)
+{
+	EX_ASSERT(a.item == 3 && received == 2);
+	a_ok();
+}
+SCENARIO(chan_op_submits_again, 2, empty_recv_again, twice, submit_a,
+	 send_2_and_3)
+
+/* C35: when it returns, operation and item are the caller's. */
+static void cancel_a(void)
+{
+	weir_err err = weir_chan_op_cancel(&a.op);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (!err)
+		over(&a, WEIR_EBUSY);
+	a.gone = !err;
+	ex_touch(&a.item, sizeof(a.item), true);
+	ex_free(&a.op, sizeof(a.op));
+	ex_free(&a.item, sizeof(a.item));
+}
+
+static void submit_and_cancel(void)
+{
+	submit(&a, NULL);
+	cancel_a();
+}
+
+static void cancel_when_asked(void)
+{
+	ex_await(&asked);
+	cancel_a();
+}
+
+SCENARIO(chan_op_cancel_meets_item, 3, empty_recv, a_once, submit_and_cancel,
+	 send_2)
+SCENARIO(chan_op_cancel_meets_slot, 3, full_send, a_once, submit_and_cancel,
+	 recv_one)
+/* C7: what it had is another's; that one waits, too. */
+SCENARIO(chan_op_cancel_passes_on, 2, empty_recv, a_once, submit_a,
+	 cancel_when_asked, submit_b, send_2_and_3)
+
+/* C19: a receive has what is left, or nothing is left. */
+static void none_left(void)
+{
+	EX_ASSERT(a.err == WEIR_OK || sent == received);
+	a_once();
+}
+SCENARIO(chan_op_close_meets_item, 2, empty_recv, none_left, submit_a, send_2,
+	 close_it)
+SCENARIO(chan_op_close_meets_slot, 2, full_send, a_once, submit_a, recv_one,
+	 close_it)
+
+static void queued_recv(void)
+{
+	empty_recv();
+	submit(&a, NULL);
+}
+
+static void queued_send(void)
+{
+	full_send();
+	submit(&a, NULL);
+}
+SCENARIO(chan_op_close_meets_cancel, 2, queued_recv, a_once, cancel_a, send_2,
+	 close_it)
+SCENARIO(chan_op_close_meets_cancelled_send, 2, queued_send, a_once, cancel_a,
+	 recv_one, close_it)
+
+/*
+ * On a loop: there is time between the decision and the callback.
+ */
+static void run_until_told(void)
+{
+	while (!a.ran) {
+		while (!__atomic_load_n(&ex_event, __ATOMIC_ACQUIRE))
+			ex_yield();
+		(void)weir_loop_dispatch(&loop);
+	}
+}
+
+static void loop_recv(void)
+{
+	reset();
+	prepare(&a, &loop, false, ITEMS);
+}
+
+static void loop_send(void)
+{
+	reset();
+	send(0);
+	prepare(&a, &loop, true, 4);
+}
+
+static void submit_and_run(void)
+{
+	submit(&a, NULL);
+	run_until_told();
+}
+
+SCENARIO(chan_op_loop_close_meets_item, 2, loop_recv, none_left, submit_and_run,
+	 send_2, close_it)
+SCENARIO(chan_op_loop_close_meets_slot, 2, loop_send, a_once, submit_and_run,
+	 recv_one, close_it)
+
+/* C13: the context ends while the item is on its way to the loop. */
+static void submit_in_ctx_and_run(void)
+{
+	submit(&a, &ctx);
+	run_until_told();
+	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ECANCELED);
+}
+SCENARIO(chan_op_ctx_meets_item, 2, loop_recv, a_once, submit_in_ctx_and_run,
+	 send_2, cancel_ctx)
+SCENARIO(chan_op_ctx_meets_slot, 2, loop_send, a_once, submit_in_ctx_and_run,
+	 recv_one, cancel_ctx)
+
+/* C14: the deadline passes as it is decided. */
+static void submit_late_and_run(void)
+{
+	int64_t soon = weir_deadline_after(1000);
+	weir_err err = a.sends ?
+		weir_chan_op_send_until(&a.op, &chan, &a.item, soon) :
+		weir_chan_op_recv_until(&a.op, &chan, &a.item, soon);
+
+	if (err != WEIR_EQUEUED)
+		over(&a, err);
+	ex_clock_advance(2000);
+	(void)weir_loop_dispatch(&loop);
+	run_until_told();
+	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ETIMEDOUT);
+}
+SCENARIO(chan_op_deadline_meets_item, 3, loop_recv, a_once, submit_late_and_run,
+	 send_2)
+SCENARIO(chan_op_deadline_meets_slot, 3, loop_send, a_once, submit_late_and_run,
+	 recv_one)
+
+/* A cancel elsewhere meets the dispatch, which copies. */
+static void dispatch_once(void)
+{
+	ex_await(&asked);
+	(void)weir_loop_dispatch(&loop);
+}
+SCENARIO(chan_op_cancel_meets_dispatch, 2, loop_recv, a_once, submit_a,
+	 dispatch_once, cancel_when_asked, send_2)

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that borrow: each turn meets each end, and is taken, or passed on. */
+#include "pattern_scenario.h"
+#include "weir/loop.h"
+#include "weir/pool_async.h"
+
+static weir_pool pool;
+static weir_pool_item places[2];
+static weir_pool_item *held;		/* by the setup */
+static weir_ctx ctx;
+static weir_loop loop;
+static int made, finished, lent[16];
+static bool cancelled;			/* the context, and that has returned */
+static bool too_late;			/* it had, when a resource was made */
+static uint32_t over_flag;
+static uint64_t resources[16];
+
+/* Callbacks are slow: others may run in the middle of them. */
+static weir_err create(void *user, struct weir_ctx *until, void **resource)
+{
+	(void)user;
+	(void)until;
+	EX_ASSERT(made - finished < pool.opts_.max);
+	made++;
+	(void)weir_now_ns();
+	*resource = &resources[made];
+	too_late = cancelled;
+	return WEIR_OK;
+}
+
+static void destroy(void *user, void *resource)
+{
+	(void)user;
+	ex_touch(resource, sizeof(resources[0]), true);
+	EX_ASSERT(++*(uint64_t *)resource == 1);
+	(void)weir_now_ns();
+	finished++;
+}
+
+struct call {
+	weir_pool_op op;
+	int ran;		/* or at once, or cancelled */
+	weir_err err;		/* WEIR_EBUSY: cancelled */
+	bool gone;
+};
+
+static struct call a, b;
+
+static void use(weir_pool_item *item)
+{
+	int which = (int)((uint64_t *)item->resource - resources);
+
+	EX_ASSERT(lent[which]++ == 0);
+	ex_touch(item->resource, sizeof(resources[0]), true);
+	EX_ASSERT(*(uint64_t *)item->resource == 0);
+	EX_ASSERT(--lent[which] == 0);
+	weir_pool_give_back(&pool, item);
+}
+
+static void over(struct call *c, weir_err err, weir_pool_item *item)
+{
+	EX_ASSERT(c->ran++ == 0 && !c->gone);
+	EX_ASSERT(err == WEIR_OK || !item);
+	c->err = err;
+	if (!err)
+		use(item);
+}
+
+static void called(weir_pool_op *op, weir_err err, weir_pool_item *item,
+		   void *user)
+{
+	struct call *c = user;
+
+	EX_ASSERT(op == &c->op);
+	over(c, err, item);
+	if (c == &a)
+		ex_set(&over_flag);
+}
+
+static void submit_in(struct call *c, struct weir_ctx *until)
+{
+	weir_pool_item *item;
+	weir_err err = weir_pool_op_borrow(&c->op, &pool, NULL, until, &item);
+
+	if (err != WEIR_EQUEUED)
+		over(c, err, item);
+}
+
+static void reset(weir_loop *on)
+{
+	EX_ASSERT(weir_pool_init(&pool, places, &(weir_pool_opts){
+		.max = 1, .create = create, .destroy = destroy }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+	weir_pool_op_init(&a.op, on, called, &a);
+	weir_pool_op_init(&b.op, NULL, called, &b);
+	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &held) == WEIR_OK);
+}
+
+static void lent_out(void)
+{
+	reset(NULL);
+}
+
+static void lent_out_on_loop(void)
+{
+	reset(&loop);
+}
+
+static void queued(void)
+{
+	reset(NULL);
+	submit_in(&a, NULL);
+}
+
+static void queued_on_loop(void)
+{
+	reset(&loop);
+	submit_in(&a, NULL);
+}
+
+static void give_back(void)
+{
+	weir_pool_give_back(&pool, held);
+}
+
+static void give_back_broken(void)
+{
+	weir_pool_discard(&pool, held);
+}
+
+static void submit_a(void)
+{
+	submit_in(&a, NULL);
+}
+
+static void submit_b(void)
+{
+	submit_in(&b, NULL);
+}
+
+static void borrow(void)
+{
+	weir_pool_item *item;
+
+	EX_ASSERT(weir_pool_borrow(&pool, NULL, NULL, &item) == WEIR_OK);
+	use(item);
+}
+
+static void a_once(void)
+{
+	weir_pool_info info;
+
+	EX_ASSERT(a.ran == 1);
+	check_calm(&pool.permits_);
+	EX_ASSERT(weir_pool_stat(&pool, &info) == WEIR_OK);
+	EX_ASSERT(info.lent == 0 && info.waiters == 0);
+	EX_ASSERT(info.created - info.destroyed == info.idle);
+	EX_ASSERT(made - finished == info.idle);
+	EX_ASSERT(weir_sem_available(&pool.permits_) == pool.opts_.max);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+}
+
+static void a_ok(void)
+{
+	EX_ASSERT(a.err == WEIR_OK);
+	a_once();
+}
+
+static void both_ok(void)
+{
+	EX_ASSERT(b.ran == 1 && b.err == WEIR_OK);
+	a_ok();
+}
+
+/* C35, C7: told by who gives back; a broken one is made afresh there. */
+SCENARIO(pool_op_meets_give_back, 3, lent_out, a_ok, submit_a, give_back)
+SCENARIO(pool_op_two_meet_broken, 2, lent_out, both_ok, submit_a, submit_b,
+	 give_back_broken)
+/* C3: in one queue with a thread. */
+SCENARIO(pool_op_and_thread, 2, lent_out, a_ok, submit_a, borrow, give_back)
+
+/* C35: prevented, or too late; then the callback comes or has come. */
+static void cancel_a(void)
+{
+	weir_err err = weir_pool_op_cancel(&a.op);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (!err) {
+		a.ran++;
+		a.err = WEIR_EBUSY;
+		a.gone = true;
+	} else {
+		ex_await(&over_flag);
+	}
+	ex_free(&a.op, sizeof(a.op));
+}
+
+SCENARIO(pool_op_cancel_meets_turn, 3, queued, a_once, cancel_a, give_back)
+SCENARIO(pool_op_cancel_meets_create, 3, queued, a_once, cancel_a,
+	 give_back_broken)
+/* C7: what it had is the next one's. */
+static void b_ok(void)
+{
+	EX_ASSERT(b.ran == 1 && b.err == WEIR_OK);
+	a_once();
+}
+SCENARIO(pool_op_cancel_passes_on, 2, queued, b_ok, cancel_a, submit_b, give_back)
+
+static void dispatch(void)
+{
+	for (int i = 0; i < 2; i++)
+		(void)weir_loop_dispatch(&loop);
+}
+
+static void cancel_only(void)
+{
+	weir_err err = weir_pool_op_cancel(&a.op);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (!err) {
+		a.ran++;
+		a.err = WEIR_EBUSY;
+		a.gone = true;
+	}
+}
+SCENARIO(pool_op_cancel_meets_dispatch, 2, queued_on_loop, a_once, cancel_only,
+	 dispatch, give_back)
+
+/* As epoll does: only if the descriptor says so. */
+static void run_until_told(void)
+{
+	while (!a.ran) {
+		while (!__atomic_load_n(&ex_event, __ATOMIC_ACQUIRE))
+			ex_yield();
+		(void)weir_loop_dispatch(&loop);
+	}
+}
+
+/* C19, C20: decided before the close or not, all ends. */
+static void close_and_wait(void)
+{
+	weir_pool_close(&pool);
+	EX_ASSERT(weir_pool_wait_idle(&pool, NULL) == WEIR_OK);
+	EX_ASSERT(made == finished);
+}
+
+static void all_ended(void)
+{
+	a_once();
+	EX_ASSERT(made == finished);
+}
+SCENARIO(pool_op_close_meets_turn, 2, lent_out, all_ended, submit_a, give_back,
+	 close_and_wait)
+SCENARIO(pool_op_close_meets_create, 2, queued, all_ended, give_back_broken,
+	 close_and_wait)
+SCENARIO(pool_op_close_meets_cancel, 2, queued, all_ended, cancel_only,
+	 give_back, close_and_wait)
+SCENARIO(pool_op_close_meets_decided, 2, queued_on_loop, all_ended, cancel_only,
+	 give_back, close_and_wait)
+SCENARIO(pool_op_close_meets_loop, 2, queued_on_loop, all_ended, run_until_told,
+	 give_back, close_and_wait)
+
+/* C13: nothing is lent that was made after the cancel had returned. */
+static void cancel_ctx(void)
+{
+	weir_ctx_cancel(&ctx);
+	cancelled = true;
+}
+
+static void called_in_ctx(weir_pool_op *op, weir_err err, weir_pool_item *item,
+			  void *user)
+{
+	EX_ASSERT(err == WEIR_ECANCELED || (err == WEIR_OK && !too_late));
+	called(op, err, item, user);
+}
+
+static void queued_in_ctx(void)
+{
+	reset(NULL);
+	weir_pool_op_init(&a.op, NULL, called_in_ctx, &a);
+	submit_in(&a, &ctx);
+}
+
+SCENARIO(pool_op_ctx_meets_create, 3, queued_in_ctx, a_once, give_back_broken,
+	 cancel_ctx)
+
+/* C14: the deadline passes as its turn comes. */
+static void submit_late_and_run(void)
+{
+	weir_pool_item *item;
+	weir_err err = weir_pool_op_borrow_until(
+		&a.op, &pool, NULL, weir_deadline_after(1000), &item);
+
+	if (err != WEIR_EQUEUED)
+		over(&a, err, item);
+	ex_clock_advance(2000);
+	(void)weir_loop_dispatch(&loop);
+	run_until_told();
+	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ETIMEDOUT);
+}
+SCENARIO(pool_op_deadline_meets_turn, 3, lent_out_on_loop, a_once,
+	 submit_late_and_run, give_back)
