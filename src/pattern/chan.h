@@ -2,7 +2,7 @@
 #ifndef WEIR_PATTERN_CHAN_H
 #define WEIR_PATTERN_CHAN_H
 
-/* What the files of the channel share; chan.c says how it works. */
+/* What the files of the channel share; chan.c and chan_ring.c say how it works. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,15 +35,31 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 	return seen & WEIR_CHAN_CLOSED_;
 }
 
-/* Send n items, with n permits of space_. */
-weir_err weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
-			    int64_t n);
+/*
+ * Send n items, with n permits of space_.  Returns how many went: fewer if it was
+ * closed meanwhile, and then the rest of the permits is given back.
+ */
+int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
+			   int64_t n);
+
+static inline weir_err weir_chan_put_one_(weir_chan *chan, const void *item)
+{
+	return weir_chan_put_all_(chan, item, 1) ? WEIR_OK : WEIR_ECLOSED;
+}
 
 /*
- * After an acquire of items_ that said err, with n permits if that is OK: take as
- * many items out; at most max if it is closed.
+ * Receive n items, with n permits of items_, or with none if it is closed.  Returns
+ * how many there were: fewer if it is closed.
  */
-weir_err weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n,
-			     int64_t max, weir_err err, int64_t *got);
+int64_t weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n);
+
+/* After an acquire of items_ that said err. */
+static inline weir_err weir_chan_take_one_(weir_chan *chan, void *item,
+					   weir_err err)
+{
+	if (err && err != WEIR_ECLOSED)
+		return err;
+	return weir_chan_take_all_(chan, item, 1) ? WEIR_OK : WEIR_ECLOSED;
+}
 
 #endif /* WEIR_PATTERN_CHAN_H */

@@ -37,11 +37,9 @@ static void set_free(weir_chan_op *op)
 /* The acquire said err: what it makes of the send, or the receive. */
 static weir_err finish(weir_chan_op *op, weir_err err)
 {
-	int64_t got;
-
 	if (op->to_)
-		return weir_chan_take_all_(op->chan_, op->to_, 1, 1, err, &got);
-	return err ? err : weir_chan_put_all_(op->chan_, op->from_, 1);
+		return weir_chan_take_one_(op->chan_, op->to_, err);
+	return err ? err : weir_chan_put_one_(op->chan_, op->from_);
 }
 
 static void called(weir_op *inner, weir_err err, void *user)

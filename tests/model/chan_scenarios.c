@@ -130,7 +130,7 @@ static void full_of_two(void)
 	send_0_and_1();
 }
 
-SCENARIO(chan_slow_receiver, 2, full_of_two, adds_up, recv_one, recv_one, send_2)
+SCENARIO(chan_slow_receiver, 2, full_of_two, is_empty, recv_one, recv_two, send_2)
 
 static void send_or_closed(void)
 {

@@ -14,7 +14,7 @@ EXPLORED = [f"src/core/{name}.c" for name in
     [f"src/async/{name}.c" for name in
      ("all", "any", "loop", "op", "run", "several", "timers")] + \
     [f"src/pattern/{name}.c" for name in
-     ("chan", "chan_admin", "chan_async", "group", "limit",
+     ("chan", "chan_admin", "chan_async", "chan_ring", "group", "limit",
       "limit_admin", "pool", "pool_admin", "pool_async", "rwlock")] + ["src/base/lock.c", "src/base/timer.c"]
 NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
                                                      "panic")]
