@@ -75,13 +75,14 @@ int main(void)
 	static weir_pool_op requests[REQUESTS];
 	struct epoll_event event;
 	weir_pool_item *item;
-	weir_err err;
 
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	if (ep < 0 || weir_loop_init(&loop) || weir_pool_init(&pool, NULL, &opts) ||
 	    weir_loop_epoll_add(ep, &loop, &loop))
 		return 1;
 	for (int i = 0; i < REQUESTS; i++) {
+		weir_err err;
+
 		weir_pool_op_init(&requests[i], &loop, borrowed, NULL);
 		err = weir_pool_op_borrow(&requests[i], &pool, "a request", NULL,
 					  &item);
