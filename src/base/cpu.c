@@ -8,7 +8,6 @@
 #include "base/futex.h"
 
 #define SPIN_ROUNDS 6u		/* 1, 2, 4 ... 32 pauses */
-#define YIELD_ROUNDS 32u
 #define NAP_NS 1000000u		/* the longest nap */
 
 uint8_t weir_cpu_(void)
@@ -43,20 +42,26 @@ bool weir_cpu_has_others_(void)
 	return cpus > 1;
 }
 
+/*
+ * To yield is for whoever is waited for on this very CPU, and once is enough: a
+ * Linux of today (6.18) takes the rest of its slice from a thread that yields, 3 ms
+ * each time where others want the CPU.  One that naps loses nothing.
+ */
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
 {
 	uint32_t round = backoff->rounds++;
+	uint32_t spins = weir_cpu_has_others_() ? SPIN_ROUNDS : 0;
 
-	if (round < SPIN_ROUNDS && weir_cpu_has_others_()) {
+	if (round < spins) {
 		for (uint32_t i = 0; i < 1u << round; i++)
 			weir_cpu_pause_();
-	} else if (round < YIELD_ROUNDS) {
+	} else if (round == spins) {
 		int saved = errno;
 
 		sched_yield();
 		errno = saved;
 	} else {
-		uint32_t shift = round - YIELD_ROUNDS;
+		uint32_t shift = round - spins - 1;
 
 		/* nanosleep would be a thread-cancellation point. */
 		weir_futex_nap_(NAP_NS >> (shift < 10 ? 10 - shift : 0));

@@ -32,7 +32,7 @@ static inline void weir_cpu_pause_(void)
 
 /*
  * Waiting for something that another running thread finishes in a moment: spin,
- * then let others run, then nap for longer and longer, up to a millisecond.
+ * let another run, then nap for longer and longer, up to a millisecond.
  *
  *     struct weir_backoff_ backoff = { 0 };
  *     while (!done)

@@ -23,7 +23,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-static int yields, clock_reads;
+static int yields, clock_reads, futex_calls;
 static int reads_before_sleep;	/* the first of a wait; -1: still to come */
 
 /* At load time, before any test. */
@@ -57,23 +57,27 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
+	if (number == SYS_futex)
+		futex_calls++;
 	if (number == SYS_futex && reads_before_sleep < 0)
 		reads_before_sleep = clock_reads;
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 			      arg[5]);
 }
 
-/* C28: who waits for the lock lets its holder run at once. */
+/* C28: who waits for the lock lets its holder run at once, and then sleeps. */
 TEST(c28_the_lock_is_not_spun_for)
 {
 	struct weir_backoff_ backoff = { 0 };
-	int before = yields;
+	int before = yields, slept;
 
 	CHECK(!weir_cpu_has_others_());
 	weir_backoff_wait_(&backoff);
 	CHECK_EQ(yields, before + 1);
+	slept = futex_calls;
 	weir_backoff_wait_(&backoff);
-	CHECK_EQ(yields, before + 2);
+	CHECK_EQ(yields, before + 1);
+	CHECK_EQ(futex_calls, slept + 1);
 }
 
 static int waits, reads_before_wait;
