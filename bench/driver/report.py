@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-docs/performance.md from a run: the words are bench/report/template.md's, every
-figure is the run's.
+docs/performance.md and docs/performance-patterns.md from a run: the words are those of
+bench/report/*.md, every figure is the run's.  A page of which nothing was measured is
+left as it is.
 
 In the template a line that begins with @ is replaced by what it names, and
 {{...}} in a sentence by a figure:
@@ -16,6 +17,11 @@ import re
 from . import aims, measure, plan, plots, peers, stats, tables
 
 PLOT_FOLDER = 'performance'
+PATTERNS = ('Patterns',)
+# The page, and the groups of aims that it is about.
+PAGES = {'performance.md': tuple(group for group in aims.GROUPS
+                                 if group not in PATTERNS),
+         'performance-patterns.md': PATTERNS}
 NOT_MEASURED = 'Not measured in this run.'
 
 
@@ -24,7 +30,8 @@ class Report:
         self.results = results
         self.report = os.path.join(root, 'bench', 'report')
         self.docs = docs or os.path.join(root, 'docs')
-        self.drawn = plots.draw(results, os.path.join(self.docs, PLOT_FOLDER))
+        self.drawn = []
+        self.groups = ()                # of the page that is being written
         self.unexplained = []
 
     # Figures in sentences.
@@ -84,7 +91,7 @@ class Report:
         return tables.markdown(tables.AIM_HEAD, rows)
 
     def block_verdict(self):
-        rows = tables.aim_rows(self.results)
+        rows = tables.aim_rows(self.results, self.groups)
         count = {verdict: sum(row[-1] == verdict for row in rows)
                  for verdict in ('met', 'short', 'not measured')}
         return f'Of {len(rows)} aims {count["met"]} are met, ' \
@@ -171,7 +178,9 @@ class Report:
         reasons = self.reasons()
         by_reason = {}
         measured = False
-        for _, aim in aims.every():
+        for group, aim in aims.every():
+            if group not in self.groups:
+                continue
             found, verdict = aim.judge(self.results)
             measured = measured or bool(found)
             if verdict != 'short':
@@ -203,9 +212,12 @@ class Report:
     def fill(self, text):
         return re.sub(r'\{\{(.*?)\}\}', lambda m: self.figure(m.group(1)), text)
 
-    def write(self):
-        with open(os.path.join(self.report, 'template.md'),
-                  encoding='utf-8') as file:
+    def is_measured(self, groups):
+        return any(verdict != 'not measured' for *_, verdict
+                   in tables.aim_rows(self.results, groups))
+
+    def write_page(self, page):
+        with open(os.path.join(self.report, page), encoding='utf-8') as file:
             template = file.read().splitlines()
         out = []
         for line in template:
@@ -214,7 +226,20 @@ class Report:
                 out.append(getattr(self, f'block_{name}')(*rest))
             else:
                 out.append(self.fill(line))
-        path = os.path.join(self.docs, 'performance.md')
+        path = os.path.join(self.docs, page)
         with open(path, 'w', encoding='utf-8') as file:
             file.write('\n'.join(out).rstrip() + '\n')
         return path
+
+    def write(self):
+        """The pages that were written."""
+        written = []
+        for page, groups in PAGES.items():
+            if not self.is_measured(groups):
+                continue
+            if groups != PATTERNS:
+                self.drawn = plots.draw(self.results,
+                                        os.path.join(self.docs, PLOT_FOLDER))
+            self.groups = groups
+            written.append(self.write_page(page))
+        return written

@@ -92,10 +92,11 @@ weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
 		return WEIR_EINVAL;
 	do {
 		int64_t got, put;
-		weir_err err = weir_sem_acquire_upto(&chan->space_, n > 0,
-						     (int64_t)(n - *sent), ctx,
-						     &got);
+		weir_err err;
 
+		look_first(&chan->space_);
+		err = weir_sem_acquire_upto(&chan->space_, n > 0,
+					    (int64_t)(n - *sent), ctx, &got);
 		if (err || !got)
 			return err;
 		put = weir_chan_put_all_(chan, next, got);
@@ -148,6 +149,7 @@ weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
 	if (weir_chan_is_misplaced_(chan) || !got || !items || !max ||
 	    max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
+	look_first(&chan->items_);
 	err = weir_sem_acquire_upto(&chan->items_, 1, (int64_t)max, ctx, &n);
 	if (err == WEIR_ECLOSED)
 		n = (int64_t)max;

@@ -229,26 +229,36 @@ class Reported(unittest.TestCase):
     def write(self, weir, only=()):
         with tempfile.TemporaryDirectory() as docs:
             written = report.Report(self.results(weir, only), ROOT, docs)
-            with open(written.write(), encoding='utf-8') as file:
-                return written, file.read()
+            pages = {}
+            for path in written.write():
+                with open(path, encoding='utf-8') as file:
+                    pages[os.path.basename(path)] = file.read()
+            return written, pages
 
-    def test_the_template_is_filled(self):
-        written, text = self.write(1)
-        self.assertNotIn('{{', text)
-        self.assertEqual([line for line in text.splitlines()
-                          if line.startswith('@')], [])
+    def test_the_pages_are_filled(self):
+        _, pages = self.write(1)
+        self.assertEqual(list(pages), ['performance.md',
+                                       'performance-patterns.md'])
+        for text in pages.values():
+            self.assertNotIn('{{', text)
+            self.assertEqual([line for line in text.splitlines()
+                              if line.startswith('@')], [])
+        text = pages['performance.md']
         self.assertIn('| cpus | 2 |', text)
         self.assertIn('skipped: libuv: is not there', text)
         self.assertIn('reading the clock costs 100 ns', text)
 
     def test_what_is_short_is_told(self):
-        written, text = self.write(1000)
+        _, pages = self.write(1000)
+        text = pages['performance.md']
         self.assertIn('pair, library, bounded (weir-fifo) / sem_t: 10.0, '
                       'aim 0.8', text)
         self.assertNotIn('Nowhere: every aim', text)
 
     def test_what_was_not_measured_is_told(self):
-        _, text = self.write(1, ['patterns'])
+        _, pages = self.write(1, ['uncontended'])
+        self.assertEqual(list(pages), ['performance.md'])
+        text = pages['performance.md']
         self.assertIn('reading the clock costs (not measured) ns', text)
         processes = text.split('## Between processes')[1].split('## ')[0]
         self.assertIn(report.NOT_MEASURED, processes)
@@ -256,14 +266,19 @@ class Reported(unittest.TestCase):
         self.assertNotIn('| ns |', processes)
         self.assertNotIn('| met |', processes)
         self.assertIn('| not measured |', processes)
-        patterns = text.split('## Patterns')[1].split('## ')[0]
-        self.assertNotIn('not measured', patterns)
-        self.assertIn('| weir-chan | 1.00 |', patterns)
-        _, text = self.write(1, ['limits'])
-        self.assertNotIn('Nowhere: every aim', text)
+
+    def test_a_page_of_its_own(self):
+        _, pages = self.write(1, ['patterns'])
+        self.assertEqual(list(pages), ['performance-patterns.md'])
+        text = pages['performance-patterns.md']
+        self.assertNotIn('not measured |', text)
+        self.assertIn('| weir-chan | 1.00 |', text)
+        _, pages = self.write(1, ['limits'])
+        self.assertEqual(pages, {})
 
     def test_a_channel_that_is_behind_is_explained(self):
-        written, text = self.write(1000, ['patterns'])
+        written, pages = self.write(1000, ['patterns'])
+        text = pages['performance-patterns.md']
         self.assertIn('(weir-chan) / go-chan: 10.0, aim 1', text)
         self.assertEqual([name for name in written.unexplained
                           if '/chan/' in name or '/rwlock/' in name], [])
