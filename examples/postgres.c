@@ -10,8 +10,8 @@
  *              those beyond its limit.
  *   weir       A pool of 50 connections, and a semaphore of 20 permits before it
  *              for writes: 30 connections are always left for reads.
- *   by hand    20 connections in an array with a mutex and a condition variable,
- *              for writes alone: what the comfort costs.
+ *   by hand    Connections in an array with a mutex and a condition variable, for
+ *              writes alone, from few to many: what the comfort costs.
  *
  * examples/postgres.sh starts a server of its own and runs this.
  */
@@ -169,7 +169,7 @@ static void *read_pooled(void *arg)
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t some = PTHREAD_COND_INITIALIZER;
-static PGconn *idle[WRITES_AT_ONCE];
+static PGconn *idle[POOL];
 static int idle_count;
 
 static void *write_by_hand(void *arg)
@@ -212,10 +212,23 @@ static int64_t run(const char *name, void *(*writer)(void *),
 	stop = 1;
 	for (int i = 0; reader && i < READERS; i++)
 		pthread_join(readers[i], NULL);
-	printf("%-8s %6d written, %5d connections refused, %d failed, "
+	printf("%-10s %6d written, %5d connections refused, %d failed, "
 	       "%6" PRId64 " ms\n", name, atomic_load(&written),
 	       atomic_load(&refused), atomic_load(&failed), took);
 	return took;
+}
+
+static void run_by_hand(int connections)
+{
+	char name[20];
+
+	for (; idle_count < connections; idle_count++)
+		if (!(idle[idle_count] = connect_to_it()))
+			exit(1);
+	(void)snprintf(name, sizeof(name), "%d by hand", connections);
+	run(name, write_by_hand, NULL);
+	while (idle_count)
+		PQfinish(idle[--idle_count]);
 }
 
 int main(int argc, char **argv)
@@ -223,6 +236,7 @@ int main(int argc, char **argv)
 	const weir_pool_opts opts = { .max = POOL, .create = dial,
 				      .destroy = hang_up,
 				      .validate = is_alive, .name = "pg" };
+	const int sizes[] = { 5, 10, WRITES_AT_ONCE, POOL };
 	int writes = argc > 2 ? atoi(argv[2]) : 10000, wrong = 0;
 	PGconn *c;
 
@@ -246,7 +260,7 @@ int main(int argc, char **argv)
 	if (weir_pool_init(&pool, NULL, &opts) != WEIR_OK)
 		return 1;
 	run("weir", write_pooled, read_pooled);
-	printf("         at most %d writing, %d reads beside them\n",
+	printf("           at most %d writing, %d reads beside them\n",
 	       atomic_load(&most_writing), atomic_load(&reads));
 	wrong |= refused || failed || written != writes_each * WRITERS ||
 		 most_writing > WRITES_AT_ONCE || !reads;
@@ -257,12 +271,8 @@ int main(int argc, char **argv)
 	    weir_pool_destroy(&pool) != WEIR_OK)
 		return 1;
 
-	for (; idle_count < WRITES_AT_ONCE; idle_count++)
-		if (!(idle[idle_count] = connect_to_it()))
-			return 1;
-	run("by hand", write_by_hand, NULL);
-	while (idle_count)
-		PQfinish(idle[--idle_count]);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		run_by_hand(sizes[i]);
 	puts(wrong ? "it went WRONG" : "with weir: no errors, and 30 left for reads");
 	return wrong;
 }

@@ -98,21 +98,7 @@ MAYBE_UNUSED static void *waiter_run(void *arg)
 /* Whether the thread sleeps in the kernel. */
 MAYBE_UNUSED static bool asleep(int32_t tid)
 {
-	char path[64], text[512];
-	const char *end;
-	size_t size;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false;
-	size = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[size] = '\0';
-	/* "tid (name) state ...", and the name may hold anything. */
-	end = strrchr(text, ')');
-	return end && end[1] && end[2] == 'S';
+	return check_asleep(tid);
 }
 
 /* How often the thread has gone to sleep so far, or -1. */

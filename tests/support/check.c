@@ -3,12 +3,14 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +84,42 @@ void check_pause(const char *file, int line, const char *what,
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
+}
+
+/* What the kernel says of a thread of ours; "" if nothing. */
+static void read_task(int tid, const char *what, char *text, size_t size)
+{
+	char path[64];
+	ssize_t got = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+}
+
+bool check_asleep(int tid)
+{
+	char text[512];
+	const char *end;
+	const unsigned long nap = 128;	/* FUTEX_WAIT_PRIVATE: base/futex.c */
+	unsigned long second;
+
+	if (!tid)
+		return false;
+	/* "tid (name) state ...", and the name may hold anything. */
+	read_task(tid, "stat", text, sizeof(text));
+	end = strrchr(text, ')');
+	if (!end || end[1] != ' ' || end[2] != 'S')
+		return false;
+	/* "number first second ..."; not every kernel, or emulator, says. */
+	read_task(tid, "syscall", text, sizeof(text));
+	return !*text || (sscanf(text, "%*d %*x %lx", &second) == 1 &&
+			  second != nap);
 }
 
 weir_sem_info stat_of(weir_sem *sem)

@@ -89,6 +89,9 @@ typedef struct check_thread {
 check_thread start(void *(*fn)(void *), void *arg);
 void *finish(check_thread thread);
 
+/* Whether a thread of ours sleeps in a wait, and does not nap on its way to a lock. */
+bool check_asleep(int tid);
+
 /*
  * Run a statement that must panic.  The hook returns, so the statement goes on;
  * what was said is in panic_message.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "job.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,20 +58,7 @@ void job_start(job *j)
 
 bool job_asleep(job *j)
 {
-	int tid = __atomic_load_n(&j->tid, __ATOMIC_SEQ_CST), fd;
-	char path[64], line[256];
-	const char *name_end;
-	ssize_t got;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	fd = tid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return false;
-	got = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	line[got > 0 ? got : 0] = '\0';
-	name_end = strrchr(line, ')');
-	return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+	return check_asleep(__atomic_load_n(&j->tid, __ATOMIC_SEQ_CST));
 }
 
 static void start_queued(job *j)
