@@ -20,7 +20,7 @@ static int64_t bounded(int64_t n)
 static int64_t repair_slots(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
-	int64_t held = 0;
+	int64_t held = 0, own;
 
 	h->head->holders = 0;
 	h->head->chain_first = h->head->chain_last = 0;
@@ -35,11 +35,13 @@ static int64_t repair_slots(weir_named *h)
 		slot->role = slot->armed_pred = 0;
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
-		slot->held = bounded(slot->held);
-		if (slot->held > WEIR_SEM_MAX - held)
-			slot->held = WEIR_SEM_MAX - held;
-		held += slot->held;
-		if (slot->held)
+		/* Read once: somebody may be writing nonsense right now. */
+		own = bounded(slot->held);
+		if (own > WEIR_SEM_MAX - held)
+			own = WEIR_SEM_MAX - held;
+		held += own;
+		slot->held = own;
+		if (own)
 			weir_nm_list_holder_(h, slot);
 	}
 	return held;
@@ -129,10 +131,12 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 		else if (record->state == NM_REC_IDLE)
 			h->head->idlers++;
 		if (record->state == NM_REC_GRANTED) {
-			record->got = bounded(record->got);
-			if (record->got > WEIR_SEM_MAX - *granted)
-				record->got = 0;
-			*granted += record->got;
+			int64_t got = bounded(record->got);
+
+			if (got > WEIR_SEM_MAX - *granted)
+				got = 0;
+			*granted += got;
+			record->got = got;
 		}
 		/* Who died may have owed it a wake-up. */
 		if (record->state != NM_REC_WAITS)
@@ -167,7 +171,7 @@ static void repair_queue(weir_named *h, uint32_t count)
 void weir_nm_repair_(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h), count;
-	int64_t held, granted = 0;
+	int64_t held, capacity, granted = 0;
 
 	/* What the end of a repair finds damaged is being damaged right now. */
 	if (h->repairing)
@@ -175,10 +179,11 @@ void weir_nm_repair_(weir_named *h)
 	h->repairing = true;
 	held = repair_slots(h);
 	h->head->repairs++;
-	h->head->capacity = bounded(h->head->capacity);
+	capacity = bounded(h->head->capacity);
+	h->head->capacity = capacity;
 	count = repair_records(h, &granted);
 	repair_queue(h, count);
-	h->head->value = h->head->capacity - held - granted;
+	h->head->value = capacity - held - granted;
 	/* Everybody who waits looks for itself what to watch. */
 	for (uint32_t i = 0; i < high; i++)
 		if (h->slots[i].in_use)

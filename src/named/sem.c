@@ -84,8 +84,8 @@ static bool take_short(weir_named *h, int64_t n)
 	if (fits) {
 		if (!mine->held)
 			mine->since_ns = weir_rough_now_ns_();
-		mine->held += n;
-		h->head->value -= n;
+		mine->held = nm_plus(mine->held, n);
+		h->head->value = nm_minus(h->head->value, n);
 	}
 	nm_unlock(h);
 	return fits;
@@ -99,8 +99,8 @@ static bool give_short(weir_named *h, int64_t n)
 		return false;
 	fits = n <= h->mine->held && h->head->value <= WEIR_SEM_MAX - n;
 	if (fits) {
-		h->mine->held -= n;
-		h->head->value += n;
+		h->mine->held = nm_minus(h->mine->held, n);
+		h->head->value = nm_plus(h->head->value, n);
 	}
 	nm_unlock(h);
 	return fits;
