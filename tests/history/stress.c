@@ -22,12 +22,13 @@
 #include "record.h"
 
 #define STEPS_MAX_PER_HISTORY 300000
-#define SHORT_NS INT64_C(2500000000)	/* for each of the four tests */
+/* For each of the four tests. */
+#define SHORT_NS (UNDER_TSAN ? INT64_C(1000000000) : INT64_C(2500000000))
 #define FULL_NS INT64_C(42000000000)
-#define WARM_UP 12			/* runs */
+#define WARM_UP (UNDER_TSAN ? 2 : 12)	/* runs */
 
 /*
- * The resident set may grow by this many pages after the warm-up: each of the
+ * Memory may grow by this many pages after the warm-up: each of the
  * 64 threads may touch a page or two more of its stack when an unusual path goes
  * deeper than before, and an emulator translates that path.  A leak of 16 bytes
  * in each wait would be more than this within the short form.
@@ -51,17 +52,6 @@ static bool is_full(void)
 	const char *full = getenv("WEIR_FULL");
 
 	return full && atoi(full) > 0;
-}
-
-static long resident_pages(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long size = 0, resident = 0;
-
-	CHECK(file != NULL);
-	CHECK_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
-	fclose(file);
-	return resident;
 }
 
 static void count(const history *h, const struct shape *shape,
@@ -147,9 +137,9 @@ static void histories(weir_policy policy, bool many, uint64_t number)
 		sum.allocations += record_allocations() - allocated;
 		judge(&h, &shape, i);
 		if (i == WARM_UP - 1)
-			before = resident_pages();
+			before = check_resident_pages();
 	}
-	growth = resident_pages() - before;
+	growth = check_resident_pages() - before;
 	/* A sanitizer's own records grow with what the program does. */
 	if (!UNDER_TSAN && !UNDER_ASAN)
 		CHECK(growth <= PAGES_MORE);
@@ -211,7 +201,7 @@ TEST(c16_every_answer_was_given)
 	print_waits();
 	printf("evidence: history: looks that met a grant on its way | %" PRId64
 	       "\n", sum.handed_over);
-	printf("evidence: history: growth of the resident set; allocations | "
+	printf("evidence: history: growth of memory; allocations | "
 	       "%ld pages; %" PRId64 "\n", sum.growth, sum.allocations);
 	printf("evidence: history: seed | WEIR_SEED=%" PRIu64 "\n",
 	       check_seed());

@@ -14,7 +14,7 @@
 #include "weir/loop.h"
 
 #define KINDS 4
-#define ITEMS 1000000		/* of all kinds together */
+#define ITEMS (UNDER_TSAN ? 100000 : 1000000)	/* of all kinds together */
 #define OPS 6			/* on a loop */
 
 static weir_chan chan;

@@ -10,20 +10,8 @@
  */
 #include "ops.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-
-#ifdef SANITIZED
-#define STEPS 25000	/* per policy: 10^5 in all */
-#else
-#define STEPS 500000	/* per policy: 2 * 10^6 in all */
-#endif
+/* Per policy: 10^5 in all, or 2 * 10^6. */
+#define STEPS (UNDER_TSAN || UNDER_ASAN ? 25000 : 500000)
 
 static world w;
 

@@ -17,17 +17,6 @@
 #include "race.h"
 #include "waiter.h"
 
-static long resident_pages(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long size = 0, resident = 0;
-
-	CHECK(file != NULL);
-	CHECK_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
-	fclose(file);
-	return resident;
-}
-
 static void time_out(weir_sem *sem, int64_t count)
 {
 	struct rounds r = rounds(count);
@@ -54,11 +43,11 @@ static void timeouts_leave_nothing(weir_policy policy)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	time_out(&sem, 1000);
-	before = resident_pages();
+	before = check_resident_pages();
 	time_out(&sem, 1000000);
 	/* A sanitizer's own records grow with what the program does. */
 	if (!UNDER_TSAN && !UNDER_ASAN)
-		CHECK(resident_pages() <= before + 16);
+		CHECK(check_resident_pages() <= before + 16);
 	CHECK_IDENTITY(&sem);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));

@@ -28,20 +28,6 @@
 #include "check.h"
 #include "weir/ctx.h"
 
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#else
-#define UNDER_TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#else
-#define UNDER_ASAN 0
-#endif
-
 #define MAYBE_UNUSED __attribute__((unused))
 
 /* qemu-user 7 enters the handlers of an x86 program with a misaligned stack. */

@@ -73,17 +73,6 @@ static void *visit(void *arg)
 	return NULL;
 }
 
-static long resident_pages(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long size = 0, resident = 0;
-
-	CHECK(file != NULL);
-	CHECK_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
-	fclose(file);
-	return resident;
-}
-
 static void run(weir_policy policy, int64_t capacity, int64_t heaviest)
 {
 	weir_sem_opts opts = { .permits = capacity, .policy = policy };
@@ -103,12 +92,12 @@ static void run(weir_policy policy, int64_t capacity, int64_t heaviest)
 		CHECK_IDENTITY(&s.sem);
 		/* Once it runs its memory must be what it will need. */
 		if (before < 0 && weir_now_ns() > until - RUN_NS / 2)
-			before = resident_pages();
+			before = check_resident_pages();
 		usleep(500);
 	}
 	/* A sanitizer's own records grow with what the program does. */
 	if (!UNDER_TSAN && !UNDER_ASAN && before >= 0)
-		CHECK(resident_pages() <= before + 32);
+		CHECK(check_resident_pages() <= before + 32);
 	/* C4, C30: nobody starves, however crowded the machine is. */
 	for (int i = 0; i < WORKERS; i++)
 		AWAIT(__atomic_load_n(&worker[i].served, __ATOMIC_RELAXED) > 0);

@@ -23,7 +23,7 @@
 #define HEAVIEST 3
 
 /*
- * The resident set may grow by this many pages after the warm-up: the threads
+ * Memory may grow by this many pages after the warm-up: the threads
  * may reach a little deeper into their stacks, no more.  At a byte for each
  * pair it would be hundreds.
  */
@@ -161,17 +161,6 @@ static int64_t pairs_done(void)
 	return sum;
 }
 
-static long resident_pages(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long size = 0, resident = 0;
-
-	CHECK(file != NULL);
-	CHECK_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
-	fclose(file);
-	return resident;
-}
-
 static void cancel_one(struct worker *w)
 {
 	uint32_t fresh = FRESH;
@@ -186,7 +175,7 @@ static void cancel_one(struct worker *w)
 
 /*
  * Add up the books and cancel somebody, until the work is done.  Returns how
- * many times; *growth is that of the resident set, in pages.
+ * many times; *growth is that of the memory, in pages.
  */
 static int64_t watch(int64_t target, int64_t until_ns, long *growth)
 {
@@ -205,10 +194,10 @@ static int64_t watch(int64_t target, int64_t until_ns, long *growth)
 		cancel_one(&workers[random_below(&random, WORKERS)]);
 		/* Everything has been done once after so many. */
 		if (!before && pairs_done() >= 100 * BATCH) {
-			before = resident_pages();
+			before = check_resident_pages();
 			warm = looks;
 		}
-		*growth = before ? resident_pages() - before : 0;
+		*growth = before ? check_resident_pages() - before : 0;
 		/* A sanitizer's own records grow with what is done. */
 		if (!UNDER_TSAN && !UNDER_ASAN)
 			CHECK(*growth <= PAGES_MORE);
@@ -242,7 +231,7 @@ static void report(int64_t looks, long growth)
 	       "\n", all.late, all.cancelled);
 	printf("evidence: soak: looks at the books, all right | %" PRId64 "\n",
 	       looks);
-	printf("evidence: soak: growth of the resident set | %ld pages\n",
+	printf("evidence: soak: growth of memory | %ld pages\n",
 	       growth);
 }
 

@@ -237,6 +237,25 @@ int check_scale(void)
 	return scale && atoi(scale) > 0 ? atoi(scale) : 1;
 }
 
+/*
+ * Not that of files: they are mapped around what is touched.  And not from statm,
+ * which can be wrong by some dozens of pages for each CPU.
+ */
+long check_resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+	long kb = -1;
+	char line[200];
+
+	CHECK(file != NULL);
+	while (kb < 0 && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Anonymous: %ld kB", &kb) != 1)
+			kb = -1;
+	fclose(file);
+	CHECK(kb >= 0);
+	return kb / (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static int entries(const char *path)
 {
 	DIR *dir = opendir(path);

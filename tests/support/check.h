@@ -119,4 +119,25 @@ int64_t random_below(uint64_t *state, int64_t limit);
 /* 1, or more in `make check-long` (WEIR_TEST_SCALE): multiply rounds by it. */
 int check_scale(void);
 
+/* How much memory this process has, counted now and not by and by. */
+long check_resident_pages(void);
+
+/*
+ * Under these a program is five to thirty times slower, and one round shows them
+ * more than a hundred show without: divide rounds.
+ */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#else
+#define UNDER_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#else
+#define UNDER_ASAN 0
+#endif
+
 #endif /* TESTS_SUPPORT_CHECK_H */
