@@ -116,13 +116,14 @@ build_unpatched() {
 	done
 }
 
-# Every scenario that is named must pass.
+# Every scenario that is named must be there and pass; on the schedules that the other
+# tests of this suite explore, it does.
 check_unpatched() {
 	local dir=$work/unpatched count=0 program scenario
 
 	while read -r scenario program; do
 		# shellcheck disable=SC2086 # a program and its options
-		explore "$dir" "$scenario" $program ||
+		explore "$dir" "$scenario" $program --at-most 0 --random 0 ||
 			{ fail "unpatched: $scenario" "$dir/log"; return; }
 		count=$((count + 1))
 	done < <(for patch; do
