@@ -6,24 +6,7 @@
 #   smoke-patterns.sh PROGRAM
 set -u
 program=$1
-passed=0
-failed=0
-
-# try WANTED-STATUS ARGUMENT...
-try() {
-	want=$1
-	shift
-	said=$("$program" "$@" 2>&1)
-	status=$?
-	case $status/$want/$said in
-	0/0/'{"'*': '[0-9]*'}') passed=$((passed + 1)) ;;
-	3/3/*) passed=$((passed + 1)) ;;
-	*)
-		failed=$((failed + 1))
-		printf 'FAIL %s: status %s\n%s\n' "$*" "$status" "$said"
-		;;
-	esac
-}
+. "$(dirname "$0")/try.sh"
 
 for kind in weir weir-batch textbook; do
 	for threads in 1 4; do
@@ -40,5 +23,4 @@ try 0 limit ms=2
 try 3 chan kind=nonsense
 try 3 rwlock kind=nonsense
 try 3 nonsense
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+sum_up

@@ -9,24 +9,7 @@ if [ "${2:-}" != inside ]; then
 	exec unshare --pid --fork --mount-proc --kill-child "$0" "$1" inside
 fi
 program=$1
-passed=0
-failed=0
-
-# try WANTED-STATUS ARGUMENT...
-try() {
-	want=$1
-	shift
-	said=$("$program" "$@" 2>&1)
-	status=$?
-	case $status/$want/$said in
-	0/0/'{"'*': '[0-9]*'}') passed=$((passed + 1)) ;;
-	3/3/*) passed=$((passed + 1)) ;;
-	*)
-		failed=$((failed + 1))
-		printf 'FAIL %s: status %s\n%s\n' "$*" "$status" "$said"
-		;;
-	esac
-}
+. "$(dirname "$0")/try.sh"
 
 for kind in named named-strict sem_t semop undo flock; do
 	try 0 pair "kind=$kind" ms=2
@@ -46,5 +29,4 @@ done
 try 3 command kind=nonsense
 try 3 pair kind=nonsense
 try 3 nonsense kind=named
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+sum_up
