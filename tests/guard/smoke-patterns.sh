@@ -6,6 +6,7 @@
 #   smoke-patterns.sh PROGRAM
 set -u
 program=$1
+# shellcheck source=tests/guard/try.sh
 . "$(dirname "$0")/try.sh"
 
 for kind in weir weir-batch textbook; do

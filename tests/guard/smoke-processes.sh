@@ -9,6 +9,7 @@ if [ "${2:-}" != inside ]; then
 	exec unshare --pid --fork --mount-proc --kill-child "$0" "$1" inside
 fi
 program=$1
+# shellcheck source=tests/guard/try.sh
 . "$(dirname "$0")/try.sh"
 
 for kind in named named-strict sem_t semop undo flock; do

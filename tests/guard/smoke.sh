@@ -5,6 +5,7 @@
 #
 #   smoke.sh PROGRAM...
 set -u
+# shellcheck source=tests/guard/try.sh
 . "$(dirname "$0")/try.sh"
 
 for program; do
