@@ -153,9 +153,9 @@ static weir_err end_with(weir_ctx *ctx, weir_err why)
 	int32_t seen = WEIR_OK;
 
 	/* [X1] release */
-	while (!at_cas_weak_acq_rel(&ctx->ended_, &seen, (int32_t)why))
+	while (!at_cas_weak_release(&ctx->ended_, &seen, (int32_t)why))
 		if (seen)
-			return (weir_err)seen;
+			return weir_ctx_cancelled_(ctx);
 	return why;
 }
 

@@ -211,3 +211,17 @@ SCENARIO(seen_by_ctx_err, 3, none_of_one, NULL, ended_and_read,
 	 write_and_cancel)
 SCENARIO(seen_by_ctx_wait, 3, none_of_one, NULL, wait_end_and_read,
 	 write_and_cancel)
+
+static void with_deadline(void)
+{
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, weir_deadline_after(1000)) == WEIR_OK);
+}
+
+static void let_time_pass(void)
+{
+	ex_clock_advance(1000);
+}
+
+/* Also where it would have said that it is late, and another was first. */
+SCENARIO(seen_by_a_late_ctx_err, 3, with_deadline, NULL, ended_and_read,
+	 write_and_cancel, let_time_pass)

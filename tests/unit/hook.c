@@ -4,6 +4,9 @@
  * acts, outside every lock (C27); the short paths are not, unless the semaphore
  * is tracked.
  */
+#include <pthread.h>
+#include <sched.h>
+
 #include "base/hook.h"
 #include "check.h"
 #include "weir/ctx.h"
@@ -149,4 +152,31 @@ TEST(c13_granted_then_cancelled_before_the_wait_begins)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_EQ(stat_of(&sem).granted, 0);
 	CHECK_OK(weir_ctx_destroy(&end_in_hook));
+}
+
+/* C24: who takes the hook from another sees what that did before it set it. */
+static int done_before;
+
+static void ignore(const struct weir_event_ *event)
+{
+	(void)event;
+}
+
+static void *do_and_set(void *arg)
+{
+	(void)arg;
+	done_before = 1;
+	CHECK(!weir_hook_set_(ignore));
+	return NULL;
+}
+
+TEST(c24_who_takes_the_hook_sees_what_came_before)
+{
+	pthread_t other;
+
+	CHECK(!pthread_create(&other, NULL, do_and_set, NULL));
+	while (weir_hook_set_(NULL) != ignore)
+		sched_yield();
+	CHECK_EQ(done_before, 1);
+	CHECK(!pthread_join(other, NULL));
 }

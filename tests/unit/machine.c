@@ -50,6 +50,7 @@ int __wrap_sched_getcpu(void)
  * or an error, negative.  Then they are made as they are.
  */
 static long scripted_number, line_end;
+static struct timespec slept_until;
 static const long *script;
 static int scripted;
 
@@ -78,6 +79,8 @@ long __wrap_syscall(long number, ...)
 			line_end = arg[1] + arg[2];
 		CHECK_EQ(arg[1] + arg[2], line_end);
 	}
+	if (number == SYS_futex && arg[3])
+		slept_until = *(struct timespec *)arg[3];
 	if (scripted && number == scripted_number) {
 		long next = *script++;
 
@@ -112,9 +115,14 @@ TEST(c15_times_for_the_system)
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
 		struct timespec at = weir_timespec_(times[i].ns);
+		uint32_t word = 0;
 
 		CHECK_EQ(at.tv_sec, times[i].s);
 		CHECK_EQ(at.tv_nsec, times[i].rest);
+		/* As it is in the library; the word is not 1, so it returns. */
+		(void)!weir_futex_wait_(&word, 1, times[i].ns);
+		CHECK_EQ(slept_until.tv_sec, times[i].s);
+		CHECK_EQ(slept_until.tv_nsec, times[i].rest);
 	}
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bad input: an error or a panic of one line, never silence, never a hang. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "job.h"
@@ -294,4 +296,28 @@ TEST(errors_have_names_and_texts)
 		CHECK(name && *name);
 		CHECK(text && *text);
 	}
+}
+
+/* C24: who takes the hook from another sees what that did before it set it. */
+static int done_before;
+
+static void *do_and_set(void *arg)
+{
+	(void)arg;
+	done_before = 1;
+	weir_set_panic_hook(count_panic);
+	return NULL;
+}
+
+TEST(c24_who_takes_the_panic_hook_sees_what_came_before)
+{
+	weir_panic_fn *before = weir_set_panic_hook(NULL);
+	pthread_t other;
+
+	CHECK(!pthread_create(&other, NULL, do_and_set, NULL));
+	while (weir_set_panic_hook(NULL) != count_panic)
+		sched_yield();
+	CHECK_EQ(done_before, 1);
+	CHECK(!pthread_join(other, NULL));
+	weir_set_panic_hook(before);
 }
