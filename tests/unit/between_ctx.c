@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a context comes between two steps of a call: C13. */
 #include "between.h"
+#include "core/waiter.h"
+#include "weir/async.h"
 
 static void cancel(void *ctx)
 {
@@ -247,4 +249,53 @@ TEST(c18_a_signal_while_it_waits_for_an_end)
 	CHECK_ERR(weir_ctx_wait(&ctx, deadline), WEIR_EAGAIN);
 	CHECK(weir_now_ns() >= deadline);
 	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void turn_back(void *arg)
+{
+	(void)arg;
+	pass_seconds(-100);
+}
+
+/* C15: once it is seen to be late it has ended, though the clock goes back. */
+TEST(c15_late_and_the_clock_goes_back)
+{
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(5000000)));
+	/* The second lock is for leaving, after the sleep. */
+	before("weir_lock_", 2, turn_back, NULL);
+	CHECK_ERR(weir_ctx_wait(&ctx, WEIR_FOREVER), WEIR_ETIMEDOUT);
+	happened();
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
+	pass_seconds(100);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* C13: others get at the tree while many are cancelled, again and again. */
+TEST(c13_many_are_cancelled_in_batches)
+{
+	enum { MANY = 3 * WEIR_BATCH_ };
+	static weir_op ops[MANY];
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	for (int i = 0; i < MANY; i++) {
+		weir_op_init(&ops[i], NULL, NULL, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, &ctx), WEIR_EQUEUED);
+	}
+	/* One for each batch, one at the end, one of who runs callbacks. */
+	before("weir_unlock_", 5, nothing, NULL);
+	weir_ctx_cancel(&ctx);
+	happened();
+	for (int i = 0; i < MANY; i++)
+		CHECK_ERR(weir_op_poll(&ops[i]), WEIR_ECANCELED);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
 }
