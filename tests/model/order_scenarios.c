@@ -225,3 +225,38 @@ static void let_time_pass(void)
 /* Also where it would have said that it is late, and another was first. */
 SCENARIO(seen_by_a_late_ctx_err, 3, with_deadline, NULL, ended_and_read,
 	 write_and_cancel, let_time_pass)
+
+static weir_err waiter_got;
+static bool releaser_saw;
+
+static void one_out(void)
+{
+	none_of_one();
+	waiter_got = WEIR_OK;
+	releaser_saw = false;
+}
+
+static void wait_for_it(void)
+{
+	waiter_got = weir_sem_acquire(&s, 1, NULL);
+}
+
+static void close_and_drain(void)
+{
+	weir_sem_close(&s, WEIR_CLOSE_DRAIN);
+}
+
+static void put_and_look(void)
+{
+	weir_sem_release(&s, 1);
+	releaser_saw = weir_sem_is_closed(&s);
+}
+
+static void refused_before_it_came(void)
+{
+	EX_ASSERT(waiter_got == WEIR_OK || releaser_saw);
+}
+
+/* C19: what came too late for the waiter came after the close, and can tell. */
+SCENARIO(seen_by_who_releases_late, 2, one_out, refused_before_it_came,
+	 wait_for_it, close_and_drain, put_and_look)

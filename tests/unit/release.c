@@ -152,8 +152,6 @@ TEST(c8_over_release_says_who_and_how_many)
 	CHECK_PANICS("turnstile", weir_sem_release(&sem, 24));
 	CHECK(strstr(panic_message, "23 are out (capacity 57, free 34)"));
 	CHECK(strstr(panic_message, "24"));
-	CHECK(strstr(panic_message, "23"));
-	CHECK(strstr(panic_message, "57"));
 	CHECK(!strchr(panic_message, '\n'));
 	CHECK(same_stat(before, stat_of(&sem)));
 	CHECK_ERR(weir_sem_try_release(&sem, 24), WEIR_EOVERFLOW);
@@ -163,6 +161,9 @@ TEST(c8_over_release_says_who_and_how_many)
 	CHECK_OK(weir_sem_try_release(&sem, 23));
 	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
 	CHECK_EQ(weir_sem_available(&sem), 57);
+	CHECK_OK(weir_sem_acquire(&sem, 57, NULL));
+	CHECK_PANICS("57 are out (capacity 57, free 0)",
+		     weir_sem_release(&sem, 58));
 }
 
 static void over_release(void)

@@ -2,6 +2,7 @@
 """What mutants are tried on: which tests, which explorers, in which order."""
 import glob
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from . import build, means
@@ -20,6 +21,10 @@ NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
 PATTERNS = ("chan", "chan_async", "group", "limit", "pool", "pool_async", "rwlock")
 MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
 THREAD = ("-fsanitize=thread",)
+
+
+def scenarios(path):
+    return re.findall(r"^SCENARIO\((\w+)", build.read(path), re.M)
 
 
 def suite(name, apart=False):
@@ -98,7 +103,9 @@ class Workshop:
             self.races("explorer, races",
                        (("--at-most", "0", "--random", "300"), 120)),
             self.races("explorer, stores delayed",
-                       (("--delays", "--at-most", "1", "--random", "500"), 30)),
+                       (("--delays", "--at-most", "1", "--random", "500"), 30),
+                       (("--delays", "--random", "0",
+                         *scenarios("tests/model/order_scenarios.c")), 60)),
             Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
                                       suite("stress")], self.thread, self),
             Tests("this machine", [suite("stress"), suite("regress")],
