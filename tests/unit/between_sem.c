@@ -174,6 +174,23 @@ TEST(c8_one_too_many_in_the_middle_of_a_resize)
 	CHECK_IDENTITY(&sem);
 }
 
+/* C8, C23: so does the release of what is being forgotten. */
+TEST(c8_released_while_it_is_forgotten)
+{
+	weir_sem_opts opts = { .permits = 2, .name = "lost" };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	before("set_capacity", 3, release_two, &sem);
+	CHECK_PANICS("weir_sem_forget: semaphore \"lost\": 1 permits more",
+		     CHECK_OK(weir_sem_forget(&sem, 1)));
+	happened();
+	CHECK_EQ(stat_of(&sem).capacity, 1);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_IDENTITY(&sem);
+}
+
 static void reference(void *sem)
 {
 	CHECK(weir_sem_ref(sem) == sem);
