@@ -174,7 +174,7 @@ TEST(c8_one_too_many_in_the_middle_of_a_resize)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C8, C23: so does the release of what is being forgotten. */
+/* C8, C21: so does the release of what is being forgotten. */
 TEST(c8_released_while_it_is_forgotten)
 {
 	weir_sem_opts opts = { .permits = 2, .name = "lost" };
