@@ -228,7 +228,7 @@ static void hold_on(void *arg)
 /* C5, C29: a lock that is held very long, as by a thread that is not
  * scheduled, is waited for as long as its holder is of this process; a try
  * does not fail for it. */
-TEST(c5_the_lock_is_held_very_long)
+static void lock_is_held_very_long(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	struct long_hold hold = { .sem = &sem };
@@ -240,4 +240,17 @@ TEST(c5_the_lock_is_held_very_long)
 	finish(hold.thread);
 	skip_naps(false);
 	CHECK_EQ(weir_sem_available(&sem), 1);
+}
+
+TEST(c5_the_lock_is_held_very_long)
+{
+	lock_is_held_very_long();
+}
+
+/* C29: its holder is of this process, also if this is a child. */
+TEST(c29_the_lock_is_held_very_long_in_a_child)
+{
+	char text[512];
+
+	CHECK_EQ(in_child(lock_is_held_very_long, text, sizeof(text)), 0);
 }
