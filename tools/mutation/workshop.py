@@ -21,6 +21,7 @@ NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
 PATTERNS = ("chan", "chan_async", "group", "limit", "pool", "pool_async", "rwlock")
 MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
 THREAD = ("-fsanitize=thread",)
+FEW = ("-DWEIR_BATCH_=2",)      # in a batch, as there
 
 
 def scenarios(path):
@@ -46,8 +47,8 @@ class Workshop:
         self.plain = self.library("plain", includes=(orders,))
         self.thread = self.library("thread", includes=(orders,), flags=THREAD)
         self.seam = self.library("between", includes=("tests/unit/seam",))
-        self.model = self.library("model", EXPLORED, MODEL)
-        self.told = self.library("told", EXPLORED, MODEL, THREAD)
+        self.model = self.library("model", EXPLORED, MODEL, FEW)
+        self.told = self.library("told", EXPLORED, MODEL, THREAD + FEW)
 
     def library(self, name, sources=None, includes=(), flags=()):
         return Lazy(lambda: build.Library(f"{self.where}/{name}", self.builders,
