@@ -72,6 +72,33 @@ TEST(c6_the_next_holder_goes_on)
 	CHECK_IDENTITY(&sem);
 }
 
+static void refused(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_ERR(err, ran == 0 ? WEIR_OK : WEIR_ECLOSED);
+	ran++;
+}
+
+/* C19: one is granted by a close that drains, and then more than a batch is refused: it
+ * is paid for once. */
+TEST(c19_drained_in_batches)
+{
+	ran = 0;
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	/* The first does not fit, the second does. */
+	for (int i = 0; i < MANY; i++) {
+		weir_op_init(&ops[i], NULL, refused, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &sem, i == 1 ? 1 : 2, NULL),
+			  WEIR_EQUEUED);
+	}
+	weir_sem_close(&sem, WEIR_CLOSE_DRAIN);
+	CHECK_EQ(ran, MANY);
+	CHECK_EQ(stat_of(&sem).held, 2);
+	CHECK_EQ(stat_of(&sem).debt, 0);
+}
+
 static weir_any any;
 static weir_op places[2];
 static const weir_req both[] = { { &sem, 1 }, { &other, 1 } };

@@ -254,3 +254,25 @@ TEST(c29_the_lock_is_held_very_long_in_a_child)
 
 	CHECK_EQ(in_child(lock_is_held_very_long, text, sizeof(text)), 0);
 }
+
+/* C18, C30: the end of the bound wakes a waiter; that is no signal. */
+TEST(c18_the_bound_is_over_and_no_signal_came)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
+			       .flags = WEIR_SEM_INTERRUPTIBLE, .barge_us = 1 };
+	weir_sem sem;
+	job first, second;
+	int slept;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&first, &sem, 1, NULL);
+	slept = sleeps();
+	queue_up(&second, &sem, 1, NULL);
+	/* Until the bound, and then until it is granted. */
+	AWAIT(sleeps() >= slept + 2);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&first));
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&second));
+}
