@@ -152,6 +152,25 @@ TEST(c33_both_are_released_at_once)
 	CHECK_EQ(which, 0);
 }
 
+static void do_nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* C33: one that asks for nothing is the one of its group like any other. */
+TEST(c33_nothing_is_asked_for)
+{
+	weir_req reqs[] = { { &sem, 0 }, { &other, 0 } };
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK_OK(weir_sem_init(&other, 1));
+	weir_any_init(&any, NULL, any_told, NULL);
+	before_cas("weir_waiter_claim_", do_nothing, NULL);
+	CHECK_OK(weir_any_submit(&any, reqs, places, 2, NULL, &which));
+	happened();
+	CHECK_EQ(stat_of(&sem).held + stat_of(&other).held, 0);
+}
+
 /* C33: one is granted while another that is free is being asked for. */
 TEST(c33_granted_while_it_asks)
 {
