@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "async/run.h"
+#include "base/hook.h"
 #include "between.h"
 #include "core/sem_queue.h"
 #include "weir/async.h"
@@ -198,7 +199,17 @@ TEST(c33_granted_while_it_asks)
 	}
 }
 
-/* C35, C13: called off while a context knows of it. */
+static int left;
+
+static void note_left(const struct weir_event_ *event)
+{
+	if (event->kind != WEIR_EVENT_LEFT_)
+		return;
+	CHECK_ERR(event->err, WEIR_ECANCELED);
+	left++;
+}
+
+/* C35, C13: called off while a context knows of it, which goes on. */
 TEST(c35_cancelled_in_a_context)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -208,7 +219,11 @@ TEST(c35_cancelled_in_a_context)
 	weir_op_init(&op, NULL, told, NULL);
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, &ctx), WEIR_EQUEUED);
 	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
+	CHECK(!weir_hook_set_(note_left));
 	CHECK_OK(weir_op_cancel(&op));
+	CHECK(weir_hook_set_(NULL) == note_left);
+	CHECK_EQ(left, 1);
+	CHECK_OK(weir_ctx_err(&ctx));
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
