@@ -199,6 +199,23 @@ TEST(c33_granted_while_it_asks)
 	}
 }
 
+/* C31: how long the oldest has waited, also if it is an operation. */
+TEST(c31_an_operation_has_waited)
+{
+	weir_op op;
+	int64_t waited;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	weir_op_init(&op, NULL, told, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	pass_seconds(1000);
+	waited = stat_of(&sem).oldest_wait_ns;
+	CHECK(waited >= INT64_C(1000000000000));
+	CHECK(waited < INT64_C(1500000000000));
+	CHECK_OK(weir_op_cancel(&op));
+	pass_seconds(-1000);
+}
+
 static int left;
 
 static void note_left(const struct weir_event_ *event)

@@ -39,6 +39,7 @@ static void use_every_call(void)
 
 	weir_set_panic_hook(note_panic);
 	NOTICED(CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_EINVAL));
+	CHECK(strstr(last_panic, "weir_sem_acquire: "));
 	CHECK(strstr(last_panic, "had waiters at a fork"));
 	NOTICED(CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_EINVAL));
 	NOTICED(CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EINVAL));

@@ -55,7 +55,8 @@ def write(every, chosen, listed, tools, scope):
     keys = {m.key for m in every}
     stale = [key for key in listed if key not in keys]
     real = [m for m in chosen if m.how not in NO_MUTANTS]
-    wrong = [m for m in chosen if m.key in listed and m.how != "equivalent"]
+    # Which are no mutants depends on the compiler.
+    wrong = [m for m in real if m.key in listed and m.how != "equivalent"]
     survivors = [m for m in real if m.how == "survives"]
 
     show_files(real)
