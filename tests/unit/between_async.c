@@ -199,8 +199,8 @@ TEST(c33_granted_while_it_asks)
 	}
 }
 
-/* C31: how long the oldest has waited, also if it is an operation. */
-TEST(c31_an_operation_has_waited)
+/* How long the oldest has waited is told also of an operation. */
+TEST(an_operation_has_waited)
 {
 	weir_op op;
 	int64_t waited;
