@@ -39,7 +39,8 @@ def evidence(what, figure):
     print(f"evidence: {what} | {figure}")
 
 
-def show_evidence(kind, mutants, tools):
+def show_evidence(kind, mutants, tools, listed):
+    """listed: what those are that tools/mutate.equivalent has."""
     count = Counter(m.how for m in mutants)
     same = count["equivalent"]
     killed = len(mutants) - same - count["survives"]
@@ -47,7 +48,7 @@ def show_evidence(kind, mutants, tools):
     evidence(f"{kind}, killed", share(killed, len(mutants) - same))
     for name in tools:
         evidence(f"{kind}, killed by {name}", count[name])
-    evidence(f"{kind}, equivalent (each with a reason)", same)
+    evidence(f"{kind}, {listed}", same)
 
 
 def write(every, chosen, listed, tools, scope):
@@ -72,10 +73,12 @@ def write(every, chosen, listed, tools, scope):
     logic = [m for m in real if not m.is_order]
     orders = [m for m in real if m.is_order]
     count = Counter(m.how for m in chosen)
-    show_evidence(f"mutants{scope}", logic, tools[0])
+    show_evidence(f"mutants{scope}", logic, tools[0],
+                  "equivalent (each with a reason)")
     evidence(f"mutants{scope} that make the same machine code, not counted",
              count["identical"] + count["duplicate"])
     if orders:
-        show_evidence("memory orders weakened", orders, tools[1])
+        show_evidence("memory orders weakened", orders, tools[1],
+                      "that nothing here notices (each with a reason)")
     failed = len(survivors) + len(wrong) + len(stale)
     return len(real) - len(survivors) - len(wrong), failed
