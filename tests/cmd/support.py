@@ -22,6 +22,12 @@ WEIR = None
 DIR = None
 ENV = {}
 
+# A shell that starts this in the background has them ignored, and what is started here
+# would ignore them too.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.SIG_DFL)
+
 
 class Failed(Exception):
     pass
