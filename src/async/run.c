@@ -4,15 +4,19 @@
  *
  * The inbox of a loop
  *
- *    63                                              1 0
- *   +-------------------------------------------------+-+
- *   |  newest operation told, or null                 |r|
- *   +-------------------------------------------------+-+
+ *    63                                            2 1 0
+ *   +-----------------------------------------------+-+-+
+ *   |  newest operation told, or null               |a|r|
+ *   +-----------------------------------------------+-+-+
  *
- *   r  Somebody is making the descriptor readable, and looks again before he
- *      clears this; the loop is not destroyed meanwhile.  Legal to leave set for
- *      no longer than that; illegal to leave clear over an operation of which
- *      nobody has told the descriptor, except by whoever empties the inbox.
+ *   r  RAISING: somebody is making the descriptor readable, and the loop is not
+ *      destroyed meanwhile.  Legal to leave set for no longer than that; illegal to
+ *      leave clear over an operation of which nobody has told the descriptor,
+ *      except by whoever empties the inbox.
+ *   a  AGAIN, with r: somebody relies on him.  He clears this and makes it readable
+ *      once more; only where it is clear does he clear r.  (That the inbox is what
+ *      it was says nothing: it may have been emptied, the descriptor cleared, and
+ *      the same operation told anew.)
  *
  * Pairs
  *
@@ -21,7 +25,7 @@
  *   [A2] told    release: weir_run_tell_, weir_run_empty_inbox_
  *                acquire: weir_run_take_, weir_op_poll
  *                Who finds an operation told finds its runner and its outcome.
- *   [A3] raised  release: weir_run_raise_   acquire: weir_loop_destroy
+ *   [A3] raised  release: raise_claimed   acquire: weir_loop_destroy
  *                Whoever makes it readable is done with the loop.
  *   [A4] free    release: weir_run_callback_   acquire: weir_run_take_
  *                Who is told that it was too late finds the operation left.
@@ -39,6 +43,8 @@
 #include "core/sem_wait.h"
 
 #define RAISING UINT64_C(1)
+#define AGAIN UINT64_C(2)
+#define FLAGS (RAISING | AGAIN)
 #define LOCKS 16
 
 static struct {
@@ -63,24 +69,33 @@ void weir_run_unlock_(const void *runner)
 	weir_unlock_(lock_of(runner));
 }
 
+/* RAISING is ours.  The last access to *loop is the one that clears it. */
+static void raise_claimed(weir_loop *loop)
+{
+	uint64_t seen, next;
+
+	do {
+		weir_event_raise_(loop->fd_);
+		/* relaxed: a first guess, the CAS checks it. */
+		seen = at_load_relaxed(&loop->inbox_);
+		do
+			next = seen & AGAIN ? seen & ~AGAIN : seen & ~RAISING;
+		/* [A3] release */
+		while (!at_cas_weak_release(&loop->inbox_, &seen, next));
+	} while (next & RAISING);
+}
+
 void weir_run_raise_(weir_loop *loop)
 {
 	/* relaxed: a first guess, the CAS checks it. */
 	uint64_t seen = at_load_relaxed(&loop->inbox_);
 
-	/* relaxed: only claims the work. */
-	do
-		if (seen & RAISING)
-			return;
-	while (!at_cas_weak_relaxed(&loop->inbox_, &seen, seen | RAISING));
-	seen |= RAISING;
-	do
-		weir_event_raise_(loop->fd_);
-	/*
-	 * Fails if the inbox is another now: what came meanwhile relied on us.
-	 * [A3] release.  The last access to *loop.
-	 */
-	while (!at_cas_weak_release(&loop->inbox_, &seen, seen & ~RAISING));
+	/* relaxed: only claims the work, or asks for it. */
+	while (!at_cas_weak_relaxed(&loop->inbox_, &seen,
+				    seen | (seen & RAISING ? AGAIN : RAISING)))
+		;
+	if (!(seen & RAISING))
+		raise_claimed(loop);
 }
 
 /* Async-signal-safe.  Nothing of *w is touched once it is in the inbox. */
@@ -88,21 +103,17 @@ static void push(weir_loop *loop, struct weir_waiter_ *w)
 {
 	/* relaxed: a first guess, the CAS checks it. */
 	uint64_t seen = at_load_relaxed(&loop->inbox_);
-	uint64_t next;
+	uint64_t flags;
 
 	do {
-		w->tell_next = (void *)(uintptr_t)(seen & ~RAISING);
+		w->tell_next = (void *)(uintptr_t)(seen & ~FLAGS);
 		/* The first one tells the descriptor. */
-		next = (uint64_t)(uintptr_t)w | (seen ? seen & RAISING : RAISING);
+		flags = seen & RAISING ? FLAGS : seen ? 0 : RAISING;
 		/* [A1] release */
-	} while (!at_cas_weak_release(&loop->inbox_, &seen, next));
-	if (seen)
-		return;
-	seen = next;
-	do
-		weir_event_raise_(loop->fd_);
-	/* [A3] release.  As in weir_run_raise_. */
-	while (!at_cas_weak_release(&loop->inbox_, &seen, seen & ~RAISING));
+	} while (!at_cas_weak_release(&loop->inbox_, &seen,
+				      (uint64_t)(uintptr_t)w | flags));
+	if (!seen)
+		raise_claimed(loop);
 }
 
 void weir_run_empty_inbox_(weir_loop *loop)
@@ -111,12 +122,12 @@ void weir_run_empty_inbox_(weir_loop *loop)
 	uint64_t seen = at_load_relaxed(&loop->inbox_);
 	struct weir_waiter_ *w, *oldest = NULL;
 
-	if (!(seen & ~RAISING))
+	if (!(seen & ~FLAGS))
 		return;
 	/* [A1] acquire */
-	while (!at_cas_weak_acquire(&loop->inbox_, &seen, seen & RAISING))
+	while (!at_cas_weak_acquire(&loop->inbox_, &seen, seen & FLAGS))
 		;
-	w = (void *)(uintptr_t)(seen & ~RAISING);
+	w = (void *)(uintptr_t)(seen & ~FLAGS);
 	while (w) {
 		struct weir_waiter_ *older = w->tell_next;
 

@@ -96,6 +96,18 @@ static void both_in_order(void)
 SCENARIO(loop_granted, 3, none_of_one, a_once, submit_and_run, put)
 SCENARIO(loop_two_releases, 2, none_of_two, both_once, submit_both_and_run,
 	 put, put_another)
+
+/* Emptied, and the same operation told anew, while the first is still being told of. */
+static void submit_again_and_run(void)
+{
+	submit_and_run();
+	EX_ASSERT(a.ran == 1);
+	a.ran = 0;
+	submit_and_run();
+}
+SCENARIO(loop_the_same_again, 2, none_of_two, a_once, submit_again_and_run, put,
+	 put_another)
+
 SCENARIO(loop_passed_on, 2, none_of_one, both_in_order, submit_both_and_run, put)
 
 /* The loop is gone the moment its last callback has run. */
