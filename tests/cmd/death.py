@@ -209,6 +209,8 @@ def test_c37_wrapper_and_guardian_at_once():
     for options, lives in (([], False), (["--orphan", "keep"], True)):
         runner, pids, following = family(*options)
         both = [runner.pid, guardian(runner)]
+        # Neither has a moment in which only the other is gone.
+        kill(both[1], signal.SIGSTOP)
         for pid in both:
             kill(pid)
         same(runner.wait(), -9)
