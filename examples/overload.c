@@ -23,20 +23,22 @@
 
 static weir_sem node = WEIR_SEM_INIT(NODE_SERVES);
 static atomic_int timed_out;
-static atomic_bool go;
+static weir_sem gate = WEIR_SEM_INIT_UNBOUNDED(0);
 
-static weir_err wait_for_go(void *arg, struct weir_ctx *ctx)
+static weir_err pass_the_gate(void *arg, struct weir_ctx *ctx)
 {
 	(void)arg;
 	(void)ctx;
-	while (!go)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	/* A turnstile: who passes lets the next one pass. */
+	if (weir_sem_acquire(&gate, 1, NULL))
+		return WEIR_ESYSTEM;
+	weir_sem_release(&gate, 1);
 	return WEIR_OK;
 }
 
 static weir_err call(void *arg, struct weir_ctx *ctx)
 {
-	(void)!wait_for_go(arg, ctx);
+	(void)!pass_the_gate(arg, ctx);
 	if (weir_sem_acquire_until(&node, 1, weir_deadline_after(PATIENCE_NS))) {
 		atomic_fetch_add(&timed_out, 1);
 		return WEIR_ETIMEDOUT;
@@ -60,22 +62,23 @@ static long peak_kb(void)
 	return getrusage(RUSAGE_SELF, &used) ? 0 : used.ru_maxrss;
 }
 
-/* Returns milliseconds from `go`.  `first` is a task before the others. */
+/* Returns milliseconds from when the gate opens.  `first` is a task before the others. */
 static int64_t run(int64_t workers, int64_t backlog, int64_t tasks,
 		   weir_task_fn *first, weir_task_fn *fn)
 {
 	const weir_group_opts opts = { .workers = workers, .backlog = backlog };
-	int64_t begun;
+	int64_t begun, open;
 	weir_group group;
 	weir_err err = weir_group_init(&group, &opts), failed;
 
-	go = false;
+	if (!err)
+		err = weir_sem_drain(&gate, &open);
 	if (!err && first)
 		err = weir_group_spawn(&group, first, NULL, 1, NULL);
 	for (int64_t i = 0; i < tasks && !err; i++)
 		err = weir_group_spawn(&group, fn, NULL, 1, NULL);
 	begun = weir_now_ns();
-	go = true;
+	weir_sem_release(&gate, 1);
 	if (err || weir_group_wait(&group, NULL, &failed) != WEIR_OK ||
 	    weir_group_destroy(&group) != WEIR_OK)
 		exit(1);
@@ -97,7 +100,7 @@ int main(int argc, char **argv)
 	run(1, 1024, tasks, NULL, nothing);
 	printf("a backlog of 1024: %ld MB more\n", (peak_kb() - before) / 1024);
 	before = peak_kb();
-	run(1, tasks + 1, tasks, wait_for_go, nothing);
+	run(1, tasks + 1, tasks, pass_the_gate, nothing);
 	printf("all in memory: %ld MB more\n", (peak_kb() - before) / 1024);
 	return timed_out != 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Many writers and a PostgreSQL server with few connections.
  *
- *     postgres CONNINFO [WRITES]
+ *     postgres CONNINFO [WRITES [ROUNDS]]
  *
  * A hundred threads write, and some read.
  *
@@ -15,9 +15,9 @@
  *
  * examples/postgres.sh starts a server of its own and runs this.
  */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
