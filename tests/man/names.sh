@@ -26,26 +26,39 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 failed=0
 
-# only A B MESSAGE: complain of every line that is in A and not in B.
+# only A B MESSAGE: complain of every line that is in A and not in B.  A page's
+# name before what it says goes before the message.
 only() {
-	comm -23 "$1" "$2" | sed "s/^/FAIL: $3: /" >complaints
+	comm -23 "$1" "$2" | sed -E "s/^([^ ]*\.[137] )?(.*)/FAIL: \1$3: \2/" >complaints
 	[ ! -s complaints ] || failed=1
 	cat complaints
 }
 
-# "weir_sem_init weir_sem.3" for each name of each page of functions.
-for page in "$root"/man/*.3; do
-	sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z0-9_]*\).*/\1/p' "$page" |
-		sed "s/\$/ ${page##*/}/"
-done | sort >names
-awk '$1 ".3" != $2 { print $1 ".3", $2 }' names >links
+# said KIND: "weir_sem.3 what", sorted.
+said() {
+	sed -n "s/^$1 //p" pages | sort -u
+}
+
+# function_of: from "type name(type arg,...)" its name, whatever is before.
+function_of() {
+	sed -E 's/\(.*//; s/^([^ ]*\.[137] )?.*[ *]/\1/' | sort -u
+}
+
+# known A B: the lines of A, "page what", whose what is in B.
+known() {
+	awk 'NR == FNR { there[$1]; next } $2 in there' "$2" "$1"
+}
+
+awk -f "$here/page.awk" "$root"/man/*.[137] >pages
+said name >names
+awk '$2 ".3" != $1 { print $2 ".3", $1 }' names | sort >links
 if [ $links -eq 1 ]; then
 	cat links
 	exit
 fi
 
 awk -f "$here/header.awk" "$root"/include/weir/*.h | sort >declared
-awk -f "$here/page.awk" "$root"/man/*.3 | sort >synopses
+said synopsis | sed 's/^[^ ]* //' | sort >synopses
 only declared synopses 'declared, but in no SYNOPSIS'
 only synopses declared 'in a SYNOPSIS, but not declared'
 if [ ! -s declared ]; then
@@ -53,31 +66,23 @@ if [ ! -s declared ]; then
 	failed=1
 fi
 
+said synopsis | function_of >in_synopsis
+said described >in_text
+only in_synopsis names 'not in its NAME'
+only in_synopsis in_text 'not described'
+
 # What may be named: functions and pages of functions; constants.
 {
-	sed 's/(.*//; s/.*[ *]//' declared
+	function_of <declared
 	for page in "$root"/man/*.3; do
 		basename "$page" .3
 	done
 } | sort -u >functions
 grep -Eho 'WEIR_[A-Z0-9_]+' "$root"/include/weir/*.h | sort -u >constants
-
-for page in "$root"/man/*.[137]; do
-	name=${page##*/}
-	awk -f "$here/page.awk" "$page" | sed 's/(.*//; s/.*[ *]//' |
-		sort >in_synopsis
-	sed -n "s/ $name\$//p" names | sort >in_name
-	sed '1,/^\.Sh DESCRIPTION/d' "$page" |
-		sed -n 's/^\.Fn \([a-z0-9_]*\).*/\1/p' | sort -u >in_text
-	only in_synopsis in_name "$name: not in its NAME"
-	only in_synopsis in_text "$name: not described"
-
-	sed -En 's/^\.(Fn|Fo|Nm) (weir_[a-z0-9_]+).*/\2/p
-		s/^\.(It|Pq|Op) (Fn|Xr) (weir_[a-z0-9_]+).*/\3/p
-		s/^\.Xr (weir_[a-z0-9_]+) 3.*/\1/p' "$page" | sort -u >used
-	only used functions "$name: there is no"
-	grep -vE '^\.(Dt|Ev|It Ev) ' "$page" | grep -Eo 'WEIR_[A-Z0-9_]+' | sort -u >used
-	only used constants "$name: there is no"
+for kind in function constant; do
+	said "$kind" >used
+	known used "${kind}s" >there
+	only used there 'there is no'
 done
 
 if ! diff "$root/man/links.txt" links; then

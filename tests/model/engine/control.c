@@ -134,49 +134,51 @@ static bool current_can_go(void)
 	return ex->self >= 0 && ex_can_go(&ex->threads[ex->self]);
 }
 
-static bool may_happen(int i, enum ex_kind kind)
+/* One of a kind for each thread of a set, a bit each. */
+static int list_kind(struct ex_option *options, int n, unsigned who,
+		     enum ex_kind kind)
 {
-	const struct ex_thread *t = &ex->threads[i];
-	bool blocked = t->status == EX_BLOCKED;
-
-	switch (kind) {
-	case EX_GO:
-		return i != ex->self && ex_can_go(t);
-	case EX_TIMEOUT:
-		return blocked && t->deadline != WEIR_FOREVER;
-	case EX_DRAIN:
-		return t->delayed_count;
-	case EX_SPURIOUS:
-		return blocked && ex->budget;
-	case EX_SIGNAL:
-		return t->handler && ex->budget &&
-		       (i == ex->self || blocked) && t->status != EX_DONE;
-	case EX_KINDS:
-		break;
-	}
-	return false;
+	for (; who; who &= who - 1)
+		options[n++] = (struct ex_option){ (uint8_t)__builtin_ctz(who),
+						   (uint8_t)kind };
+	return n;
 }
 
+/* This is done at every point of every run. */
 static int list_options(struct ex_option *options)
 {
-	static const enum ex_kind order[] = { EX_DRAIN, EX_GO, EX_TIMEOUT,
-					      EX_SPURIOUS, EX_SIGNAL };
-	bool current = current_can_go();
-	bool bound = ex->search == EX_DEPTH_FIRST && !ex->budget;
-	int n = 0;
+	unsigned go = 0, blocked = 0, timed = 0, delayed = 0, handlers = 0, self = 0;
+	int count = ex->thread_count, n = 0;
 
-	if (current)
-		options[n++] = (struct ex_option){ (uint8_t)ex->self, EX_GO };
-	for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++) {
-		/* A delayed store may reach memory at any time. */
-		if (current && bound && order[k] != EX_DRAIN)
-			break;
-		for (int i = 0; i < ex->thread_count; i++)
-			if (may_happen(i, order[k]))
-				options[n++] = (struct ex_option){
-					(uint8_t)i, (uint8_t)order[k] };
+	if (ex->self >= 0)
+		self = 1u << ex->self;
+	for (int i = 0; i < count; i++) {
+		const struct ex_thread *t = &ex->threads[i];
+		unsigned bit = 1u << i;
+
+		if (t->delayed_count)
+			delayed |= bit;
+		if (t->handler)
+			handlers |= bit;	/* one that is done has none */
+		if (t->status == EX_BLOCKED) {
+			blocked |= bit;
+			if (t->deadline != WEIR_FOREVER)
+				timed |= bit;
+		} else if (t->status == EX_READY || ex_can_go(t)) {
+			go |= bit;
+		}
 	}
-	return n;
+	n = list_kind(options, n, go & self, EX_GO);
+	/* A delayed store may reach memory at any time. */
+	n = list_kind(options, n, delayed, EX_DRAIN);
+	if (go & self && ex->search == EX_DEPTH_FIRST && !ex->budget)
+		return n;
+	n = list_kind(options, n, go & ~self, EX_GO);
+	n = list_kind(options, n, timed, EX_TIMEOUT);
+	if (!ex->budget)
+		return n;
+	n = list_kind(options, n, blocked, EX_SPURIOUS);
+	return list_kind(options, n, handlers & (blocked | self), EX_SIGNAL);
 }
 
 /* A wake for no reason does not count as a way on. */
@@ -221,8 +223,8 @@ static void apply(struct ex_option o)
 	ex->self = o.thread;
 }
 
-/* Run until everybody is done, or the search gives this run up. */
-static void control(void)
+/* Decide who runs now; the controller, when the run is over. */
+static struct fiber *who_is_next(void)
 {
 	struct ex_option options[EX_OPTIONS_MAX];
 
@@ -230,26 +232,44 @@ static void control(void)
 		int n = list_options(options), chosen;
 
 		if (is_stuck(options, n))
-			break;
+			return &ex->controller;
 		chosen = ex_decide(options, n);
 		if (ex->abandoned)
-			return;
+			return &ex->controller;
 		apply(options[chosen]);
 		if (options[chosen].kind != EX_DRAIN)
-			fiber_switch(&ex->controller,
-				     &ex->threads[ex->self].fiber);
+			return &ex->threads[ex->self].fiber;
 	}
-	for (int i = 0; i < ex->thread_count; i++)
+}
+
+/* Run until everybody is done, or the search gives this run up. */
+static void control(void)
+{
+	struct fiber *next;
+
+	while ((next = who_is_next()) != &ex->controller)
+		fiber_switch(&ex->controller, next);
+	for (int i = 0; i < ex->thread_count && !ex->abandoned; i++)
 		if (ex->threads[i].status != EX_DONE)
 			ex_fail("deadlock: thread %d cannot go on", i);
 }
 
+/*
+ * Depth first the controller decides, as the state of all threads must be on their
+ * stacks by then.  Other searches do not ask for it, and a thread decides itself: most
+ * often it goes on, and nothing is switched.
+ */
 __attribute__((noinline)) void ex_pause(void)
 {
-	struct ex_thread *t;
+	struct ex_thread *t = &ex->threads[ex->self];
+	struct fiber *next = &ex->controller;
 
-	fiber_switch(&ex->threads[ex->self].fiber, &ex->controller);
-	t = &ex->threads[ex->self];
+	if (ex->search != EX_DEPTH_FIRST) {
+		t->fiber.sp = __builtin_frame_address(0);
+		next = who_is_next();
+	}
+	if (next != &t->fiber)
+		fiber_switch(&t->fiber, next);
 	if (t->handle) {
 		void (*handler)(void) = t->handler;
 
@@ -280,10 +300,10 @@ static void make_threads(void)
 {
 	while (ex->thread_count < EX_THREADS &&
 	       ex->scenario->threads[ex->thread_count]) {
-		struct ex_thread *t = &ex->threads[ex->thread_count++];
-		struct fiber fiber = t->fiber;
+		int i = ex->thread_count++;
+		struct ex_thread *t = &ex->threads[i];
 
-		*t = (struct ex_thread){ .fiber = fiber };
+		*t = (struct ex_thread){ .fiber.stack = ex->stacks[i] };
 		fiber_prepare(&t->fiber, thread_main);
 	}
 }

@@ -93,6 +93,7 @@ struct engine {
 	int thread_count;
 	int self;			/* -1: setup or check */
 	struct fiber controller;
+	_Alignas(16) char stacks[EX_THREADS][FIBER_STACK];
 
 	/* The run. */
 	int budget;			/* preemptions and disturbances left */

@@ -64,7 +64,8 @@ int ex_self(void);				/* which thread of the scenario */
 void ex_await(const uint32_t *flag);		/* wait for another's ex_set */
 void ex_set(uint32_t *flag);
 extern uint32_t ex_event;			/* the descriptor is readable */
-void ex_yield(void);				/* nothing to do until others act */
+void ex_yield(void);				/* nothing to do until others act, */
+void ex_look(void);				/* or have since this, if it was called */
 /* A plain access: two of them, one a write, must be ordered. */
 void ex_touch(const void *memory, size_t size, bool write);
 

@@ -5,7 +5,6 @@
  */
 #include "fiber.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void fiber_swap(void **from_sp, void *to_sp);
@@ -75,10 +74,6 @@ void fiber_prepare(struct fiber *fiber, void (*entry)(void))
 {
 	uintptr_t top, *frame;
 
-	if (!fiber->stack)
-		fiber->stack = aligned_alloc(16, FIBER_STACK);
-	if (!fiber->stack)
-		abort();
 	top = (uintptr_t)fiber->stack + FIBER_STACK;
 	frame = (uintptr_t *)top - SAVED;
 	memset(frame, 0, SAVED * sizeof(*frame));

@@ -12,7 +12,7 @@
 
 struct fiber {
 	void *sp;	/* where it stands while it does not run */
-	char *stack;	/* FIBER_STACK bytes */
+	char *stack;	/* FIBER_STACK bytes, aligned to 16 */
 };
 
 /* Ready to run entry(), which must not return. */

@@ -29,7 +29,17 @@ static uint64_t read_memory(const void *p, size_t size)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, p, size);	/* little-endian */
+	/* Little-endian.  Of a size that the compiler knows it is no call. */
+	switch (size) {
+	case 8:
+		memcpy(&v, p, 8);
+		break;
+	case 4:
+		memcpy(&v, p, 4);
+		break;
+	default:
+		memcpy(&v, p, size);
+	}
 	return v;
 }
 
@@ -40,20 +50,19 @@ static bool inside(const void *p, const char *start, size_t size)
 
 static void check_alive(const void *p, const struct ex_place *at)
 {
-	for (int i = 0; i < ex->freed_count; i++)
+	int i;
+
+	for (i = 0; i < ex->freed_count; i++)
 		if (inside(p, ex->freed[i].memory, ex->freed[i].size))
 			ex_fail("%s:%d: access to freed memory", at->file,
 				at->line);
-	for (int i = 0; i < ex->thread_count; i++) {
-		const struct ex_thread *t = &ex->threads[i];
-
-		if (i == ex->self || !inside(p, t->fiber.stack, FIBER_STACK))
-			continue;
-		if (t->status == EX_DONE ||
-		    (const char *)p < (char *)t->fiber.sp)
-			ex_fail("%s:%d: access to the stack of a call that has "
-				"returned", at->file, at->line);
-	}
+	if (!inside(p, ex->stacks[0], sizeof(ex->stacks)))
+		return;
+	i = (int)(((const char *)p - ex->stacks[0]) / FIBER_STACK);
+	if (i != ex->self && (ex->threads[i].status == EX_DONE ||
+			      (const char *)p < (char *)ex->threads[i].fiber.sp))
+		ex_fail("%s:%d: access to the stack of a call that has returned",
+			at->file, at->line);
 }
 
 static void write_memory(void *p, size_t size, uint64_t value)
@@ -100,17 +109,26 @@ static void point(enum ex_op op, const void *p, size_t size, bool shared,
 		ex_trace_begin(op, p, size, at);
 }
 
+/* Depth first a run begins as the one before: that part has been looked at. */
+static bool is_as_before(void)
+{
+	return ex->search == EX_DEPTH_FIRST && ex->path_at < ex->path_length;
+}
+
 /* Before an access; false: setup or check, nobody else runs. */
 static bool enter(enum ex_op op, const void *p, size_t size,
 		  const struct ex_place *at)
 {
-	bool writes = op != EX_LOAD;
-
 	if (ex->self < 0)
 		return false;
-	point(op, p, size, ex_note_use(p, writes), at);
+	if (is_as_before() && !ex->path[ex->path_at].chosen) {
+		ex_step();
+		ex->path_at++;
+	} else {
+		point(op, p, size, ex_note_use(p, op != EX_LOAD), at);
+		check_alive(p, at);
+	}
 	ex->threads[ex->self].at = *at;
-	check_alive(p, at);
 	return true;
 }
 
@@ -284,9 +302,24 @@ static void let_others_go(enum ex_status status)
 	ex_pause();
 }
 
+void ex_look(void)
+{
+	struct ex_thread *t = &ex->threads[ex->self];
+
+	t->looks = true;
+	t->others_seen = ex->writes - t->own_writes;
+}
+
 void ex_yield(void)
 {
-	let_others_go(EX_SPINNING);
+	bool missed = false;
+
+	if (ex->self >= 0) {
+		missed = ex_others_wrote(&ex->threads[ex->self]);
+		ex->threads[ex->self].looks = false;
+	}
+	if (!missed)
+		let_others_go(EX_SPINNING);
 }
 
 int ex_self(void)
@@ -420,27 +453,15 @@ void weir_look_end_(bool paid)
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
 {
-	bool missed = false;
-
 	(void)backoff;
-	if (ex->self >= 0) {
-		missed = ex_others_wrote(&ex->threads[ex->self]);
-		ex->threads[ex->self].looks = false;
-	}
-	if (!missed)
-		ex_yield();
+	ex_yield();
 }
 
 void weir_backoff_look_(struct weir_backoff_ *backoff)
 {
-	struct ex_thread *t;
-
 	(void)backoff;
-	if (ex->self < 0)
-		return;
-	t = &ex->threads[ex->self];
-	t->looks = true;
-	t->others_seen = ex->writes - t->own_writes;
+	if (ex->self >= 0)
+		ex_look();
 }
 
 uint32_t weir_forks_(void)
