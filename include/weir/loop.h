@@ -40,7 +40,8 @@ typedef struct weir_loop {
 	int32_t fd_;
 	uint32_t state_;
 	uint64_t dispatching_;		/* the dispatching thread's */
-	uint64_t reserved_[12];
+	uint64_t loose_;		/* there may be no deadline at soonest_ */
+	uint64_t reserved_[11];
 } weir_loop;
 
 /* Set up *loop.  WEIR_ESYSTEM: no descriptor can be had now (errno). */

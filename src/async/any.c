@@ -93,19 +93,20 @@ static bool refused(weir_any *any, weir_err err)
 	       event(any);
 }
 
-void weir_any_told_(struct weir_waiter_ *w)
+bool weir_any_told_(struct weir_waiter_ *w)
 {
 	weir_any *any = w->user;
-	bool over = false;
+	bool over = false, runs = false;
 
 	if (!w->outcome)
 		over = event(any);
 	else if (w->outcome != WEIR_EAGAIN)
 		over = refused(any, (weir_err)w->outcome);
 	if (over)
-		weir_run_tell_(head_of(any));
+		runs = weir_run_tell_(head_of(any));
 	/* [A7] release.  The last access to *w and *any. */
 	at_store_release(&w->state, WEIR_OP_TOLD_);
+	return runs;
 }
 
 bool weir_any_late_(struct weir_waiter_ *head)
@@ -139,7 +140,7 @@ static void ended(struct weir_waiter_ *w, weir_err why)
 	if (!decide(any, ENDED))
 		take_back(any);
 	else if (event(any))
-		weir_run_tell_(head_of(any));
+		(void)weir_run_tell_(head_of(any));	/* the cancel flushes */
 }
 
 /*

@@ -48,7 +48,9 @@ weir_err weir_loop_init(weir_loop *loop)
 
 static bool is_used(const weir_loop *loop)
 {
-	bool used = loop->ready_ || loop->due_ || loop->dispatching_;
+	/* acquire: its dispatch, if there was one, is done with it. */
+	bool used = at_load_acquire(&loop->dispatching_) || loop->ready_ ||
+		    loop->due_;
 
 	for (size_t i = 0; i < sizeof(loop->timers_) / sizeof(void *); i++)
 		used = used || loop->timers_[i];
@@ -172,7 +174,8 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 			    "own", loop);
 		return 0;
 	}
-	loop->dispatching_ = 1;
+	/* relaxed: this thread's; destroy glances at it. */
+	at_store_relaxed(&loop->dispatching_, 1);
 	/* First: what is told from here on makes it readable again. */
 	weir_event_clear_(loop->fd_);
 	time_out_all(loop);
@@ -192,6 +195,7 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	weir_run_unlock_(loop);
 	if (more)
 		weir_run_raise_(loop);
-	loop->dispatching_ = 0;
+	/* release.  The last access to *loop. */
+	at_store_release(&loop->dispatching_, 0);
 	return ran;
 }

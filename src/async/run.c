@@ -184,14 +184,15 @@ void weir_run_let_go_(bool outer)
 	run_all();
 }
 
-void weir_run_tell_(struct weir_waiter_ *w)
+/* True: this thread has something to run; never from a signal handler. */
+bool weir_run_tell_(struct weir_waiter_ *w)
 {
 	struct weir_to_run_ *mine;
 
 	if (!w) {
 		run_all();
 	} else if (w->kind == WEIR_MEMBER_) {
-		weir_any_told_(w);
+		return weir_any_told_(w);
 	} else if (w->kind == WEIR_OP_WAKES_) {
 		uint32_t *state = &w->state;
 
@@ -211,7 +212,9 @@ void weir_run_tell_(struct weir_waiter_ *w)
 		/* [A2] release */
 		at_store_release(&w->state, WEIR_OP_TOLD_);
 		weir_run_unlock_(mine);
+		return true;
 	}
+	return false;
 }
 
 /* Under the lock, TOLD. */

@@ -50,7 +50,7 @@ static inline struct weir_waiter_ *weir_op_inside_of_(weir_op *op)
 }
 
 /* The teller: weir_waiter_set_teller_. */
-void weir_run_tell_(struct weir_waiter_ *w);
+bool weir_run_tell_(struct weir_waiter_ *w);
 
 /*
  * The lock of a runner, a loop's or a thread's.  It lies in static memory: a

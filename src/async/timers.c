@@ -60,9 +60,35 @@ static void sort_in(weir_loop *loop, struct weir_waiter_ *w)
 	put(&loop->timers_[list_of(loop, tick_of(w->deadline_ns))], &w->timer);
 }
 
+/* From the lists: no deadline is before this. */
+static int64_t look(const weir_loop *loop)
+{
+	int64_t soonest = WEIR_FOREVER;
+	int list = 0, seen = 0;
+
+	while (list < LISTS && !loop->timers_[list])
+		list++;
+	if (list == LISTS)
+		return WEIR_FOREVER;
+	for (struct weir_ring_ *node = loop->timers_[list]; node;
+	     node = node->next_) {
+		int64_t deadline_ns = waiter_of(node)->deadline_ns;
+
+		if (deadline_ns < soonest)
+			soonest = deadline_ns;
+		/* So many: when the list begins.  List 0 is a short time. */
+		if (list && ++seen == LOOKED_AT)
+			return ((loop->passed_ >> (list - 1) | 1) << (list - 1))
+			       << WEIR_TICK_SHIFT_;
+	}
+	return soonest;
+}
+
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w)
 {
-	int64_t soonest = weir_timers_soonest_(loop);
+	/* Not sharpened: somebody may sleep until soonest_, and no longer. */
+	int64_t soonest = loop->soonest_ != UNKNOWN ? loop->soonest_ :
+						      look(loop);
 
 	sort_in(loop, w);
 	loop->soonest_ = w->deadline_ns < soonest ? w->deadline_ns : soonest;
@@ -75,7 +101,7 @@ void weir_timers_remove_(weir_loop *loop, struct weir_waiter_ *w)
 		return;
 	take(&w->timer);
 	if (w->deadline_ns == loop->soonest_)
-		loop->soonest_ = UNKNOWN;
+		loop->loose_ = 1;
 }
 
 /* To due_, or, one whose time has not come, into a lower list. */
@@ -110,6 +136,7 @@ void weir_timers_advance_(weir_loop *loop, int64_t now_ns)
 	for (int list = top; list >= 0; list--)
 		sort_out(loop, list, now_ns);
 	loop->soonest_ = UNKNOWN;
+	loop->loose_ = 0;
 }
 
 struct weir_waiter_ *weir_timers_next_(weir_loop *loop)
@@ -122,27 +149,15 @@ struct weir_waiter_ *weir_timers_next_(weir_loop *loop)
 	return waiter_of(node);
 }
 
-int64_t weir_timers_soonest_(const weir_loop *loop)
+int64_t weir_timers_soonest_(weir_loop *loop)
 {
-	int64_t soonest = WEIR_FOREVER;
-	int list = 0, seen = 0;
+	if (loop->soonest_ == UNKNOWN || loop->loose_) {
+		int64_t soonest = look(loop);
 
-	if (loop->soonest_ != UNKNOWN)
-		return loop->soonest_;
-	while (list < LISTS && !loop->timers_[list])
-		list++;
-	if (list == LISTS)
-		return WEIR_FOREVER;
-	for (struct weir_ring_ *node = loop->timers_[list]; node;
-	     node = node->next_) {
-		int64_t deadline_ns = waiter_of(node)->deadline_ns;
-
-		if (deadline_ns < soonest)
-			soonest = deadline_ns;
-		/* So many: when the list begins.  List 0 is a short time. */
-		if (list && ++seen == LOOKED_AT)
-			return ((loop->passed_ >> (list - 1) | 1) << (list - 1))
-			       << WEIR_TICK_SHIFT_;
+		/* Never back: whoever was told the later one sleeps until then. */
+		if (soonest > loop->soonest_)
+			loop->soonest_ = soonest;
+		loop->loose_ = 0;
 	}
-	return soonest;
+	return loop->soonest_;
 }

@@ -32,6 +32,6 @@ void weir_timers_advance_(weir_loop *loop, int64_t now_ns);
 struct weir_waiter_ *weir_timers_next_(weir_loop *loop);
 
 /* No deadline is before this. */
-int64_t weir_timers_soonest_(const weir_loop *loop);
+int64_t weir_timers_soonest_(weir_loop *loop);
 
 #endif /* WEIR_ASYNC_TIMERS_H */

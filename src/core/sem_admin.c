@@ -217,6 +217,7 @@ static void sort_waiters(weir_sem *sem, int64_t capacity,
 		if (w->wants != WEIR_WANTS_PERMITS_ || w->min > capacity)
 			continue;
 		weir_sem_leave_(sem, w);
+		w->moved = true;
 		weir_sem_join_(sem, w, WEIR_IN_QUEUE_);
 	}
 }

@@ -146,6 +146,20 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 	       w->kind || weir_now_ns() >= weir_sem_due_ns_(sem, w);
 }
 
+/*
+ * Whether the head may be called, and not served: it may be away, and then the
+ * next must wake by itself when its bound is over.  An operation does not, nor
+ * one that a resize put there: those ahead of it may be younger.
+ */
+static bool may_be_called(const weir_sem *sem, const struct weir_waiter_ *head)
+{
+	const struct weir_waiter_ *next = weir_waiter_of_(head->link.next_);
+
+	if (next->kind || next->moved)
+		return false;
+	return !is_overdue(sem, head);
+}
+
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
 {
 	/* relaxed: the CAS that unlocks takes them and is the acquire. */
@@ -161,8 +175,8 @@ int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
 
 static void count_waiters(weir_sem *sem, uint32_t change)
 {
-	/* relaxed: written under the lock; try_acquire glances at it. */
-	at_store_relaxed(&sem->waiters_, sem->waiters_ + change);
+	/* [S4] release: under the lock; try_acquire glances at it. */
+	at_store_release(&sem->waiters_, sem->waiters_ + change);
 }
 
 void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
@@ -292,7 +306,7 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		}
 		if (open < w->min)
 			break;
-		if (!is_overdue(sem, w)) {
+		if (may_be_called(sem, w)) {
 			if (!w->called)
 				weir_tells_add_(tells, w, WEIR_TOLD_RETRY_);
 			w->called = true;
@@ -328,7 +342,8 @@ static uint64_t door_after(const weir_sem *sem)
 	head = weir_waiter_of_(sem->queue_);
 	if (head->watches && sem->waiters_ == 1)
 		return WEIR_WATCHED_;
-	return head->called && !is_overdue(sem, head) ? WEIR_OPEN_ : WEIR_SHUT_;
+	return head->called && may_be_called(sem, head) ? WEIR_OPEN_ :
+							  WEIR_SHUT_;
 }
 
 /*

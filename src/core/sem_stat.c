@@ -18,8 +18,8 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 	RING_EACH(link, next, end, sem->aside_)
 		info->aside++;
 	if (sem->queue_) {
-		int64_t waited = weir_now_ns() -
-			weir_waiter_since_ns_(weir_waiter_of_(sem->queue_));
+		int64_t waited = weir_waiter_waited_ns_(
+			weir_waiter_of_(sem->queue_), weir_now_ns());
 
 		/* Some machines' clocks go back. */
 		info->oldest_wait_ns = waited > 0 ? waited : 0;

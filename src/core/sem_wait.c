@@ -313,6 +313,7 @@ weir_err weir_sem_wait_idle(weir_sem *sem, weir_ctx *ctx)
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 {
 	static const char trying[] = "weir_sem_try_acquire";
+	uint16_t resizes;
 	uint32_t state;
 	uint64_t word;
 	int64_t taken;
@@ -331,16 +332,22 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	 * C29: the child of a fork takes the lock if there may be a queue,
 	 * which notices waiters that are not its own.
 	 */
+	resizes = at_load_acquire(&sem->resizes_);	/* [S4] acquire */
 	word = at_load_acquire(&sem->word_);
 	state = weir_state_(sem);
 	if (n > 0 && !(state & WEIR_STATE_CLOSED_) &&
 	    (weir_door_(word) == WEIR_OPEN_ || !weir_forks_())) {
 		if (weir_value_(word) < n)
 			return WEIR_EAGAIN;
-		/* relaxed: behind an acquire load, which keeps it there. */
+		/*
+		 * Not while a resize is at work either: it puts waiters into
+		 * the queue that its unlock grants.
+		 * [S4] acquire.  relaxed: behind it, which keeps it there.
+		 */
 		if (!(state & WEIR_STATE_BARGING_) &&
 		    weir_door_(word) == WEIR_SHUT_ &&
-		    at_load_relaxed(&sem->waiters_))
+		    at_load_acquire(&sem->waiters_) &&
+		    at_load_relaxed(&sem->resizes_) == resizes)
 			return WEIR_EAGAIN;
 	}
 	err = weir_sem_lock_(sem, trying);

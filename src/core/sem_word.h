@@ -41,7 +41,7 @@
  *   [S3] closed    release: weir_sem_close   acquire: weir_state_
  *                  Who is told WEIR_ECLOSED sees what the closer did before.
  *   [S4] capacity  release: weir_sem_resize, weir_sem_forget
- *                  acquire: overflows (sem.c)
+ *                  acquire: overflows (sem.c), weir_sem_try_wait_
  *                  Who sees part of a resize sees that resizes_ has moved on.
  *   [S5] granted   release: wait_within (sem_wait.c)   acquire: weir_sem_destroy
  *                  Whoever was granted is done with the semaphore before one

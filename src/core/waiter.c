@@ -71,14 +71,14 @@ void weir_tells_flush_(void)
 	weir_teller_fn_ *told = at_load_relaxed(&teller);
 
 	if (told)
-		told(NULL);
+		(void)told(NULL);
 }
 
-/* Tell everybody; what callbacks there are, run later.  Returns who runs them. */
-static weir_teller_fn_ *tell_all(const struct weir_tells_ *tells)
+/* Tell everybody.  True: there are callbacks to run. */
+static bool tell_all(const struct weir_tells_ *tells)
 {
 	struct weir_waiter_ *w = tells->first;
-	weir_teller_fn_ *told = NULL;
+	bool runs = false;
 
 	while (w) {
 		struct weir_waiter_ *next = w->tell_next;
@@ -86,8 +86,7 @@ static weir_teller_fn_ *tell_all(const struct weir_tells_ *tells)
 
 		if (w->kind) {
 			/* relaxed: set before the operation was queued. */
-			told = at_load_relaxed(&teller);
-			told(w);
+			runs |= at_load_relaxed(&teller)(w);
 			w = next;
 			continue;
 		}
@@ -96,15 +95,13 @@ static weir_teller_fn_ *tell_all(const struct weir_tells_ *tells)
 			weir_futex_wake_(state);
 		w = next;
 	}
-	return told;
+	return runs;
 }
 
 void weir_tells_send_(struct weir_tells_ *tells)
 {
-	weir_teller_fn_ *told = tell_all(tells);
-
-	if (told)
-		told(NULL);
+	if (tell_all(tells))
+		weir_tells_flush_();
 }
 
 void weir_tells_send_quietly_(struct weir_tells_ *tells)

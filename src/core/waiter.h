@@ -72,6 +72,7 @@ struct weir_waiter_ {
 	bool called : 1;		/* g  (barging) on its way to look */
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
 	bool watches : 1;		/* g  awake, takes for itself */
+	bool moved : 1;			/* g  into the queue by a resize */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */
@@ -115,10 +116,18 @@ static inline void weir_waiter_set_got_(struct weir_waiter_ *w, int64_t got)
 		w->got = got;
 }
 
-static inline int64_t weir_waiter_since_ns_(const struct weir_waiter_ *w)
+/*
+ * How long it has waited.  The ticks wrap after 52 days of uptime; a wait of up
+ * to half of that is told right.
+ */
+static inline int64_t weir_waiter_waited_ns_(const struct weir_waiter_ *w,
+					     int64_t now_ns)
 {
-	return w->kind ? (int64_t)w->since_tick << WEIR_TICK_SHIFT_ :
-			 w->since_ns;
+	int64_t tick_ns = INT64_C(1) << WEIR_TICK_SHIFT_;
+	uint32_t ticks = (uint32_t)(now_ns >> WEIR_TICK_SHIFT_) - w->since_tick;
+
+	return w->kind ? (int32_t)ticks * tick_ns + now_ns % tick_ns :
+			 now_ns - w->since_ns;
 }
 
 static inline void weir_waiter_set_since_(struct weir_waiter_ *w, int64_t ns)
@@ -163,10 +172,13 @@ void weir_tells_send_(struct weir_tells_ *tells);
 bool weir_waiter_claim_(struct weir_waiter_ *w);
 
 /*
- * Whoever tells operations: called once for each, and once more with null when
- * all on a list have been told.  The last access of the core to *w.
+ * Whoever tells operations: called once for each, and, if one of these answered
+ * true, once more with null when all on a list have been told: then there are
+ * callbacks that this thread has to run.  Not otherwise: a signal handler that
+ * releases has none, though the thread it interrupted may be about to run some.
+ * The last access of the core to *w.
  */
-typedef void weir_teller_fn_(struct weir_waiter_ *w);
+typedef bool weir_teller_fn_(struct weir_waiter_ *w);
 void weir_waiter_set_teller_(weir_teller_fn_ *teller);
 
 /*

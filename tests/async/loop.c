@@ -235,6 +235,79 @@ TEST(c14_many_deadlines)
 	end();
 }
 
+/*
+ * C14: a deadline before the one that the loop was told makes it readable, also if the
+ * loop has no exact knowledge of the soonest: many are in one list, and the soonest of
+ * all is cancelled.
+ */
+TEST(c14_brought_forward)
+{
+	const int64_t second = 1000000000;
+	struct call first, sooner;
+	int64_t base, told;
+
+	begin(1);
+	/* Where a list of four seconds and more begins. */
+	base = ((weir_now_ns() >> 32) + 2) << 32;
+	for (int i = 0; i < 100; i++) {
+		call_init(&timed[i].call, &loop);
+		CHECK_ERR(weir_op_submit_until(&timed[i].call.op, &sem, 1,
+					       base + 4 * second + i),
+			  WEIR_EQUEUED);
+	}
+	call_init(&first, &loop);
+	CHECK_ERR(weir_op_submit_until(&first.op, &sem, 1, base + 3 * second),
+		  WEIR_EQUEUED);
+	CHECK_EQ(weir_loop_dispatch(&loop), 0);
+	told = weir_loop_deadline(&loop);
+	CHECK_OK(weir_op_cancel(&first.op));
+	CHECK(!is_readable(&loop));
+	call_init(&sooner, &loop);
+	CHECK_ERR(weir_op_submit_until(&sooner.op, &sem, 1, base + second / 2),
+		  WEIR_EQUEUED);
+	CHECK(told <= base + second / 2 || is_readable(&loop));
+	CHECK(weir_loop_deadline(&loop) <= base + second / 2);
+	CHECK_OK(weir_op_cancel(&sooner.op));
+	for (int i = 0; i < 100; i++)
+		CHECK_OK(weir_op_cancel(&timed[i].call.op));
+	CHECK_EQ(weir_loop_deadline(&loop), WEIR_FOREVER);
+	end();
+}
+
+/* C22: another thread may ask for its end while the dispatch that ran the last
+ * callback returns. */
+static int told;
+
+static void tells(weir_op *op, weir_err err, void *user)
+{
+	call_ran(op, err, user);
+	__atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+}
+
+static void *destroys(void *arg)
+{
+	AWAIT(__atomic_load_n(&told, __ATOMIC_ACQUIRE));
+	AWAIT(weir_loop_destroy(&loop) == WEIR_OK);
+	return arg;
+}
+
+TEST(c22_destroyed_behind_a_dispatch)
+{
+	struct call a = { .ran = 0 };
+	check_thread other;
+
+	begin(1);
+	told = 0;
+	weir_op_init(&a.op, &loop, tells, &a);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	other = start(destroys, NULL);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	finish(other);
+	CALL_WAS(&a, WEIR_OK);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /* C25: a handler releases, whatever was interrupted; no callback runs there. */
 static volatile sig_atomic_t handled;
 

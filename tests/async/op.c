@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "../unit/job.h"
+#include "core/waiter.h"
 
 static weir_sem sem;
 
@@ -204,6 +205,45 @@ TEST(c30_c31_limits_and_barging)
 	weir_sem_release(&sem, 1);
 	CALL_WAS(&a, WEIR_OK);
 	CHECK_IDENTITY(&sem);
+}
+
+/* C30: a waiter that was called and is away holds up no operation behind it. */
+TEST(c30_behind_a_waiter_on_its_way)
+{
+	struct call a;
+	job away;
+
+	calls_from_zero();
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 3,
+		.policy = WEIR_BARGING, .barge_us = WEIR_BARGE_US_MAX }));
+	queue_up(&away, &sem, 1, NULL);
+	CHECK(job_freeze(&away));
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(stat_of(&sem).free, 1);
+	call_queue(&a, NULL, &sem, 2, NULL);
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	weir_sem_release(&sem, 2);
+	CALL_WAS(&a, WEIR_OK);
+	jobs_thaw();
+	CHECK_OK(job_end(&away));
+	CHECK_IDENTITY(&sem);
+}
+
+/* How long it has waited is right though the count of ticks has begun again. */
+TEST(waited_when_the_machine_is_up_for_long)
+{
+	const int64_t day = INT64_C(86400000000000), ms = 1000000;
+	struct weir_waiter_ w = { .kind = WEIR_MEMBER_ };
+
+	for (int64_t up = day; up < 365 * day; up += 7 * day) {
+		int64_t waited;
+
+		weir_waiter_set_since_(&w, up);
+		waited = weir_waiter_waited_ns_(&w, up + 20 * ms);
+		CHECK(waited >= 20 * ms && waited < 22 * ms);
+		/* Some machines' clocks go back. */
+		CHECK(weir_waiter_waited_ns_(&w, up - 20 * ms) < 0);
+	}
 }
 
 /*

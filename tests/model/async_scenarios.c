@@ -295,6 +295,42 @@ static void polled_and_cancelled(void)
 }
 SCENARIO(op_polled_cancelled, 3, none_of_one, a_once, polled_and_cancelled, put)
 
+/*
+ * C25: a handler releases to an operation that is polled while the thread that it
+ * interrupts has callbacks to run: none of them runs in the handler.
+ */
+static bool handling;
+
+static void not_in_a_handler(weir_op *op, weir_err err, void *user)
+{
+	EX_ASSERT(!handling);
+	call_ran(op, err, user);
+}
+
+static weir_sem polled;
+
+static void put_polled(void)
+{
+	handling = true;
+	weir_sem_release(&polled, 1);
+	handling = false;
+}
+
+static void callbacks_and_a_handler(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&polled, &(weir_sem_opts){
+		.capacity = 1 }) == WEIR_OK);
+	weir_op_init(&b.op, NULL, NULL, NULL);
+	EX_ASSERT(weir_op_submit(&b.op, &polled, 1, NULL) == WEIR_EQUEUED);
+	weir_op_init(&a.op, NULL, not_in_a_handler, &a);
+	call_submit(&a, NULL);
+	ex_signal(put_polled);
+	put();
+	EX_ASSERT(a.ran);
+}
+SCENARIO(op_callbacks_meet_a_handler, 2, none_of_one, NULL,
+	 callbacks_and_a_handler)
+
 /* C6: more than a batch is granted at once, or closed; also if others come by. */
 static struct call many[3];
 

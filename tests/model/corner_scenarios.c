@@ -282,6 +282,41 @@ static void put_late_and_destroy(void)
 SCENARIO(destroy_waits_for_give_back, 2, none_of_one_soon_late, NULL, take_late,
 	 put_late_and_destroy)
 
+/* C5: nobody is queued before the growth nor after it, and enough are free. */
+static void five_free(void)
+{
+	reset(&(weir_sem_opts){ .permits = 5 }, WEIR_FOREVER);
+}
+
+static void take_eight_ctx(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 8, &ctx) == WEIR_OK);
+}
+
+static uint32_t aside(void)
+{
+	weir_sem_info info;
+
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	return info.aside;
+}
+
+static void grow_to_twenty(void)
+{
+	while (!aside())
+		ex_yield();
+	ex_set(&flag);
+	EX_ASSERT(weir_sem_resize(&s, 20, NULL) == WEIR_OK);
+}
+
+static void try_one(void)
+{
+	ex_await(&flag);
+	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_OK);
+}
+SCENARIO(try_meets_growth, 3, five_free, NULL, take_eight_ctx, grow_to_twenty,
+	 try_one)
+
 static void none_of_two(void)
 {
 	reset(&(weir_sem_opts){ .capacity = 2 }, WEIR_FOREVER);

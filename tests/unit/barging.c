@@ -75,6 +75,28 @@ TEST(c30_newcomers_may_pass)
 	CHECK_OK(job_end(&heavy));
 }
 
+/* C30, C11: it holds up nobody, also not one that growth put behind it, who has
+ * no bound of his own any more to wake him. */
+TEST(c30_nobody_waits_for_a_waiter_on_its_way)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+	job a, b;
+
+	init_barging(&sem, 1, LONG_US);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	stand_aside(&b, &sem, 2, &ctx);
+	queue_up(&a, &sem, 1, NULL);
+	CHECK(job_freeze(&a));
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&b));
+	CHECK_EQ(stat_of(&sem).granted, 1);
+	jobs_thaw();
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).held, 3);
+}
+
 /* C30: also when the waiter has been called and is not there yet.  It keeps
  * its place and is served later. */
 TEST(c30_newcomers_may_pass_a_waiter_on_its_way)
