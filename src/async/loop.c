@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops: weir/loop.h, docs/design/async.md. */
+/*
+ * Loops: weir/loop.h, docs/design/async.md.
+ *
+ * Pairs
+ *
+ *   [A8] dispatch  release: weir_loop_dispatch   acquire: is_used
+ *                  Who destroys it finds the last dispatch done with it.
+ */
 #include "weir/loop.h"
 
 #include <limits.h>
@@ -48,7 +55,7 @@ weir_err weir_loop_init(weir_loop *loop)
 
 static bool is_used(const weir_loop *loop)
 {
-	/* acquire: its dispatch, if there was one, is done with it. */
+	/* [A8] acquire */
 	bool used = at_load_acquire(&loop->dispatching_) || loop->ready_ ||
 		    loop->due_;
 
@@ -195,7 +202,7 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	weir_run_unlock_(loop);
 	if (more)
 		weir_run_raise_(loop);
-	/* release.  The last access to *loop. */
+	/* [A8] release.  The last access to *loop. */
 	at_store_release(&loop->dispatching_, 0);
 	return ran;
 }

@@ -149,7 +149,8 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 /*
  * Whether the head may be called, and not served: it may be away, and then the
  * next must wake by itself when its bound is over.  An operation does not, nor
- * one that a resize put there: those ahead of it may be younger.
+ * one that a resize put there: those ahead of it may be younger.  Of one alone the
+ * next is itself.
  */
 static bool may_be_called(const weir_sem *sem, const struct weir_waiter_ *head)
 {

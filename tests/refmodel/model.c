@@ -53,12 +53,19 @@ static void serve_idle(model *m)
 			i++;
 }
 
+/* C30: who barges is called, and takes permits a moment later.  It is handed them
+ * if the one behind it, or itself if there is none, has no bound to wake it. */
+static bool is_called(const model *m)
+{
+	return m->barging && !(m->queue.count &&
+			       m->queue.call[m->queue.count > 1].moved);
+}
+
 /* C4 C6 C7: grant to heads that fit, in order. */
 static void settle(model *m)
 {
-	/* C30: who barges is not handed permits, it takes them a moment later:
-	 * in between all can be back. */
-	if (m->barging)
+	/* Until the called one comes all can be back. */
+	if (is_called(m))
 		serve_idle(m);
 	while (m->queue.count && m->queue.call[0].min <= m->free) {
 		model_call call = take_out(&m->queue, 0);
@@ -159,12 +166,14 @@ static void sort_waiters(model *m)
 		else
 			end_call(m, call, WEIR_ETOOBIG, 0);
 	}
-	for (int i = 0; i < m->aside.count;)
+	for (int i = 0; i < m->aside.count;) {
+		m->aside.call[i].moved = true;
 		if (!m->aside.call[i].idle &&
 		    m->aside.call[i].min <= m->capacity)
 			append(&m->queue, take_out(&m->aside, i));
 		else
 			i++;
+	}
 }
 
 /* C21 */

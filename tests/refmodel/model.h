@@ -23,6 +23,7 @@ typedef struct model_call {
 	int64_t min, max;
 	int ctx;		/* number of its context; 0: none */
 	bool idle;		/* waits for idleness, not for permits */
+	bool moved;		/* into the queue, by a resize */
 } model_call;
 
 typedef struct model_list {
