@@ -48,7 +48,7 @@ complete -c weir -n '__fish_seen_subcommand_from run hold wait stat watch resize
 complete -c weir -n '__fish_seen_subcommand_from run' \
 	-x -l orphan -a 'kill keep' -d 'if weir is killed'
 complete -c weir -n '__fish_seen_subcommand_from run' -x -l kill-after -d 'time to end in'
-complete -c weir -n '__fish_seen_subcommand_from run' -s q -l quiet -d 'no line on the terminal'
+complete -c weir -n '__fish_seen_subcommand_from run' -s q -l quiet -d 'say nothing of waiting'
 complete -c weir -n '__fish_seen_subcommand_from hold' \
 	-x -l while-pid -a '(__fish_complete_pids)' -d 'as long as it lives'
 complete -c weir -n '__fish_seen_subcommand_from wait' -l nested \

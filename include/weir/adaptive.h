@@ -16,8 +16,8 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * weir_adaptive: a limit that finds its own capacity.  It watches how long calls
  * take and how many are dropped, and resizes a semaphore accordingly.
  *
- *     weir_sem_init(&sem, 1);
- *     weir_adaptive_init(&limit, &sem, &opts);
+ *     err = weir_sem_init(&sem, 1);
+ *     err = weir_adaptive_init(&limit, &sem, &opts);
  *
  *     err = weir_adaptive_acquire(&limit, ctx, &began);
  *     ok = call(...);

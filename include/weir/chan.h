@@ -20,7 +20,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *     static weir_chan jobs;
  *
- *     weir_chan_init(&jobs, NULL, 64, sizeof(struct job));
+ *     err = weir_chan_init(&jobs, NULL, 64, sizeof(struct job));
  *     err = weir_chan_send(&jobs, &job, ctx);         // one thread
  *     err = weir_chan_recv(&jobs, &job, ctx);         // another
  *     weir_chan_close(&jobs);         // receivers take what is left, and leave

@@ -14,10 +14,10 @@ WEIR_DECLS_BEGIN
  * an end reaches everything below.
  *
  *     weir_ctx request;
- *     weir_ctx_init(&request, &server, weir_deadline_after(2000000000));
+ *     err = weir_ctx_init(&request, &server, weir_deadline_after(2000000000));
  *     err = weir_sem_acquire(&sem, 1, &request);
  *     ...
- *     weir_ctx_destroy(&request);
+ *     err = weir_ctx_destroy(&request);
  *
  * The following holds for every function below unless its comment differs.
  *
@@ -51,8 +51,9 @@ typedef struct weir_ctx {
 
 /*
  * Set up *ctx below parent (null: a root) with a deadline of its own
- * (WEIR_FOREVER: none).  The parent must outlive it.  Below a parent that has
- * ended it begins ended.
+ * (WEIR_FOREVER: none).  The parent must outlive it, and knows of it: destroy it
+ * before its memory goes away, on every way out of the function.  Below a parent
+ * that has ended it begins ended.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns);

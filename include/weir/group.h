@@ -18,11 +18,11 @@ WEIR_DECLS_BEGIN
  *
  *     weir_group_opts opts = { .workers = 4, .flags = WEIR_GROUP_FAIL_FAST };
  *
- *     weir_group_init(&group, &opts);
+ *     err = weir_group_init(&group, &opts);
  *     for (...)
  *             err = weir_group_spawn(&group, simulate, &job, 1, ctx);
  *     err = weir_group_wait(&group, ctx, &first_error);
- *     weir_group_destroy(&group);
+ *     err = weir_group_destroy(&group);
  *
  * Tasks wait in a backlog of fixed size; when it is full, spawn waits, so memory
  * stays bounded however many are spawned.  A task has a weight: it runs while it

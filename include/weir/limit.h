@@ -22,7 +22,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *     weir_limit_opts opts = { .rate = 100, .burst = 10 };
  *
- *     weir_limit_init(&calls, &opts);
+ *     err = weir_limit_init(&calls, &opts);
  *     err = weir_limit_acquire(&calls, 1, ctx);
  *
  * In any stretch of t seconds at most burst + rate * t tokens are taken.  The

@@ -24,7 +24,7 @@ WEIR_DECLS_BEGIN
  *     policy = barging
  *     barge_us = 200
  *
- *     weir_limits_init(&limits, 32);
+ *     err = weir_limits_init(&limits, 32);
  *     err = weir_limits_load(&limits, "limits.conf", &problem);
  *     sem = weir_limits_find(&limits, "db_writes");
  *

@@ -69,7 +69,8 @@ typedef struct weir_named weir_named;
 #define WEIR_NAMED_SHARED 4u		/* accept a file that another user owns,
 					   or that others may write */
 #define WEIR_NAMED_INTERRUPTIBLE 8u	/* a signal handler that was installed
-					   without SA_RESTART ends a wait:
+					   without SA_RESTART ends a wait, and
+					   one with a deadline any handler:
 					   WEIR_EINTR */
 
 /* When a dead process's permits are free again. */

@@ -19,7 +19,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *     weir_pool_opts opts = { .max = 20, .create = dial, .destroy = hang_up,
  *                             .validate = is_alive, .user = &server };
- *     weir_pool_init(&pool, NULL, &opts);
+ *     err = weir_pool_init(&pool, NULL, &opts);
  *
  *     err = weir_pool_borrow(&pool, __func__, ctx, &item);
  *     ... use item->resource ...

@@ -79,10 +79,12 @@ typedef enum weir_policy {
 /* Flags of weir_sem_opts. */
 #define WEIR_SEM_UNBOUNDED 1u		/* a signal: no capacity, free release */
 #define WEIR_SEM_INTERRUPTIBLE 2u	/* a signal handler that was installed
-					   without SA_RESTART ends a wait:
+					   without SA_RESTART ends a wait, and
+					   one with a deadline any handler:
 					   WEIR_EINTR */
-#define WEIR_SEM_TRACKED 4u		/* report every acquire and release to the
-					   diagnostics; slower */
+#define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the lock,
+					   for diagnostics to see; slower, and
+					   there are none in this version */
 
 /* The default bound of WEIR_BARGING, and the longest. */
 #define WEIR_BARGE_US 1000u
@@ -112,7 +114,7 @@ typedef struct weir_sem_opts {
  * it to life.
  */
 #define WEIR_SEM_INIT_(permits, capacity, state)                               \
-	{ (uint64_t)(permits) << 2, (capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0, 0 }
+	{ (uint64_t)(permits) << 2, (int64_t)(capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0, 0 }
 #define WEIR_SEM_INIT(permits) WEIR_SEM_INIT_(permits, permits, 0)
 #define WEIR_SEM_INIT_BARGING(permits)                                         \
 	WEIR_SEM_INIT_(permits, permits, 2u | WEIR_BARGE_US << 8)
@@ -161,7 +163,8 @@ weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx);
 /*
  * The same with a plain deadline instead of a ctx.  The deadline limits waiting
  * only: free permits are taken even if it has passed, and a grant that meets the
- * deadline wins.  No clock is read if nobody waits and enough are free.
+ * deadline wins.  No clock is read if nobody waits and enough are free (except by
+ * weir_sem_acquire_for on one that is TRACKED or drains).
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns);
@@ -197,7 +200,7 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
  * fails, async-signal-safe.  Every head of the queue that now fits has been
  * granted when this returns; or, if another call was at work on the queue at
  * that moment, or the only waiter is awake and takes for itself, a moment
- * later, and before any call that follows.
+ * later, and before any call that follows (weir_sem_available may still count them).
  * Requires: n are out (bounded), or at most WEIR_SEM_MAX are free afterwards
  * (unbounded).  One release too many that meets a resize or a forget may be
  * noticed only there, or by the next of them: that call then takes the excess

@@ -38,7 +38,7 @@ static void own_option(const struct cmd *self, struct run_opts *opts,
 
 	switch (option) {
 	case 'q':
-		opts->quiet = true;
+		opts->take.quiet = true;
 		break;
 	case OPT_KILL_AFTER:
 		opts->kill_after_ns = cmd_duration(self, "--kill-after",
@@ -172,7 +172,8 @@ static void pass_on(pid_t guardian, const siginfo_t *info)
 static int attend(const struct run_opts *opts, const struct signals *signals,
 		  struct run_board *board, pid_t guardian)
 {
-	bool shows = !opts->quiet && !opts->take.try && isatty(STDERR_FILENO);
+	bool shows = !opts->take.quiet && !opts->take.try &&
+		     isatty(STDERR_FILENO);
 	struct timespec pause = { 0, FIRST_LINE_NS };
 	int64_t since = weir_now_ns();
 	int status;
@@ -244,7 +245,7 @@ const struct cmd cmd_run = {
 "                       weir was killed, before it is killed\n"
 "      --nested         also under a NAME that is in $WEIR_HELD already\n"
 "  -l, --label=TEXT     what \"weir stat\" calls it; else COMMAND\n"
-"  -q, --quiet          no line on the terminal while it waits\n"
+"  -q, --quiet          say nothing of waiting, also if it ends with 124 or 75\n"
 "      --shared         for a semaphore that other users may use as well\n"
 "  -h, --help           this text\n"
 "\n"

@@ -10,7 +10,6 @@ struct run_opts {
 	char **command;
 	int64_t kill_after_ns;	/* -1: no TERM before the KILL */
 	bool keep;		/* --orphan keep */
-	bool quiet;
 	bool had_children;	/* before it began */
 };
 

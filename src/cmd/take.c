@@ -103,12 +103,15 @@ int take_refused(const struct take *take, weir_named *sem, weir_err err)
 
 	switch (err) {
 	case WEIR_EAGAIN:
-		cmd_say("%s: busy%s%s", take->name, *who ? "; " : "", who);
+		if (!take->quiet)
+			cmd_say("%s: busy%s%s", take->name, *who ? "; " : "",
+				who);
 		return take->impatient >= 0 ? take->impatient : status;
 	case WEIR_ETIMEDOUT:
-		cmd_say("%s: not granted within %s%s%s", take->name,
-			duration_text(take->timeout_ns, time),
-			*who ? "; " : "", who);
+		if (!take->quiet)
+			cmd_say("%s: not granted within %s%s%s", take->name,
+				duration_text(take->timeout_ns, time),
+				*who ? "; " : "", who);
 		return take->impatient >= 0 ? take->impatient : status;
 	case WEIR_ETOOBIG:
 		cmd_say("%s: a weight of %lld is more than its capacity",

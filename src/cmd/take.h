@@ -14,6 +14,7 @@ struct take {
 	int64_t timeout_ns;	/* WEIR_FOREVER: none */
 	int impatient;		/* -E: instead of 75 and 124; -1: those */
 	bool try;
+	bool quiet;		/* run -q: silent also when it is not its turn */
 	bool timed;		/* -t was given */
 	bool nested;
 	bool shared;

@@ -175,7 +175,8 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	     (info->st_mode & 022 && !(opts->mode & 022)))) {
 		errno = EPERM;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is another user's, or others may write it",
+			      "%s is another user's, or others may write it; "
+			      "WEIR_NAMED_SHARED (--shared) accepts that",
 			      h->path);
 	}
 	if (info->st_nlink > 1) {
