@@ -24,6 +24,11 @@
  * that gave up (ctx, deadline) and finds readers_ at 0 has been recalled in the
  * same moment: the others have at most one permit each, so its own is there.  It
  * takes that under the lock, before one that comes for the next writer can.
+ *
+ * max_waiters.  WRITERS has two queues that do not know of each other, and both are
+ * without a bound: it is kept here.  Who does not get in at once is counted
+ * (waiting_) or refused, and stays counted on the way from one queue to the other: so
+ * one that may wait is not refused later.
  */
 #include "pattern/rwlock.h"
 
@@ -110,13 +115,46 @@ static void discount_writer(weir_rwlock *rw)
 }
 
 /*
+ * A bound for both queues.
+ */
+static bool has_room(weir_rwlock *rw)
+{
+	weir_sem_info inside;
+	int64_t granted;
+
+	if (rw->waiting_ < rw->max_waiters_)
+		return true;
+	if (weir_sem_stat(&rw->inside_, &inside))
+		return false;
+	/* They are in no queue; they only have not returned yet. */
+	granted = inside.granted == ALL ? 1 : inside.granted;
+	return (int64_t)rw->waiting_ - granted < (int64_t)rw->max_waiters_;
+}
+
+static bool count_waiter(weir_rwlock *rw)
+{
+	bool room;
+
+	weir_lock_(&rw->lock_);
+	room = has_room(rw);
+	rw->waiting_ += room;
+	weir_unlock_(&rw->lock_);
+	return room;
+}
+
+static void discount_waiter(weir_rwlock *rw)
+{
+	weir_lock_(&rw->lock_);
+	rw->waiting_--;
+	weir_unlock_(&rw->lock_);
+}
+
+/*
  * Coming in.
  */
 static weir_err read_in(weir_rwlock *rw, struct weir_ctx *ctx,
 			int64_t deadline_ns)
 {
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
 	if (writers_are_first(rw)) {
 		weir_err err = await_recall(rw, ctx, deadline_ns);
 
@@ -131,8 +169,6 @@ static weir_err write_in(weir_rwlock *rw, struct weir_ctx *ctx,
 {
 	weir_err err;
 
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
 	count_writer(rw);
 	err = acquire(&rw->inside_, ALL, ctx, deadline_ns);
 	if (err)
@@ -140,24 +176,71 @@ static weir_err write_in(weir_rwlock *rw, struct weir_ctx *ctx,
 	return err;
 }
 
+struct way_in {
+	weir_err (*wait)(weir_rwlock *rw, struct weir_ctx *ctx,
+			 int64_t deadline_ns);
+	weir_err (*try)(weir_rwlock *rw);
+	void (*leave)(weir_rwlock *rw);
+};
+
+static const struct way_in reading = { read_in, weir_rwlock_try_read,
+				       weir_rwlock_read_done };
+static const struct way_in writing = { write_in, weir_rwlock_try_write,
+				       weir_rwlock_write_done };
+
+static weir_err wait_counted(weir_rwlock *rw, const struct way_in *in,
+			     struct weir_ctx *ctx, int64_t deadline_ns)
+{
+	weir_err err;
+
+	if (!count_waiter(rw))
+		return WEIR_EBUSY;
+	err = in->wait(rw, ctx, deadline_ns);
+	discount_waiter(rw);
+	return err;
+}
+
+static weir_err come_in(weir_rwlock *rw, const struct way_in *in,
+			struct weir_ctx *ctx, int64_t deadline_ns)
+{
+	weir_err err;
+
+	if (weir_rwlock_is_misplaced_(rw))
+		return WEIR_EINVAL;
+	if (!rw->max_waiters_)
+		return in->wait(rw, ctx, deadline_ns);
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (!err)
+		err = in->try(rw);
+	if (err == WEIR_EAGAIN)
+		err = wait_counted(rw, in, ctx, deadline_ns);
+	if (err || !ctx)
+		return err;
+	/* C13: it may have ended since it was looked at. */
+	err = weir_ctx_err(ctx);
+	if (err)
+		in->leave(rw);
+	return err;
+}
+
 weir_err weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return read_in(rw, ctx, WEIR_FOREVER);
+	return come_in(rw, &reading, ctx, WEIR_FOREVER);
 }
 
 weir_err weir_rwlock_write(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return write_in(rw, ctx, WEIR_FOREVER);
+	return come_in(rw, &writing, ctx, WEIR_FOREVER);
 }
 
 weir_err weir_rwlock_read_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return read_in(rw, NULL, deadline_ns);
+	return come_in(rw, &reading, NULL, deadline_ns);
 }
 
 weir_err weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return write_in(rw, NULL, deadline_ns);
+	return come_in(rw, &writing, NULL, deadline_ns);
 }
 
 weir_err weir_rwlock_try_read(weir_rwlock *rw)

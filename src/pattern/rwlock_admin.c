@@ -10,23 +10,24 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 {
 	static const weir_rwlock_opts defaults;
 	const weir_rwlock_opts *o = opts ? opts : &defaults;
+	bool two_queues = o->prefer == WEIR_RW_WRITERS;
 	weir_sem_opts inside = {
 		.permits = ALL,
 		.name = o->name,
 		.policy = o->prefer == WEIR_RW_READERS ? WEIR_BARGING :
 							 WEIR_FIFO,
-		.max_waiters = o->max_waiters,
+		.max_waiters = two_queues ? 0 : o->max_waiters,
 		.barge_us = o->barge_us,
 	};
 	const weir_sem_opts recall = {
 		.name = o->name,
-		.max_waiters = o->max_waiters,
 		.flags = WEIR_SEM_UNBOUNDED,
 	};
 	weir_rwlock made = {
 		.prefer_ = (uint32_t)o->prefer,
 		.ready_ = 1,
 		.name_ = o->name,
+		.max_waiters_ = two_queues ? o->max_waiters : 0,
 	};
 
 	if (!rw || (uintptr_t)rw % sizeof(uint64_t) || o->flags ||

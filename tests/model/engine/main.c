@@ -15,7 +15,7 @@
 #include "engine.h"
 #include "weir/base.h"
 
-#define SCENARIOS_MAX 256
+#define SCENARIOS_MAX 512
 
 /* The same engine in a program whose core tells its plain accesses: races.c. */
 #ifndef EX_RACES
