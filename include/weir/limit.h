@@ -223,8 +223,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_keyed_destroy(weir_keyed *keyed);
 
 /*
  * As weir_limit_acquire and its kin, on the limit of the key, which is 1 ..
- * WEIR_KEY_MAX bytes.  Also WEIR_EBUSY: the key is new, and of the sixteen keys
- * that were unused longest none can be forgotten yet; the next call looks at others.
+ * WEIR_KEY_MAX bytes.  Also, when all else has been checked, WEIR_EBUSY: the key is
+ * new, and of the sixteen keys that were unused longest none can be forgotten yet;
+ * the next call looks at others.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,
