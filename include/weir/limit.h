@@ -145,9 +145,9 @@ weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
 		      int64_t max_wait_ns, int64_t *at_ns);
 
 /*
- * How long a call for n would wait now, behind those that wait; WEIR_FOREVER if
- * n > burst or it is closed, or if those that wait want more than some 70 years
- * bring.  For display: it may have changed already.
+ * How long a call for n would wait now, behind those that wait; not at all if n is 0.
+ * WEIR_FOREVER if n > burst or it is closed, or if those that wait want more than
+ * some 70 years bring.  For display: it may have changed already.
  */
 WEIR_API int64_t weir_limit_delay(weir_limit *limit, int64_t n);
 WEIR_API int64_t weir_limit_delay_at(weir_limit *limit, int64_t n,

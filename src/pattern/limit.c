@@ -297,9 +297,25 @@ weir_err weir_limit_reserve(weir_limit *limit, int64_t n, int64_t max_wait_ns,
 				     at_ns);
 }
 
+/* Under the lock, not closed. */
+static int64_t delay(const weir_limit *limit, int64_t n, int64_t now_ns)
+{
+	const struct weir_bucket_ *b = &limit->bucket_;
+	int64_t at_ns;
+
+	/* C2: it stands in no queue. */
+	if (!n)
+		return 0;
+	if (n > b->burst_ || !queue_fits(limit) ||
+	    !weir_bucket_time_ok_(b, now_ns))
+		return WEIR_FOREVER;
+	at_ns = weir_bucket_at_(b, n, (int64_t)limit->queued_, now_ns);
+	return at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
 int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
 {
-	int64_t at_ns = WEIR_FOREVER;
+	int64_t delay_ns = WEIR_FOREVER;
 
 	if (weir_limit_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
 		weir_panic_("weir_limit_delay: %p is not a limit, or %d out of "
@@ -307,14 +323,10 @@ int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
 		return WEIR_FOREVER;
 	}
 	weir_lock_(&limit->lock_);
-	if (n <= limit->bucket_.burst_ && !weir_sem_is_closed(&limit->gate_) &&
-	    queue_fits(limit) && weir_bucket_time_ok_(&limit->bucket_, now_ns))
-		at_ns = weir_bucket_at_(&limit->bucket_, n,
-					(int64_t)limit->queued_, now_ns);
+	if (!weir_sem_is_closed(&limit->gate_))
+		delay_ns = delay(limit, n, now_ns);
 	weir_unlock_(&limit->lock_);
-	if (at_ns == WEIR_FOREVER)
-		return WEIR_FOREVER;
-	return at_ns > now_ns ? at_ns - now_ns : 0;
+	return delay_ns;
 }
 
 int64_t weir_limit_delay(weir_limit *limit, int64_t n)

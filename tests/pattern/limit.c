@@ -152,6 +152,24 @@ TEST(delay_is_how_long_it_will_be)
 	end();
 }
 
+/* C2: nothing is there at once, whoever waits; as acquire says. */
+TEST(c2_delay_of_nothing)
+{
+	int64_t at;
+
+	begin((weir_limit_opts){ .rate = 1 });
+	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, 0, &at));
+	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), 0);
+	CHECK_OK(weir_limit_try_acquire_at(&limit, 0, 0));
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), 0);
+	weir_limit_close(&limit);
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), WEIR_FOREVER);
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), WEIR_FOREVER);
+	CHECK_ERR(weir_limit_try_acquire_at(&limit, 0, 0), WEIR_ECLOSED);
+	end();
+}
+
 TEST(times_that_go_back_give_nothing)
 {
 	begin((weir_limit_opts){ .rate = 1, .burst = 1 });
