@@ -59,7 +59,8 @@ typedef struct weir_breaker {
 	uint32_t counted_;	/* results, at most window */
 	uint32_t window_, failures_, probes_;
 	uint32_t out_, good_;	/* probes let through; that succeeded */
-	uint64_t reserved_[4];	/* zero, for later versions */
+	int64_t probed_ns_;	/* when the last of them was let through */
+	uint64_t reserved_[3];	/* zero, for later versions */
 } weir_breaker;
 
 #define WEIR_BREAKER_WINDOW_MAX 64
@@ -85,8 +86,9 @@ weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts);
 
 /*
  * May a call be made?  WEIR_OK: yes, and leave has to tell how it ended.
- * WEIR_EAGAIN: no; it is open, or enough probes are under way.  (Probes that do
- * not come back within open_ns are given up, and others let through.)
+ * WEIR_EAGAIN: no; it is open, or enough probes are under way.  (Probes of which
+ * some are not back open_ns after the last went in are given up, and others let
+ * through.)
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_breaker_enter(weir_breaker *breaker, weir_breaker_pass *pass);

@@ -54,13 +54,14 @@ typedef struct weir_limit {
 	weir_sem gate_;			/* who is first waits for time alone */
 	weir_sem wake_;			/* ends that wait early */
 	struct weir_bucket_ bucket_;	/* under lock_ */
-	int64_t queued_;		/* tokens wanted behind the first */
+	uint64_t queued_;		/* tokens wanted behind the first */
 	int64_t rate_, period_ns_;	/* as they were given */
 	const char *name_;
 	uint32_t lock_;
 	uint32_t waiting_;		/* calls, under lock_ */
 	uint64_t ready_;		/* set up, and not destroyed */
-	uint64_t reserved_[2];		/* zero, for later versions */
+	uint64_t queued_high_;		/* of queued_, above 2^64 */
+	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_limit;
 
 typedef enum weir_limit_kind {
@@ -144,8 +145,9 @@ weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
 		      int64_t max_wait_ns, int64_t *at_ns);
 
 /*
- * How long a call for n would wait now, behind those that wait; WEIR_FOREVER if
- * n > burst or it is closed.  For display: it may have changed already.
+ * How long a call for n would wait now, behind those that wait; not at all if n is 0.
+ * WEIR_FOREVER if n > burst or it is closed, or if those that wait want more than
+ * some 70 years bring.  For display: it may have changed already.
  */
 WEIR_API int64_t weir_limit_delay(weir_limit *limit, int64_t n);
 WEIR_API int64_t weir_limit_delay_at(weir_limit *limit, int64_t n,
@@ -223,8 +225,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_keyed_destroy(weir_keyed *keyed);
 
 /*
  * As weir_limit_acquire and its kin, on the limit of the key, which is 1 ..
- * WEIR_KEY_MAX bytes.  Also WEIR_EBUSY: the key is new, and of the sixteen keys
- * that were unused longest none can be forgotten yet; the next call looks at others.
+ * WEIR_KEY_MAX bytes.  Also, when all else has been checked, WEIR_EBUSY: the key is
+ * new, and of the sixteen keys that were unused longest none can be forgotten yet;
+ * the next call looks at others.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,

@@ -49,13 +49,15 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
 typedef struct weir_rwlock {
 	weir_sem inside_;	/* a reader takes 1, a writer all */
 	weir_sem recall_;	/* readers that wait for writers to be through */
-	uint32_t lock_;		/* protects the next two */
+	uint32_t lock_;		/* protects the next two, and waiting_ */
 	uint32_t writers_;	/* waiting or inside; only RW_WRITERS counts */
 	uint64_t readers_;	/* that wait at recall_ */
 	uint32_t prefer_;
 	uint32_t ready_;	/* set up, and not destroyed */
 	const char *name_;
-	uint64_t reserved_[4];	/* zero, for later versions */
+	uint32_t waiting_;	/* of both kinds; only with max_waiters_ */
+	uint32_t max_waiters_;	/* RW_WRITERS; the others' is in inside_ */
+	uint64_t reserved_[3];	/* zero, for later versions */
 } weir_rwlock;
 
 typedef enum weir_rw_prefer {
@@ -70,9 +72,13 @@ typedef enum weir_rw_prefer {
 /* A fair one, in static memory. */
 #define WEIR_RWLOCK_INIT                                                       \
 	{ WEIR_SEM_INIT(WEIR_RW_READERS_MAX), WEIR_SEM_INIT_UNBOUNDED(0),      \
-	  0, 0, 0, 0, 1, 0, { 0, 0, 0, 0 } }
+	  0, 0, 0, 0, 1, 0, 0, 0, { 0, 0, 0 } }
 
-/* Zero means the default throughout. */
+/*
+ * Zero means the default throughout.  max_waiters is for readers and writers
+ * together (C31).  With RW_WRITERS one that has just been let in may count as waiting
+ * until its call has returned.
+ */
 typedef struct weir_rwlock_opts {
 	weir_rw_prefer prefer;
 	uint32_t barge_us;	/* RW_READERS; 0: WEIR_BARGE_US */

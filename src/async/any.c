@@ -250,13 +250,19 @@ static bool ask(weir_any *any, size_t i)
 	return !err;
 }
 
-/* Where to look first: every call another place. */
+/*
+ * Where to look first.  Of k calls each looks first at another place; but the next k
+ * begin anywhere.  Else two lists that are asked in turn would see every other number
+ * each, and for ever begin with the same one.
+ */
 static size_t turn(size_t k)
 {
 	static uint32_t calls;
-
 	/* relaxed: any number will do. */
-	return at_add_relaxed(&calls, 1) % k;
+	uint32_t call = at_add_relaxed(&calls, 1);
+	uint32_t anywhere = call / (uint32_t)k * UINT32_C(0x9e3779b9);
+
+	return ((anywhere ^ anywhere >> 15) % k + call % k) % k;
 }
 
 static void prepare_member(weir_any *any, size_t i, const weir_req *req)

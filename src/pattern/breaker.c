@@ -42,25 +42,29 @@ static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
 	b->opened_ += state == WEIR_BREAKER_OPEN;
 }
 
+/* Opened long enough; or half open, and not all probes have come back. */
 static bool is_due(const weir_breaker *b, int64_t now_ns)
 {
+	/* The last probe has its time, however long after the first it went. */
+	int64_t from_ns = b->state_ == WEIR_BREAKER_OPEN ? b->since_ns_ :
+							   b->probed_ns_;
+
 	/* The difference of any two times has room without a sign. */
-	return now_ns >= b->since_ns_ &&
-	       (uint64_t)now_ns - (uint64_t)b->since_ns_ >=
-		       (uint64_t)b->open_ns_;
+	return now_ns >= from_ns &&
+	       (uint64_t)now_ns - (uint64_t)from_ns >= (uint64_t)b->open_ns_;
 }
 
 static bool let_through(weir_breaker *b, int64_t now_ns)
 {
 	if (b->state_ == WEIR_BREAKER_CLOSED)
 		return true;
-	/* Opened long enough; or half open, and the probes are lost. */
 	if ((b->state_ == WEIR_BREAKER_OPEN || b->out_ == b->probes_) &&
 	    is_due(b, now_ns))
 		change(b, WEIR_BREAKER_HALF_OPEN, now_ns);
 	if (b->state_ == WEIR_BREAKER_OPEN || b->out_ == b->probes_)
 		return false;
 	b->out_++;
+	b->probed_ns_ = now_ns;
 	return true;
 }
 

@@ -23,6 +23,7 @@
 #include "base/panic.h"
 #include "base/ring.h"
 #include "pattern/bucket.h"
+#include "weir/ctx.h"
 
 #define LOOKS 16
 
@@ -99,12 +100,15 @@ static bool forget_one(weir_keyed *keyed, int64_t now_ns)
 	return false;
 }
 
-static struct weir_keyed_entry_ *add(weir_keyed *keyed,
-				     struct weir_keyed_entry_ **at,
-				     const void *key, size_t length)
+/* Null: there is no room. */
+static struct weir_keyed_entry_ *add(weir_keyed *keyed, const void *key,
+				     size_t length, int64_t now_ns)
 {
-	struct weir_keyed_entry_ *e = keyed->free_;
+	struct weir_keyed_entry_ *e;
 
+	if (!keyed->free_ && !forget_one(keyed, now_ns))
+		return NULL;
+	e = keyed->free_;
 	keyed->free_ = e->next;
 	keyed->count_++;
 	e->next = NULL;
@@ -112,35 +116,50 @@ static struct weir_keyed_entry_ *add(weir_keyed *keyed,
 	e->length = (uint32_t)length;
 	memcpy(e->key, key, length);
 	(void)!weir_limit_init(&e->limit, &keyed->each_);
-	*at = e;
+	*find(row_of(keyed, key, length), key, length) = e;
 	return e;
 }
 
-/* The key's entry, counted.  WEIR_EBUSY: there is no room. */
+/* What its limit will say, whether there is room for it or not: C2. */
+static weir_err check_new(const weir_keyed *keyed, int64_t n)
+{
+	int64_t burst = keyed->each_.burst ? keyed->each_.burst : 1;
+
+	if (keyed->closed_)
+		return WEIR_ECLOSED;
+	if (!n)
+		return WEIR_OK;
+	return n > burst ? WEIR_ETOOBIG : WEIR_EQUEUED;
+}
+
+/*
+ * The key's entry, counted.  Null: what is returned is the answer; WEIR_EBUSY if
+ * there is no room.
+ */
 static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
-		      int64_t n, int64_t now_ns,
+		      int64_t n, int64_t now_ns, struct weir_ctx *ctx,
 		      struct weir_keyed_entry_ **entry)
 {
-	struct weir_keyed_entry_ **at, *e;
-	weir_err err = WEIR_OK;
+	struct weir_keyed_entry_ *e;
+	weir_err err;
 
-	/* Before anything is forgotten for it. */
+	*entry = NULL;
+	/* All this before anything is forgotten for it. */
 	if (is_misplaced(keyed) || !key || !length || length > WEIR_KEY_MAX ||
 	    n < 0 || n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
 	weir_lock_(&keyed->lock_);
-	at = find(row_of(keyed, key, length), key, length);
-	e = *at;
-	if (e) {
+	e = *find(row_of(keyed, key, length), key, length);
+	if (e)
 		ring_remove(&keyed->used_, &e->used);
-	} else if (keyed->closed_) {
-		err = WEIR_ECLOSED;
-	} else if (keyed->free_ || forget_one(keyed, now_ns)) {
-		/* The row may have changed. */
-		at = find(row_of(keyed, key, length), key, length);
-		e = add(keyed, at, key, length);
-	} else {
-		err = WEIR_EBUSY;
+	else
+		err = check_new(keyed, n);
+	if (err == WEIR_EQUEUED) {
+		e = add(keyed, key, length, now_ns);
+		err = e ? WEIR_OK : WEIR_EBUSY;
 	}
 	if (e) {
 		ring_append(&keyed->used_, &e->used);
@@ -164,9 +183,9 @@ weir_err weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,
 			    int64_t n, struct weir_ctx *ctx)
 {
 	struct weir_keyed_entry_ *e;
-	weir_err err = enter(keyed, key, length, n, weir_now_ns(), &e);
+	weir_err err = enter(keyed, key, length, n, weir_now_ns(), ctx, &e);
 
-	if (err)
+	if (!e)
 		return err;
 	err = weir_limit_acquire(&e->limit, n, ctx);
 	leave(keyed, e);
@@ -177,9 +196,9 @@ weir_err weir_keyed_try_acquire_at(weir_keyed *keyed, const void *key,
 				   size_t length, int64_t n, int64_t now_ns)
 {
 	struct weir_keyed_entry_ *e;
-	weir_err err = enter(keyed, key, length, n, now_ns, &e);
+	weir_err err = enter(keyed, key, length, n, now_ns, NULL, &e);
 
-	if (err)
+	if (!e)
 		return err;
 	err = weir_limit_try_acquire_at(&e->limit, n, now_ns);
 	leave(keyed, e);

@@ -44,6 +44,28 @@ static weir_err check(weir_limit *limit, int64_t n, struct weir_ctx *ctx)
 	return n ? WEIR_EQUEUED : WEIR_OK;
 }
 
+/*
+ * Under the lock.  A few that wait for very much are more than a word can count.
+ */
+static void queue(weir_limit *limit, int64_t n)
+{
+	limit->queued_ += (uint64_t)n;
+	limit->queued_high_ += limit->queued_ < (uint64_t)n;
+}
+
+static void unqueue(weir_limit *limit, int64_t n)
+{
+	limit->queued_high_ -= limit->queued_ < (uint64_t)n;
+	limit->queued_ -= (uint64_t)n;
+}
+
+/* The same that weir_bucket_at_ requires. */
+static bool queue_fits(const weir_limit *limit)
+{
+	return !limit->queued_high_ && limit->queued_ <= INT64_MAX &&
+	       weir_bucket_fits_(&limit->bucket_, (int64_t)limit->queued_);
+}
+
 /* Under the lock: as if nobody waited. */
 static weir_err take(weir_limit *limit, int64_t n, int64_t now_ns,
 		     int64_t latest_ns, int64_t *at_ns)
@@ -84,7 +106,7 @@ static weir_err take_first(weir_limit *limit, int64_t n, int64_t now_ns,
 					     limit->bucket_.full_part_ };
 	if (full && (err == WEIR_EAGAIN || err == WEIR_ETIMEDOUT)) {
 		limit->waiting_++;
-		limit->queued_ += n;
+		queue(limit, n);
 		err = WEIR_EQUEUED;
 	}
 	weir_unlock_(&limit->lock_);
@@ -122,7 +144,7 @@ static void put_back(weir_limit *limit, int64_t n)
 {
 	weir_lock_(&limit->lock_);
 	weir_bucket_put_back_(&limit->bucket_, n);
-	limit->queued_ += n;
+	queue(limit, n);
 	weir_unlock_(&limit->lock_);
 }
 
@@ -141,7 +163,7 @@ static weir_err be_first(weir_limit *limit, int64_t n, int64_t deadline_ns,
 		err = take(limit, n, now_ns,
 			   deadline_ns > now_ns ? deadline_ns : now_ns, &at_ns);
 		if (!err)
-			limit->queued_ -= n;
+			unqueue(limit, n);
 		weir_unlock_(&limit->lock_);
 		if (err || at_ns <= now_ns)
 			return err;
@@ -179,7 +201,7 @@ static weir_err wait_for(weir_limit *limit, int64_t n, int64_t deadline_ns,
 	weir_lock_(&limit->lock_);
 	limit->waiting_--;
 	if (!taken)
-		limit->queued_ -= n;
+		unqueue(limit, n);
 	weir_unlock_(&limit->lock_);
 	return err;
 }
@@ -275,9 +297,25 @@ weir_err weir_limit_reserve(weir_limit *limit, int64_t n, int64_t max_wait_ns,
 				     at_ns);
 }
 
+/* Under the lock, not closed. */
+static int64_t delay(const weir_limit *limit, int64_t n, int64_t now_ns)
+{
+	const struct weir_bucket_ *b = &limit->bucket_;
+	int64_t at_ns;
+
+	/* C2: it stands in no queue. */
+	if (!n)
+		return 0;
+	if (n > b->burst_ || !queue_fits(limit) ||
+	    !weir_bucket_time_ok_(b, now_ns))
+		return WEIR_FOREVER;
+	at_ns = weir_bucket_at_(b, n, (int64_t)limit->queued_, now_ns);
+	return at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
 int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
 {
-	int64_t at_ns = WEIR_FOREVER;
+	int64_t delay_ns = WEIR_FOREVER;
 
 	if (weir_limit_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
 		weir_panic_("weir_limit_delay: %p is not a limit, or %d out of "
@@ -285,15 +323,10 @@ int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
 		return WEIR_FOREVER;
 	}
 	weir_lock_(&limit->lock_);
-	if (n <= limit->bucket_.burst_ && !weir_sem_is_closed(&limit->gate_) &&
-	    weir_bucket_fits_(&limit->bucket_, limit->queued_) &&
-	    weir_bucket_time_ok_(&limit->bucket_, now_ns))
-		at_ns = weir_bucket_at_(&limit->bucket_, n, limit->queued_,
-					now_ns);
+	if (!weir_sem_is_closed(&limit->gate_))
+		delay_ns = delay(limit, n, now_ns);
 	weir_unlock_(&limit->lock_);
-	if (at_ns == WEIR_FOREVER)
-		return WEIR_FOREVER;
-	return at_ns > now_ns ? at_ns - now_ns : 0;
+	return delay_ns;
 }
 
 int64_t weir_limit_delay(weir_limit *limit, int64_t n)

@@ -51,7 +51,9 @@ weir_err weir_pool_init(weir_pool *pool, void *memory,
 }
 
 /*
- * The longest idle item, BUSY now; null: none, or with `over` none that is over.
+ * The longest idle item, BUSY now; null: none.  With `over` one that is over, and
+ * with a permit, in one step: a permit that is taken to find nothing would be missing
+ * to somebody else (C5).
  */
 static weir_pool_item *take_idle(weir_pool *pool, bool over)
 {
@@ -66,6 +68,9 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 
 		if (over && !weir_pool_is_over_(pool, item, now_ns))
 			continue;
+		/* If all are wanted none is idle for long. */
+		if (over && weir_sem_try_acquire(&pool->permits_, 1))
+			break;
 		ring_remove(&pool->idle_, node);
 		item->state_ = WEIR_ITEM_BUSY_;
 		taken = item;
@@ -77,21 +82,16 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 
 int64_t weir_pool_trim(weir_pool *pool)
 {
+	weir_pool_item *item;
 	int64_t n = 0;
 
 	if (weir_pool_is_misplaced_(pool)) {
 		weir_panic_("weir_pool_trim: %p is not a pool", pool);
 		return 0;
 	}
-	/* If all are wanted none is idle for long. */
-	while (weir_sem_try_acquire(&pool->permits_, 1) == WEIR_OK) {
-		weir_pool_item *item = take_idle(pool, true);
-
-		if (item)
-			weir_pool_end_(pool, item);
+	while ((item = take_idle(pool, true))) {
+		weir_pool_end_(pool, item);
 		weir_sem_release(&pool->permits_, 1);
-		if (!item)
-			break;
 		n++;
 	}
 	return n;

@@ -24,8 +24,13 @@
  * that gave up (ctx, deadline) and finds readers_ at 0 has been recalled in the
  * same moment: the others have at most one permit each, so its own is there.  It
  * takes that under the lock, before one that comes for the next writer can.
+ *
+ * max_waiters.  WRITERS has two queues that do not know of each other, and both are
+ * without a bound: it is kept here.  Who does not get in at once is counted
+ * (waiting_) or refused, and stays counted on the way from one queue to the other: so
+ * one that may wait is not refused later.
  */
-#include "weir/rwlock.h"
+#include "pattern/rwlock.h"
 
 #include <stddef.h>
 
@@ -35,11 +40,6 @@
 #include "weir/ctx.h"
 
 #define ALL WEIR_RW_READERS_MAX
-
-static bool is_misplaced(const weir_rwlock *rw)
-{
-	return !rw || (uintptr_t)rw % sizeof(uint64_t) || !rw->ready_;
-}
 
 /* With a ctx, or with a plain deadline. */
 static weir_err acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx,
@@ -115,13 +115,46 @@ static void discount_writer(weir_rwlock *rw)
 }
 
 /*
+ * A bound for both queues.
+ */
+static bool has_room(weir_rwlock *rw)
+{
+	weir_sem_info inside;
+	int64_t granted;
+
+	if (rw->waiting_ < rw->max_waiters_)
+		return true;
+	if (weir_sem_stat(&rw->inside_, &inside))
+		return false;
+	/* They are in no queue; they only have not returned yet. */
+	granted = inside.granted == ALL ? 1 : inside.granted;
+	return (int64_t)rw->waiting_ - granted < (int64_t)rw->max_waiters_;
+}
+
+static bool count_waiter(weir_rwlock *rw)
+{
+	bool room;
+
+	weir_lock_(&rw->lock_);
+	room = has_room(rw);
+	rw->waiting_ += room;
+	weir_unlock_(&rw->lock_);
+	return room;
+}
+
+static void discount_waiter(weir_rwlock *rw)
+{
+	weir_lock_(&rw->lock_);
+	rw->waiting_--;
+	weir_unlock_(&rw->lock_);
+}
+
+/*
  * Coming in.
  */
 static weir_err read_in(weir_rwlock *rw, struct weir_ctx *ctx,
 			int64_t deadline_ns)
 {
-	if (is_misplaced(rw))
-		return WEIR_EINVAL;
 	if (writers_are_first(rw)) {
 		weir_err err = await_recall(rw, ctx, deadline_ns);
 
@@ -136,8 +169,6 @@ static weir_err write_in(weir_rwlock *rw, struct weir_ctx *ctx,
 {
 	weir_err err;
 
-	if (is_misplaced(rw))
-		return WEIR_EINVAL;
 	count_writer(rw);
 	err = acquire(&rw->inside_, ALL, ctx, deadline_ns);
 	if (err)
@@ -145,29 +176,76 @@ static weir_err write_in(weir_rwlock *rw, struct weir_ctx *ctx,
 	return err;
 }
 
+struct way_in {
+	weir_err (*wait)(weir_rwlock *rw, struct weir_ctx *ctx,
+			 int64_t deadline_ns);
+	weir_err (*try)(weir_rwlock *rw);
+	void (*leave)(weir_rwlock *rw);
+};
+
+static const struct way_in reading = { read_in, weir_rwlock_try_read,
+				       weir_rwlock_read_done };
+static const struct way_in writing = { write_in, weir_rwlock_try_write,
+				       weir_rwlock_write_done };
+
+static weir_err wait_counted(weir_rwlock *rw, const struct way_in *in,
+			     struct weir_ctx *ctx, int64_t deadline_ns)
+{
+	weir_err err;
+
+	if (!count_waiter(rw))
+		return WEIR_EBUSY;
+	err = in->wait(rw, ctx, deadline_ns);
+	discount_waiter(rw);
+	return err;
+}
+
+static weir_err come_in(weir_rwlock *rw, const struct way_in *in,
+			struct weir_ctx *ctx, int64_t deadline_ns)
+{
+	weir_err err;
+
+	if (weir_rwlock_is_misplaced_(rw))
+		return WEIR_EINVAL;
+	if (!rw->max_waiters_)
+		return in->wait(rw, ctx, deadline_ns);
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (!err)
+		err = in->try(rw);
+	if (err == WEIR_EAGAIN)
+		err = wait_counted(rw, in, ctx, deadline_ns);
+	if (err || !ctx)
+		return err;
+	/* C13: it may have ended since it was looked at. */
+	err = weir_ctx_err(ctx);
+	if (err)
+		in->leave(rw);
+	return err;
+}
+
 weir_err weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return read_in(rw, ctx, WEIR_FOREVER);
+	return come_in(rw, &reading, ctx, WEIR_FOREVER);
 }
 
 weir_err weir_rwlock_write(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return write_in(rw, ctx, WEIR_FOREVER);
+	return come_in(rw, &writing, ctx, WEIR_FOREVER);
 }
 
 weir_err weir_rwlock_read_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return read_in(rw, NULL, deadline_ns);
+	return come_in(rw, &reading, NULL, deadline_ns);
 }
 
 weir_err weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return write_in(rw, NULL, deadline_ns);
+	return come_in(rw, &writing, NULL, deadline_ns);
 }
 
 weir_err weir_rwlock_try_read(weir_rwlock *rw)
 {
-	if (is_misplaced(rw))
+	if (weir_rwlock_is_misplaced_(rw))
 		return WEIR_EINVAL;
 	if (writers_are_first(rw) && !weir_sem_is_closed(&rw->inside_))
 		return WEIR_EAGAIN;
@@ -178,7 +256,7 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 {
 	weir_err err;
 
-	if (is_misplaced(rw))
+	if (weir_rwlock_is_misplaced_(rw))
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&rw->inside_, ALL);
 	/* Not before: others would wait for one that comes to nothing. */
@@ -192,7 +270,7 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
  */
 void weir_rwlock_read_done(weir_rwlock *rw)
 {
-	if (is_misplaced(rw)) {
+	if (weir_rwlock_is_misplaced_(rw)) {
 		weir_panic_("weir_rwlock_read_done: %p is not a lock", rw);
 		return;
 	}
@@ -201,7 +279,7 @@ void weir_rwlock_read_done(weir_rwlock *rw)
 
 void weir_rwlock_write_done(weir_rwlock *rw)
 {
-	if (is_misplaced(rw)) {
+	if (weir_rwlock_is_misplaced_(rw)) {
 		weir_panic_("weir_rwlock_write_done: %p is not a lock", rw);
 		return;
 	}
@@ -217,7 +295,7 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 {
 	weir_err err;
 
-	if (is_misplaced(rw))
+	if (weir_rwlock_is_misplaced_(rw))
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
 	if (err)
@@ -234,7 +312,7 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 
 void weir_rwlock_downgrade(weir_rwlock *rw)
 {
-	if (is_misplaced(rw)) {
+	if (weir_rwlock_is_misplaced_(rw)) {
 		weir_panic_("weir_rwlock_downgrade: %p is not a lock", rw);
 		return;
 	}
@@ -244,91 +322,4 @@ void weir_rwlock_downgrade(weir_rwlock *rw)
 		return;
 	}
 	discount_writer(rw);
-}
-
-/*
- * Once in a while.
- */
-weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
-{
-	static const weir_rwlock_opts defaults;
-	const weir_rwlock_opts *o = opts ? opts : &defaults;
-	weir_sem_opts inside = {
-		.permits = ALL,
-		.name = o->name,
-		.policy = o->prefer == WEIR_RW_READERS ? WEIR_BARGING :
-							 WEIR_FIFO,
-		.max_waiters = o->max_waiters,
-		.barge_us = o->barge_us,
-	};
-	const weir_sem_opts recall = {
-		.name = o->name,
-		.max_waiters = o->max_waiters,
-		.flags = WEIR_SEM_UNBOUNDED,
-	};
-	weir_rwlock made = {
-		.prefer_ = (uint32_t)o->prefer,
-		.ready_ = 1,
-		.name_ = o->name,
-	};
-
-	if (!rw || (uintptr_t)rw % sizeof(uint64_t) || o->flags ||
-	    o->reserved_[0] || o->reserved_[1] || o->reserved_[2] ||
-	    (unsigned)o->prefer > WEIR_RW_WRITERS ||
-	    (o->barge_us && o->prefer != WEIR_RW_READERS) ||
-	    weir_sem_init_opts(&made.inside_, &inside) ||
-	    weir_sem_init_opts(&made.recall_, &recall))
-		return WEIR_EINVAL;
-	*rw = made;
-	return WEIR_OK;
-}
-
-weir_err weir_rwlock_destroy(weir_rwlock *rw)
-{
-	weir_rwlock_info info;
-	weir_err err = weir_rwlock_stat(rw, &info);
-
-	if (err)
-		return err;
-	if (info.readers || info.writing || info.waiters)
-		return WEIR_EBUSY;
-	err = weir_sem_destroy(&rw->inside_);
-	if (!err)
-		err = weir_sem_destroy(&rw->recall_);
-	if (!err)
-		rw->ready_ = 0;
-	return err;
-}
-
-void weir_rwlock_close(weir_rwlock *rw)
-{
-	if (is_misplaced(rw)) {
-		weir_panic_("weir_rwlock_close: %p is not a lock", rw);
-		return;
-	}
-	weir_sem_close(&rw->inside_, WEIR_CLOSE_NOW);
-	weir_sem_close(&rw->recall_, WEIR_CLOSE_NOW);
-}
-
-weir_err weir_rwlock_stat(weir_rwlock *rw, weir_rwlock_info *info)
-{
-	weir_sem_info inside, recall;
-	weir_err err;
-
-	if (is_misplaced(rw) || !info)
-		return WEIR_EINVAL;
-	err = weir_sem_stat(&rw->inside_, &inside);
-	if (!err)
-		err = weir_sem_stat(&rw->recall_, &recall);
-	if (err)
-		return err;
-	*info = (weir_rwlock_info){
-		.name = rw->name_,
-		.writing = !inside.free,
-		.readers = inside.free ? ALL - inside.free : 0,
-		.waiters = inside.waiters + recall.waiters,
-		.closed = inside.closed,
-		.prefer = (weir_rw_prefer)rw->prefer_,
-	};
-	return WEIR_OK;
 }

@@ -162,6 +162,30 @@ TEST(c33_any)
 	CHECK_ERR(weir_acquire_any(reqs, 3, NULL, NULL), WEIR_EINVAL);
 }
 
+/* C33: also where several lists are asked in turn: none begins always with the same. */
+TEST(c33_any_of_several_lists)
+{
+	for (int lists = 2; lists <= 5; lists++) {
+		int taken[5][3] = { { 0 } };
+
+		begin(1, 1, 1);
+		for (int i = 0; i < 200 * lists; i++) {
+			/* The lists are not of one length. */
+			size_t k = i % lists % 2 ? 3 : 2, which;
+			const weir_req reqs[] = { { &sems[0], 1 },
+						  { &sems[1], 1 },
+						  { &sems[2], 1 } };
+
+			CHECK_OK(weir_acquire_any(reqs, k, NULL, &which));
+			taken[i % lists][which]++;
+			weir_sem_release(reqs[which].sem, 1);
+		}
+		for (int i = 0; i < lists; i++)
+			for (int k = 0; k < (i % 2 ? 3 : 2); k++)
+				CHECK(taken[i][k] >= 20);
+	}
+}
+
 /* C33, C16: closed and impossible ones are passed over while one is left. */
 TEST(c33_refused)
 {
@@ -407,8 +431,8 @@ TEST(c33_two_sizes_of_one)
 	begin(2, 0, 0);
 	ran = 0;
 	weir_any_init(&any, NULL, any_ran, &any);
-	/* Three in turn begin with each; that with the light one has it. */
-	for (int i = 0; i < 3; i++) {
+	/* Among six each begins; when it is the light one, that has it. */
+	for (int i = 0; i < 6; i++) {
 		weir_err err = weir_any_submit(&any, reqs, places, 3, NULL,
 					       &which);
 

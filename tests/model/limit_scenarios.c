@@ -25,7 +25,7 @@ static void adds_up(void)
 {
 	check_calm(&limit.gate_);
 	EX_ASSERT(weir_sem_available(&limit.gate_) == 1);
-	EX_ASSERT(limit.waiting_ == 0 && limit.queued_ == 0);
+	EX_ASSERT(limit.waiting_ == 0 && !limit.queued_ && !limit.queued_high_);
 	EX_ASSERT(weir_now_ns() >= begun + taken * PERIOD);
 	EX_ASSERT(limit.bucket_.full_ns_ >= begun + PERIOD + taken * PERIOD);
 }
@@ -106,7 +106,7 @@ static void quicken(void)
 static void nobody_left(void)
 {
 	check_calm(&limit.gate_);
-	EX_ASSERT(limit.waiting_ == 0 && limit.queued_ == 0);
+	EX_ASSERT(limit.waiting_ == 0 && !limit.queued_ && !limit.queued_high_);
 }
 
 /* The rate changes while one sleeps by the old one. */

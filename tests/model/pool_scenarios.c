@@ -195,3 +195,37 @@ static void trim(void)
 SCENARIO(pool_trim_meets_borrow, 3, idle_for_too_long, adds_up, trim, borrow)
 SCENARIO(pool_trim_meets_close, 2, idle_for_too_long, all_ended, trim,
 	 close_and_wait, borrow_or_closed)
+
+static void try_borrow(void)
+{
+	weir_pool_item *item;
+
+	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &item) == WEIR_OK);
+	use(item);
+	weir_pool_give_back(&pool, item);
+}
+
+static void borrow_and_try(void)
+{
+	borrow();
+	try_borrow();
+}
+
+static void idle_for_long(void)
+{
+	EX_ASSERT(weir_pool_init(&pool, items, &(weir_pool_opts){
+		.max = 1, .create = create, .destroy = destroy,
+		.idle_ns = 1000000 }) == WEIR_OK);
+	borrow();
+}
+
+static void idle_for_too_long_by_far(void)
+{
+	idle_for_long();
+	ex_clock_advance(1000000);
+}
+
+/* C5: a trim that ends nothing, or nothing any more, takes nothing. */
+SCENARIO(pool_trim_meets_try, 3, idle_for_long, adds_up, trim, try_borrow)
+SCENARIO(pool_trim_comes_late, 3, idle_for_too_long_by_far, adds_up, trim,
+	 borrow_and_try)

@@ -37,7 +37,7 @@ static void all_left(void)
 	check_calm(&rw.recall_);
 	EX_ASSERT(readers == 0 && writers == 0);
 	EX_ASSERT(weir_sem_available(&rw.inside_) == WEIR_RW_READERS_MAX);
-	EX_ASSERT(rw.writers_ == 0);
+	EX_ASSERT(rw.writers_ == 0 && rw.waiting_ == 0);
 	EX_ASSERT(weir_rwlock_destroy(&rw) == WEIR_OK);
 }
 
@@ -228,3 +228,107 @@ static void try_both(void)
 
 /* C5 */
 SCENARIO(rw_tries, 2, writers_first, all_left_and_open, try_both, read, write)
+
+static uint32_t admitted;
+
+static void one_may_wait(void)
+{
+	EX_ASSERT(weir_rwlock_init(&rw, &(weir_rwlock_opts){
+		.prefer = WEIR_RW_WRITERS, .max_waiters = 1 }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+}
+
+static void writer_inside_and_one_may_wait(void)
+{
+	one_may_wait();
+	EX_ASSERT(weir_rwlock_write(&rw, NULL) == WEIR_OK);
+}
+
+static uint32_t waiters(void)
+{
+	return rw.inside_.waiters_ + rw.recall_.waiters_;
+}
+
+static void leave_when_one_waits(void)
+{
+	while (waiters() == 0)
+		ex_yield();
+	ex_set(&admitted);
+	weir_rwlock_write_done(&rw);
+}
+
+static void leave_and_try(void)
+{
+	leave_when_one_waits();
+	try_both();
+}
+
+static void write_or_busy(void)
+{
+	weir_err err = weir_rwlock_write(&rw, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (!err) {
+		change();
+		weir_rwlock_write_done(&rw);
+	}
+}
+
+static void write_or_busy_later(void)
+{
+	ex_await(&admitted);
+	write_or_busy();
+}
+
+static void read_or_busy(void)
+{
+	weir_err err = weir_rwlock_read(&rw, NULL);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	EX_ASSERT(writers == 0 || err);
+	if (!err)
+		weir_rwlock_read_done(&rw);
+}
+
+/* C31: a reader that was let to wait is not refused when it is recalled. */
+SCENARIO(rw_bound_keeps_its_word, 2, writer_inside_and_one_may_wait,
+	 all_left_and_open, read, leave_and_try, write_or_busy_later)
+
+static void look_and_leave(void)
+{
+	weir_rwlock_info info;
+
+	while (waiters() == 0)
+		ex_yield();
+	EX_ASSERT(weir_rwlock_stat(&rw, &info) == WEIR_OK && info.waiters <= 1);
+	EX_ASSERT(waiters() <= 1);
+	weir_rwlock_write_done(&rw);
+}
+
+/* C31: readers and writers together. */
+SCENARIO(rw_bound_is_for_all, 2, writer_inside_and_one_may_wait,
+	 all_left_and_open, read_or_busy, write_or_busy, look_and_leave)
+
+static bool ended;
+
+static void cancel_and_tell(void)
+{
+	weir_ctx_cancel(&ctx);
+	ended = true;
+}
+
+static void write_ctx(void)
+{
+	weir_err err = weir_rwlock_write(&rw, &ctx);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED ||
+		  err == WEIR_EBUSY);
+	/* C13: it has not returned before the cancel has. */
+	EX_ASSERT(err || !ended);
+	if (!err)
+		weir_rwlock_write_done(&rw);
+}
+
+/* C13: whether it waits or not, and others wait for it. */
+SCENARIO(rw_bound_meets_cancel, 2, one_may_wait, all_left_and_open, write_ctx,
+	 read_or_busy, cancel_and_tell)

@@ -123,6 +123,41 @@ TEST(probes_that_do_not_come_back_are_given_up)
 	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
 }
 
+/* The time runs from the last of them: it is not lost because the first is old. */
+TEST(probes_that_come_far_apart_close_it)
+{
+	weir_breaker_pass pass;
+
+	begin((weir_breaker_opts){ .window = 1, .probes = 3,
+				   .open_ns = 10 * MS });
+	call(0, false);
+	call(10 * MS, true);
+	call(16 * MS, true);
+	pass = enter(22 * MS);
+	refused(22 * MS);
+	refused(32 * MS - 1);
+	weir_breaker_leave_at(&b, 32 * MS - 1, pass, true);
+	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
+}
+
+TEST(last_probe_is_given_up_too)
+{
+	weir_breaker_pass lost;
+
+	begin((weir_breaker_opts){ .window = 1, .probes = 2,
+				   .open_ns = 10 * MS });
+	call(0, false);
+	call(10 * MS, true);
+	lost = enter(25 * MS);
+	refused(35 * MS - 1);
+	call(35 * MS, true);
+	CHECK_EQ(info().since_ns, 35 * MS);
+	weir_breaker_leave_at(&b, 35 * MS, lost, true);
+	CHECK_EQ(info().state, WEIR_BREAKER_HALF_OPEN);
+	call(36 * MS, true);
+	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
+}
+
 /* Times may be anything, also so far apart that the difference has no room. */
 TEST(times_at_both_ends)
 {

@@ -158,6 +158,47 @@ TEST(every_key_keeps_its_own_count)
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
+/* C2: a new key is told the same as an old one, also while there is no room for it. */
+TEST(c2_order_of_checks_for_a_new_key)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	CHECK_OK(weir_keyed_init(&keyed, NULL, 1, &ten));
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(weir_keyed_acquire(&keyed, "old", 3, 1, &ctx),
+		  WEIR_ECANCELED);
+	CHECK_OK(weir_keyed_acquire(&keyed, "old", 3, 0, NULL));
+	CHECK_ERR(take("old", 6, 0), WEIR_ETOOBIG);
+	/* None of these has made an entry, let alone forgotten one. */
+	CHECK_EQ(info().keys, 0);
+	CHECK_OK(take("old", 5, 0));
+	CHECK_ERR(weir_keyed_acquire(&keyed, "new", 3, 1, &ctx),
+		  WEIR_ECANCELED);
+	CHECK_OK(take("new", 0, 0));
+	CHECK_ERR(take("new", 6, 0), WEIR_ETOOBIG);
+	CHECK_ERR(take("new", 1, 0), WEIR_EBUSY);
+	CHECK_ERR(take("new", 6, SECOND), WEIR_ETOOBIG);
+	CHECK_EQ(info().forgotten, 0);
+	CHECK_ERR(weir_keyed_acquire(&keyed, "old", 3, 1, &ctx),
+		  WEIR_ECANCELED);
+	CHECK_OK(take("old", 0, 0));
+	CHECK_ERR(take("old", 6, 0), WEIR_ETOOBIG);
+	weir_keyed_close(&keyed);
+	CHECK_ERR(weir_keyed_acquire(&keyed, "new", 3, 0, &ctx),
+		  WEIR_ECANCELED);
+	CHECK_ERR(take("new", 0, 0), WEIR_ECLOSED);
+	CHECK_ERR(take("old", 0, 0), WEIR_ECLOSED);
+	CHECK_EQ(info().calls, 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_keyed_destroy(&keyed));
+	/* A burst that was not given is 1. */
+	CHECK_OK(weir_keyed_init(&keyed, NULL, 1,
+				 &(weir_limit_opts){ .rate = 1 }));
+	CHECK_ERR(take("new", 2, 0), WEIR_ETOOBIG);
+	CHECK_OK(take("new", 1, 0));
+	CHECK_OK(weir_keyed_destroy(&keyed));
+}
+
 TEST(bad_input)
 {
 	_Alignas(8) char longest[WEIR_KEY_MAX + 1] = "";

@@ -152,6 +152,24 @@ TEST(delay_is_how_long_it_will_be)
 	end();
 }
 
+/* C2: nothing is there at once, whoever waits; as acquire says. */
+TEST(c2_delay_of_nothing)
+{
+	int64_t at;
+
+	begin((weir_limit_opts){ .rate = 1 });
+	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, 0, &at));
+	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), 0);
+	CHECK_OK(weir_limit_try_acquire_at(&limit, 0, 0));
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), 0);
+	weir_limit_close(&limit);
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), WEIR_FOREVER);
+	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), WEIR_FOREVER);
+	CHECK_ERR(weir_limit_try_acquire_at(&limit, 0, 0), WEIR_ECLOSED);
+	end();
+}
+
 TEST(times_that_go_back_give_nothing)
 {
 	begin((weir_limit_opts){ .rate = 1, .burst = 1 });
@@ -286,6 +304,37 @@ TEST(c4_waiters_are_served_in_order)
 	}
 	CHECK_EQ(info_of(&limit).waiters, 0);
 	CHECK(waits[0].order < waits[2].order);
+	end();
+}
+
+/* What they wait for together is more than a word can count, signed or not. */
+TEST(delay_behind_more_than_can_be_counted)
+{
+	enum { MOST = 33, HALF = 17 };
+	const int64_t n = WEIR_SEM_MAX / 2;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct wait waits[MOST];
+	check_thread threads[MOST];
+
+	begin((weir_limit_opts){ .rate = SECOND, .burst = n });
+	CHECK_OK(weir_limit_acquire(&limit, n, NULL));
+	CHECK(weir_limit_delay(&limit, n) <= n);
+	for (int i = 0; i < MOST; i++) {
+		waits[i] = (struct wait){ .n = n, .ctx = &ctx };
+		threads[i] = start(wait_for, &waits[i]);
+		/* The first has taken its tokens, and is not in the sum. */
+		AWAIT(waiters_of(&limit.wake_) == 1 &&
+		      waiters_of(&limit.gate_) == (uint32_t)i);
+		if (i + 1 == HALF || i + 1 == MOST)
+			CHECK_EQ(weir_limit_delay(&limit, 1), WEIR_FOREVER);
+	}
+	weir_ctx_cancel(&ctx);
+	for (int i = 0; i < MOST; i++) {
+		finish(threads[i]);
+		CHECK_ERR(waits[i].err, WEIR_ECANCELED);
+	}
+	CHECK(weir_limit_delay(&limit, n) <= n);
+	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
 

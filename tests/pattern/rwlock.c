@@ -299,6 +299,82 @@ TEST(c19_close_reaches_those_that_wait)
 	}
 }
 
+static void begin_with_max_waiters(weir_rw_prefer prefer, uint32_t most)
+{
+	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){
+		.prefer = prefer, .max_waiters = most }));
+}
+
+/* C31: of both kinds together, and beyond it at once. */
+TEST(c31_max_waiters_is_for_both_kinds)
+{
+	for (int i = 0; i < 6; i++) {
+		struct guest waiter = { .call = i % 2 ? READ : WRITE };
+
+		begin_with_max_waiters(all[i / 2], 1);
+		CHECK_OK(weir_rwlock_write(&rw, NULL));
+		waits(&waiter);
+		CHECK_ERR(weir_rwlock_read_until(&rw, 0), WEIR_EBUSY);
+		CHECK_ERR(weir_rwlock_write_until(&rw, 0), WEIR_EBUSY);
+		CHECK_ERR(weir_rwlock_read(&rw, NULL), WEIR_EBUSY);
+		CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
+		CHECK_EQ(info().waiters, 1);
+		weir_rwlock_write_done(&rw);
+		gets(&waiter, WEIR_OK);
+		if (waiter.call == READ)
+			weir_rwlock_read_done(&rw);
+		else
+			weir_rwlock_write_done(&rw);
+		/* C16: those that were refused have left nothing behind. */
+		CHECK_OK(weir_rwlock_read(&rw, NULL));
+		CHECK_ERR(weir_rwlock_write_until(&rw, 0), WEIR_ETIMEDOUT);
+		weir_rwlock_read_done(&rw);
+		end();
+	}
+}
+
+/* C31: who has been let in does not count, who waits does, up to the last. */
+TEST(c31_max_waiters_of_readers_that_are_recalled)
+{
+	struct guest readers[3] = { { .call = READ }, { .call = READ },
+				    { .call = READ } };
+
+	begin_with_max_waiters(WEIR_RW_WRITERS, 3);
+	CHECK_OK(weir_rwlock_write(&rw, NULL));
+	for (int i = 0; i < 3; i++)
+		waits(&readers[i]);
+	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
+	weir_rwlock_write_done(&rw);
+	for (int i = 0; i < 3; i++)
+		gets(&readers[i], WEIR_OK);
+	CHECK_EQ(info().readers, 3);
+	for (int i = 0; i < 3; i++)
+		weir_rwlock_read_done(&rw);
+	end();
+}
+
+/* C2, C19: what is looked at before whether there is room. */
+TEST(c2_order_of_checks_with_max_waiters)
+{
+	struct guest writer = { .call = WRITE };
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	begin_with_max_waiters(WEIR_RW_WRITERS, 1);
+	CHECK_OK(weir_rwlock_write(&rw, &ctx));
+	waits(&writer);
+	CHECK_ERR(weir_rwlock_read(&rw, &ctx), WEIR_EBUSY);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(weir_rwlock_read(&rw, &ctx), WEIR_ECANCELED);
+	CHECK_ERR(weir_rwlock_write(&rw, &ctx), WEIR_ECANCELED);
+	weir_rwlock_close(&rw);
+	gets(&writer, WEIR_ECLOSED);
+	CHECK_ERR(weir_rwlock_read(&rw, NULL), WEIR_ECLOSED);
+	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_ECLOSED);
+	weir_rwlock_write_done(&rw);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	end();
+}
+
 TEST(bad_input)
 {
 	weir_rwlock zeroed;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_PATTERN_RWLOCK_H
+#define WEIR_PATTERN_RWLOCK_H
+
+/* What the files of the reader-writer lock share; rwlock.c says how it works. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/rwlock.h"
+
+static inline bool weir_rwlock_is_misplaced_(const weir_rwlock *rw)
+{
+	return !rw || (uintptr_t)rw % sizeof(uint64_t) || !rw->ready_;
+}
+
+#endif /* WEIR_PATTERN_RWLOCK_H */
