@@ -19,7 +19,7 @@
  * memory.  What is past moves to the list due_.
  */
 
-/* Watch w->deadline_ns.  True: it is sooner than any other. */
+/* Watch w->deadline_ns.  True: it is sooner than what the loop was told. */
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w);
 
 /* No longer; harmless if it is not watched. */
