@@ -20,11 +20,15 @@ static const struct option longs[] = {
 
 weir_err cmd_wait_idle(weir_named *sem, int64_t timeout_ns)
 {
+	weir_named_info info;
 	weir_ctx ctx;
-	weir_err err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
-				     WEIR_FOREVER :
-				     weir_deadline_after(timeout_ns));
+	weir_err err = weir_named_stat(sem, &info, NULL, 0);
 
+	/* A time that is over before the wait ends no more than a wait. */
+	if (err || !(info.held || info.granted))
+		return err;
+	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
+			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
 	if (err)
 		return err;
 	err = weir_named_wait_idle(sem, &ctx);

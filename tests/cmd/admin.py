@@ -142,6 +142,11 @@ def test_c20_wait_idle():
     same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "x"})[0], 64)
     same(weir("wait", "a", "--idle", "-t", "1h", env={"WEIR_TIMEOUT": "x"})[0], 0, "-t goes first")
     same(weir("wait", "--help", env={"WEIR_TIMEOUT": "x"})[0], 0)
+    # C14: no time to wait, and nothing to wait for.
+    same(weir("wait", "a", "--idle", "-t", "0"), (0, "", ""))
+    same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "0"}), (0, "", ""))
+    same(weir("close", "a", "--drain", "0"), (0, "", ""))
+    same(weir("open", "a", "-t", "0"), (0, "", ""))
     same(weir("wait", "nosuch", "--idle")[0], 69)
 
 
