@@ -25,6 +25,8 @@ struct signals {
 	sigset_t before;
 	bool ignored_child;	/* SIGCHLD was ignored */
 	bool ignored_output;	/* SIGTTOU was */
+	bool ignored_alarm;	/* SIGALRM was */
+	bool ignored_own;	/* SIG_ORPHANED was */
 };
 void signals_block(struct signals *signals);
 /* A message to the terminal is not to stop a process in the background. */
