@@ -3,7 +3,6 @@
  * The process that holds for `weir hold`: until a process ends, or somebody
  * with the token asks.  A token that nobody was told holds nothing.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,23 +15,6 @@
 
 #include "cmd/hold.h"
 #include "cmd/token.h"
-
-/* Files of whoever started us, pipes above all, are not ours to keep open. */
-static void close_others(int one, int other)
-{
-	DIR *open = opendir("/proc/self/fd");
-	struct dirent *entry;
-
-	if (!open)
-		return;
-	while ((entry = readdir(open))) {
-		int fd = atoi(entry->d_name);
-
-		if (fd > 2 && fd != one && fd != other && fd != dirfd(open))
-			close(fd);
-	}
-	closedir(open);
-}
 
 /* From here on we belong to nobody's terminal. */
 static void detach(const struct signals *signals)
@@ -118,7 +100,7 @@ int keep_permits(const struct hold_opts *opts, const struct signals *signals,
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
 	if (getppid() != parent)
 		return EXIT_WEIR;
-	close_others(opts->pidfd, opts->pair);
+	job_close_others(opts->pidfd, opts->pair);
 	sem = take_open(take);
 	err = take_permits(take, sem, signals, &told);
 	if (told)
