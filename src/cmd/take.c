@@ -10,7 +10,7 @@ bool take_option(const struct cmd *self, struct take *take, int option)
 {
 	switch (option) {
 	case 'n':
-		take->capacity = cmd_count(self, "-n", optarg, 0, WEIR_SEM_MAX);
+		take->capacity = cmd_count(self, "-n", optarg, 1, WEIR_SEM_MAX);
 		return true;
 	case 'w':
 		take->weight = cmd_count(self, "-w", optarg, 1, WEIR_SEM_MAX);
