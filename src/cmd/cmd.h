@@ -53,6 +53,10 @@ _Noreturn void cmd_misuse(const struct cmd *self, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The exit status for an error of the library; errnum is errno, if ESYSTEM. */
 int cmd_status(weir_err err, int errnum);
+/* Why it failed; `why` may be null, or a line of the library's. */
+#define REASON_ROOM 700
+const char *cmd_reason(weir_err err, int errnum, const char *why,
+		       char room[REASON_ROOM]);
 /*
  * End because a call on `name` failed; why may be null, or a line of the
  * library's.  Uses errno.
