@@ -118,7 +118,9 @@ weir_err cmd_wait_idle(weir_named *sem, int64_t timeout_ns);
  */
 int cmd_list(char ***names);
 
-/* stat.c: all of it, for programs and for people. */
+/* stat.c: since when; 0 if that is not known. */
+int64_t stat_age(const weir_named_entry *entry, int64_t now);
+/* All of it, for programs and for people. */
 void stat_json(FILE *out, const char *name, const weir_named_info *info,
 	       const weir_named_entry *entries, int64_t now);
 void stat_table(FILE *out, const char *name, const weir_named_info *info,

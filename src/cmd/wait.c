@@ -91,10 +91,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 		     wait_free(sem, free_wanted, timeout_ns);
 	if (err == WEIR_ETIMEDOUT) {
 		char holder[HOLDER_ROOM], time[DURATION_ROOM];
+		const char *who = wait_holder(sem, holder);
 
-		cmd_say("%s: not within %s; %s", name,
-			duration_text(timeout_ns, time),
-			wait_holder(sem, holder));
+		cmd_say("%s: not within %s%s%s", name,
+			duration_text(timeout_ns, time), *who ? "; " : "", who);
 		return impatient;
 	}
 	if (err)

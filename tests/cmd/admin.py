@@ -62,6 +62,12 @@ def test_what_others_call_themselves_is_harmless():
     finish(holder)
 
 
+def test_a_name_is_harmless():
+    name = path("a\033[31m")
+    weir("open", name, "-n", "1")
+    same(weir("stat", name)[1], path("a?[31m") + ": 1 of 1 free, 0 waiting\n")
+
+
 def test_ls_knows_what_was_granted():
     holder = held("a", "x", "-n", "1")
     waiter = start("wait", "a", "--free", "1")
@@ -385,6 +391,23 @@ def test_the_doctor_goes_on_after_one_that_does_not_answer():
     same(status, 69)
     check(out.startswith("problem: no answer for 10 s") and
           out.endswith("b\nok: 1 of 1 free, 0 waiting\n"), out)
+
+
+def test_c39_times_and_counts_of_a_damaged_file():
+    holder = held("a", "x", "-n", "1")
+    slot = roles("a", "holds")[0]["id"] & 0xffff
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(4096 + 256 * slot + 16)
+        file.write(struct.pack("=q", -1 << 63))
+    same(roles("a", "holds")[0]["age_ms"], 0)
+    same(weir("run", "a", "--try", "--", "true")[0], 75)
+    same(weir("doctor", "a")[0], 0)
+    let_end("x")
+    finish(holder)
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(136)
+        file.write(struct.pack("=qq", (1 << 63) - 1, -1 << 63))
+    check(weir("doctor", "a")[0] in (0, 65))
 
 
 def test_c39_the_doctor_leaves_what_was_never_a_semaphore():
