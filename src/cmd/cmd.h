@@ -99,9 +99,11 @@ const char *duration_text(int64_t ns, char room[DURATION_ROOM]);
 /* names.c */
 /*
  * Open it, or end the process with a message.  With WEIR_NAMED_CREATE in the
- * options, one that is there with another capacity is warned about.
+ * options, one that is there with another capacity is warned about.  The second
+ * is for commands that have -n, and tells of it.
  */
 weir_named *cmd_open(const char *name, const weir_named_opts *opts);
+weir_named *cmd_open_or_make(const char *name, const weir_named_opts *opts);
 /*
  * All of a semaphore at one moment, into *entries (to be freed; their number is
  * info->entries).

@@ -70,7 +70,7 @@ weir_named *take_open(const struct take *take)
 		.label = take->label,
 	};
 
-	return cmd_open(take->name, &open);
+	return cmd_open_or_make(take->name, &open);
 }
 
 weir_err take_permits(const struct take *take, weir_named *sem,

@@ -53,7 +53,10 @@ def test_c14_124_timeout():
 def test_69_closed_or_not_there():
     status, out, err = weir("run", "nosuch", "--", "true")
     same(status, 69)
-    check("there is no semaphore nosuch" in err, err)
+    same(err, "weir: there is no semaphore nosuch; -n CAPACITY makes it\n")
+    # Of an option that they do not have, the others do not speak.
+    for args in (["stat"], ["rm"], ["watch"], ["close"], ["wait", "--idle"]):
+        same(weir(*args, "nosuch"), (69, "", "weir: there is no semaphore nosuch\n"), args[0])
     weir("open", "a", "-n", "1")
     weir("close", "a")
     status, out, err = weir("run", "a", "--", "touch", path("ran"))
