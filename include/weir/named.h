@@ -19,6 +19,10 @@ WEIR_DECLS_BEGIN
  * closes, and a process killed at any instruction in here leaves nothing lost.
  * There is no daemon, nothing polls, and nothing wakes up while all wait.
  *
+ * Deaths are watched for by two of those who wait.  If both are stopped (SIGSTOP,
+ * a debugger, a frozen cgroup), those behind them learn of a death only when
+ * somebody comes to the semaphore: an open, a stat, an acquire that waits.
+ *
  *     weir_named_opts opts = { .capacity = 3, .flags = WEIR_NAMED_CREATE };
  *     weir_named *builds;
  *     err = weir_named_open("builds", &opts, &builds);

@@ -53,6 +53,10 @@ _Noreturn void cmd_misuse(const struct cmd *self, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The exit status for an error of the library; errnum is errno, if ESYSTEM. */
 int cmd_status(weir_err err, int errnum);
+/* Why it failed; `why` may be null, or a line of the library's. */
+#define REASON_ROOM 700
+const char *cmd_reason(weir_err err, int errnum, const char *why,
+		       char room[REASON_ROOM]);
 /*
  * End because a call on `name` failed; why may be null, or a line of the
  * library's.  Uses errno.
@@ -95,9 +99,11 @@ const char *duration_text(int64_t ns, char room[DURATION_ROOM]);
 /* names.c */
 /*
  * Open it, or end the process with a message.  With WEIR_NAMED_CREATE in the
- * options, one that is there with another capacity is warned about.
+ * options, one that is there with another capacity is warned about.  The second
+ * is for commands that have -n, and tells of it.
  */
 weir_named *cmd_open(const char *name, const weir_named_opts *opts);
+weir_named *cmd_open_or_make(const char *name, const weir_named_opts *opts);
 /*
  * All of a semaphore at one moment, into *entries (to be freed; their number is
  * info->entries).
@@ -114,7 +120,9 @@ weir_err cmd_wait_idle(weir_named *sem, int64_t timeout_ns);
  */
 int cmd_list(char ***names);
 
-/* stat.c: all of it, for programs and for people. */
+/* stat.c: since when; 0 if that is not known. */
+int64_t stat_age(const weir_named_entry *entry, int64_t now);
+/* All of it, for programs and for people. */
 void stat_json(FILE *out, const char *name, const weir_named_info *info,
 	       const weir_named_entry *entries, int64_t now);
 void stat_table(FILE *out, const char *name, const weir_named_info *info,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/doctor.h"
@@ -149,15 +150,13 @@ static int refused(const char *name, const struct sight *sight, weir_err err,
 		   int errnum, const char *why)
 {
 	int status = cmd_status(err, errnum);
+	char room[REASON_ROOM];
 
-	if (!*why)
-		why = err == WEIR_ESYSTEM ? strerror(errnum) :
-					    weir_err_text(err);
 	if (err == WEIR_ESYSTEM && errnum == ENOENT && *sight->path)
 		doctor_say("problem: there is no semaphore at %s",
 			   sight->path);
 	else
-		doctor_say("problem: %s", why);
+		doctor_say("problem: %s", cmd_reason(err, errnum, why, room));
 	if (err == WEIR_ESYSTEM && errnum == ESTALE)
 		return remove_old(sight, status);
 	return status == EXIT_DAMAGED ? mend_file(name, sight) : status;
@@ -199,6 +198,29 @@ static int see(const char *name)
 	return status;
 }
 
+/*
+ * One of many, in a process of its own: if nothing answers there, the others
+ * are seen all the same.
+ */
+static int see_apart(const char *name)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		cmd_die(EXIT_WEIR, "cannot fork: %s", strerror(errno));
+	if (!pid) {
+		status = see(name);
+		cmd_flush();
+		_exit(status);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_WEIR;
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static const struct option longs[] = { CMD_HELP, CMD_OPTIONS_END };
@@ -218,7 +240,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		if (count < 0)
 			cmd_fail("doctor", WEIR_ESYSTEM, NULL);
 		for (int i = 0; i < count; i++) {
-			int one = see(names[i]);
+			int one = see_apart(names[i]);
 
 			status = one ? one : status;
 		}

@@ -106,22 +106,28 @@ int cmd_status(weir_err err, int errnum)
 	}
 }
 
+const char *cmd_reason(weir_err err, int errnum, const char *why,
+		       char room[REASON_ROOM])
+{
+	if (!why || !*why)
+		return err != WEIR_ESYSTEM ? weir_err_text(err) :
+		       errnum == EBADMSG ? "its file is damaged" :
+					   strerror(errnum);
+	/* For these the library's line says it all. */
+	if (err != WEIR_ESYSTEM || cmd_status(err, errnum) == EXIT_DAMAGED ||
+	    errnum == ESTALE || errnum == EPERM)
+		return why;
+	(void)snprintf(room, REASON_ROOM, "%s: %s", why, strerror(errnum));
+	return room;
+}
+
 void cmd_fail(const char *name, weir_err err, const char *why)
 {
+	char room[REASON_ROOM];
 	int errnum = errno;
-	int status = cmd_status(err, errnum);
 
-	if (why && !*why)
-		why = NULL;
-	/* For these the library's line says it all. */
-	if (err == WEIR_ESYSTEM && why && status != EXIT_DAMAGED &&
-	    errnum != ESTALE && errnum != EPERM)
-		cmd_die(status, "%s: %s: %s", name, why, strerror(errnum));
-	if (!why)
-		why = err != WEIR_ESYSTEM ? weir_err_text(err) :
-		      errnum == EBADMSG ? "its file is damaged" :
-					  strerror(errnum);
-	cmd_die(status, "%s: %s", name, why);
+	cmd_die(cmd_status(err, errnum), "%s: %s", name,
+		cmd_reason(err, errnum, why, room));
 }
 
 void cmd_flush(void)

@@ -44,7 +44,7 @@ static void see_entry(const weir_named_info *info,
 {
 	const char *label = *entry->label ? entry->label : "no label";
 	char age[DURATION_ROOM];
-	const char *since = duration_text(weir_now_ns() - entry->since_ns, age);
+	const char *since = duration_text(stat_age(entry, weir_now_ns()), age);
 
 	if (entry->dead) {
 		printf("note: process %d (", entry->pid);
@@ -67,8 +67,11 @@ static void see_entry(const weir_named_info *info,
 
 int doctor_look(const weir_named_info *info, const weir_named_entry *entries)
 {
-	int64_t rest = info->capacity - info->free - info->held -
-		       info->granted + info->debt;
+	/* Counts of a damaged file may wrap round. */
+	int64_t rest = (int64_t)((uint64_t)info->capacity -
+				 (uint64_t)info->free - (uint64_t)info->held -
+				 (uint64_t)info->granted +
+				 (uint64_t)info->debt);
 
 	printf("ok: %lld of %lld free, %u waiting%s\n", (long long)info->free,
 	       (long long)info->capacity, info->waiters,

@@ -25,7 +25,7 @@ const char *wait_holder(weir_named *sem, char room[HOLDER_ROOM])
 		(void)snprintf(others, sizeof(others), " and %u more",
 			       holders - 1);
 	if (oldest) {
-		int64_t since = weir_now_ns() - oldest->since_ns;
+		int64_t since = stat_age(oldest, weir_now_ns());
 		char age[DURATION_ROOM];
 
 		(void)snprintf(room, HOLDER_ROOM,

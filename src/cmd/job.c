@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starting the command, and ending all of it. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -176,4 +177,20 @@ void job_end_all(struct job *job, int64_t kill_after_ns)
 		await_child(WEIR_FOREVER);
 	}
 	free(told.pids);
+}
+
+void job_close_others(int one, int other)
+{
+	DIR *open = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!open)
+		return;
+	while ((entry = readdir(open))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > 2 && fd != one && fd != other && fd != dirfd(open))
+			close(fd);
+	}
+	closedir(open);
 }

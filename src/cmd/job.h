@@ -25,6 +25,8 @@ struct signals {
 	sigset_t before;
 	bool ignored_child;	/* SIGCHLD was ignored */
 	bool ignored_output;	/* SIGTTOU was */
+	bool ignored_alarm;	/* SIGALRM was */
+	bool ignored_own;	/* SIG_ORPHANED was */
 };
 void signals_block(struct signals *signals);
 /* A message to the terminal is not to stop a process in the background. */
@@ -61,6 +63,11 @@ void job_signal(const struct job *job, int sig);
 void job_end_all(struct job *job, int64_t kill_after_ns);
 /* Exit status for what waitpid says. */
 int job_status(int status);
+/*
+ * For a process that stays when we end: files of whoever started us, pipes and
+ * locks above all, are not its to keep open.  All from 3 on but these two.
+ */
+void job_close_others(int one, int other);
 
 /* children.c: the children of this process, dead ones too. */
 struct children {

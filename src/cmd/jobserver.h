@@ -91,8 +91,7 @@ int see_begin(int reads, int writes);
 /* jobserver_see.c */
 /* One call came in: answer it, or keep it until there is a byte. */
 void see_call(int listener, struct pool *pool);
-/* Whether calls are kept; and there are bytes again. */
-bool see_waits(void);
+/* There may be bytes again for calls that were kept. */
 void see_tokens(int listener, struct pool *pool);
 /* Let everything pass until nobody is left to ask. */
 void see_pass(int listener);

@@ -194,11 +194,12 @@ static void forward(const struct server *server)
 
 	while (read(server->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGINT &&
+		    (info.ssi_code != SI_KERNEL || info.ssi_signo == SIGHUP) &&
 		    (int)info.ssi_signo != SIG_ORPHANED && server->command > 1)
 			(void)kill(server->command, (int)info.ssi_signo);
 }
 
-enum { SIGNALS, LISTENER, TOKENS, EDGE, FIXED };
+enum { SIGNALS, LISTENER, EDGE, FIXED };
 
 /* What is waited for; the clients come last. */
 static struct pollfd *waited_for(struct server *server, int edge)
@@ -209,7 +210,6 @@ static struct pollfd *waited_for(struct server *server, int edge)
 
 	fds[SIGNALS] = (struct pollfd){ .fd = server->signals };
 	fds[LISTENER] = (struct pollfd){ .fd = server->listener };
-	fds[TOKENS] = (struct pollfd){ .fd = see_waits() ? pool->fd : -1 };
 	fds[EDGE] = (struct pollfd){ .fd = edge };
 	for (size_t i = 0; i < pool->count; i++)
 		fds[FIXED + i] =
@@ -233,7 +233,10 @@ static int serve(struct server *server)
 	struct pool *pool = &server->pool;
 	int edge = epoll_create1(EPOLL_CLOEXEC), status;
 
-	/* Edges: a pipe without writers stays so, and is told once. */
+	/*
+	 * Edges: a pipe without writers stays so, and is told once.  A byte for
+	 * a call that waits comes to a pipe that was empty, and is told too.
+	 */
 	if (edge < 0 || epoll_ctl(edge, EPOLL_CTL_ADD, pool->fd, &event))
 		die("epoll");
 	for (;;) {
@@ -259,7 +262,7 @@ static int serve(struct server *server)
 			pool_left(pool);
 		if (pool->owed)
 			pool_settle(pool, orphans());
-		if (fds[TOKENS].revents)
+		if (fds[EDGE].revents)
 			see_tokens(server->listener, pool);
 		free(fds);
 	}
@@ -273,6 +276,8 @@ static void stay_behind(const struct server *server)
 
 	if (server->listener < 0 || poll(&end, 1, 0) > 0 || fork())
 		return;
+	/* While there is somebody who reads, a write does not end a client. */
+	job_close_others(server->listener, server->pool.fd);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd < 3; fd++)
 		(void)dup2(null, fd);

@@ -204,11 +204,6 @@ void see_call(int listener, struct pool *pool)
 	}
 }
 
-bool see_waits(void)
-{
-	return kept_count > 0;
-}
-
 void see_tokens(int listener, struct pool *pool)
 {
 	size_t left = 0;

@@ -3,7 +3,6 @@
  * The process that holds for `weir hold`: until a process ends, or somebody
  * with the token asks.  A token that nobody was told holds nothing.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,22 +16,8 @@
 #include "cmd/hold.h"
 #include "cmd/token.h"
 
-/* Files of whoever started us, pipes above all, are not ours to keep open. */
-static void close_others(int one, int other)
-{
-	DIR *open = opendir("/proc/self/fd");
-	struct dirent *entry;
-
-	if (!open)
-		return;
-	while ((entry = readdir(open))) {
-		int fd = atoi(entry->d_name);
-
-		if (fd > 2 && fd != one && fd != other && fd != dirfd(open))
-			close(fd);
-	}
-	closedir(open);
-}
+/* Connections that are heard at a time. */
+#define ASKERS 8
 
 /* From here on we belong to nobody's terminal. */
 static void detach(const struct signals *signals)
@@ -51,48 +36,74 @@ static void detach(const struct signals *signals)
 		close(null);
 }
 
-/* Somebody has connected: whether it has the token, and wants the end. */
-static bool asks(int fd, const char *token)
+/* Those who have connected, and what they have said so far. */
+struct askers {
+	size_t next;		/* whose place the next one takes */
+	size_t got[ASKERS];
+	char said[ASKERS][TOKEN_DIGITS];
+};
+
+/* Hear more of one; 1: it has the token, and wants the end; -1: it has not. */
+static int hear(struct askers *askers, size_t i, int fd, const char *token)
 {
-	struct timeval patience = { .tv_sec = 5 };
-	char asked[TOKEN_DIGITS];
-	size_t got = 0;
+	char *said = askers->said[i];
+	ssize_t more = recv(fd, said + askers->got[i],
+			    TOKEN_DIGITS - askers->got[i], MSG_DONTWAIT);
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-			 sizeof(patience));
-	while (got < sizeof(asked)) {
-		ssize_t more = read(fd, asked + got, sizeof(asked) - got);
+	if (more < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (more <= 0)
+		return -1;
+	askers->got[i] += (size_t)more;
+	if (askers->got[i] < TOKEN_DIGITS)
+		return 0;
+	return memcmp(said, token, TOKEN_DIGITS) ? -1 : 1;
+}
 
-		if (more <= 0)
-			return false;
-		got += (size_t)more;
-	}
-	return !memcmp(asked, token, sizeof(asked));
+/* One more; who has been silent for longest goes, if there are too many. */
+static void admit(struct askers *askers, struct pollfd *events, int listener)
+{
+	size_t i = askers->next;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (events[i].fd >= 0)
+		close(events[i].fd);
+	events[i] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	askers->got[i] = 0;
+	askers->next = (i + 1) % ASKERS;
 }
 
 /* Until it is over; whoever asked for that, or -1. */
 static int attend(const struct hold_opts *opts, int listener,
 		  const char *token)
 {
-	struct pollfd events[] = {
-		{ .fd = opts->pidfd, .events = POLLIN },
-		{ .fd = listener, .events = POLLIN },
-	};
+	struct pollfd events[ASKERS + 2];
+	struct askers askers = { .next = 0 };
 
+	for (size_t i = 0; i < ASKERS; i++)
+		events[i] = (struct pollfd){ .fd = -1 };
+	events[ASKERS] = (struct pollfd){ opts->pidfd, POLLIN, 0 };
+	events[ASKERS + 1] = (struct pollfd){ listener, POLLIN, 0 };
 	for (;;) {
-		int fd;
-
-		if (poll(events, 2, -1) < 0)
+		if (poll(events, ASKERS + 2, -1) < 0)
 			continue;
-		if (events[0].revents)
+		if (events[ASKERS].revents)
 			return -1;
-		if (!events[1].revents)
-			continue;
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0 && asks(fd, token))
-			return fd;
-		if (fd >= 0)
-			close(fd);
+		for (size_t i = 0; i < ASKERS; i++) {
+			int heard = events[i].revents ?
+				hear(&askers, i, events[i].fd, token) : 0;
+
+			if (heard > 0)
+				return events[i].fd;
+			if (heard < 0) {
+				close(events[i].fd);
+				events[i].fd = -1;
+			}
+		}
+		if (events[ASKERS + 1].revents)
+			admit(&askers, events, listener);
 	}
 }
 
@@ -103,6 +114,11 @@ static bool introduce(const struct hold_opts *opts, const char *token)
 
 	return send(opts->pair, token, strlen(token), MSG_NOSIGNAL) > 0 &&
 	       recv(opts->pair, &byte, 1, 0) == 1 && byte == HOLD_TOLD;
+}
+
+static _Noreturn void no_socket(const char *name)
+{
+	cmd_fail(name, WEIR_ESYSTEM, "cannot make a socket beside it");
 }
 
 int keep_permits(const struct hold_opts *opts, const struct signals *signals,
@@ -118,18 +134,20 @@ int keep_permits(const struct hold_opts *opts, const struct signals *signals,
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
 	if (getppid() != parent)
 		return EXIT_WEIR;
-	close_others(opts->pidfd, opts->pair);
+	job_close_others(opts->pidfd, opts->pair);
 	sem = take_open(take);
+	token = token_new(take->name);
+	/* Before the wait, which would be for nothing. */
+	if (token_path(token, path) || !token_fits(path))
+		no_socket(take->name);
 	err = take_permits(take, sem, signals, &told);
 	if (told)
 		return EXIT_SIGNAL(told);
 	if (err)
 		return take_refused(take, sem, err);
-	token = token_new(take->name);
-	if (token_path(token, path) ||
-	    (listener = token_socket(path, true)) < 0)
-		cmd_die(EXIT_WEIR, "%s: cannot make a socket beside it: %s",
-			take->name, strerror(errno));
+	listener = token_socket(path, true);
+	if (listener < 0)
+		no_socket(take->name);
 	if (!introduce(opts, token)) {
 		(void)unlink(path);
 		return EXIT_WEIR;

@@ -68,7 +68,7 @@ static void show(const char *name, const weir_named_info *info,
 	       (long long)info->capacity, (long long)info->free,
 	       (long long)info->held, info->waiters,
 	       info->closed ? "closed" : info->debt ? "shrinking" :
-	       info->held ? "busy" : "idle");
+	       info->held || info->granted ? "busy" : "idle");
 }
 
 static void show_refused(const char *name, const char *why, bool json)
@@ -89,7 +89,7 @@ static void show_refused(const char *name, const char *why, bool json)
 
 static void look(const char *name, bool json)
 {
-	char why[512] = "";
+	char why[512] = "", room[REASON_ROOM];
 	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED, .why = why,
 				 .why_size = sizeof(why) };
 	weir_named_entry *entries;
@@ -101,13 +101,13 @@ static void look(const char *name, bool json)
 	if (err == WEIR_ESYSTEM && errno == ENOENT)
 		return;
 	if (err) {
-		show_refused(name, *why ? why : weir_err_text(err), json);
+		show_refused(name, cmd_reason(err, errno, why, room), json);
 		return;
 	}
 	err = cmd_look(sem, &info, &entries);
 	info.participants--;
 	if (err)
-		show_refused(name, weir_err_text(err), json);
+		show_refused(name, cmd_reason(err, errno, NULL, room), json);
 	else
 		show(name, &info, entries, json);
 	free(entries);

@@ -20,8 +20,8 @@ static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 		(long long)wanted, name, (long long)wanted);
 }
 
-/* There is none by that name, and none is to be made. */
-static _Noreturn void missing(const char *name)
+/* There is none by that name, and none is to be made.  makes: -n would. */
+static _Noreturn void missing(const char *name, bool makes)
 {
 	const char *near = NULL;
 	char **names;
@@ -33,11 +33,12 @@ static _Noreturn void missing(const char *name)
 	if (near)
 		cmd_die(EXIT_CLOSED, "there is no semaphore %s; is it %s?",
 			name, near);
-	cmd_die(EXIT_CLOSED, "there is no semaphore %s; -n CAPACITY with "
-		"\"weir run\" or \"weir open\" makes it", name);
+	cmd_die(EXIT_CLOSED, "there is no semaphore %s%s", name,
+		makes ? "; -n CAPACITY makes it" : "");
 }
 
-weir_named *cmd_open(const char *name, const weir_named_opts *opts)
+static weir_named *open_it(const char *name, const weir_named_opts *opts,
+			   bool makes)
 {
 	weir_named_opts all = { .capacity = 0 };
 	weir_named *sem;
@@ -51,12 +52,22 @@ weir_named *cmd_open(const char *name, const weir_named_opts *opts)
 	err = weir_named_open(name, &all, &sem);
 	if (err == WEIR_ESYSTEM && errno == ENOENT &&
 	    !(all.flags & WEIR_NAMED_CREATE))
-		missing(name);
+		missing(name, makes);
 	if (err)
 		cmd_fail(name, err, why);
 	if (all.flags & WEIR_NAMED_CREATE)
 		warn_capacity(sem, name, all.capacity);
 	return sem;
+}
+
+weir_named *cmd_open(const char *name, const weir_named_opts *opts)
+{
+	return open_it(name, opts, false);
+}
+
+weir_named *cmd_open_or_make(const char *name, const weir_named_opts *opts)
+{
+	return open_it(name, opts, true);
 }
 
 weir_err cmd_look(weir_named *sem, weir_named_info *info,

@@ -49,7 +49,7 @@ static int open_again(const char *name, weir_named *old, int64_t timeout_ns,
 	if (err && errno != ESTALE)
 		cmd_fail(name, err, NULL);
 	opts->flags |= WEIR_NAMED_CREATE;
-	sem = cmd_open(name, opts);
+	sem = cmd_open_or_make(name, opts);
 	(void)!weir_named_close_handle(sem);
 	return EXIT_SUCCESS;
 }
@@ -73,7 +73,7 @@ static weir_named *open_existing(const char *name, const weir_named_opts *opts)
 		(void)nanosleep(&pause, NULL);
 	}
 	/* Says why not. */
-	return cmd_open(name, opts);
+	return cmd_open_or_make(name, opts);
 }
 
 static int run_open(const struct cmd *self, int argc, char **argv)
@@ -117,7 +117,8 @@ static int run_open(const struct cmd *self, int argc, char **argv)
 		opts.flags |= WEIR_NAMED_CREATE;
 	else
 		opts.capacity = 0;
-	sem = wanted < 0 ? open_existing(name, &opts) : cmd_open(name, &opts);
+	sem = wanted < 0 ? open_existing(name, &opts) :
+			   cmd_open_or_make(name, &opts);
 	opts.capacity = wanted;
 	return weir_named_is_closed(sem) ?
 		       open_again(name, sem, timeout_ns, &opts) : EXIT_SUCCESS;

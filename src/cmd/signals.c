@@ -51,6 +51,10 @@ void signals_block(struct signals *signals)
 	/* Ignored, the children would be reaped behind our back. */
 	signals->ignored_child = is_ignored(SIGCHLD);
 	signals->ignored_output = is_ignored(SIGTTOU);
+	signals->ignored_alarm = is_ignored(SIGALRM);
+	signals->ignored_own = is_ignored(SIG_ORPHANED);
+	/* Ignored, it would not come to us either. */
+	set(SIG_ORPHANED, SIG_DFL);
 	set(SIGCHLD, SIG_DFL);
 	sigaddset(&signals->handled, SIGCHLD);
 	sigaddset(&signals->handled, SIG_ORPHANED);
@@ -67,8 +71,8 @@ void signals_restore(const struct signals *signals)
 	for (size_t i = 0; i < COUNT(ending); i++)
 		if (sigismember(&signals->handled, ending[i]))
 			set(ending[i], SIG_DFL);
-	set(SIG_ORPHANED, SIG_DFL);
-	set(SIGALRM, SIG_DFL);
+	set(SIG_ORPHANED, signals->ignored_own ? SIG_IGN : SIG_DFL);
+	set(SIGALRM, signals->ignored_alarm ? SIG_IGN : SIG_DFL);
 	if (signals->ignored_child)
 		set(SIGCHLD, SIG_IGN);
 	if (!signals->ignored_output)

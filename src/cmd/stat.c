@@ -13,9 +13,10 @@ static const char *const roles[] = {
 	[WEIR_NAMED_IDLE] = "idle",
 };
 
-static int64_t age_of(const weir_named_entry *entry, int64_t now)
+int64_t stat_age(const weir_named_entry *entry, int64_t now)
 {
-	bool known = entry->since_ns && entry->since_ns < now;
+	/* From the file, which may be damaged. */
+	bool known = entry->since_ns > 0 && entry->since_ns < now;
 
 	return known ? now - entry->since_ns : 0;
 }
@@ -48,7 +49,7 @@ void stat_json(FILE *out, const char *name, const weir_named_info *info,
 		json_int(out, "pid_namespace", (int64_t)entry->pid_namespace);
 		json_int(out, "id", (int64_t)entry->id);
 		json_int(out, "weight", entry->weight);
-		json_int(out, "age_ms", age_of(entry, now) / 1000000);
+		json_int(out, "age_ms", stat_age(entry, now) / 1000000);
 		json_bool(out, "dead", entry->dead);
 		json_text(out, "label", entry->label);
 		json_end(out);
@@ -60,9 +61,9 @@ void stat_json(FILE *out, const char *name, const weir_named_info *info,
 
 static void summary(FILE *out, const char *name, const weir_named_info *info)
 {
-	fprintf(out, "%s: %lld of %lld free, %u waiting", name,
-		(long long)info->free, (long long)info->capacity,
-		info->waiters);
+	text_plain(out, name);
+	fprintf(out, ": %lld of %lld free, %u waiting", (long long)info->free,
+		(long long)info->capacity, info->waiters);
 	if (info->debt)
 		fprintf(out, ", %lld to be collected", (long long)info->debt);
 	if (info->closed)
@@ -89,7 +90,7 @@ void stat_table(FILE *out, const char *name, const weir_named_info *info,
 		fprintf(out, "%-8s %5s %8d %8lld %9s  ",
 			entry->dead ? "dying" : roles[entry->role], place,
 			entry->pid, (long long)entry->weight,
-			duration_text(age_of(entry, now), age));
+			duration_text(stat_age(entry, now), age));
 		text_plain(out, entry->label);
 		putc('\n', out);
 	}

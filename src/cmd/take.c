@@ -10,7 +10,7 @@ bool take_option(const struct cmd *self, struct take *take, int option)
 {
 	switch (option) {
 	case 'n':
-		take->capacity = cmd_count(self, "-n", optarg, 0, WEIR_SEM_MAX);
+		take->capacity = cmd_count(self, "-n", optarg, 1, WEIR_SEM_MAX);
 		return true;
 	case 'w':
 		take->weight = cmd_count(self, "-w", optarg, 1, WEIR_SEM_MAX);
@@ -70,7 +70,7 @@ weir_named *take_open(const struct take *take)
 		.label = take->label,
 	};
 
-	return cmd_open(take->name, &open);
+	return cmd_open_or_make(take->name, &open);
 }
 
 weir_err take_permits(const struct take *take, weir_named *sem,

@@ -57,6 +57,24 @@ weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM])
 	return WEIR_OK;
 }
 
+/* The folder that path is in. */
+static const char *folder_of(const char *path, char folder[TOKEN_PATH_ROOM])
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(folder, TOKEN_PATH_ROOM, "%.*s", (int)(slash - path),
+		       path);
+	return *folder ? folder : "/";
+}
+
+bool token_fits(const char *path)
+{
+	char folder[TOKEN_PATH_ROOM];
+
+	return !faccessat(AT_FDCWD, folder_of(path, folder), W_OK | X_OK,
+			  AT_EACCESS);
+}
+
 /* The address of a name in a folder: a path can be too long for one. */
 static void address_of(struct sockaddr_un *address, int dir, const char *name)
 {
@@ -92,9 +110,7 @@ int token_socket(const char *path, bool listens)
 	char folder[TOKEN_PATH_ROOM];
 	int dir, fd, failed, saved;
 
-	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path),
-		       path);
-	dir = open(*folder ? folder : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = open(folder_of(path, folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -1;
 	address_of(&address, dir, slash + 1);

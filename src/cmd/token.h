@@ -15,6 +15,8 @@
 const char *token_name(const char *token);
 /* Where its holder listens. */
 weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM]);
+/* Whether we may make one there; false: errno. */
+bool token_fits(const char *path);
 /* A socket that listens there, or is connected to who does; -1, errno. */
 int token_socket(const char *path, bool listens);
 

@@ -20,11 +20,15 @@ static const struct option longs[] = {
 
 weir_err cmd_wait_idle(weir_named *sem, int64_t timeout_ns)
 {
+	weir_named_info info;
 	weir_ctx ctx;
-	weir_err err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
-				     WEIR_FOREVER :
-				     weir_deadline_after(timeout_ns));
+	weir_err err = weir_named_stat(sem, &info, NULL, 0);
 
+	/* A time that is over before the wait ends no more than a wait. */
+	if (err || !(info.held || info.granted))
+		return err;
+	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
+			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
 	if (err)
 		return err;
 	err = weir_named_wait_idle(sem, &ctx);
@@ -87,10 +91,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 		     wait_free(sem, free_wanted, timeout_ns);
 	if (err == WEIR_ETIMEDOUT) {
 		char holder[HOLDER_ROOM], time[DURATION_ROOM];
+		const char *who = wait_holder(sem, holder);
 
-		cmd_say("%s: not within %s; %s", name,
-			duration_text(timeout_ns, time),
-			wait_holder(sem, holder));
+		cmd_say("%s: not within %s%s%s", name,
+			duration_text(timeout_ns, time), *who ? "; " : "", who);
 		return impatient;
 	}
 	if (err)

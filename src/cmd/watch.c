@@ -18,9 +18,7 @@
 
 int64_t watch_age(const struct watch *watch, const weir_named_entry *entry)
 {
-	return entry->since_ns && entry->since_ns < watch->now_ns ?
-		       watch->now_ns - entry->since_ns :
-		       0;
+	return stat_age(entry, watch->now_ns);
 }
 
 /* Who has the name now, if the one that we know has lost it. */

@@ -136,7 +136,8 @@ struct nm_record {
 	uint32_t prev;			/* D */
 	int32_t outcome;		/* T  before state is ENDED */
 	uint32_t flags;			/* T */
-	uint8_t unused[56];
+	uint64_t apart;			/* T  the order of those outside it */
+	uint8_t unused[48];
 };
 
 _Static_assert(sizeof(struct nm_header) == 4096, "file format");

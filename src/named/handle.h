@@ -197,6 +197,9 @@ void weir_nm_resettle_(weir_named *h);
 
 /* --- repair.c --- */
 
+/* Oldest ticket first; in private memory, no lock needed. */
+void weir_nm_sort_(struct nm_place *places, uint32_t count);
+
 /* Make everything derived again from what is true. */
 void weir_nm_repair_(weir_named *h);
 

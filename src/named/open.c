@@ -68,7 +68,7 @@ static bool watch_forks(void)
 /* Under opens. */
 static weir_err join(weir_named *h, const weir_named_opts *opts)
 {
-	weir_err err = watch_forks() ? weir_nm_join_(h, opts) : WEIR_ENOMEM;
+	weir_err err = weir_nm_join_(h, opts);
 
 	if (!err)
 		/* [NO1] release */
@@ -193,20 +193,22 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	if (err)
 		return err;
 	h->can_wait_any = weir_shared_can_wait_any_();
-	err = weir_nm_open_file_(h, &all);
-	if (!err) {
-		pthread_mutex_lock(&opens);
+	/*
+	 * No fork while the file is open and not in the ring: the child would
+	 * keep it open, and with it the byte that tells that we are gone.
+	 */
+	pthread_mutex_lock(&opens);
+	err = watch_forks() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
+	if (!err)
 		err = join(h, &all);
-		if (!err)
-			ring_append(&handles, &h->link);
-		pthread_mutex_unlock(&opens);
-	}
-	if (err) {
+	if (err)
 		free_handle(h);
-		return err;
-	}
-	*out = h;
-	return WEIR_OK;
+	else
+		ring_append(&handles, &h->link);
+	pthread_mutex_unlock(&opens);
+	if (!err)
+		*out = h;
+	return err;
 }
 
 weir_err weir_named_close_handle(weir_named *sem)
@@ -221,8 +223,9 @@ weir_err weir_named_close_handle(weir_named *sem)
 	/* relaxed: changes under opens. */
 	if (at_load_relaxed(&sem->ticket))
 		weir_nm_leave_(sem);
-	pthread_mutex_unlock(&opens);
+	/* Out of the ring: no fork before its file is closed, as in open. */
 	free_handle(sem);
+	pthread_mutex_unlock(&opens);
 	return WEIR_OK;
 }
 

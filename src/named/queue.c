@@ -97,6 +97,16 @@ static void enqueue(weir_named *h, struct nm_record *record)
 	h->head->waiters++;
 }
 
+/*
+ * Outside the queue.  Its place there has a ticket of its own: one who dies
+ * between a ticket and its state leaves the order of the old state as it was.
+ */
+static void set_apart(weir_named *h, struct nm_record *record)
+{
+	record->apart = h->head->next_ticket++;
+	h->head->aside++;
+}
+
 static void dequeue(weir_named *h, struct nm_record *record)
 {
 	struct nm_record *prev = nm_record_at(h, &record->prev);
@@ -144,7 +154,7 @@ void weir_nm_record_wait_(weir_named *h, struct nm_record *record,
 	if (state == NM_REC_WAITS)
 		enqueue(h, record);
 	else if (state == NM_REC_ASIDE)
-		h->head->aside++;
+		set_apart(h, record);
 	else
 		h->head->idlers++;
 	set_state(record, state);
@@ -249,19 +259,37 @@ void weir_nm_settle_(weir_named *h)
 		end_all(h, NM_REC_IDLE, WEIR_OK);
 }
 
-void weir_nm_resettle_(weir_named *h)
+/* Records in this state that fit the capacity, or do not; oldest first. */
+static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 {
-	uint32_t high = nm_records_high(h);
+	struct nm_place *order = h->scratch->order;
+	uint32_t high = nm_records_high(h), count = 0;
 
 	for (uint32_t i = 0; i < high; i++) {
-		struct nm_record *record = &h->records[i];
+		const struct nm_record *record = &h->records[i];
 
-		if (record->state == NM_REC_WAITS &&
-		    record->min > h->head->capacity)
-			set_aside(h, record);
-		else if (record->state == NM_REC_ASIDE &&
-			 record->min <= h->head->capacity)
-			weir_nm_record_wait_(h, record, NM_REC_WAITS);
+		if (record->state != state ||
+		    (record->min <= h->head->capacity) != fits)
+			continue;
+		order[count++] = (struct nm_place){
+			state == NM_REC_ASIDE ? record->apart : record->ticket,
+			i
+		};
 	}
+	weir_nm_sort_(order, count);
+	return count;
+}
+
+void weir_nm_resettle_(weir_named *h)
+{
+	const struct nm_place *order = h->scratch->order;
+	uint32_t count = find_fitting(h, NM_REC_WAITS, false);
+
+	for (uint32_t i = 0; i < count; i++)
+		set_aside(h, &h->records[order[i].index]);
+	count = find_fitting(h, NM_REC_ASIDE, true);
+	for (uint32_t i = 0; i < count; i++)
+		weir_nm_record_wait_(h, &h->records[order[i].index],
+				     NM_REC_WAITS);
 	weir_nm_settle_(h);
 }

@@ -89,7 +89,7 @@ static void sink(struct nm_place *heap, uint32_t at, uint32_t count)
 }
 
 /* Sort in private memory: no allocation, and nobody can change it meanwhile. */
-static void sort(struct nm_place *places, uint32_t count)
+void weir_nm_sort_(struct nm_place *places, uint32_t count)
 {
 	for (uint32_t i = count / 2; i-- > 0;)
 		sink(places, i, count);
@@ -150,7 +150,7 @@ static void repair_queue(weir_named *h, uint32_t count)
 	struct nm_place *order = h->scratch->order;
 	uint32_t before = 0;
 
-	sort(order, count);
+	weir_nm_sort_(order, count);
 	h->head->queue_first = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t ref = order[i].index + 1;
@@ -189,6 +189,7 @@ void weir_nm_repair_(weir_named *h)
 		if (h->slots[i].in_use)
 			weir_nm_chain_add_(h, &h->slots[i]);
 	weir_nm_sweep_all_(h);
-	weir_nm_settle_(h);
+	/* C11: who died may have been about to, after a change of capacity. */
+	weir_nm_resettle_(h);
 	h->repairing = false;
 }

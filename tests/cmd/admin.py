@@ -62,6 +62,27 @@ def test_what_others_call_themselves_is_harmless():
     finish(holder)
 
 
+def test_a_name_is_harmless():
+    name = path("a\033[31m")
+    weir("open", name, "-n", "1")
+    same(weir("stat", name)[1], path("a?[31m") + ": 1 of 1 free, 0 waiting\n")
+
+
+def test_ls_knows_what_was_granted():
+    holder = held("a", "x", "-n", "1")
+    waiter = start("wait", "a", "--free", "1")
+    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    kill(waiter.pid, signal.SIGSTOP)
+    until(lambda: state(waiter.pid) == "T", "it stopped")
+    let_end("x")
+    finish(holder)
+    same(stat("a")["granted"], 1)
+    check(weir("ls")[1].endswith(" busy\n"))
+    kill(waiter.pid, signal.SIGCONT)
+    same(finish(waiter)[0], 0)
+    check(weir("ls")[1].endswith(" idle\n"))
+
+
 def test_labels():
     weir("open", "a", "-n", "9")
     for words, want in ((["sh", "-c", "\n\tread  line\n"], "sh -c read line "),
@@ -142,6 +163,11 @@ def test_c20_wait_idle():
     same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "x"})[0], 64)
     same(weir("wait", "a", "--idle", "-t", "1h", env={"WEIR_TIMEOUT": "x"})[0], 0, "-t goes first")
     same(weir("wait", "--help", env={"WEIR_TIMEOUT": "x"})[0], 0)
+    # C14: no time to wait, and nothing to wait for.
+    same(weir("wait", "a", "--idle", "-t", "0"), (0, "", ""))
+    same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "0"}), (0, "", ""))
+    same(weir("close", "a", "--drain", "0"), (0, "", ""))
+    same(weir("open", "a", "-t", "0"), (0, "", ""))
     same(weir("wait", "nosuch", "--idle")[0], 69)
 
 
@@ -338,6 +364,50 @@ def test_c39_the_doctor_and_damaged_files():
     check("repaired: removed it; nobody in it is alive" in out, out)
     check(not os.path.exists(path("a.weir")))
     same(magic, b"weir sem")
+
+
+def test_ls_and_doctor_say_why():
+    os.symlink("/etc/passwd", path("a.weir"))
+    why = f"cannot open {path('a.weir')}: Too many levels of symbolic links\n"
+    out = weir("ls")[1]
+    check(out.endswith(" " + why), out)
+    same(weir("doctor", "a"), (77, "a\nproblem: " + why, ""))
+
+
+def test_the_doctor_goes_on_after_one_that_does_not_answer():
+    for name in ("a", "b"):
+        weir("open", name, "-n", "1")
+    same(weir("hold", "a", "--while-pid", str(os.getpid()))[0], 0)
+    who = stat("a")["entries"][0]["id"]
+    # As if it had been stopped in the middle of a call: it has the lock.
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(128)
+        file.write(struct.pack("=I", ((who & 0xffff) + 1 | who >> 16 << 13) & 0xffffffff))
+    doctor = start("doctor")
+    same(doctor.stdout.readline(), "a\n")
+    # Its patience is at an end.
+    kill(until(lambda: children(doctor.pid), "who looks at it")[0], signal.SIGALRM)
+    status, out, err = finish(doctor)
+    same(status, 69)
+    check(out.startswith("problem: no answer for 10 s") and
+          out.endswith("b\nok: 1 of 1 free, 0 waiting\n"), out)
+
+
+def test_c39_times_and_counts_of_a_damaged_file():
+    holder = held("a", "x", "-n", "1")
+    slot = roles("a", "holds")[0]["id"] & 0xffff
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(4096 + 256 * slot + 16)
+        file.write(struct.pack("=q", -1 << 63))
+    same(roles("a", "holds")[0]["age_ms"], 0)
+    same(weir("run", "a", "--try", "--", "true")[0], 75)
+    same(weir("doctor", "a")[0], 0)
+    let_end("x")
+    finish(holder)
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(136)
+        file.write(struct.pack("=qq", (1 << 63) - 1, -1 << 63))
+    check(weir("doctor", "a")[0] in (0, 65))
 
 
 def test_c39_the_doctor_leaves_what_was_never_a_semaphore():

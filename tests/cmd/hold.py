@@ -2,6 +2,8 @@
 """weir hold and weir release."""
 import ctypes
 import os
+import shutil
+import socket
 import struct
 import subprocess
 
@@ -91,6 +93,45 @@ def test_no_such_process():
     status, out, err = weir("hold", "a", "-n", "1", "--while-pid", str(gone.pid))
     same((status, err), (64, f"weir: hold: there is no process {gone.pid}\n"))
     check(not os.path.exists(path("a.weir")), "nothing was made")
+
+
+def test_77_no_socket_beside_it():
+    # Somebody who may use it, and may not write in its folder, is told before the wait.
+    weir("open", "a", "-n", "1", "--shared")
+    holder = start("run", "a", "--shared", "--", *held_job("x"))
+    job_pid("x")
+    own = shutil.copy(support.WEIR, path("weir"))
+    os.chmod(path("."), 0o755)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", own,
+                           "hold", "a", "--shared", "-t", "1ms", "--while-pid", ME],
+                          env=ENV, capture_output=True, text=True)
+    same((done.returncode, done.stderr),
+         (77, "weir: a: cannot make a socket beside it: Permission denied\n"))
+    let_end("x")
+    finish(holder)
+
+
+def test_connections_that_say_nothing():
+    # Neither the end of the process nor a release waits for them.
+    for ends in (False, True):
+        process = subprocess.Popen(["sleep", "1000"])
+        token = weir("hold", "a", "-n", "1", "--while-pid", str(process.pid))[1].strip()
+        silent = []
+        for said in (b"", token[:9].encode(), *[b""] * 9):
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(path(sockets()[0]))
+            one.send(said)
+            silent.append(one)
+        if ends:
+            kill(process.pid)
+            until(lambda: stat("a")["free"] == 1, "it is back")
+            until(lambda: not sockets(), "its socket is gone")
+        else:
+            same(weir("release", token)[0], 0)
+            kill(process.pid)
+        process.wait()
+        for one in silent:
+            one.close()
 
 
 def test_a_forged_token_releases_nothing():

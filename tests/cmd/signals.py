@@ -157,6 +157,17 @@ def test_blocked_and_ignored_signals_are_as_before_for_the_command():
     plain = subprocess.run(show, env=ENV, capture_output=True, text=True).stdout
     same(weir("run", "a", "--", *show)[1], plain)
 
+    # Also those that weir has a use for itself.
+    def ignore():
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.signal(signal.SIGRTMIN, signal.SIG_IGN)
+
+    ignored = subprocess.run(show, env=ENV, capture_output=True, text=True,
+                             preexec_fn=ignore).stdout
+    check(ignored != plain)
+    same(weir("run", "a", "--", *show, preexec_fn=ignore)[1], ignored)
+    same(weir("jobserver", "--", *show, preexec_fn=ignore)[1], ignored)
+
 
 def test_sigchld_ignored():
     # Some programs start others so; children would then be reaped by nobody.

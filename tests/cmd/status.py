@@ -53,7 +53,10 @@ def test_c14_124_timeout():
 def test_69_closed_or_not_there():
     status, out, err = weir("run", "nosuch", "--", "true")
     same(status, 69)
-    check("there is no semaphore nosuch" in err, err)
+    same(err, "weir: there is no semaphore nosuch; -n CAPACITY makes it\n")
+    # Of an option that they do not have, the others do not speak.
+    for args in (["stat"], ["rm"], ["watch"], ["close"], ["wait", "--idle"]):
+        same(weir(*args, "nosuch"), (69, "", "weir: there is no semaphore nosuch\n"), args[0])
     weir("open", "a", "-n", "1")
     weir("close", "a")
     status, out, err = weir("run", "a", "--", "touch", path("ran"))
@@ -76,6 +79,8 @@ def test_c19_69_closed_while_waiting():
 def test_64_usage():
     for args in (["run"], ["run", "a"], ["run", "a", "-n"], ["run", "a", "-n", "x", "true"],
                  ["run", "a", "-n", "-1", "true"], ["run", "a", "-w", "0", "true"],
+                 ["run", "a", "-n", "0", "true"],
+                 ["hold", "a", "-n", "0", "--while-pid", str(os.getpid())],
                  ["run", "a", "-t", "soon", "true"], ["run", "a", "--orphan", "eat", "true"],
                  ["run", "a", "-E", "256", "true"], ["run", "a", "--tyr", "true"],
                  ["run", "a", "-t", "1", "--try", "true"], ["run", "a", "-Q", "true"],
@@ -88,6 +93,7 @@ def test_64_usage():
         status, out, err = weir(*args)
         same((status, out), (64, ""), " ".join(args))
         check(err, args)
+    same(os.listdir(path(".")), [], "nothing was made")
     same(weir("run", "a", "-n", "1", "-w", "2", "--", "true")[0], 64, "C11 too heavy")
     same(weir("run", "a", "--", "true", env={"WEIR_TIMEOUT": "x"})[0], 64, "WEIR_TIMEOUT")
 

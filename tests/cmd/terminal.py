@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import struct
+import sys
 import termios
 
 from support import *
@@ -153,6 +154,34 @@ def test_keys_while_running():
     terminal.sees("ready\r\nready")
     terminal.type("\x03")
     same(terminal.end(), 128 + signal.SIGINT)
+
+
+# Says what it hears, and ends with USR1.
+HEARS = """
+import os, signal, sys
+def hear(sig, frame):
+    os.write(1, b"<%s>" % signal.Signals(sig).name.encode())
+    if sig == signal.SIGUSR1:
+        sys.exit(4)
+for sig in (signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1):
+    signal.signal(sig, hear)
+os.write(1, b"ready")
+while True:
+    signal.pause()
+"""
+
+
+def test_jobserver_sends_nothing_twice():
+    terminal = Terminal("jobserver", "--", sys.executable, "-c", HEARS)
+    terminal.sees("ready")
+    terminal.type("\x1c")
+    terminal.sees("<SIGQUIT>")
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    terminal.sees("<SIGWINCH>")
+    # What it had to pass on before, it has.
+    kill(terminal.pid, signal.SIGUSR1)
+    same(terminal.end(), 4)
+    same(re.findall("<(.*?)>", terminal.text), ["SIGQUIT", "SIGWINCH", "SIGUSR1"])
 
 
 def test_stop_and_continue():

@@ -63,6 +63,11 @@ static uint32_t standing(const struct kind *k, void *sem)
 	return now.waiters + now.aside;
 }
 
+bool is_done(const struct job *job)
+{
+	return __atomic_load_n(&job->done, __ATOMIC_ACQUIRE);
+}
+
 static void start_job(struct job *job, void *sem)
 {
 	uint32_t before = standing(job->k, sem);
@@ -70,8 +75,7 @@ static void start_job(struct job *job, void *sem)
 	job->sem = job->k->another(sem);
 	job->thread = start(run, job);
 	/* A deadline may pass before anybody looks. */
-	AWAIT(standing(job->k, sem) == before + 1 ||
-	      __atomic_load_n(&job->done, __ATOMIC_ACQUIRE));
+	AWAIT(standing(job->k, sem) == before + 1 || is_done(job));
 }
 
 void begin(struct job *job, const struct kind *k, void *sem, int64_t n,

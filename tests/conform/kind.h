@@ -119,6 +119,9 @@ void begin_upto(struct job *job, const struct kind *k, void *sem, int64_t min,
 void begin_idle(struct job *job, const struct kind *k, void *sem,
 		weir_ctx *ctx);
 
+/* Whether the call has returned. */
+bool is_done(const struct job *job);
+
 /* Wait for the call's end; it keeps its place, and what it got. */
 weir_err outcome(struct job *job);
 

@@ -232,6 +232,36 @@ STRICT(c7_c11_a_shrink_moves_the_head_aside)
 	drop(k, sem);
 }
 
+/* C11, C4: who went aside first comes back first, wherever it is recorded. */
+STRICT(c4_c11_those_aside_come_back_in_order)
+{
+	void *sem = k->make(3);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct job light, elder, younger;
+
+	CHECK_OK(k->acquire(sem, 3, NULL));
+	begin(&light, k, sem, 1, NULL);
+	begin(&elder, k, sem, 3, &ctx);
+	k->release(sem, 1);
+	CHECK_OK(outcome(&light));
+	leave(&light, sem);
+	/* A named one records it where the light one was: before the elder. */
+	begin(&younger, k, sem, 3, &ctx);
+	CHECK_OK(k->resize(sem, 2, NULL));
+	CHECK_EQ(k->stat(sem).aside, 2);
+	CHECK_OK(k->resize(sem, 3, NULL));
+	CHECK_EQ(k->stat(sem).waiters, 2);
+	k->release(sem, 2);
+	AWAIT(is_done(&elder) || is_done(&younger));
+	CHECK(is_done(&elder));
+	CHECK_OK(outcome(&elder));
+	leave(&elder, sem);
+	CHECK_OK(outcome(&younger));
+	leave(&younger, sem);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	drop(k, sem);
+}
+
 /* C12: waits for the least, and is given up to the most. */
 EVERY(c12_upto_waits_for_the_least)
 {

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "weir/ctx.h"
+
 struct order {
 	int64_t n, m;
 	enum puppet_verb verb;
@@ -114,6 +116,7 @@ static int64_t obey(const struct order *order, weir_named **sem)
 				 .policy = (weir_named_policy)order->m,
 				 .flags = WEIR_NAMED_CREATE,
 				 .label = "puppet" };
+	weir_ctx ctx = WEIR_CTX_INIT;
 	check_thread thread;
 	char *memory;
 	pid_t child;
@@ -123,6 +126,8 @@ static int64_t obey(const struct order *order, weir_named **sem)
 		return weir_named_open(order->name, &opts, sem);
 	case PUPPET_ACQUIRE:
 		return weir_named_acquire(*sem, order->n, NULL);
+	case PUPPET_ACQUIRE_CTX:
+		return weir_named_acquire(*sem, order->n, &ctx);
 	case PUPPET_TRY:
 		return weir_named_try_acquire(*sem, order->n);
 	case PUPPET_UNTIL:

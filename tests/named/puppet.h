@@ -26,6 +26,7 @@ struct puppet {
 enum puppet_verb {
 	PUPPET_OPEN,		/* name, n: capacity, m: policy */
 	PUPPET_ACQUIRE,		/* n */
+	PUPPET_ACQUIRE_CTX,	/* n, with a context: aside, if need be */
 	PUPPET_TRY,		/* n */
 	PUPPET_UNTIL,		/* n, m: deadline */
 	PUPPET_RELEASE,		/* n */

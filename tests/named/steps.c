@@ -321,6 +321,67 @@ static void judge_shrink(bool finished)
 	judge_queue(finished);
 }
 
+/* --- the same while two stand outside the queue, or go there --- */
+
+static void stage_aside(void)
+{
+	CHECK_OK(weir_named_acquire(sem, CAPACITY, NULL));
+	puppet_tell(&third, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&first, PUPPET_ACQUIRE_CTX, CAPACITY + 2, 0, NULL);
+	AWAIT(look_at(sem).aside == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE_CTX, CAPACITY + 1, 0, NULL);
+	AWAIT(look_at(sem).aside == 2);
+}
+
+/* C11: they are in the queue now, in the order in which they had left it. */
+static void hear_in_order(int64_t one, int64_t other)
+{
+	CHECK_EQ(look_at(sem).aside, 0);
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(look_at(sem).waiters, 1);
+	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, one), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, other), WEIR_OK);
+	CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
+	all_is_free();
+}
+
+static void judge_aside(bool finished)
+{
+	int64_t capacity = look_at(sem).capacity;
+
+	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
+	CHECK(!finished || capacity == CAPACITY + 2);
+	if (capacity == CAPACITY)
+		CHECK_OK(weir_named_resize(sem, CAPACITY + 2, NULL));
+	CHECK_EQ(puppet_hear(&third), WEIR_OK);
+	CHECK_EQ(puppet_do(&third, PUPPET_RELEASE, 1), WEIR_OK);
+	weir_named_release(sem, CAPACITY);
+	hear_in_order(CAPACITY + 2, CAPACITY + 1);
+}
+
+static void stage_heavy(void)
+{
+	CHECK_OK(weir_named_acquire(sem, CAPACITY, NULL));
+	puppet_tell(&first, PUPPET_ACQUIRE_CTX, CAPACITY, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE_CTX, CAPACITY - 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+}
+
+static void judge_heavy(bool finished)
+{
+	int64_t capacity = look_at(sem).capacity;
+
+	CHECK(capacity == CAPACITY || capacity == 1);
+	CHECK(!finished || capacity == 1);
+	CHECK_EQ(look_at(sem).aside, capacity == 1 ? 2 : 0);
+	weir_named_release(sem, CAPACITY);
+	CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
+	hear_in_order(CAPACITY, CAPACITY - 1);
+}
+
 static void act_forget(void)
 {
 	if (weir_named_forget(own, 1))
@@ -539,6 +600,10 @@ static const struct scenario scenarios[] = {
 	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
 	{ "grow", open_own, stage_busy, act_grow, NULL, judge_grow },
 	{ "shrink", open_own, stage_busy, act_shrink, NULL, judge_shrink },
+	{ "grow with some aside", open_own, stage_aside, act_grow, NULL,
+	  judge_aside },
+	{ "shrink to set aside", open_own, stage_heavy, act_shrink, NULL,
+	  judge_heavy },
 	{ "close", open_own, stage_busy, act_close, NULL, judge_close },
 	{ "close a handle", prepare_held, tell_waiters, act_close_handle, NULL,
 	  judge_queue },

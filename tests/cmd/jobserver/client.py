@@ -231,5 +231,31 @@ def daemon():
     assert os.read(ear, 9) == b"said"
 
 
+def stays():
+    """A process that stays until it is told, with nothing of the caller's."""
+    os.close(int(os.environ["MOUTH"]))
+
+    def work(say):
+        os.setsid()
+        null = os.open("/dev/null", os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        say()
+        while not os.path.exists("go"):
+            time.sleep(0.002)
+        os.close(os.open("gone", os.O_CREAT | os.O_WRONLY))
+
+    _, ear = child(work)
+    assert os.read(ear, 9) == b"said"
+
+
+def reader():
+    """Reads, and nobody has an end to write."""
+    reads, writes = connect()
+    os.close(writes)
+    os.read(reads, 1)
+
+
 {"killed": killed, "nonblocking": nonblocking, "excess": excess, "interrupted": interrupted,
- "handed": handed, "left": left, "daemon": daemon}[sys.argv[1]]()
+ "handed": handed, "left": left, "daemon": daemon,
+ "stays": stays, "reader": reader}[sys.argv[1]]()

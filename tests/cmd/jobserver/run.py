@@ -6,6 +6,7 @@ Everything runs in a PID namespace of its own, because clients are killed.  What
 waited for is always something that can be seen: a file, a line, an end.
 """
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -345,10 +346,60 @@ def lives_on():
     shutil.rmtree(folder)
 
 
+def nothing_of_the_callers():
+    """Who stays for what outlives the command keeps nothing of the caller's open."""
+    folder = tempfile.mkdtemp()
+    ear, mouth = os.pipe()
+    status, _, text = run("-n", "2", "--style", "fifo", "--", sys.executable, CLIENT,
+                          "stays", cwd=folder, pass_fds=[mouth],
+                          env={"MOUTH": str(mouth)})
+    check(status == 0, text)
+    os.close(mouth)
+    # The end: nobody has it open.
+    check(select.select([ear], [], [], LIMIT)[0] and os.read(ear, 1) == b"", "kept open")
+    os.close(ear)
+    with open(os.path.join(folder, "go"), "w", encoding="ascii"):
+        pass
+    wait_for(lambda: os.path.exists(os.path.join(folder, "gone")), "its end")
+    shutil.rmtree(folder)
+
+
+def proc(pid, what):
+    with open(f"/proc/{pid}/{what}", encoding="ascii") as file:
+        return file.read()
+
+
+def no_writers():
+    """A read waits and nobody could write: the server sleeps."""
+    server = Running("-n", "1", "--style", "pipe", "--", sys.executable, CLIENT, "reader")
+    pid = server.process.pid
+
+    def reads(child):
+        words = proc(child, "syscall").split()
+        return words[0] != "running" and int(words[1], 16) >= 100
+
+    wait_for(lambda: proc(pid, f"task/{pid}/children"), "the client")
+    child = int(proc(pid, f"task/{pid}/children"))
+    wait_for(lambda: reads(child), "its read")
+
+    # Once may be before it has seen the call.
+    def sleeps():
+        for _ in range(20):
+            if proc(pid, "stat").rsplit(")", 1)[1].split()[0] != "S":
+                return False
+            time.sleep(0.001)
+        return True
+
+    wait_for(sleeps, "the server to sleep")
+    os.kill(child, signal.SIGKILL)
+    check(server.end()[0] == 128 + signal.SIGKILL, "the client's end")
+
+
 TESTS = (exit_codes, flags, arguments, real_make, killed_make, killed_make_of_a_user,
          killed_recipe, killed_client_pipe, killed_client_fifo,
          children_of_before, killed_ninja, excess,
-         interrupted, handed_over, plain, signals, wrapper_killed, lives_on)
+         interrupted, handed_over, plain, signals, wrapper_killed, lives_on,
+         nothing_of_the_callers, no_writers)
 
 
 def main():
