@@ -151,12 +151,13 @@ static int refused(const char *name, const struct sight *sight, weir_err err,
 {
 	int status = cmd_status(err, errnum);
 	char room[REASON_ROOM];
+	const char *reason = cmd_reason(err, errnum, why, room);
 
 	if (err == WEIR_ESYSTEM && errnum == ENOENT && *sight->path)
 		doctor_say("problem: there is no semaphore at %s",
 			   sight->path);
 	else
-		doctor_say("problem: %s", cmd_reason(err, errnum, why, room));
+		doctor_say("problem: %s", reason);
 	if (err == WEIR_ESYSTEM && errnum == ESTALE)
 		return remove_old(sight, status);
 	return status == EXIT_DAMAGED ? mend_file(name, sight) : status;

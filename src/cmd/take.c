@@ -95,23 +95,29 @@ weir_err take_permits(const struct take *take, weir_named *sem,
 	return err;
 }
 
-int take_refused(const struct take *take, weir_named *sem, weir_err err)
+/* It is not its turn, or was not in time. */
+static void say_busy(const struct take *take, weir_named *sem, weir_err err)
 {
 	char holder[HOLDER_ROOM], time[DURATION_ROOM];
-	int errnum = errno, status = cmd_status(err, errnum);
 	const char *who = wait_holder(sem, holder);
+	const char *within = duration_text(take->timeout_ns, time);
+
+	if (err == WEIR_EAGAIN)
+		cmd_say("%s: busy%s%s", take->name, *who ? "; " : "", who);
+	else
+		cmd_say("%s: not granted within %s%s%s", take->name, within,
+			*who ? "; " : "", who);
+}
+
+int take_refused(const struct take *take, weir_named *sem, weir_err err)
+{
+	int errnum = errno, status = cmd_status(err, errnum);
 
 	switch (err) {
 	case WEIR_EAGAIN:
-		if (!take->quiet)
-			cmd_say("%s: busy%s%s", take->name, *who ? "; " : "",
-				who);
-		return take->impatient >= 0 ? take->impatient : status;
 	case WEIR_ETIMEDOUT:
 		if (!take->quiet)
-			cmd_say("%s: not granted within %s%s%s", take->name,
-				duration_text(take->timeout_ns, time),
-				*who ? "; " : "", who);
+			say_busy(take, sem, err);
 		return take->impatient >= 0 ? take->impatient : status;
 	case WEIR_ETOOBIG:
 		cmd_say("%s: a weight of %lld is more than its capacity",
