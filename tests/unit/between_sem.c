@@ -29,6 +29,29 @@ TEST(c5_taken_in_between)
 	CHECK_EQ(stat_of(&sem).held, 3);
 }
 
+static void grow_to_eight(void *sem)
+{
+	CHECK_OK(weir_sem_resize(sem, 8, NULL));
+}
+
+/* C5, C11: one who stands aside is in nobody's way; a glance at the queue does not
+ * count if a resize came in between. */
+TEST(c5_growth_in_between)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem = WEIR_SEM_INIT(5);
+	job a;
+
+	stand_aside(&a, &sem, 8, &ctx);
+	CHECK_OK(weir_sem_try_acquire(&sem, 2));
+	before("weir_sem_try_wait_", 3, grow_to_eight, &sem);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+	happened();
+	CHECK_EQ(waiters_of(&sem), 1);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&a));
+}
+
 /* C5: and never fails because a CAS did. */
 TEST(c5_a_cas_that_fails_for_nothing)
 {
