@@ -117,6 +117,8 @@ struct engine {
 	uint32_t looks;			/* of a spin before it ends; 0: one CPU */
 	bool races;			/* look for unordered accesses */
 	int bound;
+	uint64_t enough;		/* schedules, depth first; 0: all */
+	bool exhausted;			/* there are no others within the bound */
 	struct ex_decision path[EX_POINTS_MAX], kept[EX_POINTS_MAX];
 	int path_length, path_at;
 	uint64_t random;

@@ -150,10 +150,11 @@ static bool explore(const struct ex_scenario *s)
 	if (!ex_random(EX_PCT, command->random_runs) ||
 	    !ex_random(EX_RANDOM, command->random_runs))
 		return false;
-	printf("ok %s: %" PRIu64 " schedules at bound %d, %" PRIu64
+	printf("ok %s: %" PRIu64 " schedules at bound %d%s, %" PRIu64
 	       " at random\n", s->name, depth_first, bound,
+	       ex->exhausted ? "" : " (there are more)",
 	       ex->runs - depth_first);
-	if (command->depth_first)
+	if (command->depth_first && ex->exhausted)
 		for (int b = 0; b <= bound; b++)
 			__atomic_fetch_add(&together->at_bound[b], 1,
 					   __ATOMIC_RELAXED);
@@ -198,6 +199,7 @@ static const char help[] =
 	"  --list           say which there are\n"
 	"  --at-least N     a bound of at least N (each scenario has its own)\n"
 	"  --at-most N      and of at most N\n"
+	"  --enough N       depth first, no more than N schedules of each\n"
 	"  --random N       also N runs by PCT and N at random (2000)\n"
 	"  --seed S         for those\n"
 	"  --only-random    nothing else\n"
@@ -212,6 +214,7 @@ static void read_options(int argc, char **argv)
 		{ "list", no_argument, NULL, 'l' },
 		{ "at-least", required_argument, NULL, 'b' },
 		{ "at-most", required_argument, NULL, 'm' },
+		{ "enough", required_argument, NULL, 'e' },
 		{ "random", required_argument, NULL, 'r' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "only-random", no_argument, NULL, 'o' },
@@ -234,6 +237,7 @@ static void read_options(int argc, char **argv)
 		case 'l': command->list = true; break;
 		case 'b': command->at_least = atoi(optarg); break;
 		case 'm': command->at_most = atoi(optarg); break;
+		case 'e': ex->enough = strtoull(optarg, NULL, 0); break;
 		case 'r': command->random_runs = strtoull(optarg, NULL, 0); break;
 		case 's': command->seed = strtoull(optarg, NULL, 0) | 1; break;
 		case 'o': command->depth_first = false; break;

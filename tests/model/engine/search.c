@@ -179,7 +179,10 @@ bool ex_depth_first(int bound)
 	ex->path_length = 0;
 	memset(ex->uses, 0, sizeof(ex->uses));
 	ex_state_forget();
+	ex->exhausted = false;
 	do {
+		if (ex->enough && ex->runs >= ex->enough)
+			return true;
 		ex->more_is_shared = false;
 		if (!ex_run())
 			return false;
@@ -189,6 +192,7 @@ bool ex_depth_first(int bound)
 			ex_state_forget();
 		}
 	} while (ex->more_is_shared || next_path());
+	ex->exhausted = true;
 	return true;
 }
 
