@@ -368,10 +368,15 @@ def test_c39_the_doctor_and_damaged_files():
 
 def test_ls_and_doctor_say_why():
     os.symlink("/etc/passwd", path("a.weir"))
-    why = f"cannot open {path('a.weir')}: Too many levels of symbolic links\n"
+    cannot = f"cannot open {path('a.weir')}: "
+    # As glibc says it, or musl.
+    why = (cannot + "Too many levels of symbolic links\n",
+           cannot + "Symbolic link loop\n")
     out = weir("ls")[1]
-    check(out.endswith(" " + why), out)
-    same(weir("doctor", "a"), (77, "a\nproblem: " + why, ""))
+    check(out.endswith(tuple(" " + text for text in why)), out)
+    status, out, err = weir("doctor", "a")
+    same((status, err), (77, ""))
+    check(out in ["a\nproblem: " + text for text in why], out)
 
 
 def test_the_doctor_goes_on_after_one_that_does_not_answer():
