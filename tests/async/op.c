@@ -4,7 +4,6 @@
 
 #include "calls.h"
 #include "../unit/job.h"
-#include "core/waiter.h"
 
 static weir_sem sem;
 
@@ -227,23 +226,6 @@ TEST(c30_behind_a_waiter_on_its_way)
 	jobs_thaw();
 	CHECK_OK(job_end(&away));
 	CHECK_IDENTITY(&sem);
-}
-
-/* How long it has waited is right though the count of ticks has begun again. */
-TEST(waited_when_the_machine_is_up_for_long)
-{
-	const int64_t day = INT64_C(86400000000000), ms = 1000000;
-	struct weir_waiter_ w = { .kind = WEIR_MEMBER_ };
-
-	for (int64_t up = day; up < 365 * day; up += 7 * day) {
-		int64_t waited;
-
-		weir_waiter_set_since_(&w, up);
-		waited = weir_waiter_waited_ns_(&w, up + 20 * ms);
-		CHECK(waited >= 20 * ms && waited < 22 * ms);
-		/* Some machines' clocks go back. */
-		CHECK(weir_waiter_waited_ns_(&w, up - 20 * ms) < 0);
-	}
 }
 
 /*

@@ -40,6 +40,21 @@ TEST(c30_when_a_waiter_is_due)
 	CHECK_EQ(weir_sem_due_ns_(&barging, &w), WEIR_FOREVER);
 }
 
+/* How long an operation has waited is told right though its count of ticks has begun
+ * again; a tick is 2^20 ns, and 52 days have 2^32. */
+TEST(waited_on_a_machine_that_is_up_for_long)
+{
+	const int64_t week = INT64_C(604800000000000) >> 20 << 20;
+	struct weir_waiter_ w = { .kind = WEIR_OPERATION_ };
+
+	for (int64_t up = week; up < 52 * week; up += week) {
+		weir_waiter_set_since_(&w, up);
+		CHECK_EQ(weir_waiter_waited_ns_(&w, up + 20000005), 20000005);
+		/* Some machines' clocks go back. */
+		CHECK(weir_waiter_waited_ns_(&w, up - 20000000) < 0);
+	}
+}
+
 /* C30: FIFO is the default; the default bound is documented. */
 TEST(c30_fifo_is_the_default)
 {
