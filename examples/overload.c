@@ -4,7 +4,7 @@
  *
  *     overload [TASKS]
  *
- * Five hundred calls to a node that serves four, and a client that gives up after
+ * Four hundred calls to a node that serves four, and a client that gives up after
  * 100 ms: all at once, then four at a time.  Then very many tasks: as many in
  * memory as a backlog holds, then all of them.
  */
@@ -17,7 +17,7 @@
 
 #include <weir/group.h>
 
-#define CALLS 500
+#define CALLS 400
 #define NODE_SERVES 4
 #define PATIENCE_NS INT64_C(100000000)
 

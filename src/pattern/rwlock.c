@@ -39,8 +39,6 @@
 #include "base/panic.h"
 #include "weir/ctx.h"
 
-#define ALL WEIR_RW_READERS_MAX
-
 /* With a ctx, or with a plain deadline. */
 static weir_err acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx,
 			int64_t deadline_ns)

@@ -8,6 +8,9 @@
 
 #include "weir/rwlock.h"
 
+/* What a writer holds: every permit. */
+#define ALL WEIR_RW_READERS_MAX
+
 static inline bool weir_rwlock_is_misplaced_(const weir_rwlock *rw)
 {
 	return !rw || (uintptr_t)rw % sizeof(uint64_t) || !rw->ready_;

@@ -4,8 +4,6 @@
 
 #include "base/panic.h"
 
-#define ALL WEIR_RW_READERS_MAX
-
 weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 {
 	static const weir_rwlock_opts defaults;

@@ -139,7 +139,7 @@ static void write_until_it_gave_up(void)
 	EX_ASSERT(weir_sem_acquire(&gave_up, 1, NULL) == WEIR_OK);
 	weir_rwlock_write_done(&rw);
 }
-SCENARIO(rw_recall_left_to_another, 1, writer_inside_and_none_gave_up,
+SCENARIO(rw_recall_left_to_another, 2, writer_inside_and_none_gave_up,
 	 all_left_and_open, read_ctx_and_tell, write_until_it_gave_up, read,
 	 cancel)
 

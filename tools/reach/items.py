@@ -82,7 +82,7 @@ class Items:
             inner, text = (), ""
             while number:
                 # An atomic access is one, whichever seam it is built for.
-                if not files[number].endswith("base/atomic.h"):
+                if not files[number].endswith("/atomic.h"):
                     inner = (*place[:2], *inner)
                     text = " " + self.texts.between(files[number], *place[:4])
                 place, number = sites[number], sites[number][5]

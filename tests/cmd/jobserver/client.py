@@ -209,15 +209,20 @@ def left():
     all_back(fd, 2)
 
 
+def leave():
+    """As a daemon does: a session of its own, and none of the caller's files."""
+    os.setsid()
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+
+
 def daemon():
     """A process that stays, and reads a byte when the server is long gone."""
     server = os.getppid()
 
     def work(say):
-        os.setsid()
-        null = os.open("/dev/null", os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(null, fd)
+        leave()
         say()
         while os.path.exists(f"/proc/{server}"):
             time.sleep(0.002)
@@ -236,10 +241,7 @@ def stays():
     os.close(int(os.environ["MOUTH"]))
 
     def work(say):
-        os.setsid()
-        null = os.open("/dev/null", os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(null, fd)
+        leave()
         say()
         while not os.path.exists("go"):
             time.sleep(0.002)

@@ -301,9 +301,10 @@ static int sum_up(void)
 {
 	int count = together->passed + together->failed;
 
-	printf("evidence: %s: scenarios | %d, of them %d exhausted at bound 2 "
-	       "or more, %d at 3 or more\n", EX_NAME, count,
-	       together->at_bound[2], together->at_bound[3]);
+	printf("evidence: %s: scenarios | %d, of them %d exhausted at bound 1 "
+	       "or more, %d at 2 or more, %d at 3 or more\n", EX_NAME, count,
+	       together->at_bound[1], together->at_bound[2],
+	       together->at_bound[3]);
 	printf("evidence: %s: schedules | %" PRIu64 " (%.0f a second and core)"
 	       "\n", EX_NAME, together->schedules,
 	       (double)together->schedules / cpu_seconds());
