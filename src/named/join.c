@@ -98,7 +98,10 @@ static weir_err join_locked(weir_named *h, const weir_named_opts *opts)
 	fill_slot(h, slot);
 	err = weir_nm_keeper_start_(h);
 	if (err)
-		return weir_nm_say_(opts, err, "cannot start a thread");
+		/* set_robust_list(2), which emulators of a machine may lack. */
+		return weir_nm_say_(opts, err, errno == ENOSYS ?
+				    "the system does not tell of deaths" :
+				    "cannot start a thread");
 	h->me = nm_slot_ref(h, slot);
 	/* [NT1] release */
 	at_store_release(&slot->state, h->state);

@@ -69,21 +69,26 @@ extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
 	{                                                                      \
 		scenario_##name(&kind_##kind);                                 \
 	}
+#ifdef BETWEEN_THREADS_ALONE
+#define AT_NAMED_(name)
+#else
+#define AT_NAMED_(name)                                                        \
+	AT_(name, named)                                                       \
+	AT_(name, apart)                                                       \
+	AT_(name, strict)
+#endif
+
 /* For every kind; and for those where nobody overtakes. */
 #define STRICT(name)                                                           \
 	static void scenario_##name(const struct kind *k);                     \
 	AT_(name, fifo)                                                        \
-	AT_(name, named)                                                       \
-	AT_(name, apart)                                                       \
-	AT_(name, strict)                                                      \
+	AT_NAMED_(name)                                                        \
 	static void scenario_##name(const struct kind *k)
 #define EVERY(name)                                                            \
 	static void scenario_##name(const struct kind *k);                     \
 	AT_(name, fifo)                                                        \
 	AT_(name, barging)                                                     \
-	AT_(name, named)                                                       \
-	AT_(name, apart)                                                       \
-	AT_(name, strict)                                                      \
+	AT_NAMED_(name)                                                        \
 	static void scenario_##name(const struct kind *k)
 
 /* Destroy it, which must work; when nothing is out and nobody waits. */

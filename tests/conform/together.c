@@ -89,10 +89,12 @@ TEST(c26_no_heap_in_a_wait_barging)
 {
 	scenario_waits(&kind_barging);
 }
+#ifndef BETWEEN_THREADS_ALONE
 TEST(c26_no_heap_in_a_wait_named)
 {
 	scenario_waits(&kind_named);
 }
+#endif
 
 #define WORKERS 4
 

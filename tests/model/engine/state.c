@@ -27,7 +27,7 @@
 #include "engine.h"
 
 #define STATIC_MAX ((size_t)64 * 1024)
-#define BLOCK ((size_t)64)
+#define BLOCK ((size_t)256)
 #define KNOWN ((size_t)1 << 23)		/* a power of two */
 #define PROBES 8
 #define BUDGET_BITS 7u
@@ -131,25 +131,16 @@ static uint64_t hash_memory(uint64_t seed, const char *p, size_t size)
  * Of the static variables only what is not as it was at the start: there are many
  * scenarios in the program, and one of them uses little of it.
  */
-static bool differs(const char *a, const char *b)
-{
-	uint64_t x[BLOCK / 8], y[BLOCK / 8], all = 0;
-
-	memcpy(x, a, BLOCK);
-	memcpy(y, b, BLOCK);
-	for (size_t i = 0; i < BLOCK / 8; i++)
-		all |= x[i] ^ y[i];
-	return all;
-}
-
 static uint64_t hash_static(uint64_t h)
 {
-	size_t at = 0;
+	size_t at = 0, size;
 
-	for (; at + BLOCK <= memory->size; at += BLOCK)
-		if (differs(memory->start + at, memory->copy + at))
-			h = hash_memory(mix(h, at), memory->start + at, BLOCK);
-	return hash_memory(h, memory->start + at, memory->size - at);
+	for (; at < memory->size; at += size) {
+		size = memory->size - at < BLOCK ? memory->size - at : BLOCK;
+		if (memcmp(memory->start + at, memory->copy + at, size))
+			h = hash_memory(mix(h, at), memory->start + at, size);
+	}
+	return h;
 }
 
 /* How many on the same futex went to sleep earlier. */
