@@ -118,40 +118,43 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
  */
 #define WEIR_ADDRESS_ONLY_(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
 
-/* An access that has a value, and what to say of it. */
+/* An access that has a value, and what to say of it.  p is evaluated once. */
 #define WEIR_HG_DO_(p, access, ...)                                            \
 	__extension__({                                                        \
-		bool weir_hg_in_ = weir_hg_enter_((p), sizeof(*(p)));          \
+		__typeof__(p) weir_hg_at_ = (p);                               \
+		bool weir_hg_in_ =                                             \
+			weir_hg_enter_(weir_hg_at_, sizeof(*weir_hg_at_));     \
 		__typeof__(access) weir_hg_value_ = (access);                  \
 		__VA_ARGS__;                                                   \
 		weir_hg_leave_(weir_hg_in_);                                   \
 		weir_hg_value_;                                                \
 	})
 #define WEIR_HG_RMW_(p, access, order)                                         \
-	WEIR_HG_DO_(p, access, weir_hg_did_rmw_((p), (order)))
+	WEIR_HG_DO_(p, access, weir_hg_did_rmw_(weir_hg_at_, (order)))
 
 /* A macro's own name is not expanded again: the builtins stand inside. */
 #define __atomic_load_n(p, order)                                              \
-	WEIR_HG_DO_(p, __atomic_load_n((p), (order)),                          \
-		    weir_hg_loaded_((p), (order)))
+	WEIR_HG_DO_(p, __atomic_load_n(weir_hg_at_, (order)),                  \
+		    weir_hg_loaded_(weir_hg_at_, (order)))
 #define __atomic_store_n(p, v, order)                                          \
-	((void)WEIR_HG_DO_(p, (__atomic_store_n((p), (v), (order)), 0),        \
-			   weir_hg_stored_((p), (order))))
+	((void)WEIR_HG_DO_(p, (__atomic_store_n(weir_hg_at_, (v), (order)), 0), \
+			   weir_hg_stored_(weir_hg_at_, (order))))
 #define __atomic_exchange_n(p, v, order)                                       \
-	WEIR_HG_RMW_(p, __atomic_exchange_n((p), (v), (order)), order)
+	WEIR_HG_RMW_(p, __atomic_exchange_n(weir_hg_at_, (v), (order)), order)
 #define __atomic_fetch_add(p, v, order)                                        \
-	WEIR_HG_RMW_(p, __atomic_fetch_add((p), (v), (order)), order)
+	WEIR_HG_RMW_(p, __atomic_fetch_add(weir_hg_at_, (v), (order)), order)
 #define __atomic_fetch_sub(p, v, order)                                        \
-	WEIR_HG_RMW_(p, __atomic_fetch_sub((p), (v), (order)), order)
+	WEIR_HG_RMW_(p, __atomic_fetch_sub(weir_hg_at_, (v), (order)), order)
 #define __atomic_add_fetch(p, v, order)                                        \
-	WEIR_HG_RMW_(p, __atomic_add_fetch((p), (v), (order)), order)
+	WEIR_HG_RMW_(p, __atomic_add_fetch(weir_hg_at_, (v), (order)), order)
 #define __atomic_sub_fetch(p, v, order)                                        \
-	WEIR_HG_RMW_(p, __atomic_sub_fetch((p), (v), (order)), order)
+	WEIR_HG_RMW_(p, __atomic_sub_fetch(weir_hg_at_, (v), (order)), order)
 #define __atomic_compare_exchange_n(p, old, v, weak, order, failed)            \
 	WEIR_HG_DO_(p,                                                         \
-		    __atomic_compare_exchange_n((p), (old), (v), (weak),       \
-						(order), (failed)),            \
-		    weir_hg_value_ ? weir_hg_did_rmw_((p), (order)) :          \
-				     weir_hg_loaded_((p), (failed)))
+		    __atomic_compare_exchange_n(weir_hg_at_, (old), (v),       \
+						(weak), (order), (failed)),    \
+		    weir_hg_value_ ?                                           \
+			    weir_hg_did_rmw_(weir_hg_at_, (order)) :           \
+			    weir_hg_loaded_(weir_hg_at_, (failed)))
 
 #endif /* WEIR_BASE_HELGRIND_H */

@@ -38,13 +38,13 @@ int between_answer(int done);
 	at_now_(__atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL))
 
 /*
- * One that is to fail for no reason is made on a copy of the word and then
- * denied.  No branch in here: the code around it must look as it always does.
+ * Not weak: it fails for no reason where a test says so, and only there.  Then
+ * it is made on a copy of the word and denied.  No branch in here: the code around it must look as it always does.
  */
 #define at_cas_(p, old, v, order)                                              \
 	between_answer(__atomic_compare_exchange_n(                            \
 		(__typeof__(p))between_cas(__func__, (p), sizeof(*(p))),       \
-		(old), (v), 1, order, __ATOMIC_RELAXED))
+		(old), (v), 0, order, __ATOMIC_RELAXED))
 #define at_cas_weak_relaxed(p, old, v) at_cas_(p, old, v, __ATOMIC_RELAXED)
 #define at_cas_weak_acquire(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQUIRE)
 #define at_cas_weak_release(p, old, v) at_cas_(p, old, v, __ATOMIC_RELEASE)
