@@ -39,7 +39,8 @@ int between_answer(int done);
 
 /*
  * Not weak: it fails for no reason where a test says so, and only there.  Then
- * it is made on a copy of the word and denied.  No branch in here: the code around it must look as it always does.
+ * it is made on a copy of the word and denied.  No branch in here: the code
+ * around it must look as it always does.
  */
 #define at_cas_(p, old, v, order)                                              \
 	between_answer(__atomic_compare_exchange_n(                            \
