@@ -41,7 +41,10 @@ struct weir_loop;	/* weir/loop.h */
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Callable from any thread; one call at a time for one operation,
- *             except that the callback may begin during weir_op_cancel.
+ *             except that the callback may begin during weir_op_cancel.  The
+ *             submit in a callback is a call as well: who submits again there,
+ *             and cancels on another thread, keeps the two apart, with a mutex
+ *             and a flag; else the cancel may wait for the new one to end.
  *   Memory    Allocates nothing.  The operation is its owner's memory and must
  *             stay where it is from submit to the callback.  Its semaphore
  *             must not be destroyed, nor its context or loop, before that.

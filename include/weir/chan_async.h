@@ -35,7 +35,8 @@ struct weir_loop;	/* weir/loop.h */
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Callable from any thread; one call at a time for one operation,
- *             except that the callback may begin during weir_chan_op_cancel.
+ *             except that the callback may begin during weir_chan_op_cancel
+ *             (not that it submits again: weir/async.h).
  *             Operations and threads use one channel together.
  *   Memory    Allocates nothing.  The operation and the item are their owner's
  *             memory and must stay where they are, and be left alone, from

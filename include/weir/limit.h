@@ -38,7 +38,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   Signals   Not async-signal-safe.  A signal during a wait is handled and the
  *             wait goes on.  No function is a thread-cancellation point.
  *   Time      CLOCK_MONOTONIC, weir_now_ns().  The _at forms take the time from
- *             their caller; times may come in any order.
+ *             their caller; times may come in any order.  Calls that wait,
+ *             weir_limit_set_rate and weir_limit_stat go by weir_now_ns()
+ *             alone: a limit that is given another clock has no use for them.
  *   Fork      As in weir/sem.h.
  *   Misuse    As in weir/sem.h: a null, misaligned or zeroed limit is
  *             WEIR_EINVAL, or a panic where no error can be returned.

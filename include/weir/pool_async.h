@@ -33,7 +33,8 @@ struct weir_loop;	/* weir/loop.h */
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Callable from any thread; one call at a time for one operation,
- *             except that the callback may begin during weir_pool_op_cancel.
+ *             except that the callback may begin during weir_pool_op_cancel
+ *             (not that it submits again: weir/async.h).
  *             Operations and threads borrow from one pool together, in the
  *             order they came.
  *   Create    The pool's create, destroy and validate run just before the

@@ -154,7 +154,7 @@ weir_err weir_all_cancel(weir_all *all)
 	/* [A5] acquire */
 	if (at_load_acquire(&all->state_) == FREE)
 		return err;
-	outer = weir_run_hold_();
+	outer = weir_tells_hold_();
 	weir_lock_(&all->lock_);
 	/* relaxed: a glance; stop() looks with care. */
 	going = at_load_relaxed(&all->state_) == GOING;
@@ -173,6 +173,6 @@ weir_err weir_all_cancel(weir_all *all)
 		set(all, FREE);
 	else if (stop(all))
 		err = WEIR_OK;
-	weir_run_let_go_(outer);
+	weir_tells_let_go_(outer);
 	return err;
 }

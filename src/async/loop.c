@@ -191,10 +191,10 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	there = loop->ready_count_;
 	weir_run_unlock_(loop);
 	while (ran < there && (w = weir_run_next_(loop))) {
-		bool outer = weir_run_hold_();
+		bool outer = weir_tells_hold_();
 
 		weir_run_callback_(w);
-		weir_run_let_go_(outer);
+		weir_tells_let_go_(outer);
 		ran++;
 	}
 	weir_run_lock_(loop);

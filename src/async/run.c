@@ -32,6 +32,8 @@
  */
 #include "async/run.h"
 
+#include <pthread.h>
+
 #include "async/any.h"
 #include "async/timers.h"
 #include "base/atomic.h"
@@ -57,6 +59,23 @@ static uint32_t *lock_of(const void *runner)
 	uintptr_t at = (uintptr_t)runner >> 6;
 
 	return &locks[(at ^ at >> 4 ^ at >> 10) % LOCKS].lock;
+}
+
+/*
+ * In the child of a fork: operations of the parent do not exist, nor do the threads
+ * that held a lock; but it may have operations of its own.
+ */
+static void begin_afresh(void)
+{
+	for (int i = 0; i < LOCKS; i++)
+		/* relaxed: the child has one thread at this moment. */
+		at_store_relaxed(&locks[i].lock, 0);
+	weir_thread_to_run_()->ready = NULL;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)!pthread_atfork(NULL, NULL, begin_afresh);
 }
 
 void weir_run_lock_(const void *runner)
@@ -167,21 +186,6 @@ static void run_all(void)
 		weir_run_callback_(w);
 	}
 	mine->running = false;
-}
-
-bool weir_run_hold_(void)
-{
-	struct weir_to_run_ *mine = weir_thread_to_run_();
-	bool outer = mine->running;
-
-	mine->running = true;
-	return outer;
-}
-
-void weir_run_let_go_(bool outer)
-{
-	weir_thread_to_run_()->running = outer;
-	run_all();
 }
 
 /* True: this thread has something to run; never from a signal handler. */

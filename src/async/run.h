@@ -75,13 +75,6 @@ struct weir_waiter_ *weir_run_next_(weir_loop *loop);
 /* Conclude it and call its callback. */
 void weir_run_callback_(struct weir_waiter_ *w);
 
-/*
- * Between the two, this thread runs no callbacks that its calls decide; let_go
- * does, unless somebody further out holds them: `outer` is what hold returned.
- */
-bool weir_run_hold_(void);
-void weir_run_let_go_(bool outer);
-
 /* Make its descriptor readable, while nobody may destroy the loop. */
 void weir_run_raise_(weir_loop *loop);
 

@@ -19,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "base/futex.h"
+#include "base/thread.h"
 
 /* Set before there is an operation, always to the same. */
 static weir_teller_fn_ *teller;
@@ -108,6 +109,21 @@ void weir_tells_send_quietly_(struct weir_tells_ *tells)
 {
 	(void)tell_all(tells);
 	*tells = (struct weir_tells_){ NULL, NULL };
+}
+
+bool weir_tells_hold_(void)
+{
+	struct weir_to_run_ *mine = weir_thread_to_run_();
+	bool outer = mine->running;
+
+	mine->running = true;
+	return outer;
+}
+
+void weir_tells_let_go_(bool outer)
+{
+	weir_thread_to_run_()->running = outer;
+	weir_tells_flush_();
 }
 
 bool weir_waiter_is_told_(const struct weir_waiter_ *w)

@@ -188,6 +188,13 @@ void weir_waiter_set_teller_(weir_teller_fn_ *teller);
 void weir_tells_send_quietly_(struct weir_tells_ *tells);
 void weir_tells_flush_(void);
 
+/*
+ * Between these two this thread runs no callbacks, whatever it calls; let_go does,
+ * unless somebody further out holds them: `outer` is what hold returned.
+ */
+bool weir_tells_hold_(void);
+void weir_tells_let_go_(bool outer);
+
 /* How a park ended. */
 enum weir_parked_ {
 	WEIR_PARKED_RETRY_,	/* told to look */

@@ -92,14 +92,16 @@ void weir_group_work_(weir_group *group, void *self)
 /* A thread for each task that is not over, up to the bound. */
 static weir_err see_to_threads(weir_group *group)
 {
-	int64_t out = WEIR_SEM_MAX - weir_sem_available(&group->tasks_);
 	weir_err err = WEIR_OK;
 	uint32_t started;
+	int64_t out;
 
 	/* relaxed: if there is one to start, look again under the lock. */
 	if (at_load_relaxed(&group->started_) >= group->opts_.workers)
 		return WEIR_OK;
 	weir_lock_(&group->lock_);
+	/* Not before: of two spawns that meet, the later one counts both. */
+	out = WEIR_SEM_MAX - weir_sem_available(&group->tasks_);
 	/* relaxed: written under the lock alone. */
 	started = at_load_relaxed(&group->started_);
 	if (started < group->opts_.workers && started < out) {

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/ring.h"
+#include "core/waiter.h"
 #include "pattern/pool.h"
 #include "pattern/unused.h"
 
@@ -59,6 +60,8 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 {
 	int64_t now_ns = over ? weir_now_ns() : 0;
 	weir_pool_item *taken = NULL;
+	/* Who asks for a permit may find that others are due: C27. */
+	bool outer = weir_tells_hold_();
 
 	weir_lock_(&pool->lock_);
 	/* Those that are too old are not the longest idle, perhaps. */
@@ -77,6 +80,7 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 		break;
 	}
 	weir_unlock_(&pool->lock_);
+	weir_tells_let_go_(outer);
 	return taken;
 }
 

@@ -237,3 +237,26 @@ static void wait_only(void)
 
 /* C20: two wait while tasks end. */
 SCENARIO(group_two_waits, 2, small, all_over, spawn_one, work, wait_only)
+
+static void two_at_most(void)
+{
+	reset((weir_group_opts){ .workers = 2, .backlog = 2 });
+}
+
+static void spawn_mine(void)
+{
+	EX_ASSERT(spawn(task, ex_self(), 1) == WEIR_OK);
+}
+
+/* Nobody has worked yet: one thread for each. */
+static void a_thread_for_each(void)
+{
+	EX_ASSERT(started == 2);
+	weir_group_close(&group);
+	work();
+	all_over();
+}
+
+/* Tasks that wait for each other must not have to share a thread. */
+SCENARIO(group_two_spawn, 2, two_at_most, a_thread_for_each, spawn_mine,
+	 spawn_mine)

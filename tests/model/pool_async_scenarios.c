@@ -18,12 +18,14 @@ static uint64_t resources[16];
 /* Callbacks are slow: others may run in the middle of them. */
 static weir_err create(void *user, struct weir_ctx *until, void **resource)
 {
+	int which;
+
 	(void)user;
 	(void)until;
 	EX_ASSERT(made - finished < pool.opts_.max);
-	made++;
+	which = ++made;
 	(void)weir_now_ns();
-	*resource = &resources[made];
+	*resource = &resources[which];
 	too_late = cancelled;
 	return WEIR_OK;
 }
@@ -302,3 +304,37 @@ static void submit_late_and_run(void)
 }
 SCENARIO(pool_op_deadline_meets_turn, 3, lent_out_on_loop, a_once,
 	 submit_late_and_run, give_back)
+
+/*
+ * C27: a trim that grants, because permits came back while it looked for one, runs
+ * the callbacks with no lock held.
+ */
+static weir_pool_item *also_held;
+
+static void two_queued(void)
+{
+	EX_ASSERT(weir_pool_init(&pool, places, &(weir_pool_opts){
+		.max = 2, .create = create, .destroy = destroy,
+		.idle_ns = 1 }) == WEIR_OK);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+	weir_pool_op_init(&a.op, NULL, called, &a);
+	weir_pool_op_init(&b.op, NULL, called, &b);
+	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &held) == WEIR_OK);
+	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &also_held) == WEIR_OK);
+	submit_in(&a, NULL);
+	submit_in(&b, NULL);
+}
+
+static void give_back_also(void)
+{
+	weir_pool_give_back(&pool, also_held);
+}
+
+static void trim_later(void)
+{
+	ex_clock_advance(10);
+	(void)weir_pool_trim(&pool);
+}
+SCENARIO(pool_op_turn_meets_trim, 3, two_queued, both_ok, trim_later, give_back,
+	 give_back_also)

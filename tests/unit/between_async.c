@@ -136,11 +136,11 @@ TEST(c33_both_are_released_at_once)
 
 	wait_for_any();
 	/* Not in the middle: there this thread holds a lock that it needs. */
-	outer = weir_run_hold_();
+	outer = weir_tells_hold_();
 	before_cas("weir_waiter_claim_", release_one, &other);
 	weir_sem_release(&sem, 1);
 	happened();
-	weir_run_let_go_(outer);
+	weir_tells_let_go_(outer);
 	CHECK_EQ(ran, 1);
 	CHECK_OK(outcome);
 	CHECK_EQ(which, 1);
