@@ -35,8 +35,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             are.  A signal during a wait is handled and the wait goes on.
  *             No function is a thread-cancellation point.
  *   Fork      The child holds no permits; what the parent holds stays out in
- *             its copy.  A semaphore that had waiters at the fork must not be
- *             used in the child; doing so panics.
+ *             its copy.  A semaphore that had waiters at the fork, or that
+ *             another thread had locked for a moment, must not be used in the
+ *             child; doing so panics (if it was locked, after ten seconds).
  *   Counts    Permits are 0 .. WEIR_SEM_MAX; others are WEIR_EINVAL.
  *   Misuse    Breaking a "Requires" goes to the panic hook (weir/base.h) when
  *             it is noticed, and is undefined when it is not.  A null or
@@ -80,7 +81,8 @@ typedef enum weir_policy {
 #define WEIR_SEM_UNBOUNDED 1u		/* a signal: no capacity, free release */
 #define WEIR_SEM_INTERRUPTIBLE 2u	/* a signal handler that was installed
 					   without SA_RESTART ends a wait, and
-					   one with a deadline any handler:
+					   one with a deadline, or of BARGING
+					   and not past the bound, any handler:
 					   WEIR_EINTR */
 #define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the lock,
 					   for diagnostics to see; slower, and

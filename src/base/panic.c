@@ -21,8 +21,14 @@
 
 static weir_panic_fn *panic_hook;	/* null: write and abort */
 
+/*
+ * C8: what follows a name is why, and how many; so a name must leave room for
+ * the longest of that.
+ */
+#define NAME_MAX_SHOWN 128
+
 struct line {
-	char text[256];
+	char text[320];
 	size_t used;
 };
 
@@ -36,6 +42,18 @@ static void put_string(struct line *line, const char *s)
 {
 	while (*s)
 		put_char(line, *s++);
+}
+
+/* A name of the user's: cut if it is long, and never more than one line. */
+static void put_name(struct line *line, const char *name)
+{
+	for (int i = 0; name[i]; i++) {
+		if (i == NAME_MAX_SHOWN) {
+			put_string(line, "...");
+			return;
+		}
+		put_char(line, (unsigned char)name[i] < ' ' ? '?' : name[i]);
+	}
 }
 
 static void put_unsigned(struct line *line, uint64_t v, unsigned base)
@@ -69,7 +87,7 @@ static void put_format(struct line *line, const char *format, va_list args)
 		switch (*++format) {
 		case 's':
 			s = va_arg(args, const char *);
-			put_string(line, s ? s : "(unnamed)");
+			put_name(line, s ? s : "(unnamed)");
 			break;
 		case 'd':
 			put_signed(line, va_arg(args, int64_t));

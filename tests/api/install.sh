@@ -77,4 +77,15 @@ make -C "$root" install BUILD="$work/build" PREFIX=/opt/weir \
 test -s "$work/dest/opt/weir/include/weir/sem.h"
 grep -q '^prefix=/opt/weir$' "$(find "$work/dest" -name weir.pc)"
 
+# An ldconfig that says no, as musl's, has not kept anything from being installed.
+echo "# ldconfig"
+mkdir "$work/bin"
+printf '#!/bin/sh\necho 0\n' >"$work/bin/id"
+printf '#!/bin/sh\necho meson "$@"\n' >"$work/bin/meson"
+printf '#!/bin/sh\necho ldconfig\nexit 1\n' >"$work/bin/ldconfig"
+chmod +x "$work"/bin/*
+PATH="$work/bin:$PATH" "$root/tools/install" "$work/build" >"$work/log" 2>&1 ||
+	{ cat "$work/log"; exit 1; }
+grep -q '^ldconfig$' "$work/log"
+
 echo "1 passed, 0 failed"

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include "base/cpu.h"
 #include "base/futex.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/timespec.h"
 #include "job.h"
 
@@ -297,17 +299,41 @@ TEST(c8_the_line_is_written_in_pieces)
 	CHECK(!strcmp(text, "weir"));
 }
 
-/* C8: a name can be too long for the line, not for the memory behind it. */
-TEST(c8_a_line_too_long)
+/* What the line says of a semaphore whose name is `length` long. */
+static void release_too_many(char *name, size_t length)
 {
-	char name[400];
-	weir_sem_opts opts = { .permits = 1, .name = name };
+	weir_sem_opts opts = { .permits = WEIR_SEM_MAX, .name = name };
 	weir_sem sem;
 
-	memset(name, 'x', sizeof(name));
-	name[sizeof(name) - 1] = '\0';
+	memset(name, 'x', length);
+	memcpy(name, "a\nb c", 5);
+	name[length] = '\0';
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
-	CHECK_PANICS("weir: weir_sem_release: semaphore \"xxx",
-		     weir_sem_release(&sem, 1));
-	CHECK_EQ(strlen(panic_message), 254);
+	CHECK_OK(weir_sem_acquire(&sem, WEIR_SEM_MAX - 1, NULL));
+	CHECK_PANICS("weir: weir_sem_release: semaphore \"a?b cxxx",
+		     weir_sem_release(&sem, WEIR_SEM_MAX));
+	CHECK(strstr(panic_message,
+		     "\": 1152921504606846976 permits released, "
+		     "1152921504606846975 are out "
+		     "(capacity 1152921504606846976, free 1)"));
+}
+
+/* C8: however long the name, the counts are there, and it stays one line; and
+ * what is too long for the line is not for the memory behind it. */
+TEST(c8_a_name_too_long)
+{
+	char name[400], whole[400];
+
+	release_too_many(name, 128);
+	CHECK(strstr(panic_message, name + 2));
+	release_too_many(name, 129);
+	CHECK(strstr(panic_message, "x...\": "));
+	CHECK(!strstr(panic_message, name + 2));
+	snprintf(whole, sizeof(whole), "\"a?%.126s...\": ", name + 2);
+	CHECK(strstr(panic_message, whole));
+	release_too_many(name, sizeof(name) - 1);
+	CHECK(strstr(panic_message, whole));
+	CHECK_PANICS("weir: a?b c",
+		     (void)weir_panic_("%s%s%s", name, name, name));
+	CHECK_EQ(strlen(panic_message), 318);
 }
