@@ -30,12 +30,28 @@ _weir_reply() {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
+# Names are whatever others called theirs: compgen -W would run what is in them.
+_weir_reply_names() {
+	local name
+
+	while IFS= read -r name; do
+		[[ $name != "$1"* ]] || COMPREPLY+=("$(printf %q "$name")")
+	done < <(_weir_names)
+}
+
 _weir() {
 	local commands='run hold release wait ls stat watch resize close open rm doctor
 		jobserver help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
 
+	COMPREPLY=()
+	# Readline makes three words of --orphan=keep.
+	if [ "$word" = = ]; then
+		word=
+	elif [ "$before" = = ]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		_weir_reply "$commands --help --version" "$word"
 		return
@@ -46,11 +62,15 @@ _weir() {
 		--) words=2; i=$((i + 1)); break ;;
 		-n|-w|-t|-E|-l|--capacity|--weight|--timeout|--exit-code|--label|\
 		--orphan|--kill-after|--while-pid|--free|--drain|-i|--interval|-c|\
-		--count|--style) i=$((i + 1)) ;;
+		--count|--style|=)
+			[ "${COMP_WORDS[i + 1]}" = = ] || i=$((i + 1))
+			;;
 		-*) ;;
 		*)
 			words=$((words + 1))
-			[ "$words" -lt 2 ] || break
+			case $command,$words in
+			jobserver,1|*,2) break ;;
+			esac
 			;;
 		esac
 	done
@@ -77,7 +97,7 @@ _weir() {
 		help,0,*) _weir_reply "$commands" "$word" ;;
 		run,1,*) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
 		release,*|ls,*|jobserver,*) ;;
-		*,0,*) _weir_reply "$(_weir_names)" "$word" ;;
+		*,0,*) _weir_reply_names "$word" ;;
 		esac
 		;;
 	esac

@@ -17,8 +17,11 @@
 #define LENT_FD 100
 
 #define SECOND INT64_C(1000000000)
-/* For a path, and a copy of the arguments if it is a script. */
-#define STACK_SIZE ((size_t)4 << 20)
+/*
+ * For a path, and a copy of the arguments if it is a script: the kernel takes
+ * 6 MB of them, most of which can be pointers.
+ */
+#define STACK_SIZE ((size_t)8 << 20)
 
 /* What the child needs to know, and what it says. */
 struct birth {

@@ -18,6 +18,16 @@ static bool is_ours(const char *word, size_t size)
 	return false;
 }
 
+/* How long a word is: a space that belongs to it is written "\ ". */
+static size_t word_size(const char *word)
+{
+	size_t size = 0;
+
+	while (word[size] && word[size] != ' ')
+		size += word[size] == '\\' && word[size + 1] ? 2 : 1;
+	return size;
+}
+
 /*
  * "kw -l3 -j8 --jobserver-auth=3,4 -- CC=tcc": letters without a dash come first
  * if there are any, variables last, after "--".
@@ -32,14 +42,12 @@ char *flags_with(const char *old, int64_t jobs, const char *auth)
 	if (!old)
 		old = "";
 	for (;;) {
-		const char *end;
 		size_t size;
 
 		/* A first word of letters stays first. */
 		while (*old == ' ')
 			old++;
-		end = strchr(old, ' ');
-		size = end ? (size_t)(end - old) : strlen(old);
+		size = word_size(old);
 		if (!done && (!size || (size == 2 && !strncmp(old, "--", 2)))) {
 			at += snprintf(at, room - (size_t)(at - made),
 				       " -j%lld --jobserver-auth=%s",

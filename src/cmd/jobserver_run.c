@@ -39,6 +39,14 @@ static _Noreturn void die(const char *what)
 	cmd_die(EXIT_WEIR, "jobserver: %s: %s", what, strerror(errno));
 }
 
+/* A copy to be inherited; where so many are not allowed, any number will do. */
+static int high_copy(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD, FD_LEAST);
+
+	return copy < 0 && errno == EINVAL ? fcntl(fd, F_DUPFD, 3) : copy;
+}
+
 /* The end that the server reads from has a file description of its own. */
 static void make_pipe(struct server *server)
 {
@@ -47,11 +55,13 @@ static void make_pipe(struct server *server)
 
 	if (pipe2(ends, O_CLOEXEC))
 		die("pipe");
-	server->reads = fcntl(ends[0], F_DUPFD, FD_LEAST);
-	server->writes = fcntl(ends[1], F_DUPFD, FD_LEAST);
+	server->reads = high_copy(ends[0]);
+	server->writes = high_copy(ends[1]);
+	if (server->reads < 0 || server->writes < 0)
+		die("pipe");
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (server->reads < 0 || server->writes < 0 || fd < 0)
+	if (fd < 0)
 		die(path);
 	close(ends[0]);
 	close(ends[1]);

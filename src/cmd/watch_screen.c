@@ -136,7 +136,7 @@ static int show(struct watch *watch, struct view *view, const sigset_t *outside)
 		if (!view->paused && weir_now_ns() >= next) {
 			watch_look(watch);
 			history_add(&watch->history, &watch->info);
-			next = weir_now_ns() + watch->interval_ns;
+			next = weir_deadline_after(watch->interval_ns);
 		}
 		watch_paint(watch, view);
 		if (!wait_until(view->paused ? WEIR_FOREVER : next, outside))

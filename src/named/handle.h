@@ -212,6 +212,9 @@ void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot);
 /* A participant has come to hold while others wait. */
 void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot);
 
+/* The chain or the queue has changed: the last of the chain may matter now. */
+void weir_nm_watch_last_(weir_named *h);
+
 /* Wake a participant's keeper; those of the first two of the chain. */
 void weir_nm_kick_(struct nm_slot *slot);
 void weir_nm_kick_first_(weir_named *h);

@@ -21,6 +21,7 @@
  *                handle's records are free.
  */
 #include <errno.h>
+#include <link.h>
 #include <signal.h>
 
 #include "named/handle.h"
@@ -136,6 +137,35 @@ static void *keep(void *arg)
 	return NULL;
 }
 
+/* Variables of which each thread has its own: glibc puts them on its stack. */
+static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	size_t *sum = arg;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*sum += object->dlpi_phdr[i].p_memsz +
+				object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+/* Asked once: in the child of a fork nobody may drop the loader's lock any more. */
+static size_t stack_size(void)
+{
+	static size_t known;
+	/* relaxed: whoever asks finds the same. */
+	size_t size = at_load_relaxed(&known);
+
+	if (!size) {
+		size = STACK_SIZE;
+		(void)dl_iterate_phdr(add_own, &size);
+		/* relaxed: as above. */
+		at_store_relaxed(&known, size);
+	}
+	return size;
+}
+
 /* A thread that gets no signal. */
 static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
@@ -147,7 +177,7 @@ static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	if (failed)
 		return failed;
 	/* If that is too little here, the default will do. */
-	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	(void)pthread_attr_setstacksize(&attr, stack_size());
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	failed = pthread_create(thread, &attr, fn, arg);

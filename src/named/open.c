@@ -25,15 +25,27 @@
 
 static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
 static struct weir_ring_ *handles;	/* under opens */
+static int cancels;			/* under opens: of who has it, before */
 
-static void before_fork(void)
+/*
+ * C18: open(2), close(2) and the like are points where a thread can be
+ * cancelled, and it would take the mutex with it.
+ */
+static void lock_opens(void)
 {
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	pthread_mutex_lock(&opens);
+	cancels = before;
 }
 
-static void after_fork(void)
+static void unlock_opens(void)
 {
+	int before = cancels;
+
 	pthread_mutex_unlock(&opens);
+	pthread_setcancelstate(before, NULL);
 }
 
 static void in_child(void)
@@ -52,7 +64,7 @@ static void in_child(void)
 		h->lent = false;
 		h->calls = 0;
 	}
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 }
 
 /* Have forks noticed, from the first handle on.  Under opens. */
@@ -61,7 +73,7 @@ static bool watch_forks(void)
 	static bool watched;
 
 	if (!watched)
-		watched = !pthread_atfork(before_fork, after_fork, in_child);
+		watched = !pthread_atfork(lock_opens, unlock_opens, in_child);
 	return watched;
 }
 
@@ -81,13 +93,13 @@ static weir_err join_again(weir_named *h)
 {
 	weir_err err = WEIR_OK;
 
-	pthread_mutex_lock(&opens);
+	lock_opens();
 	/* relaxed: changes under opens. */
 	if (!at_load_relaxed(&h->ticket)) {
 		errno = ESTALE;
 		err = h->fd < 0 ? WEIR_ESYSTEM : join(h, NULL);
 	}
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 	return err;
 }
 
@@ -197,7 +209,7 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	 * No fork while the file is open and not in the ring: the child would
 	 * keep it open, and with it the byte that tells that we are gone.
 	 */
-	pthread_mutex_lock(&opens);
+	lock_opens();
 	err = watch_forks() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
 	if (!err)
 		err = join(h, &all);
@@ -205,7 +217,7 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 		free_handle(h);
 	else
 		ring_append(&handles, &h->link);
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 	if (!err)
 		*out = h;
 	return err;
@@ -218,14 +230,14 @@ weir_err weir_named_close_handle(weir_named *sem)
 	/* relaxed: a call that has not begun to wait is a mistake. */
 	if (at_load_relaxed(&sem->calls))
 		return WEIR_EBUSY;
-	pthread_mutex_lock(&opens);
+	lock_opens();
 	ring_remove(&handles, &sem->link);
 	/* relaxed: changes under opens. */
 	if (at_load_relaxed(&sem->ticket))
 		weir_nm_leave_(sem);
 	/* Out of the ring: no fork before its file is closed, as in open. */
 	free_handle(sem);
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 	return WEIR_OK;
 }
 
@@ -251,7 +263,7 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 
 	if (!sem)
 		return WEIR_EINVAL;
-	pthread_mutex_lock(&opens);
+	lock_opens();
 	if (sem->fd < 0) {
 		errno = ESTALE;
 	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
@@ -264,7 +276,7 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
 		errno = saved;
 	}
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 	return err;
 }
 
@@ -279,13 +291,13 @@ weir_err weir_named_lend(weir_named *sem, int *fd)
 		err = join_again(sem);
 	if (err)
 		return err;
-	pthread_mutex_lock(&opens);
+	lock_opens();
 	/* The locks are the open file's, and so the copy's as well. */
 	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		err = WEIR_ESYSTEM;
 	else
 		sem->lent = true;
-	pthread_mutex_unlock(&opens);
+	unlock_opens();
 	return err;
 }

@@ -163,6 +163,7 @@ void weir_nm_record_wait_(weir_named *h, struct nm_record *record,
 		if (!h->mine->in_use++)
 			weir_nm_chain_add_(h, h->mine);
 	}
+	weir_nm_watch_last_(h);
 }
 
 void weir_nm_record_free_(weir_named *h, struct nm_record *record)

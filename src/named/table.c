@@ -7,7 +7,7 @@
  *
  * Pairs
  *
- *   [NT1] slot  release: free_slot, claim   acquire: claim, weir_nm_is_live_
+ *   [NT1] slot  release: free_slot, claim   acquire: claim, is_taken, bury
  *               Who finds a slot free finds nobody at work on it; who finds it
  *               live finds it filled in.
  */
@@ -81,16 +81,16 @@ void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot)
 	}
 }
 
-static void free_slot(struct nm_slot *slot)
+/* Free it, if it is still whose it was in this state. */
+static void free_slot(struct nm_slot *slot, uint32_t state)
 {
-	/* relaxed: the CAS decides. */
-	uint32_t state = at_load_relaxed(&slot->state);
+	uint32_t seen = state;
 
 	/* [NT1] release */
-	while ((state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
-	       !at_cas_weak_release(&slot->state, &state,
+	while (!at_cas_weak_release(&slot->state, &seen,
 				    state - NM_SLOT_LIVE + NM_SLOT_FREE))
-		;
+		if (seen != state)
+			break;
 }
 
 static void drop_records(weir_named *h, const struct nm_slot *slot)
@@ -105,6 +105,15 @@ static void drop_records(weir_named *h, const struct nm_slot *slot)
 
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 {
+	/*
+	 * Before anything else: one that was closed looks dead as well, and
+	 * goes by itself.  Its slot may be the next one's before we are done.
+	 */
+	/* [NT1] acquire */
+	uint32_t state = at_load_acquire(&slot->state);
+
+	if ((state & NM_SLOT_MASK) != NM_SLOT_LIVE || !has_died(slot))
+		return false;
 	drop_records(h, slot);
 	weir_nm_chain_remove_(h, slot);
 	if (h->strict && slot->held > 0 &&
@@ -116,7 +125,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	slot->held = 0;
 	weir_nm_unlist_holder_(h, slot);
 	weir_nm_forget_arms_(h, slot);
-	free_slot(slot);
+	free_slot(slot, state);
 	return true;
 }
 

@@ -4,10 +4,11 @@
  *
  * Participants with a call that waits form the chain, in the order in which
  * they began to.  The keepers of its first two have the roles 1 and 2: each
- * watches every holder, and the other of the two.  Every later one watches the
- * one before it.  Each kind of watcher has an alive word of its own in the slot
- * that it watches, so every word has one watcher at most, and the one wake-up
- * that the kernel sends per word and death cannot go astray.
+ * watches every holder, the other of the two, and the last of the chain if one
+ * that came before it may depend on it.  Every later one watches the one before
+ * it.  Each kind of watcher has an alive word of its own in the slot that it
+ * watches, so every word has one watcher at most, and the one wake-up that the
+ * kernel sends per word and death cannot go astray.
  *
  * armed_by, armed and armed_pred tell what keepers sleep on, so that nobody is
  * woken to learn what it knows.
@@ -147,13 +148,14 @@ void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot)
 		second = second ? nm_slot_at(h, &second->chain_next) : NULL;
 		if (second && !has_role(second))
 			promote(h, second);
-		return;
+	} else {
+		/* Off the word that the next one is to sleep on. */
+		if (slot->armed_pred)
+			weir_nm_kick_(slot);
+		if (next && next->armed_pred != next->chain_prev)
+			weir_nm_kick_(next);
 	}
-	/* Off the word that the next one is to sleep on. */
-	if (slot->armed_pred)
-		weir_nm_kick_(slot);
-	if (next && next->armed_pred != next->chain_prev)
-		weir_nm_kick_(next);
+	weir_nm_watch_last_(h);
 }
 
 void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot)
@@ -166,6 +168,29 @@ void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot)
 			weir_nm_kick_(watcher);
 		watcher = nm_slot_at(h, &watcher->chain_next);
 	}
+}
+
+/*
+ * Whether one who came before the last of the chain may wait for its end: for
+ * idleness, or behind it in the queue.  Not so, as a rule: it has one call, and
+ * that is the end of the queue.
+ */
+static bool is_awaited(weir_named *h, const struct nm_slot *last)
+{
+	struct nm_record *end = nm_record_at(h, &h->head->queue_last);
+
+	if (h->head->idlers)
+		return true;
+	return end && (last->in_use != 1 || nm_slot_at(h, &end->owner) != last);
+}
+
+void weir_nm_watch_last_(weir_named *h)
+{
+	struct nm_slot *last = nm_slot_at(h, &h->head->chain_last);
+
+	/* The first two watch each other. */
+	if (last && !has_role(last) && is_awaited(h, last))
+		weir_nm_watch_holder_(h, last);
 }
 
 /*
@@ -245,7 +270,7 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 			 struct weir_watch_ *watches)
 {
 	unsigned count = 0, rounds = 0;
-	struct nm_slot *other;
+	struct nm_slot *other, *last;
 
 	memset(h->head->armed[r], 0, sizeof(h->head->armed[r]));
 	h->head->armed_by[r] = h->me;
@@ -258,6 +283,9 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 	/* Once is enough: it may hold as well. */
 	if (other && !is_armed(h, h->mine, other))
 		count = add(h, other, r, watches, count);
+	last = nm_slot_at(h, &h->head->chain_last);
+	if (last && !is_armed(h, h->mine, last))
+		count = add(h, last, r, watches, count);
 	return add_former(h, r, watches, count);
 }
 

@@ -20,7 +20,8 @@ failed=0
 offers() {
 	local line=$1 got
 	shift
-	read -ra COMP_WORDS <<<"$line"
+	# A "=" is a word of its own, as readline has it.
+	read -ra COMP_WORDS <<<"${line//=/ = }"
 	[ "${line% }" = "$line" ] || COMP_WORDS+=("")
 	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 	COMPREPLY=()
@@ -43,11 +44,34 @@ offers 'weir run -n 3 ba' backup
 offers 'weir run builds --or' --orphan
 offers 'weir run builds --orphan k' keep kill
 offers 'weir run builds -t ' ''
+offers 'weir run -n 3 -t ' ''
+offers 'weir run --capacity=3 ba' backup
+offers 'weir run builds --orphan=' keep kill
+offers 'weir run builds --orphan=ke' keep
+offers 'weir run --label=x --orphan=keep builds sha256su' sha256sum
+offers 'weir wait builds --free=' ''
 offers 'weir wait builds --' --exit-code --free --help --idle --nested --shared --timeout
 offers 'weir help cl' close
 offers 'weir stat builds ' ''
 offers 'weir run builds sha256su' sha256sum
 offers 'weir run builds -- sha256su' sha256sum
+# Where the command begins that is completed as it is elsewhere.
+# shellcheck disable=SC2317 # called by the completion
+_command_offset() {
+	COMPREPLY=("from ${COMP_WORDS[$1]}")
+}
+offers 'weir run -n 1 builds -q make al' 'from make'
+offers 'weir run builds -- make -k al' 'from make'
+offers 'weir jobserver --style=fifo -v make al' 'from make'
+offers 'weir jobserver -n 2 make al' 'from make'
+offers 'weir jobserver -- make al cle' 'from make'
+unset -f _command_offset
+# A name is nothing to be run.
+cd "$WEIR_DIR" || exit 1
+# shellcheck disable=SC2016 # as it stands
+"$weir" open 'x$(touch${IFS}ran)' -n 1
+offers 'weir stat x' 'x\$\(touch\$\{IFS\}ran\)'
+[ ! -e ran ] || { echo "FAIL a name was run"; failed=1; }
 for shell in zsh fish; do
 	command -v $shell >/dev/null || continue
 	case $shell in

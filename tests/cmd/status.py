@@ -2,6 +2,7 @@
 """Every exit status of `weir run`, what goes into its environment and what comes
 out of it."""
 import os
+import resource
 import subprocess
 
 from support import *
@@ -196,6 +197,23 @@ def test_126_127():
     status, out, err = weir("run", "a", "--", "nosuchcommand")
     same((status, err), (127, "weir: nosuchcommand: No such file or directory\n"))
     same(stat("a")["free"], 1, "given back")
+
+
+def test_as_many_arguments_as_there_can_be():
+    """A script without "#!" has them copied before it is run."""
+    with open(path("count"), "w", encoding="ascii") as file:
+        file.write("echo $#\n")
+    os.chmod(path("count"), 0o755)
+
+    def more_stack():
+        # The kernel takes a quarter of it, 6 MB at most.
+        resource.setrlimit(resource.RLIMIT_STACK,
+                           (1 << 26, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    done = weir("run", "a", "-n", "1", "--", path("count"), *["1"] * 560000,
+                preexec_fn=more_stack)
+    # musl has no such scripts.
+    check(done == (0, "560000\n", "") or (done[0] == 126 and "Exec format" in done[2]), done)
 
 
 def test_what_the_command_is_told():

@@ -222,3 +222,18 @@ TEST(stat_lists_who_holds_and_who_waits)
 	puppet_end(&second);
 	close_named(sem);
 }
+
+/* More of it than the keeper's stack would be without. */
+static _Thread_local volatile char large[200000];
+
+TEST(a_program_with_large_variables_for_each_thread)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+
+	large[0] = 1;
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	/* The keeper wakes, and watches. */
+	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_ETIMEDOUT);
+	CHECK_EQ(large[0], 1);
+	close_named(sem);
+}

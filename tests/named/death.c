@@ -239,3 +239,109 @@ NAMESPACE_TEST(c20_c37_a_death_makes_it_idle)
 	puppet_end(&idler);
 	close_named(sem);
 }
+
+/*
+ * Who came last dies: nobody behind it is there to notice, and those who came
+ * before it stand behind it in the queue, or wait for idleness.
+ */
+static void *acquire_one(void *arg)
+{
+	CHECK_OK(weir_named_acquire(arg, 1, NULL));
+	return NULL;
+}
+
+static void *await_idleness(void *arg)
+{
+	CHECK_OK(weir_named_wait_idle(arg, NULL));
+	return NULL;
+}
+
+NAMESPACE_TEST(c7_c37_the_last_to_come_dies_at_the_head_of_the_queue)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 3), *holder = open_named(name, 3);
+	struct puppet other = puppet_at(name, 3), last = puppet_at(name, 3);
+	check_thread idler, behind;
+
+	CHECK_OK(weir_named_acquire(holder, 2, NULL));
+	idler = start(await_idleness, sem);
+	AWAIT(look_at(holder).aside == 1);
+	puppet_tell(&other, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(holder).aside == 2);
+	puppet_tell(&last, PUPPET_ACQUIRE, 3, 0, NULL);
+	AWAIT(look_at(holder).waiters == 1);
+	behind = start(acquire_one, sem);
+	AWAIT(look_at(holder).waiters == 2);
+	puppet_kill(&last);
+	finish(behind);
+	weir_named_release(sem, 1);
+	weir_named_release(holder, 2);
+	finish(idler);
+	CHECK_EQ(puppet_hear(&other), WEIR_OK);
+	puppet_end(&other);
+	close_named(holder);
+	close_named(sem);
+}
+
+/* Stop it: what it is granted it does not take. */
+static void stop(const struct puppet *puppet)
+{
+	int status;
+
+	CHECK(puppet->pid > 1 && !kill(puppet->pid, SIGSTOP));
+	CHECK_EQ(waitpid(puppet->pid, &status, WUNTRACED), puppet->pid);
+	CHECK(WIFSTOPPED(status));
+}
+
+NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
+{
+	const char *name = fresh_name();
+	struct puppet first = puppet_at(name, 1), second = puppet_at(name, 1);
+	struct puppet last = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	puppet_tell(&first, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).aside == 1);
+	puppet_tell(&second, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).aside == 2);
+	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	stop(&last);
+	weir_named_release(sem, 1);
+	CHECK_EQ(look_at(sem).granted, 1);
+	puppet_kill(&last);
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	puppet_end(&first);
+	puppet_end(&second);
+	close_named(sem);
+}
+
+NAMESPACE_TEST(c11_c37_the_last_to_come_dies_before_those_from_aside)
+{
+	const char *name = fresh_name();
+	struct puppet first = puppet_at(name, 2), second = puppet_at(name, 2);
+	struct puppet last = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	puppet_tell(&first, PUPPET_ACQUIRE_CTX, 3, 0, NULL);
+	AWAIT(look_at(sem).aside == 1);
+	puppet_tell(&second, PUPPET_ACQUIRE_CTX, 3, 0, NULL);
+	AWAIT(look_at(sem).aside == 2);
+	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	stop(&last);
+	CHECK_OK(weir_named_resize(sem, 3, NULL));
+	CHECK_EQ(look_at(sem).granted, 1);
+	CHECK_EQ(look_at(sem).waiters, 2);
+	weir_named_release(sem, 2);
+	puppet_kill(&last);
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, 3), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	puppet_end(&first);
+	puppet_end(&second);
+	close_named(sem);
+}

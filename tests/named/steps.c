@@ -194,6 +194,37 @@ static void judge_between(bool finished)
 	judge_queue(finished);
 }
 
+/* --- the same as the last of all, while others wait for idleness --- */
+
+static void stage_idlers(void)
+{
+	CHECK_EQ(puppet_do(&third, PUPPET_ACQUIRE, CAPACITY), WEIR_OK);
+	puppet_tell(&first, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).aside == 1);
+	puppet_tell(&second, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).aside == 2);
+}
+
+static void unblock_idlers(void)
+{
+	if (peek() != 1)
+		return;
+	acted = true;
+	puppet_tell(&third, PUPPET_RELEASE, CAPACITY, 0, NULL);
+}
+
+static void judge_idlers(bool finished)
+{
+	(void)finished;
+	if (!acted)
+		puppet_tell(&third, PUPPET_RELEASE, CAPACITY, 0, NULL);
+	CHECK_EQ(puppet_hear(&third), WEIR_OK);
+	/* C20, C37: with nobody's help. */
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	all_is_free();
+}
+
 /* --- waiting at the head of the queue, and giving up --- */
 
 static void stage_full(void)
@@ -595,6 +626,8 @@ static const struct scenario scenarios[] = {
 	  judge_busy },
 	{ "wait and be granted", open_own, stage_between, act_wait,
 	  unblock_between, judge_between },
+	{ "wait with idlers", open_own, stage_idlers, act_wait, unblock_idlers,
+	  judge_idlers },
 	{ "wait and give up", open_own, stage_full, act_time_out, unblock_head,
 	  judge_head },
 	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
@@ -645,6 +678,88 @@ static void close_all(void)
 	puppet_end(&third);
 	close_named(sem);
 	munmap(file, NM_FILE_SIZE);
+}
+
+/* --- a handle that is closed while it is buried --- */
+
+/*
+ * When a handle is closed, its keeper ends first, so whoever sweeps just then
+ * takes it for dead.  Meanwhile it is gone by itself, and its slot is the next
+ * one's, who must not be buried in its stead.
+ *
+ * The one who sweeps goes as many steps, then the slot changes hands, and it
+ * goes on.  Returns false when it had done before.
+ */
+static bool bury_late(int64_t limit)
+{
+	struct nm_slot *slots = (struct nm_slot *)(void *)(file + 1), *slot;
+	struct puppet newcomer;
+	uint32_t state, index;
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(8);
+		open_own();
+		raise(SIGSTOP);
+		(void)look_at(own);
+		raise(SIGSTOP);
+		_exit(7);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	/* One whose keeper has ended. */
+	for (index = 0; (slots[index].state & NM_SLOT_MASK) == NM_SLOT_LIVE;)
+		index++;
+	slot = &slots[index];
+	if (file->slots_high <= index)
+		file->slots_high = index + 1;
+	memset(slot, 0, sizeof(*slot));
+	state = ++file->generations * (NM_SLOT_MASK + 1) + NM_SLOT_LIVE;
+	__atomic_store_n(&slot->state, state, __ATOMIC_RELEASE);
+	for (int64_t steps = 0; steps < limit; steps++) {
+		CHECK(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL));
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSTOPPED(status));
+		if (WSTOPSIG(status) == SIGSTOP)
+			break;
+	}
+	/* It goes, if it is there still; the next one comes. */
+	(void)__atomic_compare_exchange_n(&slot->state, &state,
+					  state - NM_SLOT_LIVE + NM_SLOT_FREE,
+					  false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_RELAXED);
+	newcomer = puppet_start();
+	puppet_tell(&newcomer, PUPPET_OPEN, CAPACITY, 0, name);
+	AWAIT(__atomic_load_n(&slot->pid, __ATOMIC_RELAXED) ==
+		      (uint32_t)newcomer.pid &&
+	      (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) &
+	       NM_SLOT_MASK) == NM_SLOT_LIVE);
+	if (WSTOPSIG(status) != SIGSTOP || limit == 0) {
+		CHECK(!ptrace(PTRACE_CONT, pid, NULL, NULL));
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		status = 0;
+	}
+	kill_hard(pid);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK_EQ(puppet_hear(&newcomer), WEIR_OK);
+	CHECK_EQ(puppet_do(&newcomer, PUPPET_TRY, 1), WEIR_OK);
+	puppet_end(&newcomer);
+	return !status;
+}
+
+NAMESPACE_TEST(c38_a_slot_is_used_again_while_it_is_buried)
+{
+	bool full = getenv("WEIR_FULL") && *getenv("WEIR_FULL");
+	int64_t steps = 0;
+
+	open_all();
+	while (bury_late(steps))
+		steps += full ? 1 : 20;
+	close_all();
 }
 
 NAMESPACE_TEST(c38_killed_at_every_instruction)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "puppet.h"
@@ -255,6 +256,45 @@ TEST(c18_a_signal_is_hidden_unless_asked_for)
 	CHECK_ERR(outcome(&call), WEIR_EINTR);
 	close_named(other);
 	close_named(sem);
+}
+
+struct doomed {
+	const char *name;
+	pid_t child;
+};
+
+/* The thread is cancelled from the start, and comes to its end all the same. */
+static void *use_all_and_die(void *arg)
+{
+	struct doomed *doomed = arg;
+	weir_named *sem;
+
+	CHECK_EQ(pthread_cancel(pthread_self()), 0);
+	sem = open_named(doomed->name, 1);
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	weir_named_release(sem, 1);
+	doomed->child = fork();
+	/* Its first call joins. */
+	if (!doomed->child)
+		_exit(weir_named_try_acquire(sem, 1) ? 1 : 7);
+	CHECK_OK(weir_named_unlink_handle(sem));
+	close_named(sem);
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(c18_no_call_is_a_thread_cancellation_point)
+{
+	struct doomed doomed = { .name = fresh_name() };
+	int status;
+
+	CHECK(finish(start(use_all_and_die, &doomed)) == PTHREAD_CANCELED);
+	CHECK(doomed.child > 0);
+	CHECK_EQ(waitpid(doomed.child, &status, 0), doomed.child);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 7);
+	/* Nothing was left locked. */
+	close_named(open_named(fresh_name(), 1));
 }
 
 TEST(c19_close_ends_waiting_for_everybody_for_ever)

@@ -92,6 +92,9 @@ def flags():
     for old, new in ((None, f"[ {ours}]"), ("", f"[ {ours}]"), ("k", f"[k {ours}]"),
                      ("kw -l3", f"[kw -l3 {ours}]"),
                      ("k -j9 --jobserver-auth=3,4 -- CC=tcc X=-j3", f"[k {ours} -- CC=tcc X=-j3]"),
+                     # A space in a word is not its end.
+                     ("k -- A=x\\ ", f"[k {ours} -- A=x\\ ]"),
+                     ("--eval=A:=x\\ -j3\\ --\\ y -j3", f"[--eval=A:=x\\ -j3\\ --\\ y {ours}]"),
                      (" --jobserver-auth=fifo:/x -j", f"[ {ours}]")):
         got = made(old, "-n", "4")
         check(got == new, f"{old!r} became {got}, not {new}")
@@ -99,6 +102,14 @@ def flags():
     check("--jobserver-auth=fifo:/" in got and got.endswith("/fifo]"), got)
     path = got.split("fifo:")[1][:-1]
     check(not os.path.exists(os.path.dirname(path)), "the fifo's folder is still there")
+
+
+def few_descriptors():
+    """Numbers above those of most programs, where they are allowed."""
+    done = subprocess.run(["sh", "-c", 'ulimit -n 50 && exec "$0" jobserver -n 4 -- '
+                           'sh -c "echo \\$MAKEFLAGS"', WEIR],
+                          text=True, capture_output=True, timeout=LIMIT, check=False)
+    check(done.returncode == 0 and "--jobserver-auth=" in done.stdout, str(done))
 
 
 def arguments():
@@ -395,8 +406,8 @@ def no_writers():
     check(server.end()[0] == 128 + signal.SIGKILL, "the client's end")
 
 
-TESTS = (exit_codes, flags, arguments, real_make, killed_make, killed_make_of_a_user,
-         killed_recipe, killed_client_pipe, killed_client_fifo,
+TESTS = (exit_codes, flags, few_descriptors, arguments, real_make, killed_make,
+         killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
          children_of_before, killed_ninja, excess,
          interrupted, handed_over, plain, signals, wrapper_killed, lives_on,
          nothing_of_the_callers, no_writers)

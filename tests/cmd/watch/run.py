@@ -439,6 +439,21 @@ def screen_is_left_before_a_last_message():
     holder.end()
 
 
+def screen_looks_once_in_an_age():
+    """An interval that no clock will see the end of."""
+    name, holder = fresh(4)
+    watch = Terminal(name, "-i", "9999999999d")
+    watch.shows("1 of 4 in use", "sorted by age")
+    other = Holder(name, label="later").holds()
+    # A key makes it paint; what it shows is from before.
+    watch.key("s")
+    watch.shows("sorted by weight", "1 of 4 in use")
+    watch.key("q")
+    watch.ends(0)
+    other.end()
+    holder.end()
+
+
 def screen_stands_hostile_labels():
     name, holder = fresh(3)
     hostile = Holder(name, label="a\x1b[2Jb\tc\nd").holds()
@@ -460,7 +475,8 @@ LINES = (lines_tell_of_changes, lines_tell_of_the_capacity_and_the_name, lines_i
          json_objects, misuse, closed_output, unknown_terminal)
 SCREEN = (screen_shows_it_all, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, screen_is_left_by_signals,
-          screen_is_left_before_a_last_message, screen_stands_hostile_labels)
+          screen_is_left_before_a_last_message, screen_looks_once_in_an_age,
+          screen_stands_hostile_labels)
 
 
 def main():
