@@ -156,3 +156,20 @@ SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)
 
 /* C13: the end reaches every child. */
 SCENARIO(ctx_two_below, 2, tree, NULL, wait_below, wait_below, cancel_root)
+
+static int fds[2];
+
+static void ask_for_a_descriptor(void)
+{
+	EX_ASSERT(weir_ctx_fd(&child, &fds[ex_self()]) == WEIR_OK);
+}
+
+static void the_same_for_both(void)
+{
+	EX_ASSERT(fds[0] == fds[1]);
+	EX_ASSERT(weir_ctx_destroy(&child) == WEIR_OK);
+}
+
+/* C13: a context has one descriptor, whoever asks for it first. */
+SCENARIO(ctx_two_ask_for_its_descriptor, 3, tree, the_same_for_both,
+	 ask_for_a_descriptor, ask_for_a_descriptor)

@@ -28,7 +28,7 @@
 static weir_sem *subject;
 static int64_t given_by_handler;	/* atomic */
 
-SIGNAL_HANDLER static void release_here(int signo)
+static void release_here(int signo)
 {
 	int saved = errno;
 

@@ -30,13 +30,6 @@
 
 #define MAYBE_UNUSED __attribute__((unused))
 
-/* qemu-user 7 enters the handlers of an x86 program with a misaligned stack. */
-#ifdef __x86_64__
-#define SIGNAL_HANDLER __attribute__((force_align_arg_pointer))
-#else
-#define SIGNAL_HANDLER
-#endif
-
 struct waiter {
 	weir_sem *sem;
 	int64_t n;
@@ -143,7 +136,7 @@ MAYBE_UNUSED static weir_err result_of(struct waiter *w)
  * The handler.  Nothing here may be instrumented: ThreadSanitizer's runtime may
  * be what the signal interrupted.
  */
-__attribute__((no_sanitize("thread"))) MAYBE_UNUSED SIGNAL_HANDLER
+__attribute__((no_sanitize("thread"))) MAYBE_UNUSED
 static void waiter_hold(int signo)
 {
 	struct waiter *w = waiter_here;

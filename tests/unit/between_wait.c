@@ -89,7 +89,7 @@ TEST(c14_woken_for_nothing)
 
 static int handled;
 
-HANDLER static void note(int signal)
+static void note(int signal)
 {
 	(void)signal;
 	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
@@ -158,6 +158,41 @@ TEST(c30_overdue_on_its_way)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void watch_the_lock(void *unused)
+{
+	before("weir_sem_lock_quietly_", 1, nothing, unused);
+}
+
+/* Calls the head, which is about to park. */
+static void release_and_watch(void *sem)
+{
+	weir_sem_release(sem, 1);
+	before("weir_sem_take_first_", 1, watch_the_lock, NULL);
+}
+
+/* C28, C30: called, it takes what there is and goes; it does not come back to the
+ * lock to learn that it has. */
+TEST(c30_called_once)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
+			       .barge_us = WEIR_BARGE_US_MAX };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before_cas("weir_waiter_park_", release_and_watch, &sem);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(!between_is_over());
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+	happened();
 }
 
 /* The one who waits, and the one who gets ahead of it. */

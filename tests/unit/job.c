@@ -128,7 +128,7 @@ weir_err job_end(job *j)
 	return j->err;
 }
 
-HANDLER static void hold(int signal)
+static void hold(int signal)
 {
 	(void)signal;
 	__atomic_add_fetch(&frozen, 1, __ATOMIC_SEQ_CST);

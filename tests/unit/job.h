@@ -21,16 +21,6 @@
 #include "check.h"
 #include "weir/ctx.h"
 
-/*
- * Before a signal handler.  Some emulators of x86 enter one with the stack not
- * aligned as the compiler may expect; a kernel does not.
- */
-#if defined(__x86_64__) || defined(__i386__)
-#define HANDLER __attribute__((force_align_arg_pointer))
-#else
-#define HANDLER
-#endif
-
 typedef struct job {
 	weir_sem *sem;
 	weir_ctx *ctx;

@@ -6,7 +6,7 @@
 
 static int handled;
 
-HANDLER static void note(int signal)
+static void note(int signal)
 {
 	(void)signal;
 	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);

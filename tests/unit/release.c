@@ -245,7 +245,7 @@ enum { RINGS = 3000 };
 static weir_sem bell = WEIR_SEM_INIT_UNBOUNDED(0);
 static int rung;
 
-HANDLER static void ring(int signal)
+static void ring(int signal)
 {
 	(void)signal;
 	if (__atomic_load_n(&rung, __ATOMIC_SEQ_CST) == RINGS)
