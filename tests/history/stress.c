@@ -30,8 +30,8 @@
 /*
  * Memory may grow by this many pages after the warm-up: each of the
  * 64 threads may touch a page or two more of its stack when an unusual path goes
- * deeper than before, and an emulator translates that path.  A leak of 16 bytes
- * in each wait would be more than this within the short form.
+ * deeper than before.  A leak of 16 bytes in each wait would be more than this
+ * within the short form.
  */
 #define PAGES_MORE 256
 
@@ -140,8 +140,7 @@ static void histories(weir_policy policy, bool many, uint64_t number)
 			before = check_resident_pages();
 	}
 	growth = check_resident_pages() - before;
-	/* A sanitizer's own records grow with what the program does. */
-	if (!UNDER_TSAN && !UNDER_ASAN)
+	if (MEMORY_IS_OURS)
 		CHECK(growth <= PAGES_MORE);
 	if (growth > sum.growth)
 		sum.growth = growth;

@@ -198,8 +198,7 @@ static int64_t watch(int64_t target, int64_t until_ns, long *growth)
 			warm = looks;
 		}
 		*growth = before ? check_resident_pages() - before : 0;
-		/* A sanitizer's own records grow with what is done. */
-		if (!UNDER_TSAN && !UNDER_ASAN)
+		if (MEMORY_IS_OURS)
 			CHECK(*growth <= PAGES_MORE);
 		looks++;
 		nanosleep(&nap, NULL);

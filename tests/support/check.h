@@ -140,4 +140,14 @@ long check_resident_pages(void);
 #define UNDER_ASAN 0
 #endif
 
+/*
+ * Whether what check_resident_pages counts is the program's own: a sanitizer has
+ * records that grow with what the program does, an emulator translates it.
+ */
+#ifdef EMULATED
+#define MEMORY_IS_OURS 0
+#else
+#define MEMORY_IS_OURS (!UNDER_TSAN && !UNDER_ASAN)
+#endif
+
 #endif /* TESTS_SUPPORT_CHECK_H */
