@@ -51,7 +51,7 @@ help:
 	@echo 'make              build the library'
 	@echo 'make demo         build and run a dozen jobs under a limit; one is killed'
 	@echo 'make check        build every way and run all tests; what CI runs'
-	@echo 'make check-long   the full forms, and other machines (emulated): an hour'
+	@echo 'make check-long   the full forms, and other machines (emulated): over an hour'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
 	@echo 'make bench        measure, against every peer; QUICK=1: two minutes'
 	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
