@@ -87,7 +87,10 @@ static void put_format(struct line *line, const char *format, va_list args)
 		switch (*++format) {
 		case 's':
 			s = va_arg(args, const char *);
-			put_name(line, s ? s : "(unnamed)");
+			if (s)
+				put_name(line, s);
+			else
+				put_string(line, "(unnamed)");
 			break;
 		case 'd':
 			put_signed(line, va_arg(args, int64_t));

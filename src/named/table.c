@@ -84,13 +84,14 @@ void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot)
 /* Free it, if it is still whose it was in this state. */
 static void free_slot(struct nm_slot *slot, uint32_t state)
 {
-	uint32_t seen = state;
+	/* relaxed: the CAS decides. */
+	uint32_t seen = at_load_relaxed(&slot->state);
 
 	/* [NT1] release */
-	while (!at_cas_weak_release(&slot->state, &seen,
+	while (seen == state &&
+	       !at_cas_weak_release(&slot->state, &seen,
 				    state - NM_SLOT_LIVE + NM_SLOT_FREE))
-		if (seen != state)
-			break;
+		;
 }
 
 static void drop_records(weir_named *h, const struct nm_slot *slot)

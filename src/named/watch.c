@@ -270,7 +270,8 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 			 struct weir_watch_ *watches)
 {
 	unsigned count = 0, rounds = 0;
-	struct nm_slot *other, *last;
+	struct nm_slot *other;
+	uint32_t last;
 
 	memset(h->head->armed[r], 0, sizeof(h->head->armed[r]));
 	h->head->armed_by[r] = h->me;
@@ -283,9 +284,9 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 	/* Once is enough: it may hold as well. */
 	if (other && !is_armed(h, h->mine, other))
 		count = add(h, other, r, watches, count);
-	last = nm_slot_at(h, &h->head->chain_last);
-	if (last && !is_armed(h, h->mine, last))
-		count = add(h, last, r, watches, count);
+	last = nm_index(&h->head->chain_last, NM_SLOTS);
+	if (last < NM_SLOTS && !is_armed(h, h->mine, &h->slots[last]))
+		count = add(h, &h->slots[last], r, watches, count);
 	return add_former(h, r, watches, count);
 }
 
