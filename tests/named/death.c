@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "named/lock.h"
 #include "puppet.h"
 
 NAMESPACE_TEST(c37_a_killed_holders_permits_reach_the_next_waiter)
@@ -283,14 +284,19 @@ NAMESPACE_TEST(c7_c37_the_last_to_come_dies_at_the_head_of_the_queue)
 	close_named(sem);
 }
 
-/* Stop it: what it is granted it does not take. */
-static void stop(const struct puppet *puppet)
+/*
+ * Stop it: what it is granted it does not take.  Under the lock: if it had that,
+ * everybody would wait for it.
+ */
+static void stop(const struct puppet *puppet, weir_named *sem)
 {
 	int status;
 
+	CHECK(nm_lock(sem));
 	CHECK(puppet->pid > 1 && !kill(puppet->pid, SIGSTOP));
 	CHECK_EQ(waitpid(puppet->pid, &status, WUNTRACED), puppet->pid);
 	CHECK(WIFSTOPPED(status));
+	nm_unlock(sem);
 }
 
 NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
@@ -307,7 +313,7 @@ NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
 	AWAIT(look_at(sem).aside == 2);
 	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
-	stop(&last);
+	stop(&last, sem);
 	weir_named_release(sem, 1);
 	CHECK_EQ(look_at(sem).granted, 1);
 	puppet_kill(&last);
@@ -332,7 +338,7 @@ NAMESPACE_TEST(c11_c37_the_last_to_come_dies_before_those_from_aside)
 	AWAIT(look_at(sem).aside == 2);
 	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
-	stop(&last);
+	stop(&last, sem);
 	CHECK_OK(weir_named_resize(sem, 3, NULL));
 	CHECK_EQ(look_at(sem).granted, 1);
 	CHECK_EQ(look_at(sem).waiters, 2);
