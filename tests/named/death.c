@@ -92,22 +92,34 @@ NAMESPACE_TEST(c37_holder_and_first_waiters_die_together)
 	close_named(sem);
 }
 
+/*
+ * Stop it: what it is granted it does not take.  Under the lock: if it had that,
+ * everybody would wait for it.
+ */
+static void stop(const struct puppet *puppet, weir_named *sem)
+{
+	int status;
+
+	CHECK(nm_lock(sem));
+	CHECK(puppet->pid > 1 && !kill(puppet->pid, SIGSTOP));
+	CHECK_EQ(waitpid(puppet->pid, &status, WUNTRACED), puppet->pid);
+	CHECK(WIFSTOPPED(status));
+	nm_unlock(sem);
+}
+
 NAMESPACE_TEST(c37_the_first_watcher_is_stopped_and_the_holder_killed)
 {
 	const char *name = fresh_name();
 	struct puppet holder = puppet_at(name, 3), first = puppet_at(name, 3);
 	struct puppet second = puppet_at(name, 3);
 	weir_named *sem = open_named(name, 3);
-	int status;
 
 	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 3), WEIR_OK);
 	puppet_tell(&first, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 2);
-	CHECK(first.pid > 1 && !kill(first.pid, SIGSTOP));
-	CHECK_EQ(waitpid(first.pid, &status, WUNTRACED), first.pid);
-	CHECK(WIFSTOPPED(status));
+	stop(&first, sem);
 	puppet_kill(&holder);
 	CHECK_EQ(puppet_hear(&second), WEIR_OK);
 	CHECK(!kill(first.pid, SIGCONT));
@@ -282,21 +294,6 @@ NAMESPACE_TEST(c7_c37_the_last_to_come_dies_at_the_head_of_the_queue)
 	puppet_end(&other);
 	close_named(holder);
 	close_named(sem);
-}
-
-/*
- * Stop it: what it is granted it does not take.  Under the lock: if it had that,
- * everybody would wait for it.
- */
-static void stop(const struct puppet *puppet, weir_named *sem)
-{
-	int status;
-
-	CHECK(nm_lock(sem));
-	CHECK(puppet->pid > 1 && !kill(puppet->pid, SIGSTOP));
-	CHECK_EQ(waitpid(puppet->pid, &status, WUNTRACED), puppet->pid);
-	CHECK(WIFSTOPPED(status));
-	nm_unlock(sem);
 }
 
 NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
