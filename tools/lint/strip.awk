@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Shared by the lints: C text apart from its comments.  POSIX awk; give it before
-# the lint, `awk -f strip.awk -f seam.awk FILE...`.
+# Shared by the lints: separates C code from its comments.  POSIX awk; give it
+# before the lint, `awk -f strip.awk -f seam.awk FILE...`.
 #
-# strip(line) returns the code of a line, comments gone and the insides of strings
-# and character constants blanked; what the comments said is in `remark`.  A
-# comment that runs over several lines is followed from call to call, so call it
-# for every line, in order.
+# strip(line) returns the code of a line without its comments.  The contents of
+# strings and character constants are blanked, unless keep_strings is set.  The text
+# of the comments is in `remark`.  A comment may span lines, so the caller must pass
+# every line of a file, in order.
 function strip(line,    i, c, two, code, quote) {
 	if (FNR == 1)
 		in_comment_ = 0
@@ -24,11 +24,14 @@ function strip(line,    i, c, two, code, quote) {
 				remark = remark c
 			}
 		} else if (quote != "") {
-			if (c == "\\")
-				i++
-			else if (c == quote) {
-				quote = ""
+			if (keep_strings || c == quote)
 				code = code c
+			if (c == "\\") {
+				i++
+				if (keep_strings)
+					code = code substr(line, i, 1)
+			} else if (c == quote) {
+				quote = ""
 			}
 		} else if (two == "/*") {
 			in_comment_ = 1

@@ -158,7 +158,7 @@ check() {
 	read -ra scenarios <<<"$(field Scenario "$1")"
 
 	copy "$dir" || return
-	patch -p1 -d "$dir" --force --no-backup-if-mismatch <"$1" >"$dir/log" 2>&1 ||
+	tools/plant "$dir" "$1" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not apply" "$dir/log"; return; }
 	read -ra program <<<"$(program "$1")"
 	mapfile -t files < <(changed "$1")
