@@ -19,13 +19,13 @@
 
 #include <curl/curl.h>
 
-#include <weir/limit.h>
+#include <weir/rate.h>
 
 #define THREADS 4
 #define BURST 5		/* lets it catch up after being held up */
 
 static const char *url, *socket_path;
-static weir_limit limit;
+static weir_rate limit;
 static atomic_int to_do, good, refused, failed;
 
 static size_t throw_away(char *data, size_t size, size_t n, void *arg)
@@ -51,7 +51,7 @@ static void request(CURL *curl)
 
 static void *client(void *arg)
 {
-	weir_limit *own = arg;		/* null: none */
+	weir_rate *own = arg;		/* null: none */
 	CURL *curl = curl_easy_init();
 
 	if (!curl)
@@ -62,7 +62,7 @@ static void *client(void *arg)
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, throw_away);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	while (atomic_fetch_sub(&to_do, 1) > 0) {
-		if (own && weir_limit_acquire(own, 1, NULL) != WEIR_OK)
+		if (own && weir_rate_acquire(own, 1, NULL) != WEIR_OK)
 			break;
 		request(curl);
 	}
@@ -94,7 +94,7 @@ static double run(const char *name, int requests, int limited)
 
 int main(int argc, char **argv)
 {
-	weir_limit_opts opts = { .burst = BURST };
+	weir_rate_opts opts = { .burst = BURST };
 	int requests = argc > 2 ? atoi(argv[2]) : 0, wrong;
 	double rate;
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 	if (argc == 6 && !strcmp(argv[3], "--unix-socket"))
 		socket_path = argv[4];
 	if (requests < 1 || (argc != 4 && !socket_path) ||
-	    weir_limit_init(&limit, &opts) != WEIR_OK) {
+	    weir_rate_init(&limit, &opts) != WEIR_OK) {
 		fputs("usage: http-client RATE REQUESTS "
 		      "[--unix-socket PATH] URL\n", stderr);
 		return 2;
@@ -112,10 +112,10 @@ int main(int argc, char **argv)
 	run("without", requests, 0);
 	wrong = !refused || failed;
 	/* What the server holds against us is over after a while. */
-	if (weir_limit_acquire(&limit, 1, NULL) != WEIR_OK)
+	if (weir_rate_acquire(&limit, 1, NULL) != WEIR_OK)
 		return 1;
 	for (int i = 0; i < opts.rate / 2; i++)
-		if (weir_limit_acquire(&limit, 1, NULL) != WEIR_OK)
+		if (weir_rate_acquire(&limit, 1, NULL) != WEIR_OK)
 			return 1;
 	rate = run("with", requests, 1);
 	wrong |= refused || failed || good != requests;
@@ -123,5 +123,5 @@ int main(int argc, char **argv)
 	       100 * rate / (double)opts.rate);
 	puts(wrong ? "it went WRONG" : "with weir: not one 429");
 	curl_global_cleanup();
-	return wrong || weir_limit_destroy(&limit) != WEIR_OK;
+	return wrong || weir_rate_destroy(&limit) != WEIR_OK;
 }

@@ -5,7 +5,7 @@
  *     limits              with a text of its own
  *     limits FILE         with yours; FILE is loaded
  *
- * WEIR_LIMIT_DB_WRITES=7 in the environment goes before the file.
+ * WEIR_RATE_DB_WRITES=7 in the environment goes before the file.
  */
 #include <inttypes.h>
 #include <stdio.h>

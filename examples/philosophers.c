@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "weir/ctx.h"
-#include "weir/several.h"
+#include "weir/multi.h"
 
 #define SEATS 5
 #define MEALS 1000

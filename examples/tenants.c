@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <weir/limit.h>
+#include <weir/rate.h>
 
 #define MS INT64_C(1000000)
 
@@ -30,7 +30,7 @@ static weir_err call(weir_keyed *tenants, const char *who, int64_t now_ns)
 int main(void)
 {
 	static const char *const quiet[] = { "anna", "bert", "cleo" };
-	const weir_limit_opts each = { .rate = 50, .burst = 5 };
+	const weir_rate_opts each = { .rate = 50, .burst = 5 };
 	int refused = 0;
 	weir_keyed tenants;
 

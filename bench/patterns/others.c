@@ -6,7 +6,7 @@
 #include "patterns.h"
 
 #include "weir/group.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 /* Tasks spawned between two looks at the clock. */
 #define CHUNK 256
@@ -40,20 +40,20 @@ void measure_group(const struct bench_args *args)
 
 static void tokens(void *arg, int64_t times)
 {
-	weir_limit *limit = arg;
+	weir_rate *limit = arg;
 
 	for (int64_t i = 0; i < times; i++)
-		must(!weir_limit_acquire(limit, 1, NULL), "acquire");
+		must(!weir_rate_acquire(limit, 1, NULL), "acquire");
 }
 
 void measure_limit(const struct bench_args *args)
 {
-	const weir_limit_opts opts = { .rate = WEIR_LIMIT_RATE_MAX,
-				       .burst = WEIR_LIMIT_RATE_MAX };
-	weir_limit limit;
+	const weir_rate_opts opts = { .rate = WEIR_RATE_MAX,
+				       .burst = WEIR_RATE_MAX };
+	weir_rate limit;
 
-	must(!weir_limit_init(&limit, &opts), "init");
+	must(!weir_rate_init(&limit, &opts), "init");
 	bench_second_thread();
 	printf("{\"ns\": %.3f}\n", bench_repeat(args, tokens, &limit));
-	must(!weir_limit_destroy(&limit), "destroy");
+	must(!weir_rate_destroy(&limit), "destroy");
 }

@@ -56,7 +56,7 @@ static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
  * Take min..max, as many as there are, if the door is open and min are there.
  * Returns how many, or -1: nothing was done.
  */
-static inline int64_t weir_take_short_(weir_sem *sem, int64_t min, int64_t max)
+static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
 {
 	uint64_t word;
 
@@ -81,7 +81,7 @@ static inline int64_t weir_take_short_(weir_sem *sem, int64_t min, int64_t max)
  * Take n.  WEIR_OK; WEIR_EAGAIN if the door is open and fewer are there; else
  * WEIR_EINVAL: nothing was done, and more has to be known.
  */
-static inline weir_err weir_try_short_(weir_sem *sem, int64_t n)
+static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 {
 	uint64_t word;
 
@@ -105,7 +105,7 @@ static inline weir_err weir_try_short_(weir_sem *sem, int64_t n)
  * Give n back, if the door is open or watched and n are out.  False: nothing
  * was done.
  */
-static inline bool weir_put_short_(weir_sem *sem, int64_t n)
+static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 {
 	uint64_t word;
 
@@ -140,7 +140,7 @@ static const uint8_t *const weir_layout_used_
 static inline WEIR_MUST_USE weir_err
 weir_sem_acquire_inline_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
-	if (!ctx && weir_take_short_(sem, n, n) >= 0)
+	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_acquire(sem, n, ctx);
 }
@@ -148,7 +148,7 @@ weir_sem_acquire_inline_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 static inline WEIR_MUST_USE weir_err
 weir_sem_acquire_until_inline_(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (weir_take_short_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_acquire_until(sem, n, deadline_ns);
 }
@@ -156,7 +156,7 @@ weir_sem_acquire_until_inline_(weir_sem *sem, int64_t n, int64_t deadline_ns)
 static inline WEIR_MUST_USE weir_err
 weir_sem_acquire_for_inline_(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (weir_take_short_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_acquire_for(sem, n, timeout_ns);
 }
@@ -164,21 +164,21 @@ weir_sem_acquire_for_inline_(weir_sem *sem, int64_t n, int64_t timeout_ns)
 static inline WEIR_MUST_USE weir_err
 weir_sem_try_acquire_inline_(weir_sem *sem, int64_t n)
 {
-	weir_err err = weir_try_short_(sem, n);
+	weir_err err = weir_try_fast_(sem, n);
 
 	return err == WEIR_EINVAL ? weir_sem_try_acquire(sem, n) : err;
 }
 
 static inline void weir_sem_release_inline_(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_short_(sem, n))
+	if (!weir_put_fast_(sem, n))
 		weir_sem_release(sem, n);
 }
 
 static inline WEIR_MUST_USE weir_err
 weir_sem_try_release_inline_(weir_sem *sem, int64_t n)
 {
-	if (weir_put_short_(sem, n))
+	if (weir_put_fast_(sem, n))
 		return WEIR_OK;
 	return weir_sem_try_release(sem, n);
 }

@@ -202,7 +202,7 @@ typedef enum weir_named_role {
 	WEIR_NAMED_HOLDS = 0,	/* a process: all that its handle holds */
 	WEIR_NAMED_GRANTED = 1,	/* a call that was granted and not returned */
 	WEIR_NAMED_WAITS = 2,	/* a call in the queue */
-	WEIR_NAMED_ASIDE = 3,	/* a call outside it: more than the capacity */
+	WEIR_NAMED_OVERSIZED = 3,	/* a call outside it: more than the capacity */
 	WEIR_NAMED_IDLE = 4	/* a call of weir_named_wait_idle */
 } weir_named_role;
 
@@ -234,7 +234,7 @@ typedef struct weir_named_info {
 	int64_t waiting_permits;	/* what the queue asks for */
 	uint32_t participants;		/* open handles */
 	uint32_t waiters;		/* in the queue */
-	uint32_t aside;			/* outside: impossible, or idle */
+	uint32_t oversized;			/* outside: impossible, or idle */
 	weir_named_policy policy;
 	bool closed;
 	bool renamed;	/* the name is gone, or is another semaphore's now */

@@ -49,7 +49,7 @@ typedef struct weir_sem {
 	uint64_t word_ __attribute__((aligned(8)));
 	int64_t capacity_;
 	struct weir_ring_ *queue_;	/* oldest waiter */
-	struct weir_ring_ *aside_;	/* oldest of those outside the queue */
+	struct weir_ring_ *oversized_;	/* oldest of those outside the queue */
 	const char *name_;
 	int64_t granted_;		/* handed over, call not returned yet */
 	uint32_t state_;		/* policy, closed, ...; barging bound */
@@ -278,7 +278,7 @@ typedef struct weir_sem_info {
 	int64_t waiting_permits;	/* what the queue asks for, saturating */
 	int64_t oldest_wait_ns;		/* how long the head has waited; 0: none */
 	uint32_t waiters;		/* in the queue */
-	uint32_t aside;			/* outside: impossible now, or for idle */
+	uint32_t oversized;			/* outside: impossible now, or for idle */
 	weir_policy policy;
 	bool unbounded;
 	bool closed;

@@ -65,7 +65,7 @@ static weir_err go_on(weir_all *all)
 }
 
 /* The operation got asking_, or failed. */
-static void called(weir_op *op, weir_err err, void *user)
+static void woken_to_retry(weir_op *op, weir_err err, void *user)
 {
 	weir_all *all = user;
 	weir_all_fn *fn = all->fn_;
@@ -104,7 +104,7 @@ void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
 		return;
 	}
 	*all = (weir_all){ .fn_ = fn, .user_ = user };
-	weir_op_init(&all->op_, loop, called, all);
+	weir_op_init(&all->op_, loop, woken_to_retry, all);
 }
 
 weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
@@ -154,7 +154,7 @@ weir_err weir_all_cancel(weir_all *all)
 	/* [A5] acquire */
 	if (at_load_acquire(&all->state_) == FREE)
 		return err;
-	outer = weir_tells_hold_();
+	outer = weir_callbacks_hold_();
 	weir_lock_(&all->lock_);
 	/* relaxed: a glance; stop() looks with care. */
 	going = at_load_relaxed(&all->state_) == GOING;
@@ -173,6 +173,6 @@ weir_err weir_all_cancel(weir_all *all)
 		set(all, FREE);
 	else if (stop(all))
 		err = WEIR_OK;
-	weir_tells_let_go_(outer);
+	weir_callbacks_resume_(outer);
 	return err;
 }

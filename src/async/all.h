@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "weir/several.h"
+#include "weir/multi.h"
 
-/* Lists of requests, in the order of addresses; weir/several.h says why. */
+/* Lists of requests, in the order of addresses; weir/multi.h says why. */
 bool weir_reqs_ok_(const weir_req *reqs, size_t k);
 
 /* The first semaphore above `last`, null: none, and how many of it. */

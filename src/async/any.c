@@ -14,7 +14,7 @@
  *
  *   [A6] event  release and acquire: event
  *               Who tells the outcome sees what led to it.
- *   [A7] member release: weir_any_told_   acquire: withdraw
+ *   [A7] member release: weir_any_notified_   acquire: withdraw
  *               Nobody is left at work on it when it is over.
  */
 #include "async/any.h"
@@ -31,7 +31,7 @@
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "weir/ctx.h"
-#include "weir/several.h"
+#include "weir/multi.h"
 
 /* Values of taken_ that are no member. */
 #define NOBODY UINT32_C(0)
@@ -93,7 +93,7 @@ static bool refused(weir_any *any, weir_err err)
 	       event(any);
 }
 
-bool weir_any_told_(struct weir_waiter_ *w)
+bool weir_any_notified_(struct weir_waiter_ *w)
 {
 	weir_any *any = w->user;
 	bool over = false, runs = false;
@@ -103,9 +103,9 @@ bool weir_any_told_(struct weir_waiter_ *w)
 	else if (w->outcome != WEIR_EAGAIN)
 		over = refused(any, (weir_err)w->outcome);
 	if (over)
-		runs = weir_run_tell_(head_of(any));
+		runs = weir_run_notify_(head_of(any));
 	/* [A7] release.  The last access to *w and *any. */
-	at_store_release(&w->state, WEIR_OP_TOLD_);
+	at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	return runs;
 }
 
@@ -117,7 +117,7 @@ bool weir_any_late_(struct weir_waiter_ *head)
 /* C13: what the winner got, if there is one, goes to the next. */
 static void take_back(weir_any *any)
 {
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	/* relaxed: decided for good. */
 	uint32_t taken = at_load_relaxed(&any->taken_);
 	struct weir_waiter_ *w;
@@ -125,10 +125,10 @@ static void take_back(weir_any *any)
 	if (taken > any->k_)
 		return;
 	w = member_of(any, taken - 1);
-	if (weir_sem_lock_quietly_(w->sem))
+	if (weir_sem_lock_no_panic_(w->sem))
 		return;
-	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), &tells);
-	weir_tells_send_quietly_(&tells);
+	(void)weir_sem_grant_and_unlock_(w->sem, -weir_sem_take_back_(w->sem, w), &to_notify);
+	weir_notify_without_callbacks_(&to_notify);
 }
 
 /* Its context was cancelled.  Under the tree's lock, which keeps *any. */
@@ -140,7 +140,7 @@ static void ended(struct weir_waiter_ *w, weir_err why)
 	if (!decide(any, ENDED))
 		take_back(any);
 	else if (event(any))
-		(void)weir_run_tell_(head_of(any));	/* the cancel flushes */
+		(void)weir_run_notify_(head_of(any));	/* the cancel flushes */
 }
 
 /*
@@ -148,26 +148,26 @@ static void ended(struct weir_waiter_ *w, weir_err why)
  * tells of our own unsent: w may be among them, or what its teller waits for.  True
  * if some were sent, and callbacks may be left to run.
  */
-static bool withdraw(struct weir_waiter_ *w, struct weir_tells_ *tells)
+static bool withdraw(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
 	struct weir_backoff_ backoff = { 0 };
 	bool waits = false, sent;
 
 	/* [A7] acquire */
-	if (at_load_acquire(&w->state) != WEIR_OP_ASKED_)
+	if (at_load_acquire(&w->state) != WEIR_OP_QUEUED_)
 		return false;
-	if (!weir_sem_lock_quietly_(w->sem)) {
+	if (!weir_sem_lock_no_panic_(w->sem)) {
 		waits = w->place != WEIR_NOWHERE_;
 		if (waits)
 			weir_sem_leave_(w->sem, w);
-		(void)weir_sem_settle_(w->sem, 0, tells);
+		(void)weir_sem_grant_and_unlock_(w->sem, 0, to_notify);
 	}
 	if (waits)
 		return false;
-	sent = tells->first;
-	weir_tells_send_quietly_(tells);
+	sent = to_notify->first;
+	weir_notify_without_callbacks_(to_notify);
 	/* [A7] acquire */
-	while (at_load_acquire(&w->state) == WEIR_OP_ASKED_)
+	while (at_load_acquire(&w->state) == WEIR_OP_QUEUED_)
 		weir_backoff_wait_(&backoff);
 	return sent;
 }
@@ -178,16 +178,16 @@ static bool withdraw(struct weir_waiter_ *w, struct weir_tells_ *tells)
  */
 static weir_err conclude(weir_any *any, bool wanted, size_t *which)
 {
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	struct weir_waiter_ *winner = NULL, *end = end_of(any);
 	weir_err err = WEIR_ECANCELED, why = WEIR_OK;
 	/* relaxed: decided for good. */
 	uint32_t taken = at_load_relaxed(&any->taken_);
 	bool sent = false;
 
-	weir_op_forget_clock_(head_of(any));
+	weir_op_stop_timer_(head_of(any));
 	for (size_t i = 0; i < any->k_; i++)
-		sent = withdraw(member_of(any, i), &tells) || sent;
+		sent = withdraw(member_of(any, i), &to_notify) || sent;
 	if (taken <= any->k_) {
 		*which = taken - 1;
 		winner = member_of(any, *which);
@@ -200,15 +200,15 @@ static weir_err conclude(weir_any *any, bool wanted, size_t *which)
 	if (end->ctx)
 		why = weir_ctx_leave_(end->ctx, end, err == WEIR_ETIMEDOUT);
 	if (winner && (why || !wanted))
-		weir_sem_abandon_(winner, &tells);
+		weir_sem_cancel_(winner, &to_notify);
 	else if (winner)
-		(void)weir_sem_conclude_(winner, winner->sem->name_, WEIR_OK);
+		(void)weir_sem_finish_(winner, winner->sem->name_, WEIR_OK);
 	/* C13: the end of the context wins, and gives one reason for all. */
 	if (why && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
 		err = why;
-	weir_tells_send_(&tells);
+	weir_notify_all_(&to_notify);
 	if (sent)
-		weir_tells_flush_();
+		weir_callbacks_run_();
 	return err;
 }
 
@@ -238,8 +238,8 @@ static bool ask(weir_any *any, size_t i)
 	weir_err err;
 
 	/* relaxed: the semaphore's lock publishes it. */
-	at_store_relaxed(&w->state, WEIR_OP_ASKED_);
-	if (weir_sem_ask_(w, WEIR_FOREVER, &err))
+	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
+	if (weir_sem_enqueue_(w, WEIR_FOREVER, &err))
 		return false;
 	/* relaxed: nobody else has it. */
 	at_store_relaxed(&w->state, WEIR_OP_FREE_);
@@ -296,13 +296,13 @@ static void prepare(weir_any *any, const weir_req *reqs, weir_op *places,
 	for (size_t i = 0; i < k; i++)
 		prepare_member(any, i, &reqs[i]);
 	head->sem = NULL;
-	head->tell = 0;
+	head->notify = 0;
 	head->deadline_ns = ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER;
 	head->timer = (struct weir_ring_){ NULL, NULL };
 	*end = (struct weir_waiter_){ .wants = WEIR_WANTS_OTHER_, .ctx = ctx };
 	end->end = ended;
 	/* relaxed: the locks to come publish it. */
-	at_store_relaxed(&head->state, WEIR_OP_ASKED_);
+	at_store_relaxed(&head->state, WEIR_OP_QUEUED_);
 }
 
 static weir_err submit(weir_any *any, const weir_req *reqs, weir_op *places,
@@ -321,7 +321,7 @@ static weir_err submit(weir_any *any, const weir_req *reqs, weir_op *places,
 	if (ctx && weir_ctx_deadline(ctx) != WEIR_FOREVER &&
 	    head->kind == WEIR_OP_ON_THREAD_)
 		return WEIR_EINVAL;
-	weir_waiter_set_teller_(weir_run_tell_);
+	weir_waiter_set_notifier_(weir_run_notify_);
 	prepare(any, reqs, places, k, ctx);
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (!err && ctx)
@@ -330,7 +330,7 @@ static weir_err submit(weir_any *any, const weir_req *reqs, weir_op *places,
 		set_free(any);
 		return err;
 	}
-	weir_op_watch_clock_(head);
+	weir_op_start_timer_(head);
 	from = turn(k);
 	for (size_t i = 0; i < k; i++)
 		/* relaxed: a glance, to save asking in vain. */
@@ -411,8 +411,8 @@ weir_err weir_acquire_any(const weir_req *reqs, size_t k, struct weir_ctx *ctx,
 		return err;
 	deadline_ns = head->deadline_ns;
 	/* [A2] acquire */
-	while (at_load_acquire(&head->state) == WEIR_OP_ASKED_) {
-		if (weir_futex_wait_(&head->state, WEIR_OP_ASKED_,
+	while (at_load_acquire(&head->state) == WEIR_OP_QUEUED_) {
+		if (weir_futex_wait_(&head->state, WEIR_OP_QUEUED_,
 				     deadline_ns) != WEIR_WOKE_LATE_)
 			continue;
 		if (decide(&any, LATE))

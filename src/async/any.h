@@ -5,7 +5,7 @@
 #include "core/waiter.h"
 
 /* A place of a weir_any has been decided, and is told. */
-bool weir_any_told_(struct weir_waiter_ *w);
+bool weir_any_notified_(struct weir_waiter_ *w);
 
 /* The clock of the head of a weir_any has run out: true if that ends it. */
 bool weir_any_late_(struct weir_waiter_ *head);

@@ -121,28 +121,28 @@ int weir_loop_timeout_ms(weir_loop *loop)
  * Under the loop's lock, which keeps w where it is.
  */
 static void time_out(weir_loop *loop, struct weir_waiter_ *w,
-		     struct weir_tells_ *tells)
+		     struct weir_to_notify_ *to_notify)
 {
 	/* relaxed: under the lock; nobody frees it meanwhile. */
-	if (at_load_relaxed(&w->state) != WEIR_OP_ASKED_)
+	if (at_load_relaxed(&w->state) != WEIR_OP_QUEUED_)
 		return;
 	if (!w->sem) {
 		if (weir_any_late_(w))
-			weir_tells_add_(tells, w, WEIR_TOLD_FINAL_);
+			weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_FINAL_);
 		return;
 	}
-	if (weir_sem_lock_quietly_(w->sem))
+	if (weir_sem_lock_no_panic_(w->sem))
 		return;
 	if (w->place != WEIR_NOWHERE_) {
-		weir_sem_evict_(w->sem, w, WEIR_ETIMEDOUT, tells);
-	} else if (!w->tell) {
+		weir_sem_evict_(w->sem, w, WEIR_ETIMEDOUT, to_notify);
+	} else if (!w->notify) {
 		/*
 		 * Its submit has not come as far yet.  It will look at the
 		 * clock and refuse; unless the clock goes back.
 		 */
 		(void)weir_timers_add_(loop, w);
 	}
-	(void)weir_sem_settle_(w->sem, 0, tells);
+	(void)weir_sem_grant_and_unlock_(w->sem, 0, to_notify);
 }
 
 static void time_out_all(weir_loop *loop)
@@ -155,16 +155,16 @@ static void time_out_all(weir_loop *loop)
 	more = loop->due_;
 	weir_run_unlock_(loop);
 	while (more) {
-		struct weir_tells_ tells = { NULL, NULL };
+		struct weir_to_notify_ to_notify = { NULL, NULL };
 		struct weir_waiter_ *w;
 
 		weir_run_lock_(loop);
 		w = weir_timers_next_(loop);
 		if (w)
-			time_out(loop, w, &tells);
+			time_out(loop, w, &to_notify);
 		more = w;
 		weir_run_unlock_(loop);
-		weir_tells_send_(&tells);
+		weir_notify_all_(&to_notify);
 	}
 }
 
@@ -191,10 +191,10 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	there = loop->ready_count_;
 	weir_run_unlock_(loop);
 	while (ran < there && (w = weir_run_next_(loop))) {
-		bool outer = weir_tells_hold_();
+		bool outer = weir_callbacks_hold_();
 
 		weir_run_callback_(w);
-		weir_tells_let_go_(outer);
+		weir_callbacks_resume_(outer);
 		ran++;
 	}
 	weir_run_lock_(loop);

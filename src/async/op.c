@@ -41,7 +41,7 @@ void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 	w->runner = loop;
 }
 
-void weir_op_watch_clock_(struct weir_waiter_ *w)
+void weir_op_start_timer_(struct weir_waiter_ *w)
 {
 	weir_loop *loop = w->runner;
 	bool sooner;
@@ -55,7 +55,7 @@ void weir_op_watch_clock_(struct weir_waiter_ *w)
 		weir_run_raise_(loop);
 }
 
-void weir_op_forget_clock_(struct weir_waiter_ *w)
+void weir_op_stop_timer_(struct weir_waiter_ *w)
 {
 	if (w->kind != WEIR_OP_ON_LOOP_ || w->deadline_ns == WEIR_FOREVER)
 		return;
@@ -83,13 +83,13 @@ static weir_err ask(struct weir_waiter_ *w)
 		if (err)
 			return err;
 	}
-	weir_op_watch_clock_(w);
-	if (weir_sem_ask_(w, w->deadline_ns, &err)) {
-		weir_hook_tell_(WEIR_EVENT_QUEUED_, sem, name, n, WEIR_OK);
+	weir_op_start_timer_(w);
+	if (weir_sem_enqueue_(w, w->deadline_ns, &err)) {
+		weir_hook_emit_(WEIR_EVENT_QUEUED_, sem, name, n, WEIR_OK);
 		return WEIR_EQUEUED;
 	}
-	weir_op_forget_clock_(w);
-	return weir_sem_conclude_(w, name, err);
+	weir_op_stop_timer_(w);
+	return weir_sem_finish_(w, name, err);
 }
 
 static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
@@ -109,26 +109,26 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
 		return err;
-	if (weir_take_short_(sem, n, n) >= 0) {
+	if (weir_take_fast_(sem, n, n) >= 0) {
 		/* C13: a cancel that came in between wins. */
 		err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 		if (err)
 			weir_sem_put_(sem, n);
 		return err;
 	}
-	weir_waiter_set_teller_(weir_run_tell_);
+	weir_waiter_set_notifier_(weir_run_notify_);
 	w->sem = sem;
 	w->ctx = ctx;
 	w->min = n;
 	w->forks = (uint8_t)weir_forks_();
 	w->wants = WEIR_WANTS_PERMITS_;
 	w->place = WEIR_NOWHERE_;
-	w->tell = 0;
-	w->called = w->counted = w->watches = false;
+	w->notify = 0;
+	w->woken_to_retry = w->counted = w->spinning = false;
 	w->deadline_ns = deadline_ns;
 	w->timer = (struct weir_ring_){ NULL, NULL };
 	/* relaxed: the semaphore's lock publishes it. */
-	at_store_relaxed(&w->state, WEIR_OP_ASKED_);
+	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
 	err = ask(w);
 	if (err != WEIR_EQUEUED)
 		set_free(w);
@@ -153,7 +153,7 @@ weir_err weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
  * false if it was decided before.
  */
 static weir_err leave(struct weir_waiter_ *w, bool *waited,
-		      struct weir_tells_ *tells)
+		      struct weir_to_notify_ *to_notify)
 {
 	weir_err err = weir_sem_lock_(w->sem, "weir_op_cancel");
 
@@ -163,7 +163,7 @@ static weir_err leave(struct weir_waiter_ *w, bool *waited,
 	*waited = w->place != WEIR_NOWHERE_;
 	if (*waited)
 		weir_sem_leave_(w->sem, w);
-	(void)weir_sem_settle_(w->sem, 0, tells);
+	(void)weir_sem_grant_and_unlock_(w->sem, 0, to_notify);
 	return WEIR_OK;
 }
 
@@ -175,7 +175,7 @@ static bool take_decided(struct weir_waiter_ *w)
 	if (w->kind != WEIR_OP_POLLED_)
 		return weir_run_take_(w);
 	/* [A2] acquire.  It is about to be told. */
-	while (at_load_acquire(&w->state) != WEIR_OP_TOLD_)
+	while (at_load_acquire(&w->state) != WEIR_OP_NOTIFIED_)
 		weir_backoff_wait_(&backoff);
 	return true;
 }
@@ -183,7 +183,7 @@ static bool take_decided(struct weir_waiter_ *w)
 weir_err weir_op_cancel(weir_op *op)
 {
 	struct weir_waiter_ *w = weir_op_inside_of_(op);
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	bool waited = false;
 	weir_err err = WEIR_OK;
 	uint32_t state;
@@ -194,19 +194,19 @@ weir_err weir_op_cancel(weir_op *op)
 	state = at_load_acquire(&w->state);
 	if (state == WEIR_OP_FREE_)
 		return WEIR_EBUSY;
-	if (state == WEIR_OP_ASKED_)
-		err = leave(w, &waited, &tells);
+	if (state == WEIR_OP_QUEUED_)
+		err = leave(w, &waited, &to_notify);
 	if (err)
 		return err;
 	if (waited)
-		weir_op_forget_clock_(w);
+		weir_op_stop_timer_(w);
 	else if (!take_decided(w))
 		err = WEIR_EBUSY;
 	if (!err) {
-		weir_sem_abandon_(w, &tells);
+		weir_sem_cancel_(w, &to_notify);
 		set_free(w);
 	}
-	weir_tells_send_(&tells);
+	weir_notify_all_(&to_notify);
 	return err;
 }
 
@@ -220,7 +220,7 @@ static bool is_late(const struct weir_waiter_ *w)
 weir_err weir_op_poll(weir_op *op)
 {
 	struct weir_waiter_ *w = weir_op_inside_of_(op);
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	bool waited = true;
 	weir_err err;
 	uint32_t state;
@@ -231,20 +231,20 @@ weir_err weir_op_poll(weir_op *op)
 	state = at_load_acquire(&w->state);
 	if (state == WEIR_OP_FREE_)
 		return WEIR_EINVAL;
-	if (state == WEIR_OP_TOLD_) {
+	if (state == WEIR_OP_NOTIFIED_) {
 		err = (weir_err)w->outcome;
 	} else {
 		if (!is_late(w))
 			return WEIR_EQUEUED;
-		err = leave(w, &waited, &tells);
+		err = leave(w, &waited, &to_notify);
 		if (err)
 			return err;
 		err = waited ? WEIR_ETIMEDOUT : WEIR_EQUEUED;
 	}
 	if (waited) {
-		err = weir_sem_conclude_(w, w->sem->name_, err);
+		err = weir_sem_finish_(w, w->sem->name_, err);
 		set_free(w);
 	}
-	weir_tells_send_(&tells);
+	weir_notify_all_(&to_notify);
 	return err;
 }

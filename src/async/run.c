@@ -22,7 +22,7 @@
  *
  *   [A1] inbox   release: push           acquire: weir_run_empty_inbox_
  *                Who runs a callback sees what its decider did.
- *   [A2] told    release: weir_run_tell_, weir_run_empty_inbox_
+ *   [A2] told    release: weir_run_notify_, weir_run_empty_inbox_
  *                acquire: weir_run_take_, weir_op_poll
  *                Who finds an operation told finds its runner and its outcome.
  *   [A3] raised  release: raise_claimed   acquire: weir_loop_destroy
@@ -65,7 +65,7 @@ static uint32_t *lock_of(const void *runner)
  * In the child of a fork: operations of the parent do not exist, nor do the threads
  * that held a lock; but it may have operations of its own.
  */
-static void begin_afresh(void)
+static void reset_in_child(void)
 {
 	for (int i = 0; i < LOCKS; i++)
 		/* relaxed: the child has one thread at this moment. */
@@ -73,9 +73,9 @@ static void begin_afresh(void)
 	weir_thread_to_run_()->ready = NULL;
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor)) static void register_fork_handler(void)
 {
-	(void)!pthread_atfork(NULL, NULL, begin_afresh);
+	(void)!pthread_atfork(NULL, NULL, reset_in_child);
 }
 
 void weir_run_lock_(const void *runner)
@@ -125,7 +125,7 @@ static void push(weir_loop *loop, struct weir_waiter_ *w)
 	uint64_t flags;
 
 	do {
-		w->tell_next = (void *)(uintptr_t)(seen & ~FLAGS);
+		w->notify_next = (void *)(uintptr_t)(seen & ~FLAGS);
 		/* The first one tells the descriptor. */
 		flags = seen & RAISING ? FLAGS : seen ? 0 : RAISING;
 		/* [A1] release */
@@ -148,17 +148,17 @@ void weir_run_empty_inbox_(weir_loop *loop)
 		;
 	w = (void *)(uintptr_t)(seen & ~FLAGS);
 	while (w) {
-		struct weir_waiter_ *older = w->tell_next;
+		struct weir_waiter_ *older = w->notify_next;
 
-		w->tell_next = oldest;
+		w->notify_next = oldest;
 		oldest = w;
 		w = older;
 	}
-	for (w = oldest; w; w = w->tell_next) {
+	for (w = oldest; w; w = w->notify_next) {
 		ring_append(&loop->ready_, &w->link);
 		loop->ready_count_++;
 		/* [A2] release */
-		at_store_release(&w->state, WEIR_OP_TOLD_);
+		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	}
 }
 
@@ -178,7 +178,7 @@ static void run_all(void)
 			w = ring_entry(mine->ready, struct weir_waiter_, link);
 			ring_remove(&mine->ready, &w->link);
 			/* relaxed: others look under the lock. */
-			at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+			at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
 		}
 		weir_run_unlock_(mine);
 		if (!w)
@@ -189,32 +189,32 @@ static void run_all(void)
 }
 
 /* True: this thread has something to run; never from a signal handler. */
-bool weir_run_tell_(struct weir_waiter_ *w)
+bool weir_run_notify_(struct weir_waiter_ *w)
 {
 	struct weir_to_run_ *mine;
 
 	if (!w) {
 		run_all();
 	} else if (w->kind == WEIR_MEMBER_) {
-		return weir_any_told_(w);
+		return weir_any_notified_(w);
 	} else if (w->kind == WEIR_OP_WAKES_) {
 		uint32_t *state = &w->state;
 
 		/* [A2] release.  The last access to *w. */
-		(void)at_swap_release(state, WEIR_OP_TOLD_);
+		(void)at_swap_release(state, WEIR_OP_NOTIFIED_);
 		weir_futex_wake_(state);
 	} else if (w->kind == WEIR_OP_ON_LOOP_) {
 		push(w->runner, w);
 	} else if (w->kind == WEIR_OP_POLLED_) {
 		/* [A2] release.  The last access to *w. */
-		at_store_release(&w->state, WEIR_OP_TOLD_);
+		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	} else {
 		mine = weir_thread_to_run_();
 		weir_run_lock_(mine);
 		w->runner = mine;
 		ring_append(&mine->ready, &w->link);
 		/* [A2] release */
-		at_store_release(&w->state, WEIR_OP_TOLD_);
+		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 		weir_run_unlock_(mine);
 		return true;
 	}
@@ -245,12 +245,12 @@ bool weir_run_take_(struct weir_waiter_ *w)
 	for (;;) {
 		uint32_t state;
 
-		weir_backoff_look_(&backoff);
+		weir_backoff_recheck_(&backoff);
 		/* [A2] acquire, [A4] acquire */
 		state = at_load_acquire(&w->state);
 		if (state == WEIR_OP_FREE_)
 			return false;
-		if (w->kind == WEIR_OP_ON_LOOP_ || state == WEIR_OP_TOLD_) {
+		if (w->kind == WEIR_OP_ON_LOOP_ || state == WEIR_OP_NOTIFIED_) {
 			const void *runner = w->runner;
 
 			weir_run_lock_(runner);
@@ -258,13 +258,13 @@ bool weir_run_take_(struct weir_waiter_ *w)
 				weir_run_empty_inbox_(w->runner);
 			/* relaxed: under the lock. */
 			state = at_load_relaxed(&w->state);
-			if (state == WEIR_OP_TOLD_) {
+			if (state == WEIR_OP_NOTIFIED_) {
 				take_off(w);
 				/* relaxed: the same. */
-				at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+				at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
 			}
 			weir_run_unlock_(runner);
-			if (state == WEIR_OP_TOLD_)
+			if (state == WEIR_OP_NOTIFIED_)
 				return true;
 		}
 		/* About to be told, or to be free. */
@@ -281,7 +281,7 @@ struct weir_waiter_ *weir_run_next_(weir_loop *loop)
 		w = ring_entry(loop->ready_, struct weir_waiter_, link);
 		take_off(w);
 		/* relaxed: others look under the lock. */
-		at_store_relaxed(&w->state, WEIR_OP_BEGUN_);
+		at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
 	}
 	weir_run_unlock_(loop);
 	return w;
@@ -297,7 +297,7 @@ void weir_run_callback_(struct weir_waiter_ *w)
 		weir_any_callback_(w);
 		return;
 	}
-	err = weir_sem_conclude_(w, w->sem->name_, (weir_err)w->outcome);
+	err = weir_sem_finish_(w, w->sem->name_, (weir_err)w->outcome);
 
 	/* [A4] release.  The last access to *w: it is the callback's. */
 	at_store_release(&w->state, WEIR_OP_FREE_);

@@ -27,9 +27,9 @@
  */
 enum weir_op_state_ {
 	WEIR_OP_FREE_,
-	WEIR_OP_ASKED_,
-	WEIR_OP_TOLD_,
-	WEIR_OP_BEGUN_
+	WEIR_OP_QUEUED_,
+	WEIR_OP_NOTIFIED_,
+	WEIR_OP_RUNNING_
 };
 
 /* Kinds of operations: enum weir_kind_ goes on. */
@@ -49,8 +49,8 @@ static inline struct weir_waiter_ *weir_op_inside_of_(weir_op *op)
 	return (struct weir_waiter_ *)(void *)op;
 }
 
-/* The teller: weir_waiter_set_teller_. */
-bool weir_run_tell_(struct weir_waiter_ *w);
+/* The teller: weir_waiter_set_notifier_. */
+bool weir_run_notify_(struct weir_waiter_ *w);
 
 /*
  * The lock of a runner, a loop's or a thread's.  It lies in static memory: a

@@ -69,7 +69,7 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 }
 
 /* A wait ends by itself here; only the schedule explorer's would not. */
-void weir_backoff_look_(struct weir_backoff_ *backoff)
+void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 {
 	(void)backoff;
 }

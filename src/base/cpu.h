@@ -38,7 +38,7 @@ static inline void weir_cpu_pause_(void)
  *     while (!done)
  *             weir_backoff_wait_(&backoff);
  *
- * Where to find out takes more than one load, weir_backoff_look_ goes before: the
+ * Where to find out takes more than one load, weir_backoff_recheck_ goes before: the
  * wait then ends also for what happened since.
  */
 struct weir_backoff_ {
@@ -46,7 +46,7 @@ struct weir_backoff_ {
 };
 
 void weir_backoff_wait_(struct weir_backoff_ *backoff);
-void weir_backoff_look_(struct weir_backoff_ *backoff);
+void weir_backoff_recheck_(struct weir_backoff_ *backoff);
 
 /* Whether ten seconds have gone by. */
 static inline bool weir_backoff_is_long_(const struct weir_backoff_ *backoff)

@@ -20,7 +20,7 @@ static void count_fork(void)
 	at_add_relaxed(&forks, 1);
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor)) static void register_fork_handler(void)
 {
 	if (pthread_atfork(NULL, NULL, count_fork))
 		loaded_by = getpid();

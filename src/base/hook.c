@@ -4,7 +4,7 @@
  *
  * Pairs
  *
- *   [K1] hook  release: weir_hook_set_   acquire: weir_hook_tell_
+ *   [K1] hook  release: weir_hook_set_   acquire: weir_hook_emit_
  *              Who calls the hook sees what its setter prepared for it.
  */
 #include "base/hook.h"
@@ -26,7 +26,7 @@ weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook)
 	return before;
 }
 
-void weir_hook_tell_(enum weir_event_kind_ kind, const void *object,
+void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err)
 {
 	/* [K1] acquire */

@@ -36,7 +36,7 @@ typedef void weir_hook_fn_(const struct weir_event_ *event);
 /* Null: nobody listens.  Returns the one before. */
 weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook);
 
-void weir_hook_tell_(enum weir_event_kind_ kind, const void *object,
+void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err);
 
 #endif /* WEIR_BASE_HOOK_H */

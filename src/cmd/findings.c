@@ -51,7 +51,7 @@ static void see_entry(const weir_named_info *info,
 		text_plain(stdout, label);
 		printf(") was killed; what it started holds %lld for it until "
 		       "it ends\n", (long long)entry->weight);
-	} else if (entry->role == WEIR_NAMED_ASIDE) {
+	} else if (entry->role == WEIR_NAMED_OVERSIZED) {
 		printf("note: process %d (", entry->pid);
 		text_plain(stdout, label);
 		printf(") asks for %lld, more than the capacity of %lld\n",

@@ -9,7 +9,7 @@ static const char *const roles[] = {
 	[WEIR_NAMED_HOLDS] = "holds",
 	[WEIR_NAMED_GRANTED] = "granted",
 	[WEIR_NAMED_WAITS] = "waits",
-	[WEIR_NAMED_ASIDE] = "aside",
+	[WEIR_NAMED_OVERSIZED] = "oversized",
 	[WEIR_NAMED_IDLE] = "idle",
 };
 

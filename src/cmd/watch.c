@@ -13,8 +13,8 @@
 #include "cmd/watch.h"
 
 #define LOOK_NS 500000000	/* on a screen; ages are in seconds */
-#define LOOK_LINES_NS 100000000	/* for lines, which show changes alone */
-#define LOOK_LEAST_NS 10000000
+#define SPIN_LINES_NS 100000000	/* for lines, which show changes alone */
+#define SPIN_MIN_NS 10000000
 
 int64_t watch_age(const struct watch *watch, const weir_named_entry *entry)
 {
@@ -96,9 +96,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (!watch.name)
 		cmd_misuse(self, "watch: which semaphore?");
 	if (!watch.interval_given)
-		watch.interval_ns = lines ? LOOK_LINES_NS : LOOK_NS;
-	if (watch.interval_ns < LOOK_LEAST_NS)
-		watch.interval_ns = LOOK_LEAST_NS;
+		watch.interval_ns = lines ? SPIN_LINES_NS : LOOK_NS;
+	if (watch.interval_ns < SPIN_MIN_NS)
+		watch.interval_ns = SPIN_MIN_NS;
 	watch.sem = cmd_open(watch.name, &watch.opts);
 	if (!lines) {
 		const char *why = NULL;

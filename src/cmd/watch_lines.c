@@ -29,7 +29,7 @@ static void remember(struct seen *seen, const struct watch *watch)
 	*seen = (struct seen){
 		.counts = { info->capacity, info->free, info->held,
 			    info->granted, info->debt },
-		.sizes = { info->waiters, info->aside, info->participants,
+		.sizes = { info->waiters, info->oversized, info->participants,
 			   info->entries },
 		.closed = info->closed,
 		.renamed = info->renamed,

@@ -212,7 +212,7 @@ static void paint_entry(const struct watch *watch,
 	(void)snprintf(line, sizeof(line), "%-7s %8lld %9d %9s  ",
 		       entry->dead ? "dying" :
 		       entry->role == WEIR_NAMED_GRANTED ? "granted" :
-		       entry->role == WEIR_NAMED_ASIDE ? "aside" :
+		       entry->role == WEIR_NAMED_OVERSIZED ? "oversized" :
 		       entry->role == WEIR_NAMED_IDLE ? "idle" :
 		       entry->place ? place : "holds",
 		       (long long)entry->weight, entry->pid,

@@ -122,7 +122,7 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 	for (;;) {
 		bool in_use;
 
-		weir_backoff_look_(&backoff);
+		weir_backoff_recheck_(&backoff);
 		weir_lock_(lock);
 		in_use = is_in_use(ctx);
 		if (!in_use && !ctx->waiters_)
@@ -177,28 +177,28 @@ static void end_now(weir_ctx *ctx)
 
 /* Take one waiter out of what it waits for. */
 static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
-				     struct weir_tells_ *tells)
+				     struct weir_to_notify_ *to_notify)
 {
 	enum weir_problem_ problem;
 	int64_t back = 0;
 
 	if (w->wants == WEIR_WANTS_END_) {
 		if (w->place != WEIR_NOWHERE_)
-			weir_waiter_decide_(w, why, tells);
+			weir_waiter_decide_(w, why, to_notify);
 		return WEIR_IS_WELL_;
 	}
 	if (w->wants == WEIR_WANTS_OTHER_) {
 		w->end(w, why);
 		return WEIR_IS_WELL_;
 	}
-	problem = weir_sem_lock_quietly_(w->sem);
+	problem = weir_sem_lock_no_panic_(w->sem);
 	if (problem)
 		return problem;
 	if (w->place != WEIR_NOWHERE_)
-		weir_sem_evict_(w->sem, w, why, tells);
+		weir_sem_evict_(w->sem, w, why, to_notify);
 	else
 		back = weir_sem_take_back_(w->sem, w);
-	(void)weir_sem_settle_(w->sem, -back, tells);
+	(void)weir_sem_grant_and_unlock_(w->sem, -back, to_notify);
 	return WEIR_IS_WELL_;
 }
 
@@ -206,7 +206,7 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 struct cancel {
 	uint32_t *lock;			/* the tree's, held */
 	int left;			/* of this batch */
-	struct weir_tells_ tells;
+	struct weir_to_notify_ to_notify;
 	enum weir_problem_ problem;	/* the last one found, */
 	const weir_sem *bad;		/* and where */
 };
@@ -218,7 +218,7 @@ struct cancel {
 static void end_batch(struct cancel *k)
 {
 	weir_unlock_(k->lock);
-	weir_tells_send_quietly_(&k->tells);
+	weir_notify_without_callbacks_(&k->to_notify);
 	k->left = WEIR_BATCH_;
 	weir_lock_(k->lock);
 }
@@ -232,7 +232,7 @@ static void end_batch(struct cancel *k)
 static void end_waiters(weir_ctx *ctx, struct cancel *k)
 {
 	struct weir_waiter_ mark = { .wants = WEIR_WANTS_NOTHING_,
-				     .place = WEIR_ASIDE_ };
+				     .place = WEIR_OVERSIZED_ };
 
 	if (!ctx->waiters_)
 		return;
@@ -246,7 +246,7 @@ static void end_waiters(weir_ctx *ctx, struct cancel *k)
 			w->place = WEIR_NOWHERE_;
 		else
 			found = end_waiter(w, weir_ctx_cancelled_(ctx),
-					   &k->tells);
+					   &k->to_notify);
 		if (found) {
 			k->problem = found;
 			k->bad = w->sem;
@@ -291,9 +291,9 @@ void weir_ctx_cancel(weir_ctx *ctx)
 		end_waiters(c, &k);
 	/* The last access to the tree. */
 	weir_unlock_(k.lock);
-	weir_tells_send_(&k.tells);
-	weir_tells_flush_();
-	(void)weir_sem_complain_(k.bad, call, k.problem);
+	weir_notify_all_(&k.to_notify);
+	weir_callbacks_run_();
+	(void)weir_sem_panic_(k.bad, call, k.problem);
 }
 
 weir_err weir_ctx_err(weir_ctx *ctx)
@@ -343,7 +343,7 @@ weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w, bool late)
 weir_err weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns)
 {
 	struct weir_waiter_ w = { .wants = WEIR_WANTS_END_,
-				  .place = WEIR_ASIDE_,
+				  .place = WEIR_OVERSIZED_,
 				  .outcome = WEIR_EAGAIN };
 	enum weir_parked_ parked;
 	weir_err err = weir_ctx_err(ctx);
@@ -364,7 +364,7 @@ weir_err weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns)
 	/* The canceller is done with the tree; its tell may be on the way. */
 	decided = w.place == WEIR_NOWHERE_;
 	if (decided)
-		weir_waiter_await_tell_(&w);
+		weir_waiter_await_notification_(&w);
 	return err ? err : WEIR_EAGAIN;
 }
 

@@ -9,7 +9,7 @@
 #include "base/hook.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
-#include "core/sem_hint.h"
+#include "core/last_cpu.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
@@ -33,9 +33,9 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
 		return err;
-	taken = weir_take_short_(sem, min, max);
+	taken = weir_take_fast_(sem, min, max);
 	if (taken < 0)
-		taken = weir_sem_linger_(sem, min, max);
+		taken = weir_sem_spin_acquire_(sem, min, max);
 	if (taken < 0)
 		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
 				      call);
@@ -50,14 +50,14 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
-	if (!ctx && weir_take_short_(sem, n, n) >= 0)
+	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return acquire(sem, n, n, ctx, NULL, "weir_sem_acquire");
 }
 
 weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (weir_take_short_(sem, n, n) >= 0 || weir_sem_linger_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0 || weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
 			      "weir_sem_acquire_until");
@@ -65,7 +65,7 @@ weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (weir_take_short_(sem, n, n) >= 0 || weir_sem_linger_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0 || weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
 			      NULL, "weir_sem_acquire_for");
@@ -73,7 +73,7 @@ weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
 {
-	weir_err err = weir_try_short_(sem, n);
+	weir_err err = weir_try_fast_(sem, n);
 
 	return err == WEIR_EINVAL ? weir_sem_try_wait_(sem, n) : err;
 }
@@ -150,7 +150,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	}
 	problem = weir_sem_enter_(sem, n);
 	if (problem)
-		return weir_sem_complain_(sem, call, problem);
+		return weir_sem_panic_(sem, call, problem);
 	weir_sem_released_at_(sem, weir_cpu_());
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
@@ -164,18 +164,18 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	err = weir_sem_complain_(sem, call, weir_sem_problem_(sem));
+	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
 	if (overflows(sem, &word, n))
 		return WEIR_EOVERFLOW;
-	weir_hook_tell_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
+	weir_hook_emit_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
 	return put(sem, n, call);
 }
 
 weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 {
-	if (weir_put_short_(sem, n))
+	if (weir_put_fast_(sem, n))
 		return WEIR_OK;
 	return put_reported(sem, n, "weir_sem_try_release");
 }
@@ -216,13 +216,13 @@ static void release_long(weir_sem *sem, int64_t n)
 
 void weir_sem_release(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_short_(sem, n))
+	if (!weir_put_fast_(sem, n))
 		release_long(sem, n);
 }
 
 void weir_sem_put_(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_short_(sem, n))
+	if (!weir_put_fast_(sem, n))
 		(void)put(sem, n, "weir_sem_acquire");
 }
 

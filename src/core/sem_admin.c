@@ -78,7 +78,7 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	if (err)
 		return err;
 	/* [S5] acquire.  Whoever may call this has counted his own off. */
-	if (sem->queue_ || sem->aside_ || at_load_acquire(&sem->granted_))
+	if (sem->queue_ || sem->oversized_ || at_load_acquire(&sem->granted_))
 		err = WEIR_EBUSY;
 	else
 		/* [S3] release.  A later call finds it, and panics. */
@@ -92,18 +92,18 @@ weir_err weir_sem_destroy(weir_sem *sem)
  * C19: refuse those aside that wait for permits; those for idleness go on.  The
  * queue is refused by whoever unlocks from now on.
  */
-static void refuse_aside(weir_sem *sem, struct weir_tells_ *tells)
+static void refuse_oversized(weir_sem *sem, struct weir_to_notify_ *to_notify)
 {
-	RING_EACH(link, next, end, sem->aside_) {
+	RING_EACH(link, next, end, sem->oversized_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 
 		if (w->wants == WEIR_WANTS_PERMITS_)
-			weir_sem_evict_(sem, w, WEIR_ECLOSED, tells);
+			weir_sem_evict_(sem, w, WEIR_ECLOSED, to_notify);
 	}
 }
 
 /* Drain mode: in order, what fits is granted; returns the permits taken. */
-static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
+static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
 {
 	/*
 	 * Looked at once: what is released from here on comes after the close,
@@ -118,8 +118,8 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 		int64_t open = value - taken;
 
-		if (!weir_sem_evict_cancelled_(sem, w, tells) && open >= w->min)
-			taken += weir_sem_grant_(sem, w, open, tells);
+		if (!weir_sem_evict_cancelled_(sem, w, to_notify) && open >= w->min)
+			taken += weir_sem_grant_(sem, w, open, to_notify);
 	}
 	return taken;
 }
@@ -127,7 +127,7 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_tells_ *tells)
 void weir_sem_close(weir_sem *sem, weir_close how)
 {
 	static const char call[] = "weir_sem_close";
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	int64_t taken = 0;
 	uint32_t state;
 
@@ -150,11 +150,11 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 	/* [S3] release */
 	at_store_release(&sem->state_, state);
 	if (state & WEIR_STATE_DRAIN_)
-		taken = grant_what_fits(sem, &tells);
-	refuse_aside(sem, &tells);
-	(void)weir_sem_settle_(sem, taken, &tells);
-	weir_tells_send_(&tells);
-	weir_hook_tell_(WEIR_EVENT_CLOSED_, sem, NULL, 0, WEIR_OK);
+		taken = grant_what_fits(sem, &to_notify);
+	refuse_oversized(sem, &to_notify);
+	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
+	weir_notify_all_(&to_notify);
+	weir_hook_emit_(WEIR_EVENT_CLOSED_, sem, NULL, 0, WEIR_OK);
 }
 
 bool weir_sem_is_closed(const weir_sem *sem)
@@ -197,7 +197,7 @@ static void report_excess(const char *name, const char *call, int64_t excess)
 
 /* C11: who has become possible joins the queue, who is no longer goes aside. */
 static void sort_waiters(weir_sem *sem, int64_t capacity,
-			 struct weir_tells_ *tells)
+			 struct weir_to_notify_ *to_notify)
 {
 	RING_EACH(link, next, end, sem->queue_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
@@ -205,13 +205,13 @@ static void sort_waiters(weir_sem *sem, int64_t capacity,
 		if (w->min <= capacity)
 			continue;
 		if (!w->ctx) {
-			weir_sem_evict_(sem, w, WEIR_ETOOBIG, tells);
+			weir_sem_evict_(sem, w, WEIR_ETOOBIG, to_notify);
 			continue;
 		}
 		weir_sem_leave_(sem, w);
-		weir_sem_join_(sem, w, WEIR_ASIDE_);
+		weir_sem_join_(sem, w, WEIR_OVERSIZED_);
 	}
-	RING_EACH(link, next, end, sem->aside_) {
+	RING_EACH(link, next, end, sem->oversized_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 
 		if (w->wants != WEIR_WANTS_PERMITS_ || w->min > capacity)
@@ -233,7 +233,7 @@ static int64_t debt_of(const weir_sem *sem)
 weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 {
 	static const char call[] = "weir_sem_resize";
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	const char *name;
 	int64_t left, excess;
 	weir_err err;
@@ -246,13 +246,13 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 		return err;
 	name = sem->name_;
 	set_capacity(sem, n, n - sem->capacity_);
-	sort_waiters(sem, n, &tells);
+	sort_waiters(sem, n, &to_notify);
 	left = debt_of(sem);
-	excess = weir_sem_settle_(sem, 0, &tells);
-	weir_tells_send_(&tells);
+	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
+	weir_notify_all_(&to_notify);
 	if (debt)
 		*debt = left;
-	weir_hook_tell_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
+	weir_hook_emit_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
 	report_excess(name, call, excess);
 	return WEIR_OK;
 }
@@ -260,7 +260,7 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_forget";
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	int64_t out, paid, excess;
 	const char *name;
 	weir_err err;
@@ -287,9 +287,9 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	 */
 	paid = debt_of(sem) < n ? debt_of(sem) : n;
 	set_capacity(sem, sem->capacity_ - (n - paid), paid);
-	sort_waiters(sem, sem->capacity_, &tells);
-	excess = weir_sem_settle_(sem, 0, &tells);
-	weir_tells_send_(&tells);
+	sort_waiters(sem, sem->capacity_, &to_notify);
+	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
+	weir_notify_all_(&to_notify);
 	report_excess(name, call, excess);
 	return WEIR_OK;
 }

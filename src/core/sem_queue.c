@@ -11,7 +11,7 @@
 #include "base/fork.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
-#include "core/sem_hint.h"
+#include "core/last_cpu.h"
 #include "core/sem_word.h"
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
@@ -27,7 +27,7 @@ enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 	return WEIR_IS_WELL_;
 }
 
-weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
+weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 			    enum weir_problem_ problem)
 {
 	switch (problem) {
@@ -62,7 +62,7 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 {
-	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->aside_;
+	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->oversized_;
 
 	if (oldest && weir_waiter_of_(oldest)->forks != (uint8_t)weir_forks_()) {
 		unlock_untouched(sem, added);
@@ -73,7 +73,7 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 	return WEIR_IS_WELL_;
 }
 
-enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem)
+enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
 {
 	struct weir_backoff_ backoff = { 0 };
 
@@ -106,20 +106,20 @@ enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem)
  * C6: what was released before this call belongs to the one that watches, even
  * if it has not looked yet.
  */
-static void serve_watcher(weir_sem *sem)
+static void serve_spinner(weir_sem *sem)
 {
 	/* relaxed: the lock looks again; our own releases are there. */
 	uint64_t word = at_load_relaxed(&sem->word_);
 
-	if (weir_door_(word) == WEIR_WATCHED_ && weir_value_(word) > 0 &&
-	    !weir_sem_lock_quietly_(sem))
+	if (weir_door_(word) == WEIR_SPINNING_ && weir_value_(word) > 0 &&
+	    !weir_sem_lock_no_panic_(sem))
 		weir_sem_unlock_(sem, 0);
 }
 
 weir_err weir_sem_lock_(weir_sem *sem, const char *call)
 {
-	serve_watcher(sem);
-	return weir_sem_complain_(sem, call, weir_sem_lock_quietly_(sem));
+	serve_spinner(sem);
+	return weir_sem_panic_(sem, call, weir_sem_lock_no_panic_(sem));
 }
 
 int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
@@ -152,7 +152,7 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
  * one that a resize put there: those ahead of it may be younger.  Of one alone the
  * next is itself.
  */
-static bool may_be_called(const weir_sem *sem, const struct weir_waiter_ *head)
+static bool may_be_woken_to_retry(const weir_sem *sem, const struct weir_waiter_ *head)
 {
 	const struct weir_waiter_ *next = weir_waiter_of_(head->link.next_);
 
@@ -185,7 +185,7 @@ void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
 {
 	bool queued = place == WEIR_IN_QUEUE_;
 
-	ring_append(queued ? &sem->queue_ : &sem->aside_, &w->link);
+	ring_append(queued ? &sem->queue_ : &sem->oversized_, &w->link);
 	w->place = (uint8_t)place;
 	if (queued)
 		count_waiters(sem, 1);
@@ -195,27 +195,27 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	bool queued = w->place == WEIR_IN_QUEUE_;
 
-	ring_remove(queued ? &sem->queue_ : &sem->aside_, &w->link);
+	ring_remove(queued ? &sem->queue_ : &sem->oversized_, &w->link);
 	w->place = WEIR_NOWHERE_;
-	w->called = w->watches = false;
+	w->woken_to_retry = w->spinning = false;
 	if (queued)
 		count_waiters(sem, (uint32_t)-1);
 }
 
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
-		     struct weir_tells_ *tells)
+		     struct weir_to_notify_ *to_notify)
 {
 	weir_sem_leave_(sem, w);
-	weir_waiter_decide_(w, outcome, tells);
+	weir_waiter_decide_(w, outcome, to_notify);
 }
 
 bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
-			       struct weir_tells_ *tells)
+			       struct weir_to_notify_ *to_notify)
 {
 	weir_err why = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
 
 	if (why)
-		weir_sem_evict_(sem, w, why, tells);
+		weir_sem_evict_(sem, w, why, to_notify);
 	return why != WEIR_OK;
 }
 
@@ -232,14 +232,14 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 }
 
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
-			struct weir_tells_ *tells)
+			struct weir_to_notify_ *to_notify)
 {
 	if (!weir_waiter_claim_(w)) {
-		weir_sem_evict_(sem, w, WEIR_EAGAIN, tells);
+		weir_sem_evict_(sem, w, WEIR_EAGAIN, to_notify);
 		return 0;
 	}
 	hand_over(sem, w, open);
-	weir_sem_evict_(sem, w, WEIR_OK, tells);
+	weir_sem_evict_(sem, w, WEIR_OK, to_notify);
 	return weir_waiter_got_(w);
 }
 
@@ -271,7 +271,7 @@ int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w)
 bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 {
 	*taken = 0;
-	w->tell = WEIR_WAITING_;
+	w->notify = WEIR_WAITING_;
 	if (w->place == WEIR_NOWHERE_)
 		return true;
 	*taken = weir_sem_take_first_(sem, w);
@@ -280,7 +280,7 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 	*taken = 0;
 	/* relaxed: the tell has come; nobody else looks until the next one. */
 	at_store_relaxed(&w->state, WEIR_WAITING_);
-	w->called = false;
+	w->woken_to_retry = false;
 	return false;
 }
 
@@ -290,7 +290,7 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
  * more.
  */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
-			   struct weir_tells_ *tells, int *left)
+			   struct weir_to_notify_ *to_notify, int *left)
 {
 	/* relaxed: changed under the lock, which we hold. */
 	bool closed = at_load_relaxed(&sem->state_) & WEIR_STATE_CLOSED_;
@@ -299,32 +299,32 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
 		int64_t open = value - taken;
 
-		if (weir_sem_evict_cancelled_(sem, w, tells))
+		if (weir_sem_evict_cancelled_(sem, w, to_notify))
 			continue;
 		if (closed) {
-			weir_sem_evict_(sem, w, WEIR_ECLOSED, tells);
+			weir_sem_evict_(sem, w, WEIR_ECLOSED, to_notify);
 			continue;
 		}
 		if (open < w->min)
 			break;
-		if (may_be_called(sem, w)) {
-			if (!w->called)
-				weir_tells_add_(tells, w, WEIR_TOLD_RETRY_);
-			w->called = true;
+		if (may_be_woken_to_retry(sem, w)) {
+			if (!w->woken_to_retry)
+				weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_RETRY_);
+			w->woken_to_retry = true;
 			break;
 		}
-		taken += weir_sem_grant_(sem, w, open, tells);
+		taken += weir_sem_grant_(sem, w, open, to_notify);
 	}
 	return taken;
 }
 
-static void serve_idle(weir_sem *sem, struct weir_tells_ *tells)
+static void serve_idle(weir_sem *sem, struct weir_to_notify_ *to_notify)
 {
-	RING_EACH(link, next, end, sem->aside_) {
+	RING_EACH(link, next, end, sem->oversized_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 
 		if (w->wants == WEIR_WANTS_IDLE_)
-			weir_sem_evict_(sem, w, WEIR_OK, tells);
+			weir_sem_evict_(sem, w, WEIR_OK, to_notify);
 	}
 }
 
@@ -336,22 +336,22 @@ static uint64_t door_after(const weir_sem *sem)
 	const struct weir_waiter_ *head;
 
 	/* relaxed: changed under the lock, which we hold. */
-	if (at_load_relaxed(&sem->state_) & shut || sem->aside_)
+	if (at_load_relaxed(&sem->state_) & shut || sem->oversized_)
 		return WEIR_SHUT_;
 	if (!sem->queue_)
 		return WEIR_OPEN_;
 	head = weir_waiter_of_(sem->queue_);
-	if (head->watches && sem->waiters_ == 1)
-		return WEIR_WATCHED_;
-	return head->called && may_be_called(sem, head) ? WEIR_OPEN_ :
+	if (head->spinning && sem->waiters_ == 1)
+		return WEIR_SPINNING_;
+	return head->woken_to_retry && may_be_woken_to_retry(sem, head) ? WEIR_OPEN_ :
 							  WEIR_SHUT_;
 }
 
 /*
  * Settle once and unlock.  True: a batch was decided, and there may be more.
  */
-static bool settle_batch(weir_sem *sem, int64_t taken, int64_t *excess,
-			 struct weir_tells_ *tells)
+static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
+			 struct weir_to_notify_ *to_notify)
 {
 	/* relaxed: a first guess, the CAS checks it. */
 	uint64_t word = at_load_relaxed(&sem->word_);
@@ -368,9 +368,9 @@ static bool settle_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 			taken += over;
 			*excess += over;
 		}
-		taken = grant_heads(sem, weir_value_(word), taken, tells, &left);
-		if (sem->aside_ && weir_value_(word) - taken == capacity)
-			serve_idle(sem, tells);
+		taken = grant_heads(sem, weir_value_(word), taken, to_notify, &left);
+		if (sem->oversized_ && weir_value_(word) - taken == capacity)
+			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
 		next = weir_with_door_(word - weir_units_(taken),
 				       door_after(sem));
@@ -397,8 +397,8 @@ static bool relock(weir_sem *sem)
 	return false;
 }
 
-int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
-			 struct weir_tells_ *tells)
+int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
+			 struct weir_to_notify_ *to_notify)
 {
 	int64_t excess = 0;
 
@@ -406,15 +406,15 @@ int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
 	 * Between two batches *sem stays: those that were decided have not been
 	 * told, so their calls have not returned.
 	 */
-	while (settle_batch(sem, taken, &excess, tells) && relock(sem))
+	while (grant_batch(sem, taken, &excess, to_notify) && relock(sem))
 		taken = 0;
 	return excess;
 }
 
 void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 {
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 
-	(void)weir_sem_settle_(sem, taken, &tells);
-	weir_tells_send_(&tells);
+	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
+	weir_notify_all_(&to_notify);
 }

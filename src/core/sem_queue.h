@@ -34,14 +34,14 @@ enum weir_problem_ {
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
 
 /* Panic about it, naming `call`; WEIR_OK if there is none. */
-weir_err weir_sem_complain_(const weir_sem *sem, const char *call,
+weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 			    enum weir_problem_ problem);
 
 /*
  * Take the lock, or tell why not.  lock_ also complains, and first sees to it
  * that one that watches has what was released before.
  */
-enum weir_problem_ weir_sem_lock_quietly_(weir_sem *sem);
+enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);
 
 /*
@@ -59,8 +59,8 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
  * what was released by mistake, in the middle of a resize or in place of what is
  * given back here, is taken out.  Returns how many that were.
  */
-int64_t weir_sem_settle_(weir_sem *sem, int64_t taken,
-			 struct weir_tells_ *tells);
+int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
+			 struct weir_to_notify_ *to_notify);
 
 /* The same, and tell them. */
 void weir_sem_unlock_(weir_sem *sem, int64_t taken);
@@ -79,18 +79,18 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w);
 
 /* Take w off its list and decide it. */
 void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
-		     struct weir_tells_ *tells);
+		     struct weir_to_notify_ *to_notify);
 
 /*
  * Grant w what it wants of `open` permits, at least its min; returns how many.
  * 0, and w is off its list: one of several, and another has been granted.
  */
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
-			struct weir_tells_ *tells);
+			struct weir_to_notify_ *to_notify);
 
 /* C13: if w's context has been cancelled, evict it: it must not be granted. */
 bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
-			       struct weir_tells_ *tells);
+			       struct weir_to_notify_ *to_notify);
 
 /* When w, a thread, is due (BARGING); WEIR_FOREVER if that is no matter of time. */
 int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);

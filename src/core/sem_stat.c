@@ -15,8 +15,8 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 	RING_EACH(link, next, end, sem->queue_)
 		info->waiting_permits = add_saturating(info->waiting_permits,
 					weir_waiter_of_(link)->min);
-	RING_EACH(link, next, end, sem->aside_)
-		info->aside++;
+	RING_EACH(link, next, end, sem->oversized_)
+		info->oversized++;
 	if (sem->queue_) {
 		int64_t waited = weir_waiter_waited_ns_(
 			weir_waiter_of_(sem->queue_), weir_now_ns());

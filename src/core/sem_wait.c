@@ -20,20 +20,20 @@
 static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 {
 	weir_err err = weir_sem_lock_(w->sem, w->call);
-	bool tell_due;
+	bool notification_due;
 
 	/* Only if this thread has forked since it joined: C29. */
 	if (err)
 		return err;
-	tell_due = w->tell;
+	notification_due = w->notify;
 	if (w->place == WEIR_NOWHERE_)
 		why = (weir_err)w->outcome;
 	else
 		weir_sem_leave_(w->sem, w);
 	weir_sem_unlock_(w->sem, 0);
 	/* The teller is about to touch *w. */
-	if (tell_due)
-		weir_waiter_await_tell_(w);
+	if (notification_due)
+		weir_waiter_await_notification_(w);
 	return why;
 }
 
@@ -95,9 +95,9 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 /* Wait on a list of w->sem.  What was granted is in w->got. */
 static weir_err wait_listed(struct weir_waiter_ *w, int64_t deadline_ns)
 {
-	weir_hook_tell_(WEIR_EVENT_QUEUED_, w->sem, w->sem->name_, w->min,
+	weir_hook_emit_(WEIR_EVENT_QUEUED_, w->sem, w->sem->name_, w->min,
 			WEIR_OK);
-	if (w->spins && weir_sem_watch_(w))
+	if (w->may_spin && weir_sem_spin_(w))
 		return (weir_err)w->outcome;
 	return wait_for_outcome(w, deadline_ns);
 }
@@ -123,7 +123,7 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 		return WEIR_ECLOSED;
 	/* relaxed: changed under the lock, which we hold. */
 	if (w->min > at_load_relaxed(&sem->capacity_)) {
-		*place = WEIR_ASIDE_;
+		*place = WEIR_OVERSIZED_;
 		return w->ctx ? WEIR_OK : WEIR_ETOOBIG;
 	}
 	if (sem->max_waiters_ && sem->waiters_ >= sem->max_waiters_)
@@ -136,10 +136,10 @@ static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
 {
 	w->cpu = weir_cpu_();
 	if (!w->kind) {
-		w->spins = place == WEIR_IN_QUEUE_ &&
-			   weir_sem_watch_pays_(sem, w);
+		w->may_spin = place == WEIR_IN_QUEUE_ &&
+			   weir_sem_spin_pays_(sem, w);
 		w->leads = !sem->queue_;
-		w->watches = w->spins;
+		w->spinning = w->may_spin;
 	}
 	weir_sem_join_(sem, w, place);
 	weir_sem_unlock_(sem, 0);
@@ -171,7 +171,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		}
 	}
 	if (w->kind && !*err) {
-		/* relaxed: a count for stat; weir_sem_conclude_ takes it out. */
+		/* relaxed: a count for stat; weir_sem_finish_ takes it out. */
 		at_add_relaxed(&sem->granted_, taken);
 		w->counted = true;
 	}
@@ -180,9 +180,9 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 	return false;
 }
 
-bool weir_sem_ask_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err)
+bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err)
 {
-	weir_sem_make_way_(w->sem);
+	weir_sem_yield_to_spinner_(w->sem);
 	*err = weir_sem_lock_(w->sem, weir_waiter_call_(w));
 	if (*err)
 		return false;
@@ -198,7 +198,7 @@ bool weir_sem_ask_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err)
 	if (w->wants == WEIR_WANTS_IDLE_) {
 		w->since_ns = weir_now_ns();
 		/* If it is idle already, unlocking serves it at once. */
-		weir_sem_join_(w->sem, w, WEIR_ASIDE_);
+		weir_sem_join_(w->sem, w, WEIR_OVERSIZED_);
 		weir_sem_unlock_(w->sem, 0);
 		return true;
 	}
@@ -210,19 +210,19 @@ bool weir_sem_ask_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err)
  * canceller has done so already.  In one step with the count of what is
  * granted, so that no destroy comes in between.
  */
-static void give_back(struct weir_waiter_ *w, struct weir_tells_ *tells)
+static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
 	/* The lock fails as in give_up. */
 	if (!weir_waiter_got_(w) ||
 	    weir_sem_lock_(w->sem, weir_waiter_call_(w)))
 		return;
-	(void)weir_sem_settle_(w->sem, -weir_sem_take_back_(w->sem, w), tells);
+	(void)weir_sem_grant_and_unlock_(w->sem, -weir_sem_take_back_(w->sem, w), to_notify);
 }
 
-weir_err weir_sem_conclude_(struct weir_waiter_ *w, const char *name,
+weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 			    weir_err err)
 {
-	struct weir_tells_ tells = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { NULL, NULL };
 	weir_err ended = WEIR_OK;
 	int64_t got;
 
@@ -231,27 +231,27 @@ weir_err weir_sem_conclude_(struct weir_waiter_ *w, const char *name,
 	got = weir_waiter_got_(w);
 	/* C13: the end of the context wins. */
 	if (ended)
-		give_back(w, &tells);
+		give_back(w, &to_notify);
 	/* [S5] release.  The last access to the semaphore. */
 	else if (w->counted)
 		at_sub_acq_rel(&w->sem->granted_, got);
 	/* One reason for all: what the context says. */
 	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
 		err = ended;
-	weir_hook_tell_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
+	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
 			name, err ? w->min : got, err);
-	weir_tells_send_(&tells);
+	weir_notify_all_(&to_notify);
 	return err;
 }
 
-void weir_sem_abandon_(struct weir_waiter_ *w, struct weir_tells_ *tells)
+void weir_sem_cancel_(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
 	const char *name = w->sem->name_;
 
 	if (w->ctx)
 		(void)weir_ctx_leave_(w->ctx, w, false);
-	give_back(w, tells);
-	weir_hook_tell_(WEIR_EVENT_LEFT_, w->sem, name, w->min, WEIR_ECANCELED);
+	give_back(w, to_notify);
+	weir_hook_emit_(WEIR_EVENT_LEFT_, w->sem, name, w->min, WEIR_ECANCELED);
 }
 
 /*
@@ -269,9 +269,9 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 			return err;
 		deadline_ns = weir_ctx_deadline(w->ctx);
 	}
-	if (weir_sem_ask_(w, deadline_ns, &err))
+	if (weir_sem_enqueue_(w, deadline_ns, &err))
 		err = wait_listed(w, deadline_ns);
-	return weir_sem_conclude_(w, name, err);
+	return weir_sem_finish_(w, name, err);
 }
 
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
@@ -321,7 +321,7 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	err = weir_sem_complain_(sem, trying, weir_sem_problem_(sem));
+	err = weir_sem_panic_(sem, trying, weir_sem_problem_(sem));
 	if (err)
 		return err;
 	/*
@@ -358,6 +358,6 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	weir_sem_unlock_(sem, taken < 0 ? 0 : taken);
 	if (taken < 0)
 		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
-	weir_hook_tell_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
+	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
 	return WEIR_OK;
 }

@@ -61,7 +61,7 @@
 #include "weir/inline.h"
 
 #define WEIR_OPEN_ UINT64_C(0)
-#define WEIR_WATCHED_ UINT64_C(1)
+#define WEIR_SPINNING_ UINT64_C(1)
 #define WEIR_SHUT_ UINT64_C(2)
 #define WEIR_LOCKED_ UINT64_C(3)	/* all bits: or makes any door this */
 

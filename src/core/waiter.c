@@ -11,7 +11,7 @@
  *
  * Pairs
  *
- *   [W1] tell  release: weir_tells_send_   acquire: heard
+ *   [W1] tell  release: weir_notify_all_   acquire: heard
  *              The told waiter sees its outcome, and through the teller's
  *              unlock everything that was done before the permits came free.
  */
@@ -22,35 +22,35 @@
 #include "base/thread.h"
 
 /* Set before there is an operation, always to the same. */
-static weir_teller_fn_ *teller;
+static weir_notifier_fn_ *notifier;
 
-void weir_waiter_set_teller_(weir_teller_fn_ *fn)
+void weir_waiter_set_notifier_(weir_notifier_fn_ *fn)
 {
 	/* relaxed: both; who finds an operation has its submitter's lock. */
-	if (at_load_relaxed(&teller) != fn)
-		at_store_relaxed(&teller, fn);
+	if (at_load_relaxed(&notifier) != fn)
+		at_store_relaxed(&notifier, fn);
 }
 
-void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
-		     enum weir_told_ told)
+void weir_to_notify_add_(struct weir_to_notify_ *to_notify, struct weir_waiter_ *w,
+		     enum weir_wait_state_ notified)
 {
-	if (w->tell)
+	if (w->notify)
 		return;
-	w->tell = (uint8_t)told;
-	w->tell_next = NULL;
-	if (tells->last)
-		*tells->last = w;
+	w->notify = (uint8_t)notified;
+	w->notify_next = NULL;
+	if (to_notify->last)
+		*to_notify->last = w;
 	else
-		tells->first = w;
-	tells->last = &w->tell_next;
+		to_notify->first = w;
+	to_notify->last = &w->notify_next;
 }
 
 void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
-			 struct weir_tells_ *tells)
+			 struct weir_to_notify_ *to_notify)
 {
 	w->outcome = (int8_t)outcome;
 	w->place = WEIR_NOWHERE_;
-	weir_tells_add_(tells, w, WEIR_TOLD_FINAL_);
+	weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_FINAL_);
 }
 
 bool weir_waiter_claim_(struct weir_waiter_ *w)
@@ -66,52 +66,52 @@ bool weir_waiter_claim_(struct weir_waiter_ *w)
 	return true;
 }
 
-void weir_tells_flush_(void)
+void weir_callbacks_run_(void)
 {
-	/* relaxed: as in weir_tells_send_. */
-	weir_teller_fn_ *told = at_load_relaxed(&teller);
+	/* relaxed: as in weir_notify_all_. */
+	weir_notifier_fn_ *notified = at_load_relaxed(&notifier);
 
-	if (told)
-		(void)told(NULL);
+	if (notified)
+		(void)notified(NULL);
 }
 
 /* Tell everybody.  True: there are callbacks to run. */
-static bool tell_all(const struct weir_tells_ *tells)
+static bool tell_all(const struct weir_to_notify_ *to_notify)
 {
-	struct weir_waiter_ *w = tells->first;
+	struct weir_waiter_ *w = to_notify->first;
 	bool runs = false;
 
 	while (w) {
-		struct weir_waiter_ *next = w->tell_next;
+		struct weir_waiter_ *next = w->notify_next;
 		uint32_t *state = &w->state;
 
 		if (w->kind) {
 			/* relaxed: set before the operation was queued. */
-			runs |= at_load_relaxed(&teller)(w);
+			runs |= at_load_relaxed(&notifier)(w);
 			w = next;
 			continue;
 		}
 		/* [W1] release.  The last access to *w. */
-		if (at_swap_release(state, w->tell) == WEIR_SLEEPING_)
+		if (at_swap_release(state, w->notify) == WEIR_SLEEPING_)
 			weir_futex_wake_(state);
 		w = next;
 	}
 	return runs;
 }
 
-void weir_tells_send_(struct weir_tells_ *tells)
+void weir_notify_all_(struct weir_to_notify_ *to_notify)
 {
-	if (tell_all(tells))
-		weir_tells_flush_();
+	if (tell_all(to_notify))
+		weir_callbacks_run_();
 }
 
-void weir_tells_send_quietly_(struct weir_tells_ *tells)
+void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify)
 {
-	(void)tell_all(tells);
-	*tells = (struct weir_tells_){ NULL, NULL };
+	(void)tell_all(to_notify);
+	*to_notify = (struct weir_to_notify_){ NULL, NULL };
 }
 
-bool weir_tells_hold_(void)
+bool weir_callbacks_hold_(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
 	bool outer = mine->running;
@@ -120,16 +120,16 @@ bool weir_tells_hold_(void)
 	return outer;
 }
 
-void weir_tells_let_go_(bool outer)
+void weir_callbacks_resume_(bool outer)
 {
 	weir_thread_to_run_()->running = outer;
-	weir_tells_flush_();
+	weir_callbacks_run_();
 }
 
-bool weir_waiter_is_told_(const struct weir_waiter_ *w)
+bool weir_waiter_is_notified_(const struct weir_waiter_ *w)
 {
 	/* relaxed: a glance; weir_waiter_park_ follows. */
-	return at_load_relaxed(&w->state) >= WEIR_TOLD_RETRY_;
+	return at_load_relaxed(&w->state) >= WEIR_NOTIFIED_RETRY_;
 }
 
 static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
@@ -137,9 +137,9 @@ static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
 	/* [W1] acquire */
 	uint32_t state = at_load_acquire(&w->state);
 
-	if (state < WEIR_TOLD_RETRY_)
+	if (state < WEIR_NOTIFIED_RETRY_)
 		return false;
-	*parked = state == WEIR_TOLD_FINAL_ ? WEIR_PARKED_FINAL_ :
+	*parked = state == WEIR_NOTIFIED_FINAL_ ? WEIR_PARKED_FINAL_ :
 					      WEIR_PARKED_RETRY_;
 	return true;
 }
@@ -170,7 +170,7 @@ enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 	}
 }
 
-void weir_waiter_await_tell_(struct weir_waiter_ *w)
+void weir_waiter_await_notification_(struct weir_waiter_ *w)
 {
 	while (weir_waiter_park_(w, WEIR_FOREVER) == WEIR_PARKED_SIGNAL_)
 		;

@@ -28,14 +28,14 @@ enum weir_wants_ {
 };
 
 /* On which list; decided once it is on none. */
-enum weir_place_ { WEIR_NOWHERE_, WEIR_IN_QUEUE_, WEIR_ASIDE_ };
+enum weir_place_ { WEIR_NOWHERE_, WEIR_IN_QUEUE_, WEIR_OVERSIZED_ };
 
 /* Values of `state`, and what a tell says. */
-enum weir_told_ {
+enum weir_wait_state_ {
 	WEIR_WAITING_,		/* awake, nothing said yet */
 	WEIR_SLEEPING_,		/* asleep or about to be: wake it */
-	WEIR_TOLD_RETRY_,	/* take the lock and look */
-	WEIR_TOLD_FINAL_	/* outcome and got are final */
+	WEIR_NOTIFIED_RETRY_,	/* take the lock and look */
+	WEIR_NOTIFIED_FINAL_	/* outcome and got are final */
 };
 
 struct weir_waiter_;
@@ -56,22 +56,22 @@ enum weir_kind_ {
 struct weir_waiter_ {
 	struct weir_ring_ link;		/* g  in the queue or aside */
 	struct weir_ring_ ctx_link;	/* t  in its context */
-	struct weir_waiter_ *tell_next;	/*    the decider's, until told */
+	struct weir_waiter_ *notify_next;	/*    the decider's, until told */
 	weir_sem *sem;			/* c  null: waits for a context */
 	struct weir_ctx *ctx;		/* c  null: none */
 	int64_t min;			/* c  permits wanted */
-	uint32_t state;			/* a  enum weir_told_; slept on */
+	uint32_t state;			/* a  enum weir_wait_state_; slept on */
 	uint32_t since_tick;		/* c  (operation) WEIR_TICK_SHIFT_ */
 	uint8_t forks;			/* c  of which process */
 	int8_t outcome;			/* g  weir_err, once decided */
 	uint8_t kind;			/* c  enum weir_kind_ */
 	uint8_t wants;			/* c  enum weir_wants_ */
 	uint8_t place;			/* g  enum weir_place_ */
-	uint8_t tell;			/* g  enum weir_told_ owed; 0: none */
+	uint8_t notify;			/* g  enum weir_wait_state_ owed; 0: none */
 	uint8_t cpu;			/* c  where it began to wait */
-	bool called : 1;		/* g  (barging) on its way to look */
+	bool woken_to_retry : 1;		/* g  (barging) on its way to look */
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
-	bool watches : 1;		/* g  awake, takes for itself */
+	bool spinning : 1;		/* g  awake, takes for itself */
 	bool moved : 1;			/* g  into the queue by a resize */
 	union {
 		struct {			/* a thread */
@@ -80,7 +80,7 @@ struct weir_waiter_ {
 			int64_t since_ns;	/* c  when it began to wait */
 			const char *call;	/* c  for messages */
 			weir_end_fn_ *end;	/* c  of WEIR_WANTS_OTHER_ */
-			bool spins;		/* c  begins by watching */
+			bool may_spin;		/* c  begins by watching */
 			bool leads;		/* c  nobody was ahead, ever */
 		};
 		struct {			/* an operation */
@@ -149,21 +149,21 @@ static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)
 #endif
 
 /* Waiters decided under a lock, to be told after it. */
-struct weir_tells_ {
+struct weir_to_notify_ {
 	struct weir_waiter_ *first;
 	struct weir_waiter_ **last;	/* null: the list is empty */
 };
 
 /* Record what to tell w, under its guard.  One tell in flight is enough. */
-void weir_tells_add_(struct weir_tells_ *tells, struct weir_waiter_ *w,
-		     enum weir_told_ told);
+void weir_to_notify_add_(struct weir_to_notify_ *to_notify, struct weir_waiter_ *w,
+		     enum weir_wait_state_ notified);
 
 /* Decide w, which its caller has taken off its list, under its guard. */
 void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
-			 struct weir_tells_ *tells);
+			 struct weir_to_notify_ *to_notify);
 
 /* Tell everybody, with no lock held.  Touches waiters' memory only. */
-void weir_tells_send_(struct weir_tells_ *tells);
+void weir_notify_all_(struct weir_to_notify_ *to_notify);
 
 /*
  * Before a member is granted: make it the one of its group.  False: another is,
@@ -178,22 +178,22 @@ bool weir_waiter_claim_(struct weir_waiter_ *w);
  * releases has none, though the thread it interrupted may be about to run some.
  * The last access of the core to *w.
  */
-typedef bool weir_teller_fn_(struct weir_waiter_ *w);
-void weir_waiter_set_teller_(weir_teller_fn_ *teller);
+typedef bool weir_notifier_fn_(struct weir_waiter_ *w);
+void weir_waiter_set_notifier_(weir_notifier_fn_ *notifier);
 
 /*
  * The same in two steps, for where callbacks must not run yet, or were told of
  * under a lock: tell, and empty the list; then let them run.
  */
-void weir_tells_send_quietly_(struct weir_tells_ *tells);
-void weir_tells_flush_(void);
+void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify);
+void weir_callbacks_run_(void);
 
 /*
  * Between these two this thread runs no callbacks, whatever it calls; let_go does,
  * unless somebody further out holds them: `outer` is what hold returned.
  */
-bool weir_tells_hold_(void);
-void weir_tells_let_go_(bool outer);
+bool weir_callbacks_hold_(void);
+void weir_callbacks_resume_(bool outer);
 
 /* How a park ended. */
 enum weir_parked_ {
@@ -204,12 +204,12 @@ enum weir_parked_ {
 };
 
 /* Whether a park would return at once. */
-bool weir_waiter_is_told_(const struct weir_waiter_ *w);
+bool weir_waiter_is_notified_(const struct weir_waiter_ *w);
 
 enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 				    int64_t deadline_ns);
 
 /* Wait for a tell that is on its way. */
-void weir_waiter_await_tell_(struct weir_waiter_ *w);
+void weir_waiter_await_notification_(struct weir_waiter_ *w);
 
 #endif /* WEIR_CORE_WAITER_H */

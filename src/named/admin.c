@@ -31,7 +31,7 @@ void weir_named_close(weir_named *sem, weir_close how)
 	if (sem->head->closed < closed)
 		sem->head->closed = closed;
 	weir_nm_sweep_(sem);
-	weir_nm_settle_(sem);
+	weir_nm_grant_all_(sem);
 	nm_unlock(sem);
 }
 
@@ -59,7 +59,7 @@ weir_err weir_named_resize(weir_named *sem, int64_t n, int64_t *debt)
 	sem->head->value = nm_plus(sem->head->value,
 				 nm_minus(n, sem->head->capacity));
 	sem->head->capacity = n;
-	weir_nm_resettle_(sem);
+	weir_nm_regrant_all_(sem);
 	if (debt)
 		*debt = sem->head->value < 0 ?
 				nm_minus(0, sem->head->value) : 0;
@@ -87,7 +87,7 @@ weir_err weir_named_forget(weir_named *sem, int64_t n)
 	sem->mine->held = nm_minus(sem->mine->held, n);
 	sem->head->capacity = nm_minus(sem->head->capacity, lost);
 	sem->head->value = nm_plus(sem->head->value, nm_minus(n, lost));
-	weir_nm_resettle_(sem);
+	weir_nm_regrant_all_(sem);
 	nm_unlock(sem);
 	return WEIR_OK;
 }

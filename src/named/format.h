@@ -67,7 +67,7 @@ struct nm_header {
 	uint32_t chain_last;		/* D */
 	uint32_t waiters;		/* D  in the queue */
 	uint32_t idlers;		/* D  records that wait for idleness */
-	uint32_t aside;			/* D  records outside the queue */
+	uint32_t oversized;		/* D  records outside the queue */
 	uint32_t armed_by[NM_ROLES];	/* D  whose keeper has this role */
 	uint32_t generations;		/* T  slots ever taken */
 	uint8_t unused2[84];
@@ -114,7 +114,7 @@ struct nm_slot {
 /* States of a record. */
 #define NM_REC_FREE 0u
 #define NM_REC_WAITS 1u			/* in the queue */
-#define NM_REC_ASIDE 2u			/* wants more than the capacity */
+#define NM_REC_OVERSIZED 2u			/* wants more than the capacity */
 #define NM_REC_IDLE 3u			/* waits for idleness */
 #define NM_REC_GRANTED 4u		/* got has been set aside for it */
 #define NM_REC_ENDED 5u			/* outcome says why; holds nothing */

@@ -190,10 +190,10 @@ void weir_nm_record_end_(weir_named *h, struct nm_record *record,
 void weir_nm_record_wake_(struct nm_record *record);
 
 /* Everything that has become possible: C6, C7. */
-void weir_nm_settle_(weir_named *h);
+void weir_nm_grant_all_(weir_named *h);
 
 /* After a change of the capacity: who goes aside, who comes back. */
-void weir_nm_resettle_(weir_named *h);
+void weir_nm_regrant_all_(weir_named *h);
 
 /* --- repair.c --- */
 

@@ -84,7 +84,7 @@ static weir_err join_locked(weir_named *h, const weir_named_opts *opts)
 	if (!slot && nm_slots_high(h) == NM_SLOTS) {
 		weir_nm_lock_joining_(h);
 		weir_nm_sweep_all_(h);
-		weir_nm_settle_(h);
+		weir_nm_grant_all_(h);
 		nm_unlock(h);
 		slot = find_slot(h);
 		if (!slot)
@@ -127,7 +127,7 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 		return err;
 	if (nm_lock(h)) {
 		weir_nm_sweep_all_(h);
-		weir_nm_settle_(h);
+		weir_nm_grant_all_(h);
 		nm_unlock(h);
 	}
 	return WEIR_OK;

@@ -75,7 +75,7 @@ static void keep_watch(weir_named *h)
 		if (at_load_acquire(&h->stop) || !nm_lock(h))
 			return;
 		weir_nm_sweep_(h);
-		weir_nm_settle_(h);
+		weir_nm_grant_all_(h);
 		count = weir_nm_arm_(h, watches + 1);
 		if (h->lingers) {
 			until = weir_deadline_after(pause_ns);

@@ -68,7 +68,7 @@ static void in_child(void)
 }
 
 /* Have forks noticed, from the first handle on.  Under opens. */
-static bool watch_forks(void)
+static bool register_fork_handler(void)
 {
 	static bool watched;
 
@@ -210,7 +210,7 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	 * keep it open, and with it the byte that tells that we are gone.
 	 */
 	lock_opens();
-	err = watch_forks() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
+	err = register_fork_handler() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
 	if (!err)
 		err = join(h, &all);
 	if (err)

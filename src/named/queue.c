@@ -104,7 +104,7 @@ static void enqueue(weir_named *h, struct nm_record *record)
 static void set_apart(weir_named *h, struct nm_record *record)
 {
 	record->apart = h->head->next_ticket++;
-	h->head->aside++;
+	h->head->oversized++;
 }
 
 static void dequeue(weir_named *h, struct nm_record *record)
@@ -131,8 +131,8 @@ static void leave_state(weir_named *h, struct nm_record *record)
 	case NM_REC_WAITS:
 		dequeue(h, record);
 		break;
-	case NM_REC_ASIDE:
-		h->head->aside--;
+	case NM_REC_OVERSIZED:
+		h->head->oversized--;
 		break;
 	case NM_REC_IDLE:
 		h->head->idlers--;
@@ -153,7 +153,7 @@ void weir_nm_record_wait_(weir_named *h, struct nm_record *record,
 	leave_state(h, record);
 	if (state == NM_REC_WAITS)
 		enqueue(h, record);
-	else if (state == NM_REC_ASIDE)
+	else if (state == NM_REC_OVERSIZED)
 		set_apart(h, record);
 	else
 		h->head->idlers++;
@@ -190,10 +190,10 @@ void weir_nm_record_end_(weir_named *h, struct nm_record *record,
 }
 
 /* More than there is: an error without a context, else it waits aside. */
-static void set_aside(weir_named *h, struct nm_record *record)
+static void set_oversized(weir_named *h, struct nm_record *record)
 {
 	if (record->flags & NM_REC_HAS_CTX)
-		weir_nm_record_wait_(h, record, NM_REC_ASIDE);
+		weir_nm_record_wait_(h, record, NM_REC_OVERSIZED);
 	else
 		weir_nm_record_end_(h, record, WEIR_ETOOBIG);
 }
@@ -224,7 +224,7 @@ static bool serve(weir_named *h, struct nm_record *record)
 	else if (h->head->closed == NM_CLOSED)
 		weir_nm_record_end_(h, record, WEIR_ECLOSED);
 	else if (record->min > h->head->capacity)
-		set_aside(h, record);
+		set_oversized(h, record);
 	else if (record->min <= h->head->value)
 		grant(h, record);
 	else if (h->head->closed)
@@ -244,7 +244,7 @@ static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 			weir_nm_record_end_(h, &h->records[i], outcome);
 }
 
-void weir_nm_settle_(weir_named *h)
+void weir_nm_grant_all_(weir_named *h)
 {
 	/* Each round takes one off the queue, or repairs, once. */
 	for (uint32_t rounds = 0; rounds <= 2 * NM_RECORDS; rounds++) {
@@ -254,8 +254,8 @@ void weir_nm_settle_(weir_named *h)
 		if (!record || !serve(h, record))
 			break;
 	}
-	if (h->head->aside && h->head->closed)
-		end_all(h, NM_REC_ASIDE, WEIR_ECLOSED);
+	if (h->head->oversized && h->head->closed)
+		end_all(h, NM_REC_OVERSIZED, WEIR_ECLOSED);
 	if (h->head->idlers && h->head->value == h->head->capacity)
 		end_all(h, NM_REC_IDLE, WEIR_OK);
 }
@@ -273,7 +273,7 @@ static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 		    (record->min <= h->head->capacity) != fits)
 			continue;
 		order[count++] = (struct nm_place){
-			state == NM_REC_ASIDE ? record->apart : record->ticket,
+			state == NM_REC_OVERSIZED ? record->apart : record->ticket,
 			i
 		};
 	}
@@ -281,16 +281,16 @@ static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 	return count;
 }
 
-void weir_nm_resettle_(weir_named *h)
+void weir_nm_regrant_all_(weir_named *h)
 {
 	const struct nm_place *order = h->scratch->order;
 	uint32_t count = find_fitting(h, NM_REC_WAITS, false);
 
 	for (uint32_t i = 0; i < count; i++)
-		set_aside(h, &h->records[order[i].index]);
-	count = find_fitting(h, NM_REC_ASIDE, true);
+		set_oversized(h, &h->records[order[i].index]);
+	count = find_fitting(h, NM_REC_OVERSIZED, true);
 	for (uint32_t i = 0; i < count; i++)
 		weir_nm_record_wait_(h, &h->records[order[i].index],
 				     NM_REC_WAITS);
-	weir_nm_settle_(h);
+	weir_nm_grant_all_(h);
 }

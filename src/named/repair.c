@@ -108,7 +108,7 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 	uint32_t high = nm_records_high(h), count = 0;
 
 	h->head->free_record = h->head->in_use = 0;
-	h->head->aside = h->head->idlers = 0;
+	h->head->oversized = h->head->idlers = 0;
 	for (uint32_t i = 0; i < high; i++) {
 		struct nm_record *record = &h->records[i];
 		struct nm_slot *owner = sound_owner(h, record);
@@ -126,8 +126,8 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 		if (record->state == NM_REC_WAITS)
 			h->scratch->order[count++] =
 				(struct nm_place){ record->ticket, i };
-		else if (record->state == NM_REC_ASIDE)
-			h->head->aside++;
+		else if (record->state == NM_REC_OVERSIZED)
+			h->head->oversized++;
 		else if (record->state == NM_REC_IDLE)
 			h->head->idlers++;
 		if (record->state == NM_REC_GRANTED) {
@@ -190,6 +190,6 @@ void weir_nm_repair_(weir_named *h)
 			weir_nm_chain_add_(h, &h->slots[i]);
 	weir_nm_sweep_all_(h);
 	/* C11: who died may have been about to, after a change of capacity. */
-	weir_nm_resettle_(h);
+	weir_nm_regrant_all_(h);
 	h->repairing = false;
 }

@@ -46,14 +46,14 @@ void weir_nm_give_(weir_named *h, int64_t n)
 	h->mine->held = nm_minus(h->mine->held, n);
 	h->head->value = nm_plus(h->head->value, n);
 	if (h->head->in_use)
-		weir_nm_settle_(h);
+		weir_nm_grant_all_(h);
 }
 
 /*
  * Lock, if nothing is in the way: joined in this process, nobody else at work,
  * nobody waiting.  False: nothing was done.
  */
-static bool enter_short(weir_named *h)
+static bool enter_fast(weir_named *h)
 {
 	uint32_t seen = 0, ticket;
 
@@ -72,12 +72,12 @@ static bool enter_short(weir_named *h)
 	return false;
 }
 
-static bool take_short(weir_named *h, int64_t n)
+static bool take_fast(weir_named *h, int64_t n)
 {
 	struct nm_slot *mine;
 	bool fits;
 
-	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_short(h))
+	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_fast(h))
 		return false;
 	mine = h->mine;
 	fits = mine->listed && n <= h->head->value;
@@ -91,11 +91,11 @@ static bool take_short(weir_named *h, int64_t n)
 	return fits;
 }
 
-static bool give_short(weir_named *h, int64_t n)
+static bool give_fast(weir_named *h, int64_t n)
 {
 	bool fits;
 
-	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_short(h))
+	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_fast(h))
 		return false;
 	fits = n <= h->mine->held && h->head->value <= WEIR_SEM_MAX - n;
 	if (fits) {
@@ -160,7 +160,7 @@ weir_err weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx)
 {
 	int64_t got;
 
-	if (!ctx && take_short(sem, n))
+	if (!ctx && take_fast(sem, n))
 		return WEIR_OK;
 	return acquire(sem, n, n, ctx, WEIR_FOREVER, &got);
 }
@@ -170,7 +170,7 @@ weir_named_acquire_until(weir_named *sem, int64_t n, int64_t deadline_ns)
 {
 	int64_t got;
 
-	if (take_short(sem, n))
+	if (take_fast(sem, n))
 		return WEIR_OK;
 	return acquire(sem, n, n, NULL, deadline_ns, &got);
 }
@@ -198,7 +198,7 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 	int64_t got;
 	weir_err err;
 
-	if (take_short(sem, n))
+	if (take_fast(sem, n))
 		return WEIR_OK;
 	if (!sem || !count_ok(n))
 		return WEIR_EINVAL;
@@ -209,7 +209,7 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 	if (err == WEIR_EAGAIN) {
 		/* C5: never for the sake of somebody who is dead. */
 		weir_nm_sweep_(sem);
-		weir_nm_settle_(sem);
+		weir_nm_grant_all_(sem);
 		err = take_now(sem, n, n, &got);
 		if (err == WEIR_EAGAIN && sem->head->closed)
 			err = WEIR_ECLOSED;
@@ -229,7 +229,7 @@ weir_err weir_named_drain(weir_named *sem, int64_t *got)
 	if (err)
 		return err;
 	weir_nm_sweep_(sem);
-	weir_nm_settle_(sem);
+	weir_nm_grant_all_(sem);
 	err = take_now(sem, 0, WEIR_SEM_MAX, got);
 	nm_unlock(sem);
 	return err;
@@ -270,7 +270,7 @@ void weir_named_release(weir_named *sem, int64_t n)
 	struct counts counts = { 0, 0, 0 };
 	weir_err err;
 
-	if (give_short(sem, n))
+	if (give_fast(sem, n))
 		return;
 	if (!sem) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);

@@ -105,13 +105,13 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 	if (err)
 		return err;
 	weir_nm_sweep_all_(sem);
-	weir_nm_settle_(sem);
+	weir_nm_grant_all_(sem);
 	*info = (weir_named_info){
 		.capacity = sem->head->capacity,
 		.free = sem->head->value > 0 ? sem->head->value : 0,
 		.debt = sem->head->value < 0 ? nm_minus(0, sem->head->value) :
 					       0,
-		.aside = sem->head->aside + sem->head->idlers,
+		.oversized = sem->head->oversized + sem->head->idlers,
 		.policy = sem->strict ? WEIR_NAMED_STRICT : WEIR_NAMED_FAST,
 		.closed = sem->head->closed != NM_OPEN,
 	};
@@ -120,7 +120,7 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 				 info->held);
 	add_state(sem, &list, NM_REC_GRANTED, WEIR_NAMED_GRANTED);
 	add_queue(sem, &list, info);
-	add_state(sem, &list, NM_REC_ASIDE, WEIR_NAMED_ASIDE);
+	add_state(sem, &list, NM_REC_OVERSIZED, WEIR_NAMED_OVERSIZED);
 	add_state(sem, &list, NM_REC_IDLE, WEIR_NAMED_IDLE);
 	info->entries = list.count;
 	nm_unlock(sem);

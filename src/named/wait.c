@@ -37,7 +37,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	}
 	if (call->record && call->record->state != NM_REC_ENDED) {
 		weir_nm_record_end_(h, call->record, why);
-		weir_nm_settle_(h);
+		weir_nm_grant_all_(h);
 	} else if (call->got) {
 		weir_nm_give_(h, call->got);
 		call->got = 0;
@@ -56,7 +56,7 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 		return WEIR_OK;
 	if (h->head->closed)
 		return WEIR_ECLOSED;
-	*state = NM_REC_ASIDE;
+	*state = NM_REC_OVERSIZED;
 	if (call->min > h->head->capacity)
 		return call->w.ctx ? WEIR_OK : WEIR_ETOOBIG;
 	*state = NM_REC_WAITS;
@@ -78,7 +78,7 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 	if (err)
 		return err;
 	weir_nm_sweep_(h);
-	weir_nm_settle_(h);
+	weir_nm_grant_all_(h);
 	if (call->idle) {
 		if (h->head->value == h->head->capacity)
 			return WEIR_OK;
@@ -136,7 +136,7 @@ static weir_err look(struct call *call, enum weir_woke_ woke)
 	call->record = NULL;
 	weir_nm_record_free_(h, record);
 	/* C7: who leaves the head of the queue makes room. */
-	weir_nm_settle_(h);
+	weir_nm_grant_all_(h);
 	return err;
 }
 

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 /*
  * What n * den and num * den may come to, and how far a time may lie from 0 (73
@@ -87,7 +87,7 @@ static inline int64_t weir_bucket_at_(const struct weir_bucket_ *b, int64_t n,
 	struct weir_time_ t = weir_bucket_base_(b, now_ns);
 
 	t = weir_time_add_(b, t, weir_bucket_cost_(b, ahead));
-	if (b->kind_ == WEIR_LIMIT_BUCKET) {
+	if (b->kind_ == WEIR_RATE_BUCKET) {
 		t = weir_time_add_(b, t, weir_bucket_cost_(b, n));
 		t = weir_time_sub_(b, t, weir_bucket_cost_(b, b->burst_));
 	}
@@ -161,7 +161,7 @@ static inline bool weir_bucket_time_ok_(const struct weir_bucket_ *b,
 bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 		      int64_t burst);
 
-static inline bool weir_limit_is_misplaced_(const weir_limit *limit)
+static inline bool weir_rate_is_misplaced_(const weir_rate *limit)
 {
 	return !limit || (uintptr_t)limit % sizeof(uint64_t) || !limit->ready_;
 }

@@ -15,7 +15,7 @@
  */
 #include "weir/chan.h"
 
-#include "base/look.h"
+#include "base/spin.h"
 #include "pattern/chan.h"
 
 /*
@@ -25,16 +25,16 @@
  */
 static void look_first(weir_sem *sem)
 {
-	struct weir_look_ look;
+	struct weir_spin_wait_ look;
 	bool seen;
 
-	if (weir_sem_available(sem) > 0 || !weir_look_may_pay_())
+	if (weir_sem_available(sem) > 0 || !weir_spin_wait_may_pay_())
 		return;
-	look = weir_look_begin_();
+	look = weir_spin_wait_begin_();
 	do
 		seen = weir_sem_available(sem) > 0;
-	while (!seen && weir_look_goes_on_(&look));
-	weir_look_end_(seen);
+	while (!seen && weir_spin_wait_continue_(&look));
+	weir_spin_wait_end_(seen);
 }
 
 static weir_err enter(weir_sem *sem, struct weir_ctx *ctx)

@@ -76,7 +76,7 @@ static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
 		int64_t count;
 
 		/* Several looks, and a wait for what comes after the first. */
-		weir_backoff_look_(&backoff);
+		weir_backoff_recheck_(&backoff);
 		if (weir_chan_closed_tail_(chan, ticket))
 			return 0;
 		seen = last = *ticket << WEIR_CHAN_TICKET_;
@@ -139,7 +139,7 @@ static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket)
 		uint64_t head, last, tail;
 		int64_t count;
 
-		weir_backoff_look_(&backoff);
+		weir_backoff_recheck_(&backoff);
 		/* relaxed: tickets order nothing; the CAS checks it. */
 		head = last = at_load_relaxed(&chan->head_);
 		count = count_ready(chan, head, n, FILLED);

@@ -52,7 +52,7 @@ static void tell(weir_group *group, void *self, const struct weir_task_ *task,
 	if (first && group->opts_.flags & WEIR_GROUP_FAIL_FAST)
 		weir_ctx_cancel(&group->ctx_);
 	if (group->opts_.done)
-		weir_group_tell_(group, self, task, err);
+		weir_group_report_(group, self, task, err);
 	weir_group_over_(group);
 }
 

@@ -31,7 +31,7 @@ weir_err weir_group_room_(weir_group *group);
 weir_err weir_group_start_(weir_group *group);
 weir_err weir_group_call_(weir_group *group, void *self,
 			  const struct weir_task_ *task);
-void weir_group_tell_(weir_group *group, void *self,
+void weir_group_report_(weir_group *group, void *self,
 		      const struct weir_task_ *task, weir_err err);
 void weir_group_join_(weir_group *group);
 

@@ -149,7 +149,7 @@ weir_err weir_group_call_(weir_group *group, void *self,
 }
 
 /* Without `self` the thread is ending. */
-void weir_group_tell_(weir_group *group, void *self,
+void weir_group_report_(weir_group *group, void *self,
 		      const struct weir_task_ *task, weir_err err)
 {
 	struct place *place = self;

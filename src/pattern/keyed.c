@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rate limit for each key: weir/limit.h.
+ * One rate limit for each key: weir/rate.h.
  *
- * A hash table of entries, each with its key and a weir_limit, and a list of them
+ * A hash table of entries, each with its key and a weir_rate, and a list of them
  * from the longest unused to the latest.  A short lock protects both; it is not
  * held while somebody waits or takes: an entry in use is counted (users), and one
  * that is counted stays.  So what tenants have in common is the time to find an
@@ -14,7 +14,7 @@
  * looked at go to the end of the list, so that it is others the next time, and a few
  * busy tenants do not keep new ones out.
  */
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct weir_keyed_entry_ {
 	uint32_t users;				/* under the lock */
 	uint32_t length;
 	unsigned char key[WEIR_KEY_MAX];
-	weir_limit limit;
+	weir_rate limit;
 };
 
 /* The table has at most two rows for each key. */
@@ -90,7 +90,7 @@ static bool forget_one(weir_keyed *keyed, int64_t now_ns)
 		at = find(row_of(keyed, e->key, e->length), e->key, e->length);
 		*at = e->next;
 		ring_remove(&keyed->used_, &e->used);
-		(void)!weir_limit_destroy(&e->limit);
+		(void)!weir_rate_destroy(&e->limit);
 		e->next = keyed->free_;
 		keyed->free_ = e;
 		keyed->count_--;
@@ -115,7 +115,7 @@ static struct weir_keyed_entry_ *add(weir_keyed *keyed, const void *key,
 	e->users = 0;
 	e->length = (uint32_t)length;
 	memcpy(e->key, key, length);
-	(void)!weir_limit_init(&e->limit, &keyed->each_);
+	(void)!weir_rate_init(&e->limit, &keyed->each_);
 	*find(row_of(keyed, key, length), key, length) = e;
 	return e;
 }
@@ -187,7 +187,7 @@ weir_err weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,
 
 	if (!e)
 		return err;
-	err = weir_limit_acquire(&e->limit, n, ctx);
+	err = weir_rate_acquire(&e->limit, n, ctx);
 	leave(keyed, e);
 	return err;
 }
@@ -200,7 +200,7 @@ weir_err weir_keyed_try_acquire_at(weir_keyed *keyed, const void *key,
 
 	if (!e)
 		return err;
-	err = weir_limit_try_acquire_at(&e->limit, n, now_ns);
+	err = weir_rate_try_acquire_at(&e->limit, n, now_ns);
 	leave(keyed, e);
 	return err;
 }
@@ -215,9 +215,9 @@ weir_err weir_keyed_try_acquire(weir_keyed *keyed, const void *key,
  * Once in a while.
  */
 weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
-			 const weir_limit_opts *each)
+			 const weir_rate_opts *each)
 {
-	weir_limit trial;
+	weir_rate trial;
 	bool owned = !memory;
 	weir_err err;
 
@@ -225,10 +225,10 @@ weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 	    (uintptr_t)memory % sizeof(uint64_t) || max_keys < 1 ||
 	    max_keys > WEIR_KEYED_MAX)
 		return WEIR_EINVAL;
-	err = weir_limit_init(&trial, each);
+	err = weir_rate_init(&trial, each);
 	if (err)
 		return err;
-	(void)!weir_limit_destroy(&trial);
+	(void)!weir_rate_destroy(&trial);
 	/* More than a small machine can count. */
 	if (owned && (uint64_t)max_keys <= SIZE_MAX / 2 / WEIR_KEYED_BYTES(1))
 		memory = weir_mem_alloc_(WEIR_KEYED_BYTES(max_keys));
@@ -269,7 +269,7 @@ weir_err weir_keyed_destroy(weir_keyed *keyed)
 	if (calls)
 		return WEIR_EBUSY;
 	RING_EACH(node, next, end, keyed->used_)
-		(void)!weir_limit_destroy(
+		(void)!weir_rate_destroy(
 			&ring_entry(node, struct weir_keyed_entry_, used)->limit);
 	if (keyed->owned_)
 		weir_mem_free_(keyed->entries_);
@@ -286,7 +286,7 @@ void weir_keyed_close(weir_keyed *keyed)
 	weir_lock_(&keyed->lock_);
 	keyed->closed_ = 1;
 	RING_EACH(node, next, end, keyed->used_)
-		weir_limit_close(
+		weir_rate_close(
 			&ring_entry(node, struct weir_keyed_entry_, used)->limit);
 	weir_unlock_(&keyed->lock_);
 }

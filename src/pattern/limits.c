@@ -202,7 +202,7 @@ weir_err weir_limits_destroy(weir_limits *limits)
 		return WEIR_EINVAL;
 	for (uint32_t i = 0; i < limits->count_; i++)
 		if (weir_sem_stat(&limits->entries_[i].sem, &info) ||
-		    info.waiters || info.aside || info.held || info.granted)
+		    info.waiters || info.oversized || info.held || info.granted)
 			return WEIR_EBUSY;
 	for (uint32_t i = 0; i < limits->count_; i++)
 		(void)!weir_sem_destroy(&limits->entries_[i].sem);

@@ -61,7 +61,7 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 	int64_t now_ns = over ? weir_now_ns() : 0;
 	weir_pool_item *taken = NULL;
 	/* Who asks for a permit may find that others are due: C27. */
-	bool outer = weir_tells_hold_();
+	bool outer = weir_callbacks_hold_();
 
 	weir_lock_(&pool->lock_);
 	/* Those that are too old are not the longest idle, perhaps. */
@@ -80,7 +80,7 @@ static weir_pool_item *take_idle(weir_pool *pool, bool over)
 		break;
 	}
 	weir_unlock_(&pool->lock_);
-	weir_tells_let_go_(outer);
+	weir_callbacks_resume_(outer);
 	return taken;
 }
 

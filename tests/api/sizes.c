@@ -16,7 +16,7 @@
 #include "weir/chan_async.h"
 #include "weir/ctx.h"
 #include "weir/group.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 #include "weir/limits.h"
 #include "weir/permit.h"
 #include "weir/pool.h"
@@ -53,9 +53,9 @@ TEST(layout_of_public_structs_stays)
 		CHECK_EQ(sizeof(weir_chan_op), 192);
 		CHECK_EQ(sizeof(weir_group), 736);
 		CHECK_EQ(sizeof(weir_group_opts), 104);
-		CHECK_EQ(sizeof(weir_limit), 240);
-		CHECK_EQ(sizeof(weir_limit_opts), 64);
-		CHECK_EQ(sizeof(weir_limit_info), 88);
+		CHECK_EQ(sizeof(weir_rate), 240);
+		CHECK_EQ(sizeof(weir_rate_opts), 64);
+		CHECK_EQ(sizeof(weir_rate_info), 88);
 		CHECK_EQ(sizeof(weir_keyed), 176);
 		CHECK_EQ(sizeof(weir_pool), 272);
 		CHECK_EQ(sizeof(weir_pool_item), 64);

@@ -147,7 +147,7 @@ TEST(c11_too_big)
 
 	none_free(2);
 	call_queue(&a, NULL, &sem, 3, &ctx);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	call_queue(&b, NULL, &sem, 2, NULL);
 	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
 	CALL_WAS(&b, WEIR_ETOOBIG);

@@ -7,16 +7,16 @@ EVERY(c19_close_ends_waiting_for_ever)
 {
 	void *sem = k->make(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
-	struct job waits, aside;
+	struct job waits, oversized;
 	int64_t got = 7;
 
 	CHECK(!k->is_closed(sem));
 	CHECK_OK(k->acquire(sem, 2, NULL));
 	begin(&waits, k, sem, 1, NULL);
-	begin(&aside, k, sem, 3, &ctx);
+	begin(&oversized, k, sem, 3, &ctx);
 	k->close(sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(outcome(&waits), WEIR_ECLOSED);
-	CHECK_ERR(outcome(&aside), WEIR_ECLOSED);
+	CHECK_ERR(outcome(&oversized), WEIR_ECLOSED);
 	CHECK(k->is_closed(sem));
 	CHECK(k->stat(sem).closed);
 	k->release(sem, 1);
@@ -32,7 +32,7 @@ EVERY(c19_close_ends_waiting_for_ever)
 	k->release(sem, 1);
 	CHECK_OK(k->wait_idle(sem, NULL));
 	leave(&waits, sem);
-	leave(&aside, sem);
+	leave(&oversized, sem);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	drop(k, sem);
 }
@@ -94,10 +94,10 @@ EVERY(c20_wait_idle)
 	begin_idle(&idle, k, sem, NULL);
 	begin_idle(&cancelled, k, sem, &ctx);
 	k->release(sem, 1);
-	CHECK_EQ(k->stat(sem).aside, 2);
+	CHECK_EQ(k->stat(sem).oversized, 2);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(outcome(&cancelled), WEIR_ECANCELED);
-	CHECK_EQ(k->stat(sem).aside, 1);
+	CHECK_EQ(k->stat(sem).oversized, 1);
 	k->release(sem, 1);
 	CHECK_OK(outcome(&idle));
 	leave(&idle, sem);

@@ -7,7 +7,7 @@ void drop(const struct kind *k, void *sem)
 	struct picture now = CHECK_PICTURE(k, sem);
 
 	CHECK_EQ(now.held + now.granted, 0);
-	CHECK_EQ(now.waiters + now.aside, 0);
+	CHECK_EQ(now.waiters + now.oversized, 0);
 	CHECK_EQ(now.free, now.capacity);
 	CHECK_OK(k->destroy(sem));
 }
@@ -60,7 +60,7 @@ static uint32_t standing(const struct kind *k, void *sem)
 {
 	struct picture now = k->stat(sem);
 
-	return now.waiters + now.aside;
+	return now.waiters + now.oversized;
 }
 
 bool is_done(const struct job *job)

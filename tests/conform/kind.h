@@ -32,7 +32,7 @@
 /* What a stat of any kind tells. */
 struct picture {
 	int64_t capacity, free, held, granted, debt, waiting_permits;
-	uint32_t waiters, aside;
+	uint32_t waiters, oversized;
 	bool closed;
 };
 

@@ -86,7 +86,7 @@ CALLS(named, weir_named)
 			  .debt = (info).debt,                                 \
 			  .waiting_permits = (info).waiting_permits,           \
 			  .waiters = (info).waiters,                           \
-			  .aside = (info).aside,                               \
+			  .oversized = (info).oversized,                               \
 			  .closed = (info).closed }
 
 static struct picture thread_stat(void *s)

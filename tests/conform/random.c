@@ -102,7 +102,7 @@ EVERY(c2_c16_c21_random_calls)
 			CHECK_EQ(now.held, m.held);
 			CHECK_EQ(now.free, free_in(&m));
 			CHECK_EQ(k->available(sem), now.free);
-			CHECK_EQ(now.waiters + now.aside, 0);
+			CHECK_EQ(now.waiters + now.oversized, 0);
 		}
 		k->release(sem, m.held);
 		drop(k, sem);

@@ -221,7 +221,7 @@ EVERY(c11_c16_failures_leave_no_trace)
 	CHECK_EQ(after.free, before.free);
 	CHECK_EQ(after.held, before.held);
 	CHECK_EQ(after.capacity, before.capacity);
-	CHECK_EQ(after.waiters + after.aside, 0);
+	CHECK_EQ(after.waiters + after.oversized, 0);
 	CHECK_EQ(after.waiting_permits, 0);
 	CHECK_OK(weir_ctx_destroy(&late));
 	k->release(sem, 2);

@@ -189,15 +189,15 @@ EVERY(c11_an_impossible_request)
 	struct job impossible;
 
 	begin(&impossible, k, sem, 3, &ctx);
-	CHECK_EQ(k->stat(sem).aside, 1);
+	CHECK_EQ(k->stat(sem).oversized, 1);
 	CHECK_EQ(k->stat(sem).waiters, 0);
 	CHECK_OK(k->acquire(sem, 2, NULL));
 	/* It joins the tail when the capacity grows, and leaves with it. */
 	CHECK_OK(k->resize(sem, 3, NULL));
-	CHECK_EQ(k->stat(sem).aside, 0);
+	CHECK_EQ(k->stat(sem).oversized, 0);
 	CHECK_EQ(k->stat(sem).waiters, 1);
 	CHECK_OK(k->resize(sem, 2, NULL));
-	CHECK_EQ(k->stat(sem).aside, 1);
+	CHECK_EQ(k->stat(sem).oversized, 1);
 	k->release(sem, 2);
 	CHECK_EQ(k->stat(sem).free, 2);
 	CHECK_OK(k->resize(sem, 3, NULL));
@@ -221,7 +221,7 @@ STRICT(c7_c11_a_shrink_moves_the_head_aside)
 	CHECK_OK(k->resize(sem, 2, NULL));
 	CHECK_OK(outcome(&light));
 	CHECK_ERR(outcome(&without), WEIR_ETOOBIG);
-	CHECK_EQ(k->stat(sem).aside, 1);
+	CHECK_EQ(k->stat(sem).oversized, 1);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(outcome(&with), WEIR_ECANCELED);
 	leave(&with, sem);
@@ -248,7 +248,7 @@ STRICT(c4_c11_those_aside_come_back_in_order)
 	/* A named one records it where the light one was: before the elder. */
 	begin(&younger, k, sem, 3, &ctx);
 	CHECK_OK(k->resize(sem, 2, NULL));
-	CHECK_EQ(k->stat(sem).aside, 2);
+	CHECK_EQ(k->stat(sem).oversized, 2);
 	CHECK_OK(k->resize(sem, 3, NULL));
 	CHECK_EQ(k->stat(sem).waiters, 2);
 	k->release(sem, 2);

@@ -79,7 +79,7 @@ static uint32_t listed(weir_sem *sem)
 {
 	weir_sem_info info = stat_of(sem);
 
-	return info.waiters + info.aside;
+	return info.waiters + info.oversized;
 }
 
 void job_queue(struct job *j)

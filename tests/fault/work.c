@@ -39,13 +39,13 @@ static void check_free(const char *file, int line, weir_sem *sem,
 	weir_sem_info i = stat_of(sem);
 
 	if (i.capacity != capacity || i.free != capacity || i.held ||
-	    i.granted || i.debt || i.waiters || i.aside)
+	    i.granted || i.debt || i.waiters || i.oversized)
 		check_fail(file, line, "capacity %" PRId64 " of %" PRId64
 			   ", free %" PRId64 ", held %" PRId64
 			   ", granted %" PRId64 ", debt %" PRId64
-			   ", %u waiters, %u aside", i.capacity, capacity,
+			   ", %u waiters, %u oversized", i.capacity, capacity,
 			   i.free, i.held, i.granted, i.debt,
-			   (unsigned)i.waiters, (unsigned)i.aside);
+			   (unsigned)i.waiters, (unsigned)i.oversized);
 }
 
 void check_rest_at(const char *file, int line, weir_sem *sem, int64_t capacity)

@@ -61,7 +61,7 @@ void work_resize(void)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	job_queue(&a);
 	job_queue(&b);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(run(do_resize, &sem, 4));
 	job_ends(&a, WEIR_OK);
 	CHECK_EQ(waiters_of(&sem), 1);

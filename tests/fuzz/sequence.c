@@ -40,7 +40,7 @@ static int state_of(const world *w)
 	int state = kind_of(w);
 
 	state = state * 3 + queued;
-	state = state * 2 + (m->aside.count != 0);
+	state = state * 2 + (m->oversized.count != 0);
 	state = state * 3 + closed;
 	state = state * 2 + (m->free != 0);
 	return state * 2 + (m->debt != 0);

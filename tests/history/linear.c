@@ -313,7 +313,7 @@ static void search(linear *l, spec *s, uint64_t steps_max, verdict *v)
 static void explain(const linear *l, const history *h, verdict *v)
 {
 	static const char *const phases[] = { "idle", "begun", "queued",
-					      "aside", "took", "reports",
+					      "oversized", "took", "reports",
 					      "over" };
 	static const char *const needs[] = { "to begin", "to have joined",
 					     "to be served", "to be gone",

@@ -154,9 +154,9 @@ __attribute__((noreturn)) static void stalled(void)
 		printf("  %s\n", text);
 	}
 	check_fail(__FILE__, __LINE__, "nothing moves: %d of %d are through, "
-		   "%d free, %d held, %d granted, %u wait, %u aside",
+		   "%d free, %d held, %d granted, %u wait, %u oversized",
 		   finished(), the_run.shape.workers, (int)info.free,
-		   (int)info.held, (int)info.granted, info.waiters, info.aside);
+		   (int)info.held, (int)info.granted, info.waiters, info.oversized);
 }
 
 /* Until `late` or all are through.  Who does not move for long is lost. */
@@ -207,7 +207,7 @@ static void clear_up(const struct shape *shape)
 	CHECK_EQ(info.granted, 0);
 	CHECK_EQ(info.debt, 0);
 	CHECK_EQ(info.waiters, 0);
-	CHECK_EQ(info.aside, 0);
+	CHECK_EQ(info.oversized, 0);
 	CHECK_OK(weir_sem_destroy(&the_run.sem));
 	for (int i = 0; i < shape->workers; i++)
 		for (int k = 0; k < workers[i].contexts; k++)

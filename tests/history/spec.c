@@ -194,7 +194,7 @@ static bool arrive(const spec *s, config *c, int t)
 		c->phase[t] = QUEUED;
 		return true;
 	}
-	append(c->aside, &c->aside_count, t);
+	append(c->oversized, &c->oversized_count, t);
 	c->phase[t] = ASIDE;
 	return o->ctx != NO_CTX;
 }
@@ -229,17 +229,17 @@ static bool resize(const spec *s, config *c, int t)
 				return false;
 			continue;
 		}
-		append(c->aside, &c->aside_count, w);
+		append(c->oversized, &c->oversized_count, w);
 		c->phase[w] = ASIDE;
 	}
-	for (int i = 0; i < c->aside_count;) {
-		int w = c->aside[i];
+	for (int i = 0; i < c->oversized_count;) {
+		int w = c->oversized[i];
 
 		if (spec_op(s, c, w)->min > c->capacity) {
 			i++;
 			continue;
 		}
-		take_out(c->aside, &c->aside_count, w);
+		take_out(c->oversized, &c->oversized_count, w);
 		append(c->queue, &c->queue_count, w);
 		c->phase[w] = QUEUED;
 	}
@@ -309,7 +309,7 @@ static bool close_it(spec *s, config *c, int t, int choice)
 	c->closed = drains ? DRAINING : SHUT;
 	c->phase[t] = OVER;
 	return refuse_all(s, c, c->queue, &c->queue_count, o) &&
-	       refuse_all(s, c, c->aside, &c->aside_count, o);
+	       refuse_all(s, c, c->oversized, &c->oversized_count, o);
 }
 
 static bool act(spec *s, config *c, int t, int choice)
@@ -346,7 +346,7 @@ static bool leave(const spec *s, config *c, int t)
 	if (c->phase[t] == QUEUED)
 		take_out(c->queue, &c->queue_count, t);
 	else
-		take_out(c->aside, &c->aside_count, t);
+		take_out(c->oversized, &c->oversized_count, t);
 	c->phase[t] = OVER;
 	return true;
 }

@@ -45,11 +45,11 @@ typedef struct config {
 	int8_t holder;			/* who owes grants, or NOBODY */
 	int8_t last;			/* who took the lock last */
 	uint8_t closed;
-	uint8_t queue_count, aside_count;
+	uint8_t queue_count, oversized_count;
 	uint8_t phase[HISTORY_THREADS];
 	uint8_t took[HISTORY_THREADS];	/* TOOK: how many */
 	uint8_t queue[HISTORY_THREADS];	/* threads; zero behind the last */
-	uint8_t aside[HISTORY_THREADS];
+	uint8_t oversized[HISTORY_THREADS];
 	uint16_t op[HISTORY_THREADS];	/* the call, or the last one */
 } config;
 

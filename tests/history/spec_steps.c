@@ -130,7 +130,7 @@ int spec_steps(spec *s, const config *c, int first, step *steps)
 		if (passes_lock(s, c, steps[i]))
 			steps[kept++] = steps[i];
 	list.count = kept;
-	if (spec_fifo(s) && (c->queue_count || c->aside_count))
+	if (spec_fifo(s) && (c->queue_count || c->oversized_count))
 		add_held(&list, c);
 	return list.count;
 }

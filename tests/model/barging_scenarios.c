@@ -168,7 +168,7 @@ static void heavy_ctx(void)
 }
 
 /* A called head is moved aside and back. */
-SCENARIO(barging_moved_aside, 2, two_free, all_back, heavy_ctx, light,
+SCENARIO(barging_moved_oversized, 2, two_free, all_back, heavy_ctx, light,
 	 shrink_and_grow)
 
 /*
@@ -183,8 +183,8 @@ static void call_is_not_lost(void)
 	if (weir_door_(s.word_) == WEIR_LOCKED_ || !s.queue_)
 		return;
 	head = weir_waiter_of_(s.queue_);
-	EX_ASSERT(head->called || weir_value_(s.word_) < head->min);
-	EX_ASSERT(head->tell || !head->called);
+	EX_ASSERT(head->woken_to_retry || weir_value_(s.word_) < head->min);
+	EX_ASSERT(head->notify || !head->woken_to_retry);
 }
 
 static void timed_light_and_look(void)
@@ -235,7 +235,7 @@ static void put_cancel_and_barge(void)
 	cancel();
 	if (weir_sem_try_acquire(&s, 1) == WEIR_OK) {
 		/* Until it has looked. */
-		while (weir_waiter_of_(s.queue_)->tell)
+		while (weir_waiter_of_(s.queue_)->notify)
 			ex_yield();
 		put();
 	}

@@ -293,17 +293,17 @@ static void take_eight_ctx(void)
 	EX_ASSERT(weir_sem_acquire(&s, 8, &ctx) == WEIR_OK);
 }
 
-static uint32_t aside(void)
+static uint32_t oversized(void)
 {
 	weir_sem_info info;
 
 	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
-	return info.aside;
+	return info.oversized;
 }
 
 static void grow_to_twenty(void)
 {
-	while (!aside())
+	while (!oversized())
 		ex_yield();
 	ex_set(&flag);
 	EX_ASSERT(weir_sem_resize(&s, 20, NULL) == WEIR_OK);

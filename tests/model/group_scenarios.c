@@ -31,7 +31,7 @@ weir_err weir_group_call_(weir_group *g, void *self,
 	return task->fn(task->arg, &g->ctx_);
 }
 
-void weir_group_tell_(weir_group *g, void *self, const struct weir_task_ *task,
+void weir_group_report_(weir_group *g, void *self, const struct weir_task_ *task,
 		      weir_err err)
 {
 	(void)self;

@@ -18,7 +18,7 @@ static inline void check_calm(weir_sem *sem)
 	weir_sem_info info;
 
 	EX_ASSERT(weir_sem_stat(sem, &info) == WEIR_OK);
-	EX_ASSERT(info.waiters == 0 && info.aside == 0 && info.granted == 0);
+	EX_ASSERT(info.waiters == 0 && info.oversized == 0 && info.granted == 0);
 	EX_ASSERT(info.unbounded || info.capacity == info.free + info.held -
 						info.debt);
 }

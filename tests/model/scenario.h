@@ -18,7 +18,7 @@ static inline void check_quiet(weir_sem *sem)
 	weir_sem_info info;
 
 	EX_ASSERT(weir_sem_stat(sem, &info) == WEIR_OK);
-	EX_ASSERT(info.waiters == 0 && info.aside == 0);
+	EX_ASSERT(info.waiters == 0 && info.oversized == 0);
 	EX_ASSERT(info.granted == 0 && info.free >= 0 && info.held >= 0);
 	EX_ASSERT((sem->word_ & 1) == 0);
 	/* Open again, unless closed: an idle semaphore costs nothing. */

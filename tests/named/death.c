@@ -246,7 +246,7 @@ NAMESPACE_TEST(c20_c37_a_death_makes_it_idle)
 
 	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
 	puppet_tell(&idler, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(sem).aside == 1);
+	AWAIT(look_at(sem).oversized == 1);
 	puppet_kill(&holder);
 	CHECK_EQ(puppet_hear(&idler), WEIR_OK);
 	puppet_end(&idler);
@@ -278,9 +278,9 @@ NAMESPACE_TEST(c7_c37_the_last_to_come_dies_at_the_head_of_the_queue)
 
 	CHECK_OK(weir_named_acquire(holder, 2, NULL));
 	idler = start(await_idleness, sem);
-	AWAIT(look_at(holder).aside == 1);
+	AWAIT(look_at(holder).oversized == 1);
 	puppet_tell(&other, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(holder).aside == 2);
+	AWAIT(look_at(holder).oversized == 2);
 	puppet_tell(&last, PUPPET_ACQUIRE, 3, 0, NULL);
 	AWAIT(look_at(holder).waiters == 1);
 	behind = start(acquire_one, sem);
@@ -305,9 +305,9 @@ NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
 
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	puppet_tell(&first, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(sem).aside == 1);
+	AWAIT(look_at(sem).oversized == 1);
 	puppet_tell(&second, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(sem).aside == 2);
+	AWAIT(look_at(sem).oversized == 2);
 	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	stop(&last, sem);
@@ -330,9 +330,9 @@ NAMESPACE_TEST(c11_c37_the_last_to_come_dies_before_those_from_aside)
 
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	puppet_tell(&first, PUPPET_ACQUIRE_CTX, 3, 0, NULL);
-	AWAIT(look_at(sem).aside == 1);
+	AWAIT(look_at(sem).oversized == 1);
 	puppet_tell(&second, PUPPET_ACQUIRE_CTX, 3, 0, NULL);
-	AWAIT(look_at(sem).aside == 2);
+	AWAIT(look_at(sem).oversized == 2);
 	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	stop(&last, sem);

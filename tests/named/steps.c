@@ -200,9 +200,9 @@ static void stage_idlers(void)
 {
 	CHECK_EQ(puppet_do(&third, PUPPET_ACQUIRE, CAPACITY), WEIR_OK);
 	puppet_tell(&first, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(sem).aside == 1);
+	AWAIT(look_at(sem).oversized == 1);
 	puppet_tell(&second, PUPPET_IDLE, 0, 0, NULL);
-	AWAIT(look_at(sem).aside == 2);
+	AWAIT(look_at(sem).oversized == 2);
 }
 
 static void unblock_idlers(void)
@@ -354,21 +354,21 @@ static void judge_shrink(bool finished)
 
 /* --- the same while two stand outside the queue, or go there --- */
 
-static void stage_aside(void)
+static void stage_oversized(void)
 {
 	CHECK_OK(weir_named_acquire(sem, CAPACITY, NULL));
 	puppet_tell(&third, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	puppet_tell(&first, PUPPET_ACQUIRE_CTX, CAPACITY + 2, 0, NULL);
-	AWAIT(look_at(sem).aside == 1);
+	AWAIT(look_at(sem).oversized == 1);
 	puppet_tell(&second, PUPPET_ACQUIRE_CTX, CAPACITY + 1, 0, NULL);
-	AWAIT(look_at(sem).aside == 2);
+	AWAIT(look_at(sem).oversized == 2);
 }
 
 /* C11: they are in the queue now, in the order in which they had left it. */
 static void hear_in_order(int64_t one, int64_t other)
 {
-	CHECK_EQ(look_at(sem).aside, 0);
+	CHECK_EQ(look_at(sem).oversized, 0);
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
 	CHECK_EQ(look_at(sem).waiters, 1);
 	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, one), WEIR_OK);
@@ -378,7 +378,7 @@ static void hear_in_order(int64_t one, int64_t other)
 	all_is_free();
 }
 
-static void judge_aside(bool finished)
+static void judge_oversized(bool finished)
 {
 	int64_t capacity = look_at(sem).capacity;
 
@@ -407,7 +407,7 @@ static void judge_heavy(bool finished)
 
 	CHECK(capacity == CAPACITY || capacity == 1);
 	CHECK(!finished || capacity == 1);
-	CHECK_EQ(look_at(sem).aside, capacity == 1 ? 2 : 0);
+	CHECK_EQ(look_at(sem).oversized, capacity == 1 ? 2 : 0);
 	weir_named_release(sem, CAPACITY);
 	CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
 	hear_in_order(CAPACITY, CAPACITY - 1);
@@ -633,8 +633,8 @@ static const struct scenario scenarios[] = {
 	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
 	{ "grow", open_own, stage_busy, act_grow, NULL, judge_grow },
 	{ "shrink", open_own, stage_busy, act_shrink, NULL, judge_shrink },
-	{ "grow with some aside", open_own, stage_aside, act_grow, NULL,
-	  judge_aside },
+	{ "grow with some aside", open_own, stage_oversized, act_grow, NULL,
+	  judge_oversized },
 	{ "shrink to set aside", open_own, stage_heavy, act_shrink, NULL,
 	  judge_heavy },
 	{ "close", open_own, stage_busy, act_close, NULL, judge_close },

@@ -40,13 +40,13 @@ static void *wait_idle(void *arg)
 static void begin(struct call *call, weir_named *sem, int64_t n, weir_ctx *ctx)
 {
 	weir_named_info info = look_at(sem);
-	uint32_t before = info.waiters + info.aside;
+	uint32_t before = info.waiters + info.oversized;
 
 	*call = (struct call){ .sem = sem, .ctx = ctx, .n = n };
 	call->thread = start(n ? acquire : wait_idle, call);
 	do
 		info = look_at(sem);
-	while (info.waiters + info.aside == before);
+	while (info.waiters + info.oversized == before);
 }
 
 static weir_err outcome(struct call *call)
@@ -388,15 +388,15 @@ TEST(c11_an_impossible_request)
 	CHECK_ERR(weir_named_acquire(sem, 3, NULL), WEIR_ETOOBIG);
 	begin(&call, sem, 3, &ctx);
 	/* It waits beside the queue and blocks nobody. */
-	CHECK_EQ(look_at(sem).aside, 1);
+	CHECK_EQ(look_at(sem).oversized, 1);
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	CHECK_OK(weir_named_resize(sem, 3, NULL));
-	CHECK_EQ(look_at(sem).aside, 0);
+	CHECK_EQ(look_at(sem).oversized, 0);
 	CHECK_EQ(look_at(sem).waiters, 1);
 	begin(&queued, sem, 1, NULL);
 	/* A shrink moves it aside again, and the one behind it is next. */
 	CHECK_OK(weir_named_resize(sem, 2, NULL));
-	CHECK_EQ(look_at(sem).aside, 1);
+	CHECK_EQ(look_at(sem).oversized, 1);
 	weir_named_release(sem, 1);
 	CHECK_OK(outcome(&queued));
 	weir_ctx_cancel(&ctx);
@@ -418,7 +418,7 @@ TEST(c20_idle_when_everything_is_back)
 	begin(&call, sem, 0, NULL);
 	begin(&other, sem, 0, &ctx);
 	CHECK_EQ(puppet_do(&puppet, PUPPET_RELEASE, 1), WEIR_OK);
-	CHECK_EQ(look_at(sem).aside, 2);
+	CHECK_EQ(look_at(sem).oversized, 2);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(outcome(&other), WEIR_ECANCELED);
 	CHECK_EQ(puppet_do(&puppet, PUPPET_RELEASE, 1), WEIR_OK);

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "weir/chan.h"
 #include "weir/group.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 #include "weir/limits.h"
 #include "weir/pool.h"
 
@@ -70,7 +70,7 @@ static weir_err everything(void)
 {
 	const weir_pool_opts pools = { .max = 2, .create = create,
 				       .destroy = destroy };
-	const weir_limit_opts limit = { .rate = 1 };
+	const weir_rate_opts limit = { .rate = 1 };
 	const weir_group_opts workers = { .workers = 2 };
 	static const char text[] = "[a]\ncapacity = 1\n";
 	weir_chan chan;
@@ -215,7 +215,7 @@ TEST(no_thread_to_take_the_place_of_the_last)
 	CHECK_OK(weir_group_spawn(&group, leave_later, NULL, 1, NULL));
 	CHECK_OK(weir_group_spawn(&group, task, &ran, 1, NULL));
 	waits = start(wait_for_all, &group);
-	AWAIT(aside_of(&group.tasks_) == 1);
+	AWAIT(oversized_of(&group.tasks_) == 1);
 	refuse_from = 1;
 	refuse_thread = 1000000;
 	weir_sem_release(&gate, 1);

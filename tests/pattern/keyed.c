@@ -4,12 +4,12 @@
 
 #include "check.h"
 #include "weir/ctx.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #define SECOND INT64_C(1000000000)
 
 static weir_keyed keyed;
-static const weir_limit_opts ten = { .rate = 10, .burst = 5 };
+static const weir_rate_opts ten = { .rate = 10, .burst = 5 };
 
 static weir_err take(const char *key, int64_t n, int64_t now)
 {
@@ -56,7 +56,7 @@ static void *wait_for_noisy(void *arg)
 /* The same with threads that wait: the quiet one's call goes through. */
 TEST(waiting_tenant_does_not_delay_another)
 {
-	const weir_limit_opts slow = { .rate = 1, .period_ns = 3600 * SECOND };
+	const weir_rate_opts slow = { .rate = 1, .period_ns = 3600 * SECOND };
 	weir_ctx ctx = WEIR_CTX_INIT;
 	check_thread threads[4];
 
@@ -193,7 +193,7 @@ TEST(c2_order_of_checks_for_a_new_key)
 	CHECK_OK(weir_keyed_destroy(&keyed));
 	/* A burst that was not given is 1. */
 	CHECK_OK(weir_keyed_init(&keyed, NULL, 1,
-				 &(weir_limit_opts){ .rate = 1 }));
+				 &(weir_rate_opts){ .rate = 1 }));
 	CHECK_ERR(take("new", 2, 0), WEIR_ETOOBIG);
 	CHECK_OK(take("new", 1, 0));
 	CHECK_OK(weir_keyed_destroy(&keyed));
@@ -211,7 +211,7 @@ TEST(bad_input)
 	CHECK_ERR(weir_keyed_init(&keyed, NULL, WEIR_KEYED_MAX + 1, &ten),
 		  WEIR_EINVAL);
 	CHECK_ERR(weir_keyed_init(&keyed, NULL, 1, NULL), WEIR_EINVAL);
-	CHECK_ERR(weir_keyed_init(&keyed, NULL, 1, &(weir_limit_opts){ 0 }),
+	CHECK_ERR(weir_keyed_init(&keyed, NULL, 1, &(weir_rate_opts){ 0 }),
 		  WEIR_EINVAL);
 	CHECK_ERR(weir_keyed_init(&keyed, longest + 1, 1, &ten), WEIR_EINVAL);
 	CHECK_ERR(weir_keyed_acquire(&zeroed, "a", 1, 1, NULL), WEIR_EINVAL);
@@ -249,7 +249,7 @@ static void *guests(void *arg)
 /* Threads that come, wait for nothing and forget each other. */
 TEST(storm_of_keys)
 {
-	const weir_limit_opts quick = { .rate = 100000 };
+	const weir_rate_opts quick = { .rate = 100000 };
 	check_thread threads[4];
 
 	CHECK_OK(weir_keyed_init(&keyed, NULL, 4, &quick));

@@ -46,9 +46,9 @@ static void take(model *m, int64_t n)
 /* C20 */
 static void serve_idle(model *m)
 {
-	for (int i = 0; i < m->aside.count && !m->held;)
-		if (m->aside.call[i].idle)
-			end_call(m, take_out(&m->aside, i), WEIR_OK, 0);
+	for (int i = 0; i < m->oversized.count && !m->held;)
+		if (m->oversized.call[i].idle)
+			end_call(m, take_out(&m->oversized, i), WEIR_OK, 0);
 		else
 			i++;
 }
@@ -107,7 +107,7 @@ weir_err model_acquire(model *m, model_call call, weir_err ctx, bool late,
 	if (call.min > m->capacity) {
 		if (!call.ctx)
 			return WEIR_ETOOBIG;
-		append(&m->aside, call);
+		append(&m->oversized, call);
 		return MODEL_WAITS;
 	}
 	if (m->max_waiters && m->queue.count >= m->max_waiters)
@@ -162,15 +162,15 @@ static void sort_waiters(model *m)
 		}
 		take_out(&m->queue, i);
 		if (call.ctx)
-			append(&m->aside, call);
+			append(&m->oversized, call);
 		else
 			end_call(m, call, WEIR_ETOOBIG, 0);
 	}
-	for (int i = 0; i < m->aside.count;) {
-		m->aside.call[i].moved = true;
-		if (!m->aside.call[i].idle &&
-		    m->aside.call[i].min <= m->capacity)
-			append(&m->queue, take_out(&m->aside, i));
+	for (int i = 0; i < m->oversized.count;) {
+		m->oversized.call[i].moved = true;
+		if (!m->oversized.call[i].idle &&
+		    m->oversized.call[i].min <= m->capacity)
+			append(&m->queue, take_out(&m->oversized, i));
 		else
 			i++;
 	}
@@ -223,7 +223,7 @@ weir_err model_wait_idle(model *m, model_call call, weir_err ctx)
 		return ctx;
 	if (!m->held)
 		return WEIR_OK;
-	append(&m->aside, call);
+	append(&m->oversized, call);
 	return MODEL_WAITS;
 }
 
@@ -241,11 +241,11 @@ void model_close(model *m, weir_close how)
 		take(m, got);
 		end_call(m, call, fits ? WEIR_OK : WEIR_ECLOSED, got);
 	}
-	for (int i = 0; i < m->aside.count;)
-		if (m->aside.call[i].idle)
+	for (int i = 0; i < m->oversized.count;)
+		if (m->oversized.call[i].idle)
 			i++;
 		else
-			end_call(m, take_out(&m->aside, i), WEIR_ECLOSED, 0);
+			end_call(m, take_out(&m->oversized, i), WEIR_ECLOSED, 0);
 	settle(m);
 }
 
@@ -263,7 +263,7 @@ void model_cancel(model *m, uint32_t ctxs)
 {
 	m->ends = 0;
 	cancel_in(m, &m->queue, ctxs);
-	cancel_in(m, &m->aside, ctxs);
+	cancel_in(m, &m->oversized, ctxs);
 	settle(m);
 }
 

@@ -42,7 +42,7 @@ typedef struct model {
 	int64_t capacity, free, held, debt;
 	bool unbounded, barging, closed, drain;
 	int max_waiters;
-	model_list queue, aside;
+	model_list queue, oversized;
 	model_end ended[MODEL_MAX];	/* by the last operation */
 	int ends;
 } model;

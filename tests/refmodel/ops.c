@@ -51,7 +51,7 @@ static void do_forget(world *w)
 
 static void do_destroy_refused(world *w)
 {
-	if (!w->m.queue.count && !w->m.aside.count)
+	if (!w->m.queue.count && !w->m.oversized.count)
 		return;
 	world_log(w, "destroy");
 	EXPECT(w, weir_sem_destroy(w->sem), WEIR_EBUSY);

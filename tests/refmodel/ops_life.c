@@ -135,9 +135,9 @@ void ops_end(world *w)
 		ops_release(w, w->m.held - kept);
 	/* What waits for idleness has nothing to wait for any more. */
 	for (int i = 0; i < HOLDS; i++)
-		if (w->scene->hold[i].of == w && w->m.aside.count)
+		if (w->scene->hold[i].of == w && w->m.oversized.count)
 			ops_hold_release(w, &w->scene->hold[i]);
-	if (w->m.held && w->m.aside.count)
+	if (w->m.held && w->m.oversized.count)
 		ops_release(w, w->m.held);
 	for (int i = 0; i < POOL_SIZE; i++)
 		EXPECT(w, w->pool[i].busy, false);

@@ -53,7 +53,7 @@ static void mistaken_argument(world *w)
 /* A reference to what is not on the heap, or the last with somebody waiting. */
 static void mistaken_unref(world *w)
 {
-	bool last = w->m.queue.count || w->m.aside.count;
+	bool last = w->m.queue.count || w->m.oversized.count;
 
 	for (int i = 0; i < HOLDS; i++)
 		last &= w->scene->hold[i].of != w || !w->scene->hold[i].owned;

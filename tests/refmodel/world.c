@@ -30,7 +30,7 @@ static void print_log(world *w)
 			printf("  %s\n", s->log[(s->step - i) % LOG_SIZE]);
 	printf("the model: capacity %" PRId64 " free %" PRId64 " held %" PRId64
 	       " debt %" PRId64 " queued %d aside %d%s%s%s%s\n", m->capacity,
-	       m->free, m->held, m->debt, m->queue.count, m->aside.count,
+	       m->free, m->held, m->debt, m->queue.count, m->oversized.count,
 	       m->unbounded ? " unbounded" : "",
 	       w->policy == WEIR_BARGING ? " barging" : "",
 	       m->closed ? " closed" : "", m->drain ? " drain" : "");
@@ -88,7 +88,7 @@ static bool lists_match(world *w, weir_sem_info *i)
 {
 	*i = stat_of(w->sem);
 	return i->waiters == (uint32_t)w->m.queue.count &&
-	       i->aside == (uint32_t)w->m.aside.count;
+	       i->oversized == (uint32_t)w->m.oversized.count;
 }
 
 static void compare(world *w)
@@ -118,7 +118,7 @@ static void compare_at_once(world *w)
 	weir_sem_info i = stat_of(w->sem);
 
 	EXPECT(w, i.waiters, w->m.queue.count);
-	EXPECT(w, i.aside, w->m.aside.count);
+	EXPECT(w, i.oversized, w->m.oversized.count);
 	EXPECT(w, i.free, w->m.free);
 	EXPECT(w, i.debt, w->m.debt);
 	if (!w->m.unbounded)

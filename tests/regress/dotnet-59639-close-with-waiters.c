@@ -90,7 +90,7 @@ TEST(c19_those_aside_return_too)
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(result_of(&big), WEIR_ECLOSED);
 	/* Idleness is still to come. */
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(result_of(&idle));

@@ -39,7 +39,7 @@ static void check_refused(weir_ctx *ctx, weir_err why)
 	CHECK_ERR(weir_sem_acquire(&closed, 1, ctx), why);
 	CHECK_EQ(weir_sem_available(&sem), 3);
 	CHECK_EQ(stat_of(&sem).held, 0);
-	CHECK_EQ(waiters_of(&sem) + aside_of(&sem), 0);
+	CHECK_EQ(waiters_of(&sem) + oversized_of(&sem), 0);
 }
 
 TEST(c2_ended_ctx_wins_over_free_permits)

@@ -47,7 +47,7 @@ TEST(c11_with_a_ctx_it_blocks_nobody)
 
 	queue_up(&big);
 	CHECK_EQ(waiters_of(&sem), 0);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(weir_sem_try_acquire(&sem, 3));
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	weir_sem_release(&sem, 3);
@@ -59,7 +59,7 @@ TEST(c11_with_a_ctx_it_blocks_nobody)
 	/* Its deadline ends it as well. */
 	CHECK_OK(weir_ctx_init(&brief, NULL, weir_now_ns() + 1000000));
 	CHECK_ERR(weir_sem_acquire(&sem, 4, &brief), WEIR_ETIMEDOUT);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(weir_sem_available(&sem), 3);
 	CHECK_OK(weir_ctx_destroy(&brief));
 	CHECK_OK(weir_ctx_destroy(&ctx));
@@ -77,9 +77,9 @@ TEST(c11_growth_takes_it_in_at_the_tail)
 	queue_up(&big);
 	queue_up(&queued);
 	CHECK_OK(weir_sem_resize(&sem, 4, NULL));
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 2);
 	/* Behind the one that queued later but was in the queue before. */
 	weir_sem_release(&sem, 1);
@@ -110,7 +110,7 @@ TEST(c11_shrink_puts_aside_and_lets_the_next_in)
 	CHECK_ERR(result_of(&without), WEIR_ETOOBIG);
 	CHECK_OK(result_of(&small));
 	CHECK_EQ(waiters_of(&sem), 0);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK(!has_returned(&with_ctx));
 	weir_sem_release(&sem, 4);
 	CHECK_EQ(weir_sem_available(&sem), 4);

@@ -72,10 +72,10 @@ TEST(c20_a_grant_not_taken_is_not_idle)
 	queue_up(&idle);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(stat_of(&sem).granted, 1);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	thaw(&w);
 	CHECK_OK(result_of(&w));
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(result_of(&idle));
 }

@@ -31,7 +31,7 @@ static void time_out(weir_sem *sem, int64_t count)
 		CHECK_ERR(weir_sem_acquire(sem, 1, &ctx), WEIR_ETIMEDOUT);
 		CHECK_OK(weir_ctx_destroy(&ctx));
 	}
-	CHECK_EQ(waiters_of(sem) + aside_of(sem), 0);
+	CHECK_EQ(waiters_of(sem) + oversized_of(sem), 0);
 	CHECK_EQ(stat_of(sem).waiting_permits, 0);
 }
 

@@ -27,7 +27,7 @@ enum reason {
 	CTX_DEADLINE,
 	SIGNAL,
 	SHRINK,		/* no ctx: ETOOBIG */
-	SHRINK_ASIDE,	/* with a ctx: it goes on waiting, outside */
+	SHRINK_OVERSIZED,	/* with a ctx: it goes on waiting, outside */
 	DRAIN,
 	CANCEL_UPTO
 };
@@ -70,7 +70,7 @@ static void queue_head(struct queue *q, enum reason reason)
 		break;
 	case CANCEL:
 	case PARENT:
-	case SHRINK_ASIDE:
+	case SHRINK_OVERSIZED:
 		q->head.ctx = &q->ctx;
 		break;
 	default:
@@ -108,7 +108,7 @@ static weir_err end_head(struct queue *q, enum reason reason)
 	case SHRINK:
 		CHECK_OK(weir_sem_resize(&q->sem, 4, NULL));
 		return WEIR_ETOOBIG;
-	case SHRINK_ASIDE:
+	case SHRINK_OVERSIZED:
 		CHECK_OK(weir_sem_resize(&q->sem, 4, NULL));
 		return WEIR_OK;
 	case DRAIN:
@@ -151,7 +151,7 @@ static void head_leaves(enum reason reason, weir_policy policy)
 		CHECK_OK(result_of(&q.d));
 	}
 	if (!want) {
-		CHECK_EQ(aside_of(&q.sem), 1);
+		CHECK_EQ(oversized_of(&q.sem), 1);
 		weir_ctx_cancel(&q.ctx);
 		CHECK_ERR(result_of(&q.head), WEIR_ECANCELED);
 	}
@@ -176,7 +176,7 @@ HEAD_LEAVES(past_a_plain_deadline, PLAIN_DEADLINE)
 HEAD_LEAVES(past_the_deadline_of_its_ctx, CTX_DEADLINE)
 HEAD_LEAVES(interrupted, SIGNAL)
 HEAD_LEAVES(made_impossible, SHRINK)
-HEAD_LEAVES(moved_aside, SHRINK_ASIDE)
+HEAD_LEAVES(moved_oversized, SHRINK_OVERSIZED)
 HEAD_LEAVES(closed_in_drain_mode, DRAIN)
 
 /* C19: a close that is no drain refuses everybody. */

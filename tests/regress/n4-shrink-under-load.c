@@ -98,7 +98,7 @@ static void come_to_rest(weir_policy policy)
 		CHECK_EQ(stat_of(&l.sem).debt, 0);
 		CHECK_EQ(stat_of(&l.sem).free, last);
 		CHECK_EQ(stat_of(&l.sem).capacity, last);
-		CHECK_EQ(waiters_of(&l.sem) + aside_of(&l.sem), 0);
+		CHECK_EQ(waiters_of(&l.sem) + oversized_of(&l.sem), 0);
 		CHECK_OK(weir_sem_destroy(&l.sem));
 	}
 }
@@ -129,9 +129,9 @@ TEST(c21_debt_is_paid_before_idleness)
 	CHECK_OK(weir_sem_forget(&sem, 1));	/* pays the rest of it */
 	CHECK_EQ(stat_of(&sem).debt, 0);
 	CHECK_EQ(stat_of(&sem).capacity, 2);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 1);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(weir_sem_forget(&sem, 1));	/* lowers the capacity */
 	CHECK_OK(result_of(&idle));
 	CHECK_EQ(stat_of(&sem).capacity, 1);

@@ -135,7 +135,7 @@ static void fork_with_a_waiter(weir_policy policy, struct waiter *w)
 		_exit(use_in_child(&sem));
 	CHECK_EQ(status_of(child), 0);
 	/* Here nothing has happened. */
-	CHECK_EQ(waiters_of(&sem) + aside_of(&sem), 1);
+	CHECK_EQ(waiters_of(&sem) + oversized_of(&sem), 1);
 	CHECK_EQ(stat_of(&sem).held, 2);
 	weir_sem_release(&sem, 2);
 	CHECK_OK(result_of(w));

@@ -117,10 +117,10 @@ MAYBE_UNUSED static bool has_returned(struct waiter *w)
 /* Start the call and return when it sleeps, behind those that already wait. */
 MAYBE_UNUSED static void queue_up(struct waiter *w)
 {
-	uint32_t before = waiters_of(w->sem) + aside_of(w->sem);
+	uint32_t before = waiters_of(w->sem) + oversized_of(w->sem);
 
 	begin(w);
-	AWAIT(waiters_of(w->sem) + aside_of(w->sem) == before + 1);
+	AWAIT(waiters_of(w->sem) + oversized_of(w->sem) == before + 1);
 	AWAIT(asleep(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)));
 	CHECK(!has_returned(w));
 }

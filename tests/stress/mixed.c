@@ -282,7 +282,7 @@ static void epoch(int number, weir_policy policy, weir_close how)
 	info = stat_of(&a.sem);
 	CHECK_EQ(info.free, info.capacity);
 	CHECK_EQ(info.held + info.granted + info.debt, 0);
-	CHECK_EQ(info.waiters + info.aside, 0);
+	CHECK_EQ(info.waiters + info.oversized, 0);
 	CHECK_OK(weir_sem_destroy(&a.sem));
 	for (int i = 0; i < GROUPS; i++)
 		CHECK_OK(weir_ctx_destroy(&a.group[i].ctx));

@@ -269,7 +269,7 @@ TEST(c16_soak)
 		CHECK_EQ(places[i].in_use, 0);
 		CHECK_EQ(info.free, places[i].capacity);
 		CHECK_EQ(info.held + info.granted + info.debt, 0);
-		CHECK_EQ(info.waiters + info.aside, 0);
+		CHECK_EQ(info.waiters + info.oversized, 0);
 		CHECK_OK(weir_sem_destroy(&places[i].sem));
 	}
 	for (int i = 0; i < WORKERS; i++)

@@ -135,9 +135,9 @@ uint32_t waiters_of(weir_sem *sem)
 	return stat_of(sem).waiters;
 }
 
-uint32_t aside_of(weir_sem *sem)
+uint32_t oversized_of(weir_sem *sem)
 {
-	return stat_of(sem).aside;
+	return stat_of(sem).oversized;
 }
 
 void check_identity(const char *file, int line, weir_sem *sem)

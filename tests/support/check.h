@@ -75,7 +75,7 @@ void check_pause(const char *file, int line, const char *what,
 
 /* How many wait in sem's queue; and outside it. */
 uint32_t waiters_of(weir_sem *sem);
-uint32_t aside_of(weir_sem *sem);
+uint32_t oversized_of(weir_sem *sem);
 weir_sem_info stat_of(weir_sem *sem);
 
 /* capacity == free + held + granted - debt, and nothing negative (N8). */

@@ -100,7 +100,7 @@ TEST(c30_nobody_waits_for_a_waiter_on_its_way)
 
 	init_barging(&sem, 1, LONG_US);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	stand_aside(&b, &sem, 2, &ctx);
+	wait_oversized(&b, &sem, 2, &ctx);
 	queue_up(&a, &sem, 1, NULL);
 	CHECK(job_freeze(&a));
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));

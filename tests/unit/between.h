@@ -2,12 +2,12 @@
 /*
  * Something happens between two steps of a call.
  *
- *     before_cas("weir_take_short_", release_one, &sem);
+ *     before_cas("weir_take_fast_", release_one, &sem);
  *     CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
  *     happened();
  *
  * The core is built against seam/base/atomic.h, which stops before every atomic
- * access.  Before the first CAS that weir_take_short_ itself makes, release_one runs,
+ * access.  Before the first CAS that weir_take_fast_ itself makes, release_one runs,
  * on the same thread, as if another thread had been as quick as that.  So it
  * must not wait for a lock that the call under it holds: a release never does
  * (C25), everything else may where the lock is free.

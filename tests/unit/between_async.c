@@ -7,7 +7,7 @@
 #include "between.h"
 #include "core/sem_queue.h"
 #include "weir/async.h"
-#include "weir/several.h"
+#include "weir/multi.h"
 
 /* More than two batches. */
 #define MANY 200
@@ -57,7 +57,7 @@ TEST(c6_between_two_batches)
 
 static void lock_it(void *arg)
 {
-	CHECK_EQ(weir_sem_lock_quietly_(arg), WEIR_IS_WELL_);
+	CHECK_EQ(weir_sem_lock_no_panic_(arg), WEIR_IS_WELL_);
 }
 
 /* C6: somebody has the lock then: the rest is granted when that unlocks. */
@@ -136,11 +136,11 @@ TEST(c33_both_are_released_at_once)
 
 	wait_for_any();
 	/* Not in the middle: there this thread holds a lock that it needs. */
-	outer = weir_tells_hold_();
+	outer = weir_callbacks_hold_();
 	before_cas("weir_waiter_claim_", release_one, &other);
 	weir_sem_release(&sem, 1);
 	happened();
-	weir_tells_let_go_(outer);
+	weir_callbacks_resume_(outer);
 	CHECK_EQ(ran, 1);
 	CHECK_OK(outcome);
 	CHECK_EQ(which, 1);

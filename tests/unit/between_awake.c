@@ -59,7 +59,7 @@ static void look(void *unused)
 static void release_and_look(void *unused)
 {
 	release_one(unused);
-	before("weir_sem_lock_quietly_", 1, look, NULL);
+	before("weir_sem_lock_no_panic_", 1, look, NULL);
 }
 
 /* C6: somebody serves it while it is on its way to the lock. */
@@ -185,7 +185,7 @@ IN_A_THREAD(c30_a_newcomer_lingers)
 	int before_it = sleeps();
 
 	all_out(WEIR_BARGING, 1);
-	before("weir_sem_linger_", 4, release_one, NULL);
+	before("weir_sem_spin_acquire_", 4, release_one, NULL);
 	CHECK_OK(weir_sem_acquire_for(&sem, 1, 1000000000));
 	happened();
 	CHECK_EQ(sleeps(), before_it);
@@ -197,7 +197,7 @@ IN_A_THREAD(c30_a_newcomer_lingers)
 IN_A_THREAD(c30_a_newcomer_lingers_past_its_deadline)
 {
 	all_out(WEIR_BARGING, 1);
-	before("weir_sem_linger_", 4, release_one, NULL);
+	before("weir_sem_spin_acquire_", 4, release_one, NULL);
 	CHECK_OK(weir_sem_acquire_until(&sem, 1, 0));
 	happened();
 }
@@ -206,7 +206,7 @@ IN_A_THREAD(c30_a_newcomer_lingers_past_its_deadline)
 IN_A_THREAD(c19_closed_while_lingering)
 {
 	all_out(WEIR_BARGING, 1);
-	before("weir_sem_linger_", 4, close_now, NULL);
+	before("weir_sem_spin_acquire_", 4, close_now, NULL);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_ECLOSED);
 	happened();
 }

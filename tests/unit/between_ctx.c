@@ -30,8 +30,8 @@ TEST(c13_cancelled_while_it_takes_what_is_free)
 		const char *function;
 		int nth;
 	} moment[] = {
-		{ "weir_take_short_", 1 },
-		{ "weir_take_short_", 2 },
+		{ "weir_take_fast_", 1 },
+		{ "weir_take_fast_", 2 },
 		{ "weir_ctx_cancelled_", 2 },
 	};
 
@@ -69,7 +69,7 @@ TEST(c13_cancelled_on_the_way_into_the_queue)
 		int nth;
 	} moment[] = {
 		{ "weir_lock_", 1 },
-		{ "weir_sem_lock_quietly_", 1 },
+		{ "weir_sem_lock_no_panic_", 1 },
 		{ "weir_waiter_park_", 1 },
 	};
 
@@ -124,7 +124,7 @@ TEST(c13_drained_while_it_is_cancelled)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&heavy, &sem, 2, &ctx);
 	queue_up(&light, &sem, 1, NULL);
-	before("weir_sem_lock_quietly_", 1, close_draining, &sem);
+	before("weir_sem_lock_no_panic_", 1, close_draining, &sem);
 	weir_ctx_cancel(&ctx);
 	happened();
 	CHECK_ERR(job_end(&heavy), WEIR_ECANCELED);

@@ -19,11 +19,11 @@ TEST(c5_taken_in_between)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 
-	before_cas("weir_try_short_", take_one, &sem);
+	before_cas("weir_try_fast_", take_one, &sem);
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	before_cas("weir_try_short_", take_one, &sem);
+	before_cas("weir_try_fast_", take_one, &sem);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 3);
@@ -42,7 +42,7 @@ TEST(c5_growth_in_between)
 	weir_sem sem = WEIR_SEM_INIT(5);
 	job a;
 
-	stand_aside(&a, &sem, 8, &ctx);
+	wait_oversized(&a, &sem, 8, &ctx);
 	CHECK_OK(weir_sem_try_acquire(&sem, 2));
 	before("weir_sem_try_wait_", 3, grow_to_eight, &sem);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
@@ -57,17 +57,17 @@ TEST(c5_a_cas_that_fails_for_nothing)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 
-	fail_cas("weir_try_short_");
+	fail_cas("weir_try_fast_");
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	happened();
-	fail_cas("weir_put_short_");
+	fail_cas("weir_put_fast_");
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	fail_cas("weir_sem_lock_quietly_");
+	fail_cas("weir_sem_lock_no_panic_");
 	CHECK_IDENTITY(&sem);
 	happened();
-	fail_cas("settle_batch");
+	fail_cas("grant_batch");
 	CHECK_IDENTITY(&sem);
 	happened();
 }
@@ -78,7 +78,7 @@ TEST(c6_released_in_between)
 	weir_sem sem = WEIR_SEM_INIT(4);
 
 	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
-	before_cas("weir_put_short_", release_one, &sem);
+	before_cas("weir_put_fast_", release_one, &sem);
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 2);
@@ -105,7 +105,7 @@ TEST(c25_two_releases_meet_under_the_lock)
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	queue_up(&a, &sem, 2, NULL);
-	before_cas("settle_batch", two_releases_meet, &sem);
+	before_cas("grant_batch", two_releases_meet, &sem);
 	CHECK_IDENTITY(&sem);
 	happened();
 	CHECK_EQ(waiters_of(&sem), 0);
@@ -118,7 +118,7 @@ TEST(c24_changed_before_the_lock_is_taken)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 
-	before_cas("weir_sem_lock_quietly_", take_one, &sem);
+	before_cas("weir_sem_lock_no_panic_", take_one, &sem);
 	CHECK_EQ(stat_of(&sem).held, 1);
 	happened();
 }
@@ -283,7 +283,7 @@ TEST(c19_closed_before_the_try_looks)
 	weir_sem sem;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
-	before("serve_watcher", 1, close_now, &sem);
+	before("serve_spinner", 1, close_now, &sem);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_ECLOSED);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);

@@ -167,7 +167,7 @@ static void nothing(void *unused)
 
 static void watch_the_lock(void *unused)
 {
-	before("weir_sem_lock_quietly_", 1, nothing, unused);
+	before("weir_sem_lock_no_panic_", 1, nothing, unused);
 }
 
 /* Calls the head, which is about to park. */
@@ -212,7 +212,7 @@ static void move_to_the_tail(void *sem)
 	/* Calls the head, which is about to park. */
 	weir_sem_release(sem, 2);
 	CHECK_OK(weir_sem_resize(sem, 1, NULL));
-	CHECK_EQ(aside_of(sem), 1);
+	CHECK_EQ(oversized_of(sem), 1);
 	/* The one ahead is away: it is granted, to hold up nobody. */
 	CHECK_OK(weir_sem_resize(sem, 2, NULL));
 	CHECK_EQ(waiters_of(sem), 1);

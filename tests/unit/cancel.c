@@ -14,10 +14,10 @@ TEST(c13_cancel_empties_the_queue_before_it_returns)
 	queue_up(&a, &sem, 1, &root);
 	queue_up(&other, &sem, 1, NULL);
 	queue_up(&b, &sem, 2, &child);
-	stand_aside(&c, &sem, 3, &child);
+	wait_oversized(&c, &sem, 3, &child);
 	weir_ctx_cancel(&root);
 	/* All but the one that has nothing to do with it. */
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
 	CHECK_ERR(job_end(&b), WEIR_ECANCELED);

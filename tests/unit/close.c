@@ -8,7 +8,7 @@ TEST(c19_close_now_ends_every_wait)
 	weir_sem sem = WEIR_SEM_INIT(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
 	int64_t got = 7;
-	job plain, timed, upto, with, aside;
+	job plain, timed, upto, with, oversized;
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK(!weir_sem_is_closed(&sem));
@@ -16,7 +16,7 @@ TEST(c19_close_now_ends_every_wait)
 	queue_up_until(&timed, &sem, 1, WEIR_FOREVER);
 	queue_up_upto(&upto, &sem, 1, 2, NULL);
 	queue_up(&with, &sem, 1, &ctx);
-	stand_aside(&aside, &sem, 3, &ctx);
+	wait_oversized(&oversized, &sem, 3, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_EQ(waiters_of(&sem), 0);
 	CHECK_ERR(job_end(&plain), WEIR_ECLOSED);
@@ -24,7 +24,7 @@ TEST(c19_close_now_ends_every_wait)
 	CHECK_ERR(job_end(&upto), WEIR_ECLOSED);
 	CHECK_EQ(upto.got, 0);
 	CHECK_ERR(job_end(&with), WEIR_ECLOSED);
-	CHECK_ERR(job_end(&aside), WEIR_ECLOSED);
+	CHECK_ERR(job_end(&oversized), WEIR_ECLOSED);
 	CHECK(weir_sem_is_closed(&sem));
 	CHECK(stat_of(&sem).closed);
 
@@ -51,13 +51,13 @@ TEST(c19_close_outside_the_queue)
 	job a, b, idle;
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	stand_aside(&a, &sem, 2, &ctx);
+	wait_oversized(&a, &sem, 2, &ctx);
 	watch_idle(&idle, &sem, NULL);
-	stand_aside(&b, &sem, 3, &ctx);
+	wait_oversized(&b, &sem, 3, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(job_end(&a), WEIR_ECLOSED);
 	CHECK_ERR(job_end(&b), WEIR_ECLOSED);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&idle));
 }
@@ -151,24 +151,24 @@ TEST(c19_drain_mode_ends_the_queue)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
 	weir_ctx ctx = WEIR_CTX_INIT;
-	job four, two, more, one, aside;
+	job four, two, more, one, oversized;
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	queue_up(&four, &sem, 4, NULL);
 	queue_up(&two, &sem, 2, NULL);
 	queue_up(&more, &sem, 2, NULL);
 	queue_up(&one, &sem, 1, NULL);
-	stand_aside(&aside, &sem, 6, &ctx);
+	wait_oversized(&oversized, &sem, 6, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_DRAIN);
 	/* Three are free: not enough for the head, enough for some others. */
 	CHECK_ERR(job_end(&four), WEIR_ECLOSED);
 	CHECK_OK(job_end(&two));
 	CHECK_ERR(job_end(&more), WEIR_ECLOSED);
 	CHECK_OK(job_end(&one));
-	CHECK_ERR(job_end(&aside), WEIR_ECLOSED);
+	CHECK_ERR(job_end(&oversized), WEIR_ECLOSED);
 	CHECK_EQ(stat_of(&sem).held, 5);
 	CHECK_EQ(waiters_of(&sem), 0);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 }
 
 /* C19: NOW after DRAIN is NOW, DRAIN after NOW stays NOW. */

@@ -116,7 +116,7 @@ TEST(c29_waiters_outside_the_queue)
 	job big, idle;
 
 	init_named(0);
-	stand_aside(&big, &sem, 3, &ctx);
+	wait_oversized(&big, &sem, 3, &ctx);
 	must_abort(child_resize);
 	must_abort(child_acquire);
 	weir_ctx_cancel(&ctx);

@@ -96,25 +96,25 @@ void queue_up_passing_on(job *j, weir_sem *sem, int64_t n)
 	start_queued(j);
 }
 
-static void start_aside(job *j)
+static void start_oversized(job *j)
 {
-	uint32_t before = aside_of(j->sem);
+	uint32_t before = oversized_of(j->sem);
 
 	job_start(j);
-	AWAIT(aside_of(j->sem) == before + 1);
+	AWAIT(oversized_of(j->sem) == before + 1);
 	AWAIT(job_asleep(j));
 }
 
-void stand_aside(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx)
+void wait_oversized(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx)
 {
 	*j = (job){ .sem = sem, .n = n, .max = -1, .ctx = ctx };
-	start_aside(j);
+	start_oversized(j);
 }
 
 void watch_idle(job *j, weir_sem *sem, weir_ctx *ctx)
 {
 	*j = (job){ .sem = sem, .max = -1, .ctx = ctx, .idle = true };
-	start_aside(j);
+	start_oversized(j);
 }
 
 bool job_done(job *j)
@@ -164,7 +164,7 @@ bool same_stat(weir_sem_info a, weir_sem_info b)
 	       a.free == b.free && a.held == b.held &&
 	       a.granted == b.granted && a.debt == b.debt &&
 	       a.waiting_permits == b.waiting_permits &&
-	       a.waiters == b.waiters && a.aside == b.aside &&
+	       a.waiters == b.waiters && a.oversized == b.oversized &&
 	       a.policy == b.policy && a.unbounded == b.unbounded &&
 	       a.closed == b.closed;
 }

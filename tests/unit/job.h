@@ -48,7 +48,7 @@ void queue_up_upto(job *j, weir_sem *sem, int64_t min, int64_t max,
 void queue_up_passing_on(job *j, weir_sem *sem, int64_t n);
 
 /* Start a call and wait until it sleeps outside the queue. */
-void stand_aside(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx);
+void wait_oversized(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx);
 void watch_idle(job *j, weir_sem *sem, weir_ctx *ctx);
 
 /* Start a call and wait for nothing. */

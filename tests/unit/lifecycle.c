@@ -75,7 +75,7 @@ TEST(c22_destroy_is_refused_with_waiters)
 	CHECK(same_stat(before, stat_of(&sem)));
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&a));
-	stand_aside(&big, &sem, 2, &ctx);
+	wait_oversized(&big, &sem, 2, &ctx);
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&big), WEIR_ECANCELED);
@@ -189,7 +189,7 @@ TEST(c23_zeroed_memory)
 	CHECK_ERR(weir_sem_try_acquire(&zeroed, 1), WEIR_EAGAIN);
 	CHECK_ERR(weir_sem_acquire(&zeroed, 1, NULL), WEIR_ETOOBIG);
 	CHECK_ERR(weir_sem_try_release(&zeroed, 1), WEIR_EOVERFLOW);
-	stand_aside(&a, &zeroed, 2, &ctx);
+	wait_oversized(&a, &zeroed, 2, &ctx);
 	CHECK_OK(weir_sem_resize(&zeroed, 3, NULL));
 	CHECK_OK(job_end(&a));
 	CHECK_EQ(weir_sem_available(&zeroed), 1);
@@ -243,7 +243,7 @@ static void wait_in_every_way(int *fds, int *threads)
 	queue_up(&a, &sem, 1, NULL);
 	queue_up_until(&b, &sem, 1, WEIR_FOREVER);
 	queue_up(&c, &sem, 1, &ctx);
-	stand_aside(&d, &sem, 2, &ctx);
+	wait_oversized(&d, &sem, 2, &ctx);
 	watch_idle(&e, &sem, NULL);
 	if (fds) {
 		*fds = entries("/proc/self/fd");

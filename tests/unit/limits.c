@@ -49,7 +49,7 @@ TEST(c18_signals_do_not_end_a_wait)
 	}
 	AWAIT(job_asleep(&a) && job_asleep(&b) && job_asleep(&idle));
 	CHECK_EQ(waiters_of(&sem), 2);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&a));
 	CHECK(!job_done(&b));
@@ -171,7 +171,7 @@ TEST(c31_max_waiters)
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	CHECK_OK(weir_sem_acquire(&sem, 0, NULL));
 	/* Who waits outside the queue takes no room in it. */
-	stand_aside(&big, &sem, 2, &ctx);
+	wait_oversized(&big, &sem, 2, &ctx);
 	watch_idle(&idle, &sem, NULL);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);

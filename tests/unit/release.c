@@ -109,7 +109,7 @@ TEST(c7_resize_lets_the_next_in)
 	queue_up(&one, &sem, 1, NULL);
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
 	CHECK_EQ(waiters_of(&sem), 0);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(job_end(&one));
 	CHECK_OK(weir_sem_resize(&sem, 7, NULL));
 	CHECK_OK(job_end(&four));

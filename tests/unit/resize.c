@@ -25,13 +25,13 @@ TEST(c20_idle_when_the_last_is_back)
 	watch_idle(&a, &sem, NULL);
 	watch_idle(&b, &sem, &ctx);
 	weir_sem_release(&sem, 2);
-	CHECK_EQ(aside_of(&sem), 2);
+	CHECK_EQ(oversized_of(&sem), 2);
 	/* A watcher stands in nobody's way. */
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	weir_sem_release(&sem, 1);
-	CHECK_EQ(aside_of(&sem), 2);
+	CHECK_EQ(oversized_of(&sem), 2);
 	weir_sem_release(&sem, 1);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_OK(job_end(&a));
 	CHECK_OK(job_end(&b));
 }
@@ -47,10 +47,10 @@ TEST(c20_not_idle_while_granted)
 	watch_idle(&idle, &sem, NULL);
 	job_freeze(&a);
 	weir_sem_release(&sem, 1);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	jobs_thaw();
 	CHECK_OK(job_end(&a));
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&idle));
 }
@@ -69,7 +69,7 @@ TEST(c20_errors)
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
 	CHECK_OK(weir_ctx_init(&late, NULL, weir_deadline_after(100000)));
 	CHECK_ERR(weir_sem_wait_idle(&sem, &late), WEIR_ETIMEDOUT);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_OK(weir_ctx_destroy(&late));
 }
 
@@ -83,9 +83,9 @@ TEST(c20_idle_after_close)
 	watch_idle(&a, &sem, NULL);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	watch_idle(&b, &sem, NULL);
-	CHECK_EQ(aside_of(&sem), 2);
+	CHECK_EQ(oversized_of(&sem), 2);
 	weir_sem_release(&sem, 1);
-	CHECK_EQ(aside_of(&sem), 2);
+	CHECK_EQ(oversized_of(&sem), 2);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&a));
 	CHECK_OK(job_end(&b));
@@ -103,7 +103,7 @@ TEST(c20_idle_by_forgetting)
 	CHECK_EQ(debt, 2);
 	watch_idle(&a, &sem, NULL);
 	weir_sem_release(&sem, 2);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(weir_sem_forget(&sem, 1));
 	CHECK_OK(job_end(&a));
 	CHECK_EQ(stat_of(&sem).capacity, 0);

@@ -25,7 +25,7 @@ TEST(c11_too_big_waits_for_its_ctx_alone)
 	weir_ctx ctx = WEIR_CTX_INIT;
 	job big;
 
-	stand_aside(&big, &sem, 4, &ctx);
+	wait_oversized(&big, &sem, 4, &ctx);
 	CHECK_EQ(waiters_of(&sem), 0);
 	CHECK_EQ(stat_of(&sem).waiting_permits, 0);
 	CHECK_OK(weir_sem_try_acquire(&sem, 3));
@@ -35,7 +35,7 @@ TEST(c11_too_big_waits_for_its_ctx_alone)
 	CHECK(!job_done(&big));
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&big), WEIR_ECANCELED);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
@@ -47,7 +47,7 @@ TEST(c11_too_big_until_the_deadline_of_its_ctx)
 
 	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(1000000)));
 	CHECK_ERR(weir_sem_acquire(&sem, 4, &ctx), WEIR_ETIMEDOUT);
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
@@ -59,10 +59,10 @@ TEST(c11_growth_sends_it_to_the_tail)
 	job big, early;
 
 	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
-	stand_aside(&big, &sem, 4, &ctx);
+	wait_oversized(&big, &sem, 4, &ctx);
 	queue_up(&early, &sem, 3, NULL);
 	CHECK_OK(weir_sem_resize(&sem, 4, NULL));
-	CHECK_EQ(aside_of(&sem), 0);
+	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 2);
 	weir_sem_release(&sem, 2);
 	/* The one that came later but queued first goes first. */
@@ -80,11 +80,11 @@ TEST(c11_growth_can_grant_it)
 	weir_ctx ctx = WEIR_CTX_INIT;
 	job big, bigger;
 
-	stand_aside(&big, &sem, 4, &ctx);
-	stand_aside(&bigger, &sem, 9, &ctx);
+	wait_oversized(&big, &sem, 4, &ctx);
+	wait_oversized(&bigger, &sem, 9, &ctx);
 	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
 	CHECK_OK(job_end(&big));
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&bigger), WEIR_ECANCELED);
@@ -107,7 +107,7 @@ TEST(c11_shrink_makes_a_waiter_impossible)
 	CHECK_ERR(job_end(&without), WEIR_ETOOBIG);
 	CHECK_ERR(job_end(&timed), WEIR_ETOOBIG);
 	CHECK_EQ(waiters_of(&sem), 1);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 4);
 	CHECK_OK(job_end(&fits));
 	CHECK(!job_done(&with));
@@ -128,11 +128,11 @@ TEST(c11_behind_others)
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
 	CHECK_ERR(job_end(&big), WEIR_ETOOBIG);
 	watch_idle(&idle, &sem, &ctx);
-	stand_aside(&grows, &sem, 5, &ctx);
+	wait_oversized(&grows, &sem, 5, &ctx);
 	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
 	CHECK_OK(job_end(&fits));
 	CHECK_EQ(waiters_of(&sem), 1);
-	CHECK_EQ(aside_of(&sem), 1);
+	CHECK_EQ(oversized_of(&sem), 1);
 	weir_sem_release(&sem, 5);
 	CHECK_OK(job_end(&grows));
 	weir_sem_release(&sem, 5);

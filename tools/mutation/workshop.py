@@ -11,7 +11,7 @@ from .killers import Explorer, Lazy, Tests
 # As in tests/model/meson.build, without the patterns: they stand on the core, and
 # their scenarios would only take the time of the core's own.
 EXPLORED = [f"src/core/{name}.c" for name in
-            ("sem", "sem_queue", "sem_wait", "sem_watch", "sem_admin", "sem_stat",
+            ("sem", "sem_queue", "sem_wait", "sem_spin", "sem_admin", "sem_stat",
              "sem_heap", "waiter", "ctx", "permit")] + \
     [f"src/async/{name}.c" for name in
      ("all", "any", "loop", "op", "run", "several", "timers")] + \

@@ -94,7 +94,7 @@ static uint32_t standing(weir_named *sem)
 	weir_named_info info;
 
 	CHECK_OK(weir_named_stat(sem, &info, NULL, 0));
-	return info.waiters + info.aside;
+	return info.waiters + info.oversized;
 }
 
 static void unmap_file(void)

@@ -16,7 +16,7 @@
 
 #include "base/cpu.h"
 #include "base/event.h"
-#include "base/look.h"
+#include "base/spin.h"
 #include "base/fork.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -428,17 +428,17 @@ bool weir_cpu_has_others_(void)
 	return ex->looks > 0;
 }
 
-bool weir_look_may_pay_(void)
+bool weir_spin_wait_may_pay_(void)
 {
 	return ex->looks > 0;
 }
 
-struct weir_look_ weir_look_begin_(void)
+struct weir_spin_wait_ weir_spin_wait_begin_(void)
 {
-	return (struct weir_look_){ 0, 0 };
+	return (struct weir_spin_wait_){ 0, 0 };
 }
 
-bool weir_look_goes_on_(struct weir_look_ *look)
+bool weir_spin_wait_continue_(struct weir_spin_wait_ *look)
 {
 	if (++look->looks >= ex->looks)
 		return false;
@@ -446,7 +446,7 @@ bool weir_look_goes_on_(struct weir_look_ *look)
 	return true;
 }
 
-void weir_look_end_(bool paid)
+void weir_spin_wait_end_(bool paid)
 {
 	(void)paid;
 }
@@ -457,7 +457,7 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 	ex_yield();
 }
 
-void weir_backoff_look_(struct weir_backoff_ *backoff)
+void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 {
 	(void)backoff;
 	if (ex->self >= 0)

@@ -22,9 +22,9 @@ trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 
 # As in tests/model/meson.build: what runs on the seam, and what does not.
-seam=(src/core/{sem,sem_queue,sem_wait,sem_watch,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
-	src/async/{all,any,loop,op,run,several,timers}.c
-	src/pattern/{chan,chan_admin,chan_async,chan_ring,group,limit,limit_admin,pool,pool_admin,pool_async,rwlock,rwlock_admin}.c
+seam=(src/core/{sem,sem_queue,sem_wait,sem_spin,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
+	src/async/{all,any,loop,multi,op,run,timers}.c
+	src/pattern/{chan,chan_admin,chan_async,chan_ring,group,pool,pool_admin,pool_async,rate,rate_admin,rwlock,rwlock_admin}.c
 	src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
 on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -Itests/model/seam -Itests/model/engine -Itests/model)

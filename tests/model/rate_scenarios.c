@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The rate limit: who waits for time, and who comes in between. */
 #include "pattern_scenario.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #define PERIOD 1000
 
-static weir_limit limit;
+static weir_rate limit;
 static weir_ctx ctx;
 static int taken;
 static int64_t begun;
@@ -13,10 +13,10 @@ static int64_t begun;
 /* One token in 1000 ns, none there now. */
 static void used_up(void)
 {
-	EX_ASSERT(weir_limit_init(&limit, &(weir_limit_opts){
+	EX_ASSERT(weir_rate_init(&limit, &(weir_rate_opts){
 		.rate = 1, .period_ns = PERIOD }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
-	EX_ASSERT(weir_limit_try_acquire(&limit, 1) == WEIR_OK);
+	EX_ASSERT(weir_rate_try_acquire(&limit, 1) == WEIR_OK);
 	begun = weir_now_ns();
 }
 
@@ -39,7 +39,7 @@ static void exactly(void)
 
 static void acquire(void)
 {
-	EX_ASSERT(weir_limit_acquire(&limit, 1, NULL) == WEIR_OK);
+	EX_ASSERT(weir_rate_acquire(&limit, 1, NULL) == WEIR_OK);
 	taken++;
 }
 
@@ -48,7 +48,7 @@ SCENARIO(limit_two_wait, 2, used_up, exactly, acquire, acquire)
 
 static void acquire_ctx(void)
 {
-	weir_err err = weir_limit_acquire(&limit, 1, &ctx);
+	weir_err err = weir_rate_acquire(&limit, 1, &ctx);
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
 	taken += err == WEIR_OK;
@@ -82,7 +82,7 @@ SCENARIO(limit_cancel_meets_token, 3, one_there, full_or_taken, acquire_ctx,
 
 static void acquire_or_closed(void)
 {
-	weir_err err = weir_limit_acquire(&limit, 1, NULL);
+	weir_err err = weir_rate_acquire(&limit, 1, NULL);
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
 	taken += err == WEIR_OK;
@@ -90,8 +90,8 @@ static void acquire_or_closed(void)
 
 static void close_it(void)
 {
-	weir_limit_close(&limit);
-	EX_ASSERT(weir_limit_acquire(&limit, 1, NULL) == WEIR_ECLOSED);
+	weir_rate_close(&limit);
+	EX_ASSERT(weir_rate_acquire(&limit, 1, NULL) == WEIR_ECLOSED);
 }
 
 /* C19: a close reaches the first. */
@@ -100,7 +100,7 @@ SCENARIO(limit_close_meets_time, 2, used_up, exactly, acquire_or_closed,
 
 static void quicken(void)
 {
-	EX_ASSERT(weir_limit_set_rate(&limit, 2, PERIOD, 1) == WEIR_OK);
+	EX_ASSERT(weir_rate_set(&limit, 2, PERIOD, 1) == WEIR_OK);
 }
 
 static void nobody_left(void)
@@ -114,7 +114,7 @@ SCENARIO(limit_rate_changes, 2, used_up, nobody_left, acquire, quicken)
 
 static void try_one(void)
 {
-	weir_err err = weir_limit_try_acquire(&limit, 1);
+	weir_err err = weir_rate_try_acquire(&limit, 1);
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_EAGAIN);
 	taken += err == WEIR_OK;
@@ -125,7 +125,7 @@ SCENARIO(limit_try_meets_waiter, 2, used_up, adds_up, acquire, try_one, try_one)
 
 static void acquire_timed(void)
 {
-	weir_err err = weir_limit_acquire_until(&limit, 1, begun + PERIOD);
+	weir_err err = weir_rate_acquire_until(&limit, 1, begun + PERIOD);
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
 	taken += err == WEIR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_LIMIT_H
-#define WEIR_LIMIT_H
+#ifndef WEIR_RATE_H
+#define WEIR_RATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,16 +14,16 @@ WEIR_DECLS_BEGIN
 struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
 
 /*
- * weir_limit: so many per second.
+ * weir_rate: so many per second.
  *
  * A bucket holds up to `burst` tokens and is filled at a steady rate; to acquire n
  * is to take n tokens out, waiting until they are there, in order of arrival.
  * It begins full.  Nothing is given back: tokens are used up.
  *
- *     weir_limit_opts opts = { .rate = 100, .burst = 10 };
+ *     weir_rate_opts opts = { .rate = 100, .burst = 10 };
  *
- *     err = weir_limit_init(&calls, &opts);
- *     err = weir_limit_acquire(&calls, 1, ctx);
+ *     err = weir_rate_init(&calls, &opts);
+ *     err = weir_rate_acquire(&calls, 1, ctx);
  *
  * In any stretch of t seconds at most burst + rate * t tokens are taken.  The
  * arithmetic is exact, to a part of a nanosecond: the rate does not drift, however
@@ -39,7 +39,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             wait goes on.  No function is a thread-cancellation point.
  *   Time      CLOCK_MONOTONIC, weir_now_ns().  The _at forms take the time from
  *             their caller; times may come in any order.  Calls that wait,
- *             weir_limit_set_rate and weir_limit_stat go by weir_now_ns()
+ *             weir_rate_set and weir_rate_stat go by weir_now_ns()
  *             alone: a limit that is given another clock has no use for them.
  *   Fork      As in weir/sem.h.
  *   Misuse    As in weir/sem.h: a null, misaligned or zeroed limit is
@@ -52,7 +52,7 @@ struct weir_bucket_ {
 	int64_t kind_;
 };
 
-typedef struct weir_limit {
+typedef struct weir_rate {
 	weir_sem gate_;			/* who is first waits for time alone */
 	weir_sem wake_;			/* ends that wait early */
 	struct weir_bucket_ bucket_;	/* under lock_ */
@@ -64,33 +64,33 @@ typedef struct weir_limit {
 	uint64_t ready_;		/* set up, and not destroyed */
 	uint64_t queued_high_;		/* of queued_, above 2^64 */
 	uint64_t reserved_[1];		/* zero, for later versions */
-} weir_limit;
+} weir_rate;
 
-typedef enum weir_limit_kind {
+typedef enum weir_rate_kind {
 	/* Up to burst tokens at once, if they were not used before. */
-	WEIR_LIMIT_BUCKET = 0,
+	WEIR_RATE_BUCKET = 0,
 	/*
 	 * Evenly spaced: a call that takes n is followed by the next n / rate
 	 * seconds later at the earliest, however long it was quiet before.
 	 * (Leaky bucket.)  burst is only the largest n.
 	 */
-	WEIR_LIMIT_SPACED = 1
-} weir_limit_kind;
+	WEIR_RATE_SPACED = 1
+} weir_rate_kind;
 
 /* The largest rate; the longest period, about eleven days. */
-#define WEIR_LIMIT_RATE_MAX INT64_C(1000000000)
-#define WEIR_LIMIT_PERIOD_MAX INT64_C(1000000000000000)
+#define WEIR_RATE_MAX INT64_C(1000000000)
+#define WEIR_RATE_PERIOD_MAX INT64_C(1000000000000000)
 
 /* Zero means the default throughout, except that a rate must be given. */
-typedef struct weir_limit_opts {
-	int64_t rate;		/* tokens in a period, 1 .. WEIR_LIMIT_RATE_MAX */
+typedef struct weir_rate_opts {
+	int64_t rate;		/* tokens in a period, 1 .. WEIR_RATE_MAX */
 	int64_t period_ns;	/* 0: a second */
 	int64_t burst;		/* 0: 1 */
 	const char *name;	/* for messages; not copied; may be null */
-	weir_limit_kind kind;
+	weir_rate_kind kind;
 	uint32_t flags;		/* 0 */
 	uint64_t reserved_[3];	/* zero, for later versions */
-} weir_limit_opts;
+} weir_rate_opts;
 
 /*
  * Set up *limit, full.  WEIR_EINVAL: an option is out of range; a burst would take
@@ -99,13 +99,13 @@ typedef struct weir_limit_opts {
  * Requires: no other thread can reach *limit yet.
  */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_init(weir_limit *limit, const weir_limit_opts *opts);
+weir_rate_init(weir_rate *limit, const weir_rate_opts *opts);
 
 /*
  * Retire *limit.  WEIR_EBUSY: somebody waits.
  * Requires: no other call on *limit is running or follows.
  */
-WEIR_API WEIR_MUST_USE weir_err weir_limit_destroy(weir_limit *limit);
+WEIR_API WEIR_MUST_USE weir_err weir_rate_destroy(weir_rate *limit);
 
 /*
  * Take n tokens, waiting for them until ctx ends (null: never).
@@ -121,29 +121,29 @@ WEIR_API WEIR_MUST_USE weir_err weir_limit_destroy(weir_limit *limit);
  * Checked in the order of weir_sem_acquire; n == 0 succeeds at once.
  */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_acquire(weir_limit *limit, int64_t n, struct weir_ctx *ctx);
+weir_rate_acquire(weir_rate *limit, int64_t n, struct weir_ctx *ctx);
 
 /* The same with a plain deadline: it limits waiting only. */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_acquire_until(weir_limit *limit, int64_t n, int64_t deadline_ns);
+weir_rate_acquire_until(weir_rate *limit, int64_t n, int64_t deadline_ns);
 
 /* The same if no waiting is needed; else WEIR_EAGAIN, also if others wait. */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_try_acquire(weir_limit *limit, int64_t n);
+weir_rate_try_acquire(weir_rate *limit, int64_t n);
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_try_acquire_at(weir_limit *limit, int64_t n, int64_t now_ns);
+weir_rate_try_acquire_at(weir_rate *limit, int64_t n, int64_t now_ns);
 
 /*
  * Take n tokens now, also those that are not there yet; *at_ns is when they may be
  * used, and it is up to the caller to wait till then.  WEIR_ETIMEDOUT: that is
  * more than max_wait_ns away; WEIR_EAGAIN: others wait, and they are first; else as
- * weir_limit_acquire.  After an error nothing is taken.
+ * weir_rate_acquire.  After an error nothing is taken.
  */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_reserve(weir_limit *limit, int64_t n, int64_t max_wait_ns,
+weir_rate_reserve(weir_rate *limit, int64_t n, int64_t max_wait_ns,
 		   int64_t *at_ns);
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
+weir_rate_reserve_at(weir_rate *limit, int64_t n, int64_t now_ns,
 		      int64_t max_wait_ns, int64_t *at_ns);
 
 /*
@@ -151,8 +151,8 @@ weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
  * WEIR_FOREVER if n > burst or it is closed, or if those that wait want more than
  * some 70 years bring.  For display: it may have changed already.
  */
-WEIR_API int64_t weir_limit_delay(weir_limit *limit, int64_t n);
-WEIR_API int64_t weir_limit_delay_at(weir_limit *limit, int64_t n,
+WEIR_API int64_t weir_rate_delay(weir_rate *limit, int64_t n);
+WEIR_API int64_t weir_rate_delay_at(weir_rate *limit, int64_t n,
 				     int64_t now_ns);
 
 /*
@@ -161,24 +161,24 @@ WEIR_API int64_t weir_limit_delay_at(weir_limit *limit, int64_t n,
  * waiter for more than the new burst gets WEIR_ETOOBIG when it is first.
  */
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_set_rate(weir_limit *limit, int64_t rate, int64_t period_ns,
+weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 		    int64_t burst);
 
 /* Every waiter and every later call gets WEIR_ECLOSED.  Twice is harmless. */
-WEIR_API void weir_limit_close(weir_limit *limit);
+WEIR_API void weir_rate_close(weir_rate *limit);
 
-typedef struct weir_limit_info {
+typedef struct weir_rate_info {
 	const char *name;
 	int64_t rate, period_ns, burst;
 	int64_t tokens;		/* there now; negative: reserved ahead */
 	uint32_t waiters;
-	weir_limit_kind kind;
+	weir_rate_kind kind;
 	bool closed;
 	uint64_t reserved_[4];
-} weir_limit_info;
+} weir_rate_info;
 
 WEIR_API WEIR_MUST_USE weir_err
-weir_limit_stat(weir_limit *limit, weir_limit_info *info);
+weir_rate_stat(weir_rate *limit, weir_rate_info *info);
 
 /*
  * weir_keyed: one limit for each key (a tenant, a customer, an address), made when
@@ -196,7 +196,7 @@ typedef struct weir_keyed {
 	struct weir_keyed_entry_ **table_;
 	struct weir_ring_ *used_;	/* longest unused first */
 	struct weir_keyed_entry_ *free_;
-	weir_limit_opts each_;
+	weir_rate_opts each_;
 	uint64_t buckets_;		/* of table_, a power of two */
 	uint64_t seed_;
 	int64_t max_, count_, evicted_;
@@ -220,13 +220,13 @@ typedef struct weir_keyed {
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
-		const weir_limit_opts *each);
+		const weir_rate_opts *each);
 
-/* As weir_limit_destroy. */
+/* As weir_rate_destroy. */
 WEIR_API WEIR_MUST_USE weir_err weir_keyed_destroy(weir_keyed *keyed);
 
 /*
- * As weir_limit_acquire and its kin, on the limit of the key, which is 1 ..
+ * As weir_rate_acquire and its kin, on the limit of the key, which is 1 ..
  * WEIR_KEY_MAX bytes.  Also, when all else has been checked, WEIR_EBUSY: the key is
  * new, and of the sixteen keys that were unused longest none can be forgotten yet;
  * the next call looks at others.
@@ -257,4 +257,4 @@ weir_keyed_stat(weir_keyed *keyed, weir_keyed_info *info);
 
 WEIR_DECLS_END
 
-#endif /* WEIR_LIMIT_H */
+#endif /* WEIR_RATE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All of several semaphores: weir/several.h. */
-#include "weir/several.h"
+/* All of several semaphores: weir/multi.h. */
+#include "weir/multi.h"
 
 #include "async/all.h"
 #include "base/atomic.h"

@@ -5,58 +5,58 @@
  */
 #include "check.h"
 #include "weir/ctx.h"
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #define SECOND INT64_C(1000000000)
 #define HOUR (3600 * SECOND)
 
-static weir_limit limit;
+static weir_rate limit;
 
-static void begin(weir_limit_opts opts)
+static void begin(weir_rate_opts opts)
 {
-	CHECK_OK(weir_limit_init(&limit, &opts));
+	CHECK_OK(weir_rate_init(&limit, &opts));
 }
 
 static void end(void)
 {
-	CHECK_OK(weir_limit_destroy(&limit));
+	CHECK_OK(weir_rate_destroy(&limit));
 }
 
-static weir_limit_info info_of(weir_limit *l)
+static weir_rate_info info_of(weir_rate *l)
 {
-	weir_limit_info info;
+	weir_rate_info info;
 
-	CHECK_OK(weir_limit_stat(l, &info));
+	CHECK_OK(weir_rate_stat(l, &info));
 	return info;
 }
 
 TEST(burst_is_exact)
 {
-	begin((weir_limit_opts){ .rate = 100, .burst = 10 });
+	begin((weir_rate_opts){ .rate = 100, .burst = 10 });
 	for (int i = 0; i < 10; i++)
-		CHECK_OK(weir_limit_try_acquire_at(&limit, 1, 0));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, 0), WEIR_EAGAIN);
+		CHECK_OK(weir_rate_try_acquire_at(&limit, 1, 0));
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 0), WEIR_EAGAIN);
 	/* One token takes 10 ms, to the nanosecond. */
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, 9999999), WEIR_EAGAIN);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 1, 10000000));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, 10000000), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 9999999), WEIR_EAGAIN);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, 10000000));
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 10000000), WEIR_EAGAIN);
 	/* And no more than a burst, however long it is quiet. */
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 11, HOUR), WEIR_ETOOBIG);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 10, HOUR));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 11, HOUR), WEIR_ETOOBIG);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 10, HOUR));
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
 	end();
 }
 
 /* The k-th of a steady stream comes when it should, after a million as well. */
-static void check_no_drift(int64_t rate, int64_t period, weir_limit_kind kind)
+static void check_no_drift(int64_t rate, int64_t period, weir_rate_kind kind)
 {
-	begin((weir_limit_opts){ .rate = rate, .period_ns = period,
+	begin((weir_rate_opts){ .rate = rate, .period_ns = period,
 				 .kind = kind });
 	for (int64_t k = 0; k < 1000000; k++) {
 		int64_t whole = k / rate * period, part = k % rate * period;
 		int64_t at;
 
-		CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
+		CHECK_OK(weir_rate_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
 		CHECK_EQ(at, whole + part / rate + (part % rate > 0));
 	}
 	end();
@@ -64,27 +64,27 @@ static void check_no_drift(int64_t rate, int64_t period, weir_limit_kind kind)
 
 TEST(rate_does_not_drift)
 {
-	check_no_drift(3, SECOND, WEIR_LIMIT_BUCKET);
-	check_no_drift(7, SECOND, WEIR_LIMIT_SPACED);
-	check_no_drift(300000001, SECOND, WEIR_LIMIT_BUCKET);
-	check_no_drift(999999937, SECOND, WEIR_LIMIT_SPACED);
-	check_no_drift(11, 3 * HOUR + 1, WEIR_LIMIT_BUCKET);
+	check_no_drift(3, SECOND, WEIR_RATE_BUCKET);
+	check_no_drift(7, SECOND, WEIR_RATE_SPACED);
+	check_no_drift(300000001, SECOND, WEIR_RATE_BUCKET);
+	check_no_drift(999999937, SECOND, WEIR_RATE_SPACED);
+	check_no_drift(11, 3 * HOUR + 1, WEIR_RATE_BUCKET);
 }
 
 TEST(spaced_never_bursts)
 {
 	int64_t at;
 
-	begin((weir_limit_opts){ .rate = 10, .burst = 5,
-				 .kind = WEIR_LIMIT_SPACED });
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 1, HOUR));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 3, HOUR + SECOND / 10));
+	begin((weir_rate_opts){ .rate = 10, .burst = 5,
+				 .kind = WEIR_RATE_SPACED });
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, HOUR));
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 3, HOUR + SECOND / 10));
 	/* Three take three tenths. */
-	CHECK_OK(weir_limit_reserve_at(&limit, 1, HOUR + SECOND / 10, SECOND,
+	CHECK_OK(weir_rate_reserve_at(&limit, 1, HOUR + SECOND / 10, SECOND,
 				       &at));
 	CHECK_EQ(at, HOUR + 4 * (SECOND / 10));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 6, 2 * HOUR), WEIR_ETOOBIG);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 6, 2 * HOUR), WEIR_ETOOBIG);
 	end();
 }
 
@@ -104,13 +104,13 @@ TEST(no_stretch_has_more_than_it_may)
 		int64_t now = 0, n;
 		int taken = 0;
 
-		begin((weir_limit_opts){ .rate = rate, .burst = burst });
+		begin((weir_rate_opts){ .rate = rate, .burst = burst });
 		while (taken < TAKES) {
 			now += random_below(&seed, 4) ?
 				       random_below(&seed, SECOND / rate) :
 				       0;
 			n = 1 + random_below(&seed, burst);
-			if (weir_limit_try_acquire_at(&limit, n, now))
+			if (weir_rate_try_acquire_at(&limit, n, now))
 				continue;
 			when[taken] = now;
 			tokens[taken++] = n;
@@ -133,22 +133,22 @@ TEST(delay_is_how_long_it_will_be)
 {
 	int64_t at;
 
-	begin((weir_limit_opts){ .rate = 1000, .burst = 5 });
-	CHECK_EQ(weir_limit_delay_at(&limit, 5, 0), 0);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 5, 0));
-	CHECK_EQ(weir_limit_delay_at(&limit, 1, 0), 1000000);
-	CHECK_EQ(weir_limit_delay_at(&limit, 5, 0), 5000000);
-	CHECK_EQ(weir_limit_delay_at(&limit, 5, 1000000), 4000000);
-	CHECK_EQ(weir_limit_delay_at(&limit, 6, 0), WEIR_FOREVER);
+	begin((weir_rate_opts){ .rate = 1000, .burst = 5 });
+	CHECK_EQ(weir_rate_delay_at(&limit, 5, 0), 0);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 5, 0));
+	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), 1000000);
+	CHECK_EQ(weir_rate_delay_at(&limit, 5, 0), 5000000);
+	CHECK_EQ(weir_rate_delay_at(&limit, 5, 1000000), 4000000);
+	CHECK_EQ(weir_rate_delay_at(&limit, 6, 0), WEIR_FOREVER);
 	/* Nothing was taken by asking; a reservation says the same, and takes. */
-	CHECK_OK(weir_limit_reserve_at(&limit, 2, 0, 2000000, &at));
+	CHECK_OK(weir_rate_reserve_at(&limit, 2, 0, 2000000, &at));
 	CHECK_EQ(at, 2000000);
-	CHECK_EQ(weir_limit_delay_at(&limit, 1, 0), 3000000);
+	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), 3000000);
 	at = 7;
-	CHECK_ERR(weir_limit_reserve_at(&limit, 1, 0, 2999999, &at),
+	CHECK_ERR(weir_rate_reserve_at(&limit, 1, 0, 2999999, &at),
 		  WEIR_ETIMEDOUT);
 	CHECK_EQ(at, 7);
-	CHECK_EQ(weir_limit_delay_at(&limit, 1, 0), 3000000);
+	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), 3000000);
 	end();
 }
 
@@ -157,52 +157,52 @@ TEST(c2_delay_of_nothing)
 {
 	int64_t at;
 
-	begin((weir_limit_opts){ .rate = 1 });
-	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, 0, &at));
-	CHECK_OK(weir_limit_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
-	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), 0);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 0, 0));
-	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), 0);
-	weir_limit_close(&limit);
-	CHECK_EQ(weir_limit_delay_at(&limit, 0, 0), WEIR_FOREVER);
-	CHECK_EQ(weir_limit_delay_at(&limit, 0, INT64_MAX), WEIR_FOREVER);
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 0, 0), WEIR_ECLOSED);
+	begin((weir_rate_opts){ .rate = 1 });
+	CHECK_OK(weir_rate_reserve_at(&limit, 1, 0, 0, &at));
+	CHECK_OK(weir_rate_reserve_at(&limit, 1, 0, WEIR_FOREVER, &at));
+	CHECK_EQ(weir_rate_delay_at(&limit, 0, 0), 0);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 0, 0));
+	CHECK_EQ(weir_rate_delay_at(&limit, 0, INT64_MAX), 0);
+	weir_rate_close(&limit);
+	CHECK_EQ(weir_rate_delay_at(&limit, 0, 0), WEIR_FOREVER);
+	CHECK_EQ(weir_rate_delay_at(&limit, 0, INT64_MAX), WEIR_FOREVER);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 0, 0), WEIR_ECLOSED);
 	end();
 }
 
 TEST(times_that_go_back_give_nothing)
 {
-	begin((weir_limit_opts){ .rate = 1, .burst = 1 });
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 1, HOUR));
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, 0), WEIR_EAGAIN);
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, INT64_MIN), WEIR_EAGAIN);
-	CHECK_ERR(weir_limit_try_acquire_at(&limit, 1, INT64_MAX), WEIR_EAGAIN);
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 1, HOUR + SECOND));
+	begin((weir_rate_opts){ .rate = 1, .burst = 1 });
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, HOUR));
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 0), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, INT64_MIN), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, INT64_MAX), WEIR_EAGAIN);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, HOUR + SECOND));
 	end();
 }
 
 TEST(rate_is_changed)
 {
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 4 });
-	CHECK_OK(weir_limit_try_acquire(&limit, 3));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 4 });
+	CHECK_OK(weir_rate_try_acquire(&limit, 3));
 	CHECK_EQ(info_of(&limit).tokens, 1);
 	/* The one that is there stays. */
-	CHECK_OK(weir_limit_set_rate(&limit, 2, HOUR, 10));
+	CHECK_OK(weir_rate_set(&limit, 2, HOUR, 10));
 	CHECK_EQ(info_of(&limit).tokens, 1);
-	CHECK_OK(weir_limit_set_rate(&limit, 5, HOUR, 0));
+	CHECK_OK(weir_rate_set(&limit, 5, HOUR, 0));
 	CHECK_EQ(info_of(&limit).tokens, 1);
 	CHECK_EQ(info_of(&limit).burst, 1);
 	CHECK_EQ(info_of(&limit).rate, 5);
-	CHECK_ERR(weir_limit_set_rate(&limit, 0, HOUR, 1), WEIR_EINVAL);
-	CHECK_OK(weir_limit_try_acquire(&limit, 1));
-	CHECK_ERR(weir_limit_try_acquire(&limit, 1), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_set(&limit, 0, HOUR, 1), WEIR_EINVAL);
+	CHECK_OK(weir_rate_try_acquire(&limit, 1));
+	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_EAGAIN);
 	end();
 	/* What is above the new burst is gone; what is missing stays so. */
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 10 });
-	CHECK_OK(weir_limit_set_rate(&limit, 1, HOUR, 2));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 10 });
+	CHECK_OK(weir_rate_set(&limit, 1, HOUR, 2));
 	CHECK_EQ(info_of(&limit).tokens, 2);
-	CHECK_OK(weir_limit_try_acquire(&limit, 2));
-	CHECK_OK(weir_limit_set_rate(&limit, 1, HOUR, 10));
+	CHECK_OK(weir_rate_try_acquire(&limit, 2));
+	CHECK_OK(weir_rate_set(&limit, 1, HOUR, 10));
 	CHECK_EQ(info_of(&limit).tokens, 0);
 	end();
 }
@@ -217,19 +217,19 @@ TEST(part_of_a_token_stays)
 	int64_t before, began_ns, late;
 
 	/* An hour for a token, of which half is over. */
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 1 });
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 1 });
 	began_ns = weir_now_ns();
-	CHECK_OK(weir_limit_try_acquire_at(&limit, 1, began_ns - HOUR / 2));
-	before = weir_limit_delay_at(&limit, 1, 0);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, began_ns - HOUR / 2));
+	before = weir_rate_delay_at(&limit, 1, 0);
 	for (int i = 0; i < 100; i++)
-		CHECK_OK(weir_limit_set_rate(&limit, 1, HOUR, 1));
-	CHECK_EQ(weir_limit_delay_at(&limit, 1, 0), before);
+		CHECK_OK(weir_rate_set(&limit, 1, HOUR, 1));
+	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), before);
 	CHECK_EQ(info_of(&limit).tokens, 0);
 	/* Slower rates, and back: later by no more than that took. */
 	for (int i = 0; i < 5; i++)
-		CHECK_OK(weir_limit_set_rate(&limit, rates[i], 7 * HOUR, 1));
-	CHECK_OK(weir_limit_set_rate(&limit, 1, HOUR, 1));
-	late = weir_limit_delay_at(&limit, 1, 0) - before;
+		CHECK_OK(weir_rate_set(&limit, rates[i], 7 * HOUR, 1));
+	CHECK_OK(weir_rate_set(&limit, 1, HOUR, 1));
+	late = weir_rate_delay_at(&limit, 1, 0) - before;
 	CHECK(late >= 0 && late <= weir_now_ns() - began_ns + 100);
 	end();
 }
@@ -251,9 +251,9 @@ static void *wait_for(void *arg)
 	struct wait *w = arg;
 
 	if (w->deadline)
-		w->err = weir_limit_acquire_until(&limit, w->n, w->deadline);
+		w->err = weir_rate_acquire_until(&limit, w->n, w->deadline);
 	else
-		w->err = weir_limit_acquire(&limit, w->n, w->ctx);
+		w->err = weir_rate_acquire(&limit, w->n, w->ctx);
 	w->order = __atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
@@ -264,10 +264,10 @@ TEST(acquire_waits_long_enough)
 	for (int kind = 0; kind < 2; kind++) {
 		int64_t begun = weir_now_ns();
 
-		begin((weir_limit_opts){ .rate = 2000, .burst = 2,
-					 .kind = (weir_limit_kind)kind });
+		begin((weir_rate_opts){ .rate = 2000, .burst = 2,
+					 .kind = (weir_rate_kind)kind });
 		for (int i = 0; i < 42; i++)
-			CHECK_OK(weir_limit_acquire(&limit, 1, NULL));
+			CHECK_OK(weir_rate_acquire(&limit, 1, NULL));
 		CHECK(weir_now_ns() - begun >= 40 * SECOND / 2000);
 		end();
 	}
@@ -281,23 +281,23 @@ TEST(c4_waiters_are_served_in_order)
 	int64_t at;
 
 	arrived = 0;
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 2 });
-	CHECK_OK(weir_limit_acquire(&limit, 2, NULL));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 2 });
+	CHECK_OK(weir_rate_acquire(&limit, 2, NULL));
 	for (int i = 0; i < 3; i++) {
 		threads[i] = start(wait_for, &waits[i]);
 		AWAIT(info_of(&limit).waiters == (uint32_t)i + 1 &&
 		      waiters_of(&limit.gate_) == (uint32_t)i);
 	}
-	CHECK_ERR(weir_limit_try_acquire(&limit, 1), WEIR_EAGAIN);
-	CHECK_ERR(weir_limit_reserve(&limit, 1, WEIR_FOREVER, &at),
+	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_reserve(&limit, 1, WEIR_FOREVER, &at),
 		  WEIR_EAGAIN);
 	/* The delay counts those that wait: 1 + 2 + 1 + 1 tokens. */
-	CHECK(weir_limit_delay(&limit, 1) > 4 * HOUR);
-	CHECK(weir_limit_delay(&limit, 1) <= 5 * HOUR);
-	CHECK_ERR(weir_limit_destroy(&limit), WEIR_EBUSY);
+	CHECK(weir_rate_delay(&limit, 1) > 4 * HOUR);
+	CHECK(weir_rate_delay(&limit, 1) <= 5 * HOUR);
+	CHECK_ERR(weir_rate_destroy(&limit), WEIR_EBUSY);
 	/* The first and the last are a second apart, so that what they do when
 	 * they are back is in order too. */
-	CHECK_OK(weir_limit_set_rate(&limit, 3, 0, 2));
+	CHECK_OK(weir_rate_set(&limit, 3, 0, 2));
 	for (int i = 0; i < 3; i++) {
 		finish(threads[i]);
 		CHECK_OK(waits[i].err);
@@ -316,9 +316,9 @@ TEST(delay_behind_more_than_can_be_counted)
 	struct wait waits[MOST];
 	check_thread threads[MOST];
 
-	begin((weir_limit_opts){ .rate = SECOND, .burst = n });
-	CHECK_OK(weir_limit_acquire(&limit, n, NULL));
-	CHECK(weir_limit_delay(&limit, n) <= n);
+	begin((weir_rate_opts){ .rate = SECOND, .burst = n });
+	CHECK_OK(weir_rate_acquire(&limit, n, NULL));
+	CHECK(weir_rate_delay(&limit, n) <= n);
 	for (int i = 0; i < MOST; i++) {
 		waits[i] = (struct wait){ .n = n, .ctx = &ctx };
 		threads[i] = start(wait_for, &waits[i]);
@@ -326,14 +326,14 @@ TEST(delay_behind_more_than_can_be_counted)
 		AWAIT(waiters_of(&limit.wake_) == 1 &&
 		      waiters_of(&limit.gate_) == (uint32_t)i);
 		if (i + 1 == HALF || i + 1 == MOST)
-			CHECK_EQ(weir_limit_delay(&limit, 1), WEIR_FOREVER);
+			CHECK_EQ(weir_rate_delay(&limit, 1), WEIR_FOREVER);
 	}
 	weir_ctx_cancel(&ctx);
 	for (int i = 0; i < MOST; i++) {
 		finish(threads[i]);
 		CHECK_ERR(waits[i].err, WEIR_ECANCELED);
 	}
-	CHECK(weir_limit_delay(&limit, n) <= n);
+	CHECK(weir_rate_delay(&limit, n) <= n);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
@@ -344,19 +344,19 @@ TEST(waiter_for_more_than_the_new_burst)
 	struct wait waits[2] = { { .n = 2 }, { .n = 3 } };
 	check_thread threads[2];
 
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
-	CHECK_OK(weir_limit_acquire(&limit, 3, NULL));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
+	CHECK_OK(weir_rate_acquire(&limit, 3, NULL));
 	for (int i = 0; i < 2; i++) {
 		threads[i] = start(wait_for, &waits[i]);
 		AWAIT(info_of(&limit).waiters == (uint32_t)i + 1 &&
 		      waiters_of(&limit.gate_) == (uint32_t)i);
 	}
-	CHECK_OK(weir_limit_set_rate(&limit, 100000, 0, 1));
+	CHECK_OK(weir_rate_set(&limit, 100000, 0, 1));
 	for (int i = 0; i < 2; i++) {
 		finish(threads[i]);
 		CHECK_ERR(waits[i].err, WEIR_ETOOBIG);
 	}
-	CHECK_OK(weir_limit_acquire(&limit, 1, NULL));
+	CHECK_OK(weir_rate_acquire(&limit, 1, NULL));
 	end();
 }
 
@@ -367,8 +367,8 @@ TEST(c13_cancelled_first_takes_nothing)
 	struct wait first = { .n = 3, .ctx = &ctx }, next = { .n = 1 };
 	check_thread one, two;
 
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
-	CHECK_OK(weir_limit_acquire(&limit, 2, NULL));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
+	CHECK_OK(weir_rate_acquire(&limit, 2, NULL));
 	one = start(wait_for, &first);
 	AWAIT(info_of(&limit).waiters == 1 && waiters_of(&limit.wake_) == 1);
 	two = start(wait_for, &next);
@@ -387,11 +387,11 @@ TEST(c13_ended_context_wins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 3 });
 	weir_ctx_cancel(&ctx);
-	CHECK_ERR(weir_limit_acquire(&limit, 1, &ctx), WEIR_ECANCELED);
+	CHECK_ERR(weir_rate_acquire(&limit, 1, &ctx), WEIR_ECANCELED);
 	CHECK_EQ(info_of(&limit).tokens, 3);
-	CHECK_OK(weir_limit_acquire(&limit, 0, NULL));
+	CHECK_OK(weir_rate_acquire(&limit, 0, NULL));
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
@@ -401,14 +401,14 @@ TEST(c14_deadlines)
 {
 	weir_ctx ctx;
 
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR, .burst = 1 });
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 1 });
 	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(HOUR / 2)));
-	CHECK_OK(weir_limit_acquire_until(&limit, 1, 0));
-	CHECK_ERR(weir_limit_acquire_until(&limit, 1, 0), WEIR_ETIMEDOUT);
-	CHECK_ERR(weir_limit_acquire_until(&limit, 1,
+	CHECK_OK(weir_rate_acquire_until(&limit, 1, 0));
+	CHECK_ERR(weir_rate_acquire_until(&limit, 1, 0), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_rate_acquire_until(&limit, 1,
 					   weir_deadline_after(HOUR / 2)),
 		  WEIR_ETIMEDOUT);
-	CHECK_ERR(weir_limit_acquire(&limit, 1, &ctx), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_rate_acquire(&limit, 1, &ctx), WEIR_ETIMEDOUT);
 	CHECK_EQ(info_of(&limit).waiters, 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
@@ -422,67 +422,67 @@ TEST(c19_close_reaches_those_that_wait)
 	check_thread threads[3];
 	int64_t at;
 
-	begin((weir_limit_opts){ .rate = 1, .period_ns = HOUR });
-	CHECK_OK(weir_limit_acquire(&limit, 1, NULL));
+	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR });
+	CHECK_OK(weir_rate_acquire(&limit, 1, NULL));
 	for (int i = 0; i < 3; i++) {
 		threads[i] = start(wait_for, &waits[i]);
 		AWAIT(info_of(&limit).waiters == (uint32_t)i + 1);
 	}
-	weir_limit_close(&limit);
-	weir_limit_close(&limit);
+	weir_rate_close(&limit);
+	weir_rate_close(&limit);
 	for (int i = 0; i < 3; i++) {
 		finish(threads[i]);
 		CHECK_ERR(waits[i].err, WEIR_ECLOSED);
 	}
 	CHECK(info_of(&limit).closed);
-	CHECK_ERR(weir_limit_acquire(&limit, 1, NULL), WEIR_ECLOSED);
-	CHECK_ERR(weir_limit_try_acquire(&limit, 1), WEIR_ECLOSED);
-	CHECK_ERR(weir_limit_reserve(&limit, 1, 0, &at), WEIR_ECLOSED);
-	CHECK_EQ(weir_limit_delay(&limit, 1), WEIR_FOREVER);
+	CHECK_ERR(weir_rate_acquire(&limit, 1, NULL), WEIR_ECLOSED);
+	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_ECLOSED);
+	CHECK_ERR(weir_rate_reserve(&limit, 1, 0, &at), WEIR_ECLOSED);
+	CHECK_EQ(weir_rate_delay(&limit, 1), WEIR_FOREVER);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
 
 TEST(bad_input)
 {
-	weir_limit_opts good = { .rate = 1 }, opts = good;
-	weir_limit l, zeroed;
+	weir_rate_opts good = { .rate = 1 }, opts = good;
+	weir_rate l, zeroed;
 	int64_t at;
 
 	memset(&zeroed, 0, sizeof(zeroed));
-	CHECK_ERR(weir_limit_init(NULL, &good), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_init(&l, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_init(NULL, &good), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_init(&l, NULL), WEIR_EINVAL);
 #define WITH(field, value)                                                     \
-	(opts = good, opts.field = (value), weir_limit_init(&l, &opts))
+	(opts = good, opts.field = (value), weir_rate_init(&l, &opts))
 	CHECK_ERR(WITH(rate, 0), WEIR_EINVAL);
 	CHECK_ERR(WITH(rate, -1), WEIR_EINVAL);
-	CHECK_ERR(WITH(rate, WEIR_LIMIT_RATE_MAX + 1), WEIR_EINVAL);
+	CHECK_ERR(WITH(rate, WEIR_RATE_MAX + 1), WEIR_EINVAL);
 	CHECK_ERR(WITH(period_ns, -1), WEIR_EINVAL);
-	CHECK_ERR(WITH(period_ns, WEIR_LIMIT_PERIOD_MAX + 1), WEIR_EINVAL);
+	CHECK_ERR(WITH(period_ns, WEIR_RATE_PERIOD_MAX + 1), WEIR_EINVAL);
 	CHECK_ERR(WITH(burst, -1), WEIR_EINVAL);
 	CHECK_ERR(WITH(burst, INT64_MAX), WEIR_EINVAL);
-	CHECK_ERR(WITH(kind, (weir_limit_kind)2), WEIR_EINVAL);
+	CHECK_ERR(WITH(kind, (weir_rate_kind)2), WEIR_EINVAL);
 	CHECK_ERR(WITH(flags, 1), WEIR_EINVAL);
 	CHECK_ERR(WITH(reserved_[2], 1), WEIR_EINVAL);
-	opts = (weir_limit_opts){ .rate = 999999937,
-				  .period_ns = WEIR_LIMIT_PERIOD_MAX };
-	CHECK_ERR(weir_limit_init(&l, &opts), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_acquire(&zeroed, 1, NULL), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_try_acquire(NULL, 1), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_destroy(&zeroed), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_set_rate(&zeroed, 1, 0, 0), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_stat(&zeroed, NULL), WEIR_EINVAL);
-	CHECK_PANICS("weir_limit_close", weir_limit_close(&zeroed));
-	CHECK_PANICS("weir_limit_delay",
-		     CHECK_EQ(weir_limit_delay(NULL, 1), WEIR_FOREVER));
-	CHECK_OK(weir_limit_init(&l, &good));
-	CHECK_ERR(weir_limit_acquire(&l, -1, NULL), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_acquire(&l, 2, NULL), WEIR_ETOOBIG);
-	CHECK_ERR(weir_limit_acquire(&l, INT64_MAX, NULL), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_reserve(&l, 1, -1, &at), WEIR_EINVAL);
-	CHECK_ERR(weir_limit_reserve(&l, 1, 0, NULL), WEIR_EINVAL);
-	CHECK_OK(weir_limit_destroy(&l));
-	CHECK_ERR(weir_limit_destroy(&l), WEIR_EINVAL);
+	opts = (weir_rate_opts){ .rate = 999999937,
+				  .period_ns = WEIR_RATE_PERIOD_MAX };
+	CHECK_ERR(weir_rate_init(&l, &opts), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_acquire(&zeroed, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_try_acquire(NULL, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_destroy(&zeroed), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_set(&zeroed, 1, 0, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_stat(&zeroed, NULL), WEIR_EINVAL);
+	CHECK_PANICS("weir_rate_close", weir_rate_close(&zeroed));
+	CHECK_PANICS("weir_rate_delay",
+		     CHECK_EQ(weir_rate_delay(NULL, 1), WEIR_FOREVER));
+	CHECK_OK(weir_rate_init(&l, &good));
+	CHECK_ERR(weir_rate_acquire(&l, -1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_acquire(&l, 2, NULL), WEIR_ETOOBIG);
+	CHECK_ERR(weir_rate_acquire(&l, INT64_MAX, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_reserve(&l, 1, -1, &at), WEIR_EINVAL);
+	CHECK_ERR(weir_rate_reserve(&l, 1, 0, NULL), WEIR_EINVAL);
+	CHECK_OK(weir_rate_destroy(&l));
+	CHECK_ERR(weir_rate_destroy(&l), WEIR_EINVAL);
 }
 
 /* Threads of every form: what they took is within the rate. */
@@ -501,13 +501,13 @@ static void *storm(void *arg)
 			random_below(&seed, 300000))));
 		switch (random_below(&seed, 3)) {
 		case 0:
-			err = weir_limit_try_acquire(&limit, n);
+			err = weir_rate_try_acquire(&limit, n);
 			break;
 		case 1:
-			err = weir_limit_acquire(&limit, n, &ctx);
+			err = weir_rate_acquire(&limit, n, &ctx);
 			break;
 		default:
-			err = weir_limit_acquire_until(&limit, n,
+			err = weir_rate_acquire_until(&limit, n,
 				weir_deadline_after(random_below(&seed, 300000)));
 			break;
 		}
@@ -526,7 +526,7 @@ TEST(storm_keeps_the_rate)
 	int64_t begun = weir_now_ns(), lasted;
 
 	taken = 0;
-	begin((weir_limit_opts){ .rate = 20000, .burst = 5 });
+	begin((weir_rate_opts){ .rate = 20000, .burst = 5 });
 	for (uintptr_t i = 0; i < 6; i++)
 		threads[i] = start(storm, (void *)i);
 	for (int i = 0; i < 6; i++)

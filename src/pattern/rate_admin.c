@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done to a rate limit once in a while, and looks at it. */
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #include "base/lock.h"
 #include "base/panic.h"
@@ -24,8 +24,8 @@ bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 {
 	int64_t common;
 
-	if (rate < 1 || rate > WEIR_LIMIT_RATE_MAX || period_ns < 1 ||
-	    period_ns > WEIR_LIMIT_PERIOD_MAX || burst < 1)
+	if (rate < 1 || rate > WEIR_RATE_MAX || period_ns < 1 ||
+	    period_ns > WEIR_RATE_PERIOD_MAX || burst < 1)
 		return false;
 	common = gcd(rate, period_ns);
 	rate /= common;
@@ -39,16 +39,16 @@ bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 	return true;
 }
 
-weir_err weir_limit_init(weir_limit *limit, const weir_limit_opts *opts)
+weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 {
 	const weir_sem_opts wake = { .flags = WEIR_SEM_UNBOUNDED };
 	weir_sem_opts gate = { .permits = 1 };
-	weir_limit made = { .period_ns_ = SECOND, .ready_ = 1 };
+	weir_rate made = { .period_ns_ = SECOND, .ready_ = 1 };
 
 	if (!limit || (uintptr_t)limit % sizeof(uint64_t) || !opts ||
 	    opts->flags || opts->reserved_[0] || opts->reserved_[1] ||
 	    opts->reserved_[2] || opts->burst < 0 ||
-	    (opts->kind != WEIR_LIMIT_BUCKET && opts->kind != WEIR_LIMIT_SPACED))
+	    (opts->kind != WEIR_RATE_BUCKET && opts->kind != WEIR_RATE_SPACED))
 		return WEIR_EINVAL;
 	made.rate_ = opts->rate;
 	if (opts->period_ns)
@@ -66,12 +66,12 @@ weir_err weir_limit_init(weir_limit *limit, const weir_limit_opts *opts)
 	return WEIR_OK;
 }
 
-weir_err weir_limit_destroy(weir_limit *limit)
+weir_err weir_rate_destroy(weir_rate *limit)
 {
 	uint32_t waiting;
 	weir_err err;
 
-	if (weir_limit_is_misplaced_(limit))
+	if (weir_rate_is_misplaced_(limit))
 		return WEIR_EINVAL;
 	weir_lock_(&limit->lock_);
 	waiting = limit->waiting_;
@@ -100,7 +100,7 @@ static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
 	if (rest && next->den_ != b->den_)
 		rest = 1 + (int64_t)((double)rest / (double)b->den_ *
 				     (double)next->den_);
-	if (next->kind_ == WEIR_LIMIT_BUCKET)
+	if (next->kind_ == WEIR_RATE_BUCKET)
 		missing += next->burst_ - b->burst_;
 	if (missing < 0)
 		missing = rest = 0;
@@ -113,14 +113,14 @@ static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
 	next->full_part_ = t.part;
 }
 
-weir_err weir_limit_set_rate(weir_limit *limit, int64_t rate, int64_t period_ns,
+weir_err weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 			     int64_t burst)
 {
 	struct weir_bucket_ next;
 	int64_t now_ns;
 	bool ok;
 
-	if (weir_limit_is_misplaced_(limit))
+	if (weir_rate_is_misplaced_(limit))
 		return WEIR_EINVAL;
 	period_ns = period_ns ? period_ns : SECOND;
 	now_ns = weir_now_ns();
@@ -140,24 +140,24 @@ weir_err weir_limit_set_rate(weir_limit *limit, int64_t rate, int64_t period_ns,
 	return WEIR_OK;
 }
 
-void weir_limit_close(weir_limit *limit)
+void weir_rate_close(weir_rate *limit)
 {
-	if (weir_limit_is_misplaced_(limit)) {
-		weir_panic_("weir_limit_close: %p is not a limit", limit);
+	if (weir_rate_is_misplaced_(limit)) {
+		weir_panic_("weir_rate_close: %p is not a limit", limit);
 		return;
 	}
 	weir_sem_close(&limit->gate_, WEIR_CLOSE_NOW);
 	weir_sem_close(&limit->wake_, WEIR_CLOSE_NOW);
 }
 
-weir_err weir_limit_stat(weir_limit *limit, weir_limit_info *info)
+weir_err weir_rate_stat(weir_rate *limit, weir_rate_info *info)
 {
 	int64_t now_ns = weir_now_ns();
 
-	if (weir_limit_is_misplaced_(limit) || !info)
+	if (weir_rate_is_misplaced_(limit) || !info)
 		return WEIR_EINVAL;
 	weir_lock_(&limit->lock_);
-	*info = (weir_limit_info){
+	*info = (weir_rate_info){
 		.name = limit->name_,
 		.rate = limit->rate_,
 		.period_ns = limit->period_ns_,
@@ -165,8 +165,8 @@ weir_err weir_limit_stat(weir_limit *limit, weir_limit_info *info)
 		.tokens = limit->bucket_.burst_ -
 			  weir_bucket_missing_(&limit->bucket_, now_ns),
 		.waiters = limit->waiting_,
-		.kind = limit->bucket_.kind_ ? WEIR_LIMIT_SPACED :
-					       WEIR_LIMIT_BUCKET,
+		.kind = limit->bucket_.kind_ ? WEIR_RATE_SPACED :
+					       WEIR_RATE_BUCKET,
 		.closed = weir_sem_is_closed(&limit->gate_),
 	};
 	weir_unlock_(&limit->lock_);

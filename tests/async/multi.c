@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Several semaphores at once: C32, C33. */
 #include "calls.h"
-#include "weir/several.h"
+#include "weir/multi.h"
 #include "../unit/job.h"
 
 static weir_sem sems[4];

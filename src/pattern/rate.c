@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rate limit: weir/limit.h.
+ * The rate limit: weir/rate.h.
  *
  * The arithmetic is in bucket.h; here is who may do it, and when.  A short lock
  * protects the bucket.  While nobody waits, a call that finds its tokens there
@@ -11,14 +11,14 @@
  * order, contexts and deadlines.  Who has the gate is the first.  It takes its
  * tokens ahead of time and sleeps until they are there; on a semaphore (wake_) that
  * nobody releases in the ordinary way, so that closing it, or one permit from
- * weir_limit_set_rate, ends the sleep.  If it has to leave, it puts the tokens
+ * weir_rate_set, ends the sleep.  If it has to leave, it puts the tokens
  * back: nobody has taken any since, for others wait or are refused meanwhile, so
  * the bucket is as if it had never come.
  *
  * The first takes its tokens before it sleeps, not after: what the sleep lasts too
  * long is not lost for the next, and the rate does not sink.
  */
-#include "weir/limit.h"
+#include "weir/rate.h"
 
 #include "base/lock.h"
 #include "base/panic.h"
@@ -29,11 +29,11 @@
  * The order of weir_sem_acquire: arguments, ctx, closed, 0, too big.  WEIR_EQUEUED:
  * none of these, go on.
  */
-static weir_err check(weir_limit *limit, int64_t n, struct weir_ctx *ctx)
+static weir_err check(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
 {
 	weir_err err = WEIR_OK;
 
-	if (weir_limit_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX)
+	if (weir_rate_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	if (ctx)
 		err = weir_ctx_err(ctx);
@@ -47,27 +47,27 @@ static weir_err check(weir_limit *limit, int64_t n, struct weir_ctx *ctx)
 /*
  * Under the lock.  A few that wait for very much are more than a word can count.
  */
-static void queue(weir_limit *limit, int64_t n)
+static void queue(weir_rate *limit, int64_t n)
 {
 	limit->queued_ += (uint64_t)n;
 	limit->queued_high_ += limit->queued_ < (uint64_t)n;
 }
 
-static void unqueue(weir_limit *limit, int64_t n)
+static void unqueue(weir_rate *limit, int64_t n)
 {
 	limit->queued_high_ -= limit->queued_ < (uint64_t)n;
 	limit->queued_ -= (uint64_t)n;
 }
 
 /* The same that weir_bucket_at_ requires. */
-static bool queue_fits(const weir_limit *limit)
+static bool queue_fits(const weir_rate *limit)
 {
 	return !limit->queued_high_ && limit->queued_ <= INT64_MAX &&
 	       weir_bucket_fits_(&limit->bucket_, (int64_t)limit->queued_);
 }
 
 /* Under the lock: as if nobody waited. */
-static weir_err take(weir_limit *limit, int64_t n, int64_t now_ns,
+static weir_err take(weir_rate *limit, int64_t n, int64_t now_ns,
 		     int64_t latest_ns, int64_t *at_ns)
 {
 	struct weir_bucket_ *b = &limit->bucket_;
@@ -88,7 +88,7 @@ static weir_err take(weir_limit *limit, int64_t n, int64_t now_ns,
  * WEIR_EAGAIN: somebody waits.  With `full`, which gets the bucket's time then, the
  * caller means to wait if need be, and is counted: WEIR_EQUEUED.
  */
-static weir_err take_first(weir_limit *limit, int64_t n, int64_t now_ns,
+static weir_err take_first(weir_rate *limit, int64_t n, int64_t now_ns,
 			   int64_t latest_ns, int64_t *at_ns,
 			   struct weir_time_ *full)
 {
@@ -118,7 +118,7 @@ static weir_err take_first(weir_limit *limit, int64_t n, int64_t now_ns,
  */
 
 /* WEIR_EAGAIN: it is time.  WEIR_OK: woken, the rate has changed. */
-static weir_err sleep_until(weir_limit *limit, int64_t at_ns,
+static weir_err sleep_until(weir_rate *limit, int64_t at_ns,
 			    struct weir_ctx *ctx)
 {
 	weir_ctx until;
@@ -140,7 +140,7 @@ static weir_err sleep_until(weir_limit *limit, int64_t at_ns,
 }
 
 /* The first's: nobody has taken any since. */
-static void put_back(weir_limit *limit, int64_t n)
+static void put_back(weir_rate *limit, int64_t n)
 {
 	weir_lock_(&limit->lock_);
 	weir_bucket_put_back_(&limit->bucket_, n);
@@ -149,7 +149,7 @@ static void put_back(weir_limit *limit, int64_t n)
 }
 
 /* With the gate. */
-static weir_err be_first(weir_limit *limit, int64_t n, int64_t deadline_ns,
+static weir_err be_first(weir_rate *limit, int64_t n, int64_t deadline_ns,
 			 struct weir_ctx *ctx)
 {
 	for (;;) {
@@ -176,7 +176,7 @@ static weir_err be_first(weir_limit *limit, int64_t n, int64_t deadline_ns,
 	}
 }
 
-static weir_err wait_for(weir_limit *limit, int64_t n, int64_t deadline_ns,
+static weir_err wait_for(weir_rate *limit, int64_t n, int64_t deadline_ns,
 			 struct weir_ctx *ctx)
 {
 	weir_err err;
@@ -210,7 +210,7 @@ static weir_err wait_for(weir_limit *limit, int64_t n, int64_t deadline_ns,
  * Taken at once, and not wanted any more.  If others have taken some since, their
  * times stand on ours: then the tokens stay unused.
  */
-static void give_up(weir_limit *limit, int64_t n, const struct weir_time_ *full)
+static void give_up(weir_rate *limit, int64_t n, const struct weir_time_ *full)
 {
 	weir_lock_(&limit->lock_);
 	if (!limit->waiting_ && limit->bucket_.full_ns_ == full->ns &&
@@ -219,7 +219,7 @@ static void give_up(weir_limit *limit, int64_t n, const struct weir_time_ *full)
 	weir_unlock_(&limit->lock_);
 }
 
-static weir_err acquire(weir_limit *limit, int64_t n, int64_t deadline_ns,
+static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
 			struct weir_ctx *ctx)
 {
 	weir_err err = check(limit, n, ctx);
@@ -241,13 +241,13 @@ static weir_err acquire(weir_limit *limit, int64_t n, int64_t deadline_ns,
 	return err;
 }
 
-weir_err weir_limit_acquire(weir_limit *limit, int64_t n, struct weir_ctx *ctx)
+weir_err weir_rate_acquire(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
 {
 	return acquire(limit, n, ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER,
 		       ctx);
 }
 
-weir_err weir_limit_acquire_until(weir_limit *limit, int64_t n,
+weir_err weir_rate_acquire_until(weir_rate *limit, int64_t n,
 				  int64_t deadline_ns)
 {
 	return acquire(limit, n, deadline_ns, NULL);
@@ -256,7 +256,7 @@ weir_err weir_limit_acquire_until(weir_limit *limit, int64_t n,
 /*
  * Not waiting.
  */
-weir_err weir_limit_try_acquire_at(weir_limit *limit, int64_t n, int64_t now_ns)
+weir_err weir_rate_try_acquire_at(weir_rate *limit, int64_t n, int64_t now_ns)
 {
 	weir_err err = check(limit, n, NULL);
 	int64_t at_ns;
@@ -266,12 +266,12 @@ weir_err weir_limit_try_acquire_at(weir_limit *limit, int64_t n, int64_t now_ns)
 	return err == WEIR_ETIMEDOUT ? WEIR_EAGAIN : err;
 }
 
-weir_err weir_limit_try_acquire(weir_limit *limit, int64_t n)
+weir_err weir_rate_try_acquire(weir_rate *limit, int64_t n)
 {
-	return weir_limit_try_acquire_at(limit, n, weir_now_ns());
+	return weir_rate_try_acquire_at(limit, n, weir_now_ns());
 }
 
-weir_err weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
+weir_err weir_rate_reserve_at(weir_rate *limit, int64_t n, int64_t now_ns,
 			       int64_t max_wait_ns, int64_t *at_ns)
 {
 	weir_err err = at_ns && max_wait_ns >= 0 ? check(limit, n, NULL) :
@@ -290,15 +290,15 @@ weir_err weir_limit_reserve_at(weir_limit *limit, int64_t n, int64_t now_ns,
 	return err;
 }
 
-weir_err weir_limit_reserve(weir_limit *limit, int64_t n, int64_t max_wait_ns,
+weir_err weir_rate_reserve(weir_rate *limit, int64_t n, int64_t max_wait_ns,
 			    int64_t *at_ns)
 {
-	return weir_limit_reserve_at(limit, n, weir_now_ns(), max_wait_ns,
+	return weir_rate_reserve_at(limit, n, weir_now_ns(), max_wait_ns,
 				     at_ns);
 }
 
 /* Under the lock, not closed. */
-static int64_t delay(const weir_limit *limit, int64_t n, int64_t now_ns)
+static int64_t delay(const weir_rate *limit, int64_t n, int64_t now_ns)
 {
 	const struct weir_bucket_ *b = &limit->bucket_;
 	int64_t at_ns;
@@ -313,12 +313,12 @@ static int64_t delay(const weir_limit *limit, int64_t n, int64_t now_ns)
 	return at_ns > now_ns ? at_ns - now_ns : 0;
 }
 
-int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
+int64_t weir_rate_delay_at(weir_rate *limit, int64_t n, int64_t now_ns)
 {
 	int64_t delay_ns = WEIR_FOREVER;
 
-	if (weir_limit_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
-		weir_panic_("weir_limit_delay: %p is not a limit, or %d out of "
+	if (weir_rate_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
+		weir_panic_("weir_rate_delay: %p is not a limit, or %d out of "
 			    "range", limit, n);
 		return WEIR_FOREVER;
 	}
@@ -329,7 +329,7 @@ int64_t weir_limit_delay_at(weir_limit *limit, int64_t n, int64_t now_ns)
 	return delay_ns;
 }
 
-int64_t weir_limit_delay(weir_limit *limit, int64_t n)
+int64_t weir_rate_delay(weir_rate *limit, int64_t n)
 {
-	return weir_limit_delay_at(limit, n, weir_now_ns());
+	return weir_rate_delay_at(limit, n, weir_now_ns());
 }

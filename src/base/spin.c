@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking instead of sleeping, and when not to: look.h. */
-#include "base/look.h"
+#include "base/spin.h"
 
 #include "base/cpu.h"
 #include "base/tls.h"
@@ -8,8 +8,8 @@
 
 /* A little more than a wake-up; shorter is useless, longer brings nothing. */
 #define SPIN_NS 5000
-#define LOOKS_PER_CLOCK 8
-#define LOOKS_MAX 1600		/* for when the clock goes back, or not at all */
+#define SPINS_PER_CLOCK 8
+#define SPINS_MAX 1600		/* for when the clock goes back, or not at all */
 #define FAILURES_MAX 6
 
 /*
@@ -20,7 +20,7 @@ static _Thread_local struct {
 	uint8_t failures, sitting_out;
 } luck WEIR_TLS_READY_;
 
-bool weir_look_may_pay_(void)
+bool weir_spin_wait_may_pay_(void)
 {
 	if (!weir_cpu_has_others_())
 		return false;
@@ -31,21 +31,21 @@ bool weir_look_may_pay_(void)
 	return true;
 }
 
-struct weir_look_ weir_look_begin_(void)
+struct weir_spin_wait_ weir_spin_wait_begin_(void)
 {
-	return (struct weir_look_){ weir_deadline_after(SPIN_NS), 0 };
+	return (struct weir_spin_wait_){ weir_deadline_after(SPIN_NS), 0 };
 }
 
-bool weir_look_goes_on_(struct weir_look_ *look)
+bool weir_spin_wait_continue_(struct weir_spin_wait_ *look)
 {
 	weir_cpu_pause_();
 	look->looks++;
-	if (look->looks % LOOKS_PER_CLOCK)
+	if (look->looks % SPINS_PER_CLOCK)
 		return true;
-	return look->looks < LOOKS_MAX && weir_now_ns() < look->until_ns;
+	return look->looks < SPINS_MAX && weir_now_ns() < look->until_ns;
 }
 
-void weir_look_end_(bool paid)
+void weir_spin_wait_end_(bool paid)
 {
 	if (paid)
 		luck.failures = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_SEVERAL_H
-#define WEIR_SEVERAL_H
+#ifndef WEIR_MULTI_H
+#define WEIR_MULTI_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -144,4 +144,4 @@ WEIR_API WEIR_MUST_USE weir_err weir_any_cancel(weir_any *any);
 
 WEIR_DECLS_END
 
-#endif /* WEIR_SEVERAL_H */
+#endif /* WEIR_MULTI_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_CORE_SEM_HINT_H
-#define WEIR_CORE_SEM_HINT_H
+#ifndef WEIR_CORE_LAST_CPU_H
+#define WEIR_CORE_LAST_CPU_H
 
 #include <stdbool.h>
 
@@ -32,10 +32,10 @@ static inline void weir_sem_released_at_(weir_sem *sem, uint8_t cpu)
 }
 
 /* Whether a release may come from another CPU than this. */
-static inline bool weir_sem_comes_from_afar_(const weir_sem *sem, uint8_t cpu)
+static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem, uint8_t cpu)
 {
 	/* relaxed: a hint. */
 	return at_load_relaxed(&sem->cpu_) != (cpu << 4 | cpu);
 }
 
-#endif /* WEIR_CORE_SEM_HINT_H */
+#endif /* WEIR_CORE_LAST_CPU_H */

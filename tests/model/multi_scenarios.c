@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All and any of two semaphores: every schedule of a few threads. */
-#include "weir/several.h"
+#include "weir/multi.h"
 
 #include "async_scenario.h"
 

@@ -6,14 +6,14 @@
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
-#include "base/look.h"
-#include "core/sem_hint.h"
+#include "base/spin.h"
+#include "core/last_cpu.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
 
 /* About as long as a cache line takes from one CPU to another and back. */
-#define WAY_PAUSES 16
+#define YIELD_PAUSES 16
 
 /* Whether one that joins now is first, once those that fit have been served. */
 static bool will_be_first(const weir_sem *sem)
@@ -34,10 +34,10 @@ static bool is_barging(const weir_sem *sem)
 /* Not if whoever releases next would have to run on this CPU. */
 static bool may_pay(const weir_sem *sem, uint8_t cpu)
 {
-	return weir_sem_comes_from_afar_(sem, cpu) && weir_look_may_pay_();
+	return weir_sem_releaser_may_be_remote_(sem, cpu) && weir_spin_wait_may_pay_();
 }
 
-bool weir_sem_watch_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
+bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 {
 	/* Who takes what there is must not find what a later release adds. */
 	return w->min == weir_waiter_max_(w) && !is_barging(sem) &&
@@ -56,8 +56,8 @@ static bool is_there(const struct weir_waiter_ *w)
 /* Take it, if it still is there; if this was the last look, stop watching. */
 static bool take(struct weir_waiter_ *w, bool last)
 {
-	weir_err err = weir_sem_complain_(w->sem, w->call,
-					  weir_sem_lock_quietly_(w->sem));
+	weir_err err = weir_sem_panic_(w->sem, w->call,
+					  weir_sem_lock_no_panic_(w->sem));
 	int64_t taken;
 
 	/* Only if this thread has forked since it joined: C29. */
@@ -67,42 +67,42 @@ static bool take(struct weir_waiter_ *w, bool last)
 	}
 	taken = weir_sem_take_first_(w->sem, w);
 	if (last)
-		w->watches = false;
+		w->spinning = false;
 	weir_sem_unlock_(w->sem, taken < 0 ? 0 : taken);
 	return taken >= 0;
 }
 
-bool weir_sem_watch_(struct weir_waiter_ *w)
+bool weir_sem_spin_(struct weir_waiter_ *w)
 {
-	struct weir_look_ look = weir_look_begin_();
+	struct weir_spin_wait_ look = weir_spin_wait_begin_();
 
 	do {
-		bool told = weir_waiter_is_told_(w);
+		bool notified = weir_waiter_is_notified_(w);
 
-		if (told || (is_there(w) && take(w, false))) {
-			weir_look_end_(true);
-			return !told;
+		if (notified || (is_there(w) && take(w, false))) {
+			weir_spin_wait_end_(true);
+			return !notified;
 		}
-	} while (weir_look_goes_on_(&look));
-	weir_look_end_(false);
+	} while (weir_spin_wait_continue_(&look));
+	weir_spin_wait_end_(false);
 	return take(w, true);
 }
 
-void weir_sem_make_way_(const weir_sem *sem)
+void weir_sem_yield_to_spinner_(const weir_sem *sem)
 {
-	for (int i = 0; i < WAY_PAUSES; i++) {
+	for (int i = 0; i < YIELD_PAUSES; i++) {
 		/* relaxed: nothing depends on it. */
 		uint64_t word = at_load_relaxed(&sem->word_);
 
-		if (weir_door_(word) != WEIR_WATCHED_ || weir_value_(word) <= 0)
+		if (weir_door_(word) != WEIR_SPINNING_ || weir_value_(word) <= 0)
 			return;
 		weir_cpu_pause_();
 	}
 }
 
-int64_t weir_sem_linger_(weir_sem *sem, int64_t min, int64_t max)
+int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 {
-	struct weir_look_ look;
+	struct weir_spin_wait_ look;
 	int64_t taken;
 
 	/* relaxed: hints; joining the queue looks at them with care. */
@@ -111,13 +111,13 @@ int64_t weir_sem_linger_(weir_sem *sem, int64_t min, int64_t max)
 	    min > at_load_relaxed(&sem->capacity_) ||
 	    !may_pay(sem, weir_cpu_()))
 		return -1;
-	look = weir_look_begin_();
+	look = weir_spin_wait_begin_();
 	do
-		taken = weir_take_short_(sem, min, max);
+		taken = weir_take_fast_(sem, min, max);
 	/* relaxed: the lock looks again. */
 	while (taken < 0 &&
 	       weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
-	       weir_look_goes_on_(&look));
-	weir_look_end_(taken >= 0);
+	       weir_spin_wait_continue_(&look));
+	weir_spin_wait_end_(taken >= 0);
 	return taken;
 }
