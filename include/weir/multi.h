@@ -101,7 +101,7 @@ struct weir_all {
 	struct weir_ctx *ctx_;
 	weir_all_fn *fn_;
 	void *user_;
-	weir_sem *asking_;	/* held is what lies below it */
+	weir_sem *acquiring_;	/* those below it are held */
 	uint32_t lock_;
 	uint32_t state_;
 	uint64_t reserved_[4];
@@ -128,7 +128,7 @@ struct weir_any {
 	size_t k_;
 	weir_any_fn *fn_;
 	void *user_;
-	uint32_t taken_;	/* which, plus 1; or why none */
+	uint32_t winner_;	/* which, plus 1; or why none */
 	uint32_t left_;		/* events until it is over */
 	uint32_t open_;		/* places not refused */
 	int32_t first_err_;

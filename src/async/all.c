@@ -34,26 +34,26 @@ static void set(weir_all *all, uint32_t state)
 
 static void release_held(const weir_all *all, bool got_last)
 {
-	uintptr_t end = (uintptr_t)all->asking_ + got_last;
+	uintptr_t end = (uintptr_t)all->acquiring_ + got_last;
 
 	weir_reqs_release_below_(all->reqs_, all->k_, (void *)end);
 }
 
 /*
- * Ask for the rest, after asking_, which is held.  Once it waits, *all may be over
+ * Ask for the rest, after acquiring_, which is held.  Once it waits, *all may be over
  * and gone.
  */
-static weir_err go_on(weir_all *all)
+static weir_err acquire_rest(weir_all *all)
 {
 	for (;;) {
 		int64_t n;
 		weir_sem *next = weir_reqs_above_(all->reqs_, all->k_,
-						  all->asking_, &n);
+						  all->acquiring_, &n);
 		weir_err err;
 
 		if (!next)
 			return WEIR_OK;
-		all->asking_ = next;
+		all->acquiring_ = next;
 		err = weir_op_submit(&all->op_, next, n, all->ctx_);
 		if (err == WEIR_EQUEUED)
 			return err;
@@ -64,8 +64,8 @@ static weir_err go_on(weir_all *all)
 	}
 }
 
-/* The operation got asking_, or failed. */
-static void woken_to_retry(weir_op *op, weir_err err, void *user)
+/* The operation got acquiring_, or failed. */
+static void op_done(weir_op *op, weir_err err, void *user)
 {
 	weir_all *all = user;
 	weir_all_fn *fn = all->fn_;
@@ -79,7 +79,7 @@ static void woken_to_retry(weir_op *op, weir_err err, void *user)
 	if (stops || err)
 		release_held(all, !err);
 	else
-		err = go_on(all);
+		err = acquire_rest(all);
 	weir_unlock_(&all->lock_);
 	if (stops) {
 		set(all, STOPPED);
@@ -104,7 +104,7 @@ void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
 		return;
 	}
 	*all = (weir_all){ .fn_ = fn, .user_ = user };
-	weir_op_init(&all->op_, loop, woken_to_retry, all);
+	weir_op_init(&all->op_, loop, op_done, all);
 }
 
 weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
@@ -122,9 +122,9 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 	all->reqs_ = reqs;
 	all->k_ = k;
 	all->ctx_ = ctx;
-	all->asking_ = NULL;
+	all->acquiring_ = NULL;
 	set(all, GOING);
-	err = go_on(all);
+	err = acquire_rest(all);
 	if (err != WEIR_EQUEUED)
 		set(all, FREE);
 	return err;

@@ -2,15 +2,80 @@
 #ifndef WEIR_ASYNC_ANY_H
 #define WEIR_ASYNC_ANY_H
 
+#include <stdbool.h>
+
+#include "async/run.h"
 #include "core/waiter.h"
+#include "weir/multi.h"
 
-/* A place of a weir_any has been decided, and is told. */
-bool weir_any_notified_(struct weir_waiter_ *w);
+/*
+ * The decision of an any-of request, any_decide.c.
+ *
+ * winner_  0 while undecided; then, for ever, the number of the granted member, from
+ *          1, or one of the reasons below.
+ * left_    events until the outcome can be delivered.  There are two: submit has
+ *          enqueued its members, and winner_ is decided.  The thread that counts the
+ *          last event notifies the head.
+ *
+ * The state of a member: FREE; QUEUED while it is on a list or about to be notified;
+ * NOTIFIED, set by the notifying thread as its last access to the request.
+ */
+enum {
+	WEIR_ANY_UNDECIDED_ = 0,
+	/* The reasons why no member is granted; numbers of members are lower. */
+	WEIR_ANY_REFUSED_ = 0x7ffffffc,
+	WEIR_ANY_LATE_,
+	WEIR_ANY_CTX_ENDED_,
+	WEIR_ANY_CANCELLED_
+};
 
-/* The clock of the head of a weir_any has run out: true if that ends it. */
+static inline struct weir_waiter_ *weir_any_head_(weir_any *any)
+{
+	return weir_op_inside_of_(&any->head_);
+}
+
+/* The waiter that is registered with the context. */
+static inline struct weir_waiter_ *weir_any_end_(weir_any *any)
+{
+	return weir_op_inside_of_(&any->end_);
+}
+
+static inline struct weir_waiter_ *weir_any_member_(weir_any *any, size_t i)
+{
+	return weir_op_inside_of_(&any->places_[i]);
+}
+
+static inline weir_any *weir_any_of_(struct weir_waiter_ *head)
+{
+	return ring_entry(head, weir_any, head_);
+}
+
+/* Decide the request.  Returns false if it has been decided before. */
+bool weir_any_decide_(weir_any *any, uint32_t how);
+
+/* Count an event.  Returns true if it was the last one. */
+bool weir_any_event_(weir_any *any);
+
+/*
+ * A member has failed and cannot be granted any more.  Returns true if it was the
+ * last member, and the last event: the outcome can be delivered.
+ */
+bool weir_any_refused_(weir_any *any, weir_err err);
+
+/* The deadline has passed.  Returns true if the outcome can be delivered. */
 bool weir_any_late_(struct weir_waiter_ *head);
 
-/* Its head has been taken off its runner: run the callback. */
-void weir_any_callback_(struct weir_waiter_ *head);
+/* A member has been decided: its weir_member_fn_. */
+bool weir_any_notified_(struct weir_waiter_ *w);
+
+/* The context of the request has been cancelled: its weir_end_fn_. */
+void weir_any_ctx_ended_(struct weir_waiter_ *w, weir_err why);
+
+/*
+ * Finish a decided request, any_finish.c: leave the other queues and the context.
+ * `wanted` is false if the caller cancels the request: a granted member then returns
+ * its permits.  Returns the result of the request; *which is the granted member.
+ */
+weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which);
 
 #endif /* WEIR_ASYNC_ANY_H */

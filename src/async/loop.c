@@ -12,12 +12,15 @@
 #include <limits.h>
 
 #include "async/any.h"
+#include "async/inbox.h"
 #include "async/run.h"
 #include "async/timers.h"
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/event.h"
 #include "base/panic.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 
 #define MADE UINT32_C(0x6c6f6f70)
@@ -73,7 +76,7 @@ weir_err weir_loop_destroy(weir_loop *loop)
 	if (err)
 		return err;
 	weir_run_lock_(loop);
-	weir_run_empty_inbox_(loop);
+	weir_inbox_empty_(loop);
 	used = is_used(loop);
 	weir_run_unlock_(loop);
 	if (used)
@@ -187,7 +190,7 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	weir_event_clear_(loop->fd_);
 	time_out_all(loop);
 	weir_run_lock_(loop);
-	weir_run_empty_inbox_(loop);
+	weir_inbox_empty_(loop);
 	there = loop->ready_count_;
 	weir_run_unlock_(loop);
 	while (ran < there && (w = weir_run_next_(loop))) {
@@ -201,7 +204,7 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	more = loop->ready_;
 	weir_run_unlock_(loop);
 	if (more)
-		weir_run_raise_(loop);
+		weir_inbox_raise_(loop);
 	/* [A8] release.  The last access to *loop. */
 	at_store_release(&loop->dispatching_, 0);
 	return ran;

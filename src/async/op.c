@@ -2,6 +2,7 @@
 /* Operations: submit, cancel, poll.  docs/design/async.md. */
 #include "async/op.h"
 
+#include "async/inbox.h"
 #include "async/run.h"
 #include "async/timers.h"
 #include "base/atomic.h"
@@ -10,6 +11,8 @@
 #include "base/hook.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
@@ -52,7 +55,7 @@ void weir_op_start_timer_(struct weir_waiter_ *w)
 	sooner = weir_timers_add_(loop, w);
 	weir_run_unlock_(loop);
 	if (sooner)
-		weir_run_raise_(loop);
+		weir_inbox_raise_(loop);
 }
 
 void weir_op_stop_timer_(struct weir_waiter_ *w)
@@ -71,7 +74,7 @@ static void set_free(struct weir_waiter_ *w)
 }
 
 /* Through the lock.  Once it has joined the queue *w may be gone. */
-static weir_err ask(struct weir_waiter_ *w)
+static weir_err enqueue(struct weir_waiter_ *w)
 {
 	weir_sem *sem = w->sem;
 	const char *name = sem->name_;
@@ -129,7 +132,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	w->timer = (struct weir_ring_){ NULL, NULL };
 	/* relaxed: the semaphore's lock publishes it. */
 	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
-	err = ask(w);
+	err = enqueue(w);
 	if (err != WEIR_EQUEUED)
 		set_free(w);
 	return err;

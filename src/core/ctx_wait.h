@@ -6,18 +6,32 @@
 #include "weir/ctx.h"
 
 /*
- * Why ctx has ended as far as anybody knows: by a cancel, or by a deadline that
- * somebody has noticed.  Reads no clock.
+ * Why ctx has ended, as far as that has been recorded: by a cancel, or by a thread
+ * that found that the deadline had passed.  Reads no clock.
  */
 weir_err weir_ctx_cancelled_(const weir_ctx *ctx);
 
 /*
- * Let the end of ctx reach w.  An error: ctx has ended, and w has not been put
- * on it.  Otherwise weir_ctx_leave_ must follow, before w's call returns: it
- * waits out a cancel that is at work on w, and tells whether ctx has ended;
- * `late` if the caller knows that its deadline has passed.
+ * Register w with ctx, so that a cancel reaches w.  Returns an error if ctx has
+ * ended; w is not registered then.  Otherwise weir_ctx_leave_ or weir_ctx_finish_
+ * must follow before w's call returns.
  */
 weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w);
+
+/*
+ * Unregister w.  Waits for a cancel that is at work on w.  Returns why ctx has
+ * ended, or WEIR_OK.  `late`: the caller has found that the deadline has passed.
+ */
 weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w, bool late);
+
+/*
+ * C13: the end of a context wins over a grant.  Unregister w, whose wait had the
+ * outcome `err`, and return the result of the call: if ctx has ended, its reason
+ * replaces a grant, a timeout and a cancellation.  *revoked is set to true if ctx has
+ * ended; the caller must then return permits that w was granted, unless the
+ * canceller has taken them back.
+ */
+weir_err weir_ctx_finish_(weir_ctx *ctx, struct weir_waiter_ *w, weir_err err,
+			  bool *revoked);
 
 #endif /* WEIR_CORE_CTX_WAIT_H */

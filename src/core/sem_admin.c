@@ -6,6 +6,8 @@
 #include "base/atomic.h"
 #include "base/hook.h"
 #include "base/panic.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 #include "weir/sem.h"

@@ -8,6 +8,8 @@
 #include "base/cpu.h"
 #include "base/spin.h"
 #include "core/last_cpu.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"

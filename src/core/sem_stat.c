@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One consistent picture of a semaphore, for people and for tests. */
 #include "base/atomic.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 #include "weir/sem.h"

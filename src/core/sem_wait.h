@@ -10,53 +10,61 @@
 #include "weir/sem.h"
 
 /*
- * Acquire min..max permits through the lock, waiting if need be until ctx ends
- * (null: never) or deadline_ns passes; *got (may be null) tells how many.
- * `call` is for messages.
+ * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx ends
+ * (null: no context) or deadline_ns passes.  *got, unless got is null, is the number
+ * of permits.  `call` is for messages.
  */
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
 			const char *call);
 
 /*
- * The two halves of a wait, for whoever waits in another way.  ask_ goes through
- * the lock and takes, joins a list or fails; true: *w has joined, and for an
- * operation may be decided, told and gone already.  conclude_ turns an outcome
- * into the call's: it takes w off its context, whose end wins (C13), and counts
- * what was granted as held.  `name` is the semaphore's: if nothing was granted,
- * that may be gone.
+ * The two halves of a wait, sem_enqueue.c.  Threads and operations differ in what
+ * happens between them.
+ *
+ * weir_sem_enqueue_ takes the lock, then takes permits, joins a list or fails.
+ * Returns true if w has joined a list.  An operation may then be decided, notified
+ * and freed before the call returns.
+ *
+ * weir_sem_finish_ turns an outcome into the result of the call: it unregisters w
+ * from its context, whose end wins over a grant (C13), and counts granted permits as
+ * held.  `name` is the name of the semaphore: if nothing was granted, the semaphore
+ * may not exist any more.
  */
-bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns, weir_err *err);
+bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
+		       weir_err *err);
 weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
-			    weir_err err);
+			  weir_err err);
 
 /*
- * Or end it: give back what w has, and take it off its context.  w is on no
- * list.  Whoever gets permits by that is added to tells.
+ * The other end of a wait: return w's permits and unregister w from its context.
+ * Requires: w is on no list.  Waiters that are granted these permits are added to
+ * to_notify.
  */
-void weir_sem_cancel_(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify);
+void weir_sem_cancel_(struct weir_waiter_ *w,
+		      struct weir_to_notify_ *to_notify);
 
-/* weir_sem_try_acquire where the short path did not take. */
+/* weir_sem_try_acquire after its fast path has failed, sem_try.c. */
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 
-/* Give back n permits that an acquire took and must not keep. */
+/* Return n permits that an acquire took and must not keep. */
 void weir_sem_put_(weir_sem *sem, int64_t n);
 
 /*
- * Watching, sem_spin.c.  Whether one that is about to join the queue should do
- * so, under the lock; and doing it: true if w was decided by itself, false if
- * it has been, or is to be, told.
+ * Spinning, sem_spin.c.  spin_pays returns true if w, which is about to join the
+ * queue, should spin first; requires the lock.  spin spins; it returns true if w took
+ * its permits, false if w has been, or will be, notified.
  */
 bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w);
 bool weir_sem_spin_(struct weir_waiter_ *w);
 
-/* Let one that watches take what has come, before contending for the lock. */
+/* Let a spinner take released permits before this thread contends for the lock. */
 void weir_sem_yield_to_spinner_(const weir_sem *sem);
 
 /*
- * For a newcomer that found too little on the short path: try again for a moment
- * if the policy allows that and nobody waits.  Returns how many were taken, or
- * -1.
+ * For a new request whose fast path has failed: retry the fast path for a moment,
+ * if the policy is BARGING and the queue is empty.  Returns how many permits were
+ * taken, or -1.
  */
 int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max);
 

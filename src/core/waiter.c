@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parking a thread and telling it.
+ * Parking a thread and notifying it.
  *
  * The word `state` of a waiter
  *
- *   WAITING   set by the waiter: it runs.       -> SLEEPING by the waiter
- *   SLEEPING  set by the waiter: wake it.       -> told by the teller
- *   told      set by the teller, its last       -> WAITING by the waiter, under
- *             access to the waiter.                its guard, if told to retry
+ *   WAITING   set by the waiter: it runs.        -> SLEEPING by the waiter
+ *   SLEEPING  set by the waiter: wake it.        -> NOTIFIED by the notifying
+ *                                                   thread
+ *   NOTIFIED  set by the notifying thread, its   -> WAITING by the waiter, under
+ *             last access to the waiter.            its guard, if it has to retry
  *
  * Pairs
  *
- *   [W1] tell  release: weir_notify_all_   acquire: heard
- *              The told waiter sees its outcome, and through the teller's
- *              unlock everything that was done before the permits came free.
+ *   [W1] notify  release: notify_each   acquire: take_notification
+ *                The notified waiter sees its outcome and, through the unlock of
+ *                the notifying thread, everything that was done before the permits
+ *                became free.
  */
 #include "core/waiter.h"
 
@@ -21,22 +23,26 @@
 #include "base/futex.h"
 #include "base/thread.h"
 
-/* Set before there is an operation, always to the same. */
+/* Set before the first operation is queued, always to the same function. */
 static weir_notifier_fn_ *notifier;
 
 void weir_waiter_set_notifier_(weir_notifier_fn_ *fn)
 {
-	/* relaxed: both; who finds an operation has its submitter's lock. */
+	/*
+	 * relaxed: both; a thread that finds a queued operation has locked the
+	 * semaphore after the submitting thread unlocked it.
+	 */
 	if (at_load_relaxed(&notifier) != fn)
 		at_store_relaxed(&notifier, fn);
 }
 
-void weir_to_notify_add_(struct weir_to_notify_ *to_notify, struct weir_waiter_ *w,
-		     enum weir_wait_state_ notified)
+void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
+			 struct weir_waiter_ *w,
+			 enum weir_wait_state_ notification)
 {
 	if (w->notify)
 		return;
-	w->notify = (uint8_t)notified;
+	w->notify = (uint8_t)notification;
 	w->notify_next = NULL;
 	if (to_notify->last)
 		*to_notify->last = w;
@@ -55,28 +61,28 @@ void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 
 bool weir_waiter_claim_(struct weir_waiter_ *w)
 {
-	uint32_t *taken = w->runner, nobody = 0;
+	uint32_t undecided = 0;
 
 	if (w->kind != WEIR_MEMBER_)
 		return true;
-	/* relaxed: decides; what follows is told. */
-	while (!at_cas_weak_relaxed(taken, &nobody, (uint32_t)w->deadline_ns))
-		if (nobody)
+	/* relaxed: only decides; the notification publishes the rest. */
+	while (!at_cas_weak_relaxed(w->winner, &undecided, w->number))
+		if (undecided)
 			return false;
 	return true;
 }
 
 void weir_callbacks_run_(void)
 {
-	/* relaxed: as in weir_notify_all_. */
-	weir_notifier_fn_ *notified = at_load_relaxed(&notifier);
+	/* relaxed: as in notify_each. */
+	weir_notifier_fn_ *fn = at_load_relaxed(&notifier);
 
-	if (notified)
-		(void)notified(NULL);
+	if (fn)
+		(void)fn(NULL);
 }
 
-/* Tell everybody.  True: there are callbacks to run. */
-static bool tell_all(const struct weir_to_notify_ *to_notify)
+/* Notify every waiter.  Returns true if this thread has callbacks to run. */
+static bool notify_each(const struct weir_to_notify_ *to_notify)
 {
 	struct weir_waiter_ *w = to_notify->first;
 	bool runs = false;
@@ -85,14 +91,13 @@ static bool tell_all(const struct weir_to_notify_ *to_notify)
 		struct weir_waiter_ *next = w->notify_next;
 		uint32_t *state = &w->state;
 
-		if (w->kind) {
+		if (w->kind == WEIR_MEMBER_)
+			runs |= w->notified(w);
+		else if (w->kind)
 			/* relaxed: set before the operation was queued. */
 			runs |= at_load_relaxed(&notifier)(w);
-			w = next;
-			continue;
-		}
 		/* [W1] release.  The last access to *w. */
-		if (at_swap_release(state, w->notify) == WEIR_SLEEPING_)
+		else if (at_swap_release(state, w->notify) == WEIR_SLEEPING_)
 			weir_futex_wake_(state);
 		w = next;
 	}
@@ -101,13 +106,13 @@ static bool tell_all(const struct weir_to_notify_ *to_notify)
 
 void weir_notify_all_(struct weir_to_notify_ *to_notify)
 {
-	if (tell_all(to_notify))
+	if (notify_each(to_notify))
 		weir_callbacks_run_();
 }
 
 void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify)
 {
-	(void)tell_all(to_notify);
+	(void)notify_each(to_notify);
 	*to_notify = (struct weir_to_notify_){ NULL, NULL };
 }
 
@@ -128,11 +133,12 @@ void weir_callbacks_resume_(bool outer)
 
 bool weir_waiter_is_notified_(const struct weir_waiter_ *w)
 {
-	/* relaxed: a glance; weir_waiter_park_ follows. */
+	/* relaxed: a hint; weir_waiter_park_ follows and synchronises. */
 	return at_load_relaxed(&w->state) >= WEIR_NOTIFIED_RETRY_;
 }
 
-static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
+/* Returns true if w has been notified; *parked is the kind of notification. */
+static bool take_notification(struct weir_waiter_ *w, enum weir_parked_ *parked)
 {
 	/* [W1] acquire */
 	uint32_t state = at_load_acquire(&w->state);
@@ -140,7 +146,7 @@ static bool heard(struct weir_waiter_ *w, enum weir_parked_ *parked)
 	if (state < WEIR_NOTIFIED_RETRY_)
 		return false;
 	*parked = state == WEIR_NOTIFIED_FINAL_ ? WEIR_PARKED_FINAL_ :
-					      WEIR_PARKED_RETRY_;
+						  WEIR_PARKED_RETRY_;
 	return true;
 }
 
@@ -150,18 +156,21 @@ enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 	enum weir_parked_ parked = WEIR_PARKED_FINAL_;
 	uint32_t state = WEIR_WAITING_;
 
-	/* relaxed: says only that we sleep.  Fails if told, or set before. */
+	/*
+	 * relaxed: only announces the sleep.  Fails if the waiter has been
+	 * notified, or if SLEEPING was set by an earlier park.
+	 */
 	while (!at_cas_weak_relaxed(&w->state, &state, WEIR_SLEEPING_) &&
 	       state == WEIR_WAITING_)
 		;
 	for (;;) {
 		enum weir_woke_ woke;
 
-		if (heard(w, &parked))
+		if (take_notification(w, &parked))
 			return parked;
 		woke = weir_futex_wait_(&w->state, WEIR_SLEEPING_, deadline_ns);
-		/* Being told wins over whatever else ended the sleep. */
-		if (heard(w, &parked))
+		/* A notification wins over every other end of the sleep. */
+		if (take_notification(w, &parked))
 			return parked;
 		if (woke == WEIR_WOKE_LATE_)
 			return WEIR_PARKED_LATE_;

@@ -11,92 +11,113 @@
 #include "weir/sem.h"
 
 /*
- * One that waits: a thread, on its own stack, for permits, for a semaphore to be
- * idle, or for a context to end; or an operation, in its owner's memory, for
- * permits.  docs/design/sem.md, "A waiter's life"; docs/design/async.md.
+ * A waiter: a thread, whose waiter lies on its stack, that waits for permits, for
+ * a semaphore to be idle, or for a context to end; or an operation, in the memory of
+ * its owner, that waits for permits.  docs/design/sem.md, "A waiter's life";
+ * docs/design/async.md.
  *
- * The guard is the lock of its semaphore, or of the context tree for a waiter
- * without semaphore.  Locking key: (g) under the guard, (t) under the tree's
- * lock, (c) constant while it waits, (a) atomic, (r) under its runner's lock.
+ * The guard of a waiter is the lock of its semaphore; a waiter without a semaphore
+ * is guarded by the lock of its context tree.  Locking key of the fields: (g) under
+ * the guard, (t) under the lock of the context tree, (c) constant during the wait,
+ * (a) atomic, (r) under the lock of its runner.
  */
 enum weir_wants_ {
 	WEIR_WANTS_PERMITS_,
 	WEIR_WANTS_IDLE_,
 	WEIR_WANTS_END_,
-	WEIR_WANTS_OTHER_,	/* not the core's: its `end` is called */
-	WEIR_WANTS_NOTHING_	/* a cancel's mark in its context: ctx.c */
+	WEIR_WANTS_OTHER_,	/* an event above the core: see `end` */
+	WEIR_WANTS_NOTHING_	/* a canceller's mark in a context: ctx_cancel.c */
 };
 
-/* On which list; decided once it is on none. */
+/* The list that the waiter is on.  A waiter on no list has been decided. */
 enum weir_place_ { WEIR_NOWHERE_, WEIR_IN_QUEUE_, WEIR_OVERSIZED_ };
 
-/* Values of `state`, and what a tell says. */
+/* Values of `state`; the last two are also the kinds of notification. */
 enum weir_wait_state_ {
-	WEIR_WAITING_,		/* awake, nothing said yet */
-	WEIR_SLEEPING_,		/* asleep or about to be: wake it */
-	WEIR_NOTIFIED_RETRY_,	/* take the lock and look */
+	WEIR_WAITING_,		/* the thread runs; not notified */
+	WEIR_SLEEPING_,		/* the thread sleeps or is about to: wake it */
+	WEIR_NOTIFIED_RETRY_,	/* take the lock and retry */
 	WEIR_NOTIFIED_FINAL_	/* outcome and got are final */
 };
 
 struct weir_waiter_;
 
 /*
- * A cancel has reached w, which waits for something above the core: take it
- * out of that.  Runs under the tree's lock, on the canceller's thread.
+ * Called when a cancel reaches w and w->wants is WEIR_WANTS_OTHER_: take w off
+ * whatever it waits for.  Runs on the cancelling thread, which holds the lock of the
+ * context tree.
  */
 typedef void weir_end_fn_(struct weir_waiter_ *w, weir_err why);
 
-/* Who waits, and so how it is told. */
+/*
+ * Called when a member of an any-of request is notified.  Returns true if the
+ * calling thread now has callbacks to run.  The last access of the core to *w.
+ */
+typedef bool weir_member_fn_(struct weir_waiter_ *w);
+
+/* Called to finish a request that has no semaphore of its own (an any-of request). */
+typedef void weir_complete_fn_(struct weir_waiter_ *w);
+
+/* The kind of waiter determines how it is notified. */
 enum weir_kind_ {
 	WEIR_THREAD_,		/* woken */
-	WEIR_MEMBER_,		/* one of several, of which one is granted */
-	WEIR_OPERATION_		/* and above: handed to the teller, as a member */
+	WEIR_MEMBER_,		/* of an any-of request: its `notified` is called */
+	WEIR_OPERATION_		/* and above: passed to the notifier */
 };
 
 struct weir_waiter_ {
-	struct weir_ring_ link;		/* g  in the queue or aside */
+	struct weir_ring_ link;		/* g  in the queue or oversized list */
 	struct weir_ring_ ctx_link;	/* t  in its context */
-	struct weir_waiter_ *notify_next;	/*    the decider's, until told */
+	struct weir_waiter_ *notify_next; /*  in a list of waiters to notify */
 	weir_sem *sem;			/* c  null: waits for a context */
 	struct weir_ctx *ctx;		/* c  null: none */
 	int64_t min;			/* c  permits wanted */
-	uint32_t state;			/* a  enum weir_wait_state_; slept on */
+	uint32_t state;			/* a  enum weir_wait_state_; futex word */
 	uint32_t since_tick;		/* c  (operation) WEIR_TICK_SHIFT_ */
-	uint8_t forks;			/* c  of which process */
+	uint8_t forks;			/* c  fork count of its process */
 	int8_t outcome;			/* g  weir_err, once decided */
 	uint8_t kind;			/* c  enum weir_kind_ */
 	uint8_t wants;			/* c  enum weir_wants_ */
 	uint8_t place;			/* g  enum weir_place_ */
-	uint8_t notify;			/* g  enum weir_wait_state_ owed; 0: none */
-	uint8_t cpu;			/* c  where it began to wait */
-	bool woken_to_retry : 1;		/* g  (barging) on its way to look */
+	uint8_t notify;			/* g  notification due; 0: none */
+	uint8_t cpu;			/* c  CPU on which the wait began */
+	bool woken_to_retry : 1;	/* g  (barging) woken, has not retried */
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
-	bool spinning : 1;		/* g  awake, takes for itself */
-	bool moved : 1;			/* g  into the queue by a resize */
+	bool spinning : 1;		/* g  spins, takes permits itself */
+	bool moved : 1;			/* g  queued by a resize */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */
 			int64_t got;		/* g  permits granted */
-			int64_t since_ns;	/* c  when it began to wait */
+			int64_t since_ns;	/* c  start of the wait */
 			const char *call;	/* c  for messages */
 			weir_end_fn_ *end;	/* c  of WEIR_WANTS_OTHER_ */
-			bool may_spin;		/* c  begins by watching */
-			bool leads;		/* c  nobody was ahead, ever */
+			bool may_spin;		/* c  spins before it parks */
+			bool leads;		/* c  joined an empty queue */
 		};
 		struct {			/* an operation */
-			void (*fn)(void);	/* c  the callback; null: polled */
+			union {			/* c */
+				void (*fn)(void); /* callback; null: polled */
+				weir_complete_fn_ *complete; /* sem is null */
+			};
 			void *user;		/* c  for the callback */
-			void *runner;		/*    who runs the callback */
-						/* c  (member) uint32_t: taken */
-			int64_t deadline_ns;	/* c  (member) its number */
+			void *runner;		/*    runs the callback */
+			int64_t deadline_ns;	/* c */
 			struct weir_ring_ timer; /* r  in its loop */
+		};
+		struct {			/* a member */
+			weir_member_fn_ *notified; /* c */
+			void *any;		/* c  the any-of request */
+			uint32_t *winner;	/* a  number of its member that */
+						/*    is granted; 0: none yet */
+			uint32_t number;	/* c  of this member, from 1 */
 		};
 	};
 };
 
 _Static_assert(sizeof(struct weir_waiter_) <= 128, "C26");
 
-/* An operation's beginning is kept in units of about a millisecond. */
+/* The start of an operation's wait is stored in units of about a millisecond. */
 #define WEIR_TICK_SHIFT_ 20
 
 static inline int64_t weir_waiter_max_(const struct weir_waiter_ *w)
@@ -104,7 +125,7 @@ static inline int64_t weir_waiter_max_(const struct weir_waiter_ *w)
 	return w->kind ? w->min : w->max;
 }
 
-/* What it was granted and has not returned with, or been called with. */
+/* Permits that w was granted and that its call or callback does not hold yet. */
 static inline int64_t weir_waiter_got_(const struct weir_waiter_ *w)
 {
 	return !w->kind ? w->got : w->counted ? w->min : 0;
@@ -117,8 +138,8 @@ static inline void weir_waiter_set_got_(struct weir_waiter_ *w, int64_t got)
 }
 
 /*
- * How long it has waited.  The ticks wrap after 52 days of uptime; a wait of up
- * to half of that is told right.
+ * How long w has waited.  The ticks wrap after 52 days of uptime; the result is
+ * right for a wait of up to half of that.
  */
 static inline int64_t weir_waiter_waited_ns_(const struct weir_waiter_ *w,
 					     int64_t now_ns)
@@ -143,73 +164,84 @@ static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)
 	return w->kind ? "weir_op_submit" : w->call;
 }
 
-/* How many waiters are decided at most before a lock is dropped. */
+/* The number of waiters that are decided before the lock is dropped, at most. */
 #ifndef WEIR_BATCH_
 #define WEIR_BATCH_ 64
 #endif
 
-/* Waiters decided under a lock, to be told after it. */
+/* Waiters that were decided under a lock and are notified after the unlock. */
 struct weir_to_notify_ {
 	struct weir_waiter_ *first;
 	struct weir_waiter_ **last;	/* null: the list is empty */
 };
 
-/* Record what to tell w, under its guard.  One tell in flight is enough. */
-void weir_to_notify_add_(struct weir_to_notify_ *to_notify, struct weir_waiter_ *w,
-		     enum weir_wait_state_ notified);
+/*
+ * Add w to the list, with the kind of notification.  Requires: w's guard is held.
+ * Does nothing if a notification of w is already due.
+ */
+void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
+			 struct weir_waiter_ *w,
+			 enum weir_wait_state_ notification);
 
-/* Decide w, which its caller has taken off its list, under its guard. */
+/*
+ * Decide w.  Requires: the caller holds w's guard and has taken w off its list.
+ */
 void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 			 struct weir_to_notify_ *to_notify);
 
-/* Tell everybody, with no lock held.  Touches waiters' memory only. */
+/*
+ * Notify every waiter of the list, then run the callbacks that are left to this
+ * thread.  Requires: no lock is held.  Accesses the memory of waiters only.
+ */
 void weir_notify_all_(struct weir_to_notify_ *to_notify);
 
 /*
- * Before a member is granted: make it the one of its group.  False: another is,
- * or the group is over.
+ * Make w the granted member of its any-of request.  Called before a grant, with the
+ * guard held.  Returns false if the request has been decided already; w must not be
+ * granted then.  Returns true if w is not a member.
  */
 bool weir_waiter_claim_(struct weir_waiter_ *w);
 
 /*
- * Whoever tells operations: called once for each, and, if one of these answered
- * true, once more with null when all on a list have been told: then there are
- * callbacks that this thread has to run.  Not otherwise: a signal handler that
- * releases has none, though the thread it interrupted may be about to run some.
- * The last access of the core to *w.
+ * The notifier passes a decided operation to its runner: the last access of the
+ * core to *w.  It returns true if the calling thread has to run a callback;
+ * after the whole list has been notified, it is then called once more with null and
+ * runs the callbacks.  It is not called with null otherwise: a release in a signal
+ * handler must not run callbacks, although the interrupted thread may have some to
+ * run.
  */
 typedef bool weir_notifier_fn_(struct weir_waiter_ *w);
-void weir_waiter_set_notifier_(weir_notifier_fn_ *notifier);
+void weir_waiter_set_notifier_(weir_notifier_fn_ *fn);
 
 /*
- * The same in two steps, for where callbacks must not run yet, or were told of
- * under a lock: tell, and empty the list; then let them run.
+ * weir_notify_all_ in two steps, for callers that must not run callbacks yet:
+ * notify and empty the list; then run the callbacks.
  */
 void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify);
 void weir_callbacks_run_(void);
 
 /*
- * Between these two this thread runs no callbacks, whatever it calls; let_go does,
- * unless somebody further out holds them: `outer` is what hold returned.
+ * Between hold and resume this thread runs no callbacks.  Resume runs them, unless
+ * an outer hold is in effect: `outer` is the result of hold.
  */
 bool weir_callbacks_hold_(void);
 void weir_callbacks_resume_(bool outer);
 
 /* How a park ended. */
 enum weir_parked_ {
-	WEIR_PARKED_RETRY_,	/* told to look */
-	WEIR_PARKED_FINAL_,	/* told the outcome */
-	WEIR_PARKED_LATE_,	/* the deadline passed; nothing told */
-	WEIR_PARKED_SIGNAL_	/* a signal was handled; nothing told */
+	WEIR_PARKED_RETRY_,	/* notified: retry */
+	WEIR_PARKED_FINAL_,	/* notified: the outcome is final */
+	WEIR_PARKED_LATE_,	/* the deadline passed; not notified */
+	WEIR_PARKED_SIGNAL_	/* a signal was handled; not notified */
 };
 
-/* Whether a park would return at once. */
+/* Returns true if a park would return at once. */
 bool weir_waiter_is_notified_(const struct weir_waiter_ *w);
 
 enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 				    int64_t deadline_ns);
 
-/* Wait for a tell that is on its way. */
+/* Wait for a notification that is due. */
 void weir_waiter_await_notification_(struct weir_waiter_ *w);
 
 #endif /* WEIR_CORE_WAITER_H */

@@ -184,7 +184,8 @@ static weir_err wait_within(struct call *call, int64_t deadline_ns)
 {
 	weir_named *h = call->h;
 	weir_ctx *ctx = call->w.ctx;
-	weir_err err, ended = WEIR_OK;
+	bool revoked = false;
+	weir_err err;
 
 	call->w.wants = WEIR_WANTS_OTHER_;
 	call->w.end = end;
@@ -198,15 +199,13 @@ static weir_err wait_within(struct call *call, int64_t deadline_ns)
 	at_add_relaxed(&h->calls, 1);
 	err = wait_known(call, deadline_ns);
 	if (ctx)
-		ended = weir_ctx_leave_(ctx, &call->w, err == WEIR_ETIMEDOUT);
-	/* C13: the end of the context wins.  got is 0 if it was taken back. */
-	if (ended && call->got && !weir_nm_enter_(h)) {
+		err = weir_ctx_finish_(ctx, &call->w, err, &revoked);
+	/* got is 0 if the canceller has taken the permits back. */
+	if (revoked && call->got && !weir_nm_enter_(h)) {
 		weir_nm_give_(h, call->got);
 		nm_unlock(h);
 		call->got = 0;
 	}
-	if (ended && (!err || err == WEIR_ETIMEDOUT || err == WEIR_ECANCELED))
-		err = ended;
 	/* relaxed: as above. */
 	at_sub_relaxed(&h->calls, 1);
 	return err;

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "core/sem_queue.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "work.h"
 
 #define HOUR INT64_C(3600000000000)

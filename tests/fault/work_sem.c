@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Works: acquire and release. */
-#include "core/sem_queue.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "work.h"
 
 #define HOUR INT64_C(3600000000000)

@@ -14,7 +14,8 @@
 #include "base/hook.h"
 #include "base/lock.h"
 #include "check.h"
-#include "core/sem_queue.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "weir/ctx.h"
 
 struct pair {

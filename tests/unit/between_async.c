@@ -5,7 +5,8 @@
 #include "async/run.h"
 #include "base/hook.h"
 #include "between.h"
-#include "core/sem_queue.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "weir/async.h"
 #include "weir/multi.h"
 

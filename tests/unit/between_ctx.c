@@ -147,7 +147,7 @@ TEST(c13_cancelled_at_the_deadline)
 
 	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns() + 100000000000));
 	CHECK_OK(weir_ctx_fd(&ctx, &fd));
-	before_cas("end_with", come_to_the_deadline, &ctx);
+	before_cas("weir_ctx_end_with_", come_to_the_deadline, &ctx);
 	weir_ctx_cancel(&ctx);
 	happened();
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
@@ -159,7 +159,7 @@ TEST(c13_a_cas_that_fails_for_nothing)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 
-	fail_cas("end_with");
+	fail_cas("weir_ctx_end_with_");
 	weir_ctx_cancel(&ctx);
 	happened();
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ECANCELED);

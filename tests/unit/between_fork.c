@@ -10,6 +10,8 @@
 
 #include "base/hook.h"
 #include "between.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
 #include "core/sem_queue.h"
 
 static weir_sem sem;

@@ -44,7 +44,7 @@ TEST(c5_growth_in_between)
 
 	wait_oversized(&a, &sem, 8, &ctx);
 	CHECK_OK(weir_sem_try_acquire(&sem, 2));
-	before("weir_sem_try_wait_", 3, grow_to_eight, &sem);
+	before("seen_to_fail", 3, grow_to_eight, &sem);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	happened();
 	CHECK_EQ(waiters_of(&sem), 1);

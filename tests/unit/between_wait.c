@@ -33,7 +33,7 @@ static void *granted_before(void *moment)
  * thread of its own each: one that has spun in vain will not the next time. */
 TEST(c6_granted_before_it_sleeps)
 {
-	char spinning[] = "heard", parking[] = "weir_waiter_park_";
+	char spinning[] = "take_notification", parking[] = "weir_waiter_park_";
 
 	finish(start(granted_before, spinning));
 	finish(start(granted_before, parking));
@@ -53,12 +53,12 @@ TEST(c17_many_waits_in_vain)
 
 	acquire_one_held(&sem);
 	for (int i = 0; i < 300; i++) {
-		before("heard", 1, come_to_the_deadline, NULL);
+		before("take_notification", 1, come_to_the_deadline, NULL);
 		CHECK_ERR(weir_sem_acquire_for(&sem, 1, ten_seconds),
 			  WEIR_ETIMEDOUT);
 		happened();
 	}
-	before("heard", 1, release_one, &sem);
+	before("take_notification", 1, release_one, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 }
@@ -126,7 +126,7 @@ TEST(c18_interrupted_between_grant_and_tell)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 1, NULL);
-	before("tell_all", 1, interrupt_often, &a);
+	before("notify_each", 1, interrupt_often, &a);
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_OK(job_end(&a));

@@ -22,8 +22,8 @@ trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 
 # As in tests/model/meson.build: what runs on the seam, and what does not.
-seam=(src/core/{sem,sem_queue,sem_wait,sem_spin,sem_admin,sem_stat,sem_heap,waiter,ctx,permit}.c
-	src/async/{all,any,loop,multi,op,run,timers}.c
+seam=(src/core/{ctx,ctx_cancel,ctx_wait,permit,sem,sem_admin,sem_enqueue,sem_grant,sem_heap,sem_lock,sem_queue,sem_spin,sem_stat,sem_try,sem_wait,waiter}.c
+	src/async/{all,any,any_decide,any_finish,inbox,loop,multi,op,run,timers}.c
 	src/pattern/{chan,chan_admin,chan_async,chan_ring,group,pool,pool_admin,pool_async,rate,rate_admin,rwlock,rwlock_admin}.c
 	src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two halves of a wait, for threads and operations alike: through the lock
+ * into a list, and from the outcome to the result of the call.  docs/design/sem.md,
+ * "A waiter's life" and "Cancelling".
+ */
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/hook.h"
+#include "core/ctx_wait.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_queue.h"
+#include "core/sem_wait.h"
+#include "core/sem_word.h"
+
+/* Choose the list for a request that cannot be granted now, or return an error. */
+static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
+			   bool late, enum weir_place_ *place)
+{
+	*place = WEIR_IN_QUEUE_;
+	if (weir_state_(sem) & WEIR_STATE_CLOSED_)
+		return WEIR_ECLOSED;
+	/* relaxed: changed only under the lock, which this thread holds. */
+	if (w->min > at_load_relaxed(&sem->capacity_)) {
+		*place = WEIR_OVERSIZED_;
+		return w->ctx ? WEIR_OK : WEIR_ETOOBIG;
+	}
+	if (sem->max_waiters_ && sem->waiters_ >= sem->max_waiters_)
+		return WEIR_EBUSY;
+	return late ? WEIR_ETIMEDOUT : WEIR_OK;
+}
+
+/*
+ * Put w on its list and unlock.  After the unlock an operation may be decided,
+ * notified and freed: *w is not accessed any more.
+ */
+static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
+{
+	w->cpu = weir_cpu_();
+	if (!w->kind) {
+		w->may_spin = place == WEIR_IN_QUEUE_ &&
+			      weir_sem_spin_pays_(sem, w);
+		w->leads = !sem->queue_;
+		w->spinning = w->may_spin;
+	}
+	weir_sem_join_(sem, w, place);
+	weir_sem_unlock_(sem, 0);
+}
+
+/*
+ * Take permits, join a list or fail; then unlock.  Called with the semaphore locked.
+ * Returns true if w has joined a list.
+ */
+static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
+			 int64_t deadline_ns, weir_err *err)
+{
+	enum weir_place_ place;
+	int64_t taken = 0;
+
+	*err = weir_state_is_shut_(weir_state_(sem)) ? WEIR_ECLOSED : WEIR_OK;
+	if (!*err)
+		taken = weir_sem_takeable_(sem, w->min, weir_waiter_max_(w));
+	if (taken >= 0 && !*err && !weir_waiter_claim_(w)) {
+		*err = WEIR_EAGAIN;
+		taken = 0;
+	}
+	if (taken < 0) {
+		int64_t now_ns = weir_now_ns();
+
+		taken = 0;
+		weir_waiter_set_since_(w, now_ns);
+		*err = find_place(sem, w, now_ns >= deadline_ns, &place);
+		if (!*err) {
+			join(sem, w, place);
+			return true;
+		}
+	}
+	if (w->kind && !*err) {
+		/* relaxed: a count for stat; weir_sem_finish_ subtracts it. */
+		at_add_relaxed(&sem->granted_, taken);
+		w->counted = true;
+	}
+	weir_waiter_set_got_(w, taken);
+	weir_sem_unlock_(sem, taken);
+	return false;
+}
+
+bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
+		       weir_err *err)
+{
+	weir_sem_yield_to_spinner_(w->sem);
+	*err = weir_sem_lock_(w->sem, weir_waiter_call_(w));
+	if (*err)
+		return false;
+	/*
+	 * A cancel marks the context first and locks the semaphore afterwards.
+	 * So either the cancel finds w on a list, or this check finds the mark.
+	 */
+	*err = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+	if (*err) {
+		weir_sem_unlock_(w->sem, 0);
+		return false;
+	}
+	if (w->wants == WEIR_WANTS_IDLE_) {
+		w->since_ns = weir_now_ns();
+		/* If the semaphore is idle already, the unlock decides w. */
+		weir_sem_join_(w->sem, w, WEIR_OVERSIZED_);
+		weir_sem_unlock_(w->sem, 0);
+		return true;
+	}
+	return take_or_join(w->sem, w, deadline_ns, err);
+}
+
+/*
+ * Return the permits of w, whose context has ended, unless the canceller has done
+ * so.  The lock makes this one step with the change of granted_, so that the
+ * semaphore cannot be destroyed in between.
+ */
+static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
+{
+	/* The lock fails as in give_up (sem_wait.c). */
+	if (!weir_waiter_got_(w) ||
+	    weir_sem_lock_(w->sem, weir_waiter_call_(w)))
+		return;
+	(void)weir_sem_grant_and_unlock_(
+		w->sem, -weir_sem_take_back_(w->sem, w), to_notify);
+}
+
+weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
+			  weir_err err)
+{
+	struct weir_to_notify_ to_notify = { NULL, NULL };
+	bool revoked = false;
+	int64_t got;
+
+	if (w->ctx)
+		err = weir_ctx_finish_(w->ctx, w, err, &revoked);
+	got = weir_waiter_got_(w);
+	if (revoked)
+		give_back(w, &to_notify);
+	/* [S5] release.  The last access to the semaphore. */
+	else if (w->counted)
+		at_sub_acq_rel(&w->sem->granted_, got);
+	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
+			name, err ? w->min : got, err);
+	weir_notify_all_(&to_notify);
+	return err;
+}
+
+void weir_sem_cancel_(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
+{
+	const char *name = w->sem->name_;
+
+	if (w->ctx)
+		(void)weir_ctx_leave_(w->ctx, w, false);
+	give_back(w, to_notify);
+	weir_hook_emit_(WEIR_EVENT_LEFT_, w->sem, name, w->min, WEIR_ECANCELED);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Granting: the only code that gives permits to waiters, and the unlock that runs
+ * it.  The word: sem_word.h.  The mechanism: docs/design/sem.md.
+ */
+#include "core/sem_grant.h"
+
+#include "base/atomic.h"
+#include "core/last_cpu.h"
+#include "core/sem_queue.h"
+#include "core/sem_word.h"
+
+/* Record that w has been given as many of `open` permits as it wants. */
+static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
+{
+	int64_t max = weir_waiter_max_(w);
+
+	weir_waiter_set_got_(w, open < max ? open : max);
+	w->counted = true;
+	/* relaxed: a count for stat; the waiter subtracts it again. */
+	at_add_relaxed(&sem->granted_, weir_waiter_got_(w));
+	weir_sem_taken_at_(sem, w->cpu);
+}
+
+int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
+			struct weir_to_notify_ *to_notify)
+{
+	if (!weir_waiter_claim_(w)) {
+		weir_sem_evict_(sem, w, WEIR_EAGAIN, to_notify);
+		return 0;
+	}
+	hand_over(sem, w, open);
+	weir_sem_evict_(sem, w, WEIR_OK, to_notify);
+	return weir_waiter_got_(w);
+}
+
+int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
+{
+	int64_t back = weir_waiter_got_(w);
+
+	/* relaxed: a count for stat. */
+	if (w->counted)
+		at_sub_relaxed(&sem->granted_, back);
+	w->counted = false;
+	weir_waiter_set_got_(w, 0);
+	return back;
+}
+
+int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w)
+{
+	/* relaxed: the CAS that unlocks takes them and is the acquire. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	if (sem->queue_ != &w->link || value < w->min)
+		return -1;
+	hand_over(sem, w, value);
+	weir_sem_leave_(sem, w);
+	w->outcome = WEIR_OK;
+	return w->got;
+}
+
+bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
+{
+	*taken = 0;
+	w->notify = WEIR_WAITING_;
+	if (w->place == WEIR_NOWHERE_)
+		return true;
+	*taken = weir_sem_take_first_(sem, w);
+	if (*taken >= 0)
+		return true;
+	*taken = 0;
+	/* relaxed: no other thread accesses it before the next notification. */
+	at_store_relaxed(&w->state, WEIR_WAITING_);
+	w->woken_to_retry = false;
+	return false;
+}
+
+/*
+ * Grant to the heads that fit value - taken, or refuse them if the semaphore is
+ * closed.  Returns the new taken.  Stops when *left waiters have been decided; the
+ * queue may then have further waiters to decide.
+ */
+static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
+			   struct weir_to_notify_ *to_notify, int *left)
+{
+	/* relaxed: changed only under the lock, which this thread holds. */
+	bool closed = at_load_relaxed(&sem->state_) & WEIR_STATE_CLOSED_;
+
+	for (; sem->queue_ && *left; --*left) {
+		struct weir_waiter_ *w = weir_waiter_of_(sem->queue_);
+		int64_t open = value - taken;
+
+		if (weir_sem_evict_cancelled_(sem, w, to_notify))
+			continue;
+		if (closed) {
+			weir_sem_evict_(sem, w, WEIR_ECLOSED, to_notify);
+			continue;
+		}
+		if (open < w->min)
+			break;
+		if (weir_sem_may_retry_(sem, w)) {
+			if (!w->woken_to_retry)
+				weir_to_notify_add_(to_notify, w,
+						    WEIR_NOTIFIED_RETRY_);
+			w->woken_to_retry = true;
+			break;
+		}
+		taken += weir_sem_grant_(sem, w, open, to_notify);
+	}
+	return taken;
+}
+
+/* The semaphore is idle: decide the waiters that wait for that. */
+static void serve_idle(weir_sem *sem, struct weir_to_notify_ *to_notify)
+{
+	RING_EACH(link, next, end, sem->oversized_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->wants == WEIR_WANTS_IDLE_)
+			weir_sem_evict_(sem, w, WEIR_OK, to_notify);
+	}
+}
+
+/* The door that the unlock leaves behind. */
+static uint64_t door_after(const weir_sem *sem)
+{
+	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_TRACKED_ |
+			      WEIR_STATE_DESTROYED_;
+	const struct weir_waiter_ *head;
+
+	/* relaxed: changed only under the lock, which this thread holds. */
+	if (at_load_relaxed(&sem->state_) & shut || sem->oversized_)
+		return WEIR_SHUT_;
+	if (!sem->queue_)
+		return WEIR_OPEN_;
+	head = weir_waiter_of_(sem->queue_);
+	if (head->spinning && sem->waiters_ == 1)
+		return WEIR_SPINNING_;
+	return head->woken_to_retry && weir_sem_may_retry_(sem, head) ?
+		       WEIR_OPEN_ : WEIR_SHUT_;
+}
+
+/*
+ * Grant one batch and unlock.  Returns true if the batch was used up; the queue
+ * may then have further waiters to decide.
+ */
+static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
+			struct weir_to_notify_ *to_notify)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+	/* relaxed: changed only under the lock, which this thread holds. */
+	int64_t capacity = at_load_relaxed(&sem->capacity_);
+	int left = WEIR_BATCH_;
+	uint64_t next;
+	bool more;
+
+	do {
+		int64_t over = weir_value_(word) - taken - capacity;
+
+		if (over > 0) {
+			taken += over;
+			*excess += over;
+		}
+		taken = grant_heads(sem, weir_value_(word), taken, to_notify,
+				    &left);
+		if (sem->oversized_ && weir_value_(word) - taken == capacity)
+			serve_idle(sem, to_notify);
+		more = !left && sem->queue_;
+		next = weir_with_door_(word - weir_units_(taken),
+				       door_after(sem));
+		/*
+		 * [S2] release, and [S1] acquire for waiters that were granted
+		 * permits which other threads added during the lock.  Fails if
+		 * a release has added permits since the word was read: grant
+		 * again.  The last access to *sem.
+		 */
+	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
+	return more;
+}
+
+/*
+ * Lock again, for the next batch.  Returns false if another thread holds the lock:
+ * its unlock grants the rest.
+ */
+static bool relock(weir_sem *sem)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	while (weir_door_(word) != WEIR_LOCKED_)
+		/* [S2] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word | WEIR_LOCKED_))
+			return true;
+	return false;
+}
+
+int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
+				   struct weir_to_notify_ *to_notify)
+{
+	int64_t excess = 0;
+
+	/*
+	 * *sem still exists between two batches: the decided waiters have not
+	 * been notified, so their calls have not returned.
+	 */
+	while (grant_batch(sem, taken, &excess, to_notify) && relock(sem))
+		taken = 0;
+	return excess;
+}
+
+void weir_sem_unlock_(weir_sem *sem, int64_t taken)
+{
+	struct weir_to_notify_ to_notify = { NULL, NULL };
+
+	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
+	weir_notify_all_(&to_notify);
+}

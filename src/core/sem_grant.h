@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CORE_SEM_GRANT_H
+#define WEIR_CORE_SEM_GRANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/waiter.h"
+#include "weir/sem.h"
+
+/*
+ * Granting permits to waiters, and unlocking.
+ * Requires, for every function below: the semaphore is locked (sem_lock.h).
+ */
+
+/*
+ * Subtract `taken` permits from the word, grant to every head of the queue that
+ * fits, and unlock.  Waiters that were decided are added to to_notify; the caller
+ * notifies them.  The unlock is the last access to *sem.
+ *
+ * A negative `taken` adds permits.  The unlock never leaves more permits free than
+ * the capacity: it subtracts permits that were released by mistake in the middle of
+ * a resize, or released in addition to permits that are returned here.  Returns
+ * how many these were.
+ */
+int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
+				   struct weir_to_notify_ *to_notify);
+
+/* weir_sem_grant_and_unlock_, followed by the notifications. */
+void weir_sem_unlock_(weir_sem *sem, int64_t taken);
+
+/*
+ * Grant w as many of `open` permits as it wants, at least its min.  Returns how
+ * many.  Returns 0 if w is a member of an any-of request that has been decided; w is
+ * then off its list and has no permits.
+ */
+int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
+			struct weir_to_notify_ *to_notify);
+
+/*
+ * C13: revoke the permits that w was granted, or took, and that its call has not
+ * returned with yet.  Requires: w's context has ended and w is still registered with
+ * it.  Returns how many permits; the caller passes that number, negated, to
+ * weir_sem_grant_and_unlock_.
+ */
+int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
+
+/*
+ * If w is the head and enough permits are free, take them and decide w.  Returns
+ * how many, to be passed to the unlock; -1 if w has to wait.
+ */
+int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w);
+
+/*
+ * A barging waiter has been woken to retry.  Returns true if w is decided, also if
+ * it was decided by taking its permits now; *taken is the number to pass to the
+ * unlock.  Returns false if w continues to wait.
+ */
+bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken);
+
+#endif /* WEIR_CORE_SEM_GRANT_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CORE_SEM_LOCK_H
+#define WEIR_CORE_SEM_LOCK_H
+
+#include <stdint.h>
+
+#include "weir/sem.h"
+
+/*
+ * The lock of a semaphore: the LOCKED door of its state word.  Every change of
+ * the queue, the capacity or the state has this form:
+ *
+ *     err = weir_sem_lock_(sem, "weir_sem_resize");
+ *     if (err)
+ *             return err;
+ *     ...
+ *     weir_sem_unlock_(sem, taken);		(sem_grant.h)
+ *
+ * The unlock makes every grant that has become possible (C7).
+ */
+
+/* The kinds of misuse of a semaphore that can be detected. */
+enum weir_problem_ {
+	WEIR_IS_WELL_,
+	WEIR_IS_DESTROYED_,
+	WEIR_IS_NO_SEMAPHORE_,
+	WEIR_HAD_WAITERS_,	/* at a fork; this is the child */
+	WEIR_WAS_LOCKED_	/* at a fork; this is the child */
+};
+
+/* The problem that can be detected without the lock. */
+enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
+
+/* Panic with a message that names `call`.  Returns WEIR_OK if there is no problem. */
+weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
+			 enum weir_problem_ problem);
+
+/*
+ * Take the lock, or return the reason why it cannot be taken.  weir_sem_lock_
+ * panics in that case; before it locks, it grants permits that were released earlier
+ * to a spinner.
+ */
+enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem);
+weir_err weir_sem_lock_(weir_sem *sem, const char *call);
+
+/*
+ * The second half of locking, for a release that has set LOCKED in the CAS that
+ * added its `added` permits.  If there is a problem, these permits are subtracted
+ * and the lock is dropped.
+ */
+enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
+
+#endif /* WEIR_CORE_SEM_LOCK_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* weir_sem_try_acquire after its fast path has failed. */
+#include "base/atomic.h"
+#include "base/fork.h"
+#include "base/hook.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_queue.h"
+#include "core/sem_wait.h"
+#include "core/sem_word.h"
+
+/*
+ * Returns true if it can be seen without the lock that n permits cannot be taken:
+ * too few are free, or (FIFO) the queue has a waiter.  The second is not certain while
+ * the semaphore is locked or has a spinner, because the queue may be about to be
+ * granted; nor during a resize, which queues waiters that its unlock then grants.
+ *
+ * C29: in the child of a fork the door must be OPEN.  Otherwise the semaphore may
+ * have waiters of the parent, which only the lock detects.
+ */
+static bool seen_to_fail(weir_sem *sem, int64_t n)
+{
+	/* [S4] acquire */
+	uint16_t resizes = at_load_acquire(&sem->resizes_);
+	/* [S2] acquire: waiters_ is as of that unlock, or newer. */
+	uint64_t word = at_load_acquire(&sem->word_);
+	uint32_t state = weir_state_(sem);
+
+	if (n <= 0 || state & WEIR_STATE_CLOSED_ ||
+	    (weir_door_(word) != WEIR_OPEN_ && weir_forks_()))
+		return false;
+	if (weir_value_(word) < n)
+		return true;
+	/* [S6] acquire.  relaxed: ordered behind it. */
+	return !(state & WEIR_STATE_BARGING_) &&
+	       weir_door_(word) == WEIR_SHUT_ &&
+	       at_load_acquire(&sem->waiters_) &&
+	       at_load_relaxed(&sem->resizes_) == resizes;
+}
+
+weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
+{
+	static const char call[] = "weir_sem_try_acquire";
+	uint32_t state;
+	int64_t taken;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
+	if (err)
+		return err;
+	if (seen_to_fail(sem, n))
+		return WEIR_EAGAIN;
+	err = weir_sem_lock_(sem, call);
+	if (err)
+		return err;
+	state = weir_state_(sem);
+	taken = weir_state_is_shut_(state) ? -1 : weir_sem_takeable_(sem, n, n);
+	weir_sem_unlock_(sem, taken < 0 ? 0 : taken);
+	if (taken < 0)
+		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
+	return WEIR_OK;
+}
