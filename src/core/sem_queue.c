@@ -5,9 +5,9 @@
  *
  * Pairs
  *
- *   [S6] waiters  release: count_waiters   acquire: seen_to_fail (sem_try.c)
- *                 A try_acquire that reads the count of an unlock sees the
- *                 resizes_ of that unlock.
+ *   [S6] waiters  release: count_waiters   acquire: seen_to_fail
+ *                 A try_acquire that counts a waiter which a resize has queued
+ *                 sees that resizes_ has changed.
  */
 #include "core/sem_queue.h"
 

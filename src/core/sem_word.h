@@ -30,22 +30,25 @@
  *
  * Pairs
  *
- *   [S1] permit    release: every CAS that adds permits
- *                  acquire: every CAS that takes some, and the one that unlocks
- *                  What was done under a permit is seen by its next holders.
- *                  Read-modify-writes in between continue the release
- *                  sequence, so it holds however many come and go.
- *   [S2] lock      release: the CAS that clears LOCKED
- *                  acquire: the CAS that sets it
- *                  What was done under the lock is seen by its next holder.
- *   [S3] closed    release: weir_sem_close   acquire: weir_state_
- *                  Who is told WEIR_ECLOSED sees what the closer did before.
- *   [S4] capacity  release: weir_sem_resize, weir_sem_forget
- *                  acquire: overflows (sem.c), weir_sem_try_wait_
- *                  Who sees part of a resize sees that resizes_ has moved on.
- *   [S5] granted   release: wait_within (sem_wait.c)   acquire: weir_sem_destroy
- *                  Whoever was granted is done with the semaphore before one
- *                  that was granted beside it destroys it.
+ *   [S1] permit    release: put, weir_put_fast_
+ *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
+ *                  weir_try_fast_
+ *                  What was done under a permit is visible to its next holders.
+ *                  Read-modify-writes in between continue the release sequence,
+ *                  so this holds for any number of acquires and releases.
+ *   [S2] lock      release: grant_batch, unlock_untouched
+ *                  acquire: put, relock, seen_to_fail, weir_sem_lock_no_panic_
+ *                  What was done under the lock is visible to its next holder.
+ *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
+ *                  acquire: weir_state_
+ *                  A call that returns WEIR_ECLOSED sees what the closing thread
+ *                  did before the close.
+ *   [S4] capacity  release: set_capacity   acquire: overflows, seen_to_fail
+ *                  A thread that sees part of a resize sees that resizes_ has
+ *                  changed.
+ *   [S5] granted   release: weir_sem_finish_   acquire: weir_sem_destroy
+ *                  Every granted waiter has made its last access to the semaphore
+ *                  before another thread destroys it.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,9 +5,11 @@
  * Pairs
  *
  *   [G1] gate  release: open_gate   acquire: pass_gate
- *              Who passes sees what the opener did; not to be mixed up with
- *              [G2], which is declared below.
- *   [G2] seat  release: stand_up    acquire: sit_down
+ *              A passing thread sees what the opening thread did.  This sentence
+ *              mentions [G2], which is declared below.
+ *   [G2] seat  release: move, stand_up
+ *              acquire: move,
+ *              sit_down (a macro)
  */
 #include "base/atomic.h"
 
@@ -25,14 +27,24 @@ int pass_gate(int *gate)
 	if (!at_load_relaxed(gate))
 		return 0;
 	/*
-	 * [G1] acquire.  A remark may run on for a while before the access that
-	 * it speaks of.
+	 * [G1] acquire.  A remark may span several lines before the access that
+	 * it describes.
 	 */
 	return at_load_acquire(gate);
 }
 
 void move(int *seat)
 {
-	/* [G2] release, and [G2] acquire for the one who sat here before. */
+	/* [G2] release, and [G2] acquire for the thread that sat here before. */
 	at_add_acq_rel(seat, 1);
 }
+
+__attribute__((noinline))
+static void stand_up(int *seat)
+{
+	/* [G2] release */
+	at_store_release(seat, 0);
+}
+
+#define sit_down(seat) \
+	at_load_acquire(seat)	/* [G2] acquire */
