@@ -5,7 +5,7 @@ _weir_names() {
 	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
-# The options of a command, as its own help lists them.
+# Print the options of a command, as its help lists them.
 _weir_options() {
 	local take='-n --capacity -w --weight -t --timeout --try -E --exit-code
 		--nested -l --label --shared'
@@ -30,7 +30,7 @@ _weir_reply() {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
-# Names are whatever others called theirs: compgen -W would run what is in them.
+# Names are untrusted: compgen -W would expand a $(...) in them.
 _weir_reply_names() {
 	local name
 
@@ -46,7 +46,7 @@ _weir() {
 	local command=${COMP_WORDS[1]} words=0 i
 
 	COMPREPLY=()
-	# Readline makes three words of --orphan=keep.
+	# Readline splits --orphan=keep into three words.
 	if [ "$word" = = ]; then
 		word=
 	elif [ "$before" = = ]; then
@@ -56,7 +56,7 @@ _weir() {
 		_weir_reply "$commands --help --version" "$word"
 		return
 	fi
-	# How many words that are no options come before; where a command begins.
+	# Count the words before that are not options; find where a command begins.
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		--) words=2; i=$((i + 1)); break ;;
@@ -76,7 +76,7 @@ _weir() {
 	done
 	case $command,$words in
 	run,2|jobserver,[12])
-		# A command of its own, and its arguments.
+		# Complete another command and its arguments.
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"
 		else
