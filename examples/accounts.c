@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table that many read and few change: readers share, a writer is alone.  Each
- * writer moves money between two accounts; no reader ever sees it in between, and
- * no writer waits longer than for the readers that came before it.
+ * A table with many readers and few writers: readers share the lock, a writer
+ * holds it alone.  Each writer moves money between two accounts.  No reader ever
+ * sees a partial transfer, and a writer waits only for the calls before it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

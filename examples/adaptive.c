@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nobody told this limit how much the server can do.  The server works on 40 calls
- * at a time and lets the others wait; after a while it loses half of its cores.
- * The example plays rounds of calls by giving their times itself.
+ * A limit that finds the capacity of a server.  The server works on 40 calls
+ * at a time and queues the others; after a while it loses half of its cores.
+ * The example simulates rounds of calls with times that it passes in.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 
 static int64_t now_ns = 1;
 
-/* As many calls as the limit allows; more than cores take longer. */
+/*
+ * Simulate n rounds of as many calls as the limit allows; more calls than cores
+ * take longer.
+ */
 static int64_t rounds(weir_adaptive *limit, int n, int64_t cores)
 {
 	weir_adaptive_info info = { 0 };

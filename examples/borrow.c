@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One thread, an event loop, a hundred requests and three connections: a request
- * that finds none free waits as an operation.  (Timers play the server.)
+ * that finds no free connection waits as an operation.  (Timers simulate the
+ * server.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { REQUESTS = 100, CONNECTIONS = 3 };
 
 struct connection {
 	int fd;
-	weir_pool_item *item;		/* while it is lent */
+	weir_pool_item *item;		/* while it is borrowed */
 };
 
 static weir_pool pool;
@@ -46,7 +47,7 @@ static void hang_up(void *user, void *resource)
 	free(resource);
 }
 
-/* A request's turn: ask.  The answer comes by the loop, as everything. */
+/* The request has a connection: send it.  The loop reports the answer. */
 static void borrowed(weir_pool_op *op, weir_err err, weir_pool_item *item,
 		     void *user)
 {
@@ -65,7 +66,7 @@ static void answer(struct connection *c)
 
 	if (read(c->fd, &times, sizeof(times)) > 0)
 		answered++;
-	weir_pool_give_back(&pool, c->item);	/* the next one's turn */
+	weir_pool_give_back(&pool, c->item);	/* to the next request */
 }
 
 int main(void)

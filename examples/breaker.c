@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A backend is down for two seconds of ten.  Without a breaker every call of that
- * time waits for nothing; with one, a few find out and the others are refused at
- * once.  The example plays the ten seconds by giving the times itself.
+ * time would wait for a timeout; with one, a few calls fail and the others are
+ * refused at once.  The example simulates the ten seconds with times that it
+ * passes in.
  */
 #include <inttypes.h>
 #include <stdbool.h>

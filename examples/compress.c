@@ -4,18 +4,17 @@
  * budget for memory.
  *
  *     compress [--budget=BYTES] [--workers=N] DIRECTORY OUTPUT
- *     compress --check DIRECTORY      both ways, and compares
+ *     compress --check DIRECTORY      with one thread and as a pipeline; compare
  *
  * The first stage reads the files in pieces, the second compresses pieces, as many
- * at a time as there are workers, the third writes them in order.  Before a piece
- * is read, the bytes that it will need are acquired from a semaphore of as many
- * permits as the budget has bytes; its raw bytes are given back when it is
- * compressed, the rest when it is written.  So memory stays within the budget
- * however large the tree is and however slow the disk, and the output is that of
- * one thread.
+ * at a time as there are workers, the third writes them in order.  The budget is a
+ * semaphore with one permit per byte.  Before a piece is read, the bytes that it
+ * will need are acquired; its raw bytes are released when it is compressed, the
+ * rest when it is written.  So memory stays within the budget, even if the tree is
+ * large and the disk slow, and the output is the same as with one thread.
  *
- * Why it cannot get stuck: pieces get their bytes in order, so the piece that the
- * writer needs next always has its own.
+ * There is no deadlock: pieces get their bytes in order, so the piece that the
+ * writer needs next already has its bytes.
  */
 #include <sys/types.h>
 #include <sys/stat.h>
@@ -39,11 +38,11 @@
 #define WORKERS_MAX 64
 
 struct piece {
-	int64_t number;			/* of all, in order */
+	int64_t number;			/* in the order of reading */
 	unsigned char *raw, *packed;
 	size_t raw_size;
 	unsigned long packed_size;
-	struct piece *next;		/* that the writer keeps for later */
+	struct piece *next;		/* in the writer's list of early pieces */
 };
 
 static weir_sem budget;
@@ -65,7 +64,7 @@ static void must(weir_err err)
 	}
 }
 
-/* Memory, counted: what the budget promises is checked. */
+/* Allocate memory and count it, to check that the budget is kept. */
 static void *get(size_t size)
 {
 	long long now = atomic_fetch_add(&in_use, (long long)size) +
@@ -113,7 +112,7 @@ static void write_out(struct piece *p, FILE *out, uLong *sum)
 	put(p, sizeof(*p));
 }
 
-/* What a piece needs at most, from the beginning to the end. */
+/* The most bytes that a piece needs, until it is packed and written. */
 static int64_t raw_cost(void)
 {
 	return (int64_t)(PIECE);
@@ -138,7 +137,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Pieces of a file: the last one is not full, perhaps empty. */
+/* Call fn for each piece of a file; the last piece is not full, perhaps empty. */
 static int64_t each_of_file(FILE *in, int64_t number,
 			    void (*fn)(struct piece *, void *), void *arg)
 {
@@ -155,8 +154,8 @@ static int64_t each_of_file(FILE *in, int64_t number,
 }
 
 /*
- * Calls fn for each piece of each file, in the order of names; without fn, only
- * tells how many there are.
+ * Call fn for each piece of each file, in the order of names.  A null fn only
+ * counts the pieces.  Returns the number of pieces.
  */
 static int64_t each_piece(char *directory, void (*fn)(struct piece *, void *),
 			  void *arg)
@@ -254,7 +253,7 @@ static void show_progress(int64_t written, int64_t all)
 		width - full, "", written, all, written < all ? "" : "\n");
 }
 
-/* In order: what comes early is kept. */
+/* Write pieces in order; keep those that arrive early. */
 static void write_all(struct output *out, int64_t all)
 {
 	struct piece *kept = NULL, *p;

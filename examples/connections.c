@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forty threads share five connections.  A connection is made when one is wanted,
- * breaks now and then and is replaced; nobody sees a broken one twice, the server
- * never sees more than five, and at the end all are hung up.
+ * Forty threads share five connections.  A connection is created on demand, breaks
+ * now and then and is replaced.  A broken connection is not lent again, the server
+ * never sees more than five connections, and at the end all are closed.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,12 +2,12 @@
 /*
  * Operations without any event library, in two styles.
  *
- * Coroutine: a job is a function that is entered again and again and goes on
- * where it left off, by a switch.  Where it has to wait for a permit it returns,
- * and the callback of its operation enters it again.
+ * Coroutine: a job is a function that is called repeatedly and resumes where it
+ * left off, by a switch.  If it has to wait for a permit it returns, and the
+ * callback of its operation calls it again.
  *
- * Interrupt: one loop does everything, and looks at its operation whenever it
- * comes by: weir_op_poll.
+ * Interrupt: one loop does everything, and polls its operation in each round:
+ * weir_op_poll.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -23,13 +23,13 @@ static int busy, most_busy, finished;
 struct job {
 	weir_op op;
 	int number;
-	int step;		/* where to go on */
+	int step;		/* where to resume */
 };
 
 static struct job *running[JOBS];
 static int running_count;
 
-/* Wait for a permit, in the middle of a function that is entered again. */
+/* Wait for a permit in the middle of a function that is called again. */
 #define AWAIT_PERMIT(job)                                                      \
 	do {                                                                   \
 		(job)->step = __LINE__;                                        \
@@ -75,7 +75,7 @@ static void coroutines(void)
 		printf("job %d ends\n", running[i]->number);
 		busy--;
 		finished++;
-		weir_sem_release(&slots, 1);	/* enters the next job */
+		weir_sem_release(&slots, 1);	/* resumes the next job */
 	}
 }
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Run an example and check its exit status and what it says.
+# Run an example and check its exit status and its output.
 #
 #   expect.sh STATUS PATTERN... -- COMMAND...
 #
-# Every PATTERN (grep -E) must match a line of what it wrote.  Output goes through
-# a pipe, so it is what a file would get, not a terminal.
+# Every PATTERN (grep -E) must match a line of the output.  The output goes
+# through a pipe, so it is in the form for files, not for terminals.
 set -u
 want=$1
 shift

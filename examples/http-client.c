@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of a server that answers 429 to whoever asks too often.
+ * A client of a server that answers 429 if requests come too fast.
  *
  *     http-client RATE REQUESTS URL
  *     http-client RATE REQUESTS --unix-socket PATH URL
  *
- * Four threads make the requests (libcurl): first as fast as they can, then with a
- * limit of RATE a second.  With the limit none is refused, and little of the rate is
- * unused.  examples/http-client.sh starts an nginx of its own that allows so many,
- * and runs this.
+ * Four threads send the requests (libcurl): first as fast as they can, then with a
+ * limit of RATE per second.  With the limit no request is refused, and little of
+ * the rate is unused.  examples/http-client.sh starts a private nginx with this
+ * rate limit, and runs this program.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #include <weir/rate.h>
 
 #define THREADS 4
-#define BURST 5		/* lets it catch up after being held up */
+#define BURST 5		/* lets the client catch up after a delay */
 
 static const char *url, *socket_path;
 static weir_rate limit;
@@ -51,7 +51,7 @@ static void request(CURL *curl)
 
 static void *client(void *arg)
 {
-	weir_rate *own = arg;		/* null: none */
+	weir_rate *own = arg;		/* null: no limit */
 	CURL *curl = curl_easy_init();
 
 	if (!curl)
@@ -70,7 +70,7 @@ static void *client(void *arg)
 	return NULL;
 }
 
-/* Returns requests a second. */
+/* Returns requests per second. */
 static double run(const char *name, int requests, int limited)
 {
 	pthread_t threads[THREADS];
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	run("without", requests, 0);
 	wrong = !refused || failed;
-	/* What the server holds against us is over after a while. */
+	/* Wait until the server's count of our requests has drained. */
 	if (weir_rate_acquire(&limit, 1, NULL) != WEIR_OK)
 		return 1;
 	for (int i = 0; i < opts.rate / 2; i++)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Start an nginx of its own, in a folder of its own and on a socket there, that
-# answers 429 above RATE requests a second; run COMMAND RATE ARGUMENT... with where
-# it is, and stop it.
+# Start a private nginx in a temporary folder, on a socket there, that answers 429
+# above RATE requests per second; run COMMAND RATE ARGUMENT... with its address,
+# and stop it.
 #
 #   http-client.sh NGINX COMMAND RATE [ARGUMENT]...
 #
-# It forgives ten that come together: a burst of five, and one more of each of four
-# threads that was made at its time and held up on the way.
+# It allows a burst of ten: the client's burst of five, and one delayed request of
+# each of its four threads.
 set -u
 nginx=$1
 command=$2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event loop that receives what worker threads make: one operation on a channel
- * instead of a pipe and a lock, next to whatever else the loop watches.  A loop that
- * falls behind makes the workers wait.
+ * An event loop that receives results from worker threads: one operation on a
+ * channel instead of a pipe and a lock, beside the other descriptors of the loop.
+ * If the loop falls behind, the workers wait.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,7 +28,9 @@ static bool is_prime(long n)
 	return n > 1;
 }
 
-/* Every fourth number is this one's.  The last to finish closes. */
+/*
+ * Test every fourth number.  The last worker to finish closes the channel.
+ */
 static void *work(void *first)
 {
 	for (long n = (long)first; n < BELOW; n += WORKERS)
@@ -41,12 +43,12 @@ static void *work(void *first)
 
 static struct {
 	weir_chan_op op;
-	long number;		/* is received here */
+	long number;		/* the receive buffer */
 	long primes, largest;
 	bool over;
 } inbox;
 
-/* On the loop's thread: take this one, and those that are there. */
+/* On the loop's thread: take this number, and all that are available. */
 static void arrived(weir_chan_op *op, weir_err err, void *user)
 {
 	(void)user;
@@ -56,7 +58,7 @@ static void arrived(weir_chan_op *op, weir_err err, void *user)
 			inbox.largest = inbox.number;
 		err = weir_chan_op_recv(op, &found, &inbox.number, NULL);
 	}
-	inbox.over = err == WEIR_ECLOSED;	/* or it waits for the next */
+	inbox.over = err == WEIR_ECLOSED;	/* else the operation waits */
 }
 
 int main(void)

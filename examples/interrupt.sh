@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Start an example, send it a signal once it says that it is under way, and check
-# how it ends: the exit status, a line it wrote, and no file left behind.
+# Start an example, send it a signal once its output matches UNDER-WAY, and check
+# the exit status, a line of the output, and that no file is left behind.
 #
 #   interrupt.sh SIGNAL UNDER-WAY STATUS PATTERN COMMAND...
 set -u
@@ -14,7 +14,7 @@ mkdir "$scratch/tmp"
 trap 'rm -rf "$scratch"' EXIT
 TMPDIR=$scratch/tmp "$@" >"$scratch/said" 2>&1 &
 pid=$!
-# The line decides when, not the time.
+# Wait for the line, not for a time.
 until grep -Eq -e "$under_way" "$scratch/said"; do
 	kill -0 "$pid" 2>/dev/null || break
 	sleep 0.02

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limits of a program in one file, and changed while it runs.
+ * The limits of a program in one file, changed while the program runs.
  *
- *     limits              with a text of its own
- *     limits FILE         with yours; FILE is loaded
+ *     limits              load a built-in text
+ *     limits FILE         load FILE
  *
- * WEIR_RATE_DB_WRITES=7 in the environment goes before the file.
+ * WEIR_RATE_DB_WRITES=7 in the environment overrides the file.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #define EXAMPLES_LOOP_DEMO_H
 
 /*
- * What the loop examples share: a semaphore of one permit, held by a thread for
- * a moment, and four requests that wait for it in an event loop.  The first
- * three pass it on to one another, the last one's deadline passes.
+ * The common part of the loop examples: a semaphore of one permit, held by a
+ * thread for a moment, and four requests that wait for it in an event loop.  The
+ * first three pass the permit on to one another; the fourth times out.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void demo_told(weir_op *op, weir_err err, void *user)
 	printf("request %d: %s\n", r->number, weir_err_text(err));
 	demo_served += err == WEIR_OK;
 	demo_late += err == WEIR_ETIMEDOUT;
-	/* The third keeps the permit, so that the last is too late. */
+	/* The third keeps the permit, so that the last request times out. */
 	if (!err && r->number < 3)
 		weir_sem_release(&demo_sem, 1);
 	if (demo_served + demo_late == REQUESTS)
@@ -48,7 +48,7 @@ static void *demo_holder(void *arg)
 	return NULL;
 }
 
-/* On the loop's thread, before it runs. */
+/* Called on the loop's thread, before the loop runs. */
 static pthread_t demo_begin(weir_loop *loop)
 {
 	pthread_t holder;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three ways to meet, each of a semaphore or two:
+ * Three ways to synchronise threads, each with one or two semaphores:
  *
- *     rendezvous   two threads wait for each other and go on together
- *     turnstile    at most so many are inside of a section
- *     barrier      nobody begins the next phase before all have ended this one
+ *     rendezvous   two threads wait for each other and continue together
+ *     turnstile    at most N threads are inside a section
+ *     barrier      no thread begins the next phase before all have ended this one
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #define THREADS 6
 #define PHASES 200
 
-/* Rendezvous: each says that it is there and waits for the other. */
+/* Rendezvous: each thread signals its arrival and waits for the other. */
 static weir_sem here[2] = { WEIR_SEM_INIT_UNBOUNDED(0),
 			    WEIR_SEM_INIT_UNBOUNDED(0) };
 
@@ -27,9 +27,10 @@ static bool meet(int me)
 }
 
 /*
- * Barrier: the last to come lets all through, itself too.  Whoever is quick
- * might come round again and pass with another's permit; so there are two, used
- * in turn, and all have left one before anybody can come to it again.
+ * Barrier: the last thread to arrive releases a permit for each thread.  A fast
+ * thread might reach the barrier again and take the permit of a slow one.  So
+ * there are two semaphores, used in turn: all threads have left one before any
+ * thread can reach it again.
  */
 static weir_sem doors[2] = { WEIR_SEM_INIT_UNBOUNDED(0),
 			     WEIR_SEM_INIT_UNBOUNDED(0) };
@@ -48,7 +49,7 @@ static bool barrier(int phase)
 
 static weir_sem turnstile = WEIR_SEM_INIT(3);
 static atomic_int inside, most, wrong, met;
-static int phases[THREADS];	/* plain: the barrier orders them */
+static int phases[THREADS];	/* not atomic: the barrier orders accesses */
 
 static void work(int me, int phase)
 {

@@ -4,13 +4,13 @@
  * permits as it needs memory, and together the tasks never need more than the
  * budget.  The budget here does not fit in 32 bits; permits are 64-bit counts.
  *
- * One task wants five sixths of the budget at once, among many that want a
- * little again and again.  In a semaphore that serves whoever fits, the light
- * ones would fill every gap and the heavy one would wait for ever.  Here nobody
- * passes it.  The light ones go on until it has had all its turns: if it
- * starved, this program would not end.
+ * One task needs five sixths of the budget at once, among many that repeatedly
+ * need a little.  In a semaphore that grants to any request that fits, the light
+ * tasks would fill every gap and the heavy one would wait for ever.  Here no
+ * later request passes it.  The light tasks run until the heavy one has had all
+ * its turns: if it starved, this program would not end.
  *
- * A task maps its memory without touching it: address space but no real memory,
+ * A task maps its memory without accessing it: address space but no real memory,
  * so that the example runs anywhere.
  */
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static void must(bool fine, const char *what)
 	}
 }
 
-/* The work of a task of this size.  Its permits are held on every way out. */
+/* Run a task of this size.  Every way out of the function releases its permits. */
 static void task(int64_t bytes)
 {
 	WEIR_SCOPED weir_permit share = WEIR_PERMIT_INIT;
@@ -95,7 +95,7 @@ int main(void)
 	for (int turn = 0; turn < TURNS; turn++) {
 		int64_t old;
 
-		/* Wait until the light ones are in full swing again. */
+		/* Wait until the light tasks are running again. */
 		must(weir_sem_drain(&light_done, &old) == WEIR_OK &&
 		     weir_sem_acquire(&light_done, 50, NULL) == WEIR_OK,
 		     "cannot count the light tasks");
@@ -108,7 +108,7 @@ int main(void)
 	for (int i = 0; i < LIGHT_THREADS; i++)
 		pthread_join(threads[i], NULL);
 
-	/* What can never fit is refused at once instead of waiting for ever. */
+	/* A request that can never fit is refused at once. */
 	weir_err too_big = weir_sem_acquire(&budget, BUDGET + 1, NULL);
 
 	printf("%ld light tasks; the heavy one had %d turns, the longest took"

@@ -3,13 +3,14 @@
  * Many threads read many files, and the system allows few open files at once.
  *
  *     open-files --demo         first without the semaphore, then with it
- *     open-files --no-limit     without: most opens fail with EMFILE
- *     open-files DIRECTORY      with, on files of yours
+ *     open-files --no-limit     without it: most opens fail with EMFILE
+ *     open-files DIRECTORY      with it, on the files of DIRECTORY
  *
  * RLIMIT_NOFILE is lowered so that exactly --limit files can be open.  So the
- * kernel is the judge: one file too many at any moment, and an open fails.
+ * kernel checks the limit: if one file too many is open, an open fails.
  *
- * The lesson is in read_file; the rest makes the files and draws the picture.
+ * The essential part is read_file; the rest creates the files and draws the
+ * progress.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,21 +37,21 @@
 #define PIECE 4096		/* bytes in one read */
 #define BAR 40			/* of the progress line, at most */
 #define TEXT_BESIDE_BAR 50
-#define PIECES 8		/* at most, of one file */
-#define PIECE_NS 15000000	/* what one takes: a disk far away */
+#define PIECES 8		/* that are read of one file, at most */
+#define PIECE_NS 15000000	/* time of one read: a remote disk */
 
 static long file_count = 400, limit = 16, thread_count = 64;
 static bool demo, no_limit, json;
 
 static char **paths, *temporary;
-static uint64_t all_bytes, all_sum;	/* what reading every file must give */
+static uint64_t all_bytes, all_sum;	/* expected of reading all files */
 static atomic_int interrupted;
 
 /* One run over all the files. */
 struct run {
 	bool limited;
 	weir_sem slots;		/* the limiter: one permit, one open file */
-	weir_sem finished;	/* a signal: released once for each file */
+	weir_sem finished;	/* a signal: released once per file */
 	atomic_long next, now, most, read, refused, failed, waited;
 	atomic_int_least64_t longest_ns;
 	atomic_uint_least64_t bytes, sum;
@@ -70,7 +71,7 @@ void give_up(const char *format, ...)
 	exit(2);
 }
 
-/* Read the first pieces of a file, and add up what is in them. */
+/* Read the first pieces of a file; add up their sizes and a checksum. */
 static bool digest(int fd, long pause_ns, uint64_t *bytes, uint64_t *sum)
 {
 	unsigned char piece[PIECE];
@@ -88,7 +89,7 @@ static bool digest(int fd, long pause_ns, uint64_t *bytes, uint64_t *sum)
 	return n >= 0;
 }
 
-/* Take a permit, and note whether that meant waiting and for how long. */
+/* Acquire a permit; record whether the thread had to wait, and for how long. */
 static weir_err take_slot(struct run *run, weir_permit *slot)
 {
 	weir_err err = weir_permit_try_acquire(slot, &run->slots, 1);
@@ -108,7 +109,7 @@ static weir_err take_slot(struct run *run, weir_permit *slot)
 
 static void read_file(struct run *run, const char *path)
 {
-	/* Given back at the end of the block: after the file was closed. */
+	/* Released at the end of the block, after the file has been closed. */
 	WEIR_SCOPED weir_permit slot = WEIR_PERMIT_INIT;
 	uint64_t bytes = 0, sum = 0;
 
@@ -150,7 +151,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-/* How wide the bar can be beside the text; none where it would be silly. */
+/* The width of the bar beside the text; 0 if the terminal is too narrow. */
 static int bar_width(bool terminal)
 {
 	struct winsize size;
@@ -197,7 +198,7 @@ static void watch(struct run *run)
 			done++;
 		if (weir_sem_drain(&run->finished, &more) == WEIR_OK)
 			done += more;
-		/* Nobody reads what we say: a pipe was closed. */
+		/* The reader of our output has closed the pipe. */
 		if (ferror(stdout))
 			interrupted = SIGPIPE;
 		if (json || (!terminal && done * 4 / file_count == quarter))
@@ -231,7 +232,7 @@ static void run_all(struct run *run, bool limited)
 	run->took_ns = weir_now_ns() - began;
 }
 
-/* Did the limit hold, and is nothing missing?  The semaphore is asked too. */
+/* Returns true if the limit held and every file was read completely. */
 static bool held(struct run *run)
 {
 	weir_sem_info info;
@@ -290,7 +291,7 @@ static void verdict(bool good, long read)
 		fputs("\033[0m", stdout);
 }
 
-/* The files: of a directory, or made for the occasion. */
+/* The files of a directory, or temporary ones. */
 static int add_path(const char *path, const struct stat *status, int type,
 		    struct FTW *at)
 {
@@ -342,7 +343,7 @@ static void make_files(void)
 	}
 }
 
-/* Note what is in them, then let exactly `limit` files be open at once. */
+/* Record the expected totals, then allow exactly `limit` open files. */
 static void lower_limit(void)
 {
 	struct rlimit most;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to have no limit.
+ * The cost of having no limit.
  *
  *     overload [TASKS]
  *
- * Four hundred calls to a node that serves four, and a client that gives up after
- * 100 ms: all at once, then four at a time.  Then very many tasks: as many in
- * memory as a backlog holds, then all of them.
+ * Four hundred calls to a node that serves four at a time, from a client with a
+ * timeout of 100 ms: all at once, then four at a time.  Then very many tasks: first
+ * with a bounded backlog, then with all of them in memory.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ static weir_err pass_the_gate(void *arg, struct weir_ctx *ctx)
 {
 	(void)arg;
 	(void)ctx;
-	/* A turnstile: who passes lets the next one pass. */
+	/* A turnstile: each thread that passes lets the next one pass. */
 	if (weir_sem_acquire(&gate, 1, NULL))
 		return WEIR_ESYSTEM;
 	weir_sem_release(&gate, 1);
@@ -62,7 +62,10 @@ static long peak_kb(void)
 	return getrusage(RUSAGE_SELF, &used) ? 0 : used.ru_maxrss;
 }
 
-/* Returns milliseconds from when the gate opens.  `first` is a task before the others. */
+/*
+ * Returns the milliseconds since the gate opened.  `first`, if not null, is
+ * spawned before the other tasks.
+ */
 static int64_t run(int64_t workers, int64_t backlog, int64_t tasks,
 		   weir_task_fn *first, weir_task_fn *fn)
 {

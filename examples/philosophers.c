@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dining philosophers: five thinkers, five forks, and nobody eats with
- * less than two.  Each fork is a semaphore of one permit.
+ * The dining philosophers: five philosophers and five forks; eating needs two
+ * forks.  Each fork is a semaphore of one permit.
  *
- *   philosophers naive      everybody takes the left fork first: they starve
+ *   philosophers naive      all take the left fork first: a deadlock
  *   philosophers order      the fork with the lower number first
- *   philosophers asymmetry  the last one takes the right fork first
+ *   philosophers asymmetry  the last philosopher takes the right fork first
  *   philosophers arbiter    at most four sit down at a time
  *   philosophers all        both forks or none: weir_acquire_all
  *
- * To make the naive one fail always and not now and then, each naive philosopher
- * waits with the left fork in hand until all have one.  A deadline notices that
- * nobody eats any more, and says so.
+ * To make the naive solution fail in every run, each naive philosopher waits with
+ * the left fork in hand until all have one.  A deadline detects the deadlock.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 
 #define SEATS 5
 #define MEALS 1000
-#define PATIENCE_NS 200000000	/* of the naive ones */
+#define PATIENCE_NS 200000000	/* timeout of naive */
 
 static weir_sem forks[SEATS], chairs = WEIR_SEM_INIT(SEATS - 1);
 static weir_ctx patience;
@@ -63,7 +62,7 @@ static void naive(int seat)
 		printf("philosopher %d holds fork %d and waits for %d: %s\n", seat,
 		       left_of(seat), right_of(seat), weir_err_text(err));
 		__atomic_fetch_add(&starved, 1, __ATOMIC_RELAXED);
-		/* Nobody puts his fork down before all have said so. */
+		/* Put the fork down only after all have reported. */
 		pthread_barrier_wait(&all_have_one);
 	}
 	weir_sem_release(&forks[left_of(seat)], 1);

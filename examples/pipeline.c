@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pipeline of three stages over two channels: one thread makes numbers, three
- * keep the primes, one adds up.  Closing a channel ends the stage behind it when
- * it has taken what is left; the last worker to leave closes the next.
+ * A pipeline of three stages over two channels: one thread produces numbers, three
+ * select the primes, one adds them up.  After a channel is closed, its receivers
+ * take the remaining items and end; the last worker closes the next channel.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -6,14 +6,14 @@
  *
  * A hundred threads write, and some read.
  *
- *   naive      Each writer opens a connection of its own.  The server refuses
+ *   naive      Each writer opens its own connection.  The server refuses
  *              those beyond its limit.
  *   weir       A pool of 50 connections, and a semaphore of 20 permits before it
  *              for writes: 30 connections are always left for reads.
  *   by hand    Connections in an array with a mutex and a condition variable, for
- *              writes alone, from few to many: what the comfort costs.
+ *              writes alone, from few to many: a comparison of the costs.
  *
- * examples/postgres.sh starts a server of its own and runs this.
+ * examples/postgres.sh starts a private server and runs this program.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,7 +74,7 @@ static void *write_naive(void *arg)
 	PGconn *c = connect_to_it();
 
 	(void)arg;
-	/* They come at once: nobody is done before the last has asked. */
+	/* Writers overlap: none writes before all have tried to connect. */
 	if (atomic_fetch_add(&here, 1) + 1 == WRITERS)
 		weir_sem_release(&all_here, WRITERS);
 	if (weir_sem_acquire(&all_here, 1, NULL) != WEIR_OK)
@@ -151,7 +151,7 @@ static void *read_pooled(void *arg)
 	while (!stop) {
 		weir_pool_item *item;
 
-		/* Never waits: the writes leave thirty. */
+		/* Never waits: writes leave 30 connections free. */
 		if (weir_pool_try_borrow(&pool, "read", &item) != WEIR_OK) {
 			atomic_fetch_add(&refused, 1);
 			continue;
@@ -193,7 +193,7 @@ static void *write_by_hand(void *arg)
 	return NULL;
 }
 
-/* Runs the writers, and readers if there are any; returns microseconds. */
+/* Run the writers, and the readers if reader is set.  Returns microseconds. */
 static int64_t run(void *(*writer)(void *), void *(*reader)(void *))
 {
 	pthread_t writers[WRITERS], readers[READERS];
@@ -222,7 +222,7 @@ static void tell(const char *name, int64_t took_us)
 	       atomic_load(&failed), (double)took_us / 1000);
 }
 
-/* Every connection is made before the clock runs, as in the pools by hand. */
+/* All connections are opened before the time starts, as in run_by_hand. */
 static int64_t run_pooled(void *(*reader)(void *))
 {
 	const weir_pool_opts opts = { .max = POOL, .create = dial,
@@ -271,7 +271,7 @@ static int has_all(void)
 	return !refused && !failed && written == writes_each * WRITERS;
 }
 
-/* One after another, again and again: whatever else the machine does meets all. */
+/* Alternate the sizes in each round, so that other load affects all alike. */
 static int compare(int rounds)
 {
 	static const int sizes[] = { 0, 5, 10, WRITES_AT_ONCE, POOL };

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Start a PostgreSQL server of its own, in a folder of its own and on a free port of
-# this machine, run a command with its address as first argument, and stop it.
+# Start a private PostgreSQL server in a temporary folder, on a free port of this
+# machine, run a command with its address as the first argument, and stop it.
 #
 #   postgres.sh BINARIES COMMAND [ARGUMENT]...
 #
-# The server does not run as root; then it is the user postgres.
+# The server refuses to run as root; root runs it as the user postgres.
 set -u
 binaries=$1
 command=$2
@@ -30,8 +30,8 @@ $as "$binaries/initdb" -D "$work/data" -A trust -U weir --no-sync \
 	cat "$work/log"
 	exit 1
 }
-# As it comes, but for fewer connections than there are writers.  A port that
-# somebody has taken is found out by trying.
+# The default configuration, with fewer connections than writers.  If the port is
+# in use, try the next one.
 port=$((20000 + $$ % 10000))
 tries=20
 # shellcheck disable=SC2086

@@ -4,11 +4,11 @@
  *
  *     ready   unbounded, starts at 0: a signal.  Released once for each item,
  *             by threads that never acquire it.
- *     room    bounded, starts at the size of the buffer.  The producer takes a
- *             place, the consumer that empties it gives it back.
+ *     room    bounded, starts at the size of the buffer.  The producer acquires a
+ *             place, the consumer that empties the place releases it.
  *
- * The end needs no special item: closing `ready` in drain mode lets the
- * consumers take what is left and then tells each of them WEIR_ECLOSED.
+ * The end needs no special item: after `ready` is closed in drain mode, the
+ * consumers take the remaining items, and then each gets WEIR_ECLOSED.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small server on epoll: at most LIMIT requests are in work, the rest wait in
- * the order in which they came, and a client that goes away while it waits
- * leaves the queue.
+ * A small server on epoll: at most LIMIT requests are in progress, the rest wait
+ * in order of arrival, and a client that disconnects while it waits leaves the
+ * queue.
  *
- *   server             serves 40 clients of its own, 10 of which go away, and ends
- *   server --port N    serves anybody on 127.0.0.1 port N, until interrupted
+ *   server             serve 40 built-in clients, 10 of which disconnect, and exit
+ *   server --port N    serve clients on 127.0.0.1 port N, until interrupted
  *
- * A client sends a line and gets one back.  To work on a request takes a while, as
- * a database would: a timer per request, no thread.
+ * A client sends a line and gets a line back.  A request takes a while, like a
+ * database query: a timer per request, no thread.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static weir_loop loop;
 static int ep, listener;
 static int in_work, most_in_work, served, gone, waited;
 
-/* One client.  What epoll reports carries the address of one of its ends. */
+/* One descriptor of a client.  The events of epoll point to it. */
 struct end {
 	int fd;
 	struct client *client;
@@ -61,7 +61,7 @@ static void drop(struct client *c)
 	free(c);
 }
 
-/* It has a permit: begin, and set the clock. */
+/* The client has a permit: start its timer. */
 static void work(struct client *c)
 {
 	struct itimerspec at = { .it_value = { 0, WORK_NS } };
@@ -82,10 +82,10 @@ static void finish(struct client *c)
 		served++;
 	in_work--;
 	drop(c);
-	weir_sem_release(&limit, 1);	/* the next in the queue */
+	weir_sem_release(&limit, 1);	/* grants to the next client */
 }
 
-/* The permit has come: weir calls this from the loop. */
+/* Callback: the permit was granted.  Called from the loop. */
 static void granted(weir_op *op, weir_err err, void *user)
 {
 	(void)op;
@@ -111,7 +111,7 @@ static void ask(struct client *c)
 	}
 }
 
-/* Something came from the client: its line, or its end. */
+/* The client has sent its line, or has disconnected. */
 static void readable(struct client *c)
 {
 	char line[256];
@@ -120,13 +120,13 @@ static void readable(struct client *c)
 	if (n > 0 && c->state == READING) {
 		ask(c);
 	} else if (n == 0 || (n < 0 && errno != EAGAIN)) {
-		/* It went away.  One that works is left to finish. */
+		/* Disconnected.  A request in progress is finished. */
 		if (c->state == WORKING) {
 			epoll_ctl(ep, EPOLL_CTL_DEL, c->socket.fd, NULL);
 			return;
 		}
 		if (c->state == WAITING && weir_op_cancel(&c->op))
-			return;		/* granted() has it by now */
+			return;		/* granted() will run */
 		gone++;
 		drop(c);
 	}
@@ -151,7 +151,7 @@ static void serve_once(void)
 	struct epoll_event events[16];
 	int n = weir_loop_epoll_wait(ep, &loop, events, 1, -1);
 
-	/* One at a time: an event may free what the next one is about. */
+	/* One event at a time: an event may free the client of the next. */
 	for (int i = 0; i < n; i++) {
 		struct end *end = events[i].data.ptr;
 
@@ -185,7 +185,7 @@ static struct sockaddr_in listen_on(int port)
 	return at;
 }
 
-/* Clients of our own; some hang up while they wait. */
+/* Serve built-in clients; some disconnect while they wait. */
 static void serve_own(const struct sockaddr_in *at)
 {
 	int fds[CLIENTS];
@@ -198,7 +198,7 @@ static void serve_own(const struct sockaddr_in *at)
 			exit(1);
 		}
 	}
-	/* All are in work or wait, or have been served. */
+	/* Until all requests are in progress, waiting or served. */
 	while (waited + served < CLIENTS - LIMIT)
 		serve_once();
 	for (int i = CLIENTS - LEAVERS; i < CLIENTS; i++)

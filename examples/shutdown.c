@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tidy end.  Workers share few permits, so most of them wait; then SIGTERM
- * comes, and everybody must leave at once with nothing lost.
+ * An orderly shutdown.  Workers share few permits, so most of them wait; then
+ * SIGTERM arrives, and all workers must stop at once without losing a request.
  *
  *     shutdown           sends itself SIGTERM after a while
- *     shutdown --wait    works until SIGTERM or SIGINT comes (kill, Ctrl-C)
+ *     shutdown --wait    works until SIGTERM or SIGINT arrives (kill, Ctrl-C)
  *
  * A signal handler may do almost nothing, but it may release a semaphore.  Main
- * waits for that one, and cancels the context that everything stands under:
+ * waits for this semaphore, and cancels the root of all request contexts:
  *
  *     signal -> handler -> stop_asked -> main -> cancel(server)
  *                                                   |
@@ -53,7 +53,7 @@ static void must(bool fine, const char *what)
 
 /*
  * One request: two seconds to get a connection, less if the server stops.
- * What was begun is finished: the end concerns those who still wait.
+ * A request that has a connection is finished; the cancellation ends only waits.
  */
 static weir_err serve(void)
 {
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 	puts("asked to stop: cancelling");
 	weir_ctx_cancel(&server);
 
-	/* From here on nobody gets a connection.  What is out comes back. */
+	/* No request gets a connection any more.  Wait for the running ones. */
 	must(weir_sem_wait_idle(&connections, NULL) == WEIR_OK, "not idle");
 	for (int i = 0; i < WORKERS; i++) {
 		pthread_join(threads[i], NULL);

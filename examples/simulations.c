@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Five hundred slow calls, four at a time, and the rest called off when one fails.
- * Spawning waits when the backlog is full, so memory stays as it is however many
- * there are.
+ * Five hundred slow calls, four at a time; the rest is cancelled when one fails.
+ * Spawning waits when the backlog is full, so the memory does not depend on the
+ * number of calls.
  *
  *     simulations           all succeed
  *     simulations 100       the hundredth fails
@@ -20,7 +20,7 @@
 static atomic_int running, most, finished;
 static int fails_at = -1;
 
-/* A call that takes a while, or less if it is called off. */
+/* A call that takes a while, or less if it is cancelled. */
 static weir_err call(void *arg, struct weir_ctx *ctx)
 {
 	int number = (int)(intptr_t)arg, before = most;
@@ -33,7 +33,7 @@ static weir_err call(void *arg, struct weir_ctx *ctx)
 	err = weir_ctx_wait(ctx, weir_deadline_after(200000));
 	atomic_fetch_sub(&running, 1);
 	if (err != WEIR_EAGAIN)
-		return err;		/* called off */
+		return err;		/* cancelled */
 	if (number == fails_at)
 		return WEIR_ESYSTEM;
 	atomic_fetch_add(&finished, 1);

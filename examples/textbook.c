@@ -2,13 +2,13 @@
 /*
  * The textbook semaphore: a mutex, a condition variable and a count.
  *
- *     textbook              run it, and show that it holds
- *     textbook --if         make mistake 1 and show what it does
- *     textbook --outside    make mistake 2 and show what it does
+ *     textbook              run it, and show that the limit holds
+ *     textbook --if         show the effect of mistake 1
+ *     textbook --outside    show the effect of mistake 2
  *
- * Twenty lines, and good enough for many programs.  What it lacks is why weir
- * exists: order among the waiters, cancelling, weights, closing, a release that
- * a signal handler may call.
+ * It has twenty lines and is good enough for many programs.  It lacks the features
+ * that weir adds: order among the waiters, cancelling, weights, closing, a release
+ * that a signal handler may call.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,8 +22,8 @@ struct semaphore {
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	long count;
-	long sleeps;				/* for the shows below, as is */
-	void (*between)(struct semaphore *);	/* the look and the sleep */
+	long sleeps;				/* for the demonstrations, */
+	void (*between)(struct semaphore *);	/* as is this */
 };
 
 #define SEMAPHORE_INIT(count)                                                  \
@@ -57,10 +57,10 @@ static void release(struct semaphore *s)
 /*
  * Mistake 1: `if` instead of `while`.
  *
- * A thread that wakes has been told "look again", not "it is yours".  Between
- * the signal and the moment it has the mutex back a newcomer may have taken the
- * permit, and pthread_cond_wait may also return for no reason at all.  With
- * `if` the thread does not look again and takes a permit that is not there.
+ * A wake-up means "check again", not "the permit is yours".  Before the woken
+ * thread has the mutex again, a newcomer may have taken the permit, and
+ * pthread_cond_wait may also wake spuriously.  With `if` the thread does not check
+ * again and takes a permit that does not exist.
  */
 static void acquire_if(struct semaphore *s)
 {
@@ -74,13 +74,13 @@ static void acquire_if(struct semaphore *s)
 /*
  * Mistake 2: counting and notifying outside the lock.
  *
- * The mutex makes "the count is 0" and "I sleep" one step.  A release that does
- * not take it can slip in between: nobody sleeps yet, so its signal wakes
- * nobody, and then the other goes to sleep beside a free permit, for good.
+ * The mutex makes the check of the count and the sleep one step.  A release that
+ * does not take the mutex can happen in between: no thread sleeps yet, so its
+ * signal wakes none, and then the waiter sleeps for ever beside a free permit.
  *
  * Counting under the lock and signalling after the unlock loses no wake-up, but
- * has a trap of its own: whoever was let in may destroy the semaphore and free
- * its memory before the signal is sent.  glibc's sem_post had that bug until
+ * is not safe either: a thread that gets the permit may destroy the semaphore and
+ * free its memory before the signal is sent.  glibc's sem_post had that bug until
  * 2015.  Signal before the unlock; weir promises this as C22.
  */
 static void release_outside(struct semaphore *s)
@@ -105,7 +105,7 @@ static void *run_acquire_if(void *s) { acquire_if(s); return NULL; }
 static void *run_release(void *s)    { release(s); return NULL; }
 static void *run_outside(void *s)    { release_outside(s); return NULL; }
 
-/* What others did so far.  Who sleeps has let go of the lock, so it counts. */
+/* A snapshot.  A sleeping thread has released the lock, so `sleeps` is current. */
 static struct semaphore look(struct semaphore *s)
 {
 	sched_yield();
@@ -116,9 +116,9 @@ static struct semaphore look(struct semaphore *s)
 }
 
 /*
- * Show 1.  One sleeps; a permit is released, and a newcomer takes it before the
- * sleeper has run.  Here one hold of the lock covers the release and the
- * newcomer, so that it goes this way every time.  Who is in?
+ * Demonstration 1.  A waiter sleeps; a permit is released, and a newcomer takes it
+ * before the waiter has run.  Here the release and the newcomer share one critical
+ * section, so that this order occurs in every run.
  */
 static bool show_if(void *(*waiter)(void *))
 {
@@ -133,7 +133,7 @@ static bool show_if(void *(*waiter)(void *))
 	s.count--;			/* the newcomer */
 	pthread_mutex_unlock(&s.lock);
 
-	do	/* until the woken one is in, or has gone back to sleep */
+	do	/* until the waiter has a permit, or sleeps again */
 		seen = look(&s);
 	while (seen.count == 0 && seen.sleeps == 1);
 	printf("while or if: one permit, and a newcomer took it; the waiter %s\n",
@@ -144,13 +144,13 @@ static bool show_if(void *(*waiter)(void *))
 	return seen.count == 0;
 }
 
-/* Show 2.  A release arrives between the look at the count and the sleep. */
+/* Demonstration 2.  A release between the check of the count and the sleep. */
 static pthread_t releaser;
 
 static void release_between(struct semaphore *s)
 {
 	s->between = NULL;
-	releaser = spawn(run_release, s);	/* it stops at the lock */
+	releaser = spawn(run_release, s);	/* it waits for the lock */
 }
 
 static void slip_in_between(struct semaphore *s)
@@ -176,14 +176,14 @@ static bool show_outside(bool mistake)
 	}
 	while (look(&s).sleeps == 0)
 		continue;
-	/* It sleeps, and the one signal was sent before it did. */
+	/* The waiter sleeps, and the only signal was sent before. */
 	printf("the waiter SLEEPS FOR GOOD (count %ld)\n", look(&s).count);
-	release(&s);				/* save it, to end tidily */
+	release(&s);				/* wake it, to end the program */
 	pthread_join(thread, NULL);
 	return false;
 }
 
-/* The thing itself: never more than three of eight threads are inside. */
+/* The correct semaphore: at most three of eight threads are inside. */
 #define PERMITS 3
 static struct semaphore gate = SEMAPHORE_INIT(PERMITS);
 static atomic_int inside, most, entries;
