@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A table with many readers and few writers: readers share the lock, a writer
- * holds it alone.  Each writer moves money between two accounts.  No reader ever
- * sees a partial transfer, and a writer waits only for the calls before it.
+ * holds it alone.  Each writer moves money between two accounts.  No reader
+ * ever sees a partial transfer, and a writer waits only for the calls before
+ * it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compress a directory tree with zlib, in three stages over two channels, with a
- * budget for memory.
+ * Compress a directory tree with zlib, in three stages over two channels, with
+ * a budget for memory.
  *
  *     compress [--budget=BYTES] [--workers=N] DIRECTORY OUTPUT
- *     compress --check DIRECTORY      with one thread and as a pipeline; compare
+ *     compress --check DIRECTORY      one thread and pipeline, compared
  *
- * The first stage reads the files in pieces, the second compresses pieces, as many
- * at a time as there are workers, the third writes them in order.  The budget is a
- * semaphore with one permit per byte.  Before a piece is read, the bytes that it
- * will need are acquired; its raw bytes are released when it is compressed, the
- * rest when it is written.  So memory stays within the budget, even if the tree is
- * large and the disk slow, and the output is the same as with one thread.
+ * The first stage reads the files in pieces, the second compresses pieces, as
+ * many at a time as there are workers, the third writes them in order.  The
+ * budget is a semaphore with one permit per byte.  Before a piece is read, the
+ * bytes that it will need are acquired; its raw bytes are released when it is
+ * compressed, the rest when it is written.  So memory stays within the budget,
+ * even if the tree is large and the disk slow, and the output is the same as
+ * with one thread.
  *
  * There is no deadlock: pieces get their bytes in order, so the piece that the
  * writer needs next already has its bytes.
@@ -42,7 +43,7 @@ struct piece {
 	unsigned char *raw, *packed;
 	size_t raw_size;
 	unsigned long packed_size;
-	struct piece *next;		/* in the writer's list of early pieces */
+	struct piece *next;		/* in the writer's list */
 };
 
 static weir_sem budget;
@@ -137,7 +138,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Call fn for each piece of a file; the last piece is not full, perhaps empty. */
+/* Call fn for each piece of a file; the last piece is short, perhaps empty. */
 static int64_t each_of_file(FILE *in, int64_t number,
 			    void (*fn)(struct piece *, void *), void *arg)
 {

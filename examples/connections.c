@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forty threads share five connections.  A connection is created on demand, breaks
- * now and then and is replaced.  A broken connection is not lent again, the server
- * never sees more than five connections, and at the end all are closed.
+ * Forty threads share five connections.  A connection is created on demand,
+ * breaks now and then and is replaced.  A broken connection is not lent again,
+ * the server never sees more than five connections, and at the end all are
+ * closed.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,10 +5,10 @@
  *     http-client RATE REQUESTS URL
  *     http-client RATE REQUESTS --unix-socket PATH URL
  *
- * Four threads send the requests (libcurl): first as fast as they can, then with a
- * limit of RATE per second.  With the limit no request is refused, and little of
- * the rate is unused.  examples/http-client.sh starts a private nginx with this
- * rate limit, and runs this program.
+ * Four threads send the requests (libcurl): first as fast as they can, then
+ * with a limit of RATE per second.  With the limit no request is refused, and
+ * little of the rate is unused. examples/http-client.sh starts a private nginx
+ * with this rate limit, and runs this program.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An event loop that receives results from worker threads: one operation on a
- * channel instead of a pipe and a lock, beside the other descriptors of the loop.
- * If the loop falls behind, the workers wait.
+ * channel instead of a pipe and a lock, beside the other descriptors of the
+ * loop.  If the loop falls behind, the workers wait.
  */
 #include <pthread.h>
 #include <stdbool.h>

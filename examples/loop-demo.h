@@ -4,8 +4,8 @@
 
 /*
  * The common part of the loop examples: a semaphore of one permit, held by a
- * thread for a moment, and four requests that wait for it in an event loop.  The
- * first three pass the permit on to one another; the fourth times out.
+ * thread for a moment, and four requests that wait for it in an event loop.
+ * The first three pass the permit on to one another; the fourth times out.
  */
 #include <pthread.h>
 #include <stdio.h>

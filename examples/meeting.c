@@ -4,7 +4,7 @@
  *
  *     rendezvous   two threads wait for each other and continue together
  *     turnstile    at most N threads are inside a section
- *     barrier      no thread begins the next phase before all have ended this one
+ *     barrier      no thread begins a phase before all have ended the last
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,13 +5,13 @@
  * budget.  The budget here does not fit in 32 bits; permits are 64-bit counts.
  *
  * One task needs five sixths of the budget at once, among many that repeatedly
- * need a little.  In a semaphore that grants to any request that fits, the light
- * tasks would fill every gap and the heavy one would wait for ever.  Here no
- * later request passes it.  The light tasks run until the heavy one has had all
- * its turns: if it starved, this program would not end.
+ * need a little.  In a semaphore that grants to any request that fits, the
+ * light tasks would fill every gap and the heavy one would wait for ever.
+ * Here no later request passes it.  The light tasks run until the heavy one
+ * has had all its turns: if it starved, this program would not end.
  *
- * A task maps its memory without accessing it: address space but no real memory,
- * so that the example runs anywhere.
+ * A task maps its memory without accessing it: address space but no real
+ * memory, so that the example runs anywhere.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ static void must(bool fine, const char *what)
 	}
 }
 
-/* Run a task of this size.  Every way out of the function releases its permits. */
+/* Run a task of this size.  Every way out releases its permits. */
 static void task(int64_t bytes)
 {
 	WEIR_SCOPED weir_permit share = WEIR_PERMIT_INIT;

@@ -4,9 +4,9 @@
  *
  *     overload [TASKS]
  *
- * Four hundred calls to a node that serves four at a time, from a client with a
- * timeout of 100 ms: all at once, then four at a time.  Then very many tasks: first
- * with a bounded backlog, then with all of them in memory.
+ * Four hundred calls to a node that serves four at a time, from a client with
+ * a timeout of 100 ms: all at once, then four at a time.  Then very many
+ * tasks: first with a bounded backlog, then with all of them in memory.
  */
 #include <inttypes.h>
 #include <stdatomic.h>

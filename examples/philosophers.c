@@ -9,8 +9,9 @@
  *   philosophers arbiter    at most four sit down at a time
  *   philosophers all        both forks or none: weir_acquire_all
  *
- * To make the naive solution fail in every run, each naive philosopher waits with
- * the left fork in hand until all have one.  A deadline detects the deadlock.
+ * To make the naive solution fail in every run, each naive philosopher waits
+ * with the left fork in hand until all have one.  A deadline detects the
+ * deadlock.
  */
 #include <pthread.h>
 #include <stdio.h>

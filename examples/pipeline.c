@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pipeline of three stages over two channels: one thread produces numbers, three
- * select the primes, one adds them up.  After a channel is closed, its receivers
- * take the remaining items and end; the last worker closes the next channel.
+ * A pipeline of three stages over two channels: one thread produces numbers,
+ * three select the primes, one adds them up.  After a channel is closed, its
+ * receivers take the remaining items and end; the last worker closes the next
+ * channel.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
  *
  *     ready   unbounded, starts at 0: a signal.  Released once for each item,
  *             by threads that never acquire it.
- *     room    bounded, starts at the size of the buffer.  The producer acquires a
- *             place, the consumer that empties the place releases it.
+ *     room    bounded, starts at the size of the buffer.  The producer acquires
+ *             a place, the consumer that empties it releases it.
  *
  * The end needs no special item: after `ready` is closed in drain mode, the
  * consumers take the remaining items, and then each gets WEIR_ECLOSED.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small server on epoll: at most LIMIT requests are in progress, the rest wait
- * in order of arrival, and a client that disconnects while it waits leaves the
- * queue.
+ * A small server on epoll: at most LIMIT requests are in progress, the rest
+ * wait in order of arrival, and a client that disconnects while it waits
+ * leaves the queue.
  *
- *   server             serve 40 built-in clients, 10 of which disconnect, and exit
+ *   server             serve 40 built-in clients, of which 10 disconnect
  *   server --port N    serve clients on 127.0.0.1 port N, until interrupted
  *
  * A client sends a line and gets a line back.  A request takes a while, like a

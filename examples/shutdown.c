@@ -52,8 +52,8 @@ static void must(bool fine, const char *what)
 }
 
 /*
- * One request: two seconds to get a connection, less if the server stops.
- * A request that has a connection is finished; the cancellation ends only waits.
+ * One request: two seconds to get a connection, less if the server stops.  A
+ * request that has a connection is finished; the cancellation ends only waits.
  */
 static weir_err serve(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Five hundred slow calls, four at a time; the rest is cancelled when one fails.
- * Spawning waits when the backlog is full, so the memory does not depend on the
- * number of calls.
+ * Five hundred slow calls, four at a time; the rest is cancelled when one
+ * fails.  Spawning waits when the backlog is full, so the memory does not
+ * depend on the number of calls.
  *
  *     simulations           all succeed
  *     simulations 100       the hundredth fails

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A rate limit for each tenant: 50 calls per second, bursts of 5.  One tenant is
- * noisy and calls all the time, three are quiet.  The noisy tenant gets its rate
- * and no more, and the quiet tenants are never refused.
+ * A rate limit for each tenant: 50 calls per second, bursts of 5.  One tenant
+ * is noisy and calls all the time, three are quiet.  The noisy tenant gets its
+ * rate and no more, and the quiet tenants are never refused.
  *
- * The example simulates two seconds with times that it passes in.  A server would
- * call weir_keyed_acquire, which waits, or weir_keyed_try_acquire, and answer 429.
+ * The example simulates two seconds with times that it passes in.  A server
+ * would call weir_keyed_acquire, which waits, or weir_keyed_try_acquire, and
+ * answer 429.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  *     textbook --if         show the effect of mistake 1
  *     textbook --outside    show the effect of mistake 2
  *
- * It has twenty lines and is good enough for many programs.  It lacks the features
- * that weir adds: order among the waiters, cancelling, weights, closing, a release
- * that a signal handler may call.
+ * It has twenty lines and is good enough for many programs.  It lacks the
+ * features that weir adds: order among the waiters, cancelling, weights,
+ * closing, a release that a signal handler may call.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,8 +22,8 @@ struct semaphore {
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	long count;
-	long sleeps;				/* for the demonstrations, */
-	void (*between)(struct semaphore *);	/* as is this */
+	long sleeps;				/* how often a thread slept */
+	void (*between)(struct semaphore *);	/* check and sleep */
 };
 
 #define SEMAPHORE_INIT(count)                                                  \
@@ -59,8 +59,8 @@ static void release(struct semaphore *s)
  *
  * A wake-up means "check again", not "the permit is yours".  Before the woken
  * thread has the mutex again, a newcomer may have taken the permit, and
- * pthread_cond_wait may also wake spuriously.  With `if` the thread does not check
- * again and takes a permit that does not exist.
+ * pthread_cond_wait may also wake spuriously.  With `if` the thread does not
+ * check again and takes a permit that does not exist.
  */
 static void acquire_if(struct semaphore *s)
 {
@@ -74,14 +74,16 @@ static void acquire_if(struct semaphore *s)
 /*
  * Mistake 2: counting and notifying outside the lock.
  *
- * The mutex makes the check of the count and the sleep one step.  A release that
- * does not take the mutex can happen in between: no thread sleeps yet, so its
- * signal wakes none, and then the waiter sleeps for ever beside a free permit.
+ * The mutex makes the check of the count and the sleep one step.  A release
+ * that does not take the mutex can happen in between: no thread sleeps yet, so
+ * its signal wakes none, and then the waiter sleeps for ever beside a free
+ * permit.
  *
- * Counting under the lock and signalling after the unlock loses no wake-up, but
- * is not safe either: a thread that gets the permit may destroy the semaphore and
- * free its memory before the signal is sent.  glibc's sem_post had that bug until
- * 2015.  Signal before the unlock; weir promises this as C22.
+ * Counting under the lock and signalling after the unlock loses no wake-up,
+ * but is not safe either: a thread that gets the permit may destroy the
+ * semaphore and free its memory before the signal is sent. glibc's sem_post
+ * had that bug until 2015.  Signal before the unlock; weir promises this as
+ * C22.
  */
 static void release_outside(struct semaphore *s)
 {
@@ -105,7 +107,7 @@ static void *run_acquire_if(void *s) { acquire_if(s); return NULL; }
 static void *run_release(void *s)    { release(s); return NULL; }
 static void *run_outside(void *s)    { release_outside(s); return NULL; }
 
-/* A snapshot.  A sleeping thread has released the lock, so `sleeps` is current. */
+/* A snapshot.  A sleeping thread has released the lock, so it is counted. */
 static struct semaphore look(struct semaphore *s)
 {
 	sched_yield();
@@ -116,9 +118,9 @@ static struct semaphore look(struct semaphore *s)
 }
 
 /*
- * Demonstration 1.  A waiter sleeps; a permit is released, and a newcomer takes it
- * before the waiter has run.  Here the release and the newcomer share one critical
- * section, so that this order occurs in every run.
+ * Demonstration 1.  A waiter sleeps; a permit is released, and a newcomer
+ * takes it before the waiter has run.  Here the release and the newcomer share
+ * one critical section, so that this order occurs in every run.
  */
 static bool show_if(void *(*waiter)(void *))
 {
@@ -178,7 +180,7 @@ static bool show_outside(bool mistake)
 		continue;
 	/* The waiter sleeps, and the only signal was sent before. */
 	printf("the waiter SLEEPS FOR GOOD (count %ld)\n", look(&s).count);
-	release(&s);				/* wake it, to end the program */
+	release(&s);				/* wake it, to be able to end */
 	pthread_join(thread, NULL);
 	return false;
 }
