@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Objects of the library and of the tests, and programs made of them.
+"""Objects of the library and of the tests, and programs linked from them.
 
-A mutant costs one compilation and a link: everything else is built once.
+A mutant needs one compilation and one link: everything else is built once.
 """
 import glob
 import hashlib
@@ -11,7 +11,7 @@ import subprocess
 
 CC = os.environ.get("CC", "gcc").split()
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-pthread", "-w"]
-# What the project's own build refuses because it means nothing is no mutant.
+# A change that the project's own build refuses with an error is not a mutant.
 FLAGS += ["-Werror=" + name for name in
           ("implicit-function-declaration", "implicit-int", "int-conversion",
            "incompatible-pointer-types", "return-type", "uninitialized",
@@ -52,7 +52,7 @@ def read(path):
 
 
 def all_orders(where):
-    """A base/atomic.h with every order of every access, to be put ahead."""
+    """Write a base/atomic.h with every order of every access; return its folder."""
     text = read("src/base/atomic.h")
     known = re.findall(r"^#define (at_\w+?_)(relaxed|acquire|release|acq_rel)"
                        r"(\(.*)$", text, re.M)
@@ -72,11 +72,11 @@ def all_orders(where):
 
 
 class Library:
-    """The objects of the sources as they are, built in one certain way."""
+    """The objects of the unchanged sources, built with certain flags."""
 
     def __init__(self, where, pool, sources=None, includes=(), flags=()):
         self.where, self.includes, self.flags = where, includes, flags
-        # Operations are not broken, but tests of the core use them.
+        # Operations are not mutated, but tests of the core use them.
         self.sources = sources or sorted(glob.glob("src/core/*.c") +
                                          glob.glob("src/base/*.c") +
                                          glob.glob("src/async/*.c"))
@@ -90,7 +90,7 @@ class Library:
         return [s for s in self.sources if path in self.uses[s]]
 
     def rebuilt(self, mutant, where):
-        """All objects, those that see the mutant made from it."""
+        """All objects; those that include the mutated file are compiled again."""
         if self in mutant.built:
             return mutant.built[self]
         objects = dict(self.objects)
@@ -111,7 +111,7 @@ class Library:
         return objects
 
     def code(self):
-        """What tells this library from any other."""
+        """A hash that identifies this library."""
         total = hashlib.sha256()
         for source in self.sources:
             with open(self.objects[source], "rb") as file:
@@ -119,7 +119,7 @@ class Library:
         return total.hexdigest()
 
     def digest(self, mutant, objects):
-        """Of what the mutant changed; the same if that makes no difference."""
+        """A hash of the objects that the mutant affects; unchanged if it has no effect."""
         total = hashlib.sha256()
         for source in self.users_of(mutant.path):
             with open(objects[source], "rb") as file:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""tools/mutate.equivalent: which survivors change nothing, and why not.
+"""tools/mutate.equivalent: surviving mutants that change no behaviour, and why.
 
-A paragraph is one reason for one mutant or several:
+A paragraph gives one reason for one or more mutants:
 
     in FILE FUNCTION
-    at LINE AS IT STANDS THERE
+    at LINE OF SOURCE
     do MUTATION
     why REASON
-        GOES ON, INDENTED
+        CONTINUED, INDENTED
 
-`do` stands for a mutant of the line above it, `at` for a line of the function
-above it.  Neither knows line numbers, so edits elsewhere do no harm.
+`do` names a mutant of the line above it, `at` a line of the function above it.
+There are no line numbers, so edits elsewhere do not matter.
 """
 
 
@@ -19,7 +19,7 @@ class Wrong(Exception):
 
 
 def parse(text):
-    """{mutant's key: reason}"""
+    """Return {key of the mutant: reason}."""
     found = {}
     for paragraph in text.split("\n\n"):
         keys, where, at, why = [], None, None, ""

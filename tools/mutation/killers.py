@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The means by which a mutant is noticed.  Each is built when first needed.
+"""The tools that detect a mutant.  Each is built when it is first needed.
 
-attack(mutant, where) returns what was noticed, or None.
+attack(mutant, where) returns a description of the failure, or None.
 """
 import glob
 import os
@@ -12,13 +12,13 @@ from . import build, means
 
 QUICK_S = 0.03
 
-# Programs that are run with something set, once for each.
+# Programs that are run with environment variables, once for each setting.
 SETTINGS = {"fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
                            "WEIR_FAULT_AT_LOAD=sched_getaffinity")}
 
 
 class Lazy:
-    """A value that is made when first asked for."""
+    """A value that is computed at its first use."""
 
     def __init__(self, make):
         self.make, self.lock, self.value = make, threading.Lock(), None
@@ -47,7 +47,7 @@ class Killer:
 
 
 class Group:
-    """Test programs that are linked and run as one."""
+    """Test programs that are linked and run as one program."""
 
     def __init__(self, name, files):
         self.name, self.files = name, [*files, "tests/support/check.c"]
@@ -57,8 +57,8 @@ class Group:
 
 
 def groups_of(name, files, apart):
-    """Programs that wrap a function, or if apart all, each alone; the rest as
-    one."""
+    """Programs that wrap a libc function (all programs if `apart`) are separate groups;
+    the rest is one group."""
     texts = {f: build.read(f) for f in files}
     programs = [f for f in files if re.search(r"^TEST\(", texts[f], re.M)]
     helpers = [f for f in files if f not in programs]
@@ -72,8 +72,8 @@ def groups_of(name, files, apart):
 class Tests(Killer):
     """Test programs.
 
-    suites: [(name, files, apart)].  The programs of a suite are one program here, so
-    that one link is enough; what wraps functions of libc stays by itself.
+    suites: [(name, files, apart)].  The programs of a suite are combined into one, so
+    that one link is enough; programs that wrap functions of libc stay separate.
     """
 
     def __init__(self, name, suites, library, workshop, wrapper=()):
@@ -128,7 +128,7 @@ class Explorer(Killer):
         self.lock, self.fails_unbroken = threading.Lock(), {}
 
     def is_find(self, options, saw, engine):
-        """Not if the scenario fails without the mutant as well."""
+        """Returns false if the scenario fails without the mutant as well."""
         library, scenario = self.library(), saw.split()[0]
         which = (options, scenario)
         program = f"{library.where}/unbroken"
@@ -140,7 +140,7 @@ class Explorer(Killer):
                 self.fails_unbroken[which] = bad
                 if bad:
                     self.workshop.complaints.append(
-                        f"the explorer ({' '.join(options)}) fails as it is: "
+                        f"the explorer ({' '.join(options)}) fails without a mutant: "
                         f"{saw}")
             return not self.fails_unbroken[which]
 

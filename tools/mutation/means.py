@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Running a program on a mutant, and seeing whether it notices.
+"""Run a program with a mutant, and detect failures and hangs.
 
-Test programs print a line per test.  When none comes for much longer than that
-test takes, it hangs; time counts less while others want the CPUs.
+Test programs print a line per test.  A test hangs if its line does not come within a
+multiple of its usual time; the time is scaled down while the CPUs are overloaded.
 """
 import math
 import os
@@ -18,20 +18,20 @@ HANGS = "hangs"
 
 
 class Killed(Exception):
-    """By which test, and how."""
+    """The mutant was detected; the text names the test and the failure."""
 
 
 def environment(seed):
     env = dict(os.environ, WEIR_SEED=str(seed), WEIR_TEST_LIMIT="600",
                TSAN_OPTIONS="halt_on_error=1", MALLOC_PERTURB_="165")
-    # The short forms, whatever this run is.
+    # Always use the short forms of the tests.
     for name in ("WEIR_FULL", "WEIR_TEST_SCALE"):
         env.pop(name, None)
     return env
 
 
 class Clock:
-    """Time as a program sees it that shares the CPUs with others."""
+    """Time scaled by the share of the CPUs that a program gets."""
 
     def __init__(self):
         self.cpus = len(os.sched_getaffinity(0))
@@ -50,8 +50,8 @@ class Clock:
 
 
 def exit_status(pid):
-    """As of subprocess, or None while it runs.  Does not reap it: its number
-    must stay its own until its group is gone."""
+    """The status as in subprocess, or None while it runs.  Does not reap the process:
+    its process ID must not be reused before its group has been killed."""
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     if ended is None:
         return None
@@ -60,10 +60,10 @@ def exit_status(pid):
 
 
 def lines_of(command, limit, env):
-    """The lines that command prints, with the time each took.
+    """Yield the lines that command prints, with the time each took.
 
-    limit() is how long the next may take.  Ends with (None, exit status), or
-    with HANGS for the status if a line was not in time.
+    limit() is the longest time for the next line.  The last item is (None, exit
+    status), with HANGS as the status if a line was late.
     """
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -89,7 +89,7 @@ def lines_of(command, limit, env):
                     status = exit_status(process.pid)
                 time.sleep(0.001 if status is None else 0)
     finally:
-        # Also what a test has forked.
+        # Kills processes that a test has forked, too.
         os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()
         process.wait()
@@ -97,11 +97,11 @@ def lines_of(command, limit, env):
 
 
 def measure(command, env):
-    """The tests of a program in the order they run: [(name, seconds)]."""
+    """The tests of a program in the order of execution: [(name, seconds)]."""
     times, said = [], []
     for line, value in lines_of(command, lambda: 60, env):
         if line is None and value != 0:
-            raise RuntimeError(f"{command} fails as it is: {value}\n" +
+            raise RuntimeError(f"{command} fails without a mutant: {value}\n" +
                                "\n".join(said[-5:]))
         said.append(line)
         if line and line.startswith("ok "):
@@ -110,7 +110,7 @@ def measure(command, env):
 
 
 def try_tests(command, tests, env):
-    """Run these tests of a program; raise Killed if one fails or hangs."""
+    """Run these tests of a program; raise Killed if a test fails or hangs."""
     passed = 0
 
     def limit():
@@ -131,7 +131,7 @@ def try_tests(command, tests, env):
 
 
 def explore(command, seconds, env):
-    """What the explorer says of each scenario that fails."""
+    """Yield the explorer's message for each scenario that fails."""
     whole = Clock()
 
     def limit():
@@ -139,7 +139,7 @@ def explore(command, seconds, env):
 
     for line, value in lines_of(command, limit, env):
         if line is None:
-            # That a search does not end in time says nothing.
+            # A search that does not end in time is not a failure.
             if value not in (0, 1, HANGS):
                 yield f"explorer ends with {value}"
         elif line.startswith("FAIL "):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What killed a mutant stays true while the core is compiled to the same code.
+"""Cache of killed mutants, valid while the core is compiled to the same code.
 
-So a run that was interrupted goes on where it was, and one after tests or
-tools/mutate.equivalent have changed asks only for the rest.  Remove build-mutate
-to ask for everything again.
+An interrupted run continues where it stopped, and a run after a change of the tests
+or of tools/mutate.equivalent tries only the remaining mutants.  Remove build-mutate to
+try all mutants again.
 """
 import json
 import os
@@ -11,7 +11,7 @@ import threading
 
 
 class Memory:
-    """path: a line that says for which code, then one for each mutant killed."""
+    """The file has a line with the hash of the code, then one line per killed mutant."""
 
     def __init__(self, path, code):
         self.path, self.known, self.lock = path, {}, threading.Lock()
@@ -25,7 +25,7 @@ class Memory:
                 print(code, file=file)
 
     def of(self, mutant):
-        """(how, detail), or None."""
+        """Return (how, detail), or None."""
         return self.known.get(mutant.key)
 
     def add(self, mutant):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""All mutants of the core, each with a name that survives edits elsewhere."""
+"""All mutants of the core, each with a key that does not depend on line numbers."""
 import glob
 
 from . import operators
 from .source import Source
 
 
-# No behaviour of the core: the orders' names, and how long to look or to wait
-# before looking again, which changes no outcome; and what loops, named semaphores
-# and groups alone ask of the kernel.
+# Files without behaviour of the core: the names of the memory orders; the lengths of
+# spins and backoffs, which change no outcome; and system calls that only loops, named
+# semaphores and groups use.
 LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
             "src/base/cpu.c", "src/base/spin.h", "src/base/spin.c",
             "src/base/lse.c", "src/base/shared.h", "src/base/shared.c",
@@ -19,18 +19,18 @@ LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
 
 class Mutant:
     def __init__(self, path, function, line, at, what, is_order, text):
-        self.path = path            # of the file that is broken
-        self.function = function    # where
-        self.line = line            # number, for people
-        self.at = at                # that line, as it was
-        self.what = what            # what is done to it
-        self.is_order = is_order    # a memory order, weakened
-        self.text = text            # the broken file
-        self.built = {}             # library: objects made from the mutant
+        self.path = path            # of the mutated file
+        self.function = function    # that contains the mutation
+        self.line = line            # number, for messages
+        self.at = at                # text of the original line
+        self.what = what            # the mutation
+        self.is_order = is_order    # a weakened memory order
+        self.text = text            # the mutated file
+        self.built = {}             # library: objects of the mutant
         self.hash = None            # of those objects
-        self.how = None             # what became of it
+        self.how = None             # the result
         self.detail = ""
-        self.seconds = 0            # that it took to find out
+        self.seconds = 0            # time of the attempts
 
     @property
     def key(self):
@@ -50,7 +50,7 @@ def of_file(path):
     seen, found = {}, []
     for (start, end, new, what), function, is_order in edits:
         line, at = source.line_of(start)
-        # The same again on the same line, or on one that reads alike.
+        # Number equal mutations of one line, or of lines with equal text.
         place = (function, at, what)
         seen[place] = seen.get(place, 0) + 1
         if seen[place] > 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What can be broken: each function here yields (start, end, new text, what).
+"""The mutation operators: each function yields (start, end, new text, what).
 
-`what` says in a few characters what is done, and is part of the name under
-which a mutant is known in tools/mutate.equivalent.
+`what` is a short description of the mutation, and part of the key of a mutant in
+tools/mutate.equivalent.
 """
 import re
 
@@ -11,10 +11,10 @@ RELATIONS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="),
 SWAPS = {"&&": "||", "||": "&&", "<<": ">>", ">>": "<<", "+=": "-=",
          "-=": "+=", "++": "--", "--": "++", "|=": "&=", "true": "false",
          "false": "true", "/=": "*="}
-# These are something else when nothing stands to their left.
+# These are other operators if no operand stands to their left.
 BINARY = {"+": "-", "-": "+", "&": "|", "|": "&", "*": "/", "/": "*", "%": "/"}
 
-# One of a family becomes the next of it.
+# A constant of a family is replaced by the next one.
 FAMILIES = [
     ["WEIR_OK", "WEIR_EINVAL", "WEIR_OK"],
     ["WEIR_ECANCELED", "WEIR_ETIMEDOUT", "WEIR_ECLOSED", "WEIR_ETOOBIG",
@@ -93,7 +93,7 @@ def constants(source, function):
 
 
 def condition_spans(source, function):
-    """What if, while, for and ?: decide by, as pairs of token numbers."""
+    """The conditions of if, while, for and ?:, as pairs of token numbers."""
     tokens = source.tokens
     for i, token in tokens_of(source, function):
         if token.text in ("if", "while"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run has found, for people and as lines of evidence."""
+"""The results of a run, for readers and as lines of evidence."""
 from collections import Counter
 
 NO_MUTANTS = ("not compiled", "identical", "duplicate")
@@ -30,7 +30,7 @@ def show_files(real):
 def show_unkilled_orders(real):
     found = [m for m in real if m.is_order and m.how == "equivalent"]
     if found:
-        print("Memory orders that nothing notices when they are weakened:")
+        print("Memory orders that can be weakened without detection:")
     for m in found:
         print(f"  {m} in {m.function}\n      {m.detail}")
 
@@ -40,7 +40,7 @@ def evidence(what, figure):
 
 
 def show_evidence(kind, mutants, tools, listed):
-    """listed: what those are that tools/mutate.equivalent has."""
+    """listed: the description of the mutants in tools/mutate.equivalent."""
     count = Counter(m.how for m in mutants)
     same = count["equivalent"]
     killed = len(mutants) - same - count["survives"]
@@ -52,11 +52,11 @@ def show_evidence(kind, mutants, tools, listed):
 
 
 def write(every, chosen, listed, tools, scope):
-    """Returns how many things are wrong."""
+    """Returns the numbers of passed and failed mutants."""
     keys = {m.key for m in every}
     stale = [key for key in listed if key not in keys]
     real = [m for m in chosen if m.how not in NO_MUTANTS]
-    # Which are no mutants depends on the compiler.
+    # Whether a change is a mutant depends on the compiler.
     wrong = [m for m in real if m.key in listed and m.how != "equivalent"]
     survivors = [m for m in real if m.how == "survives"]
 
@@ -79,6 +79,6 @@ def write(every, chosen, listed, tools, scope):
              count["identical"] + count["duplicate"])
     if orders:
         show_evidence("memory orders weakened", orders, tools[1],
-                      "that nothing here notices (each with a reason)")
+                      "not detected (each with a reason)")
     failed = len(survivors) + len(wrong) + len(stale)
     return len(real) - len(survivors) - len(wrong), failed

@@ -25,7 +25,7 @@ def choose(every, words, full, seed):
 
 
 def compile_all(chosen, library, pool):
-    """Find those that are no mutants: they do not build, or do not differ."""
+    """Find changes that are not mutants: they do not compile, or make no difference."""
     def one(mutant):
         try:
             mutant.hash = library.digest(mutant, library.rebuilt(
@@ -38,7 +38,7 @@ def compile_all(chosen, library, pool):
     list(pool.map(one, chosen))
     first = {}
     for mutant in chosen:
-        # Machines differ in what an order costs; what it means stays.
+        # A weaker order may compile to equal code on this machine and not on others.
         if mutant.how or mutant.is_order:
             continue
         if mutant.hash == library.digest(mutant, library.objects):
@@ -50,7 +50,7 @@ def compile_all(chosen, library, pool):
 
 
 def attack(mutant, tools, listed, known):
-    """Try one means after another.  What is listed gets the first only."""
+    """Try one tool after another; a listed mutant is tried with the first tool only."""
     if mutant.how:
         return
     if known.of(mutant) and mutant.key not in listed:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A C source as tokens, and the functions in it.
+"""A C source as tokens, and its functions.
 
-No parser: what a mutation needs to know is where a token, a statement or a
+This is not a parser: a mutation only needs to know where a token, a statement or a
 condition begins and ends inside the body of a function.
 """
 import re
@@ -26,7 +26,7 @@ class Token:
 
 
 class Function:
-    """One body: tokens[first:last] are what stands between its braces."""
+    """A function; tokens[first:last] are the tokens between its braces."""
 
     def __init__(self, name, returns, first, last):
         self.name, self.returns, self.first, self.last = name, returns, first, last
@@ -35,7 +35,7 @@ class Function:
 class Source:
     def __init__(self, path, text):
         self.path, self.text = path, text
-        # Directives become blanks of the same length: offsets stay true.
+        # Directives become blanks of the same length: offsets stay valid.
         blank = DIRECTIVE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
         self.tokens = [Token(m.lastgroup, m[0], m.start())
                        for m in TOKEN.finditer(blank) if m.lastgroup != "space"]
@@ -72,7 +72,7 @@ class Source:
         return found
 
     def line_of(self, offset):
-        """The number and the text of the line on which offset lies."""
+        """The number and the text of the line that contains offset."""
         begin = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
         return self.text.count("\n", 0, offset) + 1, self.text[begin:end].strip()

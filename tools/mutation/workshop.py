@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What mutants are tried on: which tests, which explorers, in which order."""
+"""The tools that mutants are tried with: tests and explorers, in order."""
 import glob
 import os
 import re
@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from . import build, means
 from .killers import Explorer, Lazy, Tests
 
-# As in tests/model/meson.build, without the patterns: they stand on the core, and
-# their scenarios would only take the time of the core's own.
+# As in tests/model/meson.build, without the patterns: these use the core, and their
+# scenarios would add time without testing more of the core.
 EXPLORED = sorted(glob.glob("src/core/*.c") + glob.glob("src/async/*.c")) + \
     ["src/base/lock.c", "src/base/timer.c"]
 NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
@@ -17,7 +17,7 @@ NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
 PATTERNS = ("chan", "chan_async", "group", "pool", "pool_async", "rate", "rwlock")
 MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
 THREAD = ("-fsanitize=thread",)
-FEW = ("-DWEIR_BATCH_=2",)      # in a batch, as there
+FEW = ("-DWEIR_BATCH_=2",)      # small batches, as in tests/model
 
 
 def scenarios(path):
@@ -29,7 +29,7 @@ def suite(name, apart=False):
                         if "/between" not in f), apart
 
 
-# The core with a moment before each access: tests/unit/between.h.
+# The core with a hook before each access: tests/unit/between.h.
 BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
     ["tests/unit/job.c"], False
 
@@ -44,14 +44,15 @@ class Workshop:
         self.thread = self.library("thread", includes=(orders,), flags=THREAD)
         self.seam = self.library("between", includes=("tests/unit/seam",))
         self.model = self.library("model", EXPLORED, MODEL, FEW)
-        self.told = self.library("told", EXPLORED, MODEL, THREAD + FEW)
+        self.instrumented = self.library("instrumented", EXPLORED, MODEL,
+                                         THREAD + FEW)
 
     def library(self, name, sources=None, includes=(), flags=()):
         return Lazy(lambda: build.Library(f"{self.where}/{name}", self.builders,
                                           sources, includes, flags))
 
     def engine(self, name, main_flags):
-        """The explorer without what it explores."""
+        """The explorer without the sources that it explores."""
         def make():
             left_out = ["tests/model/engine/main.c"] + \
                 [f"tests/model/{name}_scenarios.c" for name in PATTERNS]
@@ -73,7 +74,8 @@ class Workshop:
                         self)
 
     def races(self, name, *attempts):
-        return Explorer(name, self.told, self.engine("told", ("-DEX_RACES=1",)),
+        return Explorer(name, self.instrumented,
+                        self.engine("instrumented", ("-DEX_RACES=1",)),
                         attempts, self)
 
     def for_logic(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What need not be reached.  The form stands at the head of the file."""
+"""The exceptions of tools/coverage.except, whose head describes the format."""
 import os
 import re
 
@@ -9,7 +9,7 @@ FILE = "tools/coverage.except"
 
 
 def read():
-    """{item: reason}"""
+    """Return {item: reason}."""
     found, pending, last, where = {}, [], [], None
     with open(os.path.join(ROOT, FILE)) as lines:
         for number, line in enumerate(lines, 1):

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of every program that tools/coverage runs: writes the counts, where the
- * profile runtime would lose them or write wrong ones.
+ * Part of every program that tools/coverage runs: writes the counts in cases in
+ * which the profile runtime would lose them or write wrong ones.
  *
- * The runtime writes when main returns.  A child that ends by _exit would be
- * lost, and one that aborts; so these write here.
+ * The runtime writes when main returns.  It would lose the counts of a child
+ * that ends by _exit or abort, so this file replaces these functions.
  *
- * The count of a branch may be a difference: how often its function was
- * entered, less how often it went another way.  A call that is half done makes
- * that wrong: entered, and gone no way yet.  So counts are taken only from a
- * process in which no call is half done at the end (the compiler marks entry
- * and exit of every function that is measured), nor was at the fork that began
- * it, on a thread that it lacks.  Others write to a file of their own, out of
- * which only the last steps of a panic are taken.
+ * The count of a branch may be a difference: the number of entries of its
+ * function minus the number of executions of the other branch.  An unfinished
+ * call makes the difference wrong: it has entered and has not branched yet.  So
+ * counts are used only from a process without unfinished calls at its end (the
+ * compiler marks entry and exit of every measured function).  A call that
+ * another thread of the parent had not finished at the fork counts as
+ * unfinished too.  Other processes write to a separate file, of which only the
+ * last steps of a panic are used.
  *
  * A process that is killed by another signal writes nothing.
  */
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Of the runtime: "the program starts and ends the counting itself". */
+/* Tells the runtime that the program starts and writes the counts itself. */
 extern int __llvm_profile_runtime;
 int __llvm_profile_runtime;
 
@@ -30,12 +31,12 @@ int __llvm_profile_write_file(void);
 void __llvm_profile_reset_counters(void);
 void __llvm_profile_set_filename(const char *name);
 
-/* Not pthread_atfork, which a test may want to fail. */
+/* Not pthread_atfork, because tests make that fail. */
 int __register_atfork(void (*before)(void), void (*parent)(void),
 		      void (*child)(void), void *library);
 
 static int threads_inside;		/* atomic */
-static _Thread_local int depth;		/* calls of this thread */
+static _Thread_local int depth;		/* of this thread's calls */
 static bool began_half_done;
 
 void __cyg_profile_func_enter(void *function, void *caller);
@@ -70,11 +71,11 @@ static void write_counts(void)
 	__llvm_profile_write_file();
 }
 
-/* In the child: what the parent has done it writes itself. */
+/* Called in the child.  The parent writes its own counts. */
 static void begin_child(void)
 {
 	if (depth) {
-		/* Forked in a call, which goes on here: it needs its start. */
+		/* Forked inside a call that continues here: keep its entry. */
 		began_half_done = threads_inside != 1;
 		threads_inside = 1;
 		return;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What there is to reach, and whether it was, out of llvm-cov's account."""
+"""The items to reach, and whether each was reached, from llvm-cov's output."""
 import glob
 import json
 import os
@@ -8,13 +8,13 @@ import re
 from .place import (BUILD, LLVM, ROOT, SOURCES, give_up, is_measured, relative,
                     said)
 
-# Where a panic ends.  Of a process that did not finish (flush.c) only this counts:
-# what does not return is not half done.
+# The end of a panic.  Of a process with unfinished calls (flush.c) only this file
+# counts: a function that never returns is not unfinished.
 LAST_CALL = "src/base/panic.c"
 
 
 class Texts:
-    """The text of the sources, by place."""
+    """The text of the sources, by line and column."""
 
     def __init__(self):
         self.files = {}
@@ -35,7 +35,7 @@ class Texts:
         lines[-1] = lines[-1][:end_column - 1]
         lines[0] = lines[0][column - 1:]
         text = "\n".join(lines)
-        # A macro's call ends, for llvm, before its arguments.
+        # For llvm the use of a macro ends before its arguments.
         if rest.startswith("(") and re.search(r"\w$", text):
             depth = 0
             for char in rest:
@@ -47,11 +47,11 @@ class Texts:
 
 
 class Items:
-    """Everything that can be reached, and whether it was.
+    """All items that can be reached, and whether each was.
 
     An item is (file, function, kind, text, which) where kind is "line", "true",
     "false" or "pair" (MC/DC: the condition alone decided, both ways) and which
-    counts those that read the same, from 1.
+    numbers items with equal text, from 1.
     """
 
     def __init__(self):
@@ -73,7 +73,7 @@ class Items:
         first, last = record["regions"][0][0], record["regions"][0][2]
         for line in range(first, last + 1):
             self.spans.setdefault(file, {})[line] = name
-        # By the number of a macro's body: where in the function it stands.
+        # Number of a macro's body: the place of its use in the function.
         sites = {region[6]: region for region in record["regions"]
                  if region[7] == 1}
         conditions = []
@@ -81,7 +81,7 @@ class Items:
             place, number = branch, branch[6]
             inner, text = (), ""
             while number:
-                # An atomic access is one, whichever seam it is built for.
+                # An atomic access is one item, for every seam.
                 if not files[number].endswith("/atomic.h"):
                     inner = (*place[:2], *inner)
                     text = " " + self.texts.between(files[number], *place[:4])
@@ -97,17 +97,17 @@ class Items:
     def add_pairs(self, file, name, records, conditions):
         decisions = [(tuple(m[:2]), tuple(m[2:4]), m[6]) for m in records]
         for start, end, pairs in decisions:
-            # Those of a decision inside this one are not its own.
+            # Leave out the conditions of nested decisions.
             inner = [(s, e) for s, e, _ in decisions
                      if start <= s and e <= end and (s, e) != (start, end)]
             own = sorted(c for c in conditions if start <= c[0][:2] < end and
                          not any(s <= c[0][:2] < e for s, e in inner))
-            # What the compiler knows is no condition; then the rest counts
-            # together.
+            # A condition that the compiler evaluates is left out; then the
+            # others count together.
             if len(own) < len(pairs):
                 pairs = [sum(pairs) >= len(own)] * len(own)
-            # The seam of a test may have conditions in its macros; then this
-            # says nothing, and the library's own build must.
+            # The seam of a test may have conditions in its macros; then the
+            # numbers differ, and only the library's own build counts.
             for (at, text), reached in zip(own, pairs):
                 self.note(file, name, "pair", at, text,
                           reached and len(own) == len(pairs))
@@ -115,13 +115,13 @@ class Items:
     def add_lines(self, file, counts):
         for line, count in counts.items():
             function = self.spans.get(file, {}).get(line)
-            # The body of a macro counts where it is used.
+            # The body of a macro counts at the place of its use.
             if function:
                 self.note(file, function, "line", (line,),
                           self.texts.line(file, line), count)
 
     def listed(self):
-        """[(item, place, reached)], in the order of the sources."""
+        """Return [(item, place, reached)], in the order of the sources."""
         seen, result = {}, []
         for key in sorted(self.reached, key=lambda k: (k[0], k[3], k[2])):
             file, function, kind, place = key
@@ -132,13 +132,13 @@ class Items:
 
 
 def export(kind, programs):
-    """Coverage as llvm-cov tells it: functions, and counts of lines by file."""
+    """The output of llvm-cov: functions, and counts of lines by file."""
     raw = sorted(glob.glob(os.path.join(BUILD, kind, "*.profraw")))
     if not raw:
         return [], {}
     merged = os.path.join(BUILD, kind + ".profdata")
     said("llvm-profdata" + LLVM, "merge", "-o", merged, *raw)
-    # The library has every function; a program may have its own build of some.
+    # The library has every function; a test program may have compiled some again.
     command = ["llvm-cov" + LLVM, "export", "-instr-profile=" + merged]
     for program in programs:
         command += ["-object", program]

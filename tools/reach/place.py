@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Where things are, and how to ask other programs."""
+"""Paths, and running other programs."""
 import os
 import platform
 import subprocess
 import sys
 
-# What is measured; but what named semaphores alone ask of the kernel is theirs.
+# The measured folders, except the system calls that only named semaphores use.
 SOURCES = ("src/core/", "src/base/")
 THEIRS = ("src/base/shared.c", "src/base/shared.h")
-# Has functions on one machine only.
+# This file has functions only on aarch64.
 if platform.machine() != "aarch64":
     THEIRS += ("src/base/lse.c",)
 LLVM = "-19"
@@ -32,7 +32,7 @@ def give_up(text):
 
 
 def said(*command, **options):
-    """What the command prints; if it fails, show that and end."""
+    """Return the output of the command; if it fails, print the output and exit."""
     done = subprocess.run(command, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, **options)
     if done.returncode:

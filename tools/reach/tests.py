@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Building the tests so that they count, and running them."""
+"""Build the tests with instrumentation, and run them."""
 import concurrent.futures
 import glob
 import json
@@ -28,7 +28,7 @@ def configure():
          "-Dbuildtype=debug", "-Dtests=true",
          "-Dc_link_args=" + link_args, "-Dcpp_link_args=" + link_args,
          BUILD, ROOT,
-         # The build's own probes are run too, and count for nothing.
+         # Meson runs programs of its own, whose counts are discarded.
          env={**os.environ, "LLVM_PROFILE_FILE": os.devnull,
               "CC": os.path.join(ROOT, "tools/reach/cc"),
               "CXX": "clang++" + LLVM})
@@ -39,11 +39,11 @@ def introspect(what):
 
 
 def build(suites):
-    """The tests of the suites; the library, and the tests' programs."""
+    """Return the tests of the suites, and the library and the tests' programs."""
     configure()
     tests = [test for test in introspect("--tests")
              if suites & {suite.split(":")[-1] for suite in test["suite"]}
-             # A script looks at the library from outside, and not at this one.
+             # Leave out scripts: they do not run the instrumented library.
              and test["cmd"][0].startswith(BUILD)]
     wanted = {target for test in tests for target in test["depends"]}
     targets = introspect("--targets")
@@ -67,8 +67,8 @@ def complaints_of(entry):
 
 
 def not_followed():
-    """Decisions for which clang counts no MC/DC.  It says so only while it
-    compiles, so compile the library once more, for nothing but that."""
+    """Decisions for which clang counts no MC/DC.  Clang reports them only while it
+    compiles, so compile the library once more for these warnings."""
     with open(os.path.join(BUILD, "compile_commands.json")) as commands:
         library = [entry for entry in json.load(commands)
                    if entry["output"].startswith("src/")]
@@ -76,9 +76,10 @@ def not_followed():
 
 
 def run(test):
-    """Run one test; what it printed if it failed, else nothing."""
+    """Run one test; return its output if it failed, else an empty string."""
     name = re.sub(r"\W", "-", test["suite"][0] + "-" + test["name"])
-    # %m: programs that a test starts.  A child adds to its parent's file.
+    # %m: separate files for programs that a test starts.  A child process adds to
+    # the file of its parent.
     counts = os.path.join(BUILD, "counts", name + "-%m.profraw")
     env = {**os.environ, **test["env"], "LLVM_PROFILE_FILE": counts,
            "WEIR_COVERAGE_UNFINISHED":
@@ -90,8 +91,8 @@ def run(test):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired:
-        return f"FAIL {name}: out of time\n"
-    # 77: it does not apply here.
+        return f"FAIL {name}: timeout\n"
+    # 77: skipped.
     if done.returncode in (0, 77):
         return ""
     return f"FAIL {name}: status {done.returncode}\n{done.stdout[-4000:]}"
