@@ -5,7 +5,7 @@
  *     limits              load a built-in text
  *     limits FILE         load FILE
  *
- * WEIR_RATE_DB_WRITES=7 in the environment overrides the file.
+ * WEIR_LIMIT_DB_WRITES=7 in the environment overrides the file.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -34,7 +34,7 @@ WEIR_DECLS_BEGIN
  * comments from '#' to the end of the line.  Everything else is an error, with its
  * line.
  *
- * The environment.  WEIR_RATE_DB_WRITES=30 goes before the capacity of db_writes in
+ * The environment.  WEIR_LIMIT_DB_WRITES=30 goes before the capacity of db_writes in
  * the file; the name in capitals, '-' as '_'.
  *
  * Loading again.  Everything in the file is checked before anything changes.

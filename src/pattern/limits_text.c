@@ -185,13 +185,13 @@ static weir_err take_line(struct weir_wishes_ *wishes, struct span s,
 			 problem);
 }
 
-/* WEIR_RATE_<NAME> in the environment goes before the file. */
+/* WEIR_LIMIT_<NAME> in the environment goes before the file. */
 static weir_err look_around(struct weir_wish_ *wish,
 			    weir_limits_problem *problem)
 {
-	char variable[sizeof("WEIR_RATE_") + WEIR_LIMITS_NAME_MAX] =
-		"WEIR_RATE_";
-	char *to = variable + sizeof("WEIR_RATE_") - 1;
+	char variable[sizeof("WEIR_LIMIT_") + WEIR_LIMITS_NAME_MAX] =
+		"WEIR_LIMIT_";
+	char *to = variable + sizeof("WEIR_LIMIT_") - 1;
 	const char *value;
 
 	for (const char *c = wish->name; *c; c++)

@@ -135,12 +135,12 @@ TEST(mistakes_have_a_line_and_change_nothing)
 TEST(environment_goes_first)
 {
 	CHECK_OK(weir_limits_init(&limits, 2));
-	CHECK(!setenv("WEIR_RATE_DB_WRITES", "30", 1));
+	CHECK(!setenv("WEIR_LIMIT_DB_WRITES", "30", 1));
 	CHECK_OK(load("[db-writes]\n[b]\ncapacity = 1\n"));
 	CHECK_EQ(named("db-writes").capacity, 30);
-	CHECK(!setenv("WEIR_RATE_DB_WRITES", "many", 1));
-	refuses("[db-writes]\ncapacity = 1\n", 0, "WEIR_RATE_DB_WRITES");
-	CHECK(!unsetenv("WEIR_RATE_DB_WRITES"));
+	CHECK(!setenv("WEIR_LIMIT_DB_WRITES", "many", 1));
+	refuses("[db-writes]\ncapacity = 1\n", 0, "WEIR_LIMIT_DB_WRITES");
+	CHECK(!unsetenv("WEIR_LIMIT_DB_WRITES"));
 	CHECK_OK(load("[db-writes]\ncapacity = 1\n"));
 	CHECK_EQ(named("db-writes").capacity, 1);
 	CHECK_OK(weir_limits_destroy(&limits));
