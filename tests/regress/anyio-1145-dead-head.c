@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * anyio PR #1145: the head was cancelled but has not cleaned up behind itself;
- * a release finds it in the queue, hands it the permit and is content.
+ * anyio PR #1145: a release hands its permit to a head that was already
+ * cancelled, and the waiters behind it sleep forever.
  *
- *   A (ctx, head)         B (behind)           main
- *   -------------         ----------           ----
- *   asleep                asleep
- *                                              cancels A's ctx
- *   (has not run yet)
- *                                              release: the head is A
- *   wakes, cancelled,
- *   drops the permit
- *                         sleeps on
+ * Threads: A (head of the queue, with a ctx), B (queued behind A), main.
  *
- * Must hold: a release skips the dead and grants the living, without waiting
- * for the dead to run (C6, C13).  A deadline that passes while the waiter's
- * thread cannot run is the same with a ctx, whose end wins (C13); with a plain
+ *   1. main: cancels A's ctx.  A has not run yet and is still in the queue.
+ *   2. main: releases one permit; the head is A, so A gets it.
+ *   3. A: wakes, reports the cancellation and drops the permit.
+ *   4. B: sleeps forever.
+ *
+ * In weir (C6, C13) the cancel dequeues A before it returns, so the release
+ * grants to B without waiting for A to run.  The same holds if the deadline of
+ * A's ctx passes while A cannot run: the end of a ctx wins (C13).  With a plain
  * deadline the grant wins (C14).
  */
 #include "waiter.h"
@@ -50,8 +47,8 @@ TEST(c6_release_skips_a_cancelled_head)
 	dead_head(WEIR_BARGING);
 }
 
-/* C6: any number of dead, in any place. */
-TEST(c6_release_finds_the_living_among_the_dead)
+/* C6: several cancelled waiters, at any place in the queue. */
+TEST(c6_release_skips_every_cancelled_waiter)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -59,7 +56,7 @@ TEST(c6_release_finds_the_living_among_the_dead)
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	for (int i = 0; i < 8; i++) {
-		/* The fourth and the seventh will live. */
+		/* The fourth and the seventh are not cancelled. */
 		w[i] = (struct waiter){ .sem = &sem, .n = 1 };
 		if (i != 3 && i != 6)
 			w[i].ctx = &ctx;
@@ -86,8 +83,9 @@ TEST(c6_release_finds_the_living_among_the_dead)
 }
 
 /*
- * C13: the ctx's deadline passes while A cannot run, then a release.  Whoever
- * the release chose, A reports its deadline and B has the permit.
+ * C13: the deadline of A's ctx passes while A cannot run, then a release
+ * follows.  Whether the release granted to A or to B, A reports its deadline
+ * and B gets the permit.
  */
 TEST(c13_deadline_of_a_frozen_head)
 {

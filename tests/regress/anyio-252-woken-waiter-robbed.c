@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * anyio#252: a waiter is woken, a newcomer takes the permit before it runs, and
- * the waiter reports "would block" although it was to wait.
+ * anyio#252: a blocking acquire fails with "would block", because a new request
+ * takes the permit before the woken waiter runs.
  *
- *   waiter                     releaser               newcomer
- *   ------                     --------               --------
- *   asleep
- *                              0 -> 1, wakes it
- *                                                     takes it: 1 -> 0
- *   wakes, sees 0,
- *   gives up
+ * Threads: waiter (parked), releaser, newcomer.
  *
- * Must hold: in FIFO the released permit is the waiter's own, so a newcomer is
- * refused or queues behind (C4, C5, C6).  In BARGING the newcomer may have it,
- * and the waiter goes on waiting (C30).
+ *   1. releaser: sets the value from 0 to 1 and wakes the waiter.
+ *   2. newcomer: takes the permit before the waiter runs; the value is 0.
+ *   3. waiter: wakes, sees 0 and gives up.
+ *
+ * In weir the FIFO policy grants the released permit to the waiter directly; a
+ * new request is refused or queues behind it (C4, C5, C6).  With BARGING the
+ * new request may take the permit, and the waiter continues to wait (C30).
  */
 #include "race.h"
 #include "waiter.h"
@@ -44,7 +42,7 @@ TEST(c4_the_woken_waiter_keeps_its_permit)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C5: also when the release has only just been made. */
+/* C5: also immediately after the release. */
 TEST(c5_try_right_after_the_release)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -62,28 +60,28 @@ TEST(c5_try_right_after_the_release)
 	}
 }
 
-/* C30: robbed in BARGING, the waiter waits for the next permit. */
-TEST(c30_a_robbed_waiter_waits_on)
+/* C30: with BARGING, a waiter whose permit was taken waits for the next one. */
+TEST(c30_waiter_keeps_waiting_after_barging)
 {
 	weir_sem_opts opts = { .capacity = 1, .policy = WEIR_BARGING,
 			       .barge_us = WEIR_BARGE_US_MAX };
 	weir_sem sem;
 	struct waiter w = { .sem = &sem, .n = 1 };
-	int robberies = 0;
+	int barged = 0;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	queue_up(&w);
 	freeze(&w);
-	/* Where the permit was handed over directly there is none to take. */
+	/* After a direct hand-off there is no free permit to take. */
 	for (int i = 0; i < 10; i++) {
 		weir_sem_release(&sem, 1);
 		if (weir_sem_try_acquire(&sem, 1))
 			break;
-		robberies++;
+		barged++;
 		CHECK_EQ(waiters_of(&sem), 1);
 	}
 	thaw(&w);
-	if (robberies == 10) {
+	if (barged == 10) {
 		AWAIT(asleep(w.tid));
 		CHECK(!has_returned(&w));
 		weir_sem_release(&sem, 1);

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * python/asyncio#270, vs-threading#955, kotlinx.coroutines#2380 and others: a
- * permit is granted and the waiter cancelled at the same instant, and the
- * permit is nobody's.
+ * permit is lost when its waiter is granted and cancelled at the same time.
  *
- *   A (ctx, head)         B (behind A)         releaser         canceller
- *   -------------         ------------         --------         ---------
- *   asleep                asleep
- *                                              grants A
- *                                                               cancels A
- *   wakes: cancelled;
- *   reports that and
- *   forgets the grant
- *                         sleeps for ever
+ * Threads: A (head of the queue, with a ctx), B (queued behind A), releaser,
+ * canceller.
  *
- * Must hold (C13): if they meet, cancellation wins and the permit goes to B
- * before A's call returns.  Nothing is lost, nobody is woken twice.
+ *   1. releaser: grants the permit to A.
+ *   2. canceller: cancels A's ctx before A has run.
+ *   3. A: wakes, sees the cancellation, reports it and ignores the grant.
+ *   4. B: sleeps forever; the permit is neither free nor held.
+ *
+ * In weir (C13) the cancellation wins and the permit goes to B before A's call
+ * returns.  No permit is lost, and no waiter is notified twice.
  */
 #include "race.h"
 #include "waiter.h"
 
-/* C13: A was granted and cancelled before it could run; B has it then. */
+/* C13: A is granted and then cancelled before it can run; B gets the permit. */
 TEST(c13_granted_then_cancelled)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -47,7 +44,7 @@ TEST(c13_granted_then_cancelled)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C14, the other way round: a plain deadline that meets the grant loses. */
+/* C14: with a plain deadline the grant wins. */
 TEST(c14_granted_then_timed_out)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -120,7 +117,7 @@ static void *cancel_it(void *arg)
 	}
 }
 
-/* C13: B always gets the permit in the end: from A, or in A's stead. */
+/* C13: B gets the permit in every case, whether A was granted or cancelled. */
 static void race(weir_sem *sem)
 {
 	struct shared s = { .all.parties = 4, .fire.parties = 2, .sem = sem };

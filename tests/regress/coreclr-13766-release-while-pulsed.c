@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/coreclr PR #13766: several releases come while the waiters that the
- * earlier ones woke have not run yet; the later ones count those as still
- * waiting, or as gone, and wake too few or too many.
+ * dotnet/coreclr PR #13766: several releases wake too few or too many waiters
+ * while the waiters woken by earlier releases have not run yet.
  *
- *   A, B, C                         releaser
- *   -------                         --------
- *   asleep
- *                                   release: wakes A
- *   (A has not run)
- *                                   release: "one was woken already": nobody
- *   A returns
- *   B and C sleep, one permit free
+ * Threads: A, B, C (parked), releaser.
  *
- * Must hold (C6): each released permit is one waiter's, told or not told, run
- * or not run.
+ *   1. releaser: releases one permit and wakes A.  A has not run yet.
+ *   2. releaser: releases another permit; "a waiter was already woken", so it
+ *      wakes no other.
+ *   3. A: returns with one permit.
+ *   4. B, C: sleep although one permit is free.
+ *
+ * In weir (C6) each released permit is granted to one waiter, whether or not
+ * that waiter has been woken or has run.
  */
 #include "waiter.h"
 
 #define WAITERS 6
 
-/* C6: none of the waiters runs while the releases are made. */
+/* C6: no waiter runs while the releases are made. */
 static void release_to_frozen(weir_policy policy, int64_t at_a_time)
 {
 	weir_sem_opts opts = { .capacity = WAITERS, .policy = policy };
@@ -46,7 +44,7 @@ static void release_to_frozen(weir_policy policy, int64_t at_a_time)
 	}
 	for (int i = 0; i < WAITERS; i++)
 		thaw(&w[i]);
-	/* In order: the first so many have theirs, the last two do not. */
+	/* In order: all waiters except the last two have been granted. */
 	for (int i = 0; i < WAITERS - 2; i++)
 		CHECK_OK(result_of(&w[i]));
 	CHECK_EQ(waiters_of(&sem), 2);

@@ -1,41 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cpython gh-90155: after a storm of cancellations an inner flag says that a
- * waiter has been told, and nobody is left who was.
+ * cpython gh-90155: after many simultaneous cancellations a stale "waiter was
+ * woken" flag makes every later acquire wait forever.
  *
- *   A, B, C (one ctx)               releaser              canceller
- *   -----------------               --------              ---------
- *   queued
- *                                   flag := "A is told"
- *                                                         cancels all
- *   A leaves, B leaves,
- *   C leaves; flag stays
+ * Threads: A, B, C (queued, one common ctx), releaser, canceller, newcomer.
  *
- *   newcomer: the flag says a
- *   waiter is on its way; waits
- *   behind it, for ever
+ *   1. releaser: sets the flag "A has been woken".
+ *   2. canceller: cancels the ctx.
+ *   3. A, B, C: leave the queue; the flag stays set.
+ *   4. newcomer: the flag says that a woken waiter is about to take the permit;
+ *      waits behind it forever.
  *
- * Must hold: when the storm is over a newcomer finds the permits free (C16),
- * and those that queue again are served in order, with nobody passing a waiter
- * that was told but has not run (C4, C5).
+ * In weir a newcomer finds the permits free once the cancelled calls have
+ * returned (C16).  Waiters that queue later are granted in order, and no
+ * request passes a waiter that was notified but has not run (C4, C5).
  */
 #include "race.h"
 #include "waiter.h"
 
 #define STORM 6
 
-static void check_calm(weir_sem *sem)
+static void check_usable(weir_sem *sem)
 {
 	struct waiter first = { .sem = sem, .n = 1 };
 	struct waiter second = { .sem = sem, .n = 1 };
 
-	/* Nobody waits, all is free, and the fast way in works. */
+	/* No waiter, all permits free: the fast path succeeds. */
 	CHECK_EQ(waiters_of(sem), 0);
 	CHECK_EQ(weir_sem_available(sem), 1);
 	CHECK_OK(weir_sem_try_acquire(sem, 1));
 	weir_sem_release(sem, 1);
 	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
-	/* The queue works, in order. */
+	/* The queue grants in order. */
 	queue_up(&first);
 	queue_up(&second);
 	weir_sem_release(sem, 1);
@@ -58,7 +54,7 @@ static void storm(weir_sem *sem, bool release_first)
 		w[i] = (struct waiter){ .sem = sem, .n = 1, .ctx = &ctx };
 		queue_up(&w[i]);
 	}
-	/* None of them runs while it is told first this, then that. */
+	/* No waiter runs between the release and the cancel. */
 	for (int i = 0; i < STORM; i++)
 		freeze(&w[i]);
 	if (release_first)
@@ -66,17 +62,17 @@ static void storm(weir_sem *sem, bool release_first)
 	weir_ctx_cancel(&ctx);
 	if (!release_first) {
 		weir_sem_release(sem, 1);
-		check_calm(sem);
+		check_usable(sem);
 	}
 	for (int i = 0; i < STORM; i++)
 		thaw(&w[i]);
 	for (int i = 0; i < STORM; i++)
 		CHECK_ERR(result_of(&w[i]), WEIR_ECANCELED);
-	check_calm(sem);
+	check_usable(sem);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-TEST(c16_calm_after_the_storm)
+TEST(c16_usable_after_a_cancel_storm)
 {
 	weir_sem fifo = WEIR_SEM_INIT(1), barging = WEIR_SEM_INIT_BARGING(1);
 
@@ -110,7 +106,7 @@ static void *acquire_in_the_storm(void *arg)
 	}
 }
 
-/* C13, C16: the same with threads that come and go as they please. */
+/* C13, C16: the same with threads that acquire and release continuously. */
 static void storms(weir_policy policy)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = policy };
@@ -137,7 +133,7 @@ static void storms(weir_policy policy)
 	meet(&s.gate);
 	for (int i = 0; i < STORM; i++)
 		finish(thread[i]);
-	check_calm(&s.sem);
+	check_usable(&s.sem);
 }
 
 TEST(c13_storms_of_cancellation)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curator's semaphore recipe (among CURATOR-462, -315, -335, -595, -75): the
- * capacity grows, and an acquire that is already blocked does not notice.
+ * Curator's semaphore recipe (among CURATOR-462, -315, -335, -595, -75): an
+ * acquire that is already blocked does not notice that the capacity has grown.
  *
- *   waiter                          administrator
- *   ------                          -------------
- *   looked at the capacity once,
- *   waits for a release
- *                                   grows the capacity
- *   waits for a release
+ * Threads: waiter, administrator.
  *
- * Must hold (C21): growth grants at once, in order, as far as it reaches; so
- * does whatever else raises what is free.
+ *   1. waiter: reads the capacity once and waits for a release.
+ *   2. administrator: increases the capacity.
+ *   3. waiter: still waits for a release, although permits are free.
+ *
+ * In weir (C21) growth grants at once, in order, as far as the new permits
+ * reach.
  */
 #include "waiter.h"
 
@@ -32,7 +31,7 @@ static void growth_grants(weir_policy policy)
 	CHECK_OK(result_of(&w[1]));
 	CHECK_EQ(waiters_of(&sem), 2);
 	CHECK_EQ(stat_of(&sem).held, 4);
-	/* Down and up again below what is out: nobody gets anything. */
+	/* Shrink and grow back while 4 are held: no waiter is granted. */
 	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
 	CHECK_OK(weir_sem_resize(&sem, 4, NULL));
 	CHECK_EQ(waiters_of(&sem), 2);
@@ -50,7 +49,7 @@ TEST(c21_growth_grants)
 	growth_grants(WEIR_BARGING);
 }
 
-/* C21: releases pay the debt first, and only then the waiters. */
+/* C21: released permits pay the debt before they are granted to waiters. */
 TEST(c21_waiters_come_after_the_debt)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);

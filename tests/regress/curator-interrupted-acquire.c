@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curator's semaphore recipe (CURATOR-462 and others): the thread is
- * interrupted inside acquire, and the lease that was made for it stays for
- * ever.
+ * Curator's semaphore recipe (CURATOR-462 and others): a lease that is granted
+ * to an interrupted acquire is never released.
  *
- *   waiter                          releaser              somebody
- *   ------                          --------              --------
- *   asleep
- *                                                         a signal for it
- *   wakes: interrupted
- *                                   grants to it
- *   reports the interruption;
- *   the grant is nobody's
+ * Threads: waiter (parked), signaller, releaser.
  *
- * Must hold: by default a signal is handled and the wait goes on (C18).  Where
- * the option surfaces it, the call either succeeds and owns the permit or fails
- * with EINTR and left everything as it was (C16).
+ *   1. signaller: sends a signal to the waiter.
+ *   2. waiter: wakes with "interrupted".
+ *   3. releaser: grants to the waiter, which is still in the queue.
+ *   4. waiter: reports the interruption; no thread owns the grant.
+ *
+ * In weir a signal is handled and the wait goes on by default (C18).  With
+ * WEIR_SEM_INTERRUPTIBLE the call either succeeds and owns the permit, or fails
+ * with WEIR_EINTR and changes nothing (C16).
  */
 #include "race.h"
 #include "waiter.h"
@@ -55,7 +52,7 @@ TEST(c18_a_signal_does_not_end_a_wait)
 		      asleep(timed.tid));
 		CHECK_EQ(waiters_of(&sem), 3);
 	}
-	/* And they keep their places. */
+	/* The waiters keep their places in the queue. */
 	for (int i = 0; i < 3; i++) {
 		weir_sem_release(&sem, 1);
 		CHECK_OK(result_of(all[i]));
@@ -85,7 +82,7 @@ static void race(weir_policy policy)
 		CHECK_EQ(pthread_kill(w.thread.id, SIGUSR2), 0);
 		jitter(&random, 2000);
 		weir_sem_release(&sem, 1);
-		/* If w failed, the one behind has it; if not, w has. */
+		/* If w was interrupted, `behind` gets the permit directly. */
 		if (result_of(&w))
 			CHECK_ERR(w.err, WEIR_EINTR);
 		else
@@ -98,7 +95,7 @@ static void race(weir_policy policy)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C16: the signal and the grant meet; the one behind is served either way. */
+/* C16: the signal and the grant race; `behind` is granted in both cases. */
 TEST(c16_a_signal_meets_a_grant)
 {
 	race(WEIR_FIFO);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/runtime#123087, UA-.NETStandard PR #2415, kernel-memory PR #941: the
- * caller releases in its clean-up code although its acquire had failed.
+ * dotnet/runtime#123087, UA-.NETStandard PR #2415, kernel-memory PR #941:
+ * clean-up code releases after a failed acquire, and the semaphore silently has
+ * one permit too many.
  *
- *   caller
- *   ------
- *   acquire: cancelled
- *   finally: release             one permit more than there should be, for
- *                                ever, and no sign of it
+ * Threads: caller.
  *
- * Must hold (C8): on a bounded semaphore that is noticed, and the message names
- * the semaphore and the counts; the hook runs on the thread and in the call
- * that was wrong, so a debugger or a backtrace shows the place.  A permit
- * object cannot make the mistake (C34).
+ *   1. caller: acquire fails: cancelled.
+ *   2. caller: its clean-up block (finally) releases all the same.
+ *   3. The semaphore now permanently has one permit more than its limit, and
+ *      nothing reports it.
+ *
+ * In weir (C8) a bounded semaphore detects this release.  The message has the
+ * name of the semaphore and the counts.  The panic hook runs on the thread and
+ * inside the call at fault, so a debugger or a backtrace shows the place.  A
+ * permit object cannot make the mistake (C34).
  */
 #include "waiter.h"
 #include "weir/permit.h"
@@ -23,7 +25,7 @@ static int hooks;
 
 static void note(const char *message)
 {
-	CHECK(in_call);		/* the wrong call has not returned */
+	CHECK(in_call);		/* the call at fault has not returned */
 	hook_thread = pthread_self();
 	snprintf(panic_message, sizeof(panic_message), "%s", message);
 	hooks++;
@@ -44,26 +46,26 @@ static void *release_after_failing(void *arg)
 	return NULL;
 }
 
-static void noticed(weir_policy policy, const char *name)
+static void detected(weir_policy policy, const char *name)
 {
 	weir_sem_opts opts = { .permits = 41, .policy = policy, .name = name };
 	weir_sem sem;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
-	CHECK_OK(weir_sem_acquire(&sem, 12, NULL));	/* somebody else */
+	CHECK_OK(weir_sem_acquire(&sem, 12, NULL));	/* another holder */
 	hooks = 0;
 	weir_set_panic_hook(note);
 	finish(start(release_after_failing, &sem));
 	weir_set_panic_hook(NULL);
 	CHECK_EQ(hooks, 1);
-	/* One line: which, how many came, how many are out, of how many. */
+	/* One line: name, permits released, permits held, capacity. */
 	CHECK(strstr(panic_message, "weir_sem_release") != NULL);
 	CHECK(strstr(panic_message, name ? name : "unnamed") != NULL);
 	CHECK(strstr(panic_message, "13") != NULL);
 	CHECK(strstr(panic_message, "12") != NULL);
 	CHECK(strstr(panic_message, "41") != NULL);
 	CHECK(strchr(panic_message, '\n') == NULL);
-	/* The hook returned: as if the call had not been made. */
+	/* The hook returned: the release had no effect. */
 	CHECK_EQ(stat_of(&sem).held, 12);
 	CHECK_EQ(stat_of(&sem).capacity, 41);
 	CHECK_ERR(weir_sem_try_release(&sem, 13), WEIR_EOVERFLOW);
@@ -72,15 +74,15 @@ static void noticed(weir_policy policy, const char *name)
 	CHECK_EQ(weir_sem_available(&sem), 41);
 }
 
-TEST(c8_noticed_and_named)
+TEST(c8_detected_and_named)
 {
-	noticed(WEIR_FIFO, "connections");
-	noticed(WEIR_BARGING, "connections");
-	noticed(WEIR_FIFO, NULL);
+	detected(WEIR_FIFO, "connections");
+	detected(WEIR_BARGING, "connections");
+	detected(WEIR_FIFO, NULL);
 }
 
-/* C34: the same clean-up code with a permit object. */
-TEST(c34_a_permit_object_cannot_do_it)
+/* C34: the same clean-up code with a permit object does nothing. */
+TEST(c34_permit_release_after_failure_is_a_no_op)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ended = WEIR_CTX_INIT;

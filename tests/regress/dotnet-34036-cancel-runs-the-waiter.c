@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/runtime PR #34036: cancelling runs what comes after the cancelled
- * wait, on the canceller's thread, with the canceller's locks held.
+ * dotnet/runtime PR #34036: a cancel deadlocks because it runs the continuation
+ * of the cancelled wait on the canceller's thread, with the canceller's locks
+ * held.
  *
- *   canceller                       waiter's code
- *   ---------                       -------------
- *   locks M
- *   cancel:
- *       runs it here and now        locks M: for ever
- *   unlocks M
+ * Threads: canceller, waiter.
  *
- * Must hold (C13, C27): cancel tells the waiters and returns.  What they do
- * next they do on their own threads; cancel neither runs it nor waits for it.
+ *   1. canceller: locks the mutex M.
+ *   2. canceller: cancels the waiter; the cancel calls the waiter's
+ *      continuation directly.
+ *   3. The continuation, on the canceller's thread: locks M and waits forever.
+ *
+ * In weir (C13, C27) a cancel notifies the waiters and returns.  Each waiter
+ * continues on its own thread; the cancel neither runs that code nor waits for
+ * it.
  */
 #include "waiter.h"
 
@@ -36,7 +38,7 @@ static void *wait_then_lock(void *arg)
 	return NULL;
 }
 
-/* C27: the canceller holds the lock that every waiter wants next. */
+/* C27: the canceller holds the mutex that every waiter locks next. */
 TEST(c27_cancel_does_not_run_the_waiters)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -66,7 +68,7 @@ TEST(c27_cancel_does_not_run_the_waiters)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C13: it returns although no waiter can run at all. */
+/* C13: the cancel returns although no waiter can run. */
 TEST(c13_cancel_does_not_wait_for_the_waiters)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -82,7 +84,7 @@ TEST(c13_cancel_does_not_wait_for_the_waiters)
 	weir_ctx_cancel(&ctx);
 	CHECK_EQ(waiters_of(&sem), 0);
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ECANCELED);
-	/* Their calls have not returned, so the ctx is still theirs. */
+	/* The waiters' calls have not returned, so the ctx is still in use. */
 	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
 	for (int i = 0; i < WAITERS; i++) {
 		thaw(&w[i]);

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dotnet/runtime#59639, #11202, #71706: the semaphore is disposed of with
- * waiters in it, or right after they were cancelled, and some of them never
- * return.
+ * dotnet/runtime#59639, #11202, #71706: waiters never return when the semaphore
+ * is disposed of while they wait, or right after they were cancelled.
  *
- *   A (ctx)               B                    main
- *   -------               -                    ----
- *   asleep                asleep
- *                                              cancels the ctx
- *                                              disposes of the semaphore
- *   wakes, goes to take
- *   itself off a queue
- *   that is gone
- *                         sleeps for ever
+ * Threads: A (with a ctx), B, main.
  *
- * Must hold: close makes every waiter return, exactly once, with ECLOSED or
- * what ended its wait before (C19, C16); destroy with waiters is EBUSY and
- * changes nothing (C22); after the last return it succeeds.
+ *   1. main: cancels A's ctx.
+ *   2. main: disposes of the semaphore.
+ *   3. A: wakes and removes itself from a queue that no longer exists.
+ *   4. B: sleeps forever.
+ *
+ * In weir a close makes every waiter return exactly once, with WEIR_ECLOSED or
+ * with the error that ended its wait earlier (C19, C16).  A destroy with
+ * waiters fails with WEIR_EBUSY and changes nothing (C22); it succeeds after
+ * the last call has returned.
  */
 #include "race.h"
 #include "waiter.h"
@@ -53,12 +50,12 @@ static void close_with_waiters(weir_policy policy, weir_close how,
 
 		if (i % 2 && cancel_first)
 			CHECK_ERR(err, WEIR_ECANCELED);
-		else if (i % 2)		/* which came first is told apart */
+		else if (i % 2)		/* either may come first */
 			CHECK(err == WEIR_ECLOSED || err == WEIR_ECANCELED);
 		else
 			CHECK_ERR(err, WEIR_ECLOSED);
 	}
-	/* The permit that is out comes back as usual. */
+	/* The held permit is released as usual. */
 	CHECK_EQ(stat_of(&sem).held, 1);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_wait_idle(&sem, NULL));
@@ -75,8 +72,8 @@ TEST(c19_every_waiter_returns)
 	close_with_waiters(WEIR_BARGING, WEIR_CLOSE_DRAIN, false);
 }
 
-/* C11, C19: also those that wait outside the queue. */
-TEST(c19_those_aside_return_too)
+/* C11, C19: oversized waiters return as well. */
+TEST(c19_oversized_waiters_return_too)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -89,7 +86,7 @@ TEST(c19_those_aside_return_too)
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(result_of(&big), WEIR_ECLOSED);
-	/* Idleness is still to come. */
+	/* The idle waiter still waits for the held permit. */
 	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_sem_release(&sem, 1);
@@ -137,7 +134,7 @@ static void *cancel_it(void *arg)
 	}
 }
 
-/* C19, C22: close and cancel meet, and then it is destroyed at once. */
+/* C19, C22: close and cancel race, then the semaphore is destroyed at once. */
 TEST(c19_close_meets_cancel)
 {
 	struct shared s = { .gate.parties = 5 };

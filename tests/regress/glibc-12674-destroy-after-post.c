@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 12674 (also musl before 0.8, FreeBSD): the releaser looks at the
- * semaphore once more after it has given the permit away.
+ * glibc bug 12674 (also musl before 0.8, FreeBSD): a release reads the
+ * semaphore after it has given the permit away, when its memory may already be
+ * unmapped.
  *
- *   waiter                          releaser
- *   ------                          --------
- *   acquire: waits
- *                                   release: adds the permit
- *   acquire returns
- *   destroy, unmap
- *                                   does anybody wait?  reads the semaphore:
- *                                   fault, or somebody else's memory
+ * Threads: waiter, releaser.
  *
- * Must hold (C22): the moment an acquire has returned its caller may destroy
- * and unmap, on every path a release can take: to a sleeper, to one that has
- * just queued or still spins, with nobody waiting, by two releasers at once,
- * and while another thread holds what protects the queue.
+ *   1. waiter: acquire waits.
+ *   2. releaser: release adds the permit.
+ *   3. waiter: acquire returns; destroys and unmaps the semaphore.
+ *   4. releaser: reads the semaphore to see whether a thread waits: a fault, or
+ *      an access to memory with another use.
+ *
+ * In weir (C22) the caller may destroy and unmap as soon as its acquire has
+ * returned.  This holds on every path of a release: to a parked waiter, to a
+ * waiter that has just queued or still spins, without waiters, with two
+ * concurrent releasers, and while another thread holds the queue's lock.
  *
  * The semaphore is alone on a page; the waiter takes the page away at once.
  */
@@ -36,9 +36,9 @@ struct shared {
 	bool stop;
 	weir_sem *sem;
 	int32_t waiter;		/* thread id */
-	uint32_t threads;	/* atomic: numbers them */
-	uint32_t quiet;		/* atomic: the busy thread must leave */
-	uint32_t busy_out;	/* atomic: it has */
+	uint32_t threads;	/* atomic: numbers the releasers */
+	uint32_t quiet;		/* atomic: be_busy must leave the semaphore */
+	uint32_t busy_out;	/* atomic: be_busy has left the semaphore */
 };
 
 static void *release_one(void *arg)
@@ -52,8 +52,9 @@ static void *release_one(void *arg)
 		if (s->stop)
 			return NULL;
 		/*
-		 * Looking is allowed: the waiter cannot be satisfied, so it
-		 * cannot unmap, before this thread has released.
+		 * This thread may still read the semaphore: the waiter cannot
+		 * be granted, and so cannot unmap, before this thread has
+		 * released.
 		 */
 		if (s->path == TO_SLEEPER)
 			AWAIT(waiters_of(s->sem) == 1 && asleep(s->waiter));
@@ -68,7 +69,7 @@ static void *release_one(void *arg)
 
 static void vanish(enum path path, weir_policy policy, uint32_t releasers)
 {
-	/* All out at first, so that the releases are lawful. */
+	/* All permits are held at first, so that the releases are valid. */
 	weir_sem_opts opts = { .capacity = releasers, .policy = policy };
 	struct shared s = { .path = path, .gate.parties = releasers + 1 };
 	struct rounds r = rounds(5000);
@@ -105,7 +106,7 @@ TEST(c22_release_to_a_sleeper)
 	vanish(TO_SLEEPER, WEIR_BARGING, 1);
 }
 
-TEST(c22_release_to_one_that_just_queued)
+TEST(c22_release_to_a_just_queued_waiter)
 {
 	vanish(TO_QUEUED, WEIR_FIFO, 1);
 	vanish(TO_QUEUED, WEIR_BARGING, 1);
@@ -117,7 +118,7 @@ TEST(c22_release_meets_acquire)
 	vanish(MEETS_ACQUIRE, WEIR_BARGING, 1);
 }
 
-TEST(c22_release_with_nobody_waiting)
+TEST(c22_release_without_waiters)
 {
 	vanish(MEETS_TRY, WEIR_FIFO, 1);
 	vanish(MEETS_TRY, WEIR_BARGING, 1);
@@ -130,10 +131,10 @@ TEST(c22_two_releasers)
 }
 
 /*
- * A third thread keeps the queue busy, so that releases find it so and leave
- * their permits to that thread: it asks for what is never free, with a deadline
- * of almost nothing.  It must be out of the semaphore before the page goes; the
- * releaser need not.
+ * A third thread keeps the queue locked most of the time, so that releases find
+ * LOCKED and leave their permits to the lock holder.  The thread requests 2
+ * permits, which are never free, with a very short deadline.  It must be out of
+ * the semaphore before the page is taken away; the releaser need not be.
  */
 static void *be_busy(void *arg)
 {

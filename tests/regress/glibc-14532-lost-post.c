@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 14532: two posts, two waiters, and one waiter sleeps on.
+ * glibc bug 14532: after two posts for two waiters, one waiter sleeps although
+ * a permit is free.
  *
- *   poster 1           poster 2           waiter 1         waiter 2
- *   --------           --------           --------         --------
- *                                         0: sleeps        0: sleeps
- *   0 -> 1
- *                      1 -> 2
- *   somebody waits:
- *   wakes one
- *                                         takes one
- *                      value was not 0,
- *                      so the first post
- *                      woke whom there is
- *                                                          sleeps, with a
- *                                                          permit free
+ * Threads: poster 1, poster 2, waiter 1, waiter 2.
  *
- * Must hold (C6): every permit that is released while somebody waits for it is
- * delivered.  Posters and waiters run freely; all that was posted is taken.
+ *   1. waiter 1, waiter 2: the value is 0; both sleep.
+ *   2. poster 1: changes the value from 0 to 1.
+ *   3. poster 2: changes the value from 1 to 2.
+ *   4. poster 1: there are waiters: wakes one.
+ *   5. waiter 1: takes a permit.
+ *   6. poster 2: the value was not 0, so it assumes that the first post woke
+ *      all waiters, and wakes none.
+ *   7. waiter 2: sleeps although a permit is free.
+ *
+ * In weir (C6) every permit that is released while a thread waits for it is
+ * granted.  Posters and waiters run freely here; the waiters take every permit
+ * posted.
  */
 #include "race.h"
 #include "waiter.h"
@@ -81,7 +80,7 @@ TEST(c6_all_posts_arrive_barging)
 	all_posts_arrive(WEIR_BARGING);
 }
 
-/* C6, with everything in place first: as many wake as were posted. */
+/* C6, with all waiters parked first: each post wakes exactly one. */
 TEST(c6_each_post_wakes_one)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(0);

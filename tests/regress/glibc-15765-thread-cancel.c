@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 15765: a thread is cancelled (pthread_cancel) inside the library
- * and takes something with it: a descriptor there, a place in the queue or a
- * permit here.
+ * glibc bug 15765: a thread that is cancelled (pthread_cancel) inside the
+ * library leaks a resource: a descriptor in glibc; here it would be a place in
+ * the queue or a permit.
  *
- *   waiter                          main
- *   ------                          ----
- *   acquire: queued, asleep
- *                                   pthread_cancel(waiter)
- *   unwinds out of the wait; its
- *   stack, with the queue's node
- *   in it, is gone
- *                                   release: hands the permit to that node
+ * Threads: waiter, main.
  *
- * Must hold (C18): no call of the semaphore or of a context is a cancellation
- * point.  The wait goes on, ends as it would have, and the thread ends at its
- * own next cancellation point.  Nothing is left behind: the test runner counts
- * descriptors and threads.  (Opening a named semaphore belongs to processes.)
+ *   1. waiter: acquire enqueues and parks.
+ *   2. main: calls pthread_cancel(waiter).
+ *   3. waiter: unwinds out of the wait; its stack, which contains the queue
+ *      node, is gone.
+ *   4. main: releases and hands the permit to that node.
+ *
+ * In weir (C18) no function of a semaphore or a context is a cancellation
+ * point.  The wait goes on and ends as it would have; the thread ends at its
+ * next cancellation point.  The test runner counts descriptors and threads, so
+ * it detects a leak.  (Named semaphores are tested in tests/named.)
  */
 #include "waiter.h"
 
 struct doomed {
 	weir_sem sem;
 	weir_ctx ctx;
-	uint32_t got;		/* atomic: what it holds */
+	uint32_t got;		/* atomic: permits held */
 };
 
 static void put_back(void *arg)
@@ -57,7 +56,7 @@ TEST(c18_a_queued_thread_that_is_cancelled_waits_on)
 	CHECK_EQ(pthread_cancel(thread.id), 0);
 	queue_up(&behind);
 	CHECK_EQ(waiters_of(&d.sem), 2);
-	/* In order: the cancelled thread first, then the one behind. */
+	/* In order: the cancelled thread first, then `behind`. */
 	weir_sem_release(&d.sem, 1);
 	CHECK(finish(thread) == PTHREAD_CANCELED);
 	CHECK_EQ(d.got, 1);
@@ -82,8 +81,8 @@ static void *descriptor_and_die(void *arg)
 	return NULL;
 }
 
-/* C18: the descriptor of a context is neither lost nor made twice. */
-TEST(c18_no_descriptor_is_lost)
+/* C18: the descriptor of a context is neither leaked nor created twice. */
+TEST(c18_no_descriptor_is_leaked)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 

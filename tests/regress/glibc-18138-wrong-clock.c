@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 18138: the deadline belongs to one clock and the wait to another,
- * or to the wall clock, which people and daemons set.
+ * glibc bug 18138: a timed wait lasts too long because its deadline is compared
+ * with the wrong clock, or with the wall clock, which can be set.
  *
- *   waiter                          somebody
- *   ------                          --------
- *   waits until 12:00:05
- *                                   sets the clock from 12:00 back to 11:00
- *   sleeps for an hour
+ * Threads: waiter, administrator.
  *
- * Also there: a deadline out of any range (negative seconds) was taken for an
- * error or for ever.
+ *   1. waiter: waits until 12:00:05.
+ *   2. administrator: sets the clock from 12:00 back to 11:00.
+ *   3. waiter: sleeps for an hour.
  *
- * Must hold (C15): deadlines are CLOCK_MONOTONIC; the wall clock is never
- * asked; a wait never ends before its deadline by that clock; any 64-bit number
- * is a deadline, and a wait that ends leaves no waiter behind (C16).  Seconds
- * and nanoseconds are one number here, so a part of it cannot be out of range.
+ * In the same bug a deadline out of range (negative seconds) was treated as an
+ * error or as infinite.
  *
- * A test cannot set the machine's clock.  Instead this program is its own
- * source of time: it defines clock_gettime, gettimeofday and time, notes which
- * clock is asked for, and lets the wall clock jump by years between any two
- * questions.
+ * In weir (C15) deadlines are on CLOCK_MONOTONIC and the wall clock is never
+ * read.  A wait never ends before its deadline on that clock.  Any 64-bit
+ * number is a valid deadline, and a wait that ends leaves no waiter behind
+ * (C16).  Seconds and nanoseconds are one number, so no part of it can be out
+ * of range.
+ *
+ * A test cannot set the machine's clock.  This program therefore defines
+ * clock_gettime, gettimeofday and time itself, counts which clock is read, and
+ * makes the wall clock jump by years between any two reads.
  */
 #include <sys/time.h>
 #include <time.h>
 
 #include "waiter.h"
 
-static uint32_t asked_monotonic;	/* atomic */
-static uint32_t asked_wall;		/* atomic */
+static uint32_t reads_monotonic;	/* atomic */
+static uint32_t reads_wall;		/* atomic */
 
 static void jump(time_t *seconds)
 {
-	uint32_t times = __atomic_add_fetch(&asked_wall, 1, __ATOMIC_RELAXED);
+	uint32_t times = __atomic_add_fetch(&reads_wall, 1, __ATOMIC_RELAXED);
 
 	*seconds += (times % 2 ? -1 : 1) * (time_t)100000000;
 }
@@ -44,14 +44,14 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	if (failed)
 		return -1;
 	if (clock == CLOCK_MONOTONIC)
-		__atomic_add_fetch(&asked_monotonic, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&reads_monotonic, 1, __ATOMIC_RELAXED);
 	else if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ||
 		 clock == CLOCK_TAI)
 		jump(&ts->tv_sec);
 	return 0;
 }
 
-/* The C library declares the second parameter as it likes. */
+/* The type of the second parameter differs between C libraries. */
 int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 {
 	struct timespec ts;
@@ -89,22 +89,22 @@ TEST(c15_now_is_clock_monotonic)
 	CHECK(now <= monotonic_ns());
 }
 
-/* C15: never early, and the wall clock was never asked. */
-TEST(c15_the_wall_clock_is_never_asked)
+/* C15: no wait ends early, and the wall clock is never read. */
+TEST(c15_the_wall_clock_is_never_read)
 {
 	weir_sem sem = WEIR_SEM_INIT(0), barging = WEIR_SEM_INIT_BARGING(1);
 
 	CHECK_OK(weir_sem_try_acquire(&barging, 1));
 	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
-	/* The interposition works, or the rest proves nothing. */
-	asked_monotonic = asked_wall = 0;
+	/* Check first that the interposition works. */
+	reads_monotonic = reads_wall = 0;
 	(void)time(NULL);
-	CHECK_EQ(asked_wall, 1);
+	CHECK_EQ(reads_wall, 1);
 	(void)weir_now_ns();
-	CHECK(asked_monotonic > 0);
+	CHECK(reads_monotonic > 0);
 
-	asked_wall = 0;
+	reads_wall = 0;
 	for (int i = 0; i < 20; i++) {
 		int64_t until = monotonic_ns() + i * 100000;
 		weir_ctx ctx;
@@ -129,16 +129,16 @@ TEST(c15_the_wall_clock_is_never_asked)
 		CHECK(monotonic_ns() >= until);
 		CHECK_OK(weir_ctx_destroy(&ctx));
 	}
-	CHECK_EQ(asked_wall, 0);
+	CHECK_EQ(reads_wall, 0);
 	CHECK_EQ(waiters_of(&sem) + waiters_of(&barging), 0);
 }
 
-/* C14: what needs no waiting asks no clock at all. */
-TEST(c14_the_uncontended_path_asks_no_clock)
+/* C14: an acquire that need not wait reads no clock. */
+TEST(c14_the_uncontended_path_reads_no_clock)
 {
 	weir_sem sem = WEIR_SEM_INIT(1), barging = WEIR_SEM_INIT_BARGING(1);
 
-	asked_monotonic = asked_wall = 0;
+	reads_monotonic = reads_wall = 0;
 	for (int i = 0; i < 100; i++) {
 		CHECK_OK(weir_sem_acquire_until(&sem, 1, 12345));
 		weir_sem_release(&sem, 1);
@@ -147,7 +147,7 @@ TEST(c14_the_uncontended_path_asks_no_clock)
 		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 		weir_sem_release(&sem, 1);
 	}
-	CHECK_EQ(asked_monotonic + asked_wall, 0);
+	CHECK_EQ(reads_monotonic + reads_wall, 0);
 }
 
 TEST(c15_any_number_in_the_past_is_a_past_deadline)
@@ -174,7 +174,7 @@ TEST(c15_any_number_in_the_past_is_a_past_deadline)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C15: the far end neither overflows nor ends at once. */
+/* C15: a deadline in the far future neither overflows nor passes at once. */
 TEST(c15_the_far_future_is_waited_for)
 {
 	static const int64_t far[] = { WEIR_FOREVER, WEIR_FOREVER - 1,

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 18243 and golang/go#63615: whoever is already cancelled gets a
- * permit after all, because only the path that waits looks.
+ * glibc bug 18243 and golang/go#63615: an acquire succeeds although its caller
+ * is already cancelled, because only the slow path checks for cancellation.
  *
- *   caller                          another thread
- *   ------                          --------------
- *                                   cancels the caller's context; returns
- *   acquire: a permit is free
- *   takes it without a look at
- *   the context: success
+ * Threads: caller, canceller.
  *
- * Must hold: an ended ctx wins over free permits, also on the path that does
- * not wait (C2, C13), while a plain deadline limits waiting only (C14).  A
- * pending thread cancellation is left pending: acquire is no cancellation point
- * (C18).
+ *   1. canceller: cancels the caller's context; the cancel returns.
+ *   2. caller: acquire finds a free permit, takes it on the fast path without
+ *      checking the context, and succeeds.
+ *
+ * In weir a ctx that has ended wins over free permits, also on the fast path
+ * (C2, C13), while a plain deadline limits waiting only (C14).  A pending
+ * thread cancellation stays pending: acquire is not a cancellation point (C18).
  */
 #include "race.h"
 #include "waiter.h"
@@ -33,7 +31,7 @@ static void check_refused(weir_ctx *ctx, weir_err why)
 	CHECK_ERR(weir_sem_acquire_upto(&sem, 1, 2, ctx, &got), why);
 	CHECK_ERR(weir_permit_acquire(&permit, &sem, 1, ctx), why);
 	CHECK_EQ(weir_permit_count(&permit), 0);
-	/* C2: arguments come before the ctx, the ctx before closed. */
+	/* C2: arguments are checked before the ctx, the ctx before closed. */
 	CHECK_ERR(weir_sem_acquire(&sem, -1, ctx), WEIR_EINVAL);
 	weir_sem_close(&closed, WEIR_CLOSE_NOW);
 	CHECK_ERR(weir_sem_acquire(&closed, 1, ctx), why);
@@ -53,7 +51,7 @@ TEST(c2_ended_ctx_wins_over_free_permits)
 	check_refused(&root, WEIR_ECANCELED);
 	check_refused(&child, WEIR_ECANCELED);
 	check_refused(&grandchild, WEIR_ECANCELED);
-	/* Made below a parent that has ended. */
+	/* A context below a parent that has ended. */
 	CHECK_OK(weir_ctx_init(&late, &child, WEIR_FOREVER));
 	check_refused(&late, WEIR_ECANCELED);
 	CHECK_OK(weir_ctx_destroy(&late));
@@ -70,7 +68,7 @@ TEST(c2_deadline_of_the_ctx_wins_over_free_permits)
 	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
 	check_refused(&root, WEIR_ETIMEDOUT);
 	check_refused(&child, WEIR_ETIMEDOUT);
-	/* What it ended with stays. */
+	/* The reason why a context ended does not change. */
 	weir_ctx_cancel(&root);
 	check_refused(&root, WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&child));
@@ -111,7 +109,7 @@ static void *cancel_it(void *arg)
 	}
 }
 
-/* C13: once cancel has returned no acquire succeeds, however fast. */
+/* C13: no acquire succeeds once the cancel has returned. */
 TEST(c13_no_success_after_cancel_returned)
 {
 	struct shared s = { .gate.parties = 2 };
@@ -170,7 +168,7 @@ static void *acquire_while_doomed(void *arg)
 	return NULL;
 }
 
-/* C18: the acquire succeeds; the next real cancellation point acts. */
+/* C18: the acquire succeeds; pthread_testcancel acts on the cancellation. */
 TEST(c18_pending_thread_cancellation_stays_pending)
 {
 	struct doomed d = { .sem = WEIR_SEM_INIT(1) };

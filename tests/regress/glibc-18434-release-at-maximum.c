@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 18434: a release at the largest value wraps the count instead of
- * being refused, because the check and the addition look at different words.
+ * glibc bug 18434: a release at the maximum wraps the count instead of being
+ * refused, because the check and the addition are two separate steps.
  *
- *   free = the maximum
+ * Threads: thread 1, thread 2.  One more permit fits below the maximum.
  *
- *   thread 1                        thread 2
- *   --------                        --------
- *   is there room for one?  yes
- *                                   is there room for one?  yes
- *   adds one: the maximum
- *                                   adds one: beyond it
+ *   1. thread 1: checks that there is room for one permit: yes.
+ *   2. thread 2: checks that there is room for one permit: yes.
+ *   3. thread 1: adds one; the count is at the maximum.
+ *   4. thread 2: adds one; the count exceeds the maximum.
  *
- * Must hold (C8, C9): EOVERFLOW, or the panic from the call that returns no
- * error, and the value unchanged; when two race for the last place one gets it.
+ * In weir (C8, C9) the call fails with WEIR_EOVERFLOW, or panics if it returns
+ * no error, and the value is unchanged.  If two releases race for the last
+ * permit below the maximum, exactly one succeeds.
  */
 #include "race.h"
 #include "waiter.h"
@@ -57,7 +56,7 @@ TEST(c8_bounded_at_the_maximum)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C1: the counts of a request are checked too. */
+/* C1: the count of a request is checked as well. */
 TEST(c1_no_count_beyond_the_maximum)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -92,7 +91,7 @@ static void *release_too(void *arg)
 	}
 }
 
-static void race_for_the_last_place(weir_sem *sem)
+static void race_at_the_maximum(weir_sem *sem)
 {
 	struct shared s = { .gate.parties = 2, .sem = sem };
 	check_thread other = start(release_too, &s);
@@ -113,12 +112,12 @@ static void race_for_the_last_place(weir_sem *sem)
 	finish(other);
 }
 
-TEST(c8_two_race_for_the_last_place)
+TEST(c8_two_releases_race_at_the_maximum)
 {
 	weir_sem signal = WEIR_SEM_INIT_UNBOUNDED(WEIR_SEM_MAX - 1);
 	weir_sem bounded = WEIR_SEM_INIT(WEIR_SEM_MAX);
 
-	race_for_the_last_place(&signal);
+	race_at_the_maximum(&signal);
 	CHECK_OK(weir_sem_acquire(&bounded, 1, NULL));
-	race_for_the_last_place(&bounded);
+	race_at_the_maximum(&bounded);
 }

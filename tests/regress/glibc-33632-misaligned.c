@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glibc bug 33632: a semaphore at an address that is a multiple of 4 only.  Its
- * 64-bit word then crosses a boundary and its updates are no longer one step:
+ * glibc bug 33632: updates of a semaphore at an address that is only a multiple
+ * of 4 are not atomic, because its 64-bit word crosses a boundary.
  *
- *   thread 1                        thread 2
- *   --------                        --------
- *   reads the low half
- *                                   writes both halves
- *   reads the high half: a value
- *   that never was
+ * Threads: thread 1, thread 2.
  *
- * Must hold: the type asks the compiler for 8 on every machine, and an object
- * that is misaligned all the same is refused with EINVAL (C16), or a panic
- * where no error can be returned, before anything of it is touched.
+ *   1. thread 1: reads the low half of the word.
+ *   2. thread 2: writes both halves.
+ *   3. thread 1: reads the high half and combines the halves of two different
+ *      values.
+ *
+ * In weir the type requires an alignment of 8 on every machine.  A misaligned
+ * object is refused with WEIR_EINVAL (C16), or with a panic if the call returns
+ * no error, before any of its memory is accessed.
  */
 #include "waiter.h"
 
@@ -61,8 +61,8 @@ TEST(c16_misaligned_semaphores_are_refused)
 	refuse_at(space + 7);
 }
 
-/* The other side: every multiple of 8 will do. */
-TEST(c16_aligned_semaphores_are_not)
+/* The converse: every multiple of 8 is accepted. */
+TEST(c16_aligned_semaphores_are_accepted)
 {
 	_Alignas(64) unsigned char space[2 * sizeof(weir_sem)];
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * golang/go#37852: the head of the queue gives up and nobody looks who is next.
+ * golang/go#37852: a waiter that fits sleeps although its permit is free,
+ * because the head was cancelled and the queue was not examined again.
  *
- * Capacity 2, one permit held, one free.
+ * Threads: A (requests 2, with a ctx), B (requests 1), main.  Capacity 2; one
+ * permit is held, one is free.
  *
- *   A (wants 2, ctx)      B (wants 1)          main
- *   ----------------      -----------          ----
- *   queues, head
- *                         queues behind A
- *                                              cancels A's ctx
- *   leaves the queue
- *                         fits now, but sleeps
- *                         until some release
+ *   1. A: enqueues as the head.
+ *   2. B: enqueues behind A.
+ *   3. main: cancels A's ctx.
+ *   4. A: leaves the queue.
+ *   5. B: fits now, but sleeps until the next release.
  *
- * Must hold: B is granted before the cancel returns (C7, C13).  The same for
- * everyone behind A who now fits, in order, and for nobody else.
+ * In weir B is granted before the cancel returns (C7, C13).  So is every waiter
+ * behind A that now fits, in order, up to the first that does not.
  */
 #include "waiter.h"
 
@@ -33,7 +32,7 @@ static void cancelled_head(weir_policy policy)
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(waiters_of(&sem), 2);
 	weir_ctx_cancel(&ctx);
-	/* Decided already: B's thread need not have run for this. */
+	/* The grant is decided already, even if B's thread has not run. */
 	if (policy == WEIR_FIFO) {
 		CHECK_EQ(waiters_of(&sem), 0);
 		CHECK_EQ(weir_sem_available(&sem), 0);
@@ -57,15 +56,15 @@ TEST(c7_cancelled_head_lets_the_next_in_barging)
 	cancelled_head(WEIR_BARGING);
 }
 
-/* C7: as many as fit, in order, and the one that does not fit stops it. */
-TEST(c7_everyone_who_fits_and_no_other)
+/* C7: grants in order, up to the first waiter that does not fit. */
+TEST(c7_all_that_fit_and_no_other)
 {
 	weir_sem sem = WEIR_SEM_INIT(8);
 	weir_ctx ctx = WEIR_CTX_INIT;
 	struct waiter head = { .sem = &sem, .n = 6, .ctx = &ctx };
 	struct waiter b = { .sem = &sem, .n = 1 };
 	struct waiter c = { .sem = &sem, .n = 2 };
-	struct waiter d = { .sem = &sem, .n = 3 };	/* two left: too many */
+	struct waiter d = { .sem = &sem, .n = 3 };	/* only 2 are left */
 	struct waiter e = { .sem = &sem, .n = 1 };	/* fits, but behind D */
 
 	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));

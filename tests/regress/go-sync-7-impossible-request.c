@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * golang/sync PR #7: a request for more than the capacity waits for ever, at
- * the head of the queue, with nothing said and everybody behind it.
+ * golang/sync PR #7: a request for more than the capacity waits forever at the
+ * head of the queue without an error and blocks all requests behind it.
  *
- *   capacity 3
+ * Threads: A (requests 4), B (requests 1).  Capacity 3, all permits free.
  *
- *   A (wants 4)                     B (wants 1)
- *   -----------                     -----------
- *   queues, will never fit
- *                                   three are free; queues behind A, for ever
+ *   1. A: enqueues as the head and can never be granted.
+ *   2. B: enqueues behind A and waits forever, although three permits are free.
  *
- * Must hold (C11): without a ctx ETOOBIG at once.  With a ctx it waits for the
- * ctx alone, outside the queue, blocking nobody; growth takes it in at the
- * tail, and a shrink puts those aside that it makes impossible.
+ * In weir (C11) A fails at once with WEIR_ETOOBIG if it has no ctx.  With a ctx
+ * it waits for the ctx only, on the oversized list, and blocks no other
+ * request.  Growth enqueues it at the tail of the queue, and a shrink moves
+ * waiters that no longer fit the capacity to the oversized list.
  */
 #include "waiter.h"
 
@@ -33,12 +32,12 @@ TEST(c11_too_big_without_a_ctx)
 	CHECK_EQ(got, 0);
 	CHECK_ERR(weir_sem_acquire(&empty, 1, NULL), WEIR_ETOOBIG);
 	CHECK_EQ(weir_sem_available(&fifo), 3);
-	/* More than is free is not more than there is. */
+	/* More than is free, but not more than the capacity: it waits. */
 	CHECK_OK(weir_sem_acquire(&fifo, 1, NULL));
 	CHECK_ERR(weir_sem_acquire_until(&fifo, 3, 1), WEIR_ETIMEDOUT);
 }
 
-TEST(c11_with_a_ctx_it_blocks_nobody)
+TEST(c11_oversized_request_blocks_no_other)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -56,7 +55,7 @@ TEST(c11_with_a_ctx_it_blocks_nobody)
 	CHECK(!has_returned(&big));
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(result_of(&big), WEIR_ECANCELED);
-	/* Its deadline ends it as well. */
+	/* The deadline of the ctx ends the wait as well. */
 	CHECK_OK(weir_ctx_init(&brief, NULL, weir_now_ns() + 1000000));
 	CHECK_ERR(weir_sem_acquire(&sem, 4, &brief), WEIR_ETIMEDOUT);
 	CHECK_EQ(oversized_of(&sem), 0);
@@ -65,7 +64,7 @@ TEST(c11_with_a_ctx_it_blocks_nobody)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-TEST(c11_growth_takes_it_in_at_the_tail)
+TEST(c11_growth_enqueues_at_the_tail)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -81,7 +80,7 @@ TEST(c11_growth_takes_it_in_at_the_tail)
 	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
 	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 2);
-	/* Behind the one that queued later but was in the queue before. */
+	/* `queued` arrived later but was in the queue before `big`. */
 	weir_sem_release(&sem, 1);
 	CHECK_OK(result_of(&queued));
 	CHECK(!has_returned(&big));
@@ -94,7 +93,7 @@ TEST(c11_growth_takes_it_in_at_the_tail)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-TEST(c11_shrink_puts_aside_and_lets_the_next_in)
+TEST(c11_shrink_dequeues_and_grants_to_the_next)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
 	weir_ctx ctx = WEIR_CTX_INIT;

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heph PR #236: "78 waiters, 0 holders".  A permit was assigned to somebody who
- * never runs again, and nothing that can be asked tells so.
+ * heph PR #236 ("78 waiters, 0 holders"): a permit that was assigned to a
+ * waiter that never runs again does not show up in any count.
  *
- *   A                               releaser              everybody
- *   -                               --------              ---------
- *   queued
- *                                   assigns to A
- *   (is never run)
- *                                                         nothing free, nothing
- *                                                         held: where is it?
+ * Threads: A (queued), releaser, observer.
  *
- * Must hold: permits that are assigned and not taken are a number of their own
- * in the picture that stat gives, and the picture adds up (N = free + held +
- * granted
- * - debt).  A thread runs sooner or later, so a grant to one is never lost; the
- * diagnostics that name a grant outstanding for long come on top of this count.
+ *   1. releaser: assigns the permit to A.
+ *   2. A: never runs.
+ *   3. observer: no permit is free and none is held; nothing shows where the
+ *      permit is.
+ *
+ * In weir weir_sem_stat counts permits that are granted but not yet taken
+ * separately, and the counts add up (capacity = free + held + granted - debt).
+ * A thread runs sooner or later, so a grant to a thread is never lost.
  */
 #include "waiter.h"
 
-TEST(n8_granted_is_told_apart_from_held)
+TEST(n8_granted_is_counted_apart_from_held)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
 	struct waiter w[3];
@@ -33,7 +30,7 @@ TEST(n8_granted_is_told_apart_from_held)
 	}
 	weir_sem_release(&sem, 3);
 	info = stat_of(&sem);
-	CHECK_EQ(info.granted, 3);	/* the first two */
+	CHECK_EQ(info.granted, 3);	/* the first two waiters */
 	CHECK_EQ(info.held, 2);
 	CHECK_EQ(info.free, 0);
 	CHECK_EQ(info.waiters, 1);
@@ -59,7 +56,7 @@ TEST(n8_granted_is_told_apart_from_held)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C20: idle means that nothing is on its way either. */
+/* C20: the semaphore is not idle while a grant has not been taken. */
 TEST(c20_a_grant_not_taken_is_not_idle)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -80,7 +77,7 @@ TEST(c20_a_grant_not_taken_is_not_idle)
 	CHECK_OK(result_of(&idle));
 }
 
-/* C22: who was granted has not returned yet; it is a waiter until then. */
+/* C22: a granted call that has not returned prevents destroy. */
 TEST(c22_no_destroy_under_a_grant_not_taken)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JDK-6460501: every acquire that times out on an empty semaphore leaves its
- * node behind, because only a release sweeps the queue.
+ * JDK-6460501: memory grows without bound when acquires time out on an empty
+ * semaphore, because only a release removes dead nodes from the queue.
  *
- *   caller                          the queue
- *   ------                          ---------
- *   acquire, times out              node 1, dead
- *   acquire, times out              node 1, node 2, dead
- *   ... a million times             ... a million nodes, no release in sight
+ * Threads: caller.
  *
- * Must hold (C16, C26): a wait that failed leaves nothing, neither in the queue
- * nor in memory, with a plain deadline and with a context.
+ *   1. caller: acquire times out; node 1 stays in the queue.
+ *   2. caller: acquire times out; nodes 1 and 2 stay in the queue.
+ *   3. caller: repeats this a million times; no release follows, and a million
+ *      nodes remain.
+ *
+ * In weir (C16, C26) a failed wait leaves nothing in the queue or in memory,
+ * with a plain deadline and with a context.
  */
 #include <stdio.h>
 
@@ -24,7 +25,10 @@ static void time_out(weir_sem *sem, int64_t count)
 	while (again(&r)) {
 		weir_ctx ctx;
 
-		/* Not even tried; queued and given up; with a context. */
+		/*
+		 * Deadline passed before the call; queued and timed out; with a
+		 * context.
+		 */
 		CHECK_ERR(weir_sem_acquire_until(sem, 1, 1), WEIR_ETIMEDOUT);
 		CHECK_ERR(weir_sem_acquire_for(sem, 1, 1), WEIR_ETIMEDOUT);
 		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns() + 500));

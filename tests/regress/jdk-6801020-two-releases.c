@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JDK-6801020: no permits, two waiters, two releases of one at the same time,
- * and only one waiter wakes.
+ * JDK-6801020: two concurrent releases of one permit wake only one of two
+ * waiters.
  *
- *   A               B               releaser 1         releaser 2
- *   -               -               ----------         ----------
- *   queues          queues
- *                                   0 -> 1
- *                                   wakes A
- *                                                      1 -> 2
- *                                                      A is already awake:
- *                                                      nothing to do
- *   takes one, sees
- *   "0 left", wakes
- *   nobody
- *                   sleeps on
+ * Threads: A, B (queued), releaser 1, releaser 2.  No permit is free.
  *
- * Must hold (C6): both wake.  Ten million rounds were asked for there; here as
- * many as fit the time, up to that number with WEIR_TEST_SCALE.
+ *   1. releaser 1: changes the value from 0 to 1 and wakes A.
+ *   2. releaser 2: changes the value from 1 to 2; A is already awake, so it
+ *      wakes no other waiter.
+ *   3. A: takes one permit; it had read the value 1, so it assumes that none is
+ *      left and wakes no other waiter.
+ *   4. B: sleeps although a permit is free.
+ *
+ * In weir (C6) both waiters wake.  The original report needed ten million
+ * rounds; this test runs as many as fit its time, up to that number with
+ * WEIR_TEST_SCALE.
  */
 #include "race.h"
 #include "waiter.h"
@@ -70,7 +67,7 @@ static void both_wake(weir_sem *sem)
 	thread[2] = start(release_one, &s);
 	while (again(&r)) {
 		meet(&s.all);
-		/* Every other time both are in the queue for sure. */
+		/* In every second round both waiters are in the queue. */
 		if (r.done % 2)
 			AWAIT(waiters_of(sem) == 2);
 		depart(&s.fire);

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kotlinx.coroutines PR #1323: cancelling a waiter that was never granted
- * anything gives back a permit that it never had.
+ * kotlinx.coroutines PR #1323: cancelling a waiter that was never granted a
+ * permit creates one.
  *
- *   A (ctx)               B                    canceller
- *   -------               -                    ---------
- *   asleep, not granted   asleep
- *                                              cancels A; "A's permit goes to
- *                                              the next": wakes B
- *                         returns with a
- *                         permit out of thin
- *                         air: N + 1 are out
+ * Threads: A (with a ctx), B, canceller.  A and B are parked; neither is
+ * granted.
  *
- * Must hold: such a cancel wakes nobody and adds nothing (C7, C16), whether the
- * waiter was head, in the middle or last.
+ *   1. canceller: cancels A and passes "A's permit" to the next waiter: wakes
+ *      B.
+ *   2. B: returns with a permit that was never released; N + 1 permits are
+ *      held.
+ *
+ * In weir such a cancel wakes no other waiter and adds no permit (C7, C16),
+ * whether A is the head, in the middle or last.
  */
 #include "waiter.h"
 
 #define QUEUE 5
 
-/* Whether any of the others slept anew meanwhile, as one woken would have to. */
+/*
+ * Cancel one waiter of the queue.  Returns true if another waiter slept again
+ * meanwhile, as a woken waiter would.
+ */
 static bool cancel_one(int which, weir_policy policy)
 {
-	/* A barging waiter wakes by itself when its bound is over: not now. */
+	/*
+	 * A BARGING waiter wakes by itself at its bound, so the bound is long.
+	 */
 	weir_sem_opts opts = { .capacity = 1, .policy = policy,
 			       .barge_us = WEIR_BARGE_US_MAX };
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -53,7 +57,9 @@ static bool cancel_one(int which, weir_policy policy)
 		CHECK(!has_returned(&w[i]));
 		slept |= sleeps_of(&w[i]) != sleeps[i];
 	}
-	/* One permit serves the rest one after the other. */
+	/*
+	 * One permit is granted to the remaining waiters one after the other.
+	 */
 	for (int i = 0; i < QUEUE; i++) {
 		if (i == which)
 			continue;
@@ -68,9 +74,9 @@ static bool cancel_one(int which, weir_policy policy)
 }
 
 /*
- * C7: nobody is woken by the leaving of one that is not the head.  An emulator
- * makes threads sleep for reasons of its own, now and then; a wake-up that the
- * cancel makes would be there every time.
+ * C7: cancelling a waiter that is not the head wakes no other waiter.  Under an
+ * emulator a thread may occasionally sleep again without having been woken, so
+ * a few tries are allowed; a wake-up by the cancel would happen every time.
  */
 static void cancel_each(weir_policy policy)
 {
@@ -82,18 +88,18 @@ static void cancel_each(weir_policy policy)
 	}
 }
 
-TEST(c7_cancel_of_one_not_granted)
+TEST(c7_cancel_of_an_ungranted_waiter)
 {
 	cancel_each(WEIR_FIFO);
 }
 
-TEST(c7_cancel_of_one_not_granted_barging)
+TEST(c7_cancel_of_an_ungranted_waiter_barging)
 {
 	cancel_each(WEIR_BARGING);
 }
 
-/* C7: a timeout is no different. */
-TEST(c7_timeout_of_one_not_granted)
+/* C7: a timeout wakes no other waiter either. */
+TEST(c7_timeout_of_an_ungranted_waiter)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	struct waiter head = { .sem = &sem, .n = 1 };

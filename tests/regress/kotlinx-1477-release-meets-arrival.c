@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kotlinx.coroutines PR #1477: a race that only a proof found.  A release meets
- * an acquirer that has announced itself but is not in its place in the queue
- * yet, and that is cancelled in the same moment.
+ * kotlinx.coroutines PR #1477: a permit is lost when a release meets an
+ * acquirer that has announced itself, is not in the queue yet, and is cancelled
+ * at the same time.  (The race was found by a proof.)
  *
- *   acquirer (ctx)              releaser                  canceller
- *   --------------              --------                  ---------
- *   none free: takes a place
- *                               somebody has a place:
- *                               goes to hand it over
- *                                                         cancels the ctx
- *   finds itself cancelled,
- *   leaves the place
- *                               leaves the permit in a
- *                               place where nobody will
- *                               look any more
+ * Threads: acquirer (with a ctx), releaser, canceller.
  *
- * Must hold (C13, C16): wherever the three meet, the permit is the acquirer's
- * or free for the next when all have returned.  Nobody waits for the others
- * here, so the acquirer is met on its way into the queue, not only in it.
+ *   1. acquirer: no permit is free; reserves a slot in the queue.
+ *   2. releaser: the slot is reserved; begins to hand over the permit.
+ *   3. canceller: cancels the ctx.
+ *   4. acquirer: sees the cancellation and abandons the slot.
+ *   5. releaser: stores the permit in the slot, which no thread reads again.
+ *
+ * In weir (C13, C16) the acquirer holds the permit, or the permit is free, when
+ * all three calls have returned.  The three threads do not wait for each other
+ * here, so the race also hits the acquirer before it is in the queue.
  */
 #include "race.h"
 #include "waiter.h"
@@ -114,7 +110,7 @@ static void *arrive_for_a_moment(void *arg)
 	}
 }
 
-/* C14, C16: the same with a deadline in the canceller's place. */
+/* C14, C16: the same with a deadline instead of a canceller. */
 static void race_deadline(weir_policy policy)
 {
 	weir_sem_opts opts = { .capacity = 1, .policy = policy };

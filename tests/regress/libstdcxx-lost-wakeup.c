@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libstdc++ and libc++ counting_semaphore (gcc PR98033, PR104928; llvm#46357,
- * #77659): threads sleep for ever with permits free, within seconds, when four
- * threads share two permits and do nothing in between.
+ * #77659): threads sleep forever although permits are free.  It happens within
+ * seconds when four threads share two permits with an empty critical section.
  *
- *   A                B                C, D              the wake-up
- *   -                -                ----              -----------
- *   holds            holds            see 0, sleep
- *   releases: 0 -> 1
- *   "was 0: wake"                                       one: C
- *                    releases: 1 -> 2
- *                    "was not 0:
- *                    nobody sleeps"
- *                                     C takes one;
- *                                     D sleeps on, one
- *                                     free
+ * Threads: A, B (each holds a permit), C, D (see 0 and sleep).
  *
- * Must hold (C6): nobody sleeps while permits that it could have are free.  The
- * workloads that hung there: T threads, capacity T/2, an empty section.
+ *   1. A: releases, 0 to 1; the value was 0, so it wakes one thread: C.
+ *   2. B: releases, 1 to 2; the value was not 0, so it assumes that no thread
+ *      sleeps, and wakes none.
+ *   3. C: takes one permit.
+ *   4. D: sleeps although one permit is free.
+ *
+ * In weir (C6) no thread sleeps while permits that it could take are free.  The
+ * tests run the workloads that hung there: T threads, capacity T/2, an empty
+ * critical section.
  */
 #include "race.h"
 #include "waiter.h"
@@ -40,7 +37,7 @@ static void *in_and_out(void *arg)
 	return NULL;
 }
 
-/* The same with a section that notices when one too many is in it. */
+/* in_and_out() with a check that at most `capacity` threads are inside. */
 static void *in_and_out_counted(void *arg)
 {
 	struct shared *s = arg;
@@ -71,7 +68,9 @@ static void run(int threads, int64_t capacity, weir_policy policy,
 		usleep(500);
 	}
 	__atomic_store_n(&s.stop, 1, __ATOMIC_RELAXED);
-	/* Who sleeps for ever is not joined. */
+	/*
+	 * The join hangs, and the test times out, if a thread sleeps forever.
+	 */
 	for (int i = 0; i < threads; i++)
 		finish(thread[i]);
 	CHECK_EQ(weir_sem_available(&s.sem), capacity);

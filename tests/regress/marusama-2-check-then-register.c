@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marusama/semaphore PR #2, e2b infra PR #3629: a waiter checks, finds nothing,
- * and registers for the broadcast; the broadcast comes in between.
+ * marusama/semaphore PR #2, e2b infra PR #3629: a waiter misses the broadcast
+ * that would have woken it, because checking and registering are two separate
+ * steps.
  *
- *   acquirer                        another
- *   --------                        -------
- *   checks: none free
- *                                   grows, releases or closes; broadcasts to
- *                                   those registered: nobody
- *   registers, sleeps
+ * Threads: acquirer, notifier.
  *
- * Must hold: checking and joining the queue are one step with respect to
- * whatever can make the answer different: release (C6), growth (C21), close
- * (C19), the end of the context (C13), the head's leaving (C7).
+ *   1. acquirer: checks: no permit is free.
+ *   2. notifier: grows, releases or closes, and broadcasts to the registered
+ *      waiters, of which there are none.
+ *   3. acquirer: registers and sleeps forever.
+ *
+ * In weir checking and enqueueing are one step with respect to every event that
+ * can change the result: release (C6), growth (C21), close (C19), the end of
+ * the context (C13), the head leaving the queue (C7).
  */
 #include "race.h"
 #include "waiter.h"
 
-enum news {
+enum event {
 	RELEASE,
 	GROWTH,
 	CLOSE,
@@ -27,10 +28,10 @@ enum news {
 
 struct shared {
 	struct gate gate;
-	enum news news;
+	enum event event;
 	weir_sem sem;
-	weir_ctx ctx;		/* the acquirer's */
-	weir_ctx head;		/* the heavy head's */
+	weir_ctx ctx;		/* of the acquirer */
+	weir_ctx head;		/* of the heavy head */
 	weir_err err;
 	bool stop;
 };
@@ -50,9 +51,9 @@ static void *arrive(void *arg)
 	}
 }
 
-static void tell(struct shared *s)
+static void make_happen(struct shared *s)
 {
-	switch (s->news) {
+	switch (s->event) {
 	case RELEASE:
 		weir_sem_release(&s->sem, 1);
 		break;
@@ -71,16 +72,16 @@ static void tell(struct shared *s)
 	}
 }
 
-static void race(enum news news, weir_policy policy, weir_err want)
+static void race(enum event event, weir_policy policy, weir_err want)
 {
 	weir_sem_opts opts = { .capacity = 1, .policy = policy };
-	struct shared s = { .gate.parties = 2, .news = news };
+	struct shared s = { .gate.parties = 2, .event = event };
 	check_thread acquirer = start(arrive, &s);
 	uint64_t random = seed_of(2);
-	struct rounds r = rounds(news == HEAD_LEAVES ? 2000 : 15000);
+	struct rounds r = rounds(event == HEAD_LEAVES ? 2000 : 15000);
 
-	if (news == HEAD_LEAVES) {
-		/* One is free, but the head wants two. */
+	if (event == HEAD_LEAVES) {
+		/* One permit is free, but the head requests two. */
 		opts.permits = 1;
 		opts.capacity = 2;
 	}
@@ -90,16 +91,16 @@ static void race(enum news news, weir_policy policy, weir_err want)
 		CHECK_OK(weir_sem_init_opts(&s.sem, &opts));
 		CHECK_OK(weir_ctx_init(&s.ctx, NULL, WEIR_FOREVER));
 		CHECK_OK(weir_ctx_init(&s.head, NULL, WEIR_FOREVER));
-		if (news == HEAD_LEAVES) {
+		if (event == HEAD_LEAVES) {
 			begin(&head);
 			AWAIT(waiters_of(&s.sem) == 1);
 		}
 		depart(&s.gate);
 		jitter(&random, 60);
-		tell(&s);
-		meet(&s.gate);		/* or never */
+		make_happen(&s);
+		meet(&s.gate);		/* hangs if the event was lost */
 		CHECK_ERR(s.err, want);
-		if (news == HEAD_LEAVES)
+		if (event == HEAD_LEAVES)
 			CHECK_ERR(result_of(&head), WEIR_ECANCELED);
 		CHECK_EQ(waiters_of(&s.sem), 0);
 		CHECK_OK(weir_sem_destroy(&s.sem));

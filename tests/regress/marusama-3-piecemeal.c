@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * marusama/semaphore#3: an acquire of several permits takes them one by one and
- * keeps what it has while it waits for the rest.
+ * marusama/semaphore#3: two acquires of several permits deadlock, because each
+ * takes permits one by one and keeps them while it waits for the rest.
  *
- *   capacity 4
+ * Threads: A (requests 3), B (requests 3).  Capacity 4.
  *
- *   A (wants 3)                     B (wants 3)
- *   -----------                     -----------
- *   takes 1, takes 1
- *                                   takes 1, takes 1
- *   waits for one more, keeps 2
- *                                   waits for one more, keeps 2: for ever
+ *   1. A: takes 1, takes 1.
+ *   2. B: takes 1, takes 1.
+ *   3. A: waits for one more and keeps 2.
+ *   4. B: waits for one more and keeps 2; both wait forever.
  *
- * Must hold (C10): all or nothing; a waiter holds no permits.
+ * In weir (C10) an acquire takes all permits or none; a waiter holds no
+ * permits.
  */
 #include "race.h"
 #include "waiter.h"
@@ -29,7 +28,7 @@ TEST(c10_a_waiter_holds_nothing)
 	CHECK_EQ(stat_of(&sem).held, 3);
 	queue_up(&upto);
 	CHECK_EQ(stat_of(&sem).free, 1);
-	/* Two free are not three. */
+	/* Two free permits are not enough for A. */
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(stat_of(&sem).free, 2);
 	CHECK_EQ(waiters_of(&sem), 2);
@@ -61,7 +60,7 @@ static void *take_three(void *arg)
 	return NULL;
 }
 
-/* C10: four threads that all want more than half. */
+/* C10: four threads that each request more than half of the permits. */
 static void more_than_half(weir_policy policy)
 {
 	weir_sem_opts opts = { .permits = 4, .policy = policy };

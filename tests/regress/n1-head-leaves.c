@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N1: the head of the queue leaves, for every reason there is.
+ * N1: waiters that fit sleep forever, because the head left the queue and the
+ * queue was not examined again.  This test covers every reason for which a head
+ * can leave.
  *
- *   capacity 6, two held, four free
+ * Threads: head (requests 5), B (requests 1), C (requests 1), D (requests 4),
+ * main.  Capacity 6; two permits are held, four are free; all four threads are
+ * queued.
  *
- *   head (wants 5)    B (wants 1)    C (wants 1)    D (wants 4)    main
- *   --------------    -----------    -----------    -----------    ----
- *   queued            queued         queued         queued
- *                                                                  ends the
- *                                                                  head's wait
- *   leaves
- *                     granted        granted        two are left:
- *                                                   waits on
+ *   1. main: ends the head's wait.
+ *   2. head: leaves the queue.
+ *   3. B, C: fit and are granted.
+ *   4. D: only two permits are left; continues to wait.
  *
- * Must hold (C7): those behind that now fit are granted at once, in order, and
- * no other, whether it was a cancel of its ctx or of a parent's, a deadline of
- * either kind, a signal, a shrink that made it impossible, or a close in drain
- * mode.  (The death of a process belongs to processes.)
+ * In weir (C7) the waiters behind the head that now fit are granted at once, in
+ * order, up to the first that does not fit.  The reason may be a cancel of the
+ * head's ctx or of its parent, a deadline of either kind, a signal, a shrink
+ * below the head's weight, or a close in drain mode.  (The death of a process
+ * is tested in tests/named.)
  */
 #include "waiter.h"
 
@@ -27,7 +28,7 @@ enum reason {
 	CTX_DEADLINE,
 	SIGNAL,
 	SHRINK,		/* no ctx: ETOOBIG */
-	SHRINK_OVERSIZED,	/* with a ctx: it goes on waiting, outside */
+	SHRINK_OVERSIZED,	/* with a ctx: it waits on, oversized */
 	DRAIN,
 	CANCEL_UPTO
 };
@@ -129,7 +130,7 @@ static void head_leaves(enum reason reason, weir_policy policy)
 	CHECK_OK(weir_sem_init_opts(&q.sem, &opts));
 	q.b = q.c = (struct waiter){ .sem = &q.sem, .n = 1 };
 	q.d = (struct waiter){ .sem = &q.sem, .n = 4 };
-	/* All out at first, so that a barging newcomer queues too. */
+	/* All permits are held at first, so that BARGING requests queue too. */
 	CHECK_OK(weir_sem_acquire(&q.sem, 6, NULL));
 	queue_head(&q, reason);
 	queue_up(&q.b);
@@ -175,11 +176,11 @@ HEAD_LEAVES(cancelled_by_its_parent, PARENT)
 HEAD_LEAVES(past_a_plain_deadline, PLAIN_DEADLINE)
 HEAD_LEAVES(past_the_deadline_of_its_ctx, CTX_DEADLINE)
 HEAD_LEAVES(interrupted, SIGNAL)
-HEAD_LEAVES(made_impossible, SHRINK)
-HEAD_LEAVES(moved_oversized, SHRINK_OVERSIZED)
+HEAD_LEAVES(above_the_capacity, SHRINK)
+HEAD_LEAVES(oversized_after_shrink, SHRINK_OVERSIZED)
 HEAD_LEAVES(closed_in_drain_mode, DRAIN)
 
-/* C19: a close that is no drain refuses everybody. */
+/* C19: a WEIR_CLOSE_NOW refuses all waiters. */
 TEST(c19_closed_now)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);

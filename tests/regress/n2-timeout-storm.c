@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N2 (and JDK-8386085): a storm of waits of one microsecond, and then permits.
+ * N2 (and JDK-8386085): no thread gets a released permit while many threads
+ * acquire with a timeout of one microsecond.
  *
- *   threads 1 .. 8                        main
- *   --------------                        ----
- *   acquire, 1 us, gives up, again;
- *   the queue never stands still
- *                                         release(n)
- *   each is told too late or sweeps
- *   the others' remains; nobody ever
- *   gets one
+ * Threads: threads 1 to 8, main.
  *
- * Must hold: all n are taken (C6, C14: if grant and timeout meet the grant
- * wins); the storm costs its own time and nobody else's (C17).
+ *   1. threads 1 to 8: acquire for 1 us, time out, retry; the queue changes
+ *      constantly.
+ *   2. main: releases n permits.
+ *   3. threads 1 to 8: each is notified too late, or removes the dead nodes of
+ *      other threads; none gets a permit.
+ *
+ * In weir all n permits are taken (C6, C14: a grant wins over a timeout that
+ * meets it), and the timeouts delay no other waiter (C17).
  */
 #include "waiter.h"
 
@@ -81,7 +81,7 @@ TEST(c17_all_are_taken_barging)
 	all_taken(WEIR_BARGING, 1);
 }
 
-/* C17: in the midst of it, one that waits for long is served in its turn. */
+/* C17: a long waiter is granted in its turn in spite of the timeouts. */
 TEST(c17_a_patient_waiter_in_the_storm)
 {
 	struct storm s = { .sem = WEIR_SEM_INIT_UNBOUNDED(0) };

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N3: a grant, a cancel and a close meet on one waiter.
+ * N3: a waiter is granted, cancelled and closed at the same time and gets more
+ * than one outcome, or the permit is lost.
  *
- *   waiter (ctx)        releaser            canceller           closer
- *   ------------        --------            ---------           ------
- *   asleep
- *                       grants
- *                                           ends the ctx
- *                                                               closes
- *   wakes to three
- *   answers
+ * Threads: waiter (parked, with a ctx), releaser, canceller, closer.
  *
- * Must hold: exactly one outcome, and the permit is where that outcome says:
- * with the waiter (OK), or free (C13, C16, C19).
+ *   1. releaser: grants to the waiter.
+ *   2. canceller: cancels the ctx.
+ *   3. closer: closes the semaphore.
+ *   4. waiter: wakes and finds three results.
+ *
+ * In weir the call has exactly one outcome, and the permit is where that
+ * outcome says: held by the waiter (WEIR_OK) or free (C13, C16, C19).
  */
 #include "race.h"
 #include "waiter.h"
@@ -39,7 +38,7 @@ static void check_one_outcome(weir_sem *sem, weir_err err)
 	CHECK_OK(weir_sem_destroy(sem));
 }
 
-/* Each order of the three, on a waiter that cannot run meanwhile. */
+/* Each order of the three calls, on a waiter that cannot run meanwhile. */
 static void in_order(weir_policy policy, const int order[3])
 {
 	weir_sem_opts opts = { .capacity = 1, .policy = policy };
@@ -55,7 +54,7 @@ static void in_order(weir_policy policy, const int order[3])
 		act(&sem, &ctx, order[i]);
 	thaw(&w);
 	err = result_of(&w);
-	/* The ctx has ended before the call returned: it cannot succeed. */
+	/* The ctx ended before the call returned, so the call fails. */
 	if (order[0] == CANCEL || (order[0] == RELEASE && policy == WEIR_FIFO))
 		CHECK_ERR(err, WEIR_ECANCELED);
 	else
@@ -78,7 +77,7 @@ TEST(c13_every_order)
 	}
 }
 
-/* C19: without a ctx, what was granted before the close stays granted. */
+/* C19: without a ctx, permits granted before the close stay granted. */
 TEST(c19_grant_then_close)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -153,7 +152,7 @@ static void race(weir_policy policy)
 		CHECK_OK(weir_sem_init_opts(&s.sem, &opts));
 		CHECK_OK(weir_ctx_init(&s.ctx, NULL, WEIR_FOREVER));
 		meet(&s.all);
-		/* Every other time it is queued for sure. */
+		/* In every second round the waiter is in the queue. */
 		if (r.done % 2)
 			AWAIT(waiters_of(&s.sem) == 1);
 		depart(&s.fire);

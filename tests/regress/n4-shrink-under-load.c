@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N4: the capacity is lowered under load, again and again, and then everything
- * is to come to rest.
+ * N4: wait_idle never returns after the capacity was lowered repeatedly under
+ * load, because the release that pays the debt does not notify it.
  *
- *   workers                         resizer                  main
- *   -------                         -------                  ----
- *   acquire, release
- *                                   shrinks: debt
- *   release: pays the debt
- *                                   grows: forgives debt
- *                                   shrinks: debt
- *                                                            wait_idle
- *   the last release: pays, and
- *   has to see who waits for rest
+ * Threads: workers, resizer, main.
  *
- * Must hold: wait_idle ends, the debt is zero, and what is free is the capacity
- * (C20, C21).
+ *   1. workers: acquire and release.
+ *   2. resizer: shrinks, which creates a debt.
+ *   3. workers: release and pay the debt.
+ *   4. resizer: grows, which cancels the debt; shrinks again.
+ *   5. main: calls wait_idle.
+ *   6. The last worker: releases, pays the rest of the debt and must notify
+ *      main.
+ *
+ * In weir wait_idle returns, the debt is zero, and the number of free permits
+ * equals the capacity (C20, C21).
  */
 #include "race.h"
 #include "waiter.h"
@@ -87,7 +86,7 @@ static void come_to_rest(weir_policy policy)
 			jitter(&random, 2000);
 			sched_yield();
 		}
-		/* Shrink for good while they are still at it. */
+		/* Shrink a last time while the workers still run. */
 		__atomic_store_n(&l.stop, 1, __ATOMIC_RELEASE);
 		finish(thread[WORKERS]);
 		CHECK_OK(weir_sem_resize(&l.sem, last, NULL));
@@ -113,7 +112,7 @@ TEST(c20_shrink_then_rest_barging)
 	come_to_rest(WEIR_BARGING);
 }
 
-/* C20, C21: each step by hand. */
+/* C20, C21: each step in sequence. */
 TEST(c21_debt_is_paid_before_idleness)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);
@@ -126,7 +125,7 @@ TEST(c21_debt_is_paid_before_idleness)
 	queue_up(&idle);
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(stat_of(&sem).debt, 1);
-	CHECK_OK(weir_sem_forget(&sem, 1));	/* pays the rest of it */
+	CHECK_OK(weir_sem_forget(&sem, 1));	/* pays the rest of the debt */
 	CHECK_EQ(stat_of(&sem).debt, 0);
 	CHECK_EQ(stat_of(&sem).capacity, 2);
 	CHECK_EQ(oversized_of(&sem), 1);

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N5: a waiter unmaps the page of the semaphore the moment its call returns,
- * whatever made it return, in a loop.
+ * N5: a thread that ends a wait accesses the semaphore after the waiter has
+ * returned and unmapped it.
  *
- *   waiter                          closer or canceller
- *   ------                          -------------------
- *   asleep
- *                                   takes the waiter off the queue, tells it
- *   returns the error
- *   destroys the semaphore (and
- *   the context), unmaps
- *                                   unlocks, looks for the next waiter: fault
+ * Threads: waiter (parked), closer or canceller.
  *
- * Must hold: no fault in whoever ended the wait (C22), and the context can be
- * destroyed then too, though its canceller has not returned.  The releases are
- * in glibc-12674-destroy-after-post.c.
+ *   1. closer: dequeues the waiter and notifies it.
+ *   2. waiter: returns the error, destroys the semaphore and the context, and
+ *      unmaps both.
+ *   3. closer: unlocks the queue or reads the next waiter: fault.
+ *
+ * In weir (C22) no such access happens, whatever ended the wait.  The context
+ * can be destroyed as well, although its canceller has not returned.  The tests
+ * for releases are in glibc-12674-destroy-after-post.c.
  */
 #include "page.h"
 #include "race.h"
@@ -24,7 +22,7 @@ enum ending {
 	BY_CLOSE,
 	BY_DRAIN,	/* a close in drain mode */
 	BY_CANCEL,
-	BY_PARENT	/* the cancel of a context that lives on */
+	BY_PARENT	/* the cancel of a context that is not unmapped */
 };
 
 struct shared {
@@ -50,7 +48,10 @@ static void *end_the_wait(void *arg)
 		if (s->stop)
 			return NULL;
 		sem = s->sem;
-		/* It cannot go before this thread has ended its wait. */
+		/*
+		 * The waiter cannot return before this thread has ended its
+		 * wait.
+		 */
 		AWAIT(waiters_of(sem) == 1 &&
 		      (!s->until_asleep || asleep(s->waiter)));
 		jitter(&random, 100);
@@ -120,8 +121,8 @@ TEST(c22_cancel_of_the_parent)
 }
 
 /*
- * C7, C22: cancelling A, the heavy head, grants B.  When both calls have
- * returned the semaphore goes, while the canceller may still be in
+ * C7, C22: cancelling A, the heavy head, grants to B.  When both calls have
+ * returned, the semaphore is unmapped, while the canceller may still be inside
  * weir_ctx_cancel.
  */
 static void *cancel_the_head(void *arg)
@@ -157,7 +158,7 @@ TEST(c22_granted_by_a_cancel)
 		AWAIT(waiters_of(s.sem) == 1);
 		meet(&s.gate);
 		CHECK_OK(weir_sem_acquire(s.sem, 1, NULL));
-		/* Not a join: that would give the canceller time. */
+		/* A join would give the canceller time to return. */
 		while (!has_returned(&head))
 			;
 		CHECK_OK(weir_sem_destroy(s.sem));

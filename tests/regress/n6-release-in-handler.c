@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N6: a signal handler releases the semaphore whose acquire or release it has
- * interrupted.
+ * N6: a release in a signal handler deadlocks when the signal interrupted an
+ * acquire or a release of the same semaphore.
  *
- *   thread                          its signal handler
- *   ------                          ------------------
- *   acquire, release or a timeout:
- *   locks the queue
- *                                   release: wants the lock of the queue, which
- *                                   is held by the code below it: for ever
+ * Threads: one thread and its signal handler.
  *
- * Must hold (C25): release never blocks and is async-signal-safe, also then;
- * the permit is delivered, and the counts are exact afterwards.
+ *   1. thread: acquire, release or a timeout locks the queue.
+ *   2. handler, on the same thread: release waits for the queue's lock, whose
+ *      holder cannot run before the handler returns.
  *
- * Three ways: with the thread asleep; with a storm of signals that arrive
- * anywhere; and one instruction after the other, by ptrace: for every k the
- * handler runs after exactly k instructions.  ThreadSanitizer puts signals off
- * until the next call into libc, so under it the storm proves less, and a
- * sanitized program is not stepped.
+ * In weir (C25) a release never blocks and is async-signal-safe, also in this
+ * case.  The permit is granted, and the counts are exact afterwards.
+ *
+ * The handler runs in three situations: while the thread is parked; at
+ * arbitrary points, with many signals; and, by ptrace, after exactly k
+ * instructions, for every k.  ThreadSanitizer defers signals until the next
+ * call into libc, so under it the second test proves less, and a sanitized
+ * program is not single-stepped.
  */
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -35,7 +34,7 @@ static void release_here(int signo)
 	(void)signo;
 	errno = 12345;
 	weir_sem_release(subject, 1);
-	/* A handler must leave errno alone, so release must. */
+	/* A handler must preserve errno, so a release must preserve it. */
 	if (errno != 12345)
 		_exit(3);
 	errno = saved;
@@ -59,7 +58,7 @@ static void handle(weir_sem *sem, bool really)
 			  sigaction(SIGUSR2, &action, NULL), 0);
 }
 
-/* C25: it wakes itself. */
+/* C25: the handler of a parked waiter releases what the waiter waits for. */
 static void wake_itself(weir_policy policy)
 {
 	weir_sem_opts opts = { .capacity = 3, .policy = policy };
@@ -68,7 +67,10 @@ static void wake_itself(weir_policy policy)
 	struct waiter behind = { .sem = &sem, .n = 1 };
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
-	/* Asleep, it is in no sanitizer's runtime: any signal will do. */
+	/*
+	 * A parked thread is not inside a sanitizer's runtime, so the signal
+	 * need not be deferred.
+	 */
 	handle(&sem, true);
 	queue_up(&w);
 	for (int i = 1; i <= 3; i++) {
@@ -93,7 +95,7 @@ TEST(c25_asleep_in_acquire)
 struct storm {
 	weir_sem sem;
 	uint32_t stop;		/* atomic */
-	int64_t taken, given;	/* by the interrupted thread; after the join */
+	int64_t taken, given;	/* counted by the interrupted thread */
 };
 
 static bool stopped(struct storm *s)
@@ -101,7 +103,7 @@ static bool stopped(struct storm *s)
 	return __atomic_load_n(&s->stop, __ATOMIC_ACQUIRE);
 }
 
-/* Every way into the semaphore, with signals arriving all the while. */
+/* Every entry into the semaphore, with signals arriving at any time. */
 static void *be_interrupted(void *arg)
 {
 	struct storm *s = arg;
@@ -138,7 +140,7 @@ static void *be_interrupted(void *arg)
 	return NULL;
 }
 
-/* Keeps the queue busy, so that the slow ways are taken. */
+/* Keep the queue busy, so that the slow paths are taken. */
 static void *contend(void *arg)
 {
 	struct storm *s = arg;
@@ -183,12 +185,12 @@ TEST(c25_a_storm_of_signals)
 #if !UNDER_TSAN && !UNDER_ASAN
 enum { NOT_ALLOWED = 77, STEPS_MAX = 3000 };
 
-/* What the child does, stepped, with a handler that releases one. */
+/* The work of the child, which is single-stepped; its handler releases one. */
 struct stepped {
 	weir_policy policy;
 	int64_t permits;	/* free at first */
 	int64_t for_other;	/* another thread waits for these; 0: none */
-	int64_t acquire;	/* then: acquire so many for a moment, ... */
+	int64_t acquire;	/* then: acquire so many, briefly, ... */
 	int64_t release;	/* ... or release so many */
 };
 
@@ -200,7 +202,7 @@ static int child(const struct stepped *p)
 	weir_sem sem;
 	struct waiter other = { .sem = &sem, .n = p->for_other };
 
-	alarm(30);	/* a fork is not under its parent's */
+	alarm(30);	/* alarm() is not inherited through fork */
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	handle(&sem, false);
 	if (p->for_other)
@@ -218,7 +220,7 @@ static int child(const struct stepped *p)
 	} else {
 		weir_sem_release(&sem, p->release);
 	}
-	/* The handler has run, or this is the end of the stepping. */
+	/* Not interrupted so far: the single-stepping has reached the end. */
 	if (given() == 0)
 		raise(SIGUSR2);
 	if (p->for_other) {
@@ -228,11 +230,13 @@ static int child(const struct stepped *p)
 	}
 	if (waiters_of(&sem) || stat_of(&sem).granted)
 		return 5;
-	/* Interrupted just before that raise, the handler has run twice. */
+	/*
+	 * If the signal arrived just before that raise, the handler ran twice.
+	 */
 	return weir_sem_available(&sem) == free + given() ? 0 : 6;
 }
 
-/* Wait for the child to stop; false if it has ended instead. */
+/* Wait until the child stops.  Returns false if it has exited instead. */
 static bool stops(pid_t pid, int *status)
 {
 	while (waitpid(pid, status, 0) < 0)
@@ -240,7 +244,7 @@ static bool stops(pid_t pid, int *status)
 	return WIFSTOPPED(*status);
 }
 
-/* Let the child run to its end from here; its exit status. */
+/* Let the child run to its end; returns its exit status. */
 static int run_on(pid_t pid, intptr_t signo)
 {
 	int status;
@@ -252,7 +256,10 @@ static int run_on(pid_t pid, intptr_t signo)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Interrupt the child after k instructions.  False: it was through by then. */
+/*
+ * Interrupt the child after k instructions.  Returns false if the child
+ * finished earlier.
+ */
 static bool interrupt_after(const struct stepped *p, int k, int *result)
 {
 	pid_t pid = fork();
@@ -268,7 +275,7 @@ static bool interrupt_after(const struct stepped *p, int k, int *result)
 	for (int i = 0; i < k; i++) {
 		CHECK_EQ(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		CHECK(stops(pid, &status));
-		/* It has come to its end and raised the signal itself. */
+		/* The child reached its end and raised the signal itself. */
 		if (WSTOPSIG(status) == SIGUSR2) {
 			*result = run_on(pid, SIGUSR2);
 			return false;
@@ -279,11 +286,12 @@ static bool interrupt_after(const struct stepped *p, int k, int *result)
 }
 
 /*
- * One instruction in five, another fifth with another seed; with
- * WEIR_TEST_SCALE every one.
+ * Interrupt at one instruction in five, chosen by the seed; with
+ * WEIR_TEST_SCALE at every one.
  *
- * STEPS_MAX: without single-instruction atomics a stepped pair of load and
- * store exclusive never succeeds, and the end never comes.
+ * STEPS_MAX: without single-instruction atomics, a pair of load-exclusive and
+ * store-exclusive never succeeds while it is single-stepped, so the child would
+ * never reach its end.
  */
 static void step_through(struct stepped p)
 {
@@ -292,7 +300,9 @@ static void step_through(struct stepped p)
 	int k = (int)random_below(&random, stride), result = 0;
 	cpu_set_t before, one;
 
-	/* On one CPU nobody spins, and stepping is quick. */
+	/*
+	 * On one CPU no thread spins, so there are fewer instructions to step.
+	 */
 	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
@@ -306,7 +316,7 @@ static void step_through(struct stepped p)
 	}
 	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 	if (result == NOT_ALLOWED) {
-		printf("note: no ptrace here, nothing is stepped\n");
+		printf("note: ptrace is not permitted, nothing is stepped\n");
 		return;
 	}
 	CHECK_EQ(result, 0);

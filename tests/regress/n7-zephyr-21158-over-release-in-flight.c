@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N7, zephyr#21158: more is released than is out while a grant is on its way to
- * its waiter.  The permit on its way is neither free nor yet held, so a check
- * against the free ones lets the release pass.
+ * N7, zephyr#21158: a release of too many permits succeeds while a grant is on
+ * its way to its waiter, because the granted permits are neither free nor held
+ * yet.
  *
- *   capacity 2
+ * Threads: waiter (queued for 2), releaser, faulty releaser.  Capacity 2.
  *
- *   waiter                          releaser              somebody, by mistake
- *   ------                          --------              --------------------
- *   queued for 2
- *                                   release(2): grants
- *   (has not run)
- *                                                         release(3): "0 are
- *                                                         free, 3 is no more
- *                                                         than ..."
+ *   1. releaser: releases 2; they are granted to the waiter, which has not run.
+ *   2. faulty releaser: releases 3; the check looks only at the free permits
+ *      (0) and passes.
  *
- * Must hold (C8): the comparison is made with what is outstanding, held and
- * granted together; what is more than that is refused and changes nothing.
+ * In weir (C8) the release is compared with the outstanding permits, held and
+ * granted together.  A larger release is refused and changes nothing.
  */
 #include "race.h"
 #include "waiter.h"
@@ -52,7 +47,7 @@ static void over_release_in_flight(weir_policy policy)
 	CHECK_EQ(after.held, before.held);
 	CHECK_EQ(after.free, before.free);
 	CHECK_EQ(after.capacity, 5);
-	/* Exactly what is held may come back meanwhile. */
+	/* A release of exactly the held permits is valid meanwhile. */
 	CHECK_OK(weir_sem_try_release(&sem, 2));
 	CHECK_IDENTITY(&sem);
 	thaw(&w);
@@ -86,8 +81,8 @@ static void *come_and_go(void *arg)
 }
 
 /*
- * C8: under load, with grants in flight all the time: at most three are out, so
- * four are never taken back.
+ * C8: under load, with grants in flight all the time.  At most three permits
+ * are held, so a release of four always fails.
  */
 TEST(c8_refused_under_load)
 {

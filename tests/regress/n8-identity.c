@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * N8: capacity = free + held + granted - debt, at every instant.
+ * N8: capacity = free + held + granted - debt does not hold for an observer,
+ * because two of the numbers are read at different times.
  *
- *   anybody                         observer
- *   -------                         --------
- *   takes a permit: free is less
- *                                   adds up: one is missing
- *   held is more
+ * Threads: worker, observer.
  *
- * Must hold: the picture that stat gives adds up, with no negative count in it,
- * while others acquire, release, time out, cancel and resize.  The model
- * checker looks at every step of every schedule it explores; here threads run
- * freely and two observers look as often as they can.
+ *   1. worker: takes a permit; free becomes smaller.
+ *   2. observer: adds the numbers up; one permit is missing.
+ *   3. worker: held becomes larger.
+ *
+ * In weir the numbers of weir_sem_stat add up, with no negative count, while
+ * other threads acquire, release, time out, cancel and resize.  The schedule
+ * explorer (tests/model) checks this after every step of every schedule; here
+ * threads run freely and two observers check as often as they can.
  */
 #include "race.h"
 #include "waiter.h"
@@ -116,7 +117,7 @@ TEST(n8_adds_up_while_resizing)
 	adds_up(WEIR_BARGING, true);
 }
 
-/* Step by step, with every kind of number other than zero at once. */
+/* In sequence, with several counts nonzero at the same time. */
 TEST(n8_step_by_step)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);
@@ -139,7 +140,7 @@ TEST(n8_step_by_step)
 	CHECK_OK(result_of(&w));
 	CHECK_EQ(stat_of(&sem).held, 6);
 	CHECK_IDENTITY(&sem);
-	CHECK_OK(weir_sem_forget(&sem, 4));	/* three pay, one is gone */
+	CHECK_OK(weir_sem_forget(&sem, 4));	/* pays 3, removes 1 */
 	info = stat_of(&sem);
 	CHECK_EQ(info.capacity, 2);
 	CHECK_EQ(info.held, 2);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A page that holds one semaphore and nothing else, and that goes away under
- * the feet of whoever still touches it.
+ * A page that holds one semaphore and nothing else.  The test takes the page
+ * away while another thread may still be inside a call, so that a late access
+ * faults or is found.
  *
  *     weir_sem *sem = page_new();
  *     ...
- *     page_take_away(sem, how);       from here on an access is a fault
- *     ...                             or, poisoned, leaves a trace
- *     page_done(sem, how);            nobody can be inside any more: check
+ *     page_take_away(sem, how);       from here on an access faults or,
+ *     ...                             if the page is poisoned, leaves a trace
+ *     page_done(sem, how);            all calls have returned: check the page
  */
 #ifndef TESTS_REGRESS_PAGE_H
 #define TESTS_REGRESS_PAGE_H
@@ -18,9 +19,9 @@
 #include "check.h"
 
 enum page_end {
-	PAGE_UNMAP,	/* as a caller would: faults unless reused at once */
+	PAGE_UNMAP,	/* as a caller would: faults unless mapped again */
 	PAGE_PROTECT,	/* always faults */
-	PAGE_POISON,	/* reads see nonsense, writes are found afterwards */
+	PAGE_POISON,	/* reads return garbage, writes are found later */
 	PAGE_ENDS
 };
 

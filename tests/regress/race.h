@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making threads collide, again and again, within a bound.
+ * Repeat a race between threads, within a bound.
  *
  *     struct rounds r = rounds(20000);
  *
  *     while (again(&r)) {
  *             ...                     set up
- *             depart(&gate);          every thread of the race leaves together
+ *             depart(&gate);          all threads of the race start together
  *             ...                     the race
- *             meet(&gate);            every thread is through
- *             ...                     check what is left
+ *             meet(&gate);            all threads have finished
+ *             ...                     check the final state
  *     }
  *
- * The loop ends after that many rounds or a third of a second, whichever comes
- * first, both multiplied by check_scale(): a slow machine or a sanitizer gets
- * fewer rounds, not a failure.
+ * The loop ends after the given number of rounds or a third of a second,
+ * whichever comes first; check_scale() multiplies both.  A slow machine or a
+ * sanitizer therefore gets fewer rounds, not a failure.
  */
 #ifndef TESTS_REGRESS_RACE_H
 #define TESTS_REGRESS_RACE_H
@@ -39,7 +39,7 @@ __attribute__((unused)) static struct rounds rounds(int64_t count)
 
 __attribute__((unused)) static bool again(struct rounds *r)
 {
-	/* However slow the machine, a race is run at least a few times. */
+	/* A race runs at least ten times, also on a slow machine. */
 	if (r->left <= 0 || (r->done >= 10 && weir_now_ns() > r->until_ns))
 		return false;
 	r->left--;
@@ -47,7 +47,7 @@ __attribute__((unused)) static bool again(struct rounds *r)
 	return true;
 }
 
-/* About what it takes to notice that the gate is open. */
+/* About the time a thread needs to notice that the gate is open. */
 #define GO_NS 2000
 
 /* A barrier. */
@@ -55,7 +55,7 @@ struct gate {
 	uint32_t parties;
 	uint32_t arrived;	/* atomic */
 	uint32_t phase;		/* atomic */
-	int64_t go_ns;		/* by the last to arrive, before phase moves */
+	int64_t go_ns;		/* set by the last arrival, before phase */
 };
 
 __attribute__((unused)) static void meet(struct gate *gate)
@@ -76,8 +76,9 @@ __attribute__((unused)) static void meet(struct gate *gate)
 }
 
 /*
- * The same, and leave as close together as the machine can.  The last to arrive
- * would have a head start, so all wait for the same moment by the clock.
+ * Like meet(), but the threads leave as close together as possible.  The last
+ * thread to arrive would have a head start, so all threads wait for the same
+ * point in time.
  */
 __attribute__((unused)) static void depart(struct gate *gate)
 {
@@ -86,7 +87,10 @@ __attribute__((unused)) static void depart(struct gate *gate)
 		;
 }
 
-/* Be late by a little, differently each time, so that the race moves. */
+/*
+ * Delay by a random number of turns below limit, so that each round of the race
+ * interleaves differently.
+ */
 __attribute__((unused)) static void jitter(uint64_t *random, int64_t limit)
 {
 	volatile int64_t turns = random_below(random, limit);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redisson #4678: the capacity is set while all permits are out.  "No permits
- * free" is read as "never set up", and as many again are handed out.
+ * Redisson #4678: setting the capacity while all permits are held creates
+ * permits, because "no permit free" is read as "never initialised".
  *
- *   A                               B
- *   -                               -
- *   acquires all 3: value is 0
- *                                   sets the capacity to 3: value 0 means
- *                                   "unset", so it becomes 3
- *   holds 3                         acquires 3: six are out of three
+ * Threads: A, B.  Capacity 3.
  *
- * Must hold (C21): a resize sets the capacity and counts what is out, also when
- * nothing is free, and also on a semaphore that began as zeroed memory (C23).
+ *   1. A: acquires all 3; the value is 0.
+ *   2. B: sets the capacity to 3; the value 0 means "unset", so it becomes 3.
+ *   3. B: acquires 3; six permits are held.
+ *
+ * In weir (C21) a resize sets the capacity and takes the held permits into
+ * account, also when none is free, and also on a semaphore that began as zeroed
+ * memory (C23).
  */
 #include "waiter.h"
 
-TEST(c21_resize_counts_what_is_out)
+TEST(c21_resize_counts_held_permits)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	int64_t debt = 7;
@@ -31,14 +31,17 @@ TEST(c21_resize_counts_what_is_out)
 	CHECK_EQ(debt, 2);
 	CHECK_EQ(weir_sem_available(&sem), 0);
 	CHECK_IDENTITY(&sem);
-	/* Three come back; two pay, one is free: the capacity. */
+	/*
+	 * Three are released: two pay the debt, one is free, as is the
+	 * capacity.
+	 */
 	weir_sem_release(&sem, 3);
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_EQ(stat_of(&sem).debt, 0);
 	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
 }
 
-TEST(c23_zeroed_memory_comes_to_life_once)
+TEST(c23_zeroed_memory_is_usable_after_resize)
 {
 	weir_sem sem;
 	int64_t debt = 7;

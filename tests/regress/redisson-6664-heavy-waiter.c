@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redisson #6664, #6687, #5762: waiters for several permits are told wrongly.
- * A release of many wakes one; releases of one wake a waiter that needs more,
- * which goes back to sleep and has used up the wake-up that another needed.
+ * Redisson #6664, #6687, #5762: waiters sleep although permits are free,
+ * because a release wakes a fixed number of waiters regardless of their
+ * weights.  A release of many permits wakes one waiter; a release of one permit
+ * wakes a waiter that needs more, which sleeps again and has consumed the
+ * wake-up that another waiter needed.
  *
- *   A (wants 3)       B (wants 1)       releaser
- *   -----------       -----------       --------
- *   asleep            asleep
- *                                       release(4): one message
- *   wakes, takes 3
- *                     sleeps, one free
+ * Threads: A (requests 3), B (requests 1), releaser.
  *
- * Must hold (C6): who is woken follows from the permits, not from the number of
- * releases: all that fit, in order, at once.
+ *   1. releaser: releases 4 and sends one message.
+ *   2. A: wakes and takes 3.
+ *   3. B: sleeps although one permit is free.
+ *
+ * In weir (C6) the number of permits decides which waiters are woken, not the
+ * number of releases: all that fit, in order, at once.
  */
 #include "race.h"
 #include "waiter.h"
@@ -29,7 +30,7 @@ TEST(c6_one_release_serves_all_that_fit)
 		queue_up(&w[i]);
 	}
 	CHECK_EQ(stat_of(&sem).waiting_permits, 12);
-	weir_sem_release(&sem, 8);	/* 3 + 1 + 2 + 1, one left over */
+	weir_sem_release(&sem, 8);	/* grants 3 + 1 + 2 + 1; one is left */
 	CHECK_EQ(waiters_of(&sem), 2);
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	for (int i = 0; i < 4; i++)
@@ -79,7 +80,10 @@ static void *take_weights(void *arg)
 		int64_t n = 1 + random_below(&random, 5);
 
 		CHECK_OK(weir_sem_acquire(&s->sem, n, NULL));
-		/* Back in two parts, so that a release may fit nobody. */
+		/*
+		 * Release in two parts; one part may be too small for any
+		 * waiter.
+		 */
 		if (n > 1)
 			weir_sem_release(&s->sem, 1);
 		weir_sem_release(&s->sem, n > 1 ? n - 1 : 1);
@@ -87,7 +91,7 @@ static void *take_weights(void *arg)
 	return NULL;
 }
 
-/* C6: mixed weights, nobody is forgotten. */
+/* C6: with mixed weights every waiter is granted eventually. */
 static void mixed_weights(weir_policy policy)
 {
 	weir_sem_opts opts = { .permits = 6, .policy = policy };

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hand-off to somebody who is no longer there: a releaser that gives the
- * permit to a waiter by a rendezvous (a channel, a second lock) blocks when
- * that waiter has just been cancelled.
+ * A releaser that hands the permit over by rendezvous (a channel, a second
+ * lock) blocks forever when the waiter has just been cancelled.
  *
- *   waiter (ctx)                    canceller             releaser
- *   ------------                    ---------             --------
- *   queued
- *                                                         picks the waiter
- *                                   cancels the ctx
- *   gives up, will take nothing
- *                                                         waits for the waiter
- *                                                         to take it, for ever
+ * Threads: waiter (queued, with a ctx), canceller, releaser.
  *
- * Must hold: release never blocks (C25), whatever its waiter is doing, also
- * when the waiter's thread does not run at all; the permit is free or somebody
- * else's when both calls have returned (C13).
+ *   1. releaser: selects the waiter.
+ *   2. canceller: cancels the ctx.
+ *   3. waiter: gives up and will not take the permit.
+ *   4. releaser: waits forever for the waiter to take the permit.
+ *
+ * In weir a release never blocks (C25), whatever the waiter does, even if the
+ * waiter's thread does not run at all.  When the release and the cancel have
+ * returned, the permit is free or granted to another waiter (C13).
  */
 #include "race.h"
 #include "waiter.h"
@@ -99,7 +96,7 @@ static void *cancel_it(void *arg)
 	}
 }
 
-/* C13, C25: release and cancel meet on one queued waiter. */
+/* C13, C25: release and cancel race on one queued waiter. */
 static void meet_on_one(weir_sem *sem)
 {
 	struct shared s = { .all.parties = 3, .fire.parties = 2, .sem = sem };

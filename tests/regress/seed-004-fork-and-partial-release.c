@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scenarios of a semaphore for processes that also concern threads: giving
- * back part of what was acquired, a fork while permits are held or awaited, a
- * capacity that overflows.
+ * A permit is lost when a forked child releases to a waiter that exists only in
+ * the parent.  The file also tests two related scenarios of semaphores between
+ * processes that concern threads as well: releasing part of an acquisition, and
+ * a capacity that overflows.
  *
- *   parent                          waiter                child
- *   ------                          ------                -----
- *                                   queued
- *   fork
- *                                                         release: grants to a
- *                                                         waiter whose thread
- *                                                         this process never
- *                                                         had: a permit lost
+ * Threads: parent, waiter (queued, in the parent), child.
  *
- * Must hold: counts are exact for every part given back (C6, C8, C34).  The
- * child holds nothing and cannot disturb the parent; a semaphore that had
- * waiters at the fork is refused in the child by every call that would touch
- * the queue (C29).  (The death of a holder belongs to processes; orders that
- * deadlock and nested acquires are predicted by the diagnostics.)
+ *   1. parent: forks.
+ *   2. child: releases; the release grants to the waiter, whose thread does not
+ *      exist in the child, and the permit is lost.
+ *
+ * In weir the counts are exact after every partial release (C6, C8, C34).  The
+ * child holds no permits and cannot affect the parent.  In the child every call
+ * that would use the queue refuses a semaphore that had waiters at the fork
+ * (C29).  (The death of a holder is tested in tests/named.)
  */
 #include <sys/wait.h>
 
@@ -77,14 +74,17 @@ static void count_panic(const char *message)
 	panics++;
 }
 
-/* Each of these must be refused in the child; the number that was not. */
+/*
+ * Each call must be refused in the child.  Returns the number of the first call
+ * that was not, or 0.
+ */
 static int use_in_child(weir_sem *sem)
 {
 	weir_sem_info info;
 	int64_t got;
 	int step = 0;
 
-	alarm(30);	/* a fork is not under its parent's */
+	alarm(30);	/* alarm() is not inherited through fork */
 	weir_set_panic_hook(count_panic);
 #define REFUSED(call)                                                          \
 	do {                                                                   \
@@ -134,7 +134,7 @@ static void fork_with_a_waiter(weir_policy policy, struct waiter *w)
 	if (!child)
 		_exit(use_in_child(&sem));
 	CHECK_EQ(status_of(child), 0);
-	/* Here nothing has happened. */
+	/* The parent's semaphore is unchanged. */
 	CHECK_EQ(waiters_of(&sem) + oversized_of(&sem), 1);
 	CHECK_EQ(stat_of(&sem).held, 2);
 	weir_sem_release(&sem, 2);
@@ -142,7 +142,7 @@ static void fork_with_a_waiter(weir_policy policy, struct waiter *w)
 	CHECK_IDENTITY(&sem);
 }
 
-TEST(c29_waiters_at_the_fork_are_noticed)
+TEST(c29_waiters_at_the_fork_are_detected)
 {
 	struct waiter w = { .n = 1 };
 
@@ -150,15 +150,15 @@ TEST(c29_waiters_at_the_fork_are_noticed)
 	fork_with_a_waiter(WEIR_BARGING, &w);
 }
 
-TEST(c29_those_outside_the_queue_are_noticed)
+TEST(c29_oversized_waiters_at_the_fork_are_detected)
 {
 	struct waiter w = { .idle = true };
 
 	fork_with_a_waiter(WEIR_FIFO, &w);
 }
 
-/* C29: without waiters the child has a semaphore of its own. */
-TEST(c29_the_child_cannot_disturb_the_parent)
+/* C29: without waiters the child has an independent copy. */
+TEST(c29_the_child_cannot_affect_the_parent)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	pid_t child;

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shuttle PR #167: an acquire that has been assigned its permit is dropped
- * before it runs again, and the permit stays with it.
+ * shuttle PR #167: a permit is lost when an acquire that has been assigned its
+ * permit is dropped before it runs again.
  *
- *   A (ctx, head)         B (behind A)         main
- *   -------------         ------------         ----
- *   asleep                asleep
- *                                              release: assigned to A
- *   (does not run)
- *                                              cancels A's ctx
- *                         asleep, though A
- *                         will never take
- *                         the permit
+ * Threads: A (head of the queue, with a ctx), B (queued behind A), main.
  *
- * Must hold (C13): when the cancel has returned, A cannot succeed any more, so
- * the permit is B's by then.  It is not kept until A's thread happens to run,
- * which may be starved, stopped or, as here, held in a signal handler.
+ *   1. main: releases; the permit is assigned to A, which does not run.
+ *   2. main: cancels A's ctx.
+ *   3. B: sleeps, although A will never take the permit.
+ *
+ * In weir (C13) A cannot succeed after the cancel has returned, so the permit
+ * is granted to B before that.  It is not kept until A's thread runs, which may
+ * be starved, stopped or, as here, held in a signal handler.
  */
 #include "race.h"
 #include "waiter.h"
@@ -37,7 +33,9 @@ static void take_back(int64_t n_a, int64_t max_a)
 	CHECK_EQ(stat_of(&sem).granted, 3);
 	CHECK_EQ(waiters_of(&sem), 2);
 	weir_ctx_cancel(&ctx);
-	/* B has one of A's three; C needs three and waits on. */
+	/*
+	 * B gets one of A's three permits; C needs three and continues to wait.
+	 */
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_OK(result_of(&b));
 	CHECK_EQ(weir_sem_available(&sem), 2);
@@ -60,7 +58,7 @@ TEST(c13_a_grant_not_taken_goes_to_the_next)
 	take_back(2, 4);
 }
 
-/* C13: a parent's end does the same, and to several at once. */
+/* C13: the end of a parent takes back several grants at once. */
 TEST(c13_grants_not_taken_below_a_parent)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -92,8 +90,8 @@ TEST(c13_grants_not_taken_below_a_parent)
 }
 
 /*
- * C13 without the freezing: release and cancel one right after the other, by
- * one thread.  What the cancel leaves must agree with what A then reports.
+ * C13 without freezing: one thread releases and cancels in immediate
+ * succession.  The state after the cancel must agree with A's result.
  */
 TEST(c13_release_then_cancel_at_once)
 {
@@ -116,7 +114,7 @@ TEST(c13_release_then_cancel_at_once)
 			CHECK_EQ(info.free, 1);
 			CHECK_OK(weir_sem_try_acquire(&sem, 1));
 		} else {
-			/* It came first, and was about to return. */
+			/* A had taken the grant before the cancel. */
 			CHECK_EQ(info.held + info.granted, 1);
 		}
 		CHECK_OK(weir_ctx_destroy(&ctx));

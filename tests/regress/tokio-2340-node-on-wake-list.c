@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio PR #2340: a releaser collects the waiters it grants in a list and walks
- * it; a waiter that sees its grant early is gone before the walk reaches it.
+ * tokio PR #2340: a release reads a waiter's queue node after that waiter has
+ * returned.
  *
- *   releaser                        A                B
- *   --------                        -                -
- *   release(2): list is A, B
- *   tells A
- *                                   returns; its
- *                                   stack frame,
- *                                   with the node,
- *                                   is used anew
- *   reads A's node for the next
- *   one: nonsense
+ * Threads: releaser, A, B.
  *
- * Must hold (C22, C26): once a waiter has been told, its node is not touched
- * again, neither read nor written, by the releaser or by anyone who ends
- * several waits at once (close, cancel, resize).
+ *   1. releaser: releases 2 and collects A and B in a list.
+ *   2. releaser: notifies A.
+ *   3. A: returns; its stack frame, which contains the node, is reused.
+ *   4. releaser: reads A's node to find the next one: garbage.
  *
- * Each waiter, the moment it returns, fills the stack where its node was with a
- * pattern that is no valid pointer, and looks later whether it was written to.
+ * In weir (C22, C26) a waiter's node is neither read nor written after the
+ * waiter has been notified, by a release or by any call that ends several waits
+ * at once (close, cancel, resize).
+ *
+ * Each waiter, as soon as it returns, fills the stack where its node was with a
+ * pattern that is no valid pointer, and checks later that the pattern is
+ * intact.
  */
 #include "race.h"
 #include "waiter.h"
@@ -27,7 +24,7 @@
 #define WAITERS 4
 #define PATTERN 0xa5
 
-enum tell {
+enum notify {
 	BY_RELEASE,
 	BY_CLOSE,
 	BY_CANCEL,
@@ -36,16 +33,16 @@ enum tell {
 
 struct shared {
 	struct gate gate;
-	enum tell tell;
+	enum notify by;
 	weir_sem sem;
 	weir_ctx ctx;
 	bool stop;
-	uint32_t told;		/* atomic: the telling call has returned */
+	uint32_t notified;	/* atomic: the notifying call has returned */
 };
 
 /*
- * The frame of the acquire that has just returned is what this one overlays.
- * Not instrumented: a sanitizer would put the array elsewhere.
+ * The stack frame of this function overlays that of the acquire that has just
+ * returned.  Not instrumented: a sanitizer would place the array elsewhere.
  */
 __attribute__((noinline, no_sanitize("address", "thread")))
 static void overwrite_the_stack(struct shared *s)
@@ -54,12 +51,12 @@ static void overwrite_the_stack(struct shared *s)
 
 	for (size_t i = 0; i < sizeof(area); i++)
 		area[i] = PATTERN;
-	while (!__atomic_load_n(&s->told, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&s->notified, __ATOMIC_ACQUIRE))
 		syscall(SYS_sched_yield);
 	for (size_t i = 0; i < sizeof(area); i++)
 		if (area[i] != PATTERN)
 			check_fail(__FILE__, __LINE__,
-				   "the stack was written to at %zu", i);
+				   "stack byte %zu was written late", i);
 }
 
 static void *wait_and_overwrite(void *arg)
@@ -73,7 +70,7 @@ static void *wait_and_overwrite(void *arg)
 		meet(&s->gate);
 		if (s->stop)
 			return NULL;
-		ctx = s->tell == BY_CANCEL ? &s->ctx : NULL;
+		ctx = s->by == BY_CANCEL ? &s->ctx : NULL;
 		err = weir_sem_acquire(&s->sem, 1, ctx);
 		overwrite_the_stack(s);
 		CHECK(err == WEIR_OK || err == WEIR_ECLOSED ||
@@ -82,9 +79,9 @@ static void *wait_and_overwrite(void *arg)
 	}
 }
 
-static void tell_all(struct shared *s)
+static void notify_all(struct shared *s)
 {
-	switch (s->tell) {
+	switch (s->by) {
 	case BY_RELEASE:
 		weir_sem_release(&s->sem, WAITERS);
 		break;
@@ -100,10 +97,10 @@ static void tell_all(struct shared *s)
 	}
 }
 
-static void walk(enum tell tell, weir_policy policy)
+static void walk(enum notify by, weir_policy policy)
 {
 	weir_sem_opts opts = { .capacity = WAITERS, .policy = policy };
-	struct shared s = { .gate.parties = WAITERS + 1, .tell = tell };
+	struct shared s = { .gate.parties = WAITERS + 1, .by = by };
 	check_thread thread[WAITERS];
 	struct rounds r = rounds(2000);
 
@@ -112,11 +109,11 @@ static void walk(enum tell tell, weir_policy policy)
 	while (again(&r)) {
 		CHECK_OK(weir_sem_init_opts(&s.sem, &opts));
 		CHECK_OK(weir_ctx_init(&s.ctx, NULL, WEIR_FOREVER));
-		s.told = 0;
+		s.notified = 0;
 		meet(&s.gate);
 		AWAIT(waiters_of(&s.sem) == WAITERS);
-		tell_all(&s);
-		__atomic_store_n(&s.told, 1, __ATOMIC_RELEASE);
+		notify_all(&s);
+		__atomic_store_n(&s.notified, 1, __ATOMIC_RELEASE);
 		meet(&s.gate);
 		CHECK_IDENTITY(&s.sem);
 		CHECK_OK(weir_ctx_destroy(&s.ctx));

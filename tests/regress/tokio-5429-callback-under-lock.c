@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio#5429: user code runs while the semaphore's inner lock is held, calls
- * the semaphore, and waits for itself.
+ * tokio#5429: user code that runs while the semaphore's internal lock is held
+ * deadlocks when it calls the semaphore.
  *
- *   caller
- *   ------
- *   locks the queue
- *   runs user code
- *       user code: release, or drops something that releases
- *       locks the queue: for ever
+ * Threads: caller.
  *
- * Must hold (C27): user code runs outside the lock.  Between threads the only
- * user code that a semaphore calls is the panic hook; it must be able to use
- * the very semaphore whose misuse brought it there, and so must another thread
- * while the hook runs.  (Callbacks of asynchronous waiters come with them.)
+ *   1. caller: locks the queue.
+ *   2. caller: runs user code.
+ *   3. user code, on the same thread: releases, or drops an object that
+ *      releases; waits forever for the queue's lock.
+ *
+ * In weir (C27) user code runs without any lock held.  Between threads the
+ * panic hook is the only user code that a semaphore calls.  The hook must be
+ * able to use the semaphore whose misuse caused it, and so must another thread
+ * while the hook runs.  (Callbacks of operations are tested in tests/async.)
  */
 #include "waiter.h"
 #include "weir/permit.h"
@@ -64,7 +64,7 @@ static void misuse(weir_policy policy)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
-	queue_up(&w);		/* so that there is a queue to be locked */
+	queue_up(&w);		/* so that there is a waiter in the queue */
 	subject = &sem;
 	hooks = 0;
 	weir_set_panic_hook(use_it_all);
@@ -72,7 +72,7 @@ static void misuse(weir_policy policy)
 	CHECK_EQ(hooks, 1);
 	weir_sem_release(&sem, -1);
 	CHECK_EQ(hooks, 2);
-	/* Permits that nobody acquired, released through an object. */
+	/* A permit object with permits that were never acquired. */
 	forged.sem_ = &sem;
 	forged.n_ = 3;
 	weir_permit_release(&forged);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio PR #8021 (issue 8020): forgetting permits writes the state word anew
- * from the permit count and drops the closed bit that lives in the same word.
+ * tokio PR #8021 (issue 8020): a closed semaphore opens again, because
+ * forgetting permits rewrites the state word from the permit count and drops
+ * the closed bit in the same word.
  *
- *   closer                          somebody
- *   ------                          --------
- *                                   reads the word: 3 permits, open
- *   sets the closed bit
- *                                   forgets one: writes "2 permits", open
- *   acquire: waits or succeeds
+ * Threads: closer, other.
  *
- * Must hold (C19): closed is for ever, whatever else is called, before, after
- * or meanwhile, in either way of closing.
+ *   1. other: reads the word: 3 permits, open.
+ *   2. closer: sets the closed bit.
+ *   3. other: forgets one permit; writes the word: 2 permits, open.
+ *   4. closer: acquire waits or succeeds, although the semaphore was closed.
+ *
+ * In weir (C19) a semaphore stays closed, in both ways of closing, whatever
+ * else is called before, after or at the same time.
  */
 #include "race.h"
 #include "waiter.h"
@@ -74,7 +75,7 @@ static void stays_closed(weir_close how, weir_policy policy, int which)
 	CHECK(stat_of(&sem).closed);
 	CHECK_IDENTITY(&sem);
 	if (how == WEIR_CLOSE_DRAIN && which != 9) {
-		/* Permits may last a while, but nobody waits for them. */
+		/* Remaining permits may be taken, but no acquire waits. */
 		while (!weir_sem_try_acquire(&sem, 1))
 			;
 	} else {
@@ -121,8 +122,8 @@ static void *close_it(void *arg)
 	}
 }
 
-/* C19: the close meets each of the others halfway. */
-TEST(c19_nothing_reopens_meanwhile)
+/* C19: a close races with each of the other calls. */
+TEST(c19_nothing_reopens_concurrently)
 {
 	struct shared s = { .gate.parties = 2 };
 	check_thread closer = start(close_it, &s);

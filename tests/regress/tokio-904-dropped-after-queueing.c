@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tokio PR #904: a waiter that was dropped after it had queued, before anything
- * was assigned to it, takes the next permit into its grave.
+ * tokio PR #904: a permit is lost when it is assigned to a waiter that was
+ * dropped after it had queued.
  *
- *   waiter                          main
- *   ------                          ----
- *   queued, asleep
- *   ends its wait (cancelled,
- *   timed out, interrupted)
- *                                   release: assigns to the waiter's node
- *                                   acquire: waits for ever
+ * Threads: waiter, main.
  *
- * Must hold (C16): a wait that has ended is as if it had never been.  Threads
- * end a wait in three ways, and in each the next permit is for the living.
+ *   1. waiter: enqueues and parks.
+ *   2. waiter: its wait ends (cancelled, timed out, interrupted).
+ *   3. main: releases; the permit is assigned to the waiter's node.
+ *   4. main: acquire waits forever.
+ *
+ * In weir (C16) a wait that has ended leaves no trace.  A thread's wait can end
+ * early in three ways, and in each the next permit goes to a live waiter.
  */
 #include "waiter.h"
 
@@ -59,7 +58,9 @@ static void drop(weir_policy policy)
 	CHECK_EQ(real_sigaction(SIGUSR2, &action, NULL), 0);
 	w.ctx = NULL;
 	queue_up(&w);
-	/* One that comes just before it sleeps ends nothing: send until it does. */
+	/*
+	 * A signal before the thread sleeps does not end the wait: repeat it.
+	 */
 	AWAIT(has_returned(&w) || pthread_kill(w.thread.id, SIGUSR2) ||
 	      has_returned(&w));
 	CHECK_ERR(result_of(&w), WEIR_EINTR);
@@ -68,12 +69,12 @@ static void drop(weir_policy policy)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-TEST(c16_a_wait_that_ended_takes_nothing)
+TEST(c16_an_ended_wait_takes_no_permit)
 {
 	drop(WEIR_FIFO);
 }
 
-TEST(c16_a_wait_that_ended_takes_nothing_barging)
+TEST(c16_an_ended_wait_takes_no_permit_barging)
 {
 	drop(WEIR_BARGING);
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vs-threading#1000: an inner lock is held while waiting for a cancellation
- * handler to finish, and the handler needs that lock.
+ * vs-threading#1000: a cancel deadlocks because it holds an internal lock while
+ * it waits for a cancellation handler that needs the same lock.
  *
- *   canceller                       waiter                    others
- *   ---------                       ------                    ------
- *   cancel: locks the tree
- *   waits until the waiter has
- *   dealt with it
- *                                   on its way out wants
- *                                   the tree's lock
- *                                                             want it too
+ * Threads: canceller, waiter, others.
  *
- * Must hold (C13, C27): nothing is locked while a waiter deals with the end of
- * its context.  With the waiters of a tree told but unable to run, everything
- * else goes on: the tree, the semaphores, and a second cancel.
+ *   1. canceller: cancel locks the tree and waits until the waiter has handled
+ *      the cancellation.
+ *   2. waiter: needs the tree's lock to leave.
+ *   3. others: need the tree's lock as well; all wait forever.
+ *
+ * In weir (C13, C27) no lock is held while a waiter handles the end of its
+ * context.  While the waiters of a tree are notified but cannot run, all other
+ * calls still work: on the tree, on the semaphores, and a second cancel.
  */
 #include "race.h"
 #include "waiter.h"
@@ -36,7 +34,7 @@ TEST(c27_nothing_is_locked_while_the_waiters_leave)
 	freeze(&b);
 	weir_ctx_cancel(&left);
 
-	/* The tree goes on. */
+	/* The tree is usable. */
 	CHECK_OK(weir_ctx_err(&root));
 	CHECK_OK(weir_ctx_err(&right));
 	CHECK_OK(weir_ctx_init(&late, &left, WEIR_FOREVER));
@@ -44,7 +42,7 @@ TEST(c27_nothing_is_locked_while_the_waiters_leave)
 	CHECK_OK(weir_ctx_destroy(&late));
 	CHECK_ERR(weir_ctx_wait(&right, weir_now_ns()), WEIR_EAGAIN);
 	weir_ctx_cancel(&left);
-	/* So do the semaphores. */
+	/* The semaphores are usable. */
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_acquire(&sem, 1, &right));
 	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
@@ -71,7 +69,7 @@ struct crossed {
 	const bool *stop;
 };
 
-/* What a user does on being cancelled: cancel somebody else. */
+/* A user that reacts to being cancelled by cancelling another context. */
 static void *wait_then_cancel(void *arg)
 {
 	struct crossed *c = arg;
@@ -87,9 +85,10 @@ static void *wait_then_cancel(void *arg)
 }
 
 /*
- * C13, C27: two trees, two threads in each of two semaphores, crosswise.  Each
- * cancels the other's tree as soon as its own wait ends, while the first cancel
- * is still at work.  A lock held across the telling would close the ring.
+ * C13, C27: two context trees and two semaphores, with a waiter of each tree in
+ * each semaphore.  Each waiter cancels the other tree as soon as its own wait
+ * ends, while the first cancel is still running.  A lock held during
+ * notification would deadlock.
  */
 TEST(c27_cancels_that_cancel)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that wait, for tests that must know exactly where they are.
+ * Waiting threads for tests that need to know the exact state of each waiter.
  *
  *     struct waiter a = { .sem = &sem, .n = 2, .ctx = &ctx };
  *
- *     queue_up(&a);                   asleep in its wait, behind the others
+ *     queue_up(&a);                   parked in its wait, last in the queue
  *     weir_sem_release(&sem, 2);
  *     CHECK_OK(result_of(&a));        joins
  *
- * A waiter that is asleep can be frozen: a signal takes it into a handler that
- * stays there until thaw().  What the semaphore does to it meanwhile is decided
- * while the thread cannot run, so "granted but not yet returned", the instant
- * most of these bugs need, lasts as long as the test likes.
+ * A parked waiter can be frozen: a signal takes its thread into a handler that
+ * does not return until thaw().  The semaphore decides the wait while the
+ * thread cannot run.  Most of these bugs need the state "granted but not yet
+ * returned"; freezing makes it last as long as the test needs.
  */
 #ifndef TESTS_REGRESS_WAITER_H
 #define TESTS_REGRESS_WAITER_H
@@ -39,15 +39,15 @@ struct waiter {
 	bool idle;		/* wait_idle instead of an acquire */
 
 	weir_err err;		/* valid once returned */
-	int64_t got;		/* what acquire_upto took */
+	int64_t got;		/* number of permits from acquire_upto */
 	uint32_t returned;	/* atomic */
 	int32_t tid;		/* atomic; 0 until the thread runs */
-	uint32_t hold;		/* atomic: the handler stays while 1 */
-	uint32_t frozen;	/* atomic: the handler runs */
+	uint32_t hold;		/* atomic: the handler stays while this is 1 */
+	uint32_t frozen;	/* atomic: the thread is in the handler */
 	check_thread thread;
 };
 
-/* The waiter this thread runs; read by the signal handler. */
+/* The waiter of this thread; read by the signal handler. */
 static __thread struct waiter *waiter_here;
 
 MAYBE_UNUSED static weir_err waiter_call(struct waiter *w)
@@ -74,13 +74,13 @@ MAYBE_UNUSED static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* Whether the thread sleeps in the kernel. */
+/* Returns true if the thread sleeps in the kernel. */
 MAYBE_UNUSED static bool asleep(int32_t tid)
 {
 	return check_asleep(tid);
 }
 
-/* How often the thread has gone to sleep so far, or -1. */
+/* The number of voluntary context switches of the thread so far, or -1. */
 MAYBE_UNUSED static long sleeps_of(struct waiter *w)
 {
 	static const char key[] = "\nvoluntary_ctxt_switches:";
@@ -100,7 +100,7 @@ MAYBE_UNUSED static long sleeps_of(struct waiter *w)
 	return at ? atol(at + sizeof(key) - 1) : -1;
 }
 
-/* Start the call and do not wait for anything. */
+/* Start the call without waiting for its progress. */
 MAYBE_UNUSED static void begin(struct waiter *w)
 {
 	w->returned = 0;
@@ -114,7 +114,9 @@ MAYBE_UNUSED static bool has_returned(struct waiter *w)
 	return __atomic_load_n(&w->returned, __ATOMIC_ACQUIRE);
 }
 
-/* Start the call and return when it sleeps, behind those that already wait. */
+/*
+ * Start the call; return when its thread is parked behind the earlier waiters.
+ */
 MAYBE_UNUSED static void queue_up(struct waiter *w)
 {
 	uint32_t before = waiters_of(w->sem) + oversized_of(w->sem);
@@ -125,7 +127,7 @@ MAYBE_UNUSED static void queue_up(struct waiter *w)
 	CHECK(!has_returned(w));
 }
 
-/* Wait for the call to return; what it returned. */
+/* Wait for the call to return, join its thread and return the result. */
 MAYBE_UNUSED static weir_err result_of(struct waiter *w)
 {
 	finish(w->thread);
@@ -133,8 +135,8 @@ MAYBE_UNUSED static weir_err result_of(struct waiter *w)
 }
 
 /*
- * The handler.  Nothing here may be instrumented: ThreadSanitizer's runtime may
- * be what the signal interrupted.
+ * The handler.  It must not be instrumented: the signal may have interrupted
+ * the runtime of ThreadSanitizer.
  */
 __attribute__((no_sanitize("thread"))) MAYBE_UNUSED
 static void waiter_hold(int signo)
@@ -153,8 +155,9 @@ static void waiter_hold(int signo)
 
 #if UNDER_TSAN
 /*
- * Its sigaction() puts a signal off until the thread calls libc, which a thread
- * in futex(2) does not.  glibc's other name for the function is the real one.
+ * sigaction() of ThreadSanitizer defers a signal until the thread calls libc,
+ * which a thread in futex(2) does not.  The alias __sigaction of glibc is not
+ * intercepted.
  */
 int __sigaction(int, const struct sigaction *, struct sigaction *);
 #define real_sigaction __sigaction
@@ -162,7 +165,7 @@ int __sigaction(int, const struct sigaction *, struct sigaction *);
 #define real_sigaction sigaction
 #endif
 
-/* Requires: w sleeps in its wait. */
+/* Requires: w is parked in its wait. */
 MAYBE_UNUSED static void freeze(struct waiter *w)
 {
 	struct sigaction action;
@@ -181,8 +184,9 @@ MAYBE_UNUSED static void thaw(struct waiter *w)
 }
 
 /*
- * The same for a waiter with a deadline, which may be over before it can be
- * frozen in the queue: then false, with the thread gone.  Try with more time:
+ * queue_up() and freeze() for a waiter with a deadline.  Returns false, with
+ * the thread joined, if the deadline passed before the waiter was frozen in the
+ * queue.  Retry with more time:
  *
  *     int64_t ns = 10000000;
  *
