@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checkers checked: histories made by hand, right ones and wrong ones, with
- * what each checker must say of them.  linear.c must find every one that is
- * wrong; interval.c those that can be told by adding up.
+ * Tests of the checkers: correct and incorrect histories, written by hand, with
+ * the expected verdict of each checker. linear.c must find every incorrect one;
+ * interval.c those that counting alone reveals.
  *
- * A history is written as calls with the stamps at which they begin and end:
+ * A history is a list of calls with the stamps at which they begin and end:
  *
  *     acquire(0, 1, 10, 20)      thread 0 acquires 1, from stamp 10 to 20
  *     waited(1, 1, 30, 31, 60)   thread 1, from 30 to 60, seen waiting at 31
@@ -121,11 +121,11 @@ static op *stat(int thread, int free, int waiters, uint64_t begun,
 	return o;
 }
 
-#define SAYS(by_search, by_interval)                                           \
-	says(__FILE__, __LINE__, by_search, by_interval)
+#define EXPECT(by_search, by_interval)                                         \
+	expect(__FILE__, __LINE__, by_search, by_interval)
 
-static void says(const char *file, int line, judgement by_search,
-		 judgement by_interval)
+static void expect(const char *file, int line, judgement by_search,
+		   judgement by_interval)
 {
 	verdict v;
 
@@ -134,12 +134,12 @@ static void says(const char *file, int line, judgement by_search,
 	CHECK(memory != NULL);
 	linear_check(memory, &h, STEPS, &v);
 	if (v.judgement != by_search)
-		check_fail(file, line, "the search says %d, not %d\n%s",
+		check_fail(file, line, "linear.c: verdict %d, not %d\n%s",
 			   v.judgement, by_search, v.why);
 	CHECK((v.judgement == GOOD) == (v.why[0] == '\0'));
 	interval_check(&h, &v);
 	if (v.judgement != by_interval)
-		check_fail(file, line, "the intervals say %d, not %d\n%s",
+		check_fail(file, line, "interval.c: verdict %d, not %d\n%s",
 			   v.judgement, by_interval, v.why);
 }
 
@@ -150,12 +150,12 @@ TEST(c10_over_admission)
 	acquire(1, 1, 12, 50);
 	release(0, 1, 30, 40);
 	release(1, 1, 60, 70);
-	SAYS(GOOD, GOOD);
-	/* The second is back before the first is given back. */
+	EXPECT(GOOD, GOOD);
+	/* The second acquire returns before the first permit is released. */
 	ops[1].ended = 29;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	ops[1].ended = 31;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c10_over_admission_by_weight)
@@ -165,9 +165,9 @@ TEST(c10_over_admission_by_weight)
 	acquire(1, 2, 12, 29);
 	release(0, 3, 30, 40);
 	release(1, 2, 60, 70);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	ops[0].min = ops[0].max = ops[0].got = ops[2].min = 2;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c16_lost_permit)
@@ -176,14 +176,14 @@ TEST(c16_lost_permit)
 	acquire(0, 1, 10, 20);
 	release(0, 1, 30, 40);
 	try(1, 1, 35, 38, WEIR_EAGAIN);
-	SAYS(GOOD, GOOD);
-	/* It is back for certain. */
+	EXPECT(GOOD, GOOD);
+	/* The permit has certainly been released. */
 	ops[2].begun = 45;
 	ops[2].ended = 46;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c16_a_timeout_that_kept_its_permit)
+TEST(c16_timeout_keeps_a_permit)
 {
 	fresh(WEIR_FIFO, 1);
 	acquire(0, 1, 10, 20);
@@ -191,28 +191,28 @@ TEST(c16_a_timeout_that_kept_its_permit)
 	release(0, 1, 30, 40);
 	try(2, 1, 60, 65, WEIR_OK);
 	release(2, 1, 70, 75);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[3] = (op){ .kind = OP_TRY, .thread = 2, .min = 1, .max = 1,
 		       .begun = 60, .ended = 65, .err = WEIR_EAGAIN,
 		       .ctx = NO_CTX };
 	h.count = 4;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c5_a_try_that_had_to_succeed)
+TEST(c5_try_fails_without_reason)
 {
 	fresh(WEIR_FIFO, 2);
 	try(0, 2, 10, 20, WEIR_OK);
 	try(1, 1, 15, 25, WEIR_EAGAIN);
 	release(0, 2, 30, 40);
-	SAYS(GOOD, GOOD);
-	/* Nobody was there yet. */
+	EXPECT(GOOD, GOOD);
+	/* No other call had begun yet. */
 	ops[1].begun = 1;
 	ops[1].ended = 9;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c5_a_try_that_had_to_fail_behind_a_heavy_waiter)
+TEST(c5_try_succeeds_behind_a_heavy_waiter)
 {
 	fresh(WEIR_FIFO, 2);
 	acquire(0, 1, 10, 20);
@@ -220,15 +220,15 @@ TEST(c5_a_try_that_had_to_fail_behind_a_heavy_waiter)
 	try(2, 1, 30, 40, WEIR_EAGAIN);
 	release(0, 1, 50, 55);
 	release(1, 2, 70, 75);
-	SAYS(GOOD, GOOD);
-	/* The books balance; only the order is wrong. */
+	EXPECT(GOOD, GOOD);
+	/* The counts add up; only the order is wrong. */
 	ops[2].err = WEIR_OK;
 	ops[2].got = 1;
 	release(2, 1, 41, 42);
-	SAYS(BAD, GOOD);
-	/* Until it is seen waiting it may be on its way. */
+	EXPECT(BAD, GOOD);
+	/* Before it is seen waiting, it may not be in the queue yet. */
 	ops[1].queued = 43;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c4_one_permit_out_of_order)
@@ -240,15 +240,15 @@ TEST(c4_one_permit_out_of_order)
 	release(0, 1, 50, 55);
 	release(1, 1, 70, 75);
 	release(2, 1, 90, 95);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].thread = 2;
 	ops[2].thread = 1;
 	ops[1].ended = 80;
 	ops[2].ended = 60;
-	SAYS(BAD, BAD);
-	/* They may have come in the other order. */
+	EXPECT(BAD, BAD);
+	/* They may have queued in the other order. */
 	ops[1].queued = 31;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c4_many_permits_out_of_order)
@@ -261,17 +261,20 @@ TEST(c4_many_permits_out_of_order)
 	release(2, 1, 62, 63);
 	release(0, 2, 70, 75);
 	release(1, 2, 90, 95);
-	/* One is free, the light one is served, the heavy one not yet. */
-	SAYS(BAD, BAD);
+	/*
+	 * One permit is free; the light waiter is granted before the heavy
+	 * head.
+	 */
+	EXPECT(BAD, BAD);
 	ops[1].ended = 80;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 	ops[2].ended = 85;
 	ops[4].begun = 86;
 	ops[4].ended = 87;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
-TEST(c6_a_release_that_granted_to_one_of_two)
+TEST(c6_release_grants_to_one_of_two)
 {
 	fresh(WEIR_FIFO, 2);
 	acquire(0, 2, 10, 20);
@@ -281,18 +284,21 @@ TEST(c6_a_release_that_granted_to_one_of_two)
 	stat(3, 0, 0, 56, 57)->granted = 2;
 	release(1, 1, 70, 75);
 	release(2, 1, 90, 95);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[4].granted = 3;
-	SAYS(GOOD, BAD);
+	EXPECT(GOOD, BAD);
 	ops[4].free = 1;
 	ops[4].waiters = 1;
 	ops[4].granted = 1;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
-TEST(c6_grants_may_be_left_to_a_call_at_work)
+TEST(c6_grants_may_be_left_to_the_lock_holder)
 {
-	/* Released, not granted yet, seen by nobody, and then refused. */
+	/*
+	 * The permit is released but not granted yet; the waiter is then
+	 * refused.
+	 */
 	fresh(WEIR_FIFO, 2);
 	acquire(0, 2, 10, 20);
 	failed(1, 1, 21, 25, 80, WEIR_ECLOSED, NO_CTX);
@@ -300,13 +306,13 @@ TEST(c6_grants_may_be_left_to_a_call_at_work)
 	try(2, 2, 50, 51, WEIR_EAGAIN);
 	close_it(3, WEIR_CLOSE_NOW, 22, 70);
 	release(0, 1, 90, 95);
-	SAYS(GOOD, GOOD);
-	/* Nobody else was at work when the release returned. */
+	EXPECT(GOOD, GOOD);
+	/* No other call was in progress when the release returned. */
 	ops[4].begun = 45;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
-TEST(c7_a_cancelled_head_that_woke_nobody)
+TEST(c7_cancelled_head_without_a_grant_to_the_next)
 {
 	fresh(WEIR_FIFO, 2);
 	acquire(0, 1, 10, 20);
@@ -316,23 +322,23 @@ TEST(c7_a_cancelled_head_that_woke_nobody)
 	stat(3, 0, 0, 51, 52)->granted = 1;
 	release(0, 1, 70, 75);
 	release(2, 1, 90, 95);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[4].free = 1;
 	ops[4].waiters = 1;
 	ops[4].granted = 0;
-	SAYS(BAD, GOOD);
-	/* It had not returned yet. */
+	EXPECT(BAD, GOOD);
+	/* The cancel had not returned yet. */
 	ops[3].ended = 53;
 	ops[3].thread = 4;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
-TEST(c10_a_grant_of_less_than_was_asked)
+TEST(c10_grant_of_fewer_permits_than_requested)
 {
 	fresh(WEIR_FIFO, 2);
 	acquire(0, 2, 10, 20)->got = 1;
 	release(0, 1, 30, 40);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
 TEST(c11_too_big)
@@ -343,12 +349,12 @@ TEST(c11_too_big)
 	acquire(2, 2, 13, 14);
 	cancel(3, 5, 21, 25);
 	release(2, 2, 40, 41);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[0].min = ops[0].max = 2;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c11_growth_lets_it_join_at_the_end)
+TEST(c11_growth_enqueues_at_the_tail)
 {
 	fresh(WEIR_FIFO, 1);
 	acquire(0, 1, 10, 20);
@@ -358,10 +364,12 @@ TEST(c11_growth_lets_it_join_at_the_end)
 	release(0, 1, 45, 46);
 	release(2, 1, 51, 52);
 	release(1, 3, 70, 71);
-	SAYS(GOOD, GOOD);
-	/* Two are free now: the one that queued before it comes first. */
+	EXPECT(GOOD, GOOD);
+	/*
+	 * Two permits are free, but the waiter that queued earlier comes first.
+	 */
 	ops[1].ended = 48;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
 TEST(c12_amounts)
@@ -376,20 +384,20 @@ TEST(c12_amounts)
 	drain(2, 3, 60, 61);
 	release(2, 3, 62, 63);
 	release(0, 1, 64, 65);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].got = ops[4].min = 2;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 	ops[1].got = ops[4].min = 3;
 	ops[5].got = ops[6].min = 2;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 	ops[5].got = ops[6].min = 3;
-	/* Somebody waits for what it takes. */
+	/* Another call waits for the permit that this drain takes. */
 	ops[3].got = 1;
 	release(2, 1, 26, 27);
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
-TEST(c13_served_after_the_cancel_returned)
+TEST(c13_granted_after_the_cancel_returned)
 {
 	fresh(WEIR_FIFO, 1);
 	acquire(0, 1, 10, 20);
@@ -397,11 +405,11 @@ TEST(c13_served_after_the_cancel_returned)
 	cancel(2, 3, 30, 50);
 	release(0, 1, 40, 45);
 	release(1, 1, 70, 71);
-	SAYS(GOOD, GOOD);
-	/* What it got was not there before the cancel had returned. */
+	EXPECT(GOOD, GOOD);
+	/* The permit was released only after the cancel had returned. */
 	ops[3].begun = 52;
 	ops[3].ended = 54;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
 TEST(c13_an_ended_ctx)
@@ -409,17 +417,17 @@ TEST(c13_an_ended_ctx)
 	fresh(WEIR_FIFO, 1);
 	cancel(0, 3, 10, 20);
 	failed(1, 1, 15, 0, 40, WEIR_ECANCELED, 3);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[0].begun = 50;
 	ops[0].ended = 60;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	fresh(WEIR_FIFO, 1);
 	cancel(0, 3, 10, 20);
 	acquire(1, 1, 25, 40)->ctx = 3;
 	release(1, 1, 41, 42);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	ops[1].begun = 15;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c13_a_group_ends)
@@ -430,33 +438,33 @@ TEST(c13_a_group_ends)
 	failed(2, 1, 23, 24, 61, WEIR_ECANCELED, 4)->group = 1;
 	cancel(3, NO_CTX, 30, 40)->group = 1;
 	release(0, 1, 70, 71);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[2].group = 2;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c13_what_a_cancelled_call_takes_for_a_moment)
+TEST(c13_cancelled_call_may_hold_permits_briefly)
 {
-	/* It found the permit free, and its ctx ended. */
+	/* The call took a free permit and then found its ctx ended. */
 	fresh(WEIR_FIFO, 1);
 	failed(0, 1, 10, 0, 40, WEIR_ECANCELED, 3);
 	cancel(1, 3, 11, 12);
 	try(2, 1, 20, 30, WEIR_EAGAIN);
-	SAYS(GOOD, GOOD);
-	/* By then it had given it back. */
+	EXPECT(GOOD, GOOD);
+	/* The call had already released the permit again. */
 	ops[2].begun = 41;
 	ops[2].ended = 42;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c14_a_deadline_that_had_to_be_served)
+TEST(c14_timeout_although_permits_are_free)
 {
 	fresh(WEIR_FIFO, 1);
 	failed(0, 1, 10, 0, 20, WEIR_ETIMEDOUT, NO_CTX);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	acquire(1, 1, 15, 25);
 	release(1, 1, 30, 31);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c19_grant_after_close)
@@ -467,18 +475,18 @@ TEST(c19_grant_after_close)
 	close_it(2, WEIR_CLOSE_NOW, 30, 40);
 	release(0, 1, 50, 55);
 	try(2, 1, 70, 71, WEIR_ECLOSED);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].err = WEIR_OK;
 	ops[1].got = 1;
 	release(1, 1, 80, 81);
-	SAYS(BAD, GOOD);
-	/* Invoked afterwards. */
+	EXPECT(BAD, GOOD);
+	/* The call began after the close. */
 	ops[1].begun = 41;
 	ops[1].queued = 0;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
-TEST(c19_a_ctx_ends_while_a_close_is_at_work)
+TEST(c19_ctx_ends_during_a_close)
 {
 	fresh(WEIR_BARGING, 2);
 	acquire(0, 2, 10, 20);
@@ -486,14 +494,14 @@ TEST(c19_a_ctx_ends_while_a_close_is_at_work)
 	waited(2, 1, 26, 27, 46);
 	close_it(3, WEIR_CLOSE_DRAIN, 30, 70);
 	release(0, 1, 40, 41);
-	/* Served by the close, which passed over the other. */
+	/* Granted by the close, which skipped the cancelled waiter. */
 	cancel(4, 4, 45, 60);
 	release(2, 1, 81, 82);
 	release(0, 1, 83, 84);
-	SAYS(GOOD, GOOD);
-	/* The close had returned. */
+	EXPECT(GOOD, GOOD);
+	/* The close had already returned. */
 	ops[3].ended = 44;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
 TEST(c19_closed_is_for_ever)
@@ -501,12 +509,12 @@ TEST(c19_closed_is_for_ever)
 	fresh(WEIR_FIFO, 1);
 	close_it(2, WEIR_CLOSE_NOW, 30, 40);
 	try(0, 1, 50, 51, WEIR_EAGAIN);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 	ops[1].err = WEIR_ECLOSED;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].begun = 10;
 	ops[1].ended = 11;
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
 TEST(c19_drain)
@@ -521,13 +529,13 @@ TEST(c19_drain)
 	try(4, 1, 64, 65, WEIR_OK);
 	release(4, 1, 66, 67);
 	release(0, 2, 70, 71);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[4].err = WEIR_EAGAIN;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 	ops[4].err = WEIR_ECLOSED;
-	/* Two of a kind: the second is served, the first is not. */
+	/* Of two equal waiters the second is granted and the first is not. */
 	ops[1].min = ops[1].max = 1;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
 TEST(c21_debt)
@@ -540,18 +548,18 @@ TEST(c21_debt)
 	release(0, 2, 70, 75);
 	try(2, 1, 80, 81, WEIR_OK);
 	release(2, 1, 90, 91);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].got = 1;
-	SAYS(BAD, GOOD);
-	/* Somebody paid while it was at work. */
+	EXPECT(BAD, GOOD);
+	/* A release paid part of the debt while the resize was in progress. */
 	ops[1].ended = 56;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].got = 2;
 	/* Debt is paid first. */
 	ops[3].err = WEIR_OK;
 	ops[3].got = 1;
 	release(2, 1, 62, 63);
-	SAYS(BAD, BAD);
+	EXPECT(BAD, BAD);
 }
 
 TEST(c30_barging)
@@ -563,19 +571,19 @@ TEST(c30_barging)
 	try(2, 1, 40, 41, WEIR_OK);
 	release(2, 1, 42, 43);
 	release(1, 1, 70, 75);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	h.policy = WEIR_FIFO;
-	SAYS(BAD, BAD);
-	/* Refused what is free, with a waiter that is not overdue. */
+	EXPECT(BAD, BAD);
+	/* A free permit is refused although no waiter is overdue. */
 	fresh(WEIR_BARGING, 2);
 	acquire(0, 1, 10, 20);
 	waited(1, 2, 21, 25, 60);
 	try(2, 1, 40, 41, WEIR_EAGAIN);
 	release(0, 1, 50, 51);
 	release(1, 2, 70, 75);
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 	h.overdue = true;
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 }
 
 TEST(c30_barging_waiters_keep_their_order)
@@ -587,12 +595,12 @@ TEST(c30_barging_waiters_keep_their_order)
 	release(0, 1, 50, 55);
 	release(1, 1, 70, 75);
 	release(2, 1, 90, 95);
-	SAYS(GOOD, GOOD);
+	EXPECT(GOOD, GOOD);
 	ops[1].thread = 2;
 	ops[2].thread = 1;
 	ops[1].ended = 80;
 	ops[2].ended = 60;
-	SAYS(BAD, GOOD);
+	EXPECT(BAD, GOOD);
 }
 
 static verdict search(const history *some)
@@ -621,10 +629,11 @@ TEST(the_budget_ends_a_search)
 }
 
 /*
- * Histories that the reference model made are right: both checkers say so.  One
- * wrong answer in one of them is found, where calls that do not wait do not
- * overlap: else another order might explain it.  (Even so it might: a waiter
- * whose ctx ends may have had its permits for a moment.)
+ * Histories generated from the reference model are correct, and both checkers
+ * accept them.  One wrong result in such a history is found if calls that do
+ * not wait do not overlap; otherwise another order might explain it.  (Even
+ * then it might be explained: a waiter whose ctx ends may have held permits for
+ * a moment.)
  */
 TEST(c24_histories_of_the_reference_model)
 {
@@ -649,9 +658,9 @@ TEST(c24_histories_of_the_reference_model)
 		spoilt++;
 		found += search(&g).judgement == BAD;
 	}
-	printf("evidence: history: made by the reference model, accepted | %"
+	printf("evidence: history: from the reference model, accepted | %"
 	       PRId64 " of %" PRId64 "\n", good, good + undecided);
-	printf("evidence: history: the same with one wrong answer, rejected | %"
+	printf("evidence: history: the same with one wrong result, rejected | %"
 	       PRId64 " of %" PRId64 "\n", found, spoilt);
 	CHECK_EQ(undecided, 0);
 	CHECK(found * 10 >= spoilt * 9);

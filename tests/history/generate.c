@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Right histories, and wrong ones: generate.h. */
+/* Generate correct and incorrect histories: generate.h. */
 #include "generate.h"
 
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "model.h"
 
 #define CALLERS 8
-#define MOMENT 1000		/* stamps from one operation to the next */
+#define MOMENT 1000		/* stamps between two operations */
 
 typedef struct caller {
 	op *current;		/* a call that waits, or null */
-	uint64_t free_from;	/* its last call has ended */
+	uint64_t free_from;	/* stamp after its last call */
 	int held;
 } caller;
 
@@ -55,7 +55,7 @@ static void end(maker *k, op *o, weir_err err, int64_t got)
 		k->callers[o->thread].held += (int)got;
 }
 
-/* Those that the operation of this moment ended. */
+/* End the calls that the current operation has ended. */
 static void end_others(maker *k, weir_err cancelled)
 {
 	for (int i = 0; i < k->m.ends; i++) {
@@ -99,7 +99,9 @@ static void release(maker *k, int thread)
 	end(k, o, model_release(&k->m, o->min), 0);
 }
 
-/* End the wait of somebody: by a cancel, or by the deadline of its ctx. */
+/*
+ * End the wait of a random thread, by a cancel or by the deadline of its ctx.
+ */
 static void end_wait(maker *k, int thread)
 {
 	int victim = (int)random_below(k->random, CALLERS);
@@ -138,7 +140,7 @@ static void close_it(maker *k, int thread)
 	end(k, o, WEIR_OK, 0);
 }
 
-static void look(maker *k, int thread)
+static void query(maker *k, int thread)
 {
 	op *o = begin(k, thread, OP_STAT);
 
@@ -150,7 +152,7 @@ static void look(maker *k, int thread)
 	end(k, o, WEIR_OK, 0);
 }
 
-static void take_what_is_there(maker *k, int thread)
+static void take_free_permits(maker *k, int thread)
 {
 	bool all_of_it = !random_below(k->random, 6);
 	op *o = begin(k, thread, all_of_it ? OP_DRAIN : OP_TRY);
@@ -177,14 +179,16 @@ static void act(maker *k, int thread, bool last)
 	} else if (last) {
 		end_wait(k, thread);
 	} else if (what < 10 && thread) {
-		/* One never waits, and can end the others. */
+		/*
+		 * Thread 0 never waits, so it can end the waits of the others.
+		 */
 		acquire(k, thread);
 	} else if (what < 14) {
-		take_what_is_there(k, thread);
+		take_free_permits(k, thread);
 	} else if (what < 16) {
 		end_wait(k, thread);
 	} else if (what < 18) {
-		look(k, thread);
+		query(k, thread);
 	} else if (what < 19) {
 		resize(k, thread);
 	} else if (!random_below(k->random, 20)) {
@@ -200,7 +204,7 @@ static int by_value(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Number the stamps.  Equal ones may come in any order. */
+/* Number the stamps; equal ones get any order. */
 static void number_stamps(history *h)
 {
 	static uint64_t *stamps[3 * GENERATED_MAX];
@@ -221,7 +225,7 @@ static void number_stamps(history *h)
 		*stamps[i] = i + 1;
 }
 
-/* Nobody waits, nothing is out. */
+/* Returns true if no thread waits and no permit is held. */
 static bool is_quiet(const maker *k)
 {
 	for (int i = 0; i < CALLERS; i++)

@@ -7,16 +7,16 @@
 #define GENERATED_MAX 400
 
 /*
- * A history that is right because it was made so: the sequential model of
- * tests/refmodel does one operation after the other, and the calls are given
- * stamps around the moments at which they happened there.  `spread` is how far
- * around, in operations; 0: calls that do not wait do not overlap.
+ * A history that is correct by construction: the sequential model of
+ * tests/refmodel performs one operation after the other, and each call gets
+ * stamps before and after its operation. `spread` is the maximum distance of
+ * the stamps, in operations; with 0, calls that do not wait do not overlap.
  */
 history generate(uint64_t *random, weir_policy policy, int spread, op *ops);
 
 /*
- * Make one answer wrong, if there is one that can be made wrong in a way that
- * shows; false if not.
+ * Make one result wrong.  Returns false if no result can be changed so that the
+ * error is visible.
  */
 bool spoil(history *h, uint64_t *random);
 

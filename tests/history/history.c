@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both checkers need to know about a history: history.h. */
+/* Functions that both checkers use: history.h. */
 #include "history.h"
 
 #include <inttypes.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorded history: what each thread asked of one semaphore, what it was
- * answered, and when each call began and ended.
+ * A recorded history: the calls of each thread on one semaphore, their results,
+ * and when each call began and ended.
  *
- * A stamp is a number drawn from one counter by a read-modify-write that is
- * acquire and release.  The first is drawn before the call and the second after
- * it, on the thread that calls.  So if the second stamp of A is less than the
- * first of B, everything A did happens before everything B did: the draws are
- * in one order, the call A is before its second draw, and the call B after its
- * first.  The draws can only make a call look longer than it was, and so hide
- * an order, never forge one.  (A clock would not do: it may be read before the
- * call's last access is visible, and two reads may be equal.)
+ * A stamp is drawn from one counter by a read-modify-write with acquire and
+ * release semantics.  The calling thread draws the first stamp before the call
+ * and the second after it.  If the second stamp of A is less than the first
+ * stamp of B, then everything A did happens before everything B did: the draws
+ * are totally ordered, call A precedes its second draw, and call B follows its
+ * first.  The draws can only make a call appear longer than it was; they can
+ * hide an order but never invent one.  (A clock is not enough: it may be read
+ * before the last access of the call is visible, and two reads may be equal.)
  *
- * The price: the draws order all threads among each other, so this says nothing
- * about memory orders that are too weak in the semaphore itself.
+ * The price: the draws order all threads, so this test does not detect memory
+ * orders that are too weak in the semaphore itself.
  */
 #ifndef TESTS_HISTORY_HISTORY_H
 #define TESTS_HISTORY_HISTORY_H
@@ -24,7 +24,7 @@
 
 #include "weir/sem.h"
 
-/* 64 that work, and one that closes and cancels in the end. */
+/* 64 workers, and one thread that closes and cancels at the end. */
 #define HISTORY_THREADS 65
 #define HISTORY_GROUPS 8
 
@@ -45,16 +45,16 @@ typedef enum op_kind {
 
 typedef struct op {
 	uint64_t begun, ended;	/* stamps */
-	uint64_t queued;	/* stamp: it was waiting by then.  0: never */
+	uint64_t queued;	/* stamp at which it waited; 0: never */
 	op_kind kind;
 	int thread;
 	weir_err err;
-	int min, max;		/* ACQUIRE.  Others: min permits; RESIZE: to */
+	int min, max;		/* ACQUIRE; else min: permits, new capacity */
 	int got;		/* permits taken; RESIZE: the debt reported */
-	int ctx, group;		/* ACQUIRE: its own.  CANCEL: what it ends */
-	bool deadline;		/* a plain one, or that of its ctx */
+	int ctx, group;		/* of the ACQUIRE; target of the CANCEL */
+	bool deadline;		/* a plain deadline, or one of its ctx */
 	weir_close how;		/* CLOSE */
-	/* STAT: */
+	/* Results of STAT: */
 	int free, debt, capacity, waiters, granted;
 	bool closed;
 } op;
@@ -71,30 +71,30 @@ typedef enum judgement { GOOD, BAD, UNDECIDED } judgement;
 
 typedef struct verdict {
 	judgement judgement;
-	uint64_t steps;		/* of the search */
-	char why[16384];		/* for people; empty if GOOD */
+	uint64_t steps;		/* number of search steps */
+	char why[16384];		/* explanation; empty if GOOD */
 } verdict;
 
-/* One line about o. */
+/* Describe o in one line. */
 void op_show(const op *o, char *text, size_t size);
 const char *op_kind_name(op_kind kind);
 
-/* Whether o is an acquire that ended its wait by itself or by its ctx. */
+/* Returns true if o is an acquire that timed out or was cancelled. */
 static inline bool op_gave_up(const op *o)
 {
 	return o->kind == OP_ACQUIRE &&
 	       (o->err == WEIR_ETIMEDOUT || o->err == WEIR_ECANCELED);
 }
 
-/* C13: an acquire whose ctx ends may have had permits for a moment. */
+/* C13: an acquire whose ctx ends may have held permits for a moment. */
 static inline bool op_hands_back(const op *o)
 {
 	return op_gave_up(o) && o->ctx != NO_CTX;
 }
 
 /*
- * When the context of each acquire can have ended: not before the first cancel
- * that reaches it began, and surely when the first of them has returned.
+ * When the context of each acquire may have ended: not before the first cancel
+ * that reaches it began, and certainly when the first such cancel has returned.
  */
 typedef struct ctx_end {
 	uint64_t from, by;	/* UINT64_MAX: never */

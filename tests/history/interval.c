@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold in every right history, by adding up what is certain and what
- * is possible between any two stamps.  It knows nothing of the queue and of
- * spec.h, takes little time, and always answers: a second opinion on what
- * linear.c accepts, and the only one on what that leaves undecided.
+ * Necessary conditions of every correct history, from the certain and the
+ * possible counts between any two stamps.  This checker has no model of the
+ * queue and does not use spec.h.  It is fast and always gives a verdict: a
+ * second opinion on histories that linear.c accepts, and the only one on those
+ * that linear.c leaves undecided.
  *
- * Each is a necessary condition:
+ * The conditions:
  *
- *   C1..  every answer is one that the call can give
- *   C10   whoever was served: at some moment of the call, what was surely out
- *         and what it got were together no more than the capacity; and never is
- *         surely more out than the capacity has been up to then
- *   C5    whoever was refused: at some moment of the call, too many may have
- *   C14   been out, or somebody may have been waiting
+ *   C1..  every result is one that the call may return
+ *   C10   a granted call: at some moment of the call, the permits certainly
+ *         held plus its own did not exceed the capacity; and the permits
+ *         certainly held never exceed the largest capacity so far
+ *   C5    a refused call: at some moment of the call, too many permits may
+ *   C14   have been held, or another call may have been waiting
  *   C11   ETOOBIG: at some moment the capacity may have been too small
- *   C19   ECLOSED not before a close began; nothing else once one has returned
- *   C13   ECANCELED not before a cancel began; no success once it has returned
- *   N8    stat: no more is granted than the calls in progress that waited got
- *   C16   in the end everything that was got has been given back
- *   C4    one permit, FIFO: who was seen waiting before another came is served
- *         before it.  With one permit the order of service can be seen: each
- *         holds it from before it returns until after it begins to release.
+ *   C19   no ECLOSED before a close began; no other result after one returned
+ *   C13   no ECANCELED before a cancel began; no success after it returned
+ *   N8    stat: `granted` is not more than the waiting calls in progress got
+ *   C16   in the end all acquired permits have been released
+ *   C4    one permit, FIFO: a call seen waiting before another call began is
+ *         granted before it.  With one permit the order of grants is visible:
+ *         each call holds the permit from before it returns until after its
+ *         release begins.
  */
 #include "interval.h"
 
@@ -36,13 +38,13 @@ struct edge {
 	bool ends;
 };
 
-/* Between one stamp and the next. */
+/* The counts between one stamp and the next. */
 struct gap {
 	int32_t surely_out, maybe_out;
 	int32_t least_capacity, most_capacity;
-	int32_t ever_capacity;		/* the most so far */
+	int32_t ever_capacity;		/* the largest so far */
 	int32_t waiting;		/* calls in progress that waited */
-	int32_t granted;		/* what these may have */
+	int32_t granted;		/* permits that these may have */
 };
 
 static struct edge edges[OPS_MAX * 2];
@@ -66,7 +68,7 @@ static bool takes(const op *o)
 	       o->kind == OP_DRAIN;
 }
 
-/* Permits that o may have had out for a moment although it failed. */
+/* Permits that o may have held for a moment although it failed. */
 static int lent(const op *o)
 {
 	return op_hands_back(o) ? o->max : 0;
@@ -80,8 +82,8 @@ static int by_stamp(const void *left, const void *right)
 }
 
 /*
- * What the capacity can be behind edge `at`: what a resize in progress makes
- * it, or one that has returned and that no other has followed for certain.
+ * Find the possible capacities after edge `at`: the capacity of a resize in
+ * progress, or of a finished one that no other resize certainly followed.
  */
 static void find_capacities(const history *h, int at, struct gap *gap)
 {
@@ -180,7 +182,7 @@ static bool can_answer(const op *o)
 	}
 }
 
-/* Whether o was refused permits without having had a ctx to end. */
+/* Returns true if o was refused permits and had no ctx that could end. */
 static bool was_refused(const op *o)
 {
 	return o->err == WEIR_EAGAIN ||
@@ -205,16 +207,16 @@ static bool check_amounts(const history *h, int i, verdict *v)
 	}
 	if (takes(o) && gaps[last_gap[i] + 1].surely_out >
 				gaps[last_gap[i] + 1].ever_capacity)
-		return fail(v, o, "C10: more than the capacity is out");
+		return fail(v, o, "C10: more held than the capacity");
 	if (takes(o) && !o->err && o->got && !served)
-		return fail(v, o, "C10: more than the capacity would be out");
+		return fail(v, o, "C10: more would be held than the capacity");
 	if (takes(o) && was_refused(o) && !refused)
-		return fail(v, o, "C5, C14: refused, with enough free and "
-			    "nobody waiting");
+		return fail(v, o, "C5, C14: refused with enough permits free "
+			    "and no call waiting");
 	if (o->kind == OP_STAT && !granted)
-		return fail(v, o, "N8: more is granted than anybody can have");
+		return fail(v, o, "N8: more granted than all waiters got");
 	if (o->err == WEIR_ETOOBIG && !too_big)
-		return fail(v, o, "C11: it was never more than the capacity");
+		return fail(v, o, "C11: never larger than the capacity");
 	return true;
 }
 
@@ -223,13 +225,13 @@ static bool check_ctx(const op *o, const ctx_end *end, verdict *v)
 	if (o->kind != OP_ACQUIRE)
 		return true;
 	if (o->err == WEIR_ECANCELED && end->from > o->ended)
-		return fail(v, o, "C13: nobody had cancelled it");
+		return fail(v, o, "C13: no cancel had begun");
 	if (!o->err && end->by < o->begun)
-		return fail(v, o, "C13: its ctx had ended before it began");
+		return fail(v, o, "C13: the ctx had ended before the call");
 	return true;
 }
 
-/* Not closed before `from`, and surely closed to all after `shut`. */
+/* Not closed before `from`; certainly closed after `shut`. */
 struct closing {
 	uint64_t from, shut;
 };
@@ -253,21 +255,21 @@ static struct closing find_closing(const history *h)
 
 static bool check_close(const op *o, struct closing closing, verdict *v)
 {
-	/* C2: a ctx that has ended comes first. */
+	/* C2: the end of a ctx is checked before closed. */
 	bool by_ctx = op_hands_back(o);
 
 	if (!takes(o))
 		return true;
 	if (o->err == WEIR_ECLOSED && o->ended < closing.from)
-		return fail(v, o, "C19: nobody had closed it");
+		return fail(v, o, "C19: no close had begun");
 	if (o->err != WEIR_ECLOSED && !by_ctx && o->begun > closing.shut)
-		return fail(v, o, "C19: it was closed before this began");
+		return fail(v, o, "C19: closed before the call began");
 	return true;
 }
 
 static bool check_one_permit_order(const history *h, verdict *v)
 {
-	uint64_t newest = 0;	/* begun, of those that have been served */
+	uint64_t newest = 0;	/* latest `begun` among the granted calls */
 
 	for (int i = 0; i < h->count; i++)
 		if (h->ops[i].kind == OP_RESIZE)
@@ -280,8 +282,8 @@ static bool check_one_permit_order(const history *h, verdict *v)
 		if (!edges[i].ends || !takes(o) || o->err || !o->got)
 			continue;
 		if (o->queued && newest > o->queued)
-			return fail(v, o, "C4: it waited before one that was "
-				    "served before it had come");
+			return fail(v, o, "C4: waited before a later call that "
+				    "was granted earlier");
 		if (o->begun > newest)
 			newest = o->begun;
 	}
@@ -304,7 +306,7 @@ static bool check_conserved(const history *h, verdict *v)
 		return true;
 	v->judgement = BAD;
 	snprintf(v->why, sizeof(v->why), "C16: %" PRId64
-		 " permits were got and not given back\n", out);
+		 " permits were acquired and never released\n", out);
 	return false;
 }
 
@@ -325,7 +327,7 @@ void interval_check(const history *h, verdict *v)
 		const op *o = &h->ops[i];
 
 		if (!can_answer(o)) {
-			fail(v, o, "not an answer to this call");
+			fail(v, o, "not a possible result of this call");
 			return;
 		}
 		if (!check_amounts(h, i, v) || !check_ctx(o, &ends[i], v) ||

@@ -4,7 +4,10 @@
 
 #include "history.h"
 
-/* Conditions that every right history meets: interval.c.  Never UNDECIDED. */
+/*
+ * Check necessary conditions of a correct history: interval.c.  The verdict is
+ * never UNDECIDED.
+ */
 void interval_check(const history *h, verdict *v);
 
 #endif /* TESTS_HISTORY_INTERVAL_H */

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linearizability by search: is there an order of steps (spec.h), each within
- * its call, that explains every answer?
+ * its call, that explains every result?
  *
- * The stamps of a history are gone through in order.  A call that begins joins
- * those in progress.  When one returns, it must be over; if it is not, steps of
- * the calls in progress are tried, depth first, until it is.  Steps are made
- * only when something needs them (just in time), the likely ones first, and a
- * state that has been seen at the same stamp is not entered again: what follows
- * from it is known to fail.  (States are compared by a 64-bit hash.)  Nothing
- * is missed by making a step late: it stays possible until its call must be
- * over, and there every step of every call in progress is a choice.
+ * The stamps of a history are processed in order.  A call that begins is added
+ * to the calls in progress.  When a call returns, it must be complete in the
+ * model; if it is not, steps of the calls in progress are tried, depth first,
+ * until it is.  Steps are made only when an event needs them (just in time),
+ * the likely ones first.  A state that was already seen at the same stamp is
+ * not entered again: it is known to fail.  (States are compared by a 64-bit
+ * hash.)  Making a step late misses nothing: the step stays possible until its
+ * call must be complete, and at that point every step of every call in progress
+ * is a choice.
  *
- * What it decides exactly, against the steps of spec.h, whatever the number of
- * threads, for histories in which it ends within its budget:
+ * The search decides these clauses exactly, against the steps of spec.h, for
+ * any number of threads, if it ends within its budget:
  *
- *   C2 C4 C5 C10 C12   who takes what, and who must wait
+ *   C2 C4 C5 C10 C12   the permits each call takes, and which calls wait
  *   C3 C6 C7           FIFO: the grants, their order and their amounts
- *   C11 C21            resize, debt, requests beyond the capacity
- *   C13 C14 C16        what a call that fails leaves behind
+ *   C11 C21            resize, debt, requests above the capacity
+ *   C13 C14 C16        the effects of a call that fails
  *   C19                close, in both ways
  *
- * What it decides only as a necessary condition:
+ * It checks only a necessary condition for these:
  *
- *   - The number of waiters that stat tells may miss any that are about to give
- *     up.  How much is granted is left to interval.c.
- *   - BARGING: that waiters take their permits in order is exact; that they do
- *     so soon is not looked at.  If a waiter can be past its bound
- *     (history.overdue), any newcomer may be refused while somebody waits.
+ *   - The number of waiters in stat may omit waiters that later give up.
+ *     The number of granted permits is left to interval.c.
+ *   - BARGING: that waiters take their permits in order is checked exactly;
+ *     that they do so soon is not checked.  If a waiter may be past its bound
+ *     (history.overdue), any new request may be refused while a call waits.
  *   - A waiter for min..max gets no more than is free.  It may get less if
- *     another call is at work: the granter may have looked before.
- *   - A deadline may have passed at any moment of a call that says it has.
- *   - A waiter whose ctx ends while a close is at work may answer either.
+ *     another call is in progress: the granting call may have read the value
+ *     earlier.
+ *   - A deadline may have passed at any moment of a call that reports it.
+ *   - A waiter whose ctx ends during a close may report either error.
  *   - Grants that are left to another call (spec.h) are made before that call
- *     returns; which call really had the lock is not known.
+ *     returns; the search does not know which call really held the lock.
  *
- * BAD is a proof that no order exists; GOOD is an order that was found.  If
- * neither was found within the budget, or a choice had to be left out, the
- * answer is UNDECIDED.
+ * BAD is a proof that no order exists; GOOD means that an order was found.  If
+ * neither was established within the budget, or a choice had to be omitted, the
+ * verdict is UNDECIDED.
  */
 #include "linear.h"
 
@@ -57,9 +59,9 @@
 
 enum event_kind {
 	CALL_BEGINS,
-	CALL_WAITS,	/* it was seen waiting: it has joined */
-	CALL_SERVED,	/* its ctx has ended and it succeeds: it has them */
-	CALL_GONE,	/* its ctx has ended and it fails: it is in no queue */
+	CALL_WAITS,	/* it was seen waiting: it has been enqueued */
+	CALL_SERVED,	/* its ctx has ended, it succeeds: is granted */
+	CALL_GONE,	/* its ctx has ended, it fails: is in no queue */
 	CALL_ENDS
 };
 
@@ -69,7 +71,7 @@ struct event {
 	enum event_kind kind;
 };
 
-/* A choice: what has been tried from here, of what there is. */
+/* A choice point: the state and the number of steps already tried. */
 struct frame {
 	config c;
 	int32_t at;
@@ -81,17 +83,19 @@ struct linear {
 	ctx_end ends[OPS_MAX];
 	struct frame frames[FRAMES_MAX];
 	uint64_t seen[SEEN_SIZE];	/* 0: empty */
-	uint32_t used[SEEN_SIZE / 2];	/* which are not */
+	uint32_t used[SEEN_SIZE / 2];	/* the slots that are in use */
 	uint32_t used_count;
 	step steps[STEPS_MAX];
 	int event_count;
-	int furthest;			/* event that could not be explained */
+	int furthest;			/* event that was not explained */
 	config stuck;			/* the first state there */
 };
 
 linear *linear_new(void)
 {
-	/* All pages now, so that the test's own memory does not grow later. */
+	/*
+	 * Populate all pages now, so that memory does not grow during the test.
+	 */
 	linear *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
@@ -103,9 +107,9 @@ void linear_free(linear *l)
 	munmap(l, sizeof(*l));
 }
 
-static void say(verdict *v, const char *format, ...)
+static void add_text(verdict *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static void say(verdict *v, const char *format, ...)
+static void add_text(verdict *v, const char *format, ...)
 {
 	size_t length = strlen(v->why);
 	va_list args;
@@ -115,12 +119,12 @@ static void say(verdict *v, const char *format, ...)
 	va_end(args);
 }
 
-static void say_op(verdict *v, const op *o)
+static void add_op(verdict *v, const op *o)
 {
 	char text[300];
 
 	op_show(o, text, sizeof(text));
-	say(v, "  %s\n", text);
+	add_text(v, "  %s\n", text);
 }
 
 static int by_stamp(const void *left, const void *right)
@@ -129,7 +133,7 @@ static int by_stamp(const void *left, const void *right)
 
 	if (a->stamp != b->stamp)
 		return a->stamp < b->stamp ? -1 : 1;
-	/* What must be so when a cancel returns comes before that. */
+	/* Conditions on the return of a cancel come before that return. */
 	return (int)a->kind - (int)b->kind;
 }
 
@@ -139,12 +143,12 @@ static void add_event(linear *l, uint64_t stamp, int number,
 	l->events[l->event_count++] = (struct event){ stamp, number, kind };
 }
 
-/* False: no history, or one that is wrong at first sight. */
+/* Returns false if the history is too long or obviously incorrect. */
 static bool prepare(linear *l, const history *h, verdict *v)
 {
 	l->event_count = 0;
 	if (h->count > OPS_MAX) {
-		say(v, "%d operations are too many\n", h->count);
+		add_text(v, "%d operations are too many\n", h->count);
 		v->judgement = UNDECIDED;
 		return false;
 	}
@@ -155,14 +159,16 @@ static bool prepare(linear *l, const history *h, verdict *v)
 
 		add_event(l, o->begun, i, CALL_BEGINS);
 		add_event(l, o->ended, i, CALL_ENDS);
-		/* C13: with an ended ctx it would not have joined. */
+		/*
+		 * C13: with an ended ctx the call would not have been enqueued.
+		 */
 		if (o->queued)
 			add_event(l, o->queued < by ? o->queued : by, i,
 				  CALL_WAITS);
 		if ((!o->err || o->queued) && by < o->begun) {
-			say(v, "C13: it waited or succeeded with an ended "
+			add_text(v, "C13: it waited or succeeded with an ended "
 			    "ctx\n");
-			say_op(v, o);
+			add_op(v, o);
 			return false;
 		}
 		if (by > o->begun && by < o->ended)
@@ -187,10 +193,11 @@ static bool can_pass(const spec *s, const config *c, const struct event *e)
 		return c->phase[t] == OVER;
 	case CALL_GONE:
 		/*
-		 * What it was granted the cancel has taken back; unless the
-		 * ctx was past its deadline before: then the call does so.
+		 * The cancel has taken the granted permits back, unless the
+		 * deadline of the ctx had passed before: then the call returns
+		 * them itself.
 		 */
-		return c->phase[t] != QUEUED && c->phase[t] != ASIDE &&
+		return c->phase[t] != QUEUED && c->phase[t] != OVERSIZED &&
 		       !(c->phase[t] == TOOK && o->queued &&
 			 o->err == WEIR_ECANCELED);
 	case CALL_ENDS:
@@ -215,7 +222,7 @@ static uint64_t hash(const config *c, int at)
 	return h ? h : 1;
 }
 
-/* Whether this state was here before; if not, it was now. */
+/* Returns true if this state was seen before; records it otherwise. */
 static bool was_here(linear *l, const config *c, int at)
 {
 	uint64_t key = hash(c, at);
@@ -235,7 +242,7 @@ static void forget_all(linear *l)
 		l->seen[l->used[--l->used_count]] = 0;
 }
 
-/* Go through the stamps as far as nothing is missing. */
+/* Process events as long as no step is needed. */
 static int pass(const linear *l, spec *s, config *c, int at)
 {
 	for (; at < l->event_count; at++) {
@@ -252,7 +259,10 @@ static int pass(const linear *l, spec *s, config *c, int at)
 	return at;
 }
 
-/* The next state from the newest choice; false if there is none left. */
+/*
+ * Make the next step of the newest choice point.  Returns false if no choice is
+ * left.
+ */
 static bool next_try(linear *l, spec *s, int *depth, config *c, verdict *v)
 {
 	while (*depth) {
@@ -309,39 +319,39 @@ static void search(linear *l, spec *s, uint64_t steps_max, verdict *v)
 	}
 }
 
-/* For people: where it ended, and who was about. */
+/* Describe where the search got stuck, and the calls in progress. */
 static void explain(const linear *l, const history *h, verdict *v)
 {
 	static const char *const phases[] = { "idle", "begun", "queued",
 					      "oversized", "took", "reports",
 					      "over" };
 	static const char *const needs[] = { "to begin", "to have joined",
-					     "to be served", "to be gone",
+					     "to be granted", "to have left",
 					     "to return" };
 	const struct event *e = &l->events[l->furthest];
 	const config *c = &l->stuck;
 
 	if (!l->event_count)
 		return;
-	say(v, "%s after %" PRIu64 " steps.  As far as it gets, "
-	    "at stamp %" PRIu64 ", this call is %s:\n",
+	add_text(v, "%s after %" PRIu64 " steps.  The search gets "
+	    "to stamp %" PRIu64 ", where this call has %s:\n",
 	    v->judgement == BAD ? "No order explains it" : "Undecided",
 	    v->steps, e->stamp, needs[e->kind]);
-	say_op(v, &h->ops[e->op]);
-	say(v, "value %d, capacity %d, closed %d, holder %d, queue:", c->value,
-	    c->capacity, c->closed, c->holder);
+	add_op(v, &h->ops[e->op]);
+	add_text(v, "value %d, capacity %d, closed %d, holder %d, queue:",
+	    c->value, c->capacity, c->closed, c->holder);
 	for (int i = 0; i < c->queue_count; i++)
-		say(v, " %d", c->queue[i]);
-	say(v, "\nIn progress:\n");
+		add_text(v, " %d", c->queue[i]);
+	add_text(v, "\nIn progress:\n");
 	for (int t = 0; t < HISTORY_THREADS; t++)
 		if (c->phase[t] != IDLE) {
-			say(v, "%-7s", phases[c->phase[t]]);
-			say_op(v, &h->ops[c->op[t]]);
+			add_text(v, "%-7s", phases[c->phase[t]]);
+			add_op(v, &h->ops[c->op[t]]);
 		}
-	say(v, "Before:\n");
+	add_text(v, "Before:\n");
 	for (int i = l->furthest, shown = 0; i-- > 0 && shown < 12;)
 		if (l->events[i].kind == CALL_ENDS) {
-			say_op(v, &h->ops[l->events[i].op]);
+			add_op(v, &h->ops[l->events[i].op]);
 			shown++;
 		}
 }

@@ -4,14 +4,14 @@
 
 #include "history.h"
 
-/* The memory of a search: made once, all of it at once, and used again. */
+/* The memory of a search: allocated once, completely, and reused. */
 typedef struct linear linear;
 linear *linear_new(void);
 void linear_free(linear *l);
 
 /*
- * Whether some order of steps explains the history: linear.c.  UNDECIDED after
- * so many steps, or if the memory is used up.
+ * Check whether some order of steps explains the history: linear.c.  The
+ * verdict is UNDECIDED after steps_max steps, or if the memory is exhausted.
  */
 void linear_check(linear *l, const history *h, uint64_t steps_max, verdict *v);
 

@@ -75,10 +75,10 @@ static void *live(void *arg)
 void record_start(void)
 {
 	over = false;
-	/* Deadlines of microseconds are not to be rounded up to 50. */
+	/* Do not round deadlines of microseconds up to 50 us. */
 	CHECK_EQ(prctl(PR_SET_TIMERSLACK, 1), 0);
 	CHECK_EQ(pthread_barrier_init(&barrier, NULL, WORKERS_MAX + 1), 0);
-	/* Touch all of it now: it is not to count as growth later. */
+	/* Touch all memory now, so that it does not count as growth later. */
 	memset(merged, 1, sizeof(merged));
 	memset(workers, 1, sizeof(workers));
 	for (int i = 0; i < HISTORY_THREADS; i++) {
@@ -131,7 +131,7 @@ static int finished(void)
 	return (int)__atomic_load_n(&the_run.finished, __ATOMIC_ACQUIRE);
 }
 
-/* Half of them are through, or wait for somebody to cancel them. */
+/* Returns true if half of the threads have finished or wait for a cancel. */
 static bool is_late(void)
 {
 	int endless = (int)__atomic_load_n(&the_run.endless, __ATOMIC_RELAXED);
@@ -139,7 +139,7 @@ static bool is_late(void)
 	return 2 * (finished() + endless) >= the_run.shape.workers;
 }
 
-/* C6 C7 C19: nobody is forgotten.  Say who is. */
+/* C6, C7, C19: a thread does not return.  Report its call. */
 __attribute__((noreturn)) static void stalled(void)
 {
 	weir_sem_info info = stat_of(&the_run.sem);
@@ -153,13 +153,16 @@ __attribute__((noreturn)) static void stalled(void)
 		op_show(&w->log[w->calls - 1], text, sizeof(text));
 		printf("  %s\n", text);
 	}
-	check_fail(__FILE__, __LINE__, "nothing moves: %d of %d are through, "
+	check_fail(__FILE__, __LINE__, "no progress: %d of %d have finished, "
 		   "%d free, %d held, %d granted, %u wait, %u oversized",
 		   finished(), the_run.shape.workers, (int)info.free,
 		   (int)info.held, (int)info.granted, info.waiters, info.oversized);
 }
 
-/* Until `late` or all are through.  Who does not move for long is lost. */
+/*
+ * Wait until all threads have finished, or `late` and is_late().  Fails if no
+ * stamp is drawn for a long time.
+ */
 static void await(bool late, uint64_t target)
 {
 	struct timespec nap = { 0, 100000 };
@@ -171,13 +174,15 @@ static void await(bool late, uint64_t target)
 		nanosleep(&nap, NULL);
 		still = stamps() == seen ? still + 1 : 0;
 		seen = stamps();
-		/* By looks and not by the clock: the machine may be away. */
+		/*
+		 * Count polls, not time: the machine may have been suspended.
+		 */
 		if (still == 100000)
 			stalled();
 	}
 }
 
-/* The recorder's own part: it closes, and ends what waits for it. */
+/* The recorder's own calls: close, and cancel the groups. */
 static void preside(const struct shape *shape)
 {
 	worker *w = &workers[shape->workers];
@@ -197,7 +202,7 @@ static void preside(const struct shape *shape)
 	await(false, UINT64_MAX);
 }
 
-/* C16, C22: all permits are back, nobody waits, it can be destroyed. */
+/* C16, C22: all permits are free, no call waits, destroy succeeds. */
 static void clear_up(const struct shape *shape)
 {
 	weir_sem_info info = stat_of(&the_run.sem);
@@ -227,9 +232,9 @@ history record_run(const struct shape *shape)
 	pthread_barrier_wait(&barrier);
 	preside(shape);
 	pthread_barrier_wait(&barrier);
-	/* C26: no heap in any wait. */
+	/* C26: no wait uses the heap. */
 	CHECK_EQ(record_allocations(), before);
-	/* If the machine was away, even a long bound may have passed. */
+	/* If the machine was suspended, even a long bound may have passed. */
 	if ((weir_now_ns() - began) / 1000 >= shape->barge_us)
 		h.overdue = true;
 	for (int i = 0; i <= shape->workers; i++) {

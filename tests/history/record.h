@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that do seeded random things to one semaphore, each writing down what
- * it asks and what it is answered.
+ * Threads that make seeded random calls on one semaphore.  Each thread records
+ * its calls and their results.
  */
 #ifndef TESTS_HISTORY_RECORD_H
 #define TESTS_HISTORY_RECORD_H
@@ -10,15 +10,15 @@
 
 #define WORKERS_MAX (HISTORY_THREADS - 1)
 
-/* What a run is like. */
+/* The parameters of a run. */
 struct shape {
 	int workers;
-	int calls;		/* of each */
+	int calls;		/* calls of each thread */
 	int permits;
-	int heaviest;		/* request */
+	int heaviest;		/* largest request */
 	weir_policy policy;
 	uint32_t barge_us;
-	bool overdue;		/* barge_us may pass while the run lasts */
+	bool overdue;		/* barge_us may pass during the run */
 	bool resizes;
 	bool contexts;
 	bool closes;
@@ -26,18 +26,18 @@ struct shape {
 	uint64_t seed;
 };
 
-/* The pool: started once, so that its memory is there once. */
+/* The thread pool: started once, so that its memory is allocated once. */
 void record_start(void);
 void record_stop(void);
 
 /*
- * One run.  The history is good until the next one.  Fails the test if a thread
- * does not come back, if in the end permits are missing or somebody waits, or
+ * Run once.  The history is valid until the next run.  Fails the test if a
+ * thread does not return, if permits are missing or a call waits in the end, or
  * if a call used the heap.
  */
 history record_run(const struct shape *shape);
 
-/* Calls of the allocator so far, by anybody in this program. */
+/* Number of allocator calls so far, by any thread of this program. */
 int64_t record_allocations(void);
 
 #endif /* TESTS_HISTORY_RECORD_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making steps: spec.h. */
+/* Apply steps: spec.h. */
 #include "spec.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ void spec_start(const spec *s, config *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->value = c->capacity = (int16_t)s->h->permits;
-	c->holder = c->last = NOBODY;
+	c->holder = c->last = NO_THREAD;
 }
 
 void spec_begin(const spec *s, config *c, int number)
@@ -17,19 +17,19 @@ void spec_begin(const spec *s, config *c, int number)
 
 	c->op[t] = (uint16_t)number;
 	c->phase[t] = BEGUN;
-	spec_look(s, c);
+	spec_observe(s, c);
 }
 
 void spec_end(config *c, int thread)
 {
 	c->phase[thread] = IDLE;
 	if (c->last == thread)
-		c->last = NOBODY;
+		c->last = NO_THREAD;
 }
 
 /*
- * Whether t can have given up before a stamp: a deadline may have passed, a
- * cancel must have begun.
+ * Returns true if t may have given up before a stamp: a deadline may have
+ * passed at any time, a cancel must have begun.
  */
 static bool gave_up_by(const spec *s, const config *c, int t, uint64_t stamp)
 {
@@ -68,8 +68,9 @@ static void take_out(uint8_t *list, uint8_t *count, int t)
 }
 
 /*
- * It has not done what it takes the lock for, it took it last, or it may take
- * it once more without effect: it looks again when its time is over.
+ * Returns true if t may hold the lock: it has not yet done what it needs the
+ * lock for, it took the lock last, or it may take the lock once more without
+ * effect, as a waiter does at its deadline.
  */
 bool spec_may_hold(const spec *s, const config *c, int t)
 {
@@ -99,8 +100,8 @@ bool spec_may_hold(const spec *s, const config *c, int t)
 }
 
 /*
- * Take what it wants of `room`; whether that is what the call says it got.  It
- * may have been `less`.
+ * Take permits out of `room`.  Returns true if the amount agrees with the
+ * call's result. `less` fewer permits are taken than possible.
  */
 static bool take_less(const spec *s, config *c, int t, int room, int less)
 {
@@ -126,9 +127,9 @@ static bool take(const spec *s, config *c, int t, int room)
 }
 
 /*
- * How much less than is free a waiter for min..max may have been granted.  The
- * one who grants may have looked at the permits a while ago, and at those ahead
- * in the queue just now.  Only if some other call is at work.
+ * How many permits fewer than are free a waiter for min..max may have been
+ * granted.  The granting call may have read the value earlier than the queue.
+ * Only if another call is in progress.
  */
 static int grants_less(const spec *s, const config *c, int t, int granter)
 {
@@ -150,11 +151,11 @@ static bool head_fits(const spec *s, const config *c)
 }
 
 /*
- * FIFO: grant to the heads that fit.  One that will give up must have left
+ * FIFO: grant to the heads that fit.  A head that gives up must have left
  * before, unless it has a ctx: then it may have been granted (a choice), and
- * the rest is another step.
+ * the remaining grants are another step.
  */
-static bool settle(const spec *s, config *c, int granter, int choice)
+static bool grant_heads(const spec *s, config *c, int granter, int choice)
 {
 	while (head_fits(s, c)) {
 		int t = c->queue[0];
@@ -174,7 +175,7 @@ static bool settle(const spec *s, config *c, int granter, int choice)
 	return true;
 }
 
-/* C2 C3 C4 C11 C12 */
+/* C2, C3, C4, C11, C12 */
 static bool arrive(const spec *s, config *c, int t)
 {
 	const op *o = spec_op(s, c, t);
@@ -186,7 +187,7 @@ static bool arrive(const spec *s, config *c, int t)
 		return fits && take(s, c, t, spec_room(s, c));
 	if ((fits && !spec_refuses(s, c)) || c->closed)
 		return false;
-	/* C13: nobody joins with a ctx whose cancel has returned. */
+	/* C13: a ctx whose cancel has returned prevents enqueueing. */
 	if (o->ctx != NO_CTX && s->ends[c->op[t]].by < s->now)
 		return false;
 	if (o->min <= c->capacity) {
@@ -195,11 +196,11 @@ static bool arrive(const spec *s, config *c, int t)
 		return true;
 	}
 	append(c->oversized, &c->oversized_count, t);
-	c->phase[t] = ASIDE;
+	c->phase[t] = OVERSIZED;
 	return o->ctx != NO_CTX;
 }
 
-/* A waiter is refused with err, unless it had left before `stamp`. */
+/* Refuse a waiter with err, unless it had left before `stamp`. */
 static bool refuse(const spec *s, config *c, int t, weir_err err,
 		   uint64_t stamp)
 {
@@ -207,7 +208,7 @@ static bool refuse(const spec *s, config *c, int t, weir_err err,
 	return spec_op(s, c, t)->err == err || gave_up_by(s, c, t, stamp);
 }
 
-/* C11 C21 */
+/* C11, C21 */
 static bool resize(const spec *s, config *c, int t)
 {
 	const op *o = spec_op(s, c, t);
@@ -230,7 +231,7 @@ static bool resize(const spec *s, config *c, int t)
 			continue;
 		}
 		append(c->oversized, &c->oversized_count, w);
-		c->phase[w] = ASIDE;
+		c->phase[w] = OVERSIZED;
 	}
 	for (int i = 0; i < c->oversized_count;) {
 		int w = c->oversized[i];
@@ -247,10 +248,11 @@ static bool resize(const spec *s, config *c, int t)
 }
 
 /*
- * DRAIN: one waiter, in order.  `granted` counts those that hand it back.
+ * DRAIN: one waiter, in order. `granted` counts the waiters that hand their
+ * permits back.
  *
- * While a close is at work on the queue a ctx may end.  It shows in the answer
- * of a waiter, and in whom a close that drains passes over.
+ * A ctx may end while a close works on the queue.  This affects the result of a
+ * waiter, and which waiters a draining close skips.
  */
 static bool drain_one(spec *s, config *c, int t, const op *closer, int choice,
 		      int *granted)
@@ -303,7 +305,7 @@ static bool close_it(spec *s, config *c, int t, int choice)
 				return false;
 		}
 	}
-	/* The same choices once more would be no other. */
+	/* Higher choice bits would only repeat the same choices. */
 	if (choice >> granted)
 		return false;
 	c->closed = drains ? DRAINING : SHUT;
@@ -406,20 +408,22 @@ bool spec_do(spec *s, config *c, step st)
 
 	if (!change(s, c, st))
 		return false;
-	/* Added while somebody has the lock: that one will see to it. */
-	if (st.kind != STEP_SKIP && (!added || c->holder == NOBODY)) {
-		c->last = c->holder == NOBODY ? (int8_t)st.thread : c->holder;
-		if (st.holder != NOBODY) {
+	/* Permits added while a call holds the lock are left to that call. */
+	if (st.kind != STEP_SKIP && (!added || c->holder == NO_THREAD)) {
+		c->last = c->holder == NO_THREAD ? (int8_t)st.thread :
+						c->holder;
+		if (st.holder != NO_THREAD) {
 			if (!head_fits(s, c))
 				return false;
 			c->holder = st.holder;
 		} else {
-			if (!settle(s, c, c->last,
-				    st.kind == STEP_SETTLE ? st.choice : 0))
+			if (!grant_heads(s, c, c->last,
+					 st.kind == STEP_GRANT_ALL ?
+					 st.choice : 0))
 				return false;
-			c->holder = head_fits(s, c) ? c->last : NOBODY;
+			c->holder = head_fits(s, c) ? c->last : NO_THREAD;
 		}
 	}
-	spec_look(s, c);
+	spec_observe(s, c);
 	return true;
 }

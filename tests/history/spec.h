@@ -1,112 +1,117 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The semaphore as its callers may see it: a state, and the steps that calls
- * in progress can make.  A history is right if some order of steps, each within
- * its call, explains every answer (linear.c looks for one).
+ * The semaphore as its callers may see it: a state, and the steps that calls in
+ * progress can make.  A history is correct if some order of steps, each within
+ * its call, explains every result (linear.c searches for one).
  *
- * A call that does not wait is one step.  An acquire that waits is two: it
- * joins the queue (C3), and later it is granted or leaves.  FIFO grants are no
- * steps of the waiter: they follow at once from the step that made the head fit
- * (C6, C7).  "At once" has one exception, which weir_sem_release documents:
- * while another call is at work on the queue, permits can be added and the
- * grants are made when that call is done.  Meanwhile nobody else can take, join
- * or leave; a try can fail for lack of permits.  The state then has a holder:
- * the call that owes the grants.  It must pay before it returns.
+ * A call that does not wait is one step.  An acquire that waits is two: it is
+ * enqueued (C3), and later it is granted or leaves.  FIFO grants are not steps
+ * of the waiter: they are part of the step that made the head fit (C6, C7).
+ * There is one exception, which weir_sem_release documents: while another call
+ * works on the queue, permits can be added, and the grants are made when that
+ * call has finished with the queue.  In the meantime no other call can take
+ * permits, enqueue or leave; a try can fail for lack of permits.  In this state
+ * the config has a holder: the call that owes the grants.  The holder must make
+ * them before it returns.
  *
- * An acquire that fails because its ctx ends may have had permits for a moment,
- * granted or found free, and given them back: two steps more (C13).
+ * An acquire that fails because its ctx ends may have held permits for a
+ * moment, granted or found free, and given them back: two additional steps
+ * (C13).
  *
- * Steps that change nothing, such as a try that fails, are made as soon as
- * they can be: nothing is gained by waiting with them.
+ * Steps that change nothing, such as a try that fails, are made as soon as they
+ * are possible: delaying them gains nothing.
  */
 #ifndef TESTS_HISTORY_SPEC_H
 #define TESTS_HISTORY_SPEC_H
 
 #include "history.h"
 
-/* How far the call of a thread is. */
+/* The progress of a thread's call. */
 enum phase {
-	IDLE,		/* there is none */
-	BEGUN,		/* nothing of it has happened yet */
+	IDLE,		/* no call */
+	BEGUN,		/* no step made yet */
 	QUEUED,
-	ASIDE,		/* C11: more than the capacity, waits outside */
-	TOOK,		/* has permits and gives them back: its ctx ends */
-	REPORTS,	/* a resize that has yet to see the debt it reported */
-	OVER		/* all has happened */
+	OVERSIZED,		/* C11: above the capacity, outside the queue */
+	TOOK,		/* holds permits, must return them: ctx ends */
+	REPORTS,	/* a resize that still has to read the debt */
+	OVER		/* all steps made */
 };
 
 enum closed { OPEN, DRAINING, SHUT };
 
-#define NOBODY (-1)
+#define NO_THREAD (-1)
 
 typedef struct config {
-	int16_t value;			/* free less debt */
+	int16_t value;			/* free minus debt */
 	int16_t capacity;
-	int8_t holder;			/* who owes grants, or NOBODY */
-	int8_t last;			/* who took the lock last */
+	int8_t holder;			/* owes grants, or NO_THREAD */
+	int8_t last;			/* thread that took the lock last */
 	uint8_t closed;
 	uint8_t queue_count, oversized_count;
 	uint8_t phase[HISTORY_THREADS];
-	uint8_t took[HISTORY_THREADS];	/* TOOK: how many */
-	uint8_t queue[HISTORY_THREADS];	/* threads; zero behind the last */
+	uint8_t took[HISTORY_THREADS];	/* TOOK: number of permits */
+	uint8_t queue[HISTORY_THREADS];	/* threads; zero after the last */
 	uint8_t oversized[HISTORY_THREADS];
-	uint16_t op[HISTORY_THREADS];	/* the call, or the last one */
+	uint16_t op[HISTORY_THREADS];	/* the current call, or the last */
 } config;
 
 typedef struct spec {
 	const history *h;
 	const ctx_end *ends;
-	uint64_t now;		/* the steps are made before this stamp */
-	bool left_out;		/* a choice was */
+	uint64_t now;		/* steps are made before this stamp */
+	bool left_out;		/* a choice was omitted */
 } spec;
 
 enum step_kind {
-	STEP_ACT,	/* what the call does first */
-	STEP_LEAVE,	/* a waiter leaves by itself, or its ctx ends */
-	STEP_SKIP,	/* it found its ctx ended and does nothing */
-	STEP_TAKE,	/* takes what it will give back */
-	STEP_BACK,	/* gives it back */
+	STEP_ACT,	/* the first effect of the call */
+	STEP_LEAVE,	/* a waiter leaves, or its ctx ends */
+	STEP_SKIP,	/* ctx found ended; no effect */
+	STEP_TAKE,	/* takes permits that it will return */
+	STEP_BACK,	/* returns them */
 	STEP_GRANT,	/* BARGING: the head takes its permits */
-	STEP_SETTLE	/* the holder makes the grants that it owes */
+	STEP_GRANT_ALL	/* the holder makes the grants it owes */
 };
 
 typedef struct step {
 	uint8_t kind;
 	uint8_t thread;
-	int8_t holder;	/* who is to owe the grants; NOBODY: made at once */
-	uint8_t choice;	/* SETTLE: 1 grants to a head whose ctx ends, more
-			   grant it less.  ACT of a close: a bit for each of
-			   those.  GRANT: how much less for one of those */
+	int8_t holder;	/* thread that owes the grants then; NO_THREAD: none */
+	uint8_t choice;	/* GRANT_ALL: 1 grants to a head whose ctx ends, more
+			   grant it less.  ACT of a close: one bit for each such
+			   waiter.  GRANT: how much less for such a waiter */
 } step;
 
 #define STEPS_MAX 2048
-#define SPEC_CHOICES 3	/* bits of choice; the most that `less` can be */
+#define SPEC_CHOICES 3	/* bits of choice; maximum of `less` */
 
 void spec_start(const spec *s, config *c);
 
-/* A call begins, and returns. */
+/* A call begins; a call returns. */
 void spec_begin(const spec *s, config *c, int number);
 void spec_end(config *c, int thread);
 
-/* Whether it can return now, as far as the state is concerned. */
+/* Returns true if the call can return in this state. */
 bool spec_can_end(const config *c, int thread);
 
 /*
- * What may be done next, the likely first; the call of `first` before all
- * (spec_steps.c).
+ * List the possible next steps, the likely ones first, steps of `first` before
+ * all others (spec_steps.c).
  */
 int spec_steps(spec *s, const config *c, int first, step *steps);
 
-/* Do it; false if it is not possible after all, and *c is spoiled. */
+/*
+ * Make a step.  Returns false if it turns out to be impossible; *c is invalid
+ * then.
+ */
 bool spec_do(spec *s, config *c, step st);
 
 /*
- * For spec.c: a look that changes nothing (spec_look.c).  Every call that is
- * explained by *c as it is, is over.
+ * For spec.c: complete every call in progress whose result the state *c
+ * explains and that changes nothing (spec_observe.c).
  */
-void spec_look(const spec *s, config *c);
+void spec_observe(const spec *s, config *c);
 
-/* Whether t may have the lock while somebody else adds permits. */
+/* Returns true if t may hold the lock while another call adds permits. */
 bool spec_may_hold(const spec *s, const config *c, int t);
 
 static inline const op *spec_op(const spec *s, const config *c, int thread)
@@ -114,7 +119,7 @@ static inline const op *spec_op(const spec *s, const config *c, int thread)
 	return &s->h->ops[c->op[thread]];
 }
 
-/* Whether st adds permits, for which nobody needs the lock. */
+/* Returns true if st adds permits, which does not require the lock. */
 static inline bool spec_adds(const spec *s, const config *c, step st)
 {
 	return st.kind == STEP_BACK ||
@@ -127,7 +132,7 @@ static inline bool spec_fifo(const spec *s)
 	return s->h->policy == WEIR_FIFO;
 }
 
-/* What a newcomer can take (C2, C4, C30). */
+/* The permits that a new request can take (C2, C4, C30). */
 static inline int spec_room(const spec *s, const config *c)
 {
 	if (c->value < 0 || (spec_fifo(s) && c->queue_count))
@@ -135,16 +140,16 @@ static inline int spec_room(const spec *s, const config *c)
 	return c->value;
 }
 
-/* BARGING: whether a newcomer may be refused what is free. */
+/* BARGING: returns true if a new request may be refused free permits. */
 static inline bool spec_refuses(const spec *s, const config *c)
 {
 	return !spec_fifo(s) && s->h->overdue && c->queue_count;
 }
 
-/* Whether t can have the lock. */
+/* Returns true if t can take the lock. */
 static inline bool spec_unlocked(const config *c, int t)
 {
-	return c->holder == NOBODY || c->holder == t;
+	return c->holder == NO_THREAD || c->holder == t;
 }
 
 #endif /* TESTS_HISTORY_SPEC_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which steps there are, and in which order to try them: spec.h. */
+/* The possible steps, and the order in which to try them: spec.h. */
 #include "spec.h"
 
 struct list {
@@ -18,7 +18,7 @@ static void add(struct list *list, int kind, int thread, int holder, int choice)
 					     (int8_t)holder, (uint8_t)choice };
 }
 
-/* What t can do, if the lock is its own or free. */
+/* Add the steps that t can make if it holds the lock or the lock is free. */
 static void add_steps_of(struct list *list, const config *c, int t, bool forced)
 {
 	const spec *s = list->s;
@@ -29,48 +29,48 @@ static void add_steps_of(struct list *list, const config *c, int t, bool forced)
 	case BEGUN:
 		if (op_hands_back(o) && !o->queued) {
 			if (forced)
-				add(list, STEP_SKIP, t, NOBODY, 0);
-			add(list, STEP_TAKE, t, NOBODY, 0);
+				add(list, STEP_SKIP, t, NO_THREAD, 0);
+			add(list, STEP_TAKE, t, NO_THREAD, 0);
 		} else if (o->kind == OP_CLOSE && o->how == WEIR_CLOSE_DRAIN) {
 			for (int i = 0; i < 1 << SPEC_CHOICES; i++)
-				add(list, STEP_ACT, t, NOBODY, i);
+				add(list, STEP_ACT, t, NO_THREAD, i);
 		} else {
-			add(list, STEP_ACT, t, NOBODY, 0);
+			add(list, STEP_ACT, t, NO_THREAD, 0);
 		}
 		break;
 	case QUEUED:
 		if (head && !spec_fifo(s))
 			for (int i = 0; i <= SPEC_CHOICES; i++)
-				add(list, STEP_GRANT, t, NOBODY, i);
-		/* Who is not the head is in nobody's way (C7). */
+				add(list, STEP_GRANT, t, NO_THREAD, i);
+		/* A waiter that is not the head blocks no other waiter (C7). */
 		if (head || forced)
-			add(list, STEP_LEAVE, t, NOBODY, 0);
+			add(list, STEP_LEAVE, t, NO_THREAD, 0);
 		break;
-	case ASIDE:
+	case OVERSIZED:
 		if (forced)
-			add(list, STEP_LEAVE, t, NOBODY, 0);
+			add(list, STEP_LEAVE, t, NO_THREAD, 0);
 		break;
 	case TOOK:
-		add(list, STEP_BACK, t, NOBODY, 0);
+		add(list, STEP_BACK, t, NO_THREAD, 0);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Whether t can do st while the holder has the lock. */
+/* Returns true if st is possible while the holder has the lock. */
 static bool passes_lock(const spec *s, const config *c, step st)
 {
 	if (spec_unlocked(c, st.thread) || spec_adds(s, c, st) ||
 	    st.kind == STEP_SKIP)
 		return true;
-	/* A cancel takes its waiters out. */
+	/* A cancel dequeues its waiters. */
 	return st.kind == STEP_LEAVE &&
 	       spec_op(s, c, c->holder)->kind == OP_CANCEL &&
 	       spec_op(s, c, st.thread)->err == WEIR_ECANCELED;
 }
 
-/* The same steps with the grants left for later. */
+/* Add the same steps with the grants left for later. */
 static void add_held(struct list *list, const config *c)
 {
 	int made = list->count;
@@ -79,11 +79,11 @@ static void add_held(struct list *list, const config *c)
 		step st = list->steps[i];
 
 		if (st.kind == STEP_TAKE || st.kind == STEP_SKIP ||
-		    st.kind == STEP_SETTLE ||
-		    (c->holder != NOBODY && c->holder != st.thread))
+		    st.kind == STEP_GRANT_ALL ||
+		    (c->holder != NO_THREAD && c->holder != st.thread))
 			continue;
 		add(list, st.kind, st.thread, st.thread, st.choice);
-		if (!spec_adds(list->s, c, st) || c->holder != NOBODY)
+		if (!spec_adds(list->s, c, st) || c->holder != NO_THREAD)
 			continue;
 		for (int h = 0; h < HISTORY_THREADS; h++)
 			if (h != st.thread && spec_may_hold(list->s, c, h))
@@ -91,7 +91,7 @@ static void add_held(struct list *list, const config *c)
 	}
 }
 
-/* Releases first; then in the order in which the calls returned. */
+/* Releases first, then in the order in which the calls returned. */
 static int order_threads(const spec *s, const config *c, int first, int *order)
 {
 	uint64_t rank[HISTORY_THREADS];
@@ -121,9 +121,9 @@ int spec_steps(spec *s, const config *c, int first, step *steps)
 	int threads = order_threads(s, c, first, order);
 	int kept = 0;
 
-	if (c->holder != NOBODY)
+	if (c->holder != NO_THREAD)
 		for (int i = 0; i <= 1 + SPEC_CHOICES; i++)
-			add(&list, STEP_SETTLE, c->holder, NOBODY, i);
+			add(&list, STEP_GRANT_ALL, c->holder, NO_THREAD, i);
 	for (int i = 0; i < threads; i++)
 		add_steps_of(&list, c, order[i], order[i] == first);
 	for (int i = 0; i < list.count; i++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Real threads do everything to one semaphore, seeded; each writes down what it
- * asked and was answered; and afterwards some order of single steps must
- * explain all of it.
+ * Threads make seeded random calls on one semaphore and record the calls and
+ * their results; afterwards some order of single steps must explain all of
+ * them.
  *
- * What must hold: C24, every operation takes part in one total order; in it,
- * the clauses that linear.c and interval.c name, among them C4 (FIFO), C5, C6,
- * C13 and C19; in the end C16, all permits are back; C26, no heap in any wait.
+ * Checks: C24, all operations take part in one total order; in that order, the
+ * clauses that linear.c and interval.c name, among them C4 (FIFO), C5, C6, C13
+ * and C19; in the end C16, all permits are free; C26, no wait uses the heap.
  *
- * About ten seconds; WEIR_FULL=1: about three minutes.
+ * Runs for about ten seconds; with WEIR_FULL=1 for about three minutes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,10 +28,10 @@
 #define WARM_UP (UNDER_TSAN ? 2 : 12)	/* runs */
 
 /*
- * Memory may grow by this many pages after the warm-up: each of the
- * 64 threads may touch a page or two more of its stack when an unusual path goes
- * deeper than before.  A leak of 16 bytes in each wait would be more than this
- * within the short form.
+ * Memory may grow by this many pages after the warm-up: each of the 64 threads
+ * may touch a page or two more of its stack when a rare path goes deeper than
+ * before.  A leak of 16 bytes in each wait would exceed this within the short
+ * form.
  */
 #define PAGES_MORE 256
 
@@ -40,8 +40,8 @@ enum { KINDS = 16 };
 static struct {
 	int64_t few, many, undecided;
 	int64_t calls, steps, allocations;
-	int64_t answers[KINDS], waits[KINDS];	/* by -err */
-	int64_t handed_over;	/* seen granted and not yet returned */
+	int64_t results[KINDS], waits[KINDS];	/* by -err */
+	int64_t handed_over;	/* STATs with granted permits */
 	long growth;
 } sum;
 
@@ -64,7 +64,7 @@ static void count(const history *h, const struct shape *shape,
 	for (int i = 0; i < h->count; i++) {
 		const op *o = &h->ops[i];
 
-		sum.answers[-o->err]++;
+		sum.results[-o->err]++;
 		if (o->queued)
 			sum.waits[-o->err]++;
 		sum.handed_over += o->kind == OP_STAT && o->granted;
@@ -102,7 +102,7 @@ static struct shape draw_shape(weir_policy policy, bool many, uint64_t *random)
 	s.workers = many ? WORKERS_MAX : few[random_below(random, 6)];
 	s.calls = many ? 50 : 150;
 	s.permits = 1 + (int)random_below(random, 16);
-	/* One permit: where all are in each other's way. */
+	/* With one permit contention is highest. */
 	if (!random_below(random, 4))
 		s.permits = 1;
 	s.heaviest = 1 + (int)random_below(random, 4);
@@ -174,15 +174,15 @@ static void print_waits(void)
 					 WEIR_ECANCELED, WEIR_ECLOSED,
 					 WEIR_ETOOBIG };
 
-	printf("evidence: history: acquires that waited, by how it ended |");
+	printf("evidence: history: acquires that waited, by result |");
 	for (int i = 0; i < 5; i++)
 		printf("%s %s %" PRId64, i ? "," : "", weir_err_name(ends[i]),
 		       sum.waits[-ends[i]]);
 	printf("\n");
 }
 
-/* What was recorded was worth checking: everything has happened. */
-TEST(c16_every_answer_was_given)
+/* The runs must have been diverse: every result has occurred. */
+TEST(c16_every_result_occurred)
 {
 	int64_t histories = sum.few + sum.many;
 
@@ -195,19 +195,19 @@ TEST(c16_every_answer_was_given)
 	       "; %" PRId64 "\n", WORKERS_MAX, sum.many, sum.few);
 	printf("evidence: history: operations in them | %" PRId64 "\n",
 	       sum.calls);
-	printf("evidence: history: steps tried to order them | %" PRId64 "\n",
+	printf("evidence: history: steps tried by the search | %" PRId64 "\n",
 	       sum.steps);
 	print_waits();
-	printf("evidence: history: looks that met a grant on its way | %" PRId64
+	printf("evidence: history: stats that saw a pending grant | %" PRId64
 	       "\n", sum.handed_over);
 	printf("evidence: history: growth of memory; allocations | "
 	       "%ld pages; %" PRId64 "\n", sum.growth, sum.allocations);
 	printf("evidence: history: seed | WEIR_SEED=%" PRIu64 "\n",
 	       check_seed());
-	CHECK(sum.answers[-WEIR_EAGAIN] && sum.answers[-WEIR_ECLOSED]);
+	CHECK(sum.results[-WEIR_EAGAIN] && sum.results[-WEIR_ECLOSED]);
 	CHECK(sum.waits[-WEIR_OK] && sum.waits[-WEIR_ETIMEDOUT] &&
 	      sum.waits[-WEIR_ECANCELED] && sum.waits[-WEIR_ECLOSED] &&
 	      sum.waits[-WEIR_ETOOBIG]);
-	/* If many are undecided the checker no longer does its work. */
+	/* If many are undecided, the checker has become ineffective. */
 	CHECK(sum.undecided * 10 <= histories);
 }

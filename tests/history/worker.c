@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread of the recorder: what it does, and how it writes it down.
+ * A thread of the recorder: it makes random calls and records them.
  *
- * Whoever holds permits never waits without a deadline, so that everybody is
- * served in the end.
+ * A thread that holds permits never waits without a deadline, so that every
+ * waiter is granted eventually.
  */
 #include "worker.h"
 
@@ -14,7 +14,7 @@
 
 worker workers[HISTORY_THREADS];
 
-/* The call that this thread is in. */
+/* The call in progress on this thread. */
 static _Thread_local op *current;
 static _Thread_local uint64_t *current_random;
 static _Thread_local run *current_run;
@@ -50,24 +50,24 @@ void worker_end(worker *w, op *o, weir_err err)
 		w->held -= o->min;
 }
 
-static void hear(const struct weir_event_ *event)
+static void on_event(const struct weir_event_ *event)
 {
 	if (event->kind != WEIR_EVENT_QUEUED_)
 		return;
 	current->queued = draw_stamp(current_run);
-	/* Between joining and sleeping much can happen. */
+	/* Sometimes give other threads time between enqueueing and parking. */
 	if (next_random(current_random) % 4 == 0)
 		sched_yield();
 }
 
 void worker_listen(void)
 {
-	CHECK(weir_hook_set_(hear) == NULL);
+	CHECK(weir_hook_set_(on_event) == NULL);
 }
 
 void worker_stop_listening(void)
 {
-	CHECK(weir_hook_set_(NULL) == hear);
+	CHECK(weir_hook_set_(NULL) == on_event);
 }
 
 static int weight(worker *w)
@@ -75,7 +75,7 @@ static int weight(worker *w)
 	return 1 + (int)random_below(&w->random, w->run->shape.heaviest);
 }
 
-/* From already past to long enough to be served. */
+/* A timeout: from already passed to long enough for a grant. */
 static int64_t some_time(worker *w)
 {
 	static const int64_t most[] = { 1, 3000, 10000, 100000 };
@@ -98,8 +98,8 @@ void worker_cancel_group(worker *w, int group)
 	cancel(w, &w->run->group[group], NO_CTX, group);
 }
 
-/* The newest context of somebody, or now and then many at once. */
-static void cancel_somebody(worker *w)
+/* Cancel the newest context of a random thread, or sometimes a whole group. */
+static void cancel_random(worker *w)
 {
 	run *r = w->run;
 	int victim = (int)random_below(&w->random, r->shape.workers);
@@ -226,7 +226,7 @@ void worker_close(worker *w, weir_close how)
 	worker_end(w, o, WEIR_OK);
 }
 
-static void look(worker *w)
+static void query(worker *w)
 {
 	op *o = worker_begin(w, OP_STAT);
 	weir_sem_info info;
@@ -243,7 +243,7 @@ static void look(worker *w)
 		 info.debt);
 }
 
-/* With nothing in hand it may wait for ever, with something it may not. */
+/* A thread may wait without a deadline only if it holds no permits. */
 static void act(worker *w)
 {
 	int64_t what = random_below(&w->random, 100);
@@ -262,9 +262,9 @@ static void act(worker *w)
 		try_acquire(w);
 	} else if (what < 90) {
 		if (w->run->shape.contexts)
-			cancel_somebody(w);
+			cancel_random(w);
 	} else if (what < 94) {
-		look(w);
+		query(w);
 	} else if (what < 96) {
 		drain(w);
 	} else {
@@ -279,7 +279,7 @@ static void act(worker *w)
 void worker_run(worker *w)
 {
 	w->held = 0;
-	/* An act may be two calls, and one is for the end. */
+	/* act() may make two calls, and the last release needs one. */
 	while (w->calls < w->run->shape.calls - 3)
 		act(w);
 	if (w->held)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that change nothing: what they must have seen.  spec.h. */
+/* Calls that change nothing: the states that explain their results. spec.h. */
 #include "spec.h"
 
-/* C19: what an acquire or a try of o->min sees of a close. */
+/* C19: returns true if an acquire or a try of o->min finds it closed. */
 static bool sees_closed(const spec *s, const config *c, const op *o)
 {
 	return c->closed == SHUT ||
 	       (c->closed == DRAINING && spec_room(s, c) < o->min);
 }
 
-/* An acquire that fails without having waited.  C2, C11, C14, C16. */
+/* An acquire that fails without waiting: C2, C11, C14, C16. */
 static bool acquire_failed(const spec *s, const config *c, int t)
 {
 	const op *o = spec_op(s, c, t);
@@ -31,7 +31,7 @@ static bool acquire_failed(const spec *s, const config *c, int t)
 	}
 }
 
-/* C5: never spuriously. */
+/* C5: no spurious failure. */
 static bool try_failed(const spec *s, const config *c, int t)
 {
 	const op *o = spec_op(s, c, t);
@@ -40,7 +40,7 @@ static bool try_failed(const spec *s, const config *c, int t)
 		return sees_closed(s, c, o);
 	if (o->err != WEIR_EAGAIN || c->closed)
 		return false;
-	/* Too few can be seen without the lock. */
+	/* Too few free permits are visible without the lock. */
 	if (c->value < o->min)
 		return true;
 	return spec_unlocked(c, t) && c->queue_count &&
@@ -61,8 +61,8 @@ static bool drained_nothing(const spec *s, const config *c, int t)
 }
 
 /*
- * Those that will leave by themselves stay in the model's queue as long as
- * possible, so its length is the most that can be seen.
+ * Waiters that give up stay in the model's queue as long as possible, so the
+ * length of the model's queue is an upper bound for the observed one.
  */
 static bool stat_matches(const spec *s, const config *c, int t)
 {
@@ -81,7 +81,7 @@ static bool explained(const spec *s, const config *c, int t)
 {
 	const op *o = spec_op(s, c, t);
 
-	/* C21: the debt that remained may have been read a little later. */
+	/* C21: the remaining debt may have been read a little later. */
 	if (c->phase[t] == REPORTS)
 		return o->got == (c->value < 0 ? -c->value : 0);
 	if (c->phase[t] != BEGUN)
@@ -102,7 +102,7 @@ static bool explained(const spec *s, const config *c, int t)
 	}
 }
 
-void spec_look(const spec *s, config *c)
+void spec_observe(const spec *s, config *c)
 {
 	for (int t = 0; t < HISTORY_THREADS; t++)
 		if ((c->phase[t] == BEGUN || c->phase[t] == REPORTS) &&
