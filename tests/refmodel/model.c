@@ -53,19 +53,23 @@ static void serve_idle(model *m)
 			i++;
 }
 
-/* C30: who barges is called, and takes permits a moment later.  It is handed them
- * if the one behind it, or itself if there is none, has no bound to wake it. */
-static bool is_called(const model *m)
+/*
+ * C30: returns true if the head of the queue is woken to retry, so that it
+ * takes its permits a moment later.  Permits are handed to the head directly if
+ * the waiter behind it, or the head itself if it is alone, was moved into the
+ * queue by a resize: such a waiter does not wake by itself at its bound.
+ */
+static bool head_retries(const model *m)
 {
 	return m->barging && !(m->queue.count &&
 			       m->queue.call[m->queue.count > 1].moved);
 }
 
-/* C4 C6 C7: grant to heads that fit, in order. */
-static void settle(model *m)
+/* C4, C6, C7: grant to the heads that fit, in order. */
+static void grant_heads(model *m)
 {
-	/* Until the called one comes all can be back. */
-	if (is_called(m))
+	/* All permits may be free until the woken head has taken its own. */
+	if (head_retries(m))
 		serve_idle(m);
 	while (m->queue.count && m->queue.call[0].min <= m->free) {
 		model_call call = take_out(&m->queue, 0);
@@ -77,8 +81,8 @@ static void settle(model *m)
 	serve_idle(m);
 }
 
-/* C4, C30: what a newcomer may take. */
-static int64_t open_to_newcomers(const model *m)
+/* C4, C30: the number of permits that a new request may take. */
+static int64_t free_for_new_requests(const model *m)
 {
 	return m->queue.count && !m->barging ? 0 : m->free;
 }
@@ -87,7 +91,7 @@ static int64_t open_to_newcomers(const model *m)
 weir_err model_acquire(model *m, model_call call, weir_err ctx, bool late,
 		       int64_t *got)
 {
-	int64_t open = open_to_newcomers(m);
+	int64_t open = free_for_new_requests(m);
 
 	m->ends = 0;
 	*got = 0;
@@ -126,13 +130,13 @@ weir_err model_try(model *m, int64_t n)
 		return WEIR_EINVAL;
 	if (m->closed && !m->drain)
 		return WEIR_ECLOSED;
-	if (n > open_to_newcomers(m))
+	if (n > free_for_new_requests(m))
 		return m->closed ? WEIR_ECLOSED : WEIR_EAGAIN;
 	take(m, n);
 	return WEIR_OK;
 }
 
-/* C6 C8 C9, and C21: debt is paid first. */
+/* C6, C8, C9, C21: released permits pay the debt first. */
 weir_err model_release(model *m, int64_t n)
 {
 	int64_t paid = least(n, m->debt);
@@ -146,11 +150,14 @@ weir_err model_release(model *m, int64_t n)
 	m->free += n - paid;
 	if (!m->unbounded)
 		m->held -= n;
-	settle(m);
+	grant_heads(m);
 	return WEIR_OK;
 }
 
-/* C11: who no longer fits the capacity goes aside, who now does queues. */
+/*
+ * C11: waiters above the capacity leave the queue; oversized waiters that fit
+ * now join it.
+ */
 static void sort_waiters(model *m)
 {
 	for (int i = 0; i < m->queue.count;) {
@@ -190,7 +197,7 @@ weir_err model_resize(model *m, int64_t n, int64_t *debt)
 	m->debt = value < 0 ? -value : 0;
 	*debt = m->debt;
 	sort_waiters(m);
-	settle(m);
+	grant_heads(m);
 	return WEIR_OK;
 }
 
@@ -209,7 +216,7 @@ weir_err model_forget(model *m, int64_t n)
 	m->capacity -= n - paid;
 	m->held -= n;
 	sort_waiters(m);
-	settle(m);
+	grant_heads(m);
 	return WEIR_OK;
 }
 
@@ -246,7 +253,7 @@ void model_close(model *m, weir_close how)
 			i++;
 		else
 			end_call(m, take_out(&m->oversized, i), WEIR_ECLOSED, 0);
-	settle(m);
+	grant_heads(m);
 }
 
 static void cancel_in(model *m, model_list *list, uint32_t ctxs)
@@ -264,7 +271,7 @@ void model_cancel(model *m, uint32_t ctxs)
 	m->ends = 0;
 	cancel_in(m, &m->queue, ctxs);
 	cancel_in(m, &m->oversized, ctxs);
-	settle(m);
+	grant_heads(m);
 }
 
 int64_t model_waiting_permits(const model *m)

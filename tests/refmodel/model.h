@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The contract as a sequential model: one operation at a time, no threads.
- * Each function does to the state what the contract says, answers what the call
- * answers, and lists the waiting calls that end by it.
+ * Each function changes the state as the contract says, returns what the
+ * library's call must return, and lists the waiting calls that end because of
+ * it.
  *
- * Everything that is out counts as held: the model has no instant between a
- * grant and the return of the call.
+ * The model has no state between a grant and the return of the call, so granted
+ * permits count as held.
  */
 #ifndef TESTS_REFMODEL_MODEL_H
 #define TESTS_REFMODEL_MODEL_H
@@ -15,15 +16,15 @@
 
 #include "weir/sem.h"
 
-#define MODEL_MAX 32			/* most calls that can wait */
-#define MODEL_WAITS ((weir_err)1)	/* the call has joined a list */
+#define MODEL_MAX 32			/* maximum number of waiting calls */
+#define MODEL_WAITS ((weir_err)1)	/* the call waits, on a list */
 
 typedef struct model_call {
 	int id;
 	int64_t min, max;
 	int ctx;		/* number of its context; 0: none */
-	bool idle;		/* waits for idleness, not for permits */
-	bool moved;		/* into the queue, by a resize */
+	bool idle;		/* waits for idle, not for permits */
+	bool moved;		/* a resize moved it into the queue */
 } model_call;
 
 typedef struct model_list {
@@ -37,7 +38,7 @@ typedef struct model_end {
 	int64_t got;
 } model_end;
 
-/* N, F, held, debt, Q, and those aside: the words of the contract. */
+/* The state of a semaphore; `queue` and `oversized` are its waiters. */
 typedef struct model {
 	int64_t capacity, free, held, debt;
 	bool unbounded, barging, closed, drain;
@@ -56,10 +57,12 @@ weir_err model_forget(model *m, int64_t n);
 weir_err model_wait_idle(model *m, model_call call, weir_err ctx);
 void model_close(model *m, weir_close how);
 
-/* These contexts have been cancelled: one bit for each number. */
+/* Cancel the contexts in ctxs, a set with one bit for each number. */
 void model_cancel(model *m, uint32_t ctxs);
 
-/* A call that this operation ends, besides those on the model's lists. */
+/*
+ * Record that the current operation ends a call that is on none of the lists.
+ */
 void model_end_call(model *m, int id, weir_err err, int64_t got);
 
 int64_t model_waiting_permits(const model *m);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on a semaphore that do not wait, and which comes next. */
+/*
+ * Operations on a semaphore that do not wait, and the choice of the next one.
+ */
 #include "ops.h"
 
 #include <inttypes.h>
 
 void ops_release(world *w, int64_t n)
 {
-	bool ask = draw(w, 2);
+	bool try = draw(w, 2);
 	weir_err want = model_release(&w->m, n);
 
-	world_log(w, "%srelease %" PRId64, ask ? "try_" : "", n);
-	if (ask) {
+	world_log(w, "%srelease %" PRId64, try ? "try_" : "", n);
+	if (try) {
 		EXPECT(w, weir_sem_try_release(w->sem, n), want);
 	} else {
 		world_expect_panics(want != WEIR_OK);
 		weir_sem_release(w->sem, n);
 		world_check_panics(w);
 	}
-	/* Who barges takes what it was told of by itself. */
+	/*
+	 * With BARGING the woken head takes its permits later, on its own
+	 * thread.
+	 */
 	world_settle(w, !w->m.barging);
 }
 
@@ -30,7 +35,7 @@ static void do_resize(world *w)
 {
 	int64_t n = ops_count(w), debt = 0, model_debt = 0;
 
-	/* Large ones change little; go back to where much happens. */
+	/* Little happens at a large capacity, so usually choose a small one. */
 	if (n > 100 && draw(w, 4))
 		n = draw(w, 12);
 	world_log(w, "resize %" PRId64, n);
@@ -71,7 +76,7 @@ static void do_close(world *w)
 	ops_close(w, draw(w, 4) ? WEIR_CLOSE_DRAIN : WEIR_CLOSE_NOW);
 }
 
-/* Closing ends most of what can happen, so it is seldom. */
+/* Closing ends most activity, so its weight is small. */
 const ops_entry ops_table[] = {
 	{ ops_acquire, 300 },
 	{ ops_try, 130 },

@@ -15,8 +15,8 @@ static int64_t some_deadline(world *w)
 	int64_t k = draw(w, 16);
 
 	if (k < 2)
-		return WEIR_FOREVER - 1 - k;	/* never comes */
-	return k < 5 ? k - 3 : WEIR_FOREVER;	/* always past, or none */
+		return WEIR_FOREVER - 1 - k;	/* never passes */
+	return k < 5 ? k - 3 : WEIR_FOREVER;	/* already passed, or none */
 }
 
 void ops_ctx_make(world *w)
@@ -35,7 +35,7 @@ void ops_ctx_make(world *w)
 	world_settle(w, true);
 }
 
-/* Whether a thread waits with it, and how. */
+/* Returns true if a busy thread with a kind in from..to uses the context. */
 static bool in_use(const scene *s, int at, pool_kind from, pool_kind to)
 {
 	for (int i = 0; i < s->worlds; i++)
@@ -56,8 +56,8 @@ void ops_ctx_drop(world *w)
 	bool busy;
 
 	/*
-	 * Nobody can see whether a thread has come as far as weir_ctx_wait;
-	 * where others wait has been compared.
+	 * The model cannot tell whether a thread has reached weir_ctx_wait yet.
+	 * The other kinds of waits are visible, and have been compared.
 	 */
 	if (!at || in_use(w->scene, at, POOL_END, POOL_END))
 		return;
@@ -70,7 +70,7 @@ void ops_ctx_drop(world *w)
 	world_settle(w, true);
 }
 
-/* Every question that a context answers. */
+/* Query everything that a context reports. */
 void ops_ctx_look(world *w)
 {
 	tree *t = &w->scene->tree;
@@ -81,7 +81,7 @@ void ops_ctx_look(world *w)
 
 	if (!at)
 		return;
-	world_log(w, "look at ctx %d", at);
+	world_log(w, "query ctx %d", at);
 	EXPECT(w, weir_ctx_deadline(ctx), t->node[at].deadline_ns);
 	if (draw(w, 2)) {
 		EXPECT(w, weir_ctx_fd(ctx, &ready.fd), WEIR_OK);
@@ -111,7 +111,7 @@ void ops_ctx_wait(world *w)
 	}
 }
 
-/* What a cancel does to the models, and to those who wait for an end. */
+/* Apply a cancel to the models and to threads in weir_ctx_wait. */
 static void cancel_models(scene *s, uint32_t ended)
 {
 	for (int i = 0; i < s->worlds; i++) {
@@ -155,7 +155,7 @@ void ops_ctx_clear(world *w)
 	for (int i = 1; i <= TREE_SIZE; i++)
 		if (t->node[i].live && !t->node[i].parent)
 			cancel(w, i);
-	/* Children first. */
+	/* Destroy children before their parents. */
 	for (int i = 1; tree_live(t, 1); i = i % TREE_SIZE + 1)
 		if (t->node[i].live &&
 		    tree_below(t, i) == UINT32_C(1) << i) {

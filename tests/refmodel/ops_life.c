@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How semaphores come and go. */
+/* Creation and destruction of semaphores. */
 #include "ops.h"
 
 static weir_panic_fn *hook_before;
@@ -33,13 +33,15 @@ static weir_sem_opts some_opts(world *w)
 		opts.capacity = opts.permits + draw(w, 4);
 	if (!draw(w, 3))
 		opts.max_waiters = 1 + (uint32_t)draw(w, 5);
-	/* Changes how things are done, but nothing that can be seen. */
+	/* TRACKED changes the implementation, not the visible behaviour. */
 	if (!draw(w, 8))
 		opts.flags |= WEIR_SEM_TRACKED;
 	return opts;
 }
 
-/* C23: the static initialisers; also zeroed memory, which is the first at 0. */
+/*
+ * C23: the static initialisers.  With 0 permits the first equals zeroed memory.
+ */
 static void init_static(world *w, weir_sem_opts *opts)
 {
 	weir_sem bounded = WEIR_SEM_INIT(opts->permits);
@@ -50,14 +52,14 @@ static void init_static(world *w, weir_sem_opts *opts)
 	opts->max_waiters = 0;
 }
 
-/* A new semaphore and its model. */
+/* Create a semaphore and its model. */
 void ops_begin(world *w, weir_policy policy, bool overdue, bool unbounded)
 {
 	weir_sem_opts opts = some_opts(w);
 	int64_t form = draw(w, 4);
 
 	opts.policy = policy;
-	/* The longest is longer than any sequence. */
+	/* WEIR_BARGE_US_MAX is longer than any sequence. */
 	if (policy == WEIR_BARGING)
 		opts.barge_us = overdue ? 1 : WEIR_BARGE_US_MAX;
 	if (unbounded)
@@ -77,7 +79,10 @@ void ops_begin(world *w, weir_policy policy, bool overdue, bool unbounded)
 		.capacity = opts.capacity ? opts.capacity : opts.permits,
 		.free = opts.permits,
 		.unbounded = unbounded,
-		/* Always past its bound, a barging head is as a FIFO one. */
+		/*
+		 * With a bound that has always passed, BARGING behaves like
+		 * FIFO.
+		 */
 		.barging = policy == WEIR_BARGING && !overdue,
 		.max_waiters = (int)opts.max_waiters,
 	};
@@ -89,7 +94,10 @@ void ops_begin(world *w, weir_policy policy, bool overdue, bool unbounded)
 	world_settle(w, true);
 }
 
-/* What owned permits keep; with them a semaphore on the heap ends. */
+/*
+ * Release all permits that are not owned.  Returns the number of owned permits,
+ * whose release ends a semaphore on the heap.
+ */
 static int64_t release_permits(world *w)
 {
 	int64_t kept = 0;
@@ -105,7 +113,10 @@ static int64_t release_permits(world *w)
 	return kept;
 }
 
-/* The semaphore lives as long as a permit of it is owned, and no longer. */
+/*
+ * Drop the last reference: the semaphore lives until the last owned permit is
+ * released.
+ */
 static void end_on_heap(world *w)
 {
 	world_log(w, "unref");
@@ -123,7 +134,9 @@ static void end_on_heap(world *w)
 	}
 }
 
-/* Whatever state it is in: everybody can be sent home and it is empty then. */
+/*
+ * End the semaphore from any state: make all waiters return, then destroy it.
+ */
 void ops_end(world *w)
 {
 	int64_t kept;
@@ -133,7 +146,7 @@ void ops_end(world *w)
 	kept = release_permits(w);
 	if (w->m.held > kept)
 		ops_release(w, w->m.held - kept);
-	/* What waits for idleness has nothing to wait for any more. */
+	/* Release the rest if a thread still waits for idle. */
 	for (int i = 0; i < HOLDS; i++)
 		if (w->scene->hold[i].of == w && w->m.oversized.count)
 			ops_hold_release(w, &w->scene->hold[i]);

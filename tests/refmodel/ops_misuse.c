@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that are mistakes: each says so and changes nothing (C1, C8, C16). */
+/* Invalid calls: each reports its error and changes nothing (C1, C8, C16). */
 #include "ops.h"
 
-/* A pointer that no object can have: null, or between two words. */
+/* An invalid pointer: null or misaligned. */
 static void *misplaced(world *w, void *object)
 {
 	return draw(w, 2) ? (char *)object + 1 : NULL;
@@ -50,7 +50,10 @@ static void mistaken_argument(world *w)
 	world_check_panics(w);
 }
 
-/* A reference to what is not on the heap, or the last with somebody waiting. */
+/*
+ * Unref a semaphore that is not on the heap, or drop its last reference while a
+ * thread waits.
+ */
 static void mistaken_unref(world *w)
 {
 	bool last = w->m.queue.count || w->m.oversized.count;
@@ -81,7 +84,7 @@ static void mistaken_ctx(world *w)
 	weir_ctx_cancel(bad);
 	EXPECT(w, weir_ctx_deadline(bad), WEIR_FOREVER);
 	world_check_panics(w);
-	/* And a context that is no more. */
+	/* A destroyed context. */
 	EXPECT(w, weir_ctx_destroy(&ctx), WEIR_OK);
 	world_expect_panics(2);
 	EXPECT(w, weir_sem_acquire(w->sem, 0, &ctx), WEIR_EINVAL);

@@ -21,7 +21,7 @@ static void set(hold *h, world *of, int64_t n, bool owned)
 	h->owned = n && owned;
 }
 
-/* Some of what it holds; now and then more, or nonsense. */
+/* Usually part of the permits held; sometimes more, or an invalid count. */
 static int64_t some_part(world *w, const hold *h)
 {
 	return h->n && draw(w, 8) ? draw(w, h->n < 16 ? h->n + 1 : 16) :
@@ -69,7 +69,7 @@ void ops_permit_acquire(world *w)
 	world_settle(w, true);
 }
 
-/* Also more than are out: counts alone decide, when it is released. */
+/* Adopting more than is held is allowed; the counts are checked on release. */
 void ops_permit_adopt(world *w)
 {
 	hold *h = some_hold(w);
@@ -161,7 +161,10 @@ void ops_permit_move(world *w)
 	if (to->of)
 		to = from;
 	world_log(w, "permit %d: move to %d", number(w, from), number(w, to));
-	/* It is empty before it comes to where it goes. */
+	/*
+	 * The source is empty before the target is set, also if both are the
+	 * same.
+	 */
 	was.permit = weir_permit_move(&from->permit);
 	set(from, NULL, 0, false);
 	EXPECT(w, weir_permit_count(&from->permit), 0);

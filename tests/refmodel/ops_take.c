@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 
-/* A count: mostly one that fits, sometimes not, now and then nonsense. */
+/*
+ * A random count: usually one that fits, sometimes too large, rarely invalid.
+ */
 int64_t ops_count(world *w)
 {
 	static const int64_t nonsense[] = { -1, -2, INT64_MIN, INT64_MAX };
@@ -14,7 +16,10 @@ int64_t ops_count(world *w)
 		return nonsense[draw(w, 4)];
 	if (k < 2)
 		return WEIR_SEM_MAX - 1 + draw(w, 3);
-	/* Seldom all of an unbounded one: who waits for that waits long. */
+	/*
+	 * Rarely all permits of an unbounded semaphore: such a wait would be
+	 * long.
+	 */
 	if (k < (w->m.unbounded ? 3 : 10) && w->m.capacity)
 		return w->m.capacity - k % 2;
 	if (k < 50 && w->m.free)
@@ -27,7 +32,7 @@ static model_call some_call(world *w, bool range)
 	model_call call = { .id = -1, .min = ops_count(w) };
 
 	call.max = call.min;
-	/* Nonsense is not added to. */
+	/* An invalid count stays as it is. */
 	if (range && call.min >= 0 && call.min <= WEIR_SEM_MAX) {
 		int64_t k = draw(w, 256);
 
@@ -60,7 +65,7 @@ static void send(world *w, pool_worker *p, pool_kind kind, model_call call)
 	pool_run(p);
 }
 
-/* Whoever has joined the queue by now is past a bound of 1 us. */
+/* Wait until every queued waiter is past a bound of 1 us. */
 static void let_bound_pass(const world *w)
 {
 	int64_t entered = weir_now_ns();
@@ -88,7 +93,7 @@ void ops_block(world *w, pool_worker *p, pool_kind kind, model_call call)
 	let_bound_pass(w);
 }
 
-/* A call that does not wait, by the model. */
+/* Make a call that does not wait, according to the model. */
 static weir_err call_now(world *w, pool_kind kind, model_call call,
 			 int64_t *got)
 {
@@ -108,10 +113,12 @@ static weir_err call_now(world *w, pool_kind kind, model_call call,
 	return err;
 }
 
-/* One of the calls that wait only if they must.  The model knows whether. */
+/* One of the calls that wait only if necessary; the model decides whether. */
 void ops_acquire(world *w)
 {
-	/* One draw for all: an input of bytes says more in less. */
+	/*
+	 * One draw for all choices, so that a fuzzer's input is used sparingly.
+	 */
 	int64_t how = draw(w, 32);
 	pool_kind kind = (pool_kind)(how % 4);
 	bool with_ctx = how / 4 % 2, willing = how / 8;
@@ -126,12 +133,12 @@ void ops_acquire(world *w)
 			ops_block(w, p, kind, call);
 			return;
 		}
-		/* Not to wait: a plain deadline in the past. */
+		/* Do not wait: use a plain deadline in the past. */
 		kind = POOL_UNTIL;
 		call.ctx = 0;
 		call.max = call.min;
 	}
-	/* In one thread a permit has operations of its own. */
+	/* On the driver's thread permits are tested by ops_permit.c. */
 	if (kind == POOL_PERMIT)
 		kind = POOL_ACQUIRE;
 	world_log(w, "acquire: kind %d min %" PRId64 " max %" PRId64 " ctx %d",
@@ -143,7 +150,7 @@ void ops_acquire(world *w)
 	world_settle(w, true);
 }
 
-/* A wait that ends by its deadline, with nobody else doing anything. */
+/* A wait that ends by its deadline, without any other activity. */
 void ops_timed_wait(world *w)
 {
 	model_call call = some_call(w, false);
@@ -152,15 +159,15 @@ void ops_timed_wait(world *w)
 
 	world_log(w, "timed wait: %" PRId64, call.min);
 	err = weir_sem_acquire_for(w->sem, call.min, 20000);
-	/* It came and went: to the model it was late at once. */
+	/* To the model the deadline had already passed at the call. */
 	EXPECT(w, err, model_acquire(&w->m, call, WEIR_OK, true, &got));
 	world_settle(w, !w->m.barging);
 }
 
 /*
- * C7: one waits with a deadline, another comes behind it, and the deadline
- * passes.  When that is over the first has left no trace, so the second is
- * where it would be without it; also if the first was gone before it came.
+ * C7: one thread waits with a deadline, another queues behind it, and the
+ * deadline passes.  The first wait leaves no trace, so the second is where it
+ * would be without it, even if the first had already returned.
  */
 void ops_late_head(world *w)
 {
@@ -169,7 +176,10 @@ void ops_late_head(world *w)
 	int64_t got, started = 0;
 	weir_err err;
 
-	/* With a limit to the queue the second might be refused or not. */
+	/*
+	 * With max_waiters the result of the second call would not be
+	 * deterministic.
+	 */
 	if (!first || w->m.max_waiters || !ops_would_wait(w, late))
 		return;
 	first->busy = true;
@@ -182,10 +192,10 @@ void ops_late_head(world *w)
 	send(w, first, POOL_FOR, late);
 	while (waiters_of(w->sem) == (uint32_t)w->m.queue.count &&
 	       !pool_done(first))
-		world_nap(w, "the first waits", &started);
+		world_nap(w, "the first thread waits", &started);
 	send(w, second, POOL_UNTIL, next);
 	while (!pool_done(first))
-		world_nap(w, "the first has given up", &started);
+		world_nap(w, "the first thread has timed out", &started);
 	EXPECT(w, first->err, WEIR_ETIMEDOUT);
 	first->busy = false;
 	next.id = (int)(second - w->pool);
@@ -196,7 +206,7 @@ void ops_late_head(world *w)
 	let_bound_pass(w);
 }
 
-/* A context of its own, ended before the call. */
+/* Calls with a context that ended before the call. */
 void ops_ended_ctx(world *w)
 {
 	model_call call = some_call(w, true);

@@ -24,7 +24,7 @@ static void call(pool_worker *w)
 		return;
 	case POOL_PERMIT:
 		w->err = weir_permit_acquire(&permit, w->sem, w->min, w->ctx);
-		/* C34: what it holds moves on to the driver. */
+		/* C34: the driver takes over the permits. */
 		w->got = weir_permit_disown(&permit);
 		return;
 	case POOL_IDLE:

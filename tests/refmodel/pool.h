@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that each make one blocking call on command. */
+/* Worker threads; each makes one blocking call on command. */
 #ifndef TESTS_REFMODEL_POOL_H
 #define TESTS_REFMODEL_POOL_H
 
@@ -12,28 +12,28 @@
 
 typedef enum pool_kind {
 	POOL_ACQUIRE,	/* weir_sem_acquire */
-	POOL_UNTIL,	/* weir_sem_acquire_until, for ever */
+	POOL_UNTIL,	/* weir_sem_acquire_until, WEIR_FOREVER */
 	POOL_UPTO,	/* weir_sem_acquire_upto */
 	POOL_PERMIT,	/* weir_permit_acquire */
-	POOL_FOR,	/* weir_sem_acquire_for, and not for long */
+	POOL_FOR,	/* weir_sem_acquire_for, a short time */
 	POOL_IDLE,	/* weir_sem_wait_idle */
 	POOL_END	/* weir_ctx_wait */
 } pool_kind;
 
 typedef struct pool_worker {
-	/* The call: set by the driver before pool_run. */
+	/* The call; set by the driver before pool_run. */
 	weir_sem *sem;
 	pool_kind kind;
 	int64_t min, max;
 	weir_ctx *ctx;
 	int ctx_number;
-	/* What it returned: read after pool_done. */
+	/* The results; valid after pool_done. */
 	weir_err err;
 	int64_t got;
 
-	bool busy;		/* the driver's */
+	bool busy;		/* used by the driver only */
 	int done;		/* atomic */
-	int command;		/* under lock: 1 run, 2 leave */
+	int command;		/* under lock: 1 run, 2 exit */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	check_thread thread;

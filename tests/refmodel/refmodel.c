@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on a semaphore and on the contract's model (model.h), all
- * policies, compared after every step: C1 to C16, C19 to C21, C23, C30, C31 and
- * C34.
+ * Random operations are applied to a semaphore and to the contract's model
+ * (model.h), for all policies, and the states are compared after every step: C1
+ * to C16, C19 to C21, C23, C30, C31 and C34.
  *
- * One operation runs at a time and everybody it concerns comes to rest before
- * the next, so the outcome is certain also where threads wait, and the sequence
- * depends on the seed alone.
+ * One operation runs at a time, and all threads it affects have returned or
+ * wait before the next begins.  The outcome is therefore deterministic even
+ * with waiting threads, and the sequence depends on the seed alone.
  */
 #include "ops.h"
 
-/* Per policy: 10^5 in all, or 2 * 10^6. */
+/* Per test: 10^5 in all with a sanitizer, 2 * 10^6 without. */
 #define STEPS (UNDER_TSAN || UNDER_ASAN ? 25000 : 500000)
 
 static world w;
@@ -30,7 +30,10 @@ static void run(weir_policy policy, bool overdue, int unbounded_in)
 		ops_begin(&w, policy, overdue, !draw(&w, unbounded_in));
 		for (int64_t i = 0; i < steps; i++) {
 			ops_step(&w);
-			/* Little happens in a closed one; do not stay. */
+			/*
+			 * Little happens in a closed semaphore, so leave it
+			 * early.
+			 */
 			if (w.m.closed && !draw(&w, 50))
 				break;
 		}
@@ -50,13 +53,13 @@ TEST(c9_unbounded_as_the_model_says)
 	run(WEIR_FIFO, false, 1);
 }
 
-/* C30 before the bound: newcomers pass the queue. */
+/* C30 before the bound: new requests may pass the queue. */
 TEST(c30_barging_as_the_model_says)
 {
 	run(WEIR_BARGING, false, 5);
 }
 
-/* C30 beyond the bound: nobody passes, and permits are handed over. */
+/* C30 after the bound: no request passes, and permits are handed over. */
 TEST(c30_overdue_as_the_model_says)
 {
 	run(WEIR_BARGING, true, 5);

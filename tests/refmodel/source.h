@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where choices come from: a generator, or bytes that decide everything. */
+/* The source of random choices: a generator, or a fuzzer's input bytes. */
 #ifndef TESTS_REFMODEL_SOURCE_H
 #define TESTS_REFMODEL_SOURCE_H
 
@@ -8,11 +8,11 @@
 #include "check.h"
 
 typedef struct source {
-	uint64_t random;		/* used if there are no bytes */
-	const uint8_t *next, *end;	/* null: none */
+	uint64_t random;		/* used if there are no input bytes */
+	const uint8_t *next, *end;	/* null: no input bytes */
 } source;
 
-/* 0 .. limit - 1.  Bytes that have run out go on as zeroes. */
+/* A number in 0 .. limit - 1.  Missing input bytes count as zero. */
 static inline int64_t source_draw(source *s, int64_t limit)
 {
 	int64_t value = 0;

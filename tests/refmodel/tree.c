@@ -27,7 +27,7 @@ int tree_dead(const tree *t)
 	return 0;
 }
 
-/* C13.  A deadline here is past for ever or never comes. */
+/* C13.  In these tests a deadline has always passed or never passes. */
 weir_err tree_err(const tree *t, int at)
 {
 	const tree_node *n = &t->node[at];
@@ -58,13 +58,13 @@ void tree_make(tree *t, int at, int parent, int64_t deadline_ns)
 	n->live = true;
 	n->parent = parent;
 	n->ended = parent ? above->ended : WEIR_OK;
-	/* What is not after the start of the clock is its start. */
+	/* The library stores a deadline of 0 or less as 1. */
 	n->deadline_ns = deadline_ns > 0 ? deadline_ns : 1;
 	if (parent && above->deadline_ns < n->deadline_ns)
 		n->deadline_ns = above->deadline_ns;
 }
 
-/* The first reason stays. */
+/* The first reason why a context ended is kept. */
 void tree_cancel(tree *t, int at)
 {
 	uint32_t below = tree_below(t, at);

@@ -29,15 +29,17 @@ static void print_log(world *w)
 		if (s->step >= i)
 			printf("  %s\n", s->log[(s->step - i) % LOG_SIZE]);
 	printf("the model: capacity %" PRId64 " free %" PRId64 " held %" PRId64
-	       " debt %" PRId64 " queued %d aside %d%s%s%s%s\n", m->capacity,
+	       " debt %" PRId64 " queue %d oversized %d%s%s%s%s\n", m->capacity,
 	       m->free, m->held, m->debt, m->queue.count, m->oversized.count,
 	       m->unbounded ? " unbounded" : "",
 	       w->policy == WEIR_BARGING ? " barging" : "",
 	       m->closed ? " closed" : "", m->drain ? " drain" : "");
 }
 
-/* A call that should return at once and does not ends by the harness's alarm;
- * then too the operations are worth knowing. */
+/*
+ * If a call hangs, the harness's alarm ends the program; the log is printed
+ * then too.
+ */
 static world *watched;
 static struct sigaction alarm_before;
 
@@ -72,7 +74,7 @@ void world_expect(world *w, const char *what, int64_t got, int64_t want)
 		   want);
 }
 
-/* A thread that never comes is a failure like any other. */
+/* A thread that does not arrive in time fails the test. */
 void world_nap(world *w, const char *what, int64_t *started)
 {
 	int64_t now = weir_now_ns();
@@ -96,9 +98,9 @@ static void compare(world *w)
 	weir_sem_info i;
 	int64_t started = 0;
 
-	/* Whoever was told to wait may still be on the way to its list. */
+	/* A thread that has to wait may not have reached its list yet. */
 	while (!lists_match(w, &i) || i.granted)
-		world_nap(w, "the lists match", &started);
+		world_nap(w, "the waiter lists match", &started);
 	EXPECT(w, i.capacity, w->m.capacity);
 	EXPECT(w, i.free, w->m.free);
 	EXPECT(w, i.held, w->m.held);
@@ -112,7 +114,7 @@ static void compare(world *w)
 	EXPECT(w, weir_sem_is_closed(w->sem), w->m.closed);
 }
 
-/* C6, C7: the queue and the counts are right before anybody else has run. */
+/* C6, C7: queue and counts are right before any other thread has run. */
 static void compare_at_once(world *w)
 {
 	weir_sem_info i = stat_of(w->sem);

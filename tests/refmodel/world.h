@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores, their models, contexts, permits and the threads that wait: each
- * operation is done to the library and to the model, and everything that can be
- * seen is compared before the next.
+ * Semaphores, their models, contexts, permits and waiting threads.  Each
+ * operation is applied to the library and to the model, and all visible state
+ * is compared before the next operation.
  *
- * A world is one semaphore and its threads; a scene is what worlds share.
+ * A world is one semaphore with its threads; a scene is the state that worlds
+ * share.
  */
 #ifndef TESTS_REFMODEL_WORLD_H
 #define TESTS_REFMODEL_WORLD_H
@@ -22,10 +23,10 @@
 
 typedef struct world world;
 
-/* A permit, and what it must hold. */
+/* A permit object and its expected content. */
 typedef struct hold {
 	weir_permit permit;
-	world *of;		/* null: nothing */
+	world *of;		/* null: empty */
 	int64_t n;
 	bool owned;
 } hold;
@@ -36,26 +37,26 @@ typedef struct scene {
 	int worlds;
 	tree tree;
 	hold hold[HOLDS];
-	int64_t patience_ns;	/* for a call that has to end */
+	int64_t patience_ns;	/* timeout for a call that must end */
 	int64_t step;
-	char log[LOG_SIZE][LOG_LINE];	/* the last operations */
+	char log[LOG_SIZE][LOG_LINE];	/* the most recent operations */
 } scene;
 
 struct world {
 	scene *scene;
 	weir_sem *sem;
-	weir_sem own;		/* where it lies, unless it is on the heap */
+	weir_sem own;		/* used unless *sem is on the heap */
 	model m;
 	weir_policy policy;
-	bool overdue;		/* barging with a bound that is always past */
+	bool overdue;		/* BARGING, bound always passed */
 	pool_worker pool[POOL_SIZE];
 };
 
-/* Note an operation before it is done; it is printed if something is wrong. */
+/* Log an operation before it runs; the log is printed on failure. */
 __attribute__((format(printf, 2, 3)))
 void world_log(world *w, const char *format, ...);
 
-/* Print the log also if the program runs out of time. */
+/* Print the log also if the program exceeds its time limit. */
 void world_watch(world *w);
 void world_unwatch(void);
 
@@ -64,22 +65,23 @@ void world_expect(world *w, const char *what, int64_t got, int64_t want);
 	world_expect(w, #got, (int64_t)(got), (int64_t)(want))
 
 /*
- * After an operation: let every thread that must return do so, compare, and
+ * Called after an operation: wait for every call that must return, compare, and
  * count the step.
- * at_once: what the operation decided must be visible already.
+ *
+ * at_once: the effects of the operation must be visible immediately.
  */
 void world_settle(world *w, bool at_once);
 
-/* Wait a little for what must come; it has come too late after a while. */
+/* Pause while waiting for a condition; fails if it takes too long. */
 void world_nap(world *w, const char *what, int64_t *started);
 
-/* A thread of the pool that has nothing to do; null if none. */
+/* An idle thread of the pool, or null. */
 pool_worker *world_idle_worker(world *w);
 
-/* The panic hook of the whole test: no panic is expected. */
+/* The panic hook outside the pair below: fails the test. */
 void world_no_panic(const char *message);
 
-/* Around a call: so many panics must come of it. */
+/* The calls between these two must panic `count` times. */
 void world_expect_panics(int count);
 void world_check_panics(world *w);
 
