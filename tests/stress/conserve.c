@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Permits are conserved: however threads come and go, the permits in use never
- * exceed the capacity, all of them come back, and memory stays as it was.
+ * Permits are conserved: the permits in use never exceed the capacity, all of
+ * them are released in the end, and memory does not grow.
  *
- * What must hold: C4 and C10 by weight, C6 (nobody is forgotten: every thread
- * ends), C13, C14 and C16 (who failed holds nothing), C26 (no heap), C30.
+ * Checks: C4 and C10 with weights; C6 (every waiter is granted: every thread
+ * ends); C13, C14 and C16 (a failed acquire holds nothing); C26 (no heap); C30.
  *
- * Two and a half seconds, times WEIR_TEST_SCALE.
+ * Runs for two and a half seconds, times WEIR_TEST_SCALE.
  */
 #include "../regress/race.h"
 #include "../regress/waiter.h"
@@ -61,7 +61,7 @@ static void *visit(void *arg)
 			      err == WEIR_ECANCELED);
 			continue;
 		}
-		/* relaxed would do: the semaphore orders those inside. */
+		/* relaxed: the semaphore orders the critical sections */
 		CHECK(__atomic_add_fetch(&s->in_use, n, __ATOMIC_RELAXED) <=
 		      s->capacity);
 		if (next_random(&w->random) % 8 == 0)
@@ -90,18 +90,20 @@ static void run(weir_policy policy, int64_t capacity, int64_t heaviest)
 	}
 	while (weir_now_ns() < until) {
 		CHECK_IDENTITY(&s.sem);
-		/* Once it runs its memory must be what it will need. */
+		/* After the warm-up, memory must not grow. */
 		if (before < 0 && weir_now_ns() > until - RUN_NS / 2)
 			before = check_resident_pages();
 		usleep(500);
 	}
-	/* A sanitizer's own records grow with what the program does. */
+	/* The data of a sanitizer grows with the activity of the program. */
 	if (!UNDER_TSAN && !UNDER_ASAN && before >= 0)
 		CHECK(check_resident_pages() <= before + 32);
-	/* C4, C30: nobody starves, however crowded the machine is. */
+	/* C4, C30: no thread starves, however loaded the machine is. */
 	for (int i = 0; i < WORKERS; i++)
 		AWAIT(__atomic_load_n(&worker[i].served, __ATOMIC_RELAXED) > 0);
-	/* From here on those with the ctx fail, some of them in the queue. */
+	/*
+	 * From here on acquires with the ctx fail, some of them in the queue.
+	 */
 	weir_ctx_cancel(&s.ctx);
 	__atomic_store_n(&s.over, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < WORKERS; i++)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tree of contexts in motion: threads make, wait with and destroy contexts at
- * the bottom of it while others cancel from the middle and from the root.
+ * A tree of contexts under load: threads create, wait with and destroy contexts
+ * at the bottom of the tree while other threads cancel from the middle and from
+ * the root.
  *
- * What must hold (C13): an end reaches everything below, also what is being
- * made at that moment; once a cancel has returned no acquire below succeeds;
- * nothing is lost by it (C16); and when the calls have returned the whole tree
- * can be destroyed.
+ * Checks (C13): an end reaches all contexts below, including those that are
+ * being created; once a cancel has returned, no acquire below it succeeds; no
+ * permit is lost (C16); and after all calls have returned the whole tree can be
+ * destroyed.
  *
- * Two seconds, times WEIR_TEST_SCALE.
+ * Runs for two seconds, times WEIR_TEST_SCALE.
  */
 #include <poll.h>
 
@@ -58,7 +59,7 @@ static void acquire(struct worker *w, weir_ctx *ctx, int64_t branch,
 		return;
 	}
 	CHECK(err == WEIR_ECANCELED || (may_be_late && err == WEIR_ETIMEDOUT));
-	/* What the call says the context says, and it stays. */
+	/* The context reports the same error as the call, permanently. */
 	CHECK_ERR(weir_ctx_err(ctx), err);
 }
 
@@ -102,7 +103,7 @@ static void one_life(struct worker *w)
 	} else {
 		CHECK_OK(weir_ctx_init(&grandchild, &child, WEIR_FOREVER));
 		CHECK_ERR(weir_ctx_destroy(&child), WEIR_EBUSY);
-		/* Sometimes it is cancelled from just above. */
+		/* Sometimes the parent is cancelled. */
 		if (next_random(&w->random) % 8 == 0)
 			weir_ctx_cancel(&child);
 		use(w, &grandchild, branch, late);
@@ -122,13 +123,13 @@ static void *live(void *arg)
 			return NULL;
 		while (!__atomic_load_n(&t->root_over, __ATOMIC_ACQUIRE))
 			one_life(w);
-		/* And once more, now that it is certain. */
+		/* Once more after the cancel has returned. */
 		one_life(w);
 		meet(&t->gate);
 	}
 }
 
-static void one_season(struct tree *t, uint64_t *random)
+static void one_round(struct tree *t, uint64_t *random)
 {
 	t->root_over = 0;
 	CHECK_OK(weir_ctx_init(&t->root, NULL, WEIR_FOREVER));
@@ -148,7 +149,7 @@ static void one_season(struct tree *t, uint64_t *random)
 	}
 	weir_ctx_cancel(&t->root);
 	__atomic_store_n(&t->root_over, 1, __ATOMIC_RELEASE);
-	/* Those below have left the queue, or never get there. */
+	/* All waiters have left the queue, and no later acquire enters it. */
 	CHECK_EQ(waiters_of(&t->sem), 0);
 	meet(&t->gate);
 	CHECK_EQ(stat_of(&t->sem).free, stat_of(&t->sem).capacity);
@@ -159,7 +160,7 @@ static void one_season(struct tree *t, uint64_t *random)
 	CHECK_OK(weir_ctx_destroy(&t->root));
 }
 
-static void seasons(weir_policy policy)
+static void rounds_with(weir_policy policy)
 {
 	weir_sem_opts opts = { .permits = 3, .policy = policy };
 	int64_t until = weir_now_ns() + RUN_NS * check_scale();
@@ -174,7 +175,7 @@ static void seasons(weir_policy policy)
 		worker[i].thread = start(live, &worker[i]);
 	}
 	do
-		one_season(&t, &random);
+		one_round(&t, &random);
 	while (weir_now_ns() < until);
 	t.stop = true;
 	meet(&t.gate);
@@ -183,12 +184,12 @@ static void seasons(weir_policy policy)
 	CHECK_OK(weir_sem_destroy(&t.sem));
 }
 
-TEST(c13_a_tree_in_motion)
+TEST(c13_tree_under_load)
 {
-	seasons(WEIR_FIFO);
+	rounds_with(WEIR_FIFO);
 }
 
-TEST(c13_a_tree_in_motion_barging)
+TEST(c13_tree_under_load_barging)
 {
-	seasons(WEIR_BARGING);
+	rounds_with(WEIR_BARGING);
 }

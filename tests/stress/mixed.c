@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sixteen threads do everything at once to one semaphore, at random, while one
- * cancels what they wait with and another adds up the books.
+ * Sixteen threads make random calls on one semaphore, while another thread
+ * cancels the contexts they wait with and a third checks the counts.
  *
- * What must hold: the identity N = F + held + granted - debt at every moment
- * (N8); every answer is one that the call may give (C2, C5, C11, C12, C16,
- * C21); and when the semaphore is closed under all of this, everybody comes out
- * (C19), all permits come back, and it can be destroyed (C20, C22).
+ * Checks: capacity = free + held + granted - debt at every moment (N8); every
+ * result is one that the call may return (C2, C5, C11, C12, C16, C21); and when
+ * the semaphore is closed under load, every call returns (C19), all permits are
+ * released, and it can be destroyed (C20, C22).
  *
- * Two seconds, times WEIR_TEST_SCALE.  The seed is printed when it fails; what
- * the threads do follows from it, when they do it does not.
+ * Runs for two seconds, times WEIR_TEST_SCALE.  The seed is printed on failure;
+ * it determines the calls of each thread, not their timing.
  */
 #include "../regress/race.h"
 #include "../regress/waiter.h"
 
 #define WORKERS 16
 #define GROUPS 4
-#define LARGEST 24		/* of the capacity */
+#define LARGEST 24		/* largest capacity */
 #define EPOCH_NS INT64_C(200000000)
 #define EPOCHS 10
 
-/* A context that many wait with, and that is cancelled and made anew. */
+/* A context that several threads wait with; it is cancelled and recreated. */
 struct group {
 	weir_ctx ctx;
-	uint32_t users;		/* atomic: those that may touch ctx */
-	uint32_t closed;	/* atomic: keep out */
+	uint32_t users;		/* atomic: threads that may access ctx */
+	uint32_t closed;	/* atomic: do not enter */
 };
 
 struct arena {
 	weir_sem sem;
 	struct group group[GROUPS];
 	uint32_t over;		/* atomic */
-	int64_t answers[16];	/* atomic: how often each weir_err was given */
+	int64_t results[16];	/* atomic: number of results, by -err */
 };
 
 struct worker {
@@ -46,27 +46,27 @@ static bool is_over(struct arena *a)
 	return __atomic_load_n(&a->over, __ATOMIC_ACQUIRE);
 }
 
-/* Count an answer, and check that it is one of those allowed (bits by -err). */
-static weir_err answer(struct arena *a, weir_err err, uint32_t allowed,
+/* Count a result and check that it is allowed (one bit for each -err). */
+static weir_err record(struct arena *a, weir_err err, uint32_t allowed,
 		       const char *call)
 {
 	if (!(allowed >> -err & 1))
-		check_fail(__FILE__, __LINE__, "%s answers %s", call,
+		check_fail(__FILE__, __LINE__, "%s returned %s", call,
 			   weir_err_name(err));
-	__atomic_add_fetch(&a->answers[-err], 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&a->results[-err], 1, __ATOMIC_RELAXED);
 	return err;
 }
 
 static int64_t given(struct arena *a, weir_err err)
 {
-	return __atomic_load_n(&a->answers[-err], __ATOMIC_RELAXED);
+	return __atomic_load_n(&a->results[-err], __ATOMIC_RELAXED);
 }
 
 #define ALLOW(err) (1u << -(err))
 #define ALWAYS (ALLOW(WEIR_OK) | ALLOW(WEIR_ECLOSED))
 #define ENDED (ALLOW(WEIR_ECANCELED) | ALLOW(WEIR_ETIMEDOUT))
 
-/* A group that is open, entered; null if the one drawn is being cancelled. */
+/* Enter a random group; returns null if it is being cancelled. */
 static struct group *enter(struct worker *w)
 {
 	struct group *g = &w->arena->group[random_below(&w->random, GROUPS)];
@@ -83,7 +83,7 @@ static void leave(struct group *g)
 	__atomic_sub_fetch(&g->users, 1, __ATOMIC_SEQ_CST);
 }
 
-/* One of the acquires that wait with a context, perhaps with a deadline. */
+/* One of the acquires that wait with a context, sometimes with a deadline. */
 static void with_ctx(struct worker *w, int64_t n)
 {
 	struct group *g = enter(w);
@@ -94,32 +94,32 @@ static void with_ctx(struct worker *w, int64_t n)
 
 	if (!g)
 		return;
-	/* Whoever holds permits must not wait for ever for more. */
+	/* A thread that holds permits must not wait forever for more. */
 	if (w->held || next_random(&w->random) % 2)
 		deadline = weir_deadline_after(random_below(&w->random, 20000));
 	CHECK_OK(weir_ctx_init(&ctx, &g->ctx, deadline));
 	switch (random_below(&w->random, 4)) {
 	case 0:
 		err = weir_sem_acquire_upto(sem, n, n + 4, &ctx, &got);
-		err = answer(w->arena, err, ALWAYS | ENDED, "acquire_upto");
+		err = record(w->arena, err, ALWAYS | ENDED, "acquire_upto");
 		CHECK(err ? got == 0 : got >= n && got <= n + 4);
 		break;
 	case 1:
-		/* More than the capacity ever is: waits for the ctx alone. */
+		/* More than the largest capacity: waits for the ctx only. */
 		err = weir_sem_acquire(sem, LARGEST + 1, &ctx);
-		answer(w->arena, err, ENDED | ALLOW(WEIR_ECLOSED), "acquire");
+		record(w->arena, err, ENDED | ALLOW(WEIR_ECLOSED), "acquire");
 		break;
 	case 2:
 		if (!w->held) {
 			err = weir_sem_wait_idle(sem, &ctx);
-			answer(w->arena, err, ALLOW(WEIR_OK) | ENDED,
+			record(w->arena, err, ALLOW(WEIR_OK) | ENDED,
 			       "wait_idle");
 			break;
 		}
 		/* fall through */
 	default:
 		err = weir_sem_acquire(sem, n, &ctx);
-		err = answer(w->arena, err, ALWAYS | ENDED, "acquire");
+		err = record(w->arena, err, ALWAYS | ENDED, "acquire");
 		got = err ? 0 : n;
 	}
 	w->held += got;
@@ -146,7 +146,7 @@ static void act(struct worker *w)
 		if (w->held)
 			break;
 		err = weir_sem_acquire(&a->sem, n, NULL);
-		err = answer(a, err, ALWAYS | ALLOW(WEIR_ETOOBIG), "acquire");
+		err = record(a, err, ALWAYS | ALLOW(WEIR_ETOOBIG), "acquire");
 		w->held += err ? 0 : n;
 		break;
 	case 1:
@@ -154,7 +154,7 @@ static void act(struct worker *w)
 	case 3:
 		err = weir_sem_acquire_for(&a->sem, n,
 					   random_below(&w->random, 5000));
-		err = answer(a, err, ALWAYS | ALLOW(WEIR_ETIMEDOUT) |
+		err = record(a, err, ALWAYS | ALLOW(WEIR_ETIMEDOUT) |
 			     ALLOW(WEIR_ETOOBIG), "acquire_for");
 		w->held += err ? 0 : n;
 		break;
@@ -166,30 +166,32 @@ static void act(struct worker *w)
 		break;
 	case 8:
 		err = weir_sem_try_acquire(&a->sem, n);
-		err = answer(a, err, ALWAYS | ALLOW(WEIR_EAGAIN),
+		err = record(a, err, ALWAYS | ALLOW(WEIR_EAGAIN),
 			     "try_acquire");
 		w->held += err ? 0 : n;
 		break;
 	case 9:
 		err = weir_sem_drain(&a->sem, &got);
-		answer(a, err, ALWAYS, "drain");
+		record(a, err, ALWAYS, "drain");
 		w->held += got;
 		break;
 	case 10:
 		err = weir_sem_resize(&a->sem, random_below(&w->random,
 							    LARGEST + 1), NULL);
-		answer(a, err, ALLOW(WEIR_OK), "resize");
+		record(a, err, ALLOW(WEIR_OK), "resize");
 		break;
 	case 11:
-		/* More than there can be is always refused. */
+		/*
+		 * A release of more permits than can be held is always refused.
+		 */
 		err = weir_sem_try_release(&a->sem, WEIR_SEM_MAX);
-		answer(a, err, ALLOW(WEIR_EOVERFLOW), "try_release");
+		record(a, err, ALLOW(WEIR_EOVERFLOW), "try_release");
 		break;
 	case 12:
 		if (!w->held)
 			break;
 		err = weir_sem_forget(&a->sem, 1);
-		answer(a, err, ALLOW(WEIR_OK), "forget");
+		record(a, err, ALLOW(WEIR_OK), "forget");
 		w->held--;
 		break;
 	default:
@@ -218,7 +220,7 @@ static void *cancel_groups(void *arg)
 		struct group *g = &a->group[random_below(&random, GROUPS)];
 
 		jitter(&random, 20000);
-		/* First with everybody in it, then without newcomers. */
+		/* Cancel with users in the group, then block new ones. */
 		weir_ctx_cancel(&g->ctx);
 		__atomic_store_n(&g->closed, 1, __ATOMIC_SEQ_CST);
 		AWAIT(__atomic_load_n(&g->users, __ATOMIC_SEQ_CST) == 0);
@@ -263,15 +265,15 @@ static void epoch(int number, weir_policy policy, weir_close how)
 	until = weir_now_ns() + EPOCH_NS;
 	while (weir_now_ns() < until)
 		usleep(1000);
-	/* However crowded the machine is, it must have been a storm. */
+	/* Even on a loaded machine every kind of result must have occurred. */
 	AWAIT(given(&a, WEIR_OK) && given(&a, WEIR_ETIMEDOUT) &&
 	      given(&a, WEIR_ECANCELED) && given(&a, WEIR_EAGAIN));
-	/* With everybody in it; and then once more to stop what DRAIN lets. */
+	/* Close under load; a DRAIN close is then followed by a NOW close. */
 	weir_sem_close(&a.sem, how);
 	usleep(1000);
 	weir_sem_close(&a.sem, WEIR_CLOSE_NOW);
 	__atomic_store_n(&a.over, 1, __ATOMIC_RELEASE);
-	/* Those that wait for idleness or, outside the queue, for their ctx. */
+	/* Release threads that wait for idle or, oversized, for their ctx. */
 	finish(canceller);
 	for (int i = 0; i < GROUPS; i++)
 		weir_ctx_cancel(&a.group[i].ctx);

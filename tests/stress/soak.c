@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same few things, very often: acquire and release in pairs, by several
- * threads, with weights, under both policies, where permits are plenty and
- * where they are not; now and then with a deadline, or with a ctx that ends.
+ * A long run of pairs of acquire and release by several threads, with weights,
+ * under both policies, with plenty of permits and with few; sometimes with a
+ * deadline, or with a ctx that is cancelled.
  *
- * What must hold, all the time: no more are in use than there are (C10), the
- * picture that stat gives adds up (N8), memory stays as it is (C26); and in the
- * end all permits are back and nobody waits (C16).
+ * Checks, all the time: the permits in use never exceed the capacity (C10), the
+ * counts of weir_sem_stat add up (N8), memory does not grow (C26); and in the
+ * end all permits are free and no thread waits (C16).
  *
- * Three seconds, times WEIR_TEST_SCALE; WEIR_FULL=1: 10^8 pairs.
+ * Runs for three seconds, times WEIR_TEST_SCALE; with WEIR_FULL=1 for 10^8
+ * pairs.
  */
 #include <inttypes.h>
 
@@ -23,13 +24,13 @@
 #define HEAVIEST 3
 
 /*
- * Memory may grow by this many pages after the warm-up: the threads
- * may reach a little deeper into their stacks, no more.  At a byte for each
- * pair it would be hundreds.
+ * Memory may grow by this many pages after the warm-up, because the threads may
+ * use their stacks a little deeper.  A leak of one byte per pair would be
+ * hundreds of pages.
  */
 #define PAGES_MORE 32
 
-/* Semaphores of one kind, and what is in use of it. */
+/* A semaphore and the number of its permits in use. */
 struct place {
 	const char *name;
 	weir_policy policy;
@@ -38,7 +39,7 @@ struct place {
 	int64_t in_use __attribute__((aligned(64)));	/* atomic */
 };
 
-/* The first two have room for all at once; in the others they meet. */
+/* In the first two all threads fit at once; in the others they contend. */
 static struct place places[] = {
 	{ .name = "roomy", .policy = WEIR_FIFO, .capacity = 4 * HEAVIEST },
 	{ .name = "roomy, barging", .policy = WEIR_BARGING,
@@ -49,17 +50,17 @@ static struct place places[] = {
 };
 #define PLACES ((int)(sizeof(places) / sizeof(places[0])))
 
-/* The places in turn, and for how many batches. */
+/* The order of the places, and the number of batches in each. */
 static const int route[] = { 0, 2, 1, 3 };
 #define ROUTE ((int)(sizeof(route) / sizeof(route[0])))
 #define TOGETHER 32
 
-/* Who may touch a worker's ctx. */
+/* The owner of a worker's ctx: the worker, the canceller, the worker. */
 enum { FRESH, BEING_ENDED, ENDED };
 
 struct worker {
 	uint64_t random __attribute__((aligned(64)));
-	int64_t pairs;		/* atomic: written by the worker alone */
+	int64_t pairs;		/* atomic: written only by the worker */
 	int64_t slow, waited, late, cancelled;
 	weir_ctx ctx;
 	uint32_t ctx_state;	/* atomic */
@@ -78,7 +79,7 @@ static bool is_full(void)
 	return full && atoi(full) > 0;
 }
 
-/* Slow paths are reported, short ones are not. */
+/* The hook reports slow paths only, not fast paths. */
 static void hear(const struct weir_event_ *event)
 {
 	if (self && event->kind == WEIR_EVENT_QUEUED_)
@@ -124,10 +125,10 @@ static void one_pair(struct worker *w, struct place *p)
 
 	while (!enter(w, p, n))
 		;
-	/* relaxed would do: the semaphore orders those inside. */
+	/* relaxed: the semaphore orders the critical sections */
 	CHECK(__atomic_add_fetch(&p->in_use, n, __ATOMIC_RELAXED) <=
 	      p->capacity);
-	/* Where it is tight somebody else is to find it so. */
+	/* In a tight place, let other threads find the permits taken. */
 	if (p->capacity <= HEAVIEST && next_random(&w->random) % 8 == 0)
 		sched_yield();
 	__atomic_sub_fetch(&p->in_use, n, __ATOMIC_RELAXED);
@@ -142,7 +143,7 @@ static void *work(void *arg)
 	while ((batch = __atomic_fetch_sub(&batches_left, 1,
 					   __ATOMIC_RELAXED)) > 0 &&
 	       !__atomic_load_n(&over, __ATOMIC_RELAXED)) {
-		/* All are in the same place at about the same time. */
+		/* All threads are in the same place at about the same time. */
 		struct place *p = &places[route[batch / TOGETHER % ROUTE]];
 
 		for (int i = 0; i < BATCH; i++)
@@ -174,13 +175,13 @@ static void cancel_one(struct worker *w)
 }
 
 /*
- * Add up the books and cancel somebody, until the work is done.  Returns how
- * many times; *growth is that of the memory, in pages.
+ * Check the counts and cancel a worker's ctx until the work is done.  Returns
+ * the number of checks; *growth is the growth of memory, in pages.
  */
-static int64_t watch(int64_t target, int64_t until_ns, long *growth)
+static int64_t monitor(int64_t target, int64_t until_ns, long *growth)
 {
 	struct timespec nap = { 0, 300000 };
-	int64_t looks = 0, warm = 0;
+	int64_t checks = 0, warm = 0;
 	uint64_t random = seed_of(1000);
 	long before = 0;
 
@@ -192,21 +193,21 @@ static int64_t watch(int64_t target, int64_t until_ns, long *growth)
 			      places[i].capacity);
 		}
 		cancel_one(&workers[random_below(&random, WORKERS)]);
-		/* Everything has been done once after so many. */
+		/* Every path has been used once after so many pairs. */
 		if (!before && pairs_done() >= 100 * BATCH) {
 			before = check_resident_pages();
-			warm = looks;
+			warm = checks;
 		}
 		*growth = before ? check_resident_pages() - before : 0;
 		if (MEMORY_IS_OURS)
 			CHECK(*growth <= PAGES_MORE);
-		looks++;
+		checks++;
 		nanosleep(&nap, NULL);
 	}
-	return looks - warm;
+	return checks - warm;
 }
 
-static void report(int64_t looks, long growth)
+static void report(int64_t checks, long growth)
 {
 	struct worker all = { 0 };
 	double share;
@@ -228,8 +229,8 @@ static void report(int64_t looks, long growth)
 	       all.waited, share * (double)all.waited);
 	printf("evidence: soak: timed out; cancelled | %" PRId64 "; %" PRId64
 	       "\n", all.late, all.cancelled);
-	printf("evidence: soak: looks at the books, all right | %" PRId64 "\n",
-	       looks);
+	printf("evidence: soak: consistency checks, all passed | %" PRId64 "\n",
+	       checks);
 	printf("evidence: soak: growth of memory | %ld pages\n",
 	       growth);
 }
@@ -237,7 +238,7 @@ static void report(int64_t looks, long growth)
 TEST(c16_soak)
 {
 	int64_t target = is_full() ? FULL_PAIRS : INT64_MAX;
-	int64_t until = WEIR_FOREVER, looks;
+	int64_t until = WEIR_FOREVER, checks;
 	long growth = 0;
 
 	if (is_full())
@@ -258,7 +259,7 @@ TEST(c16_soak)
 		CHECK_OK(weir_ctx_init(&workers[i].ctx, NULL, WEIR_FOREVER));
 		workers[i].thread = start(work, &workers[i]);
 	}
-	looks = watch(target, until, &growth);
+	checks = monitor(target, until, &growth);
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < WORKERS; i++)
 		finish(workers[i].thread);
@@ -274,5 +275,5 @@ TEST(c16_soak)
 	}
 	for (int i = 0; i < WORKERS; i++)
 		CHECK_OK(weir_ctx_destroy(&workers[i].ctx));
-	report(looks, growth);
+	report(checks, growth);
 }
