@@ -86,7 +86,7 @@ void check_pause(const char *file, int line, const char *what,
 		nanosleep(&nap, NULL);
 }
 
-/* What the kernel says of a thread of ours; "" if nothing. */
+/* Read a file of /proc/self/task/TID; text is "" if that fails. */
 static void read_task(int tid, const char *what, char *text, size_t size)
 {
 	char path[64];
@@ -111,12 +111,12 @@ bool check_asleep(int tid)
 
 	if (!tid)
 		return false;
-	/* "tid (name) state ...", and the name may hold anything. */
+	/* "tid (name) state ..."; the name may contain any character. */
 	read_task(tid, "stat", text, sizeof(text));
 	end = strrchr(text, ')');
 	if (!end || end[1] != ' ' || end[2] != 'S')
 		return false;
-	/* "number first second ..."; not every kernel, or emulator, says. */
+	/* "number first second ..."; missing on some kernels and emulators. */
 	read_task(tid, "syscall", text, sizeof(text));
 	return !*text || (sscanf(text, "%*d %*x %lx", &second) == 1 &&
 			  second != nap);
@@ -205,7 +205,7 @@ void check_panic_end(const char *file, int line, const char *what,
 
 uint64_t next_random(uint64_t *state)
 {
-	/* splitmix64: any seed will do, also 0. */
+	/* splitmix64: any seed is valid, including 0. */
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -238,8 +238,8 @@ int check_scale(void)
 }
 
 /*
- * Not that of files: they are mapped around what is touched.  And not from statm,
- * which can be wrong by some dozens of pages for each CPU.
+ * Anonymous memory only: file pages are mapped in around a touched page.  Not
+ * from statm, which can be off by dozens of pages for each CPU.
  */
 long check_resident_pages(void)
 {
@@ -302,7 +302,10 @@ int main(int argc, char **argv)
 	signal(SIGALRM, out_of_time);
 	alarm(limit && atoi(limit) > 0 ? (unsigned)atoi(limit) : 120);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* A sanitizer starts a thread of its own with the first of ours. */
+	/*
+	 * A sanitizer starts its own thread with the first thread of the
+	 * program.
+	 */
 	finish(start(do_nothing, NULL));
 	for (int i = 0; i < test_count; i++) {
 		int fds, threads;
@@ -314,7 +317,7 @@ int main(int argc, char **argv)
 		threads = entries("/proc/self/task");
 		tests[i].fn();
 		CHECK_EQ(entries("/proc/self/fd"), fds);
-		/* A joined thread can linger in /proc for a moment. */
+		/* A joined thread can stay in /proc for a moment. */
 		AWAIT(entries("/proc/self/task") <= threads);
 		printf("ok %s\n", current);
 		passed++;

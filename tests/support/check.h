@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a test program is made of.
+ * The parts of a test program.
  *
  *     TEST(c5_try_fails_behind_a_waiter)
  *     {
@@ -8,13 +8,14 @@
  *             CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
  *     }
  *
- * Every TEST of the program runs, in the order written, in one process; naming
- * some on the command line runs those.  A check that fails, on any thread,
- * prints where and ends the program.  The last line is "N passed, N failed".
+ * All TESTs of the program run in one process, in the order written; test names
+ * on the command line select some of them.  A failed check, on any thread,
+ * prints its place and ends the program.  The last line is "N passed, N
+ * failed".
  *
- * After each test the file descriptors and threads of the process must be as
- * many as before.  A program that takes longer than its time limit
- * (WEIR_TEST_LIMIT seconds, 120 by default) is ended and says in which test.
+ * After each test the process must have as many file descriptors and threads as
+ * before.  A program that exceeds its time limit (WEIR_TEST_LIMIT seconds, 120
+ * by default) is ended and prints the name of the running test.
  */
 #ifndef TESTS_SUPPORT_CHECK_H
 #define TESTS_SUPPORT_CHECK_H
@@ -38,7 +39,7 @@ void check_register(const char *name, check_test_fn *fn);
 	}                                                                      \
 	static void test_##name(void)
 
-/* Print, count as failed and end the program. */
+/* Print the message, count a failure and end the program. */
 __attribute__((noreturn, format(printf, 3, 4)))
 void check_fail(const char *file, int line, const char *format, ...);
 
@@ -59,9 +60,9 @@ void check_err(const char *file, int line, const char *what, weir_err got,
 #define CHECK_OK(got) CHECK_ERR(got, WEIR_OK)
 
 /*
- * Wait for something another thread is about to do and that has no event of its
- * own, such as joining a queue.  Fails the test after a minute.  The condition
- * decides, never the time.
+ * Wait until another thread has done something that signals no event, such as
+ * joining a queue.  Fails the test after a minute.  The wait ends by the
+ * condition, not by time.
  */
 void check_pause(const char *file, int line, const char *what,
 		 int64_t *started_ns);
@@ -73,28 +74,31 @@ void check_pause(const char *file, int line, const char *what,
 				    &check_started_);                          \
 	} while (0)
 
-/* How many wait in sem's queue; and outside it. */
+/* The number of waiters in the queue of sem, and on its oversized list. */
 uint32_t waiters_of(weir_sem *sem);
 uint32_t oversized_of(weir_sem *sem);
 weir_sem_info stat_of(weir_sem *sem);
 
-/* capacity == free + held + granted - debt, and nothing negative (N8). */
+/* capacity == free + held + granted - debt, and no count is negative (N8). */
 #define CHECK_IDENTITY(sem) check_identity(__FILE__, __LINE__, sem)
 void check_identity(const char *file, int line, weir_sem *sem);
 
-/* Threads: start, and join with what fn returned. */
+/* start() creates a thread; finish() joins it and returns the result of fn. */
 typedef struct check_thread {
 	pthread_t id;
 } check_thread;
 check_thread start(void *(*fn)(void *), void *arg);
 void *finish(check_thread thread);
 
-/* Whether a thread of ours sleeps in a wait, and does not nap on its way to a lock. */
+/*
+ * Returns true if the thread is parked in a wait; false if it sleeps for a
+ * lock.
+ */
 bool check_asleep(int tid);
 
 /*
  * Run a statement that must panic.  The hook returns, so the statement goes on;
- * what was said is in panic_message.
+ * panic_message has the message.
  */
 extern char panic_message[512];
 void check_panic_begin(void);
@@ -108,23 +112,24 @@ void check_panic_end(const char *file, int line, const char *what,
 	} while (0)
 
 /*
- * Random numbers.  The seed is WEIR_SEED or drawn afresh, and printed when the
- * test fails.  One generator per thread: seed_of(k) gives the k-th its own.
+ * Random numbers.  The seed is WEIR_SEED or a random one, and is printed when
+ * the test fails.  Each thread uses its own generator; seed_of(k) is the seed
+ * of the k-th.
  */
 uint64_t check_seed(void);
 uint64_t seed_of(uint64_t k);
 uint64_t next_random(uint64_t *state);
 int64_t random_below(uint64_t *state, int64_t limit);
 
-/* 1, or more in `make check-long` (WEIR_TEST_SCALE): multiply rounds by it. */
+/* 1, or WEIR_TEST_SCALE in `make check-long`: multiply rounds by it. */
 int check_scale(void);
 
-/* How much memory this process has, counted now and not by and by. */
+/* The anonymous memory of this process, in pages, counted exactly. */
 long check_resident_pages(void);
 
 /*
- * Under these a program is five to thirty times slower, and one round shows them
- * more than a hundred show without: divide rounds.
+ * Under a sanitizer a program is five to thirty times slower, but one round
+ * finds more than a hundred rounds without: divide rounds.
  */
 #ifndef __has_feature
 #define __has_feature(feature) 0
@@ -141,8 +146,8 @@ long check_resident_pages(void);
 #endif
 
 /*
- * Whether what check_resident_pages counts is the program's own: a sanitizer has
- * records that grow with what the program does, an emulator translates it.
+ * 1 if check_resident_pages counts only memory of the program: a sanitizer's
+ * data grows with the activity of the program, and an emulator translates code.
  */
 #ifdef EMULATED
 #define MEMORY_IS_OURS 0
