@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that jobs make: job.h. */
+/* The library calls that jobs make: job.h. */
 #include "inject.h"
 #include "job.h"
 

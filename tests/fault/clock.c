@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that leaps, stands still, goes back, or comes to its end, at every
- * reading: C14 C15 C30.  Virtual machines have such clocks, whatever POSIX
+ * A clock that jumps ahead, stops, goes back, or reaches its maximum, at every
+ * reading: C14, C15, C30.  Virtual machines have such clocks, whatever POSIX
  * says.
- * "Once" is one wrong reading; "sticky" is a clock that goes on from there.
  *
- * The library is told of two CPUs, so that its threads spin by the clock too.
+ * "Once" is one wrong reading; "sticky" is a clock that continues from the
+ * wrong value.
+ *
+ * The library is made to see two CPUs, so that its threads spin for a time
+ * measured by this clock as well.
  */
 #include "work.h"
 
 const int fault_cpus = 2;
 
-/* Near the end of time a timeout is for ever (weir/base.h: saturates), so
- * nothing ends by it. */
+/*
+ * Near the maximum of the clock a timeout is infinite (weir/base.h: saturates),
+ * so no wait ends by its timeout.
+ */
 static bool waits_for_ever(const struct fault *fault, const struct work *work)
 {
 	return work->by_time &&
 	       (fault->clock == CLOCK_END || fault->clock == CLOCK_LAST);
 }
 
-TEST(c15_a_clock_that_is_wrong)
+TEST(c15_wrong_clock)
 {
 	static const struct fault faults[] = {
 		{ "clock: 5 hours ahead", AT_CLOCK, 0, 0, false, CLOCK_HOURS },

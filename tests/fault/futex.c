@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every way in which a futex call can end, at every call.  C18, and with it
- * what each work claims: no outcome of a sleep changes the outcome of a call.
+ * Every result that a futex call can have, at every call.  C18, and the clauses
+ * that each work checks: no result of a futex wait changes the result of a
+ * library call.
  *
- * The library is told of one CPU, so that its threads sleep and do not spin.
+ * The library is made to see one CPU, so that its threads park instead of
+ * spinning.
  */
 #include <errno.h>
 
@@ -11,7 +13,7 @@
 
 const int fault_cpus = 1;
 
-/* A sleep that is not slept, and what it says instead. */
+/* The wait does not sleep and returns an error or 0. */
 TEST(c18_waits_that_return_at_once)
 {
 	static const struct fault faults[] = {
@@ -29,8 +31,8 @@ TEST(c18_waits_that_return_at_once)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* A sleep that is slept, and lies about its end. */
-TEST(c18_waits_that_tell_the_wrong_reason)
+/* The wait sleeps and then returns a wrong result. */
+TEST(c18_waits_that_return_a_wrong_result)
 {
 	static const struct fault faults[] = {
 		{ "futex wait: slept, then EINTR", AT_WAIT, -1, EINTR, true,
@@ -45,7 +47,7 @@ TEST(c18_waits_that_tell_the_wrong_reason)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* C6 C14: a wake that is told to have failed; and one that has. */
+/* C6, C14: wakes that report failure but happened; wakes that are lost. */
 TEST(c6_wakes_that_fail)
 {
 	static const struct fault faults[] = {
@@ -59,7 +61,7 @@ TEST(c6_wakes_that_fail)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* No futex at all, as in a sandbox: waits and wakes alike. */
+/* No futex at all, as in a sandbox: waits and wakes fail. */
 TEST(c18_no_futex)
 {
 	static const struct fault faults[] = {
@@ -73,10 +75,10 @@ TEST(c18_no_futex)
 
 /*
  * C14: the wake is lost and nothing else wakes the sleeper.  At its deadline it
- * finds what it was granted, and the grant wins.  If the deadline came before
- * the grant, again with more time.
+ * finds its grant, and the grant wins.  If the deadline passed before the
+ * grant, retry with more time.
  */
-TEST(c14_a_lost_wake_and_a_deadline)
+TEST(c14_lost_wake_and_deadline)
 {
 	static const struct fault lost = { "futex wake: lost, no help",
 					   AT_WAKE, -1, EPERM, false, 0 };
@@ -92,7 +94,7 @@ TEST(c14_a_lost_wake_and_a_deadline)
 		fault_begin(&lost, true, 1, "one waiter");
 		job_queue(&a);
 		job_start(&b);
-		/* AWAIT does not wake the forgotten, as UNTIL does. */
+		/* Unlike UNTIL, AWAIT does not repeat lost wakes. */
 		AWAIT(job_is_done(&b) && job_is_done(&a));
 		job_join(&b);
 		job_join(&a);
@@ -100,6 +102,6 @@ TEST(c14_a_lost_wake_and_a_deadline)
 		CHECK_ERR(a.err, shown ? WEIR_OK : WEIR_ETIMEDOUT);
 		weir_sem_release(&sem, shown);
 		check_rest(&sem, 1);
-		fault_wake_the_forgotten();
+		fault_repeat_lost_wakes();
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: inject.h.  The calls that they befall: sys.c, libc.c, vclock.c. */
+/* Plans: inject.h.  The calls that they affect: sys.c, libc.c, vclock.c. */
 #include "inject.h"
 
 #include <errno.h>
@@ -84,8 +84,8 @@ int fault_end(void)
 	return __atomic_load_n(hit_counter, __ATOMIC_SEQ_CST);
 }
 
-/* The result of a call that the fault befell. */
-long fault_lie(void)
+/* The result of a faulty call. */
+long fault_result(void)
 {
 	const struct fault *fault = fault_now();
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults, injected below the library: every call that it makes to libc goes
- * through a __wrap_ function (the linker's --wrap), which does the real thing,
- * or not, and tells the library the truth, or not.
+ * Faults are injected below the library: every call that it makes to libc goes
+ * through a __wrap_ function (the linker's --wrap).  The wrapper makes the real
+ * call or not, and returns the real result or a false one.
  *
- * A plan is one fault, at the Nth call that it can befall: once, or "sticky",
- * from that call on.  It befalls the threads of jobs (job.h) and no others, so
- * a test can look at things meanwhile.
+ * A plan is one fault at the Nth call that it applies to: once, or "sticky",
+ * from that call on.  Faults affect only the threads of jobs (job.h), so a test
+ * can inspect the state without faults.
  */
 #ifndef TESTS_FAULT_INJECT_H
 #define TESTS_FAULT_INJECT_H
@@ -30,82 +30,89 @@ enum place {
 	AT_CLOCK	/* clock_gettime */
 };
 
-/* What happens to the clock (AT_CLOCK): vclock.c. */
+/* The fault of the clock (AT_CLOCK): vclock.c. */
 enum clock_fault {
-	CLOCK_HOURS,	/* leaps ahead */
+	CLOCK_HOURS,	/* jumps ahead by hours */
 	CLOCK_BACK,	/* goes back by seconds */
 	CLOCK_BOOT,	/* goes back to its start */
-	CLOCK_STILL,	/* stands still */
-	CLOCK_LATE,	/* ten seconds before the end of time */
-	CLOCK_END,	/* a microsecond before it */
-	CLOCK_LAST	/* at its very end */
+	CLOCK_STILL,	/* stops for a while */
+	CLOCK_LATE,	/* 10 s before the maximum */
+	CLOCK_END,	/* 1 us before the maximum */
+	CLOCK_LAST	/* at the maximum, INT64_MAX ns */
 };
 
 struct fault {
 	const char *name;
 	enum place place;
-	long result;		/* what the call returns ... */
-	int error;		/* ... with this in errno, unless it is 0 */
-	bool done;		/* the real call is made first */
+	long result;		/* result of the call ... */
+	int error;		/* ... and errno, unless 0 */
+	bool done;		/* make the real call first */
 	enum clock_fault clock;
 };
 
 /*
- * Whether the plan's fault befalls this call.  Counts the calls that it could
- * befall.
+ * Returns true if the plan's fault applies to this call; counts the calls that
+ * it could apply to.
  */
 bool fault_due(enum place place);
 
-/* What that call then returns; errno is set. */
-long fault_lie(void);
+/* The result of a faulty call; sets errno. */
+long fault_result(void);
 
-/* The fault under way; null: none. */
+/* The active fault; null: none. */
 const struct fault *fault_now(void);
 bool fault_is_sticky(void);
 
-/* What the plan says, for messages. */
+/* A description of the plan, for messages. */
 const char *fault_plan(void);
 
-/* Begin a plan; end it, and tell how often it has befallen a call. */
+/*
+ * fault_begin() starts a plan; fault_end() ends it and returns the number of
+ * faulty calls.
+ */
 void fault_begin(const struct fault *fault, bool sticky, int nth,
 		 const char *work);
 int fault_end(void);
 
-/* Count that elsewhere: in memory that a child shares with its parent. */
+/*
+ * Count the faulty calls in *counter, which a child may share with its parent.
+ */
 void fault_counts_in(int *counter);
 
 /*
- * A wake that failed leaves its sleeper asleep: no library can help that.  What
- * is promised is that the sleeper has its permits when something else wakes it.
- * This is the something else.
+ * Repeat the wakes that a fault has suppressed.  A lost wake leaves its sleeper
+ * asleep, and no library can prevent that.  The promise is that the sleeper has
+ * its permits when another event wakes it; this function is that event.
  */
-void fault_wake_the_forgotten(void);
+void fault_repeat_lost_wakes(void);
 
-/* Memory and descriptors that the library has and has not given back. */
+/* Memory blocks and descriptors that the library has not released yet. */
 int fault_live_blocks(void);
 int fault_live_descriptors(void);
 void fault_descriptor_is_gone(void);
 
-/* A poll was interrupted and has not been made again. */
+/* Returns true if a poll was interrupted and has not been repeated. */
 bool fault_poll_is_owed(void);
 
-/* How many CPUs the library is told of when it is loaded; 0: the truth. */
+/*
+ * The number of CPUs that the library sees when it is loaded; 0: the real one.
+ */
 extern const int fault_cpus;
 
 /*
- * The clock that the library reads.  It is the real one, until a plan changes
- * it.  Then sleeps follow it too, and one that nothing ends but its deadline
- * makes it leap there, so that no test waits for hours.
+ * The clock that the library reads: the real one until a plan changes it.  Then
+ * sleeps use the changed clock too, and a sleep that only its deadline ends
+ * makes that clock jump to the deadline, so that no test waits for hours.
  */
 int64_t clock_real(void);
 int64_t clock_now(void);
 
-/* The latest time that the library has been told. */
+/* The latest time that the library has read. */
 int64_t clock_latest(void);
 void clock_reset(void);
 bool clock_is_changed(void);
 
-/* One sleep on a futex, by that clock. */
+/* One futex wait, by the changed clock. */
 long clock_wait(uint32_t *word, int op, uint32_t value, int64_t until_ns);
 
 #endif /* TESTS_FAULT_INJECT_H */

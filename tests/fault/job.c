@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that faults befall: job.h. */
+/* Threads that faults affect: job.h. */
 #include "job.h"
 
 #include <errno.h>
@@ -51,7 +51,10 @@ static void *run_job(void *arg)
 	armed = false;
 	self = NULL;
 	__atomic_store_n(&j->done, true, __ATOMIC_SEQ_CST);
-	/* A thread without futexes must not meet another on its way out. */
+	/*
+	 * A thread without futexes must not contend with another while it
+	 * exits.
+	 */
 	while (job_prologue && !__atomic_load_n(&j->leave, __ATOMIC_SEQ_CST))
 		__real_sched_yield();
 	return NULL;
@@ -88,7 +91,7 @@ void job_queue(struct job *j)
 
 	job_start(j);
 	UNTIL(job_is_done(j) || listed(j->sem) > before ||
-	      /* Others may be late, and leave as this one comes. */
+	      /* Other waiters may time out and leave while this one arrives. */
 	      (clock_is_changed() &&
 	       __atomic_load_n(&j->waits, __ATOMIC_SEQ_CST)));
 	UNTIL(job_has_slept(j));
@@ -106,11 +109,13 @@ void job_join(struct job *j)
 {
 	UNTIL(job_is_done(j));
 	__atomic_store_n(&j->leave, true, __ATOMIC_SEQ_CST);
-	/* A thread without futexes cannot wake the one that joins it. */
+	/* A thread without futexes cannot wake the thread that joins it. */
 	if (job_prologue)
 		UNTIL(is_gone(j->tid));
 	finish(j->thread);
-	/* base/futex.h and its like: errno is the caller's. */
+	/*
+	 * The library preserves errno (base/futex.h), except with these errors.
+	 */
 	if (j->err != WEIR_ESYSTEM && j->err != WEIR_ENOMEM && j->saved_errno)
 		check_fail(__FILE__, __LINE__, "errno is %d",
 			   j->saved_errno);
@@ -122,12 +127,12 @@ static bool is_late(const struct job *j)
 	       (j->call == do_ctx_wait && j->err == WEIR_EAGAIN);
 }
 
-/* The deadline that the error speaks of; WEIR_FOREVER: it must not. */
+/* The deadline that the error refers to; WEIR_FOREVER: the error is wrong. */
 static int64_t deadline_of(const struct job *j)
 {
 	if (j->ctx && j->err == WEIR_ETIMEDOUT)
 		return j->ctx_deadline;
-	/* Where the clock is changed, only the library knows it. */
+	/* With a changed clock only the library knows the deadline. */
 	if (j->call == do_acquire_for && clock_is_changed())
 		return INT64_MIN;
 	return j->deadline ? j->deadline : WEIR_FOREVER;
@@ -183,7 +188,7 @@ void until_pause(const char *file, int line, const char *what,
 	struct timespec nap = { 0, 20000 };
 	int64_t now = clock_real();
 
-	fault_wake_the_forgotten();
+	fault_repeat_lost_wakes();
 	if (!*started_ns)
 		*started_ns = now;
 	if (now - *started_ns > limit_ns())

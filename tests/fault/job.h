@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job is one call of the library on a thread of its own, the only kind of
- * thread that faults befall.
+ * A job is one library call on its own thread.  Faults affect only the threads
+ * of jobs.
  *
  *     struct job a = { .call = do_acquire, .sem = &sem, .n = 1 };
- *     job_queue(&a);                      now it waits, or has returned
+ *     job_queue(&a);                      it waits now, or has returned
  *     run(do_release, &sem, 1);
  *     job_ends(&a, WEIR_OK);
  */
@@ -26,48 +26,52 @@ struct job {
 	int fd;
 	int saved_errno;
 	weir_err err;
-	int waits;		/* sleeps begun, */
-	int naps;		/* and naps, for a lock */
-	int turn;		/* of those that passed permits on */
+	int waits;		/* waits begun */
+	int naps;		/* naps begun, for a lock */
+	int turn;		/* order of release, from 0 */
 	bool done, leave;
 	int tid;
 	check_thread thread;
 };
 
-/* Whether faults befall this thread; it has come to a futex wait. */
+/*
+ * Returns true if faults affect this thread.  The other two count its futex
+ * waits and naps.
+ */
 bool job_is_armed(void);
 void job_counts_a_wait(void);
 void job_counts_a_nap(void);
 
-/* If set, every job's thread runs it first. */
+/* If set, the thread of every job calls it first. */
 extern void (*job_prologue)(void);
 
 void job_start(struct job *j);
 bool job_is_done(const struct job *j);
 
-/* Begun to sleep, or done without. */
+/* Returns true if the job has begun to sleep, or is done. */
 bool job_has_slept(const struct job *j);
 
-/* Start it and wait until it is on a list of j->sem, and sleeps. */
+/* Start the job and wait until it is on a list of j->sem and sleeps. */
 void job_queue(struct job *j);
 
-/* Join it. */
+/* Join the job. */
 void job_join(struct job *j);
 
 /*
- * Join it and check what it returned.  By a clock that leaps it may be too late
- * instead; never before the deadline has come by that clock (C15).
+ * Join the job and check its result.  With a changed clock the result may be a
+ * timeout instead, but never before the deadline has passed on that clock
+ * (C15).
  */
 #define job_ends(j, want) job_ends_at(__FILE__, __LINE__, j, want)
 void job_ends_at(const char *file, int line, struct job *j, weir_err want);
 
-/* A whole job, for calls that do not wait. */
+/* Run a complete job, for calls that do not wait. */
 weir_err run(weir_err (*call)(struct job *j), weir_sem *sem, int64_t n);
 weir_err run_ctx(weir_err (*call)(struct job *j), weir_ctx *ctx);
 
 weir_err do_acquire(struct job *j);
 weir_err do_acquire_until(struct job *j);	/* deadline */
-weir_err do_acquire_for(struct job *j);		/* max: the timeout */
+weir_err do_acquire_for(struct job *j);		/* timeout: max */
 weir_err do_acquire_upto(struct job *j);
 weir_err do_drain(struct job *j);
 weir_err do_try_acquire(struct job *j);
@@ -75,13 +79,13 @@ weir_err do_acquire_and_release(struct job *j);
 weir_err do_acquire_and_destroy(struct job *j);
 weir_err do_release(struct job *j);
 weir_err do_try_release(struct job *j);
-weir_err do_close(struct job *j);		/* n: how */
+weir_err do_close(struct job *j);		/* n: the weir_close */
 weir_err do_resize(struct job *j);
 weir_err do_forget(struct job *j);
 weir_err do_destroy(struct job *j);
 weir_err do_stat(struct job *j);
 weir_err do_wait_idle(struct job *j);
-weir_err do_new(struct job *j);			/* n permits, into sem */
+weir_err do_new(struct job *j);			/* n permits, sets sem */
 weir_err do_unref(struct job *j);
 weir_err do_permit_acquire(struct job *j);
 weir_err do_permit_release(struct job *j);
@@ -90,15 +94,15 @@ weir_err do_ctx_err(struct job *j);
 weir_err do_ctx_wait(struct job *j);		/* deadline */
 weir_err do_ctx_init(struct job *j);		/* parent, deadline */
 weir_err do_ctx_destroy(struct job *j);
-weir_err do_ctx_fd(struct job *j);		/* into fd */
-weir_err do_ctx_come_and_go(struct job *j);	/* below parent */
+weir_err do_ctx_fd(struct job *j);		/* sets fd */
+weir_err do_ctx_come_and_go(struct job *j);	/* a child of parent */
 
-/* Turns are counted from here. */
+/* Reset the counter of `turn`. */
 void turns_from_zero(void);
 
 /*
- * Wait for something that has no event of its own, by the real clock.  Says
- * which fault it was that brought things to a halt.
+ * Wait, by the real clock, for a condition that signals no event.  On timeout
+ * the message names the active fault.
  */
 void until_pause(const char *file, int line, const char *what,
 		 int64_t *started_ns);

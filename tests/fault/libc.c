@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The library's other calls of libc, but for the clock: inject.h. */
+/* The other libc calls of the library, except the clock: inject.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@ static int descriptors;
 
 int __wrap_timerfd_create(int clock, int flags)
 {
-	int fd = fault_due(AT_TIMER) ? (int)fault_lie() :
+	int fd = fault_due(AT_TIMER) ? (int)fault_result() :
 				       __real_timerfd_create(clock, flags);
 
 	if (fd >= 0)
@@ -27,7 +27,7 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *at,
 			   struct itimerspec *before)
 {
 	return fault_due(AT_SETTIME) ?
-		       (int)fault_lie() :
+		       (int)fault_result() :
 		       __real_timerfd_settime(fd, flags, at, before);
 }
 
@@ -41,7 +41,10 @@ int fault_live_descriptors(void)
 	return __atomic_load_n(&descriptors, __ATOMIC_SEQ_CST);
 }
 
-/* What posix_memalign gave and free has not taken.  Others use free as well. */
+/*
+ * Blocks from posix_memalign that have not been freed.  Other code calls free
+ * too.
+ */
 static void *blocks[64];
 static int live_blocks;
 
@@ -62,7 +65,10 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 {
 	int error;
 
-	/* Returns its error, and leaves errno and *memory alone. */
+	/*
+	 * posix_memalign returns its error and leaves errno and *memory
+	 * unchanged.
+	 */
 	if (fault_due(AT_MEMORY))
 		return fault_now()->error;
 	error = __real_posix_memalign(memory, alignment, size);
@@ -87,28 +93,29 @@ int fault_live_blocks(void)
 
 int __wrap_sched_getcpu(void)
 {
-	return fault_due(AT_GETCPU) ? (int)fault_lie() : __real_sched_getcpu();
+	return fault_due(AT_GETCPU) ? (int)fault_result() :
+				      __real_sched_getcpu();
 }
 
 int __wrap_sched_yield(void)
 {
-	return fault_due(AT_YIELD) ? (int)fault_lie() : __real_sched_yield();
+	return fault_due(AT_YIELD) ? (int)fault_result() : __real_sched_yield();
 }
 
 /*
- * The calls that are made once, when the library is loaded, before any plan:
- * the environment tells which of them fails.
+ * Calls that are made once, when the library is loaded, before any plan: the
+ * environment selects which of them fails.
  */
 static bool fails_at_load(const char *what)
 {
-	const char *told = getenv("WEIR_FAULT_AT_LOAD");
+	const char *fails = getenv("WEIR_FAULT_AT_LOAD");
 
-	return told && !strcmp(told, what);
+	return fails && !strcmp(fails, what);
 }
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
-	/* As for more CPUs than a cpu_set_t has bits. */
+	/* The error for more CPUs than a cpu_set_t has bits. */
 	if (fails_at_load("sched_getaffinity")) {
 		errno = EINVAL;
 		return -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library asks for when it is loaded, refused.  meson.build runs this
- * once for each, and WEIR_FAULT_AT_LOAD names it.  Everything works all the
- * same, a fork with waiters is noticed (C29), and nobody spins for a CPU that
- * may not be there.
+ * A call that the library makes when it is loaded fails. meson.build runs this
+ * program once for each such call; WEIR_FAULT_AT_LOAD names it.  Everything
+ * still works, a fork with waiters is detected (C29), and no thread spins,
+ * because there may be no other CPU.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C8: the last words of a panic, when standard error is full, closed, slow or
- * interrupted.  They come out whole if they can; the process aborts anyway.
+ * C8: the message of a panic when standard error is full, closed, slow or
+ * interrupted.  The message is complete if that is possible; the process aborts
+ * in every case.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,13 +16,15 @@
 
 const int fault_cpus = 2;
 
-static const char words[] = "weir: weir_sem_release: semaphore \"dock\": 2 "
+static const char expected[] = "weir: weir_sem_release: semaphore \"dock\": 2 "
 	"permits released, 1 are out (capacity 1, free 0)\n";
 
-/* What the child did, in memory that it shares. */
+/* The number of faulty calls, in memory shared with the child. */
 static int *hits;
 
-/* In the child: release too many, on a thread that the fault befalls. */
+/*
+ * In the child: release too many permits, on a thread that the fault affects.
+ */
 static void release_too_many(void)
 {
 	weir_sem_opts opts = { .permits = 1, .name = "dock" };
@@ -34,7 +37,7 @@ static void release_too_many(void)
 
 static void be_the_child(const struct fault *fault, bool sticky, int nth)
 {
-	/* Ends one that hangs. */
+	/* End the child if it hangs. */
 	signal(SIGALRM, SIG_DFL);
 	alarm(10);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
@@ -44,7 +47,7 @@ static void be_the_child(const struct fault *fault, bool sticky, int nth)
 	_exit(0);
 }
 
-/* Panic in a child; what it said is in text. */
+/* Panic in a child process and copy its message to text. */
 static void panic(const struct fault *fault, bool sticky, int nth, char *text,
 		  size_t size)
 {
@@ -68,7 +71,7 @@ static void panic(const struct fault *fault, bool sticky, int nth, char *text,
 	       (got = read(ends[0], text + used, size - 1 - used)) > 0)
 		used += (size_t)got;
 	text[used] = '\0';
-	/* An emulator has its own last words on an abort. */
+	/* An emulator prints its own message on abort. */
 	if (strstr(text, "qemu: "))
 		*strstr(text, "qemu: ") = '\0';
 	close(ends[0]);
@@ -79,8 +82,8 @@ static void panic(const struct fault *fault, bool sticky, int nth, char *text,
 			   sticky ? "from" : "at", nth);
 }
 
-/* Whether all words come out in spite of it. */
-static bool can_speak(const struct fault *fault, bool sticky)
+/* Returns true if the message is complete in spite of the fault. */
+static bool message_is_complete(const struct fault *fault, bool sticky)
 {
 	return fault->result > 0 ||
 	       (!sticky && (!fault->error || fault->error == EINTR));
@@ -92,18 +95,18 @@ static int sweep_panic(const struct fault *fault, bool sticky)
 
 	for (int nth = 1;; nth++) {
 		panic(fault, sticky, nth, text, sizeof(text));
-		if (!*hits || can_speak(fault, sticky))
-			CHECK(!strcmp(text, words));
+		if (!*hits || message_is_complete(fault, sticky))
+			CHECK(!strcmp(text, expected));
 		else
-			CHECK(!strncmp(text, words, strlen(text)));
+			CHECK(!strncmp(text, expected, strlen(text)));
 		if (!*hits)
 			return nth - 1;
-		/* A byte at a time, it is called once for each. */
+		/* With one byte per write there is one call for each byte. */
 		CHECK(nth < 300);
 	}
 }
 
-TEST(c8_the_last_words)
+TEST(c8_message_of_a_panic)
 {
 	static const struct fault faults[] = {
 		{ "panic's write: EINTR", AT_WRITE, -1, EINTR, false, 0 },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linker turns a call of syscall into one of __wrap_syscall, and one of
- * __real_syscall into one of syscall (meson.build).
+ * The linker replaces a call of syscall by one of __wrap_syscall, and a call of
+ * __real_syscall by one of syscall (meson.build); the same holds for the
+ * others.
  */
 #ifndef TESTS_FAULT_REAL_H
 #define TESTS_FAULT_REAL_H

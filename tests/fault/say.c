@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A check that fails also says which fault was on.  Linked with --wrap. */
+/*
+ * Print the active fault before the message of a failed check.  Linked with
+ * --wrap.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,8 +22,10 @@ void __real_check_int(const char *file, int line, const char *what, int64_t got,
 void __real_check_err(const char *file, int line, const char *what,
 		      weir_err got, weir_err want);
 
-/* Nobody else's output comes in between: the next line is the last. */
-static void say_plan(void)
+/*
+ * No other output comes in between: the message of the check ends the program.
+ */
+static void print_plan(void)
 {
 	printf("with %s\n", fault_plan());
 }
@@ -34,7 +39,7 @@ void __wrap_check_fail(const char *file, int line, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	say_plan();
+	print_plan();
 	__real_check_fail(file, line, "%s", text);
 }
 
@@ -42,7 +47,7 @@ void __wrap_check_int(const char *file, int line, const char *what, int64_t got,
 		      int64_t want)
 {
 	if (got != want)
-		say_plan();
+		print_plan();
 	__real_check_int(file, line, what, got, want);
 }
 
@@ -50,6 +55,6 @@ void __wrap_check_err(const char *file, int line, const char *what,
 		      weir_err got, weir_err want)
 {
 	if (got != want)
-		say_plan();
+		print_plan();
 	__real_check_err(file, line, what, got, want);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real thing: threads in a sandbox (seccomp) in which futex is refused by
- * the kernel.  Every work runs there: it burns time, and keeps every promise
- * (C2 to C31) that it keeps elsewhere.
+ * A real sandbox (seccomp) in which the kernel refuses futex.  Every work runs
+ * there: it uses more CPU time but keeps every promise (C2 to C31).
  *
- * The filter is set by each job's thread for itself.  The thread that looks on
- * has none, since libc itself joins threads with a futex.
+ * Each job's thread sets the filter for itself.  The observing thread has no
+ * filter, because libc joins threads with a futex.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +19,10 @@
 
 const int fault_cpus = 1;
 
-/* As in <linux/filter.h> and <linux/seccomp.h>, which do not come with every
- * libc. */
+/*
+ * As in <linux/filter.h> and <linux/seccomp.h>, which some libcs do not
+ * provide.
+ */
 struct instruction {
 	uint16_t code;
 	uint8_t if_true, if_false;
@@ -33,11 +34,11 @@ struct program {
 	struct instruction *code;
 };
 
-#define LOAD 0x20		/* a word of what describes the call */
-#define NUMBER 0		/* ... its number */
+#define LOAD 0x20		/* a word of struct seccomp_data */
+#define NUMBER 0		/* ... the system call's number */
 #define JUMP_IF_EQUAL 0x15
 #define RETURN 0x06
-#define FAIL_WITH 0x00050000u	/* and the error */
+#define FAIL_WITH 0x00050000u	/* plus the error number */
 #define ALLOW 0x7fff0000u
 #define MODE_FILTER 2
 
@@ -45,7 +46,7 @@ struct program {
 
 static int refusal;
 
-/* Refuse futex to this thread, and to no other.  Nothing else changes. */
+/* Refuse futex to this thread only.  All other calls stay allowed. */
 static bool forbid_futex(int error)
 {
 	struct instruction code[] = {
@@ -65,7 +66,7 @@ static void enter_sandbox(void)
 	uint32_t word = 0;
 
 	CHECK(forbid_futex(refusal));
-	/* It does what it is for. */
+	/* Check that the filter works. */
 	errno = 0;
 	CHECK_EQ(__real_syscall(SYS_futex, &word, WAKE_PRIVATE, 1, NULL, NULL,
 				0), -1);
@@ -83,7 +84,7 @@ static void run_works(int error)
 	job_prologue = NULL;
 }
 
-/* Each in a process of its own: what it is forbidden stays forbidden. */
+/* Run in a child process: a filter cannot be removed. */
 static int in_child(void (*fn)(int), int error)
 {
 	pid_t pid;
@@ -105,7 +106,7 @@ static void try_filter(int error)
 	_exit(forbid_futex(error) ? 0 : 1);
 }
 
-/* Linux has had filters since 3.5; emulators have none. */
+/* Linux has filters since 3.5; emulators have none. */
 static void need_filters(void)
 {
 	if (in_child(try_filter, ENOSYS) == 0)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every call that the library makes to libc stands in the table of README.md, with
-# the faults that are injected there or the reason why there are none; and nothing
-# else stands there.
+# Check that the table of README.md lists exactly the libc symbols that the library
+# calls.  The table has the faults that are injected for each symbol, or the reason why
+# there are none.
 #
 #   symbols.sh README LIBRARY.a [LIBRARY.so]
 set -eu
@@ -12,7 +12,7 @@ shared=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# First column, first word in back quotes.  Some are called on one machine only.
+# First column, first word in backquotes.  Some symbols are called on one machine only.
 if readelf -hW "$archive" 2>/dev/null | grep -q 'Machine: *AArch64'; then
 	elsewhere='no such machine'
 else
@@ -21,9 +21,9 @@ fi
 grep -v "$elsewhere" "$readme" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
 	LC_ALL=C sort -u >"$work/table"
 
-# Not libc's: our own, what the compiler adds for atomics, for coverage, and for
-# thread-local storage (below).  Some libcs call what takes large files by another
-# name, some compilers memcmp.
+# Exclude symbols that are not of libc: those of the library itself, and those that the
+# compiler adds for atomics, coverage and thread-local storage (below).  Some libcs have
+# other names for the functions for large files, some compilers call bcmp for memcmp.
 nm -u "$archive" | awk '$1 == "U" { print $2 }' |
 	grep -vE '^(weir_|__aarch64_|__gcov_|__llvm_|__tls_get_addr$|_GLOBAL_OFFSET_TABLE_$)' |
 	sed 's/64$//; s/^bcmp$/memcmp/' | LC_ALL=C sort -u >"$work/used"
@@ -39,16 +39,15 @@ else
 		"$(wc -l <"$work/used") of $(wc -l <"$work/used")"
 fi
 
-# C26: no wait may allocate.  A thread's first access to a thread-local variable
-# does, in a library that came by dlopen, unless the variable is of a model that is
-# ready beforehand.
+# C26: no wait may allocate.  In a library loaded by dlopen, the first access of a thread
+# to a thread-local variable allocates, unless the variable has the initial-exec model.
 passed=$((1 - failed))
 if [ -n "$shared" ]; then
 	if readelf -rW "$shared" | grep -E 'DTPMOD|TLSDESC|tls_get_addr'; then
-		echo "FAIL $shared allocates thread-local storage late"
+		echo "FAIL $shared allocates thread-local storage on first access"
 		failed=$((failed + 1))
 	else
-		echo "ok thread-local storage is ready beforehand"
+		echo "ok thread-local storage is allocated at thread start"
 		passed=$((passed + 1))
 	fi
 fi

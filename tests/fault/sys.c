@@ -21,28 +21,28 @@
 #define SYS_futex SYS_futex_time64
 #endif
 
-/* Words whose sleepers have not been woken. */
-static uint32_t *forgotten[64];
+/* Words whose wake-ups were lost. */
+static uint32_t *lost[64];
 
-static void forget(uint32_t *word)
+static void lose_wake(uint32_t *word)
 {
-	for (size_t i = 0; i < sizeof(forgotten) / sizeof(*forgotten); i++) {
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
 		uint32_t *none = NULL;
 
-		if (__atomic_compare_exchange_n(&forgotten[i], &none, word, 0,
+		if (__atomic_compare_exchange_n(&lost[i], &none, word, 0,
 						__ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))
 			return;
 	}
-	/* Full: wake it now, which is as good. */
+	/* The table is full: wake now. */
 	(void)__real_syscall(SYS_futex, word, WAKE | PRIVATE, INT_MAX, NULL,
 			     NULL, 0);
 }
 
-void fault_wake_the_forgotten(void)
+void fault_repeat_lost_wakes(void)
 {
-	for (size_t i = 0; i < sizeof(forgotten) / sizeof(*forgotten); i++) {
-		uint32_t *word = __atomic_exchange_n(&forgotten[i], NULL,
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
+		uint32_t *word = __atomic_exchange_n(&lost[i], NULL,
 						     __ATOMIC_SEQ_CST);
 
 		if (word)
@@ -58,13 +58,13 @@ static long futex_wait(uint32_t *word, int op, uint32_t value,
 	long result;
 
 	job_counts_a_wait();
-	/* No kernel says that it is late when no time was given. */
+	/* The kernel never returns ETIMEDOUT without a timeout. */
 	if (fault && fault->error == ETIMEDOUT && !until)
 		fault = NULL;
 	else if (!fault_due(AT_WAIT))
 		fault = NULL;
 	if (fault && !fault->done)
-		return fault_lie();
+		return fault_result();
 	if (until && clock_is_changed())
 		result = clock_wait(word, op, value,
 				    (int64_t)until->tv_sec * 1000000000 +
@@ -72,10 +72,10 @@ static long futex_wait(uint32_t *word, int op, uint32_t value,
 	else
 		result = __real_syscall(SYS_futex, word, op, value, until, NULL,
 					UINT32_MAX);
-	return fault ? fault_lie() : result;
+	return fault ? fault_result() : result;
 }
 
-/* A nap: a sleep on a word of its own, for so long. */
+/* A nap: a sleep of limited time on a private word. */
 static long futex_nap(uint32_t *word, int op, uint32_t value,
 		      const struct timespec *limit)
 {
@@ -86,7 +86,7 @@ static long futex_nap(uint32_t *word, int op, uint32_t value,
 	if (fault_now()->done)
 		(void)__real_syscall(SYS_futex, word, op, value, limit, NULL,
 				     0);
-	return fault_lie();
+	return fault_result();
 }
 
 static long futex_wake(uint32_t *word, int op, int count)
@@ -98,8 +98,8 @@ static long futex_wake(uint32_t *word, int op, int count)
 		(void)__real_syscall(SYS_futex, word, op, INT_MAX, NULL, NULL,
 				     0);
 	else
-		forget(word);
-	return fault_lie();
+		lose_wake(word);
+	return fault_result();
 }
 
 static long sys_futex(va_list args)
@@ -136,7 +136,7 @@ static long sys_ppoll(va_list args)
 	if (fault_due(AT_PPOLL)) {
 		__atomic_store_n(&poll_is_owed, fault_now()->error == EINTR,
 				 __ATOMIC_SEQ_CST);
-		return fault_lie();
+		return fault_result();
 	}
 	__atomic_store_n(&poll_is_owed, false, __ATOMIC_SEQ_CST);
 	return __real_syscall(SYS_ppoll, fds, count, limit, NULL, 0);
@@ -147,10 +147,10 @@ static long sys_close(va_list args)
 	int fd = va_arg(args, int);
 	long result = __real_syscall(SYS_close, fd);
 
-	/* One close for each descriptor, whatever it answers: it is gone. */
+	/* Each descriptor is closed exactly once, also if close fails. */
 	CHECK_EQ(result, 0);
 	fault_descriptor_is_gone();
-	return fault_due(AT_CLOSE) ? fault_lie() : result;
+	return fault_due(AT_CLOSE) ? fault_result() : result;
 }
 
 static long sys_write(va_list args)
@@ -161,14 +161,14 @@ static long sys_write(va_list args)
 
 	if (!fault_due(AT_WRITE))
 		return __real_syscall(SYS_write, fd, text, size);
-	/* "Done" here is a write of as much as the result says. */
+	/* `done` here writes as many bytes as `result`. */
 	if (fault_now()->done)
 		return __real_syscall(SYS_write, fd, text,
 				      (size_t)fault_now()->result);
-	return fault_lie();
+	return fault_result();
 }
 
-/* Not the library's: another part of the program, such as a sanitizer. */
+/* Not called by the library but by another part, such as a sanitizer. */
 static long sys_other(long number, va_list args)
 {
 	long arg[6];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything else that the library asks of the system, refused at every call:
- * memory, descriptors, timers, the CPU's number.
+ * All other calls that the library makes to the system fail, at every call:
+ * memory, descriptors, timers, the CPU number.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 
 const int fault_cpus = 2;
 
-/* C26 C34: weir_sem_new is null, nothing has happened, nothing is lost. */
+/* C26, C34: weir_sem_new returns null, without effect and without a leak. */
 TEST(c34_no_memory)
 {
 	static const struct fault faults[] = {
@@ -21,7 +21,7 @@ TEST(c34_no_memory)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* C13: WEIR_ESYSTEM and errno, and the context goes on without a descriptor. */
+/* C13: WEIR_ESYSTEM and errno; the context works without a descriptor. */
 TEST(c13_no_descriptor)
 {
 	static const struct fault faults[] = {
@@ -37,8 +37,10 @@ TEST(c13_no_descriptor)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* C13: a cancel that cannot wait for its descriptor to fire does not hang, and
- * a close that is interrupted has closed. */
+/*
+ * C13: a cancel that cannot wait until its descriptor is readable does not
+ * hang, and an interrupted close has closed.
+ */
 TEST(c13_descriptors_that_fail)
 {
 	static const struct fault faults[] = {
@@ -53,7 +55,7 @@ TEST(c13_descriptors_that_fail)
 	sweep(faults, sizeof(faults) / sizeof(*faults), NULL);
 }
 
-/* C6: hints only: nothing depends on them. */
+/* C6: hints only; no result depends on them. */
 TEST(c6_hints_that_fail)
 {
 	static const struct fault faults[] = {
@@ -65,7 +67,7 @@ TEST(c6_hints_that_fail)
 	sweep_total("other calls");
 }
 
-/* C13: the real thing: no descriptor is left in the process. */
+/* C13: a real shortage: the process may open no more descriptors. */
 TEST(c13_no_descriptor_left)
 {
 	struct rlimit before, none;

@@ -15,16 +15,16 @@
 #endif
 
 #define SECOND INT64_C(1000000000)
-#define SLICE 200000		/* ns of a sleep between two looks */
-#define PATIENCE 10		/* slices until a sleep makes time leap */
-#define STANDSTILL 64		/* readings, or slices, that it lasts */
+#define SLICE 200000		/* ns of a sleep between two polls */
+#define PATIENCE 10		/* slices until a sleep makes the clock jump */
+#define STANDSTILL 64		/* readings or slices of a CLOCK_STILL */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t offset;		/* from the real clock */
-static int64_t latest;		/* of the times told */
-static int64_t last;		/* time told */
-static int still;		/* standing still for so many more looks */
-static bool moved;		/* a sticky fault has moved it for good */
+static int64_t latest;		/* latest time read */
+static int64_t last;		/* last time read */
+static int still;		/* readings for which the clock still stands */
+static bool moved;		/* a sticky fault has moved the clock */
 
 static int64_t ns_of(struct timespec t)
 {
@@ -54,13 +54,13 @@ bool clock_is_changed(void)
 	return fault && fault->place == AT_CLOCK;
 }
 
-/* Under the lock: the time, which ends at INT64_MAX. */
+/* Requires: lock is held.  Returns the time, at most INT64_MAX. */
 static int64_t time_now(void)
 {
 	int64_t now = clock_real();
 
 	if (still > 0) {
-		/* When it moves again, it goes on from there. */
+		/* When the clock runs again, it continues from this value. */
 		still--;
 		offset = last - now;
 		return last;
@@ -68,7 +68,7 @@ static int64_t time_now(void)
 	return offset > INT64_MAX - now ? INT64_MAX : now + offset;
 }
 
-static void told(int64_t now)
+static void note_reading(int64_t now)
 {
 	last = now;
 	if (now > latest)
@@ -109,7 +109,7 @@ void clock_reset(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What the clock shows instead of `now`. */
+/* The wrong value that replaces `now`. */
 static int64_t changed(int64_t now)
 {
 	switch (fault_now()->clock) {
@@ -132,10 +132,10 @@ static int64_t changed(int64_t now)
 }
 
 /*
- * Under the lock.  Once: this one reading is wrong.  Sticky: the clock goes on
- * from it.
+ * Requires: lock is held.  Once: this reading is wrong.  Sticky: the clock
+ * continues from the wrong value.
  */
-static int64_t befallen(int64_t now)
+static int64_t apply_fault(int64_t now)
 {
 	int64_t shown;
 
@@ -160,8 +160,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	pthread_mutex_lock(&lock);
 	shown = time_now();
 	if (fault_due(AT_CLOCK))
-		shown = befallen(shown);
-	told(shown);
+		shown = apply_fault(shown);
+	note_reading(shown);
 	pthread_mutex_unlock(&lock);
 	*now = timespec_of(shown);
 	return 0;
@@ -185,14 +185,14 @@ long clock_wait(uint32_t *word, int op, uint32_t value, int64_t until_ns)
 
 		pthread_mutex_lock(&lock);
 		now = time_now();
-		/* As if time had passed. */
+		/* As if the time had passed. */
 		if (slices >= PATIENCE && now < until_ns) {
 			offset += until_ns - now;
 			now = until_ns;
 			still = 0;
 		}
 		if (now >= until_ns)
-			told(now);
+			note_reading(now);
 		pthread_mutex_unlock(&lock);
 		if (now >= until_ns) {
 			errno = ETIMEDOUT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of works, and how they are run: work.h. */
+/* The list of works and their execution: work.h. */
 #include "work.h"
 
 #include <inttypes.h>
@@ -72,7 +72,7 @@ void check_rest_at(const char *file, int line, weir_sem *sem, int64_t capacity)
 	check_free(file, line, sem, capacity);
 }
 
-/* How many points were reached, at most `most` in one work. */
+/* Returns the number of fault points reached, at most `most` in one work. */
 static int sweep_work(const struct fault *fault, const struct work *work,
 		      bool sticky)
 {
@@ -89,7 +89,7 @@ static int sweep_work(const struct fault *fault, const struct work *work,
 	check_fail(__FILE__, __LINE__, "no clean pass in %d", most);
 }
 
-/* Points reached in all works, `rounds` times over. */
+/* Returns the number of fault points reached in all works, `rounds` times. */
 static int sweep_works(const struct fault *fault, bool sticky, skip_fn *skip)
 {
 	const char *full = getenv("WEIR_FULL");
@@ -100,7 +100,7 @@ static int sweep_works(const struct fault *fault, bool sticky, skip_fn *skip)
 		for (size_t w = 0; w < work_count; w++)
 			if (!skip || !skip(fault, &works[w]))
 				reached += sweep_work(fault, &works[w], sticky);
-	/* A fault that no work reaches proves nothing. */
+	/* A fault that is never reached proves nothing. */
 	CHECK(reached > 0);
 	return reached;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Small programs of a few threads that together make every call of the library.
- * Each is deterministic but for the faults: it checks what every call returned,
- * that everything is back afterwards, and that the same objects go on working
- * when the fault is over.
+ * Apart from the faults each is deterministic.  It checks the result of every
+ * call, that all permits are free afterwards, and that the same objects still
+ * work when the fault has ended.
  */
 #ifndef TESTS_FAULT_WORK_H
 #define TESTS_FAULT_WORK_H
@@ -14,7 +14,7 @@
 struct work {
 	const char *name;
 	void (*run)(void);
-	bool by_time;	/* something in it ends by its deadline alone */
+	bool by_time;	/* some wait ends only by its deadline */
 };
 
 extern const struct work works[];
@@ -50,22 +50,22 @@ void work_ctx_tree(void);
 void work_ctx_lock(void);
 
 /*
- * sem is at rest with this capacity: all free, nobody waits.  Ends the plan's
- * fault, if it is still on, and shows that sem goes on working.
+ * Check that sem is at rest: all permits free, no waiters.  Ends the plan's
+ * fault, if it is still active, and checks that sem still works.
  */
 #define check_rest(sem, capacity)                                              \
 	check_rest_at(__FILE__, __LINE__, sem, capacity)
 void check_rest_at(const char *file, int line, weir_sem *sem, int64_t capacity);
 
 /*
- * Run the works, each with each of the faults at its 1st, 2nd, ... call, until
- * the fault is not reached any more; once and sticky.  Prints how many points
- * were reached.  `skip` (may be null) tells which pairs make no sense.
+ * Run each work with each fault at its 1st, 2nd, ... call, until the fault is
+ * not reached any more; once and sticky.  Prints the number of points reached.
+ * `skip` (may be null) returns true for combinations to omit.
  */
 typedef bool skip_fn(const struct fault *fault, const struct work *work);
 void sweep(const struct fault *faults, size_t count, skip_fn *skip);
 
-/* Print what all sweeps so far come to. */
+/* Print the total of all sweeps so far. */
 void sweep_total(const char *what);
 
 #endif /* TESTS_FAULT_WORK_H */

@@ -6,7 +6,7 @@
 
 #include "work.h"
 
-/* C11 C19 C20: close refuses who waits for permits, not who waits for idle. */
+/* C11, C19, C20: close refuses waiters for permits, not waiters for idle. */
 void work_close(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -31,7 +31,7 @@ void work_close(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C19: in drain mode who fits is granted and who does not is refused. */
+/* C19: a drain close grants to waiters that fit and refuses the others. */
 void work_close_drain(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -49,7 +49,7 @@ void work_close_drain(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C11 C21: growth grants, a shrink becomes a debt that releases pay. */
+/* C11, C21: growth grants; a shrink creates a debt that releases pay. */
 void work_resize(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -79,7 +79,7 @@ void work_resize(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C13 C20: until everything is back, or the context has ended. */
+/* C13, C20: wait until all permits are free, or the context has ended. */
 void work_idle(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -100,7 +100,7 @@ void work_idle(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C22: refused while somebody waits; whoever was granted may destroy. */
+/* C22: destroy is refused while a call waits; a granted caller may destroy. */
 void work_destroy(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -116,7 +116,7 @@ void work_destroy(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C8: a release too many goes to the hook and has no effect. */
+/* C8: releasing too many permits calls the panic hook and has no effect. */
 void work_panic(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -135,12 +135,15 @@ void work_panic(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-static void say_noticed(const char *message)
+static void exit_detected(const char *message)
 {
 	_exit(strstr(message, "fork") ? 42 : 43);
 }
 
-/* C29: use in a child of what had waiters is noticed; the parent goes on. */
+/*
+ * C29: use in the child after a fork with waiters is detected; the parent's
+ * semaphore still works.
+ */
 void work_fork(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -156,8 +159,11 @@ void work_fork(void)
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(20);
-		weir_set_panic_hook(say_noticed);
-		/* Not a release: that is a short one while the waiter watches. */
+		weir_set_panic_hook(exit_detected);
+		/*
+		 * Not a release: it may take the fast path while the waiter
+		 * spins.
+		 */
 		(void)!weir_sem_stat(&sem, &info);
 		_exit(0);
 	}
@@ -171,7 +177,7 @@ void work_fork(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C34: a semaphore that its permits keep alive. */
+/* C34: owned permits keep a semaphore on the heap alive. */
 void work_heap(void)
 {
 	struct job make = { .call = do_new, .n = 2 };
@@ -182,7 +188,7 @@ void work_heap(void)
 
 	job_start(&make);
 	job_join(&make);
-	/* Out of memory: nothing has happened, and next time it works. */
+	/* Out of memory: no effect, and the next call succeeds. */
 	if (!make.sem) {
 		CHECK(fault_now() && fault_now()->place == AT_MEMORY);
 		CHECK_EQ(fault_live_blocks(), 0);

@@ -10,7 +10,7 @@
 #define HOUR INT64_C(3600000000000)
 #define MILLISECOND 1000000
 
-/* C7 C13: the head's cancellation lets the next one in. */
+/* C7, C13: the cancellation of the head grants to the next waiter. */
 void work_cancel(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -34,8 +34,10 @@ void work_cancel(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C13 C15: the deadline ends the context, its waiters and its watchers, and all
- * say the same. */
+/*
+ * C13, C15: the deadline ends the context, its acquires and its waits, and all
+ * return the same error.
+ */
 void work_ctx_deadline(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -58,7 +60,7 @@ void work_ctx_deadline(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C13: who waits for the end is told of it. */
+/* C13: weir_ctx_wait returns when the context ends. */
 void work_ctx_wait(void)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -76,7 +78,7 @@ void work_ctx_wait(void)
 	CHECK_OK(run_ctx(do_ctx_destroy, &ctx));
 }
 
-/* C15: it has not ended by then, and not before then either. */
+/* C15: the wait times out, not before its deadline. */
 void work_ctx_wait_late(void)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -97,8 +99,8 @@ static bool readable(int fd)
 }
 
 /*
- * A descriptor for ctx, on a thread that faults befall.  If none can be had
- * that is said, and the next call has one.
+ * A descriptor for ctx, obtained on a thread that faults affect.  If that
+ * fails, the error is reported, and the next call succeeds.
  */
 static int fd_of(weir_ctx *ctx)
 {
@@ -117,13 +119,15 @@ static int fd_of(weir_ctx *ctx)
 	return fd;
 }
 
-/* Whether a timer may have refused to be set, so that nothing can fire it. */
-static bool timers_are_deaf(void)
+/* Returns true if setting a timer may have failed, so that it never fires. */
+static bool timers_may_not_fire(void)
 {
 	return fault_now() && fault_now()->place == AT_SETTIME;
 }
 
-/* C13: three generations, deadlines and descriptors, ended from the root. */
+/*
+ * C13: three generations with deadlines and descriptors, cancelled at the root.
+ */
 void work_ctx_tree(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -155,7 +159,7 @@ void work_ctx_tree(void)
 	job_ends(&a, WEIR_ECANCELED);
 	job_ends(&b, WEIR_ECANCELED);
 	leaf_fd = fd_of(&leaf);
-	if (!timers_are_deaf()) {
+	if (!timers_may_not_fire()) {
 		UNTIL(readable(root_fd));
 		UNTIL(clock_is_changed() || readable(mid_fd));
 		UNTIL(clock_is_changed() || readable(leaf_fd));
@@ -171,8 +175,8 @@ void work_ctx_tree(void)
 }
 
 /*
- * C13 C22: a cancel is held up with the tree locked, by a thread that stands
- * still with the semaphore locked.  Others queue for the tree.
+ * C13, C22: a cancel holds the tree's lock and is delayed because another
+ * thread holds the semaphore's lock.  Other calls wait for the tree's lock.
  */
 void work_ctx_lock(void)
 {

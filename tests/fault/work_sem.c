@@ -7,7 +7,7 @@
 #define HOUR INT64_C(3600000000000)
 #define MILLISECOND 1000000
 
-/* C2 C6 C24: what is released goes to the waiter. */
+/* C2, C6, C24: released permits go to the waiter. */
 void work_handoff(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -23,7 +23,7 @@ void work_handoff(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C4 C6 C10: a heavy head first, then the two behind it together. */
+/* C4, C6, C10: a heavy head first, then the two behind it together. */
 void work_fifo(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -47,7 +47,7 @@ void work_fifo(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C14: a deadline that is far away changes nothing. */
+/* C14: a distant deadline changes nothing. */
 void work_timed_grant(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -70,7 +70,7 @@ void work_timed_grant(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C7 C14 C15 C16: deadlines pass, and who stands behind is served. */
+/* C7, C14, C15, C16: deadlines pass, and the waiter behind is granted. */
 void work_timed_out(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -92,7 +92,7 @@ void work_timed_out(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C12: between min and max, and all that is left. */
+/* C12: between min and max, and all remaining permits. */
 void work_upto(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
@@ -113,7 +113,7 @@ void work_upto(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C30: the head is called, newcomers come and go, nobody starves. */
+/* C30: the head is woken to retry, new requests barge, no waiter starves. */
 void work_barging(void)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
@@ -140,7 +140,7 @@ void work_barging(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C18: where a signal may end the wait, it does, and leaves nothing behind. */
+/* C18: a signal may end the wait, without any other effect. */
 void work_interruptible(void)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
@@ -160,7 +160,7 @@ void work_interruptible(void)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C31: one waits, the next is refused. */
+/* C31: one call waits, the next is refused. */
 void work_max_waiters(void)
 {
 	weir_sem_opts opts = { .permits = 1, .max_waiters = 1 };
@@ -179,8 +179,8 @@ void work_max_waiters(void)
 }
 
 /*
- * C5 C25: a thread stands still with the lock taken.  Releases go through; who
- * needs the lock naps, whatever becomes of the naps.
+ * C5, C25: a thread holds the lock and does not run.  Releases complete; calls
+ * that need the lock nap, whatever the naps return.
  */
 void work_locked(void)
 {
