@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking permits: C1 C2 C3 C4 C5 C10. */
+/* Taking permits: C1, C2, C3, C4, C5, C10. */
 #include "job.h"
 
 /* C1: counts are 64-bit and exact up to WEIR_SEM_MAX. */
@@ -60,7 +60,7 @@ TEST(c1_counts_out_of_range_change_nothing)
 	}
 }
 
-/* C1: min above max is no request. */
+/* C1: min above max is invalid. */
 TEST(c1_upto_with_min_above_max)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
@@ -71,7 +71,7 @@ TEST(c1_upto_with_min_above_max)
 	CHECK_EQ(weir_sem_available(&sem), 5);
 }
 
-/* C2: arguments, then ctx, then closed, then n == 0. */
+/* C2: checked in this order: arguments, ctx, closed, n == 0. */
 TEST(c2_checks_come_in_order)
 {
 	weir_sem sem = WEIR_SEM_INIT(5), shut = WEIR_SEM_INIT(5);
@@ -95,7 +95,7 @@ TEST(c2_checks_come_in_order)
 	CHECK_EQ(weir_sem_available(&shut), 5);
 }
 
-/* C2: n == 0 succeeds at once, also behind a queue, and changes nothing. */
+/* C2: n == 0 succeeds at once, even if others wait, and changes nothing. */
 TEST(c2_zero_does_not_queue)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -115,7 +115,7 @@ TEST(c2_zero_does_not_queue)
 	CHECK_OK(job_end(&a));
 }
 
-/* C2: with an empty queue, n <= F is taken at once, down to the last. */
+/* C2: with an empty queue, up to all free permits are taken at once. */
 TEST(c2_free_permits_are_taken_at_once)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);
@@ -128,8 +128,10 @@ TEST(c2_free_permits_are_taken_at_once)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C2, C3: a call that cannot be served is in the queue, at its tail, before
- * it can yield; its place does not depend on when its thread next runs. */
+/*
+ * C2, C3: a call that has to wait is at the tail of the queue before it yields;
+ * its place does not depend on when its thread runs next.
+ */
 TEST(c3_place_is_fixed_by_the_call)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -139,7 +141,7 @@ TEST(c3_place_is_fixed_by_the_call)
 	queue_up(&a, &sem, 1, NULL);
 	queue_up(&b, &sem, 1, NULL);
 	queue_up(&c, &sem, 1, NULL);
-	/* Neither the first nor the second can run; the third could. */
+	/* The first two threads cannot run; the third could. */
 	job_freeze(&a);
 	job_freeze(&b);
 	weir_sem_release(&sem, 2);
@@ -153,8 +155,8 @@ TEST(c3_place_is_fixed_by_the_call)
 	CHECK_OK(job_end(&c));
 }
 
-/* C4: a heavy head blocks the light behind it, also those that would fit. */
-TEST(c4_nobody_overtakes_a_heavy_head)
+/* C4: a heavy head blocks lighter waiters behind it, even if they would fit. */
+TEST(c4_no_request_overtakes_a_heavy_head)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
 	int64_t got = 7;
@@ -179,8 +181,8 @@ TEST(c4_nobody_overtakes_a_heavy_head)
 	CHECK_OK(job_end(&light));
 }
 
-/* C5: what a try answers. */
-TEST(c5_try_answers)
+/* C5: the results of a try. */
+TEST(c5_try_results)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	job a;
@@ -189,7 +191,7 @@ TEST(c5_try_answers)
 	CHECK_ERR(weir_sem_try_acquire(&sem, 2), WEIR_EAGAIN);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 4), WEIR_EAGAIN);
 	queue_up(&a, &sem, 3, NULL);
-	/* One is free, and somebody waits. */
+	/* One permit is free, but another call waits. */
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	weir_sem_release(&sem, 2);
 	CHECK_OK(job_end(&a));
@@ -205,7 +207,7 @@ static void *try_often(void *arg)
 {
 	weir_sem *sem = arg;
 
-	/* Never more than TRIERS are out, so no try may fail. */
+	/* At most TRIERS permits are held, so no try may fail. */
 	for (int i = 0; i < 20000; i++) {
 		CHECK_OK(weir_sem_try_acquire(sem, 1));
 		weir_sem_release(sem, 1);
@@ -213,8 +215,8 @@ static void *try_often(void *arg)
 	return NULL;
 }
 
-/* C5: never spurious, whatever else is going on at the moment. */
-TEST(c5_try_does_not_fail_by_accident)
+/* C5: no spurious failure, whatever other calls run at the same time. */
+TEST(c5_try_does_not_fail_spuriously)
 {
 	weir_sem sem = WEIR_SEM_INIT(TRIERS);
 	check_thread thread[TRIERS];
@@ -229,16 +231,18 @@ TEST(c5_try_does_not_fail_by_accident)
 		finish(thread[i]);
 }
 
-/* C10: all or nothing.  Two that each need everything cannot block each
- * other with halves: what is free stays free until it is enough. */
+/*
+ * C10: all or nothing.  Two waiters that each need all permits cannot block
+ * each other with halves: free permits stay free until there are enough.
+ */
 TEST(c10_a_waiter_holds_nothing)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 	job a, b;
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
-	queue_up_passing_on(&a, &sem, 2);
-	queue_up_passing_on(&b, &sem, 2);
+	queue_up_releasing(&a, &sem, 2);
+	queue_up_releasing(&b, &sem, 2);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(stat_of(&sem).free, 1);
 	CHECK_EQ(stat_of(&sem).granted, 0);

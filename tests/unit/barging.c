@@ -3,7 +3,7 @@
 #include "core/sem_queue.h"
 #include "job.h"
 
-/* The bound of a semaphore, and of one whose bound no test outlasts. */
+/* A bound that passes at once, and one that no test reaches. */
 #define SHORT_US 1u
 #define LONG_US WEIR_BARGE_US_MAX
 
@@ -20,7 +20,10 @@ static void await_overdue(weir_sem *sem, uint32_t barge_us)
 	AWAIT(stat_of(sem).oldest_wait_ns > (int64_t)barge_us * 1000);
 }
 
-/* C30: when a waiter is due; FIFO, and whoever waits for idleness, never is. */
+/*
+ * C30: when a waiter becomes overdue.  With FIFO, or while waiting for idle,
+ * never.
+ */
 TEST(c30_when_a_waiter_is_due)
 {
 	weir_sem fifo = WEIR_SEM_INIT(1), barging;
@@ -40,9 +43,11 @@ TEST(c30_when_a_waiter_is_due)
 	CHECK_EQ(weir_sem_due_ns_(&barging, &w), WEIR_FOREVER);
 }
 
-/* How long an operation has waited is told right though its count of ticks has begun
- * again; a tick is 2^20 ns, and 52 days have 2^32. */
-TEST(waited_on_a_machine_that_is_up_for_long)
+/*
+ * The wait time of an operation is correct even if its 32-bit tick counter has
+ * wrapped; a tick is 2^20 ns, and 52 days have 2^32.
+ */
+TEST(wait_time_after_a_long_uptime)
 {
 	const int64_t week = INT64_C(604800000000000) >> 20 << 20;
 	struct weir_waiter_ w = { .kind = WEIR_OPERATION_ };
@@ -55,7 +60,7 @@ TEST(waited_on_a_machine_that_is_up_for_long)
 	}
 }
 
-/* C30: FIFO is the default; the default bound is documented. */
+/* C30: FIFO is the default; the default bound is as documented. */
 TEST(c30_fifo_is_the_default)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -67,8 +72,8 @@ TEST(c30_fifo_is_the_default)
 	CHECK_EQ(WEIR_BARGE_US, 1000);
 }
 
-/* C30: a newcomer takes what is free ahead of the queue. */
-TEST(c30_newcomers_may_pass)
+/* C30: a new request takes free permits ahead of the queue. */
+TEST(c30_new_requests_may_pass)
 {
 	weir_sem sem;
 	int64_t got = 0;
@@ -90,9 +95,11 @@ TEST(c30_newcomers_may_pass)
 	CHECK_OK(job_end(&heavy));
 }
 
-/* C30, C11: it holds up nobody, also not one that growth put behind it, who has
- * no bound of his own any more to wake him. */
-TEST(c30_nobody_waits_for_a_waiter_on_its_way)
+/*
+ * C30, C11: a woken head that does not run blocks no other waiter, not even one
+ * that growth moved behind it and that no longer wakes by itself at its bound.
+ */
+TEST(c30_a_woken_waiter_blocks_no_other)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 	weir_sem sem;
@@ -112,9 +119,11 @@ TEST(c30_nobody_waits_for_a_waiter_on_its_way)
 	CHECK_EQ(stat_of(&sem).held, 3);
 }
 
-/* C30: also when the waiter has been called and is not there yet.  It keeps
- * its place and is served later. */
-TEST(c30_newcomers_may_pass_a_waiter_on_its_way)
+/*
+ * C30: also while the head has been woken to retry and has not run yet.  The
+ * head keeps its place and is granted later.
+ */
+TEST(c30_new_requests_may_pass_a_woken_waiter)
 {
 	weir_sem sem;
 	job a;
@@ -135,8 +144,8 @@ TEST(c30_newcomers_may_pass_a_waiter_on_its_way)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C30: with nobody in the way a waiter gets what is released. */
-TEST(c30_waiters_are_served_without_newcomers)
+/* C30: without new requests, released permits go to the waiters. */
+TEST(c30_waiters_are_granted_without_new_requests)
 {
 	weir_sem sem;
 	job a[8];
@@ -152,7 +161,7 @@ TEST(c30_waiters_are_served_without_newcomers)
 	CHECK_EQ(waiters_of(&sem), 0);
 }
 
-/* C30: beyond the bound, the next permits are handed to the head directly. */
+/* C30: after the bound, the next permits are handed to the head directly. */
 TEST(c30_overdue_is_handed_the_next_permits)
 {
 	weir_sem sem;
@@ -161,7 +170,7 @@ TEST(c30_overdue_is_handed_the_next_permits)
 	init_barging(&sem, 1, SHORT_US);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 1, NULL);
-	CHECK(job_freeze(&a));	/* it can do nothing for itself */
+	CHECK(job_freeze(&a));	/* it cannot take permits itself */
 	await_overdue(&sem, SHORT_US);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(waiters_of(&sem), 0);
@@ -171,8 +180,10 @@ TEST(c30_overdue_is_handed_the_next_permits)
 	CHECK_OK(job_end(&a));
 }
 
-/* C30: nobody passes an overdue head, however little it takes: what comes back
- * adds up until the heavy one fits. */
+/*
+ * C30: no request passes an overdue head, however few permits it needs:
+ * released permits accumulate until the heavy head fits.
+ */
 TEST(c30_a_heavy_head_does_not_starve)
 {
 	weir_sem sem;
@@ -216,9 +227,12 @@ static void *hog(void *arg)
 	return NULL;
 }
 
-/* C30: starvation is impossible: in a crowd that never lets go of everything at
- * once, one that needs everything is served again and again. */
-TEST(c30_nobody_starves_in_a_crowd)
+/*
+ * C30: starvation is impossible: while several threads never release all
+ * permits at the same time, a waiter that needs all of them is granted again
+ * and again.
+ */
+TEST(c30_no_waiter_starves)
 {
 	struct crowd c = { .stop = 0 };
 	check_thread thread[3];
@@ -237,8 +251,8 @@ TEST(c30_nobody_starves_in_a_crowd)
 	CHECK_EQ(weir_sem_available(&c.sem), 2);
 }
 
-/* C7, C30: a head that has been called and leaves calls the next. */
-TEST(c30_a_called_head_that_leaves_calls_the_next)
+/* C7, C30: when a woken head leaves, the next waiter is woken. */
+TEST(c30_a_woken_head_that_leaves_wakes_the_next)
 {
 	weir_sem sem;
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -257,8 +271,8 @@ TEST(c30_a_called_head_that_leaves_calls_the_next)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C12, C30: called, it takes as many as it finds, up to its most. */
-TEST(c12_a_called_head_takes_what_it_finds)
+/* C12, C30: a woken head takes as many as are free, up to its maximum. */
+TEST(c12_a_woken_head_takes_free_permits)
 {
 	weir_sem sem;
 	job a, b;
@@ -276,7 +290,7 @@ TEST(c12_a_called_head_takes_what_it_finds)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
-/* C20, C30: who waits for idleness waits as long as it takes. */
+/* C20, C30: a wait for idle has no bound. */
 TEST(c20_idle_by_the_barging_policy)
 {
 	weir_sem sem;
@@ -284,12 +298,12 @@ TEST(c20_idle_by_the_barging_policy)
 
 	init_barging(&sem, 1, SHORT_US);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&idle));
 }
 
-/* C19, C21, C30: closing and growing reach barging waiters. */
+/* C19, C21, C30: close and growth reach BARGING waiters. */
 TEST(c30_close_and_resize)
 {
 	weir_sem sem;
@@ -306,7 +320,7 @@ TEST(c30_close_and_resize)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
-/* C30: the bound has a limit. */
+/* C30: the bound has a maximum. */
 TEST(c30_bad_bounds_and_policies)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
@@ -319,7 +333,7 @@ TEST(c30_bad_bounds_and_policies)
 	CHECK_ERR(weir_sem_init_opts(&sem, &opts), WEIR_EINVAL);
 }
 
-/* C18, C30: the bound of a waiter is no signal. */
+/* C18, C30: reaching the bound is not a signal. */
 TEST(c30_past_the_bound_is_no_interruption)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,

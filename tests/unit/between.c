@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine of between.h. */
+/* The implementation of between.h. */
 #include "between.h"
 
 #include <errno.h>
@@ -9,15 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/atomic.h"	/* the seam's */
+#include "base/atomic.h"	/* of tests/unit/seam */
 
 static _Thread_local struct {
-	const char *function;	/* null: nothing is to come */
-	int left;		/* accesses; 0: the first CAS */
+	const char *function;	/* null: not armed */
+	int left;		/* accesses left; 0: the first CAS */
 	between_fn *fn;		/* null: fail the CAS */
 	void *arg;
-	bool fails;		/* the CAS that is being made */
-	uint64_t copy;		/* the word for one that fails */
+	bool fails;		/* the CAS in progress fails */
+	uint64_t copy;		/* a copy of the word, for a CAS that fails */
 } next;
 
 static void arm(const char *function, int nth, between_fn *fn, void *arg)
@@ -45,13 +45,13 @@ void fail_cas(const char *function)
 	arm(function, 0, NULL, NULL);
 }
 
-bool between_is_over(void)
+bool between_is_done(void)
 {
 	return !next.function;
 }
 
-/* Whether this is the access; if so, nothing is to come any more. */
-static bool is_the_one(const char *function, bool cas)
+/* Returns true if this is the armed access, and disarms. */
+static bool is_armed_access(const char *function, bool cas)
 {
 	if (!next.function || strcmp(function, next.function))
 		return false;
@@ -63,7 +63,7 @@ static bool is_the_one(const char *function, bool cas)
 
 void between_access(const char *function)
 {
-	if (is_the_one(function, false))
+	if (is_armed_access(function, false))
 		next.fn(next.arg);
 }
 
@@ -71,7 +71,7 @@ void *between_cas(const char *function, void *word, size_t size)
 {
 	bool fails = false;
 
-	if (is_the_one(function, true)) {
+	if (is_armed_access(function, true)) {
 		fails = !next.fn;
 		if (next.fn)
 			next.fn(next.arg);
@@ -88,9 +88,7 @@ int between_answer(int done)
 	return done && !next.fails;
 }
 
-/*
- * The machine.
- */
+/* The machine. */
 
 int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
@@ -99,14 +97,16 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-static int64_t ahead_s;		/* atomic, as the rest */
+static int64_t ahead_s;		/* atomic, as are the others */
 static int next_answer;
 static int sleep_count;
 static int naps_skipped;
 static int nap_count;
 
-/* Two CPUs at least, whatever there are: the library counts them at load time,
- * and spins only if there are others. */
+/*
+ * At least two CPUs, whatever the machine has: the library counts them at load
+ * time and spins only if there are others.
+ */
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
 	int result = __real_sched_getaffinity(pid, size, set);
@@ -129,7 +129,7 @@ void pass_seconds(int64_t seconds)
 	__atomic_add_fetch(&ahead_s, seconds, __ATOMIC_SEQ_CST);
 }
 
-void answer_next_sleep(enum answer answer)
+void set_next_sleep(enum answer answer)
 {
 	__atomic_store_n(&next_answer, (int)answer, __ATOMIC_SEQ_CST);
 }
@@ -155,7 +155,7 @@ static long fail(int error)
 	return -1;
 }
 
-/* A wait until a time of our clock: of the kernel's, that is earlier. */
+/* Convert a time of the simulated clock to the kernel's, which is earlier. */
 static struct timespec *to_kernel(struct timespec *until, long given)
 {
 	if (!given)
@@ -185,13 +185,13 @@ long __wrap_syscall(long number, ...)
 		return fail(ETIMEDOUT);
 	}
 	if (futex && (arg[1] & COMMAND) == WAIT) {
-		int answer = __atomic_exchange_n(&next_answer, (int)THE_TRUTH,
+		int answer = __atomic_exchange_n(&next_answer, (int)REAL_RESULT,
 						 __ATOMIC_SEQ_CST);
 
 		__atomic_add_fetch(&sleep_count, 1, __ATOMIC_SEQ_CST);
 		if (answer == A_SIGNAL)
 			return fail(EINTR);
-		if (answer == WOKEN_FOR_NOTHING)
+		if (answer == SPURIOUS_WAKE)
 			return 0;
 		arg[3] = (long)to_kernel(&until, arg[3]);
 	}

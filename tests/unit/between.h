@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Something happens between two steps of a call.
+ * Run code between two steps of a call.
  *
  *     before_cas("weir_take_fast_", release_one, &sem);
  *     CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
  *     happened();
  *
  * The core is built against seam/base/atomic.h, which stops before every atomic
- * access.  Before the first CAS that weir_take_fast_ itself makes, release_one runs,
- * on the same thread, as if another thread had been as quick as that.  So it
- * must not wait for a lock that the call under it holds: a release never does
- * (C25), everything else may where the lock is free.
+ * access.  Before the first CAS in weir_take_fast_ itself, release_one runs on
+ * the same thread, as if another thread had run at that moment.  It must
+ * therefore not wait for a lock that the interrupted call holds: a release
+ * never does (C25); other calls may run where the lock is free.
  *
- * A race that takes a stress test a million rounds, or never comes, is a plain
- * test this way.  It knows functions of the core by their names; if there is no
- * such moment any more, happened() fails.
+ * A race that needs a million rounds of a stress test, or never occurs there,
+ * becomes a deterministic test.  The tests name functions of the core; if there
+ * is no such access any more, happened() fails.
  */
 #ifndef TESTS_UNIT_BETWEEN_H
 #define TESTS_UNIT_BETWEEN_H
@@ -24,40 +24,39 @@
 typedef void between_fn(void *arg);
 
 /*
- * Before the nth access from now on that `function` makes on this thread, or
- * before its first CAS, call fn(arg), once.  What is called may ask for the
- * next.
+ * Before the nth access that `function` makes on this thread from now on, or
+ * before its first CAS, call fn(arg), once. fn may arm the next one.
  */
 void before(const char *function, int nth, between_fn *fn, void *arg);
 void before_cas(const char *function, between_fn *fn, void *arg);
 
-/* Its first CAS from now on, a weak one, fails for no reason. */
+/* Make the function's next CAS, a weak one, fail spuriously. */
 void fail_cas(const char *function);
 
-/* What was asked for has come to pass. */
-#define happened() CHECK(between_is_over())
-bool between_is_over(void);
+/* Check that the armed access has occurred. */
+#define happened() CHECK(between_is_done())
+bool between_is_done(void);
 
 /*
- * The machine, as these programs are linked with --wrap for what asks it.  It
- * has two CPUs at least.
+ * The machine: these programs are linked with --wrap for its functions.  It has
+ * at least two CPUs.
  *
- * pass_seconds moves the clock on, but not that of timer descriptors.
+ * pass_seconds moves the clock forward, but not that of timer descriptors.
  */
 void pass_seconds(int64_t seconds);
 
-/* What the next sleep on a futex answers, on whatever thread, instead. */
+/* Replace the result of the next futex wait, on any thread. */
 enum answer {
-	THE_TRUTH,
-	WOKEN_FOR_NOTHING,	/* at once */
-	A_SIGNAL		/* at once: EINTR */
+	REAL_RESULT,
+	SPURIOUS_WAKE,	/* without sleeping */
+	A_SIGNAL		/* without sleeping: EINTR */
 };
-void answer_next_sleep(enum answer answer);
+void set_next_sleep(enum answer answer);
 
-/* How many there have been. */
+/* The number of futex waits so far. */
 int sleeps(void);
 
-/* Naps for the lock are over at once; how many there have been. */
+/* Make naps for the lock return at once; the number of naps so far. */
 void skip_naps(bool skip);
 int naps(void);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Something comes between two batches, or between two of several: C6, C33. */
+/*
+ * Events between two batches, or between two members of an any-of request: C6,
+ * C33.
+ */
 #include <stdlib.h>
 
 #include "async/run.h"
@@ -17,7 +20,7 @@ static weir_sem sem, other;
 static weir_op ops[MANY];
 static int ran;
 
-static void told(weir_op *op, weir_err err, void *user)
+static void notified(weir_op *op, weir_err err, void *user)
 {
 	(void)op;
 	(void)user;
@@ -30,7 +33,7 @@ static void queue_many(void)
 	ran = 0;
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = MANY }));
 	for (int i = 0; i < MANY; i++) {
-		weir_op_init(&ops[i], NULL, told, NULL);
+		weir_op_init(&ops[i], NULL, notified, NULL);
 		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, NULL), WEIR_EQUEUED);
 	}
 }
@@ -40,8 +43,10 @@ static void release_two(void *arg)
 	weir_sem_release(arg, 2);
 }
 
-/* C6: a release comes between two batches; the CAS that takes the lock again
- * fails for no reason. */
+/*
+ * C6: a release comes between two batches; then the CAS that takes the lock
+ * again fails spuriously.
+ */
 TEST(c6_between_two_batches)
 {
 	queue_many();
@@ -61,8 +66,11 @@ static void lock_it(void *arg)
 	CHECK_EQ(weir_sem_lock_no_panic_(arg), WEIR_IS_WELL_);
 }
 
-/* C6: somebody has the lock then: the rest is granted when that unlocks. */
-TEST(c6_the_next_holder_goes_on)
+/*
+ * C6: another thread holds the lock: the remaining grants are made when it
+ * unlocks.
+ */
+TEST(c6_the_next_lock_holder_continues)
 {
 	queue_many();
 	before("relock", 1, lock_it, &sem);
@@ -82,14 +90,16 @@ static void refused(weir_op *op, weir_err err, void *user)
 	ran++;
 }
 
-/* C19: one is granted by a close that drains, and then more than a batch is refused: it
- * is paid for once. */
+/*
+ * C19: a drain close grants to one operation and refuses more than a batch: the
+ * granted permits are accounted for once.
+ */
 TEST(c19_drained_in_batches)
 {
 	ran = 0;
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	/* The first does not fit, the second does. */
+	/* The first operation does not fit, the second does. */
 	for (int i = 0; i < MANY; i++) {
 		weir_op_init(&ops[i], NULL, refused, NULL);
 		CHECK_ERR(weir_op_submit(&ops[i], &sem, i == 1 ? 1 : 2, NULL),
@@ -107,7 +117,7 @@ static const weir_req both[] = { { &sem, 1 }, { &other, 1 } };
 static weir_err outcome;
 static size_t which;
 
-static void any_told(weir_any *op, weir_err err, size_t i, void *user)
+static void any_notified(weir_any *op, weir_err err, size_t i, void *user)
 {
 	(void)op;
 	(void)user;
@@ -121,7 +131,7 @@ static void wait_for_any(void)
 	ran = 0;
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
 	CHECK_OK(weir_sem_init_opts(&other, &(weir_sem_opts){ .capacity = 1 }));
-	weir_any_init(&any, NULL, any_told, NULL);
+	weir_any_init(&any, NULL, any_notified, NULL);
 	CHECK_ERR(weir_any_submit(&any, both, places, 2, NULL, NULL), WEIR_EQUEUED);
 }
 
@@ -130,13 +140,16 @@ static void release_one(void *arg)
 	weir_sem_release(arg, 1);
 }
 
-/* C33: the other one is released just before this one is granted. */
+/* C33: the other semaphore is released just before this one grants. */
 TEST(c33_both_are_released_at_once)
 {
 	bool outer;
 
 	wait_for_any();
-	/* Not in the middle: there this thread holds a lock that it needs. */
+	/*
+	 * Callbacks are held back: at that point this thread holds a lock that
+	 * a callback needs.
+	 */
 	outer = weir_callbacks_hold_();
 	before_cas("weir_waiter_claim_", release_one, &other);
 	weir_sem_release(&sem, 1);
@@ -159,33 +172,36 @@ static void do_nothing(void *arg)
 	(void)arg;
 }
 
-/* C33: one that asks for nothing is the one of its group like any other. */
-TEST(c33_nothing_is_asked_for)
+/* C33: a member with weight 0 is granted like any other member. */
+TEST(c33_members_of_weight_zero)
 {
 	weir_req reqs[] = { { &sem, 0 }, { &other, 0 } };
 
 	CHECK_OK(weir_sem_init(&sem, 1));
 	CHECK_OK(weir_sem_init(&other, 1));
-	weir_any_init(&any, NULL, any_told, NULL);
+	weir_any_init(&any, NULL, any_notified, NULL);
 	before_cas("weir_waiter_claim_", do_nothing, NULL);
 	CHECK_OK(weir_any_submit(&any, reqs, places, 2, NULL, &which));
 	happened();
 	CHECK_EQ(stat_of(&sem).held + stat_of(&other).held, 0);
 }
 
-/* C33: one is granted while another that is free is being asked for. */
-TEST(c33_granted_while_it_asks)
+/*
+ * C33: a member is granted while the request enqueues at another semaphore that
+ * is free.
+ */
+TEST(c33_granted_while_enqueueing)
 {
 	bool in_turn = false;
 
-	/* Where it looks first changes, but not always from one to the next. */
+	/* The first semaphore tried varies, but not on every call. */
 	for (int tries = 0; !in_turn; tries++) {
 		weir_sem *first, *second;
 
 		CHECK(tries < 64);
 		CHECK_OK(weir_sem_init(&sem, 1));
 		CHECK_OK(weir_sem_init(&other, 1));
-		weir_any_init(&any, NULL, any_told, NULL);
+		weir_any_init(&any, NULL, any_notified, NULL);
 		CHECK_OK(weir_any_submit(&any, both, places, 2, NULL, &which));
 		first = both[1 - which].sem;
 		second = both[which].sem;
@@ -204,14 +220,14 @@ TEST(c33_granted_while_it_asks)
 	}
 }
 
-/* How long the oldest has waited is told also of an operation. */
-TEST(an_operation_has_waited)
+/* oldest_wait_ns includes operations. */
+TEST(oldest_wait_of_an_operation)
 {
 	weir_op op;
 	int64_t waited;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
-	weir_op_init(&op, NULL, told, NULL);
+	weir_op_init(&op, NULL, notified, NULL);
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
 	pass_seconds(1000);
 	waited = stat_of(&sem).oldest_wait_ns;
@@ -231,14 +247,14 @@ static void note_left(const struct weir_event_ *event)
 	left++;
 }
 
-/* C35, C13: called off while a context knows of it, which goes on. */
+/* C35, C13: an operation in a context is cancelled; the context goes on. */
 TEST(c35_cancelled_in_a_context)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 	weir_op op;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
-	weir_op_init(&op, NULL, told, NULL);
+	weir_op_init(&op, NULL, notified, NULL);
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, &ctx), WEIR_EQUEUED);
 	CHECK_ERR(weir_ctx_destroy(&ctx), WEIR_EBUSY);
 	CHECK(!weir_hook_set_(note_left));
@@ -258,8 +274,8 @@ static void *destroy_ctx(void *arg)
 	return NULL;
 }
 
-/* Everybody withdraws, and another thread destroys the context: it waits. */
-static void leave_only_marks(void *thread)
+/* All operations leave, and another thread destroys the context: it waits. */
+static void cancel_all_and_destroy(void *thread)
 {
 	int before_it;
 
@@ -272,12 +288,12 @@ static void leave_only_marks(void *thread)
 	skip_naps(false);
 }
 
-/* A cancel takes a lock to begin, to tell each of a batch, and to go on. */
-#define GOING_ON (WEIR_BATCH_ + 2)
+/* A cancel locks to begin, to notify each of a batch, and to continue. */
+#define CONTINUES (WEIR_BATCH_ + 2)
 
 static void cancel_too(void *thread)
 {
-	before("weir_lock_", GOING_ON, leave_only_marks, thread);
+	before("weir_lock_", CONTINUES, cancel_all_and_destroy, thread);
 	weir_ctx_cancel(&ctx);
 }
 
@@ -288,11 +304,15 @@ static void cancelled(weir_op *op, weir_err err, void *user)
 	CHECK_ERR(err, WEIR_ECANCELED);
 }
 
-/* C13, C22: all calls of a context are back while two cancels of it are between
- * two batches.  It is destroyed when they have gone on. */
+/*
+ * C13, C22: all operations of a context have returned while two cancels of it
+ * are between two batches.  The context is destroyed when both have continued.
+ */
 TEST(c13_destroyed_between_two_batches)
 {
-	/* One each: nobody is taken out along with another. */
+	/*
+	 * One semaphore each: no operation is dequeued together with another.
+	 */
 	static weir_sem sems[MANY];
 	check_thread thread;
 
@@ -304,7 +324,7 @@ TEST(c13_destroyed_between_two_batches)
 		CHECK_ERR(weir_op_submit(&ops[i], &sems[i], 1, &ctx),
 			  WEIR_EQUEUED);
 	}
-	before("weir_lock_", GOING_ON, cancel_too, &thread);
+	before("weir_lock_", CONTINUES, cancel_too, &thread);
 	weir_ctx_cancel(&ctx);
 	happened();
 	finish(thread);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who finds no permits looks again for a moment before it sleeps: watching, at
- * the head of the queue, or lingering before it joins (BARGING).  A thread of its
- * own for each: one that has looked in vain will not the next time.
+ * A thread that finds no permits polls for a moment before it parks: as the
+ * spinner at the head of the queue, or before it is enqueued (BARGING).  Each
+ * test runs on its own thread: a thread that has spun without success does not
+ * spin the next time.
  */
 #include "between.h"
 
@@ -36,8 +37,8 @@ static void release_one(void *unused)
 	weir_sem_release(&sem, 1);
 }
 
-/* C6: the head of the queue takes what comes, and nobody had to wake it. */
-IN_A_THREAD(c6_the_head_watches)
+/* C6: the head of the queue takes released permits without a wake-up. */
+IN_A_THREAD(c6_the_head_spins)
 {
 	int before_it = sleeps();
 
@@ -50,23 +51,23 @@ IN_A_THREAD(c6_the_head_watches)
 	CHECK_EQ(stat_of(&sem).granted, 0);
 }
 
-static void look(void *unused)
+static void check_granted(void *unused)
 {
 	(void)unused;
 	CHECK_EQ(stat_of(&sem).granted, 1);
 }
 
-static void release_and_look(void *unused)
+static void release_then_check(void *unused)
 {
 	release_one(unused);
-	before("weir_sem_lock_no_panic_", 1, look, NULL);
+	before("weir_sem_lock_no_panic_", 1, check_granted, NULL);
 }
 
-/* C6: somebody serves it while it is on its way to the lock. */
-IN_A_THREAD(c6_served_while_it_takes)
+/* C6: another call grants to the spinner while it takes the lock. */
+IN_A_THREAD(c6_granted_while_taking)
 {
 	all_out(WEIR_FIFO, 1);
-	before("is_there", 1, release_and_look, NULL);
+	before("is_there", 1, release_then_check, NULL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 1);
@@ -79,8 +80,8 @@ static void release_twice(void *unused)
 	release_one(unused);
 }
 
-/* C6, C12: what the first release leaves is what it gets. */
-IN_A_THREAD(c12_as_many_as_there_were)
+/* C6, C12: the spinner gets the permits of the first release only. */
+IN_A_THREAD(c12_as_many_as_the_first_release)
 {
 	int64_t got;
 
@@ -96,13 +97,13 @@ static void release_two_and_try(void *unused)
 {
 	(void)unused;
 	weir_sem_release(&sem, 2);
-	/* One belongs to the watcher, one is free. */
+	/* One permit belongs to the spinner, one is free. */
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 }
 
-/* C5, C6: what was released for it is its own when the next call comes. */
-IN_A_THREAD(c6_the_watcher_is_served_first)
+/* C5, C6: permits released for the spinner are its own before the next call. */
+IN_A_THREAD(c6_the_spinner_is_granted_first)
 {
 	all_out(WEIR_FIFO, 2);
 	before("is_there", 1, release_two_and_try, NULL);
@@ -132,8 +133,8 @@ static void close_now(void *unused)
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 }
 
-/* C19: a close ends the watch. */
-IN_A_THREAD(c19_closed_while_watching)
+/* C19: a close ends the spinning. */
+IN_A_THREAD(c19_closed_while_the_head_spins)
 {
 	all_out(WEIR_FIFO, 1);
 	before("is_there", 1, close_now, NULL);
@@ -151,26 +152,26 @@ static void *light_behind(void *unused)
 
 static check_thread behind;
 
-static void one_joins_and_one_comes(void *unused)
+static void enqueue_another_and_release(void *unused)
 {
 	behind = start(light_behind, NULL);
 	AWAIT(stat_of(&sem).waiters == 2);
 	release_one(unused);
 }
 
-/* C4: one permit is too few for the watcher; nobody passes it. */
-IN_A_THREAD(c4_behind_a_heavy_watcher)
+/* C4: one permit is too few for the spinner; no waiter passes it. */
+IN_A_THREAD(c4_behind_a_heavy_spinner)
 {
 	all_out(WEIR_FIFO, 2);
-	before("is_there", 1, one_joins_and_one_comes, NULL);
+	before("is_there", 1, enqueue_another_and_release, NULL);
 	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
 	happened();
 	finish(behind);
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C10: too few of what it wants are there; it holds nothing meanwhile. */
-IN_A_THREAD(c10_the_watcher_holds_nothing)
+/* C10: too few permits are free; the spinner holds none meanwhile. */
+IN_A_THREAD(c10_the_spinner_holds_nothing)
 {
 	all_out(WEIR_FIFO, 2);
 	before("is_there", 1, release_one, NULL);
@@ -179,8 +180,8 @@ IN_A_THREAD(c10_the_watcher_holds_nothing)
 	CHECK_EQ(stat_of(&sem).free, 1);
 }
 
-/* C30: a newcomer lingers, takes what comes, and has not joined the queue. */
-IN_A_THREAD(c30_a_newcomer_lingers)
+/* C30: a new request spins, takes a released permit, and is never enqueued. */
+IN_A_THREAD(c30_a_new_request_spins)
 {
 	int before_it = sleeps();
 
@@ -193,8 +194,8 @@ IN_A_THREAD(c30_a_newcomer_lingers)
 	CHECK_EQ(stat_of(&sem).free, 1);
 }
 
-/* C14, C30: also one whose deadline is past: it is no wait. */
-IN_A_THREAD(c30_a_newcomer_lingers_past_its_deadline)
+/* C14, C30: also if its deadline has passed: spinning is not waiting. */
+IN_A_THREAD(c30_a_new_request_spins_past_its_deadline)
 {
 	all_out(WEIR_BARGING, 1);
 	before("weir_sem_spin_acquire_", 4, release_one, NULL);
@@ -202,8 +203,8 @@ IN_A_THREAD(c30_a_newcomer_lingers_past_its_deadline)
 	happened();
 }
 
-/* C19: and goes to see why when the door is shut. */
-IN_A_THREAD(c19_closed_while_lingering)
+/* C19: a spinning request notices that the door is shut. */
+IN_A_THREAD(c19_closed_while_a_request_spins)
 {
 	all_out(WEIR_BARGING, 1);
 	before("weir_sem_spin_acquire_", 4, close_now, NULL);
@@ -211,8 +212,8 @@ IN_A_THREAD(c19_closed_while_lingering)
 	happened();
 }
 
-/* C11, C30: nobody lingers for what can never come. */
-IN_A_THREAD(c11_too_much_to_linger_for)
+/* C11, C30: no request spins for more permits than the capacity. */
+IN_A_THREAD(c11_too_big_to_spin_for)
 {
 	all_out(WEIR_BARGING, 1);
 	CHECK_ERR(weir_sem_acquire(&sem, 2, NULL), WEIR_ETOOBIG);

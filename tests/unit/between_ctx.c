@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a context comes between two steps of a call: C13. */
+/* A context ends between two steps of a call: C13. */
 #include "between.h"
 #include "core/waiter.h"
 #include "weir/async.h"
@@ -22,9 +22,11 @@ static void cancel_and_close(void *arg)
 	weir_sem_close(both->sem, WEIR_CLOSE_NOW);
 }
 
-/* C13: cancelled at each step of an acquire that finds permits free: it fails
- * and they are free again. */
-TEST(c13_cancelled_while_it_takes_what_is_free)
+/*
+ * C13: a cancel at each step of an acquire that finds free permits: the acquire
+ * fails and the permits are free again.
+ */
+TEST(c13_cancelled_while_taking_free_permits)
 {
 	static const struct {
 		const char *function;
@@ -46,7 +48,9 @@ TEST(c13_cancelled_while_it_takes_what_is_free)
 	}
 }
 
-/* C13, C19: giving back what was taken, on a semaphore closed meanwhile. */
+/*
+ * C13, C19: the permits are returned to a semaphore that was closed meanwhile.
+ */
 TEST(c13_cancelled_and_closed_after_it_took)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -60,8 +64,10 @@ TEST(c13_cancelled_and_closed_after_it_took)
 	CHECK_EQ(stat_of(&sem).held, 0);
 }
 
-/* C13: cancelled on the way into the queue: before the context knows of the
- * call, and after. */
+/*
+ * C13: a cancel while the call enters the queue: before it has joined the
+ * context, and after.
+ */
 TEST(c13_cancelled_on_the_way_into_the_queue)
 {
 	static const struct {
@@ -94,7 +100,7 @@ static void close_then_cancel(void *arg)
 	weir_ctx_cancel(both->ctx);
 }
 
-/* C16: closed first and cancelled afterwards: the error says why it failed. */
+/* C16: closed first and cancelled afterwards: the error is the first reason. */
 TEST(c16_closed_then_cancelled_before_it_returns)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -112,9 +118,10 @@ static void close_draining(void *sem)
 	weir_sem_close(sem, WEIR_CLOSE_DRAIN);
 }
 
-/* C13, C19: a cancel has marked the head, and a close in drain mode comes first
- * to the queue: the head is cancelled, and the one behind it gets what is
- * left. */
+/*
+ * C13, C19: a cancel has marked the head, and a drain close reaches the queue
+ * first: the head is cancelled, and the waiter behind it gets the permit.
+ */
 TEST(c13_drained_while_it_is_cancelled)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -138,8 +145,9 @@ static void come_to_the_deadline(void *ctx)
 	CHECK_ERR(weir_ctx_err(ctx), WEIR_ETIMEDOUT);
 }
 
-/* C13: the deadline is noticed a moment before the cancel: one reason
- * stands. */
+/*
+ * C13: the deadline is noticed just before the cancel: it is the only reason.
+ */
 TEST(c13_cancelled_at_the_deadline)
 {
 	weir_ctx ctx;
@@ -154,8 +162,8 @@ TEST(c13_cancelled_at_the_deadline)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C13: nor does a cancel get lost because a CAS fails. */
-TEST(c13_a_cas_that_fails_for_nothing)
+/* C13: a spuriously failing CAS does not lose a cancel. */
+TEST(c13_spurious_cas_failure)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 
@@ -177,7 +185,7 @@ static void cancel_twice(void *arg)
 	weir_ctx_cancel(&family->parent);
 }
 
-/* C13: who waits for the end is told once, however many ends there are. */
+/* C13: weir_ctx_wait is notified once, even if the context ends twice. */
 TEST(c13_ended_twice_before_it_sleeps)
 {
 	struct family family = { .parent = WEIR_CTX_INIT };
@@ -189,7 +197,10 @@ TEST(c13_ended_twice_before_it_sleeps)
 	CHECK_OK(weir_ctx_destroy(&family.child));
 }
 
-/* C13: and at once if it ended before the context knew of the wait. */
+/*
+ * C13: weir_ctx_wait returns at once if the context ended before the wait
+ * joined it.
+ */
 TEST(c13_ended_before_the_wait_begins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -199,8 +210,10 @@ TEST(c13_ended_before_the_wait_begins)
 	happened();
 }
 
-/* C13: of an end, the deadline of the context and that of the wait, the first
- * that comes counts. */
+/*
+ * C13: cancel, deadline of the context, deadline of the wait: the first that
+ * occurs decides.
+ */
 TEST(c13_the_first_end_counts)
 {
 	const int64_t deadline = weir_deadline_after(100000000000);
@@ -221,8 +234,10 @@ static void join_meanwhile(void *j)
 	AWAIT(job_asleep(j));
 }
 
-/* C13: somebody joins while the tree is locked: it waits, and is found by the
- * next cancel. */
+/*
+ * C13: a call joins while the tree is locked: it waits, and the next cancel
+ * reaches it.
+ */
 TEST(c13_the_tree_is_locked)
 {
 	weir_ctx root = WEIR_CTX_INIT, child;
@@ -239,13 +254,13 @@ TEST(c13_the_tree_is_locked)
 	CHECK_OK(weir_ctx_destroy(&child));
 }
 
-/* C18: a signal does not end the wait for an end. */
-TEST(c18_a_signal_while_it_waits_for_an_end)
+/* C18: a signal does not end weir_ctx_wait. */
+TEST(c18_a_signal_during_ctx_wait)
 {
 	const int64_t deadline = weir_deadline_after(1000000);
 	weir_ctx ctx = WEIR_CTX_INIT;
 
-	answer_next_sleep(A_SIGNAL);
+	set_next_sleep(A_SIGNAL);
 	CHECK_ERR(weir_ctx_wait(&ctx, deadline), WEIR_EAGAIN);
 	CHECK(weir_now_ns() >= deadline);
 	CHECK_OK(weir_ctx_destroy(&ctx));
@@ -257,10 +272,13 @@ static void turn_back(void *arg)
 	pass_seconds(-100);
 }
 
-/* C15: once it is seen to be late it has ended, though the clock goes back. */
+/*
+ * C15: a context that was seen to be late has ended, even if the clock goes
+ * back.
+ */
 TEST(c15_late_and_the_clock_goes_back)
 {
-	/* Also for one who would not have waited longer. */
+	/* Also if the wait has the same deadline. */
 	for (int same = 0; same < 2; same++) {
 		int64_t end = weir_deadline_after(5000000);
 		weir_ctx ctx;
@@ -282,7 +300,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* C13: others get at the tree while many are cancelled, again and again. */
+/* C13: a cancel of many operations unlocks the tree between batches. */
 TEST(c13_many_are_cancelled_in_batches)
 {
 	enum { MANY = 3 * WEIR_BATCH_ };
@@ -295,7 +313,10 @@ TEST(c13_many_are_cancelled_in_batches)
 		weir_op_init(&ops[i], NULL, NULL, NULL);
 		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, &ctx), WEIR_EQUEUED);
 	}
-	/* One for each batch, one at the end, one of who runs callbacks. */
+	/*
+	 * One unlock for each batch, one at the end, one of the callback
+	 * runner.
+	 */
 	before("weir_unlock_", 5, nothing, NULL);
 	weir_ctx_cancel(&ctx);
 	happened();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C29 where the panic hook returns: what is noticed in the child is refused,
- * one panic a call, and the child goes on; also when the fork came while a lock
- * was held, or was made by the very thread that waits.
+ * C29 with a panic hook that returns: use in the child is detected and refused,
+ * with one panic for each call, and the child goes on; also if a lock was held
+ * at the fork, or if the waiting thread itself forked.
  */
 #include <stdio.h>
 #include <sys/wait.h>
@@ -25,8 +25,8 @@ static void note_panic(const char *message)
 	snprintf(last_panic, sizeof(last_panic), "%s", message);
 }
 
-/* The statement panics once, about a fork, and the lock is free afterwards. */
-#define NOTICED(...)                                                           \
+/* The statement panics once, about a fork, and leaves the lock free. */
+#define DETECTED(...)                                                          \
 	do {                                                                   \
 		int before_ = panics;                                          \
 		__VA_ARGS__;                                                   \
@@ -40,27 +40,27 @@ static void use_every_call(void)
 	int64_t got;
 
 	weir_set_panic_hook(note_panic);
-	NOTICED(CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_EINVAL));
 	CHECK(strstr(last_panic, "weir_sem_acquire: "));
 	CHECK(strstr(last_panic, "had waiters at a fork"));
-	NOTICED(CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_drain(&sem, &got), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL));
-	NOTICED(weir_sem_release(&sem, 1));
-	NOTICED(CHECK_ERR(weir_sem_resize(&sem, 1, NULL), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_forget(&sem, 1), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_wait_idle(&sem, NULL), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
-	NOTICED(CHECK_ERR(weir_sem_destroy(&sem), WEIR_EINVAL));
-	NOTICED(weir_sem_close(&sem, WEIR_CLOSE_NOW));
-	NOTICED(weir_ctx_cancel(&ctx));
+	DETECTED(CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_drain(&sem, &got), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL));
+	DETECTED(weir_sem_release(&sem, 1));
+	DETECTED(CHECK_ERR(weir_sem_resize(&sem, 1, NULL), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_forget(&sem, 1), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_wait_idle(&sem, NULL), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_destroy(&sem), WEIR_EINVAL));
+	DETECTED(weir_sem_close(&sem, WEIR_CLOSE_NOW));
+	DETECTED(weir_ctx_cancel(&ctx));
 	CHECK(!weir_sem_is_closed(&sem));
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
-/* C29: the call has had no effect. */
+/* C29: the refused calls have no effect. */
 TEST(c29_refused_in_the_child)
 {
 	char text[512];
@@ -86,14 +86,14 @@ static void two_releases(void)
 {
 	weir_set_panic_hook(note_panic);
 	before_cas("unlock_untouched", add_and_leave, NULL);
-	NOTICED(weir_sem_release(&sem, 1));
+	DETECTED(weir_sem_release(&sem, 1));
 	happened();
-	/* The one that came under the lock went through; the other did not. */
+	/* The release under the lock succeeded; the other was refused. */
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	NOTICED(weir_sem_release(&sem, 1));
+	DETECTED(weir_sem_release(&sem, 1));
 }
 
-/* C29, C25: a release is refused in the child while another comes. */
+/* C29, C25: a release is refused in the child while another one runs. */
 TEST(c29_released_while_it_is_refused)
 {
 	char text[512];
@@ -107,15 +107,15 @@ TEST(c29_released_while_it_is_refused)
 	CHECK_OK(job_end(&a));
 }
 
-static void look_once(void)
+static void stat_once(void)
 {
 	weir_sem_info info;
 
 	weir_set_panic_hook(note_panic);
 	skip_naps(true);
-	NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
 	CHECK(strstr(last_panic, "in use at a fork"));
-	/* Releases need no lock. */
+	/* A release needs no lock. */
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(panics, 1);
 }
@@ -137,8 +137,10 @@ static void *resize_slowly(void *unused)
 	return unused;
 }
 
-/* C29: somebody held the lock at the fork, and in the child nobody will ever
- * drop it. */
+/*
+ * C29: a thread held the lock at the fork, and in the child no thread ever
+ * unlocks it.
+ */
 TEST(c29_locked_at_the_fork)
 {
 	check_thread thread;
@@ -148,7 +150,7 @@ TEST(c29_locked_at_the_fork)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	thread = start(resize_slowly, NULL);
 	AWAIT(__atomic_load_n(&locked, __ATOMIC_SEQ_CST));
-	CHECK_EQ(in_child(look_once, text, sizeof(text)), 0);
+	CHECK_EQ(in_child(stat_once, text, sizeof(text)), 0);
 	__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
 	finish(thread);
 	CHECK_EQ(weir_sem_available(&sem), 2);
@@ -156,8 +158,8 @@ TEST(c29_locked_at_the_fork)
 }
 
 /*
- * A waiting thread forks, here from the hook that hears of its wait; it could
- * be a signal handler.  In the child it is still in its call.
+ * A waiting thread forks, here in the hook that reports its wait; it could be a
+ * signal handler.  In the child the thread is still inside its call.
  */
 static void (*before_fork)(void);
 static void (*in_the_child)(void);
@@ -195,7 +197,7 @@ static void come_to_the_deadline(void)
 	pass_seconds(200);
 }
 
-/* What the call returned, in both processes; the child's ends here. */
+/* Check the result of the call in both processes; the child ends here. */
 static void compare(weir_err got, weir_err parent_wants, weir_err child_wants)
 {
 	int status;
@@ -221,8 +223,11 @@ static void init_held(weir_policy policy, uint32_t barge_us)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 }
 
-/* C29: it gives up, and is told.  (BARGING: it does not watch first.) */
-TEST(c29_a_waiter_forks_and_gives_up)
+/*
+ * C29: the waiter times out, and in the child its call is refused.  (BARGING:
+ * it does not spin first.)
+ */
+TEST(c29_a_waiter_forks_and_times_out)
 {
 	init_held(WEIR_BARGING, WEIR_BARGE_US_MAX);
 	fork_when_queued(come_to_the_deadline, NULL);
@@ -236,8 +241,8 @@ static void release_it(void)
 	weir_sem_release(&sem, 1);
 }
 
-/* C29: it is called, comes to look, and is told. */
-TEST(c29_a_waiter_forks_and_looks)
+/* C29: the waiter is woken to retry, and in the child its call is refused. */
+TEST(c29_a_waiter_forks_and_retries)
 {
 	init_held(WEIR_BARGING, WEIR_BARGE_US_MAX);
 	fork_when_queued(release_it, NULL);
@@ -245,35 +250,37 @@ TEST(c29_a_waiter_forks_and_looks)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* Somebody in the queue; there is no thread to it. */
-static struct weir_waiter_ nobody;
+/* A waiter in the queue without a thread. */
+static struct weir_waiter_ threadless;
 
-static void let_nobody_join(void)
+static void enqueue_threadless(void)
 {
-	nobody = (struct weir_waiter_){ .sem = &sem, .min = 1, .max = 1 };
+	threadless = (struct weir_waiter_){ .sem = &sem, .min = 1, .max = 1 };
 	CHECK_OK(weir_sem_lock_(&sem, "test"));
-	weir_sem_join_(&sem, &nobody, WEIR_IN_QUEUE_);
+	weir_sem_join_(&sem, &threadless, WEIR_IN_QUEUE_);
 	weir_sem_unlock_(&sem, 0);
 }
 
-static void let_nobody_leave(void)
+static void dequeue_threadless(void)
 {
 	CHECK_OK(weir_sem_lock_(&sem, "test"));
-	weir_sem_leave_(&sem, &nobody);
+	weir_sem_leave_(&sem, &threadless);
 	weir_sem_unlock_(&sem, 0);
 }
 
-/* C29: its bound is over, it wants what is due, and is told.  (Who has nobody
- * ahead does not look by itself.) */
+/*
+ * C29: the waiter is overdue and takes the lock; in the child its call is
+ * refused.  (A waiter without another one ahead does not wake at its bound.)
+ */
 TEST(c29_a_waiter_forks_and_is_overdue)
 {
 	init_held(WEIR_BARGING, 1);
-	let_nobody_join();
+	enqueue_threadless();
 	fork_when_queued(come_to_the_deadline, NULL);
 	compare(weir_sem_acquire_for(&sem, 1, hundred_seconds), WEIR_ETIMEDOUT,
 		WEIR_EINVAL);
 	CHECK_EQ(waiters_of(&sem), 1);
-	let_nobody_leave();
+	dequeue_threadless();
 }
 
 static void release_and_fork(void *unused)
@@ -287,11 +294,11 @@ static void release_and_fork(void *unused)
 	if (child)
 		return;
 	weir_set_panic_hook(note_panic);
-	NOTICED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
 	panics = 0;
 }
 
-static void *watch_and_fork(void *unused)
+static void *spin_and_fork(void *unused)
 {
 	before("is_there", 1, release_and_fork, NULL);
 	panics = 0;
@@ -300,31 +307,33 @@ static void *watch_and_fork(void *unused)
 	return unused;
 }
 
-/* C29: the waiter watched at the fork, and what it waits for was there. */
-TEST(c29_a_watcher_at_the_fork)
+/* C29: the waiter was spinning at the fork, and its permit was free. */
+TEST(c29_a_spinner_at_the_fork)
 {
 	init_held(WEIR_FIFO, 0);
-	finish(start(watch_and_fork, NULL));
+	finish(start(spin_and_fork, NULL));
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
 static void grant_with_another_behind(void)
 {
-	let_nobody_join();
+	enqueue_threadless();
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(waiters_of(&sem), 1);
 }
 
-/* C13, C29: it was granted, and by the time it returns its context has
- * ended: in the child, where that cannot be given back, it is told. */
-TEST(c29_a_waiter_forks_and_gives_back)
+/*
+ * C13, C29: the waiter was granted, and its context has ended before it
+ * returns: in the child the permit cannot be given back, and the call panics.
+ */
+TEST(c29_a_waiter_forks_and_returns_a_grant)
 {
 	init_held(WEIR_FIFO, 0);
 	CHECK_OK(weir_ctx_init(&ctx, NULL,
 			       weir_deadline_after(hundred_seconds)));
 	fork_when_queued(grant_with_another_behind, come_to_the_deadline);
 	compare(weir_sem_acquire(&sem, 1, &ctx), WEIR_OK, WEIR_ETIMEDOUT);
-	let_nobody_leave();
+	dequeue_threadless();
 	CHECK_EQ(stat_of(&sem).held, 1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }

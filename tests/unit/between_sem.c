@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Another thread is quicker: between two steps of a call on a semaphore. */
+/* Another thread acts between two steps of a call on a semaphore. */
 #include "between.h"
 
 #include "base/hook.h"
@@ -14,7 +14,7 @@ static void release_one(void *sem)
 	weir_sem_release(sem, 1);
 }
 
-/* C5: somebody takes one first; a try then knows what is left. */
+/* C5: another thread takes one permit first; the try sees the rest. */
 TEST(c5_taken_in_between)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -34,8 +34,10 @@ static void grow_to_eight(void *sem)
 	CHECK_OK(weir_sem_resize(sem, 8, NULL));
 }
 
-/* C5, C11: one who stands aside is in nobody's way; a glance at the queue does not
- * count if a resize came in between. */
+/*
+ * C5, C11: an oversized waiter blocks no other request; the result of a try
+ * takes a resize into account that came after its first read of the queue.
+ */
 TEST(c5_growth_in_between)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -52,8 +54,8 @@ TEST(c5_growth_in_between)
 	CHECK_OK(job_end(&a));
 }
 
-/* C5: and never fails because a CAS did. */
-TEST(c5_a_cas_that_fails_for_nothing)
+/* C5: a spurious CAS failure does not make a try fail. */
+TEST(c5_spurious_cas_failure)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 
@@ -72,7 +74,9 @@ TEST(c5_a_cas_that_fails_for_nothing)
 	happened();
 }
 
-/* C6: two releases meet, on the short way, the long one, and under the lock. */
+/*
+ * C6: two releases meet on the fast path, on the slow path, and under the lock.
+ */
 TEST(c6_released_in_between)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
@@ -82,7 +86,7 @@ TEST(c6_released_in_between)
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 2);
-	weir_sem_close(&sem, WEIR_CLOSE_NOW);	/* shuts the short way */
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);	/* closes the fast path */
 	before_cas("put", release_one, &sem);
 	weir_sem_release(&sem, 1);
 	happened();
@@ -96,8 +100,10 @@ static void two_releases_meet(void *sem)
 	happened();
 }
 
-/* C25: under somebody's lock they add and leave; the holder looks again, and
- * the waiter who now fits is served by the call that held the lock. */
+/*
+ * C25: releases under another thread's lock add their permits and return; the
+ * lock holder examines the word again and grants to the waiter that now fits.
+ */
 TEST(c25_two_releases_meet_under_the_lock)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -113,7 +119,7 @@ TEST(c25_two_releases_meet_under_the_lock)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
-/* Whoever wants the lock finds the word changed, and takes it all the same. */
+/* The word changes before the lock is taken; the lock is taken nevertheless. */
 TEST(c24_changed_before_the_lock_is_taken)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -129,8 +135,10 @@ static void grow_and_take(void *sem)
 	take_one(sem);
 }
 
-/* C8: what looks like one too many is looked at again if the counts have moved
- * meanwhile; by then it is not. */
+/*
+ * C8: an apparent over-release is checked again if the counts changed
+ * meanwhile; the second check passes.
+ */
 TEST(c8_the_counts_move_while_they_are_compared)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -150,7 +158,7 @@ static void release_before(const struct weir_event_ *event)
 	release_one((weir_sem *)(uintptr_t)event->object);
 }
 
-/* C8: the last permit comes back a moment before, by another hand. */
+/* C8: another thread releases the last permit just before. */
 TEST(c8_released_twice_at_once)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
@@ -172,8 +180,10 @@ static void release_two(void *sem)
 	weir_sem_release(sem, 2);
 }
 
-/* C8, C21: one too many uses the moment in which a resize has changed one of
- * the two counts.  It comes to light, and is taken out again. */
+/*
+ * C8, C21: an over-release meets a resize that has changed one of the two
+ * counts.  The resize detects the excess permit and removes it.
+ */
 TEST(c8_one_too_many_in_the_middle_of_a_resize)
 {
 	weir_sem_opts opts = { .permits = 2, .name = "middle" };
@@ -197,7 +207,7 @@ TEST(c8_one_too_many_in_the_middle_of_a_resize)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C8, C21: so does the release of what is being forgotten. */
+/* C8, C21: the same for a release of permits that are being forgotten. */
 TEST(c8_released_while_it_is_forgotten)
 {
 	weir_sem_opts opts = { .permits = 2, .name = "lost" };
@@ -219,8 +229,8 @@ static void reference(void *sem)
 	CHECK(weir_sem_ref(sem) == sem);
 }
 
-/* C22: a heap semaphore that gains a reference while it loses one. */
-TEST(c22_referred_to_in_between)
+/* C22: a heap semaphore gains a reference while it loses one. */
+TEST(c22_referenced_in_between)
 {
 	weir_sem_opts opts = { .permits = 1 };
 	weir_sem *sem = weir_sem_new(&opts);
@@ -244,7 +254,9 @@ static void set_second(void *unused)
 	CHECK(weir_set_panic_hook(second_hook) == NULL);
 }
 
-/* C8: of two that set the panic hook at once, one comes after the other. */
+/*
+ * C8: of two concurrent calls that set the panic hook, one follows the other.
+ */
 TEST(c8_panic_hook_set_in_between)
 {
 	before_cas("weir_set_panic_hook", set_second, NULL);
@@ -256,16 +268,16 @@ TEST(c8_panic_hook_set_in_between)
 static void first_listener(const struct weir_event_ *event) { (void)event; }
 static void second_listener(const struct weir_event_ *event) { (void)event; }
 
-static void listen_second(void *unused)
+static void set_second_listener(void *unused)
 {
 	(void)unused;
 	CHECK(weir_hook_set_(second_listener) == NULL);
 }
 
-/* C27: the same for the hook that hears of the slow paths. */
+/* C27: the same for the hook that reports slow paths. */
 TEST(c27_hook_set_in_between)
 {
-	before_cas("weir_hook_set_", listen_second, NULL);
+	before_cas("weir_hook_set_", set_second_listener, NULL);
 	CHECK(weir_hook_set_(first_listener) == second_listener);
 	happened();
 	CHECK(weir_hook_set_(NULL) == first_listener);
@@ -276,8 +288,8 @@ static void close_now(void *sem)
 	weir_sem_close(sem, WEIR_CLOSE_NOW);
 }
 
-/* C19: closed while a try is on its way to the lock. */
-TEST(c19_closed_before_the_try_looks)
+/* C19: closed while a try is about to take the lock. */
+TEST(c19_closed_before_the_try_locks)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
 	weir_sem sem;

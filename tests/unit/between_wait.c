@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the steps of a wait: joining, sleeping, being told, giving up. */
+/* Between the steps of a wait: enqueue, park, notification, timeout. */
 #include "between.h"
 
 #include <signal.h>
@@ -29,8 +29,11 @@ static void *granted_before(void *moment)
 	return NULL;
 }
 
-/* C6: granted while it looks around for a moment, and when it goes to sleep.  A
- * thread of its own each: one that has spun in vain will not the next time. */
+/*
+ * C6: a waiter is granted while it spins, and just before it parks.  Each on
+ * its own thread: a thread that has spun without success does not spin the next
+ * time.
+ */
 TEST(c6_granted_before_it_sleeps)
 {
 	char spinning[] = "take_notification", parking[] = "weir_waiter_park_";
@@ -45,8 +48,8 @@ static void come_to_the_deadline(void *unused)
 	pass_seconds(20);
 }
 
-/* C17: who has waited in vain many times still waits in the same way. */
-TEST(c17_many_waits_in_vain)
+/* C17: many timed-out waits of a thread do not change how it waits. */
+TEST(c17_many_timed_out_waits)
 {
 	const int64_t ten_seconds = 10000000000;
 	weir_sem sem;
@@ -63,10 +66,12 @@ TEST(c17_many_waits_in_vain)
 	happened();
 }
 
-/* C14, C18: a wait that cannot announce its sleep at once, and is then woken
- * for no reason, which is no signal, lasts until its deadline.  It sleeps and
- * does not turn round and round (C28). */
-TEST(c14_woken_for_nothing)
+/*
+ * C14, C18: a wait whose CAS to announce the sleep fails spuriously, and that
+ * is then woken spuriously, which is not a signal, lasts until its deadline.
+ * It sleeps and does not loop (C28).
+ */
+TEST(c14_spurious_wake_up)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
 	weir_sem sem;
@@ -74,9 +79,11 @@ TEST(c14_woken_for_nothing)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	fail_cas("weir_waiter_park_");
-	answer_next_sleep(WOKEN_FOR_NOTHING);
-	/* If it was late before it could sleep, again with more time. */
-	for (int64_t ns = 1000000; !between_is_over(); ns *= 2) {
+	set_next_sleep(SPURIOUS_WAKE);
+	/*
+	 * If the deadline passed before it could sleep, retry with more time.
+	 */
+	for (int64_t ns = 1000000; !between_is_done(); ns *= 2) {
 		int64_t deadline = weir_deadline_after(ns);
 		int slept = sleeps();
 
@@ -95,7 +102,7 @@ static void note(int signal)
 	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
 }
 
-/* j is in a sleep that it has gone into since. */
+/* Interrupt j and wait until it sleeps again. */
 static void interrupt(job *j)
 {
 	int now = __atomic_load_n(&handled, __ATOMIC_SEQ_CST);
@@ -105,17 +112,19 @@ static void interrupt(job *j)
 	AWAIT(job_asleep(j));
 }
 
-/* Granted but not told, it wants to leave: it must wait for the tell, which is
- * about to touch its stack, whatever wakes it. */
+/*
+ * A waiter that is granted but not notified must wait for the notification,
+ * which accesses its stack, whatever wakes it.
+ */
 static void interrupt_often(void *j)
 {
-	interrupt(j);		/* ends the wait; now it awaits the tell */
+	interrupt(j);		/* ends the wait; it awaits notification */
 	interrupt(j);
 	interrupt(j);
 }
 
-/* C14, C18: and then the grant has won. */
-TEST(c18_interrupted_between_grant_and_tell)
+/* C14, C18: the grant wins. */
+TEST(c18_interrupted_between_grant_and_notification)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
 	struct sigaction action = { .sa_handler = note };
@@ -136,17 +145,20 @@ TEST(c18_interrupted_between_grant_and_tell)
 
 static void take_in_passing(void *sem)
 {
-	weir_sem_release(sem, 1);	/* calls the one who is joining */
+	weir_sem_release(sem, 1);	/* wakes the enqueueing waiter */
 	CHECK_OK(weir_sem_try_acquire(sem, 1));
 	pass_seconds(60);
-	/* Now it is overdue: nobody passes it any more. */
+	/* Now it is overdue: no request passes it any more. */
 	CHECK_IDENTITY(sem);
 	weir_sem_release(sem, 1);
 	CHECK_ERR(weir_sem_try_acquire(sem, 1), WEIR_EAGAIN);
 }
 
-/* C30: called, passed by another, and overdue by the time it looks. */
-TEST(c30_overdue_on_its_way)
+/*
+ * C30: a waiter is woken to retry, passed by another request, and overdue when
+ * it runs.
+ */
+TEST(c30_overdue_after_the_wake_up)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
 			       .barge_us = WEIR_BARGE_US_MAX };
@@ -165,21 +177,23 @@ static void nothing(void *unused)
 	(void)unused;
 }
 
-static void watch_the_lock(void *unused)
+static void arm_at_the_lock(void *unused)
 {
 	before("weir_sem_lock_no_panic_", 1, nothing, unused);
 }
 
-/* Calls the head, which is about to park. */
-static void release_and_watch(void *sem)
+/* Wakes the head, which is about to park. */
+static void release_and_arm(void *sem)
 {
 	weir_sem_release(sem, 1);
-	before("weir_sem_take_first_", 1, watch_the_lock, NULL);
+	before("weir_sem_take_first_", 1, arm_at_the_lock, NULL);
 }
 
-/* C28, C30: called, it takes what there is and goes; it does not come back to the
- * lock to learn that it has. */
-TEST(c30_called_once)
+/*
+ * C28, C30: a woken head takes the free permits and returns; it does not take
+ * the lock a second time.
+ */
+TEST(c30_woken_once)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
 			       .barge_us = WEIR_BARGE_US_MAX };
@@ -187,15 +201,15 @@ TEST(c30_called_once)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	before_cas("weir_waiter_park_", release_and_watch, &sem);
+	before_cas("weir_waiter_park_", release_and_arm, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	CHECK(!between_is_over());
+	CHECK(!between_is_done());
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
 	happened();
 }
 
-/* The one who waits, and the one who gets ahead of it. */
+/* The waiting thread, and the waiter that gets ahead of it. */
 static job self, ahead;
 
 static void *thaw_when_it_sleeps(void *unused)
@@ -207,22 +221,27 @@ static void *thaw_when_it_sleeps(void *unused)
 
 static void move_to_the_tail(void *sem)
 {
-	queue_up_passing_on(&ahead, sem, 1);
+	queue_up_releasing(&ahead, sem, 1);
 	CHECK(job_freeze(&ahead));
-	/* Calls the head, which is about to park. */
+	/* Wakes the head, which is about to park. */
 	weir_sem_release(sem, 2);
 	CHECK_OK(weir_sem_resize(sem, 1, NULL));
 	CHECK_EQ(oversized_of(sem), 1);
-	/* The one ahead is away: it is granted, to hold up nobody. */
+	/*
+	 * The waiter ahead does not run: it is granted directly, so it blocks
+	 * none.
+	 */
 	CHECK_OK(weir_sem_resize(sem, 2, NULL));
 	CHECK_EQ(waiters_of(sem), 1);
 	self.tid = (int)syscall(SYS_gettid);
 	self.thread = start(thaw_when_it_sleeps, NULL);
 }
 
-/* C4, C11, C30: a called head that a shrink moves aside, and growth to the
- * tail, comes to look and finds enough; but it is not its turn. */
-TEST(c30_called_and_then_moved_to_the_tail)
+/*
+ * C4, C11, C30: a shrink makes a woken head oversized, and growth moves it to
+ * the tail.  It retries and finds enough permits, but it is not its turn.
+ */
+TEST(c30_woken_and_then_moved_to_the_tail)
 {
 	weir_sem_opts opts = { .permits = 2, .policy = WEIR_BARGING,
 			       .barge_us = WEIR_BARGE_US_MAX };
@@ -234,7 +253,7 @@ TEST(c30_called_and_then_moved_to_the_tail)
 	before_cas("weir_waiter_park_", move_to_the_tail, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 2, &ctx));
 	happened();
-	/* Set before it passed on what it had got. */
+	/* Set before `ahead` released its permits. */
 	CHECK_EQ(ahead.got, 1);
 	finish(self.thread);
 	CHECK_OK(job_end(&ahead));
@@ -261,9 +280,11 @@ static void hold_on(void *arg)
 	AWAIT(naps() > before_it + 11000);
 }
 
-/* C5, C29: a lock that is held very long, as by a thread that is not
- * scheduled, is waited for as long as its holder is of this process; a try
- * does not fail for it. */
+/*
+ * C5, C29: a lock that is held very long, as by a thread that is not scheduled,
+ * is waited for as long as its holder is in this process; a try does not fail
+ * because of it.
+ */
 static void lock_is_held_very_long(void)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -283,7 +304,7 @@ TEST(c5_the_lock_is_held_very_long)
 	lock_is_held_very_long();
 }
 
-/* C29: its holder is of this process, also if this is a child. */
+/* C29: the same in a child, whose own thread holds the lock. */
 TEST(c29_the_lock_is_held_very_long_in_a_child)
 {
 	char text[512];
@@ -291,8 +312,8 @@ TEST(c29_the_lock_is_held_very_long_in_a_child)
 	CHECK_EQ(in_child(lock_is_held_very_long, text, sizeof(text)), 0);
 }
 
-/* C18, C30: the end of the bound wakes a waiter; that is no signal. */
-TEST(c18_the_bound_is_over_and_no_signal_came)
+/* C18, C30: reaching its bound wakes a waiter; that is not a signal. */
+TEST(c18_reaching_the_bound_is_not_a_signal)
 {
 	weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING,
 			       .flags = WEIR_SEM_INTERRUPTIBLE, .barge_us = 1 };
@@ -305,7 +326,7 @@ TEST(c18_the_bound_is_over_and_no_signal_came)
 	queue_up(&first, &sem, 1, NULL);
 	slept = sleeps();
 	queue_up(&second, &sem, 1, NULL);
-	/* Until the bound, and then until it is granted. */
+	/* It sleeps until its bound, and then until it is granted. */
 	AWAIT(sleeps() >= slept + 2);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&first));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* C27: the user's code, here the panic hook, runs with no lock held. */
+/* C27: user code, here the panic hook, runs with no lock held. */
 #include "job.h"
 
 static weir_sem sem;
@@ -14,7 +14,7 @@ static void use_it(const char *message)
 	calls++;
 	if (++depth > deepest)
 		deepest = depth;
-	/* Everything that takes the lock, on this stack and on another. */
+	/* Every call that takes the lock, on this thread and on another. */
 	CHECK_IDENTITY(&sem);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
@@ -27,7 +27,7 @@ static void use_it(const char *message)
 	depth--;
 }
 
-/* C27, C8: an over-release on the short path, and behind a queue. */
+/* C27, C8: an over-release on the fast path. */
 TEST(c27_the_hook_may_use_the_semaphore)
 {
 	weir_panic_fn *before = weir_set_panic_hook(use_it);
@@ -79,7 +79,7 @@ static void release_too_much(const char *message)
 	depth--;
 }
 
-/* C27: a hook that panics itself is called again, and all of it ends. */
+/* C27: a hook that panics itself is called again, and the recursion ends. */
 TEST(c27_a_hook_that_panics)
 {
 	weir_panic_fn *before = weir_set_panic_hook(release_too_much);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* C13 to the letter: once cancel has returned, no acquire succeeds. */
+/* C13 in detail: once a cancel has returned, no acquire succeeds. */
 #include "job.h"
 
-/* C13: the waiters are out of the queue when cancel returns. */
+/* C13: the waiters have left the queue when the cancel returns. */
 TEST(c13_cancel_empties_the_queue_before_it_returns)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -16,7 +16,7 @@ TEST(c13_cancel_empties_the_queue_before_it_returns)
 	queue_up(&b, &sem, 2, &child);
 	wait_oversized(&c, &sem, 3, &child);
 	weir_ctx_cancel(&root);
-	/* All but the one that has nothing to do with it. */
+	/* All except the one without the ctx. */
 	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
@@ -27,7 +27,7 @@ TEST(c13_cancel_empties_the_queue_before_it_returns)
 	CHECK_OK(weir_ctx_destroy(&child));
 }
 
-/* C13: no permit can be had with an ended ctx, free or not. */
+/* C13: an acquire with an ended ctx fails, with or without free permits. */
 TEST(c13_no_acquire_after_cancel)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -43,15 +43,15 @@ TEST(c13_no_acquire_after_cancel)
 		  WEIR_ECANCELED);
 	CHECK_EQ(got, 0);
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	/* What it held before is still its own. */
+	/* Permits held before stay held. */
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_ctx_destroy(&child));
 }
 
 /*
- * C13: grant and cancellation meet: the waiter is granted but has not returned
- * when its ctx is cancelled.  Cancellation wins, and by the time the acquire
- * returns the next waiter has the permits.
+ * C13: a waiter is granted but has not returned when its ctx is cancelled.  The
+ * cancellation wins, and when the acquire returns the next waiter has the
+ * permits.
  */
 TEST(c13_cancel_beats_a_grant)
 {
@@ -72,7 +72,7 @@ TEST(c13_cancel_beats_a_grant)
 	CHECK_ERR(job_end(&loser), WEIR_ECANCELED);
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_OK(job_end(&next));
-	/* Nothing lost, and nobody let in twice. */
+	/* No permit is lost, and none is granted twice. */
 	CHECK_EQ(stat_of(&sem).held, 1);
 	CHECK_EQ(stat_of(&sem).free, 1);
 	CHECK_EQ(stat_of(&sem).granted, 0);
@@ -81,9 +81,11 @@ TEST(c13_cancel_beats_a_grant)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C7, C13: what the cancelled leave behind goes to those who stay, not by way
- * of another that the same cancel ends: that one cannot run now. */
-TEST(c13_those_behind_are_served_when_cancel_returns)
+/*
+ * C7, C13: the permits of cancelled waiters go directly to the remaining ones,
+ * not through another cancelled waiter: that one cannot run now.
+ */
+TEST(c13_waiters_behind_are_granted_when_cancel_returns)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -103,7 +105,9 @@ TEST(c13_those_behind_are_served_when_cancel_returns)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
-/* C13: the deadline of a ctx beats a grant too, unlike a plain one (C14). */
+/*
+ * C13: the deadline of a ctx also wins over a grant, unlike a plain one (C14).
+ */
 TEST(c13_the_deadline_of_a_ctx_beats_a_grant)
 {
 	bool shown = false;
@@ -116,7 +120,10 @@ TEST(c13_the_deadline_of_a_ctx_beats_a_grant)
 		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(ns)));
 		job_start(&a);
-		/* Asleep, or it might be frozen with the lock. */
+		/*
+		 * Wait until it is parked: it must not be frozen while it holds
+		 * the lock.
+		 */
 		AWAIT((waiters_of(&sem) == 1 && job_asleep(&a)) || job_done(&a));
 		shown = job_freeze(&a) && waiters_of(&sem) == 1;
 		weir_sem_release(&sem, 1);
@@ -129,7 +136,7 @@ TEST(c13_the_deadline_of_a_ctx_beats_a_grant)
 	}
 }
 
-/* C13: an upto that was granted gives back all it was granted. */
+/* C13: a granted acquire_upto returns all its permits. */
 TEST(c13_cancel_beats_a_grant_of_many)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
@@ -149,8 +156,8 @@ TEST(c13_cancel_beats_a_grant_of_many)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
-/* C7, C13: who was not the head leaves without a trace. */
-TEST(c13_cancel_of_another_than_the_head)
+/* C7, C13: a waiter that is not the head leaves without a trace. */
+TEST(c13_cancel_of_a_waiter_that_is_not_the_head)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -171,7 +178,7 @@ TEST(c13_cancel_of_another_than_the_head)
 	CHECK_OK(job_end(&last));
 }
 
-/* C13: one cancel ends waits on many semaphores. */
+/* C13: one cancel ends waits on several semaphores. */
 TEST(c13_one_ctx_for_many_semaphores)
 {
 	enum { MANY = 8 };
@@ -213,14 +220,17 @@ static void *acquire_and_count(void *arg)
 			CHECK_ERR(err, WEIR_ECANCELED);
 			return NULL;
 		}
-		/* Begun after cancel had returned: must not have succeeded. */
+		/*
+		 * Began after the cancel had returned: it must not have
+		 * succeeded.
+		 */
 		CHECK(!before);
 		__atomic_add_fetch(&r->kept, 1, __ATOMIC_SEQ_CST);
 		weir_sem_release(&r->sem, 1);
 	}
 }
 
-/* C13: against the clock: cancel at any moment, permits going round. */
+/* C13: cancel at any moment while permits circulate. */
 TEST(c13_cancel_at_any_moment)
 {
 	for (int round = 0; round < 300; round++) {
@@ -243,10 +253,10 @@ TEST(c13_cancel_at_any_moment)
 }
 
 /*
- * C16: one that the cancel ends is never granted on the way, however briefly:
- * the one behind it gets as much as if it had never been there.
+ * C16: a waiter that the cancel ends is never granted on the way, not even
+ * briefly: the waiter behind it gets as much as if it had never been there.
  */
-TEST(c16_the_cancelled_take_nothing_from_those_behind)
+TEST(c16_cancelled_waiters_take_nothing_from_the_next)
 {
 	weir_sem sem = WEIR_SEM_INIT(7);
 	weir_ctx ctx = WEIR_CTX_INIT;

@@ -28,7 +28,7 @@ TEST(c19_close_now_ends_every_wait)
 	CHECK(weir_sem_is_closed(&sem));
 	CHECK(stat_of(&sem).closed);
 
-	/* One is free; nobody gets it any more. */
+	/* One permit is free; no acquire gets it any more. */
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_ECLOSED);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECLOSED);
@@ -42,9 +42,11 @@ TEST(c19_close_now_ends_every_wait)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
-/* C19: those outside the queue are refused as well, all of them; who waits for
- * idleness goes on. */
-TEST(c19_close_outside_the_queue)
+/*
+ * C19: oversized waiters are refused as well, all of them; waiters for idle go
+ * on.
+ */
+TEST(c19_close_refuses_oversized_waiters)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -52,7 +54,7 @@ TEST(c19_close_outside_the_queue)
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	wait_oversized(&a, &sem, 2, &ctx);
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	wait_oversized(&b, &sem, 3, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(job_end(&a), WEIR_ECLOSED);
@@ -62,9 +64,11 @@ TEST(c19_close_outside_the_queue)
 	CHECK_OK(job_end(&idle));
 }
 
-/* C19: permits already out stay valid and come back as usual, also one that was
- * granted and not yet returned when the close came. */
-TEST(c19_permits_out_stay_valid)
+/*
+ * C19: held permits stay valid and are released as usual, also those that were
+ * granted to a call that had not returned at the close.
+ */
+TEST(c19_held_permits_stay_valid)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 	job a;
@@ -85,7 +89,7 @@ TEST(c19_permits_out_stay_valid)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C19: closed is for ever.  Whatever else is called, it stays so. */
+/* C19: a closed semaphore stays closed, whatever else is called. */
 TEST(c19_nothing_reopens)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
@@ -113,7 +117,7 @@ TEST(c19_nothing_reopens)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C19: in drain mode acquires succeed while permits last and nobody waits. */
+/* C19: in drain mode acquires succeed while permits last, and none waits. */
 TEST(c19_drain_mode_lasts_as_long_as_the_permits)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
@@ -137,7 +141,7 @@ TEST(c19_drain_mode_lasts_as_long_as_the_permits)
 	CHECK_OK(weir_sem_acquire_upto(&sem, 1, 3, NULL, &got));
 	CHECK_EQ(got, 1);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_ECLOSED);
-	/* What comes back can be taken again. */
+	/* Released permits can be taken again. */
 	weir_sem_release(&sem, 3);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_drain(&sem, &got));
@@ -160,7 +164,7 @@ TEST(c19_drain_mode_ends_the_queue)
 	queue_up(&one, &sem, 1, NULL);
 	wait_oversized(&oversized, &sem, 6, &ctx);
 	weir_sem_close(&sem, WEIR_CLOSE_DRAIN);
-	/* Three are free: not enough for the head, enough for some others. */
+	/* Three permits are free: too few for the head, enough for others. */
 	CHECK_ERR(job_end(&four), WEIR_ECLOSED);
 	CHECK_OK(job_end(&two));
 	CHECK_ERR(job_end(&more), WEIR_ECLOSED);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seven compliance checks of the semaphore.Weighted specification, each by
- * its name there.
+ * The seven compliance checks of the semaphore.Weighted specification, each
+ * under its name there.
  */
 #include "job.h"
 
-/* 1. After any sequence of calls from one thread that balances out, nothing is
- * in use.  C2 C5 C6. */
+/*
+ * 1.  After any balanced sequence of calls by one thread no permit is held.
+ * C2, C5, C6.
+ */
 TEST(compliance_1_single_thread_invariant)
 {
 	uint64_t random = seed_of(1);
@@ -44,8 +46,10 @@ TEST(compliance_1_single_thread_invariant)
 	}
 }
 
-/* 2. N = 1; A, B, C queue in this order and are woken in this order, whenever
- * the releases come.  C3 C4. */
+/*
+ * 2.  N = 1; A, B, C queue in this order and are woken in this order, whatever
+ * the timing of the releases.  C3, C4.
+ */
 TEST(compliance_2_fifo_ordering)
 {
 	for (int round = 0; round < 20; round++) {
@@ -57,7 +61,7 @@ TEST(compliance_2_fifo_ordering)
 			if (round % 2)
 				queue_up(&abc[i], &sem, 1, NULL);
 			else
-				queue_up_passing_on(&abc[i], &sem, 1);
+				queue_up_releasing(&abc[i], &sem, 1);
 		}
 		turns_from_zero();
 		weir_sem_release(&sem, 1);
@@ -70,8 +74,10 @@ TEST(compliance_2_fifo_ordering)
 	}
 }
 
-/* 3. N = 10; 10 wanted, then 1 wanted while 1 is free: the second stays until
- * the first has been granted.  C4. */
+/*
+ * 3.  N = 10; a request for 10, then one for 1 while 1 is free: the second
+ * waits until the first has been granted.  C4.
+ */
 TEST(compliance_3_head_of_line_blocking)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);
@@ -92,8 +98,10 @@ TEST(compliance_3_head_of_line_blocking)
 	CHECK_OK(job_end(&one));
 }
 
-/* 4. An acquire that returns the error of its ctx leaves the counts and the
- * queue exactly as if it had never queued.  C13 C16. */
+/*
+ * 4.  An acquire that returns the error of its ctx leaves the counts and the
+ * queue exactly as if it had never queued.  C13, C16.
+ */
 TEST(compliance_4_cancellation_purity)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -131,8 +139,10 @@ TEST(compliance_4_cancellation_purity)
 	CHECK_OK(weir_ctx_destroy(&late));
 }
 
-/* 5. A release that frees enough for the head wakes exactly that one, and later
- * heads that fit, before it returns.  C6. */
+/*
+ * 5.  A release that frees enough for the head wakes exactly that waiter, and
+ * later heads that fit, before it returns.  C6.
+ */
 TEST(compliance_5_release_wake)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);
@@ -158,7 +168,7 @@ TEST(compliance_5_release_wake)
 	CHECK_EQ(stat_of(&sem).free, 0);
 }
 
-/* 6. A release of more than is in use panics.  C8. */
+/* 6.  A release of more permits than are held panics.  C8. */
 TEST(compliance_6_mass_underflow)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);
@@ -191,8 +201,10 @@ static void *write_letters(void *arg)
 	return NULL;
 }
 
-/* 7. Write then release, acquire then read: under the thread sanitizer no race
- * is found, and the read sees the write.  C24. */
+/*
+ * 7.  Write then release, acquire then read: ThreadSanitizer reports no race,
+ * and the read sees the write.  C24.
+ */
 TEST(compliance_7_memory_model)
 {
 	struct letter l = { .sent = WEIR_SEM_INIT_UNBOUNDED(0),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts: the tree, its ends, its file descriptors.  Cancelling: C13, in
- * cancel.c. */
+/*
+ * Contexts: the tree, its ends, its file descriptors.  Cancellation (C13) is in
+ * cancel.c.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -14,7 +16,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
 }
 
-TEST(a_ctx_goes_on_until_cancelled)
+TEST(a_ctx_lasts_until_cancelled)
 {
 	weir_ctx ctx;
 
@@ -30,7 +32,7 @@ TEST(a_ctx_goes_on_until_cancelled)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C23 for contexts: static, and zeroed memory. */
+/* C23 for contexts: the static initialiser, and zeroed memory. */
 TEST(c23_a_zeroed_ctx_works)
 {
 	static weir_ctx fixed = WEIR_CTX_INIT;
@@ -47,7 +49,7 @@ TEST(c23_a_zeroed_ctx_works)
 	CHECK_OK(weir_ctx_destroy(&fixed));
 }
 
-/* C13: an end reaches everything below and nothing beside or above. */
+/* C13: an end reaches all descendants, and no sibling or ancestor. */
 TEST(c13_a_cancel_reaches_the_children)
 {
 	weir_ctx root = WEIR_CTX_INIT, left, right, leaf;
@@ -84,7 +86,7 @@ TEST(a_child_of_an_ended_parent_begins_ended)
 	CHECK_OK(weir_ctx_destroy(&root));
 }
 
-TEST(the_earliest_deadline_counts)
+TEST(the_earliest_deadline_applies)
 {
 	const int64_t soon = weir_deadline_after(INT64_C(1) << 50);
 	weir_ctx root, child, leaf;
@@ -108,13 +110,13 @@ TEST(a_deadline_ends_it_and_the_error_sticks)
 	CHECK_OK(weir_ctx_init(&child, &ctx, WEIR_FOREVER));
 	CHECK_ERR(weir_ctx_wait(&child, WEIR_FOREVER), WEIR_ETIMEDOUT);
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
-	/* Why it ended is decided once. */
+	/* The reason of the end is decided once. */
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
 	CHECK_ERR(weir_ctx_err(&child), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&child));
 	CHECK_OK(weir_ctx_destroy(&ctx));
-	/* No deadline is too early to be one. */
+	/* Every early deadline is valid. */
 	CHECK_OK(weir_ctx_init(&past[0], NULL, 0));
 	CHECK_OK(weir_ctx_init(&past[1], NULL, -1));
 	CHECK_OK(weir_ctx_init(&past[2], NULL, INT64_MIN));
@@ -211,7 +213,7 @@ TEST(the_fd_polls_readable_from_the_end_on)
 	CHECK(!readable(fd) && !readable(before));
 	weir_ctx_cancel(&root);
 	CHECK(readable(fd) && readable(before));
-	CHECK(readable(fd));	/* and stays so */
+	CHECK(readable(fd));	/* stays readable */
 	CHECK_OK(weir_ctx_destroy(&child));
 	CHECK_OK(weir_ctx_destroy(&root));
 }
@@ -227,7 +229,7 @@ TEST(the_fd_of_an_ended_ctx_is_readable)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_ctx_init(&late, NULL, 1));
 	CHECK_OK(weir_ctx_fd(&late, &fd));
-	AWAIT(readable(fd));	/* the kernel's timer has a moment */
+	AWAIT(readable(fd));	/* the timer may need a moment */
 	CHECK_OK(weir_ctx_destroy(&late));
 }
 
@@ -266,7 +268,7 @@ static void without_stdin(void)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* Descriptor 0 is one like any other. */
+/* Descriptor 0 is valid. */
 TEST(the_fd_may_be_zero)
 {
 	char text[512];
@@ -274,7 +276,9 @@ TEST(the_fd_may_be_zero)
 	CHECK_EQ(in_child(without_stdin, text, sizeof(text)), 0);
 }
 
-/* C13: the wait and the context end at the same moment: it has ended. */
+/*
+ * C13: the wait and the context have the same deadline: the context has ended.
+ */
 TEST(a_wait_until_the_deadline_of_its_ctx)
 {
 	int64_t deadline = weir_deadline_after(1000000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plain deadlines, C14 C15, and what a failed acquire leaves behind, C16.
+ * Plain deadlines, C14 and C15, and failed acquires, C16.
  *
  * This program is linked with --wrap=clock_gettime, so that it sees whether the
- * library reads a clock, and which.
+ * library reads a clock, and which one.
  */
 #include <time.h>
 
@@ -14,7 +14,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
 static int clock_reads;
 static int other_clocks;
-static const struct timespec *stopped_at;	/* null: it goes */
+static const struct timespec *stopped_at;	/* null: the real clock */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -27,7 +27,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-/* C15: a deadline is over at its very nanosecond, and not before. */
+/* C15: a deadline passes at its exact nanosecond, not before. */
 TEST(c15_to_the_nanosecond)
 {
 	struct timespec noon = { .tv_sec = 1000, .tv_nsec = 999999999 };
@@ -53,13 +53,13 @@ TEST(c15_to_the_nanosecond)
 	CHECK_ERR(weir_sem_acquire_until(&sem, 1, noon_ns), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&over));
 	CHECK_OK(weir_ctx_destroy(&goes_on));
-	/* For ever is later than any moment. */
+	/* WEIR_FOREVER is later than any time. */
 	stopped_at = &end;
 	CHECK_EQ(weir_now_ns(), WEIR_FOREVER - 1);
 	stopped_at = NULL;
 }
 
-/* C14: free permits are taken though the deadline is past. */
+/* C14: free permits are taken although the deadline has passed. */
 TEST(c14_a_past_deadline_limits_waiting_only)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);
@@ -79,7 +79,7 @@ TEST(c14_a_past_deadline_limits_waiting_only)
 	CHECK_EQ(waiters_of(&sem), 0);
 }
 
-/* C14: no clock is read while no wait is needed. */
+/* C14: no clock is read unless a wait is needed. */
 TEST(c14_no_clock_when_uncontended)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -96,14 +96,16 @@ TEST(c14_no_clock_when_uncontended)
 		weir_sem_release(&sem, 1);
 	}
 	CHECK_EQ(clock_reads, before);
-	/* The count can rise: a wait reads the clock. */
+	/* Check the counter: a wait reads the clock. */
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000), WEIR_ETIMEDOUT);
 	CHECK(clock_reads > before);
 }
 
-/* C14: grant and timeout meet: the grant wins.  The waiter is held back until
- * both have happened.  If it was gone before, again with more time. */
+/*
+ * C14: a grant wins over a timeout that meets it.  The waiter is frozen until
+ * both have happened.  If it had already returned, retry with more time.
+ */
 TEST(c14_a_grant_beats_the_deadline)
 {
 	bool shown = false;
@@ -116,7 +118,10 @@ TEST(c14_a_grant_beats_the_deadline)
 		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 		a.deadline = weir_deadline_after(ns);
 		job_start(&a);
-		/* Asleep, or it might be frozen with the lock. */
+		/*
+		 * Wait until it is parked: it must not be frozen while it holds
+		 * the lock.
+		 */
 		AWAIT((waiters_of(&sem) == 1 && job_asleep(&a)) || job_done(&a));
 		shown = job_freeze(&a) && waiters_of(&sem) == 1;
 		weir_sem_release(&sem, 1);
@@ -128,7 +133,7 @@ TEST(c14_a_grant_beats_the_deadline)
 	}
 }
 
-/* C15: the one clock is CLOCK_MONOTONIC, in nanoseconds. */
+/* C15: the only clock is CLOCK_MONOTONIC, in nanoseconds. */
 TEST(c15_time_is_monotonic)
 {
 	weir_sem sem = WEIR_SEM_INIT(0);
@@ -167,7 +172,7 @@ TEST(c15_not_before_the_deadline)
 	}
 }
 
-/* C15: relative forms saturate. */
+/* C15: relative timeouts saturate. */
 TEST(c15_relative_forms_saturate)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -199,7 +204,7 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/* C15: for ever is not the past. */
+/* C15: the longest timeout is not in the past. */
 TEST(c15_the_longest_timeout_waits)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(0);
@@ -210,7 +215,7 @@ TEST(c15_the_longest_timeout_waits)
 	finish(thread);
 }
 
-/* C16: after any failure everything is as if the call had not been made. */
+/* C16: after any failure the state is as if the call had not been made. */
 TEST(c16_a_failed_acquire_leaves_no_trace)
 {
 	weir_sem_opts opts = { .permits = 3, .max_waiters = 2 };

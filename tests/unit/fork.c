@@ -15,11 +15,13 @@ static void use_what_is_free(void)
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	weir_sem_release(&sem, 2);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	/* and ends without giving it back */
+	/* and exits without releasing it */
 }
 
-/* C29: nobody waited at the fork: the child has a copy of its own to use, and
- * what it does or leaves undone is nothing to the parent. */
+/*
+ * C29: no thread waited at the fork: the child has its own copy, and its calls
+ * do not affect the parent.
+ */
 TEST(c29_without_waiters_the_child_has_a_copy)
 {
 	weir_sem_info before;
@@ -62,9 +64,11 @@ static void init_named(uint32_t flags)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 }
 
-/* C29: somebody waited at the fork: every use in the child is noticed, and the
- * parent goes on as if there had been no child. */
-TEST(c29_a_child_of_waiters_is_noticed)
+/*
+ * C29: a thread waited at the fork: every use in the child is detected, and the
+ * parent is not affected.
+ */
+TEST(c29_use_in_a_child_after_waiters_is_detected)
 {
 	job a;
 
@@ -79,7 +83,7 @@ TEST(c29_a_child_of_waiters_is_noticed)
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_EQ(stat_of(&sem).held, 2);
 	weir_sem_release(&sem, 1);
-	/* Now one is free, and still nobody but the waiter may have it. */
+	/* Now one is free, and still only the waiter may have it. */
 	must_abort(child_acquire);
 	must_abort(child_release);
 	weir_sem_release(&sem, 1);
@@ -92,7 +96,7 @@ static void child_try_is_refused(void)
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 }
 
-/* C29: a try in the child never succeeds past a waiter that is not there. */
+/* C29: a try in the child never passes a waiter whose thread does not exist. */
 TEST(c29_a_try_in_the_child)
 {
 	char text[512];
@@ -109,8 +113,8 @@ TEST(c29_a_try_in_the_child)
 	CHECK_OK(job_end(&a));
 }
 
-/* C29: those who wait outside the queue count as well. */
-TEST(c29_waiters_outside_the_queue)
+/* C29: the same with oversized waiters. */
+TEST(c29_oversized_waiters)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 	job big, idle;
@@ -122,7 +126,7 @@ TEST(c29_waiters_outside_the_queue)
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&big), WEIR_ECANCELED);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	must_abort(child_release);
 	must_abort(child_try);
 	weir_sem_release(&sem, 1);
@@ -136,7 +140,7 @@ static void grandchild(void)
 	CHECK_EQ(in_child(use_what_is_free, text, sizeof(text)), 0);
 }
 
-/* C29: a fork of a fork is no different. */
+/* C29: the same in a child of a child. */
 TEST(c29_grandchildren)
 {
 	char text[512];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hook table of src/base/hook.h: slow paths are reported on the thread that
- * acts, outside every lock (C27); the short paths are not, unless the semaphore
- * is tracked.
+ * The hook of src/base/hook.h: slow paths are reported on the acting thread,
+ * without any lock held (C27).  Fast paths are not reported, unless the
+ * semaphore is tracked.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static void note(const struct weir_event_ *event)
 
 	CHECK(i < EVENTS_MAX);
 	events[i] = *event;
-	/* Would never return if the lock were held. */
+	/* Would hang if the lock were held. */
 	CHECK_IDENTITY((weir_sem *)(uintptr_t)event->object);
 }
 
@@ -47,7 +47,7 @@ static void check_event(uint32_t i, enum weir_event_kind_ kind,
 	CHECK_ERR(events[i].err, err);
 }
 
-TEST(short_paths_are_not_reported)
+TEST(fast_paths_are_not_reported)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 
@@ -92,7 +92,10 @@ static void *acquire_two(void *arg)
 
 TEST(a_wait_is_reported_from_joining_to_leaving)
 {
-	/* BARGING: a FIFO head may watch, and then a release is a short one. */
+	/*
+	 * BARGING: a FIFO head may spin, and then a release takes the fast
+	 * path.
+	 */
 	weir_sem sem = WEIR_SEM_INIT_BARGING(2);
 	check_thread thread;
 
@@ -126,7 +129,7 @@ TEST(close_and_resize_are_reported)
 	check_event(1, WEIR_EVENT_CLOSED_, &sem, 0, WEIR_OK);
 }
 
-/* C13: what a hook does between joining the queue and the wait counts. */
+/* C13: calls that the hook makes between enqueue and wait take effect. */
 static weir_ctx end_in_hook;
 
 static void grant_and_cancel(const struct weir_event_ *event)
@@ -154,7 +157,7 @@ TEST(c13_granted_then_cancelled_before_the_wait_begins)
 	CHECK_OK(weir_ctx_destroy(&end_in_hook));
 }
 
-/* C24: who takes the hook from another sees what that did before it set it. */
+/* C24: replacing the hook of another thread synchronises with its setter. */
 static int done_before;
 
 static void ignore(const struct weir_event_ *event)
@@ -170,7 +173,7 @@ static void *do_and_set(void *arg)
 	return NULL;
 }
 
-TEST(c24_who_takes_the_hook_sees_what_came_before)
+TEST(c24_replacing_the_hook_sees_earlier_writes)
 {
 	pthread_t other;
 

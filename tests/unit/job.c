@@ -42,7 +42,7 @@ static void *run(void *arg)
 	__atomic_store_n(&j->tid, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
 	j->err = call(j);
 	j->turn = __atomic_fetch_add(&turns, 1, __ATOMIC_SEQ_CST);
-	if (j->pass_on && !j->err)
+	if (j->release_at_once && !j->err)
 		weir_sem_release(j->sem, j->got);
 	__atomic_store_n(&j->done, 1, __ATOMIC_SEQ_CST);
 	return NULL;
@@ -90,9 +90,9 @@ void queue_up_upto(job *j, weir_sem *sem, int64_t min, int64_t max,
 	start_queued(j);
 }
 
-void queue_up_passing_on(job *j, weir_sem *sem, int64_t n)
+void queue_up_releasing(job *j, weir_sem *sem, int64_t n)
 {
-	*j = (job){ .sem = sem, .n = n, .max = -1, .pass_on = true };
+	*j = (job){ .sem = sem, .n = n, .max = -1, .release_at_once = true };
 	start_queued(j);
 }
 
@@ -111,7 +111,7 @@ void wait_oversized(job *j, weir_sem *sem, int64_t n, weir_ctx *ctx)
 	start_oversized(j);
 }
 
-void watch_idle(job *j, weir_sem *sem, weir_ctx *ctx)
+void wait_for_idle(job *j, weir_sem *sem, weir_ctx *ctx)
 {
 	*j = (job){ .sem = sem, .max = -1, .ctx = ctx, .idle = true };
 	start_oversized(j);
@@ -180,8 +180,10 @@ int in_child(void (*fn)(void), char *text, size_t size)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* A child that hangs ends by itself; one that aborts leaves no
-		 * core file. */
+		/*
+		 * A child that hangs ends by itself; one that aborts leaves no
+		 * core file.
+		 */
 		alarm(60);
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 		dup2(ends[1], 2);
@@ -195,7 +197,7 @@ int in_child(void (*fn)(void), char *text, size_t size)
 	       (got = read(ends[0], text + used, size - 1 - used)) > 0)
 		used += (size_t)got;
 	text[used] = '\0';
-	/* An emulator has its own last words on an abort. */
+	/* An emulator prints its own message on abort. */
 	if (strstr(text, "qemu: "))
 		*strstr(text, "qemu: ") = '\0';
 	close(ends[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and destroying: C22 C23; what a semaphore costs: C26 C28.
+ * Creation and destruction: C22, C23; the cost of a semaphore: C26, C28.
  *
  * This program is linked with --wrap for the allocator, so that it sees whether
  * the library uses the heap.
@@ -60,7 +60,7 @@ void __wrap_free(void *memory)
 	__real_free(memory);
 }
 
-/* C22: with waiters of any kind it is refused and nothing has changed. */
+/* C22: with waiters of any kind destroy is refused and changes nothing. */
 TEST(c22_destroy_is_refused_with_waiters)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -79,15 +79,15 @@ TEST(c22_destroy_is_refused_with_waiters)
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&big), WEIR_ECANCELED);
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&idle));
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C22: nor while one has been granted and has not returned. */
-TEST(c22_destroy_is_refused_with_a_grant_on_its_way)
+/* C22: also while a granted call has not returned. */
+TEST(c22_destroy_is_refused_with_a_pending_grant)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	job a;
@@ -103,7 +103,7 @@ TEST(c22_destroy_is_refused_with_a_grant_on_its_way)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C22: permits may be out when it is destroyed; init makes a new one of it. */
+/* C22: destroy is allowed while permits are held; init creates a new one. */
 TEST(c22_destroy_and_init_again)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -123,8 +123,10 @@ static void *release_page(void *arg)
 	return NULL;
 }
 
-/* C22: whoever acquired may destroy and unmap, though the releaser is still
- * inside release.  A late access would fault. */
+/*
+ * C22: the acquirer may destroy and unmap although the releaser is still inside
+ * its release.  A late access would fault.
+ */
 TEST(c22_unmap_the_moment_acquire_returns)
 {
 	for (int round = 0; round < 1000; round++) {
@@ -152,7 +154,7 @@ static weir_sem barging = WEIR_SEM_INIT_BARGING(4);
 static weir_sem bell = WEIR_SEM_INIT_UNBOUNDED(4);
 static weir_sem zeroed;
 
-/* C23: static initialisers give what init gives. */
+/* C23: static initialisers are equivalent to init. */
 TEST(c23_static_initialisers)
 {
 	weir_sem_opts opts = { .permits = 4, .policy = WEIR_BARGING };
@@ -197,7 +199,7 @@ TEST(c23_zeroed_memory)
 	CHECK_OK(weir_sem_destroy(&zeroed));
 }
 
-/* Options: a capacity above the permits means that the rest is out. */
+/* Options: a capacity above the permits means that the rest is held. */
 TEST(c23_options)
 {
 	weir_sem_opts opts = { .permits = 2, .capacity = 5, .name = "gate" };
@@ -232,7 +234,7 @@ static int entries(const char *path)
 	return count;
 }
 
-/* Every way to wait, and every way to stop. */
+/* Wait in every way, and end the waits in every way. */
 static void wait_in_every_way(int *fds, int *threads)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -244,7 +246,7 @@ static void wait_in_every_way(int *fds, int *threads)
 	queue_up_until(&b, &sem, 1, WEIR_FOREVER);
 	queue_up(&c, &sem, 1, &ctx);
 	wait_oversized(&d, &sem, 2, &ctx);
-	watch_idle(&e, &sem, NULL);
+	wait_for_idle(&e, &sem, NULL);
 	if (fds) {
 		*fds = entries("/proc/self/fd");
 		*threads = entries("/proc/self/task");
@@ -264,19 +266,19 @@ static void wait_in_every_way(int *fds, int *threads)
 	CHECK_OK(job_end(&e));
 }
 
-/* C26: no heap in any wait. */
+/* C26: no wait uses the heap. */
 TEST(c26_a_wait_does_not_allocate)
 {
 	int before = allocations;
 
 	wait_in_every_way(NULL, NULL);
 	CHECK_EQ(allocations, before);
-	/* The count can rise. */
+	/* Check the counter. */
 	weir_sem_unref(weir_sem_new(&(weir_sem_opts){ .permits = 1 }));
 	CHECK(allocations > before);
 }
 
-/* C28: no thread and no file belongs to a semaphore or a wait. */
+/* C28: a semaphore and its waits need no thread and no file. */
 TEST(c28_no_threads_and_no_files)
 {
 	int fds = entries("/proc/self/fd");
@@ -288,7 +290,7 @@ TEST(c28_no_threads_and_no_files)
 	CHECK_EQ(threads_then, threads + 5);
 }
 
-/* A heap-made semaphore lives until its last reference is gone. */
+/* A semaphore on the heap lives until its last reference is released. */
 TEST(c22_heap_semaphores_are_counted)
 {
 	weir_sem_opts bad = { .permits = -1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals and cancelled threads, C18; bounded queues, C31. */
+/* Signals and thread cancellation, C18; bounded queues, C31. */
 #include <signal.h>
 
 #include "job.h"
@@ -14,7 +14,7 @@ static void note(int signal)
 
 static void catch_signal(void)
 {
-	/* Without SA_RESTART: the kernel interrupts the wait. */
+	/* Without SA_RESTART the kernel interrupts the wait. */
 	struct sigaction action = { .sa_handler = note };
 
 	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
@@ -30,7 +30,7 @@ static void signal_and_await(job *j)
 	AWAIT(__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == before + 1);
 }
 
-/* C18: a signal is handled and the wait goes on, in its place. */
+/* C18: a signal is handled and the wait goes on, at its place. */
 TEST(c18_signals_do_not_end_a_wait)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -41,7 +41,7 @@ TEST(c18_signals_do_not_end_a_wait)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 1, NULL);
 	queue_up(&b, &sem, 1, &ctx);
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	for (int i = 0; i < 20; i++) {
 		signal_and_await(&a);
 		signal_and_await(&b);
@@ -59,9 +59,11 @@ TEST(c18_signals_do_not_end_a_wait)
 	CHECK_OK(job_end(&idle));
 }
 
-/* C18: the option surfaces it, and the wait leaves as by any other failure: the
- * head that goes lets the next in (C7, C16). */
-TEST(c18_interruptible_surfaces_the_signal)
+/*
+ * C18: with INTERRUPTIBLE the wait ends like after any other failure: when the
+ * head leaves, the next waiter is granted (C7, C16).
+ */
+TEST(c18_interruptible_returns_on_a_signal)
 {
 	weir_sem_opts opts = { .permits = 2, .flags = WEIR_SEM_INTERRUPTIBLE };
 	weir_sem sem;
@@ -79,7 +81,7 @@ TEST(c18_interruptible_surfaces_the_signal)
 	CHECK_EQ(waiters_of(&sem), 0);
 }
 
-/* C14, C18: a signal that finds the permits granted loses to the grant. */
+/* C14, C18: a grant wins over a later signal. */
 TEST(c18_a_grant_beats_a_signal)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_INTERRUPTIBLE };
@@ -138,7 +140,7 @@ static void *acquire_with_cancel_pending(void *arg)
 	return acquire_then_cancel_point(v);
 }
 
-/* C18: nor when the request to cancel came first and permits are free. */
+/* C18: also if the cancellation was pending before and permits are free. */
 TEST(c18_pending_cancel_and_free_permits)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -151,7 +153,7 @@ TEST(c18_pending_cancel_and_free_permits)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C31: the queue is full: EBUSY at once, and room again when one leaves. */
+/* C31: with a full queue WEIR_EBUSY at once; room again after one leaves. */
 TEST(c31_max_waiters)
 {
 	weir_sem_opts opts = { .permits = 1, .max_waiters = 2 };
@@ -170,9 +172,9 @@ TEST(c31_max_waiters)
 	CHECK_EQ(got, 0);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	CHECK_OK(weir_sem_acquire(&sem, 0, NULL));
-	/* Who waits outside the queue takes no room in it. */
+	/* Oversized waiters do not count. */
 	wait_oversized(&big, &sem, 2, &ctx);
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
 	CHECK_ERR(job_end(&big), WEIR_ECANCELED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the machine may refuse: memory, descriptors, writing, knowing the CPU.
- * This program is linked with --wrap for the calls that ask it.
+ * Resources that the machine may refuse: memory, descriptors, writing, the CPU
+ * number.  This program is linked with --wrap for the calls that request them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,18 +48,18 @@ int __wrap_sched_getcpu(void)
 }
 
 /*
- * What the next calls of one number answer: a count of bytes (write no more),
- * or an error, negative.  Then they are made as they are.
+ * Scripted results of the next calls with one number: a count of bytes (write
+ * no more), or a negative error.  After the script, calls are made unchanged.
  */
 static long scripted_number, line_end;
 static struct timespec slept_until;
 static const long *script;
 static int scripted;
 
-static void answer(long number, const long *answers, int count)
+static void set_results(long number, const long *results, int count)
 {
 	scripted_number = number;
-	script = answers;
+	script = results;
 	scripted = count;
 }
 
@@ -72,10 +72,10 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
-	/* One descriptor is polled, wherever that is. */
+	/* Exactly one descriptor is polled. */
 	if (number == SYS_ppoll)
 		CHECK_EQ(arg[1], 1);
-	/* All pieces of a line end where it ends. */
+	/* All pieces of a line end at the same address. */
 	if (number == SYS_write) {
 		if (!line_end)
 			line_end = arg[1] + arg[2];
@@ -97,7 +97,7 @@ long __wrap_syscall(long number, ...)
 			      arg[5]);
 }
 
-/* C15: times as the system wants them; none is before its beginning. */
+/* C15: conversion of times for the system; none is negative. */
 TEST(c15_times_for_the_system)
 {
 	static const struct {
@@ -121,14 +121,17 @@ TEST(c15_times_for_the_system)
 
 		CHECK_EQ(at.tv_sec, times[i].s);
 		CHECK_EQ(at.tv_nsec, times[i].rest);
-		/* As it is in the library; the word is not 1, so it returns. */
+		/*
+		 * The same through the library; the word is not 1, so the wait
+		 * returns.
+		 */
 		(void)!weir_futex_wait_(&word, 1, times[i].ns);
 		CHECK_EQ(slept_until.tv_sec, times[i].s);
 		CHECK_EQ(slept_until.tv_nsec, times[i].rest);
 	}
 }
 
-/* C26: memory from the heap is empty and has cache lines of its own. */
+/* C26: memory from the heap is zeroed and aligned to cache lines. */
 TEST(c26_heap_memory)
 {
 	unsigned char *memory = weir_mem_alloc_(65);
@@ -139,7 +142,7 @@ TEST(c26_heap_memory)
 	weir_mem_free_(memory);
 }
 
-/* C16: no memory, no semaphore; and the next try gets one. */
+/* C16: without memory there is no semaphore; the next call succeeds. */
 TEST(c16_no_memory)
 {
 	weir_sem_opts opts = { .permits = 1 };
@@ -154,8 +157,10 @@ TEST(c16_no_memory)
 	weir_sem_unref(sem);
 }
 
-/* C16: no descriptor: errno says why, the context goes on, and once there is
- * room it has one. */
+/*
+ * C16: without descriptors errno has the reason, and the context goes on; once
+ * one is available, the call succeeds.
+ */
 TEST(c16_no_descriptors)
 {
 	struct rlimit all, none;
@@ -177,25 +182,26 @@ TEST(c16_no_descriptors)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C13: when cancel returns the descriptor is readable, though a signal came
- * while the timer fired; and cancel returns though that cannot be waited
- * for. */
+/*
+ * C13: when the cancel returns, the descriptor is readable, although signals
+ * interrupted the poll; and the cancel returns although the poll fails.
+ */
 TEST(c13_a_timer_that_fires_under_signals)
 {
-	static const long answers[] = { -EINTR, -EINTR };
+	static const long results[] = { -EINTR, -EINTR };
 	static const long refused[] = { -ENOMEM };
 	weir_ctx ctx = WEIR_CTX_INIT, other = WEIR_CTX_INIT;
 	struct pollfd ready = { .events = POLLIN };
 
 	CHECK_OK(weir_ctx_fd(&ctx, &ready.fd));
-	answer(SYS_ppoll, answers, 2);
+	set_results(SYS_ppoll, results, 2);
 	errno = 12345;
 	weir_ctx_cancel(&ctx);
 	CHECK_EQ(errno, 12345);
 	CHECK_EQ(scripted, 0);
 	CHECK_EQ(poll(&ready, 1, 0), 1);
 	CHECK_OK(weir_ctx_fd(&other, &ready.fd));
-	answer(SYS_ppoll, refused, 1);
+	set_results(SYS_ppoll, refused, 1);
 	weir_ctx_cancel(&other);
 	CHECK_EQ(errno, 12345);
 	CHECK_EQ(scripted, 0);
@@ -204,7 +210,7 @@ TEST(c13_a_timer_that_fires_under_signals)
 	CHECK_OK(weir_ctx_destroy(&other));
 }
 
-/* C25: which CPU this is, is a hint; release does without. */
+/* C25: the CPU number is a hint; a release works without it. */
 TEST(c25_no_cpu)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -221,7 +227,7 @@ TEST(c25_no_cpu)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
-/* C6: no sleep on a word that has changed already, whose wake is over. */
+/* C6: no sleep on a word that has already changed, as its wake is over. */
 TEST(c6_the_word_has_changed)
 {
 	const int64_t far = weir_deadline_after(WEIR_FOREVER / 2);
@@ -251,7 +257,7 @@ static void *nap(void *arg)
 	return NULL;
 }
 
-/* C18: a signal before the sleep is none during it. */
+/* C18: a signal before the sleep is not reported as one during it. */
 TEST(c18_an_errno_from_before)
 {
 	struct nap n = { .woke = WEIR_WOKE_LATE_ };
@@ -267,24 +273,26 @@ TEST(c18_an_errno_from_before)
 
 static void write_in_pieces(void)
 {
-	static const long answers[] = { -EINTR, 5, 0, -EINTR, 1 };
+	static const long results[] = { -EINTR, 5, 0, -EINTR, 1 };
 	weir_sem sem = WEIR_SEM_INIT(3);
 
-	answer(SYS_write, answers, 5);
+	set_results(SYS_write, results, 5);
 	weir_sem_release(&sem, 1);
 }
 
 static void write_nothing(void)
 {
-	static const long answers[] = { 4, -EIO };
+	static const long results[] = { 4, -EIO };
 	weir_sem sem = WEIR_SEM_INIT(3);
 
-	answer(SYS_write, answers, 2);
+	set_results(SYS_write, results, 2);
 	weir_sem_release(&sem, 1);
 }
 
-/* C8: the default hook's line is whole, in however many pieces it is
- * written; if it cannot be written the program ends all the same. */
+/*
+ * C8: the line of the default hook is complete, in however many pieces it is
+ * written; if it cannot be written, the program still aborts.
+ */
 TEST(c8_the_line_is_written_in_pieces)
 {
 	char text[512];
@@ -299,7 +307,7 @@ TEST(c8_the_line_is_written_in_pieces)
 	CHECK(!strcmp(text, "weir"));
 }
 
-/* What the line says of a semaphore whose name is `length` long. */
+/* Check the message for a semaphore whose name has `length` characters. */
 static void release_too_many(char *name, size_t length)
 {
 	weir_sem_opts opts = { .permits = WEIR_SEM_MAX, .name = name };
@@ -318,8 +326,10 @@ static void release_too_many(char *name, size_t length)
 		     "(capacity 1152921504606846976, free 1)"));
 }
 
-/* C8: however long the name, the counts are there, and it stays one line; and
- * what is too long for the line is not for the memory behind it. */
+/*
+ * C8: however long the name is, the counts are in the message, and it stays one
+ * line; a message that is too long does not overflow its buffer.
+ */
 TEST(c8_a_name_too_long)
 {
 	char name[400], whole[400];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad input: an error or a panic of one line, never silence, never a hang. */
+/*
+ * Invalid input causes an error or a one-line panic, never silence or a hang.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -81,7 +83,10 @@ TEST(misaligned_semaphore)
 
 	memset(&room, 0, sizeof(room));
 	for (size_t shift = 1; shift < 8; shift++) {
-		/* Through an integer: the compiler may trust a pointer. */
+		/*
+		 * Through an integer, because the compiler may assume aligned
+		 * pointers.
+		 */
 		uintptr_t address = (uintptr_t)room.bytes + shift;
 		weir_sem *sem = (weir_sem *)address;
 
@@ -102,13 +107,13 @@ TEST(destroyed_semaphore)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_destroy(&sem));
 	use_every_call(&sem);
-	/* A destroyed one is always a panic, and says so. */
+	/* Use of a destroyed semaphore always panics with that reason. */
 	CHECK(panics - first == 15);
 	CHECK(strstr(last_panic, "destroyed"));
 	weir_set_panic_hook(before);
 }
 
-/* Memory that was never a semaphore, filled with what is often found there. */
+/* Memory that was never a semaphore, filled with common patterns. */
 TEST(never_initialised_semaphore)
 {
 	static const unsigned char fill[] = { 0xa5, 0xff, 0xcc, 0x5a, 0xdb };
@@ -123,9 +128,11 @@ TEST(never_initialised_semaphore)
 	weir_set_panic_hook(before);
 }
 
-/* One bit is enough, if it makes no sense: drain mode of what is not closed, a
- * barging bound of what does not barge. */
-TEST(a_state_that_no_semaphore_has)
+/*
+ * A single inconsistent bit is enough: drain mode without closed, a barging
+ * bound without BARGING.
+ */
+TEST(inconsistent_state)
 {
 	static const uint32_t state[] = { 8, 1u << 8 };
 	weir_panic_fn *before = weir_set_panic_hook(count_panic);
@@ -135,7 +142,7 @@ TEST(a_state_that_no_semaphore_has)
 
 		CHECK_OK(weir_sem_init(&sem, 0));
 		sem.state_ = state[i];
-		sem.word_ |= 2;		/* and past the short ways */
+		sem.word_ |= 2;		/* and not on the fast paths */
 		use_every_call(&sem);
 		CHECK(strstr(last_panic, "is not a semaphore"));
 	}
@@ -155,8 +162,8 @@ TEST(null_results_and_options)
 	CHECK(weir_sem_new(NULL) == NULL);
 }
 
-/* What cannot answer with an error panics, and says the least. */
-TEST(questions_to_nobody)
+/* Calls that return no error panic and return a neutral value. */
+TEST(queries_of_a_null_semaphore)
 {
 	int64_t available = 7;
 	bool closed = false;
@@ -167,7 +174,7 @@ TEST(questions_to_nobody)
 	CHECK(closed);
 }
 
-/* C12, C16: who gets an error got nothing. */
+/* C12, C16: a failed call returns 0 permits. */
 TEST(c12_errors_got_nothing)
 {
 	int64_t got = 7;
@@ -199,7 +206,7 @@ TEST(options_out_of_range)
 		CHECK_ERR(weir_sem_init_opts(&sem, &bad[i]), WEIR_EINVAL);
 		CHECK(weir_sem_new(&bad[i]) == NULL);
 	}
-	/* A failed init changed nothing. */
+	/* The failed init has changed nothing. */
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
@@ -252,7 +259,7 @@ TEST(bad_contexts)
 	weir_set_panic_hook(before);
 }
 
-/* C8: whoever panics is named, the one without a name by its place. */
+/* C8: a panic names the semaphore, or says that it is unnamed. */
 TEST(c8_unnamed_semaphores_panic_too)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -263,7 +270,7 @@ TEST(c8_unnamed_semaphores_panic_too)
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
-/* One that cannot be named is told by its address, as printf would. */
+/* A semaphore that cannot be named is identified by its address, as with %p. */
 TEST(c8_addresses)
 {
 	char place[32];
@@ -298,7 +305,7 @@ TEST(errors_have_names_and_texts)
 	}
 }
 
-/* C24: who takes the hook from another sees what that did before it set it. */
+/* C24: replacing the hook of another thread synchronises with its setter. */
 static int done_before;
 
 static void *do_and_set(void *arg)
@@ -309,7 +316,7 @@ static void *do_and_set(void *arg)
 	return NULL;
 }
 
-TEST(c24_who_takes_the_panic_hook_sees_what_came_before)
+TEST(c24_replacing_the_panic_hook_sees_earlier_writes)
 {
 	weir_panic_fn *before = weir_set_panic_hook(NULL);
 	pthread_t other;

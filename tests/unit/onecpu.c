@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine that cannot tell how many CPUs it has is taken to have one: nobody
- * spins for a thread that cannot run meanwhile (C28: a wait costs nothing).
- * This program is linked with --wrap for the calls that show it.
+ * A machine that does not report its number of CPUs is assumed to have one: no
+ * thread spins for another thread that cannot run meanwhile (C28: a wait costs
+ * nothing).  This program is linked with --wrap for the calls that reveal it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,9 +24,9 @@ long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
 static int yields, clock_reads, futex_calls;
-static int reads_before_sleep;	/* the first of a wait; -1: still to come */
+static int reads_before_sleep;	/* of the first wait; -1: not yet */
 
-/* At load time, before any test. */
+/* Called at load time, before any test. */
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
 	(void)pid;
@@ -65,7 +65,7 @@ long __wrap_syscall(long number, ...)
 			      arg[5]);
 }
 
-/* C28: who waits for the lock lets its holder run at once, and then sleeps. */
+/* C28: waiting for the lock yields once to its holder, and then sleeps. */
 TEST(c28_the_lock_is_not_spun_for)
 {
 	struct weir_backoff_ backoff = { 0 };
@@ -91,15 +91,16 @@ static void note_wait(const struct weir_event_ *event)
 	reads_before_sleep = -1;
 }
 
-/* C28: once it is in the queue a waiter goes to sleep; a spin would look at the
- * clock before. */
+/*
+ * C28: a queued waiter parks at once; spinning would read the clock first.
+ */
 TEST(c28_a_waiter_does_not_spin)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK(weir_hook_set_(note_wait) == NULL);
-	/* If it was late before it could wait, again with more time. */
+	/* If the deadline passed before it could wait, retry with more time. */
 	for (int64_t ns = 1000000; !waits; ns *= 2)
 		CHECK_ERR(weir_sem_acquire_for(&sem, 1, ns), WEIR_ETIMEDOUT);
 	CHECK(weir_hook_set_(NULL) == note_wait);

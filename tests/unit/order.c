@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is seen by whom, C24; the order of many waiters, C3 C4; leaving the
- * queue without looking at it, C17. */
+/*
+ * Visibility between threads, C24; the order of many waiters, C3 and C4;
+ * leaving the queue without traversing it, C17.
+ */
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -10,7 +12,7 @@
 
 struct shared {
 	weir_sem sem;
-	int64_t plain;		/* no atomic: the semaphore orders it */
+	int64_t plain;		/* not atomic: ordered by the semaphore */
 	int a, b, saw_a, saw_b;
 };
 
@@ -37,8 +39,10 @@ static void *add_often(void *arg)
 	return NULL;
 }
 
-/* C24: under one permit a plain counter loses nothing, in every policy; the
- * thread sanitizer sees no race. */
+/*
+ * C24: a plain counter protected by one permit loses no increments, with every
+ * policy; ThreadSanitizer reports no race.
+ */
 TEST(c24_release_happens_before_acquire)
 {
 	struct shared s[] = { { .sem = WEIR_SEM_INIT(1) },
@@ -65,7 +69,7 @@ static void *close_it(void *arg)
 	return NULL;
 }
 
-/* C24: who is told ECLOSED sees what the closer did before. */
+/* C24: a call that returns ECLOSED sees the closer's earlier writes. */
 TEST(c24_closed_sees_the_closer)
 {
 	for (int round = 0; round < 200; round++) {
@@ -83,7 +87,7 @@ TEST(c24_closed_sees_the_closer)
 	}
 }
 
-static void *say_a(void *arg)
+static void *write_a(void *arg)
 {
 	struct shared *s = arg;
 
@@ -94,7 +98,7 @@ static void *say_a(void *arg)
 	return NULL;
 }
 
-static void *say_b(void *arg)
+static void *write_b(void *arg)
 {
 	struct shared *s = arg;
 
@@ -105,13 +109,15 @@ static void *say_b(void *arg)
 	return NULL;
 }
 
-/* C24: one total order.  Of two threads that each write, release, acquire and
- * read, the one whose acquire is the last of the four sees both writes. */
+/*
+ * C24: one total order.  Of two threads that each write, release, acquire and
+ * read, the thread whose acquire is the last of the four sees both writes.
+ */
 TEST(c24_one_total_order)
 {
 	for (int round = 0; round < 1000; round++) {
 		struct shared s = { .sem = WEIR_SEM_INIT_UNBOUNDED(0) };
-		check_thread a = start(say_a, &s), b = start(say_b, &s);
+		check_thread a = start(write_a, &s), b = start(write_b, &s);
 
 		finish(a);
 		finish(b);
@@ -121,8 +127,11 @@ TEST(c24_one_total_order)
 
 enum { MANY = 60 };
 
-/* C3, C4: many waiters of many weights go in the order they came.  Each holds
- * more than half, so no two are in at once and the turns are the order. */
+/*
+ * C3, C4: many waiters of different weights are granted in order of arrival.
+ * Each holds more than half, so only one holds at a time and the turns show the
+ * order.
+ */
 TEST(c4_many_waiters_in_order)
 {
 	weir_sem sem = WEIR_SEM_INIT(100);
@@ -130,7 +139,7 @@ TEST(c4_many_waiters_in_order)
 
 	CHECK_OK(weir_sem_acquire(&sem, 100, NULL));
 	for (int i = 0; i < MANY; i++)
-		queue_up_passing_on(&a[i], &sem, 51 + (i * 37) % 50);
+		queue_up_releasing(&a[i], &sem, 51 + (i * 37) % 50);
 	turns_from_zero();
 	weir_sem_release(&sem, 100);
 	for (int i = 0; i < MANY; i++) {
@@ -140,8 +149,8 @@ TEST(c4_many_waiters_in_order)
 	CHECK_EQ(weir_sem_available(&sem), 100);
 }
 
-/* C3: some leave from the middle; the order of the others stays. */
-TEST(c3_order_of_those_who_stay)
+/* C3: waiters leave from the middle; the order of the others is unchanged. */
+TEST(c3_order_of_the_remaining_waiters)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -153,7 +162,7 @@ TEST(c3_order_of_those_who_stay)
 		if (i % 3 == 1)
 			queue_up(&a[i], &sem, 1, &ctx);
 		else
-			queue_up_passing_on(&a[i], &sem, 1);
+			queue_up_releasing(&a[i], &sem, 1);
 	weir_ctx_cancel(&ctx);
 	CHECK_EQ(waiters_of(&sem), MANY - MANY / 3);
 	for (int i = 1; i < MANY; i += 3)
@@ -174,15 +183,17 @@ TEST(c3_order_of_those_who_stay)
 struct sleeper {
 	job j;
 	char *stack;
-	size_t reach;	/* the waiter lies in the first so many bytes */
+	size_t reach;	/* the waiter lies in the first `reach` bytes */
 };
 
 static void *sleep_in_queue(void *arg)
 {
 	struct sleeper *s = arg;
 	job *j = &s->j;
-	/* Keeps the waiter away from this frame and from what libraries keep
-	 * at the top of a stack. */
+	/*
+	 * Keeps the waiter away from this frame and from data that libraries
+	 * store at the top of a stack.
+	 */
 	volatile char gap[2 * GAP];
 
 	gap[0] = 0;
@@ -212,12 +223,12 @@ static void queue_on_own_stack(struct sleeper *s, weir_sem *sem, weir_ctx *ctx)
 }
 
 /*
- * C17: leaving the queue is O(1).  Waiters live on their threads' stacks, so a
- * stack that cannot be read is a waiter that cannot be visited.  All stacks but
- * those of the head, the tail, the one that leaves and its neighbours are taken
- * away while it leaves; a walk along the queue would fault.
+ * C17: leaving the queue takes O(1).  Waiters live on their threads' stacks, so
+ * a waiter on an unreadable stack cannot be visited.  While one waiter leaves,
+ * all stacks are unreadable except those of the head, the tail, the leaving
+ * waiter and its neighbours; a traversal of the queue would fault.
  */
-TEST(c17_leaving_looks_at_no_others)
+TEST(c17_leaving_visits_no_other_waiter)
 {
 	const int leaver = MANY / 2;
 	static struct sleeper s[MANY];
@@ -233,7 +244,7 @@ TEST(c17_leaving_looks_at_no_others)
 					  PROT_NONE), 0);
 	weir_ctx_cancel(&ctx);
 	finish(s[leaver].j.thread);
-	/* One more comes, waits a little behind all of them and goes. */
+	/* Another waiter queues behind all of them and times out. */
 	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000000), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_init(&late, NULL, weir_deadline_after(1000000)));
 	CHECK_ERR(weir_sem_acquire(&sem, 1, &late), WEIR_ETIMEDOUT);
@@ -253,7 +264,7 @@ TEST(c17_leaving_looks_at_no_others)
 	}
 }
 
-/* How long the head has waited: no longer than it has been there. */
+/* oldest_wait_ns is at most the time since the head was enqueued. */
 TEST(the_oldest_wait)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A waiter from above the core in a context: a cancel calls its `end`, once, on
- * the canceller's thread, before it returns (C13).
+ * A waiter of a higher room in a context: a cancel calls its `end` once, on the
+ * canceller's thread, before it returns (C13).
  */
 #include "check.h"
 #include "core/ctx_wait.h"
@@ -16,7 +16,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	reason = why;
 }
 
-TEST(c13_a_cancel_reaches_a_waiter_from_above)
+TEST(c13_a_cancel_reaches_a_waiter_of_a_higher_room)
 {
 	weir_ctx parent = WEIR_CTX_INIT, ctx;
 	struct weir_waiter_ w = { .wants = WEIR_WANTS_OTHER_, .end = end };

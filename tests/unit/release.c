@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Giving permits back: C6 C7 C8 C9, and C25 from signal handlers. */
+/* Releasing permits: C6, C7, C8, C9, and C25 from signal handlers. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ TEST(c6_any_thread_releases)
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 }
 
-/* C6: when release returns, every head that fits is granted and no other. */
+/* C6: when a release returns, all heads that fit are granted and no other. */
 TEST(c6_grants_all_heads_that_fit)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);
@@ -38,7 +38,7 @@ TEST(c6_grants_all_heads_that_fit)
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(waiters_of(&sem), 4);
 	weir_sem_release(&sem, 5);
-	/* 2 + 3 of 6; the sixth is free and not for the last in line. */
+	/* 2 + 3 of 6; one is free, but not for the last waiter. */
 	now = stat_of(&sem);
 	CHECK_EQ(now.waiters, 2);
 	CHECK_EQ(now.free, 1);
@@ -56,7 +56,7 @@ TEST(c6_grants_all_heads_that_fit)
 	CHECK_EQ(stat_of(&sem).held, 10);
 }
 
-/* C7: the head leaves by cancellation; the next fits and is let in. */
+/* C7: the head is cancelled; the next waiter fits and is granted. */
 TEST(c7_cancelled_head_lets_the_next_in)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -73,8 +73,10 @@ TEST(c7_cancelled_head_lets_the_next_in)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
-/* C7: the same by a deadline.  Should the deadline pass before the second is in
- * the queue, nothing was shown: again with more time. */
+/*
+ * C7: the same with a deadline.  If the deadline passes before the second
+ * waiter is in the queue, retry with more time.
+ */
 TEST(c7_timed_out_head_lets_the_next_in)
 {
 	bool shown = false;
@@ -97,7 +99,9 @@ TEST(c7_timed_out_head_lets_the_next_in)
 	}
 }
 
-/* C7: growth lets the head in; a shrink that moves it aside, the next. */
+/*
+ * C7: growth grants to the head; a shrink that makes it oversized, to the next.
+ */
 TEST(c7_resize_lets_the_next_in)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
@@ -116,8 +120,8 @@ TEST(c7_resize_lets_the_next_in)
 	CHECK_EQ(stat_of(&sem).held, 7);
 }
 
-/* C7: the one that leaves is not the head: nobody is woken. */
-TEST(c7_leaving_the_middle_wakes_nobody)
+/* C7: a waiter that is not the head leaves: no other waiter is woken. */
+TEST(c7_leaving_the_middle_wakes_no_other)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -138,9 +142,12 @@ TEST(c7_leaving_the_middle_wakes_nobody)
 	CHECK_OK(job_end(&last));
 }
 
-/* C8: an over-release panics with the name and the counts and, if the hook
- * returns, has had no effect.  What counts is what is out, not what is free. */
-TEST(c8_over_release_says_who_and_how_many)
+/*
+ * C8: an over-release panics with the name and the counts and, if the hook
+ * returns, has no effect.  The number of held permits decides, not that of free
+ * ones.
+ */
+TEST(c8_over_release_reports_name_and_counts)
 {
 	weir_sem_opts opts = { .permits = 57, .name = "turnstile" };
 	weir_sem_info before;
@@ -157,7 +164,7 @@ TEST(c8_over_release_says_who_and_how_many)
 	CHECK_ERR(weir_sem_try_release(&sem, 24), WEIR_EOVERFLOW);
 	CHECK_ERR(weir_sem_try_release(&sem, WEIR_SEM_MAX), WEIR_EOVERFLOW);
 	CHECK(same_stat(before, stat_of(&sem)));
-	/* 23 are out and 34 free: 23 can come back, one more cannot. */
+	/* 23 are held and 34 free: 23 can be released, one more cannot. */
 	CHECK_OK(weir_sem_try_release(&sem, 23));
 	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
 	CHECK_EQ(weir_sem_available(&sem), 57);
@@ -187,7 +194,7 @@ TEST(c8_default_hook_prints_a_line_and_aborts)
 	CHECK(strchr(text, '\n') == text + strlen(text) - 1);
 }
 
-/* C8: a permit on its way to a waiter is out; one more than that is not. */
+/* C8: a permit granted to a waiter counts as held; one more does not exist. */
 TEST(c8_over_release_while_a_grant_is_in_flight)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -207,7 +214,7 @@ TEST(c8_over_release_while_a_grant_is_in_flight)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
-/* C9: an unbounded one starts at 0 and is released by who never acquired. */
+/* C9: an unbounded semaphore starts at 0; any thread may release it. */
 TEST(c9_unbounded_is_a_signal)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(0);
@@ -222,7 +229,7 @@ TEST(c9_unbounded_is_a_signal)
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
-/* C8, C9: an unbounded one holds up to WEIR_SEM_MAX and no more. */
+/* C8, C9: an unbounded semaphore has at most WEIR_SEM_MAX permits. */
 TEST(c9_unbounded_ends_at_the_maximum)
 {
 	weir_sem_opts opts = { .name = "tide", .flags = WEIR_SEM_UNBOUNDED };
@@ -240,44 +247,49 @@ TEST(c9_unbounded_ends_at_the_maximum)
 	CHECK_OK(weir_sem_acquire(&sem, WEIR_SEM_MAX, NULL));
 }
 
-enum { RINGS = 3000 };
+enum { RELEASES = 3000 };
 
 static weir_sem bell = WEIR_SEM_INIT_UNBOUNDED(0);
-static int rung;
+static int handled;
 
-static void ring(int signal)
+static void release_in_handler(int signal)
 {
 	(void)signal;
-	if (__atomic_load_n(&rung, __ATOMIC_SEQ_CST) == RINGS)
+	if (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == RELEASES)
 		return;
 	weir_sem_release(&bell, 1);
-	__atomic_add_fetch(&rung, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
 }
 
-static void *ring_often(void *arg)
+static void *signal_often(void *arg)
 {
 	pthread_t *target = arg;
 
-	/* Signals that meet are one, so the handler counts.  Once per ring
-	 * would not do: a sanitizer may put a handler off until the next. */
-	while (__atomic_load_n(&rung, __ATOMIC_SEQ_CST) < RINGS) {
+	/*
+	 * Pending signals merge, so the handler counts.  One signal for each
+	 * count is not enough: a sanitizer may defer a handler until the next
+	 * signal.
+	 */
+	while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) < RELEASES) {
 		CHECK_EQ(pthread_kill(*target, SIGUSR1), 0);
 		sched_yield();
 	}
 	return NULL;
 }
 
-/* C25: the handler releases the semaphore whose acquire or release it
- * interrupted, wherever that was.  Each release counts. */
+/*
+ * C25: the handler releases the semaphore whose acquire or release it
+ * interrupted, wherever that was.  Each release counts.
+ */
 TEST(c25_release_in_a_signal_handler)
 {
-	struct sigaction action = { .sa_handler = ring };
+	struct sigaction action = { .sa_handler = release_in_handler };
 	pthread_t self = pthread_self();
 	check_thread thread;
 
 	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-	thread = start(ring_often, &self);
-	for (int taken = 0; taken < RINGS; taken++) {
+	thread = start(signal_often, &self);
+	for (int taken = 0; taken < RELEASES; taken++) {
 		CHECK_OK(weir_sem_acquire(&bell, 1, NULL));
 		weir_sem_release(&bell, 2);
 		CHECK_OK(weir_sem_acquire(&bell, 2, NULL));
@@ -288,11 +300,11 @@ TEST(c25_release_in_a_signal_handler)
 }
 
 /*
- * C8, C13: somebody releases by mistake what was granted to a waiter that has
- * not returned; as counts go nothing is wrong.  If the waiter is then
- * cancelled, its grant comes back only as far as it is still out.
+ * C8, C13: a thread releases by mistake the permits granted to a waiter that
+ * has not returned; the counts do not reveal the mistake.  If the waiter is
+ * then cancelled, only those of its permits that are still held are given back.
  */
-static void release_what_is_granted(int64_t granted, int64_t mistaken)
+static void release_granted(int64_t granted, int64_t mistaken)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -318,9 +330,9 @@ static void release_what_is_granted(int64_t granted, int64_t mistaken)
 	CHECK_IDENTITY(&sem);
 }
 
-TEST(c8_a_mistaken_release_of_what_is_granted)
+TEST(c8_mistaken_release_of_granted_permits)
 {
-	release_what_is_granted(2, 1);
-	release_what_is_granted(2, 2);
-	release_what_is_granted(1, 1);
+	release_granted(2, 1);
+	release_granted(2, 2);
+	release_granted(1, 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for idleness, C20; changing the capacity, C21. */
+/* Waiting for idle, C20; changing the capacity, C21. */
 #include "job.h"
 
-/* C20: nothing is out: at once.  The ctx comes first, as in acquire. */
+/* C20: no permit is held: it returns at once.  The ctx is checked first. */
 TEST(c20_idle_already)
 {
 	weir_sem sem = WEIR_SEM_INIT(3), none = WEIR_SEM_INIT(0);
@@ -14,19 +14,22 @@ TEST(c20_idle_already)
 	CHECK_ERR(weir_sem_wait_idle(&sem, &ended), WEIR_ECANCELED);
 }
 
-/* C20: it returns when the last is back and not before; every watcher does. */
-TEST(c20_idle_when_the_last_is_back)
+/*
+ * C20: it returns when the last permit is released, not before; so does every
+ * waiter for idle.
+ */
+TEST(c20_idle_when_the_last_is_released)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
 	job a, b;
 
 	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
-	watch_idle(&a, &sem, NULL);
-	watch_idle(&b, &sem, &ctx);
+	wait_for_idle(&a, &sem, NULL);
+	wait_for_idle(&b, &sem, &ctx);
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(oversized_of(&sem), 2);
-	/* A watcher stands in nobody's way. */
+	/* A waiter for idle blocks no other call. */
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(oversized_of(&sem), 2);
@@ -36,7 +39,7 @@ TEST(c20_idle_when_the_last_is_back)
 	CHECK_OK(job_end(&b));
 }
 
-/* C20: permits that go from hand to hand through the queue are out. */
+/* C20: permits that are handed to a queued waiter count as held. */
 TEST(c20_not_idle_while_granted)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -44,7 +47,7 @@ TEST(c20_not_idle_while_granted)
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 1, NULL);
-	watch_idle(&idle, &sem, NULL);
+	wait_for_idle(&idle, &sem, NULL);
 	job_freeze(&a);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(oversized_of(&sem), 1);
@@ -55,7 +58,10 @@ TEST(c20_not_idle_while_granted)
 	CHECK_OK(job_end(&idle));
 }
 
-/* C20: the ctx ends it; on an unbounded semaphore nobody knows what is out. */
+/*
+ * C20: the ctx ends the wait; an unbounded semaphore has no count of held
+ * permits.
+ */
 TEST(c20_errors)
 {
 	weir_sem sem = WEIR_SEM_INIT(1), signal = WEIR_SEM_INIT_UNBOUNDED(1);
@@ -64,7 +70,7 @@ TEST(c20_errors)
 
 	CHECK_ERR(weir_sem_wait_idle(&signal, NULL), WEIR_EINVAL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	watch_idle(&a, &sem, &ctx);
+	wait_for_idle(&a, &sem, &ctx);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
 	CHECK_OK(weir_ctx_init(&late, NULL, weir_deadline_after(100000)));
@@ -80,9 +86,9 @@ TEST(c20_idle_after_close)
 	job a, b;
 
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
-	watch_idle(&a, &sem, NULL);
+	wait_for_idle(&a, &sem, NULL);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
-	watch_idle(&b, &sem, NULL);
+	wait_for_idle(&b, &sem, NULL);
 	CHECK_EQ(oversized_of(&sem), 2);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(oversized_of(&sem), 2);
@@ -91,7 +97,7 @@ TEST(c20_idle_after_close)
 	CHECK_OK(job_end(&b));
 }
 
-/* C20, C21: forgetting what is out, or paying a debt, leads to idleness too. */
+/* C20, C21: forgetting held permits, or paying a debt, leads to idle too. */
 TEST(c20_idle_by_forgetting)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -101,7 +107,7 @@ TEST(c20_idle_by_forgetting)
 	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
 	CHECK_OK(weir_sem_resize(&sem, 1, &debt));
 	CHECK_EQ(debt, 2);
-	watch_idle(&a, &sem, NULL);
+	wait_for_idle(&a, &sem, NULL);
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(oversized_of(&sem), 1);
 	CHECK_OK(weir_sem_forget(&sem, 1));
@@ -110,7 +116,7 @@ TEST(c20_idle_by_forgetting)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C21: growth takes effect at once and grants, in order. */
+/* C21: growth takes effect at once and grants in order. */
 TEST(c21_growth_grants)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -132,7 +138,7 @@ TEST(c21_growth_grants)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C21: a shrink below what is out is a debt; releases pay it first. */
+/* C21: a shrink below the held permits is a debt; releases pay it first. */
 TEST(c21_shrink_leaves_a_debt)
 {
 	weir_sem sem = WEIR_SEM_INIT(6);
@@ -148,12 +154,12 @@ TEST(c21_shrink_leaves_a_debt)
 	CHECK_EQ(stat_of(&sem).debt, 3);
 	CHECK_EQ(stat_of(&sem).held, 5);
 	CHECK_EQ(weir_sem_available(&sem), 0);
-	/* C8: what is out, not what is owed. */
+	/* C8: the held permits are compared, not the debt. */
 	CHECK_ERR(weir_sem_try_release(&sem, 6), WEIR_EOVERFLOW);
 	CHECK_PANICS("5 are out (capacity 2, free 0)",
 		     weir_sem_release(&sem, 6));
 	queue_up(&a, &sem, 1, NULL);
-	/* C2: nobody has to wait for nothing. */
+	/* C2: a request for 0 never waits. */
 	CHECK_OK(weir_sem_try_acquire(&sem, 0));
 	weir_sem_release(&sem, 2);
 	CHECK_EQ(stat_of(&sem).debt, 1);
@@ -164,13 +170,13 @@ TEST(c21_shrink_leaves_a_debt)
 	weir_sem_release(&sem, 2);
 	CHECK_OK(job_end(&a));
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	/* All five are accounted for: one is out, no more can come back. */
+	/* All five are accounted for: one is held, no more can be released. */
 	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
 	CHECK_IDENTITY(&sem);
 }
 
-/* C21: growth forgives a debt before it frees anything. */
-TEST(c21_growth_forgives_debt)
+/* C21: growth cancels a debt before it frees permits. */
+TEST(c21_growth_cancels_debt)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
 	int64_t debt = 7;
@@ -188,7 +194,7 @@ TEST(c21_growth_forgives_debt)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C21: absolute, so saying it twice changes nothing. */
+/* C21: the capacity is absolute, so repeating a resize changes nothing. */
 TEST(c21_resize_is_absolute)
 {
 	weir_sem sem = WEIR_SEM_INIT(4), signal = WEIR_SEM_INIT_UNBOUNDED(4);
@@ -201,7 +207,7 @@ TEST(c21_resize_is_absolute)
 	CHECK_EQ(weir_sem_available(&signal), 4);
 }
 
-/* C21: forget removes what is out from the capacity, for good. */
+/* C21: forget removes held permits from the capacity permanently. */
 TEST(c21_forget)
 {
 	weir_sem sem = WEIR_SEM_INIT(5), signal = WEIR_SEM_INIT_UNBOUNDED(5);
@@ -222,7 +228,7 @@ TEST(c21_forget)
 	CHECK_EQ(weir_sem_available(&signal), 5);
 }
 
-/* C21: what is forgotten pays a debt first. */
+/* C21: forgotten permits pay a debt first. */
 TEST(c21_forget_pays_debt)
 {
 	weir_sem sem = WEIR_SEM_INIT(5);
@@ -239,7 +245,7 @@ TEST(c21_forget_pays_debt)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C21: a signal has no capacity to lower; whoever barges has. */
+/* C21: an unbounded semaphore has no capacity to lower; a BARGING one has. */
 TEST(c21_forget_of_every_kind)
 {
 	weir_sem signal = WEIR_SEM_INIT_UNBOUNDED(0);
@@ -254,7 +260,7 @@ TEST(c21_forget_of_every_kind)
 	CHECK_EQ(stat_of(&barging).held, 0);
 }
 
-/* C11, C21: a capacity lowered by forget can make a waiter impossible. */
+/* C11, C21: forget can lower the capacity below a waiter's weight. */
 TEST(c21_forget_under_a_waiter)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compare and swap, weir/atomic.h: with the instructions of this CPU, and with
- * those of one that lacks them (aarch64 without LSE).  C24 rests on it.
+ * those for a CPU without LSE (aarch64).  C24 depends on it.
  */
 #include "job.h"
 #include "weir/atomic.h"
@@ -11,7 +11,7 @@
 
 static uint64_t word;
 
-/* Each order by name: it has to be a constant. */
+/* Each order by name: it must be a constant. */
 #define TRY_ORDER(order)                                                       \
 	do {                                                                   \
 		uint64_t seen = 7;                                             \
@@ -39,7 +39,7 @@ static void *count_up(void *plain)
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
 
-		/* A lock: odd is taken. */
+		/* A lock: odd means taken. */
 		do
 			seen &= ~(uint64_t)1;
 		while (!weir_cas_(&word, &seen, seen + 1, __ATOMIC_ACQUIRE));

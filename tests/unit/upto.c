@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Impossible requests, C11; as many as there are, C12. */
+/* Requests above the capacity, C11; requests for a range, C12. */
 #include "job.h"
 
 /* C11: without a ctx nothing could end the wait: refused at once. */
@@ -18,7 +18,7 @@ TEST(c11_too_big_without_a_ctx)
 	CHECK(same_stat(before, stat_of(&sem)));
 }
 
-/* C11: with a ctx it waits for the ctx, outside the queue, blocking nobody. */
+/* C11: with a ctx it waits for the ctx, oversized, and blocks no other call. */
 TEST(c11_too_big_waits_for_its_ctx_alone)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -39,7 +39,7 @@ TEST(c11_too_big_waits_for_its_ctx_alone)
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
-/* C11: the ctx's deadline ends it too. */
+/* C11: the deadline of the ctx ends the wait as well. */
 TEST(c11_too_big_until_the_deadline_of_its_ctx)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -52,7 +52,7 @@ TEST(c11_too_big_until_the_deadline_of_its_ctx)
 }
 
 /* C11: when the capacity grows to fit, it joins the tail of the queue. */
-TEST(c11_growth_sends_it_to_the_tail)
+TEST(c11_growth_enqueues_at_the_tail)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -65,7 +65,10 @@ TEST(c11_growth_sends_it_to_the_tail)
 	CHECK_EQ(oversized_of(&sem), 0);
 	CHECK_EQ(waiters_of(&sem), 2);
 	weir_sem_release(&sem, 2);
-	/* The one that came later but queued first goes first. */
+	/*
+	 * The waiter that arrived later but was enqueued first is granted
+	 * first.
+	 */
 	CHECK_EQ(waiters_of(&sem), 1);
 	CHECK_OK(job_end(&early));
 	CHECK(!job_done(&big));
@@ -73,7 +76,9 @@ TEST(c11_growth_sends_it_to_the_tail)
 	CHECK_OK(job_end(&big));
 }
 
-/* C11: growth that makes it fit and free grants it at once. */
+/*
+ * C11: growth that makes the request fit, with enough permits free, grants it.
+ */
 TEST(c11_growth_can_grant_it)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -90,9 +95,11 @@ TEST(c11_growth_can_grant_it)
 	CHECK_ERR(job_end(&bigger), WEIR_ECANCELED);
 }
 
-/* C11: a shrink sends a queued request the same way: aside with a ctx,
- * away without one. */
-TEST(c11_shrink_makes_a_waiter_impossible)
+/*
+ * C11: a shrink below the weight of a queued request makes it oversized with a
+ * ctx, and refuses it without one.
+ */
+TEST(c11_shrink_below_the_weight_of_a_waiter)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -115,7 +122,7 @@ TEST(c11_shrink_makes_a_waiter_impossible)
 	CHECK_ERR(job_end(&with), WEIR_ECANCELED);
 }
 
-/* C11: whoever stands before them, in the queue or outside it. */
+/* C11: also with other waiters ahead, in the queue or oversized. */
 TEST(c11_behind_others)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
@@ -127,7 +134,7 @@ TEST(c11_behind_others)
 	queue_up(&big, &sem, 4, NULL);
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
 	CHECK_ERR(job_end(&big), WEIR_ETOOBIG);
-	watch_idle(&idle, &sem, &ctx);
+	wait_for_idle(&idle, &sem, &ctx);
 	wait_oversized(&grows, &sem, 5, &ctx);
 	CHECK_OK(weir_sem_resize(&sem, 5, NULL));
 	CHECK_OK(job_end(&fits));
@@ -139,7 +146,7 @@ TEST(c11_behind_others)
 	CHECK_OK(job_end(&idle));
 }
 
-/* C11: an unbounded semaphore finds nothing impossible. */
+/* C11: no request is above the capacity of an unbounded semaphore. */
 TEST(c11_unbounded_has_no_too_big)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(1);
@@ -151,8 +158,8 @@ TEST(c11_unbounded_has_no_too_big)
 	CHECK_EQ(weir_sem_available(&sem), 0);
 }
 
-/* C1, C11: what a long queue asks for is more than a count can hold. */
-TEST(c11_a_queue_of_giants)
+/* C1, C11: the sum of a long queue's weights saturates. */
+TEST(c11_waiting_permits_saturate)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(0);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -184,7 +191,7 @@ TEST(c12_upto_takes_what_is_free)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C12: min 0 never waits, also for nothing. */
+/* C12: min 0 never waits and may get 0. */
 TEST(c12_upto_from_zero_never_waits)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -197,7 +204,7 @@ TEST(c12_upto_from_zero_never_waits)
 	CHECK_EQ(got, 0);
 	queue_up(&a, &sem, 2, NULL);
 	weir_sem_release(&sem, 1);
-	/* One is free, but it is not ours to take before the queue. */
+	/* One permit is free, but the queue comes first. */
 	CHECK_OK(weir_sem_acquire_upto(&sem, 0, 5, NULL, &got));
 	CHECK_EQ(got, 0);
 	weir_sem_release(&sem, 1);
@@ -224,7 +231,7 @@ TEST(c12_upto_waits_for_min)
 	CHECK_EQ(stat_of(&sem).held, 8);
 }
 
-/* C12: a failed one says 0. */
+/* C12: a failed call returns 0. */
 TEST(c12_upto_failed_got_nothing)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -240,7 +247,7 @@ TEST(c12_upto_failed_got_nothing)
 	CHECK_EQ(weir_sem_available(&sem), 2);
 }
 
-/* C12: drain takes all that is free now and says how many. */
+/* C12: drain takes all free permits and returns their number. */
 TEST(c12_drain)
 {
 	weir_sem sem = WEIR_SEM_INIT(9), signal = WEIR_SEM_INIT_UNBOUNDED(4);

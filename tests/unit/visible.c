@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one thread did is seen by the next: C24, and what the headers say under
- * "Orders".  All data here is plain: where the library orders too little,
- * ThreadSanitizer sees two threads race for it, also on a machine that keeps
- * the order by itself.
+ * A thread sees the earlier writes of another: C24, and the "Orders" sections
+ * of the headers.  All data here is plain: if the library orders too little,
+ * ThreadSanitizer reports a race, even on a machine with strong ordering.
  */
 #include <sched.h>
 
@@ -14,7 +13,7 @@
 
 static int prepared;	/* plain: written before, read after */
 
-/* For the tests themselves; orders nothing. */
+/* For the tests themselves; they order nothing. */
 static bool is_set(const int *flag)
 {
 	return __atomic_load_n(flag, __ATOMIC_RELAXED);
@@ -33,7 +32,7 @@ static void *prepare_and_cancel(void *ctx)
 }
 
 /* C13, C24: a cancel happens before every call that reports it. */
-TEST(c24_who_sees_the_end_sees_what_came_before)
+TEST(c24_cancel_makes_earlier_writes_visible)
 {
 	for (int round = 0; round < 50; round++) {
 		weir_ctx ctx = WEIR_CTX_INIT;
@@ -55,8 +54,8 @@ static void *prepare_and_close(void *sem)
 	return NULL;
 }
 
-/* C19, C24: the same for a close, by whatever call it is seen. */
-TEST(c24_who_sees_the_close_sees_what_came_before)
+/* C19, C24: the same for a close, whichever call reports it. */
+TEST(c24_close_makes_earlier_writes_visible)
 {
 	for (int round = 0; round < 50; round++) {
 		weir_sem sem = WEIR_SEM_INIT(1);
@@ -71,24 +70,24 @@ TEST(c24_who_sees_the_close_sees_what_came_before)
 	}
 }
 
-static int heard_of;
+static int called;
 
-static void hear(const struct weir_event_ *event)
+static void on_event(const struct weir_event_ *event)
 {
 	(void)event;
 	CHECK_EQ(prepared, 1);
-	set(&heard_of);
+	set(&called);
 }
 
 static void *prepare_and_listen(void *unused)
 {
 	prepared = 1;
-	CHECK(weir_hook_set_(hear) == NULL);
+	CHECK(weir_hook_set_(on_event) == NULL);
 	return unused;
 }
 
-/* C24, C27: a hook that is called sees what its setter prepared. */
-TEST(c24_the_hook_sees_what_its_setter_did)
+/* C24, C27: a hook sees the earlier writes of the thread that set it. */
+TEST(c24_the_hook_sees_writes_of_its_setter)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
 	weir_sem sem;
@@ -97,10 +96,10 @@ TEST(c24_the_hook_sees_what_its_setter_did)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	prepared = 0;
 	other = start(prepare_and_listen, NULL);
-	while (!is_set(&heard_of))
+	while (!is_set(&called))
 		CHECK_OK(weir_sem_acquire(&sem, 0, NULL));
 	finish(other);
-	CHECK(weir_hook_set_(NULL) == hear);
+	CHECK(weir_hook_set_(NULL) == on_event);
 }
 
 static int panicked;
@@ -124,8 +123,8 @@ static void *prepare_for_panic(void *unused)
 	return unused;
 }
 
-/* C8, C24: and so does the panic hook. */
-TEST(c24_the_panic_hook_sees_what_its_setter_did)
+/* C8, C24: the same for the panic hook. */
+TEST(c24_the_panic_hook_sees_writes_of_its_setter)
 {
 	weir_panic_fn *before = weir_set_panic_hook(ignore_panic);
 	weir_sem sem = WEIR_SEM_INIT(1);
@@ -141,7 +140,7 @@ TEST(c24_the_panic_hook_sees_what_its_setter_did)
 
 struct shared {
 	weir_sem sem;
-	int64_t count;		/* plain: the permit guards it */
+	int64_t count;		/* plain: protected by the permit */
 	int64_t rounds;
 	bool patient;
 };
@@ -170,8 +169,10 @@ static void guard(const weir_sem_opts *opts, bool patient)
 	CHECK_OK(weir_sem_init_opts(&s.sem, opts));
 	for (int i = 0; i < THREADS; i++)
 		thread[i] = start(count_up, &s);
-	/* Somebody who looks holds the lock again and again: then a release
-	 * adds and leaves, and the one who looks passes the permit on. */
+	/*
+	 * This thread takes the lock again and again: a release then adds its
+	 * permit and returns, and this thread grants it.
+	 */
 	for (int64_t i = 0; i < s.rounds; i++)
 		CHECK_IDENTITY(&s.sem);
 	for (int i = 0; i < THREADS; i++)
@@ -179,8 +180,10 @@ static void guard(const weir_sem_opts *opts, bool patient)
 	CHECK_EQ(s.count, THREADS * s.rounds);
 }
 
-/* C24: a release happens before every acquire that succeeds after it, on every
- * way that a permit can take. */
+/*
+ * C24: a release happens before every acquire that succeeds after it, on every
+ * path that a permit can take.
+ */
 TEST(c24_a_permit_guards_plain_data)
 {
 	const weir_sem_opts opts[] = {

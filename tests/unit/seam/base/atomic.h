@@ -3,14 +3,14 @@
 #define WEIR_BASE_ATOMIC_H
 
 /*
- * The accesses of src/base/atomic.h, each with a moment before it in which a
- * test can act: between.h.
+ * The accesses of src/base/atomic.h.  Before each one a test can run code:
+ * between.h.
  */
 #include <stddef.h>
 
 void between_access(const char *function);
 
-/* Where a CAS is to be made, and what it is to answer. */
+/* The address for a CAS, and its result. */
 void *between_cas(const char *function, void *word, size_t size);
 int between_answer(int done);
 
@@ -38,9 +38,9 @@ int between_answer(int done);
 	at_now_(__atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL))
 
 /*
- * Not weak: it fails for no reason where a test says so, and only there.  Then
- * it is made on a copy of the word and denied.  No branch in here: the code
- * around it must look as it always does.
+ * Not weak: the CAS fails spuriously only where a test requests it.  Then it is
+ * made on a copy of the word and reported as failed.  There is no branch in the
+ * macro, so that the code around it is compiled as usual.
  */
 #define at_cas_(p, old, v, order)                                              \
 	between_answer(__atomic_compare_exchange_n(                            \
