@@ -136,7 +136,7 @@ static void a_once_b_granted(void)
 	both_once();
 	EX_ASSERT(b.err == WEIR_OK);
 }
-SCENARIO(op_cancel_passes_on, 2, none_of_one, a_once_b_granted,
+SCENARIO(op_cancel_grants_next, 2, none_of_one, a_once_b_granted,
 	 submit_and_cancel, submit_b, put)
 
 /* Row 24: closed and cancelled at once. */
@@ -284,7 +284,7 @@ static void poll_a(void)
 	ex_free(&a.op, sizeof(a.op));
 }
 SCENARIO(op_polled, 3, none_of_one, a_once, poll_a, put)
-SCENARIO(op_polled_and_ended, 2, none_of_one, a_once, poll_a, put, cancel_ctx)
+SCENARIO(op_polled_meets_ctx_cancel, 2, none_of_one, a_once, poll_a, put, cancel_ctx)
 
 static void polled_and_cancelled(void)
 {
@@ -328,7 +328,7 @@ static void callbacks_and_a_handler(void)
 	put();
 	EX_ASSERT(a.ran);
 }
-SCENARIO(op_callbacks_meet_a_handler, 2, none_of_one, NULL,
+SCENARIO(op_callbacks_meet_handler, 2, none_of_one, NULL,
 	 callbacks_and_a_handler)
 
 /* C6: more than a batch is granted at once, or closed; also if others come by. */
@@ -387,7 +387,7 @@ SCENARIO(batch_granted, 3, three_wait, three_granted, put_three, look)
 SCENARIO(batch_latecomer, 2, three_wait, three_granted, put_three, late_comer,
 	 look)
 SCENARIO(batch_closed, 3, three_wait, three_told, close_now, two_puts)
-SCENARIO(batch_closed_and_looked_at, 2, three_wait, three_told, close_now,
+SCENARIO(batch_closed_meets_stat, 2, three_wait, three_told, close_now,
 	 put_three, look)
 
 /* C13: a cancel lets go of the tree between two batches.  Nobody is left out. */

@@ -139,7 +139,7 @@ static void timed_light(void)
 }
 
 /* A called head that gives up must pass the call on. */
-SCENARIO(barging_called_head_leaves, 2, none_of_one, all_back, timed_light,
+SCENARIO(barging_woken_head_times_out, 2, none_of_one, all_back, timed_light,
 	 light, put)
 
 static void take_and_free(void)
@@ -168,7 +168,7 @@ static void heavy_ctx(void)
 }
 
 /* A called head is moved aside and back. */
-SCENARIO(barging_moved_oversized, 2, two_free, all_back, heavy_ctx, light,
+SCENARIO(barging_head_becomes_oversized, 2, two_free, all_back, heavy_ctx, light,
 	 shrink_and_grow)
 
 /*
@@ -205,7 +205,7 @@ static void put_and_look(void)
 	call_is_not_lost();
 }
 
-SCENARIO(barging_call_is_not_lost, 2, none_of_one, all_back,
+SCENARIO(barging_retry_is_not_lost, 2, none_of_one, all_back,
 	 timed_light_and_look, light_and_look, put_and_look)
 
 static void heavy_cancelled(void)
@@ -242,7 +242,7 @@ static void put_cancel_and_barge(void)
 }
 
 /* The second is told between the others, looks in vain, and is told again. */
-SCENARIO(barging_told_again, 2, none_of_two, nothing_left, heavy_cancelled,
+SCENARIO(barging_woken_to_retry_twice, 2, none_of_two, nothing_left, heavy_cancelled,
 	 second, third_cancelled, put_cancel_and_barge)
 
 static void barge_past_the_bound(void)
@@ -261,7 +261,7 @@ static void barge_past_the_bound(void)
 }
 
 /* C30: past the bound the next permits are the head's, called or not. */
-SCENARIO(barging_overdue_is_next, 2, none_of_one, nothing_left, take,
+SCENARIO(barging_overdue_head_is_next, 2, none_of_one, nothing_left, take,
 	 barge_past_the_bound)
 
 static uint32_t second_served;
@@ -299,5 +299,5 @@ static void put_both(void)
 }
 
 /* C30: nor does anybody sleep past his bound behind a called head. */
-SCENARIO(barging_head_is_away, 2, none_of_two_served, nothing_left, head_away,
+SCENARIO(barging_head_does_not_run, 2, none_of_two_served, nothing_left, head_away,
 	 second_and_say, put_both)

@@ -244,7 +244,7 @@ SCENARIO(chan_op_cancel_meets_item, 3, empty_recv, a_once, submit_and_cancel,
 SCENARIO(chan_op_cancel_meets_slot, 3, full_send, a_once, submit_and_cancel,
 	 recv_one)
 /* C7: what it had is another's; that one waits, too. */
-SCENARIO(chan_op_cancel_passes_on, 2, empty_recv, a_once, submit_a,
+SCENARIO(chan_op_cancel_grants_next, 2, empty_recv, a_once, submit_a,
 	 cancel_when_asked, submit_b, send_2_and_3)
 
 /* C19: a receive has what is left, or nothing is left. */

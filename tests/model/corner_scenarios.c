@@ -172,7 +172,7 @@ static void ask_twice(void)
 }
 
 /* ctx.h: why it ended stays as it was first told. */
-SCENARIO(ctx_answer_stays, 2, none_soon_late, NULL, cancel, ask_twice)
+SCENARIO(ctx_err_does_not_change, 2, none_soon_late, NULL, cancel, ask_twice)
 
 static void take_why(void)
 {
@@ -182,7 +182,7 @@ static void take_why(void)
 }
 
 /* The acquire gives the reason that its context gives. */
-SCENARIO(one_reason_for_all, 2, none_soon_late, NULL, take_why, cancel)
+SCENARIO(acquire_returns_ctx_err, 2, none_soon_late, NULL, take_why, cancel)
 
 static void barging_none_of_two(void)
 {
@@ -199,7 +199,7 @@ static void put_two_late(void)
 }
 
 /* C30: who sleeps behind a called head that is away is served all the same. */
-SCENARIO(barging_second_is_served, 2, barging_none_of_two, NULL, take, take,
+SCENARIO(barging_second_is_granted, 2, barging_none_of_two, NULL, take, take,
 	 put_two_late)
 
 static void none_of_one_misused(void)
@@ -224,7 +224,7 @@ static void put_twice_and_cancel(void)
 }
 
 /* C8, C13: a cancel takes back no more than the capacity has room for. */
-SCENARIO(take_back_has_a_limit, 2, none_of_one_misused, nothing_created,
+SCENARIO(take_back_stays_within_capacity, 2, none_of_one_misused, nothing_created,
 	 take_ctx, put_twice_and_cancel)
 
 static void take_all_ctx(void)
@@ -249,7 +249,7 @@ static void not_past_the_maximum(void)
 }
 
 /* C9: nor than an unbounded one can hold. */
-SCENARIO(take_back_does_not_wrap, 2, signal_misused, not_past_the_maximum,
+SCENARIO(take_back_stays_within_maximum, 2, signal_misused, not_past_the_maximum,
 	 take_all_ctx, put_all_twice_and_cancel)
 
 static void none_of_one_soon_late(void)

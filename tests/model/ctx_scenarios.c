@@ -155,7 +155,7 @@ static void cancel_and_free(void)
 SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)
 
 /* C13: the end reaches every child. */
-SCENARIO(ctx_two_below, 2, tree, NULL, wait_below, wait_below, cancel_root)
+SCENARIO(ctx_two_children_wait, 2, tree, NULL, wait_below, wait_below, cancel_root)
 
 static int fds[2];
 
@@ -171,5 +171,5 @@ static void the_same_for_both(void)
 }
 
 /* C13: a context has one descriptor, whoever asks for it first. */
-SCENARIO(ctx_two_ask_for_its_descriptor, 3, tree, the_same_for_both,
+SCENARIO(ctx_two_threads_get_fd, 3, tree, the_same_for_both,
 	 ask_for_a_descriptor, ask_for_a_descriptor)

@@ -105,10 +105,10 @@ static void submit_again_and_run(void)
 	a.ran = 0;
 	submit_and_run();
 }
-SCENARIO(loop_the_same_again, 2, none_of_two, a_once, submit_again_and_run, put,
+SCENARIO(loop_same_operation_twice, 2, none_of_two, a_once, submit_again_and_run, put,
 	 put_another)
 
-SCENARIO(loop_passed_on, 2, none_of_one, both_in_order, submit_both_and_run, put)
+SCENARIO(loop_callback_grants_next, 2, none_of_one, both_in_order, submit_both_and_run, put)
 
 /* The loop is gone the moment its last callback has run. */
 static void run_and_destroy(void)
@@ -125,7 +125,7 @@ static void quiet(void)
 	check_once(&a);
 	check_quiet(&s);
 }
-SCENARIO(loop_destroyed_at_once, 3, none_of_one, quiet, run_and_destroy, put)
+SCENARIO(loop_destroyed_after_callback, 3, none_of_one, quiet, run_and_destroy, put)
 SCENARIO(loop_destroyed_two, 2, none_of_two, quiet, run_and_destroy, put,
 	 put_another)
 
@@ -208,7 +208,7 @@ static void run_late(void)
 	ex_clock_advance(2000);
 	(void)weir_loop_dispatch(&loop);
 }
-SCENARIO(loop_deadline_elsewhere, 2, none_of_one, dispatched, run_late,
+SCENARIO(loop_deadline_of_other_thread, 2, none_of_one, dispatched, run_late,
 	 submit_soon, put)
 
 
@@ -218,7 +218,7 @@ static void timed_out(void)
 	dispatched();
 	EX_ASSERT(a.err == WEIR_ETIMEDOUT);
 }
-SCENARIO(loop_deadline_alone, 3, none_of_one, timed_out, run_late, submit_soon)
+SCENARIO(loop_deadline_without_release, 3, none_of_one, timed_out, run_late, submit_soon)
 
 static void submit_soon_and_cancel(void)
 {

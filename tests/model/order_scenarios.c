@@ -112,7 +112,7 @@ static void look(void)
 }
 
 /* Somebody else's unlock passes it on. */
-SCENARIO(seen_past_a_look, 3, none_of_one, NULL, take_and_read, write_and_put,
+SCENARIO(seen_through_stat, 3, none_of_one, NULL, take_and_read, write_and_put,
 	 look)
 
 static void use_exclusively(void)
@@ -171,7 +171,7 @@ static void is_closed_and_read(void)
 }
 
 /* C19 */
-SCENARIO(seen_by_who_is_closed_out, 3, none_of_one, NULL, closed_and_read,
+SCENARIO(seen_by_closed_waiter, 3, none_of_one, NULL, closed_and_read,
 	 write_and_close)
 SCENARIO(seen_by_is_closed, 3, none_of_one, NULL, is_closed_and_read,
 	 write_and_close)
@@ -205,7 +205,7 @@ static void wait_end_and_read(void)
 }
 
 /* C13 */
-SCENARIO(seen_by_who_is_cancelled, 3, none_of_one, NULL, cancelled_and_read,
+SCENARIO(seen_by_cancelled_waiter, 3, none_of_one, NULL, cancelled_and_read,
 	 write_and_cancel)
 SCENARIO(seen_by_ctx_err, 3, none_of_one, NULL, ended_and_read,
 	 write_and_cancel)
@@ -258,5 +258,5 @@ static void refused_before_it_came(void)
 }
 
 /* C19: what came too late for the waiter came after the close, and can tell. */
-SCENARIO(seen_by_who_releases_late, 2, one_out, refused_before_it_came,
+SCENARIO(seen_by_release_after_close, 2, one_out, refused_before_it_came,
 	 wait_for_it, close_and_drain, put_and_look)

@@ -208,7 +208,7 @@ static void b_ok(void)
 	EX_ASSERT(b.ran == 1 && b.err == WEIR_OK);
 	a_once();
 }
-SCENARIO(pool_op_cancel_passes_on, 2, queued, b_ok, cancel_a, submit_b, give_back)
+SCENARIO(pool_op_cancel_grants_next, 2, queued, b_ok, cancel_a, submit_b, give_back)
 
 static void dispatch(void)
 {

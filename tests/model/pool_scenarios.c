@@ -227,5 +227,5 @@ static void idle_for_too_long_by_far(void)
 
 /* C5: a trim that ends nothing, or nothing any more, takes nothing. */
 SCENARIO(pool_trim_meets_try, 3, idle_for_long, adds_up, trim, try_borrow)
-SCENARIO(pool_trim_comes_late, 3, idle_for_too_long_by_far, adds_up, trim,
+SCENARIO(pool_trim_finds_nothing, 3, idle_for_too_long_by_far, adds_up, trim,
 	 borrow_and_try)

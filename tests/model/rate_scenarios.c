@@ -44,7 +44,7 @@ static void acquire(void)
 }
 
 /* C4: two wait, and are a period apart. */
-SCENARIO(limit_two_wait, 2, used_up, exactly, acquire, acquire)
+SCENARIO(rate_two_wait, 2, used_up, exactly, acquire, acquire)
 
 static void acquire_ctx(void)
 {
@@ -60,7 +60,7 @@ static void cancel(void)
 }
 
 /* C7, C13: the first leaves, or its time comes; the next is served. */
-SCENARIO(limit_cancel_meets_time, 2, used_up, exactly, acquire_ctx, acquire,
+SCENARIO(rate_cancel_meets_time, 2, used_up, exactly, acquire_ctx, acquire,
 	 cancel)
 
 static void one_there(void)
@@ -77,7 +77,7 @@ static void full_or_taken(void)
 }
 
 /* C13: a token that was there is put back if the cancel was first. */
-SCENARIO(limit_cancel_meets_token, 3, one_there, full_or_taken, acquire_ctx,
+SCENARIO(rate_cancel_meets_token, 3, one_there, full_or_taken, acquire_ctx,
 	 cancel)
 
 static void acquire_or_closed(void)
@@ -95,7 +95,7 @@ static void close_it(void)
 }
 
 /* C19: a close reaches the first. */
-SCENARIO(limit_close_meets_time, 2, used_up, exactly, acquire_or_closed,
+SCENARIO(rate_close_meets_time, 2, used_up, exactly, acquire_or_closed,
 	 close_it)
 
 static void quicken(void)
@@ -110,7 +110,7 @@ static void nobody_left(void)
 }
 
 /* The rate changes while one sleeps by the old one. */
-SCENARIO(limit_rate_changes, 2, used_up, nobody_left, acquire, quicken)
+SCENARIO(rate_changes, 2, used_up, nobody_left, acquire, quicken)
 
 static void try_one(void)
 {
@@ -121,7 +121,7 @@ static void try_one(void)
 }
 
 /* C5: a try beside one that waits. */
-SCENARIO(limit_try_meets_waiter, 2, used_up, adds_up, acquire, try_one, try_one)
+SCENARIO(rate_try_meets_waiter, 2, used_up, adds_up, acquire, try_one, try_one)
 
 static void acquire_timed(void)
 {
@@ -132,5 +132,5 @@ static void acquire_timed(void)
 }
 
 /* C14: one of the two is in time. */
-SCENARIO(limit_deadline_meets_time, 2, used_up, exactly, acquire_timed,
+SCENARIO(rate_deadline_meets_time, 2, used_up, exactly, acquire_timed,
 	 acquire_timed)

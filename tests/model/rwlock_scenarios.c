@@ -139,7 +139,7 @@ static void write_until_it_gave_up(void)
 	EX_ASSERT(weir_sem_acquire(&gave_up, 1, NULL) == WEIR_OK);
 	weir_rwlock_write_done(&rw);
 }
-SCENARIO(rw_recall_left_to_another, 2, writer_inside_and_none_gave_up,
+SCENARIO(rw_recall_taken_by_next_reader, 2, writer_inside_and_none_gave_up,
 	 all_left_and_open, read_ctx_and_tell, write_until_it_gave_up, read,
 	 cancel)
 
@@ -291,7 +291,7 @@ static void read_or_busy(void)
 }
 
 /* C31: a reader that was let to wait is not refused when it is recalled. */
-SCENARIO(rw_bound_keeps_its_word, 2, writer_inside_and_one_may_wait,
+SCENARIO(rw_admitted_reader_is_not_refused, 2, writer_inside_and_one_may_wait,
 	 all_left_and_open, read, leave_and_try, write_or_busy_later)
 
 static void look_and_leave(void)
@@ -306,7 +306,7 @@ static void look_and_leave(void)
 }
 
 /* C31: readers and writers together. */
-SCENARIO(rw_bound_is_for_all, 2, writer_inside_and_one_may_wait,
+SCENARIO(rw_max_waiters_counts_all, 2, writer_inside_and_one_may_wait,
 	 all_left_and_open, read_or_busy, write_or_busy, look_and_leave)
 
 static bool ended;
@@ -330,5 +330,5 @@ static void write_ctx(void)
 }
 
 /* C13: whether it waits or not, and others wait for it. */
-SCENARIO(rw_bound_meets_cancel, 2, one_may_wait, all_left_and_open, write_ctx,
+SCENARIO(rw_max_waiters_meets_cancel, 2, one_may_wait, all_left_and_open, write_ctx,
 	 read_or_busy, cancel_and_tell)

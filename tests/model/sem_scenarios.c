@@ -143,7 +143,7 @@ SCENARIO(two_releases_two_waiters, 2, signal_at_0, nothing_left, take, take,
 	 put, put)
 
 /* A release that finds the lock taken adds and leaves: it must be seen. */
-SCENARIO(release_meets_look, 3, signal_at_0, nothing_left, take, put, look)
+SCENARIO(release_meets_stat, 3, signal_at_0, nothing_left, take, put, look)
 
 /* One release that serves two, and one waiter that comes late. */
 SCENARIO(release_of_two, 2, signal_at_0, nothing_left, take, take, put_two)
@@ -248,7 +248,7 @@ static void never_after_cancel(void)
 }
 
 /* C13: when cancel has returned no acquire succeeds, free or not. */
-SCENARIO(cancel_returned, 3, one_free, one_left, cancel_then_look,
+SCENARIO(acquire_after_cancel, 3, one_free, one_left, cancel_then_look,
 	 never_after_cancel)
 
 static void take_first(void)
@@ -329,7 +329,7 @@ static void take_and_free(void)
 
 /* C22, glibc BZ#12674: the waiter frees, the releaser is still inside. */
 SCENARIO(freed_by_waiter, 3, none_of_one, NULL, take_and_free, put)
-SCENARIO(freed_signal, 3, signal_at_0, NULL, take_and_free, put)
+SCENARIO(freed_unbounded, 3, signal_at_0, NULL, take_and_free, put)
 
 static void take_two_and_free(void)
 {
@@ -421,7 +421,7 @@ static void take_one_ctx(void)
 }
 
 /* C11, C21: an impossible request waits aside until the capacity grows. */
-SCENARIO(growth_lets_in, 2, zero, nothing_left, take_one_ctx, take_one_ctx,
+SCENARIO(growth_grants_oversized, 2, zero, nothing_left, take_one_ctx, take_one_ctx,
 	 grow)
 
 static void shrink(void)
@@ -604,7 +604,7 @@ static void released_before_or_after(void)
 }
 
 /* C19, C24: the close comes before the release or after it, for everybody. */
-SCENARIO(drain_close_has_a_moment, 3, none_of_two, released_before_or_after,
+SCENARIO(drain_close_is_atomic, 3, none_of_two, released_before_or_after,
 	 take_or_closed, put_and_try_two, drain_close_one)
 
 static void close_and_say(void)
@@ -621,7 +621,7 @@ static void finds_it_closed(void)
 }
 
 /* C19, tokio#8020: closed is for ever, whoever unlocks the word after it. */
-SCENARIO(closed_for_ever, 3, two_free, NULL, close_and_say, shrink,
+SCENARIO(close_is_permanent, 3, two_free, NULL, close_and_say, shrink,
 	 finds_it_closed)
 
 static void take_free_and_fill(void)
@@ -688,7 +688,7 @@ static void take_upto_ctx(void)
 }
 
 /* C13 where nobody waits: on the short path, and under the lock. */
-SCENARIO(cancel_wins_on_short_path, 3, one_free, ended_wins, take_ctx,
+SCENARIO(cancel_wins_on_fast_path, 3, one_free, ended_wins, take_ctx,
 	 cancel_and_note_free)
 SCENARIO(cancel_wins_under_the_lock, 3, one_free, ended_wins, take_upto_ctx,
 	 cancel_and_note_free)
@@ -710,7 +710,7 @@ static void cancel_both(void)
 }
 
 /* C13: what one leaves is not granted to another that the cancel ends too. */
-SCENARIO(cancel_grants_nobody, 3, one_of_two, one_left, take_two_ctx,
+SCENARIO(cancel_does_not_grant_to_cancelled, 3, one_of_two, one_left, take_two_ctx,
 	 second_of_ctx, cancel_both)
 
 static void light_ctx(void)
@@ -729,7 +729,7 @@ static void put_and_cancel(void)
 }
 
 /* C13: a permit that was granted and not kept is the next one's. */
-SCENARIO(cancelled_grant_is_passed_on, 2, signal_at_0, nothing_left, light_ctx,
+SCENARIO(cancelled_grant_goes_to_next, 2, signal_at_0, nothing_left, light_ctx,
 	 take, put_and_cancel)
 
 static void take_and_again(void)
@@ -749,7 +749,7 @@ static void put_two_and_one(void)
 }
 
 /* tokio#2340: who has been told is back in the queue before the next is. */
-SCENARIO(told_and_back, 2, signal_at_0, nothing_left, take_and_again, take,
+SCENARIO(notified_waiter_enqueues_again, 2, signal_at_0, nothing_left, take_and_again, take,
 	 put_two_and_one)
 
 static void cancelled_then_put(void)
@@ -856,5 +856,5 @@ static void notice_and_look(void)
 }
 
 /* C7, anyio#1145: whoever finds a head whose time is over serves the next. */
-SCENARIO(late_head_is_passed, 2, one_of_two_soon_late, nothing_left,
+SCENARIO(timed_out_head_is_skipped, 2, one_of_two_soon_late, nothing_left,
 	 take_two_late, take, notice_and_look)

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Show that the explorer finds bugs.  Each patch here plants one in a copy of src,
-# says in plain words which, and names
+# Show that the explorer finds bugs.  Each patch in this folder plants one bug in a
+# copy of src.  Its head describes the bug and the interleaving that fails, and has
+# these fields:
 #
-#   Scenario: NAME...   the scenarios that must fail, each of them
-#   Symptom: TEXT       what they must say: failing for another reason is no find;
-#                       TEXT or TEXT, where it takes the machine to tell which
-#   Program: NAME       "model-races", perhaps with --delays, if it takes that
+#   Scenario: NAME...   the scenarios; each of them must fail
+#   Symptom: TEXT       part of their message; a failure with another message does
+#                       not count.  "TEXT or TEXT" if the message depends on the
+#                       machine
+#   Program: NAME       the program with its options, if it is not "model"
 #
-#   run.sh ROOT [PATCH...]      PATCH is seen from ROOT
+#   run.sh ROOT [PATCH...]      PATCH is relative to ROOT
 #
-# CC (cc), CFLAGS and LDFLAGS say how to build.  When a patch no longer applies,
-# plant its bug in the new code.
+# The compiler and its flags are CC (default cc), CFLAGS and LDFLAGS.  If a patch no
+# longer applies, plant its bug in the new code.
 set -u
 cd "$1" || exit 2
 shift
@@ -21,9 +23,8 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 
-# As in tests/model/meson.build: what runs on the seam, and what does not.
-seam=(src/core/{ctx,ctx_cancel,ctx_wait,permit,sem,sem_admin,sem_enqueue,sem_grant,sem_heap,sem_lock,sem_queue,sem_spin,sem_stat,sem_try,sem_wait,waiter}.c
-	src/async/{all,any,any_decide,any_finish,inbox,loop,multi,op,run,timers}.c
+# As in tests/model/meson.build: the sources that run on the seam, and the others.
+seam=(src/core/*.c src/async/*.c
 	src/pattern/{chan,chan_admin,chan_async,chan_ring,group,pool,pool_admin,pool_async,rate,rate_admin,rwlock,rwlock_admin}.c
 	src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
@@ -31,35 +32,35 @@ on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -Itests/model/seam -Itests/model/engi
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-}"
 
-# compile DIR ARGUMENT...: objects of files in DIR, there.
+# compile DIR ARGUMENT...: compile files in DIR; the objects go to DIR.
 compile() (
 	cd "$1" || exit
 	shift
 	"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 -c "$@" -Isrc -Iinclude
 )
 
-# build DIR PROGRAM [FILE...]: DIR/PROGRAM from DIR's src.  Of all but the FILEs, if
-# there are any, the objects of the sources as they are will do.  The explorer and
-# the scenarios are the same for all.
+# build DIR PROGRAM [FILE...]: build DIR/PROGRAM from DIR's src.  If FILEs are given,
+# only they are compiled, and the objects of the unpatched sources serve for the
+# rest.  The objects of the explorer and of the scenarios are shared by all builds.
 build() {
-	local dir=$1 program=$2 told=()
+	local dir=$1 program=$2 instrument=()
 	shift 2
 
-	[ "$program" = model ] || told=(-fsanitize=thread)
+	[ "$program" = model ] || instrument=(-fsanitize=thread)
 	rm -f "$dir"/*.o
 	if [ $# -gt 0 ]; then
 		cp "$work/objects/$program"/*.o "$dir" &&
-			compile "$dir" "${on_seam[@]}" "${told[@]}" "$@"
+			compile "$dir" "${on_seam[@]}" "${instrument[@]}" "$@"
 	else
-		compile "$dir" "${on_seam[@]}" "${told[@]}" "${seam[@]}" &&
+		compile "$dir" "${on_seam[@]}" "${instrument[@]}" "${seam[@]}" &&
 			compile "$dir" "${plain[@]}"
 	fi &&
 		"${cc[@]}" "$dir"/*.o "$work"/tests/*.o "$work/$program/main.o" \
 			"${ldflags[@]}" -o "$dir/$program"
 }
 
-# changed PATCH: the files it changes, if they are all sources on the seam; a header
-# changes them all, and nothing is said.
+# changed PATCH: print the files that it changes if all of them are sources on the
+# seam.  Print nothing otherwise: a header requires a full build.
 changed() {
 	local file
 
@@ -77,7 +78,7 @@ copy() {
 		cp -R src include "$1" && cp -R tests/model "$1/tests"
 }
 
-# field NAME PATCH: what follows "NAME: " in its head.
+# field NAME PATCH: print the text after "NAME: " in its head.
 field() {
 	sed -n "/^--- /q; s/^$1: //p" "$2"
 }
@@ -89,7 +90,7 @@ program() {
 	echo "${name:-model}"
 }
 
-# explore DIR SCENARIO PROGRAM [OPTION]: what the explorer says goes to DIR/log.
+# explore DIR SCENARIO PROGRAM [OPTION]: the explorer's output goes to DIR/log.
 explore() {
 	local dir=$1 scenario=$2
 	shift 2
@@ -103,7 +104,7 @@ fail() {
 	return 1
 }
 
-# The sources as they are, and their objects for others.
+# Build the unpatched sources; keep their objects for the other builds.
 build_unpatched() {
 	local dir=$work/unpatched program
 
@@ -116,8 +117,8 @@ build_unpatched() {
 	done
 }
 
-# Every scenario that is named must be there and pass; on the schedules that the other
-# tests of this suite explore, it does.
+# Every scenario named by a patch must exist and pass on the unpatched sources.  One
+# quick run each: the other tests of this suite explore the schedules.
 check_unpatched() {
 	local dir=$work/unpatched count=0 program scenario
 
@@ -134,7 +135,7 @@ check_unpatched() {
 	echo "ok unpatched: $count scenarios pass"
 }
 
-# found NAME DIR SCENARIO SYMPTOM: whether that is what the log says.
+# found NAME DIR SCENARIO SYMPTOM: check that the log has this failure.
 found() {
 	local said
 	said=$(grep -m 1 "^FAIL $3 after [0-9]* schedules: " "$2/log")
@@ -145,11 +146,11 @@ found() {
 		echo "found $1 by ${said%%:*}"
 	else
 		echo "$said"
-		fail "$1: $3 does not say \"$4\""
+		fail "$1: the message of $3 does not contain \"$4\""
 	fi
 }
 
-# check PATCH: plant it; each scenario that it names must find it.
+# check PATCH: plant it; each scenario of its head must find it.
 check() {
 	local name dir program scenario scenarios symptom files
 	name=$(basename "$1" .patch)
@@ -165,7 +166,7 @@ check() {
 	build "$dir" "${program[0]}" "${files[@]}" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not build" "$dir/log"; return; }
 	if [ ${#scenarios[@]} -eq 0 ] || [ -z "$symptom" ]; then
-		fail "$name: its head is not complete"
+		fail "$name: its head has no Scenario or no Symptom"
 		return
 	fi
 	for scenario in "${scenarios[@]}"; do
@@ -174,7 +175,7 @@ check() {
 	done
 }
 
-# start NAME COMMAND...: one per core at a time; what they say is shown in order.
+# start NAME COMMAND...: at most one per core; the outputs are printed in order.
 start() {
 	local result=$work/results/$1
 	shift
