@@ -2,7 +2,11 @@
 #ifndef TESTS_MODEL_ASYNC_SCENARIO_H
 #define TESTS_MODEL_ASYNC_SCENARIO_H
 
-/* Operations in scenarios: booked, counted, and freed when they should be. */
+/*
+ * Operations for scenarios.  A call books its permits in the ledger, checks
+ * that its callback runs once, and frees its operation when the memory is its
+ * owner's.
+ */
 #include "weir/async.h"
 #include "weir/loop.h"
 
@@ -12,11 +16,11 @@ struct call {
 	weir_op op;
 	weir_sem *sem;
 	int64_t n;
-	int ran;		/* or cancelled, or granted at once */
-	weir_err err;		/* of the callback, of submit; EBUSY: cancelled */
-	int turn;
-	bool puts;		/* the callback releases */
-	bool frees;		/* nobody touches it after the callback */
+	int ran;		/* times it ended: callback, submit or cancel */
+	weir_err err;		/* its result; WEIR_EBUSY: cancelled */
+	int turn;		/* its place in the order of results */
+	bool puts;		/* release the permits when granted */
+	bool frees;		/* free the operation in the callback */
 };
 
 static int turns;
@@ -68,7 +72,7 @@ static inline void call_submit_until(struct call *c, int64_t deadline_ns)
 	call_done(c, weir_op_submit_until(&c->op, c->sem, c->n, deadline_ns));
 }
 
-/* C35: when this returns, the memory is the caller's. */
+/* C35: when cancel returns, the memory belongs to the caller. */
 static inline weir_err call_cancel(struct call *c)
 {
 	weir_err err = weir_op_cancel(&c->op);

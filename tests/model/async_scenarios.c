@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations without a loop: every schedule of a few threads. */
+/* Operations without a loop under every schedule of a few threads. */
 #include "async_scenario.h"
 
 static weir_sem s;
 static weir_ctx ctx;
 static struct call a, b;
-static uint32_t asked;
+static uint32_t submitted;
 static weir_err result;
 
 static void reset(const weir_sem_opts *opts, int64_t n)
 {
 	turns = 0;
-	asked = 0;
+	submitted = 0;
 	result = WEIR_OK;
 	EX_ASSERT(weir_sem_init_opts(&s, opts) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
@@ -76,7 +76,7 @@ static void both_once(void)
 static void submit_a(void)
 {
 	call_submit(&a, NULL);
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
 static void submit_b(void)
@@ -96,11 +96,11 @@ static void both_granted(void)
 	EX_ASSERT(a.err == WEIR_OK && b.err == WEIR_OK);
 }
 
-/* C35, C6: queued or granted at once, the outcome is told once. */
+/* C35, C6: the outcome is reported once, by submit or by the callback. */
 SCENARIO(op_granted, 3, none_of_one, a_granted, submit_a, put)
 SCENARIO(op_two_granted, 3, none_of_one, both_granted, submit_a, submit_b, put)
 
-/* C10: the one wants two, which come apart. */
+/* C10: one operation waits for two permits, which are released one by one. */
 SCENARIO(op_weighted, 2, none_of_two, both_granted, submit_a, submit_b, put,
 	 put_one_more)
 
@@ -110,7 +110,9 @@ static void take_and_put(void)
 	weir_sem_release(&s, 1);
 }
 
-/* C3, C4: with a thread in the same queue; the ledger looks at the order. */
+/*
+ * C3, C4: an operation and a thread in one queue; the ledger checks the order.
+ */
 SCENARIO(op_and_thread, 3, none_of_one, a_granted, submit_a, take_and_put, put)
 SCENARIO(op_barging, 2, barging, a_granted, submit_a, take_and_put, put)
 
@@ -120,17 +122,17 @@ static void submit_and_cancel(void)
 	result = call_cancel(&a);
 }
 
-static void prevented_or_told(void)
+static void cancelled_or_ended(void)
 {
 	a_once();
 	EX_ASSERT((result == WEIR_OK) == (a.err == WEIR_EBUSY));
 }
 
-/* C35, rows 11, 17, 21: cancel and grant meet; afterwards the memory is gone. */
-SCENARIO(op_cancel_meets_grant, 3, none_of_one, prevented_or_told,
+/* C35, rows 11, 17, 21: a cancel meets a grant; then the memory is freed. */
+SCENARIO(op_cancel_meets_grant, 3, none_of_one, cancelled_or_ended,
 	 submit_and_cancel, put)
 
-/* The next is served: by the cancel, or by the callback's release. */
+/* The next waiter is granted: by the cancel, or by the callback's release. */
 static void a_once_b_granted(void)
 {
 	both_once();
@@ -139,26 +141,26 @@ static void a_once_b_granted(void)
 SCENARIO(op_cancel_grants_next, 2, none_of_one, a_once_b_granted,
 	 submit_and_cancel, submit_b, put)
 
-/* Row 24: closed and cancelled at once. */
+/* Row 24: a close meets a cancel. */
 static void closed_and_put(void)
 {
 	close_now();
 	put();
 }
-SCENARIO(op_cancel_meets_close, 3, none_of_one, prevented_or_told,
+SCENARIO(op_cancel_meets_close, 3, none_of_one, cancelled_or_ended,
 	 submit_and_cancel, closed_and_put)
 
 static void submit_in_ctx(void)
 {
 	call_submit(&a, &ctx);
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
-/* C13: the context's end and the grant meet. */
+/* C13: a cancel of the context meets a grant. */
 SCENARIO(op_ctx_meets_grant, 3, none_of_one, a_once, submit_in_ctx, put,
 	 cancel_ctx)
 
-/* C13: a submit after the cancel, or during it, gets nothing of what comes. */
+/* C13: an operation is not granted permits released after the cancel. */
 static void cancel_and_put(void)
 {
 	weir_ctx_cancel(&ctx);
@@ -179,13 +181,13 @@ static void submit_in_ctx_and_cancel(void)
 	result = call_cancel(&a);
 }
 
-/* Three ways to end meet (N3). */
-SCENARIO(op_ctx_cancel_grant, 2, none_of_one, prevented_or_told,
+/* N3: a grant, a cancel of the context, and a cancel or a close meet. */
+SCENARIO(op_ctx_cancel_grant, 2, none_of_one, cancelled_or_ended,
 	 submit_in_ctx_and_cancel, put, cancel_ctx)
 SCENARIO(op_ctx_close_grant, 2, none_of_one, a_once, submit_in_ctx, put,
 	 cancel_ctx, close_now)
 
-/* C7: what the cancelled head leaves behind goes to the next. */
+/* C7: permits that the cancelled head did not take go to the next waiter. */
 static void heavy_in_ctx(void)
 {
 	call_submit(&a, &ctx);
@@ -194,7 +196,10 @@ static void heavy_in_ctx(void)
 SCENARIO(op_cancelled_head, 2, none_of_two, a_once_b_granted, heavy_in_ctx, put,
 	 cancel_ctx, put_one_more)
 
-/* C22: the callback destroys the semaphore while its releaser is on its way. */
+/*
+ * C22: the callback destroys the semaphore while the releasing thread is still
+ * inside its call.
+ */
 static void destroyed(weir_op *op, weir_err err, void *user)
 {
 	(void)op;
@@ -215,23 +220,25 @@ static void submit_for_the_last_time(void)
 SCENARIO(op_callback_destroys, 3, none_of_one, NULL, submit_for_the_last_time,
 	 put)
 
-/* C27: the callback submits again, behind the other. */
+/*
+ * C27: the callback submits its operation submits_again, behind another waiter.
+ */
 static int rounds;
 
-static void again(weir_op *op, weir_err err, void *user)
+static void submits_again(weir_op *op, weir_err err, void *user)
 {
-	weir_err told = err;
+	weir_err outcome = err;
 
 	(void)user;
 	ledger_end(&s, 0, 1, 1);
 	for (;;) {
-		EX_ASSERT(told == WEIR_OK);
+		EX_ASSERT(outcome == WEIR_OK);
 		weir_sem_release(&s, 1);
 		if (++rounds == 3)
 			return;
 		ledger_begin(&s, 0, 1);
-		told = weir_op_submit(op, &s, 1, NULL);
-		if (told == WEIR_EQUEUED)
+		outcome = weir_op_submit(op, &s, 1, NULL);
+		if (outcome == WEIR_EQUEUED)
 			return;
 		ledger_end(&s, 0, 1, 1);
 	}
@@ -239,11 +246,11 @@ static void again(weir_op *op, weir_err err, void *user)
 
 static void submit_again(void)
 {
-	weir_op_init(&a.op, NULL, again, NULL);
+	weir_op_init(&a.op, NULL, submits_again, NULL);
 	rounds = 0;
 	ledger_begin(&s, 0, 1);
 	if (weir_op_submit(&a.op, &s, 1, NULL) == WEIR_OK)
-		again(&a.op, WEIR_OK, NULL);
+		submits_again(&a.op, WEIR_OK, NULL);
 }
 
 static void three_rounds(void)
@@ -254,7 +261,7 @@ static void three_rounds(void)
 SCENARIO(op_submits_again, 2, none_of_one, three_rounds, submit_again,
 	 take_and_put, put)
 
-/* C11, C21: a shrink refuses it, or it has been cancelled or granted. */
+/* C11, C21: a shrink refuses the operation, or a cancel or grant came first. */
 static void shrink(void)
 {
 	EX_ASSERT(weir_sem_resize(&s, 1, NULL) == WEIR_OK);
@@ -264,10 +271,10 @@ static void put_both(void)
 {
 	weir_sem_release(&s, 2);
 }
-SCENARIO(op_shrink_meets_grant, 3, none_of_two, prevented_or_told,
+SCENARIO(op_shrink_meets_grant, 3, none_of_two, cancelled_or_ended,
 	 submit_and_cancel, put_both, shrink)
 
-/* Polled: told once, by the poll or by the cancel. */
+/* A polled operation: its outcome is reported once, by poll or by cancel. */
 static void poll_a(void)
 {
 	weir_err err;
@@ -284,7 +291,8 @@ static void poll_a(void)
 	ex_free(&a.op, sizeof(a.op));
 }
 SCENARIO(op_polled, 3, none_of_one, a_once, poll_a, put)
-SCENARIO(op_polled_meets_ctx_cancel, 2, none_of_one, a_once, poll_a, put, cancel_ctx)
+SCENARIO(op_polled_meets_ctx_cancel, 2, none_of_one, a_once, poll_a, put,
+	 cancel_ctx)
 
 static void polled_and_cancelled(void)
 {
@@ -296,12 +304,12 @@ static void polled_and_cancelled(void)
 SCENARIO(op_polled_cancelled, 3, none_of_one, a_once, polled_and_cancelled, put)
 
 /*
- * C25: a handler releases to an operation that is polled while the thread that it
- * interrupts has callbacks to run: none of them runs in the handler.
+ * C25: a signal handler releases to a polled operation while the interrupted
+ * thread has callbacks to run.  None of these callbacks runs in the handler.
  */
 static bool handling;
 
-static void not_in_a_handler(weir_op *op, weir_err err, void *user)
+static void not_in_handler(weir_op *op, weir_err err, void *user)
 {
 	EX_ASSERT(!handling);
 	call_ran(op, err, user);
@@ -316,22 +324,25 @@ static void put_polled(void)
 	handling = false;
 }
 
-static void callbacks_and_a_handler(void)
+static void callbacks_and_handler(void)
 {
 	EX_ASSERT(weir_sem_init_opts(&polled, &(weir_sem_opts){
 		.capacity = 1 }) == WEIR_OK);
 	weir_op_init(&b.op, NULL, NULL, NULL);
 	EX_ASSERT(weir_op_submit(&b.op, &polled, 1, NULL) == WEIR_EQUEUED);
-	weir_op_init(&a.op, NULL, not_in_a_handler, &a);
+	weir_op_init(&a.op, NULL, not_in_handler, &a);
 	call_submit(&a, NULL);
 	ex_signal(put_polled);
 	put();
 	EX_ASSERT(a.ran);
 }
 SCENARIO(op_callbacks_meet_handler, 2, none_of_one, NULL,
-	 callbacks_and_a_handler)
+	 callbacks_and_handler)
 
-/* C6: more than a batch is granted at once, or closed; also if others come by. */
+/*
+ * C6: a grant, or a close, of more waiters than a batch reaches all of them,
+ * also if other threads take the lock between two batches.
+ */
 static struct call many[3];
 
 static void three_wait(void)
@@ -358,14 +369,14 @@ static void three_granted(void)
 	check_quiet(&s);
 }
 
-static void three_told(void)
+static void three_ended(void)
 {
 	for (int i = 0; i < 3; i++)
 		check_once(&many[i]);
 	check_quiet(&s);
 }
 
-static void look(void)
+static void check_stat(void)
 {
 	weir_sem_info info;
 
@@ -383,14 +394,14 @@ static void late_comer(void)
 {
 	EX_ASSERT(weir_sem_acquire_for(&s, 1, 1000) == WEIR_ETIMEDOUT);
 }
-SCENARIO(batch_granted, 3, three_wait, three_granted, put_three, look)
+SCENARIO(batch_granted, 3, three_wait, three_granted, put_three, check_stat)
 SCENARIO(batch_latecomer, 2, three_wait, three_granted, put_three, late_comer,
-	 look)
-SCENARIO(batch_closed, 3, three_wait, three_told, close_now, two_puts)
-SCENARIO(batch_closed_meets_stat, 2, three_wait, three_told, close_now,
-	 put_three, look)
+	 check_stat)
+SCENARIO(batch_closed, 3, three_wait, three_ended, close_now, two_puts)
+SCENARIO(batch_closed_meets_stat, 2, three_wait, three_ended, close_now,
+	 put_three, check_stat)
 
-/* C13: a cancel lets go of the tree between two batches.  Nobody is left out. */
+/* C13: a cancel drops the tree's lock between two batches, and ends all. */
 static weir_ctx below;
 static weir_sem t;
 
@@ -417,9 +428,9 @@ static void three_in_a_tree(void)
 	submit_three(2);
 }
 
-static void three_told_ctx(void)
+static void three_ended_ctx(void)
 {
-	three_told();
+	three_ended();
 	check_quiet(&t);
 	EX_ASSERT(weir_ctx_destroy(&below) == WEIR_OK);
 	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
@@ -429,11 +440,11 @@ static void three_cancelled(void)
 {
 	for (int i = 0; i < 3; i++)
 		EX_ASSERT(many[i].err == WEIR_ECANCELED);
-	three_told_ctx();
+	three_ended_ctx();
 }
 
-/* When it returns, all have been taken out, by whomever. */
-static void cancel_and_look(void)
+/* When either cancel returns, all waiters have left their queues. */
+static void cancel_and_check(void)
 {
 	weir_sem_info info;
 
@@ -441,12 +452,12 @@ static void cancel_and_look(void)
 	EX_ASSERT(weir_sem_stat(&t, &info) == WEIR_OK);
 	EX_ASSERT(info.waiters == 0);
 }
-SCENARIO(batch_cancelled, 3, three_with_ctx, three_told_ctx, cancel_ctx,
+SCENARIO(batch_cancelled, 3, three_with_ctx, three_ended_ctx, cancel_ctx,
 	 put_three)
 SCENARIO(batch_cancelled_twice, 3, three_with_ctx, three_cancelled,
-	 cancel_and_look, cancel_and_look)
+	 cancel_and_check, cancel_and_check)
 
-/* C19: who sees the end, and has all its calls back, frees the tree. */
+/* C19: a thread that sees the cancel takes its operations back and frees. */
 static void withdraw_and_free(void)
 {
 	EX_ASSERT(weir_ctx_wait(&ctx, WEIR_FOREVER) == WEIR_ECANCELED);
@@ -457,10 +468,10 @@ static void withdraw_and_free(void)
 	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
 	ex_free(&ctx, sizeof(ctx));
 }
-SCENARIO(batch_cancelled_and_freed, 2, three_in_a_tree, three_told, cancel_ctx,
+SCENARIO(batch_cancelled_and_freed, 2, three_in_a_tree, three_ended, cancel_ctx,
 	 withdraw_and_free)
 
-/* C22, C24: the last callback destroys the context, at the end of a batch. */
+/* C22, C24: the last callback, at the end of a batch, destroys the context. */
 static int to_come;
 
 static void last_one_frees(weir_op *op, weir_err err, void *user)
@@ -489,4 +500,5 @@ static void two_freed(void)
 	EX_ASSERT(to_come == 0);
 	check_quiet(&s);
 }
-SCENARIO(batch_frees_its_context, 2, two_that_free, two_freed, cancel_ctx, look)
+SCENARIO(batch_frees_its_context, 2, two_that_free, two_freed, cancel_ctx,
+	 check_stat)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The semaphore, BARGING: every schedule of a few threads.  C30. */
+/* The BARGING semaphore under every schedule of a few threads.  C30. */
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 #include "scenario.h"
@@ -125,7 +125,10 @@ static void adds_up(void)
 	EX_ASSERT(weir_sem_available(&s) == (results[0] == WEIR_OK ? 0 : 1));
 }
 
-/* The called head is cancelled, is late, is closed: the tell is on its way. */
+/*
+ * The head was woken to retry.  Before it runs it is cancelled, times out, or
+ * the semaphore is closed.
+ */
 SCENARIO(barging_cancel, 2, none_of_one, adds_up, take_ctx, put, cancel)
 SCENARIO(barging_timeout, 3, none_of_one, adds_up, take_timed, put)
 SCENARIO(barging_close, 2, none_of_one, adds_up, take_ctx, put, close_now)
@@ -138,7 +141,7 @@ static void timed_light(void)
 		put();
 }
 
-/* A called head that gives up must pass the call on. */
+/* A woken head that times out must let the next waiter be woken. */
 SCENARIO(barging_woken_head_times_out, 2, none_of_one, all_back, timed_light,
 	 light, put)
 
@@ -149,7 +152,7 @@ static void take_and_free(void)
 	ex_free(&s, sizeof(s));
 }
 
-/* C22 */
+/* C22: the waiter frees while the releasing thread is inside release. */
 SCENARIO(barging_freed_by_waiter, 3, none_of_one, NULL, take_and_free, put)
 SCENARIO(barging_freed_overdue, 3, none_of_one, NULL, take_and_free, late_put)
 
@@ -167,16 +170,17 @@ static void heavy_ctx(void)
 	weir_sem_release(&s, 2);
 }
 
-/* A called head is moved aside and back. */
-SCENARIO(barging_head_becomes_oversized, 2, two_free, all_back, heavy_ctx, light,
-	 shrink_and_grow)
+/* A woken head becomes oversized and joins the queue again. */
+SCENARIO(barging_head_becomes_oversized, 2, two_free, all_back, heavy_ctx,
+	 light, shrink_and_grow)
 
 /*
- * A lost call is not for ever: the bound wakes the head.  So look for it:
- * unless the lock is held, a head that fits is called, and one that is called has
- * its tell on the way.
+ * A lost wake-up is no deadlock: the head wakes at its starvation bound.  So
+ * check the state.  While the word is not LOCKED, a head that fits has been
+ * woken to retry, and a head that has been woken is about to be notified or to
+ * retry.
  */
-static void call_is_not_lost(void)
+static void check_head(void)
 {
 	const struct weir_waiter_ *head;
 
@@ -187,26 +191,26 @@ static void call_is_not_lost(void)
 	EX_ASSERT(head->notify || !head->woken_to_retry);
 }
 
-static void timed_light_and_look(void)
+static void timed_light_and_check(void)
 {
 	timed_light();
-	call_is_not_lost();
+	check_head();
 }
 
-static void light_and_look(void)
+static void light_and_check(void)
 {
 	light();
-	call_is_not_lost();
+	check_head();
 }
 
-static void put_and_look(void)
+static void put_and_check(void)
 {
 	put();
-	call_is_not_lost();
+	check_head();
 }
 
 SCENARIO(barging_retry_is_not_lost, 2, none_of_one, all_back,
-	 timed_light_and_look, light_and_look, put_and_look)
+	 timed_light_and_check, light_and_check, put_and_check)
 
 static void heavy_cancelled(void)
 {
@@ -234,16 +238,19 @@ static void put_cancel_and_barge(void)
 	put();
 	cancel();
 	if (weir_sem_try_acquire(&s, 1) == WEIR_OK) {
-		/* Until it has looked. */
+		/* Wait until the head has retried. */
 		while (weir_waiter_of_(s.queue_)->notify)
 			ex_yield();
 		put();
 	}
 }
 
-/* The second is told between the others, looks in vain, and is told again. */
-SCENARIO(barging_woken_to_retry_twice, 2, none_of_two, nothing_left, heavy_cancelled,
-	 second, third_cancelled, put_cancel_and_barge)
+/*
+ * The second waiter is notified between the two others, its retry fails, and it
+ * is notified again.
+ */
+SCENARIO(barging_woken_to_retry_twice, 2, none_of_two, nothing_left,
+	 heavy_cancelled, second, third_cancelled, put_cancel_and_barge)
 
 static void barge_past_the_bound(void)
 {
@@ -260,35 +267,35 @@ static void barge_past_the_bound(void)
 	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_EAGAIN);
 }
 
-/* C30: past the bound the next permits are the head's, called or not. */
+/* C30: past the starvation bound the head gets the next permits. */
 SCENARIO(barging_overdue_head_is_next, 2, none_of_one, nothing_left, take,
 	 barge_past_the_bound)
 
-static uint32_t second_served;
+static uint32_t second_done;
 
-static void none_of_two_served(void)
+static void none_of_two_done(void)
 {
 	none_of_two();
-	second_served = 0;
+	second_done = 0;
 }
 
-/* In a signal handler that has interrupted the wait and nothing else. */
-static void be_away(void)
+/* A signal handler.  Delays the head only while the head waits. */
+static void delay_head(void)
 {
 	if (s.waiters_ == 2 && weir_door_(s.word_) != WEIR_LOCKED_)
-		ex_await(&second_served);
+		ex_await(&second_done);
 }
 
-static void head_away(void)
+static void delayed_head(void)
 {
-	ex_signal(be_away);
+	ex_signal(delay_head);
 	take();
 }
 
-static void second_and_say(void)
+static void second_and_set(void)
 {
 	second();
-	ex_set(&second_served);
+	ex_set(&second_done);
 }
 
 static void put_both(void)
@@ -298,6 +305,9 @@ static void put_both(void)
 	weir_sem_release(&s, 2);
 }
 
-/* C30: nor does anybody sleep past his bound behind a called head. */
-SCENARIO(barging_head_does_not_run, 2, none_of_two_served, nothing_left, head_away,
-	 second_and_say, put_both)
+/*
+ * C30: a waiter behind a woken head that does not run is granted at its own
+ * starvation bound.
+ */
+SCENARIO(barging_head_does_not_run, 2, none_of_two_done, nothing_left,
+	 delayed_head, second_and_set, put_both)

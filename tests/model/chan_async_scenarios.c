@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on a channel: each decision meets each end, and no item, slot or
- * callback is lost or comes twice.
+ * Operations on a channel.  Each way to decide an operation meets each way to
+ * end it; no item, slot or callback is lost or duplicated.
  */
 #include "pattern_scenario.h"
 #include "weir/chan_async.h"
@@ -14,14 +14,14 @@ static uint64_t slots[WEIR_CHAN_BYTES(2, 8) / 8];
 static weir_ctx ctx;
 static weir_loop loop;
 static int sent, received, times[ITEMS];
-static uint32_t asked;
+static uint32_t submitted;
 
 struct call {
 	weir_chan_op op;
 	uint64_t item;
-	bool sends, again, gone;	/* gone: nobody touches it any more */
-	int ran;			/* or at once, or cancelled */
-	weir_err err;			/* WEIR_EBUSY: cancelled */
+	bool sends, again, gone;	/* gone: cancelled; must not be used */
+	int ran;			/* times it ended */
+	weir_err err;			/* its result; WEIR_EBUSY: cancelled */
 };
 
 static struct call a, b;
@@ -34,7 +34,7 @@ static void book(weir_err err, uint64_t item)
 	}
 }
 
-static void over(struct call *c, weir_err err)
+static void ended(struct call *c, weir_err err)
 {
 	EX_ASSERT(c->ran++ == 0);
 	c->err = err;
@@ -45,7 +45,7 @@ static void over(struct call *c, weir_err err)
 	EX_ASSERT(c->sends || !err || c->item == ITEMS);
 }
 
-/* Whether it is submitted once more. */
+/* Returns true if the call is to be submitted once more. */
 static bool is_repeated(struct call *c)
 {
 	if (!c->again || c->err)
@@ -65,17 +65,17 @@ static void submit(struct call *c, struct weir_ctx *until)
 
 		if (err == WEIR_EQUEUED)
 			return;
-		over(c, err);
+		ended(c, err);
 	} while (is_repeated(c));
 }
 
-/* C35: once, and never after a cancel that prevented it. */
-static void called(weir_chan_op *op, weir_err err, void *user)
+/* C35: runs once, and not after a successful cancel. */
+static void callback(weir_chan_op *op, weir_err err, void *user)
 {
 	struct call *c = user;
 
 	EX_ASSERT(op == &c->op && !c->gone);
-	over(c, err);
+	ended(c, err);
 	if (is_repeated(c))
 		submit(c, NULL);
 }
@@ -83,7 +83,7 @@ static void called(weir_chan_op *op, weir_err err, void *user)
 static void prepare(struct call *c, weir_loop *on, bool sends, uint64_t item)
 {
 	*c = (struct call){ .item = item, .sends = sends };
-	weir_chan_op_init(&c->op, on, called, c);
+	weir_chan_op_init(&c->op, on, callback, c);
 }
 
 static void reset(void)
@@ -149,7 +149,7 @@ static void full_send(void)
 static void submit_a(void)
 {
 	submit(&a, NULL);
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
 static void submit_b(void)
@@ -157,7 +157,7 @@ static void submit_b(void)
 	submit(&b, NULL);
 }
 
-/* C6, C16: empty + full = capacity, and nothing was lost or came twice. */
+/* C6, C16: free + filled slots = capacity; no item is lost or duplicated. */
 static void adds_up(void)
 {
 	weir_chan_info info;
@@ -189,13 +189,13 @@ static void both_ok(void)
 	a_ok();
 }
 
-/* C35, C6: told in the thread that decides. */
+/* C35, C6: the callback runs on the thread that decides. */
 SCENARIO(chan_op_recv_meets_send, 3, empty_recv, a_ok, submit_a, send_2)
 SCENARIO(chan_op_send_meets_recv, 3, full_send, a_ok, submit_a, recv_one)
-/* Each decides the other, perhaps. */
+/* Each operation may decide the other one. */
 SCENARIO(chan_op_send_meets_op_recv, 2, full_send, both_ok, submit_a, submit_b,
 	 recv_one)
-/* C3: in one queue with a thread; and two in a row. */
+/* C3: an operation and a thread in one queue. */
 SCENARIO(chan_op_and_thread, 2, empty_recv, a_ok, submit_a, recv_one,
 	 send_2_and_3)
 
@@ -213,14 +213,14 @@ static void twice(void)
 SCENARIO(chan_op_submits_again, 2, empty_recv_again, twice, submit_a,
 	 send_2_and_3)
 
-/* C35: when it returns, operation and item are the caller's. */
+/* C35: when cancel returns, operation and item belong to the caller. */
 static void cancel_a(void)
 {
 	weir_err err = weir_chan_op_cancel(&a.op);
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
 	if (!err)
-		over(&a, WEIR_EBUSY);
+		ended(&a, WEIR_EBUSY);
 	a.gone = !err;
 	ex_touch(&a.item, sizeof(a.item), true);
 	ex_free(&a.op, sizeof(a.op));
@@ -233,9 +233,9 @@ static void submit_and_cancel(void)
 	cancel_a();
 }
 
-static void cancel_when_asked(void)
+static void cancel_when_submitted(void)
 {
-	ex_await(&asked);
+	ex_await(&submitted);
 	cancel_a();
 }
 
@@ -243,11 +243,11 @@ SCENARIO(chan_op_cancel_meets_item, 3, empty_recv, a_once, submit_and_cancel,
 	 send_2)
 SCENARIO(chan_op_cancel_meets_slot, 3, full_send, a_once, submit_and_cancel,
 	 recv_one)
-/* C7: what it had is another's; that one waits, too. */
+/* C7: an item that the cancelled operation does not take goes to the next. */
 SCENARIO(chan_op_cancel_grants_next, 2, empty_recv, a_once, submit_a,
-	 cancel_when_asked, submit_b, send_2_and_3)
+	 cancel_when_submitted, submit_b, send_2_and_3)
 
-/* C19: a receive has what is left, or nothing is left. */
+/* C19: a receive takes an item that is left, or none is left. */
 static void none_left(void)
 {
 	EX_ASSERT(a.err == WEIR_OK || sent == received);
@@ -275,9 +275,9 @@ SCENARIO(chan_op_close_meets_cancelled_send, 2, queued_send, a_once, cancel_a,
 	 recv_one, close_it)
 
 /*
- * On a loop: there is time between the decision and the callback.
+ * On a loop: other threads can run between the decision and the callback.
  */
-static void run_until_told(void)
+static void run_until_ended(void)
 {
 	while (!a.ran) {
 		while (!__atomic_load_n(&ex_event, __ATOMIC_ACQUIRE))
@@ -302,7 +302,7 @@ static void loop_send(void)
 static void submit_and_run(void)
 {
 	submit(&a, NULL);
-	run_until_told();
+	run_until_ended();
 }
 
 SCENARIO(chan_op_loop_close_meets_item, 2, loop_recv, none_left, submit_and_run,
@@ -310,11 +310,11 @@ SCENARIO(chan_op_loop_close_meets_item, 2, loop_recv, none_left, submit_and_run,
 SCENARIO(chan_op_loop_close_meets_slot, 2, loop_send, a_once, submit_and_run,
 	 recv_one, close_it)
 
-/* C13: the context ends while the item is on its way to the loop. */
+/* C13: the context is cancelled between the decision and the callback. */
 static void submit_in_ctx_and_run(void)
 {
 	submit(&a, &ctx);
-	run_until_told();
+	run_until_ended();
 	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ECANCELED);
 }
 SCENARIO(chan_op_ctx_meets_item, 2, loop_recv, a_once, submit_in_ctx_and_run,
@@ -322,7 +322,7 @@ SCENARIO(chan_op_ctx_meets_item, 2, loop_recv, a_once, submit_in_ctx_and_run,
 SCENARIO(chan_op_ctx_meets_slot, 2, loop_send, a_once, submit_in_ctx_and_run,
 	 recv_one, cancel_ctx)
 
-/* C14: the deadline passes as it is decided. */
+/* C14: the deadline passes while the operation is decided. */
 static void submit_late_and_run(void)
 {
 	int64_t soon = weir_deadline_after(1000);
@@ -331,10 +331,10 @@ static void submit_late_and_run(void)
 		weir_chan_op_recv_until(&a.op, &chan, &a.item, soon);
 
 	if (err != WEIR_EQUEUED)
-		over(&a, err);
+		ended(&a, err);
 	ex_clock_advance(2000);
 	(void)weir_loop_dispatch(&loop);
-	run_until_told();
+	run_until_ended();
 	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ETIMEDOUT);
 }
 SCENARIO(chan_op_deadline_meets_item, 3, loop_recv, a_once, submit_late_and_run,
@@ -342,11 +342,11 @@ SCENARIO(chan_op_deadline_meets_item, 3, loop_recv, a_once, submit_late_and_run,
 SCENARIO(chan_op_deadline_meets_slot, 3, loop_send, a_once, submit_late_and_run,
 	 recv_one)
 
-/* A cancel elsewhere meets the dispatch, which copies. */
+/* A cancel on another thread meets the dispatch, which copies the item. */
 static void dispatch_once(void)
 {
-	ex_await(&asked);
+	ex_await(&submitted);
 	(void)weir_loop_dispatch(&loop);
 }
 SCENARIO(chan_op_cancel_meets_dispatch, 2, loop_recv, a_once, submit_a,
-	 dispatch_once, cancel_when_asked, send_2)
+	 dispatch_once, cancel_when_submitted, send_2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channel: every schedule of a few threads, among them those that break
- * bounded buffers (a slow receiver, a slow sender, a close in the middle).
+ * Channels under every schedule of a few threads, among them the schedules that
+ * break bounded buffers: a slow receiver, a slow sender, a close in the middle.
  */
 #include "pattern_scenario.h"
 #include "weir/chan.h"
@@ -57,7 +57,7 @@ static weir_err recv(struct weir_ctx *until)
 	return book(err, item);
 }
 
-/* C6, C16: empty + full = capacity, and nothing was lost or came twice. */
+/* C6, C16: free + filled slots = capacity; no item is lost or duplicated. */
 static void adds_up(void)
 {
 	weir_chan_info info;
@@ -112,25 +112,26 @@ static void recv_two_in_order(void)
 	}
 }
 
-/* C4: in order, through one slot and through two. */
+/* C4: items arrive in order, through one slot and through two. */
 SCENARIO(chan_of_one_slot, 3, one_slot, is_empty, send_0_and_1,
 	 recv_two_in_order)
 SCENARIO(chan_of_two_slots, 3, two_slots, is_empty, send_0_and_1,
 	 recv_two_in_order)
 
-/* A sender that is slow to fill; receivers that are slow to leave. */
+/* A sender is slow to fill its slot; a receiver is slow to empty it. */
 SCENARIO(chan_many_senders, 2, two_slots, is_empty, send_2, send_3, recv_two)
 SCENARIO(chan_many_receivers_one_slot, 2, one_slot, is_empty, send_0_and_1,
 	 recv_one, recv_one)
 
-/* One is slow to empty the first slot while the second is free again. */
+/* One receiver is slow to empty the first slot; the second is free again. */
 static void full_of_two(void)
 {
 	reset(2);
 	send_0_and_1();
 }
 
-SCENARIO(chan_slow_receiver, 2, full_of_two, is_empty, recv_one, recv_two, send_2)
+SCENARIO(chan_slow_receiver, 2, full_of_two, is_empty, recv_one, recv_two,
+	 send_2)
 
 static void send_or_closed(void)
 {
@@ -153,7 +154,7 @@ static void close_it(void)
 	weir_chan_close(&chan);
 }
 
-/* C19: a send that meets the close is received or refused. */
+/* C19: the item of a send that meets a close is received or refused. */
 SCENARIO(chan_close_meets_send, 2, one_slot, is_empty, send_or_closed,
 	 recv_till_closed, close_it)
 
@@ -170,11 +171,14 @@ static void recv_or_closed(void)
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
 }
 
-/* C19: one has its permit from before, another takes the last item. */
+/*
+ * C19: one receiver has its permit from before the close; the other one takes
+ * the last item.
+ */
 SCENARIO(chan_close_with_receivers, 2, full_of_one, is_empty, recv_or_closed,
 	 recv_or_closed, close_it)
 
-/* C19: a sender that waits is refused, and its slot is not lost. */
+/* C19: a close refuses a waiting sender, and no slot is lost. */
 SCENARIO(chan_close_meets_full, 2, full_of_one, is_empty, send_or_closed,
 	 recv_till_closed, close_it)
 
@@ -190,7 +194,7 @@ static void cancel(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* C13: cancel meets a slot that becomes free. */
+/* C13: a cancel meets a slot that becomes free. */
 SCENARIO(chan_cancel_meets_slot, 2, full_of_one, adds_up, send_ctx, recv_one,
 	 cancel)
 
@@ -201,7 +205,7 @@ static void recv_ctx(void)
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
 }
 
-/* C13: cancel meets an item; it stays there for the next. */
+/* C13: a cancel meets an item; an item not received stays in the channel. */
 SCENARIO(chan_cancel_meets_item, 2, one_slot, adds_up, send_2, recv_ctx, cancel)
 
 static void recv_timed(void)
@@ -224,7 +228,7 @@ static void send_timed(void)
 	sent += err == WEIR_OK;
 }
 
-/* C14: a deadline meets an item, and a slot. */
+/* C14: a deadline meets an item, and a free slot. */
 SCENARIO(chan_item_meets_timeout, 3, one_slot, adds_up, recv_timed, send_2)
 SCENARIO(chan_slot_meets_timeout, 3, full_of_one, adds_up, send_timed, recv_one)
 
@@ -282,5 +286,5 @@ static void try_both(void)
 	book(err, item);
 }
 
-/* C5: try forms among those that wait. */
+/* C5: try_send and try_recv beside waiting calls. */
 SCENARIO(chan_tries, 2, one_slot, adds_up, try_both, send_2, recv_timed)

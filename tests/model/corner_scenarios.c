@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Corners: what a call has promised when it returns, and wrong calls that meet
- * right ones. */
+/*
+ * Corner cases: what holds when a call returns, and mistaken calls that meet
+ * correct ones.
+ */
 #include "scenario.h"
 
 static weir_sem s;
@@ -14,7 +16,7 @@ static void reset(const weir_sem_opts *opts, int64_t deadline_ns)
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, deadline_ns) == WEIR_OK);
 }
 
-static void signal_at_0(void)
+static void unbounded_at_0(void)
 {
 	reset(&(weir_sem_opts){ .flags = WEIR_SEM_UNBOUNDED }, WEIR_FOREVER);
 }
@@ -38,7 +40,7 @@ static void two_free_misused(void)
 	ex_expect_panics();
 }
 
-static void none_soon_late(void)
+static void none_with_deadline(void)
 {
 	reset(&(weir_sem_opts){ .capacity = 2 }, weir_deadline_after(1000));
 }
@@ -68,26 +70,26 @@ static void put_two_then_try(void)
 	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_OK);
 }
 
-/* C5, C6: the waiter wants one of the two; the other is there to be had. */
-SCENARIO(try_after_release, 2, signal_at_0, NULL, take, put_two_then_try)
+/* C5, C6: the waiter takes one of the two permits; the try gets the other. */
+SCENARIO(try_after_release, 2, unbounded_at_0, NULL, take, put_two_then_try)
 
 static void take_two_ctx(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ECANCELED);
 }
 
-static void cancel_and_look(void)
+static void cancel_and_check(void)
 {
 	until_queued();
 	weir_ctx_cancel(&ctx);
 	EX_ASSERT(waiters() == 0);
-	/* C7: and what it stood in the way of can be had. */
+	/* C7: the permit that the head blocked is free for a try. */
 	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_OK);
 }
 
 /* C13: the waiters have left their queues when cancel returns. */
 SCENARIO(cancel_empties_queues, 2, one_of_two, NULL, take_two_ctx,
-	 cancel_and_look)
+	 cancel_and_check)
 
 static void take_ctx(void)
 {
@@ -98,13 +100,13 @@ static void put_cancel_try(void)
 {
 	weir_sem_release(&s, 1);
 	weir_ctx_cancel(&ctx);
-	/* Still inside its call: it holds nothing, also if it was granted. */
+	/* The acquire is still running: the cancel took back any grant. */
 	if (ctx.waiters_)
 		EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_OK);
 }
 
-/* C13: what was granted and not returned with is taken back by the cancel. */
-SCENARIO(cancel_takes_back, 3, signal_at_0, NULL, take_ctx, put_cancel_try)
+/* C13: a cancel takes back permits of a call that has not returned. */
+SCENARIO(cancel_takes_back, 3, unbounded_at_0, NULL, take_ctx, put_cancel_try)
 
 static void destroy_too_early(void)
 {
@@ -113,7 +115,7 @@ static void destroy_too_early(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* A context cannot be destroyed under a call that is in the queue with it. */
+/* A context cannot be destroyed while a call waits with it. */
 SCENARIO(ctx_destroyed_too_early, 2, one_of_two, NULL, take_two_ctx,
 	 destroy_too_early)
 
@@ -127,7 +129,7 @@ static void wait_idle_ctx(void)
 	EX_ASSERT(weir_sem_wait_idle(&s, &ctx) == WEIR_ECANCELED);
 }
 
-/* C13, C20: a cancel finds who waits for idleness, however early. */
+/* C13, C20: a cancel reaches wait_idle at every moment. */
 SCENARIO(idle_is_cancelled, 2, one_of_two, NULL, wait_idle_ctx, cancel)
 
 static void grow(void)
@@ -145,7 +147,7 @@ static void put_too_many(void)
 	(void)!weir_sem_try_release(&s, 1);
 }
 
-static void nothing_created(void)
+static void no_permit_created(void)
 {
 	weir_sem_info info;
 
@@ -153,14 +155,16 @@ static void nothing_created(void)
 	EX_ASSERT(info.free <= info.capacity && info.held >= 0);
 }
 
-/* C8: one release too many that meets a resize creates no permit: refused
- * there, or noticed here, also if it comes as late as the unlock. */
-SCENARIO(over_release_meets_growth, 3, one_free_misused, nothing_created, grow,
-	 put_too_many)
-SCENARIO(over_release_meets_shrink, 3, two_free_misused, nothing_created,
+/*
+ * C8: a mistaken release that meets a resize creates no permit.  The release is
+ * refused, or the resize removes the excess permit when it unlocks.
+ */
+SCENARIO(over_release_meets_growth, 3, one_free_misused, no_permit_created,
+	 grow, put_too_many)
+SCENARIO(over_release_meets_shrink, 3, two_free_misused, no_permit_created,
 	 shrink, put_too_many)
 
-static void ask_twice(void)
+static void ctx_err_twice(void)
 {
 	weir_err first, then;
 
@@ -171,18 +175,20 @@ static void ask_twice(void)
 	EX_ASSERT(first != WEIR_OK && first == then);
 }
 
-/* ctx.h: why it ended stays as it was first told. */
-SCENARIO(ctx_err_does_not_change, 2, none_soon_late, NULL, cancel, ask_twice)
+/* ctx.h: weir_ctx_err returns the same reason every time. */
+SCENARIO(ctx_err_does_not_change, 2, none_with_deadline, NULL, cancel,
+	 ctx_err_twice)
 
-static void take_why(void)
+static void take_fails_as_ctx(void)
 {
 	weir_err err = weir_sem_acquire(&s, 1, &ctx);
 
 	EX_ASSERT(err != WEIR_OK && err == weir_ctx_err(&ctx));
 }
 
-/* The acquire gives the reason that its context gives. */
-SCENARIO(acquire_returns_ctx_err, 2, none_soon_late, NULL, take_why, cancel)
+/* A failed acquire returns the reason that weir_ctx_err returns. */
+SCENARIO(acquire_returns_ctx_err, 2, none_with_deadline, NULL,
+	 take_fails_as_ctx, cancel)
 
 static void barging_none_of_two(void)
 {
@@ -194,11 +200,11 @@ static void put_two_late(void)
 {
 	until_queued();
 	weir_sem_release(&s, 2);
-	/* The called head may be away for as long as it likes. */
+	/* The woken head may be delayed for any time. */
 	ex_clock_advance(5000000);
 }
 
-/* C30: who sleeps behind a called head that is away is served all the same. */
+/* C30: a waiter behind a woken head that does not run is granted. */
 SCENARIO(barging_second_is_granted, 2, barging_none_of_two, NULL, take, take,
 	 put_two_late)
 
@@ -208,9 +214,9 @@ static void none_of_one_misused(void)
 	ledger_stop(&s);
 }
 
-static void signal_misused(void)
+static void unbounded_misused(void)
 {
-	signal_at_0();
+	unbounded_at_0();
 	ledger_stop(&s);
 }
 
@@ -218,14 +224,14 @@ static void put_twice_and_cancel(void)
 {
 	until_queued();
 	weir_sem_release(&s, 1);
-	/* By mistake: what was granted counts as out, so it is accepted. */
+	/* A mistake: the granted permit counts as held, so it is accepted. */
 	(void)!weir_sem_try_release(&s, 1);
 	weir_ctx_cancel(&ctx);
 }
 
-/* C8, C13: a cancel takes back no more than the capacity has room for. */
-SCENARIO(take_back_stays_within_capacity, 2, none_of_one_misused, nothing_created,
-	 take_ctx, put_twice_and_cancel)
+/* C8, C13: permits that a cancel takes back do not exceed the capacity. */
+SCENARIO(take_back_stays_within_capacity, 2, none_of_one_misused,
+	 no_permit_created, take_ctx, put_twice_and_cancel)
 
 static void take_all_ctx(void)
 {
@@ -248,11 +254,11 @@ static void not_past_the_maximum(void)
 	EX_ASSERT(info.debt == 0 && info.free <= WEIR_SEM_MAX);
 }
 
-/* C9: nor than an unbounded one can hold. */
-SCENARIO(take_back_stays_within_maximum, 2, signal_misused, not_past_the_maximum,
-	 take_all_ctx, put_all_twice_and_cancel)
+/* C9: the same for the maximum of an unbounded semaphore. */
+SCENARIO(take_back_stays_within_maximum, 2, unbounded_misused,
+	 not_past_the_maximum, take_all_ctx, put_all_twice_and_cancel)
 
-static void none_of_one_soon_late(void)
+static void none_of_one_with_deadline(void)
 {
 	reset(&(weir_sem_opts){ .capacity = 1 }, weir_deadline_after(1000));
 }
@@ -272,17 +278,23 @@ static void put_late_and_destroy(void)
 	}
 	weir_sem_release(&s, 1);
 	ex_clock_advance(2000);
-	/* What makes it succeed may come while it returns. */
+	/* The give-back may happen while the failing destroy returns. */
 	while (ex_look(), weir_sem_destroy(&s) == WEIR_EBUSY)
 		ex_yield();
 	ex_free(&s, sizeof(s));
 }
 
-/* Granted, then late: destroy is refused until the permits are given back. */
-SCENARIO(destroy_waits_for_give_back, 2, none_of_one_soon_late, NULL, take_late,
-	 put_late_and_destroy)
+/*
+ * The waiter is granted and its deadline passes.  Destroy is refused until the
+ * waiter has given the permits back.
+ */
+SCENARIO(destroy_waits_for_give_back, 2, none_of_one_with_deadline, NULL,
+	 take_late, put_late_and_destroy)
 
-/* C5: nobody is queued before the growth nor after it, and enough are free. */
+/*
+ * C5: the queue is empty before the growth and after it, and enough permits are
+ * free, so a try during the growth succeeds.
+ */
 static void five_free(void)
 {
 	reset(&(weir_sem_opts){ .permits = 5 }, WEIR_FOREVER);
@@ -329,7 +341,7 @@ static void destroy_too_early_and_put(void)
 	weir_sem_release(&s, 1);
 }
 
-/* C22: a destroy is refused while the head waits, and changes nothing. */
+/* C22: a destroy is refused while a waiter is queued, and has no effect. */
 SCENARIO(destroy_meets_head, 3, none_of_two, NULL, take,
 	 destroy_too_early_and_put)
 
@@ -347,12 +359,12 @@ static void put(void)
 	weir_sem_release(&s, 1);
 }
 
-static void idle_at_last(void)
+static void is_idle(void)
 {
 	check_quiet(&s);
 	EX_ASSERT(weir_sem_available(&s) == s.capacity_);
 }
 
-/* C20, C21, N4: the debt is paid, and it is idle. */
-SCENARIO(shrink_then_idle, 3, none_of_two, idle_at_last, shrink_and_wait_idle,
+/* C20, C21, N4: the semaphore is idle once the debt is paid. */
+SCENARIO(shrink_then_idle, 3, none_of_two, is_idle, shrink_and_wait_idle,
 	 put, put)

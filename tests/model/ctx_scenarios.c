@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts: every schedule of a few threads. */
+/* Contexts under every schedule of a few threads. */
 #include "scenario.h"
 
 static weir_ctx root, child;
@@ -39,7 +39,7 @@ static void wait_and_free(void)
 	ex_free(&root, sizeof(root));
 }
 
-/* C13: the parent's end reaches the child's waiter. */
+/* C13: a cancel of the parent reaches a waiter of the child. */
 SCENARIO(ctx_parent_ends, 3, tree, NULL, wait_child, cancel_root)
 SCENARIO(ctx_both_cancelled, 3, tree, NULL, wait_child, cancel_root,
 	 cancel_child)
@@ -60,10 +60,10 @@ static void cancel_when_awaited(void)
 	cancel_root();
 }
 
-/* The waiter frees the tree, the canceller is still inside cancel. */
+/* The waiter frees the tree while the other thread is inside cancel. */
 SCENARIO(ctx_freed_by_waiter, 3, tree, NULL, wait_and_free, cancel_when_awaited)
 
-static void make_and_destroy(void)
+static void create_and_destroy(void)
 {
 	weir_ctx mine;
 	weir_err err;
@@ -81,7 +81,7 @@ static void put(void)
 	weir_sem_release(&s, 1);
 }
 
-static void is_back(void)
+static void permit_is_back(void)
 {
 	check_quiet(&s);
 	EX_ASSERT(weir_sem_available(&s) == 1);
@@ -89,11 +89,11 @@ static void is_back(void)
 	EX_ASSERT(!child.children_ && !child.waiters_);
 }
 
-/* The root is cancelled while children are made, wait, and are destroyed. */
-SCENARIO(ctx_cancelled_while_made, 2, tree, is_back, make_and_destroy, put,
-	 cancel_root)
-SCENARIO(ctx_two_made, 2, tree, is_back, make_and_destroy, make_and_destroy,
+/* The root is cancelled while children are created, wait and are destroyed. */
+SCENARIO(ctx_cancelled_while_made, 2, tree, permit_is_back, create_and_destroy,
 	 put, cancel_root)
+SCENARIO(ctx_two_made, 2, tree, permit_is_back, create_and_destroy,
+	 create_and_destroy, put, cancel_root)
 
 static void with_deadline(void)
 {
@@ -113,11 +113,11 @@ static void deadline_adds_up(void)
 	EX_ASSERT(weir_sem_available(&s) == (result == WEIR_OK ? 0 : 1));
 }
 
-/* A deadline, a cancel and a grant. */
+/* A deadline, a cancel and a grant meet. */
 SCENARIO(ctx_deadline_cancel_grant, 2, tree, deadline_adds_up, with_deadline,
 	 put, cancel_root)
 
-static void wait_below(void)
+static void wait_in_child(void)
 {
 	weir_ctx mine;
 
@@ -126,10 +126,10 @@ static void wait_below(void)
 	EX_ASSERT(weir_ctx_destroy(&mine) == WEIR_OK);
 }
 
-/* A context made while its parent ends does not miss the end. */
-SCENARIO(ctx_made_meets_cancel, 2, tree, NULL, wait_below, cancel_root)
+/* A context that is created while its parent is cancelled ends too. */
+SCENARIO(ctx_made_meets_cancel, 2, tree, NULL, wait_in_child, cancel_root)
 
-static void never_granted(void)
+static void acquire_is_cancelled(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 1, &child) == WEIR_ECANCELED);
 }
@@ -151,25 +151,27 @@ static void cancel_and_free(void)
 	ex_free(&root, sizeof(root));
 }
 
-/* Destroy is refused until the last call with the context is done with it. */
-SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, never_granted, cancel_and_free)
+/* Destroy is refused until the last call with the context has left it. */
+SCENARIO(ctx_freed_by_canceller, 2, tree, NULL, acquire_is_cancelled,
+	 cancel_and_free)
 
-/* C13: the end reaches every child. */
-SCENARIO(ctx_two_children_wait, 2, tree, NULL, wait_below, wait_below, cancel_root)
+/* C13: a cancel reaches every child. */
+SCENARIO(ctx_two_children_wait, 2, tree, NULL, wait_in_child, wait_in_child,
+	 cancel_root)
 
 static int fds[2];
 
-static void ask_for_a_descriptor(void)
+static void get_fd(void)
 {
 	EX_ASSERT(weir_ctx_fd(&child, &fds[ex_self()]) == WEIR_OK);
 }
 
-static void the_same_for_both(void)
+static void both_got_the_same(void)
 {
 	EX_ASSERT(fds[0] == fds[1]);
 	EX_ASSERT(weir_ctx_destroy(&child) == WEIR_OK);
 }
 
-/* C13: a context has one descriptor, whoever asks for it first. */
-SCENARIO(ctx_two_threads_get_fd, 3, tree, the_same_for_both,
-	 ask_for_a_descriptor, ask_for_a_descriptor)
+/* C13: a context has one descriptor, also if two threads get it at once. */
+SCENARIO(ctx_two_threads_get_fd, 3, tree, both_got_the_same,
+	 get_fd, get_fd)

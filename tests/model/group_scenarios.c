@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Task groups.  The workers are threads of the scenario; what starts and joins
- * real ones (src/pattern/group_threads.c) is replaced here.
+ * Task groups.  The workers are threads of the scenario.  The functions below
+ * replace src/pattern/group_threads.c, which starts and joins real threads.
  */
 #include "pattern_scenario.h"
 #include "pattern/group.h"
 
 static weir_group group;
-static int ran, running, told, refused, started;
+static int ran, running, reported, refused, started;
 static weir_err results[4];
 static uint64_t value;
 
@@ -43,7 +43,7 @@ void weir_group_join_(weir_group *g)
 	(void)g;
 }
 
-/* Each task is told once. */
+/* The result of each task is reported once. */
 static void done(void *user, void *arg, weir_err err)
 {
 	int which = (int)(intptr_t)arg;
@@ -51,7 +51,7 @@ static void done(void *user, void *arg, weir_err err)
 	(void)user;
 	EX_ASSERT(results[which] == WEIR_EQUEUED);
 	results[which] = err;
-	told++;
+	reported++;
 }
 
 static void reset(weir_group_opts opts)
@@ -80,7 +80,7 @@ static void all_over(void)
 	check_calm(&group.tasks_);
 	check_calm(&group.permits_);
 	EX_ASSERT(weir_group_stat(&group, &info) == WEIR_OK);
-	EX_ASSERT(info.spawned == 0 && info.done == told);
+	EX_ASSERT(info.spawned == 0 && info.done == reported);
 	EX_ASSERT(weir_sem_available(&group.permits_) == group.opts_.permits);
 	EX_ASSERT(running == 0 && started >= 1 && started <= 2);
 	EX_ASSERT(info.waiting == 0);
@@ -99,7 +99,7 @@ static weir_err task(void *arg, struct weir_ctx *ctx)
 	return WEIR_OK;
 }
 
-/* With all permits: nobody else runs. */
+/* Holds all permits: no other task runs. */
 static weir_err heavy(void *arg, struct weir_ctx *ctx)
 {
 	(void)arg;
@@ -130,8 +130,8 @@ static weir_err spawn(weir_task_fn *fn, intptr_t which, int64_t weight)
 static void wait_and_close(int want)
 {
 	EX_ASSERT(weir_group_wait(&group, NULL, NULL) == WEIR_OK);
-	/* C20: waited for is over, and told. */
-	EX_ASSERT(told == want);
+	/* C20: all tasks have ended and been reported. */
+	EX_ASSERT(reported == want);
 	weir_group_close(&group);
 }
 
@@ -143,7 +143,7 @@ static void spawn_two(void)
 	EX_ASSERT(ran == 2);
 }
 
-/* A backlog of one: the spawner waits for a worker, the wait for both. */
+/* A backlog of one: the second spawn waits for the worker. */
 SCENARIO(group_one_worker, 2, small, all_over, spawn_two, work)
 
 static void spawn_one(void)
@@ -166,7 +166,7 @@ static void wait_for_both(void)
 	EX_ASSERT(ran == 2);
 }
 
-/* C10: weights exclude each other. */
+/* C10: two tasks that need all permits do not run at the same time. */
 SCENARIO(group_weights, 2, two_heavy, all_over, wait_for_both, work, work)
 
 static void cancel(void)
@@ -184,7 +184,7 @@ static void spawn_two_or_cancelled(void)
 			  results[i] == WEIR_ECANCELED);
 }
 
-/* C13: a cancel meets tasks that run, wait and are spawned. */
+/* C13: a cancel meets tasks that run, wait or are being spawned. */
 SCENARIO(group_cancel, 2, small, all_over, spawn_two_or_cancelled, work, cancel)
 
 static void spawn_or_closed(void)
@@ -196,7 +196,7 @@ static void spawn_or_closed(void)
 	if (err)
 		results[which] = WEIR_OK;
 	EX_ASSERT(weir_group_wait(&group, NULL, NULL) == WEIR_OK);
-	/* What was accepted has run. */
+	/* An accepted task has run. */
 	EX_ASSERT(results[which] == WEIR_OK);
 }
 
@@ -211,7 +211,7 @@ static void accepted_has_run(void)
 	EX_ASSERT(ran + refused == 1);
 }
 
-/* C19: a close meets spawns; what was accepted runs. */
+/* C19: a close meets a spawn; an accepted task runs. */
 SCENARIO(group_close, 2, small, accepted_has_run, spawn_or_closed, work,
 	 close_it)
 
@@ -222,8 +222,8 @@ static void spawn_failing(void)
 	EX_ASSERT(spawn(fails, 0, 1) == WEIR_OK);
 	EX_ASSERT(spawn(task, 1, 1) == WEIR_OK);
 	EX_ASSERT(weir_group_wait(&group, NULL, &first) == WEIR_OK);
-	EX_ASSERT(first == WEIR_ENOMEM && told == 2);
-	/* One worker: the second comes after the first has failed. */
+	EX_ASSERT(first == WEIR_ENOMEM && reported == 2);
+	/* With one worker the second task begins after the first has failed. */
 	EX_ASSERT(results[1] == WEIR_ECANCELED && ran == 0);
 	weir_group_close(&group);
 }
@@ -235,7 +235,7 @@ static void wait_only(void)
 	EX_ASSERT(weir_group_wait(&group, NULL, NULL) == WEIR_OK);
 }
 
-/* C20: two wait while tasks end. */
+/* C20: two threads wait while tasks end. */
 SCENARIO(group_two_waits, 2, small, all_over, spawn_one, work, wait_only)
 
 static void two_at_most(void)
@@ -248,7 +248,7 @@ static void spawn_mine(void)
 	EX_ASSERT(spawn(task, ex_self(), 1) == WEIR_OK);
 }
 
-/* Nobody has worked yet: one thread for each. */
+/* No task has run yet: one thread was started for each. */
 static void a_thread_for_each(void)
 {
 	EX_ASSERT(started == 2);
@@ -257,6 +257,6 @@ static void a_thread_for_each(void)
 	all_over();
 }
 
-/* Tasks that wait for each other must not have to share a thread. */
+/* Tasks that wait for each other must not share a thread. */
 SCENARIO(group_two_spawn, 2, two_at_most, a_thread_for_each, spawn_mine,
 	 spawn_mine)

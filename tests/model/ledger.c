@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger: ledger.h.  Also tells the engine what to call things in traces. */
-#define LEDGER_ITSELF
+/* The ledger: ledger.h.  Also names semaphore fields and values in traces. */
+#define LEDGER_IMPLEMENTATION
 #include "ledger.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static struct account {
 	weir_sem *sem;
 	bool stopped;
 	int64_t held;		/* by calls that have returned */
-	int64_t least, most;	/* what calls in progress may have added */
+	int64_t least, most;	/* change by calls in progress */
 	/* The queue when the word was last unlocked. */
 	const struct weir_waiter_ *queue[QUEUE_MAX];
 	int queued;
@@ -55,7 +55,7 @@ void ledger_end(weir_sem *sem, int64_t least, int64_t most, int64_t change)
 }
 
 /*
- * After a step.
+ * Checks after a write to the word.
  */
 static void check_identity(const struct account *a, uint64_t word)
 {
@@ -80,21 +80,21 @@ static bool is_among(const struct weir_waiter_ *w,
 }
 
 /*
- * Whoever was in the queue before and is not now, was granted or has left.  It
- * is still there to be asked: it is told after this step.
+ * A waiter that was in the queue before and is not now was granted or has left.
+ * Its memory is still valid: it is notified after this step.
  */
 static void check_order(const struct account *a,
 			const struct weir_waiter_ *const *queue, int n)
 {
-	bool somebody_waits = false;
+	bool older_waits = false;
 
 	for (int i = 0; i < a->queued; i++) {
 		const struct weir_waiter_ *w = a->queue[i];
 
 		if (is_among(w, queue, n))
-			somebody_waits = true;
+			older_waits = true;
 		else if (w->outcome == WEIR_OK && weir_waiter_got_(w) &&
-			 somebody_waits)
+			 older_waits)
 			ex_fail("order: a waiter was granted before one that "
 				"waits longer");
 	}
@@ -124,7 +124,8 @@ static void check_word(struct account *a, uint64_t before, uint64_t after)
 	n = read_queue(a->sem, queue);
 	if (fifo && weir_door_(before) != WEIR_LOCKED_ && a->queued &&
 	    weir_value_(after) < weir_value_(before))
-		ex_fail("order: a newcomer took what others wait for");
+		ex_fail("order: a newcomer took permits that others wait "
+			"for");
 	if (fifo)
 		check_order(a, queue, n);
 	memset(a->queue, 0, sizeof(a->queue));
@@ -140,7 +141,7 @@ static void written(const void *address, uint64_t before, uint64_t after)
 }
 
 /*
- * For the trace.
+ * Names and values for the trace.
  */
 static bool name(const void *address, char *text, size_t size)
 {
@@ -174,7 +175,7 @@ static bool name(const void *address, char *text, size_t size)
 
 static bool show(const void *address, uint64_t value, char *text, size_t size)
 {
-	static const char *const doors[] = { "", " watched", " shut", " locked" };
+	static const char *const doors[] = { "", " spinning", " shut", " locked" };
 
 	for (int i = 0; i < ACCOUNTS; i++) {
 		if (!accounts[i].sem || address != &accounts[i].sem->word_)
@@ -193,7 +194,7 @@ const struct ex_meaning ex_meaning = {
 };
 
 /*
- * The calls.
+ * The wrapped calls.
  */
 weir_err ledger_init(weir_sem *sem, const weir_sem_opts *opts)
 {
@@ -223,7 +224,7 @@ weir_err ledger_destroy(weir_sem *sem)
 {
 	weir_err err = weir_sem_destroy(sem);
 
-	/* Another may be made in its place. */
+	/* The memory may be initialised as another semaphore. */
 	if (!err && account_of(sem))
 		*account_of(sem) = (struct account){ 0 };
 	return err;
@@ -298,7 +299,7 @@ weir_err ledger_try_release(weir_sem *sem, int64_t n)
 	return err;
 }
 
-/* In the middle of a resize the two halves do not agree. */
+/* During a resize value and capacity do not agree. */
 weir_err ledger_resize(weir_sem *sem, int64_t n, int64_t *debt)
 {
 	int64_t change = n - sem->capacity_;

@@ -3,21 +3,21 @@
 #define TESTS_MODEL_LEDGER_H
 
 /*
- * A ledger beside the semaphores of a scenario, and what it proves after every
- * step.
+ * A ledger of the semaphores of a scenario.
  *
- * The calls of weir/sem.h that scenarios make are booked here: what a thread
- * has been given, and what calls in progress may have changed already.  After
- * each write to a semaphore's word that leaves it unlocked
+ * The ledger wraps the calls of weir/sem.h.  It books the permits that threads
+ * hold and the permits that calls in progress may have taken or given back.
+ * After each write that leaves a semaphore's word unlocked it checks:
  *
  *   N = F + held + granted - debt
- *        what is out and not granted is what the threads hold, give or take the
- *        calls in progress; so a permit that is lost or made twice shows within
- *        the call that did it;
- *   C4   whoever was granted had nobody before it that still waits (FIFO);
- *   C4   a newcomer on the short path passed nobody (FIFO).
+ *        The permits that are neither free nor granted are the permits that the
+ *        threads hold, within the range of the calls in progress.  So a lost or
+ *        duplicated permit is found within the call that caused it.
+ *   C4   (FIFO) No waiter was granted while an older one still waits.
+ *   C4   (FIFO) No acquire on the fast path took permits while the queue was
+ *        not empty.
  *
- * Include it last: it redirects the calls by name.
+ * Include this header last: it redirects the calls by name.
  */
 #include "weir/sem.h"
 
@@ -34,14 +34,17 @@ weir_err ledger_try_release(weir_sem *sem, int64_t n);
 weir_err ledger_resize(weir_sem *sem, int64_t n, int64_t *debt);
 weir_err ledger_forget(weir_sem *sem, int64_t n);
 
-/* In setup: this one will be misused, and mistakes cannot be booked. */
+/* For setup: stop the checks of a semaphore that the scenario misuses. */
 void ledger_stop(weir_sem *sem);
 
-/* Book by hand what another call has done: it takes or gives back up to n. */
+/*
+ * Book a call that is not wrapped.  Between begin and end it may change the held
+ * permits by `least` to `most`; `change` is the final change.
+ */
 void ledger_begin(weir_sem *sem, int64_t least, int64_t most);
 void ledger_end(weir_sem *sem, int64_t least, int64_t most, int64_t change);
 
-#ifndef LEDGER_ITSELF
+#ifndef LEDGER_IMPLEMENTATION
 #define weir_sem_init_opts ledger_init
 #define weir_sem_destroy ledger_destroy
 #define weir_sem_acquire ledger_acquire

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops: every schedule of a few threads. */
+/* Loops under every schedule of a few threads. */
 #include "async_scenario.h"
 
 static weir_sem s;
 static weir_ctx ctx;
 static weir_loop loop;
 static struct call a, b;
-static uint32_t asked;
+static uint32_t submitted;
 static weir_err result;
 
 static void reset(int64_t capacity)
 {
 	turns = 0;
-	asked = 0;
+	submitted = 0;
 	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
 		.capacity = capacity }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
@@ -47,7 +47,7 @@ static void cancel_ctx(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* As epoll does: only if the descriptor says so. */
+/* Dispatch only while the descriptor is readable, as epoll would. */
 static void run_until(const struct call *c)
 {
 	while (!c->ran) {
@@ -85,7 +85,10 @@ static void both_once(void)
 	a_once();
 }
 
-/* Two that release may be told in any order; one's are told in order. */
+/*
+ * The callbacks of two operations that one thread grants run in order.  With
+ * two releasing threads any order is allowed.
+ */
 static void both_in_order(void)
 {
 	both_once();
@@ -97,7 +100,10 @@ SCENARIO(loop_granted, 3, none_of_one, a_once, submit_and_run, put)
 SCENARIO(loop_two_releases, 2, none_of_two, both_once, submit_both_and_run,
 	 put, put_another)
 
-/* Emptied, and the same operation told anew, while the first is still being told of. */
+/*
+ * The loop empties its inbox and the same operation is granted again while the
+ * first thread is still making the descriptor readable.
+ */
 static void submit_again_and_run(void)
 {
 	submit_and_run();
@@ -105,12 +111,13 @@ static void submit_again_and_run(void)
 	a.ran = 0;
 	submit_and_run();
 }
-SCENARIO(loop_same_operation_twice, 2, none_of_two, a_once, submit_again_and_run, put,
-	 put_another)
+SCENARIO(loop_same_operation_twice, 2, none_of_two, a_once,
+	 submit_again_and_run, put, put_another)
 
-SCENARIO(loop_callback_grants_next, 2, none_of_one, both_in_order, submit_both_and_run, put)
+SCENARIO(loop_callback_grants_next, 2, none_of_one, both_in_order,
+	 submit_both_and_run, put)
 
-/* The loop is gone the moment its last callback has run. */
+/* The loop is freed as soon as its last callback has run. */
 static void run_and_destroy(void)
 {
 	call_submit(&a, NULL);
@@ -125,11 +132,15 @@ static void quiet(void)
 	check_once(&a);
 	check_quiet(&s);
 }
-SCENARIO(loop_destroyed_after_callback, 3, none_of_one, quiet, run_and_destroy, put)
+SCENARIO(loop_destroyed_after_callback, 3, none_of_one, quiet, run_and_destroy,
+	 put)
 SCENARIO(loop_destroyed_two, 2, none_of_two, quiet, run_and_destroy, put,
 	 put_another)
 
-/* C35: prevented, told in time, or on the way; afterwards it is gone. */
+/*
+ * C35: the cancel prevents the callback, or the callback has run or is about to
+ * run.  Then the operation is freed.
+ */
 static void submit_and_cancel(void)
 {
 	call_submit(&a, NULL);
@@ -137,39 +148,40 @@ static void submit_and_cancel(void)
 	EX_ASSERT(a.ran == 1);
 	EX_ASSERT((result == WEIR_OK) == (a.err == WEIR_EBUSY));
 }
-SCENARIO(loop_cancel_meets_grant, 3, none_of_one, a_once, submit_and_cancel, put)
+SCENARIO(loop_cancel_meets_grant, 3, none_of_one, a_once, submit_and_cancel,
+	 put)
 
 static void submit_a(void)
 {
 	call_submit(&a, NULL);
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
 static void dispatch_once(void)
 {
-	ex_await(&asked);
+	ex_await(&submitted);
 	(void)weir_loop_dispatch(&loop);
 }
 
 static void cancel_a(void)
 {
-	ex_await(&asked);
+	ex_await(&submitted);
 	if (!a.ran)
 		result = call_cancel(&a);
 }
 
-/* The rest of the callbacks. */
+/* Run the remaining callbacks. */
 static void dispatched(void)
 {
 	(void)weir_loop_dispatch(&loop);
 	a_once();
 }
 
-/* C35: a cancel on another thread than the loop's. */
+/* C35: a cancel on a thread that does not dispatch the loop. */
 SCENARIO(loop_cancel_meets_dispatch, 2, none_of_one, dispatched, submit_a,
 	 dispatch_once, cancel_a, put)
 
-/* C13: the context ends while the grant is on its way to the loop. */
+/* C13: the context is cancelled between the grant and the callback. */
 static void submit_in_ctx_and_run(void)
 {
 	call_submit(&a, &ctx);
@@ -178,7 +190,7 @@ static void submit_in_ctx_and_run(void)
 SCENARIO(loop_ctx_meets_grant, 2, none_of_one, a_once, submit_in_ctx_and_run,
 	 put, cancel_ctx)
 
-/* C14: deadline and grant meet. */
+/* C14: a deadline meets a grant. */
 static void submit_late_and_run(void)
 {
 	call_submit_until(&a, weir_deadline_after(1000));
@@ -191,11 +203,11 @@ static void submit_late_and_run(void)
 SCENARIO(loop_deadline_meets_grant, 3, none_of_one, a_once, submit_late_and_run,
 	 put)
 
-/* The submit comes from another thread, its deadline past at any moment. */
+/* Another thread submits; the deadline may pass at any moment. */
 static void submit_soon(void)
 {
 	call_submit_until(&a, weir_deadline_after(1000));
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
 static void run_late(void)
@@ -204,28 +216,28 @@ static void run_late(void)
 		ex_clock_advance(2000);
 		(void)weir_loop_dispatch(&loop);
 	}
-	ex_await(&asked);
+	ex_await(&submitted);
 	ex_clock_advance(2000);
 	(void)weir_loop_dispatch(&loop);
 }
 SCENARIO(loop_deadline_of_other_thread, 2, none_of_one, dispatched, run_late,
 	 submit_soon, put)
 
-
-/* And nobody else comes by. */
+/* The same without a release: the operation times out. */
 static void timed_out(void)
 {
 	dispatched();
 	EX_ASSERT(a.err == WEIR_ETIMEDOUT);
 }
-SCENARIO(loop_deadline_without_release, 3, none_of_one, timed_out, run_late, submit_soon)
+SCENARIO(loop_deadline_without_release, 3, none_of_one, timed_out, run_late,
+	 submit_soon)
 
 static void submit_soon_and_cancel(void)
 {
 	call_submit_until(&a, weir_deadline_after(1000));
 	if (!a.ran)
 		(void)call_cancel(&a);
-	ex_set(&asked);
+	ex_set(&submitted);
 }
 
 static void run_past(void)
@@ -236,7 +248,7 @@ static void run_past(void)
 SCENARIO(loop_deadline_meets_cancel, 2, none_of_one, dispatched, run_past,
 	 submit_soon_and_cancel, put)
 
-/* C25: the signal comes at any moment of the submit, and of the dispatch. */
+/* C25: a signal interrupts the submit or the dispatch at any moment. */
 static void interrupted(void)
 {
 	ex_signal(put);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All and any of two semaphores: every schedule of a few threads. */
+/* All and any of two semaphores under every schedule of a few threads. */
 #include "weir/multi.h"
 
 #include "async_scenario.h"
@@ -13,21 +13,21 @@ static weir_op places[2];
 static const weir_req both[] = { { &s, 1 }, { &t, 1 } };
 static const weir_req reversed[] = { { &t, 1 }, { &s, 1 } };
 static int ran;
-static weir_err told;
-static uint32_t asked;
+static weir_err result;
+static uint32_t submitted;
 
 static void reset(int64_t free_s, int64_t free_t)
 {
 	ran = 0;
-	told = WEIR_OK;
-	asked = 0;
+	result = WEIR_OK;
+	submitted = 0;
 	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
 		.permits = free_s, .capacity = 1 }) == WEIR_OK);
 	EX_ASSERT(weir_sem_init_opts(&t, &(weir_sem_opts){
 		.permits = free_t, .capacity = 1 }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
-	/* What they get is booked by nobody. */
+	/* The ledger does not see what these calls take. */
 	ledger_stop(&s);
 	ledger_stop(&t);
 }
@@ -51,14 +51,14 @@ static void all_back(void)
 	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
 }
 
-static void told_once(void)
+static void ended_once(void)
 {
 	EX_ASSERT(ran == 1);
 	all_back();
 }
 
-/* One is left where none came back. */
-static void one_short(void)
+/* One of the two released permits is held, the other one is free. */
+static void one_taken(void)
 {
 	EX_ASSERT(ran == 1);
 	check_quiet(&s);
@@ -88,7 +88,7 @@ static void cancel_ctx(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* C32: in both orders, no deadlock; both or none. */
+/* C32: all or none, without a deadlock, in both orders of the requests. */
 static int inside;
 
 static void all_in_order(void)
@@ -126,16 +126,16 @@ static void all_in_ctx(void)
 	else
 		EX_ASSERT(err == WEIR_ECANCELED);
 }
-SCENARIO(all_cancelled, 2, none_free, told_once, all_in_ctx, put_both,
+SCENARIO(all_cancelled, 2, none_free, ended_once, all_in_ctx, put_both,
 	 cancel_ctx)
 
-/* C32, C35: one operation that goes on from thread to thread. */
+/* C32, C35: one operation that several threads continue. */
 static void all_ran(weir_all *op, weir_err err, void *user)
 {
 	(void)user;
 	EX_ASSERT(op == &all);
 	ran++;
-	told = err;
+	result = err;
 	ex_free(&all, sizeof(all));
 	if (!err)
 		weir_release_all(both, 2);
@@ -155,15 +155,15 @@ static void submit_all(void)
 {
 	submit_all_with(NULL, NULL);
 }
-SCENARIO(all_submitted, 3, none_free, told_once, submit_all, put_s, put_t)
-SCENARIO(all_submitted_meets_all, 2, none_free, told_once, submit_all,
+SCENARIO(all_submitted, 3, none_free, ended_once, submit_all, put_s, put_t)
+SCENARIO(all_submitted_meets_all, 2, none_free, ended_once, submit_all,
 	 put_both, all_in_order)
 
 static void submit_all_in_ctx(void)
 {
 	submit_all_with(NULL, &ctx);
 }
-SCENARIO(all_submitted_cancelled, 2, none_free, told_once, submit_all_in_ctx,
+SCENARIO(all_submitted_cancelled, 2, none_free, ended_once, submit_all_in_ctx,
 	 put_s, put_t, cancel_ctx)
 
 static void all_kept(weir_all *op, weir_err err, void *user)
@@ -171,7 +171,7 @@ static void all_kept(weir_all *op, weir_err err, void *user)
 	(void)op;
 	(void)user;
 	ran++;
-	told = err;
+	result = err;
 	if (!err)
 		weir_release_all(both, 2);
 }
@@ -188,14 +188,14 @@ static void submit_all_and_cancel(void)
 		err = weir_all_cancel(&all);
 		if (!err)
 			ran++;
-		/* C35: the memory is the caller's, whichever it was. */
+		/* C35: the memory belongs to the caller in either case. */
 		ex_free(&all, sizeof(all));
 	}
 }
-SCENARIO(all_cancel_meets_grants, 2, none_free, told_once,
+SCENARIO(all_cancel_meets_grants, 2, none_free, ended_once,
 	 submit_all_and_cancel, put_s, put_t)
 
-/* C33: exactly one, and the other is as if never asked. */
+/* C33: exactly one member is granted; the other one takes nothing. */
 static void take_any(void)
 {
 	size_t which = 9;
@@ -214,8 +214,8 @@ static void take_any_and_put(void)
 	weir_sem_release(both[which].sem, 1);
 }
 SCENARIO(any_one_comes, 3, none_free, NULL, take_any, put_s)
-SCENARIO(any_both_come, 2, none_free, one_short, take_any, put_s, put_t)
-SCENARIO(any_and_single, 2, none_free, told_once, take_any_and_put, only_t,
+SCENARIO(any_both_come, 2, none_free, one_taken, take_any, put_s, put_t)
+SCENARIO(any_and_single, 2, none_free, ended_once, take_any_and_put, only_t,
 	 put_s, put_t)
 
 static void any_in_ctx(void)
@@ -229,7 +229,7 @@ static void any_in_ctx(void)
 	else
 		EX_ASSERT(err == WEIR_ECANCELED);
 }
-SCENARIO(any_cancelled, 2, none_free, told_once, any_in_ctx, put_both,
+SCENARIO(any_cancelled, 2, none_free, ended_once, any_in_ctx, put_both,
 	 cancel_ctx)
 
 static void close_both(void)
@@ -255,7 +255,8 @@ static void closed_once(void)
 	check_quiet(&s);
 	check_quiet(&t);
 }
-SCENARIO(any_closed, 2, none_free, closed_once, any_or_closed, close_both, put_s)
+SCENARIO(any_closed, 2, none_free, closed_once, any_or_closed, close_both,
+	 put_s)
 
 static void any_timed(void)
 {
@@ -272,15 +273,15 @@ static void any_timed(void)
 	else
 		EX_ASSERT(err == WEIR_ETIMEDOUT);
 }
-SCENARIO(any_times_out, 2, none_free, told_once, any_timed, put_s, put_t)
+SCENARIO(any_times_out, 2, none_free, ended_once, any_timed, put_s, put_t)
 
-/* C33, C35 */
+/* C33, C35: an any-of request as an operation. */
 static void any_ran(weir_any *op, weir_err err, size_t which, void *user)
 {
 	(void)user;
 	EX_ASSERT(op == &any);
 	ran++;
-	told = err;
+	result = err;
 	ex_free(&any, sizeof(any));
 	ex_free(places, sizeof(places));
 	if (!err)
@@ -307,8 +308,8 @@ static void submit_any_in_ctx(void)
 {
 	submit_any_with(&ctx);
 }
-SCENARIO(any_submitted, 2, none_free, told_once, submit_any, put_s, put_t)
-SCENARIO(any_submitted_cancelled, 2, none_free, told_once, submit_any_in_ctx,
+SCENARIO(any_submitted, 2, none_free, ended_once, submit_any, put_s, put_t)
+SCENARIO(any_submitted_cancelled, 2, none_free, ended_once, submit_any_in_ctx,
 	 put_both, cancel_ctx)
 
 static void any_kept(weir_any *op, weir_err err, size_t which, void *user)
@@ -336,10 +337,13 @@ static void submit_any_and_cancel(void)
 		ex_free(places, sizeof(places));
 	}
 }
-SCENARIO(any_cancel_meets_grants, 2, none_free, told_once,
+SCENARIO(any_cancel_meets_grants, 2, none_free, ended_once,
 	 submit_any_and_cancel, put_s, put_t)
 
-/* C33: two sizes of one semaphore; the light one fits when the heavy one leaves. */
+/*
+ * C33: two members with different weights on one semaphore.  The light one fits
+ * when the heavy one leaves.
+ */
 static const weir_req sizes[] = { { &s, 2 }, { &s, 1 } };
 
 static void one_of_two_free(void)
@@ -372,9 +376,10 @@ SCENARIO(any_two_sizes, 2, one_of_two_free, both_sizes_back, any_size_in_ctx,
 	 put_s, cancel_ctx)
 
 /*
- * C33: two calls, each of which is first in one queue and wants more than there is, and
- * second in the other and would fit.  Both end: neither waits for what the other has
- * still to tell.
+ * C33: two calls with two members each.  One member is the head of its queue
+ * and does not fit; the other member is second in its queue and would fit.
+ * Both calls end: neither waits for a notification that the other one has not
+ * sent yet.
  */
 static const weir_req heavy_s[] = { { &s, 2 }, { &t, 1 } };
 static const weir_req heavy_t[] = { { &t, 2 }, { &s, 1 } };

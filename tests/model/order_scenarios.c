@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one thread did is seen by the next: C24.  A plain variable, written
- * before the call that publishes and read after the call that receives;
- * model-races tells if the orders in between do not carry it (engine/races.c).
+ * C24: writes before a release are visible after the acquire.  One thread
+ * writes a plain variable before the publishing call, and another one reads it
+ * after the receiving call.  model-races fails if the memory orders in between
+ * do not order the two accesses (engine/races.c).
  */
 #include "scenario.h"
 
@@ -100,20 +101,20 @@ static void take_both_and_read(void)
 	ex_touch(&second_data, sizeof(second_data), false);
 }
 
-/* Two released, each with something; the second may add and leave. */
+/* Two releases publish one variable each; one may meet a LOCKED word. */
 SCENARIO(seen_of_two_releases, 2, none_of_two, NULL, take_both_and_read,
 	 write_and_put, write_second_and_put)
 
-static void look(void)
+static void check_stat(void)
 {
 	weir_sem_info info;
 
 	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
 }
 
-/* Somebody else's unlock passes it on. */
+/* The permit is granted by the unlock of a stat. */
 SCENARIO(seen_through_stat, 3, none_of_one, NULL, take_and_read, write_and_put,
-	 look)
+	 check_stat)
 
 static void use_exclusively(void)
 {
@@ -146,7 +147,7 @@ static void idle_and_read(void)
 	EX_ASSERT(data == 1);
 }
 
-/* C20: who waits for idleness sees what was done under the last permit. */
+/* C20: wait_idle sees the writes under the last permit. */
 SCENARIO(seen_by_wait_idle, 3, none_of_one, NULL, idle_and_read, write_and_put)
 
 static void write_and_close(void)
@@ -170,7 +171,7 @@ static void is_closed_and_read(void)
 	}
 }
 
-/* C19 */
+/* C19: WEIR_ECLOSED and is_closed see the writes before the close. */
 SCENARIO(seen_by_closed_waiter, 3, none_of_one, NULL, closed_and_read,
 	 write_and_close)
 SCENARIO(seen_by_is_closed, 3, none_of_one, NULL, is_closed_and_read,
@@ -204,7 +205,7 @@ static void wait_end_and_read(void)
 	EX_ASSERT(data == 1);
 }
 
-/* C13 */
+/* C13: WEIR_ECANCELED sees the writes before the cancel. */
 SCENARIO(seen_by_cancelled_waiter, 3, none_of_one, NULL, cancelled_and_read,
 	 write_and_cancel)
 SCENARIO(seen_by_ctx_err, 3, none_of_one, NULL, ended_and_read,
@@ -222,21 +223,21 @@ static void let_time_pass(void)
 	ex_clock_advance(1000);
 }
 
-/* Also where it would have said that it is late, and another was first. */
+/* The same if the deadline passes and the cancel comes first. */
 SCENARIO(seen_by_a_late_ctx_err, 3, with_deadline, NULL, ended_and_read,
 	 write_and_cancel, let_time_pass)
 
 static weir_err waiter_got;
-static bool releaser_saw;
+static bool releaser_saw_closed;
 
-static void one_out(void)
+static void one_held(void)
 {
 	none_of_one();
 	waiter_got = WEIR_OK;
-	releaser_saw = false;
+	releaser_saw_closed = false;
 }
 
-static void wait_for_it(void)
+static void wait_for_permit(void)
 {
 	waiter_got = weir_sem_acquire(&s, 1, NULL);
 }
@@ -246,17 +247,20 @@ static void close_and_drain(void)
 	weir_sem_close(&s, WEIR_CLOSE_DRAIN);
 }
 
-static void put_and_look(void)
+static void put_and_check_closed(void)
 {
 	weir_sem_release(&s, 1);
-	releaser_saw = weir_sem_is_closed(&s);
+	releaser_saw_closed = weir_sem_is_closed(&s);
 }
 
-static void refused_before_it_came(void)
+static void refused_only_after_close(void)
 {
-	EX_ASSERT(waiter_got == WEIR_OK || releaser_saw);
+	EX_ASSERT(waiter_got == WEIR_OK || releaser_saw_closed);
 }
 
-/* C19: what came too late for the waiter came after the close, and can tell. */
-SCENARIO(seen_by_release_after_close, 2, one_out, refused_before_it_came,
-	 wait_for_it, close_and_drain, put_and_look)
+/*
+ * C19: if the waiter was refused, the release came after the close, so the
+ * releasing thread sees that the semaphore is closed.
+ */
+SCENARIO(seen_by_release_after_close, 2, one_held, refused_only_after_close,
+	 wait_for_permit, close_and_drain, put_and_check_closed)

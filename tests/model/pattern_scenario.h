@@ -3,8 +3,8 @@
 #define TESTS_MODEL_PATTERN_SCENARIO_H
 
 /*
- * What the scenarios of patterns share.  Their semaphores are their own, so
- * nothing here knows of the ledger.
+ * Shared by the scenarios of patterns.  A pattern uses its semaphores itself,
+ * so the ledger does not see these calls.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "weir/ctx.h"
 #include "weir/sem.h"
 
-/* Nobody waits, nothing is in flight. */
+/* Check that no thread waits and no grant is in progress. */
 static inline void check_calm(weir_sem *sem)
 {
 	weir_sem_info info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Permits that go from thread to thread, and the semaphore with them. */
+/* Permit objects that move between threads, and the semaphore's references. */
 #include "scenario.h"
 
 #include "weir/permit.h"
@@ -59,7 +59,7 @@ static void acquire_and_pass_on(void)
 	ex_touch(&slot, sizeof(slot), true);
 	slot = weir_permit_move(&mine);
 	ex_set(&passed_on);
-	/* Nothing is left to give back. */
+	/* Has no effect: the permit was moved. */
 	weir_permit_release(&mine);
 }
 
@@ -81,7 +81,7 @@ static void another(void)
 	release(&mine);
 }
 
-/* One acquires, another releases, a third waits. */
+/* One thread acquires, another one releases, a third one waits. */
 SCENARIO(permit_moves, 2, one_free, all_back, acquire_and_pass_on,
 	 take_over_and_release, another)
 
@@ -101,7 +101,7 @@ static void take_two(void)
 	release(&mine);
 }
 
-/* Two halves go back on their own; who wants both gets them once. */
+/* Two halves are released separately; a waiter for two is granted once. */
 SCENARIO(permit_is_split, 2, two_free, all_back, acquire_two_and_split,
 	 take_over_and_release, take_two)
 
@@ -136,7 +136,7 @@ static void is_freed(void)
 	EX_ASSERT(ex_is_freed(heap));
 }
 
-/* The last reference goes with the permit, whoever is last. */
+/* The semaphore is freed with its last reference, the permit's or another. */
 SCENARIO(permit_keeps_the_semaphore, 3, on_the_heap, is_freed, own_and_pass_on,
 	 unref_and_release)
 

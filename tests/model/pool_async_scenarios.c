@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that borrow: each turn meets each end, and is taken, or passed on. */
+/*
+ * Operations that borrow from a pool.  Each way to grant an operation meets
+ * each way to end it; the resource is lent, or goes to the next borrower.
+ */
 #include "pattern_scenario.h"
 #include "weir/loop.h"
 #include "weir/pool_async.h"
 
 static weir_pool pool;
 static weir_pool_item places[2];
-static weir_pool_item *held;		/* by the setup */
+static weir_pool_item *held;		/* lent to the setup */
 static weir_ctx ctx;
 static weir_loop loop;
-static int made, finished, lent[16];
-static bool cancelled;			/* the context, and that has returned */
-static bool too_late;			/* it had, when a resource was made */
-static uint32_t over_flag;
+static int created, destroyed, lent[16];
+static bool cancelled;			/* the cancel of ctx has returned */
+static bool too_late;			/* it had when create returned */
+static uint32_t a_ended;
 static uint64_t resources[16];
 
-/* Callbacks are slow: others may run in the middle of them. */
+/* weir_now_ns lets other threads run in the middle of a callback. */
 static weir_err create(void *user, struct weir_ctx *until, void **resource)
 {
 	int which;
 
 	(void)user;
 	(void)until;
-	EX_ASSERT(made - finished < pool.opts_.max);
-	which = ++made;
+	EX_ASSERT(created - destroyed < pool.opts_.max);
+	which = ++created;
 	(void)weir_now_ns();
 	*resource = &resources[which];
 	too_late = cancelled;
@@ -36,13 +39,13 @@ static void destroy(void *user, void *resource)
 	ex_touch(resource, sizeof(resources[0]), true);
 	EX_ASSERT(++*(uint64_t *)resource == 1);
 	(void)weir_now_ns();
-	finished++;
+	destroyed++;
 }
 
 struct call {
 	weir_pool_op op;
-	int ran;		/* or at once, or cancelled */
-	weir_err err;		/* WEIR_EBUSY: cancelled */
+	int ran;		/* times it ended */
+	weir_err err;		/* its result; WEIR_EBUSY: cancelled */
 	bool gone;
 };
 
@@ -59,7 +62,7 @@ static void use(weir_pool_item *item)
 	weir_pool_give_back(&pool, item);
 }
 
-static void over(struct call *c, weir_err err, weir_pool_item *item)
+static void ended(struct call *c, weir_err err, weir_pool_item *item)
 {
 	EX_ASSERT(c->ran++ == 0 && !c->gone);
 	EX_ASSERT(err == WEIR_OK || !item);
@@ -68,15 +71,15 @@ static void over(struct call *c, weir_err err, weir_pool_item *item)
 		use(item);
 }
 
-static void called(weir_pool_op *op, weir_err err, weir_pool_item *item,
-		   void *user)
+static void callback(weir_pool_op *op, weir_err err, weir_pool_item *item,
+		     void *user)
 {
 	struct call *c = user;
 
 	EX_ASSERT(op == &c->op);
-	over(c, err, item);
+	ended(c, err, item);
 	if (c == &a)
-		ex_set(&over_flag);
+		ex_set(&a_ended);
 }
 
 static void submit_in(struct call *c, struct weir_ctx *until)
@@ -85,7 +88,7 @@ static void submit_in(struct call *c, struct weir_ctx *until)
 	weir_err err = weir_pool_op_borrow(&c->op, &pool, NULL, until, &item);
 
 	if (err != WEIR_EQUEUED)
-		over(c, err, item);
+		ended(c, err, item);
 }
 
 static void reset(weir_loop *on)
@@ -94,8 +97,8 @@ static void reset(weir_loop *on)
 		.max = 1, .create = create, .destroy = destroy }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
-	weir_pool_op_init(&a.op, on, called, &a);
-	weir_pool_op_init(&b.op, NULL, called, &b);
+	weir_pool_op_init(&a.op, on, callback, &a);
+	weir_pool_op_init(&b.op, NULL, callback, &b);
 	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &held) == WEIR_OK);
 }
 
@@ -126,7 +129,7 @@ static void give_back(void)
 	weir_pool_give_back(&pool, held);
 }
 
-static void give_back_broken(void)
+static void discard(void)
 {
 	weir_pool_discard(&pool, held);
 }
@@ -158,7 +161,7 @@ static void a_once(void)
 	EX_ASSERT(weir_pool_stat(&pool, &info) == WEIR_OK);
 	EX_ASSERT(info.lent == 0 && info.waiters == 0);
 	EX_ASSERT(info.created - info.destroyed == info.idle);
-	EX_ASSERT(made - finished == info.idle);
+	EX_ASSERT(created - destroyed == info.idle);
 	EX_ASSERT(weir_sem_available(&pool.permits_) == pool.opts_.max);
 	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
 	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
@@ -176,14 +179,17 @@ static void both_ok(void)
 	a_ok();
 }
 
-/* C35, C7: told by who gives back; a broken one is made afresh there. */
+/*
+ * C35, C7: the callback runs on the thread that gives back; after a discard
+ * that thread creates the new resource.
+ */
 SCENARIO(pool_op_meets_give_back, 3, lent_out, a_ok, submit_a, give_back)
 SCENARIO(pool_op_two_meet_broken, 2, lent_out, both_ok, submit_a, submit_b,
-	 give_back_broken)
-/* C3: in one queue with a thread. */
+	 discard)
+/* C3: an operation and a thread in one queue. */
 SCENARIO(pool_op_and_thread, 2, lent_out, a_ok, submit_a, borrow, give_back)
 
-/* C35: prevented, or too late; then the callback comes or has come. */
+/* C35: the cancel succeeds, or the callback has run or will run. */
 static void cancel_a(void)
 {
 	weir_err err = weir_pool_op_cancel(&a.op);
@@ -194,21 +200,22 @@ static void cancel_a(void)
 		a.err = WEIR_EBUSY;
 		a.gone = true;
 	} else {
-		ex_await(&over_flag);
+		ex_await(&a_ended);
 	}
 	ex_free(&a.op, sizeof(a.op));
 }
 
 SCENARIO(pool_op_cancel_meets_turn, 3, queued, a_once, cancel_a, give_back)
 SCENARIO(pool_op_cancel_meets_create, 3, queued, a_once, cancel_a,
-	 give_back_broken)
-/* C7: what it had is the next one's. */
+	 discard)
+/* C7: a resource that the cancelled operation does not take goes to b. */
 static void b_ok(void)
 {
 	EX_ASSERT(b.ran == 1 && b.err == WEIR_OK);
 	a_once();
 }
-SCENARIO(pool_op_cancel_grants_next, 2, queued, b_ok, cancel_a, submit_b, give_back)
+SCENARIO(pool_op_cancel_grants_next, 2, queued, b_ok, cancel_a, submit_b,
+	 give_back)
 
 static void dispatch(void)
 {
@@ -230,8 +237,8 @@ static void cancel_only(void)
 SCENARIO(pool_op_cancel_meets_dispatch, 2, queued_on_loop, a_once, cancel_only,
 	 dispatch, give_back)
 
-/* As epoll does: only if the descriptor says so. */
-static void run_until_told(void)
+/* Dispatch only while the descriptor is readable, as epoll would. */
+static void run_until_ended(void)
 {
 	while (!a.ran) {
 		while (!__atomic_load_n(&ex_event, __ATOMIC_ACQUIRE))
@@ -240,55 +247,55 @@ static void run_until_told(void)
 	}
 }
 
-/* C19, C20: decided before the close or not, all ends. */
+/* C19, C20: the operation ends, whether decided before the close or after. */
 static void close_and_wait(void)
 {
 	weir_pool_close(&pool);
 	EX_ASSERT(weir_pool_wait_idle(&pool, NULL) == WEIR_OK);
-	EX_ASSERT(made == finished);
+	EX_ASSERT(created == destroyed);
 }
 
-static void all_ended(void)
+static void all_destroyed(void)
 {
 	a_once();
-	EX_ASSERT(made == finished);
+	EX_ASSERT(created == destroyed);
 }
-SCENARIO(pool_op_close_meets_turn, 2, lent_out, all_ended, submit_a, give_back,
+SCENARIO(pool_op_close_meets_turn, 2, lent_out, all_destroyed, submit_a,
+	 give_back, close_and_wait)
+SCENARIO(pool_op_close_meets_create, 2, queued, all_destroyed, discard,
 	 close_and_wait)
-SCENARIO(pool_op_close_meets_create, 2, queued, all_ended, give_back_broken,
-	 close_and_wait)
-SCENARIO(pool_op_close_meets_cancel, 2, queued, all_ended, cancel_only,
+SCENARIO(pool_op_close_meets_cancel, 2, queued, all_destroyed, cancel_only,
 	 give_back, close_and_wait)
-SCENARIO(pool_op_close_meets_decided, 2, queued_on_loop, all_ended, cancel_only,
-	 give_back, close_and_wait)
-SCENARIO(pool_op_close_meets_loop, 2, queued_on_loop, all_ended, run_until_told,
-	 give_back, close_and_wait)
+SCENARIO(pool_op_close_meets_decided, 2, queued_on_loop, all_destroyed,
+	 cancel_only, give_back, close_and_wait)
+SCENARIO(pool_op_close_meets_loop, 2, queued_on_loop, all_destroyed,
+	 run_until_ended, give_back, close_and_wait)
 
-/* C13: nothing is lent that was made after the cancel had returned. */
+/* C13: a resource created after the cancel had returned is not lent. */
 static void cancel_ctx(void)
 {
 	weir_ctx_cancel(&ctx);
 	cancelled = true;
 }
 
-static void called_in_ctx(weir_pool_op *op, weir_err err, weir_pool_item *item,
-			  void *user)
+static void callback_in_ctx(weir_pool_op *op, weir_err err,
+			    weir_pool_item *item, void *user)
 {
 	EX_ASSERT(err == WEIR_ECANCELED || (err == WEIR_OK && !too_late));
-	called(op, err, item, user);
+	callback(op, err, item, user);
 }
 
 static void queued_in_ctx(void)
 {
 	reset(NULL);
-	weir_pool_op_init(&a.op, NULL, called_in_ctx, &a);
+	weir_pool_op_init(&a.op, NULL, callback_in_ctx, &a);
 	submit_in(&a, &ctx);
 }
 
-SCENARIO(pool_op_ctx_meets_create, 3, queued_in_ctx, a_once, give_back_broken,
+SCENARIO(pool_op_ctx_meets_create, 3, queued_in_ctx, a_once, discard,
 	 cancel_ctx)
 
-/* C14: the deadline passes as its turn comes. */
+/* C14: the deadline passes while the operation is granted. */
 static void submit_late_and_run(void)
 {
 	weir_pool_item *item;
@@ -296,18 +303,18 @@ static void submit_late_and_run(void)
 		&a.op, &pool, NULL, weir_deadline_after(1000), &item);
 
 	if (err != WEIR_EQUEUED)
-		over(&a, err, item);
+		ended(&a, err, item);
 	ex_clock_advance(2000);
 	(void)weir_loop_dispatch(&loop);
-	run_until_told();
+	run_until_ended();
 	EX_ASSERT(a.err == WEIR_OK || a.err == WEIR_ETIMEDOUT);
 }
 SCENARIO(pool_op_deadline_meets_turn, 3, lent_out_on_loop, a_once,
 	 submit_late_and_run, give_back)
 
 /*
- * C27: a trim that grants, because permits came back while it looked for one, runs
- * the callbacks with no lock held.
+ * C27: permits are released while a trim tries to acquire one, so the trim
+ * grants them.  It runs the callbacks without holding a lock.
  */
 static weir_pool_item *also_held;
 
@@ -318,8 +325,8 @@ static void two_queued(void)
 		.idle_ns = 1 }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
-	weir_pool_op_init(&a.op, NULL, called, &a);
-	weir_pool_op_init(&b.op, NULL, called, &b);
+	weir_pool_op_init(&a.op, NULL, callback, &a);
+	weir_pool_op_init(&b.op, NULL, callback, &b);
 	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &held) == WEIR_OK);
 	EX_ASSERT(weir_pool_try_borrow(&pool, NULL, &also_held) == WEIR_OK);
 	submit_in(&a, NULL);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool: who gets which resource, and that each ends once. */
+/* Pools: a resource is lent to one borrower at a time and destroyed once. */
 #include "pattern_scenario.h"
 #include "weir/pool.h"
 
 static weir_pool pool;
 static weir_pool_item items[2];
 static weir_ctx ctx;
-static int made, ended, lent[16], refuse;
+static int created, destroyed, lent[16], refuse;
 static uint64_t resources[16];
 
-/* Callbacks are slow: others may run in the middle of them. */
+/* weir_now_ns lets other threads run in the middle of a callback. */
 static weir_err create(void *user, struct weir_ctx *until, void **resource)
 {
 	(void)user;
 	(void)until;
-	EX_ASSERT(made - ended < pool.opts_.max);
-	made++;
+	EX_ASSERT(created - destroyed < pool.opts_.max);
+	created++;
 	(void)weir_now_ns();
 	if (refuse) {
 		refuse--;
-		ended++;
+		destroyed++;
 		return WEIR_ESYSTEM;
 	}
-	*resource = &resources[made];
+	*resource = &resources[created];
 	return WEIR_OK;
 }
 
@@ -32,7 +32,7 @@ static void destroy(void *user, void *resource)
 	ex_touch(resource, sizeof(resources[0]), true);
 	EX_ASSERT(++*(uint64_t *)resource == 1);
 	(void)weir_now_ns();
-	ended++;
+	destroyed++;
 }
 
 static void reset(int64_t max)
@@ -60,15 +60,15 @@ static void adds_up(void)
 	EX_ASSERT(weir_pool_stat(&pool, &info) == WEIR_OK);
 	EX_ASSERT(info.lent == 0);
 	EX_ASSERT(info.created - info.destroyed == info.idle);
-	EX_ASSERT(made - ended == info.idle);
+	EX_ASSERT(created - destroyed == info.idle);
 	EX_ASSERT(weir_sem_available(&pool.permits_) == pool.opts_.max);
 }
 
-/* And nothing is left. */
-static void all_ended(void)
+/* And every resource has been destroyed. */
+static void all_destroyed(void)
 {
 	adds_up();
-	EX_ASSERT(made == ended);
+	EX_ASSERT(created == destroyed);
 }
 
 static void use(weir_pool_item *item)
@@ -99,7 +99,7 @@ static void borrow_and_break(void)
 	weir_pool_discard(&pool, item);
 }
 
-/* One for three; two for three, and one of them is broken. */
+/* Three borrowers share one resource, or two of which one is discarded. */
 SCENARIO(pool_of_one, 2, of_one, adds_up, borrow, borrow, borrow)
 SCENARIO(pool_of_two, 2, of_two, adds_up, borrow, borrow, borrow_and_break)
 
@@ -121,7 +121,7 @@ static void of_one_refused(void)
 	refuse = 1;
 }
 
-/* C7: a create that fails lets the next one try. */
+/* C7: after a failed create the next borrower creates. */
 SCENARIO(pool_create_fails, 2, of_one_refused, adds_up, borrow_or_refused,
 	 borrow_or_refused)
 
@@ -142,7 +142,7 @@ static void cancel(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* C13: cancelled while it waits, or while its resource is made. */
+/* C13: a borrow is cancelled while it waits or while it creates. */
 SCENARIO(pool_cancel, 2, of_one, adds_up, borrow_ctx, borrow, cancel)
 
 static void borrow_or_closed(void)
@@ -161,8 +161,8 @@ static void close_and_wait(void)
 {
 	weir_pool_close(&pool);
 	EX_ASSERT(weir_pool_wait_idle(&pool, NULL) == WEIR_OK);
-	/* C20: all that was lent is back, and destroyed. */
-	EX_ASSERT(made == ended);
+	/* C20: all resources have been given back and destroyed. */
+	EX_ASSERT(created == destroyed);
 }
 
 static void one_idle_of_two(void)
@@ -171,10 +171,10 @@ static void one_idle_of_two(void)
 	borrow();
 }
 
-/* C19, C20: close meets borrowers, and a resource that is idle. */
-SCENARIO(pool_close, 2, of_one, all_ended, borrow_or_closed, borrow_or_closed,
-	 close_and_wait)
-SCENARIO(pool_close_idle, 2, one_idle_of_two, all_ended, borrow_or_closed,
+/* C19, C20: a close meets borrowers and an idle resource. */
+SCENARIO(pool_close, 2, of_one, all_destroyed, borrow_or_closed,
+	 borrow_or_closed, close_and_wait)
+SCENARIO(pool_close_idle, 2, one_idle_of_two, all_destroyed, borrow_or_closed,
 	 borrow_or_closed, close_and_wait)
 
 static void idle_for_too_long(void)
@@ -191,9 +191,9 @@ static void trim(void)
 	EX_ASSERT(weir_pool_trim(&pool) <= 1);
 }
 
-/* A trim takes what a borrower is about to take. */
+/* A trim destroys the idle resource that a borrower is about to take. */
 SCENARIO(pool_trim_meets_borrow, 3, idle_for_too_long, adds_up, trim, borrow)
-SCENARIO(pool_trim_meets_close, 2, idle_for_too_long, all_ended, trim,
+SCENARIO(pool_trim_meets_close, 2, idle_for_too_long, all_destroyed, trim,
 	 close_and_wait, borrow_or_closed)
 
 static void try_borrow(void)
@@ -225,7 +225,7 @@ static void idle_for_too_long_by_far(void)
 	ex_clock_advance(1000000);
 }
 
-/* C5: a trim that ends nothing, or nothing any more, takes nothing. */
+/* C5: a trim that destroys nothing takes no permit from a try_borrow. */
 SCENARIO(pool_trim_meets_try, 3, idle_for_long, adds_up, trim, try_borrow)
 SCENARIO(pool_trim_finds_nothing, 3, idle_for_too_long_by_far, adds_up, trim,
 	 borrow_and_try)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate limit: who waits for time, and who comes in between. */
+/* Rate limits under every schedule of a few threads. */
 #include "pattern_scenario.h"
 #include "weir/rate.h"
 
@@ -10,8 +10,8 @@ static weir_ctx ctx;
 static int taken;
 static int64_t begun;
 
-/* One token in 1000 ns, none there now. */
-static void used_up(void)
+/* One token per 1000 ns; the bucket is empty. */
+static void empty(void)
 {
 	EX_ASSERT(weir_rate_init(&limit, &(weir_rate_opts){
 		.rate = 1, .period_ns = PERIOD }) == WEIR_OK);
@@ -20,7 +20,7 @@ static void used_up(void)
 	begun = weir_now_ns();
 }
 
-/* Nobody waits, and what was taken and not taken adds up. */
+/* No thread waits, and the bucket accounts for all tokens taken. */
 static void adds_up(void)
 {
 	check_calm(&limit.gate_);
@@ -30,7 +30,7 @@ static void adds_up(void)
 	EX_ASSERT(limit.bucket_.full_ns_ >= begun + PERIOD + taken * PERIOD);
 }
 
-/* What did not happen has left nothing behind. */
+/* Calls that failed have taken no tokens. */
 static void exactly(void)
 {
 	adds_up();
@@ -43,8 +43,8 @@ static void acquire(void)
 	taken++;
 }
 
-/* C4: two wait, and are a period apart. */
-SCENARIO(rate_two_wait, 2, used_up, exactly, acquire, acquire)
+/* C4: two waiters are granted one period apart. */
+SCENARIO(rate_two_wait, 2, empty, exactly, acquire, acquire)
 
 static void acquire_ctx(void)
 {
@@ -59,13 +59,13 @@ static void cancel(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* C7, C13: the first leaves, or its time comes; the next is served. */
-SCENARIO(rate_cancel_meets_time, 2, used_up, exactly, acquire_ctx, acquire,
+/* C7, C13: the first waiter is cancelled or granted; then the next one. */
+SCENARIO(rate_cancel_meets_time, 2, empty, exactly, acquire_ctx, acquire,
 	 cancel)
 
-static void one_there(void)
+static void one_token(void)
 {
-	used_up();
+	empty();
 	ex_clock_advance(PERIOD);
 	begun = weir_now_ns() - PERIOD;
 }
@@ -76,8 +76,8 @@ static void full_or_taken(void)
 	EX_ASSERT(taken || limit.bucket_.full_ns_ <= weir_now_ns());
 }
 
-/* C13: a token that was there is put back if the cancel was first. */
-SCENARIO(rate_cancel_meets_token, 3, one_there, full_or_taken, acquire_ctx,
+/* C13: a token that was free is put back if the cancel came first. */
+SCENARIO(rate_cancel_meets_token, 3, one_token, full_or_taken, acquire_ctx,
 	 cancel)
 
 static void acquire_or_closed(void)
@@ -94,8 +94,8 @@ static void close_it(void)
 	EX_ASSERT(weir_rate_acquire(&limit, 1, NULL) == WEIR_ECLOSED);
 }
 
-/* C19: a close reaches the first. */
-SCENARIO(rate_close_meets_time, 2, used_up, exactly, acquire_or_closed,
+/* C19: a close reaches the first waiter. */
+SCENARIO(rate_close_meets_time, 2, empty, exactly, acquire_or_closed,
 	 close_it)
 
 static void quicken(void)
@@ -103,14 +103,14 @@ static void quicken(void)
 	EX_ASSERT(weir_rate_set(&limit, 2, PERIOD, 1) == WEIR_OK);
 }
 
-static void nobody_left(void)
+static void no_waiters(void)
 {
 	check_calm(&limit.gate_);
 	EX_ASSERT(limit.waiting_ == 0 && !limit.queued_ && !limit.queued_high_);
 }
 
-/* The rate changes while one sleeps by the old one. */
-SCENARIO(rate_changes, 2, used_up, nobody_left, acquire, quicken)
+/* The rate changes while a thread sleeps by the old rate. */
+SCENARIO(rate_changes, 2, empty, no_waiters, acquire, quicken)
 
 static void try_one(void)
 {
@@ -120,8 +120,8 @@ static void try_one(void)
 	taken += err == WEIR_OK;
 }
 
-/* C5: a try beside one that waits. */
-SCENARIO(rate_try_meets_waiter, 2, used_up, adds_up, acquire, try_one, try_one)
+/* C5: tries while a thread waits. */
+SCENARIO(rate_try_meets_waiter, 2, empty, adds_up, acquire, try_one, try_one)
 
 static void acquire_timed(void)
 {
@@ -131,6 +131,6 @@ static void acquire_timed(void)
 	taken += err == WEIR_OK;
 }
 
-/* C14: one of the two is in time. */
-SCENARIO(rate_deadline_meets_time, 2, used_up, exactly, acquire_timed,
+/* C14: the deadline allows one of the two requests. */
+SCENARIO(rate_deadline_meets_time, 2, empty, exactly, acquire_timed,
 	 acquire_timed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader-writer lock, in its three preferences. */
+/* Reader-writer locks with each of the three preferences. */
 #include "pattern_scenario.h"
 #include "weir/rwlock.h"
 
@@ -30,7 +30,7 @@ static void writers_first(void)
 	reset(WEIR_RW_WRITERS);
 }
 
-/* All have left, and nobody is waited for. */
+/* No thread is inside the lock, and none waits. */
 static void all_left(void)
 {
 	check_calm(&rw.inside_);
@@ -72,7 +72,7 @@ static void write(void)
 	weir_rwlock_write_done(&rw);
 }
 
-/* C2, C10, C24: exclusion, and what was written is seen. */
+/* C2, C10, C24: mutual exclusion, and readers see the writes. */
 SCENARIO(rw_fair, 2, fair, all_left_and_open, read, read, write)
 SCENARIO(rw_fair_writers, 2, fair, all_left_and_open, read, write, write)
 SCENARIO(rw_readers_first, 2, readers_first, all_left_and_open, read, read,
@@ -107,41 +107,42 @@ static void cancel(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* C13: a reader gives up in the moment in which it is recalled. */
+/* C13: a reader is cancelled while it is recalled. */
 SCENARIO(rw_recall_meets_cancel, 2, writer_inside, all_left_and_open, read_ctx,
 	 write_done, cancel)
 SCENARIO(rw_recall_meets_cancel_of_one, 2, writer_inside, all_left_and_open,
 	 read_ctx, read, write_done, cancel)
 
 /*
- * C13: and what was recalled is taken by one that came for the next writer, which
- * stays inside until the reader that gave up has returned.
+ * C13: a reader is cancelled while it is recalled.  Another reader, which waits
+ * for the next writer, could take its recall permit.  The next writer stays
+ * inside until the cancelled reader has returned.
  */
-static weir_sem gave_up;
+static weir_sem returned;
 
-static void writer_inside_and_none_gave_up(void)
+static void writer_inside_and_none_returned(void)
 {
 	writer_inside();
-	EX_ASSERT(weir_sem_init_opts(&gave_up, &(weir_sem_opts){
+	EX_ASSERT(weir_sem_init_opts(&returned, &(weir_sem_opts){
 		.flags = WEIR_SEM_UNBOUNDED }) == WEIR_OK);
 }
 
-static void read_ctx_and_tell(void)
+static void read_ctx_and_signal(void)
 {
 	read_ctx();
-	weir_sem_release(&gave_up, 1);
+	weir_sem_release(&returned, 1);
 }
 
-static void write_until_it_gave_up(void)
+static void write_until_reader_returned(void)
 {
 	weir_rwlock_write_done(&rw);
 	EX_ASSERT(weir_rwlock_write(&rw, NULL) == WEIR_OK);
-	EX_ASSERT(weir_sem_acquire(&gave_up, 1, NULL) == WEIR_OK);
+	EX_ASSERT(weir_sem_acquire(&returned, 1, NULL) == WEIR_OK);
 	weir_rwlock_write_done(&rw);
 }
-SCENARIO(rw_recall_taken_by_next_reader, 2, writer_inside_and_none_gave_up,
-	 all_left_and_open, read_ctx_and_tell, write_until_it_gave_up, read,
-	 cancel)
+SCENARIO(rw_recall_taken_by_next_reader, 2, writer_inside_and_none_returned,
+	 all_left_and_open, read_ctx_and_signal, write_until_reader_returned,
+	 read, cancel)
 
 static void reader_inside(void)
 {
@@ -165,7 +166,7 @@ static void read_done(void)
 	weir_rwlock_read_done(&rw);
 }
 
-/* C7: the writer gives up; readers that waited for it come in. */
+/* C7: the writer times out; the readers that waited for it get the lock. */
 SCENARIO(rw_writer_gives_up, 2, reader_inside, all_left_and_open, write_timed,
 	 read, read_done)
 
@@ -193,7 +194,7 @@ static void close_and_leave(void)
 	write_done();
 }
 
-/* C19 */
+/* C19: a close meets a waiting reader and a waiting writer. */
 SCENARIO(rw_close, 2, writer_inside, all_left, read_or_closed, write_or_closed,
 	 close_and_leave)
 
@@ -210,7 +211,7 @@ static void read_and_upgrade(void)
 	weir_rwlock_read_done(&rw);
 }
 
-/* Two that would wait for each other; both answers come. */
+/* Two upgrades that would wait for each other both return. */
 SCENARIO(rw_two_upgrades, 3, fair, all_left_and_open, read_and_upgrade,
 	 read_and_upgrade)
 SCENARIO(rw_upgrade_meets_writer, 2, writers_first, all_left_and_open,
@@ -226,7 +227,7 @@ static void try_both(void)
 		weir_rwlock_read_done(&rw);
 }
 
-/* C5 */
+/* C5: tries beside a reader and a writer. */
 SCENARIO(rw_tries, 2, writers_first, all_left_and_open, try_both, read, write)
 
 static uint32_t admitted;
@@ -290,11 +291,11 @@ static void read_or_busy(void)
 		weir_rwlock_read_done(&rw);
 }
 
-/* C31: a reader that was let to wait is not refused when it is recalled. */
+/* C31: a reader that was admitted to wait is not refused when recalled. */
 SCENARIO(rw_admitted_reader_is_not_refused, 2, writer_inside_and_one_may_wait,
 	 all_left_and_open, read, leave_and_try, write_or_busy_later)
 
-static void look_and_leave(void)
+static void check_and_leave(void)
 {
 	weir_rwlock_info info;
 
@@ -305,13 +306,13 @@ static void look_and_leave(void)
 	weir_rwlock_write_done(&rw);
 }
 
-/* C31: readers and writers together. */
+/* C31: max_waiters bounds readers and writers together. */
 SCENARIO(rw_max_waiters_counts_all, 2, writer_inside_and_one_may_wait,
-	 all_left_and_open, read_or_busy, write_or_busy, look_and_leave)
+	 all_left_and_open, read_or_busy, write_or_busy, check_and_leave)
 
 static bool ended;
 
-static void cancel_and_tell(void)
+static void cancel_and_set_ended(void)
 {
 	weir_ctx_cancel(&ctx);
 	ended = true;
@@ -323,12 +324,12 @@ static void write_ctx(void)
 
 	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED ||
 		  err == WEIR_EBUSY);
-	/* C13: it has not returned before the cancel has. */
+	/* C13: an acquire that returns after the cancel has failed. */
 	EX_ASSERT(err || !ended);
 	if (!err)
 		weir_rwlock_write_done(&rw);
 }
 
-/* C13: whether it waits or not, and others wait for it. */
-SCENARIO(rw_max_waiters_meets_cancel, 2, one_may_wait, all_left_and_open, write_ctx,
-	 read_or_busy, cancel_and_tell)
+/* C13: a cancel meets a writer that waits or that gets the lock at once. */
+SCENARIO(rw_max_waiters_meets_cancel, 2, one_may_wait, all_left_and_open,
+	 write_ctx, read_or_busy, cancel_and_set_ended)

@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_SCENARIO_H
 #define TESTS_MODEL_SCENARIO_H
 
-/* What the scenarios of the core share. */
+/* Shared by the scenarios of the core. */
 #include <string.h>
 
 #include "core/waiter.h"
@@ -12,7 +12,7 @@
 
 #include "ledger.h"
 
-/* Nobody waits, nothing is in flight, the word is as it should be. */
+/* Check that no thread waits, no grant is in progress and the door is open. */
 static inline void check_quiet(weir_sem *sem)
 {
 	weir_sem_info info;
@@ -21,7 +21,7 @@ static inline void check_quiet(weir_sem *sem)
 	EX_ASSERT(info.waiters == 0 && info.oversized == 0);
 	EX_ASSERT(info.granted == 0 && info.free >= 0 && info.held >= 0);
 	EX_ASSERT((sem->word_ & 1) == 0);
-	/* Open again, unless closed: an idle semaphore costs nothing. */
+	/* A door that stays SHUT would keep later calls off the fast path. */
 	EX_ASSERT(info.closed || (sem->word_ & 2) == 0);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The semaphore, FIFO: every schedule of a few threads. */
+/* The FIFO semaphore under every schedule of a few threads. */
 #include "scenario.h"
 
 static weir_sem s;
 static weir_ctx ctx;
 static uint32_t first_in;
-static int inside, served;
+static int inside, granted_count;
 static int order[EX_THREADS];
 static weir_err results[EX_THREADS];
 
 static void reset(const weir_sem_opts *opts)
 {
-	inside = served = 0;
+	inside = granted_count = 0;
 	first_in = 0;
 	memset(order, 0, sizeof(order));
 	memset(results, 0, sizeof(results));
@@ -29,12 +29,12 @@ static void two_free(void)
 	reset(&(weir_sem_opts){ .permits = 2 });
 }
 
-static void signal_at_0(void)
+static void unbounded_at_0(void)
 {
 	reset(&(weir_sem_opts){ .flags = WEIR_SEM_UNBOUNDED });
 }
 
-/* Capacity 2, one of them out from the start. */
+/* Capacity 2; one permit is held from the start. */
 static void one_of_two(void)
 {
 	reset(&(weir_sem_opts){ .permits = 1, .capacity = 2 });
@@ -98,7 +98,7 @@ static void close_now(void)
 	weir_sem_close(&s, WEIR_CLOSE_NOW);
 }
 
-static void look(void)
+static void check_stat(void)
 {
 	weir_sem_info info;
 
@@ -112,7 +112,7 @@ static void exclusive(void)
 {
 	take();
 	EX_ASSERT(inside++ == 0);
-	look();
+	check_stat();
 	EX_ASSERT(--inside == 0);
 	put();
 }
@@ -135,18 +135,22 @@ static void light(void)
 	put();
 }
 
-/* C10: a heavy and two light ones. */
+/* C10: a heavy and two light requests. */
 SCENARIO(weights, 2, two_free, all_back, weighted, light, light)
 
-/* JDK-6801020: two releases, two waiters; both wake. */
-SCENARIO(two_releases_two_waiters, 2, signal_at_0, nothing_left, take, take,
+/* JDK-6801020: two releases and two waiters; both waiters wake. */
+SCENARIO(two_releases_two_waiters, 2, unbounded_at_0, nothing_left, take, take,
 	 put, put)
 
-/* A release that finds the lock taken adds and leaves: it must be seen. */
-SCENARIO(release_meets_stat, 3, signal_at_0, nothing_left, take, put, look)
+/*
+ * A release that finds the word LOCKED adds its permits and returns.  The lock
+ * holder must see them.
+ */
+SCENARIO(release_meets_stat, 3, unbounded_at_0, nothing_left, take, put,
+	 check_stat)
 
-/* One release that serves two, and one waiter that comes late. */
-SCENARIO(release_of_two, 2, signal_at_0, nothing_left, take, take, put_two)
+/* One release grants to two waiters, or to one waiter and a later acquire. */
+SCENARIO(release_of_two, 2, unbounded_at_0, nothing_left, take, take, put_two)
 
 static void take_timed(void)
 {
@@ -162,15 +166,15 @@ static void timed_adds_up(void)
 		  (results[0] == WEIR_OK ? 0 : 1));
 }
 
-/* C14: grant meets timeout; exactly one of them, nothing lost. */
-SCENARIO(grant_meets_timeout, 3, signal_at_0, timed_adds_up, take_timed, put)
+/* C14: a grant meets a timeout.  Exactly one wins, and no permit is lost. */
+SCENARIO(grant_meets_timeout, 3, unbounded_at_0, timed_adds_up, take_timed, put)
 
 static void take_two_timed(void)
 {
 	EX_ASSERT(weir_sem_acquire_for(&s, 2, 1000) == WEIR_ETIMEDOUT);
 }
 
-/* C7: the head times out and the one behind it fits. */
+/* C7: the head times out; the waiter behind it fits and is granted. */
 SCENARIO(head_times_out, 3, one_of_two, nothing_left, take_two_timed, take)
 
 static void take_two_ctx(void)
@@ -178,7 +182,7 @@ static void take_two_ctx(void)
 	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ECANCELED);
 }
 
-/* golang/go#37852: the head is cancelled and the one behind it fits. */
+/* golang/go#37852: the head is cancelled; the waiter behind it fits. */
 SCENARIO(head_is_cancelled, 2, one_of_two, nothing_left, take_two_ctx, take,
 	 cancel)
 
@@ -187,7 +191,7 @@ static void take_ctx(void)
 	results[ex_self()] = weir_sem_acquire(&s, 1, &ctx);
 }
 
-static void put_kept(void)
+static void check_results(void)
 {
 	for (int i = 0; i < EX_THREADS; i++)
 		if (results[i] == WEIR_EINTR)
@@ -197,72 +201,76 @@ static void put_kept(void)
 
 static void ctx_adds_up(void)
 {
-	put_kept();
+	check_results();
 	EX_ASSERT(results[0] == WEIR_OK || results[0] == WEIR_ECANCELED);
 	EX_ASSERT(weir_sem_available(&s) == (results[0] == WEIR_OK ? 0 : 1));
 }
 
-/* C13: grant meets cancel. */
-SCENARIO(grant_meets_cancel, 3, signal_at_0, ctx_adds_up, take_ctx, put, cancel)
+/* C13: a grant meets a cancel. */
+SCENARIO(grant_meets_cancel, 3, unbounded_at_0, ctx_adds_up, take_ctx, put,
+	 cancel)
 
 static void cancel_and_note(void)
 {
 	weir_ctx_cancel(&ctx);
-	/* Still inside its call when cancel returned: it must not succeed. */
+	/* The acquire is still running when cancel returns: it must fail. */
 	if (ctx.waiters_)
 		results[1] = WEIR_ECANCELED;
 }
 
-static void ended_wins(void)
+static void cancel_wins(void)
 {
 	ctx_adds_up();
 	EX_ASSERT(results[1] == WEIR_OK || results[0] == WEIR_ECANCELED);
 }
 
-/* C13 to the letter: a grant that came first loses all the same. */
-SCENARIO(cancel_wins_over_grant, 3, signal_at_0, ended_wins, take_ctx,
+/* C13: the cancel wins even if the grant came first. */
+SCENARIO(cancel_wins_over_grant, 3, unbounded_at_0, cancel_wins, take_ctx,
 	 cancel_and_note, put)
 
 static void ctx_or_closed(void)
 {
-	put_kept();
+	check_results();
 	EX_ASSERT(results[0] == WEIR_OK || results[0] == WEIR_ECANCELED ||
 		  results[0] == WEIR_ECLOSED);
 	EX_ASSERT(weir_sem_available(&s) == (results[0] == WEIR_OK ? 0 : 1));
 }
 
-/* N3: grant, cancel and close meet on one waiter. */
-SCENARIO(grant_cancel_close, 2, signal_at_0, ctx_or_closed, take_ctx, put,
+/* N3: a grant, a cancel and a close meet on one waiter. */
+SCENARIO(grant_cancel_close, 2, unbounded_at_0, ctx_or_closed, take_ctx, put,
 	 cancel, close_now)
 
-static void cancel_then_look(void)
+static void cancel_and_set(void)
 {
 	weir_ctx_cancel(&ctx);
 	ex_set(&first_in);
 }
 
-static void never_after_cancel(void)
+static void acquire_fails(void)
 {
 	ex_await(&first_in);
 	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_ECANCELED);
 }
 
-/* C13: when cancel has returned no acquire succeeds, free or not. */
-SCENARIO(acquire_after_cancel, 3, one_free, one_left, cancel_then_look,
-	 never_after_cancel)
+/*
+ * C13: after cancel has returned no acquire with this context succeeds, even if
+ * permits are free.
+ */
+SCENARIO(acquire_after_cancel, 3, one_free, one_left, cancel_and_set,
+	 acquire_fails)
 
 static void take_first(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
-	order[served++] = 1;
+	order[granted_count++] = 1;
 }
 
 static void take_second(void)
 {
-	while (s.waiters_ < 1 && !served)
+	while (s.waiters_ < 1 && !granted_count)
 		ex_yield();
 	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
-	order[served++] = 2;
+	order[granted_count++] = 2;
 }
 
 static void put_one_by_one(void)
@@ -270,33 +278,33 @@ static void put_one_by_one(void)
 	while (s.waiters_ < 2)
 		ex_yield();
 	put();
-	while (!served)
+	while (!granted_count)
 		ex_yield();
 	put();
 }
 
-static void served_in_order(void)
+static void granted_in_order(void)
 {
 	nothing_left();
 	EX_ASSERT(order[0] == 1 && order[1] == 2);
 }
 
-/* C3, C4: who joined first is served first. */
-SCENARIO(in_order, 3, signal_at_0, served_in_order, take_first, take_second,
+/* C3, C4: the waiter that was enqueued first is granted first. */
+SCENARIO(in_order, 3, unbounded_at_0, granted_in_order, take_first, take_second,
 	 put_one_by_one)
 
 static void newcomer_tries(void)
 {
-	while (s.waiters_ < 1 && !served)
+	while (s.waiters_ < 1 && !granted_count)
 		ex_yield();
 	if (weir_sem_try_acquire(&s, 1) == WEIR_OK)
-		EX_ASSERT(served == 1);
+		EX_ASSERT(granted_count == 1);
 }
 
 static void heavy_waits(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 2, NULL) == WEIR_OK);
-	served = 1;
+	granted_count = 1;
 }
 
 static void put_when_queued(void)
@@ -307,7 +315,7 @@ static void put_when_queued(void)
 	put();
 }
 
-/* C4, C5: one permit free, a heavy head waits: a try must not pass it. */
+/* C4, C5: a heavy head waits for two.  A try must not take a free permit. */
 SCENARIO(try_does_not_pass, 2, none_of_two, nothing_left, heavy_waits,
 	 newcomer_tries, put_when_queued)
 
@@ -316,8 +324,8 @@ static void try_must_succeed(void)
 	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_OK);
 }
 
-/* C5: never spurious, whoever looks at the same time. */
-SCENARIO(try_is_not_spurious, 3, two_free, NULL, try_must_succeed, look,
+/* C5: a try does not fail spuriously while a stat holds the lock. */
+SCENARIO(try_is_not_spurious, 3, two_free, NULL, try_must_succeed, check_stat,
 	 try_must_succeed)
 
 static void take_and_free(void)
@@ -327,9 +335,12 @@ static void take_and_free(void)
 	ex_free(&s, sizeof(s));
 }
 
-/* C22, glibc BZ#12674: the waiter frees, the releaser is still inside. */
+/*
+ * C22, glibc BZ#12674: the waiter frees the semaphore while the releasing
+ * thread is still inside weir_sem_release.
+ */
 SCENARIO(freed_by_waiter, 3, none_of_one, NULL, take_and_free, put)
-SCENARIO(freed_unbounded, 3, signal_at_0, NULL, take_and_free, put)
+SCENARIO(freed_unbounded, 3, unbounded_at_0, NULL, take_and_free, put)
 
 static void take_two_and_free(void)
 {
@@ -355,7 +366,7 @@ static void close_when_queued(void)
 	close_now();
 }
 
-/* C19, C22: the same after a close. */
+/* C19, C22: the waiter frees while the closing thread is inside close. */
 SCENARIO(freed_after_close, 3, none_of_one, NULL, closed_and_free,
 	 close_when_queued)
 
@@ -375,7 +386,7 @@ static void cancel_when_queued(void)
 	cancel();
 }
 
-/* C22 for contexts: the canceller is still inside cancel. */
+/* C22: the waiter frees both while the cancelling thread is inside cancel. */
 SCENARIO(freed_after_cancel, 3, none_of_one, NULL, cancelled_and_free,
 	 cancel_when_queued)
 
@@ -397,13 +408,13 @@ static void signals_add_up(void)
 	EX_ASSERT(weir_sem_available(&s) <= 1);
 }
 
-/* C25: the handler releases what the acquire it interrupted wants. */
-SCENARIO(release_in_signal_in_acquire, 3, signal_at_0, signals_add_up,
+/* C25: a signal handler releases what the interrupted acquire waits for. */
+SCENARIO(release_in_signal_in_acquire, 3, unbounded_at_0, signals_add_up,
 	 take_interrupted, put)
-SCENARIO(release_in_signal_in_release, 3, signal_at_0, signals_add_up, take,
+SCENARIO(release_in_signal_in_release, 3, unbounded_at_0, signals_add_up, take,
 	 put_interrupted)
-SCENARIO(release_in_signal_three, 2, signal_at_0, NULL, take_interrupted, take,
-	 put_two)
+SCENARIO(release_in_signal_three, 2, unbounded_at_0, NULL, take_interrupted,
+	 take, put_two)
 
 static void grow(void)
 {
@@ -420,9 +431,9 @@ static void take_one_ctx(void)
 	EX_ASSERT(weir_sem_acquire(&s, 1, &ctx) == WEIR_OK);
 }
 
-/* C11, C21: an impossible request waits aside until the capacity grows. */
-SCENARIO(growth_grants_oversized, 2, zero, nothing_left, take_one_ctx, take_one_ctx,
-	 grow)
+/* C11, C21: an oversized request waits until the capacity has grown. */
+SCENARIO(growth_grants_oversized, 2, zero, nothing_left, take_one_ctx,
+	 take_one_ctx, grow)
 
 static void shrink(void)
 {
@@ -447,7 +458,7 @@ static void all_of_one(void)
 	EX_ASSERT(s.capacity_ == 1);
 }
 
-/* C21, N1: a shrink makes the head impossible; debt is paid. */
+/* C21, N1: a shrink makes the head oversized; releases pay the debt. */
 SCENARIO(shrink_meets_heavy, 2, two_free, all_of_one, two_or_too_big, light,
 	 shrink)
 
@@ -457,7 +468,7 @@ static void grow_and_shrink(void)
 	EX_ASSERT(weir_sem_resize(&s, 1, NULL) == WEIR_OK);
 }
 
-/* C8: a correct release never panics, whatever resizes run beside it. */
+/* C8: a correct release does not panic while resizes run. */
 SCENARIO(release_meets_resizes, 3, one_free, all_back, light, grow_and_shrink)
 
 static void idle(void)
@@ -465,7 +476,7 @@ static void idle(void)
 	EX_ASSERT(weir_sem_wait_idle(&s, NULL) == WEIR_OK);
 }
 
-/* C20 */
+/* C20: wait_idle meets releases, and an acquire. */
 SCENARIO(idle_meets_release, 3, none_of_two, all_back, idle, put, put)
 SCENARIO(idle_meets_acquire, 2, none_of_one, all_back, idle, light, put)
 
@@ -486,7 +497,7 @@ static void upto(void)
 	weir_sem_release(&s, got);
 }
 
-/* C12 */
+/* C12: drain and acquire_upto run beside an acquire. */
 SCENARIO(drain_and_upto, 3, two_free, all_back, drain, upto, light)
 
 static void put_too_many(void)
@@ -496,8 +507,11 @@ static void put_too_many(void)
 
 static void one_too_many(void)
 {
-	/* One was out: one of the two releases is refused, or is taken for
-	 * the light one's own, whose release is then refused. */
+	/*
+	 * One permit was held at the start.  The semaphore refuses one of the
+	 * two releases of put_too_many, or accepts both and refuses the
+	 * correct release of try_light.
+	 */
 	check_quiet(&s);
 	EX_ASSERT(weir_sem_available(&s) <= 1);
 }
@@ -508,7 +522,7 @@ static void try_light(void)
 	results[ex_self()] = weir_sem_try_release(&s, 1);
 }
 
-/* N7: over-release while a grant is in flight. */
+/* N7: mistaken releases while a grant is in progress. */
 SCENARIO(over_release, 3, none_of_one, one_too_many, try_light, put_too_many,
 	 put_too_many)
 
@@ -521,7 +535,7 @@ static void middle_leaves(void)
 		put_two();
 }
 
-/* A weighted queue whose middle is cancelled. */
+/* The middle waiter of a weighted queue is cancelled. */
 SCENARIO(middle_is_cancelled, 2, two_free, all_back, weighted, middle_leaves,
 	 light, cancel)
 
@@ -545,7 +559,7 @@ static void drained_adds_up(void)
 	EX_ASSERT(weir_sem_available(&s) + taken == 1);
 }
 
-/* C19: closing in drain mode. */
+/* C19: a close in drain mode meets a release. */
 SCENARIO(drain_close_meets_release, 2, none_of_one, drained_adds_up,
 	 take_or_closed, take_or_closed, drain_close, put)
 
@@ -576,7 +590,10 @@ static void drained_in_order(void)
 	EX_ASSERT(results[0] == WEIR_OK || results[1] != WEIR_OK);
 }
 
-/* C4, C19: what a release adds meanwhile does not pass over the first. */
+/*
+ * C4, C19: permits released during a drain close are not granted to the second
+ * waiter if the first one was refused.
+ */
 SCENARIO(drain_close_is_in_order, 2, none_of_one, drained_in_order,
 	 take_or_closed, second_or_closed, drain_close_two, put_when_both_wait)
 
@@ -597,17 +614,23 @@ static void put_and_try_two(void)
 
 static void released_before_or_after(void)
 {
-	/* Not closed yet when the permit was back: then it is the waiter's. */
+	/*
+	 * The try found the semaphore open, so the release came before the
+	 * close: its permit belongs to the waiter.
+	 */
 	if (results[1] == WEIR_EAGAIN)
 		EX_ASSERT(results[0] == WEIR_OK);
 	EX_ASSERT(results[1] == WEIR_EAGAIN || results[1] == WEIR_ECLOSED);
 }
 
-/* C19, C24: the close comes before the release or after it, for everybody. */
+/*
+ * C19, C24: all threads agree whether the release came before the close or
+ * after it.
+ */
 SCENARIO(drain_close_is_atomic, 3, none_of_two, released_before_or_after,
 	 take_or_closed, put_and_try_two, drain_close_one)
 
-static void close_and_say(void)
+static void close_and_set(void)
 {
 	close_now();
 	ex_set(&first_in);
@@ -620,8 +643,8 @@ static void finds_it_closed(void)
 	EX_ASSERT(weir_sem_try_acquire(&s, 1) == WEIR_ECLOSED);
 }
 
-/* C19, tokio#8020: closed is for ever, whoever unlocks the word after it. */
-SCENARIO(close_is_permanent, 3, two_free, NULL, close_and_say, shrink,
+/* C19, tokio#8020: a later unlock of the word does not reopen it. */
+SCENARIO(close_is_permanent, 3, two_free, NULL, close_and_set, shrink,
 	 finds_it_closed)
 
 static void take_free_and_fill(void)
@@ -638,7 +661,10 @@ static void is_as_filled(void)
 		EX_ASSERT(bytes[i] == 0xa5);
 }
 
-/* C22: nor a plain store, which is no point at which the explorer looks. */
+/*
+ * C22: a release does not write to freed memory with a plain store either,
+ * which the explorer does not see.
+ */
 SCENARIO(freed_is_not_written, 3, none_of_one, is_as_filled, take_free_and_fill,
 	 put)
 
@@ -648,8 +674,11 @@ static void one_of_two_closed(void)
 	close_now();
 }
 
-/* C8: closed, so every release goes the long way; the word comes back (ABA). */
-SCENARIO(release_meets_shrink_and_growth, 3, one_of_two_closed, put_kept,
+/*
+ * C8: the word returns to an earlier value (ABA).  The semaphore is closed, so
+ * that every release takes the slow path.
+ */
+SCENARIO(release_meets_shrink_and_growth, 3, one_of_two_closed, check_results,
 	 put, shrink, grow)
 
 static void light_behind_heavy(void)
@@ -668,14 +697,16 @@ static void put_too_few(void)
 	put_two();
 }
 
-/* C4: what is too little for the head is not given to those behind it. */
-SCENARIO(heavy_is_not_passed, 3, signal_at_0, nothing_left, take_two,
+/* C4: permits that are too few for the head are not granted behind it. */
+SCENARIO(heavy_is_not_passed, 3, unbounded_at_0, nothing_left, take_two,
 	 light_behind_heavy, put_too_few)
 
 static void cancel_and_note_free(void)
 {
 	weir_ctx_cancel(&ctx);
-	/* Not taken yet when cancel returned: it must not be any more. */
+	/*
+	 * The permit is still free when cancel returns: the acquire must fail.
+	 */
 	if (weir_sem_available(&s))
 		results[1] = WEIR_ECANCELED;
 }
@@ -687,13 +718,13 @@ static void take_upto_ctx(void)
 	results[ex_self()] = weir_sem_acquire_upto(&s, 1, 1, &ctx, &got);
 }
 
-/* C13 where nobody waits: on the short path, and under the lock. */
-SCENARIO(cancel_wins_on_fast_path, 3, one_free, ended_wins, take_ctx,
+/* C13 without a wait: on the fast path, and under the lock. */
+SCENARIO(cancel_wins_on_fast_path, 3, one_free, cancel_wins, take_ctx,
 	 cancel_and_note_free)
-SCENARIO(cancel_wins_under_the_lock, 3, one_free, ended_wins, take_upto_ctx,
+SCENARIO(cancel_wins_under_the_lock, 3, one_free, cancel_wins, take_upto_ctx,
 	 cancel_and_note_free)
 
-static void second_of_ctx(void)
+static void second_in_ctx(void)
 {
 	while (s.waiters_ < 1)
 		ex_yield();
@@ -709,9 +740,12 @@ static void cancel_both(void)
 	EX_ASSERT(weir_sem_available(&s) == 1);
 }
 
-/* C13: what one leaves is not granted to another that the cancel ends too. */
-SCENARIO(cancel_does_not_grant_to_cancelled, 3, one_of_two, one_left, take_two_ctx,
-	 second_of_ctx, cancel_both)
+/*
+ * C13: permits that fit after the heavy waiter has left are not granted to a
+ * waiter that the same cancel ends.
+ */
+SCENARIO(cancel_does_not_grant_to_cancelled, 3, one_of_two, one_left,
+	 take_two_ctx, second_in_ctx, cancel_both)
 
 static void light_ctx(void)
 {
@@ -728,9 +762,9 @@ static void put_and_cancel(void)
 	cancel();
 }
 
-/* C13: a permit that was granted and not kept is the next one's. */
-SCENARIO(cancelled_grant_goes_to_next, 2, signal_at_0, nothing_left, light_ctx,
-	 take, put_and_cancel)
+/* C13: a permit that a cancel takes back is granted to the next waiter. */
+SCENARIO(cancelled_grant_goes_to_next, 2, unbounded_at_0, nothing_left,
+	 light_ctx, take, put_and_cancel)
 
 static void take_and_again(void)
 {
@@ -748,9 +782,12 @@ static void put_two_and_one(void)
 	put();
 }
 
-/* tokio#2340: who has been told is back in the queue before the next is. */
-SCENARIO(notified_waiter_enqueues_again, 2, signal_at_0, nothing_left, take_and_again, take,
-	 put_two_and_one)
+/*
+ * tokio#2340: a notified waiter waits again, at the same address, before the
+ * next waiter has been notified.
+ */
+SCENARIO(notified_waiter_enqueues_again, 2, unbounded_at_0, nothing_left,
+	 take_and_again, take, put_two_and_one)
 
 static void cancelled_then_put(void)
 {
@@ -760,8 +797,8 @@ static void cancelled_then_put(void)
 	put_two();
 }
 
-/* C13: a cancel finds who is about to join behind a head that stays. */
-SCENARIO(cancelled_behind_head, 3, signal_at_0, nothing_left, take_two,
+/* C13: a cancel reaches a waiter that is just being enqueued. */
+SCENARIO(cancelled_behind_head, 3, unbounded_at_0, nothing_left, take_two,
 	 cancelled_then_put, cancel)
 
 static void nothing(void)
@@ -774,8 +811,11 @@ static void timed_and_interrupted(void)
 	take_timed();
 }
 
-/* C14, C18: a signal while a waiter that is late awaits its tell. */
-SCENARIO(grant_meets_timeout_and_signal, 3, signal_at_0, timed_adds_up,
+/*
+ * C14, C18: a signal interrupts a timed-out waiter that waits for its
+ * notification.
+ */
+SCENARIO(grant_meets_timeout_and_signal, 3, unbounded_at_0, timed_adds_up,
 	 timed_and_interrupted, put)
 
 static void interruptible(void)
@@ -792,7 +832,7 @@ static void take_or_interrupted(void)
 		  results[ex_self()] == WEIR_EINTR);
 }
 
-/* C16, C18: grant meets signal. */
+/* C16, C18: a grant meets a signal. */
 SCENARIO(grant_meets_signal, 3, interruptible, timed_adds_up,
 	 take_or_interrupted, put)
 
@@ -801,7 +841,7 @@ static void forget(void)
 	EX_ASSERT(weir_sem_forget(&s, 1) == WEIR_OK);
 }
 
-/* C21: a forget makes the head impossible, a release comes meanwhile. */
+/* C21: a forget makes the head oversized while a release runs. */
 SCENARIO(forget_meets_release, 2, none_of_two, all_of_one, two_or_too_big,
 	 forget, put)
 
@@ -811,7 +851,7 @@ static void debt_of_one(void)
 	shrink();
 }
 
-/* C21: both pay the same debt. */
+/* C21: a forget and a release both pay the debt of 1. */
 SCENARIO(forget_meets_debt, 3, debt_of_one, all_back, forget, put)
 
 static void take_and_destroy(void)
@@ -832,8 +872,11 @@ static void put_two_when_queued(void)
 	put_two();
 }
 
-/* C22: two are granted; one is back and destroys, the other is on its way. */
-SCENARIO(destroy_meets_grant, 2, signal_at_0, NULL, take_and_destroy, take,
+/*
+ * C22: two waiters are granted.  One has returned and destroys the semaphore;
+ * the other one is still inside its call.
+ */
+SCENARIO(destroy_meets_grant, 2, unbounded_at_0, NULL, take_and_destroy, take,
 	 put_two_when_queued)
 
 static void one_of_two_soon_late(void)
@@ -848,13 +891,16 @@ static void take_two_late(void)
 	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ETIMEDOUT);
 }
 
-static void notice_and_look(void)
+static void notice_deadline_and_stat(void)
 {
 	ex_clock_advance(2000);
 	EX_ASSERT(weir_ctx_err(&ctx) == WEIR_ETIMEDOUT);
-	look();
+	check_stat();
 }
 
-/* C7, anyio#1145: whoever finds a head whose time is over serves the next. */
+/*
+ * C7, anyio#1145: a lock holder that finds the head past its deadline evicts it
+ * and grants to the next waiter.
+ */
 SCENARIO(timed_out_head_is_skipped, 2, one_of_two_soon_late, nothing_left,
-	 take_two_late, take, notice_and_look)
+	 take_two_late, take, notice_deadline_and_stat)

@@ -2,7 +2,7 @@
 #ifndef WEIR_BASE_ATOMIC_H
 #define WEIR_BASE_ATOMIC_H
 
-/* The core's atomics, for the explorer: each access is a call of its engine. */
+/* The core's atomics for the explorer: each access calls its engine. */
 #include "explore.h"
 
 #define at_here_ (&(const struct ex_place){ __FILE__, __LINE__ })
