@@ -279,7 +279,7 @@ static void put_late_and_destroy(void)
 	weir_sem_release(&s, 1);
 	ex_clock_advance(2000);
 	/* The give-back may happen while the failing destroy returns. */
-	while (ex_look(), weir_sem_destroy(&s) == WEIR_EBUSY)
+	while (ex_recheck(), weir_sem_destroy(&s) == WEIR_EBUSY)
 		ex_yield();
 	ex_free(&s, sizeof(s));
 }

@@ -175,7 +175,8 @@ static bool name(const void *address, char *text, size_t size)
 
 static bool show(const void *address, uint64_t value, char *text, size_t size)
 {
-	static const char *const doors[] = { "", " spinning", " shut", " locked" };
+	static const char *const doors[] = { "", " spinning", " shut",
+					     " locked" };
 
 	for (int i = 0; i < ACCOUNTS; i++) {
 		if (!accounts[i].sem || address != &accounts[i].sem->word_)

@@ -38,8 +38,8 @@ weir_err ledger_forget(weir_sem *sem, int64_t n);
 void ledger_stop(weir_sem *sem);
 
 /*
- * Book a call that is not wrapped.  Between begin and end it may change the held
- * permits by `least` to `most`; `change` is the final change.
+ * Book a call that is not wrapped.  Between begin and end it may change the
+ * held permits by `least` to `most`; `change` is the final change.
  */
 void ledger_begin(weir_sem *sem, int64_t least, int64_t most);
 void ledger_end(weir_sem *sem, int64_t least, int64_t most, int64_t change);

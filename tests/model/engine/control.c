@@ -2,21 +2,21 @@
 /*
  * Threads, and one run of a scenario from start to end.
  *
- * The controller runs on the program's own stack, each thread of the scenario
- * on one of its own.  A thread that comes to a point where others might go first
- * pauses: the controller lists what may happen next, has search.c choose, and
- * goes on with that thread.  So every thread that does not run stands in
- * ex_pause, and its whole state is its stack.
+ * The controller runs on the program's own stack, and each thread of the
+ * scenario on a stack of its own.  At a point where another thread could run
+ * first, the running thread pauses: the controller lists the options, search.c
+ * chooses one, and the controller switches to that thread.  So every thread
+ * that does not run is inside ex_pause, and its stack is its complete state.
  *
- * A decision is addressed by its number among all points of the run, also those
- * with nothing to decide.  Option 0 is "go on as you are" wherever that is
- * possible, and what costs budget comes last: so a list of the decisions that
- * are not 0 is a schedule, whatever the bound.
+ * A decision is addressed by its number among all points of the run, including
+ * points with a single option.  Option 0 is "continue with this thread" where
+ * that is possible, and options that cost budget come last.  So the list of
+ * decisions other than 0 is a schedule, independent of the bound.
  *
- * Who goes first matters only before an access to memory that several threads
- * use and somebody writes; other accesses commute with everything, and nothing
- * is decided before them.  Which memory that is shows as the runs go by; when a
- * run finds more of it the search begins again (search.c).
+ * The order of threads matters only before an access to memory that several
+ * threads use and at least one writes.  Other accesses commute, and nothing is
+ * decided before them.  The runs discover which memory is shared; when a run
+ * discovers more of it, the search starts again (search.c).
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 #include "engine.h"
 #include "weir/base.h"
 
-#define WRITTEN 0x80u		/* in ex_use.users, beside a bit for each thread */
+#define WRITTEN 0x80u		/* in ex_use.users, with a bit per thread */
 
 struct engine *ex;
 
@@ -39,7 +39,7 @@ void ex_fail(const char *format, ...)
 	vsnprintf(ex->message, sizeof(ex->message), format, args);
 	va_end(args);
 	ex->failed = true;
-	/* Leave the threads as they are; the next run makes new ones. */
+	/* The threads are not unwound; the next run creates new ones. */
 	siglongjmp(ex->failed_outside, 1);
 }
 
@@ -89,11 +89,11 @@ void ex_free(void *memory, size_t size)
 {
 	if (ex->freed_count == EX_FREED_MAX)
 		ex_fail("too much is freed");
-	/* Giving memory back orders what its owner did to it. */
+	/* Freeing memory orders the stores of this thread before it. */
 	ex_drain(NULL);
 	ex->freed[ex->freed_count].memory = memory;
 	ex->freed[ex->freed_count++].size = size;
-	/* It matters whether any access to it came before. */
+	/* Any access by any thread must be ordered with this one. */
 	for (size_t i = 0; i < size; i++)
 		note_users((char *)memory + i, WRITTEN | 0xf);
 	ex_touch(memory, size, true);
@@ -108,12 +108,12 @@ bool ex_is_freed(const void *memory)
 }
 
 /*
- * What may happen next.
+ * The options at a point.
  */
 static bool can_go_on(const struct ex_thread *t)
 {
 	return t->status == EX_READY ||
-	       ((t->status == EX_SPINNING || t->status == EX_LOOKING) &&
+	       ((t->status == EX_SPINNING || t->status == EX_POLLING) &&
 		t->writes_seen != ex->writes);
 }
 
@@ -121,7 +121,7 @@ bool ex_can_go(const struct ex_thread *t)
 {
 	if (can_go_on(t))
 		return true;
-	if (t->status != EX_LOOKING)
+	if (t->status != EX_POLLING)
 		return false;
 	for (int i = 0; i < ex->thread_count; i++)
 		if (can_go_on(&ex->threads[i]))
@@ -129,22 +129,22 @@ bool ex_can_go(const struct ex_thread *t)
 	return true;
 }
 
-static bool current_can_go(void)
+static bool self_can_go(void)
 {
 	return ex->self >= 0 && ex_can_go(&ex->threads[ex->self]);
 }
 
-/* One of a kind for each thread of a set, a bit each. */
-static int list_kind(struct ex_option *options, int n, unsigned who,
+/* Add an option of this kind for each thread of a bit set. */
+static int list_kind(struct ex_option *options, int n, unsigned set,
 		     enum ex_kind kind)
 {
-	for (; who; who &= who - 1)
-		options[n++] = (struct ex_option){ (uint8_t)__builtin_ctz(who),
+	for (; set; set &= set - 1)
+		options[n++] = (struct ex_option){ (uint8_t)__builtin_ctz(set),
 						   (uint8_t)kind };
 	return n;
 }
 
-/* This is done at every point of every run. */
+/* Called at every point of every run. */
 static int list_options(struct ex_option *options)
 {
 	unsigned go = 0, blocked = 0, timed = 0, delayed = 0, handlers = 0, self = 0;
@@ -159,7 +159,7 @@ static int list_options(struct ex_option *options)
 		if (t->delayed_count)
 			delayed |= bit;
 		if (t->handler)
-			handlers |= bit;	/* one that is done has none */
+			handlers |= bit;	/* never of an ended thread */
 		if (t->status == EX_BLOCKED) {
 			blocked |= bit;
 			if (t->deadline != WEIR_FOREVER)
@@ -181,7 +181,7 @@ static int list_options(struct ex_option *options)
 	return list_kind(options, n, handlers & (blocked | self), EX_SIGNAL);
 }
 
-/* A wake for no reason does not count as a way on. */
+/* Returns true if only spurious wake-ups are possible. */
 static bool is_stuck(const struct ex_option *options, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -207,7 +207,7 @@ static void apply(struct ex_option o)
 		return;
 	}
 	if (o.kind == EX_SPURIOUS || o.kind == EX_SIGNAL ||
-	    (switches && current_can_go() && ex->search == EX_DEPTH_FIRST))
+	    (switches && self_can_go() && ex->search == EX_DEPTH_FIRST))
 		ex->budget--;
 	if (o.kind == EX_TIMEOUT) {
 		note_users(&ex->now_ns, 1u << o.thread | WRITTEN);
@@ -223,8 +223,8 @@ static void apply(struct ex_option o)
 	ex->self = o.thread;
 }
 
-/* Decide who runs now; the controller, when the run is over. */
-static struct fiber *who_is_next(void)
+/* Choose the thread that runs now; the controller if the run has ended. */
+static struct fiber *choose_next(void)
 {
 	struct ex_option options[EX_OPTIONS_MAX];
 
@@ -242,12 +242,12 @@ static struct fiber *who_is_next(void)
 	}
 }
 
-/* Run until everybody is done, or the search gives this run up. */
+/* Run until all threads have ended, or the search abandons this run. */
 static void control(void)
 {
 	struct fiber *next;
 
-	while ((next = who_is_next()) != &ex->controller)
+	while ((next = choose_next()) != &ex->controller)
 		fiber_switch(&ex->controller, next);
 	for (int i = 0; i < ex->thread_count && !ex->abandoned; i++)
 		if (ex->threads[i].status != EX_DONE)
@@ -255,9 +255,9 @@ static void control(void)
 }
 
 /*
- * Depth first the controller decides, as the state of all threads must be on their
- * stacks by then.  Other searches do not ask for it, and a thread decides itself: most
- * often it goes on, and nothing is switched.
+ * In the depth-first search the controller decides, because the state is hashed
+ * and must be on the threads' stacks by then.  In other searches the thread
+ * decides itself: it mostly continues, which saves two switches.
  */
 __attribute__((noinline)) void ex_pause(void)
 {
@@ -266,7 +266,7 @@ __attribute__((noinline)) void ex_pause(void)
 
 	if (ex->search != EX_DEPTH_FIRST) {
 		t->fiber.sp = __builtin_frame_address(0);
-		next = who_is_next();
+		next = choose_next();
 	}
 	if (next != &t->fiber)
 		fiber_switch(&t->fiber, next);
@@ -291,9 +291,9 @@ static void thread_main(void)
 		ex_drain_one(t);
 	t->status = EX_DONE;
 	t->handler = NULL;
-	ex->writes++;	/* somebody may have waited for a plain variable of ours */
+	ex->writes++;	/* a thread may wait for a plain variable of this one */
 	ex_pause();
-	abort();	/* nobody goes on with a thread that is done */
+	abort();	/* an ended thread is never chosen */
 }
 
 static void make_threads(void)

@@ -3,19 +3,19 @@
 #define TESTS_MODEL_ENGINE_H
 
 /*
- * What the engine's files share.
+ * Shared by the engine's files.
  *
- *   control.c   threads, who may go on, one run from start to end
- *   seam.c      what the core calls instead of atomics, futex and clock
- *   search.c    which decisions to take: depth first, PCT, at random, replay
- *   state.c     memory as it was at the start; have we been here before?
- *   races.c     happens-before, to tell unordered accesses
- *   trace.c     a failing run for people
+ *   control.c   threads, which of them can run, one run from start to end
+ *   seam.c      replaces atomics, futex, clock and heap of the core
+ *   search.c    chooses the decisions: depth first, PCT, random, replay
+ *   state.c     restores the initial memory; recognises known states
+ *   races.c     happens-before, to find unordered accesses
+ *   trace.c     prints a failing run
  *   main.c      the command
  *
- * All of the engine's memory is behind one pointer, and what the program keeps
- * in static variables belongs to the scenarios: that is put back before each
- * run and is part of what makes two states the same.
+ * The engine keeps all its memory behind one pointer.  So the static variables
+ * of the program belong to the scenarios: they are restored before each run and
+ * are part of the state.
  */
 #include <setjmp.h>
 
@@ -34,17 +34,17 @@
 enum ex_status {
 	EX_READY,
 	EX_BLOCKED,
-	EX_SPINNING,	/* until somebody writes */
-	EX_LOOKING,	/* the same, or nobody else can go on */
+	EX_SPINNING,	/* until another thread writes */
+	EX_POLLING,	/* the same, or until no other thread can run */
 	EX_DONE
 };
 
-/* What may happen next.  The order is that of struct ex_option lists. */
+/* The kinds of decisions, in the order in which options are listed. */
 enum ex_kind {
-	EX_GO,		/* the thread goes on */
+	EX_GO,		/* the thread continues */
 	EX_TIMEOUT,	/* its timed wait times out */
 	EX_DRAIN,	/* its oldest delayed store reaches memory */
-	EX_SPURIOUS,	/* its wait wakes for no reason */
+	EX_SPURIOUS,	/* its wait wakes spuriously */
 	EX_SIGNAL,	/* its signal handler runs */
 	EX_KINDS
 };
@@ -57,23 +57,23 @@ struct ex_option {
 
 struct ex_decision {
 	uint8_t chosen, options;
-	int budget;		/* when it was first taken, */
-	uint64_t state;		/* and the state; 0: not asked */
+	int budget;		/* when it was first taken */
+	uint64_t state;		/* hash of the state then; 0: not computed */
 };
 
 struct ex_thread {
 	struct fiber fiber;
 	enum ex_status status;
-	uint32_t *futex;		/* slept on */
+	uint32_t *futex;		/* that it sleeps on */
 	int64_t deadline;
 	enum weir_woke_ woke;		/* why the sleep ended */
 	uint64_t slept_at;		/* order among sleepers */
-	uint64_t writes_seen;		/* while SPINNING or LOOKING */
+	uint64_t writes_seen;		/* ex->writes when it began to wait */
 	uint64_t own_writes;
-	uint64_t others_seen;		/* by others, when it began to look */
-	bool looks;			/* and means not to miss any since */
-	void (*handler)(void);		/* signal handler that may still come */
-	bool handle;			/* run it now */
+	uint64_t others_seen;		/* writes by others at ex_recheck */
+	bool rechecks;			/* since ex_recheck, to ex_yield */
+	void (*handler)(void);		/* signal handler that may still run */
+	bool handle;			/* run the handler now */
 	struct ex_place at;		/* its last atomic access */
 	struct ex_delayed {		/* stores not in memory yet */
 		void *p;
@@ -95,16 +95,16 @@ struct engine {
 	struct fiber controller;
 	_Alignas(16) char stacks[EX_THREADS][FIBER_STACK];
 
-	/* The run. */
+	/* The current run. */
 	int budget;			/* preemptions and disturbances left */
 	int64_t now_ns;
 	uint64_t writes;
 	int steps;
 	bool panics_expected;
-	bool abandoned;			/* been here before */
+	bool abandoned;			/* reached a known state */
 	bool failed;
 	char message[512];
-	sigjmp_buf failed_outside;	/* in setup, check or a crash */
+	sigjmp_buf failed_outside;	/* where ex_fail jumps to */
 	struct {
 		const char *memory;
 		size_t size;
@@ -114,18 +114,18 @@ struct engine {
 	/* The decisions. */
 	enum ex_search search;
 	bool delays;			/* stores may be delayed */
-	uint32_t looks;			/* of a spin before it ends; 0: one CPU */
-	bool races;			/* look for unordered accesses */
+	uint32_t spins;			/* rounds of a spin; 0: one CPU */
+	bool races;			/* find unordered accesses */
 	int bound;
-	uint64_t enough;		/* schedules, depth first; 0: all */
-	bool exhausted;			/* there are no others within the bound */
+	uint64_t enough;		/* schedules at most; 0: all */
+	bool exhausted;			/* all within the bound were explored */
 	struct ex_decision path[EX_POINTS_MAX], kept[EX_POINTS_MAX];
 	int path_length, path_at;
 	uint64_t random;
 	uint32_t priority[EX_THREADS][EX_KINDS];	/* PCT */
 	int changes[EX_CHANGES];
 
-	/* Memory used by threads, since the scenario was begun. */
+	/* Memory used by threads in any run of this scenario. */
 	struct ex_use {
 		const void *address;
 		uint8_t users;
@@ -133,7 +133,7 @@ struct engine {
 	bool more_is_shared;
 
 	bool tracing;
-	struct {			/* begun, its effect not seen yet */
+	struct {			/* begun, not printed yet */
 		enum ex_op op;
 		const void *p;
 		size_t size;
@@ -149,30 +149,30 @@ struct engine {
 extern struct engine *ex;
 
 /* control.c */
-bool ex_run(void);			/* false: it failed */
+bool ex_run(void);			/* false: the run failed */
 bool ex_can_go(const struct ex_thread *t);
-void ex_pause(void);			/* let the controller decide */
-void ex_step(void);			/* one more; too many is a livelock */
+void ex_pause(void);			/* decide which thread runs */
+void ex_step(void);			/* count a step; too many: livelock */
 bool ex_note_use(const void *address, bool write);
 void ex_wake(struct ex_thread *t, enum weir_woke_ why);
 
 /* seam.c */
 bool ex_others_wrote(const struct ex_thread *t);
 void ex_drain_one(struct ex_thread *t);	/* its oldest delayed store */
-void ex_drain(const void *p);		/* this thread's, up to one at p */
+void ex_drain(const void *p);		/* of this thread, up to that at p */
 
 /* search.c */
-int ex_decide(const struct ex_option *options, int n);	/* null: yes or no */
-bool ex_depth_first(int bound);		/* false: something failed */
+int ex_decide(const struct ex_option *options, int n);	/* null: a yes or no */
+bool ex_depth_first(int bound);		/* false: a run failed */
 bool ex_random(enum ex_search search, uint64_t runs);
 bool ex_replay(const char *schedule);
-void ex_shrink(void);			/* the path that failed */
+void ex_shrink(void);			/* shorten the failing path */
 
 /* state.c */
-void ex_state_begin(void);		/* once, with everything set up */
+void ex_state_begin(void);		/* once, before the first run */
 void ex_state_restore(void);
 uint64_t ex_state_hash(void);
-void ex_state_forget(void);		/* all states seen so far */
+void ex_state_forget(void);		/* forget all known states */
 bool ex_state_is_known(uint64_t state, int budget);
 
 /* races.c */

@@ -3,8 +3,8 @@
 #define TESTS_MODEL_EXPLORE_H
 
 /*
- * The schedule explorer: README.md in this folder says what it does and how to
- * run it.  This is what scenarios and the seam call.
+ * The schedule explorer (README.md in this folder): the interface for scenarios
+ * and for the seam.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ void ex_register(const struct ex_scenario *scenario);
 /*
  *     SCENARIO(name, bound, setup, check, thread, thread, ...)
  *
- * Every run begins with the memory of the program as it was at the start, so a
- * setup need not put back what the run before has changed.
+ * Every run begins with the static memory of the program as it was at the
+ * start, so a setup need not undo the changes of the previous run.
  */
 #define SCENARIO(id, preemptions, before, after, ...)                          \
 	__attribute__((constructor)) static void register_##id(void)           \
@@ -55,36 +55,39 @@ void ex_fail(const char *format, ...);
 /*
  * For threads of a scenario.
  */
-void ex_free(void *memory, size_t size);	/* nobody may touch it again */
+void ex_free(void *memory, size_t size);	/* later accesses fail */
 bool ex_is_freed(const void *memory);
 void ex_signal(void (*handler)(void));	/* may interrupt this thread, once */
 void ex_clock_advance(int64_t ns);
-void ex_expect_panics(void);			/* in setup: they are no failure */
-int ex_self(void);				/* which thread of the scenario */
-void ex_await(const uint32_t *flag);		/* wait for another's ex_set */
+void ex_expect_panics(void);		/* for setup: panics do not fail */
+int ex_self(void);				/* number of this thread */
+void ex_await(const uint32_t *flag);		/* wait until it is set */
 void ex_set(uint32_t *flag);
 extern uint32_t ex_event;			/* the descriptor is readable */
-void ex_yield(void);				/* nothing to do until others act, */
-void ex_look(void);				/* or have since this, if it was called */
+void ex_yield(void);			/* wait until another thread writes */
+/*
+ * Begin a check that may be followed by ex_yield.  That ex_yield returns at
+ * once if another thread has written since this call.
+ */
+void ex_recheck(void);
 /* A plain access: two of them, one a write, must be ordered. */
 void ex_touch(const void *memory, size_t size, bool write);
 
 /*
- * For the code that knows what the memory means.
+ * The meaning of the memory, defined by the program that uses the engine.
  */
 struct ex_meaning {
-	/* After each atomic write: fail if something is not as it should be. */
+	/* Called after each atomic write; may fail the run. */
 	void (*written)(const void *address, uint64_t before, uint64_t after);
-	/* What to call an address, and its value, in a trace; false: unknown. */
+	/* The name of an address, and its value, in a trace; false: none. */
 	bool (*name)(const void *address, char *text, size_t size);
 	bool (*show)(const void *address, uint64_t value, char *text,
 		     size_t size);
 };
-/* Of the program that the engine is linked into. */
 extern const struct ex_meaning ex_meaning;
 
 /*
- * For the seam: atomic access, at a place in the source.
+ * For the seam: atomic accesses, with their place in the source.
  */
 enum ex_order { EX_RELAXED, EX_ACQUIRE, EX_RELEASE, EX_ACQ_REL };
 enum ex_rmw { EX_SWAP, EX_ADD, EX_SUB };

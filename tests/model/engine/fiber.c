@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The switch saves what the calling convention says a callee must keep, and the
+ * The switch saves the callee-saved registers of the calling convention and the
  * stack pointer.
  */
 #include "fiber.h"

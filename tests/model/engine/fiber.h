@@ -3,7 +3,7 @@
 #define TESTS_MODEL_FIBER_H
 
 /*
- * User-level threads: a stack each, and a switch that costs a few nanoseconds.
+ * User-level threads: each has a stack; a switch costs a few nanoseconds.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,14 +11,14 @@
 #define FIBER_STACK (64 * 1024)
 
 struct fiber {
-	void *sp;	/* where it stands while it does not run */
+	void *sp;	/* stack pointer while it does not run */
 	char *stack;	/* FIBER_STACK bytes, aligned to 16 */
 };
 
-/* Ready to run entry(), which must not return. */
+/* Make *fiber run entry(), which must not return. */
 void fiber_prepare(struct fiber *fiber, void (*entry)(void));
 
-/* Go on with `to`; returns when somebody switches back to `from`. */
+/* Switch to `to`.  Returns when another fiber switches back to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
 #endif /* TESTS_MODEL_FIBER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The explorer as a command.  README.md says how it is used. */
+/* The explorer as a command; README.md describes its use. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -17,18 +17,18 @@
 
 #define SCENARIOS_MAX 512
 
-/* The same engine in a program whose core tells its plain accesses: races.c. */
+/* model-races: the core reports its plain accesses to races.c. */
 #ifndef EX_RACES
 #define EX_RACES 0
 #endif
 #define EX_NAME                                                                \
 	(ex->races ? "races" : ex->delays ? "delayed stores" :                 \
-	 ex->looks ? "many CPUs" : "model")
+	 ex->spins ? "many CPUs" : "model")
 
 static struct command {
 	const struct ex_scenario *scenarios[SCENARIOS_MAX];
 	int count;
-	int at_least, at_most;		/* bounds; each scenario has its own */
+	int at_least, at_most;		/* limits for the scenarios' bounds */
 	uint64_t random_runs;		/* of each kind, for each scenario */
 	uint64_t seed;
 	const char *replay;
@@ -36,17 +36,17 @@ static struct command {
 	int jobs;
 } *command;
 
-/* What the processes share that explore side by side. */
-static struct together {
-	int next;			/* scenario */
+/* Shared by the processes of --jobs. */
+static struct totals {
+	int next;			/* scenario to explore */
 	int passed, failed;
 	uint64_t schedules;
 	int at_bound[EX_BOUND_MAX + 1];
-} *together;
+} *totals;
 
 void ex_register(const struct ex_scenario *s)
 {
-	/* Before main, and before the engine. */
+	/* A constructor calls this before main creates the engine. */
 	if (!command)
 		command = calloc(1, sizeof(*command));
 	if (!command || command->count == SCENARIOS_MAX)
@@ -61,7 +61,7 @@ static void on_panic(const char *text)
 }
 
 /*
- * A bug may well crash, or loop where no atomic is in sight.
+ * A bug may crash, or loop without an atomic access.
  */
 static void on_crash(int signal)
 {
@@ -73,7 +73,7 @@ static void on_crash(int signal)
 						 "SIGABRT");
 }
 
-/* Seconds in one and the same run: a loop without end. */
+/* Two ticks in the same run: an endless loop. */
 static void on_tick(int signal)
 {
 	(void)signal;
@@ -111,7 +111,7 @@ static void report(void)
 	ex_shrink();
 	printf("replay: %s%s --spin %u --replay '",
 	       EX_RACES ? "model-races" : "model", ex->delays ? " --delays" : "",
-	       ex->looks);
+	       ex->spins);
 	ex_trace_schedule();
 	printf(" ' %s\n", ex->scenario->name);
 	ex->tracing = true;
@@ -156,7 +156,7 @@ static bool explore(const struct ex_scenario *s)
 	       ex->runs - depth_first);
 	if (command->depth_first && ex->exhausted)
 		for (int b = 0; b <= bound; b++)
-			__atomic_fetch_add(&together->at_bound[b], 1,
+			__atomic_fetch_add(&totals->at_bound[b], 1,
 					   __ATOMIC_RELAXED);
 	return true;
 }
@@ -167,12 +167,12 @@ static void run_scenario(const struct ex_scenario *s)
 
 	if (!passed && !command->replay)
 		report();
-	__atomic_fetch_add(&together->schedules, ex->runs, __ATOMIC_RELAXED);
-	__atomic_fetch_add(passed ? &together->passed : &together->failed, 1,
+	__atomic_fetch_add(&totals->schedules, ex->runs, __ATOMIC_RELAXED);
+	__atomic_fetch_add(passed ? &totals->passed : &totals->failed, 1,
 			   __ATOMIC_RELAXED);
 }
 
-/* Of this program alone: the machine may have other work. */
+/* CPU time of this program and its children: the machine may be busy. */
 static double cpu_seconds(void)
 {
 	struct rusage self, children;
@@ -183,7 +183,7 @@ static double cpu_seconds(void)
 	       (double)(self.ru_utime.tv_usec + children.ru_utime.tv_usec) / 1e6;
 }
 
-static bool wanted(const char *name, char **names)
+static bool is_selected(const char *name, char **names)
 {
 	if (!*names)
 		return true;
@@ -196,17 +196,17 @@ static bool wanted(const char *name, char **names)
 static const char help[] =
 	"usage: model [OPTION]... [SCENARIO]...\n"
 	"Explore the schedules of scenarios: all of them, or those named.\n"
-	"  --list           say which there are\n"
-	"  --at-least N     a bound of at least N (each scenario has its own)\n"
-	"  --at-most N      and of at most N\n"
-	"  --enough N       depth first, no more than N schedules of each\n"
-	"  --random N       also N runs by PCT and N at random (2000)\n"
-	"  --seed S         for those\n"
-	"  --only-random    nothing else\n"
-	"  --delays         (model-races) delay stores, do not look for races\n"
-	"  --spin N         many CPUs: threads look N times before they sleep (0)\n"
-	"  --jobs N         N processes side by side\n"
-	"  --replay 'P:C..' that schedule, with a trace\n";
+	"  --list           print the names of the scenarios\n"
+	"  --at-least N     raise the bound of each scenario to at least N\n"
+	"  --at-most N      lower the bound of each scenario to at most N\n"
+	"  --enough N       depth first, explore at most N schedules of each\n"
+	"  --random N       also N runs by PCT and N random runs (2000)\n"
+	"  --seed S         seed of the PCT and random runs (1)\n"
+	"  --only-random    no depth-first search\n"
+	"  --delays         (model-races) delay stores instead of finding races\n"
+	"  --spin N         many CPUs: threads spin N rounds before they sleep (0)\n"
+	"  --jobs N         use N processes\n"
+	"  --replay 'P:C..' replay this schedule and print its steps\n";
 
 static void read_options(int argc, char **argv)
 {
@@ -242,7 +242,7 @@ static void read_options(int argc, char **argv)
 		case 's': command->seed = strtoull(optarg, NULL, 0) | 1; break;
 		case 'o': command->depth_first = false; break;
 		case 'd': ex->delays = EX_RACES; break;
-		case 'c': ex->looks = (uint32_t)atoi(optarg); break;
+		case 'c': ex->spins = (uint32_t)atoi(optarg); break;
 		case 'j': command->jobs = atoi(optarg); break;
 		case 'p': command->replay = optarg; break;
 		case 'h': fputs(help, stdout); exit(0);
@@ -255,20 +255,20 @@ static void read_options(int argc, char **argv)
 	}
 }
 
-/* Scenario after scenario, each taken by one of the processes. */
+/* Explore scenarios until none is left; the processes share them. */
 static void run_scenarios(char **names)
 {
 	for (;;) {
-		int i = __atomic_fetch_add(&together->next, 1, __ATOMIC_RELAXED);
+		int i = __atomic_fetch_add(&totals->next, 1, __ATOMIC_RELAXED);
 
 		if (i >= command->count)
 			return;
-		if (wanted(command->scenarios[i]->name, names))
+		if (is_selected(command->scenarios[i]->name, names))
 			run_scenario(command->scenarios[i]);
 	}
 }
 
-static void run_side_by_side(char **names)
+static void run_jobs(char **names)
 {
 	int status;
 
@@ -278,7 +278,7 @@ static void run_side_by_side(char **names)
 		if (pid < 0)
 			abort();
 		if (!pid) {
-			catch_crashes();	/* the timer is not inherited */
+			catch_crashes();	/* a fork stops the timer */
 			run_scenarios(names);
 			exit(0);
 		}
@@ -286,7 +286,7 @@ static void run_side_by_side(char **names)
 	run_scenarios(names);
 	while (wait(&status) > 0)
 		if (status)
-			__atomic_fetch_add(&together->failed, 1,
+			__atomic_fetch_add(&totals->failed, 1,
 					   __ATOMIC_RELAXED);
 }
 
@@ -299,25 +299,25 @@ static int list_scenarios(void)
 
 static int sum_up(void)
 {
-	int count = together->passed + together->failed;
+	int count = totals->passed + totals->failed;
 
 	printf("evidence: %s: scenarios | %d, of them %d exhausted at bound 1 "
 	       "or more, %d at 2 or more, %d at 3 or more\n", EX_NAME, count,
-	       together->at_bound[1], together->at_bound[2],
-	       together->at_bound[3]);
+	       totals->at_bound[1], totals->at_bound[2],
+	       totals->at_bound[3]);
 	printf("evidence: %s: schedules | %" PRIu64 " (%.0f a second and core)"
-	       "\n", EX_NAME, together->schedules,
-	       (double)together->schedules / cpu_seconds());
-	printf("%d passed, %d failed\n", together->passed, together->failed);
-	return together->failed || !together->passed;
+	       "\n", EX_NAME, totals->schedules,
+	       (double)totals->schedules / cpu_seconds());
+	printf("%d passed, %d failed\n", totals->passed, totals->failed);
+	return totals->failed || !totals->passed;
 }
 
 int main(int argc, char **argv)
 {
 	ex = calloc(1, sizeof(*ex));
-	together = mmap(NULL, sizeof(*together), PROT_READ | PROT_WRITE,
+	totals = mmap(NULL, sizeof(*totals), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!ex || !command || together == MAP_FAILED)
+	if (!ex || !command || totals == MAP_FAILED)
 		abort();
 	ex->self = -1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -328,6 +328,6 @@ int main(int argc, char **argv)
 	weir_set_panic_hook(on_panic);
 	catch_crashes();
 	ex_state_begin();
-	run_side_by_side(argv + optind);
+	run_jobs(argv + optind);
 	return sum_up();
 }

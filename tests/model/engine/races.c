@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accesses that nothing orders.
+ * Find unordered accesses.
  *
- * Two accesses to the same byte by two threads, one of them a write and one of
- * them plain, must be ordered by happens-before: program order, and from a
- * release to the acquire that reads what it wrote or what read-modify-writes
- * made of that (C11's release sequence, without the later stores of the same
- * thread, as C++20 has it).  The orders are those that the core asks for, so an
- * order that is too weak fails here whatever the machine, in the first schedule
- * that takes both accesses.
+ * If two threads access the same byte, at least one access is a write and at
+ * least one is plain, the accesses must be ordered by happens-before.
+ * Happens-before is program order, and the order from a release to an acquire
+ * that reads the released value or the result of read-modify-writes on it
+ * (C11's release sequence, without later stores of the same thread, as in
+ * C++20).  The memory orders are those of the source, so an order that is too
+ * weak fails on every machine, in the first schedule that executes both
+ * accesses.
  *
- * Plain accesses are seen if the core is compiled with -fsanitize=thread: the
- * compiler then calls the functions below before each of them.  That is all
- * that is used of ThreadSanitizer; its own library is not linked.
+ * Plain accesses are visible if the core is compiled with -fsanitize=thread:
+ * the compiler then calls the functions below before each plain access.
+ * Nothing else of ThreadSanitizer is used; its library is not linked.
  *
- * The same calls are what lets stores be delayed (seam.c) though some places
- * are accessed both ways.
+ * The same calls make delayed stores (seam.c) correct for memory that is
+ * accessed both atomically and plainly.
  *
- * A clock per thread counts its releases; each byte knows when each thread last
- * read and wrote it.  Clocks of what was released stand with the atomics.
+ * A vector clock per thread counts its releases.  Each byte records when each
+ * thread last read and wrote it.  Each atomic records the clock of its
+ * releases.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +43,13 @@ static struct shadow {
 	struct word {
 		uintptr_t address;
 		uint8_t users;		/* a bit for each thread, in any run */
-		uint64_t run;		/* that the rest is about */
-		struct clock released;	/* of the atomic that begins here */
+		uint64_t run;		/* to which the rest belongs */
+		struct clock released;	/* by the atomic at this address */
 		struct clock last[WORD][WAYS];
 	} words[WORDS];
 } *shadow;
 
-/* Before main, so that it is part of the memory as it was at the start. */
+/* A constructor: `shadow` must be set in the initial memory. */
 __attribute__((constructor)) static void make(void)
 {
 	shadow = calloc(1, sizeof(*shadow));
@@ -86,8 +88,9 @@ static void refresh(struct word *w)
 }
 
 /*
- * Most memory is one thread's own, which costs no more than this.  If another
- * comes along what was not noted is missing, and the search begins again.
+ * Accesses are not recorded while only one thread has used the word, which is
+ * the common case.  When a second thread uses it, the record is incomplete and
+ * the search starts again.
  */
 static bool is_shared(struct word *w)
 {
@@ -100,7 +103,7 @@ static bool is_shared(struct word *w)
 	return shared;
 }
 
-/* Fail if another thread's last access of this way is not before us. */
+/* Fail if another thread's last access of this kind is not ordered before. */
 static void check_before(const struct clock *last, enum way way, enum way ours)
 {
 	static const char *const names[WAYS] = { "read", "write", "atomic read",
@@ -170,7 +173,9 @@ void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 		join(now, &w->released);
 	if (!write)
 		return;
-	/* A plain store ends what was released; a read-modify-write adds. */
+	/*
+	 * A store ends the release sequence; a read-modify-write continues it.
+	 */
 	if (!read)
 		memset(&w->released, 0, sizeof(w->released));
 	if (order == EX_RELEASE || order == EX_ACQ_REL) {
@@ -180,13 +185,13 @@ void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 }
 
 /*
- * Plain accesses, as the compiler reports them.
+ * Plain accesses, reported by the compiler.
  */
 static void plain(const void *p, size_t size, bool write)
 {
 	if (ex->self < 0)
 		return;
-	/* It sees, and stays behind, this thread's own delayed stores. */
+	/* The delayed stores of this thread to p come first. */
 	ex_drain(p);
 	if (ex->races)
 		use(p, size, write ? PLAIN_WRITE : PLAIN_READ);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the core calls instead of atomics, futex, clock, CPU and heap.  Threads
- * take turns on one real thread, so the accesses themselves are plain.
+ * The explorer's implementation of atomics, futex, clock, CPU and heap.  The
+ * threads of a scenario take turns on one real thread, so the accesses
+ * themselves are plain.
  *
- * Delayed stores (--delays).  A store may stay with its thread for a while, as
- * in a store buffer: the thread sees it, the others do not.  It reaches memory
- * before any release of the same thread, before a read-modify-write of the same
- * place, and before the thread sleeps, wakes another or ends; otherwise
- * whenever the search likes.  So a store that had to be ordered before a later access,
- * and is not, is seen behind it.  (That a load comes too early is not modelled;
- * races.c finds a missing acquire by other means.)
+ * Delayed stores (--delays).  A store may stay in a store buffer of its thread:
+ * the thread sees it, other threads do not.  It reaches memory before any
+ * release of the same thread, before a read-modify-write of the same address,
+ * and before the thread sleeps, wakes another thread or ends; otherwise when
+ * the search decides.  So a store that must be ordered before a later access
+ * and is not becomes visible after it.  (Loads that are executed early are not
+ * modelled; races.c finds a missing acquire.)
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static uint64_t read_memory(const void *p, size_t size)
 {
 	uint64_t v = 0;
 
-	/* Little-endian.  Of a size that the compiler knows it is no call. */
+	/* Little-endian.  With a constant size memcpy is not a call. */
 	switch (size) {
 	case 8:
 		memcpy(&v, p, 8);
@@ -78,8 +79,8 @@ static void write_memory(void *p, size_t size, uint64_t value)
 }
 
 /*
- * Nothing to decide here; the point is counted all the same.  Noinline, as
- * ex_decide: what they leave in registers is no part of a thread's state.
+ * Returns true if there is nothing to decide; the point is counted.  Noinline,
+ * like ex_decide, so that its registers are not part of the thread's state.
  */
 __attribute__((noinline)) static bool goes_on(bool shared)
 {
@@ -90,7 +91,7 @@ __attribute__((noinline)) static bool goes_on(bool shared)
 		ex->path_at++;
 		return true;
 	}
-	/* Depth first with nothing left to spend, one can but go on. */
+	/* Depth first without budget, continuing is the only option. */
 	if (!replays && (!shared || (ex->search == EX_DEPTH_FIRST &&
 				     !ex->budget && !ex->delays))) {
 		(void)ex_decide(NULL, 1);
@@ -109,19 +110,19 @@ static void point(enum ex_op op, const void *p, size_t size, bool shared,
 		ex_trace_begin(op, p, size, at);
 }
 
-/* Depth first a run begins as the one before: that part has been looked at. */
-static bool is_as_before(void)
+/* A depth-first run begins like the previous one: checks are not repeated. */
+static bool is_replayed(void)
 {
 	return ex->search == EX_DEPTH_FIRST && ex->path_at < ex->path_length;
 }
 
-/* Before an access; false: setup or check, nobody else runs. */
+/* Called before an access.  Returns false in setup and check. */
 static bool enter(enum ex_op op, const void *p, size_t size,
 		  const struct ex_place *at)
 {
 	if (ex->self < 0)
 		return false;
-	if (is_as_before() && !ex->path[ex->path_at].chosen) {
+	if (is_replayed() && !ex->path[ex->path_at].chosen) {
 		ex_step();
 		ex->path_at++;
 	} else {
@@ -132,8 +133,8 @@ static bool enter(enum ex_op op, const void *p, size_t size,
 	return true;
 }
 
-/* Whether something odd happens now, which costs a bit of the budget. */
-__attribute__((noinline)) static bool oddly(const char *what)
+/* Returns true if the search decides to spend budget on a disturbance. */
+__attribute__((noinline)) static bool disturbed(const char *what)
 {
 	if (!ex_decide(NULL, ex->budget ? 2 : 1))
 		return false;
@@ -145,7 +146,7 @@ __attribute__((noinline)) static bool oddly(const char *what)
 
 bool ex_others_wrote(const struct ex_thread *t)
 {
-	return t->looks && ex->writes - t->own_writes != t->others_seen;
+	return t->rechecks && ex->writes - t->own_writes != t->others_seen;
 }
 
 /*
@@ -167,7 +168,7 @@ void ex_drain_one(struct ex_thread *t)
 	ex->self = self;
 }
 
-/* All that came before, or up to the last one at p. */
+/* Drain all stores of t, or those up to the last one at p. */
 static void drain(struct ex_thread *t, const void *p)
 {
 	int n = t->delayed_count;
@@ -191,13 +192,13 @@ static void drain_for(const void *p, enum ex_order order)
 	ex_drain(order == EX_RELEASE || order == EX_ACQ_REL ? NULL : p);
 }
 
-/* A release that is delayed stays behind the others: the list is in order. */
+/* Stores stay in order, so a delayed release stays behind earlier stores. */
 static bool is_delayed(void *p, size_t size, uint64_t value)
 {
 	struct ex_thread *t = &ex->threads[ex->self];
 
 	if (!ex->delays || t->delayed_count == EX_DELAYED_MAX ||
-	    !oddly("is delayed"))
+	    !disturbed("is delayed"))
 		return false;
 	t->delayed[t->delayed_count++] = (struct ex_delayed){ p, size, value };
 	return true;
@@ -274,7 +275,7 @@ bool ex_cas(void *p, size_t size, void *expected, uint64_t value,
 		drain_for(p, order);
 	before = read_memory(p, size);
 	equal = before == read_memory(expected, size);
-	if (runs && equal && oddly("fails for no reason"))
+	if (runs && equal && disturbed("fails spuriously"))
 		equal = false;
 	if (runs && ex->races)
 		ex_races_atomic(p, size, true, equal,
@@ -294,7 +295,7 @@ static void let_others_go(enum ex_status status)
 	struct ex_thread *t = &ex->threads[ex->self];
 
 	if (ex->self < 0)
-		ex_fail("the lock is held with nobody running");
+		ex_fail("setup or check waits, and no thread runs");
 	ex_step();
 	ex_drain(NULL);
 	t->status = status;
@@ -302,11 +303,11 @@ static void let_others_go(enum ex_status status)
 	ex_pause();
 }
 
-void ex_look(void)
+void ex_recheck(void)
 {
 	struct ex_thread *t = &ex->threads[ex->self];
 
-	t->looks = true;
+	t->rechecks = true;
 	t->others_seen = ex->writes - t->own_writes;
 }
 
@@ -316,7 +317,7 @@ void ex_yield(void)
 
 	if (ex->self >= 0) {
 		missed = ex_others_wrote(&ex->threads[ex->self]);
-		ex->threads[ex->self].looks = false;
+		ex->threads[ex->self].rechecks = false;
 	}
 	if (!missed)
 		let_others_go(EX_SPINNING);
@@ -378,7 +379,7 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	return t->woke;
 }
 
-/* The word may be gone by now: futex(2) does not look at it, nor do we. */
+/* The word may be freed already: like futex(2), this does not read it. */
 void weir_futex_wake_(uint32_t *word)
 {
 	struct ex_thread *first = NULL;
@@ -416,21 +417,21 @@ int64_t weir_deadline_after(int64_t timeout_ns)
 }
 
 /*
- * The machine: one CPU or as many as threads, one process, a little memory.
+ * The machine: one CPU or one per thread, one process, a small heap.
  */
 uint8_t weir_cpu_(void)
 {
-	return (uint8_t)(ex->looks ? ex->self + 1 : 1);
+	return (uint8_t)(ex->spins ? ex->self + 1 : 1);
 }
 
 bool weir_cpu_has_others_(void)
 {
-	return ex->looks > 0;
+	return ex->spins > 0;
 }
 
 bool weir_spin_wait_may_pay_(void)
 {
-	return ex->looks > 0;
+	return ex->spins > 0;
 }
 
 struct weir_spin_wait_ weir_spin_wait_begin_(void)
@@ -438,11 +439,11 @@ struct weir_spin_wait_ weir_spin_wait_begin_(void)
 	return (struct weir_spin_wait_){ 0, 0 };
 }
 
-bool weir_spin_wait_continue_(struct weir_spin_wait_ *look)
+bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)
 {
-	if (++look->looks >= ex->looks)
+	if (++spin->looks >= ex->spins)
 		return false;
-	let_others_go(EX_LOOKING);
+	let_others_go(EX_POLLING);
 	return true;
 }
 
@@ -461,7 +462,7 @@ void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 {
 	(void)backoff;
 	if (ex->self >= 0)
-		ex_look();
+		ex_recheck();
 }
 
 uint32_t weir_forks_(void)
@@ -469,7 +470,7 @@ uint32_t weir_forks_(void)
 	return 0;
 }
 
-/* Each thread has its own; setup and check together one. */
+/* One per thread, and one for setup and check. */
 struct weir_to_run_ *weir_thread_to_run_(void)
 {
 	static struct weir_to_run_ to_run[EX_THREADS + 1];
@@ -477,7 +478,7 @@ struct weir_to_run_ *weir_thread_to_run_(void)
 	return &to_run[ex->self + 1];
 }
 
-/* One descriptor, number 1: whether it is readable. */
+/* Nonzero while the only descriptor, number 1, is readable. */
 uint32_t ex_event;
 
 int weir_event_open_(void)
@@ -509,7 +510,7 @@ void weir_event_close_(int fd)
 	check_event(fd);
 }
 
-/* In lines of a cache; never used twice, so that a late access is noticed. */
+/* In cache lines.  Freed lines are not reused, so late accesses are found. */
 #define LINE ((size_t)64)
 #define LINES 4
 

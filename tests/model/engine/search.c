@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which decisions to take.
+ * The choice of decisions.
  *
- * Depth first.  A run is determined by its decisions.  After a run the last one
- * that had another option is changed and what follows it forgotten; the next
- * run replays the list and goes on with option 0 from there.  With a bound on what
- * is spent: a switch away from a thread that could have gone on costs one, and
- * so does each odd thing (a wake for no reason, a CAS that fails, a signal, a
- * delayed store).  A state that was met before is not explored again (state.c).
- * When the search ends without a failure there is none within the bound.
+ * Depth first.  A run is determined by its decisions.  After a run the last
+ * decision that has another option is changed, and the decisions after it are
+ * dropped.  The next run replays the list and then takes option 0 at every
+ * point.  The bound limits the cost of a run: a preemption costs one, and so
+ * does each disturbance (a spurious wake-up, a CAS that fails spuriously, a
+ * signal, a delayed store).  A state that was reached before is not explored
+ * again (state.c).  If the search ends without a failure, no schedule within
+ * the bound fails.
  *
  * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatti: "A randomized scheduler
- * with probabilistic guarantees of finding bugs", 2010).  Everybody has a random
- * priority, the highest goes, and at d - 1 random points the one that goes is
- * put last; d is 4 here.  A bug that needs d ordering decisions is found by one
- * run with probability at least 1 / (n k^(d-1)), for n that may act and k points.
- * Here each thread's timeout, signal and so on counts as one that may act, so n
- * is at most 5 times the threads; whether a CAS fails is tossed apart.
+ * with probabilistic guarantees of finding bugs", 2010).  Each actor has a
+ * random priority, and the actor with the highest priority runs.  At d - 1
+ * random points the running actor gets the lowest priority; d is 4 here.  One
+ * run finds a bug that needs d ordering decisions with probability at least 1 /
+ * (n k^(d-1)), with n actors and k points.  Here each thread's timeout, signal
+ * and so on is an actor, so n is at most 5 times the number of threads.
+ * Spurious CAS failures are drawn separately.
  *
- * At random: every option with the same probability at every point.
+ * Random: every option has the same probability at every point.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,8 +29,8 @@
 
 #include "engine.h"
 
-#define ODD_ONE_IN 16		/* of the yes-or-no decisions */
-#define ODD_AT_RANDOM 3		/* odd things in a random run */
+#define DISTURB_ONE_IN 16	/* of the yes-or-no decisions */
+#define DISTURB_MAX 3		/* disturbances in a random run */
 
 static uint64_t next_random(void)
 {
@@ -55,7 +57,7 @@ static void append(int chosen, int options, uint64_t state)
 		(uint8_t)chosen, (uint8_t)options, ex->budget, state };
 }
 
-/* Back where we were with nothing spent: so it would go for ever. */
+/* Returns true if the run was in this state before, without a cost since. */
 static bool is_on_path(uint64_t state)
 {
 	for (int i = 0; i < ex->path_length; i++)
@@ -76,7 +78,7 @@ static int decide_depth_first(const struct ex_option *options, int n)
 			ex_fail("the scenario is not deterministic");
 		return d->chosen;
 	}
-	/* What races depends on what came before, which no state tells. */
+	/* Races depend on the history, which is not part of the state. */
 	if (options && n > 1 && !ex->races) {
 		state = ex_state_hash();
 		if (ex_state_is_known(state, ex->budget)) {
@@ -123,7 +125,7 @@ static int decide_at_random(const struct ex_option *options, int n)
 	int chosen = 0;
 
 	if (n > 1 && !options)
-		chosen = random_below(ODD_ONE_IN) == 0;
+		chosen = random_below(DISTURB_ONE_IN) == 0;
 	else if (n > 1 && ex->search == EX_PCT)
 		chosen = decide_by_priority(options, n);
 	else if (n > 1)
@@ -159,7 +161,7 @@ int ex_decide(const struct ex_option *options, int n)
  * The searches.
  */
 
-/* Change the last decision that has another option; false: none is left. */
+/* Change the last decision that has another option; false: none has. */
 static bool next_path(void)
 {
 	while (ex->path_length) {
@@ -187,7 +189,7 @@ bool ex_depth_first(int bound)
 		if (!ex_run())
 			return false;
 		if (ex->more_is_shared) {
-			/* There is more to decide than we knew: from the start. */
+			/* More points need decisions: start again. */
 			ex->path_length = 0;
 			ex_state_forget();
 		}
@@ -196,7 +198,7 @@ bool ex_depth_first(int bound)
 	return true;
 }
 
-/* New priorities, and when to change them in a run of `points`. */
+/* Draw priorities, and the points of a run at which they change. */
 static void shuffle_priorities(int points)
 {
 	for (int i = 0; i < EX_THREADS; i++)
@@ -212,7 +214,7 @@ bool ex_random(enum ex_search search, uint64_t runs)
 	int points = 1;
 
 	ex->search = search;
-	ex->bound = ODD_AT_RANDOM;
+	ex->bound = DISTURB_MAX;
 	while (runs--) {
 		ex->path_length = 0;
 		shuffle_priorities(points);
@@ -244,11 +246,12 @@ bool ex_replay(const char *schedule)
 }
 
 /*
- * A failing schedule is easier to read with fewer switches in it.  Put
- * decisions back to 0, many at a time, then few; leave points out, so that later
- * decisions come earlier; as long as the run fails in the same way.
+ * Shorten a failing schedule, so that it is easier to read.  Set decisions to
+ * 0, first many at a time, then few, and leave points out, so that later
+ * decisions come earlier.  Keep a change if the run still fails with the same
+ * message.
  */
-static bool fails_alike(const char *message)
+static bool fails_with(const char *message)
 {
 	return !ex_run() && !strcmp(ex->message, message);
 }
@@ -262,7 +265,7 @@ static int switches(void)
 	return n;
 }
 
-/* Change the path; keep that if it still fails and has become simpler. */
+/* Change the path; keep the change if it is simpler and still fails. */
 static bool try_change(void (*change)(int at, int n), int at, int n,
 		       const char *message)
 {
@@ -271,20 +274,20 @@ static bool try_change(void (*change)(int at, int n), int at, int n,
 
 	memcpy(ex->kept, ex->path, size);
 	change(at, n);
-	if (switches() < before && fails_alike(message))
+	if (switches() < before && fails_with(message))
 		return true;
 	memcpy(ex->path, ex->kept, size);
 	ex->path_length = length;
 	return false;
 }
 
-static void put_back(int at, int n)
+static void set_to_0(int at, int n)
 {
 	for (int i = at; i < at + n && i < ex->path_length; i++)
 		ex->path[i].chosen = 0;
 }
 
-/* The switch at `at`, and the n points before the next one. */
+/* Remove the decision at `at` and the n points after it. */
 static void leave_out(int at, int n)
 {
 	ex->path[at].chosen = 0;
@@ -315,10 +318,10 @@ void ex_shrink(void)
 		shrunk = false;
 		for (int n = ex->path_length; n; n /= 2)
 			for (int i = 0; i < ex->path_length; i += n)
-				shrunk |= try_change(put_back, i, n, message);
+				shrunk |= try_change(set_to_0, i, n, message);
 		shrunk |= leave_some_out(message);
 	} while (shrunk);
 	while (ex->path_length && !ex->path[ex->path_length - 1].chosen)
 		ex->path_length--;
-	(void)fails_alike(message);
+	(void)fails_with(message);
 }

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Have we been here before?
+ * Recognise known states, and restore the initial memory.
  *
- * What a run will do from a point on depends on the memory of the program (its
- * static variables), the stacks of its threads, where each of them stands, and
- * who is running.  If all of that was met before with as much budget left, what
- * follows has been explored, and the run can be given up.  So instead of every
- * path through the graph of states each edge of it is taken once.
+ * The rest of a run depends on the static variables of the program, the stacks
+ * of its threads, the status of each thread, and which thread is running.  If
+ * the same state was reached before with at least as much budget left, the rest
+ * has been explored and the run is abandoned.  So the search takes each edge of
+ * the graph of states once instead of each path through it.
  *
- * States are told apart by 61 bits of a hash.  With ten million states the
- * chance that two of them are taken for one is about one in forty thousand.  What
- * calls that have returned left on the stacks is below the stack pointer and
- * does not count; a dead slot inside a live frame does, which costs a few
- * states more and hides nothing.
+ * A state is identified by 61 bits of a hash.  With ten million states the
+ * probability that two of them have the same hash is about one in forty
+ * thousand.  The memory below a stack pointer is not part of the state.  A dead
+ * slot inside a live frame is, which adds a few states and hides none.
  *
- * Static variables are found by the program's headers: what is writable and not
- * made read-only after relocation.  The engine keeps its own behind a pointer;
- * libc's are in another object.
+ * The program headers locate the static variables: the writable segment without
+ * the part that is read-only after relocation.  The engine keeps its own memory
+ * behind a pointer; libc's is in another object.
  */
 #include <elf.h>
 #include <link.h>
@@ -41,7 +40,7 @@ static struct {
 } *memory;
 
 /*
- * The program's own static variables.
+ * The static variables of the program.
  */
 static int find_static(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -63,7 +62,7 @@ static int find_static(struct dl_phdr_info *info, size_t size, void *unused)
 		start = sealed;
 	memory->start = (char *)((start + 7) & ~(uintptr_t)7);
 	memory->size = (size_t)(end - (uintptr_t)memory->start) & ~(size_t)7;
-	return 1;	/* the program comes first; no other object matters */
+	return 1;	/* stop: the first object is the program */
 }
 
 void ex_state_begin(void)
@@ -90,8 +89,9 @@ void ex_state_restore(void)
 }
 
 /*
- * The hash: four lanes, so that the multiplications overlap.  What begins and ends
- * them tells them apart, or two states that differ by an exchange would be one.
+ * The hash has four lanes, so that the multiplications overlap.  The lanes
+ * differ in their seeds and in how they are combined: otherwise two states that
+ * differ by an exchange would have the same hash.
  */
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -128,8 +128,8 @@ static uint64_t hash_memory(uint64_t seed, const char *p, size_t size)
 }
 
 /*
- * Of the static variables only what is not as it was at the start: there are many
- * scenarios in the program, and one of them uses little of it.
+ * Hash only the blocks of static variables that differ from the initial memory:
+ * the program has many scenarios, and each uses few variables.
  */
 static uint64_t hash_static(uint64_t h)
 {
@@ -143,7 +143,7 @@ static uint64_t hash_static(uint64_t h)
 	return h;
 }
 
-/* How many on the same futex went to sleep earlier. */
+/* The number of threads that sleep on the same futex for longer. */
 static uint64_t rank(const struct ex_thread *t)
 {
 	uint64_t n = 0;
@@ -159,7 +159,7 @@ static uint64_t hash_thread(uint64_t h, const struct ex_thread *t)
 {
 	const char *sp = t->fiber.sp;
 
-	h = mix(h, (uint64_t)t->status << 8 | (uint64_t)t->looks << 3 |
+	h = mix(h, (uint64_t)t->status << 8 | (uint64_t)t->rechecks << 3 |
 			   (uint64_t)ex_others_wrote(t) << 2 |
 			   (uint64_t)ex_can_go(t) << 1 | (t->handler != NULL));
 	if (t->status == EX_DONE)
@@ -184,9 +184,8 @@ uint64_t ex_state_hash(void)
 }
 
 /*
- * The states that are known, the budget they were met with in the low bits.
- * When there is no room an old one is forgotten, which costs time and nothing
- * else.
+ * The table of known states; the low bits hold the budget.  If there is no free
+ * slot, an old state is overwritten, which costs only time.
  */
 void ex_state_forget(void)
 {

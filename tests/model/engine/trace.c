@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A failing run for people, a line for each step: on the left who does what and
- * where, each thread indented by its number; on the right the memory, before
- * and after.
+ * Print a failing run, one line per step: on the left the thread, indented by
+ * its number, its access and the place in the source; on the right the memory
+ * before and after.
  */
 #include <inttypes.h>
 #include <stdio.h>
