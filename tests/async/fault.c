@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a loop asks of the system is refused, or interrupted.  The library's calls
- * are wrapped by the linker.
+ * System calls of a loop fail or are interrupted.  The linker wraps the
+ * library's calls.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,10 +16,10 @@ int __wrap_eventfd(unsigned int count, int flags);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-static int refuse_with;		/* eventfd, once */
-static long interrupt;		/* this system call ... */
-static int times;		/* ... so often */
-static int fail_with;		/* ... with this */
+static int refuse_with;		/* errno of the next eventfd; 0: succeed */
+static long interrupt;		/* number of the system call that fails */
+static int times;		/* how often it fails */
+static int fail_with;		/* with this errno */
 
 int __wrap_eventfd(unsigned int count, int flags)
 {
@@ -47,8 +47,8 @@ long __wrap_syscall(long number, ...)
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* No descriptor can be had: said, nothing kept, and the next call works. */
-TEST(eventfd_is_refused)
+/* eventfd fails: init returns WEIR_ESYSTEM, and the next init succeeds. */
+TEST(eventfd_fails)
 {
 	static const int errors[] = { EMFILE, ENFILE, ENOMEM, ENODEV, ENOSYS };
 	weir_loop loop;
@@ -63,7 +63,7 @@ TEST(eventfd_is_refused)
 	}
 }
 
-/* For real. */
+/* The same with a real limit of descriptors. */
 TEST(descriptors_run_out)
 {
 	struct rlimit before, none;
@@ -80,7 +80,7 @@ TEST(descriptors_run_out)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* C18, C36: interrupted, the wake-up comes all the same; errno is untouched. */
+/* C18, C36: an interrupted call is repeated; errno is unchanged. */
 TEST(c36_reads_and_writes_are_interrupted)
 {
 	static const struct {
@@ -116,8 +116,8 @@ TEST(c36_reads_and_writes_are_interrupted)
 	}
 }
 
-/* C36: the write fails for good: no wake-up, but a dispatch finds everything. */
-TEST(c36_the_write_fails)
+/* C36: the write fails: no wake-up, but a dispatch runs the callback. */
+TEST(c36_write_fails)
 {
 	weir_sem sem = WEIR_SEM_INIT(1);
 	weir_loop loop;

@@ -8,7 +8,7 @@
 #define LOOPS 16
 
 static weir_sem sem;
-static bool over;
+static bool stop;
 
 static void nothing_free(weir_sem *s)
 {
@@ -16,7 +16,7 @@ static void nothing_free(weir_sem *s)
 	CHECK_OK(weir_sem_acquire(s, 1, NULL));
 }
 
-/* Watch a deadline, and no longer. */
+/* Add a timer to the loop and remove it. */
 static void submit_and_cancel(weir_sem *s, weir_loop *loop)
 {
 	struct call c;
@@ -27,20 +27,20 @@ static void submit_and_cancel(weir_sem *s, weir_loop *loop)
 	CHECK_OK(weir_op_cancel(&c.op));
 }
 
-static void *at_work(void *arg)
+static void *submits_and_cancels(void *arg)
 {
 	weir_loop loop;
 	weir_sem s;
 
 	nothing_free(&s);
 	CHECK_OK(weir_loop_init(&loop));
-	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		submit_and_cancel(&s, &loop);
 	CHECK_OK(weir_loop_destroy(&loop));
 	return arg;
 }
 
-static void own_loops(void)
+static void use_own_loops(void)
 {
 	weir_loop loops[LOOPS];
 
@@ -53,24 +53,24 @@ static void own_loops(void)
 	_exit(0);
 }
 
-/* What other threads were at when it was made does not stop a child's own. */
+/* Locks that other threads held at the fork do not block the child's loops. */
 TEST(c29_the_child_has_its_own_loops)
 {
 	check_thread threads[2];
 
-	over = false;
+	stop = false;
 	for (int i = 0; i < 2; i++)
-		threads[i] = start(at_work, NULL);
+		threads[i] = start(submits_and_cancels, NULL);
 	for (int i = 0; i < 400 * check_scale(); i++) {
 		pid_t child = fork();
 		int status;
 
 		if (!child)
-			own_loops();
+			use_own_loops();
 		CHECK(child > 0 && waitpid(child, &status, 0) == child);
 		CHECK_EQ(status, 0);
 	}
-	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		finish(threads[i]);
 }
@@ -84,7 +84,7 @@ static void forks(weir_op *op, weir_err err, void *user)
 	CHECK(forked >= 0);
 }
 
-/* What a callback that forks has behind it is the parent's to run. */
+/* A callback forks; the callbacks that are ready run only in the parent. */
 TEST(c29_operations_do_not_exist_in_the_child)
 {
 	struct call a, b;

@@ -32,8 +32,8 @@ static void *dispatches(void *arg)
 	return NULL;
 }
 
-/* C36, C27: run on the loop's thread and nowhere else. */
-TEST(c36_on_the_loops_thread)
+/* C36, C27: a callback runs only on the thread that dispatches the loop. */
+TEST(c36_callback_on_loop_thread)
 {
 	struct call a;
 
@@ -43,7 +43,7 @@ TEST(c36_on_the_loops_thread)
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(a.ran, 0);
 	CHECK(is_readable(&loop));
-	/* Granted and not taken yet, so that a stalled loop shows. */
+	/* Granted, and its callback has not run: stat shows a stalled loop. */
 	CHECK_EQ(stat_of(&sem).granted, 1);
 	CHECK_ERR(weir_sem_destroy(&sem), WEIR_EBUSY);
 	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
@@ -56,7 +56,7 @@ TEST(c36_on_the_loops_thread)
 	end();
 }
 
-/* C36: a burst is one wake-up; callbacks run in the order of the grants. */
+/* C36: a burst makes one wake-up; callbacks run in the order of grants. */
 TEST(c36_a_burst)
 {
 	static struct call c[1000];
@@ -77,8 +77,8 @@ TEST(c36_a_burst)
 	end();
 }
 
-/* Callbacks that submit again do not keep a dispatch from returning. */
-static void again(weir_op *op, weir_err err, void *user)
+/* A dispatch returns although its callbacks submit submits_again. */
+static void submits_again(weir_op *op, weir_err err, void *user)
 {
 	int *ran = user;
 
@@ -94,7 +94,7 @@ TEST(c36_a_dispatch_ends)
 	int ran = 0;
 
 	begin(1);
-	weir_op_init(&op, &loop, again, &ran);
+	weir_op_init(&op, &loop, submits_again, &ran);
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sem, 1);
 	for (int i = 1; i <= 4; i++) {
@@ -106,8 +106,8 @@ TEST(c36_a_dispatch_ends)
 	end();
 }
 
-/* C35: granted, on its way to the loop, and prevented; the next has it. */
-TEST(c35_prevented_on_the_way)
+/* C35: cancelled between grant and callback; the next waiter is granted. */
+TEST(c35_cancelled_before_callback)
 {
 	struct call a, b, c;
 
@@ -127,8 +127,11 @@ TEST(c35_prevented_on_the_way)
 	end();
 }
 
-/* C13: granted, on its way, and its context ends: the next has it. */
-TEST(c13_cancelled_on_the_way)
+/*
+ * C13: the context is cancelled between grant and callback; the next waiter is
+ * granted.
+ */
+TEST(c13_ctx_cancelled_before_callback)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 	struct call a, b;
@@ -146,7 +149,7 @@ TEST(c13_cancelled_on_the_way)
 	end();
 }
 
-/* C14, C15: deadlines; free permits win, and so does a grant. */
+/* C14, C15: free permits and a grant win over a passed deadline. */
 TEST(c14_deadlines)
 {
 	struct call a, b, c;
@@ -199,7 +202,7 @@ TEST(c13_a_contexts_deadline)
 	end();
 }
 
-/* Ten thousand deadlines in any order: each in its time, none early. */
+/* C14: ten thousand deadlines in random order; none times out early. */
 static struct timed {
 	struct call call;
 	int64_t deadline;
@@ -236,18 +239,18 @@ TEST(c14_many_deadlines)
 }
 
 /*
- * C14: a deadline before the one that the loop was told makes it readable, also if the
- * loop has no exact knowledge of the soonest: many are in one list, and the soonest of
- * all is cancelled.
+ * C14: a deadline earlier than the reported one makes the descriptor readable,
+ * also if the loop does not know the earliest deadline exactly: many timers are
+ * in one list, and the earliest one is cancelled.
  */
-TEST(c14_brought_forward)
+TEST(c14_earlier_deadline)
 {
 	const int64_t second = 1000000000;
 	struct call first, sooner;
-	int64_t base, told;
+	int64_t base, reported;
 
 	begin(1);
-	/* Where a list of four seconds and more begins. */
+	/* The start of a list that spans more than four seconds. */
 	base = ((weir_now_ns() >> 32) + 2) << 32;
 	for (int i = 0; i < 100; i++) {
 		call_init(&timed[i].call, &loop);
@@ -259,13 +262,13 @@ TEST(c14_brought_forward)
 	CHECK_ERR(weir_op_submit_until(&first.op, &sem, 1, base + 3 * second),
 		  WEIR_EQUEUED);
 	CHECK_EQ(weir_loop_dispatch(&loop), 0);
-	told = weir_loop_deadline(&loop);
+	reported = weir_loop_deadline(&loop);
 	CHECK_OK(weir_op_cancel(&first.op));
 	CHECK(!is_readable(&loop));
 	call_init(&sooner, &loop);
 	CHECK_ERR(weir_op_submit_until(&sooner.op, &sem, 1, base + second / 2),
 		  WEIR_EQUEUED);
-	CHECK(told <= base + second / 2 || is_readable(&loop));
+	CHECK(reported <= base + second / 2 || is_readable(&loop));
 	CHECK(weir_loop_deadline(&loop) <= base + second / 2);
 	CHECK_OK(weir_op_cancel(&sooner.op));
 	for (int i = 0; i < 100; i++)
@@ -274,31 +277,33 @@ TEST(c14_brought_forward)
 	end();
 }
 
-/* C22: another thread may ask for its end while the dispatch that ran the last
- * callback returns. */
-static int told;
+/*
+ * C22: another thread may destroy the loop while the dispatch that ran the last
+ * callback returns.
+ */
+static int callback_ran;
 
-static void tells(weir_op *op, weir_err err, void *user)
+static void sets_flag(weir_op *op, weir_err err, void *user)
 {
 	call_ran(op, err, user);
-	__atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&callback_ran, 1, __ATOMIC_RELEASE);
 }
 
 static void *destroys(void *arg)
 {
-	AWAIT(__atomic_load_n(&told, __ATOMIC_ACQUIRE));
+	AWAIT(__atomic_load_n(&callback_ran, __ATOMIC_ACQUIRE));
 	AWAIT(weir_loop_destroy(&loop) == WEIR_OK);
 	return arg;
 }
 
-TEST(c22_destroyed_behind_a_dispatch)
+TEST(c22_destroyed_during_dispatch)
 {
 	struct call a = { .ran = 0 };
 	check_thread other;
 
 	begin(1);
-	told = 0;
-	weir_op_init(&a.op, &loop, tells, &a);
+	callback_ran = 0;
+	weir_op_init(&a.op, &loop, sets_flag, &a);
 	CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sem, 1);
 	other = start(destroys, NULL);
@@ -308,7 +313,7 @@ TEST(c22_destroyed_behind_a_dispatch)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C25: a handler releases, whatever was interrupted; no callback runs there. */
+/* C25: a signal handler may release; no callback runs in the handler. */
 static volatile sig_atomic_t handled;
 
 static void release_in_handler(int number)
@@ -335,7 +340,7 @@ TEST(c25_released_in_a_handler)
 	end();
 }
 
-/* Threads release, cancel and close while the loop runs: each told once. */
+/* C35: threads release and cancel while the loop runs; each ends once. */
 #define STORM 4000
 static struct call storm[STORM];
 static int storm_over;
@@ -348,7 +353,7 @@ static void *releases(void *arg)
 	return NULL;
 }
 
-static int prevented;
+static int cancelled;
 
 static void *cancels(void *arg)
 {
@@ -359,19 +364,19 @@ static void *cancels(void *arg)
 		struct call *c = &storm[random_below(&seed, STORM)];
 
 		if (!weir_op_cancel(&c->op))
-			prevented++;
+			cancelled++;
 	}
 	__atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-TEST(c35_each_is_told_once)
+TEST(c35_each_ends_once)
 {
 	check_thread a, b;
 	int ran = 0, granted = 0;
 
 	begin(STORM);
-	prevented = storm_over = 0;
+	cancelled = storm_over = 0;
 	for (int i = 0; i < STORM; i++)
 		call_queue(&storm[i], &loop, &sem, 1, NULL);
 	a = start(releases, NULL);
@@ -382,7 +387,7 @@ TEST(c35_each_is_told_once)
 	finish(b);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	ran += (int)weir_loop_dispatch(&loop);
-	CHECK_EQ(ran + prevented, STORM);
+	CHECK_EQ(ran + cancelled, STORM);
 	for (int i = 0; i < STORM; i++) {
 		CHECK(storm[i].ran <= 1);
 		granted += storm[i].ran && !storm[i].err;
@@ -392,7 +397,7 @@ TEST(c35_each_is_told_once)
 }
 
 /* A callback can neither dispatch its loop nor destroy it. */
-static void meddles(weir_op *op, weir_err err, void *user)
+static void misuses_loop(weir_op *op, weir_err err, void *user)
 {
 	call_ran(op, err, user);
 	CHECK_PANICS("in a callback of its own",
@@ -406,7 +411,7 @@ TEST(c27_loop_inside_its_callback)
 
 	begin(2);
 	for (int i = 0; i < 2; i++) {
-		weir_op_init(&c[i].op, &loop, meddles, &c[i]);
+		weir_op_init(&c[i].op, &loop, misuses_loop, &c[i]);
 		CHECK_ERR(weir_op_submit(&c[i].op, &sem, 1, NULL), WEIR_EQUEUED);
 	}
 	weir_sem_release(&sem, 2);
@@ -416,20 +421,20 @@ TEST(c27_loop_inside_its_callback)
 	end();
 }
 
-/* What epoll says is told, whatever callbacks leave in errno. */
-static void spoils_errno(weir_op *op, weir_err err, void *user)
+/* errno is that of epoll_wait, also if a callback changes errno. */
+static void changes_errno(weir_op *op, weir_err err, void *user)
 {
 	call_ran(op, err, user);
 	errno = 0;
 }
 
-TEST(epoll_keeps_its_errno)
+TEST(epoll_errno_is_kept)
 {
 	struct epoll_event event;
 	struct call c = { 0 };
 
 	begin(1);
-	weir_op_init(&c.op, &loop, spoils_errno, &c);
+	weir_op_init(&c.op, &loop, changes_errno, &c);
 	CHECK_ERR(weir_op_submit(&c.op, &sem, 1, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(weir_loop_epoll_wait(-1, &loop, &event, 1, 0), -1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A million operations on one semaphore: half of them are cancelled in random
- * order, the rest are granted in order (C4, C17, C35), or closed, or ended by their
- * context.
+ * A million operations on one semaphore.  Half of them are cancelled in random
+ * order; the rest are granted in order (C4, C17, C35), closed, or cancelled by
+ * their context.
  */
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@ static uint32_t *order;
 static uint32_t last, ran;
 static weir_err expected;
 
-/* Which one it is says where it stands. */
-static void told(weir_op *op, weir_err err, void *user)
+/* The index of an operation is its place in the queue. */
+static void check_turn(weir_op *op, weir_err err, void *user)
 {
 	uint32_t which = (uint32_t)(op - ops);
 
@@ -37,7 +37,7 @@ static void submit_all(weir_loop *loop, weir_ctx *ctx)
 	CHECK(ops && order);
 	for (uint32_t i = 0; i < MANY; i++) {
 		order[i] = i;
-		weir_op_init(&ops[i], loop, told, NULL);
+		weir_op_init(&ops[i], loop, check_turn, NULL);
 		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, ctx), WEIR_EQUEUED);
 	}
 	CHECK_EQ(waiters_of(&sem), MANY);
@@ -53,7 +53,7 @@ static void cancel_half(void)
 
 		order[at] = order[i];
 		CHECK_OK(weir_op_cancel(&ops[which]));
-		/* Its memory is ours. */
+		/* After the cancel its memory belongs to this test. */
 		memset(&ops[which], 0xa5, sizeof(weir_op));
 	}
 	CHECK_EQ(waiters_of(&sem), MANY - MANY / 2);
@@ -67,7 +67,7 @@ static void end(void)
 	free(order);
 }
 
-/* C6, C35: one release grants them all, in batches, in order. */
+/* C6, C35: one release grants in order, in batches. */
 TEST(c35_a_million_and_half_of_them_cancelled)
 {
 	expected = WEIR_OK;
@@ -93,7 +93,7 @@ TEST(c36_a_million_on_a_loop)
 	CHECK_EQ(stat_of(&sem).granted, MANY / 2);
 	CHECK_EQ(weir_loop_dispatch(&loop), MANY / 2);
 	weir_sem_release(&sem, MANY / 2);
-	/* Granted, and prevented: the permits are free again. */
+	/* Cancelled after the grant: the permits are free again. */
 	for (int i = MANY / 2; i < MANY; i++)
 		CHECK_OK(weir_op_cancel(&ops[i]));
 	CHECK_EQ(weir_sem_available(&sem), MANY / 2);
@@ -102,7 +102,7 @@ TEST(c36_a_million_on_a_loop)
 	end();
 }
 
-/* C19 */
+/* C19: a close ends them all. */
 TEST(c19_a_million_closed)
 {
 	expected = WEIR_ECLOSED;
@@ -112,7 +112,7 @@ TEST(c19_a_million_closed)
 	end();
 }
 
-/* C13 */
+/* C13: a cancel of their context ends them all. */
 TEST(c13_a_million_cancelled_by_their_context)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;

@@ -15,14 +15,14 @@ static void begin(int64_t free0, int64_t free1, int64_t free2)
 			.permits = free[i], .capacity = 4 }));
 }
 
-static int64_t out_of(int i)
+static int64_t held_of(int i)
 {
 	CHECK_IDENTITY(&sems[i]);
 	CHECK_EQ(stat_of(&sems[i]).granted, 0);
 	return stat_of(&sems[i]).held;
 }
 
-/* C32: all, duplicates merged, in any order; and back. */
+/* C32: acquire and release all; requests for one semaphore are merged. */
 TEST(c32_all)
 {
 	const weir_req reqs[] = { { &sems[2], 1 }, { &sems[0], 2 },
@@ -30,27 +30,27 @@ TEST(c32_all)
 
 	begin(4, 4, 4);
 	CHECK_OK(weir_acquire_all(reqs, 4, NULL));
-	CHECK_EQ(out_of(0), 2);
-	CHECK_EQ(out_of(1), 0);
-	CHECK_EQ(out_of(2), 4);
+	CHECK_EQ(held_of(0), 2);
+	CHECK_EQ(held_of(1), 0);
+	CHECK_EQ(held_of(2), 4);
 	weir_release_all(reqs, 4);
-	CHECK_EQ(out_of(0) + out_of(2), 0);
+	CHECK_EQ(held_of(0) + held_of(2), 0);
 	CHECK_OK(weir_acquire_all(NULL, 0, NULL));
 }
 
-/* The asynchronous forms. */
+/* Results of the asynchronous forms. */
 static int ran;
-static weir_err told;
-static size_t told_which;
+static weir_err result;
+static size_t which_won;
 
 static void all_ran(weir_all *all, weir_err err, void *user)
 {
 	CHECK(all == user);
 	ran++;
-	told = err;
+	result = err;
 }
 
-/* C32: none, whichever fails. */
+/* C32: if one request fails, nothing is acquired. */
 TEST(c32_or_none)
 {
 	weir_all all;
@@ -71,23 +71,23 @@ TEST(c32_or_none)
 	CHECK_ERR(weir_acquire_all(reqs, 3, NULL), WEIR_ECLOSED);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(weir_acquire_all(reqs, 3, &ctx), WEIR_ECANCELED);
-	/* C2: the context comes first, though there is nothing to take. */
+	/* C2: an ended context wins also if the list is empty. */
 	CHECK_ERR(weir_acquire_all(reqs, 0, &ctx), WEIR_ECANCELED);
 	weir_all_init(&all, NULL, all_ran, &all);
 	CHECK_ERR(weir_all_submit(&all, reqs, 0, &ctx), WEIR_ECANCELED);
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(out_of(i), 0);
+		CHECK_EQ(held_of(i), 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C34: a set is released at the end of its block, and once. */
+/* C34: a set is released once, at the end of its block. */
 static void in_a_block(const weir_req *reqs)
 {
 	WEIR_SCOPED_SET weir_set held = WEIR_SET_INIT;
 
 	CHECK_OK(weir_set_acquire(&held, reqs, 2, NULL));
 	CHECK_ERR(weir_set_acquire(&held, reqs, 2, NULL), WEIR_EINVAL);
-	CHECK_EQ(out_of(0) + out_of(1), 5 + 3);
+	CHECK_EQ(held_of(0) + held_of(1), 5 + 3);
 }
 
 TEST(c34_a_set)
@@ -104,9 +104,9 @@ TEST(c34_a_set)
 	CHECK_EQ(weir_sem_available(&sems[1]), 1);
 }
 
-/* C32: threads that write the semaphores in every order never deadlock. */
+/* C32: threads that list the semaphores in every order do not deadlock. */
 #define ROUNDS 2000
-static int held_by;
+static int holders;
 
 static void *takes_all(void *arg)
 {
@@ -119,8 +119,8 @@ static void *takes_all(void *arg)
 		for (int j = 0; j < 3; j++)
 			reqs[j] = (weir_req){ &sems[(first + j) % 3], 1 };
 		CHECK_OK(weir_acquire_all(reqs, 3, NULL));
-		CHECK_EQ(__atomic_fetch_add(&held_by, 1, __ATOMIC_RELAXED), 0);
-		__atomic_fetch_sub(&held_by, 1, __ATOMIC_RELAXED);
+		CHECK_EQ(__atomic_fetch_add(&holders, 1, __ATOMIC_RELAXED), 0);
+		__atomic_fetch_sub(&holders, 1, __ATOMIC_RELAXED);
 		weir_release_all(reqs, 3);
 	}
 	return NULL;
@@ -140,7 +140,7 @@ TEST(c32_no_deadlock)
 		CHECK_EQ(weir_sem_available(&sems[i]), 1);
 }
 
-/* C33: one of them; every free one has its turn. */
+/* C33: one of the requests; every free semaphore is chosen sometimes. */
 TEST(c33_any)
 {
 	const weir_req reqs[] = { { &sems[0], 1 }, { &sems[1], 2 },
@@ -153,7 +153,7 @@ TEST(c33_any)
 		CHECK_OK(weir_acquire_any(reqs, 3, NULL, &which));
 		CHECK(which < 2);
 		taken[which]++;
-		CHECK_EQ(out_of(0) + out_of(1), reqs[which].n + 1 + 2 + 2 + 0);
+		CHECK_EQ(held_of(0) + held_of(1), reqs[which].n + 1 + 2 + 2 + 0);
 		weir_sem_release(reqs[which].sem, reqs[which].n);
 	}
 	CHECK(taken[0] >= 5 && taken[1] >= 5);
@@ -162,7 +162,10 @@ TEST(c33_any)
 	CHECK_ERR(weir_acquire_any(reqs, 3, NULL, NULL), WEIR_EINVAL);
 }
 
-/* C33: also where several lists are asked in turn: none begins always with the same. */
+/*
+ * C33: the same if several lists are requested in turn: no list always begins
+ * with the same semaphore.
+ */
 TEST(c33_any_of_several_lists)
 {
 	for (int lists = 2; lists <= 5; lists++) {
@@ -170,7 +173,7 @@ TEST(c33_any_of_several_lists)
 
 		begin(1, 1, 1);
 		for (int i = 0; i < 200 * lists; i++) {
-			/* The lists are not of one length. */
+			/* The lists have different lengths. */
 			size_t k = i % lists % 2 ? 3 : 2, which;
 			const weir_req reqs[] = { { &sems[0], 1 },
 						  { &sems[1], 1 },
@@ -186,7 +189,7 @@ TEST(c33_any_of_several_lists)
 	}
 }
 
-/* C33, C16: closed and impossible ones are passed over while one is left. */
+/* C33, C16: closed and oversized requests are skipped while one is left. */
 TEST(c33_refused)
 {
 	const weir_req reqs[] = { { &sems[0], 1 }, { &sems[1], 9 } };
@@ -232,7 +235,7 @@ static check_thread wait_for_any(struct waits *w, weir_ctx *ctx)
 	return t;
 }
 
-/* C33: waits in all the queues; the first that comes; the rest untouched. */
+/* C33: waits in all queues; the first grant wins; other queues are left. */
 TEST(c33_waits)
 {
 	struct waits w;
@@ -252,7 +255,7 @@ TEST(c33_waits)
 	CHECK_OK(job_end(&behind));
 }
 
-/* C13, C14: a cancel and a deadline end it, and the queues are left. */
+/* C13, C14: a cancel and a deadline end the wait in all queues. */
 TEST(c33_ended)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -283,12 +286,12 @@ static void any_ran(weir_any *any, weir_err err, size_t which, void *user)
 {
 	CHECK(any == user);
 	ran++;
-	told = err;
-	told_which = which;
+	result = err;
+	which_won = which;
 }
 
-/* C32, C35: at once; queued from one to the next; failed; prevented. */
-TEST(c32_without_standing_still)
+/* C32, C35: granted at once, step by step, cancelled, and failed. */
+TEST(c32_submitted)
 {
 	const weir_req reqs[] = { { &sems[2], 1 }, { &sems[0], 1 },
 				  { &sems[1], 1 } };
@@ -311,19 +314,19 @@ TEST(c32_without_standing_still)
 	CHECK_EQ(ran, 0);
 	weir_sem_release(&sems[2], 1);
 	CHECK_EQ(ran, 1);
-	CHECK_OK(told);
-	/* Prevented while it waits for the second. */
+	CHECK_OK(result);
+	/* Cancelled while it waits for the second semaphore. */
 	weir_sem_release(&sems[0], 1);
 	CHECK_ERR(weir_all_submit(&all, reqs, 3, NULL), WEIR_EQUEUED);
 	CHECK_EQ(waiters_of(&sems[1]), 1);
 	CHECK_OK(weir_all_cancel(&all));
 	CHECK_EQ(weir_sem_available(&sems[0]), 1);
 	CHECK_EQ(waiters_of(&sems[1]), 0);
-	/* Failed there. */
+	/* Its context is cancelled while it waits for the second one. */
 	CHECK_ERR(weir_all_submit(&all, reqs, 3, &ctx), WEIR_EQUEUED);
 	weir_ctx_cancel(&ctx);
 	CHECK_EQ(ran, 2);
-	CHECK_ERR(told, WEIR_ECANCELED);
+	CHECK_ERR(result, WEIR_ECANCELED);
 	CHECK_EQ(weir_sem_available(&sems[0]), 1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	for (int i = 0; i < 3; i++)
@@ -346,7 +349,7 @@ TEST(c32_on_a_loop)
 	weir_sem_release(&sems[0], 1);
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
 	CHECK_EQ(ran, 1);
-	CHECK_OK(told);
+	CHECK_OK(result);
 	CHECK_ERR(weir_all_submit(&all, reqs, 2, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sems[0], 1);
 	CHECK_OK(weir_all_cancel(&all));
@@ -354,8 +357,8 @@ TEST(c32_on_a_loop)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* C33, C35 */
-TEST(c33_without_standing_still)
+/* C33, C35: an any-of operation in all its ways to end. */
+TEST(c33_submitted)
 {
 	weir_req reqs[3] = { { &sems[0], 1 }, { &sems[1], 1 }, { &sems[2], 1 } };
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -375,50 +378,50 @@ TEST(c33_without_standing_still)
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, NULL, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sems[2], 1);
 	CHECK_EQ(ran, 1);
-	CHECK_OK(told);
-	CHECK_EQ(told_which, 2);
+	CHECK_OK(result);
+	CHECK_EQ(which_won, 2);
 	CHECK_EQ(waiters_of(&sems[0]) + waiters_of(&sems[1]), 0);
-	/* Prevented. */
+	/* Cancelled while it waits. */
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, NULL, NULL), WEIR_EQUEUED);
 	CHECK_OK(weir_any_cancel(&any));
 	CHECK_EQ(waiters_of(&sems[0]) + waiters_of(&sems[1]), 0);
-	/* Its context ends. */
+	/* Its context is cancelled. */
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, &ctx, NULL), WEIR_EQUEUED);
 	weir_ctx_cancel(&ctx);
 	CHECK_EQ(ran, 2);
-	CHECK_ERR(told, WEIR_ECANCELED);
+	CHECK_ERR(result, WEIR_ECANCELED);
 	CHECK_OK(weir_ctx_destroy(&ctx));
-	/* On a loop: granted, on its way, and prevented. */
+	/* On a loop: cancelled between grant and callback. */
 	weir_any_init(&any, &loop, any_ran, &any);
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, NULL, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sems[0], 1);
 	CHECK_OK(weir_any_cancel(&any));
 	CHECK_EQ(weir_sem_available(&sems[0]), 1);
 	CHECK_OK(weir_sem_acquire(&sems[0], 1, NULL));
-	/* Late. */
+	/* Its deadline passes. */
 	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(100000000)));
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, &ctx, NULL), WEIR_EQUEUED);
 	while (ran < 3)
 		(void)weir_loop_dispatch(&loop);
-	CHECK_ERR(told, WEIR_ETIMEDOUT);
+	CHECK_ERR(result, WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&ctx));
-	/* Closed one after the other: the last tells. */
+	/* Closed one after the other: the last close ends it. */
 	CHECK_ERR(weir_any_submit(&any, reqs, places, 3, NULL, NULL), WEIR_EQUEUED);
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(weir_loop_dispatch(&loop), 0);
 		weir_sem_close(&sems[i], WEIR_CLOSE_NOW);
 	}
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
-	CHECK_ERR(told, WEIR_ECLOSED);
+	CHECK_ERR(result, WEIR_ECLOSED);
 	CHECK_OK(weir_loop_destroy(&loop));
 	for (int i = 0; i < 3; i++)
 		CHECK_IDENTITY(&sems[i]);
 }
 
 /*
- * C33: two sizes of one semaphore, of which the heavy one is first in the queue and
- * the light one would fit.  When it is over, and the heavy one leaves, the light one
- * is not granted and not waited for.
+ * C33: members with different weights on one semaphore.  The heavy one is ahead
+ * in the queue, and the light one would fit.  When the request ends and the
+ * heavy member leaves, the light member is neither granted nor waited for.
  */
 TEST(c33_two_sizes_of_one)
 {
@@ -431,7 +434,9 @@ TEST(c33_two_sizes_of_one)
 	begin(2, 0, 0);
 	ran = 0;
 	weir_any_init(&any, NULL, any_ran, &any);
-	/* Among six each begins; when it is the light one, that has it. */
+	/*
+	 * In six rounds each member is first; if it is the light one, it wins.
+	 */
 	for (int i = 0; i < 6; i++) {
 		weir_err err = weir_any_submit(&any, reqs, places, 3, NULL,
 					       &which);
@@ -452,8 +457,8 @@ TEST(c33_two_sizes_of_one)
 }
 
 /*
- * C13: granted, not yet called, and its context is cancelled: the permits are with the
- * next when the cancel returns.
+ * C13: the context is cancelled between grant and callback.  The permits belong
+ * to the next waiter when the cancel returns.
  */
 TEST(c33_c13_cancelled_after_the_grant)
 {
@@ -478,14 +483,17 @@ TEST(c33_c13_cancelled_after_the_grant)
 	CHECK_EQ(stat_of(&sems[1]).granted, 0);
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
 	CHECK_EQ(ran, 1);
-	CHECK_ERR(told, WEIR_ECANCELED);
+	CHECK_ERR(result, WEIR_ECANCELED);
 	CHECK_EQ(waiters_of(&sems[0]) + waiters_of(&sems[1]), 0);
 	CHECK_IDENTITY(&sems[1]);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* C33: any sizes of any of three, with deadlines that meet the grants: all is back. */
+/*
+ * C33: random weights on random semaphores, with deadlines that meet grants.
+ * At the end all permits are free.
+ */
 static void *takes_any(void *arg)
 {
 	uint64_t seed = seed_of((uint64_t)(uintptr_t)arg);
@@ -521,11 +529,14 @@ TEST(c33_storm)
 		finish(t[i]);
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(weir_sem_available(&sems[i]), 4);
-		CHECK_EQ(out_of(i), 0);
+		CHECK_EQ(held_of(i), 0);
 	}
 }
 
-/* C11, C32: what can never be had is told at once, not after what is waited for. */
+/*
+ * C11, C32: an oversized request fails at once, before the other semaphores are
+ * waited for.
+ */
 TEST(c11_all_of_too_many)
 {
 	const weir_req reqs[] = { { &sems[0], 1 }, { &sems[1], 3 },

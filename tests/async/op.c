@@ -14,10 +14,9 @@ static void none_free(int64_t capacity)
 		.capacity = capacity }));
 }
 
-/* C26 */
 _Static_assert(sizeof(weir_op) <= 128, "C26");
 
-/* C35: granted at once, no callback; n 0 too; errors, no callback. */
+/* C35: a submit that does not queue runs no callback. */
 TEST(c35_at_once)
 {
 	weir_ctx ended = WEIR_CTX_INIT;
@@ -45,7 +44,7 @@ TEST(c35_at_once)
 	CHECK_OK(weir_ctx_destroy(&ended));
 }
 
-/* C35, C6: queued, and granted inside the release, which holds nothing then. */
+/* C35, C6: the release grants and runs the callback without a lock. */
 TEST(c35_granted_by_a_release)
 {
 	struct call a;
@@ -63,7 +62,7 @@ TEST(c35_granted_by_a_release)
 	CHECK_ERR(weir_op_cancel(&a.op), WEIR_EBUSY);
 }
 
-/* C3, C4: threads and operations stand in one queue, served in order. */
+/* C3, C4: threads and operations share one queue, granted in order. */
 TEST(c3_one_queue)
 {
 	struct call a, c, d;
@@ -89,7 +88,7 @@ TEST(c3_one_queue)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C35, C7: cancelled before the grant; the next is served; not twice. */
+/* C35, C7: cancelled before the grant; the next waiter is granted. */
 TEST(c35_cancel_prevents)
 {
 	struct call a, b;
@@ -106,7 +105,7 @@ TEST(c35_cancel_prevents)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C35: the memory can be used afresh after a cancel, and in the callback. */
+/* C35: an operation can be submitted again after a cancel. */
 TEST(c35_submitted_again)
 {
 	struct call a;
@@ -122,7 +121,7 @@ TEST(c35_submitted_again)
 	CALL_WAS(&a, WEIR_OK);
 }
 
-/* C19: a close refuses operations as it refuses threads; drain mode too. */
+/* C19: a close refuses queued operations, in order. */
 TEST(c19_closed)
 {
 	struct call a, b;
@@ -138,8 +137,10 @@ TEST(c19_closed)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C11: impossible with a context waits aside; growth lets it in; a shrink
- * refuses one without. */
+/*
+ * C11: an oversized operation with a context waits until the capacity grows; a
+ * shrink refuses one without a context.
+ */
 TEST(c11_too_big)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -156,7 +157,7 @@ TEST(c11_too_big)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C13: the end of the context reaches operations; the next is served. */
+/* C13: a cancel of the context ends operations; the next is granted. */
 TEST(c13_ctx_ends)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -174,7 +175,7 @@ TEST(c13_ctx_ends)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C14: nobody watches the clock for an operation without a loop. */
+/* C14: an operation with a callback but no loop cannot have a deadline. */
 TEST(c14_deadlines_need_a_loop)
 {
 	struct call a;
@@ -188,7 +189,7 @@ TEST(c14_deadlines_need_a_loop)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* C31, C30: max_waiters; barging hands an operation its permits. */
+/* C31, C30: max_waiters; under barging an operation is granted directly. */
 TEST(c30_c31_limits_and_barging)
 {
 	struct call a, b;
@@ -206,17 +207,17 @@ TEST(c30_c31_limits_and_barging)
 	CHECK_IDENTITY(&sem);
 }
 
-/* C30: a waiter that was called and is away holds up no operation behind it. */
-TEST(c30_behind_a_waiter_on_its_way)
+/* C30: a woken head that does not run does not block an operation. */
+TEST(c30_behind_a_woken_waiter)
 {
 	struct call a;
-	job away;
+	job frozen;
 
 	calls_from_zero();
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 3,
 		.policy = WEIR_BARGING, .barge_us = WEIR_BARGE_US_MAX }));
-	queue_up(&away, &sem, 1, NULL);
-	CHECK(job_freeze(&away));
+	queue_up(&frozen, &sem, 1, NULL);
+	CHECK(job_freeze(&frozen));
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(stat_of(&sem).free, 1);
 	call_queue(&a, NULL, &sem, 2, NULL);
@@ -224,38 +225,38 @@ TEST(c30_behind_a_waiter_on_its_way)
 	weir_sem_release(&sem, 2);
 	CALL_WAS(&a, WEIR_OK);
 	jobs_thaw();
-	CHECK_OK(job_end(&away));
+	CHECK_OK(job_end(&frozen));
 	CHECK_IDENTITY(&sem);
 }
 
 /*
- * C27: in a callback every call may be made; the callbacks of what it decides
- * run after it, not inside.
+ * C27: a callback may make every call.  The callbacks of operations that it
+ * decides run after it, not inside it.
  */
 static int depth;
 static struct call second;
 
-static void uses_it(weir_op *op, weir_err err, void *user)
+static void releases_inside(weir_op *op, weir_err err, void *user)
 {
 	CHECK_OK(err);
 	CHECK(++depth == 1);
 	CHECK_IDENTITY(&sem);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(second.ran, 0);
-	/* Told and not run yet: counted, and still to be prevented. */
+	/* Notified, and its callback has not run: counted as granted. */
 	CHECK_EQ(stat_of(&sem).granted, 1);
 	*(int *)user += 1;
 	weir_op_init(op, NULL, call_ran, NULL);
 	depth--;
 }
 
-TEST(c27_not_inside_one_another)
+TEST(c27_callbacks_do_not_nest)
 {
 	weir_op first;
 	int ran = 0;
 
 	none_free(1);
-	weir_op_init(&first, NULL, uses_it, &ran);
+	weir_op_init(&first, NULL, releases_inside, &ran);
 	CHECK_ERR(weir_op_submit(&first, &sem, 1, NULL), WEIR_EQUEUED);
 	call_queue(&second, NULL, &sem, 1, NULL);
 	weir_sem_release(&sem, 1);
@@ -264,10 +265,10 @@ TEST(c27_not_inside_one_another)
 	CHECK_EQ(stat_of(&sem).granted, 0);
 }
 
-/* C35: a callback prevents another that was granted and has not begun. */
-static struct call victim, heir;
+/* C35: a callback cancels another operation that has been granted. */
+static struct call victim, next_waiter;
 
-static void prevents(weir_op *op, weir_err err, void *user)
+static void cancels_granted(weir_op *op, weir_err err, void *user)
 {
 	(void)op;
 	(void)user;
@@ -276,21 +277,21 @@ static void prevents(weir_op *op, weir_err err, void *user)
 	CHECK_EQ(stat_of(&sem).granted, 1);
 	CHECK_OK(weir_op_cancel(&victim.op));
 	memset(&victim.op, 0xa5, sizeof(victim.op));
-	CHECK_EQ(heir.ran, 0);
+	CHECK_EQ(next_waiter.ran, 0);
 }
 
-TEST(c35_prevented_though_granted)
+TEST(c35_cancelled_after_grant)
 {
 	weir_op first;
 
 	none_free(1);
-	weir_op_init(&first, NULL, prevents, NULL);
+	weir_op_init(&first, NULL, cancels_granted, NULL);
 	CHECK_ERR(weir_op_submit(&first, &sem, 1, NULL), WEIR_EQUEUED);
 	call_queue(&victim, NULL, &sem, 1, NULL);
-	call_queue(&heir, NULL, &sem, 1, NULL);
+	call_queue(&next_waiter, NULL, &sem, 1, NULL);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(victim.ran, 0);
-	CALL_WAS(&heir, WEIR_OK);
+	CALL_WAS(&next_waiter, WEIR_OK);
 	CHECK_EQ(stat_of(&sem).held, 1);
 	CHECK_IDENTITY(&sem);
 }
@@ -303,7 +304,7 @@ static uintptr_t low, high;
 static void chain(weir_op *op, weir_err err, void *user)
 {
 	weir_err again;
-	/* Not the address of a variable: a sanitizer may have put it elsewhere. */
+	/* Not the address of a variable: a sanitizer may move variables. */
 	uintptr_t at = (uintptr_t)__builtin_frame_address(0);
 
 	CHECK_OK(err);
@@ -311,7 +312,7 @@ static void chain(weir_op *op, weir_err err, void *user)
 	low = !low || at < low ? at : low;
 	high = at > high ? at : high;
 	if (++chained < CHAIN) {
-		/* Behind the other: both always wait for one another. */
+		/* Queued behind the other operation, which holds the permit. */
 		again = weir_op_submit(op, &sem, 1, NULL);
 		CHECK_ERR(again, WEIR_EQUEUED);
 	}
@@ -359,7 +360,10 @@ TEST(c35_freed_by_its_callback)
 	CHECK_EQ(ran, 3);
 }
 
-/* C22: a callback may destroy the semaphore, its release still on the stack. */
+/*
+ * C22: a callback may destroy the semaphore while the release that runs it has
+ * not returned.
+ */
 static void destroys(weir_op *op, weir_err err, void *user)
 {
 	weir_sem *own = user;
@@ -384,7 +388,7 @@ TEST(c22_destroyed_by_the_callback)
 	weir_sem_release(own, 1);
 }
 
-/* C35: polled from a bare loop; deadlines are looked at there (C14). */
+/* C35, C14: a polled operation; poll checks its deadline. */
 TEST(c35_polled)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -400,13 +404,13 @@ TEST(c35_polled)
 	CHECK_OK(weir_op_poll(&op));
 	CHECK_EQ(stat_of(&sem).granted, 0);
 	CHECK_ERR(weir_op_poll(&op), WEIR_EINVAL);
-	/* Prevented though granted. */
+	/* Cancelled after the grant. */
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_op_cancel(&op));
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	/* Late: the context says so. */
+	/* Its context is cancelled; then deadlines. */
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, &ctx), WEIR_EQUEUED);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(weir_op_poll(&op), WEIR_ECANCELED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The known bugs of tests/regress that were bugs of callbacks, wakers or futures,
- * with operations in the place of threads.
+ * The bugs of tests/regress that occurred with callbacks, wakers or futures,
+ * tested with operations instead of threads.
  */
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@ static void none_free(int64_t capacity)
 		.capacity = capacity }));
 }
 
-/* kotlinx PR #1323: cancelling one that was not granted wakes nobody (C7). */
-TEST(kotlinx_1323_c7_cancel_wakes_nobody)
+/* kotlinx PR #1323: a cancel of an ungranted waiter wakes no other (C7). */
+TEST(kotlinx_1323_c7_cancel_wakes_no_other)
 {
 	struct call a, b, c;
 
@@ -34,7 +34,7 @@ TEST(kotlinx_1323_c7_cancel_wakes_nobody)
 	CHECK_EQ(c.ran, 0);
 }
 
-/* tokio PR #904: dropped after queueing, before anything was assigned (C35). */
+/* tokio PR #904: dropped while queued, before a grant (C35). */
 TEST(tokio_904_c35_dropped_after_queueing)
 {
 	struct call *a = malloc(sizeof(*a)), b;
@@ -49,8 +49,7 @@ TEST(tokio_904_c35_dropped_after_queueing)
 	CALL_WAS(&b, WEIR_OK);
 }
 
-/* tokio PR #2340: each callback frees its node, and the wake list goes on. */
-
+/* tokio PR #2340: callbacks free nodes of the list being notified (C35). */
 static void frees_all(weir_op *op, weir_err err, void *user)
 {
 	(void)err;
@@ -74,8 +73,10 @@ TEST(tokio_2340_c35_freed_on_the_wake_list)
 	CHECK_EQ(calls_ran, 8);
 }
 
-/* tokio#5429, vs-threading#1000: a callback, run by a release, by a close and by
- * the cancel of a context, uses everything that takes those locks (C27). */
+/*
+ * tokio#5429, vs-threading#1000: a callback that is run by a release, a close
+ * or a cancel of a context makes calls that take the same locks (C27).
+ */
 static weir_ctx tree;
 
 static void uses_everything(weir_op *op, weir_err err, void *user)
@@ -119,7 +120,7 @@ TEST(tokio_5429_c27_callback_under_lock)
 	}
 }
 
-/* shuttle PR #167: assigned, never run, dropped: the next has it (C35). */
+/* shuttle PR #167: granted, never run, dropped: the next is granted (C35). */
 TEST(shuttle_167_c35_granted_never_run)
 {
 	struct call a, b;
@@ -136,7 +137,7 @@ TEST(shuttle_167_c35_granted_never_run)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* heph PR #236: a loop that stalls shows: permits granted, not taken. */
+/* heph PR #236: stat shows a stalled loop: permits granted, not held. */
 TEST(heph_236_a_stalled_loop_shows)
 {
 	struct call a;
@@ -155,7 +156,7 @@ TEST(heph_236_a_stalled_loop_shows)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* dotnet PR #34036: with a loop, the canceller runs nobody's code (C27). */
+/* dotnet PR #34036: with a loop, a cancel runs no callback (C27). */
 TEST(dotnet_34036_c27_cancel_runs_no_callback)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -176,7 +177,7 @@ TEST(dotnet_34036_c27_cancel_runs_no_callback)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* dotnet #59639: closed right after a cancel; everybody is told (C19). */
+/* dotnet #59639: a close right after a cancel ends all waiters (C19). */
 TEST(dotnet_59639_c19_closed_after_a_cancel)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -195,7 +196,7 @@ TEST(dotnet_59639_c19_closed_after_a_cancel)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-/* coreclr PR #13766: releases while those granted before have not run (C6). */
+/* coreclr PR #13766: releases before earlier callbacks have run (C6). */
 TEST(coreclr_13766_c6_each_permit_grants_one)
 {
 	struct call c[6];

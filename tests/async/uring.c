@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A weir_loop in io_uring: what the example does not come to. */
+/* A weir_loop in io_uring: cases that the example does not cover. */
 #include <stdlib.h>
 
 #include "calls.h"
 #include "weir/loop/uring.h"
 
 /*
- * C35: the deadline of an operation is kept although there is always a completion of
- * somebody else's to return.
+ * C35: the deadline of an operation is kept although another completion is
+ * always ready.
  */
 TEST(deadline_among_other_completions)
 {
@@ -17,7 +17,7 @@ TEST(deadline_among_other_completions)
 	weir_sem sem;
 	struct call c;
 
-	/* No io_uring here: meson's word for a test that was not run. */
+	/* No io_uring on this machine: 77 means skipped to meson. */
 	if (io_uring_queue_init(8, &ring, 0))
 		exit(77);
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
@@ -26,7 +26,7 @@ TEST(deadline_among_other_completions)
 	CHECK_ERR(weir_op_submit_until(&c.op, &sem, 1,
 				       weir_deadline_after(50000000)),
 		  WEIR_EQUEUED);
-	/* It was told of the deadline; from here on it is quiet. */
+	/* The loop has reported the deadline; its descriptor is cleared. */
 	(void)weir_loop_dispatch(&loop);
 	CHECK_EQ(weir_loop_uring_arm(&ring, &loop), 0);
 	AWAIT(weir_loop_timeout_ms(&loop) == 0);
@@ -44,7 +44,7 @@ TEST(deadline_among_other_completions)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* A callback fills the queue of submissions: it is watched on all the same. */
+/* A callback fills the submission queue; the loop is still polled. */
 static struct io_uring filled;
 
 static void fills(weir_op *op, weir_err err, void *user)
@@ -56,7 +56,7 @@ static void fills(weir_op *op, weir_err err, void *user)
 		io_uring_prep_nop(sqe);
 }
 
-TEST(full_of_submissions)
+TEST(submission_queue_is_full)
 {
 	struct io_uring_cqe *cqe;
 	weir_loop loop;
