@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filling a permit and giving it back, C34: acquire, acquire_until, try_acquire
- * and release, their errors, and what each leaves behind.
+ * Acquiring into a permit and releasing it, C34: acquire, acquire_until,
+ * try_acquire and release, their errors, and the state after each.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ TEST(c34_acquire_until_and_try_acquire_fill_a_permit)
 	weir_sem sem = WEIR_SEM_INIT(5);
 	weir_permit p = WEIR_PERMIT_INIT, q = WEIR_PERMIT_INIT;
 
-	/* C14: a deadline that has passed does not matter, they are free. */
+	/* C14: free permits win over a passed deadline. */
 	CHECK_OK(weir_permit_acquire_until(&p, &sem, 2, 0));
 	CHECK_HOLDS(&p, &sem, 2);
 	CHECK_OK(weir_permit_try_acquire(&q, &sem, 3));
@@ -52,7 +52,7 @@ TEST(c34_releasing_twice_does_nothing)
 	weir_sem sem = WEIR_SEM_INIT(3);
 	weir_permit p = WEIR_PERMIT_INIT;
 
-	/* One stays out: a second release would otherwise pass unnoticed. */
+	/* One stays held: otherwise a second release would be refused. */
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_permit_acquire(&p, &sem, 1, NULL));
 	weir_permit_release(&p);
@@ -62,7 +62,7 @@ TEST(c34_releasing_twice_does_nothing)
 	CHECK_EQ(weir_sem_available(&sem), 2);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
-	/* Empty, it does not refer to the semaphore any more. */
+	/* An empty permit does not refer to the semaphore. */
 	memset(&sem, 0xff, sizeof(sem));
 	weir_permit_release(&p);
 }
@@ -83,7 +83,7 @@ TEST(c34_a_released_permit_can_be_filled_again)
 	CHECK_EQ(weir_sem_available(&b), 1);
 }
 
-/* C16: whatever the acquire fails with, and C34: the release does nothing. */
+/* C16, C34: after any failed acquire the release has no effect. */
 TEST(c34_release_after_a_failed_acquire_does_nothing)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -140,7 +140,7 @@ static void *acquire_into_permit(void *arg)
 	struct blocked *b = arg;
 
 	b->err = weir_permit_acquire(&b->permit, b->sem, 2, b->ctx);
-	/* Harmless whichever way it went. */
+	/* The second release has no effect; after a failure neither has. */
 	weir_permit_release(&b->permit);
 	weir_permit_release(&b->permit);
 	return NULL;
@@ -169,7 +169,7 @@ TEST(c34_release_after_a_wait_that_failed_does_nothing)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C34, C6: releasing a permit hands it to the thread that waits for it. */
+/* C34, C6: the release of a permit grants to the waiting thread. */
 TEST(c34_release_of_a_permit_grants_the_next_waiter)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
@@ -187,7 +187,7 @@ TEST(c34_release_of_a_permit_grants_the_next_waiter)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C34, C19: a permit that is out at the close stays valid. */
+/* C34, C19: a permit that is held at the close stays valid. */
 TEST(c34_release_after_close_gives_back)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
@@ -222,7 +222,7 @@ TEST(c34_a_full_permit_refuses_another_acquire)
 	CHECK_EQ(weir_sem_available(&sem), 9);
 }
 
-/* C34, C2: 0 permits succeed and leave nothing to release. */
+/* C34, C2: an acquire of 0 succeeds and leaves the permit empty. */
 TEST(c34_an_acquire_of_none_leaves_an_empty_permit)
 {
 	weir_sem sem = WEIR_SEM_INIT(0);
@@ -242,7 +242,7 @@ TEST(c34_an_acquire_of_none_leaves_an_empty_permit)
 
 static weir_permit given_back_by_a_handler = WEIR_PERMIT_INIT;
 
-/* qemu-x86_64 7.2 starts handlers on a misaligned stack; this aligns it. */
+/* qemu-x86_64 7.2 runs signal handlers on a misaligned stack. */
 #ifdef __x86_64__
 __attribute__((force_align_arg_pointer))
 #endif
@@ -254,8 +254,8 @@ static void release_it(int signal)
 }
 
 /*
- * C25: a signal handler releases a permit, also when it interrupts an acquire
- * on the same semaphore, which that lets go on.
+ * C25: a signal handler releases a permit while it interrupts an acquire on the
+ * same semaphore.  The acquire is granted.
  */
 TEST(c34_c25_release_in_a_signal_handler)
 {
@@ -270,7 +270,7 @@ TEST(c34_c25_release_in_a_signal_handler)
 	CHECK_OK(weir_permit_acquire(&given_back_by_a_handler, &sem, 1, NULL));
 	thread = start(acquire_into_permit, &b);
 	AWAIT(waiters_of(&sem) == 1);
-	/* Again: a sanitizer may put a handler off until the next. */
+	/* Repeat the signal: a sanitizer may delay a handler. */
 	AWAIT(!waiters_of(&sem) || pthread_kill(thread.id, SIGUSR1));
 	finish(thread);
 	CHECK_OK(b.err);
@@ -280,22 +280,23 @@ TEST(c34_c25_release_in_a_signal_handler)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* The child's side of the next test; it ends the process. */
+/* The child's part of the next test; does not return. */
 static void use_in_child(weir_permit *p)
 {
 	weir_permit q = WEIR_PERMIT_INIT;
 
 	CHECK_OK(weir_permit_split(p, 1, &q));
 	CHECK_PANICS("fork", weir_permit_release(&q));
-	/* Disowned, there is nothing left to stumble over. */
+	/* A disowned permit is empty, so its release does not panic. */
 	CHECK_EQ(weir_permit_disown(p), 1);
 	weir_permit_release(p);
 	_exit(0);
 }
 
 /*
- * C29: the child of a fork holds none.  Releasing its copy of a permit of a
- * semaphore that had waiters is noticed; disown empties it without a touch.
+ * C29: the child of a fork holds no permits.  If the semaphore had waiters, the
+ * release of a copied permit panics in the child; disown does not access the
+ * semaphore.
  */
 TEST(c34_c29_permits_in_the_child_of_a_fork)
 {
@@ -308,7 +309,7 @@ TEST(c34_c29_permits_in_the_child_of_a_fork)
 
 	CHECK_OK(weir_permit_acquire(&p, &sem, 2, NULL));
 	thread = start(acquire_into_permit, &b);
-	/* Asleep: while it watches, a release is short and notices nothing. */
+	/* Wait for SHUT: while the waiter spins a release takes no lock. */
 	AWAIT(waiters_of(&sem) == 1 &&
 	      (__atomic_load_n(&sem.word_, __ATOMIC_SEQ_CST) & 3) == 2);
 	child = fork();

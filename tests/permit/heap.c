@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores on the heap: they live until the last reference goes, and misuse
- * of the count panics.  Permits that are references: owned.c.
+ * Semaphores on the heap live until the last reference is dropped; misuse of
+ * the reference count panics.  owned.c tests permits that hold a reference.
  */
 #include "check.h"
 #include "memory.h"
@@ -25,7 +25,7 @@ TEST(c34_new_is_a_semaphore_like_any_other)
 	weir_sem_release(sem, 5);
 	CHECK_EQ(weir_sem_available(sem), 5);
 	weir_sem_close(sem, WEIR_CLOSE_NOW);
-	/* The flag of its origin is still there after all that. */
+	/* The flag that it is from weir_sem_new is still set. */
 	CHECK(weir_sem_ref(sem) == sem);
 	weir_sem_unref(sem);
 	CHECK_EQ(alive(), 1);
@@ -33,7 +33,7 @@ TEST(c34_new_is_a_semaphore_like_any_other)
 	CHECK_EQ(alive(), 0);
 }
 
-TEST(c34_new_fails_without_a_trace)
+TEST(c34_failed_new_leaks_nothing)
 {
 	weir_sem_opts opts = { .permits = -1 };
 
@@ -49,7 +49,7 @@ TEST(c34_new_fails_without_a_trace)
 	CHECK_EQ(alive(), 0);
 }
 
-TEST(c34_the_last_unref_ends_it)
+TEST(c34_the_last_unref_frees)
 {
 	weir_sem *sem = new_sem(3);
 
@@ -66,7 +66,7 @@ TEST(c34_the_last_unref_ends_it)
 	CHECK_EQ(alive(), 0);
 }
 
-TEST(ref_of_what_is_not_from_new_panics)
+TEST(ref_of_a_semaphore_not_from_new_panics)
 {
 	weir_sem stack = WEIR_SEM_INIT(2), zero;
 	weir_sem *misaligned = (weir_sem *)(void *)((char *)(void *)&stack + 1);
@@ -88,7 +88,7 @@ TEST(ref_of_what_is_not_from_new_panics)
 	CHECK_PANICS("weir_sem_new", weir_sem_unref(&stack));
 	CHECK_PANICS("weir_sem_new", weir_sem_unref(&zero));
 
-	/* C34: a permit of such a one cannot be owned, and stays as it was. */
+	/* C34: own fails for a semaphore not from weir_sem_new. */
 	CHECK_OK(weir_permit_acquire(&p, &stack, 2, NULL));
 	CHECK_PANICS("weir_sem_new", err = weir_permit_own(&p));
 	CHECK_ERR(err, WEIR_EINVAL);
@@ -104,7 +104,7 @@ TEST(a_count_out_of_range_panics)
 	weir_permit p = WEIR_PERMIT_INIT, q = WEIR_PERMIT_INIT;
 	weir_err err = WEIR_OK;
 
-	/* As freed memory would look, if it was not used again. */
+	/* The count that freed memory would have. */
 	*count_of(sem) = 0;
 	CHECK_PANICS("no reference", got = weir_sem_ref(sem));
 	CHECK(!got);
@@ -134,7 +134,7 @@ static void *acquire_one(void *arg)
 	return NULL;
 }
 
-/* C22: ending it under a waiter is refused, and nothing is lost. */
+/* C22: the last unref panics while a thread waits, and has no effect. */
 TEST(c22_last_unref_with_a_waiter_panics_and_keeps_it)
 {
 	weir_sem *sem = new_sem(1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a permit holds, as the tests of this directory ask for it. */
+/* Checks of the content of a permit. */
 #ifndef TESTS_PERMIT_HOLDS_H
 #define TESTS_PERMIT_HOLDS_H
 
 #include "check.h"
 #include "weir/permit.h"
 
-/* Exactly as WEIR_PERMIT_INIT makes it. */
+/* Returns true if every byte is as in WEIR_PERMIT_INIT. */
 static inline bool is_empty(const weir_permit *permit)
 {
 	const weir_permit empty = WEIR_PERMIT_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counted allocator: memory.h. */
+/* The counting allocator: memory.h. */
 #include "memory.h"
 
 #include "base/mem.h"
@@ -8,11 +8,11 @@
 bool out_of_memory;
 static int64_t allocated, freed;
 
-/* The linker turns calls of weir_mem_alloc_ into calls of __wrap_ ... */
+/* The linker redirects calls of weir_mem_alloc_ to __wrap_weir_mem_alloc_, */
 void *__wrap_weir_mem_alloc_(size_t size);
 void __wrap_weir_mem_free_(void *memory);
 
-/* ... and these into calls of the real ones. */
+/* and calls of these to the real functions. */
 void *__real_weir_mem_alloc_(size_t size);
 void __real_weir_mem_free_(void *memory);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator under heap semaphores, counted and made to fail.  A program
- * that uses it links memory.c with --wrap (meson.build).
+ * An allocator for heap semaphores that counts and can fail.  A program that
+ * uses it links memory.c with --wrap (meson.build).
  */
 #ifndef TESTS_PERMIT_MEMORY_H
 #define TESTS_PERMIT_MEMORY_H
@@ -11,16 +11,16 @@
 
 #include "weir/sem.h"
 
-/* While true there is no memory. */
+/* While true every allocation fails. */
 extern bool out_of_memory;
 
-/* How many heap semaphores have been allocated and not freed. */
+/* The number of heap semaphores that are allocated and not freed. */
 int64_t alive(void);
 
-/* A heap semaphore called "heap". */
+/* Create a heap semaphore with the name "heap". */
 weir_sem *new_sem(int64_t permits);
 
-/* Its count of references.  src/core/sem_heap.c: in the next cache line. */
+/* Its reference count, in the next cache line: src/core/sem_heap.c. */
 static inline uint32_t *count_of(weir_sem *sem)
 {
 	return (uint32_t *)(void *)((char *)(void *)sem + 64);

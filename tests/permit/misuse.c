@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bad permits: null, misaligned, never initialised, or claiming what is not
- * out.  An error or a panic of one line, nothing done and never silence.
+ * Bad permits: null, misaligned, uninitialised, or with more permits than are
+ * held.  Each call returns an error or panics with one line, and has no effect.
  */
 #include "check.h"
 #include "holds.h"
 #include "weir/permit.h"
 
 /*
- * C8: a permit that claims more than is out panics when it is released, by the
- * semaphore's name, once: it is empty afterwards.
+ * C8: the release of a permit with more permits than are held panics with the
+ * semaphore's name.  The permit is empty afterwards.
  */
-TEST(c34_an_adopted_lie_is_an_over_release)
+TEST(c34_adopting_too_many_is_an_over_release)
 {
 	weir_sem_opts opts = { .permits = 3, .name = "printers" };
 	weir_permit p = WEIR_PERMIT_INIT;
@@ -48,7 +48,7 @@ TEST(c34_null_and_misaligned_permits)
 		CHECK_ERR(weir_permit_split(&p, 0, b), WEIR_EINVAL);
 		CHECK_ERR(weir_permit_merge(b, &p), WEIR_EINVAL);
 		CHECK_ERR(weir_permit_merge(&p, b), WEIR_EINVAL);
-		/* These have no error to return. */
+		/* These return no error code. */
 		CHECK_PANICS("weir_permit_release", weir_permit_release(b));
 		CHECK_PANICS("weir_permit_move", moved = weir_permit_move(b));
 		CHECK(is_empty(&moved));
@@ -59,8 +59,8 @@ TEST(c34_null_and_misaligned_permits)
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
-/* What was never initialised is noticed, and nothing is done with it. */
-TEST(c34_permits_never_initialised_panic)
+/* Calls with an uninitialised permit panic and do not change it. */
+TEST(c34_uninitialised_permits_panic)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
 	const weir_permit none = WEIR_PERMIT_INIT;

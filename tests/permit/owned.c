@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owned permits, C34: each holds a reference that keeps its semaphore alive,
- * whatever is split, merged, moved, forgotten or released, in whatever thread.
+ * Owned permits, C34: each holds a reference that keeps its semaphore alive.
+ * Split, merge, move, forget and release keep the count right, on any thread.
  */
 #include "check.h"
 #include "memory.h"
 #include "weir/permit.h"
 
-static weir_permit permit_of_a_lost_semaphore(void)
+static weir_permit permit_with_the_last_reference(void)
 {
 	WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
 	weir_sem *sem = new_sem(3);
@@ -20,24 +20,24 @@ static weir_permit permit_of_a_lost_semaphore(void)
 	return weir_permit_move(&p);
 }
 
-/* C34: an owned permit outlives the scope that made the semaphore. */
+/* C34: an owned permit outlives the scope that created the semaphore. */
 TEST(c34_an_owned_permit_keeps_its_semaphore)
 {
-	weir_permit p = permit_of_a_lost_semaphore();
+	weir_permit p = permit_with_the_last_reference();
 	weir_permit q = WEIR_PERMIT_INIT;
 	weir_sem *sem = weir_permit_sem(&p);
 
 	CHECK_EQ(alive(), 1);
 	CHECK_EQ(refs_of(sem), 1);
 	CHECK_EQ(weir_permit_count(&p), 2);
-	/* It can be used through the permit. */
+	/* The semaphore can be used through the permit. */
 	CHECK_OK(weir_permit_acquire(&q, sem, 1, NULL));
 	CHECK_EQ(weir_sem_available(sem), 0);
 	weir_permit_release(&q);
 	CHECK_EQ(alive(), 1);
 	weir_permit_release(&p);
 	CHECK_EQ(alive(), 0);
-	/* C34: twice is harmless, also when the semaphore is gone. */
+	/* C34: a second release has no effect, also after the free. */
 	weir_permit_release(&p);
 	CHECK_EQ(weir_permit_count(&p), 0);
 	CHECK(!weir_permit_sem(&p));
@@ -72,7 +72,7 @@ TEST(c34_parts_of_an_owned_permit_are_owned)
 	CHECK_OK(weir_permit_split(&p, 2, &q));
 	CHECK_EQ(refs_of(sem), 2);
 	CHECK(weir_permit_is_owned(&q));
-	/* None of it takes no reference, all of it the one there is. */
+	/* Splitting 0 takes no reference; splitting all moves it. */
 	CHECK_OK(weir_permit_split(&p, 0, &r));
 	CHECK(!weir_permit_is_owned(&r));
 	CHECK_EQ(refs_of(sem), 2);
@@ -80,7 +80,7 @@ TEST(c34_parts_of_an_owned_permit_are_owned)
 	CHECK(weir_permit_is_owned(&r));
 	CHECK(!weir_permit_is_owned(&p));
 	CHECK_EQ(refs_of(sem), 2);
-	/* A refusal takes none either. */
+	/* A failed split takes no reference. */
 	CHECK_ERR(weir_permit_split(&r, 5, &p), WEIR_EINVAL);
 	CHECK_ERR(weir_permit_split(&r, 1, &q), WEIR_EINVAL);
 	CHECK_EQ(refs_of(sem), 2);
@@ -109,20 +109,20 @@ TEST(c34_merging_owned_permits_drops_a_reference)
 	CHECK_ERR(weir_permit_merge(&p, &p), WEIR_EINVAL);
 	CHECK_EQ(refs_of(sem), 3);
 	CHECK_EQ(refs_of(other), 2);
-	/* Two owned: one reference is enough. */
+	/* Both are owned: one reference is dropped. */
 	CHECK_OK(weir_permit_merge(&p, &q));
 	CHECK_EQ(refs_of(sem), 2);
 	CHECK(weir_permit_is_owned(&p) && !weir_permit_is_owned(&q));
-	/* Only the source owned: its reference goes along. */
+	/* Only the source is owned: its reference moves. */
 	CHECK_OK(weir_permit_merge(&r, &p));
 	CHECK_EQ(refs_of(sem), 2);
 	CHECK(weir_permit_is_owned(&r) && !weir_permit_is_owned(&p));
-	/* Only the target owned: it stays so. */
+	/* Only the target is owned: it keeps its reference. */
 	CHECK_OK(weir_permit_acquire(&q, sem, 1, NULL));
 	CHECK_OK(weir_permit_merge(&r, &q));
 	CHECK_EQ(refs_of(sem), 2);
 	CHECK(weir_permit_is_owned(&r));
-	/* Into an empty one: as it is. */
+	/* The target is empty: permits and reference move. */
 	CHECK_OK(weir_permit_merge(&p, &r));
 	CHECK_EQ(weir_permit_count(&p), 7);
 	CHECK(weir_permit_is_owned(&p) && !weir_permit_is_owned(&r));
@@ -135,7 +135,7 @@ TEST(c34_merging_owned_permits_drops_a_reference)
 	CHECK_EQ(alive(), 0);
 }
 
-/* C21: forgotten for good, and the reference with them. */
+/* C21: forget lowers the capacity and drops the reference. */
 TEST(c34_forgetting_an_owned_permit_drops_its_reference)
 {
 	weir_sem *sem = new_sem(5);
@@ -148,7 +148,7 @@ TEST(c34_forgetting_an_owned_permit_drops_its_reference)
 	CHECK_EQ(stat_of(sem).capacity, 3);
 	CHECK_OK(weir_permit_acquire(&p, sem, 2, NULL));
 	CHECK_OK(weir_permit_own(&p));
-	/* An error keeps both. */
+	/* A failed forget keeps permits and reference. */
 	weir_sem_release(sem, 1);
 	CHECK_ERR(weir_permit_forget(&p), WEIR_EOVERFLOW);
 	CHECK_EQ(refs_of(sem), 2);
@@ -194,8 +194,8 @@ TEST(c34_moving_an_owned_permit_moves_the_reference)
 }
 
 /*
- * C8: an owned permit whose release panics gives its reference back all the
- * same: that one it did have.
+ * C8: an owned permit whose release panics drops its reference, which was
+ * valid.
  */
 TEST(c34_an_owned_over_release_still_drops_the_reference)
 {
@@ -211,7 +211,7 @@ TEST(c34_an_owned_over_release_still_drops_the_reference)
 	CHECK_EQ(alive(), 0);
 }
 
-/* What a thread of the next tests begins with. */
+/* The argument of a thread in the next test. */
 struct share {
 	weir_permit permit;
 	uint64_t random;
@@ -243,10 +243,10 @@ static void *split_and_merge(void *arg)
 }
 
 /*
- * C34, [H1]: threads that share nothing but the semaphore split, merge and
- * release owned permits; nobody else keeps it, and the last one ends it, once.
+ * C34, [H1]: threads split, merge and release owned permits of one semaphore.
+ * Only these permits keep it alive, and the last release frees it, once.
  */
-TEST(c34_the_last_of_many_threads_ends_it)
+TEST(c34_the_last_of_many_threads_frees)
 {
 	enum { THREADS = 4 };
 	int rounds = 50 * check_scale();
@@ -284,9 +284,9 @@ static void *wait_and_unref(void *arg)
 }
 
 /*
- * C22: the waiter that the release of an owned permit lets go drops its own
- * reference while the releaser has not dropped its own yet.  Whichever of them
- * comes second ends it.
+ * C22: the release of an owned permit grants to a waiter, which drops its own
+ * reference before the releasing thread has dropped the permit's.  The last of
+ * the two frees the semaphore.
  */
 TEST(c34_c22_release_and_unref_race)
 {
@@ -299,7 +299,7 @@ TEST(c34_c22_release_and_unref_race)
 
 		CHECK_OK(weir_permit_acquire(&p, sem, 1, NULL));
 		CHECK_OK(weir_permit_own(&p));
-		/* Our own reference becomes the thread's. */
+		/* The new thread takes over the first reference. */
 		thread = start(wait_and_unref, sem);
 		if (round % 2)
 			AWAIT(waiters_of(sem) == 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C34 in C++: the guard of weir/permit.h, and the C forms used from C++, which
-// an exception leaves as any other path does.
+// C34 in C++: the guard of weir/permit.h, and the C forms used from C++.  An
+// exception releases the permits like any other path out of the block.
 #include <pthread.h>
 #include <stdexcept>
 #include <string.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t N = 8;
 weir_sem sem = WEIR_SEM_INIT(N);
 
-int64_t out()
+int64_t held_now()
 {
 	return N - weir_sem_available(&sem);
 }
@@ -47,15 +47,15 @@ TEST(c34_guard_holds_until_the_end_of_the_block)
 		CHECK(p);
 		CHECK_OK(p.error());
 		CHECK_EQ(p.count(), 1);
-		CHECK_EQ(out(), 1);
+		CHECK_EQ(held_now(), 1);
 		{
 			weir::permit q(sem, 3);
 
-			CHECK_EQ(out(), 4);
+			CHECK_EQ(held_now(), 4);
 		}
-		CHECK_EQ(out(), 1);
+		CHECK_EQ(held_now(), 1);
 	}
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 TEST(c34_guard_released_early_and_twice)
@@ -67,11 +67,11 @@ TEST(c34_guard_released_early_and_twice)
 		p.release();
 		CHECK(!p);
 		CHECK_EQ(p.count(), 0);
-		CHECK_EQ(out(), 4);
+		CHECK_EQ(held_now(), 4);
 		p.release();
-		CHECK_EQ(out(), 4);
+		CHECK_EQ(held_now(), 4);
 	}
-	CHECK_EQ(out(), 4);
+	CHECK_EQ(held_now(), 4);
 }
 
 TEST(c34_guard_of_a_failed_acquire_is_empty)
@@ -92,14 +92,14 @@ TEST(c34_guard_of_a_failed_acquire_is_empty)
 		CHECK_ERR(negative.error(), WEIR_EINVAL);
 		CHECK(!busy);
 		CHECK(busy.error() != WEIR_OK);
-		CHECK_EQ(out(), 0);
+		CHECK_EQ(held_now(), 0);
 	}
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
 // An acquire of 0 succeeds and holds nothing.
-TEST(c34_guard_of_none)
+TEST(c34_guard_of_0)
 {
 	weir::permit p(sem, 0);
 
@@ -112,7 +112,7 @@ TEST(c34_guard_try_acquire)
 	weir::permit all = weir::permit::try_acquire(sem, N);
 
 	CHECK(all);
-	CHECK_EQ(out(), N);
+	CHECK_EQ(held_now(), N);
 	weir::permit none = weir::permit::try_acquire(sem);
 	CHECK(!none);
 	CHECK_ERR(none.error(), WEIR_EAGAIN);
@@ -127,21 +127,21 @@ TEST(c34_guard_moves)
 		CHECK(!p);
 		CHECK(r);
 		CHECK_EQ(r.count(), 2);
-		CHECK_EQ(out(), 5);
-		// Assigning gives back what the target had.
+		CHECK_EQ(held_now(), 5);
+		// The assignment releases the permits of the target.
 		r = std::move(q);
 		CHECK(!q);
 		CHECK_EQ(r.count(), 3);
-		CHECK_EQ(out(), 3);
+		CHECK_EQ(held_now(), 3);
 		weir::permit &self = r;
 		r = std::move(self);
 		CHECK_EQ(r.count(), 3);
-		CHECK_EQ(out(), 3);
+		CHECK_EQ(held_now(), 3);
 		r = std::move(empty);
 		CHECK(!r);
-		CHECK_EQ(out(), 0);
+		CHECK_EQ(held_now(), 0);
 	}
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 TEST(c34_guard_in_a_container)
@@ -150,12 +150,12 @@ TEST(c34_guard_in_a_container)
 
 	for (int i = 0; i < N; i++) {
 		held.emplace_back(sem);
-		CHECK_EQ(out(), i + 1);
+		CHECK_EQ(held_now(), i + 1);
 	}
 	held.erase(held.begin(), held.begin() + 3);
-	CHECK_EQ(out(), N - 3);
+	CHECK_EQ(held_now(), N - 3);
 	held.clear();
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 TEST(c34_guard_moves_to_another_thread)
@@ -164,10 +164,10 @@ TEST(c34_guard_moves_to_another_thread)
 
 	std::thread([q = std::move(p)]() mutable {
 		CHECK_EQ(q.count(), 2);
-		CHECK_EQ(out(), 2);
+		CHECK_EQ(held_now(), 2);
 	}).join();
 	CHECK(!p);
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 TEST(c34_guard_lends_its_permit)
@@ -181,7 +181,7 @@ TEST(c34_guard_lends_its_permit)
 	CHECK_EQ(p.count(), 5);
 	CHECK_EQ(weir_permit_disown(p.get()), 5);
 	CHECK(!p);
-	CHECK_EQ(out(), 5);
+	CHECK_EQ(held_now(), 5);
 	weir_sem_release(&sem, 5);
 }
 
@@ -206,24 +206,24 @@ TEST(c34_exception_releases_the_guard)
 		weir::permit p(sem, 2);
 		weir::permit q(sem, 1);
 
-		CHECK_EQ(out(), 3);
+		CHECK_EQ(held_now(), 3);
 		throw std::runtime_error("out of the block");
 	} catch (const std::runtime_error &) {
 		caught = true;
-		CHECK_EQ(out(), 0);
+		CHECK_EQ(held_now(), 0);
 	}
 	CHECK(caught);
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
-// A permit of a half-built object goes back when its constructor throws.
+// The permit of an object is released if its constructor throws.
 namespace {
-struct half_built {
+struct throwing {
 	weir::permit p;
 
-	half_built() : p(sem, 4)
+	throwing() : p(sem, 4)
 	{
-		CHECK_EQ(out(), 4);
+		CHECK_EQ(held_now(), 4);
 		throw 1;
 	}
 };
@@ -232,11 +232,11 @@ struct half_built {
 TEST(c34_exception_in_a_constructor_releases_the_member)
 {
 	try {
-		half_built h;
+		throwing h;
 		CHECK(false);
 	} catch (int) {
 	}
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 // The C forms, from C++.
@@ -246,12 +246,12 @@ TEST(c34_exception_releases_the_scoped_form)
 		WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
 
 		CHECK_OK(weir_permit_acquire(&p, &sem, 2, nullptr));
-		CHECK_EQ(out(), 2);
+		CHECK_EQ(held_now(), 2);
 		throw 1;
 	} catch (int) {
-		CHECK_EQ(out(), 0);
+		CHECK_EQ(held_now(), 0);
 	}
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 TEST(c34_exception_releases_the_block_form)
@@ -261,20 +261,20 @@ TEST(c34_exception_releases_the_block_form)
 	try {
 		WEIR_WITH_PERMIT(outer, &sem, 2, nullptr) {
 			WEIR_WITH_PERMIT(inner, &sem, 1, nullptr) {
-				CHECK_EQ(out(), 3);
+				CHECK_EQ(held_now(), 3);
 				throw 1;
 			}
 		}
 		CHECK(false);
 	} catch (int) {
-		CHECK_EQ(out(), 0);
+		CHECK_EQ(held_now(), 0);
 	}
 	CHECK_OK(outer);
 	CHECK_OK(inner);
 	WEIR_WITH_PERMIT(outer, &sem, N + 1, nullptr)
 		CHECK(false);
 	CHECK_ERR(outer, WEIR_ETOOBIG);
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }
 
 namespace {
@@ -282,12 +282,12 @@ void *exit_with_a_guard(void *value)
 {
 	weir::permit p(sem, 2);
 
-	CHECK_EQ(out(), 2);
+	CHECK_EQ(held_now(), 2);
 	pthread_exit(value);
 }
 } // namespace
 
-// pthread_exit unwinds on glibc; on musl the permits stay out, as documented.
+// pthread_exit unwinds on glibc; on musl the permits stay held, as documented.
 TEST(c34_pthread_exit_and_the_guard)
 {
 	int value;
@@ -296,5 +296,5 @@ TEST(c34_pthread_exit_and_the_guard)
 #ifndef __GLIBC__
 	weir_sem_release(&sem, 2);
 #endif
-	CHECK_EQ(out(), 0);
+	CHECK_EQ(held_now(), 0);
 }

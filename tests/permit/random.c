@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C34: random calls on a handful of permits, each checked against a model in
- * plain integers: what every permit holds, what every semaphore has out, and
- * how many refer to it.
+ * C34: random calls on a few permits, each checked against a model in plain
+ * integers: the count of every permit, and the held permits and references of
+ * every semaphore.
  */
 #include "check.h"
 #include "memory.h"
@@ -17,7 +17,7 @@ struct model {
 };
 
 static weir_sem *sems[SEMS];
-static int64_t capacity[SEMS], out[SEMS];
+static int64_t capacity[SEMS], held[SEMS];
 static weir_permit permits[PERMITS];
 static struct model models[PERMITS];
 static const struct model nothing = { -1, 0, false };
@@ -39,15 +39,15 @@ static void compare(void)
 		}
 	}
 	for (int s = 0; s < SEMS; s++) {
-		CHECK_EQ(out[s], sum[s]);
-		CHECK_EQ(refs_of(sems[s]), 1 + refs[s]);	/* and ours */
-		CHECK_EQ(stat_of(sems[s]).held, out[s]);
+		CHECK_EQ(held[s], sum[s]);
+		CHECK_EQ(refs_of(sems[s]), 1 + refs[s]);	/* 1: sems[s] */
+		CHECK_EQ(stat_of(sems[s]).held, held[s]);
 		CHECK_EQ(stat_of(sems[s]).capacity, capacity[s]);
 		CHECK_IDENTITY(sems[s]);
 	}
 }
 
-/* Each does one call, and says what it must do in terms of the model. */
+/* Each function makes one call and applies it to the model. */
 
 static void do_acquire(int i, int s, int64_t n)
 {
@@ -56,13 +56,13 @@ static void do_acquire(int i, int s, int64_t n)
 
 	if (m->sem >= 0 || n < 0) {
 		CHECK_ERR(err, WEIR_EINVAL);
-	} else if (n > capacity[s] - out[s]) {
+	} else if (n > capacity[s] - held[s]) {
 		CHECK_ERR(err, WEIR_EAGAIN);
 	} else {
 		CHECK_OK(err);
 		if (n)
 			*m = (struct model){ s, n, false };
-		out[s] += n;
+		held[s] += n;
 	}
 }
 
@@ -72,7 +72,7 @@ static void do_release(int i)
 
 	weir_permit_release(&permits[i]);
 	if (m->sem >= 0)
-		out[m->sem] -= m->n;
+		held[m->sem] -= m->n;
 	*m = nothing;
 }
 
@@ -139,7 +139,7 @@ static void do_forget(int i)
 	CHECK_OK(weir_permit_forget(&permits[i]));
 	if (m->sem >= 0) {
 		capacity[m->sem] -= m->n;
-		out[m->sem] -= m->n;
+		held[m->sem] -= m->n;
 	}
 	*m = nothing;
 }
@@ -156,7 +156,7 @@ static void do_disown_and_adopt(int i, int j)
 	do_release(j);
 	CHECK_OK(weir_permit_adopt(&permits[j], sem, m.n));
 	models[j] = (struct model){ m.sem, m.n, false };
-	/* The reference is ours now. */
+	/* disown has left the reference to the caller. */
 	if (m.owned)
 		weir_sem_unref(sem);
 }
@@ -176,7 +176,7 @@ TEST(c34_random_calls_follow_the_model)
 	for (int s = 0; s < SEMS; s++) {
 		sems[s] = new_sem(N);
 		capacity[s] = N;
-		out[s] = 0;
+		held[s] = 0;
 	}
 	for (int i = 0; i < PERMITS; i++) {
 		permits[i] = empty;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes, C34: a scoped permit and the block form are released at the end of
- * their block on every path out of it, and once.  Paths that unwind the stack
- * are in unwind.c and raii.cpp.
+ * Scopes, C34: a scoped permit and the block form are released once, at the end
+ * of their block, on every path out of it.  unwind.c and raii.cpp test the
+ * paths that unwind the stack.
  */
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -13,10 +13,10 @@
 
 #define N 8
 
-/* Each test ends with everything free: neither lost nor given back twice. */
+/* All permits are free at the end of each test. */
 static weir_sem sem = WEIR_SEM_INIT(N);
 
-#define CHECK_OUT(n) CHECK_EQ(weir_sem_available(&sem), N - (n))
+#define CHECK_HELD(n) CHECK_EQ(weir_sem_available(&sem), N - (n))
 
 TEST(c34_scoped_until_the_end_of_the_block)
 {
@@ -24,22 +24,22 @@ TEST(c34_scoped_until_the_end_of_the_block)
 		WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
 
 		CHECK_OK(weir_permit_acquire(&p, &sem, 3, NULL));
-		CHECK_OUT(3);
+		CHECK_HELD(3);
 	}
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 	{
-		/* Two in one declaration, released both. */
+		/* Two in one declaration: both are released. */
 		WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT,
 					q = WEIR_PERMIT_INIT;
 
 		CHECK_OK(weir_permit_acquire(&p, &sem, 3, NULL));
 		CHECK_OK(weir_permit_acquire(&q, &sem, 2, NULL));
-		CHECK_OUT(5);
-		/* Released early, it is not released again. */
+		CHECK_HELD(5);
+		/* After an early release the end of the block has no effect. */
 		weir_permit_release(&p);
-		CHECK_OUT(2);
+		CHECK_HELD(2);
 	}
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 static int64_t leave(int how)
@@ -53,18 +53,18 @@ static int64_t leave(int how)
 	if (how == 1)
 		return weir_sem_available(&sem);
 	CHECK_OK(weir_permit_acquire(&q, &sem, 2, NULL));
-	/* The value is worked out first, the permits go back after. */
+	/* The value is computed before the permits are released. */
 	return weir_sem_available(&sem);
 }
 
 TEST(c34_scoped_return)
 {
 	CHECK_EQ(leave(0), -1);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 	CHECK_EQ(leave(1), N - 1);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 	CHECK_EQ(leave(2), N - 3);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 TEST(c34_scoped_break_and_continue)
@@ -74,9 +74,9 @@ TEST(c34_scoped_break_and_continue)
 	for (int i = 0; i < 10; i++) {
 		WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
 
-		CHECK_OUT(0);
+		CHECK_HELD(0);
 		CHECK_OK(weir_permit_acquire(&p, &sem, 1 + i, NULL));
-		CHECK_OUT(1 + i);
+		CHECK_HELD(1 + i);
 		rounds++;
 		if (i % 2 == 0)
 			continue;
@@ -84,20 +84,20 @@ TEST(c34_scoped_break_and_continue)
 			break;
 	}
 	CHECK_EQ(rounds, 6);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 
 	switch (rounds) {
 	case 6: {
 		WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
 
 		CHECK_OK(weir_permit_acquire(&p, &sem, 2, NULL));
-		CHECK_OUT(2);
+		CHECK_HELD(2);
 		break;
 	}
 	default:
 		CHECK(false);
 	}
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 TEST(c34_scoped_goto)
@@ -113,7 +113,7 @@ again:
 			WEIR_SCOPED weir_permit inner = WEIR_PERMIT_INIT;
 
 			CHECK_OK(weir_permit_acquire(&inner, &sem, 2, NULL));
-			CHECK_OUT(3);
+			CHECK_HELD(3);
 			if (tries++ == 0)
 				goto again;	/* backwards, out of both */
 			if (tries == 2)
@@ -121,12 +121,12 @@ again:
 			goto out;		/* forwards, out of both */
 		}
 within:
-		CHECK_OUT(1);
+		CHECK_HELD(1);
 		goto again;
 	}
 out:
 	CHECK_EQ(tries, 3);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 TEST(c34_scoped_after_a_failed_acquire)
@@ -137,7 +137,7 @@ TEST(c34_scoped_after_a_failed_acquire)
 		CHECK_ERR(weir_permit_acquire(&p, &sem, N + 1, NULL),
 			  WEIR_ETOOBIG);
 	}
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 TEST(c34_block_form)
@@ -146,18 +146,18 @@ TEST(c34_block_form)
 	int ran = 0;
 
 	WEIR_WITH_PERMIT(err, &sem, 3, NULL) {
-		CHECK_OUT(3);
+		CHECK_HELD(3);
 		ran++;
 	}
 	CHECK_OK(err);
 	CHECK_EQ(ran, 1);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 
-	/* A plain statement will do. */
+	/* A statement without braces. */
 	WEIR_WITH_PERMIT(err, &sem, 1, NULL)
 		ran++;
 	CHECK_EQ(ran, 2);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 
 	/* 0 permits: the block runs. */
 	WEIR_WITH_PERMIT(err, &sem, 0, NULL)
@@ -165,20 +165,20 @@ TEST(c34_block_form)
 	CHECK_OK(err);
 	CHECK_EQ(ran, 3);
 
-	/* Between if and else it is one statement. */
+	/* Between if and else: the macro is one statement. */
 	if (ran == 3)
 		WEIR_WITH_PERMIT(err, &sem, 1, NULL)
 			ran++;
 	else
 		CHECK(false);
 	CHECK_EQ(ran, 4);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
-/* C34, C16: the block is skipped and err says why. */
+/* C34, C16: the block is skipped and err is the reason. */
 TEST(c34_block_form_of_a_failed_acquire)
 {
-	weir_sem shut = WEIR_SEM_INIT(1);
+	weir_sem closed = WEIR_SEM_INIT(1);
 	weir_err err = WEIR_OK;
 	weir_ctx ctx;
 
@@ -193,25 +193,25 @@ TEST(c34_block_form_of_a_failed_acquire)
 	WEIR_WITH_PERMIT(err, &sem, -1, NULL)
 		CHECK(false);
 	CHECK_ERR(err, WEIR_EINVAL);
-	weir_sem_close(&shut, WEIR_CLOSE_NOW);
-	WEIR_WITH_PERMIT(err, &shut, 1, NULL)
+	weir_sem_close(&closed, WEIR_CLOSE_NOW);
+	WEIR_WITH_PERMIT(err, &closed, 1, NULL)
 		CHECK(false);
 	CHECK_ERR(err, WEIR_ECLOSED);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-TEST(c34_block_form_keeps_what_the_block_says)
+TEST(c34_block_form_keeps_err_set_in_the_block)
 {
 	weir_err err;
 
 	WEIR_WITH_PERMIT(err, &sem, 1, NULL)
 		err = WEIR_ESYSTEM;
 	CHECK_ERR(err, WEIR_ESYSTEM);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
-/* Each argument is worked out once. */
+/* Each argument is evaluated once. */
 TEST(c34_block_form_evaluates_once)
 {
 	weir_sem *sems[] = { &sem, NULL };
@@ -221,13 +221,13 @@ TEST(c34_block_form_evaluates_once)
 	int e = 0, s = 0, c = 0;
 
 	WEIR_WITH_PERMIT(errs[e++], sems[s++], n++, contexts[c++])
-		CHECK_OUT(1);
+		CHECK_HELD(1);
 	CHECK_EQ(e, 1);
 	CHECK_EQ(s, 1);
 	CHECK_EQ(n, 2);
 	CHECK_EQ(c, 1);
 	CHECK_OK(errs[0]);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 /* break and continue leave the block, not the loop around it. */
@@ -238,7 +238,7 @@ TEST(c34_block_form_break_and_continue)
 
 	for (int i = 0; i < 4; i++) {
 		WEIR_WITH_PERMIT(err, &sem, 2, NULL) {
-			CHECK_OUT(2);
+			CHECK_HELD(2);
 			if (i % 2)
 				break;
 			if (i == 2)
@@ -246,7 +246,7 @@ TEST(c34_block_form_break_and_continue)
 			rounds++;
 		}
 		CHECK_OK(err);
-		CHECK_OUT(0);
+		CHECK_HELD(0);
 		rounds++;
 	}
 	CHECK_EQ(rounds, 5);
@@ -266,17 +266,17 @@ TEST(c34_block_form_return_and_goto)
 	weir_err err;
 
 	CHECK_EQ(return_from_block(), N - 2);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 	WEIR_WITH_PERMIT(err, &sem, 1, NULL) {
 		WEIR_WITH_PERMIT(err, &sem, 2, NULL) {
-			CHECK_OUT(3);
+			CHECK_HELD(3);
 			goto out;
 		}
 	}
 	CHECK(false);
 out:
 	CHECK_OK(err);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 TEST(c34_block_form_nested)
@@ -286,19 +286,19 @@ TEST(c34_block_form_nested)
 
 	WEIR_WITH_PERMIT(outer, &sem, 1, NULL) {
 		WEIR_WITH_PERMIT(inner, &other, 1, NULL) {
-			CHECK_OUT(1);
+			CHECK_HELD(1);
 			CHECK_EQ(weir_sem_available(&other), 0);
 			WEIR_WITH_PERMIT(third, &sem, N + 1, NULL)
 				CHECK(false);
 			break;
 		}
-		CHECK_OUT(1);
+		CHECK_HELD(1);
 		CHECK_EQ(weir_sem_available(&other), 1);
 	}
 	CHECK_OK(outer);
 	CHECK_OK(inner);
 	CHECK_ERR(third, WEIR_ETOOBIG);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
 static jmp_buf before;
@@ -311,19 +311,19 @@ __attribute__((noinline)) static void acquire_and_jump(void)
 	longjmp(before, 1);
 }
 
-/* C34: the path that is not one: a longjmp skips the release, as documented. */
+/* C34: a longjmp out of the block skips the release, as documented. */
 TEST(c34_longjmp_skips_a_scope)
 {
 	if (!setjmp(before)) {
 		acquire_and_jump();
 		CHECK(false);
 	}
-	CHECK_OUT(2);
+	CHECK_HELD(2);
 	weir_sem_release(&sem, 2);
-	CHECK_OUT(0);
+	CHECK_HELD(0);
 }
 
-/* A semaphore and the permit of its holder, in memory that will go away. */
+/* A semaphore and a permit of it, in memory that the test unmaps. */
 struct shared_page {
 	weir_sem sem;
 	weir_permit permit;
@@ -338,9 +338,9 @@ static void *release_it(void *arg)
 }
 
 /*
- * C22: who is granted the permits may unmap the semaphore while the releaser is
- * still inside; the permit object may lie in the same memory, so the release
- * must not come back to it.
+ * C22: the thread that is granted the permits may unmap the semaphore while the
+ * release is still running.  The permit object may be in the same memory, so
+ * the release must not access it again.
  */
 TEST(c34_c22_release_does_not_touch_the_permit_afterwards)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Permits that change hands, C34: split, merge, move, forget, disown, adopt.
- * What owning adds to them is in heap.c.
+ * Transfer of permits, C34: split, merge, move, forget, disown, adopt.  owned.c
+ * tests owned permits.
  */
 #include "check.h"
 #include "holds.h"
@@ -35,7 +35,7 @@ TEST(c34_split_of_all_or_none)
 	CHECK_OK(weir_permit_split(&p, 7, &q));
 	CHECK(is_empty(&p));
 	CHECK_HOLDS(&q, &sem, 7);
-	/* 0 of an empty one, also into itself: nothing. */
+	/* A split of 0 from an empty permit into itself has no effect. */
 	CHECK_OK(weir_permit_split(&p, 0, &p));
 	CHECK(is_empty(&p));
 	weir_permit_release(&q);
@@ -76,7 +76,7 @@ TEST(c34_merge_adds_up)
 	CHECK_OK(weir_permit_merge(&p, &q));
 	CHECK_HOLDS(&p, &sem, 5);
 	CHECK(is_empty(&q));
-	/* From an empty one: nothing.  Into an empty one: a move. */
+	/* From an empty permit: no effect.  Into an empty permit: a move. */
 	CHECK_OK(weir_permit_merge(&p, &q));
 	CHECK_HOLDS(&p, &sem, 5);
 	CHECK_OK(weir_permit_merge(&q, &p));
@@ -90,7 +90,7 @@ TEST(c34_merge_adds_up)
 	CHECK(is_empty(&q));
 }
 
-/* C34: merged only with permits of the same semaphore. */
+/* C34: only permits of the same semaphore can be merged. */
 TEST(c34_merge_refuses_and_changes_nothing)
 {
 	weir_sem a = WEIR_SEM_INIT(10), b = WEIR_SEM_INIT(10);
@@ -109,7 +109,7 @@ TEST(c34_merge_refuses_and_changes_nothing)
 	CHECK_EQ(weir_sem_available(&b), 10);
 }
 
-/* C34, C1: a count never exceeds WEIR_SEM_MAX, whatever is merged. */
+/* C34, C1: a merge does not exceed WEIR_SEM_MAX. */
 TEST(c34_merge_does_not_overflow)
 {
 	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(WEIR_SEM_MAX);
@@ -141,7 +141,7 @@ static weir_permit acquire_two(weir_sem *sem)
 	return weir_permit_move(&p);
 }
 
-/* C34: moved out of a scope, the scope no longer releases it. */
+/* C34: the end of a scope does not release a permit that was moved out. */
 TEST(c34_move_returns_a_permit_by_value)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
@@ -151,12 +151,12 @@ TEST(c34_move_returns_a_permit_by_value)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	weir_permit_release(&p);
 	CHECK_EQ(weir_sem_available(&sem), 3);
-	/* An empty one moves too. */
+	/* An empty permit can be moved too. */
 	p = weir_permit_move(&p);
 	CHECK(is_empty(&p));
 }
 
-/* A place for one permit between threads; its semaphores order the access. */
+/* Passes one permit between threads; its semaphores order the accesses. */
 struct mailbox {
 	weir_sem full, room;
 	weir_permit permit;
@@ -189,7 +189,7 @@ static void *release_each(void *arg)
 	}
 }
 
-/* C34: moved to another thread, which releases what this one acquired (C6). */
+/* C34, C6: another thread releases the permits that this one acquired. */
 TEST(c34_move_to_another_thread)
 {
 	struct mailbox box = { WEIR_SEM_INIT_UNBOUNDED(0),
@@ -199,7 +199,7 @@ TEST(c34_move_to_another_thread)
 	weir_permit last = WEIR_PERMIT_INIT;
 	int rounds = 2000 * check_scale();
 
-	/* With 4 in all the loop ends only if the other thread gives back. */
+	/* Capacity 4: the loop ends only if the other thread releases. */
 	for (int i = 0; i < rounds; i++) {
 		weir_permit p = WEIR_PERMIT_INIT;
 
@@ -214,7 +214,7 @@ TEST(c34_move_to_another_thread)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C34, C21: forgotten permits leave the capacity for good. */
+/* C34, C21: forget lowers the capacity permanently. */
 TEST(c34_forget_shrinks_the_capacity)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);
@@ -226,12 +226,12 @@ TEST(c34_forget_shrinks_the_capacity)
 	CHECK_EQ(stat_of(&sem).capacity, 6);
 	CHECK_EQ(stat_of(&sem).free, 6);
 	CHECK_EQ(stat_of(&sem).held, 0);
-	/* Forgetting or releasing an empty one does nothing. */
+	/* forget and release of an empty permit have no effect. */
 	CHECK_OK(weir_permit_forget(&p));
 	weir_permit_release(&p);
 	CHECK_EQ(stat_of(&sem).capacity, 6);
 	CHECK_IDENTITY(&sem);
-	/* C19: it does not reopen a closed one either. */
+	/* C19: forget does not reopen a closed semaphore. */
 	CHECK_OK(weir_permit_acquire(&p, &sem, 6, NULL));
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_OK(weir_permit_forget(&p));
@@ -239,17 +239,17 @@ TEST(c34_forget_shrinks_the_capacity)
 	CHECK_ERR(weir_sem_try_acquire(&sem, 0), WEIR_ECLOSED);
 }
 
-TEST(c34_forget_on_a_signal_and_when_fewer_are_out)
+TEST(c34_forget_unbounded_and_when_fewer_are_held)
 {
-	weir_sem sem = WEIR_SEM_INIT(3), signal = WEIR_SEM_INIT_UNBOUNDED(5);
+	weir_sem sem = WEIR_SEM_INIT(3), unbounded = WEIR_SEM_INIT_UNBOUNDED(5);
 	weir_permit p = WEIR_PERMIT_INIT;
 
-	CHECK_OK(weir_permit_acquire(&p, &signal, 2, NULL));
+	CHECK_OK(weir_permit_acquire(&p, &unbounded, 2, NULL));
 	CHECK_OK(weir_permit_forget(&p));
 	CHECK(is_empty(&p));
-	CHECK_EQ(weir_sem_available(&signal), 3);
+	CHECK_EQ(weir_sem_available(&unbounded), 3);
 
-	/* Somebody released behind the permit's back: it stays as it was. */
+	/* Fewer are held than the permit has: forget fails, no effect. */
 	CHECK_OK(weir_permit_acquire(&p, &sem, 2, NULL));
 	weir_sem_release(&sem, 1);
 	CHECK_ERR(weir_permit_forget(&p), WEIR_EOVERFLOW);
@@ -271,7 +271,7 @@ TEST(c34_disown_and_adopt)
 	CHECK_EQ(weir_permit_disown(&p), 0);
 	weir_permit_release(&p);
 	CHECK_EQ(weir_sem_available(&sem), 6);
-	/* The caller's again: some go back by hand, the rest into a permit. */
+	/* The caller holds them: release one, adopt the rest. */
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_permit_adopt(&q, &sem, 3));
 	CHECK_HOLDS(&q, &sem, 3);
@@ -294,7 +294,7 @@ TEST(c34_adopt_refuses_and_changes_nothing)
 	CHECK(is_empty(&p));
 }
 
-/* C34: drained permits are adopted like any other. */
+/* C34: permits from acquire_upto and drain can be adopted. */
 TEST(c34_adopt_what_upto_and_drain_took)
 {
 	weir_sem sem = WEIR_SEM_INIT(10);

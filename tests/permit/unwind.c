@@ -2,11 +2,11 @@
 /*
  * Threads that end inside a scope, C34.
  *
- * With glibc this file is compiled twice.  With -fexceptions a thread that
- * exits or is cancelled has its stack unwound, and the scoped permits on it are
- * released.  Without, and on musl, which does not unwind, the same tests show
- * the documented limit: the permits stay out.  pthread_cleanup_push works
- * everywhere.
+ * With glibc this file is compiled twice.  With -fexceptions the stack of a
+ * thread that exits or is cancelled is unwound, and its scoped permits are
+ * released.  Without -fexceptions, and on musl, which does not unwind, the same
+ * tests show the documented limit: the permits stay held.  pthread_cleanup_push
+ * works everywhere.
  */
 #include <sched.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 
 static weir_sem sem = WEIR_SEM_INIT(N);
 
-/* The thread had n permits in a scope when it ended. */
+/* Check after the end of a thread that had n permits in a scope. */
 static void check_ended_with(int64_t n)
 {
 	CHECK_EQ(weir_sem_available(&sem), UNWINDS ? N : N - n);
@@ -93,7 +93,7 @@ TEST(c34_pthread_exit_does_not_release_twice)
 {
 	weir_permit others = WEIR_PERMIT_INIT;
 
-	/* Some stay out, so that a release too many would go through. */
+	/* Some stay held: otherwise a second release would be refused. */
 	CHECK_OK(weir_permit_acquire(&others, &sem, 4, NULL));
 	finish(start(exit_after_release, NULL));
 	CHECK_EQ(weir_sem_available(&sem), N - 4);
@@ -132,9 +132,9 @@ static void note_context(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Whether signals can be trusted.  qemu-x86_64 7.2 starts handlers on a stack
- * that is off by 8, and the handler by which glibc cancels a blocked thread
- * crashes on it, in any program.  The context it passes is off as well.
+ * Returns false under qemu-x86_64 7.2, which runs signal handlers on a stack
+ * that is misaligned by 8: glibc's handler that cancels a blocked thread
+ * crashes, in any program.  The context that it passes is misaligned as well.
  */
 static bool handlers_are_aligned(void)
 {
@@ -175,8 +175,8 @@ TEST(c34_pthread_cancel_of_a_blocked_thread)
 }
 
 /*
- * C18: acquire is not a cancellation point.  Cancelled while it waits, the
- * thread keeps its place, is granted, and ends only where it may.
+ * C18: acquire is not a cancellation point.  A thread that is cancelled while
+ * it waits stays queued, is granted, and ends at the next cancellation point.
  */
 TEST(c34_c18_pthread_cancel_during_the_acquire)
 {
@@ -210,7 +210,7 @@ static void *cancelled_with_an_owned_permit(void *arg)
 	return NULL;
 }
 
-/* C34: unwound, it drops the reference of its owned permit as well. */
+/* C34: unwinding drops the reference of an owned permit too. */
 TEST(c34_pthread_cancel_with_an_owned_permit)
 {
 	weir_sem *heap = new_sem(1);
@@ -247,7 +247,7 @@ static void *exit_with_cleanup(void *arg)
 	return NULL;
 }
 
-/* C34: the form for musl, and for code without -fexceptions. */
+/* C34: the method for musl and for code without -fexceptions. */
 TEST(c34_pthread_cleanup_push_releases_everywhere)
 {
 	weir_permit p = WEIR_PERMIT_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything in weir/spin.h, compiled for a machine with nothing on it; see
- * freestanding.sh.  C11 and C++17.
+ * Uses everything in weir/spin.h, compiled for a bare machine by
+ * freestanding.sh, as C11 and as C++17.
  */
 #include "weir/spin.h"
 

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Compile weir/spin.h for a machine with nothing on it.
+# Compile weir/spin.h for a bare machine.
 #
 #   freestanding.sh NM ALLOWED PAUSE COMPILER [OPTION...]
-#       The object may want no symbol from elsewhere, but for those that match
-#       ALLOWED (an extended regular expression; "" allows none), and must hold
-#       the bytes PAUSE ("f3 90"): the hint of a spin loop on that machine.
+#       The object must have no undefined symbols except those that match ALLOWED
+#       (an extended regular expression; "" allows none).  It must contain the
+#       bytes PAUSE ("f3 90"), the pause instruction of that machine.
 #
 #   freestanding.sh refused - - COMPILER [OPTION...]
-#       The machine has no compare-and-swap: the header must say so.
+#       The machine has no compare-and-swap: the header must fail with an error
+#       message that says so.
 set -eu
 
 nm=$1 allowed=$2 pause=$3
@@ -38,23 +39,23 @@ if [ "$nm" = refused ]; then
 	fi
 	cat "$work/errors"
 	grep -q 'needs lock-free compare-and-swap' "$work/errors" ||
-		fail "refused for another reason"
+		fail "failed for another reason"
 	exit 0
 fi
 
-# Its own pause is not there when the user's takes its place.
+# A user-defined pause replaces the header's pause.
 compile "$@" '-DWEIR_SPIN_PAUSE()=((void)0)'
-! has_pause || fail "the bytes $pause are no sign of a pause here"
+! has_pause || fail "the bytes $pause occur without a pause"
 compile "$@"
 has_pause || fail "no pause ($pause) in the spin loop"
 
-"$nm" -u "$work/object" | awk '{ print $NF }' >"$work/wanted"
+"$nm" -u "$work/object" | awk '{ print $NF }' >"$work/undefined"
 if [ -n "$allowed" ]; then
-	grep -Eq "$allowed" "$work/wanted" ||
-		fail "$allowed is allowed, but nothing wants it"
-	grep -Ev "$allowed" "$work/wanted" >"$work/rest" || :
-	mv "$work/rest" "$work/wanted"
+	grep -Eq "$allowed" "$work/undefined" ||
+		fail "$allowed is allowed, but no such symbol is undefined"
+	grep -Ev "$allowed" "$work/undefined" >"$work/rest" || :
+	mv "$work/rest" "$work/undefined"
 fi
-[ ! -s "$work/wanted" ] ||
-	fail "wanted from elsewhere: $(tr '\n' ' ' <"$work/wanted")"
-echo "wants nothing, pauses with $pause: $*"
+[ ! -s "$work/undefined" ] ||
+	fail "undefined symbols: $(tr '\n' ' ' <"$work/undefined")"
+echo "no undefined symbols, pauses with $pause: $*"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pause of the user's own, and what a waiter does while it spins.  The pause
- * is where time passes for a waiter, so here it plays the rest of the world:
- * one thread, no clock, the same every time.
+ * A user-defined pause, and the behaviour of a spinning waiter.  The pause of
+ * the test plays the other threads, so the test has one thread, no clock, and
+ * is deterministic.
  */
 #include "check.h"
 
-static void world(void);
-#define WEIR_SPIN_PAUSE() world()
+static void play_others(void);
+#define WEIR_SPIN_PAUSE() play_others()
 #include "weir/spin.h"
 
 static weir_spin spin;
 static int turns;
 static void (*at_turn)(int turn);
 
-static void world(void)
+static void play_others(void)
 {
 	at_turn(++turns);
 }
@@ -27,10 +27,10 @@ static void reset(void (*fn)(int turn))
 
 static void never(int turn)
 {
-	check_fail(__FILE__, __LINE__, "pause %d where none is needed", turn);
+	check_fail(__FILE__, __LINE__, "unexpected pause %d", turn);
 }
 
-/* C2: what fits is taken and what cannot be is refused without a pause. */
+/* C2: a call that need not wait does not pause. */
 TEST(c2_no_pause_unless_it_waits)
 {
 	reset(never);
@@ -45,12 +45,12 @@ TEST(c2_no_pause_unless_it_waits)
 
 static void release_one(int turn)
 {
-	/* C10: a waiter holds nothing until it has everything. */
+	/* C10: the waiter takes nothing until it can take all. */
 	CHECK_EQ(weir_spin_available(&spin), turn - 1);
 	CHECK_OK(weir_spin_release(&spin, 1));
 }
 
-/* C10: permits come one at a time, the waiter goes when it has three. */
+/* C10: permits are released one by one; the waiter takes three at once. */
 TEST(c10_waits_for_all_of_its_weight)
 {
 	reset(release_one);
@@ -60,9 +60,9 @@ TEST(c10_waits_for_all_of_its_weight)
 	CHECK_EQ(weir_spin_available(&spin), 0);
 }
 
-static void come_and_go(int turn)
+static void release_and_take(int turn)
 {
-	/* Another waiter takes what came before this one looks again. */
+	/* Another thread takes the permits before the waiter checks. */
 	CHECK_OK(weir_spin_release(&spin, 2));
 	if (turn < 5)
 		CHECK_OK(weir_spin_try_acquire(&spin, 1));
@@ -70,10 +70,10 @@ static void come_and_go(int turn)
 		CHECK_OK(weir_spin_try_acquire(&spin, 1));
 }
 
-/* C4 is not kept here: a waiter can be passed, and then waits on. */
-TEST(c4_not_kept_a_waiter_can_be_passed)
+/* C4 does not hold for weir_spin: a waiter can be passed and waits on. */
+TEST(c4_does_not_hold_a_waiter_can_be_passed)
 {
-	reset(come_and_go);
+	reset(release_and_take);
 	CHECK_OK(weir_spin_init_unbounded(&spin, 0));
 	CHECK_OK(weir_spin_acquire(&spin, 2));
 	CHECK_EQ(turns, 5);
@@ -82,7 +82,7 @@ TEST(c4_not_kept_a_waiter_can_be_passed)
 
 static void over_release(int turn)
 {
-	/* C8: one is out, however many wait for it. */
+	/* C8: one permit is held; a waiter does not change that. */
 	CHECK_ERR(weir_spin_release(&spin, 2), WEIR_EOVERFLOW);
 	CHECK_EQ(weir_spin_available(&spin), 0);
 	if (turn == 3)

@@ -15,18 +15,18 @@
 
 /* One thread. */
 
-/* C23: static initialisers, and zeroed memory that init brings to life. */
+/* C23: static initialisers, and zeroed memory before and after init. */
 TEST(c23_static_and_zeroed)
 {
 	static weir_spin bounded = WEIR_SPIN_INIT(3);
-	static weir_spin signal = WEIR_SPIN_INIT_UNBOUNDED(2);
+	static weir_spin unbounded = WEIR_SPIN_INIT_UNBOUNDED(2);
 	static weir_spin zeroed;
 
 	CHECK_EQ(weir_spin_available(&bounded), 3);
 	CHECK_ERR(weir_spin_release(&bounded, 1), WEIR_EOVERFLOW);
-	CHECK_EQ(weir_spin_available(&signal), 2);
-	CHECK_OK(weir_spin_release(&signal, 1));
-	CHECK_EQ(weir_spin_available(&signal), 3);
+	CHECK_EQ(weir_spin_available(&unbounded), 2);
+	CHECK_OK(weir_spin_release(&unbounded, 1));
+	CHECK_EQ(weir_spin_available(&unbounded), 3);
 
 	CHECK_EQ(weir_spin_available(&zeroed), 0);
 	CHECK_ERR(weir_spin_try_acquire(&zeroed, 1), WEIR_EAGAIN);
@@ -51,7 +51,7 @@ TEST(c6_acquire_takes_and_release_returns)
 	CHECK_EQ(weir_spin_available(&spin), 0);
 }
 
-/* C5, C10: a try takes all or nothing and answers WEIR_EAGAIN. */
+/* C5, C10: a try takes all, or nothing and returns WEIR_EAGAIN. */
 TEST(c5_c10_try_takes_all_or_nothing)
 {
 	weir_spin spin = WEIR_SPIN_INIT(3);
@@ -67,7 +67,7 @@ TEST(c5_c10_try_takes_all_or_nothing)
 	CHECK_EQ(weir_spin_available(&spin), 0);
 }
 
-/* C2: nothing is always there. */
+/* C2: an acquire or release of 0 succeeds at once. */
 TEST(c2_zero_succeeds_at_once)
 {
 	weir_spin spin = WEIR_SPIN_INIT(1);
@@ -101,7 +101,7 @@ TEST(c1_negative_counts_are_refused)
 	CHECK_ERR(weir_spin_release(&spin, 1), WEIR_EOVERFLOW);
 }
 
-/* C8: what is returned is compared with what is out, not with what is free. */
+/* C8: a release of more than is held fails. */
 TEST(c8_over_release_is_refused)
 {
 	weir_spin spin = WEIR_SPIN_INIT(5);
@@ -115,7 +115,7 @@ TEST(c8_over_release_is_refused)
 	CHECK_EQ(weir_spin_available(&spin), 5);
 }
 
-/* C8: at the very end of the count, where a sum would overflow (BZ#18434). */
+/* C8: at the maximum, where a sum would overflow (BZ#18434). */
 TEST(c8_release_at_the_maximum)
 {
 	weir_spin spin;
@@ -138,7 +138,7 @@ TEST(c8_release_at_the_maximum)
 	CHECK_EQ(weir_spin_available(&spin), WEIR_SPIN_MAX);
 }
 
-/* C9: a signal starts at 0 and takes what nobody acquired. */
+/* C9: an unbounded semaphore accepts permits that were not acquired. */
 TEST(c9_unbounded_is_a_signal)
 {
 	weir_spin spin;
@@ -150,7 +150,7 @@ TEST(c9_unbounded_is_a_signal)
 	CHECK_EQ(weir_spin_available(&spin), 4);
 }
 
-/* C11: there is no ctx to wait for, so an impossible request fails at once. */
+/* C11: a request above the capacity fails at once: there is no ctx. */
 TEST(c11_impossible_is_too_big)
 {
 	weir_spin spin = WEIR_SPIN_INIT(2);
@@ -163,7 +163,7 @@ TEST(c11_impossible_is_too_big)
 }
 
 /* C16: a failed call leaves every byte as it was. */
-TEST(c16_failures_leave_no_trace)
+TEST(c16_failures_change_nothing)
 {
 	weir_spin spin = WEIR_SPIN_INIT(3);
 	weir_spin before;
@@ -179,7 +179,7 @@ TEST(c16_failures_leave_no_trace)
 	CHECK(!memcmp(&before, &spin, sizeof(spin)));
 }
 
-static void refuses(weir_spin *spin)
+static void check_refused(weir_spin *spin)
 {
 	CHECK_ERR(weir_spin_init(spin, 1), WEIR_EINVAL);
 	CHECK_ERR(weir_spin_init_unbounded(spin, 1), WEIR_EINVAL);
@@ -194,18 +194,18 @@ TEST(c16_null_and_misaligned_are_refused)
 {
 	weir_spin two[2] = { WEIR_SPIN_INIT(1), WEIR_SPIN_INIT(1) };
 
-	refuses(NULL);
+	check_refused(NULL);
 	for (size_t i = 1; i < sizeof(long); i++) {
-		/* volatile: what the compiler knows must not decide this. */
+		/* volatile: keep the compiler from optimising the check. */
 		char *volatile inside = (char *)two + i;
 
-		refuses((weir_spin *)(void *)inside);
+		check_refused((weir_spin *)(void *)inside);
 	}
 	CHECK_EQ(weir_spin_available(&two[0]), 1);
 	CHECK_EQ(weir_spin_available(&two[1]), 1);
 }
 
-/* C26: small, and the initialisers give it no more. */
+/* C26: the size of a weir_spin. */
 TEST(c26_two_longs)
 {
 	CHECK_EQ(sizeof(weir_spin), 2 * sizeof(long));
@@ -227,7 +227,7 @@ static void *after_gate(void *arg)
 	return job.fn(job.arg);
 }
 
-/* They start together: a thread can be done before the next one is made. */
+/* The barrier makes them overlap: else one may end before the next starts. */
 static void together(void *(*fn)(void *), void *arg)
 {
 	check_thread threads[THREADS];
@@ -243,7 +243,7 @@ static void together(void *(*fn)(void *), void *arg)
 }
 
 static weir_spin one = WEIR_SPIN_INIT(1);
-static long plain;	/* under a permit of one */
+static long plain;	/* protected by `one` */
 
 static void *add_under_permit(void *arg)
 {
@@ -257,7 +257,7 @@ static void *add_under_permit(void *arg)
 	return NULL;
 }
 
-/* C24: what was done under a permit is seen by its next holder. */
+/* C24: the next holder of a permit sees the writes of the previous one. */
 TEST(c24_mutual_exclusion_of_plain_data)
 {
 	long rounds = 20000L * check_scale();
@@ -296,7 +296,7 @@ static void *hold_weights(void *arg)
 	return NULL;
 }
 
-/* C10, C6: weights add up at every moment, and nothing is lost or made. */
+/* C10, C6: at every moment at most 5 permits are held; none is lost. */
 TEST(c10_weights_are_conserved)
 {
 	long rounds = 20000L * check_scale();
@@ -322,9 +322,9 @@ static void *try_must_succeed(void *arg)
 }
 
 /*
- * C5: no try fails that could have succeeded.  Each thread takes at most one of
- * as many permits as there are threads, so one is always free for it, however
- * often the others get in between its load and its compare-and-swap.
+ * C5: a try does not fail spuriously.  There is one permit per thread and each
+ * thread takes at most one, so one is always free, also if other threads change
+ * the word between the load and the compare-and-swap.
  */
 TEST(c5_try_never_fails_spuriously)
 {
@@ -336,9 +336,9 @@ TEST(c5_try_never_fails_spuriously)
 
 #define SMALL 2
 static weir_spin small = WEIR_SPIN_INIT(SMALL);
-static long out;	/* what all the calls that succeeded amount to */
+static long held;	/* successful acquires minus releases */
 
-static void *take_and_give_at_will(void *arg)
+static void *acquire_and_release_at_random(void *arg)
 {
 	uint64_t random = seed_of(__atomic_fetch_add(&next_stream, 1,
 						     __ATOMIC_RELAXED));
@@ -357,24 +357,24 @@ static void *take_and_give_at_will(void *arg)
 		now = weir_spin_available(&small);
 		CHECK(now >= 0 && now <= SMALL);
 	}
-	__atomic_fetch_add(&out, taken, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&held, taken, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 /*
- * C8: the bound is exact also when several return the last permit at once: the
- * check and the update are one step.
+ * C8: the bound is exact also if several threads release the last permit at
+ * once: the check and the update are one atomic step.
  */
 TEST(c8_over_release_is_exact_under_contention)
 {
 	long rounds = 50000L * check_scale();
 
-	out = 0;
-	together(take_and_give_at_will, &rounds);
-	CHECK_EQ(weir_spin_available(&small), SMALL - out);
+	held = 0;
+	together(acquire_and_release_at_random, &rounds);
+	CHECK_EQ(weir_spin_available(&small), SMALL - held);
 }
 
-/* What the main thread hands to the releaser: a semaphore in a page. */
+/* The main thread passes a semaphore in a page to the releasing thread. */
 static weir_spin handed = WEIR_SPIN_INIT_UNBOUNDED(0);
 static weir_spin *in_page;
 
@@ -390,11 +390,11 @@ static void *release_in_page(void *arg)
 }
 
 /*
- * C22: whoever has acquired may reuse or unmap the semaphore's memory while the
- * release that gave it the permit has yet to return (BZ#12674).  A releaser
- * that touched it again could fault after the unmapping, or race with the
- * writing before it under ThreadSanitizer.  That needs luck in when it happens;
- * cortex-m3/test.c tries every instruction.
+ * C22: the acquiring thread may reuse or unmap the semaphore's memory while the
+ * release of its permit has not returned yet (BZ#12674).  A release that
+ * accessed the memory again would fault after the unmap, or race with the
+ * memset under ThreadSanitizer.  This test depends on timing; cortex-m3/test.c
+ * tries every instruction.
  */
 TEST(c22_unmap_when_acquire_returns)
 {
@@ -417,7 +417,7 @@ TEST(c22_unmap_when_acquire_returns)
 	finish(releaser);
 }
 
-/* Signal handlers, which stand here for interrupt handlers. */
+/* Signal handlers, in place of interrupt handlers. */
 
 static weir_spin arrived = WEIR_SPIN_INIT_UNBOUNDED(0);
 static long arrivals;	/* written by the handler, before its release */
@@ -447,12 +447,12 @@ static void on_borrow(int number)
 }
 
 static pthread_t victim;
-static bool enough;
+static bool stop;
 
 static void *send_signals(void *arg)
 {
 	(void)arg;
-	while (!__atomic_load_n(&enough, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
 		if (pthread_kill(victim, SIGUSR1))
 			abort();
 		sched_yield();
@@ -478,19 +478,19 @@ static check_thread signals_begin(void (*handler)(int))
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	mask_signals(SIG_UNBLOCK);
 	victim = pthread_self();
-	enough = false;
+	stop = false;
 	return start(send_signals, NULL);
 }
 
-/* The last signal may still be on its way; it stays there. */
+/* The last signal may still be pending; it stays blocked. */
 static void signals_end(check_thread sender)
 {
-	__atomic_store_n(&enough, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	finish(sender);
 	mask_signals(SIG_BLOCK);
 }
 
-/* C25: a handler releases what the code it interrupted is spinning for. */
+/* C25: a handler releases the permit that the interrupted acquire needs. */
 TEST(c25_handler_releases_to_the_acquire_it_interrupted)
 {
 	long rounds = 300L * check_scale();
@@ -504,7 +504,7 @@ TEST(c25_handler_releases_to_the_acquire_it_interrupted)
 	CHECK_EQ(weir_spin_available(&arrived), arrivals - rounds);
 }
 
-/* C25: a handler that tries and releases in the middle of either. */
+/* C25: a handler tries and releases during an acquire or a release. */
 TEST(c25_handler_interrupts_acquire_and_release)
 {
 	long want = 200L * check_scale();

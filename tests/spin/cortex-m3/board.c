@@ -8,7 +8,7 @@
 #define CSR_ENABLE 1u
 #define CSR_TICKINT 2u
 #define CSR_CLKSOURCE 4u
-/* Interrupt control: takes back a SysTick that is pending. */
+/* Interrupt control: clears a pending SysTick. */
 #define ICSR (*(volatile uint32_t *)0xe000ed04u)
 #define ICSR_PENDSTCLR (UINT32_C(1) << 25)
 
@@ -18,7 +18,7 @@
 #define MPU_RBAR (*(volatile uint32_t *)0xe000ed9cu)
 #define MPU_RASR (*(volatile uint32_t *)0xe000eda0u)
 #define CTRL_ENABLE 1u
-#define CTRL_PRIVDEFENA 4u		/* the rest is as without the unit */
+#define CTRL_PRIVDEFENA 4u		/* default map outside regions */
 #define RASR_ENABLE 1u
 #define RASR_SIZE_32 (4u << 1) /* 2^(4 + 1); access bits 0: none */
 
@@ -109,7 +109,7 @@ void block_allow(void)
 	__asm__ __volatile__("dsb\n\tisb" ::: "memory");
 }
 
-/* What the core pushes when an exception is taken. */
+/* The registers that the core pushes when it takes an exception. */
 struct frame {
 	uint32_t r0, r1, r2, r3, r12, lr, pc, psr;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bare machine: an Arm MPS2 board with a Cortex-M3 (AN385), as emulated by
- * QEMU.  No libc and no run-time library; what is printed and the exit status
- * go through semihosting.
+ * The bare machine: an Arm MPS2 board with a Cortex-M3 (AN385), emulated by
+ * QEMU.  No libc and no run-time library.  Output and exit status use
+ * semihosting.
  */
 #ifndef BOARD_H
 #define BOARD_H
@@ -19,25 +19,25 @@ void print_number(long number);
 __attribute__((noreturn)) void quit(uint32_t status);
 
 /*
- * SysTick, 25 MHz.  Once: one interrupt after `cycles`, then silence.  Always:
- * one every `cycles`.
+ * SysTick, 25 MHz.  tick_once: one interrupt after `cycles`.  tick_always: one
+ * interrupt every `cycles`.
  */
 void tick_once(uint32_t cycles);
 void tick_always(uint32_t cycles);
 void tick_stop(void);
 
 /*
- * Take a block of 32 bytes, aligned to as many, out of the address space, and
- * put it back: an access in between is a fault.
+ * Forbid and allow accesses to a block of 32 bytes, aligned to 32: an access in
+ * between faults.
  */
 #define BLOCK 32
 void block_forbid(const void *block);
 void block_allow(void);
 
-/* In the test: what the interrupt does, which came before the one at pc. */
+/* Defined by the test: the interrupt handler.  pc is the next instruction. */
 void on_tick(uintptr_t pc);
 
-/* In the test: where the board starts it. */
+/* Defined by the test: the entry point after reset. */
 __attribute__((noreturn)) void run(void);
 
 #endif /* BOARD_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mistakes, to see that the test finds them.  Each builds an image of its own
- * that must fail.
+ * Planted bugs, to show that the test finds them.  Each is built into an image
+ * of its own, which must fail.
  */
 #ifndef PLANT_H
 #define PLANT_H
@@ -21,9 +21,9 @@ static inline int plain_cas(long *at, long *expected, long desired)
 }
 #define __atomic_compare_exchange_n(at, expected, desired, weak, yes, no)      \
 	plain_cas(at, expected, desired)
-#elif defined(PLANT_LATE_LOOK)
-/* One more look at the word after it was changed. */
-static inline int late_look(long *at, long *expected, long desired)
+#elif defined(PLANT_LATE_READ)
+/* A read of the word after the compare-and-swap has changed it. */
+static inline int late_read(long *at, long *expected, long desired)
 {
 	int done = __atomic_compare_exchange_n(at, expected, desired, 1,
 					       __ATOMIC_ACQ_REL,
@@ -34,7 +34,7 @@ static inline int late_look(long *at, long *expected, long desired)
 	return done;
 }
 #define __atomic_compare_exchange_n(at, expected, desired, weak, yes, no)      \
-	late_look(at, expected, desired)
+	late_read(at, expected, desired)
 #endif
 
 #endif /* PLANT_H */

@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Run an image on an emulated Cortex-M3 and compare how it ends.
+# Run an image on an emulated Cortex-M3 and check its exit status and output.
 #
 #   run.sh QEMU IMAGE STATUS WORDS
-#       It must exit with STATUS and have printed WORDS.
+#       The image must exit with STATUS and print WORDS.
 #
-# -icount: time passes by 64 ns an instruction, which is more than a cycle of
-# the timer, so a timer that is set one cycle later strikes at most one
-# instruction later.
+# -icount: each instruction takes 64 ns, more than one cycle of the timer.  So a
+# timer that is set one cycle later interrupts at most one instruction later.
 set -u
 
 qemu=$1 image=$2 status=$3 words=$4
@@ -18,13 +17,13 @@ output=$("$qemu" -M mps2-an385 -cpu cortex-m3 -nographic -monitor none \
 got=$?
 echo "$output"
 if [ "$got" -ne "$status" ]; then
-	echo "exit status $got, not $status"
+	echo "exit status $got, expected $status"
 	exit 1
 fi
 case $output in
 *"$words"*) ;;
 *)
-	echo "it did not say: $words"
+	echo "the output does not contain: $words"
 	exit 1
 	;;
 esac

@@ -2,21 +2,21 @@
 /*
  * weir_spin on bare metal, with an interrupt at every instruction.
  *
- * A sweep runs one operation again and again with the timer set a little later
- * each time, until the operation ends before the interrupt comes.  The handler
- * works on the same semaphore and the sums must come out right.  The handler
- * also notes where it struck: a sweep must leave out no instruction, and must
- * have struck between the exclusive load and store that make up the
+ * A sweep runs one operation repeatedly and sets the timer one cycle later each
+ * time, until the operation ends before the interrupt.  The handler uses the
+ * same semaphore, and the counts must be right afterwards.  The handler also
+ * records the interrupted instruction: a sweep must interrupt before every
+ * instruction, also between the exclusive load and store of the
  * compare-and-swap.  With QEMU's -icount time is counted in instructions, so
- * this is the same at every run.
+ * every run is the same.
  */
 #include "board.h"
 #include "plant.h"
 
 #ifdef USE_WFE
 /*
- * Sleep between looks.  A handler's return counts as an event, so one that
- * comes between the look and the wfe is not slept through.
+ * Sleep between two checks.  The return of a handler sets the event register,
+ * so wfe does not sleep if an interrupt came after the check.
  */
 #define WEIR_SPIN_PAUSE() __asm__ __volatile__("wfe" ::: "memory")
 #endif
@@ -45,7 +45,7 @@ static void check(int line, const char *what, long got, long want)
 
 #define CHECK_EQ(got, want) check(__LINE__, #got, (got), (want))
 
-/* Counts at the size of this machine. */
+/* Counts of 32 bits. */
 
 static weir_spin three = WEIR_SPIN_INIT(3);
 static weir_spin zeroed;
@@ -63,7 +63,7 @@ static void plain_calls(void)
 	CHECK_EQ(weir_spin_release(0, 1), WEIR_EINVAL);
 	CHECK_EQ(weir_spin_available(&three), 3);
 
-	/* C2, C5, C10, C11: zero, all or nothing, impossible. */
+	/* C2, C5, C10, C11: zero, all or nothing, more than the capacity. */
 	CHECK_EQ(weir_spin_acquire(&three, 2), WEIR_OK);
 	CHECK_EQ(weir_spin_try_acquire(&three, 2), WEIR_EAGAIN);
 	CHECK_EQ(weir_spin_acquire(&three, 4), WEIR_ETOOBIG);
@@ -71,7 +71,7 @@ static void plain_calls(void)
 	CHECK_EQ(weir_spin_acquire(&three, 0), WEIR_OK);
 	CHECK_EQ(weir_spin_available(&three), 0);
 
-	/* C8: no more than is out. */
+	/* C8: a release of more than is held fails. */
 	CHECK_EQ(weir_spin_release(&three, 4), WEIR_EOVERFLOW);
 	CHECK_EQ(weir_spin_release(&three, 3), WEIR_OK);
 	CHECK_EQ(weir_spin_release(&three, 1), WEIR_EOVERFLOW);
@@ -82,7 +82,7 @@ static void plain_calls(void)
 	CHECK_EQ(weir_spin_release(&zeroed, 1), WEIR_EOVERFLOW);
 }
 
-/* C8, C9: the end of a 32-bit count (glibc BZ#18434). */
+/* C8, C9: the maximum of a 32-bit count (glibc BZ#18434). */
 static void maximum(void)
 {
 	weir_spin spin;
@@ -98,10 +98,10 @@ static void maximum(void)
 	CHECK_EQ(weir_spin_release(&spin, 1), WEIR_EOVERFLOW);
 }
 
-/* What the handler does next, and what it found. */
+/* The handler's operation and its result. */
 typedef weir_err operation(weir_spin *spin);
 
-/* In a block of its own, so that it alone can be forbidden. */
+/* In a block of its own, so that only it is forbidden. */
 static union {
 	weir_spin spin;
 	char block[BLOCK];
@@ -110,11 +110,11 @@ static union {
 static operation *volatile handler_op;
 static volatile weir_err handler_err;
 static volatile long handled;
-static volatile uintptr_t struck;	/* before this instruction */
+static volatile uintptr_t interrupted;	/* the next instruction */
 
 /*
- * One function per operation with some room to itself, so that an instruction
- * that was struck can be found in it.
+ * One function per operation, each aligned to ROOM bytes, so that an address
+ * can be assigned to its function.
  */
 #define ROOM 128
 #define OPERATION(name, call)                                                  \
@@ -135,7 +135,7 @@ static uint16_t code_at(uintptr_t pc)
 
 static uintptr_t after(uintptr_t pc)
 {
-	/* The top five bits tell a 32-bit instruction. */
+	/* The top five bits distinguish a 32-bit instruction. */
 	return pc + (code_at(pc) >> 11 >= 0x1d ? 4 : 2);
 }
 
@@ -149,7 +149,7 @@ static int is_branch(uintptr_t pc)
 	       (code & 0xf800u) == 0xf000u;	/* 32-bit, among others */
 }
 
-/* fn's first instruction; the lowest bit of a pointer says Thumb. */
+/* The address of fn's first instruction; the lowest bit of fn means Thumb. */
 static uintptr_t start_of(operation *fn)
 {
 	return (uintptr_t)fn & ~(uintptr_t)1;
@@ -160,7 +160,7 @@ static int is_in(operation *fn, uintptr_t pc)
 	return pc >= start_of(fn) && pc < start_of(fn) + ROOM;
 }
 
-/* Does pc stand after an exclusive load of fn's, and not after its store? */
+/* Returns true if pc is between an exclusive load and store of fn. */
 static int splits_exclusive(operation *fn, uintptr_t pc)
 {
 	int open = 0;
@@ -180,20 +180,20 @@ void on_tick(uintptr_t pc)
 {
 	handler_err = handler_op(&shared);
 	handled++;
-	struck = pc;
+	interrupted = pc;
 }
 
 struct sweep {
 	operation *main, *handler;
 	long capacity, free;
-	long want_free;		/* when both are done */
-	int one_fails;		/* or both succeed */
+	long want_free;		/* after both operations */
+	int one_fails;		/* 0: both succeed */
 	weir_err failure;
 };
 
 static void sweep(const struct sweep *s)
 {
-	long main_lost = 0, handler_lost = 0;
+	long main_failed = 0, handler_failed = 0;
 	long skipped = 0, splits = 0;
 	uintptr_t last = 0;
 	uint32_t cycles = 0;
@@ -217,23 +217,24 @@ static void sweep(const struct sweep *s)
 		CHECK_EQ((err != WEIR_OK) + (other != WEIR_OK), s->one_fails);
 		if (s->one_fails)
 			CHECK_EQ(err ? err : other, s->failure);
-		main_lost += err != WEIR_OK;
-		handler_lost += other != WEIR_OK;
-		if (!is_in(s->main, struck))
+		main_failed += err != WEIR_OK;
+		handler_failed += other != WEIR_OK;
+		if (!is_in(s->main, interrupted))
 			continue;
-		splits += splits_exclusive(s->main, struck);
+		splits += splits_exclusive(s->main, interrupted);
 		if (last)
-			skipped += struck != last && struck != after(last) &&
+			skipped += interrupted != last &&
+				   interrupted != after(last) &&
 				   !is_branch(last);
 		else
-			CHECK_EQ(struck == start_of(s->main), 1);
-		last = struck;
+			CHECK_EQ(interrupted == start_of(s->main), 1);
+		last = interrupted;
 	} while (in_time);
 	CHECK_EQ(skipped, 0);
 	CHECK_EQ(splits > 0, 1);
-	/* Who comes first wins, so each has lost sometimes. */
-	CHECK_EQ(main_lost > 0, s->one_fails);
-	CHECK_EQ(handler_lost > 0, s->one_fails);
+	/* The first operation wins, so each of them has failed sometimes. */
+	CHECK_EQ(main_failed > 0, s->one_fails);
+	CHECK_EQ(handler_failed > 0, s->one_fails);
 }
 
 /* C25: a handler releases at every instruction of an acquire. */
@@ -245,7 +246,7 @@ static void release_interrupts_acquire(void)
 	sweep(&s);
 }
 
-/* C25: and of a release. */
+/* C25: a handler releases at every instruction of a release. */
 static void release_interrupts_release(void)
 {
 	static const struct sweep s = {
@@ -254,7 +255,7 @@ static void release_interrupts_release(void)
 	sweep(&s);
 }
 
-/* C25: a handler takes at every instruction of a release. */
+/* C25: a handler acquires at every instruction of a release. */
 static void try_interrupts_release(void)
 {
 	static const struct sweep s = {
@@ -263,7 +264,7 @@ static void try_interrupts_release(void)
 	sweep(&s);
 }
 
-/* C5: both want the last permit; one gets it and the other is told. */
+/* C5: both try to acquire the last permit; one gets WEIR_EAGAIN. */
 static void try_interrupts_try(void)
 {
 	static const struct sweep s = {
@@ -272,7 +273,7 @@ static void try_interrupts_try(void)
 	sweep(&s);
 }
 
-/* C8: both return the last permit that is out; one is refused. */
+/* C8: both release the last held permit; one gets WEIR_EOVERFLOW. */
 static void last_release_interrupts_last_release(void)
 {
 	static const struct sweep s = {
@@ -282,9 +283,9 @@ static void last_release_interrupts_last_release(void)
 }
 
 /*
- * Takes what was released, if that has happened yet, and the memory with it.
+ * Acquires the released permit, if it is free already, and forbids the memory.
  */
-static weir_err take_away(weir_spin *spin)
+static weir_err acquire_and_forbid(weir_spin *spin)
 {
 	weir_err err = weir_spin_try_acquire(spin, 1);
 
@@ -294,16 +295,17 @@ static weir_err take_away(weir_spin *spin)
 }
 
 /*
- * C22: at every instruction after the one that returns the permit the handler
- * acquires it and the memory is gone (glibc BZ#12674).
+ * C22: at every instruction after the compare-and-swap that releases the
+ * permit, the handler acquires it and forbids the memory (glibc BZ#12674).  The
+ * release must not access the memory again.
  */
-static void release_does_not_look_back(void)
+static void release_does_not_read_again(void)
 {
 	uint32_t cycles = 0;
 	long taken = 0;
 	int in_time;
 
-	handler_op = take_away;
+	handler_op = acquire_and_forbid;
 	do {
 		CHECK_EQ(weir_spin_init_unbounded(&shared, 0), WEIR_OK);
 		handled = 0;
@@ -319,32 +321,32 @@ static void release_does_not_look_back(void)
 	CHECK_EQ(taken > 0, 1);
 }
 
-/* A handler that releases what the main program spins for. */
+/* A handler that releases permits to the spinning main program. */
 
-static long letters;		/* handed over by the permits of shared */
+static long delivered;		/* released to shared by the handler */
 
 static weir_err deliver(weir_spin *spin)
 {
-	letters++;
+	delivered++;
 	return weir_spin_release(spin, 1);
 }
 
-/* C6, C10, C24: each tick brings one permit, the main program wants three. */
+/* C6, C10, C24: each tick releases one permit; the acquire is for three. */
 static void acquire_waits_for_the_handler(void)
 {
 	CHECK_EQ(weir_spin_init_unbounded(&shared, 0), WEIR_OK);
-	letters = 0;
+	delivered = 0;
 	handled = 0;
 	handler_op = deliver;
 	for (long i = 1; i <= 200; i++) {
-		/* Another rhythm each time, to strike elsewhere. */
+		/* Another period each time, to interrupt elsewhere. */
 		tick_always(300 + (uint32_t)i);
 		CHECK_EQ(weir_spin_acquire(&shared, 3), WEIR_OK);
 		tick_stop();
 		CHECK_EQ(handler_err, WEIR_OK);
-		CHECK_EQ(letters, handled);
-		CHECK_EQ(weir_spin_available(&shared), letters - 3 * i);
-		CHECK_EQ(letters >= 3 * i, 1);
+		CHECK_EQ(delivered, handled);
+		CHECK_EQ(weir_spin_available(&shared), delivered - 3 * i);
+		CHECK_EQ(delivered >= 3 * i, 1);
 	}
 }
 
@@ -370,7 +372,7 @@ void run(void)
 	TEST(try_interrupts_release);
 	TEST(try_interrupts_try);
 	TEST(last_release_interrupts_last_release);
-	TEST(release_does_not_look_back);
+	TEST(release_does_not_read_again);
 	TEST(acquire_waits_for_the_handler);
 	print_number(passed);
 	print(" passed, 0 failed\n");
