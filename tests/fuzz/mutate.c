@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutations that know where operations begin and end (sequence.h): whole ones
- * are put in, left out, copied, exchanged and changed in one byte.  Those of
- * libFuzzer would shift everything behind the place: another sequence.
+ * Mutations of whole operations (sequence.h): insert, remove, copy and exchange
+ * operations, and change one byte.  libFuzzer's own mutations would shift all
+ * bytes behind the place and so change every later operation.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size,
 				 const uint8_t *b, size_t b_size, uint8_t *out,
 				 size_t most, unsigned seed);
 
-/* In numbers of operations. */
+/* Counts are numbers of operations. */
 struct sequence {
 	uint8_t *ops;
 	size_t count, most;
@@ -25,7 +25,7 @@ struct sequence {
 
 static size_t below(struct sequence *s, size_t limit)
 {
-	/* Any numbers will do, but not alike for seeds next to each other. */
+	/* A linear congruential generator; adjacent seeds must differ. */
 	s->random = s->random * UINT64_C(6364136223846793005) +
 		    UINT64_C(1442695040888963407);
 	return limit ? (size_t)(s->random >> 33) % limit : 0;
@@ -42,7 +42,7 @@ static void fill(struct sequence *s, uint8_t *bytes, size_t size)
 		bytes[size] = (uint8_t)below(s, 256);
 }
 
-/* Room for n at a place; returns how many fit. */
+/* Make room for n operations at `at`; returns the number that fit. */
 static size_t make_room(struct sequence *s, size_t at, size_t n)
 {
 	if (n > s->most - s->count)
@@ -52,7 +52,7 @@ static size_t make_room(struct sequence *s, size_t at, size_t n)
 	return n;
 }
 
-static void put_in(struct sequence *s)
+static void insert(struct sequence *s)
 {
 	size_t at = below(s, s->count + 1);
 	size_t n = make_room(s, at, 1 + below(s, 3));
@@ -60,7 +60,7 @@ static void put_in(struct sequence *s)
 	fill(s, op(s, at), n * SEQUENCE_OP);
 }
 
-static void leave_out(struct sequence *s)
+static void remove_some(struct sequence *s)
 {
 	size_t at = below(s, s->count), n = 1 + below(s, 4);
 
@@ -71,7 +71,7 @@ static void leave_out(struct sequence *s)
 	s->count -= n;
 }
 
-/* A part of the sequence once more, elsewhere. */
+/* Copy a part of the sequence to another place. */
 static void repeat(struct sequence *s)
 {
 	uint8_t copy[8 * SEQUENCE_OP];
@@ -100,7 +100,7 @@ static void change(struct sequence *s)
 {
 	uint8_t *byte = op(s, below(s, s->count)) + below(s, SEQUENCE_OP);
 
-	/* Another, or one of those next to it. */
+	/* Another value, or one that differs by at most 1. */
 	if (below(s, 2))
 		fill(s, byte, 1);
 	else
@@ -110,8 +110,8 @@ static void change(struct sequence *s)
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
 			       unsigned seed)
 {
-	static void (*const ways[])(struct sequence *) = {
-		put_in, put_in, leave_out, repeat, exchange, change, change,
+	static void (*const kinds[])(struct sequence *) = {
+		insert, insert, remove_some, repeat, exchange, change, change,
 	};
 	struct sequence s = { .ops = bytes + SEQUENCE_HEAD, .random = seed };
 
@@ -127,13 +127,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
 		fill(&s, bytes + below(&s, SEQUENCE_HEAD), 1);
 	for (size_t n = 1 + below(&s, 4); n; n--)
 		if (s.count)
-			ways[below(&s, sizeof(ways) / sizeof(ways[0]))](&s);
+			kinds[below(&s, sizeof(kinds) / sizeof(kinds[0]))](&s);
 		else
-			put_in(&s);
+			insert(&s);
 	return SEQUENCE_HEAD + s.count * SEQUENCE_OP;
 }
 
-/* The beginning of one and the end of the other. */
+/* Joins the beginning of a and the end of b. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size,
 				 const uint8_t *b, size_t b_size, uint8_t *out,
 				 size_t most, unsigned seed)

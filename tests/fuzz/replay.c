@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzer has found worth keeping, without the fuzzer: every input of
- * the corpus, under every compiler and sanitizer.
+ * Replays every input of the corpus without the fuzzer, so under every compiler
+ * and sanitizer.
  *
  *     WEIR_FUZZ_INPUT=crash-... replay        one file, or all of a directory
  *
@@ -29,12 +29,12 @@ static void replay(const char *path)
 	size = fread(bytes, 1, sizeof(bytes), file);
 	CHECK_EQ(ferror(file), 0);
 	fclose(file);
-	/* If it fails, this is the line above what was wrong. */
+	/* The last path printed before a failure is the failing input. */
 	printf("%s\n", path);
 	sequence_run(bytes, size);
 }
 
-/* Returns how many. */
+/* Returns the number of inputs. */
 static int replay_all(const char *directory)
 {
 	struct dirent **entries;
@@ -56,7 +56,7 @@ static int replay_all(const char *directory)
 	return replayed;
 }
 
-TEST(c16_every_input_as_the_model_says)
+TEST(c16_every_input_follows_the_model)
 {
 	const char *input = getenv("WEIR_FUZZ_INPUT");
 	struct stat status;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two semaphores, contexts, permits and waiting threads, on which bytes decide
- * what happens: tests/refmodel does it and compares.  C1 to C16, C19 to C21,
- * C23, C30, C31 and C34.
+ * Bytes choose operations on two semaphores, contexts, permits and waiting
+ * threads.  tests/refmodel executes them and compares each result with its
+ * model.  C1 to C16, C19 to C21, C23, C30, C31 and C34.
  *
- * The first byte of an operation chooses it and its semaphore; it draws what
- * else it needs from the rest.
+ * The first byte of an operation chooses the operation and its semaphore; the
+ * other bytes are its arguments.
  */
 #include "sequence.h"
 
@@ -16,14 +16,14 @@ static scene play = { .world = { &first, &second }, .worlds = 2 };
 static int64_t steps;
 
 /*
- * States that were reached, for libFuzzer, which takes them for parts of the
- * program: which operation met which kind of state.  It keeps an input that
- * meets a new pair also if every branch has been seen before.
+ * The pairs of operation and kind of state that were reached.  libFuzzer treats
+ * these counters like code coverage: it keeps an input that reaches a new pair
+ * even if all its branches were reached before.
  */
 #define OPS_MAX 64
 #define STATES (4 * 3 * 2 * 3 * 2 * 2)
 __attribute__((section("__libfuzzer_extra_counters"), used))
-static uint8_t met[OPS_MAX][STATES];
+static uint8_t reached[OPS_MAX][STATES];
 
 static int kind_of(const world *w)
 {
@@ -57,7 +57,7 @@ void sequence_stop(void)
 	ops_shut(&play);
 }
 
-/* Decide by the next so many bytes. */
+/* Use the next `count` bytes for decisions. */
 static void decide_by(const uint8_t **bytes, size_t *size, size_t count)
 {
 	count = *size < count ? *size : count;
@@ -71,7 +71,7 @@ static void begin(world *w)
 {
 	int64_t k = draw(w, 8);
 
-	/* FIFO and bounded is what most people use. */
+	/* Mostly FIFO and bounded, the common case. */
 	ops_begin(w, k < 5 ? WEIR_FIFO : WEIR_BARGING, k == 7,
 		  k == 0 || k == 5);
 }
@@ -80,11 +80,13 @@ static void step(void)
 {
 	int64_t k = source_draw(&play.from, 256);
 	world *w = k % 4 ? &first : &second;
-	/* Not a limit for the draw: what is added to the table would change
-	 * what every byte of the corpus means. */
+	/*
+	 * A remainder, not the limit of the draw: otherwise a new entry of the
+	 * table would change the meaning of every byte of the corpus.
+	 */
 	int64_t op = k / 4 % ops_table_size;
 
-	met[op][state_of(w)] = 1;
+	reached[op][state_of(w)] = 1;
 	ops_table[op].fn(w);
 }
 
@@ -92,7 +94,7 @@ void sequence_run(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t none[1];
 
-	/* A source without an end would be a generator. */
+	/* With null bytes the source would be a random generator. */
 	if (!size)
 		bytes = none;
 	play.step = 0;
@@ -101,7 +103,7 @@ void sequence_run(const uint8_t *bytes, size_t size)
 	begin(&first);
 	decide_by(&bytes, &size, SEQUENCE_HEAD / 2);
 	begin(&second);
-	/* Something to cancel: one below the other, without a deadline. */
+	/* A chain of contexts without a deadline, to be cancelled. */
 	for (int i = 1; i <= 2; i++) {
 		CHECK_OK(weir_ctx_init(tree_ctx(&play.tree, i),
 				       tree_ctx(&play.tree, i - 1),

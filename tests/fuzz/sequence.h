@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as a sequence of operations; any bytes are one. */
+/* Interprets bytes as a sequence of operations; all bytes are valid. */
 #ifndef TESTS_FUZZ_SEQUENCE_H
 #define TESTS_FUZZ_SEQUENCE_H
 
@@ -7,21 +7,21 @@
 #include <stdint.h>
 
 /*
- * The form: what the two semaphores are like, then operations, each with the
- * bytes that it decides by.  One that is changed, put in or taken out leaves
- * the others what they are.
+ * The format: a head that describes the two semaphores, then operations of
+ * fixed size.  Changing, inserting or removing one operation does not change
+ * the others.
  */
 #define SEQUENCE_HEAD 18
 #define SEQUENCE_OP 6
 
-/* The threads that wait are there from start to stop. */
+/* Start and stop the threads that wait. */
 void sequence_start(int64_t patience_ns);
 void sequence_stop(void);
 
-/* Do what the bytes say, and compare every step with the model. */
+/* Execute the operations and compare every step with the model. */
 void sequence_run(const uint8_t *bytes, size_t size);
 
-/* Steps done so far, in all sequences. */
+/* The number of steps executed so far, in all sequences. */
 int64_t sequence_steps(void);
 
 #endif /* TESTS_FUZZ_SEQUENCE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program for libFuzzer.  It brings its own main, so what of the harness
- * (check.h) the model needs is here, in a form that suits it: a failed check
- * aborts, and libFuzzer keeps the input.
+ * The program for libFuzzer.  libFuzzer has its own main, so this file
+ * implements the functions of the harness (check.h) that the model uses: a
+ * failed check aborts, and libFuzzer keeps the input.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* A thread that does not come within this is lost. */
+/* A thread that does not respond within this time has hung. */
 #define PATIENCE_NS INT64_C(15000000000)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -90,7 +90,7 @@ void *finish(check_thread thread)
 	return result;
 }
 
-/* Bytes decide: nothing is random. */
+/* Never called: the bytes decide. */
 int64_t random_below(uint64_t *state, int64_t limit)
 {
 	(void)state;

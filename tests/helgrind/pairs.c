@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each pair of orders in the core (the tables "Pairs" in src), alone: one
- * thread does something plain and then the releasing half, another the
- * acquiring half and then something plain.  Nothing else orders the two, so
- * with either half weakened helgrind reports a race: tools/helgrind shows it.
+ * Each pair of memory orders in the core (the tables "Pairs" in src), alone.
+ * One thread makes a plain access and then the release; another one makes the
+ * acquire and then a plain access.  Nothing else orders the two plain accesses,
+ * so helgrind reports a race if either half is weakened: tools/helgrind.
  *
- * Who goes first is told by relaxed flags, which order nothing.
+ * Relaxed flags decide which thread runs first; they order nothing.
  *
- * C24: what was done before is seen after.
+ * C24: writes before a release are visible after the acquire.
  */
 #include <sched.h>
 
@@ -21,7 +21,7 @@
 struct pair {
 	weir_sem sem;
 	weir_ctx ctx;
-	int64_t plain;		/* what the pair orders */
+	int64_t plain;		/* ordered by the pair */
 	int turn;		/* a relaxed flag */
 	uint32_t lock;		/* of base/lock.h */
 };
@@ -36,7 +36,7 @@ static void await_turn(struct pair *p, int turn)
 	AWAIT(__atomic_load_n(&p->turn, __ATOMIC_RELAXED) == turn);
 }
 
-/* Seen without the lock, which would order more than is wanted. */
+/* Reads without the lock, which would order the accesses. */
 static void await_waiters(weir_sem *sem, uint32_t count)
 {
 	AWAIT(__atomic_load_n(&sem->waiters_, __ATOMIC_RELAXED) == count);
@@ -82,8 +82,8 @@ static void *try_permit(void *arg)
 	return NULL;
 }
 
-/* [S1] for one who only tries. */
-TEST(c24_s1_permit_that_was_tried)
+/* [S1] for try_acquire. */
+TEST(c24_s1_permit_of_try_acquire)
 {
 	struct pair p = { .sem = WEIR_SEM_INIT(1) };
 	check_thread other = start(try_permit, &p);
@@ -127,10 +127,11 @@ static void *wait_for_permit(void *arg)
 }
 
 /*
- * [S2]: the waiter put itself on the queue, who releases takes it off.  [W1]:
- * it sees its outcome.  Round by round it has come to sleep or not yet.
+ * [S2]: the waiter enqueues itself and the releasing thread dequeues it.  [W1]:
+ * the waiter reads its outcome.  Depending on the round it sleeps already or
+ * not.
  */
-TEST(c24_s2_w1_queue_and_tell)
+TEST(c24_s2_w1_queue_and_notification)
 {
 	for (int round = 0; round < 10; round++) {
 		struct pair p = { .sem = WEIR_SEM_INIT(1) };
@@ -157,7 +158,7 @@ static void *wait_for_two(void *arg)
 	return NULL;
 }
 
-/* [S2] by a call that takes the lock for itself and looks at who waits. */
+/* [S2] for a call that takes the lock and reads the queue. */
 TEST(c24_s2_lock)
 {
 	struct pair p = { .sem = WEIR_SEM_INIT(2) };
@@ -171,7 +172,7 @@ TEST(c24_s2_lock)
 	finish(other);
 }
 
-static void *look_whether_closed(void *arg)
+static void *await_closed(void *arg)
 {
 	struct pair *p = arg;
 
@@ -180,18 +181,18 @@ static void *look_whether_closed(void *arg)
 	return NULL;
 }
 
-/* [S3] */
+/* [S3]: is_closed. */
 TEST(c24_s3_closed)
 {
 	struct pair p = { .sem = WEIR_SEM_INIT(1) };
-	check_thread other = start(look_whether_closed, &p);
+	check_thread other = start(await_closed, &p);
 
 	p.plain = 1;
 	weir_sem_close(&p.sem, WEIR_CLOSE_NOW);
 	finish(other);
 }
 
-static void *look_whether_ended(void *arg)
+static void *await_cancelled(void *arg)
 {
 	struct pair *p = arg;
 
@@ -200,11 +201,11 @@ static void *look_whether_ended(void *arg)
 	return NULL;
 }
 
-/* [X1] */
+/* [X1]: weir_ctx_err. */
 TEST(c24_x1_end)
 {
 	struct pair p = { .ctx = WEIR_CTX_INIT };
-	check_thread other = start(look_whether_ended, &p);
+	check_thread other = start(await_cancelled, &p);
 
 	p.plain = 1;
 	weir_ctx_cancel(&p.ctx);
@@ -243,14 +244,14 @@ static void *work_under_lock(void *arg)
 
 	weir_lock_(&p->lock);
 	give_turn(p, 1);
-	/* 2: somebody has come to sleep, or is about to. */
+	/* 2: the other thread sleeps or is about to. */
 	AWAIT(__atomic_load_n(&p->lock, __ATOMIC_RELAXED) == 2);
 	p->plain++;
 	weir_unlock_(&p->lock);
 	return NULL;
 }
 
-/* [L1] when it is held. */
+/* [L1] when the lock is held. */
 TEST(c24_l1_mutex_held)
 {
 	struct pair p = { .turn = 0 };
@@ -275,8 +276,8 @@ static void *work_on_queue(void *arg)
 }
 
 /*
- * [S1] when the lock is held: the release adds and leaves, and whoever holds
- * the lock hands the permit over.
+ * [S1] when the lock is held: the release adds its permit and returns, and the
+ * lock holder grants it.
  */
 TEST(c24_s1_permit_when_locked)
 {
@@ -297,21 +298,21 @@ TEST(c24_s1_permit_when_locked)
 	finish(waiter);
 }
 
-/* Whose events are heard: read relaxed, so that the hook alone orders. */
-static struct pair *heard_by;
+/* The pair of the current hook; relaxed, so that only the hook orders. */
+static struct pair *hooked;
 
-static void hear(void)
+static void check_hooked(void)
 {
-	struct pair *p = __atomic_load_n(&heard_by, __ATOMIC_RELAXED);
+	struct pair *p = __atomic_load_n(&hooked, __ATOMIC_RELAXED);
 
 	CHECK_EQ(p->plain, 1);
 	give_turn(p, 2);
 }
 
-static void hear_event(const struct weir_event_ *event)
+static void hook(const struct weir_event_ *event)
 {
 	(void)event;
-	hear();
+	check_hooked();
 }
 
 static void *make_events(void *arg)
@@ -325,15 +326,15 @@ static void *make_events(void *arg)
 	return NULL;
 }
 
-/* [K1] */
+/* [K1]: setting a hook and calling it. */
 TEST(c24_k1_hook)
 {
 	struct pair p = { .sem = WEIR_SEM_INIT(1) };
 	check_thread other = start(make_events, &p);
 
-	__atomic_store_n(&heard_by, &p, __ATOMIC_RELAXED);
+	__atomic_store_n(&hooked, &p, __ATOMIC_RELAXED);
 	p.plain = 1;
-	weir_hook_set_(hear_event);
+	weir_hook_set_(hook);
 	finish(other);
 	weir_hook_set_(NULL);
 }
@@ -344,33 +345,33 @@ static void *chain_hook(void *arg)
 	weir_hook_fn_ *before;
 
 	await_turn(p, 1);
-	/* Who takes the place of a hook may call the one before. */
+	/* A thread that replaces a hook may call the previous one. */
 	before = weir_hook_set_(NULL);
-	CHECK(before == hear_event);
+	CHECK(before == hook);
 	before(NULL);
 	return NULL;
 }
 
-/* [K1] from setter to setter. */
+/* [K1] between two setters. */
 TEST(c24_k1_hook_before)
 {
 	struct pair p = { .turn = 0 };
 	check_thread other = start(chain_hook, &p);
 
-	__atomic_store_n(&heard_by, &p, __ATOMIC_RELAXED);
+	__atomic_store_n(&hooked, &p, __ATOMIC_RELAXED);
 	p.plain = 1;
-	weir_hook_set_(hear_event);
+	weir_hook_set_(hook);
 	give_turn(&p, 1);
 	finish(other);
 }
 
-static void hear_panic(const char *message)
+static void panic_hook(const char *message)
 {
 	(void)message;
-	hear();
+	check_hooked();
 }
 
-static void hear_nothing(const char *message)
+static void ignore_panic(const char *message)
 {
 	(void)message;
 }
@@ -392,37 +393,37 @@ static void *chain_panic_hook(void *arg)
 	weir_panic_fn *before;
 
 	await_turn(p, 1);
-	before = weir_set_panic_hook(hear_nothing);
-	CHECK(before == hear_panic);
+	before = weir_set_panic_hook(ignore_panic);
+	CHECK(before == panic_hook);
 	before("");
 	return NULL;
 }
 
-/* [P1] from setter to setter. */
+/* [P1] between two setters. */
 TEST(c24_p1_panic_hook_before)
 {
 	struct pair p = { .turn = 0 };
 	weir_panic_fn *before = weir_set_panic_hook(NULL);
 	check_thread other = start(chain_panic_hook, &p);
 
-	__atomic_store_n(&heard_by, &p, __ATOMIC_RELAXED);
+	__atomic_store_n(&hooked, &p, __ATOMIC_RELAXED);
 	p.plain = 1;
-	weir_set_panic_hook(hear_panic);
+	weir_set_panic_hook(panic_hook);
 	give_turn(&p, 1);
 	finish(other);
 	weir_set_panic_hook(before);
 }
 
-/* [P1] */
+/* [P1]: setting a panic hook and calling it. */
 TEST(c24_p1_panic_hook)
 {
 	struct pair p = { .turn = 0 };
-	weir_panic_fn *before = weir_set_panic_hook(hear_nothing);
+	weir_panic_fn *before = weir_set_panic_hook(ignore_panic);
 	check_thread other = start(make_panics, &p);
 
-	__atomic_store_n(&heard_by, &p, __ATOMIC_RELAXED);
+	__atomic_store_n(&hooked, &p, __ATOMIC_RELAXED);
 	p.plain = 1;
-	weir_set_panic_hook(hear_panic);
+	weir_set_panic_hook(panic_hook);
 	finish(other);
 	weir_set_panic_hook(before);
 }

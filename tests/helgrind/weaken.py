@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Weaken each memory order of src by one step and see whether helgrind notices.
+"""Weaken each memory order of src by one step and check that helgrind reports it.
 
     weaken.py WORK OBJECT... -- COMPILER FLAG...
 
-Run from the root of the tree.  OBJECT... are tests/helgrind/pairs.c and the harness,
-compiled; COMPILER FLAG... compile a source of the library as they were compiled.
-Those that cannot be noticed are in tests/helgrind/unseen.txt with the reason; the
-rest must be.  The last line is "SEEN LISTED WRONG": how many were noticed, how many
-are in the file and were not, and how many of either kind should not be.
+Run from the root of the tree.  OBJECT... are the objects of tests/helgrind/pairs.c and
+of the harness; COMPILER FLAG... compile a source of the library in the same way.
+tests/helgrind/unseen.txt lists the orders that helgrind cannot report, with the reason;
+it must report all others.  The last line is "SEEN LISTED WRONG": the number of reported
+orders, of listed orders that were not reported, and of mismatches.
 """
 import collections
 import concurrent.futures
@@ -21,11 +21,11 @@ import sys
 
 ORDER = re.compile(r"\b(?:weir_)?at_(\w+?)_(acquire|release|acq_rel)_?\(")
 Site = collections.namedtuple("Site", "path line start end text op weaker")
-RACE = 9	# the exit status for what helgrind reports
+RACE = 9	# exit status if helgrind reports a race
 
 
 def weaker(op, order):
-    """One step down: all there is between acq_rel and relaxed, then relaxed."""
+    """The next weaker orders: acquire and release below acq_rel, else relaxed."""
     if order == "acq_rel" and op == "cas_weak":
         return ["acquire", "release"]
     return ["relaxed"]
@@ -64,7 +64,7 @@ def compile_source(path, root, work, command):
 
 
 def weaken(site, root):
-    """A copy of the sources with this order weakened."""
+    """Copy the sources and weaken this order in the copy."""
     for part in ("src", "include"):
         shutil.copytree(part, os.path.join(root, part))
     path = os.path.join(root, site.path)
@@ -77,7 +77,7 @@ def weaken(site, root):
 
 
 def try_site(site, root, objects, library, command):
-    """The exit status of the pairs with this order weakened."""
+    """Run pairs with this order weakened; returns its exit status."""
     shutil.rmtree(root, ignore_errors=True)
     weaken(site, root)
     changed = [site.path]
@@ -101,7 +101,7 @@ def try_site(site, root, objects, library, command):
 def main():
     split = sys.argv.index("--")
     work, *objects = sys.argv[1:split]
-    # The seam has no relaxed swap: nobody needs one.
+    # The seam has no relaxed swap, because the library needs none.
     command = [*sys.argv[split + 1:], "-Dat_swap_relaxed(p,v)="
                "__atomic_exchange_n((p),(v),__ATOMIC_RELAXED)"]
     reasons = listed()
@@ -135,7 +135,7 @@ def main():
                                 for site in all_sites}
         for key in sorted(stale):
             wrong += 1
-            print(f"FAIL unseen.txt names what is not there: {' | '.join(key)}")
+            print(f"FAIL unseen.txt lists a line that is not in the source: {' | '.join(key)}")
     print(seen, unseen, wrong)
 
 

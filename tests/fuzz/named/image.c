@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C39 by the fuzzer: bytes as damage to the file of a named semaphore, and as
- * calls on it.  The result of each is an error or a repair; what is looked for is
- * a crash, a panic, or a call that does not end.
+ * Fuzz C39: bytes are interpreted as damage to the file of a named semaphore
+ * and as calls on it.  Each call may return an error or repair the file.  A
+ * crash, a panic or a call that does not return is a failure.
  *
- * The file begins as one that was in use: two participants that hold permits, and
- * calls in the queue, beside it and waiting for idleness.  The first byte says who
- * of them is dead.  Then come steps, each of STEP bytes:
+ * The file starts as a file in use: two participants hold permits, and calls
+ * wait in the queue, on the oversized list and for idle.  The first byte marks
+ * participants as dead.  Then follow steps of STEP bytes each:
  *
  *     what   place (2)   value (4)
  *
- * Most set a word, the others call.  What is set before the first call is in the
- * file when it is opened; the rest happens to those who have it open.
+ * Half of the steps set a word, the others call.  Words set before the first
+ * call are in the file when it is opened; later ones change the open file.
  *
- * One kind of damage is not tried: a lock in the hand of somebody who seems to be
- * alive.  Whoever may write the file can keep it locked, which is not denied.
+ * One kind of damage is not tried: a lock held by a participant that seems to
+ * be alive.  A process that may write the file can keep it locked; the library
+ * does not prevent that.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -35,7 +36,7 @@
 #define STEPS_MAX 64
 #define THREADS_MAX 2
 
-/* The words that are damaged: of the header, of some slots, of some records. */
+/* Damaged words: of the header, of some slots, of some records. */
 #define SLOTS 8
 #define RECORDS 8
 #define HEADER_WORDS (sizeof(struct nm_header) / 4)
@@ -50,7 +51,7 @@ static struct nm_header *head;
 static struct nm_slot *slots;
 static struct nm_record *records;
 
-/* As it was in use. */
+/* A copy of the file in use. */
 static struct {
 	struct nm_header head;
 	struct nm_slot slots[SLOTS];
@@ -89,7 +90,7 @@ static void *wait_idle(void *arg)
 	return NULL;
 }
 
-static uint32_t standing(weir_named *sem)
+static uint32_t count_waiting(weir_named *sem)
 {
 	weir_named_info info;
 
@@ -133,12 +134,12 @@ static void take_image(void)
 	CHECK_OK(weir_named_acquire(two, 1, NULL));
 	calls[0] = (struct call){ .sem = one, .n = 2 };	/* the queue */
 	calls[1] = (struct call){ .sem = two, .n = 1 };
-	calls[2] = (struct call){ .sem = two, .n = 9 };	/* aside */
+	calls[2] = (struct call){ .sem = two, .n = 9 };	/* oversized */
 	calls[3] = (struct call){ .sem = one };		/* for idleness */
 	for (uint32_t i = 0; i < 4; i++) {
 		calls[i].ctx = &ctx;
 		calls[i].thread = start(i < 3 ? acquire : wait_idle, &calls[i]);
-		while (standing(one) != i + 1)
+		while (count_waiting(one) != i + 1)
 			sched_yield();
 	}
 	map_file(O_RDWR);
@@ -187,7 +188,7 @@ static uint32_t *word_at(size_t place)
 	return (uint32_t *)(void *)records + (i - SLOTS * SLOT_WORDS);
 }
 
-/* Whoever has the lock is not alive, or gives it back; see above. */
+/* Clear the lock if its holder seems to be alive; see above. */
 static void free_lock(void)
 {
 	uint32_t lock = at_load_relaxed(&head->lock);
@@ -201,7 +202,7 @@ static void free_lock(void)
 		at_store_release(&head->lock, 0);
 }
 
-static bool damages(uint8_t what)
+static bool is_damage(uint8_t what)
 {
 	return what % 16 < 8;
 }
@@ -214,10 +215,10 @@ static void damage(uint8_t what, size_t place, uint32_t value)
 	switch (what % 8) {
 	case 0:
 		break;
-	case 1:			/* references about the end of a table */
+	case 1:			/* references near the end of a table */
 		value = (value & 1 ? NM_SLOTS : NM_RECORDS) + value % 7 - 3;
 		break;
-	case 2:			/* what references and states look like */
+	case 2:			/* plausible references and states */
 		value %= 10;
 		break;
 	case 3:
@@ -236,7 +237,7 @@ static void damage(uint8_t what, size_t place, uint32_t value)
 		value = UINT32_C(1) << 31;
 	}
 	at_store_release(word, value);
-	/* The lock itself, or who seems to be alive. */
+	/* The lock was changed, or the liveness of its holder. */
 	if (word == &head->lock || (void *)word >= (void *)slots)
 		free_lock();
 }
@@ -257,14 +258,14 @@ static void open_one(weir_named **sem, bool create)
 	opts.flags = create ? WEIR_NAMED_CREATE : 0;
 	opts.why = why;
 	opts.why_size = sizeof(why);
-	/* Refused: with a line that says why. */
+	/* A failed open must explain the reason. */
 	if (weir_named_open("image", &opts, sem)) {
 		CHECK(*why);
 		*sem = NULL;
 	}
 }
 
-static void *acquire_a_while(void *arg)
+static void *acquire_for_a_while(void *arg)
 {
 	struct call *call = arg;
 
@@ -272,14 +273,14 @@ static void *acquire_a_while(void *arg)
 	return NULL;
 }
 
-static void on_a_thread(struct world *world, weir_named *sem, int64_t n)
+static void start_acquire(struct world *world, weir_named *sem, int64_t n)
 {
 	struct call *call = &world->calls[world->threads];
 
 	if (world->threads == THREADS_MAX)
 		return;
 	*call = (struct call){ .sem = sem, .n = n };
-	call->thread = start(acquire_a_while, call);
+	call->thread = start(acquire_for_a_while, call);
 	world->threads++;
 }
 
@@ -289,14 +290,14 @@ static void join_threads(struct world *world)
 		finish(world->calls[--world->threads].thread);
 }
 
-static void look(weir_named *sem)
+static void check_stat(weir_named *sem)
 {
 	weir_named_entry entries[6];
 	weir_named_info info;
 
 	if (weir_named_stat(sem, &info, entries, 6))
 		return;
-	/* Whatever it is, it can be printed. */
+	/* The entries can be printed. */
 	for (uint32_t i = 0; i < info.entries && i < 6; i++) {
 		CHECK(memchr(entries[i].label, 0, sizeof(entries[i].label)));
 		CHECK(entries[i].role <= WEIR_NAMED_IDLE);
@@ -336,11 +337,11 @@ static void do_call(struct world *world, uint8_t what, uint32_t value)
 			(void)!weir_named_acquire_upto(sem, 0, n, NULL, &got);
 		break;
 	case 5:
-		look(sem);
+		check_stat(sem);
 		break;
 	case 6:
 		if (!(value & 16)) {
-			on_a_thread(world, sem, n);
+			start_acquire(world, sem, n);
 			break;
 		}
 		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(50000)));
@@ -359,12 +360,12 @@ static void do_call(struct world *world, uint8_t what, uint32_t value)
 	}
 }
 
-/* The image as a file, with these dead. */
+/* Write the image to the file and mark participants as dead. */
 static void write_image(uint8_t dead)
 {
 	struct stat ours, there;
 
-	/* A reader that finds it old puts another in its place. */
+	/* An open may have replaced the file. */
 	CHECK(!fstat(file, &ours));
 	if (stat(path, &there) || there.st_ino != ours.st_ino) {
 		unmap_file();
@@ -398,7 +399,7 @@ void sequence_run(const uint8_t *bytes, size_t size)
 
 		memcpy(&value, bytes + at + 3, sizeof(value));
 		steps++;
-		if (damages(what)) {
+		if (is_damage(what)) {
 			damage(what, place, value);
 			continue;
 		}
@@ -412,7 +413,7 @@ void sequence_run(const uint8_t *bytes, size_t size)
 	join_threads(&world);
 	for (int i = 0; i < 2; i++)
 		if (world.sems[i]) {
-			look(world.sems[i]);
+			check_stat(world.sems[i]);
 			CHECK_OK(weir_named_close_handle(world.sems[i]));
 		}
 }
