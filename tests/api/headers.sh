@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every public header compiles alone, and twice, as C11 and as C++17, with every
-# compiler and no warning.
+# Check that every public header compiles alone and included twice, as C11 and as
+# C++17, with every compiler, without a warning.
 #
 #   headers.sh ROOT
 set -u
@@ -37,7 +37,7 @@ for header in "$root"/include/weir/*.h; do
 		try g++ $cxx -DWEIR_INLINE
 		try clang++ $cxx
 	}
-	# C++ has no _Atomic: only the freestanding header may know it, for C.
+	# C++ has no _Atomic: only the freestanding header may use it, in C.
 	if [ "$header" != weir/spin.h ] &&
 	   grep -nE '(^|[^A-Za-z_])(_Atomic|atomic_)' "$root/include/$header"; then
 		echo "FAIL $header: atomics in a public header"
@@ -45,7 +45,7 @@ for header in "$root"/include/weir/*.h; do
 	fi
 done
 
-# All of them together, in any order, in one file.
+# All headers in one file, in reverse order.
 for header in "$root"/include/weir/*.h; do
 	echo "#include <weir/$(basename "$header")>"
 done | sort -r >"$work/alone.c"
@@ -55,7 +55,7 @@ try gcc $c
 # shellcheck disable=SC2086
 try g++ $cxx
 
-# Adapters, with the libraries they are for.
+# The loop adapters, with their event libraries.
 libraries=$(pkg-config --cflags libuv libevent glib-2.0 liburing |
 	sed 's/-I/-isystem /g')
 for header in "$root"/include/weir/loop/*.h; do
@@ -69,15 +69,15 @@ for header in "$root"/include/weir/loop/*.h; do
 	}
 done
 
-# Code that knows the layout says so to the linker, and so cannot run with a library
-# that has another.
+# Code with inlined functions depends on the layout.  It refers to a symbol of this
+# layout, so it does not link with a library that has another layout.
 printf '#define WEIR_INLINE\n#include <weir/sem.h>\n' >"$work/alone.c"
 gcc -O2 -std=c11 -I"$root/include" -c "$work/alone.c" -o "$work/alone.o"
 if nm -u "$work/alone.o" | grep -q ' weir_layout_1_$'; then
 	passed=$((passed + 1))
 else
 	failed=$((failed + 1))
-	echo "FAIL inlined code does not ask for its layout"
+	echo "FAIL inlined code does not refer to weir_layout_1_"
 fi
 
 echo "$passed passed, $failed failed"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `make install` into an empty prefix, and a program built against it with
+# Run `make install` into an empty prefix and build programs against it with
 # pkg-config: in C and in C++, with the shared library and with the archive.
 #
 #   install.sh ROOT
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 prefix=$work/prefix
 cases=$root/tests/api/consumer
-# A make above must not lend us its variables.
+# Do not inherit the variables of a calling make.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL DESTDIR SAN
 
 echo "# install"
@@ -77,7 +77,7 @@ make -C "$root" install BUILD="$work/build" PREFIX=/opt/weir \
 test -s "$work/dest/opt/weir/include/weir/sem.h"
 grep -q '^prefix=/opt/weir$' "$(find "$work/dest" -name weir.pc)"
 
-# An ldconfig that says no, as musl's, has not kept anything from being installed.
+# The install succeeds even if ldconfig fails, as musl's does.
 echo "# ldconfig"
 mkdir "$work/bin"
 printf '#!/bin/sh\necho 0\n' >"$work/bin/id"

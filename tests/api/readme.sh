@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# README.md keeps its word: its C example compiles without a warning, against a
-# copy of the sources alone and by README's own compiler line, with every compiler,
-# and runs; the paths it speaks of exist; CI runs its test command.
+# Check README.md: its C example compiles without a warning, against a copy of the
+# sources, with the compiler line of README.md and every compiler, and runs; the paths
+# that it names exist; CI runs its test command.
 #
 #   readme.sh ROOT
 set -eu
@@ -29,8 +29,8 @@ for compiler in gcc clang "musl-gcc -static"; do
 	./app
 done
 
-# Paths of the map, written `like/this`.
-# shellcheck disable=SC2016 # these are no substitutions
+# Paths, written `like/this`.
+# shellcheck disable=SC2016 # these are not substitutions
 grep -oE '`[a-z.]+(/[A-Za-z0-9_.-]*)+`' "$root/README.md" | tr -d '`' | sort -u >paths
 test -s paths
 while IFS= read -r path; do

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup: silent when nothing is missing; without root a message that names
-# the packages and how to install them; with root or sudo it installs, asking
-# nothing; an install that fails is shown; what is only wished for stops nothing.
-# Its commands are replaced by recorders: nothing is installed here.
+# Test tools/setup.  It prints nothing if no package is missing.  Without root it
+# prints the missing packages and the command that installs them.  With root or sudo it
+# installs without a prompt.  It reports an install that fails.  A missing optional
+# package does not fail.  The commands are replaced by recorders: nothing is installed.
 #
 #   setup.sh ROOT
 set -u
@@ -16,22 +16,22 @@ export WEIR_SETUP_POLICY="$work/policy"
 passed=0
 failed=0
 
-# fake NAME: a command in front of the real one, its body from standard input.
+# fake NAME: create a command that replaces the real one; its body is standard input.
 fake() {
 	{ echo '#!/bin/sh'; cat; } >"$work/bin/$1"
 	chmod +x "$work/bin/$1"
 }
 
-# expect NAME STATUS WORDS...: how the last run ended, and what it must have said.
+# expect NAME STATUS WORDS...: check the exit status and the output of the last run.
 expect() {
 	name=$1
 	wrong=
-	[ "$status" -eq "$2" ] || wrong="status $status, not $2"
+	[ "$status" -eq "$2" ] || wrong="status $status, expected $2"
 	shift 2
 	for words; do
 		case $said in
 		*"$words"*) ;;
-		*) wrong="did not say \"$words\"" ;;
+		*) wrong="the output does not contain \"$words\"" ;;
 		esac
 	done
 	if [ -z "$wrong" ]; then
@@ -59,7 +59,7 @@ run check
 expect "nothing is missing" 0
 [ -z "$said$(cat "$WEIR_SETUP_LOG")" ] || {
 	failed=$((failed + 1))
-	echo "FAIL not silent when nothing is missing: $said"
+	echo "FAIL output although nothing is missing: $said"
 }
 
 export WEIR_SETUP_EXTRA="no-such-tool:weir-tool /no/such/file:weir-file-dev no-other:weir-tool"
@@ -86,7 +86,7 @@ said=$(cat "$WEIR_SETUP_LOG")
 expect "sudo runs apt-get" 0 "noninteractive: update" \
 	"noninteractive: install -y --no-install-recommends weir-tool weir-file-dev" \
 	"servers: 101"
-[ ! -e "$WEIR_SETUP_POLICY" ] || { failed=$((failed + 1)); echo "FAIL servers stay forbidden"; }
+[ ! -e "$WEIR_SETUP_POLICY" ] || { failed=$((failed + 1)); echo "FAIL the policy that forbids servers remains"; }
 
 fake id <<'TEXT'
 echo 0
@@ -97,10 +97,10 @@ export WEIR_SETUP_BREAK=1
 run check
 expect "an install that fails" 1 "E: no such package" "failed with status 100"
 
-# What is only wished for stops nothing.
+# A missing optional package does not fail.
 export WEIR_SETUP_EXTRA='' WEIR_SETUP_WISHES="no-such-peer:weir-peer"
 run bench
-expect "a wish that fails" 0 "weir: make bench would like: " "weir-peer" \
+expect "an optional package that fails" 0 "weir: make bench would like: " "weir-peer" \
 	"E: no such package" "weir: make bench goes on without weir-peer"
 fake id <<'TEXT'
 echo 1000
@@ -109,7 +109,7 @@ fake sudo <<'TEXT'
 exit 1
 TEXT
 run bench
-expect "a wish without root" 0 "weir: make bench goes on without: " "weir-peer"
+expect "an optional package without root" 0 "weir: make bench goes on without: " "weir-peer"
 
 run nonsense
 expect "usage" 2 "usage:"

@@ -2,9 +2,9 @@
 /*
  * Sizes and layouts that users compile into their programs.
  *
- * C26: a semaphore is at most 64 bytes, one cache line, a waiter at most 128.
- * C23: zeroed memory is what the static initialisers build on, so the layout
- * that they spell out must be the struct's.
+ * C26: a semaphore is at most 64 bytes, one cache line; a waiter at most 128.
+ * C23: the static initialisers list the first fields and zero the rest, so they
+ * must match the layout of the struct.
  */
 #include <stddef.h>
 
@@ -34,10 +34,10 @@ TEST(c26_waiter_is_at_most_128_bytes)
 }
 
 /*
- * What a program compiled with these headers relies on.  A change here breaks
- * it, and needs a new soname.
+ * Programs compiled with these headers rely on these values.  A change breaks
+ * them and needs a new soname.
  */
-TEST(layout_of_public_structs_stays)
+TEST(layout_of_public_structs_is_unchanged)
 {
 	CHECK_EQ(offsetof(weir_sem, word_), 0);
 	CHECK_EQ(_Alignof(weir_sem), 8);
@@ -70,7 +70,7 @@ TEST(layout_of_public_structs_stays)
 	}
 }
 
-TEST(c23_static_initialisers_are_what_init_makes)
+TEST(c23_static_initialisers_equal_init)
 {
 	static const weir_sem zeroed;
 	static const weir_sem empty = WEIR_SEM_INIT(0);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The names the library exports are those of symbols.txt, no more and no fewer, in
-# version WEIR_0; they are what the headers declare; and the archive defines no
-# global name outside weir_.  A new function goes into libweir.map and symbols.txt
-# on purpose; a name that leaves them breaks programs.
+# Check that the library exports exactly the names of symbols.txt, in version WEIR_0;
+# that the headers declare exactly these names; and that the archive defines no global
+# name without the prefix weir_.  Add a new function to libweir.map and to symbols.txt.
+# Removing a name breaks programs.
 #
 #   symbols.sh ROOT LIBRARY ARCHIVE
 set -u
@@ -30,9 +30,9 @@ same() {
 nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
 	sed 's/@@WEIR_0$//' | sort >"$work/exported"
 grep -v '_$' "$work/exported" >"$work/got"
-same "what $library exports is not what symbols.txt lists"
+same "$library does not export exactly the names of symbols.txt"
 
-# Besides, what code compiled with WEIR_INLINE refers to.
+# Private names that code compiled with WEIR_INLINE refers to.
 private=$(grep '_$' "$work/exported" | tr '\n' ' ')
 if [ "$private" = "weir_has_lse_ weir_layout_1_ " ]; then
 	passed=$((passed + 1))
@@ -47,24 +47,24 @@ done | gcc -std=c11 -E -P -I"$root/include" -x c - | tr '\n' ' ' |
 	grep -oE 'visibility\("default"\)[^;{]*' |
 	grep -oE 'weir_[a-z0-9_]+ *\(' | grep -oE '[a-z0-9_]+' |
 	sort -u >"$work/got"
-same "what the headers declare is not what symbols.txt lists"
+same "the headers do not declare exactly the names of symbols.txt"
 
 nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' |
 	grep -v '^weir_' >"$work/got"
 if [ -s "$work/got" ]; then
 	failed=$((failed + 1))
-	echo "FAIL the archive defines names that are not weir's:"
+	echo "FAIL the archive defines names without the prefix weir_:"
 	cat "$work/got"
 else
 	passed=$((passed + 1))
 fi
 
-# What is ours alone ends in an underscore; what is public does not.
+# A private name ends in an underscore; a public name does not.
 nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /_$/ { print $3 }' |
 	sort >"$work/got"
 same "global names of the archive without a trailing underscore are not public"
 
-# libc is all it needs.
+# The library needs only libc.
 needed=$(objdump -p "$library" | awk '$1 == "NEEDED" { print $2 }' |
 	grep -vE '^(libc|ld-linux[a-z0-9-]*|libc\.musl-[a-z0-9_]+)\.so' | tr '\n' ' ')
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')

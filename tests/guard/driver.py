@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-The arithmetic of the benchmark's driver: medians, ratios within a round, who is
-best, what others used of the CPUs, aims met and short, bounds of the guard.
+Test the arithmetic of the benchmark's driver: medians, ratios within a round, the
+best peer, the CPU time of other programs, aims, bounds of the guard.
 
     driver.py ROOT
 """
@@ -75,8 +75,8 @@ class Stats(unittest.TestCase):
         self.assertIsNone(stats.best({'a': {}}))
 
     def test_what_others_used(self):
-        # Two CPUs for one second: 150 ticks used, 1.2 s of them our own, and
-        # one tick of each CPU forgiven.
+        # Two CPUs for one second: 150 ticks used, 1.2 s of them by this
+        # program; one tick per CPU is ignored.
         self.assertAlmostEqual(stats.others_share(150, 1.2, 1.0, 2, 100),
                                (1.5 - 1.2 - 0.02) / 2)
         self.assertEqual(stats.others_share(100, 1.0, 1.0, 2, 100), 0)
@@ -118,7 +118,7 @@ class Judged(unittest.TestCase):
                               (key, 'semop', 0, {'ns': 40}),
                               (key, 'std', 0, {'ns': 2}),
                               (key, 'std', 1, None)])
-        # One that hangs, if only once, is nobody's best.
+        # A peer that hangs, even once, is not the best.
         self.assertEqual(aims.best_peer(key, results), 'sem_t')
         aim = aims.over_best(key, key, 'weir-barging', 1.0)
         found, verdict = aim.judge(results)
@@ -133,7 +133,7 @@ class Judged(unittest.TestCase):
             self.assertEqual(aim.judge(results)[1], want)
 
     def test_every_aim_names_what_is_planned(self):
-        """An aim about a workload or a peer that nobody measures is a typo."""
+        """An aim for a workload or a peer that is not measured is a typo."""
         asked = set()
 
         class Asked(Results):
@@ -172,7 +172,7 @@ class Kept(unittest.TestCase):
         self.assertEqual(good['values'], {'ns': 2})
 
     def test_patterns_are_judged_against_every_peer(self):
-        """Each cell of each pattern, weir's in it left out."""
+        """Each cell of each pattern, without weir's own kinds."""
         asked = {(aim.what.split(' ')[0], aim.against)
                  for group, aim in aims.every() if group == 'Patterns'}
         planned = {(workload.key, name)
@@ -186,7 +186,7 @@ class Kept(unittest.TestCase):
             full = list(plan.workloads(False, [group]))
             quick = list(plan.workloads(True, [group]))
             self.assertTrue(quick)
-            # Nothing that a full run does not measure as well.
+            # A full run measures everything that a quick run does.
             self.assertEqual({w.key for w in quick} - {w.key for w in full},
                              set())
 
@@ -215,7 +215,7 @@ class Reported(unittest.TestCase):
                'jain', 'bytes')
 
     def results(self, weir, only=()):
-        """Every peer at 100 in everything, weir at `weir`."""
+        """Results with 100 for every metric of every peer, `weir` for weir."""
         results = Results({'skipped': {'libuv': 'is not there'}, 'rounds': 1,
                            'machine': {'cpus': 2}, 'when': 'now'})
         for workload in plan.workloads(False, only):
@@ -262,7 +262,7 @@ class Reported(unittest.TestCase):
         self.assertIn('reading the clock costs (not measured) ns', text)
         processes = text.split('## Between processes')[1].split('## ')[0]
         self.assertIn(report.NOT_MEASURED, processes)
-        # No table of figures without a figure: only the aims', which say it.
+        # No table without figures, except the table of aims.
         self.assertNotIn('| ns |', processes)
         self.assertNotIn('| met |', processes)
         self.assertIn('| not measured |', processes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the objects take, for tools/guard: one line each. */
+/* Prints the sizes of objects for tools/guard, one per line. */
 #include <stdio.h>
 
 #include "core/waiter.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every measurement of a pattern runs and answers with figures; the program itself
-# fails if an item, a write or a task was lost.
+# Check that every measurement of a pattern runs and prints figures.  The program
+# itself fails if an item, a write or a task is lost.
 #
 #   smoke-patterns.sh PROGRAM
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every measurement between processes runs and answers with figures.  Holders are
-# killed, so it is done in a PID namespace of its own.
+# Check that every measurement between processes runs and prints figures.  The
+# measurements kill holders, so they run in their own PID namespace.
 #
 #   smoke-processes.sh PROGRAM
 set -u
@@ -21,7 +21,7 @@ for kind in named named-strict undo flock; do
 	try 0 death "kind=$kind" ms=2 count=0
 	try 0 death "kind=$kind" ms=2 count=8
 done
-# Nobody gets these back.
+# With these kinds the permits of a killed holder are lost.
 try 3 death kind=sem_t ms=2 count=0
 try 3 death kind=semop ms=2 count=0
 for kind in weir-run flock-run exec; do

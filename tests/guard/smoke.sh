@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every workload of the benchmark runs and answers with figures, for every kind of
-# semaphore, in every form that was built; and what no peer has is refused.
+# Check that every workload of the benchmark runs and prints figures, for every kind
+# of semaphore, in every form that was built, and that an unknown workload is refused.
 #
 #   smoke.sh PROGRAM...
 set -u

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# For the smoke tests: a measurement of $program must run and answer with figures.
+# Shared by the smoke tests: run a measurement of $program and check its output.
 passed=0
 failed=0
 
 # try WANTED-STATUS ARGUMENT...
-# shellcheck disable=SC2154 # program is set by who reads this
+# shellcheck disable=SC2154 # the including script sets program
 try() {
 	want=$1
 	shift

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that knows weir only from where it is installed. */
+/* A program that uses the installed weir. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same in C++: permits as a guard. */
+/* The same in C++, with weir::permit. */
 #include <utility>
 
 #include <weir/base.h>
@@ -8,7 +8,7 @@
 #include <weir/sem.h>
 
 static_assert(sizeof(weir_sem) <= 64, "C26");
-static_assert(sizeof(weir_err) == 4, "the type that the library was built with");
+static_assert(sizeof(weir_err) == 4, "the size that the library was built with");
 
 static weir_sem sem = WEIR_SEM_INIT(2);
 
