@@ -457,7 +457,7 @@ SCENARIO(batch_cancelled, 3, three_with_ctx, three_ended_ctx, cancel_ctx,
 SCENARIO(batch_cancelled_twice, 3, three_with_ctx, three_cancelled,
 	 cancel_and_check, cancel_and_check)
 
-/* C19: a thread that sees the cancel takes its operations back and frees. */
+/* C19: a thread sees the cancel, ends its operations and frees the tree. */
 static void withdraw_and_free(void)
 {
 	EX_ASSERT(weir_ctx_wait(&ctx, WEIR_FOREVER) == WEIR_ECANCELED);

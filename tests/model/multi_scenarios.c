@@ -27,7 +27,7 @@ static void reset(int64_t free_s, int64_t free_t)
 		.permits = free_t, .capacity = 1 }) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
-	/* The ledger does not see what these calls take. */
+	/* The ledger does not book calls of weir/multi.h. */
 	ledger_stop(&s);
 	ledger_stop(&t);
 }

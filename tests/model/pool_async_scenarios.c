@@ -14,7 +14,7 @@ static weir_ctx ctx;
 static weir_loop loop;
 static int created, destroyed, lent[16];
 static bool cancelled;			/* the cancel of ctx has returned */
-static bool too_late;			/* it had when create returned */
+static bool too_late;			/* `cancelled` when create ended */
 static uint32_t a_ended;
 static uint64_t resources[16];
 

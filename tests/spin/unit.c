@@ -227,7 +227,10 @@ static void *after_gate(void *arg)
 	return job.fn(job.arg);
 }
 
-/* The barrier makes them overlap: else one may end before the next starts. */
+/*
+ * The barrier makes the threads overlap: otherwise one could end before the
+ * next has started.
+ */
 static void together(void *(*fn)(void *), void *arg)
 {
 	check_thread threads[THREADS];

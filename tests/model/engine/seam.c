@@ -510,7 +510,7 @@ void weir_event_close_(int fd)
 	check_event(fd);
 }
 
-/* In cache lines.  Freed lines are not reused, so late accesses are found. */
+/* A heap of cache lines.  Freed lines are not reused: late accesses fail. */
 #define LINE ((size_t)64)
 #define LINES 4
 

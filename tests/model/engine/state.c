@@ -11,7 +11,7 @@
  * A state is identified by 61 bits of a hash.  With ten million states the
  * probability that two of them have the same hash is about one in forty
  * thousand.  The memory below a stack pointer is not part of the state.  A dead
- * slot inside a live frame is, which adds a few states and hides none.
+ * slot inside a live frame is part of it, which adds states but hides none.
  *
  * The program headers locate the static variables: the writable segment without
  * the part that is read-only after relocation.  The engine keeps its own memory
