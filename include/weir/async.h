@@ -13,111 +13,125 @@ struct weir_ctx;	/* weir/ctx.h */
 struct weir_loop;	/* weir/loop.h */
 
 /*
- * weir_op: an acquire that nobody stands still for.  It waits in the semaphore's
- * queue among the threads, and when it is decided its callback runs.
+ * weir_op: an asynchronous acquire.  It blocks no thread.  It waits in the
+ * queue of its semaphore, in order of arrival among the threads.  When it is
+ * decided, its callback runs.
  *
  *     struct request { weir_op op; ... };
  *
  *     weir_op_init(&r->op, &loop, ready, r);
  *     switch (weir_op_submit(&r->op, &sem, 1, NULL)) {
  *     case WEIR_OK:      work(r); break;          // at once, no callback
- *     case WEIR_EQUEUED: break;                   // ready() will tell
+ *     case WEIR_EQUEUED: break;                   // ready() will be called
  *     default:           refuse(r);               // no callback
  *     }
  *
  * Where a callback runs
- *   With a loop: in weir_loop_dispatch, on the loop's thread, in the order of
- *   the decisions (two threads that decide at once may come in either order).
- *   Without one: on the thread whose call decided the operation (a release, a
- *   close, a cancel, a resize; also an acquire, a submit or a stat that found a
- *   grant to be due), inside that call, after every lock is dropped.  One
- *   callback at a time on a thread: what a callback's own calls decide runs when
- *   it has returned, so the stack stays as it is however long the chain.
- *   It may run before weir_op_submit has returned.
+ *   If the operation has a loop, then its callback runs in weir_loop_dispatch,
+ *   on the thread that dispatches, in the order of the decisions.  (If two
+ *   threads decide concurrently, then either order is possible.)
+ *   If it has no loop, then its callback runs on the thread whose call decided
+ *   it, inside that call, after every lock is dropped.  That call is a release,
+ *   a close, a cancel or a resize, or an acquire, a submit or a stat that made
+ *   a grant which was due.  A thread runs one callback at a time: if a
+ *   callback's own calls decide further operations, then their callbacks run
+ *   after it has returned.  A chain of callbacks therefore needs no more stack
+ *   than one.
+ *   A callback may run before weir_op_submit has returned.
  *
- * What a callback may do: everything.  Its operation is its own again: submit it
- * afresh, or free it.  It should not wait: others wait behind it.
+ * A callback may make every call.  Its operation belongs to its owner again:
+ * the callback may submit it again or free it.  A callback should not wait: the
+ * callbacks behind it would wait as well.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread; one call at a time for one operation,
- *             except that the callback may begin during weir_op_cancel.  The
- *             submit in a callback is a call as well: who submits again there,
- *             and cancels on another thread, keeps the two apart, with a mutex
- *             and a flag; else the cancel may wait for the new one to end.
- *   Memory    Allocates nothing.  The operation is its owner's memory and must
- *             stay where it is from submit to the callback.  Its semaphore
- *             must not be destroyed, nor its context or loop, before that.
- *   Orders    As in weir/sem.h; a callback happens after its submit, and after
- *             the release that it got its permits from.
- *   Signals   Not async-signal-safe.  A signal handler may release a semaphore
- *             if the operations that wait there have a loop, or are polled:
- *             user code never runs in a handler.  With operations of neither
- *             kind waiting there, it must not.
- *   Barging   An operation is never called to try again: it is handed its
- *             permits.  So newcomers do not pass one that is first.
+ *   Threads   Every function may be called from any thread, but only one call
+ *             on one operation may run at a time.  One exception: the callback
+ *             may begin during weir_op_cancel.  If a callback submits its
+ *             operation again and another thread cancels it, then the program
+ *             must keep the two calls apart, for instance with a mutex and a
+ *             flag; otherwise the cancel may wait until the operation that was
+ *             submitted again has ended.
+ *   Memory    No function allocates.  The operation is in its owner's memory.
+ *             From submit to the callback it must not move, and its semaphore,
+ *             context and loop must not be destroyed.
+ *   Orders    As in weir/sem.h.  The submit, and the release whose permits were
+ *             granted, happen before the callback.
+ *   Signals   No function is async-signal-safe.  If a signal handler releases a
+ *             semaphore, then every operation that waits on it must have a loop
+ *             or be polled.  If an operation with a callback and no loop is
+ *             granted by that release, then the callback runs in the handler,
+ *             and the release may wait for ever for a lock that the interrupted
+ *             thread holds.
+ *   Barging   An operation is never woken to retry; it is granted its permits.
+ *             If an operation is at the head of the queue, then new requests do
+ *             not overtake it.
  *   Fork      Operations do not exist in the child.
- *   Misuse    As in weir/sem.h.  Submitting an operation that is submitted
- *             panics.
+ *   Misuse    As in weir/sem.h.  If an operation is submitted while it is
+ *             submitted already, then the call panics.
  */
 typedef struct __attribute__((may_alias)) weir_op {
 	uint64_t space_[16];
 } weir_op;
 
 /*
- * How it ended: WEIR_OK, and the n permits are the callback's; or nothing is
- * held and err is WEIR_ECANCELED, WEIR_ETIMEDOUT, WEIR_ECLOSED or (a shrink made
- * it impossible) WEIR_ETOOBIG.
+ * A callback.  If err is WEIR_OK, then the callback owns the n permits.
+ * Otherwise nothing is held, and err is WEIR_ECANCELED, WEIR_ETIMEDOUT,
+ * WEIR_ECLOSED or (if a shrink made the request impossible) WEIR_ETOOBIG.
  */
 typedef void weir_op_fn(weir_op *op, weir_err err, void *user);
 
 /*
- * Set up *op.  loop may be null: "Where a callback runs".  fn may be null, with
- * a null loop: then the operation is polled, weir_op_poll.
+ * Set up *op.  If loop is null, then the callback runs on the deciding thread:
+ * see "Where a callback runs".  If fn is null, then loop must be null, and the
+ * operation is polled with weir_op_poll.
  */
 WEIR_API void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 			   void *user);
 
 /*
- * Acquire n permits, until ctx ends (null: never).
+ * Request n permits, until ctx ends.  A null ctx never ends.
  *
  *   WEIR_OK       The caller holds n permits.  The callback does not run.
- *   WEIR_EQUEUED  It waits; its place in the queue is fixed.  The callback runs
- *                 exactly once, unless weir_op_cancel comes first.
+ *   WEIR_EQUEUED  The operation waits; its place in the queue is fixed.  The
+ *                 callback runs exactly once, unless weir_op_cancel prevents
+ *                 it.
  *   others        As weir_sem_acquire; the callback does not run.
  *
- * Without a loop nobody watches the clock: a ctx with a deadline is WEIR_EINVAL
- * then, unless the operation is polled.
+ * If the operation has a callback and no loop, then no thread checks its
+ * deadline: a ctx with a deadline is WEIR_EINVAL.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_op_submit(weir_op *op, weir_sem *sem, int64_t n, struct weir_ctx *ctx);
 
 /*
- * The same with a plain deadline, as weir_sem_acquire_until: a grant that meets
- * it wins.  The operation needs a loop, or is polled; else WEIR_EINVAL.
+ * Request n permits with a deadline instead of a ctx, as
+ * weir_sem_acquire_until: if a grant and the deadline coincide, then the grant
+ * wins.  WEIR_EINVAL also if the operation has a callback and no loop.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 		     int64_t deadline_ns);
 
 /*
- * Call it off.  When this returns, the operation's memory is the caller's.
+ * Cancel the operation.  When this returns, its memory belongs to the caller.
  *
- *   WEIR_OK     Prevented: the callback has not run and will not, nothing is
- *               held.  What it had been granted meanwhile has gone to the next.
- *   WEIR_EBUSY  Too late: the callback has begun or has run (or, on an operation
- *               that is not submitted: nothing to cancel).  The library is done
- *               with *op.  If the callback frees it, see to it that this call
- *               comes before.
+ *   WEIR_OK     Prevented: the callback has not run and will not run.  Nothing
+ *               is held; permits that had been granted went to the next waiter.
+ *   WEIR_EBUSY  Too late: the callback has begun or has run, or the operation
+ *               was not submitted.  The library does not access *op any more.
+ *               If the callback frees *op, then the program must make sure that
+ *               this call comes first.
  *
- * O(1), whatever the length of the queue.  A call on the semaphore, as others.
+ * O(1), independent of the length of the queue.  This is a call on the
+ * semaphore: the semaphore must exist.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_op_cancel(weir_op *op);
 
 /*
- * For an operation without callback, from a loop of your own: WEIR_EQUEUED while
- * it waits, then once how it ended, as to a callback.  Looks at the deadline.
- * WEIR_EINVAL: it is not submitted, or has a callback.
+ * Poll an operation that has no callback.  Returns WEIR_EQUEUED while it waits,
+ * and then once the result that a callback would get.  Checks the deadline.
+ * WEIR_EINVAL: the operation is not submitted, or it has a callback.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_op_poll(weir_op *op);
 

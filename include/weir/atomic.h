@@ -3,19 +3,19 @@
 #define WEIR_ATOMIC_H
 
 /*
- * Compare and swap, for weir itself: the library, and its short paths in your
- * code (WEIR_INLINE, weir/inline.h).
+ * Compare-and-swap for weir itself: for the library, and for the fast paths
+ * that WEIR_INLINE compiles into a program (weir/inline.h).
  *
- * Compilers for aarch64 that must serve CPUs of 2012 call a helper that looks
- * which instructions there are; the call costs more than the look.  Here the look
- * is part of the code, and nothing is called.
+ * A compiler that targets the first aarch64 CPUs (ARMv8.0) calls a helper,
+ * which selects the instruction at run time.  The call costs more than the
+ * selection.  Here the selection is inline and nothing is called.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "weir/base.h"
 
-/* A tool that watches accesses has to see them. */
+/* A race detector must see the accesses: it gets the compiler's builtins. */
 #if defined(__SANITIZE_THREAD__) || defined(WEIR_HELGRIND)
 #define WEIR_ATOMICS_SEEN_ 1
 #elif defined(__has_feature)
@@ -24,7 +24,10 @@
 #endif
 #endif
 
-/* If *p == *old make it v; else *old = *p.  Weak: may fail for no reason. */
+/*
+ * If *p == *old, then set *p to v; otherwise set *old to *p.  Weak: may fail
+ * spuriously.
+ */
 #define weir_cas_plain_(p, old, v, order)                                      \
 	__atomic_compare_exchange_n((p), (old), (v), 1, (order),               \
 				    __ATOMIC_RELAXED)
@@ -33,7 +36,7 @@
 	!defined(WEIR_ATOMICS_SEEN_)
 
 WEIR_DECLS_BEGIN
-/* Whether the CPU has the instructions of 2014 (LSE). */
+/* Nonzero if the CPU has the LSE instructions (ARMv8.1). */
 extern WEIR_API uint8_t weir_has_lse_;
 WEIR_DECLS_END
 
@@ -43,7 +46,7 @@ WEIR_DECLS_END
 			 : "r"(v)                                              \
 			 : "memory")
 
-/* One attempt: if somebody else comes by meanwhile, failed is 1. */
+/* One attempt.  If another CPU writes the word in between, failed is 1. */
 #define WEIR_LLSC_CAS_(load, store)                                            \
 	__asm__ volatile(load " %0, %2\n\t"                                    \
 			 "cmp %0, %3\n\t"                                      \
@@ -80,7 +83,7 @@ weir_cas_inline_(void *p, void *old, uint64_t v, int order)
 			WEIR_LLSC_CAS_("ldaxr", "stlxr");
 	}
 	*(uint64_t *)old = seen;
-	/* The assembler writes what it is given with a plus. */
+	/* The assembly writes its "+" operands, which cppcheck does not see. */
 	/* cppcheck-suppress knownConditionTrueFalse */
 	return seen == expected && !failed;
 }

@@ -3,7 +3,8 @@
 #define WEIR_BASE_H
 
 /*
- * What every weir header shares: errors, time, and what happens on misuse.
+ * Shared by every weir header: errors, time, and the handling of misuse.
+ * This file needs no other header of weir.
  */
 #include <stdint.h>
 
@@ -20,20 +21,19 @@
 
 WEIR_DECLS_BEGIN
 
-/* The version of these headers; weir_version() tells the library's. */
+/* The version of these headers; weir_version() returns the library's. */
 #define WEIR_VERSION_MAJOR 0
 #define WEIR_VERSION_MINOR 1
 #define WEIR_VERSION_PATCH 0
 
-/* "0.1.0", in static storage. */
+/* Returns a string such as "0.1.0", in static storage. */
 WEIR_API const char *weir_version(void);
 
 /*
- * Errors.  WEIR_OK is 0, the rest are negative.  A call that returns an error
- * has changed nothing, unless its comment says otherwise.
+ * Errors.  WEIR_OK is 0; the errors are negative.  If a call returns an error,
+ * then it has changed nothing, unless its comment differs.
  *
- * The list is the one place an error is written down: the enum,
- * weir_err_name() and weir_err_text() are made from it.
+ * The enum, weir_err_name() and weir_err_text() are generated from this list.
  */
 #define WEIR_ERR_LIST_(X)                                                      \
 	X(WEIR_OK, 0, "success")                                               \
@@ -57,44 +57,45 @@ typedef enum weir_err {
 	WEIR_ERR_LAST_ = INT32_MIN /* fixes the type's size; never returned */
 } weir_err;
 
-/* "WEIR_ECLOSED", and "the semaphore is closed".  Never null. */
+/* Return "WEIR_ECLOSED" and "the semaphore is closed".  Never null. */
 WEIR_API const char *weir_err_name(weir_err err);
 WEIR_API const char *weir_err_text(weir_err err);
 
 /*
  * Time is CLOCK_MONOTONIC in nanoseconds: setting the wall clock changes
- * nothing.  A deadline is an absolute time; one in the past has passed.
+ * nothing.  A deadline is an absolute time.
  */
 #define WEIR_FOREVER INT64_MAX
 
 WEIR_API int64_t weir_now_ns(void);
 
 /*
- * The deadline timeout_ns from now.  Saturates: a timeout that would pass the
- * end of time is WEIR_FOREVER, a negative one is now.
+ * Returns the deadline timeout_ns from now.  If the sum exceeds the range, then
+ * the result is WEIR_FOREVER.  If timeout_ns is negative, then it is now.
  */
 WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
 
 /*
- * Programming errors (an over-release, a destroyed object) go to the panic hook
- * with a one-line message.  The default hook writes the line to standard error
- * and aborts.  A hook may return; the call that panicked then has no effect and
- * returns WEIR_EINVAL where it returns an error.
+ * Programming errors, such as an over-release or the use of a destroyed object,
+ * are reported to the panic hook with a one-line message: the call panics.  The
+ * default hook writes the line to standard error and aborts.  If the hook
+ * returns, then the call has no effect, and returns WEIR_EINVAL if it returns a
+ * weir_err.
  *
- * The hook runs on the thread of the mistaken call, possibly in a signal
- * handler, and never while a lock of weir's is held.  (One exception: a release
- * too many that a resize or a forget finds is reported there, and that call
- * succeeds.)
+ * The hook runs on the thread of the call, possibly in a signal handler, and
+ * never while weir holds a lock.  One exception to "no effect": if a resize or
+ * a forget detects an earlier over-release, then it panics after it has taken
+ * effect, and it returns WEIR_OK.
  */
 typedef void weir_panic_fn(const char *message);
 
 /*
- * Set the hook; null restores the default.  Returns the one before, null if that
- * was the default.
+ * Set the panic hook; null restores the default.  Returns the previous hook, or
+ * null if that was the default.
  */
 WEIR_API weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook);
 
-/* A place in a list; private to the library. */
+/* A link of a doubly linked list; private to the library. */
 struct weir_ring_ {
 	struct weir_ring_ *prev_, *next_;
 };

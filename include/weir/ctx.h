@@ -9,9 +9,10 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_ctx: why a piece of work should stop: it was cancelled, its deadline
- * passed, or its parent ended.  Contexts form a tree in their owners' memory;
- * an end reaches everything below.
+ * weir_ctx: a context.  It ends when it is cancelled, when its deadline passes
+ * or when its parent ends; the work done under it should then stop.  Contexts
+ * form a tree in their owners' memory.  If a context ends, then every context
+ * below it ends.
  *
  *     weir_ctx request;
  *     err = weir_ctx_init(&request, &server, weir_deadline_after(2000000000));
@@ -21,22 +22,26 @@ WEIR_DECLS_BEGIN
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and destroy.
- *   Memory    Allocates nothing.  A context must stay where it is.
+ *   Threads   Every function may be called from any thread between init and
+ *             destroy.
+ *   Memory    No function allocates.  A context must not move.
  *   Orders    A cancel happens before every call that reports it.
- *   Signals   Not async-signal-safe.  To cancel from a signal handler, release
- *             an unbounded semaphore there and cancel in the thread it wakes.
- *   Fork      A context is not to be used in the child.
+ *   Signals   No function is async-signal-safe.  To cancel on a signal, release
+ *             an unbounded semaphore in the handler and cancel in a thread that
+ *             waits on it.  If a signal handler runs during weir_ctx_wait, then
+ *             the wait continues.
+ *   Fork      The child must not use a context of the parent.
  *   Misuse    As in weir/sem.h.
  */
 typedef struct weir_ctx {
-	struct weir_ctx *root_;		/* owner of the tree's lock; null: self */
+	struct weir_ctx *root_;		/* has the tree's lock; null: self */
 	struct weir_ctx *parent_;
 	struct weir_ring_ *children_;	/* under the tree's lock */
 	struct weir_ring_ sibling_;	/* under the tree's lock */
 	struct weir_ring_ *waiters_;	/* under the tree's lock */
-	int64_t deadline_;		/* earliest of own and parents'; 0: none */
-	int32_t ended_;			/* weir_err, 0 while it goes on */
+	int64_t deadline_;		/* earliest up to the root; 0: none */
+
+	int32_t ended_;			/* weir_err; 0: not ended */
 	uint32_t lock_;			/* the tree's lock, used in the root */
 	int32_t fd_;			/* descriptor plus 1; 0: none yet */
 	uint32_t state_;		/* destroyed or not */
@@ -50,51 +55,60 @@ typedef struct weir_ctx {
 #define WEIR_CTX_INIT { 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } }
 
 /*
- * Set up *ctx below parent (null: a root) with a deadline of its own
- * (WEIR_FOREVER: none).  The parent must outlive it, and knows of it: destroy it
- * before its memory goes away, on every way out of the function.  Below a parent
- * that has ended it begins ended.
+ * Set up *ctx below parent (null: as a root), with its own deadline
+ * (WEIR_FOREVER: none).  If parent has ended, then *ctx starts as ended.
+ * Requires: parent outlives *ctx.  The parent refers to *ctx, so *ctx must be
+ * destroyed before its memory goes away, on every path out of its scope.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns);
 
 /*
- * Retire *ctx; its memory may be reused when this returns WEIR_OK.
- * WEIR_EBUSY, with nothing changed: it has children, or calls wait with it.
- * The moment the last such call has returned it can be destroyed, even if
+ * Retire *ctx.  If the result is WEIR_OK, then its memory may be reused.
+ * WEIR_EBUSY: *ctx has children, or calls wait with it; nothing has changed.
+ * As soon as the last such call has returned, *ctx can be destroyed, even if
  * the thread that cancelled it is still inside weir_ctx_cancel.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
 
 /*
- * End ctx and everything below it with WEIR_ECANCELED.  When this returns, no
- * acquire with any of them will succeed any more; their waiters have left their
- * queues, and those behind them that now fit have been granted; permits that
- * were granted to a call that has not returned yet have been taken back.  (A call
- * that found them free at this very moment, or whose context was already past
- * its own deadline, gives them back itself before it returns.)  Takes time in
- * proportion to what is below ctx.  Cancelling twice is harmless.
+ * End ctx and every context below it with WEIR_ECANCELED.  When this returns:
+ *
+ *   - No acquire with one of these contexts will succeed any more.
+ *   - Their waiters have left their queues, and the waiters behind them that
+ *     now fit have been granted.
+ *   - Permits that were granted to a call that has not returned have been taken
+ *     back.  (A call that took free permits at the same moment, or whose
+ *     context had already passed its deadline, returns them itself before it
+ *     returns.)
+ *
+ * The time is proportional to the number of contexts and waiters below ctx.
+ * Cancelling twice is harmless.
  */
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 
-/* WEIR_OK while it goes on, else why it ended; the answer then stays. */
+/*
+ * Returns WEIR_OK if ctx has not ended, otherwise the reason: WEIR_ECANCELED or
+ * WEIR_ETIMEDOUT.  The reason never changes.
+ */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_err(weir_ctx *ctx);
 
-/* The earliest deadline of ctx and its parents, or WEIR_FOREVER. */
+/* Returns the earliest deadline of ctx and its parents; WEIR_FOREVER: none. */
 WEIR_API int64_t weir_ctx_deadline(const weir_ctx *ctx);
 
 /*
- * Wait until ctx ends and return why, or WEIR_EAGAIN if it has not by
+ * Wait until ctx ends and return the reason, or return WEIR_EAGAIN at
  * deadline_ns.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns);
 
 /*
- * A file descriptor that polls readable once ctx has ended, for an event loop.
- * Made at the first call, the same at every later one, closed by destroy and on
- * exec; do not read from it or close it.  WEIR_ESYSTEM: none can be had now
- * (errno).
+ * Set *fd to a file descriptor that polls readable once ctx has ended, for an
+ * event loop.  The first call makes it, and later calls return the same one.
+ * It is closed by weir_ctx_destroy and on exec.  Do not read from it or close
+ * it.
+ * WEIR_ESYSTEM: no file descriptor is available; errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_fd(weir_ctx *ctx, int *fd);
 

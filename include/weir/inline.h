@@ -3,21 +3,22 @@
 #define WEIR_INLINE_H
 
 /*
- * The short paths of weir/sem.h: what acquire and release do when nobody waits.
- * The library is made of them, and so is your code with
+ * The fast paths of weir/sem.h: an acquire or a release that needs no lock.
+ * The library is built from them.  A program that contains
  *
  *     #define WEIR_INLINE
  *     #include <weir/sem.h>
  *
- * Calls of weir_sem_acquire, _acquire_until, _acquire_for, _try_acquire,
- * _release and _try_release then take and give back permits on the spot, and
- * call the library when there is more to do.  They mean the same.
+ * compiles them into its own code.  Its calls of weir_sem_acquire,
+ * _acquire_until, _acquire_for, _try_acquire, _release and _try_release then
+ * take and return permits inline, and call the library if the fast path does
+ * not apply.  The results are the same.
  *
- * What it costs: code compiled so knows the layout of a semaphore, so it runs
- * only with a library that has the same.  With another it does not link, or
- * load: the symbol weir_layout_1_ is missing.
+ * Cost: the compiled code depends on the layout of weir_sem.  If the library
+ * has another layout, then the program does not link or does not start, because
+ * the symbol weir_layout_1_ is missing.
  *
- * The word: src/core/sem_word.h.
+ * The state word: src/core/sem_word.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@
 #include "weir/atomic.h"
 #include "weir/sem.h"
 
-/* The library's own accesses, where it is built with others. */
+/* The library defines its own accessors (src/core/sem_word.h). */
 #ifndef weir_at_load_relaxed_
 #define weir_at_load_relaxed_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define weir_at_cas_weak_acquire_(p, old, v)                                   \
@@ -44,7 +45,7 @@ static inline bool weir_count_ok_(int64_t n)
 	return (uint64_t)n <= (uint64_t)WEIR_SEM_MAX;
 }
 
-/* Whether min..max permits can be asked of sem at all. */
+/* Returns true if sem, min and max are valid arguments of a request. */
 static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
 				    int64_t max)
 {
@@ -53,8 +54,8 @@ static inline bool weir_request_ok_(const weir_sem *sem, int64_t min,
 }
 
 /*
- * Take min..max, as many as there are, if the door is open and min are there.
- * Returns how many, or -1: nothing was done.
+ * Take as many permits as are free, in min..max, if the door is OPEN and at
+ * least min are free.  Returns the number taken, or -1 if nothing was done.
  */
 static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
 {
@@ -62,9 +63,11 @@ static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
 
 	if (!weir_request_ok_(sem, min, max))
 		return -1;
-	/* relaxed: a first guess, the CAS checks it. */
+	/* relaxed: a first guess; the CAS checks it. */
 	word = weir_at_load_relaxed_(&sem->word_);
-	/* With the door open the word is the value in units. */
+	/*
+	 * If the door is OPEN, then the word is the value, shifted left by two.
+	 */
 	while (!(word & 3) && (int64_t)word >= (int64_t)((uint64_t)min << 2)) {
 		int64_t value = (int64_t)word >> 2;
 		int64_t taken = value < max ? value : max;
@@ -78,8 +81,9 @@ static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
 }
 
 /*
- * Take n.  WEIR_OK; WEIR_EAGAIN if the door is open and fewer are there; else
- * WEIR_EINVAL: nothing was done, and more has to be known.
+ * Take n permits.  Returns WEIR_OK; WEIR_EAGAIN if the door is OPEN and fewer
+ * than n are free; otherwise WEIR_EINVAL: nothing was done, and the caller must
+ * take the slow path.
  */
 static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 {
@@ -87,7 +91,9 @@ static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	/* relaxed: a first guess, the CAS checks it; a failure orders nothing. */
+	/*
+	 * relaxed: a first guess; the CAS checks it.  A failure orders nothing.
+	 */
 	word = weir_at_load_relaxed_(&sem->word_);
 	while (!(word & 3) && (int64_t)word >= 0) {
 		uint64_t left = word - ((uint64_t)n << 2);
@@ -102,8 +108,8 @@ static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 }
 
 /*
- * Give n back, if the door is open or watched and n are out.  False: nothing
- * was done.
+ * Return n permits if the door is OPEN or SPINNING and n are out.  Returns
+ * false if nothing was done.
  */
 static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 {
@@ -111,14 +117,17 @@ static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
-	/* relaxed: a first guess, the CAS checks it. */
+	/* relaxed: a first guess; the CAS checks it. */
 	word = weir_at_load_relaxed_(&sem->word_);
 	while (!(word & 2)) {
 		int64_t value = (int64_t)word >> 2;
 		uint64_t more = word + ((uint64_t)n << 2);
 
-		/* relaxed: too small, and put() reads it again with care; too
-		 * large only while a resize is at work, which allows it. */
+		/*
+		 * relaxed: if capacity_ reads too small, put() checks again
+		 * with acquire loads.  It reads too large only during a resize,
+		 * which removes an excess.
+		 */
 		if (n > weir_at_load_relaxed_(&sem->capacity_) - value)
 			return false;
 		/* [S1] release.  The last access to *sem, as in put(). */

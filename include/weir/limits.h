@@ -11,8 +11,8 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_limits: the limits of a program in one place, by name, from a small file;
- * their capacities change while it runs by loading the file again.
+ * weir_limits: the limits of a program by name, read from a small file.  If the
+ * program loads the file again, then their capacities change while it runs.
  *
  *     # limits.conf
  *     [db_writes]
@@ -28,26 +28,29 @@ WEIR_DECLS_BEGIN
  *     err = weir_limits_load(&limits, "limits.conf", &problem);
  *     sem = weir_limits_find(&limits, "db_writes");
  *
- * The format.  A section for each limit: a name of letters, digits and '_' or
- * '-', up to 47 of them.  In it, each at most once: capacity (needed; 0 ..
- * WEIR_SEM_MAX), policy (fifo or barging), barge_us, max_waiters.  Blank lines, and
- * comments from '#' to the end of the line.  Everything else is an error, with its
- * line.
+ * Format.  Each limit has a section, whose name consists of up to 47 letters,
+ * digits, '_' and '-'.  A section has these keys, each at most once: capacity
+ * (required; 0 .. WEIR_SEM_MAX), policy (fifo or barging), barge_us (only with
+ * policy = barging), max_waiters.  Blank lines are ignored, and so are
+ * comments, from '#' to the end of the line.  Everything else is an error,
+ * which is reported with its line.
  *
- * The environment.  WEIR_LIMIT_DB_WRITES=30 goes before the capacity of db_writes in
- * the file; the name in capitals, '-' as '_'.
+ * Environment.  If WEIR_LIMIT_DB_WRITES is set, then its value replaces the
+ * capacity of db_writes in the file.  The name is in capitals, with '_' for
+ * '-'.  The variables are ignored in a program that runs with more privileges
+ * than its user.
  *
- * Loading again.  Everything in the file is checked before anything changes.
- * Then capacities become what it says (weir_sem_resize: growth grants, shrinking
- * waits for nobody), and limits that are new are made.  What cannot change while
- * it runs (policy, barge_us, max_waiters) is an error.  A limit that is no longer in
- * the file stays as it is.
+ * Loading again.  The whole file is checked before anything changes.  Then each
+ * capacity is set with weir_sem_resize (which never waits), and new limits are
+ * made.  policy, barge_us and max_waiters cannot change: a different value is
+ * an error.  If a limit is no longer in the file, then it stays as it is.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and destroy.
- *   Memory    init and load allocate.  A semaphore stays where it is.
- *   Signals   Not async-signal-safe.
+ *   Threads   Every function may be called from any thread between init and
+ *             destroy.
+ *   Memory    init and load allocate.  A semaphore does not move.
+ *   Signals   No function is async-signal-safe.
  *   Fork      As in weir/sem.h.
  *   Misuse    As in weir/sem.h.
  */
@@ -55,40 +58,43 @@ typedef struct weir_limits {
 	struct weir_limits_entry_ *entries_;
 	uint32_t max_;
 	uint32_t count_;	/* under lock_ */
-	uint32_t lock_;		/* one load at a time, and finding */
+	uint32_t lock_;		/* protects the entries */
 	uint32_t unused_;
 	uint64_t reserved_[4];	/* zero, for later versions */
 } weir_limits;
 
 #define WEIR_LIMITS_MAX 4096
-#define WEIR_LIMITS_NAME_MAX 47		/* letters of a name */
+#define WEIR_LIMITS_NAME_MAX 47		/* bytes of a name */
 #define WEIR_LIMITS_FILE_MAX 65536	/* bytes of a file */
 
-/* What is wrong, and where. */
+/* The description of an error in a file or a text. */
 typedef struct weir_limits_problem {
-	int64_t line;		/* from 1; 0: no line, or the environment */
+	int64_t line;		/* from 1; 0: none, or the environment */
 	char text[120];
 	uint64_t reserved_[2];
 } weir_limits_problem;
 
-/* Room for up to max limits; none yet. */
+/* Set up *limits with room for max limits, 1 .. WEIR_LIMITS_MAX. */
 WEIR_API WEIR_MUST_USE weir_err
 weir_limits_init(weir_limits *limits, int64_t max);
 
 /*
- * Retire *limits and its semaphores.  WEIR_EBUSY, with nothing changed: permits are
- * out, or somebody waits.
- * Requires: no other call on *limits or a semaphore of it is running or follows.
+ * Retire *limits and its semaphores.  WEIR_EBUSY: permits are out, or a waiter
+ * exists; nothing has changed.
+ * Requires: no other call on *limits or a semaphore of it is running or
+ * follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_limits_destroy(weir_limits *limits);
 
 /*
- * Load a file, or a text.  *problem (may be null) tells what is wrong.
+ * Load a file or a text.  If *problem is not null, it is set to the description
+ * of the error.
  *
- *   WEIR_EINVAL   The text is wrong.                  \
- *   WEIR_ETOOBIG  The file is, or there are too many.  | Nothing has changed.
- *   WEIR_ESYSTEM  The file cannot be read (errno).     |
- *   WEIR_ENOMEM   No memory.                          /
+ *   WEIR_EINVAL   The text is invalid.                 \
+ *   WEIR_ETOOBIG  The file is too long, or it has more  |
+ *                 limits than there is room for.        | Nothing has changed.
+ *   WEIR_ESYSTEM  The file cannot be read (errno).      |
+ *   WEIR_ENOMEM   Memory is exhausted.                 /
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_limits_load(weir_limits *limits, const char *path,
@@ -97,10 +103,13 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_limits_load_text(weir_limits *limits, const char *text, size_t length,
 		      weir_limits_problem *problem);
 
-/* The semaphore of that name; null: there is none. */
+/* Returns the semaphore of that name, or null if it does not exist. */
 WEIR_API weir_sem *weir_limits_find(weir_limits *limits, const char *name);
 
-/* The i-th, and its name, in the order they were made; null: there is none. */
+/*
+ * Returns the i-th semaphore, in order of creation, and its name; null if it
+ * does not exist.
+ */
 WEIR_API weir_sem *weir_limits_at(weir_limits *limits, int64_t i,
 				  const char **name);
 

@@ -9,8 +9,9 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_loop: what an event loop polls for weir.  It carries any number of
- * operations (weir/async.h) over one file descriptor, and watches their deadlines.
+ * weir_loop: connects operations (weir/async.h) to an event loop.  One loop
+ * carries any number of operations over one file descriptor, and tracks their
+ * deadlines.
  *
  *     weir_loop loop;
  *     err = weir_loop_init(&loop);
@@ -23,60 +24,69 @@ WEIR_DECLS_BEGIN
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   One thread dispatches at a time: the loop's.  The rest from any.
- *   Memory    Allocates nothing.  A loop must stay where it is.
- *   Signals   Not async-signal-safe.  Grants reach a loop from signal handlers
- *             all the same.
- *   Fork      A loop is not to be used in the child.
+ *   Threads   Every function may be called from any thread, but only one thread
+ *             may dispatch a loop at a time.
+ *   Memory    No function allocates.  A loop must not move.
+ *   Signals   No function is async-signal-safe.  If a signal handler releases a
+ *             semaphore, then operations with a loop are granted as usual.
+ *   Fork      The child must not use a loop of the parent.
  */
 typedef struct weir_loop {
-	uint64_t inbox_ __attribute__((aligned(8)));	/* told, newest first */
-	struct weir_ring_ *ready_;	/* decided, oldest first */
+	uint64_t inbox_ __attribute__((aligned(8)));	/* newest first */
+	struct weir_ring_ *ready_;	/* notified, oldest first */
 	struct weir_ring_ *due_;	/* deadline passed */
 	struct weir_ring_ *timers_[44];	/* src/async/timers.h */
-	int64_t passed_;		/* the time up to which timers are served */
-	int64_t soonest_;		/* no deadline is before; 0: unknown */
-	uint64_t ready_count_;		/* under the lock of run.h */
+	int64_t passed_;		/* time up to which timers are served */
+	int64_t soonest_;		/* no deadline is earlier; 0: unknown */
+	uint64_t ready_count_;		/* of ready_; under the lock of run.h */
 	int32_t fd_;
 	uint32_t state_;
-	uint64_t dispatching_;		/* the dispatching thread's */
-	uint64_t loose_;		/* there may be no deadline at soonest_ */
+	uint64_t dispatching_;		/* a thread dispatches */
+	uint64_t loose_;		/* soonest_ may be too early */
 	uint64_t reserved_[11];
 } weir_loop;
 
-/* Set up *loop.  WEIR_ESYSTEM: no descriptor can be had now (errno). */
+/*
+ * Set up *loop.  WEIR_ESYSTEM: no file descriptor is available; errno has the
+ * reason.
+ */
 WEIR_API WEIR_MUST_USE weir_err weir_loop_init(weir_loop *loop);
 
 /*
- * Retire *loop and close its descriptor.  WEIR_EBUSY, with nothing changed:
- * callbacks have still to run or are running, or deadlines are watched.
+ * Retire *loop and close its descriptor.  WEIR_EBUSY: callbacks are pending or
+ * running, or deadlines are tracked; nothing has changed.
  * Requires: no operation of this loop is submitted.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_loop_destroy(weir_loop *loop);
 
 /*
- * The descriptor: polls readable while callbacks have to run.  The same from
- * init to destroy.  Do not read from it or close it.
+ * Returns the file descriptor of the loop.  It polls readable while callbacks
+ * are pending, and stays the same from init to destroy.  Do not read from it or
+ * close it.
  */
 WEIR_API int weir_loop_fd(const weir_loop *loop);
 
 /*
- * When to dispatch though the descriptor is not readable: no deadline of an
- * operation is before this.  WEIR_FOREVER: none is watched.  With very many it
- * may be early; a dispatch then does nothing, and the next answer is later.  A
- * submit from another thread that brings it forward makes the descriptor
- * readable.
+ * Returns the time at which to dispatch even if the descriptor is not readable.
+ * No operation has an earlier deadline.  WEIR_FOREVER: no deadline is tracked.
+ * With very many operations the time may be too early; a dispatch then runs no
+ * callback, and the next result is later.  If a submit on another thread makes
+ * the time earlier, then the descriptor becomes readable.
  */
 WEIR_API int64_t weir_loop_deadline(weir_loop *loop);
 
-/* The same for poll(2) and its kin: from now, rounded up; -1: for ever. */
+/*
+ * Returns the same as a timeout for poll(2): milliseconds from now, rounded up;
+ * -1: no deadline.
+ */
 WEIR_API int weir_loop_timeout_ms(weir_loop *loop);
 
 /*
  * Run the callbacks of the operations that have been decided, in order, and of
- * those whose deadline has passed; those that were there when this began, so
- * that callbacks which submit again cannot keep it from returning.  Returns how
- * many ran.  In a callback of the same loop it panics.
+ * the operations whose deadline has passed.  Only operations that were decided
+ * when this call began are run: a callback that submits again cannot keep the
+ * call from returning.  Returns the number of callbacks that ran.  Panics if
+ * called in a callback of the same loop.
  */
 WEIR_API uint64_t weir_loop_dispatch(weir_loop *loop);
 

@@ -14,89 +14,101 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
 /*
  * weir_sem: a counting semaphore for the threads of one process.
  *
- * It has a capacity of N permits.  An acquire takes permits, waiting until
- * enough are free; a release gives them back.  Any thread may release what
- * another acquired.  Waiters are served in the order they arrived: a request
- * for many permits is never passed by a later request for few.  weir(7) holds
- * the promises in full.
+ * A semaphore has a capacity of N permits.  An acquire takes permits; it waits
+ * until enough of them are free.  A release returns permits.  Any thread may
+ * release permits that another thread acquired.  Permits are granted in order
+ * of arrival: a request for few permits never overtakes an earlier request for
+ * many.  weir(7) states the promises in full.
  *
- * A semaphore is bounded unless made otherwise: it knows how many permits are
- * out and refuses to take back more.  An unbounded one is a signal: it may
- * start at 0 and be released by those who never acquired.
+ * A permit is "out" while a caller holds it, and while it is granted to a
+ * waiter whose call has not returned.  A semaphore is bounded by default: it
+ * refuses a release of more permits than are out.  An unbounded semaphore has
+ * no capacity.  It may start at 0, and threads that never acquired may release
+ * it: each release signals an event.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and destroy.
- *   Memory    Allocates nothing.  A waiter lives on its caller's stack.
- *   Orders    A release happens before every acquire that succeeds after it.
- *             A call that fails orders nothing, except that WEIR_ECLOSED
- *             happens after the close that caused it.
- *   Signals   Not async-signal-safe; weir_sem_release and weir_sem_try_release
- *             are.  A signal during a wait is handled and the wait goes on.
+ *   Threads   Every function may be called from any thread between init and
+ *             destroy.
+ *   Memory    No function allocates.  A waiter lives on its caller's stack.
+ *   Orders    If an acquire succeeds after a release, then the release happens
+ *             before it.  If a call fails, then it orders nothing, except that
+ *             a call that returns WEIR_ECLOSED happens after the close.
+ *   Signals   If a signal handler runs during a wait, then the wait continues
+ *             (except with WEIR_SEM_INTERRUPTIBLE).  A signal handler may call
+ *             weir_sem_release and weir_sem_try_release, also if it interrupted
+ *             a call on the same semaphore.  One exception: if an operation
+ *             that has a callback and no loop waits on the semaphore
+ *             (weir/async.h), then a signal handler must not release it.  No
+ *             other function is async-signal-safe.
  *             No function is a thread-cancellation point.
- *   Fork      The child holds no permits; what the parent holds stays out in
- *             its copy.  A semaphore that had waiters at the fork, or that
- *             another thread had locked for a moment, must not be used in the
- *             child; doing so panics (if it was locked, after ten seconds).
- *   Counts    Permits are 0 .. WEIR_SEM_MAX; others are WEIR_EINVAL.
- *   Misuse    Breaking a "Requires" goes to the panic hook (weir/base.h) when
- *             it is noticed, and is undefined when it is not.  A null or
- *             misaligned semaphore is WEIR_EINVAL, or a panic where no error
- *             can be returned.
+ *   Fork      The child holds no permits.  Permits that the parent holds stay
+ *             out in the child's copy.  If a semaphore had waiters at the fork,
+ *             or another thread held its lock, then the child must not use it;
+ *             a call there panics (if the lock was held, after ten seconds).
+ *   Counts    If a count is not in 0 .. WEIR_SEM_MAX, then the result is
+ *             WEIR_EINVAL.
+ *   Misuse    If a "Requires" is broken, then the call panics (weir/base.h)
+ *             when it detects that; otherwise the behaviour is undefined.  If a
+ *             semaphore is null or misaligned, then the result is WEIR_EINVAL,
+ *             or a panic where no error can be returned.
  */
 typedef struct weir_sem {
-	/* Free permits less debt, and the door: src/core/sem_word.h. */
+	/* value (free permits minus debt) and door: src/core/sem_word.h */
 	uint64_t word_ __attribute__((aligned(8)));
 	int64_t capacity_;
-	struct weir_ring_ *queue_;	/* oldest waiter */
-	struct weir_ring_ *oversized_;	/* oldest of those outside the queue */
+	struct weir_ring_ *queue_;	/* oldest queued waiter */
+	struct weir_ring_ *oversized_;	/* oldest oversized waiter */
 	const char *name_;
-	int64_t granted_;		/* handed over, call not returned yet */
+	int64_t granted_;		/* granted, call not returned yet */
 	uint32_t state_;		/* policy, closed, ...; barging bound */
 	uint32_t waiters_;		/* in the queue */
 	uint32_t max_waiters_;		/* 0: no limit */
-	uint16_t resizes_;		/* counts changes of capacity_ */
-	uint8_t cpu_;			/* of the last take and release; a hint */
-	uint8_t forks_;			/* which process last took the lock */
+	uint16_t resizes_;		/* number of changes of capacity_ */
+	uint8_t cpu_;			/* last used the semaphore; a hint */
+	uint8_t forks_;			/* fork count of the last lock holder */
 } weir_sem;
 
-/* The most permits a semaphore can hold or a call can ask for: 2^60. */
+/* The most permits a semaphore can hold or a call can request: 2^60. */
 #define WEIR_SEM_MAX (INT64_C(1) << 60)
 
-/* How free permits are shared out. */
+/* The order in which free permits are granted. */
 typedef enum weir_policy {
 	/* Strictly in order of arrival.  The default. */
 	WEIR_FIFO = 0,
 	/*
-	 * A newcomer may take free permits ahead of the queue, for throughput.
-	 * A waiter that has waited longer than the bound (barge_us) is handed
-	 * the next permits directly and nobody passes it, so none starves.  (A
-	 * waiter that has been woken holds nobody up until it runs; if it finds
-	 * the permits gone and is past the bound, the next are its own.)
+	 * A new request may take free permits before queued waiters, for
+	 * throughput.  If a waiter has waited longer than the starvation bound
+	 * (barge_us), then it is granted the next permits directly and no
+	 * request overtakes it: no waiter starves.  A waiter that was woken to
+	 * retry blocks no other request until it runs.  If it then finds the
+	 * permits taken and is past the bound, the next permits are granted to
+	 * it.
 	 */
 	WEIR_BARGING = 1
 } weir_policy;
 
 /* Flags of weir_sem_opts. */
-#define WEIR_SEM_UNBOUNDED 1u		/* a signal: no capacity, free release */
-#define WEIR_SEM_INTERRUPTIBLE 2u	/* a signal handler that was installed
-					   without SA_RESTART ends a wait, and
-					   one with a deadline, or of BARGING
-					   and not past the bound, any handler:
-					   WEIR_EINTR */
-#define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the lock,
-					   for diagnostics to see; slower, and
-					   there are none in this version */
+#define WEIR_SEM_UNBOUNDED 1u		/* no capacity; any thread releases */
+#define WEIR_SEM_INTERRUPTIBLE 2u	/* if a signal handler runs that was
+					   installed without SA_RESTART, then
+					   the wait returns WEIR_EINTR; if the
+					   wait has a deadline, or is BARGING
+					   and within the bound, then any
+					   handler ends it so */
+#define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the
+					   lock, for diagnostics; slower.  This
+					   version has no diagnostics */
 
-/* The default bound of WEIR_BARGING, and the longest. */
+/* The default starvation bound of WEIR_BARGING, and the longest. */
 #define WEIR_BARGE_US 1000u
 #define WEIR_BARGE_US_MAX 0xffffffu
 
-/* Options for weir_sem_init_opts; zero means the default throughout. */
+/* Options for weir_sem_init_opts; zero means the default in every field. */
 typedef struct weir_sem_opts {
 	int64_t permits;	/* free at the start */
-	int64_t capacity;	/* 0: the same as permits; unused if unbounded.
-				   More than permits: the rest count as out.
+	int64_t capacity;	/* 0: the same as permits; ignored if unbounded.
+				   More than permits: the rest starts as out.
 				   Fewer: WEIR_EINVAL */
 	const char *name;	/* for messages; not copied; may be null */
 	weir_policy policy;
@@ -112,8 +124,8 @@ typedef struct weir_sem_opts {
  *     static weir_sem files = WEIR_SEM_INIT(64);
  *     static weir_sem ready = WEIR_SEM_INIT_UNBOUNDED(0);
  *
- * Zeroed memory is a bounded semaphore of capacity 0; weir_sem_resize brings
- * it to life.
+ * Zeroed memory is a bounded FIFO semaphore of capacity 0; weir_sem_resize
+ * gives it a capacity.
  */
 #define WEIR_SEM_INIT_(permits, capacity, state)                               \
 	{ (uint64_t)(permits) << 2, (int64_t)(capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0, 0 }
@@ -128,17 +140,18 @@ typedef struct weir_sem_opts {
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_init(weir_sem *sem, int64_t permits);
 
-/* The same with options. */
+/* Set up *sem with options.  Requires: as weir_sem_init. */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts);
 
 /*
- * Retire *sem; its memory may be reused when this returns WEIR_OK.
- * WEIR_EBUSY: somebody waits, in the queue, outside it or for idleness, or has
- * been granted permits and not returned yet.
+ * Retire *sem.  If the result is WEIR_OK, then its memory may be reused.
+ * WEIR_EBUSY: a waiter is queued, is oversized or waits for idle, or was
+ * granted permits and its call has not returned.  Nothing has changed.
  * Requires: no other call on *sem is running or follows.  A release counts as
- * finished once somebody has acquired what it returned, so whoever was granted
- * the permits may destroy (and unmap) without waiting for the releaser.
+ * finished when its permits have been acquired: the thread that was granted
+ * them may destroy and unmap *sem while the releasing thread is still in its
+ * call.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_destroy(weir_sem *sem);
 
@@ -154,19 +167,23 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_destroy(weir_sem *sem);
  *   WEIR_EINTR      A signal (only if INTERRUPTIBLE). |
  *   WEIR_EINVAL     n is negative or too large.     /
  *
- * They are checked in this order: arguments, ctx, closed; then n == 0 succeeds
- * without joining the queue.  A ctx that has ended wins over permits that are
- * free, and over a grant that meets it.  n > capacity with a ctx waits outside
- * the queue for ctx alone, or for the capacity to grow to n.
+ * The checks are made in this order: arguments, ctx, closed; then n == 0
+ * succeeds without joining the queue.  If ctx has ended, then it wins over free
+ * permits and over a concurrent grant.  If n > capacity and ctx is not null,
+ * then the call waits outside the queue until ctx ends or the capacity grows to
+ * n.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx);
 
 /*
- * The same with a plain deadline instead of a ctx.  The deadline limits waiting
- * only: free permits are taken even if it has passed, and a grant that meets the
- * deadline wins.  No clock is read if nobody waits and enough are free (except by
- * weir_sem_acquire_for on one that is TRACKED or drains).
+ * Take n permits, with a deadline instead of a ctx.  The deadline limits the
+ * wait only: if enough permits are free, then they are taken even if the
+ * deadline has passed; if a grant and the deadline coincide, then the grant
+ * wins.  If no waiter is queued and enough permits are free, then no clock is
+ * read (except by weir_sem_acquire_for on a semaphore that is TRACKED or closed
+ * in drain mode).  Results as for weir_sem_acquire; WEIR_ETOOBIG if n >
+ * capacity.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns);
@@ -174,43 +191,52 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns);
 
 /*
- * Take n permits if that needs no waiting.  WEIR_EAGAIN when too few are free or
- * somebody is already in the queue (BARGING: somebody past the bound);
- * WEIR_ECLOSED; never spurious.
+ * Take n permits if that needs no waiting.  WEIR_EAGAIN: too few are free, or a
+ * waiter is queued (BARGING: a waiter past the bound).  Never fails spuriously.
+ * WEIR_ECLOSED and WEIR_EINVAL as for weir_sem_acquire.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_acquire(weir_sem *sem, int64_t n);
 
 /*
- * Take as many as are free, at least min and at most max, waiting in the queue
- * for min; *got tells how many.  min 0 never waits.  Errors as for
- * weir_sem_acquire, and *got is 0; min > max is WEIR_EINVAL.
+ * Take as many permits as are free, at least min and at most max.  Waits in the
+ * queue for min.  *got is set to the number taken.  If min is 0, then the call
+ * never waits.  Errors as for weir_sem_acquire, with *got 0; WEIR_EINVAL also
+ * if min > max.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
 		      struct weir_ctx *ctx, int64_t *got);
 
 /*
- * Take every permit that an acquire could take now without waiting; *got tells
- * how many, also 0: then nothing was free, or others wait for it (BARGING: past
- * the bound).  WEIR_ECLOSED after WEIR_CLOSE_NOW.
+ * Take every permit that an acquire could take now without waiting.  *got is
+ * set to the number taken.  It is 0 if no permit is free, or if a waiter is
+ * queued (BARGING: a waiter past the bound).  WEIR_ECLOSED after
+ * WEIR_CLOSE_NOW.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 
 /*
- * Give n permits back and hand them to whoever waits first.  Never waits, never
- * fails, async-signal-safe.  Every head of the queue that now fits has been
- * granted when this returns; or, if another call was at work on the queue at
- * that moment, or the only waiter is awake and takes for itself, a moment
- * later, and before any call that follows (weir_sem_available may still count them).
- * Requires: n are out (bounded), or at most WEIR_SEM_MAX are free afterwards
- * (unbounded).  One release too many that meets a resize or a forget may be
- * noticed only there, or by the next of them: that call then takes the excess
- * out again, panics, and has done its own work all the same.
+ * Return n permits and grant them to the waiters at the head of the queue.
+ * Never waits, never fails.  A signal handler may call it: see "Signals" above.
+ *
+ * When this returns, every head of the queue that fits has been granted.  In
+ * two cases the grants are made a moment later, but before any call that
+ * follows: if another call holds the lock, then that call makes them before it
+ * unlocks; if the only waiter spins, then it takes the permits itself.
+ * (weir_sem_available may still count these permits.)
+ *
+ * Requires: n permits are out (bounded); at most WEIR_SEM_MAX permits are free
+ * afterwards (unbounded).  If an over-release coincides with a resize or a
+ * forget, then it may be detected only by that call or by the next resize or
+ * forget.  That call removes the excess and panics, after it has taken effect.
  */
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
-/* The same, but answers WEIR_EOVERFLOW or WEIR_EINVAL where that panics. */
+/*
+ * As weir_sem_release, but returns WEIR_EOVERFLOW or WEIR_EINVAL where that
+ * panics.
+ */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_release(weir_sem *sem, int64_t n);
 
@@ -218,67 +244,72 @@ typedef enum weir_close {
 	/* Every waiter and every later acquire gets WEIR_ECLOSED. */
 	WEIR_CLOSE_NOW = 0,
 	/*
-	 * Acquires go on succeeding while permits last, but none waits: a
-	 * waiter or a later acquire that does not fit gets WEIR_ECLOSED.  What
-	 * fits is granted in order, also behind a larger one that does not.
+	 * Acquires succeed while permits last, but none waits: a waiter or a
+	 * later acquire that does not fit gets WEIR_ECLOSED.  The waiters that
+	 * fit are granted in order, also behind a larger one that does not.
 	 */
 	WEIR_CLOSE_DRAIN = 1
 } weir_close;
 
 /*
- * Close for good.  Permits already out stay valid and are released as usual;
- * weir_sem_wait_idle waits for them.  Closing twice is harmless; NOW after
- * DRAIN is NOW.
+ * Close permanently.  Permits that are out stay valid and are released as
+ * usual; weir_sem_wait_idle waits for them.  Closing twice is harmless; if NOW
+ * follows DRAIN, then NOW applies.
  */
 WEIR_API void weir_sem_close(weir_sem *sem, weir_close how);
 
-/* Whether it was closed, in either way. */
+/* Returns true if *sem was closed, in either mode. */
 WEIR_API bool weir_sem_is_closed(const weir_sem *sem);
 
 /*
- * Make the capacity n, at once and without waiting.  Growth grants.  A shrink
- * below what is out becomes a debt that releases pay first; *debt (may be null)
- * tells it.  A queued request that no longer fits the capacity is treated as
- * weir_sem_acquire treats n > capacity; one that growth lets into the queue
- * joins it even beyond max_waiters.  WEIR_EINVAL on an unbounded semaphore.
+ * Set the capacity to n, at once and without waiting.  If the capacity grows,
+ * then waiters that fit are granted.  If it shrinks below the permits that are
+ * out, then the difference is a debt, which releases pay first; *debt (may be
+ * null) is set to it.  A queued request that exceeds the new capacity is
+ * treated as weir_sem_acquire treats n > capacity.  An oversized request that
+ * fits the new capacity joins the queue, also beyond max_waiters.  WEIR_EINVAL
+ * if the semaphore is unbounded.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt);
 
 /*
- * Remove n permits that are out, for good: the caller no longer holds them and
- * nobody will.  They pay a shrink's debt first; the rest lowers the capacity.
- * WEIR_EOVERFLOW when fewer are out.  On an unbounded semaphore there is
- * nothing to remove them from and this does nothing.
+ * Remove n permits that are out, permanently: the caller no longer holds them,
+ * and they are never granted again.  They pay a debt first; the rest lowers the
+ * capacity.  WEIR_EOVERFLOW: fewer than n are out.  If the semaphore is
+ * unbounded, then this does nothing.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_forget(weir_sem *sem, int64_t n);
 
 /*
- * Wait until no permit is out: nothing held, nothing granted.  Also after a
+ * Wait until no permit is out: none held, none granted.  Also works after a
  * close.  Errors of ctx and WEIR_EINTR as for weir_sem_acquire; WEIR_EINVAL if
- * unbounded.
+ * the semaphore is unbounded.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_wait_idle(weir_sem *sem, struct weir_ctx *ctx);
 
-/* Free permits at this moment.  For display: it may have changed already. */
+/*
+ * Returns the number of free permits.  For display: it may have changed
+ * already.
+ */
 WEIR_API int64_t weir_sem_available(const weir_sem *sem);
 
 /*
- * One consistent picture: capacity == free + held + granted - debt (bounded).
- * The cost grows with the number of waiters.
+ * A consistent snapshot: capacity == free + held + granted - debt (if bounded).
+ * The cost of weir_sem_stat grows with the number of waiters.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */
 	int64_t capacity;		/* WEIR_SEM_MAX if unbounded */
 	int64_t free;
-	int64_t held;			/* 0 if unbounded: nobody knows */
-	int64_t granted;		/* handed to waiters not yet returned */
+	int64_t held;			/* 0 if unbounded: not known */
+	int64_t granted;		/* to waiters not yet returned */
 	int64_t debt;
-	int64_t waiting_permits;	/* what the queue asks for, saturating */
-	int64_t oldest_wait_ns;		/* how long the head has waited; 0: none */
+	int64_t waiting_permits;	/* sum of queued weights, saturating */
+	int64_t oldest_wait_ns;		/* of the head; 0: no waiter */
 	uint32_t waiters;		/* in the queue */
-	uint32_t oversized;			/* outside: impossible now, or for idle */
+	uint32_t oversized;		/* outside the queue, also for idle */
 	weir_policy policy;
 	bool unbounded;
 	bool closed;
@@ -290,11 +321,12 @@ weir_sem_stat(weir_sem *sem, weir_sem_info *info);
 
 /*
  * A semaphore on the heap with a reference count, for permits that outlive the
- * scope that made it (weir/permit.h).  weir_sem_new makes one with one
- * reference; null: out of memory, or invalid options.  The last weir_sem_unref
- * destroys it, and panics if somebody waits.  weir_sem_ref returns sem.  Both
- * panic on a semaphore that is not from weir_sem_new, and ref then returns
- * null.  Memory: new allocates, the last unref frees.
+ * scope in which it was made (weir/permit.h).  weir_sem_new makes one with one
+ * reference; it returns null if memory is exhausted or the options are invalid.
+ * The last weir_sem_unref destroys the semaphore and frees it; if a waiter
+ * exists, then it panics and the reference stays.  weir_sem_ref returns sem.
+ * If sem is not from weir_sem_new, then ref and unref panic, and ref returns
+ * null.
  */
 WEIR_API WEIR_MUST_USE weir_sem *weir_sem_new(const weir_sem_opts *opts);
 WEIR_API weir_sem *weir_sem_ref(weir_sem *sem);

@@ -18,7 +18,10 @@
 
 #include "weir/loop.h"
 
-/* Let ep watch loop; `mark` tells its events from yours.  As epoll_ctl(2). */
+/*
+ * Add loop to the epoll instance ep; `mark` is the data.ptr of its events.
+ * Returns as epoll_ctl(2).
+ */
 static inline int weir_loop_epoll_add(int ep, weir_loop *loop, void *mark)
 {
 	struct epoll_event event;
@@ -28,7 +31,10 @@ static inline int weir_loop_epoll_add(int ep, weir_loop *loop, void *mark)
 	return epoll_ctl(ep, EPOLL_CTL_ADD, weir_loop_fd(loop), &event);
 }
 
-/* As epoll_wait(2); wakes for deadlines too, and dispatches. */
+/*
+ * Wait as epoll_wait(2), but not beyond the next deadline of the loop; then
+ * dispatch.  Returns as epoll_wait(2).
+ */
 static inline int weir_loop_epoll_wait(int ep, weir_loop *loop,
 				       struct epoll_event *events, int max,
 				       int timeout_ms)
@@ -38,7 +44,7 @@ static inline int weir_loop_epoll_wait(int ep, weir_loop *loop,
 	if (timeout_ms < 0 || (own_ms >= 0 && own_ms < timeout_ms))
 		timeout_ms = own_ms;
 	n = epoll_wait(ep, events, max, timeout_ms);
-	/* Callbacks may do anything. */
+	/* Callbacks may change errno. */
 	why = errno;
 	weir_loop_dispatch(loop);
 	errno = why;

@@ -9,8 +9,8 @@
  *     weir_loop_event_start(&in_event, base, &loop);
  *     event_base_dispatch(base);
  *
- * It keeps the base going until weir_loop_event_stop, which may be called in a
- * callback.
+ * The adapter keeps event_base_dispatch running until weir_loop_event_stop,
+ * which a callback may call.
  */
 #include <event2/event.h>
 
@@ -21,7 +21,9 @@ typedef struct weir_loop_event {
 	weir_loop *loop;
 } weir_loop_event;
 
-/* A submit that brings the deadline forward makes the descriptor readable. */
+/*
+ * If a submit makes the next deadline earlier, the descriptor becomes readable.
+ */
 static inline void weir_loop_event_run_(evutil_socket_t fd, short what, void *arg)
 {
 	weir_loop_event *in = (weir_loop_event *)arg;
@@ -52,11 +54,13 @@ static inline void weir_loop_event_stop(weir_loop_event *in)
 	in->ready = in->late = 0;
 }
 
-/* 0, or -1: libevent has no memory, or cannot poll the descriptor. */
+/* Returns 0, or -1 if libevent has no memory or cannot poll the descriptor. */
 static inline int weir_loop_event_start(weir_loop_event *in,
 					struct event_base *base, weir_loop *loop)
 {
-	/* There may be deadlines already, of which it is not told again. */
+	/*
+	 * Deadlines may exist already; the descriptor does not announce them.
+	 */
 	struct timeval now = { 0, 0 };
 
 	in->loop = loop;

@@ -3,18 +3,19 @@
 #define WEIR_LOOP_URING_H
 
 /*
- * A weir_loop in an io_uring loop: a poll on the descriptor.
+ * A weir_loop in an io_uring loop: a poll request on the descriptor.
  *
  *     weir_loop_uring_arm(&ring, &loop);
  *     for (;;) {
  *             n = weir_loop_uring_wait(&ring, &loop, &cqe);
- *             if (n == 0)             yours, to be marked as seen
+ *             if (n == 0)             yours; mark it as seen
  *                     ...
- *             else if (n != -EAGAIN)  an error of io_uring's
+ *             else if (n != -EAGAIN)  an error of io_uring
  *                     break;
  *     }
  *
- * Its own completions carry the address of the weir_loop as user data.
+ * Completions of the poll request have the address of the weir_loop as user
+ * data.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -22,13 +23,13 @@
 
 #include "weir/loop.h"
 
-/* 0, or an error as of io_uring_submit. */
+/* Submit the poll request.  Returns 0, or an error as io_uring_submit. */
 static inline int weir_loop_uring_arm(struct io_uring *ring, weir_loop *loop)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 	int n;
 
-	/* Full of what callbacks prepared: let that go first. */
+	/* The queue is full of requests of callbacks: submit them first. */
 	if (!sqe) {
 		n = io_uring_submit(ring);
 		if (n < 0)
@@ -44,8 +45,9 @@ static inline int weir_loop_uring_arm(struct io_uring *ring, weir_loop *loop)
 }
 
 /*
- * Wait for a completion or a deadline, and dispatch.  0: *cqe is one of yours.
- * -EAGAIN: callbacks may have run, and there is none of yours.
+ * Wait for a completion or a deadline, and dispatch.  Returns 0 if *cqe is a
+ * completion of the program, -EAGAIN if there is none (callbacks may have run),
+ * or an error of io_uring.
  */
 static inline int weir_loop_uring_wait(struct io_uring *ring, weir_loop *loop,
 				       struct io_uring_cqe **cqe)
@@ -55,7 +57,9 @@ static inline int weir_loop_uring_wait(struct io_uring *ring, weir_loop *loop,
 
 	left.tv_sec = ms / 1000;
 	left.tv_nsec = ms % 1000 * 1000000LL;
-	/* Due, though there may always be a completion of yours. */
+	/*
+	 * A deadline has passed.  Completions of the program must not delay it.
+	 */
 	if (ms == 0)
 		weir_loop_dispatch(loop);
 	if (ms < 0)

@@ -9,8 +9,8 @@
  *     weir_loop_uv_start(&in_uv, uv_default_loop(), &loop);
  *     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
  *
- * It keeps uv_run going until weir_loop_uv_stop, which may be called in a
- * callback; *in_uv is libuv's until its close callbacks have run.
+ * The adapter keeps uv_run running until weir_loop_uv_stop, which a callback
+ * may call.  libuv uses *in_uv until its close callbacks have run.
  */
 #include <uv.h>
 
@@ -36,7 +36,9 @@ static inline void weir_loop_uv_ready_(uv_poll_t *poll, int status, int events)
 	weir_loop_uv_run_((weir_loop_uv *)poll->data);
 }
 
-/* A submit that brings the deadline forward makes the descriptor readable. */
+/*
+ * If a submit makes the next deadline earlier, the descriptor becomes readable.
+ */
 static inline void weir_loop_uv_run_(weir_loop_uv *in)
 {
 	int ms;
@@ -53,7 +55,7 @@ static inline void weir_loop_uv_run_(weir_loop_uv *in)
 	uv_timer_start(&in->timer, weir_loop_uv_late_, (uint64_t)ms, 0);
 }
 
-/* 0, or an error of libuv's. */
+/* Returns 0, or an error of libuv. */
 static inline int weir_loop_uv_start(weir_loop_uv *in, uv_loop_t *uv,
 				     weir_loop *loop)
 {
@@ -64,7 +66,9 @@ static inline int weir_loop_uv_start(weir_loop_uv *in, uv_loop_t *uv,
 	in->loop = loop;
 	in->poll.data = in->timer.data = in;
 	uv_timer_init(uv, &in->timer);
-	/* There may be deadlines already, of which it is not told again. */
+	/*
+	 * Deadlines may exist already; the descriptor does not announce them.
+	 */
 	uv_timer_start(&in->timer, weir_loop_uv_late_, 0, 0);
 	return uv_poll_start(&in->poll, UV_READABLE, weir_loop_uv_ready_);
 }
