@@ -13,7 +13,7 @@ WEIR_DECLS_BEGIN
 struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
 
 /*
- * weir_adaptive: a limit that finds its own capacity.  It watches how long calls
+ * weir_adaptive: a limit that adapts its capacity.  It measures how long calls
  * take and how many are dropped, and resizes a semaphore accordingly.
  *
  *     err = weir_sem_init(&sem, 1);
@@ -21,27 +21,31 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *     err = weir_adaptive_acquire(&limit, ctx, &began);
  *     ok = call(...);
- *     weir_adaptive_release(&limit, began, ok ? WEIR_CALL_OK : WEIR_CALL_DROPPED);
+ *     weir_adaptive_release(&limit, began, ok ? WEIR_CALL_OK :
+ *                                               WEIR_CALL_DROPPED);
  *
- *   WEIR_AIMD      Up by one for each full round of calls, down by a tenth when
- *                  one is dropped or takes longer than slow_ns.  Finds the edge by
- *                  stepping over it now and then.
- *   WEIR_GRADIENT  Compares the latency now with that of the long run: as long as
- *                  they are alike the limit grows by a fifth of `queue` in each
- *                  round, when calls take half as long again it shrinks.  What the
- *                  server always takes is learned over a thousand rounds.
+ *   WEIR_AIMD      The limit grows by one in each full round of calls.  If a
+ *                  call is dropped or takes longer than slow_ns, then it
+ *                  shrinks by a tenth.  It finds the capacity by exceeding it
+ *                  now and then.
+ *   WEIR_GRADIENT  The limit compares the current latency with the long-run
+ *                  latency.  If they are alike, then it grows by a fifth of
+ *                  `queue` in each round.  If calls take more than one and a
+ *                  half times as long, then it shrinks.  The long-run latency
+ *                  is learned over a thousand rounds.
  *
- * Calls teach nothing about a limit that they do not reach: the limit grows only
- * while at least half of it is in use.  A drop of a call that began before the
- * last decrease decreases nothing again.
+ * The limit grows only while at least half of it is in use: otherwise calls do
+ * not show whether it is too low.  If a call is dropped that began before the
+ * last decrease, then the limit does not decrease again.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and the last use.
- *   Memory    Allocates nothing; needs no destroy.  The semaphore is the caller's
- *             and may be used, closed and destroyed as usual, but not resized.
+ *   Threads   Every function may be called from any thread after init.
+ *   Memory    No function allocates, and there is no destroy.  The semaphore
+ *             belongs to the caller, who may use, close and destroy it as
+ *             usual, but must not resize it.
  *   Orders    As in weir/sem.h.
- *   Signals   Not async-signal-safe.
+ *   Signals   No function is async-signal-safe.
  *   Fork      As in weir/sem.h.
  *   Misuse    As in weir/sem.h.
  */
@@ -50,21 +54,21 @@ typedef enum weir_adaptive_kind {
 	WEIR_GRADIENT = 1
 } weir_adaptive_kind;
 
-/* How a call ended. */
+/* The result of a call. */
 typedef enum weir_call {
 	WEIR_CALL_OK = 0,
-	WEIR_CALL_DROPPED = 1,	/* refused, timed out: there were too many */
-	WEIR_CALL_IGNORED = 2	/* failed for reasons of its own */
+	WEIR_CALL_DROPPED = 1,	/* overload: refused or timed out */
+	WEIR_CALL_IGNORED = 2	/* failed for another reason */
 } weir_call;
 
-/* Zero means the default throughout. */
+/* Zero means the default in every field. */
 typedef struct weir_adaptive_opts {
 	weir_adaptive_kind kind;
 	uint32_t flags;		/* 0 */
 	int64_t initial;	/* 0: 20 */
 	int64_t min;		/* 0: 1 */
 	int64_t max;		/* 0: 1000 */
-	int64_t slow_ns;	/* a call that takes longer is a drop; 0: none */
+	int64_t slow_ns;	/* a slower call counts as dropped; 0: none */
 	int64_t queue;		/* GRADIENT: growth; 0: 4 */
 	uint64_t reserved_[4];	/* zero, for later versions */
 } weir_adaptive_opts;
@@ -74,55 +78,59 @@ typedef struct weir_adaptive {
 	weir_adaptive_opts opts_;
 	/* Under lock_: */
 	double limit_;
-	double long_ns_;		/* latency of the long run; 0: none yet */
-	double mean_ns_;		/* of all */
+	double long_ns_;		/* long-run latency; 0: none yet */
+	double mean_ns_;		/* of all calls */
 	int64_t applied_;		/* capacity of the semaphore */
 	int64_t calls_, drops_;
 	int64_t first_ns_, last_ns_;	/* end of the first and the last call */
 	int64_t decreased_ns_;
 	uint32_t lock_;
-	uint32_t applying_;		/* somebody is resizing */
+	uint32_t applying_;		/* a thread is resizing */
 	uint64_t reserved_[4];		/* zero, for later versions */
 } weir_adaptive;
 
 /*
- * Set up *adaptive for sem, which gets the initial capacity.  null options are
- * the defaults.  WEIR_EINVAL also if the semaphore is unbounded.
+ * Set up *adaptive for sem and set its capacity to opts->initial.  Null options
+ * are the defaults.  WEIR_EINVAL also if the semaphore is unbounded.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_adaptive_init(weir_adaptive *adaptive, weir_sem *sem,
 		   const weir_adaptive_opts *opts);
 
-/* weir_sem_acquire of one permit; *began_ns is the time, for the release. */
+/*
+ * Acquire one permit, as weir_sem_acquire.  *began_ns is set to the current
+ * time, for the release.
+ */
 WEIR_API WEIR_MUST_USE weir_err
 weir_adaptive_acquire(weir_adaptive *adaptive, struct weir_ctx *ctx,
 		      int64_t *began_ns);
 
-/* Give the permit back and learn from how the call went. */
+/* Record the result of the call and release the permit. */
 WEIR_API void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 				    weir_call call);
 
 /*
- * Learn from a call that began and ended then, with in_flight calls under way, and
- * resize; for those who acquire and release by themselves.
+ * Record the result of a call that began and ended at these times while
+ * in_flight calls were running, and resize.  For programs that call
+ * weir_sem_acquire and weir_sem_release themselves.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_adaptive_learn(weir_adaptive *adaptive, int64_t began_ns, int64_t now_ns,
 		    int64_t in_flight, weir_call call);
 
 /*
- * Little's law: how many are under way at a time if so many come in a second and
- * each takes so long; rounded up.
+ * Little's law.  Returns the number of concurrent calls, rounded up, if
+ * per_second calls begin in a second and each takes latency_ns.
  */
 WEIR_API int64_t weir_little(int64_t per_second, int64_t latency_ns);
 
 typedef struct weir_adaptive_info {
 	int64_t limit;
-	int64_t calls, drops;	/* since init; ignored ones are not counted */
-	int64_t mean_ns;	/* latency, of all calls */
-	int64_t long_ns;	/* of the long run, as GRADIENT sees it */
+	int64_t calls, drops;	/* since init, without ignored calls */
+	int64_t mean_ns;	/* latency of all calls */
+	int64_t long_ns;	/* long-run latency, for GRADIENT */
 	int64_t per_second;	/* calls, from the first to the last */
-	int64_t advice;		/* weir_little of these two */
+	int64_t advice;		/* weir_little(per_second, mean_ns) */
 	uint64_t reserved_[4];
 } weir_adaptive_info;
 

@@ -2,10 +2,7 @@
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H
 
-/*
- * Shared by every weir header: errors, time, and the handling of misuse.
- * This file needs no other header of weir.
- */
+/* Shared by every weir header: errors, time, and the handling of misuse. */
 #include <stdint.h>
 
 #ifdef __cplusplus

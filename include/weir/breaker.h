@@ -10,10 +10,10 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_breaker: a circuit breaker, to stand around a limit or a pool.  It counts how
- * calls to something end; when too many fail it is opened, and for a while calls
- * are refused at once instead of waiting for what does not work.  Then a few are let
- * through as probes, and their results close it or open it again.
+ * weir_breaker: a circuit breaker, used around a limit or a pool.  It counts
+ * the results of calls to a service.  If too many calls fail, then the breaker
+ * opens, and for some time calls are refused at once.  Then a few calls pass as
+ * probes; their results close the breaker or open it again.
  *
  *     err = weir_breaker_enter(&backend, &pass);
  *     if (err)
@@ -30,17 +30,19 @@ WEIR_DECLS_BEGIN
  *                                                        | HALF OPEN |
  *                                                        +-----------+
  *
- * The result of a call that entered before the state changed last is ignored.
+ * If the state has changed since a call entered, then its result is ignored.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and the last use.
- *   Memory    Allocates nothing, waits for nobody, needs no destroy.
- *   Signals   Not async-signal-safe.
- *   Time      weir_now_ns(); the _at forms take the time from their caller.
- *   Fork      The child has a copy.
- *   Misuse    As in weir/sem.h: a null or zeroed breaker is WEIR_EINVAL, or a
- *             panic where no error can be returned.
+ *   Threads   Every function may be called from any thread after init.
+ *   Memory    No function allocates, and there is no destroy.
+ *   Waiting   No function waits, except for a short internal lock.
+ *   Signals   No function is async-signal-safe.
+ *   Time      Times are weir_now_ns(); the _at forms get the time as an
+ *             argument.
+ *   Fork      The child has its own copy.
+ *   Misuse    As in weir/sem.h.  If a breaker is null or zeroed, then the
+ *             result is WEIR_EINVAL, or a panic where no error can be returned.
  */
 typedef enum weir_breaker_state {
 	WEIR_BREAKER_CLOSED = 0,
@@ -49,46 +51,49 @@ typedef enum weir_breaker_state {
 } weir_breaker_state;
 
 typedef struct weir_breaker {
-	uint64_t results_;	/* of the last calls: 1 failed; newest lowest */
-	uint64_t term_;		/* counts changes of state */
-	int64_t since_ns_;	/* of the state */
+	uint64_t results_;	/* last results; 1: failed; newest lowest */
+	uint64_t term_;		/* number of changes of state */
+	int64_t since_ns_;	/* start of the state */
 	int64_t open_ns_;
 	int64_t passed_, refused_, opened_;
 	uint32_t lock_;
 	uint32_t state_;
-	uint32_t counted_;	/* results, at most window */
+	uint32_t counted_;	/* results, at most window_ */
 	uint32_t window_, failures_, probes_;
-	uint32_t out_, good_;	/* probes let through; that succeeded */
-	int64_t probed_ns_;	/* when the last of them was let through */
+	uint32_t out_, good_;	/* probes that entered; that succeeded */
+	int64_t probed_ns_;	/* when the last probe entered */
 	uint64_t reserved_[3];	/* zero, for later versions */
 } weir_breaker;
 
 #define WEIR_BREAKER_WINDOW_MAX 64
 
-/* Zero means the default throughout. */
+/* Zero means the default in every field. */
 typedef struct weir_breaker_opts {
-	uint32_t window;	/* calls looked back at, up to 64; 0: 20 */
-	uint32_t failures;	/* among them that open it; 0: half the window */
-	uint32_t probes;	/* that close it; 0: 1 */
+	uint32_t window;	/* last results counted, up to 64; 0: 20 */
+	uint32_t failures;	/* failures that open it; 0: half the window */
+	uint32_t probes;	/* successes that close it; 0: 1 */
 	uint32_t flags;		/* 0 */
-	int64_t open_ns;	/* 0: a second */
+	int64_t open_ns;	/* 0: one second */
 	uint64_t reserved_[3];	/* zero, for later versions */
 } weir_breaker_opts;
 
-/* What enter gives and leave takes. */
+/* Returned by enter and passed to leave. */
 typedef struct weir_breaker_pass {
 	uint64_t term_;
 } weir_breaker_pass;
 
-/* Set up *breaker, closed; null options are the defaults. */
+/* Set up *breaker as closed; null options are the defaults. */
 WEIR_API WEIR_MUST_USE weir_err
 weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts);
 
 /*
- * May a call be made?  WEIR_OK: yes, and leave has to tell how it ended.
- * WEIR_EAGAIN: no; it is open, or enough probes are under way.  (Probes of which
- * some are not back open_ns after the last went in are given up, and others let
- * through.)
+ * Ask for permission to make a call.
+ *
+ *   WEIR_OK      Make the call, then pass its result to leave.
+ *   WEIR_EAGAIN  The breaker is open, or enough probes are in progress.
+ *
+ * If some probes have not returned open_ns after the last probe entered, then
+ * they are abandoned and new probes are admitted.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_breaker_enter(weir_breaker *breaker, weir_breaker_pass *pass);
@@ -96,7 +101,7 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
 		      weir_breaker_pass *pass);
 
-/* How the call ended. */
+/* Report whether the call succeeded. */
 WEIR_API void weir_breaker_leave(weir_breaker *breaker, weir_breaker_pass pass,
 				 bool good);
 WEIR_API void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,
@@ -104,10 +109,10 @@ WEIR_API void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,
 
 typedef struct weir_breaker_info {
 	weir_breaker_state state;
-	uint32_t counted;	/* results that are looked at while closed */
-	uint32_t failed;	/* of these */
+	uint32_t counted;	/* results that are counted while closed */
+	uint32_t failed;	/* of these, failures */
 	int64_t passed, refused, opened;	/* since init */
-	int64_t since_ns;	/* when the state began; 0: at init */
+	int64_t since_ns;	/* start of the state; 0: at init */
 	uint64_t reserved_[4];
 } weir_breaker_info;
 

@@ -24,51 +24,53 @@ WEIR_DECLS_BEGIN
  *     err = weir_group_wait(&group, ctx, &first_error);
  *     err = weir_group_destroy(&group);
  *
- * Tasks wait in a backlog of fixed size; when it is full, spawn waits, so memory
- * stays bounded however many are spawned.  A task has a weight: it runs while it
- * holds that many of the group's permits.  Every task that was spawned ends in
- * one of three ways, and its result is told exactly once: it ran and returned; it
- * ran and ended its thread (pthread_exit), which is WEIR_ECANCELED; or the group
- * was cancelled before it began, and it gets the error of the context.
+ * Tasks wait in a backlog of fixed size.  If it is full, then spawn waits, so
+ * memory stays bounded.  A task has a weight: it runs while it holds that many
+ * of the group's permits.  Every spawned task completes in one of three ways,
+ * and its result is reported exactly once: the task returned; the task ended
+ * its thread (pthread_exit), and its result is WEIR_ECANCELED; or the group was
+ * cancelled before the task began, and its result is the error of the context.
  *
- * Threads are started as tasks come, and stay until destroy.  Signals are blocked
- * in them.
+ * Threads are started as tasks arrive, and run until destroy.  They block all
+ * signals.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread between init and destroy, also from
- *             tasks.  But a task that waits for the group, or spawns into a full
- *             backlog, may wait for itself: use weir_group_try_spawn there.
- *   Memory    init allocates the backlog; spawning allocates nothing, but starts
- *             threads at first.
- *   Orders    A spawn happens before its task; a task before the wait that
- *             returns after it, and before its `done` callback.
- *   Signals   Not async-signal-safe.  No function is a thread-cancellation point.
+ *   Threads   Every function may be called from any thread between init and
+ *             destroy, also from tasks.  If a task waits for the group, or
+ *             spawns into a full backlog, then it may wait for itself; a task
+ *             should call weir_group_try_spawn.
+ *   Memory    init allocates the backlog.  spawn allocates nothing itself, but
+ *             may start a thread.
+ *   Orders    A spawn happens before its task.  A task happens before its
+ *             `done` callback, and before a wait that returns after it.
+ *   Signals   No function is async-signal-safe or a thread-cancellation point.
  *   Fork      A group does not exist in the child.
  *   Misuse    As in weir/sem.h.
  */
 
 /*
- * A task.  ctx is the group's: it ends when the group is cancelled.  The result is
- * WEIR_OK or any error.
+ * A task.  ctx is the context of the group: it ends when the group is
+ * cancelled.  Returns WEIR_OK or any error.
  */
 typedef weir_err weir_task_fn(void *arg, struct weir_ctx *ctx);
 
 /*
- * Told of every task when it is over, on the thread that ran it: its result.  For
- * tasks that are not waited for, the place to notice errors.
+ * Called once for every task when it is complete, with its result, on the
+ * thread that ran it.  If the program does not wait for a task, then it detects
+ * errors here.
  */
 typedef void weir_task_done_fn(void *user, void *arg, weir_err err);
 
-/* Flags: the first task that fails cancels the group. */
+/* Flag: if a task fails, then the group is cancelled. */
 #define WEIR_GROUP_FAIL_FAST 1u
 
-/* Zero means the default, except that workers must be given. */
+/* Zero means the default, except that workers is required. */
 typedef struct weir_group_opts {
-	int64_t workers;	/* threads at most, 1 .. WEIR_GROUP_WORKERS_MAX */
-	int64_t backlog;	/* tasks that wait; 0: four for each worker */
-	int64_t permits;	/* weight that runs at a time; 0: as workers */
-	struct weir_ctx *ctx;	/* the group's ends with it; may be null */
+	int64_t workers;	/* most threads, 1 .. WEIR_GROUP_WORKERS_MAX */
+	int64_t backlog;	/* most waiting tasks; 0: 4 * workers */
+	int64_t permits;	/* most weight running; 0: workers */
+	struct weir_ctx *ctx;	/* parent of the group's; may be null */
 	weir_task_done_fn *done;	/* may be null */
 	void *user;
 	size_t stack_size;	/* of a thread; 0: the system's default */
@@ -82,83 +84,89 @@ typedef struct weir_group_opts {
 
 typedef struct weir_group {
 	weir_chan backlog_;
-	weir_sem permits_;		/* weight that may still run */
-	weir_sem tasks_;		/* out: spawned and not over */
+	weir_sem permits_;		/* weight that may still start */
+	weir_sem tasks_;		/* one permit per incomplete task */
 	weir_ctx ctx_;
 	weir_group_opts opts_;
 	struct weir_group_threads_ *threads_;
 	uint32_t lock_;
 	uint32_t started_;		/* threads; changes under lock_ */
-	int32_t first_;			/* weir_err of the first that failed */
+	int32_t first_;			/* weir_err of the first failed task */
 	uint32_t ready_;
 	int64_t done_, failed_, skipped_, exited_;	/* under lock_ */
 	uint64_t reserved_[4];		/* zero, for later versions */
 } weir_group;
 
 /*
- * Set up *group; no thread runs yet.  WEIR_ENOMEM: no room for the backlog.
+ * Set up *group; no thread is started yet.  WEIR_ENOMEM: no memory for the
+ * backlog.
  * Requires: no other thread can reach *group yet.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_init(weir_group *group, const weir_group_opts *opts);
 
 /*
- * End the threads and retire *group.  WEIR_EBUSY, with nothing changed: tasks are
- * not over yet, weir_group_wait first; or there are contexts below the group's.
- * Requires: not called by a task; no other call on *group is running or follows.
+ * End the threads and retire *group.  WEIR_EBUSY: tasks are incomplete (call
+ * weir_group_wait first), or the group's context has children; nothing has
+ * changed.
+ * Requires: the caller is not a task; no other call on *group is running or
+ * follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_group_destroy(weir_group *group);
 
 /*
- * Have fn(arg, ctx of the group) run with `weight` permits, waiting for room in
- * the backlog until ctx ends (null: never).
+ * Run fn(arg, the group's context) with `weight` permits.  Waits for room in
+ * the backlog until ctx ends.  A null ctx never ends.
  *
- *   WEIR_OK        It will run, or be told cancelled.
+ *   WEIR_OK        The task will run, or will be reported as cancelled.
  *   WEIR_ECLOSED   The group is closed.               \
- *   WEIR_ETOOBIG   weight > permits of the group.      | It will not run, and
- *   WEIR_ESYSTEM   Not one thread can be had (errno).  | `done` is not called.
+ *   WEIR_ETOOBIG   weight > permits of the group.      | Neither the task nor
+ *   WEIR_ESYSTEM   No thread can be started (errno).   | `done` runs.
  *   others         As weir_sem_acquire.               /
  *
- * Into a group that has been cancelled tasks can still be spawned; they are
- * told so.
+ * If the group has been cancelled, then a task can still be spawned; it is
+ * reported as cancelled.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 		 int64_t weight, struct weir_ctx *ctx);
 
-/* The same if there is room in the backlog now; else WEIR_EAGAIN. */
+/* Spawn if the backlog has room now; otherwise WEIR_EAGAIN. */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 		     int64_t weight);
 
 /*
- * Wait until every task that was spawned is over.  *first (may be null) is the
- * result of the first that failed since init, WEIR_OK if none did.
- * WEIR_ECANCELED, WEIR_ETIMEDOUT: ctx ended before; tasks go on.
+ * Wait until every spawned task is complete.  *first (may be null) is set to
+ * the result of the first task that failed since init, or to WEIR_OK.
+ * WEIR_ECANCELED, WEIR_ETIMEDOUT: ctx ended first; the tasks continue.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_wait(weir_group *group, struct weir_ctx *ctx, weir_err *first);
 
 /*
- * Cancel the context of the group: tasks that run see it and should return, those
- * in the backlog are told without running.  Does not wait.  Twice is harmless.
+ * Cancel the context of the group.  Running tasks see that and should return;
+ * tasks in the backlog are reported as cancelled without running.  Does not
+ * wait.  Cancelling twice is harmless.
  */
 WEIR_API void weir_group_cancel(weir_group *group);
 
-/* Take no more tasks; those in the backlog run.  Twice is harmless. */
+/*
+ * Accept no more tasks; tasks in the backlog run.  Closing twice is harmless.
+ */
 WEIR_API void weir_group_close(weir_group *group);
 
 typedef struct weir_group_info {
 	const char *name;
-	int64_t spawned;	/* and not over: waiting and running */
+	int64_t spawned;	/* incomplete: waiting or running */
 	int64_t waiting;	/* in the backlog */
-	int64_t done;		/* over, of these: */
-	int64_t failed;		/*   not WEIR_OK, of these: */
+	int64_t done;		/* complete; of these: */
+	int64_t failed;		/*   result not WEIR_OK; of these: */
 	int64_t skipped;	/*     cancelled before they began */
 	int64_t exited;		/*     ended their thread */
-	weir_err first;		/* result of the first that failed */
+	weir_err first;		/* result of the first failed task */
 	uint32_t threads;
-	uint32_t spawners;	/* that wait for room */
+	uint32_t spawners;	/* waiting for room in the backlog */
 	bool cancelled, closed;
 	uint64_t reserved_[4];
 } weir_group_info;

@@ -15,15 +15,15 @@ struct weir_ctx;	/* weir/ctx.h */
 struct weir_loop;	/* weir/loop.h */
 
 /*
- * Several semaphores at once: all of them, or any one.
+ * Acquire from several semaphores: from all of them, or from any one.
  *
  *     weir_req need[] = { { &memory, 512 }, { &cpus, 2 } };
  *     err = weir_acquire_all(need, 2, ctx);
  *     ...
  *     weir_release_all(need, 2);
  *
- * What holds in weir/sem.h and weir/async.h holds here.  Requests are read, not
- * written, and must stay as they are until the call, or the operation, is over.
+ * weir/sem.h and weir/async.h apply.  The requests are read, not written, and
+ * must not change until the call or the operation has ended.
  */
 typedef struct weir_req {
 	weir_sem *sem;
@@ -31,32 +31,32 @@ typedef struct weir_req {
 } weir_req;
 
 /*
- * Take every request or none, waiting until ctx ends (null: never).  Requests
- * for one semaphore are added up.  Errors as for weir_sem_acquire; also
- * WEIR_EINVAL if a sum is too large.
+ * Take every request or none, waiting until ctx ends.  A null ctx never ends.
+ * Requests for one semaphore are added.  Errors as for weir_sem_acquire;
+ * WEIR_EINVAL also if a sum is too large.
  *
- * What is held while waiting: semaphores are acquired one after the other, in the
- * order of their addresses, each in the order of its own queue.  So one that waits
- * for a semaphore holds only semaphores with lower addresses, and whoever holds
- * what it waits for waits, if at all, for a higher one: there is no circle, and two
- * acquire_all never deadlock whatever order they are written in.  (With a
- * thread that acquires single semaphores in another order they can.)
+ * The semaphores are acquired one by one in the order of their addresses, each
+ * in the order of its own queue.  A call that waits for a semaphore holds only
+ * semaphores with lower addresses.  No cycle of waits is possible: two calls of
+ * weir_acquire_all never deadlock, in whatever order they list the semaphores.
+ * (A deadlock is possible with a thread that acquires single semaphores in
+ * another order.)
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_acquire_all(const weir_req *reqs, size_t k, struct weir_ctx *ctx);
 
-/* Release every request, in the opposite order. */
+/* Release every request, in the reverse order. */
 WEIR_API void weir_release_all(const weir_req *reqs, size_t k);
 
 /*
- * Take exactly one of the requests; reqs[*which] is it.  The others are as if
- * never asked.  Waits in all the queues at once, until ctx ends.  Where several
- * are free, calls take turns at which they look at first, so that a request
- * which is always free does not keep the rest unused.
+ * Take exactly one of the requests: reqs[*which].  The other semaphores are as
+ * they would be without this call.  Waits in all queues at once, until ctx
+ * ends.  If several requests fit, then successive calls begin with different
+ * ones, so that a request which always fits does not keep the others unused.
  *
- * A semaphore that is closed, or has no place in its queue, or too small a
- * capacity, is passed over while others are left; when none is, the error is the
- * first one's.  k is 1 to WEIR_ANY_MAX.
+ * A semaphore that is closed, whose queue is full or whose capacity is too
+ * small is skipped while others are left.  If all are skipped, then the result
+ * is the first error.  k is 1 .. WEIR_ANY_MAX.
  */
 #define WEIR_ANY_MAX 16
 WEIR_API WEIR_MUST_USE weir_err
@@ -64,13 +64,14 @@ weir_acquire_any(const weir_req *reqs, size_t k, struct weir_ctx *ctx,
 		 size_t *which);
 
 /*
- * What an acquire_all got, released at the end of its block:
+ * The permits of one weir_acquire_all, released at the end of a block:
  *
  *     WEIR_SCOPED_SET weir_set held = WEIR_SET_INIT;
  *     err = weir_set_acquire(&held, need, 2, ctx);
  *
- * Releasing it twice, or after a failed acquire, does nothing.  WEIR_EINVAL from
- * acquire also when the set is not empty.
+ * If a set is empty, then releasing it does nothing: a second release, or a
+ * release after a failed acquire, is harmless.  If a set is not empty, then
+ * weir_set_acquire returns WEIR_EINVAL.
  */
 typedef struct weir_set {
 	const weir_req *reqs_;	/* null: holds nothing */
@@ -86,10 +87,11 @@ weir_set_acquire(weir_set *set, const weir_req *reqs, size_t k,
 WEIR_API void weir_set_release(weir_set *set);
 
 /*
- * The same without standing still, as weir_op for one semaphore: submit answers
- * WEIR_OK, WEIR_EQUEUED or an error; the callback runs once, unless cancel
- * answers WEIR_OK.  Callbacks run where those of operations do.  Cancel takes time
- * in proportion to k.
+ * The asynchronous form of weir_acquire_all, as weir_op (weir/async.h) for one
+ * semaphore.  submit returns WEIR_OK, WEIR_EQUEUED or an error.  If it returns
+ * WEIR_EQUEUED, then the callback runs once, unless cancel returns WEIR_OK.
+ * Callbacks run where the callbacks of operations run.  fn must not be null.
+ * The time of a cancel is proportional to k.
  */
 typedef struct weir_all weir_all;
 typedef void weir_all_fn(weir_all *all, weir_err err, void *user);
@@ -101,7 +103,7 @@ struct weir_all {
 	struct weir_ctx *ctx_;
 	weir_all_fn *fn_;
 	void *user_;
-	weir_sem *acquiring_;	/* those below it are held */
+	weir_sem *acquiring_;	/* semaphores below this one are held */
 	uint32_t lock_;
 	uint32_t state_;
 	uint64_t reserved_[4];
@@ -115,22 +117,23 @@ weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 WEIR_API WEIR_MUST_USE weir_err weir_all_cancel(weir_all *all);
 
 /*
- * Any one of k, which has no limit here: `places` is room for k operations, the
- * caller's as *any is.  On an error `which` means nothing.
+ * The asynchronous form of weir_acquire_any.  k has no limit: `places` is room
+ * for k operations in the caller's memory, used until the operation has ended.
+ * If err is not WEIR_OK, then `which` is meaningless.
  */
 typedef struct weir_any weir_any;
 typedef void weir_any_fn(weir_any *any, weir_err err, size_t which, void *user);
 
 struct weir_any {
-	weir_op head_;		/* what is run, and watches the clock */
-	weir_op end_;		/* what the context knows of */
+	weir_op head_;		/* has the callback and the deadline */
+	weir_op end_;		/* member of the context's list */
 	weir_op *places_;
 	size_t k_;
 	weir_any_fn *fn_;
 	void *user_;
-	uint32_t winner_;	/* which, plus 1; or why none */
-	uint32_t left_;		/* events until it is over */
-	uint32_t open_;		/* places not refused */
+	uint32_t winner_;	/* index of the winner plus 1, or a reason */
+	uint32_t left_;		/* open events: submitted, decided */
+	uint32_t open_;		/* members that were not refused */
 	int32_t first_err_;
 	uint64_t reserved_[4];
 };

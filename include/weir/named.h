@@ -14,14 +14,16 @@ WEIR_DECLS_BEGIN
 /*
  * weir_named: a counting semaphore between processes that share a name.
  *
- * It is weir_sem's contract across processes, and it survives any death: what a
- * killed process held goes to the next waiter at once, its place in the queue
- * closes, and a process killed at any instruction in here leaves nothing lost.
- * There is no daemon, nothing polls, and nothing wakes up while all wait.
+ * It keeps the contract of weir_sem across processes, and it survives deaths.
+ * If a process is killed, then its permits go to the next waiter at once and
+ * its waiters leave the queue.  If it is killed at any instruction in this
+ * library, then no permit is lost or created.  There is no daemon and no
+ * polling, and no process wakes up while all wait.
  *
- * Deaths are watched for by two of those who wait.  If both are stopped (SIGSTOP,
- * a debugger, a frozen cgroup), those behind them learn of a death only when
- * somebody comes to the semaphore: an open, a stat, an acquire that waits.
+ * The two processes that have waited longest watch the other processes for
+ * death.  If both are stopped (SIGSTOP, a debugger, a frozen cgroup), then the
+ * waiters behind them learn of a death only when another call reaches the
+ * semaphore: an open, a stat, or an acquire that waits.
  *
  *     weir_named_opts opts = { .capacity = 3, .flags = WEIR_NAMED_CREATE };
  *     weir_named *builds;
@@ -36,30 +38,36 @@ WEIR_DECLS_BEGIN
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   The threads of a process share one handle.
+ *   Threads   The threads of a process may share one handle.
  *   Owner     Permits belong to the handle that acquired them.  Any thread of
- *             its process may release them; another process, or another handle,
- *             may not: it is told apart from an over-release by nothing.
+ *             its process may release them through that handle.  If another
+ *             handle or another process releases them, then the call is treated
+ *             as an over-release.
  *   Memory    A wait allocates nothing.
  *   Orders    As in weir/sem.h, also between processes.
- *   Signals   Not async-signal-safe.  A signal during a wait is handled and the
- *             wait goes on, unless the handle is INTERRUPTIBLE.  No function is
- *             a thread-cancellation point.
- *   Fork      The child holds no permits.  It may use the handle: its first
- *             call makes it a participant of its own.  exec ends a process as
- *             far as permits go, also one without O_CLOEXEC descriptors.
- *   Clock     An acquire that does not wait makes no system call and decides
- *             nothing by the clock, but looks at the coarse one when it comes
- *             to hold its first permit, for weir_named_stat's since_ns.
- *   Counts    Permits are 0 .. WEIR_SEM_MAX; others are WEIR_EINVAL.
+ *   Signals   No function is async-signal-safe.  If a signal handler runs
+ *             during a wait, then the wait continues (except with
+ *             WEIR_NAMED_INTERRUPTIBLE).  No function is a thread-cancellation
+ *             point.
+ *   Fork      The child holds no permits.  It may use the handle; its first
+ *             call makes it a participant.  If a process calls exec, then its
+ *             permits are released, also if a descriptor stays open.
+ *   Clock     If an acquire does not wait, then it makes no system call, and no
+ *             decision depends on a clock.  If it takes the first permit of the
+ *             handle, then it reads the coarse clock, for since_ns of
+ *             weir_named_stat.
+ *   Counts    If a count is not in 0 .. WEIR_SEM_MAX, then the result is
+ *             WEIR_EINVAL.
  *   Misuse    As in weir/sem.h.
  *
- * Not offered between processes: unbounded semaphores, WEIR_BARGING, and
+ * Not available between processes: unbounded semaphores, WEIR_BARGING, and a
  * release in a signal handler.
  */
 typedef struct weir_named weir_named;
 
-/* The most processes with an open handle, and the most calls that wait. */
+/*
+ * The most open handles and the most waiting calls, in all processes together.
+ */
 #define WEIR_NAMED_PARTICIPANTS_MAX 4096
 #define WEIR_NAMED_WAITERS_MAX 8192
 
@@ -68,101 +76,111 @@ typedef struct weir_named weir_named;
 #define WEIR_NAMED_LABEL_MAX 63
 
 /* Flags of weir_named_opts. */
-#define WEIR_NAMED_CREATE 1u		/* make it if it is not there */
-#define WEIR_NAMED_EXCLUSIVE 2u		/* ... and fail (EEXIST) if it is */
-#define WEIR_NAMED_SHARED 4u		/* accept a file that another user owns,
-					   or that others may write */
-#define WEIR_NAMED_INTERRUPTIBLE 8u	/* a signal handler that was installed
-					   without SA_RESTART ends a wait, and
-					   one with a deadline any handler:
-					   WEIR_EINTR */
+#define WEIR_NAMED_CREATE 1u		/* create it if it does not exist */
+#define WEIR_NAMED_EXCLUSIVE 2u		/* ... and fail (EEXIST) if it does */
+#define WEIR_NAMED_SHARED 4u		/* accept a file that another user owns
+					   or may write */
+#define WEIR_NAMED_INTERRUPTIBLE 8u	/* if a signal handler runs that was
+					   installed without SA_RESTART, then a
+					   wait returns WEIR_EINTR; if the wait
+					   has a deadline, then any handler
+					   ends it so */
 
-/* When a dead process's permits are free again. */
+/* When the permits of a dead process are free again. */
 typedef enum weir_named_policy {
 	/*
-	 * As soon as the kernel begins to take it apart, whatever its size.
-	 * Another of its threads may be inside a system call still.
+	 * As soon as the kernel begins to tear down the process, whatever its
+	 * size.  Another of its threads may still be inside a system call.
 	 */
 	WEIR_NAMED_FAST = 0,
 	/* When its last thread and its memory are gone. */
 	WEIR_NAMED_STRICT = 1
 } weir_named_policy;
 
-/* Options for weir_named_open; zero means the default throughout. */
+/* Options for weir_named_open; zero means the default in every field. */
 typedef struct weir_named_opts {
-	int64_t capacity;	/* if it is made now */
-	weir_named_policy policy;	/* if it is made now */
-	uint32_t mode;		/* of the file if it is made now; 0: 0600 */
+	int64_t capacity;	/* used if it is created */
+	weir_named_policy policy;	/* used if it is created */
+	uint32_t mode;		/* of the file if it is created; 0: 0600 */
 	uint32_t flags;
-	const char *label;	/* what this process calls itself; copied */
-	char *why;		/* a line that says what was wrong goes here; */
-	size_t why_size;	/* its room */
+	const char *label;	/* name of this process; copied */
+	char *why;		/* buffer for a one-line error message */
+	size_t why_size;	/* size of the buffer */
 	uint64_t reserved_[4];	/* zero, for later versions */
 } weir_named_opts;
 
 /*
- * Open the semaphore `name`, or make it.  A name without '/' stands in
- * $WEIR_DIR, else in /run/weir if that is there, else in a folder of this user
- * in /dev/shm; one with '/' is a path.  Null opts: all zero.
+ * Open or create the semaphore `name`.  If the name has no '/', then its file
+ * is in $WEIR_DIR; if that is not set, in /run/weir; if that does not exist, in
+ * a folder of this user in /dev/shm.  If the name has a '/', then it is the
+ * path of the file.  Null opts: all zero.
  *
- *   WEIR_ESYSTEM  errno says why: ENOENT it is not there; EEXIST it is; EACCES,
- *                 EPERM, ELOOP, ENOTDIR this file will not do; EBADMSG it is
- *                 damaged; EPROTO another version or machine made it; ESTALE
- *                 it is from before the last start and CREATE was not given
- *                 (with CREATE it is made anew); others from the system.
- *   WEIR_EBUSY    WEIR_NAMED_PARTICIPANTS_MAX processes have it open.
- *   WEIR_EINVAL   A name or label that is too long or impossible, ...
- *   WEIR_ENOMEM
+ *   WEIR_ESYSTEM  errno has the reason:
+ *                 ENOENT   it does not exist;
+ *                 EEXIST   it exists, and EXCLUSIVE was given;
+ *                 EACCES, EPERM, ELOOP, ENOTDIR, EISDIR   the file is not
+ *                          acceptable;
+ *                 EBADMSG  the file is damaged;
+ *                 EPROTO   another version or another kind of machine made it;
+ *                 ESTALE   it is from before the last boot, and CREATE was not
+ *                          given (with CREATE it is replaced);
+ *                 ENOSYS   the system does not report deaths;
+ *                 others   from the system.
+ *   WEIR_EBUSY    WEIR_NAMED_PARTICIPANTS_MAX handles are open.
+ *   WEIR_EINVAL   A name, a label or an option is invalid.
+ *   WEIR_ENOMEM   Memory is exhausted.
  *
- * Starts a thread, which sleeps until close_handle.
+ * Starts the keeper thread of the handle, which sleeps until close_handle.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_open(const char *name, const weir_named_opts *opts,
 		weir_named **out);
 
 /*
- * Give back what the handle holds, as a death would, and free it.  WEIR_EBUSY,
- * with nothing changed: calls wait with it.
+ * Release all permits of the handle, as a death would, and free it.
+ * WEIR_EBUSY: calls wait with it; nothing has changed.
  * Requires: no other call on it is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_close_handle(weir_named *sem);
 
 /*
- * Take the name away.  Those who have it open go on among themselves; the next
- * open makes another.  WEIR_ESYSTEM: errno says why.
+ * Remove the name.  Processes that have the semaphore open keep using it; the
+ * next open with CREATE makes another one.  WEIR_ESYSTEM: errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_unlink(const char *name);
 
 /*
- * The same, if the name is still this semaphore's.  WEIR_ESYSTEM, errno ESTALE:
- * it is gone or another's, and stays so.  Of all who call this for semaphores by
- * one name, each takes away its own at most.
+ * Remove the name if it still refers to this semaphore.  WEIR_ESYSTEM with
+ * errno ESTALE: the name is gone or refers to another semaphore, and is
+ * unchanged.  If several processes call this for semaphores of one name, then
+ * each removes at most its own.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_unlink_handle(weir_named *sem);
 
 /*
- * The path of the file that `name` means, into path, which has room for size
- * bytes.  Null name: the folder in which names stand.  Whether it is there is
- * not asked.  WEIR_EINVAL: no name of a semaphore, or too little room.
- * WEIR_ESYSTEM: there is no place for semaphores; errno says why.
+ * Write the path of the file of `name` to path, a buffer of size bytes.  If
+ * name is null, then write the folder of names.  The file need not exist.
+ * WEIR_EINVAL: the name is invalid, or the buffer is too small.
+ * WEIR_ESYSTEM: no folder is usable; errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_path(const char *name, char *path, size_t size);
 
 /*
- * A descriptor, to be passed on: as long as some process has it open, permits
- * that this handle holds when its process dies count as held.  So a process
- * whose children do the work under its permits can make sure that these stay
- * out until the last child is gone, too.  It closes on exec, unless the caller
- * changes that.  A release, and close_handle, give permits back as ever.
+ * Set *fd to a descriptor that can be passed to other processes.  If the
+ * process of this handle dies, then its permits stay held while any process has
+ * the descriptor open.  A process whose children work under its permits can so
+ * keep the permits held until the last child has ended.  The descriptor is
+ * closed on exec, unless the caller changes that.  It does not affect release
+ * and close_handle.
  * WEIR_EINVAL: the semaphore is not WEIR_NAMED_STRICT.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_lend(weir_named *sem, int *fd);
 
 /*
- * Each as the call of the same name in weir/sem.h.  WEIR_EBUSY: as many calls
- * wait as there is room for.  WEIR_ESYSTEM: no room on the file system, or (in
- * the child of a fork) as weir_named_open.
+ * As the functions of the same name in weir/sem.h.  WEIR_EBUSY:
+ * WEIR_NAMED_WAITERS_MAX calls wait.  WEIR_ESYSTEM: no room on the file system;
+ * or, in the child of a fork, as weir_named_open.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx);
@@ -179,14 +197,14 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_named_drain(weir_named *sem, int64_t *got);
 
 /*
- * Give n permits back.  Requires: this handle holds n; else it panics, or
- * answers WEIR_EOVERFLOW.
+ * Release n permits.  Requires: this handle holds n.  Otherwise release panics,
+ * and try_release returns WEIR_EOVERFLOW.
  */
 WEIR_API void weir_named_release(weir_named *sem, int64_t n);
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_try_release(weir_named *sem, int64_t n);
 
-/* For all processes.  As in weir/sem.h. */
+/* As in weir/sem.h, with effect for all processes. */
 WEIR_API void weir_named_close(weir_named *sem, weir_close how);
 WEIR_API bool weir_named_is_closed(weir_named *sem);
 WEIR_API WEIR_MUST_USE weir_err
@@ -195,56 +213,55 @@ WEIR_API WEIR_MUST_USE weir_err weir_named_forget(weir_named *sem, int64_t n);
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx);
 
-/* Free permits at this moment.  For display. */
+/* Returns the number of free permits.  For display. */
 WEIR_API int64_t weir_named_available(weir_named *sem);
 
 typedef enum weir_named_role {
-	WEIR_NAMED_HOLDS = 0,	/* a process: all that its handle holds */
+	WEIR_NAMED_HOLDS = 0,	/* a process; all permits of its handle */
 	WEIR_NAMED_GRANTED = 1,	/* a call that was granted and not returned */
 	WEIR_NAMED_WAITS = 2,	/* a call in the queue */
-	WEIR_NAMED_OVERSIZED = 3,	/* a call outside it: more than the capacity */
+	WEIR_NAMED_OVERSIZED = 3,	/* a call outside it: oversized */
 	WEIR_NAMED_IDLE = 4	/* a call of weir_named_wait_idle */
 } weir_named_role;
 
 /* One holder or waiter. */
 typedef struct weir_named_entry {
 	weir_named_role role;
-	int32_t pid;		/* as the process itself sees it: another PID
-				   namespace may have another by that number */
+	int32_t pid;		/* in its own PID namespace; another
+				   namespace may use the same number */
 	uint64_t pid_namespace;	/* inode of its PID namespace; 0: unknown */
-	uint64_t id;		/* of the handle; no other ever has it */
-	int64_t weight;		/* permits held, granted or asked for */
-	int64_t since_ns;	/* when that began; a holder's is some
-				   milliseconds rough */
+	uint64_t id;		/* of the handle; never used again */
+	int64_t weight;		/* permits held, granted or requested */
+	int64_t since_ns;	/* start of the hold or of the wait; of a
+				   hold with an error of milliseconds */
 	uint32_t place;		/* in the queue, from 1; 0: not in it */
-	bool mine;		/* of this handle */
-	bool dead;		/* killed, and not all of it gone (STRICT) */
+	bool mine;		/* belongs to this handle */
+	bool dead;		/* killed, not completely gone (STRICT) */
 	char label[WEIR_NAMED_LABEL_MAX + 1];
 } weir_named_entry;
 
-/*
- * One consistent picture: capacity == free + held + granted - debt.
- */
+/* A consistent snapshot: capacity == free + held + granted - debt. */
 typedef struct weir_named_info {
 	int64_t capacity;
 	int64_t free;
 	int64_t held;
 	int64_t granted;
 	int64_t debt;
-	int64_t waiting_permits;	/* what the queue asks for */
+	int64_t waiting_permits;	/* sum of the queued weights */
 	uint32_t participants;		/* open handles */
 	uint32_t waiters;		/* in the queue */
-	uint32_t oversized;			/* outside: impossible, or idle */
+	uint32_t oversized;		/* outside the queue, also for idle */
 	weir_named_policy policy;
 	bool closed;
-	bool renamed;	/* the name is gone, or is another semaphore's now */
-	uint32_t entries;		/* how many there are for entries[] */
+	bool renamed;	/* the name is gone or has been reused */
+	uint32_t entries;		/* number of existing entries */
 	uint64_t reserved_[4];
 } weir_named_info;
 
 /*
- * Look.  entries (may be null) has room for max; holders come first, then the
- * queue in order, then the rest.  Dead processes are swept out first.
+ * Fill in *info, and up to max entries (entries may be null): first the
+ * holders, then the queue in order, then the rest.  Dead processes are removed
+ * first.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_stat(weir_named *sem, weir_named_info *info,

@@ -11,53 +11,59 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_permit: permits as a thing.  It remembers its semaphore and how many it
- * holds, so releasing it twice, or after a failed acquire, does nothing.
+ * weir_permit: an object that holds permits.  It stores its semaphore and the
+ * number of permits, so a second release, or a release after a failed acquire,
+ * does nothing.
  *
  *     WEIR_SCOPED weir_permit p = WEIR_PERMIT_INIT;
  *     weir_err err = weir_permit_acquire(&p, &sem, 1, ctx);
  *     if (err)
  *             return err;
- *     ...                     released on every way out of the block
+ *     ...                     released on every path out of the block
  *
- * A permit either is empty or holds at least one: what acquires, adopts or
- * splits off 0 succeeds and leaves an empty permit.
+ * A permit object is empty or holds at least one permit.  If a call acquires,
+ * adopts or splits off 0 permits, then it succeeds and leaves an empty object.
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   A permit belongs to one thread at a time; moving it hands it on.
- *             Copying the struct is not moving it: one of the two is released
- *             once too often.
- *   Memory    Allocates nothing.  A permit that is not owned must be released
- *             before its semaphore is destroyed.
- *   Orders    As in weir/sem.h: acquire and release order, the rest do not.
- *   Signals   Not async-signal-safe; weir_permit_release is, unless the permit
- *             is owned or the interrupted code is at work on the same permit.
- *   Fork      As in weir/sem.h.  The child holds none; weir_permit_disown
- *             empties its copy of a permit without touching the semaphore.
- *   Misuse    As in weir/sem.h, for a null or misaligned permit too.  A permit
- *             that was not initialised panics when that is noticed.
+ *   Threads   A permit object belongs to one thread at a time; weir_permit_move
+ *             passes it on.  If the struct is copied instead, then both copies
+ *             release the same permits, which is an over-release.
+ *   Memory    No function allocates.  If a permit object is not owned, then it
+ *             must be released before its semaphore is destroyed.
+ *   Orders    As in weir/sem.h: acquire and release order, the others do not.
+ *   Signals   A signal handler may call weir_permit_release where it may call
+ *             weir_sem_release (weir/sem.h), unless the object is owned or the
+ *             interrupted code is using the same object.  No other function is
+ *             async-signal-safe.
+ *   Fork      As in weir/sem.h.  The child holds no permits; weir_permit_disown
+ *             empties its copy of an object without changing the semaphore.
+ *   Misuse    As in weir/sem.h, also for a null or misaligned permit object.
+ *             If an object was not initialised, then a call panics when it
+ *             detects that.
  *
- * A scoped permit is released by return, break, continue, goto and a C++
- * exception.  pthread_exit and pthread_cancel release it in code compiled with
- * -fexceptions, on glibc; musl does not unwind the stack, and there, as without
- * -fexceptions, it takes pthread_cleanup_push.  longjmp and exit skip it.
+ * A scoped permit object is released by return, break, continue, goto and a C++
+ * exception.  If the code is compiled with -fexceptions and runs on glibc, then
+ * pthread_exit and pthread_cancel release it as well; otherwise (musl does not
+ * unwind the stack) the program needs pthread_cleanup_push.  longjmp and exit
+ * do not release it.
  */
 typedef struct weir_permit {
-	weir_sem *sem_;		/* null: holds nothing */
+	weir_sem *sem_;		/* null: empty */
 	int64_t n_;		/* at least 1, or 0 with a null sem_ */
-	uint32_t owned_;	/* also holds a reference to a heap semaphore */
+	uint32_t owned_;	/* also holds a reference to the semaphore */
 	uint32_t reserved_;
 } weir_permit;
 
 #define WEIR_PERMIT_INIT { 0, 0, 0, 0 }
 
-/* Before a declaration: release the permit at the end of its block. */
+/* Before a declaration: release the object at the end of its block. */
 #define WEIR_SCOPED __attribute__((cleanup(weir_permit_release)))
 
 /*
- * weir_sem_acquire and its kin, into *permit.  WEIR_EINVAL also when *permit is
- * not empty.  On an error *permit is as it was.
+ * As weir_sem_acquire, weir_sem_acquire_until and weir_sem_try_acquire, into
+ * *permit.  WEIR_EINVAL also if *permit is not empty.  After an error *permit
+ * is unchanged.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_permit_acquire(weir_permit *permit, weir_sem *sem, int64_t n,
@@ -69,64 +75,68 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_permit_try_acquire(weir_permit *permit, weir_sem *sem, int64_t n);
 
 /*
- * Also keep the semaphore alive until the permit is released or forgotten.
- * WEIR_EINVAL: *permit is empty or already owned.
- * Requires: its semaphore comes from weir_sem_new, and somebody has a reference
- * to it during this call.
+ * Make *permit owned: it keeps its semaphore alive until it is released or
+ * forgotten.  WEIR_EINVAL: *permit is empty or already owned.
+ * Requires: its semaphore is from weir_sem_new, and a reference to it exists
+ * during this call.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_permit_own(weir_permit *permit);
 
 /*
- * Wrap n permits that the caller already holds; *permit gives them back now.
- * WEIR_EINVAL also when *permit is not empty.
+ * Put n permits that the caller holds into *permit, which releases them from
+ * now on.  WEIR_EINVAL also if *permit is not empty.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_permit_adopt(weir_permit *permit, weir_sem *sem, int64_t n);
 
 /*
- * Give everything back, and then the reference, if it is owned.  An empty
- * permit: nothing.  *permit is empty afterwards, also if weir_sem_release
- * panicked, and is not touched any more once its permits are back.
+ * Release all permits of the object, and then the reference if it is owned.  If
+ * *permit is empty, then this does nothing.  Afterwards *permit is empty, also
+ * if weir_sem_release panicked.  *permit is not accessed after its permits have
+ * been released.
  */
 WEIR_API void weir_permit_release(weir_permit *permit);
 
 /*
- * Move n of *from's permits into *to.  WEIR_EINVAL, with nothing changed: *to
- * is not empty, or *from has fewer than n.  Parts of an owned permit are owned.
+ * Move n permits of *from into *to.  If *from is owned, then *to becomes owned.
+ * WEIR_EINVAL: *to is not empty, or *from has fewer than n; nothing has
+ * changed.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_permit_split(weir_permit *from, int64_t n, weir_permit *to);
 
 /*
- * Move all of *from's permits into *to; *from is empty then.  *to is owned if
- * either was.  WEIR_EINVAL, with nothing changed: they are of two semaphores,
- * or are one and the same permit, or hold more than WEIR_SEM_MAX together.
+ * Move all permits of *from into *to, which leaves *from empty.  If either is
+ * owned, then *to is owned.  WEIR_EINVAL: the objects are of different
+ * semaphores, are the same object, or hold more than WEIR_SEM_MAX together;
+ * nothing has changed.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_permit_merge(weir_permit *to, weir_permit *from);
 
 /*
- * Take what *permit holds out of it, leaving it empty, for return by value or
- * to hand to another thread.
+ * Return the contents of *permit and leave it empty, to return an object by
+ * value or to pass it to another thread.
  */
 WEIR_API WEIR_MUST_USE weir_permit weir_permit_move(weir_permit *permit);
 
 /*
- * Let go of the permits without giving them back: weir_sem_forget removes them
- * from the capacity.  On its error *permit is as it was.
+ * Remove the permits from the capacity instead of releasing them, with
+ * weir_sem_forget.  After an error *permit is unchanged.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_permit_forget(weir_permit *permit);
 
 /*
- * Empty *permit and leave its permits with the caller, who releases them with
- * weir_sem_release.  Returns how many.  An owned permit's reference goes to the
- * caller too, who drops it with weir_sem_unref; ask weir_permit_is_owned first.
+ * Empty *permit.  The caller holds its permits and releases them with
+ * weir_sem_release.  Returns their number.  If the object is owned, then its
+ * reference goes to the caller, who drops it with weir_sem_unref; call
+ * weir_permit_is_owned first.
  */
 WEIR_API int64_t weir_permit_disown(weir_permit *permit);
 
 /*
- * How many permits it holds, and of which semaphore (null if none).  Requires: a
- * good pointer; these look at nothing.
+ * Return the number of permits, and their semaphore (null if empty).
+ * Requires: the pointer is valid; it is not checked.
  */
 static inline int64_t weir_permit_count(const weir_permit *permit)
 {
@@ -138,16 +148,17 @@ static inline weir_sem *weir_permit_sem(const weir_permit *permit)
 	return permit->sem_;
 }
 
-/* Whether it keeps its semaphore alive. */
+/* Returns true if the object keeps its semaphore alive. */
 static inline bool weir_permit_is_owned(const weir_permit *permit)
 {
 	return permit->owned_ != 0;
 }
 
 /*
- * Block form: the statement runs holding n permits of sem, which are given back
- * on every way out of it; it is skipped if the acquire fails, and err (an
- * lvalue of weir_err) says why.  The statement may use err for its own ends.
+ * Block form: run the statement while holding n permits of sem, and release
+ * them on every path out of it.  If the acquire fails, then the statement is
+ * skipped.  err, an lvalue of type weir_err, is set to the result; the
+ * statement may overwrite it.
  *
  *     weir_err err;
  *     WEIR_WITH_PERMIT(err, &sem, 1, ctx) {
@@ -156,20 +167,20 @@ static inline bool weir_permit_is_owned(const weir_permit *permit)
  *     if (err)
  *             ...
  *
- * break and continue leave the statement, not a loop around it.
+ * break and continue leave the statement, not an enclosing loop.
  */
 #define WEIR_WITH_PERMIT(err, sem, n, ctx)                                     \
 	WEIR_WITH_PERMIT_(WEIR_AT_LINE_(weir_held_, __LINE__),                 \
 			  WEIR_AT_LINE_(weir_once_, __LINE__),                 \
 			  err, sem, n, ctx)
 
-/* Names of their own, so that a block within a block shadows nothing. */
+/* Unique names, so that a nested block shadows nothing. */
 #define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
 #define WEIR_PASTE_(a, b) a##b
 
 /*
- * A loop of at most one round, for the scope that its first clause opens.  err
- * is set there, so that no compiler takes it for possibly unset.
+ * A loop of at most one iteration; its first clause opens the scope.  err is
+ * set there, so that no compiler warns that it may be unset.
  */
 #define WEIR_WITH_PERMIT_(held, once, err, sem, n, ctx)                        \
 	for (weir_permit held WEIR_SCOPED = WEIR_PERMIT_INIT,                  \
@@ -185,15 +196,15 @@ WEIR_DECLS_END
 namespace weir {
 
 /*
- * RAII form of weir_permit.  An acquire that fails leaves it empty: check
- * error(), or the conversion to bool, which tells whether it holds permits (an
- * acquire of 0 succeeds and holds none).
+ * RAII form of weir_permit.  If an acquire fails, then the object is empty:
+ * check error(), or the conversion to bool, which is true if the object holds
+ * permits (an acquire of 0 succeeds and holds none).
  *
  *     weir::permit p(sem, 1, ctx);
  *     if (!p)
  *             return p.error();
  *
- * get() lends the weir_permit to the functions above.
+ * get() returns the weir_permit for the functions above.
  */
 class permit {
 public:

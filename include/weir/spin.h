@@ -5,10 +5,10 @@
 /*
  * weir_spin: a counting semaphore that waits by spinning.
  *
- * For where there is nothing to sleep on: boot code, bare metal, an interrupt
- * handler.  This header is all of it: it needs no libc, no operating system and
- * no library to link, only a compiler with the __atomic builtins and a machine
- * with compare-and-swap on a long.
+ * It is for places where a thread cannot sleep: boot code, bare metal,
+ * interrupt handlers.  It consists of this header only.  It needs no libc, no
+ * operating system and no library to link, only a compiler with the __atomic
+ * builtins and a machine with compare-and-swap on a long.
  *
  *     static weir_spin arrived = WEIR_SPIN_INIT_UNBOUNDED(0);
  *
@@ -23,53 +23,53 @@
  *
  * The following holds for every function below unless its comment differs.
  *
- *   Threads   Callable from any thread, core or handler once set up.  There is
- *             nothing to destroy: whoever has acquired what a release returned
- *             may reuse the memory, even if that release is still running.
- *   Memory    Allocates nothing; two longs.
- *   Orders    A release happens before every acquire that succeeds after it.
- *             A call that fails orders nothing.
+ *   Threads   Every function may be called from any thread, core or handler
+ *             after init.  There is no destroy.  If a thread has acquired the
+ *             permits of a release, then it may reuse the memory, even if that
+ *             release is still running.
+ *   Memory    No function allocates.  A semaphore is two longs.
+ *   Orders    If an acquire succeeds after a release, then the release happens
+ *             before it.  If a call fails, then it orders nothing.
  *   Handlers  weir_spin_try_acquire, weir_spin_release and weir_spin_available
- *             never wait and may be called in an interrupt or signal handler,
- *             also one that interrupted a call on the same semaphore.
- *             weir_spin_acquire in a handler spins for ever if the permits are
- *             held by what it interrupted; the same goes for a task that keeps
- *             the holder from running by its priority.
- *   Counts    long: 64 bits where long has 64, and 32 bits on a machine such as
+ *             never wait.  An interrupt or signal handler may call them, also
+ *             if it interrupted a call on the same semaphore.  If a handler
+ *             calls weir_spin_acquire while the interrupted code holds the
+ *             permits, then it spins for ever.  The same happens if a task
+ *             spins whose priority keeps the holder from running.
+ *   Counts    Counts are long: 64 bits, or 32 bits on a machine such as
  *             Cortex-M3, which has no 64-bit atomics.
- *   Misuse    A null or misaligned semaphore and a negative count are
- *             WEIR_EINVAL.  A call that returns an error has changed nothing.
+ *   Misuse    If a semaphore is null or misaligned, or a count is negative,
+ *             then the result is WEIR_EINVAL.  If a call returns an error, then
+ *             it has changed nothing.
  *
- * What it keeps of weir(7), by clause: arguments first and nothing for nothing
- * (C2), a try that never fails spuriously (C5), who may release and how much
- * (C6, C8, C9), all or nothing (C10), no waiting for the impossible (C11),
- * failures that leave no trace (C16), memory that can be reused (C22), static
- * initialisers (C23), order (C24), release in a handler (C25), no heap and no
- * cost while nobody calls (C26, C28).
+ * Clauses of weir(7) that it keeps: the order of checks, and n == 0 (C2), a try
+ * that never fails spuriously (C5), release by any thread (C6), over-release
+ * detected (C8), unbounded semaphores (C9), all or nothing (C10), an impossible
+ * request fails at once (C11), a failure changes nothing (C16), reusable memory
+ * (C22), static initialisers (C23), memory order (C24), release in a handler
+ * (C25), no heap and no cost while unused (C26, C28).
  *
- * What it cannot keep:
+ * Clauses that it cannot keep:
  *
- *   C1             Counts have 32 bits where long has 32.
- *   C3 C4 C7 C30   There is no queue: whoever comes when enough are free takes
- *                  them, so a waiter can be passed any number of times and one
- *                  that wants many can starve.
- *   C8             There is nowhere to print to and no panic hook:
- *                  weir_spin_release answers WEIR_EOVERFLOW.
- *   C13..C15 C17   There is no clock and no ctx: a wait ends with the permits
- *   C18            alone.
+ *   C1             Counts have 32 bits if long has 32.
+ *   C3 C4 C7 C30   There is no queue: a thread that arrives while enough
+ *                  permits are free takes them.  A waiter can be overtaken any
+ *                  number of times, and a request for many permits can starve.
+ *   C8             There is no output and no panic hook: weir_spin_release
+ *                  returns WEIR_EOVERFLOW.
+ *   C13..C15 C17   There is no clock and no ctx: a wait ends only with the
+ *   C18            permits.
  *   C12 C19..C21   It cannot be drained, closed or resized,
- *   C31 C34        does not bound who waits, and has no permit objects.
- *   C29            Nothing knows who holds a permit: a process that forks or
- *                  dies is not noticed.
+ *   C31 C34        does not bound the waiters, and has no permit objects.
+ *   C29            The holders are not known: a fork or a death is not noticed.
  *
  * Pairs
  *
  *   [SP1] permit  release: weir_spin_release
- *                 acquire: weir_spin_try_acquire
- *                 What was done under a permit is seen by its next holders.
- *                 Both are read-modify-writes of free_, so others' in between
- *                 continue the release sequence and the pair holds however
- *                 many come and go.
+ *                 acquire: weir_spin_try_acquire A holder sees what earlier
+ *                 holders did under the permit.  Both accesses are
+ *                 read-modify-writes of free_, so intermediate ones of other
+ *                 threads continue the release sequence.
  */
 #include <stdint.h>
 
@@ -84,7 +84,7 @@ WEIR_DECLS_BEGIN
 typedef struct weir_spin {
 	/* Free permits, 0 .. capacity_.  Changed by compare-and-swap only. */
 	long free_ __attribute__((aligned(sizeof(long))));
-	/* Written at the start, then only read; out are capacity_ - free_. */
+	/* Constant after init; capacity_ - free_ permits are out. */
 	long capacity_;
 } weir_spin;
 
@@ -92,23 +92,25 @@ typedef struct weir_spin {
 #define WEIR_SPIN_MAX __LONG_MAX__
 
 /*
- * Static initialisers, for permits in 0 .. WEIR_SPIN_MAX.  The first has that
- * capacity and refuses to take back more than is out.  The second is a signal:
- * it may start at 0 and be released by those who never acquired.
+ * Static initialisers, for permits in 0 .. WEIR_SPIN_MAX.  The first makes a
+ * bounded semaphore: a release of more permits than are out fails.  The second
+ * makes an unbounded one: it may start at 0, and threads that never acquired
+ * may release it.
  *
- * Zeroed memory is a semaphore of capacity 0; weir_spin_init brings it to life.
+ * Zeroed memory is a semaphore of capacity 0; weir_spin_init gives it a
+ * capacity.
  */
 #define WEIR_SPIN_INIT(permits) { (permits), (permits) }
 #define WEIR_SPIN_INIT_UNBOUNDED(permits) { (permits), WEIR_SPIN_MAX }
 
 /*
- * WEIR_SPIN_PAUSE(): what a waiter does between two looks at the semaphore.
- * Define it before including this header to do something else, such as wfe on
- * one core where only interrupt handlers release, or a call that yields.
+ * WEIR_SPIN_PAUSE(): executed by a waiter between two polls of the semaphore.
+ * Define it before including this header to replace it, for instance by wfe on
+ * one core where only interrupt handlers release, or by a call that yields.
  *
- * The default tells the core that this is a spin loop.  On AArch64 that is isb:
- * yield does nothing on most cores there.  The clobber keeps the compiler
- * from merging looks.
+ * The default is the machine's hint for a spin loop.  On AArch64 that is isb:
+ * yield does nothing on most cores.  The clobber keeps the compiler from
+ * merging polls.
  */
 #ifndef WEIR_SPIN_PAUSE
 #if defined(__aarch64__)
@@ -118,7 +120,7 @@ typedef struct weir_spin {
 #elif defined(__x86_64__) || defined(__i386__)
 #define WEIR_SPIN_PAUSE() __asm__ __volatile__("pause" ::: "memory")
 #elif defined(__riscv)
-/* pause, spelled so that an assembler without Zihintpause takes it. */
+/* pause, encoded so that an assembler without Zihintpause accepts it. */
 #define WEIR_SPIN_PAUSE()                                                      \
 	__asm__ __volatile__(".insn i 0x0F, 0, x0, x0, 0x010" ::: "memory")
 #else
@@ -126,16 +128,18 @@ typedef struct weir_spin {
 #endif
 #endif
 
-/* Whether a call cannot be meant: the checks every function makes first. */
+/*
+ * Returns nonzero if an argument is invalid.  Every function checks this first.
+ */
 static inline int weir_spin_invalid_(const weir_spin *spin, long n)
 {
-	/* A misaligned exclusive access is a fault on Arm, even a hard one. */
+	/* A misaligned exclusive access faults on Arm. */
 	return !spin || (uintptr_t)spin % sizeof(long) || n < 0;
 }
 
 /*
  * Set up *spin with `permits` free permits and that capacity.
- * Requires: nobody else can reach *spin yet.
+ * Requires: no other thread or handler can reach *spin yet.
  */
 static inline WEIR_MUST_USE weir_err
 weir_spin_init(weir_spin *spin, long permits)
@@ -147,7 +151,7 @@ weir_spin_init(weir_spin *spin, long permits)
 	return WEIR_OK;
 }
 
-/* The same as a signal, without a capacity. */
+/* Set up *spin as an unbounded semaphore.  Requires: as weir_spin_init. */
 static inline WEIR_MUST_USE weir_err
 weir_spin_init_unbounded(weir_spin *spin, long permits)
 {
@@ -159,8 +163,9 @@ weir_spin_init_unbounded(weir_spin *spin, long permits)
 }
 
 /*
- * Free permits at this moment, for display: it may have changed already.
- * WEIR_EINVAL, which is negative, for a null or misaligned semaphore.
+ * Returns the number of free permits.  For display: it may have changed
+ * already.  WEIR_EINVAL, which is negative: the semaphore is null or
+ * misaligned.
  */
 static inline long weir_spin_available(const weir_spin *spin)
 {
@@ -171,8 +176,8 @@ static inline long weir_spin_available(const weir_spin *spin)
 }
 
 /*
- * Take n permits if that needs no waiting.  WEIR_EAGAIN when fewer are free,
- * never spuriously.  n == 0 succeeds at once.
+ * Take n permits if that needs no waiting.  WEIR_EAGAIN: fewer are free; never
+ * spurious.  n == 0 succeeds at once.
  */
 static inline WEIR_MUST_USE weir_err
 weir_spin_try_acquire(weir_spin *spin, long n)
@@ -181,14 +186,14 @@ weir_spin_try_acquire(weir_spin *spin, long n)
 
 	if (weir_spin_invalid_(spin, n))
 		return WEIR_EINVAL;
-	/* relaxed: a first guess.  The CAS checks it and reloads. */
+	/* relaxed: a first guess; the CAS checks and reloads it. */
 	seen = __atomic_load_n(&spin->free_, __ATOMIC_RELAXED);
 	do {
 		if (n > seen)
 			return WEIR_EAGAIN;
 		/*
-		 * [SP1] acquire.  Also for n == 0: it too sees what was done
-		 * before the releases it follows.
+		 * [SP1] acquire.  Also for n == 0, which must see what was done
+		 * before the preceding releases.
 		 * relaxed: a failed CAS only reloads the guess.
 		 */
 	} while (!__atomic_compare_exchange_n(&spin->free_, &seen, seen - n, 1,
@@ -201,8 +206,8 @@ weir_spin_try_acquire(weir_spin *spin, long n)
  * Take n permits, spinning until they are free.
  *
  *   WEIR_OK       The caller holds n permits.
- *   WEIR_ETOOBIG  n > capacity: waiting would never end.
- *   WEIR_EINVAL   A bad semaphore, or n is negative.
+ *   WEIR_ETOOBIG  n > capacity: the wait would never end.
+ *   WEIR_EINVAL   The semaphore is invalid, or n is negative.
  */
 static inline WEIR_MUST_USE weir_err
 weir_spin_acquire(weir_spin *spin, long n)
@@ -213,9 +218,9 @@ weir_spin_acquire(weir_spin *spin, long n)
 		if (n > spin->capacity_)
 			return WEIR_ETOOBIG;
 		/*
-		 * Look without writing, so that waiters share the cache line
-		 * and leave the releaser its turn.
-		 * relaxed: the CAS of the next try checks and orders.
+		 * Poll without writing, so that the waiters share the cache
+		 * line and do not take it from the releasing thread.  relaxed:
+		 * the CAS of the next try checks and orders.
 		 */
 		do
 			WEIR_SPIN_PAUSE();
@@ -225,7 +230,7 @@ weir_spin_acquire(weir_spin *spin, long n)
 }
 
 /*
- * Give n permits back.  Never waits.
+ * Return n permits.  Never waits.
  * WEIR_EOVERFLOW: fewer than n are out, or (unbounded) more than WEIR_SPIN_MAX
  * would be free.
  */
@@ -239,13 +244,13 @@ weir_spin_release(weir_spin *spin, long n)
 	/* relaxed: as in weir_spin_try_acquire. */
 	seen = __atomic_load_n(&spin->free_, __ATOMIC_RELAXED);
 	do {
-		/* The difference cannot overflow; the sum could. */
+		/* Subtract: the sum could overflow, the difference cannot. */
 		if (n > spin->capacity_ - seen)
 			return WEIR_EOVERFLOW;
 		/*
-		 * [SP1] release.  Whoever acquires what this returns may reuse
-		 * the memory: this is our last access.
-		 * relaxed: a failed CAS only reloads the guess.
+		 * [SP1] release.  A thread that acquires these permits may
+		 * reuse the memory: this is the last access.  relaxed: a failed
+		 * CAS only reloads the guess.
 		 */
 	} while (!__atomic_compare_exchange_n(&spin->free_, &seen, seen + n, 1,
 					      __ATOMIC_RELEASE,
