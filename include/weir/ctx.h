@@ -40,7 +40,6 @@ typedef struct weir_ctx {
 	struct weir_ring_ sibling_;	/* under the tree's lock */
 	struct weir_ring_ *waiters_;	/* under the tree's lock */
 	int64_t deadline_;		/* earliest up to the root; 0: none */
-
 	int32_t ended_;			/* weir_err; 0: not ended */
 	uint32_t lock_;			/* the tree's lock, used in the root */
 	int32_t fd_;			/* descriptor plus 1; 0: none yet */

@@ -39,7 +39,6 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             thread.  The lock is not recursive: if a thread inside calls
  *             write, then it waits for itself; if it calls read, then it may
  *             wait for itself.
-
  *   Memory    No function allocates.  A waiter lives on its caller's stack.
  *   Orders    If one of two critical sections is a writer's, then the earlier
  *             one happens before the later one.
