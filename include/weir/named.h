@@ -93,7 +93,10 @@ typedef enum weir_named_policy {
 	 * size.  Another of its threads may still be inside a system call.
 	 */
 	WEIR_NAMED_FAST = 0,
-	/* When its last thread and its memory are gone. */
+	/*
+	 * When its last thread and its memory are gone.  Until then the two
+	 * processes that have waited longest poll, at least every 2 ms.
+	 */
 	WEIR_NAMED_STRICT = 1
 } weir_named_policy;
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each check of the manual can fail: a copy of it is broken in one place, and the
-# check must say so.
+# Test the checks of the manual: break a copy of the tree in one place; the check
+# must report it.
 #
 #   broken.sh ROOT
 set -u
@@ -11,23 +11,24 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 
-# refuse NAME WORDS COMMAND...: the command fails and says the words.
+# refuse NAME WORDS COMMAND...: COMMAND must fail, and its output must contain WORDS.
 refuse() {
 	name=$1 words=$2
 	shift 2
-	if said=$("$@" 2>&1); then
+	if output=$("$@" 2>&1); then
 		echo "FAIL $name: passed"
 		failed=1
-	elif ! printf '%s\n' "$said" | grep -qF -e "$words"; then
-		printf 'FAIL %s: did not say "%s" but\n%s\n' "$name" "$words" \
-			"$said"
+	elif ! printf '%s\n' "$output" | grep -qF -e "$words"; then
+		printf 'FAIL %s: expected "%s", got\n%s\n' "$name" "$words" \
+			"$output"
 		failed=1
 	else
 		echo "ok $name"
 	fi
 }
 
-# names NAME WORDS FILE SED-SCRIPT: names.sh refuses a tree with FILE edited so.
+# names NAME WORDS FILE SED-SCRIPT: names.sh must fail on a tree in which FILE has
+# been edited with SED-SCRIPT.
 names() {
 	rm -rf "$scratch/tree"
 	mkdir -p "$scratch/tree/include"
@@ -51,21 +52,21 @@ names 'not in NAME' 'not in its NAME: weir_sem_stat' \
 	man/weir_sem.3 '/^\.Nm weir_sem_stat/d'
 names 'not described' 'not described: weir_ctx_deadline' \
 	man/weir_ctx.3 '/^\.Fn weir_ctx_deadline$/d'
-names 'no such function' 'there is no: weir_sem_post' \
+names 'no such function' 'does not exist: weir_sem_post' \
 	man/weir_sem.3 's/^\.Fn weir_sem_drain$/.Fn weir_sem_post/'
-names 'no such page' 'there is no: weir_nothing' \
+names 'no such page' 'does not exist: weir_nothing' \
 	man/weir.7 's/^\.Xr weir_base 3/.Xr weir_nothing 3/'
-names 'no such error' 'there is no: WEIR_ENOSUCH' \
+names 'no such error' 'does not exist: WEIR_ENOSUCH' \
 	man/weir.7 's/WEIR_EBUSY/WEIR_ENOSUCH/'
-names 'missing link' 'links.txt is old' man/links.txt '1d'
-names 'missing promise' 'does not have: C7' man/weir.7 's/ (C7)$//'
+names 'missing link' 'links.txt is out of date' man/links.txt '1d'
+names 'missing clause' 'does not have: C7' man/weir.7 's/ (C7)$//'
 
 sed '/^\.Ed/d' "$root/man/weir_ctx.3" >"$scratch/weir_ctx.3"
 refuse 'not mdoc' 'FAIL weir_ctx.3' "$here/lint.sh" "$scratch/weir_ctx.3"
 refuse 'no page' '' "$here/lint.sh"
 
 sed 's/\\en/\\n/' "$root/man/weir_sem.3" >"$scratch/weir_sem.3"
-refuse 'escape in a program' 'an escape this does not know' \
+refuse 'escape in a program' 'unknown escape' \
 	"$here/extract.sh" "$scratch/weir_sem.3" "$scratch/list"
 sed 's/^int main(void)/.Pp/' "$root/man/weir_sem.3" >"$scratch/weir_sem.3"
 refuse 'macro in a program' 'a macro in a program' \

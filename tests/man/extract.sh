@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Write the programs of a page beside LIST, and their names into it.
+# Extract the example programs of a page into the folder of LIST, and write their
+# names to LIST.
 #
 #   extract.sh PAGE LIST
 set -eu

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The public functions of C headers, one a line as "type name(type arg,...)" with
-# no space that means nothing.  What ends in an underscore is private.
+# Print the public functions of C headers, one per line, as "type name(type arg,...)"
+# without redundant spaces.  A name that ends in an underscore is private.
 FNR == 1 { finish(); text = "" }
 { text = text $0 "\n" }
 END { finish() }
@@ -27,7 +27,8 @@ function finish(    lines, n, i, code, skip) {
 	walk(code)
 }
 
-# Statements end with a semicolon; a function's body is skipped, a struct's too.
+# A statement ends with a semicolon.  The bodies of functions and structs are
+# skipped.
 function walk(code,    i, c, depth, statement) {
 	depth = 0
 	statement = ""
@@ -53,7 +54,8 @@ function declare(s) {
 	gsub(/[ \t]+/, " ", s)
 	sub(/^ /, "", s)
 	sub(/^static inline /, "", s)
-	# A struct by itself is no function; one that is returned has a name behind.
+	# "struct x" alone declares no function.  If a function returns a struct, then
+	# its name follows.
 	if (s ~ /^(typedef|enum|_Static_assert)/ || s ~ /^struct [a-z_]+ ?$/)
 		return 0
 	if (!match(s, /[a-z0-9_]+ ?\(/))

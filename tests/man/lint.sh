@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# mandoc has nothing to say of any page.
+# mandoc must report nothing for any page.
 #
 #   lint.sh PAGE...
 set -u
 failed=0
 for page; do
-	if said=$(mandoc -T lint -W warning "$page" 2>&1) && [ -z "$said" ]; then
+	if output=$(mandoc -T lint -W warning "$page" 2>&1) && [ -z "$output" ]; then
 		echo "ok ${page##*/}"
 	else
-		printf 'FAIL %s\n%s\n' "${page##*/}" "$said"
+		printf 'FAIL %s\n%s\n' "${page##*/}" "$output"
 		failed=1
 	fi
 done
-# No page is no pass: a wrong path must not look clean.
+# Without a page the test fails: a wrong path must not pass.
 [ $# -gt 0 ] || failed=1
 exit $failed

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# What manual pages say, one a line as "kind page what":
+# Print the names that occur in manual pages, one per line, as "kind page name":
 #
-#   name       of its NAME
-#   synopsis   a function of its SYNOPSIS, in the form of header.awk
-#   described  a function that is spoken of in DESCRIPTION or behind it
-#   function   whatever is called a function or a page of functions of weir's
-#   constant   whatever is called a constant of weir's, or an error
+#   name       an entry of the NAME section
+#   synopsis   a function of the SYNOPSIS section, in the form of header.awk
+#   described  a function mentioned in DESCRIPTION or a later section
+#   function   anything marked up as a function or a page of functions of weir
+#   constant   anything marked up as a constant or an error of weir
 FNR == 1 {
 	page = FILENAME
 	sub(/.*\//, "", page)
@@ -17,15 +17,15 @@ FNR == 1 {
 	if (section == "DESCRIPTION")
 		behind = 1
 }
-section == "NAME" && page ~ /3$/ && /^\.Nm / { say("name", word($2)) }
-behind && /^\.Fn / { say("described", word($2)) }
-/^\.(Fn|Fo|Nm) weir_/ { say("function", word($2)) }
-/^\.(It|Pq|Op) (Fn|Xr) weir_/ { say("function", word($3)) }
-/^\.Xr weir_[a-z0-9_]+ 3/ { say("function", word($2)) }
+section == "NAME" && page ~ /3$/ && /^\.Nm / { emit("name", word($2)) }
+behind && /^\.Fn / { emit("described", word($2)) }
+/^\.(Fn|Fo|Nm) weir_/ { emit("function", word($2)) }
+/^\.(It|Pq|Op) (Fn|Xr) weir_/ { emit("function", word($3)) }
+/^\.Xr weir_[a-z0-9_]+ 3/ { emit("function", word($2)) }
 !/^\.(Dt|Ev|It Ev) / {
 	rest = $0
 	while (match(rest, /WEIR_[A-Z0-9_]+/)) {
-		say("constant", substr(rest, RSTART, RLENGTH))
+		emit("constant", substr(rest, RSTART, RLENGTH))
 		rest = substr(rest, RSTART + RLENGTH)
 	}
 }
@@ -36,8 +36,8 @@ section != "SYNOPSIS" { next }
 /^\.Fa / { split_words(substr($0, 5), 1) }
 /^\.Fc/ { show() }
 
-function say(kind, what) {
-	print kind, page, what
+function emit(kind, name) {
+	print kind, page, name
 }
 
 function word(s) {
@@ -45,7 +45,7 @@ function word(s) {
 	return substr(s, 1, RLENGTH)
 }
 
-# Words are separated by spaces, or quoted.
+# Words are separated by spaces; a quoted word may contain spaces.
 function split_words(s, more) {
 	if (!more)
 		words = 0
@@ -62,5 +62,5 @@ function show(    i, s) {
 	for (i = 2; i <= words; i++)
 		s = s (i > 2 ? "," : "") word_at[i]
 	gsub(/ ?\* ?/, "*", s)
-	say("synopsis", s ")")
+	emit("synopsis", s ")")
 }

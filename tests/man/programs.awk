@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The complete programs of a manual page's EXAMPLES: each literal block that begins
-# with #include becomes a file.  Prints the names of the files.
+# Extract the complete programs from the EXAMPLES section of a manual page: each
+# literal block that begins with #include becomes a file.  Prints the names of the
+# files.
 #
 #   awk -v stem=OUT/weir_sem.3 -f programs.awk weir_sem.3
 #
-# mdoc spells a backslash "\e", and puts "\&" where a dot must not be a macro.
+# In mdoc "\e" is a backslash, and "\&" keeps a dot from starting a macro.
 function fail(what) {
 	print FILENAME ":" FNR ": " what >"/dev/stderr"
 	failed = 1
@@ -34,7 +35,7 @@ inside && writing {
 	while (match($0, /\\/)) {
 		escape = substr($0, RSTART, 2)
 		if (escape != "\\e" && escape != "\\-")
-			fail("an escape this does not know: " escape)
+			fail("unknown escape: " escape)
 		line = line substr($0, 1, RSTART - 1) \
 			(escape == "\\e" ? "\\" : "-")
 		$0 = substr($0, RSTART + 2)
