@@ -106,8 +106,7 @@ weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns);
  * Set *fd to a file descriptor that polls readable once ctx has ended, for an
  * event loop.  The first call makes it, and later calls return the same one.
  * It is closed by weir_ctx_destroy and on exec.  Do not read from it or close
- * it.
- * WEIR_ESYSTEM: no file descriptor is available; errno has the reason.
+ * it.  WEIR_ESYSTEM: no file descriptor is available; errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_fd(weir_ctx *ctx, int *fd);
 

@@ -17,8 +17,8 @@ WEIR_DECLS_BEGIN
  * It keeps the contract of weir_sem across processes, and it survives deaths.
  * If a process is killed, then its permits go to the next waiter at once and
  * its waiters leave the queue.  If it is killed at any instruction in this
- * library, then no permit is lost or created.  There is no daemon and no
- * polling, and no process wakes up while all wait.
+ * library, then no permit is lost or created.  There is no daemon.  While all
+ * wait, no process polls or wakes up (for an exception see WEIR_NAMED_STRICT).
  *
  * The two processes that have waited longest watch the other processes for
  * death.  If both are stopped (SIGSTOP, a debugger, a frozen cgroup), then the

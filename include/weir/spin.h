@@ -66,10 +66,11 @@
  * Pairs
  *
  *   [SP1] permit  release: weir_spin_release
- *                 acquire: weir_spin_try_acquire A holder sees what earlier
- *                 holders did under the permit.  Both accesses are
- *                 read-modify-writes of free_, so intermediate ones of other
- *                 threads continue the release sequence.
+ *                 acquire: weir_spin_try_acquire
+ *                 A holder sees what earlier holders did under the permit.
+ *                 Both accesses are read-modify-writes of free_, so
+ *                 intermediate ones of other threads continue the release
+ *                 sequence.
  */
 #include <stdint.h>
 
