@@ -127,6 +127,12 @@ void weir_breaker_leave(weir_breaker *breaker, weir_breaker_pass pass, bool good
 	weir_breaker_leave_at(breaker, weir_now_ns(), pass, good);
 }
 
+static bool opts_ok(const weir_breaker_opts *o)
+{
+	return !o->flags && !o->reserved_[0] && !o->reserved_[1] &&
+	       !o->reserved_[2] && o->probes <= INT32_MAX && o->open_ns >= 0;
+}
+
 weir_err weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts)
 {
 	static const weir_breaker_opts defaults;
@@ -134,10 +140,8 @@ weir_err weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts)
 	uint32_t window = o->window ? o->window : 20;
 	uint32_t failures = o->failures ? o->failures : (window + 1) / 2;
 
-	if (!breaker || (uintptr_t)breaker % sizeof(uint64_t) || o->flags ||
-	    o->reserved_[0] || o->reserved_[1] || o->reserved_[2] ||
-	    window > WEIR_BREAKER_WINDOW_MAX || failures > window ||
-	    o->probes > INT32_MAX || o->open_ns < 0)
+	if (!breaker || (uintptr_t)breaker % sizeof(uint64_t) || !opts_ok(o) ||
+	    window > WEIR_BREAKER_WINDOW_MAX || failures > window)
 		return WEIR_EINVAL;
 	*breaker = (weir_breaker){
 		.term_ = 1,

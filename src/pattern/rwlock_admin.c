@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to a reader-writer lock once in a while, and looks at it. */
+/* The reader-writer lock: init, destroy, close and stat. */
 #include "pattern/rwlock.h"
 
 #include "base/panic.h"
+
+static bool opts_ok(const weir_rwlock_opts *o)
+{
+	return !o->flags && !o->reserved_[0] && !o->reserved_[1] &&
+	       !o->reserved_[2] && (unsigned)o->prefer <= WEIR_RW_WRITERS &&
+	       (!o->barge_us || o->prefer == WEIR_RW_READERS);
+}
 
 weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 {
@@ -28,10 +35,7 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 		.max_waiters_ = two_queues ? o->max_waiters : 0,
 	};
 
-	if (!rw || (uintptr_t)rw % sizeof(uint64_t) || o->flags ||
-	    o->reserved_[0] || o->reserved_[1] || o->reserved_[2] ||
-	    (unsigned)o->prefer > WEIR_RW_WRITERS ||
-	    (o->barge_us && o->prefer != WEIR_RW_READERS) ||
+	if (!rw || (uintptr_t)rw % sizeof(uint64_t) || !opts_ok(o) ||
 	    weir_sem_init_opts(&made.inside_, &inside) ||
 	    weir_sem_init_opts(&made.recall_, &recall))
 		return WEIR_EINVAL;
