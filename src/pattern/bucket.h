@@ -161,9 +161,4 @@ static inline bool weir_bucket_time_ok_(const struct weir_bucket_ *b,
 bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 		      int64_t burst);
 
-static inline bool weir_rate_is_misplaced_(const weir_rate *limit)
-{
-	return !limit || (uintptr_t)limit % sizeof(uint64_t) || !limit->ready_;
-}
-
 #endif /* WEIR_PATTERN_BUCKET_H */

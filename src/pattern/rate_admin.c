@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to a rate limit once in a while, and looks at it. */
-#include "weir/rate.h"
+/* The rate limit: init, destroy, change, close and stat. */
+#include "pattern/rate.h"
 
 #include "base/lock.h"
 #include "base/panic.h"
-#include "pattern/bucket.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -55,7 +54,7 @@ weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 		made.period_ns_ = opts->period_ns;
 	made.name_ = gate.name = opts->name;
 	made.bucket_.kind_ = opts->kind;
-	/* Full since ever. */
+	/* The bucket has been full since the earliest possible time. */
 	made.bucket_.full_ns_ = -WEIR_BUCKET_MAX_;
 	if (!weir_bucket_set_(&made.bucket_, made.rate_, made.period_ns_,
 			      opts->burst ? opts->burst : 1))
@@ -87,8 +86,9 @@ weir_err weir_rate_destroy(weir_rate *limit)
 }
 
 /*
- * The level stays; what is above the new burst is gone.  So does part of a token, to
- * a part of a nanosecond: else a rate that is changed all the time fills nothing.
+ * Give *next the level of *b.  Tokens above the new burst are lost.  A fraction
+ * of a token is kept, to a fraction of a nanosecond: without it, a bucket whose
+ * rate is changed very often would never fill.
  */
 static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
 		       int64_t now_ns)
@@ -96,7 +96,7 @@ static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
 	struct weir_time_ t = { now_ns, 0 };
 	int64_t rest, missing = weir_bucket_lack_(b, now_ns, &rest);
 
-	/* Up, for a token too much is worse; both are below 2^53. */
+	/* Round up: a token too many is worse.  Both are below 2^53. */
 	if (rest && next->den_ != b->den_)
 		rest = 1 + (int64_t)((double)rest / (double)b->den_ *
 				     (double)next->den_);

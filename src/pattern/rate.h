@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_PATTERN_RATE_H
+#define WEIR_PATTERN_RATE_H
+
+/*
+ * Internals shared by the files of the rate limit.  The head of rate.c explains
+ * the limit, the head of rate_wait.c the calls that wait.
+ */
+#include "pattern/bucket.h"
+#include "weir/rate.h"
+
+/* Returns true if limit is null, misaligned or not set up. */
+static inline bool weir_rate_is_misplaced_(const weir_rate *limit)
+{
+	return !limit || (uintptr_t)limit % sizeof(uint64_t) || !limit->ready_;
+}
+
+/*
+ * Add n to the tokens that waiting calls want, or subtract it.  The sum of a
+ * few very large requests does not fit into 64 bits, so it has a second word.
+ * Requires: lock_ is held.
+ */
+static inline void weir_rate_queue_(weir_rate *limit, int64_t n)
+{
+	limit->queued_ += (uint64_t)n;
+	limit->queued_high_ += limit->queued_ < (uint64_t)n;
+}
+
+static inline void weir_rate_unqueue_(weir_rate *limit, int64_t n)
+{
+	limit->queued_high_ -= limit->queued_ < (uint64_t)n;
+	limit->queued_ -= (uint64_t)n;
+}
+
+/*
+ * Check a request, in the order of weir_sem_acquire: arguments, ctx, closed, 0
+ * tokens.  WEIR_EQUEUED: the request is valid and has to take tokens.
+ */
+weir_err weir_rate_check_(weir_rate *limit, int64_t n, struct weir_ctx *ctx);
+
+/*
+ * Take n tokens that are usable at latest_ns or earlier; *at_ns: when.
+ * WEIR_ETIMEDOUT: they are usable later, and nothing is taken.  Ignores waiting
+ * calls.  Requires: lock_ is held.
+ */
+weir_err weir_rate_take_locked_(weir_rate *limit, int64_t n, int64_t now_ns,
+				int64_t latest_ns, int64_t *at_ns);
+
+/*
+ * The same if no call waits; else WEIR_EAGAIN.  A caller that would rather wait
+ * than fail passes `full`: instead of WEIR_EAGAIN and WEIR_ETIMEDOUT the call
+ * is then counted as waiting, WEIR_EQUEUED.  *full is the time at which the
+ * bucket will be full.
+ */
+weir_err weir_rate_take_(weir_rate *limit, int64_t n, int64_t now_ns,
+			 int64_t latest_ns, int64_t *at_ns,
+			 struct weir_time_ *full);
+
+#endif /* WEIR_PATTERN_RATE_H */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls of a rate limit that wait.
+ *
+ * A call that has to wait is counted in waiting_ and acquires the gate (gate_),
+ * a semaphore with one permit.  The queue of the gate provides the order,
+ * contexts and deadlines.  The holder of the gate is the head of the waiting
+ * calls.  It takes its tokens in advance and sleeps until they are usable.  It
+ * sleeps in an acquire of wake_, a semaphore that normally has no permits:
+ * closing it, or one permit from weir_rate_set, ends the sleep early.  If the
+ * holder has to give up, it puts the tokens back.  No other call has taken
+ * tokens in the meantime, since new calls wait or are refused, so the bucket is
+ * as if the holder had never called.
+ *
+ * The tokens are taken before the sleep, not after it.  The time by which a
+ * sleep lasts too long is therefore not lost for the next call, and the rate
+ * does not drop.
+ */
+#include "pattern/rate.h"
+
+#include "base/lock.h"
+#include "weir/ctx.h"
+
+/* Returns WEIR_EAGAIN at at_ns, WEIR_OK if the rate has been changed before. */
+static weir_err sleep_until(weir_rate *limit, int64_t at_ns,
+			    struct weir_ctx *ctx)
+{
+	weir_ctx until;
+	weir_err err, ended = WEIR_OK;
+
+	if (ctx) {
+		err = weir_ctx_init(&until, ctx, at_ns);
+		if (err)
+			return err;
+		err = weir_sem_acquire(&limit->wake_, 1, &until);
+		(void)!weir_ctx_destroy(&until);
+		ended = weir_ctx_err(ctx);
+	} else {
+		err = weir_sem_acquire_until(&limit->wake_, 1, at_ns);
+	}
+	if (ended)
+		return ended;
+	return err == WEIR_ETIMEDOUT ? WEIR_EAGAIN : err;
+}
+
+/* Requires: the gate is held, so no tokens have been taken since. */
+static void put_back(weir_rate *limit, int64_t n)
+{
+	weir_lock_(&limit->lock_);
+	weir_bucket_put_back_(&limit->bucket_, n);
+	weir_rate_queue_(limit, n);
+	weir_unlock_(&limit->lock_);
+}
+
+/* Take n tokens and wait until they are usable.  Requires: the gate is held. */
+static weir_err take_at_gate(weir_rate *limit, int64_t n, int64_t deadline_ns,
+			     struct weir_ctx *ctx)
+{
+	for (;;) {
+		int64_t now_ns, at_ns = 0, stale;
+		weir_err err;
+
+		/* A change of the rate from here on ends the sleep below. */
+		(void)!weir_sem_drain(&limit->wake_, &stale);
+		now_ns = weir_now_ns();
+		weir_lock_(&limit->lock_);
+		err = weir_rate_take_locked_(
+			limit, n, now_ns,
+			deadline_ns > now_ns ? deadline_ns : now_ns, &at_ns);
+		if (!err)
+			weir_rate_unqueue_(limit, n);
+		weir_unlock_(&limit->lock_);
+		if (err || at_ns <= now_ns)
+			return err;
+		err = sleep_until(limit, at_ns, ctx);
+		if (err == WEIR_EAGAIN)
+			return WEIR_OK;
+		put_back(limit, n);
+		if (err)
+			return err;
+	}
+}
+
+/* Requires: the call is counted in waiting_ and queued_.  Ends both counts. */
+static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
+				int64_t deadline_ns, struct weir_ctx *ctx)
+{
+	weir_err err;
+	bool taken = false;
+
+	if (ctx)
+		err = weir_sem_acquire(&limit->gate_, 1, ctx);
+	else
+		err = weir_sem_acquire_until(&limit->gate_, 1, deadline_ns);
+	if (!err) {
+		err = take_at_gate(limit, n, deadline_ns, ctx);
+		taken = err == WEIR_OK;
+		/* C13: a cancel that has returned wins. */
+		if (taken && ctx)
+			err = weir_ctx_err(ctx);
+		if (taken && err) {
+			put_back(limit, n);
+			taken = false;
+		}
+		weir_sem_release(&limit->gate_, 1);
+	}
+	weir_lock_(&limit->lock_);
+	limit->waiting_--;
+	if (!taken)
+		weir_rate_unqueue_(limit, n);
+	weir_unlock_(&limit->lock_);
+	return err;
+}
+
+/*
+ * Put back tokens that were taken without waiting; `full` is the bucket's time
+ * after that.  If other calls have taken tokens since, their times depend on
+ * these tokens, which then stay unused.
+ */
+static void undo_take(weir_rate *limit, int64_t n,
+		      const struct weir_time_ *full)
+{
+	weir_lock_(&limit->lock_);
+	if (!limit->waiting_ && limit->bucket_.full_ns_ == full->ns &&
+	    limit->bucket_.full_part_ == full->part)
+		weir_bucket_put_back_(&limit->bucket_, n);
+	weir_unlock_(&limit->lock_);
+}
+
+static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
+			struct weir_ctx *ctx)
+{
+	weir_err err = weir_rate_check_(limit, n, ctx);
+	struct weir_time_ full;
+	int64_t now_ns, at_ns;
+
+	if (err != WEIR_EQUEUED)
+		return err;
+	now_ns = weir_now_ns();
+	err = weir_rate_take_(limit, n, now_ns, now_ns, &at_ns, &full);
+	if (err == WEIR_EQUEUED)
+		return wait_for_tokens(limit, n, deadline_ns, ctx);
+	/* C13: a cancel that has returned wins. */
+	if (!err && ctx) {
+		err = weir_ctx_err(ctx);
+		if (err)
+			undo_take(limit, n, &full);
+	}
+	return err;
+}
+
+weir_err weir_rate_acquire(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
+{
+	return acquire(limit, n, ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER,
+		       ctx);
+}
+
+weir_err weir_rate_acquire_until(weir_rate *limit, int64_t n,
+				  int64_t deadline_ns)
+{
+	return acquire(limit, n, deadline_ns, NULL);
+}
