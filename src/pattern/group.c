@@ -2,15 +2,19 @@
 /*
  * The task group: weir/group.h.
  *
- * Made of other things: the backlog is a channel, so a spawn waits for room as a
- * sender and a worker for tasks as a receiver; the weight that may run is a
- * semaphore; and that a task is not over is a permit of another one (tasks_), out
- * from before its spawn until after its result is told, so that waiting for all
- * of them is weir_sem_wait_idle.
+ * A group is built from three parts:
  *
- * A task is over when it is told (tell), which happens once: after its call, or
- * instead of it, or, if the call ended its thread, in the handler that the end of
- * a thread runs (group_threads.c).  There it is also over if `done` ends the thread.
+ *   backlog_  a channel of tasks.  A spawn waits for space as a sender, a
+ *             worker waits for a task as a receiver.
+ *   permits_  a semaphore that limits the weight of the running tasks.
+ *   tasks_    a semaphore of which each unfinished task holds one permit, from
+ *             before its spawn until after its result has been reported.
+ *             weir_group_wait is weir_sem_wait_idle on it.
+ *
+ * A task is finished exactly once (finish_task): after its call; instead of its
+ * call, if the group has been cancelled; or, if the call ended its thread, in
+ * the destructor of the thread's key (group_threads.c).  If `done` ends the
+ * thread, that destructor completes the report.
  */
 #include "weir/group.h"
 
@@ -19,23 +23,19 @@
 #include "base/panic.h"
 #include "pattern/group.h"
 
-enum over { RETURNED, SKIPPED, EXITED };
-
-static bool is_misplaced(const weir_group *group)
-{
-	return !group || (uintptr_t)group % sizeof(uint64_t) || !group->ready_;
-}
+enum outcome { RETURNED, SKIPPED, EXITED };
 
 /*
- * Being over.
+ * Running and finishing tasks.
  */
-void weir_group_over_(weir_group *group)
+void weir_group_task_done_(weir_group *group)
 {
 	weir_sem_release(&group->tasks_, 1);
 }
 
-static void tell(weir_group *group, void *self, const struct weir_task_ *task,
-		 weir_err err, enum over how)
+static void finish_task(weir_group *group, void *self,
+			const struct weir_task_ *task, weir_err err,
+			enum outcome outcome)
 {
 	bool first = false;
 
@@ -45,36 +45,36 @@ static void tell(weir_group *group, void *self, const struct weir_task_ *task,
 		first = !group->failed_++;
 		if (first)
 			group->first_ = err;
-		group->skipped_ += how == SKIPPED;
-		group->exited_ += how == EXITED;
+		group->skipped_ += outcome == SKIPPED;
+		group->exited_ += outcome == EXITED;
 	}
 	weir_unlock_(&group->lock_);
 	if (first && group->opts_.flags & WEIR_GROUP_FAIL_FAST)
 		weir_ctx_cancel(&group->ctx_);
 	if (group->opts_.done)
 		weir_group_report_(group, self, task, err);
-	weir_group_over_(group);
+	weir_group_task_done_(group);
 }
 
-void weir_group_exits_(weir_group *group, const struct weir_task_ *task)
+void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task)
 {
 	weir_sem_release(&group->permits_, task->weight);
-	tell(group, NULL, task, WEIR_ECANCELED, EXITED);
+	finish_task(group, NULL, task, WEIR_ECANCELED, EXITED);
 }
 
-static void see_over(weir_group *group, void *self,
+static void run_task(weir_group *group, void *self,
 		     const struct weir_task_ *task)
 {
 	weir_err err = weir_sem_acquire(&group->permits_, task->weight,
 					&group->ctx_);
 
 	if (err) {
-		tell(group, self, task, err, SKIPPED);
+		finish_task(group, self, task, err, SKIPPED);
 		return;
 	}
 	err = weir_group_call_(group, self, task);
 	weir_sem_release(&group->permits_, task->weight);
-	tell(group, self, task, err, RETURNED);
+	finish_task(group, self, task, err, RETURNED);
 }
 
 void weir_group_work_(weir_group *group, void *self)
@@ -82,35 +82,40 @@ void weir_group_work_(weir_group *group, void *self)
 	struct weir_task_ task;
 
 	while (weir_chan_recv(&group->backlog_, &task, NULL) == WEIR_OK)
-		see_over(group, self, &task);
+		run_task(group, self, &task);
 }
 
 /*
  * Spawning.
  */
 
-/* A thread for each task that is not over, up to the bound. */
-static weir_err see_to_threads(weir_group *group)
+/*
+ * Start a thread if there are fewer threads than unfinished tasks and than
+ * opts_.workers.  Fails only if the group has no thread at all.
+ */
+static weir_err add_thread(weir_group *group)
 {
 	weir_err err = WEIR_OK;
 	uint32_t started;
-	int64_t out;
+	int64_t unfinished;
 
-	/* relaxed: if there is one to start, look again under the lock. */
+	/* relaxed: a first check; it is repeated under the lock. */
 	if (at_load_relaxed(&group->started_) >= group->opts_.workers)
 		return WEIR_OK;
 	weir_lock_(&group->lock_);
-	/* Not before: of two spawns that meet, the later one counts both. */
-	out = WEIR_SEM_MAX - weir_sem_available(&group->tasks_);
-	/* relaxed: written under the lock alone. */
+	/*
+	 * Under the lock: the later of two concurrent spawns counts both tasks.
+	 */
+	unfinished = WEIR_SEM_MAX - weir_sem_available(&group->tasks_);
+	/* relaxed: started_ is written only under the lock. */
 	started = at_load_relaxed(&group->started_);
-	if (started < group->opts_.workers && started < out) {
+	if (started < group->opts_.workers && started < unfinished) {
 		err = weir_group_start_(group);
 		if (!err)
-			/* relaxed: the same. */
+			/* relaxed: the lock orders it. */
 			at_store_relaxed(&group->started_, started + 1);
 		else if (started)
-			/* Fewer will do. */
+			/* The threads that exist do the work. */
 			err = WEIR_OK;
 	}
 	weir_unlock_(&group->lock_);
@@ -119,20 +124,22 @@ static weir_err see_to_threads(weir_group *group)
 
 static weir_err check(const weir_group *group, bool has_fn, int64_t weight)
 {
-	if (is_misplaced(group) || !has_fn || weight < 0 || weight > WEIR_SEM_MAX)
+	if (weir_group_is_misplaced_(group) || !has_fn || weight < 0 ||
+	    weight > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	return weight > group->opts_.permits ? WEIR_ETOOBIG : WEIR_OK;
 }
 
-static weir_err begin(weir_group *group)
+/* Count a task as unfinished, and see that a thread can run it. */
+static weir_err add_task(weir_group *group)
 {
-	/* It has permits for more tasks than there is memory. */
+	/* tasks_ has permits for more tasks than fit into memory. */
 	weir_err err = weir_sem_try_acquire(&group->tasks_, 1);
 
 	while (err == WEIR_EAGAIN)
 		err = weir_sem_acquire(&group->tasks_, 1, NULL);
 	if (!err) {
-		err = see_to_threads(group);
+		err = add_thread(group);
 		if (err)
 			weir_sem_release(&group->tasks_, 1);
 	}
@@ -146,7 +153,7 @@ weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 	weir_err err = check(group, fn != NULL, weight);
 
 	if (!err)
-		err = begin(group);
+		err = add_task(group);
 	if (err)
 		return err;
 	err = weir_chan_send(&group->backlog_, &task, ctx);
@@ -162,7 +169,7 @@ weir_err weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 	weir_err err = check(group, fn != NULL, weight);
 
 	if (!err)
-		err = begin(group);
+		err = add_task(group);
 	if (err)
 		return err;
 	err = weir_chan_try_send(&group->backlog_, &task);
@@ -176,10 +183,10 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 {
 	weir_err err;
 
-	if (is_misplaced(group))
+	if (weir_group_is_misplaced_(group))
 		return WEIR_EINVAL;
-	/* A thread that could not be had may be had now. */
-	err = see_to_threads(group);
+	/* Thread creation may have failed earlier; try again. */
+	err = add_thread(group);
 	if (!err)
 		err = weir_sem_wait_idle(&group->tasks_, ctx);
 	if (!err && first) {
@@ -192,7 +199,7 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 
 void weir_group_cancel(weir_group *group)
 {
-	if (is_misplaced(group)) {
+	if (weir_group_is_misplaced_(group)) {
 		weir_panic_("weir_group_cancel: %p is not a group", group);
 		return;
 	}
@@ -201,109 +208,9 @@ void weir_group_cancel(weir_group *group)
 
 void weir_group_close(weir_group *group)
 {
-	if (is_misplaced(group)) {
+	if (weir_group_is_misplaced_(group)) {
 		weir_panic_("weir_group_close: %p is not a group", group);
 		return;
 	}
 	weir_chan_close(&group->backlog_);
-}
-
-/*
- * Once in a while.
- */
-static bool opts_ok(const weir_group_opts *o)
-{
-	return o && o->workers >= 1 && o->workers <= WEIR_GROUP_WORKERS_MAX &&
-	       o->backlog >= 0 && o->backlog <= WEIR_CHAN_MAX &&
-	       o->permits >= 0 && o->permits <= WEIR_SEM_MAX &&
-	       !(o->flags & ~WEIR_GROUP_FAIL_FAST) && !o->unused_ &&
-	       !o->reserved_[0] && !o->reserved_[1] && !o->reserved_[2] &&
-	       !o->reserved_[3];
-}
-
-weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
-{
-	weir_sem_opts permits, tasks = { .permits = WEIR_SEM_MAX };
-	weir_err err;
-
-	if (!group || (uintptr_t)group % sizeof(uint64_t) || !opts_ok(opts))
-		return WEIR_EINVAL;
-	*group = (weir_group){ .opts_ = *opts };
-	if (!opts->backlog)
-		group->opts_.backlog = 4 * opts->workers;
-	if (!opts->permits)
-		group->opts_.permits = opts->workers;
-	permits = (weir_sem_opts){ .permits = group->opts_.permits,
-				   .name = opts->name };
-	(void)!weir_sem_init_opts(&group->permits_, &permits);
-	(void)!weir_sem_init_opts(&group->tasks_, &tasks);
-	err = weir_ctx_init(&group->ctx_, opts->ctx, WEIR_FOREVER);
-	if (err)
-		return err;
-	err = weir_chan_init(&group->backlog_, NULL, group->opts_.backlog,
-			     sizeof(struct weir_task_));
-	if (!err) {
-		err = weir_group_room_(group);
-		if (err)
-			(void)!weir_chan_destroy(&group->backlog_);
-	}
-	if (err)
-		(void)!weir_ctx_destroy(&group->ctx_);
-	group->ready_ = !err;
-	return err;
-}
-
-weir_err weir_group_destroy(weir_group *group)
-{
-	weir_err err;
-
-	if (is_misplaced(group))
-		return WEIR_EINVAL;
-	if (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
-		return WEIR_EBUSY;
-	/* At once; what the last task did is seen from here on. */
-	(void)!weir_sem_wait_idle(&group->tasks_, NULL);
-	/* First: it may be in use, and no thread is at a task any more. */
-	err = weir_ctx_destroy(&group->ctx_);
-	if (err)
-		return err;
-	weir_chan_close(&group->backlog_);
-	weir_group_join_(group);
-	(void)!weir_chan_destroy(&group->backlog_);
-	(void)!weir_sem_destroy(&group->permits_);
-	(void)!weir_sem_destroy(&group->tasks_);
-	group->ready_ = 0;
-	return WEIR_OK;
-}
-
-weir_err weir_group_stat(weir_group *group, weir_group_info *info)
-{
-	weir_chan_info backlog;
-	uint32_t threads;
-	weir_err err;
-
-	if (is_misplaced(group) || !info)
-		return WEIR_EINVAL;
-	err = weir_chan_stat(&group->backlog_, &backlog);
-	if (err)
-		return err;
-	weir_lock_(&group->lock_);
-	/* relaxed: written under the lock alone. */
-	threads = at_load_relaxed(&group->started_);
-	*info = (weir_group_info){
-		.name = group->opts_.name,
-		.spawned = WEIR_SEM_MAX - weir_sem_available(&group->tasks_),
-		.waiting = backlog.length,
-		.done = group->done_,
-		.failed = group->failed_,
-		.skipped = group->skipped_,
-		.exited = group->exited_,
-		.first = (weir_err)group->first_,
-		.threads = threads,
-		.spawners = backlog.senders,
-		.cancelled = weir_ctx_err(&group->ctx_) != WEIR_OK,
-		.closed = backlog.closed,
-	};
-	weir_unlock_(&group->lock_);
-	return WEIR_OK;
 }

@@ -2,7 +2,10 @@
 #ifndef WEIR_PATTERN_GROUP_H
 #define WEIR_PATTERN_GROUP_H
 
-/* What the files of the group share; group.c says how it works. */
+/*
+ * Internals shared by the files of the task group.  The head of group.c
+ * explains them.
+ */
 #include "weir/group.h"
 
 struct weir_task_ {
@@ -11,28 +14,44 @@ struct weir_task_ {
 	int64_t weight;
 };
 
+/* Returns true if group is null, misaligned or not set up. */
+static inline bool weir_group_is_misplaced_(const weir_group *group)
+{
+	return !group || (uintptr_t)group % sizeof(uint64_t) || !group->ready_;
+}
+
 /*
- * What a worker does: take tasks and see them over, until the end.  `self` is the
- * thread's own, for weir_group_call_.
+ * A worker: run and finish tasks until the backlog is closed and empty.  `self`
+ * is passed on to weir_group_call_ and weir_group_report_.
  */
 void weir_group_work_(weir_group *group, void *self);
 
-/* The task's thread ends in the middle of it: its permits, and its result. */
-void weir_group_exits_(weir_group *group, const struct weir_task_ *task);
-
-/* The task is over and told.  The last access: who waits may retire the group. */
-void weir_group_over_(weir_group *group);
+/* The task ended its thread: release its permits and finish it. */
+void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task);
 
 /*
- * group_threads.c.  Room for the threads; one more thread; a call of the task, and
- * of `done`, that notices if it ends its thread; the end of them all.
+ * The task is finished and reported.  This is the last access to *group: the
+ * thread that waits for all tasks may destroy it now.
  */
+void weir_group_task_done_(weir_group *group);
+
+/*
+ * group_threads.c.  The schedule explorer replaces these functions.
+ */
+
+/* Allocate the table of threads. */
 weir_err weir_group_room_(weir_group *group);
+
+/* Start one more thread, if the table has a free place. */
 weir_err weir_group_start_(weir_group *group);
+
+/* Call the task; call `done`.  Both calls may end the thread. */
 weir_err weir_group_call_(weir_group *group, void *self,
 			  const struct weir_task_ *task);
 void weir_group_report_(weir_group *group, void *self,
-		      const struct weir_task_ *task, weir_err err);
+			const struct weir_task_ *task, weir_err err);
+
+/* Join all threads and free the table. */
 void weir_group_join_(weir_group *group);
 
 #endif /* WEIR_PATTERN_GROUP_H */

@@ -2,13 +2,17 @@
 /*
  * The threads of a task group.
  *
- * A thread is joined when the group is destroyed.  A task may end its thread
- * (pthread_exit, pthread_cancel).  Each thread therefore has a thread-specific
- * value, its place, and what destroys that value runs when the thread ends: if it
- * was at a task, a new thread takes the place, the old one is let go unjoined, and
- * the task is told over.  The same if it was telling, but that has been done.  If
- * no new thread can be had the old one goes on, from there: else what is in the
- * backlog might have nobody, and who waits for it would wait for ever.
+ * weir_group_destroy joins the threads.  A task may end its thread
+ * (pthread_exit, pthread_cancel), so each thread has a thread-specific value,
+ * its place in the table of threads.  The destructor of that value
+ * (thread_exits) runs when the thread ends.  If the thread was in a task, a new
+ * thread takes over the place, the old thread is detached, and the task is
+ * finished with WEIR_ECANCELED.  The same happens if the thread was in `done`,
+ * except that the task is finished already.
+ *
+ * If no new thread can be created, the old thread goes on working inside the
+ * destructor.  Otherwise no thread might be left for the backlog, and
+ * weir_group_wait would wait forever.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,16 +22,16 @@
 #include "base/mem.h"
 #include "pattern/group.h"
 
-enum at { AT_NOTHING, AT_TASK, AT_TELLING };
+enum activity { IDLE, IN_TASK, IN_DONE };
 
 struct weir_group_threads_ {
 	pthread_attr_t attr;
 	struct place {
 		weir_group *group;
 		pthread_t id;
-		struct weir_task_ task;	/* its thread's own: the one it is at */
-		uint32_t at;		/* the same: enum at */
-		uint32_t used;		/* under the group's lock */
+		struct weir_task_ task;	/* current task; thread-private */
+		uint32_t activity;	/* enum activity; thread-private */
+		uint32_t used;		/* protected by the group's lock */
 	} places[];
 };
 
@@ -35,11 +39,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t place_of_thread;
 static int no_key;
 
-static void thread_ends(void *value);
+static void thread_exits(void *value);
 
 static void make_key(void)
 {
-	no_key = pthread_key_create(&place_of_thread, thread_ends);
+	no_key = pthread_key_create(&place_of_thread, thread_exits);
 }
 
 weir_err weir_group_room_(weir_group *group)
@@ -78,7 +82,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Under the lock. */
+/* Start a thread for the place.  Requires: the group's lock is held. */
 static weir_err start_at(struct place *place)
 {
 	sigset_t all, before;
@@ -111,26 +115,26 @@ weir_err weir_group_start_(weir_group *group)
 	return WEIR_OK;
 }
 
-static void thread_ends(void *value)
+static void thread_exits(void *value)
 {
 	struct place *place = value;
 	weir_group *group = place->group;
 	struct weir_task_ task = place->task;
-	uint32_t at = place->at;
+	uint32_t activity = place->activity;
 	bool goes_on;
 
-	if (at == AT_NOTHING)
+	if (activity == IDLE)
 		return;
-	place->at = AT_NOTHING;
+	place->activity = IDLE;
 	weir_lock_(&group->lock_);
 	goes_on = start_at(place) != WEIR_OK;
 	weir_unlock_(&group->lock_);
 	if (!goes_on)
 		pthread_detach(pthread_self());
-	if (at == AT_TASK)
-		weir_group_exits_(group, &task);
+	if (activity == IN_TASK)
+		weir_group_task_exited_(group, &task);
 	else
-		weir_group_over_(group);
+		weir_group_task_done_(group);
 	if (goes_on)
 		(void)work(place);
 }
@@ -142,30 +146,30 @@ weir_err weir_group_call_(weir_group *group, void *self,
 	weir_err err;
 
 	place->task = *task;
-	place->at = AT_TASK;
+	place->activity = IN_TASK;
 	err = task->fn(task->arg, &group->ctx_);
-	place->at = AT_NOTHING;
+	place->activity = IDLE;
 	return err;
 }
 
-/* Without `self` the thread is ending. */
+/* `self` is null if the thread is ending. */
 void weir_group_report_(weir_group *group, void *self,
-		      const struct weir_task_ *task, weir_err err)
+			const struct weir_task_ *task, weir_err err)
 {
 	struct place *place = self;
 
 	if (place)
-		place->at = AT_TELLING;
+		place->activity = IN_DONE;
 	group->opts_.done(group->opts_.user, task->arg, err);
 	if (place)
-		place->at = AT_NOTHING;
+		place->activity = IDLE;
 }
 
 void weir_group_join_(weir_group *group)
 {
 	int before;
 
-	/* It would be a cancellation point. */
+	/* pthread_join is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	for (int64_t i = 0; i < group->opts_.workers; i++)
 		if (group->threads_->places[i].used)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* The task group: init, destroy and stat. */
+#include "pattern/group.h"
+
+#include "base/atomic.h"
+#include "base/lock.h"
+
+static bool opts_ok(const weir_group_opts *o)
+{
+	return o && o->workers >= 1 && o->workers <= WEIR_GROUP_WORKERS_MAX &&
+	       o->backlog >= 0 && o->backlog <= WEIR_CHAN_MAX &&
+	       o->permits >= 0 && o->permits <= WEIR_SEM_MAX &&
+	       !(o->flags & ~WEIR_GROUP_FAIL_FAST) && !o->unused_ &&
+	       !o->reserved_[0] && !o->reserved_[1] && !o->reserved_[2] &&
+	       !o->reserved_[3];
+}
+
+weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
+{
+	weir_sem_opts permits, tasks = { .permits = WEIR_SEM_MAX };
+	weir_err err;
+
+	if (!group || (uintptr_t)group % sizeof(uint64_t) || !opts_ok(opts))
+		return WEIR_EINVAL;
+	*group = (weir_group){ .opts_ = *opts };
+	if (!opts->backlog)
+		group->opts_.backlog = 4 * opts->workers;
+	if (!opts->permits)
+		group->opts_.permits = opts->workers;
+	permits = (weir_sem_opts){ .permits = group->opts_.permits,
+				   .name = opts->name };
+	(void)!weir_sem_init_opts(&group->permits_, &permits);
+	(void)!weir_sem_init_opts(&group->tasks_, &tasks);
+	err = weir_ctx_init(&group->ctx_, opts->ctx, WEIR_FOREVER);
+	if (err)
+		return err;
+	err = weir_chan_init(&group->backlog_, NULL, group->opts_.backlog,
+			     sizeof(struct weir_task_));
+	if (!err) {
+		err = weir_group_room_(group);
+		if (err)
+			(void)!weir_chan_destroy(&group->backlog_);
+	}
+	if (err)
+		(void)!weir_ctx_destroy(&group->ctx_);
+	group->ready_ = !err;
+	return err;
+}
+
+weir_err weir_group_destroy(weir_group *group)
+{
+	weir_err err;
+
+	if (weir_group_is_misplaced_(group))
+		return WEIR_EINVAL;
+	if (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
+		return WEIR_EBUSY;
+	/* Returns at once, and orders the work of all tasks before this. */
+	(void)!weir_sem_wait_idle(&group->tasks_, NULL);
+	/* The ctx first: only it can fail, and no task uses it any more. */
+	err = weir_ctx_destroy(&group->ctx_);
+	if (err)
+		return err;
+	weir_chan_close(&group->backlog_);
+	weir_group_join_(group);
+	(void)!weir_chan_destroy(&group->backlog_);
+	(void)!weir_sem_destroy(&group->permits_);
+	(void)!weir_sem_destroy(&group->tasks_);
+	group->ready_ = 0;
+	return WEIR_OK;
+}
+
+weir_err weir_group_stat(weir_group *group, weir_group_info *info)
+{
+	weir_chan_info backlog;
+	uint32_t threads;
+	weir_err err;
+
+	if (weir_group_is_misplaced_(group) || !info)
+		return WEIR_EINVAL;
+	err = weir_chan_stat(&group->backlog_, &backlog);
+	if (err)
+		return err;
+	weir_lock_(&group->lock_);
+	/* relaxed: started_ is written only under the lock. */
+	threads = at_load_relaxed(&group->started_);
+	*info = (weir_group_info){
+		.name = group->opts_.name,
+		.spawned = WEIR_SEM_MAX - weir_sem_available(&group->tasks_),
+		.waiting = backlog.length,
+		.done = group->done_,
+		.failed = group->failed_,
+		.skipped = group->skipped_,
+		.exited = group->exited_,
+		.first = (weir_err)group->first_,
+		.threads = threads,
+		.spawners = backlog.senders,
+		.cancelled = weir_ctx_err(&group->ctx_) != WEIR_OK,
+		.closed = backlog.closed,
+	};
+	weir_unlock_(&group->lock_);
+	return WEIR_OK;
+}
