@@ -2,11 +2,12 @@
 /*
  * The limit that finds its own capacity: weir/adaptive.h.
  *
- * The limit is a number with a fraction, so that it can grow by one in a whole
- * round of calls; the semaphore's capacity is its whole part.  A short lock
- * protects the figures.  Resizing happens outside it, for it may run callbacks;
- * one thread does so at a time (applying_) and goes on until the capacity is what
- * the figures say, so that an older figure never comes last.
+ * limit_ has a fraction, so that it can grow by one over a whole round of
+ * calls; the capacity of the semaphore is its integer part. lock_, held
+ * briefly, protects the figures.  The semaphore is resized without the lock,
+ * since a resize may run callbacks.  One thread at a time resizes (applying_),
+ * and repeats it until the capacity equals the figure: an outdated figure is
+ * never the last one applied.
  */
 #include "weir/adaptive.h"
 
@@ -17,11 +18,11 @@
 
 #define SECOND INT64_C(1000000000)
 #define DECREASE 0.9
-#define SMOOTH 0.2		/* of a new limit that counts */
+#define SMOOTH 0.2		/* weight of a new limit */
 #define LONG_RUN 1000		/* rounds of calls */
 #define SHORT_RUN 10		/* calls */
-#define TOLERANCE 1.5		/* of latency, before it counts as longer */
-#define LATENCY_MAX 9e18	/* what an int64_t can tell */
+#define TOLERANCE 1.5		/* a latency up to this factor is not longer */
+#define LATENCY_MAX 9e18	/* fits into int64_t */
 
 static bool is_misplaced(const weir_adaptive *a)
 {
@@ -33,14 +34,14 @@ static double within(double value, double low, double high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* The difference of any two times has room without a sign. */
+/* Returns to_ns - from_ns, at least 0.  Unsigned: no overflow. */
 static double between(int64_t from_ns, int64_t to_ns)
 {
 	return to_ns > from_ns ? (double)((uint64_t)to_ns - (uint64_t)from_ns) : 0;
 }
 
 /*
- * The figures, under the lock.
+ * The figures.  Requires, for all these functions: lock_ is held.
  */
 static double aimd(const weir_adaptive *a)
 {
@@ -53,15 +54,16 @@ static double gradient(const weir_adaptive *a, double latency)
 	double next = a->limit_ * slope + (double)a->opts_.queue;
 	double smoothed = a->limit_ * (1 - SMOOTH) + next * SMOOTH;
 
-	/* One step in a round of calls, a part of it with each. */
+	/* One such step in a round of limit_ calls: a fraction with each. */
 	return a->limit_ + (smoothed - a->limit_) / a->limit_;
 }
 
 /*
- * What a call takes when nothing holds it up: down quickly, for that is what it
- * takes; up slowly, for that may be a queue of our own making.
+ * Update long_ns_, the latency of a call that does not queue.  It falls
+ * quickly: a short latency was possible.  It rises slowly: a long latency may
+ * come from a queue that this limit itself allowed.
  */
-static void follow(weir_adaptive *a, double latency)
+static void update_long_run(weir_adaptive *a, double latency)
 {
 	double run = latency < a->long_ns_ ? SHORT_RUN : LONG_RUN * a->limit_;
 
@@ -84,13 +86,13 @@ static void learn(weir_adaptive *a, int64_t began_ns, int64_t now_ns,
 	a->mean_ns_ += (latency - a->mean_ns_) / (double)a->calls_;
 	if (call == WEIR_CALL_DROPPED || slow) {
 		a->drops_++;
-		/* It was let in by a limit that is gone. */
+		/* The call began under a limit that has been reduced since. */
 		if (a->drops_ > 1 && began_ns < a->decreased_ns_)
 			return;
 		a->decreased_ns_ = now_ns;
 		a->limit_ *= DECREASE;
 	} else {
-		follow(a, latency);
+		update_long_run(a, latency);
 		if (2 * (double)in_flight < a->limit_)
 			return;
 		a->limit_ = a->opts_.kind == WEIR_AIMD ? aimd(a) :
@@ -100,7 +102,7 @@ static void learn(weir_adaptive *a, int64_t began_ns, int64_t now_ns,
 			   (double)a->opts_.max);
 }
 
-/* Make the semaphore what the figures say, unless somebody is at it. */
+/* Resize the semaphore to limit_, unless another thread is doing so. */
 static weir_err apply(weir_adaptive *a)
 {
 	weir_err err = WEIR_OK;
@@ -155,8 +157,8 @@ void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 	int64_t in_flight;
 
 	if (is_misplaced(adaptive) || (unsigned)call > WEIR_CALL_IGNORED) {
-		weir_panic_("weir_adaptive_release: %p is not set up, or no "
-			    "such result", adaptive);
+		weir_panic_("weir_adaptive_release: %p is not set up, or the "
+			    "result is unknown", adaptive);
 		return;
 	}
 	weir_lock_(&adaptive->lock_);

@@ -2,11 +2,11 @@
 /*
  * The circuit breaker: weir/breaker.h.
  *
- * A short lock protects everything.  Results are bits of a word, the newest lowest,
- * so that the window slides by a shift.  Each change of state begins a new term;
- * a pass carries the term in which it was given, and a result of another term is
- * ignored: calls that began before the breaker opened say nothing of how things
- * are when it is half open.
+ * lock_, held briefly, protects everything.  Results are bits of a word, the
+ * newest in the lowest bit: a shift moves the window.  Each change of state
+ * begins a new term.  A pass carries its term, and a result from another term
+ * is ignored: the results of calls that began before the breaker opened do not
+ * count once it is half open.
  */
 #include "weir/breaker.h"
 
@@ -31,7 +31,7 @@ static uint32_t failed(const weir_breaker *b)
 	return n;
 }
 
-/* Under the lock. */
+/* Requires: lock_ is held. */
 static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
 {
 	b->state_ = (uint32_t)state;
@@ -42,18 +42,21 @@ static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
 	b->opened_ += state == WEIR_BREAKER_OPEN;
 }
 
-/* Opened long enough; or half open, and not all probes have come back. */
+/*
+ * Returns true if open_ns_ has passed since the breaker opened, or since the
+ * last probe of a half-open breaker, whose probes have not all reported back.
+ */
 static bool is_due(const weir_breaker *b, int64_t now_ns)
 {
-	/* The last probe has its time, however long after the first it went. */
 	int64_t from_ns = b->state_ == WEIR_BREAKER_OPEN ? b->since_ns_ :
 							   b->probed_ns_;
 
-	/* The difference of any two times has room without a sign. */
+	/* Unsigned: the difference of any two times fits. */
 	return now_ns >= from_ns &&
 	       (uint64_t)now_ns - (uint64_t)from_ns >= (uint64_t)b->open_ns_;
 }
 
+/* Returns true if a call may pass.  Requires: lock_ is held. */
 static bool let_through(weir_breaker *b, int64_t now_ns)
 {
 	if (b->state_ == WEIR_BREAKER_CLOSED)
@@ -89,7 +92,7 @@ weir_err weir_breaker_enter(weir_breaker *breaker, weir_breaker_pass *pass)
 	return weir_breaker_enter_at(breaker, weir_now_ns(), pass);
 }
 
-/* Under the lock. */
+/* Requires: lock_ is held. */
 static void count(weir_breaker *b, bool good, int64_t now_ns)
 {
 	uint64_t window = b->window_ == 64 ? UINT64_MAX :

@@ -3,22 +3,24 @@
 #define WEIR_PATTERN_BUCKET_H
 
 /*
- * The arithmetic of a bucket of tokens.  No clock, no lock: times are given.
+ * The arithmetic of a bucket of tokens.  No clock, no lock: times are
+ * arguments.
  *
- * Instead of a level that has to be filled up again and again there is one time:
- * when the bucket will be full.  Taking n tokens moves it n / rate further, and
- * if it lies in the past the bucket is full now:
+ * A bucket is not stored as a level, which would have to be refilled again and
+ * again, but as the time at which it will be full.  Taking n tokens moves this
+ * time by n / rate.  If it lies in the past, the bucket is full now:
  *
  *     full' = max(now, full) + n / rate
  *
- * The tokens are there once the bucket could be full again in burst / rate:
+ * The tokens are usable as soon as the bucket could be full again in burst /
+ * rate:
  *
  *     at = full' - burst / rate           (BUCKET)
- *     at = max(now, full)                 (SPACED: when the one before is through)
+ *     at = max(now, full)                 (SPACED: after the previous call)
  *
- * n / rate is n * den / num nanoseconds, seldom a whole number, so a time is
- * nanoseconds and a part, counted in num-ths: nothing is ever rounded, except
- * `at`, upwards.
+ * n / rate is n * den / num nanoseconds, seldom an integer.  A time is
+ * therefore nanoseconds and a fraction in units of 1/num.  Only `at` is ever
+ * rounded: upwards.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +28,8 @@
 #include "weir/rate.h"
 
 /*
- * What n * den and num * den may come to, and how far a time may lie from 0 (73
- * years), so that sums of three fit.
+ * The bound of n * den and of num * den, and of a time's distance from 0 (73
+ * years).  Sums of three such numbers fit.
  */
 #define WEIR_BUCKET_MAX_ (INT64_MAX / 4)
 
@@ -35,7 +37,7 @@ struct weir_time_ {
 	int64_t ns, part;	/* 0 <= part < num */
 };
 
-/* n / rate.  Requires: n * den fits, weir_bucket_fits_. */
+/* Returns n / rate.  Requires: weir_bucket_fits_(b, n). */
 static inline struct weir_time_ weir_bucket_cost_(const struct weir_bucket_ *b,
 						  int64_t n)
 {
@@ -43,6 +45,7 @@ static inline struct weir_time_ weir_bucket_cost_(const struct weir_bucket_ *b,
 				    n * b->den_ % b->num_ };
 }
 
+/* Returns true if n * den is within WEIR_BUCKET_MAX_. */
 static inline bool weir_bucket_fits_(const struct weir_bucket_ *b, int64_t n)
 {
 	return n <= WEIR_BUCKET_MAX_ / b->den_;
@@ -68,7 +71,7 @@ static inline struct weir_time_ weir_time_sub_(const struct weir_bucket_ *b,
 	return t;
 }
 
-/* The bucket's time, or now if that has passed. */
+/* Returns max(now, full). */
 static inline struct weir_time_ weir_bucket_base_(const struct weir_bucket_ *b,
 						  int64_t now_ns)
 {
@@ -78,8 +81,8 @@ static inline struct weir_time_ weir_bucket_base_(const struct weir_bucket_ *b,
 }
 
 /*
- * When n tokens taken now could be used; at most now_ns if at once.  With
- * `ahead` tokens to be taken before them.
+ * Returns when n tokens taken now would be usable, if `ahead` other tokens are
+ * taken before them.  At most now_ns: at once.
  */
 static inline int64_t weir_bucket_at_(const struct weir_bucket_ *b, int64_t n,
 				      int64_t ahead, int64_t now_ns)
@@ -105,7 +108,8 @@ static inline void weir_bucket_take_(struct weir_bucket_ *b, int64_t n,
 }
 
 /*
- * Undo a take.  If the bucket was full then, it is full as of then: the same.
+ * Undo a take.  If the bucket was full before the take, it becomes full as of
+ * the time of the take, which has passed: the bucket is full again.
  */
 static inline void weir_bucket_put_back_(struct weir_bucket_ *b, int64_t n)
 {
@@ -116,7 +120,9 @@ static inline void weir_bucket_put_back_(struct weir_bucket_ *b, int64_t n)
 	b->full_part_ = t.part;
 }
 
-/* What is missing from a full bucket: whole tokens, and *rest den-ths of one. */
+/*
+ * Returns the tokens missing from a full bucket, and *rest: 1/den tokens more.
+ */
 static inline int64_t weir_bucket_lack_(const struct weir_bucket_ *b,
 					int64_t now_ns, int64_t *rest)
 {
@@ -134,7 +140,7 @@ static inline int64_t weir_bucket_lack_(const struct weir_bucket_ *b,
 	return whole * b->num_ + left / b->den_;
 }
 
-/* The same, rounded up. */
+/* Returns the missing tokens, rounded up. */
 static inline int64_t weir_bucket_missing_(const struct weir_bucket_ *b,
 					   int64_t now_ns)
 {
@@ -149,7 +155,7 @@ static inline bool weir_bucket_is_full_(const struct weir_bucket_ *b,
 	return weir_bucket_missing_(b, now_ns) == 0;
 }
 
-/* Whether tokens can be taken at that time at all. */
+/* Returns true if the times are within the range of the arithmetic. */
 static inline bool weir_bucket_time_ok_(const struct weir_bucket_ *b,
 					int64_t now_ns)
 {
@@ -157,7 +163,7 @@ static inline bool weir_bucket_time_ok_(const struct weir_bucket_ *b,
 	       b->full_ns_ <= WEIR_BUCKET_MAX_;
 }
 
-/* False: out of range, *b as it was. */
+/* Set the rate.  Returns false if it is out of range; *b is unchanged then. */
 bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 		      int64_t burst);
 

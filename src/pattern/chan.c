@@ -2,16 +2,18 @@
 /*
  * The bounded channel: weir/chan.h.
  *
- * Two semaphores count, a ring of slots holds (chan_ring.c).  A sender takes a permit
- * of space_, fills a slot of the ring and gives a permit to items_; a receiver does
- * the same the other way round.  There is no lock.
+ * Two semaphores count, and a ring of slots holds the items (chan_ring.c).  A
+ * sender takes a permit of space_, fills a slot of the ring and releases a
+ * permit of items_.  A receiver takes a permit of items_, empties a slot and
+ * releases a permit of space_.  There is no lock.
  *
- *     space + items + being copied = capacity
+ *     permits of space_ + permits of items_ + items being copied = capacity
  *
- * Closing.  First the ring is closed, which decides what is sent, then both
- * semaphores.  From there on permits of items_ mean nothing (senders with a ticket
- * may still be copying), and receivers go by what the ring has.  One that had its
- * permit before may find nothing left, because another came first.
+ * Closing.  weir_chan_close closes the ring first, which fixes the set of sent
+ * items, and then both semaphores.  From then on the permits of items_ have no
+ * meaning, because senders with a ticket may still be copying; receivers go by
+ * the state of the ring.  A receiver that took its permit before the close may
+ * find the ring empty, because another receiver was faster.
  */
 #include "weir/chan.h"
 
@@ -19,33 +21,34 @@
 #include "pattern/chan.h"
 
 /*
- * For a moment before one waits, if others wait already: to join them would cost a
- * thread switch, and one to wake for every item, where a newcomer may as well pass.
- * (With nobody there the semaphore looks for itself.)
+ * Spin for a permit before an acquire that would have to wait.  Behind other
+ * waiters the semaphore itself does not spin: the call would park, and each
+ * item would cost a wake-up and a thread switch, although BARGING lets a new
+ * call pass the waiters.  Without other waiters the semaphore spins as well.
  */
-static void look_first(weir_sem *sem)
+static void spin_for_permit(weir_sem *sem)
 {
-	struct weir_spin_wait_ look;
-	bool seen;
+	struct weir_spin_wait_ spin;
+	bool found;
 
 	if (weir_sem_available(sem) > 0 || !weir_spin_wait_may_pay_())
 		return;
-	look = weir_spin_wait_begin_();
+	spin = weir_spin_wait_begin_();
 	do
-		seen = weir_sem_available(sem) > 0;
-	while (!seen && weir_spin_wait_continue_(&look));
-	weir_spin_wait_end_(seen);
+		found = weir_sem_available(sem) > 0;
+	while (!found && weir_spin_wait_continue_(&spin));
+	weir_spin_wait_end_(found);
 }
 
-static weir_err enter(weir_sem *sem, struct weir_ctx *ctx)
+static weir_err acquire(weir_sem *sem, struct weir_ctx *ctx)
 {
-	look_first(sem);
+	spin_for_permit(sem);
 	return weir_sem_acquire(sem, 1, ctx);
 }
 
-static weir_err enter_until(weir_sem *sem, int64_t deadline_ns)
+static weir_err acquire_until(weir_sem *sem, int64_t deadline_ns)
 {
-	look_first(sem);
+	spin_for_permit(sem);
 	return weir_sem_acquire_until(sem, 1, deadline_ns);
 }
 
@@ -55,7 +58,7 @@ weir_err weir_chan_send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
 
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
-	err = enter(&chan->space_, ctx);
+	err = acquire(&chan->space_, ctx);
 	return err ? err : weir_chan_put_one_(chan, item);
 }
 
@@ -66,7 +69,7 @@ weir_err weir_chan_send_until(weir_chan *chan, const void *item,
 
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
-	err = enter_until(&chan->space_, deadline_ns);
+	err = acquire_until(&chan->space_, deadline_ns);
 	return err ? err : weir_chan_put_one_(chan, item);
 }
 
@@ -94,7 +97,7 @@ weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
 		int64_t got, put;
 		weir_err err;
 
-		look_first(&chan->space_);
+		spin_for_permit(&chan->space_);
 		err = weir_sem_acquire_upto(&chan->space_, n > 0,
 					    (int64_t)(n - *sent), ctx, &got);
 		if (err || !got)
@@ -114,7 +117,7 @@ weir_err weir_chan_recv(weir_chan *chan, void *item, struct weir_ctx *ctx)
 
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
-	err = enter(&chan->items_, ctx);
+	err = acquire(&chan->items_, ctx);
 	return weir_chan_take_one_(chan, item, err);
 }
 
@@ -124,7 +127,7 @@ weir_err weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
 
 	if (weir_chan_is_misplaced_(chan) || !item)
 		return WEIR_EINVAL;
-	err = enter_until(&chan->items_, deadline_ns);
+	err = acquire_until(&chan->items_, deadline_ns);
 	return weir_chan_take_one_(chan, item, err);
 }
 
@@ -149,7 +152,7 @@ weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
 	if (weir_chan_is_misplaced_(chan) || !got || !items || !max ||
 	    max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	look_first(&chan->items_);
+	spin_for_permit(&chan->items_);
 	err = weir_sem_acquire_upto(&chan->items_, 1, (int64_t)max, ctx, &n);
 	if (err == WEIR_ECLOSED)
 		n = (int64_t)max;

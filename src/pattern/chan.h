@@ -2,7 +2,10 @@
 #ifndef WEIR_PATTERN_CHAN_H
 #define WEIR_PATTERN_CHAN_H
 
-/* What the files of the channel share; chan.c and chan_ring.c say how it works. */
+/*
+ * Internals shared by the files of the channel.  The heads of chan.c and
+ * chan_ring.c explain them.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,13 +13,15 @@
 #include "weir/chan.h"
 
 #define WEIR_CHAN_CLOSED_ UINT64_C(1)
-#define WEIR_CHAN_TICKET_ 1	/* tail_ counts tickets above the bit */
+#define WEIR_CHAN_TICKET_ 1	/* shift: tail_ is tickets and the closed bit */
 
+/* Returns true if chan is null, misaligned or not set up. */
 static inline bool weir_chan_is_misplaced_(const weir_chan *chan)
 {
 	return !chan || (uintptr_t)chan % sizeof(uint64_t) || !chan->capacity_;
 }
 
+/* Returns the turn of the ticket's slot; the item lies behind it. */
 static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 {
 	uint64_t at = chan->mask_ ? ticket & chan->mask_ :
@@ -25,7 +30,7 @@ static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 	return (uint64_t *)(void *)(chan->slots_ + at * chan->stride_);
 }
 
-/* Whether it is closed; then *tail is how many were sent, all in all. */
+/* Returns true if the channel is closed.  *tail: tickets of senders so far. */
 static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 {
 	/* [CH3] acquire */
@@ -36,8 +41,9 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 }
 
 /*
- * Send n items, with n permits of space_.  Returns how many went: fewer if it was
- * closed meanwhile, and then the rest of the permits is given back.
+ * Send n items.  Requires: the caller holds n permits of space_.  Returns how
+ * many items were sent: fewer than n if the channel has been closed in the
+ * meantime; the other permits are released then.
  */
 int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 			   int64_t n);
@@ -48,12 +54,13 @@ static inline weir_err weir_chan_put_one_(weir_chan *chan, const void *item)
 }
 
 /*
- * Receive n items, with n permits of items_, or with none if it is closed.  Returns
- * how many there were: fewer if it is closed.
+ * Receive up to n items.  Requires: the caller holds n permits of items_, or
+ * the channel is closed.  Returns how many items were received: fewer than n
+ * only if the channel is closed.
  */
 int64_t weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n);
 
-/* After an acquire of items_ that said err. */
+/* Receive one item after an acquire of items_ that returned err. */
 static inline weir_err weir_chan_take_one_(weir_chan *chan, void *item,
 					   weir_err err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to a channel once in a while, and looks at it. */
+/* The channel: init, destroy, close and statistics. */
 #include "weir/chan.h"
 
 #include "base/atomic.h"
@@ -39,7 +39,7 @@ weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 	(void)!weir_sem_init_opts(&chan->space_, &space);
 	(void)!weir_sem_init_opts(&chan->items_, &items);
 	for (uint64_t i = 0; i < n; i++)
-		/* relaxed: nobody else is here yet. */
+		/* relaxed: no other thread can reach it yet. */
 		at_store_relaxed(weir_chan_turn_(chan, i), 2 * i);
 	return WEIR_OK;
 }
@@ -50,8 +50,8 @@ weir_err weir_chan_destroy(weir_chan *chan)
 
 	if (weir_chan_is_misplaced_(chan))
 		return WEIR_EINVAL;
-	/* Both or none. */
-	err = weir_sem_is_unused_(&chan->items_);
+	/* Check items_ first, so that both are destroyed or none. */
+	err = weir_sem_check_unused_(&chan->items_);
 	if (!err)
 		err = weir_sem_destroy(&chan->space_);
 	if (!err)
@@ -72,7 +72,7 @@ void weir_chan_close(weir_chan *chan)
 		weir_panic_("weir_chan_close: %p is not a channel", chan);
 		return;
 	}
-	/* relaxed: a first guess, the CAS checks it. */
+	/* relaxed: a first guess; the CAS checks it. */
 	seen = at_load_relaxed(&chan->tail_);
 	/* [CH3] release */
 	while (!(seen & WEIR_CHAN_CLOSED_) &&
@@ -101,7 +101,7 @@ int64_t weir_chan_length(const weir_chan *chan)
 		weir_panic_("weir_chan_length: %p is not a channel", chan);
 		return 0;
 	}
-	/* relaxed: a number for display.  First, so that it is not ahead. */
+	/* relaxed: for display.  Read before tail_, so that it is not ahead. */
 	head = at_load_relaxed(&chan->head_);
 	(void)weir_chan_closed_tail_(chan, &tail);
 	if (head >= tail)

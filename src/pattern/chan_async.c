@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends and receives that nobody stands still for: weir/chan_async.h.
+ * Sends and receives without a blocked thread: weir/chan_async.h.
  *
- * An operation (weir/async.h) asks for the permit that a thread would wait for.
- * What the permit buys is bought in that operation's callback, with the code of
- * the blocking calls, and then the user's callback runs.  No ticket is taken
- * before: a decided operation that is not run yet keeps nobody from his slot.
+ * An operation (weir/async.h) waits for the permit instead of a thread.  Its
+ * callback (on_permit) then sends or receives the item with the code of the
+ * blocking calls, and calls the user's callback.  The ticket is taken only
+ * there: an operation that has been granted but not run yet delays no other
+ * sender or receiver.
  *
- *   FREE   its owner's                       -> GOING by submit
- *   GOING  waits, or its item is copied      -> FREE before the callback, or by
- *                                               cancel and poll
+ *   FREE       owned by the user            -> SUBMITTED by a submit
+ *   SUBMITTED  waits, or copies its item    -> FREE before the user's callback,
+ *                                              or by cancel and poll
  *
- * While it is copied nobody's code runs on that thread (one callback at a time),
- * so whoever waits for the end of it does not wait for himself.
+ * While an operation copies its item, no user code runs on that thread:
+ * callbacks run one at a time.  A cancel that waits for the copy therefore
+ * never waits for its own thread.
  *
  * Pairs
  *
  *   [CH4] over  release: set_free   acquire: weir_chan_op_cancel
- *               Who is told that it was too late finds operation and item left.
+ *               After WEIR_EBUSY from cancel, operation and item are not
+ *               accessed any more.
  */
 #include "weir/chan_async.h"
 
@@ -26,7 +29,7 @@
 #include "base/panic.h"
 #include "pattern/chan.h"
 
-enum { FREE, GOING };
+enum { FREE, SUBMITTED };
 
 static void set_free(weir_chan_op *op)
 {
@@ -34,7 +37,7 @@ static void set_free(weir_chan_op *op)
 	at_store_release(&op->state_, FREE);
 }
 
-/* The acquire said err: what it makes of the send, or the receive. */
+/* Send or receive after an acquire that returned err. */
 static weir_err finish(weir_chan_op *op, weir_err err)
 {
 	if (op->to_)
@@ -42,7 +45,7 @@ static weir_err finish(weir_chan_op *op, weir_err err)
 	return err ? err : weir_chan_put_one_(op->chan_, op->from_);
 }
 
-static void called(weir_op *inner, weir_err err, void *user)
+static void on_permit(weir_op *inner, weir_err err, void *user)
 {
 	weir_chan_op *op = user;
 	weir_chan_op_fn *fn = op->fn_;
@@ -63,12 +66,12 @@ void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 		       weir_chan_op_fn *fn, void *user)
 {
 	if (is_misplaced(op) || (loop && !fn)) {
-		weir_panic_("weir_chan_op_init: %p is not an operation, or a "
-			    "loop has nothing to call", op);
+		weir_panic_("weir_chan_op_init: %p is not an operation, or "
+			    "its loop has no callback to run", op);
 		return;
 	}
 	*op = (weir_chan_op){ .fn_ = fn, .user_ = user };
-	weir_op_init(&op->op_, loop, fn ? called : NULL, op);
+	weir_op_init(&op->op_, loop, fn ? on_permit : NULL, op);
 }
 
 static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
@@ -76,20 +79,23 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 {
 	if (is_misplaced(op) || weir_chan_is_misplaced_(chan) || (!from && !to))
 		return WEIR_EINVAL;
-	/* relaxed: another call on it now is a mistake, found by luck. */
+	/* relaxed: finds misuse by the same thread, others only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
 		return weir_panic_("weir_chan_op: operation %p is submitted "
 				   "already", op);
 	op->chan_ = chan;
 	op->from_ = from;
 	op->to_ = to;
-	/* relaxed: the semaphore's lock publishes it. */
-	at_store_relaxed(&op->state_, GOING);
+	/* relaxed: the semaphore's lock publishes the operation. */
+	at_store_relaxed(&op->state_, SUBMITTED);
 	return WEIR_OK;
 }
 
-/* Submitted, with this result.  Once it is queued *op may be over and gone. */
-static weir_err submitted(weir_chan_op *op, weir_err err)
+/*
+ * Finish an operation whose submit or poll returned err.  After WEIR_EQUEUED
+ * *op may have run and been freed already, and is not accessed.
+ */
+static weir_err finish_unqueued(weir_chan_op *op, weir_err err)
 {
 	if (err == WEIR_EQUEUED)
 		return err;
@@ -106,7 +112,7 @@ weir_err weir_chan_op_send(weir_chan_op *op, weir_chan *chan, const void *item,
 	if (err)
 		return err;
 	err = weir_op_submit(&op->op_, &chan->space_, 1, ctx);
-	return submitted(op, err);
+	return finish_unqueued(op, err);
 }
 
 weir_err weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan,
@@ -117,7 +123,7 @@ weir_err weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan,
 	if (err)
 		return err;
 	err = weir_op_submit_until(&op->op_, &chan->space_, 1, deadline_ns);
-	return submitted(op, err);
+	return finish_unqueued(op, err);
 }
 
 weir_err weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
@@ -128,7 +134,7 @@ weir_err weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
 	if (err)
 		return err;
 	err = weir_op_submit(&op->op_, &chan->items_, 1, ctx);
-	return submitted(op, err);
+	return finish_unqueued(op, err);
 }
 
 weir_err weir_chan_op_recv_until(weir_chan_op *op, weir_chan *chan, void *item,
@@ -139,7 +145,7 @@ weir_err weir_chan_op_recv_until(weir_chan_op *op, weir_chan *chan, void *item,
 	if (err)
 		return err;
 	err = weir_op_submit_until(&op->op_, &chan->items_, 1, deadline_ns);
-	return submitted(op, err);
+	return finish_unqueued(op, err);
 }
 
 weir_err weir_chan_op_cancel(weir_chan_op *op)
@@ -152,7 +158,7 @@ weir_err weir_chan_op_cancel(weir_chan_op *op)
 	err = weir_op_cancel(&op->op_);
 	if (!err)
 		set_free(op);
-	/* [CH4] acquire.  Its item is being copied, perhaps. */
+	/* [CH4] acquire.  Wait while the operation copies its item. */
 	while (err == WEIR_EBUSY && at_load_acquire(&op->state_) != FREE)
 		weir_backoff_wait_(&backoff);
 	return err;
@@ -165,6 +171,6 @@ weir_err weir_chan_op_poll(weir_chan_op *op)
 	if (is_misplaced(op))
 		return WEIR_EINVAL;
 	err = weir_op_poll(&op->op_);
-	/* There was nothing to poll. */
-	return err == WEIR_EINVAL ? err : submitted(op, err);
+	/* WEIR_EINVAL: there was nothing to poll. */
+	return err == WEIR_EINVAL ? err : finish_unqueued(op, err);
 }

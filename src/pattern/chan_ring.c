@@ -2,32 +2,35 @@
 /*
  * The ring of the bounded channel: which slot, and when.
  *
- * A permit says that a slot is to be had; a ticket says which.  A slot has a turn:
+ * A permit means that some slot is available, a ticket says which one.  Each
+ * slot has a turn:
  *
- *     2 t      free for the sender with ticket t
- *     2 t + 1  filled, for the receiver with ticket t
+ *     2 t                free for the sender with ticket t
+ *     2 t + 1            filled, for the receiver with ticket t
  *     2 (t + capacity)   free again
  *
- * A permit does not say that the slot of the next ticket is ready: whoever had it
- * before may still be copying, while later ones have been finished.  Then one waits
- * for the slot's turn, and takes the ticket only when it has come.  So who has a
- * ticket waits for nothing, and who waits holds up nobody: if it naps, another
- * takes the ticket.  (With tickets taken beforehand each napped for the one before
- * it that napped, at a hundredth of the speed, as soon as one was preempted.)
+ * A permit does not mean that the slot of the next ticket is ready: its
+ * previous user may still be copying, while users of later slots have
+ * finished.  A call therefore waits until the slot's turn has come, and only
+ * then takes the ticket.  A call with a ticket never waits, and a call that
+ * waits delays no other call: if its thread naps, another call takes the
+ * ticket.  (With tickets taken before the wait, one preempted thread made each
+ * later call nap for the call before it, at a hundredth of the speed.)
  *
- * Closing.  The lowest bit of tail_ is set, and with it the number of tickets is
- * final: a send that has one is received, one that has none is refused.  Receivers
- * then need no permits: while tickets are below the final tail there are items,
- * filled or about to be.
+ * Closing.  weir_chan_close sets the lowest bit of tail_, and the number of
+ * tickets is final: a send that has a ticket will be received, a send without
+ * one is refused.  Receivers need no permits from then on: while head_ is
+ * below the final tail there are items, filled or being filled.
  *
  * Pairs
  *
  *   [CH1] filled  release: put   acquire: count_ready
  *                 The receiver sees the item.
  *   [CH2] free    release: take  acquire: count_ready
- *                 The next item is not written before this one has been read.
+ *                 The next item is written only after this one has been read.
  *   [CH3] closed  release: weir_chan_close  acquire: weir_chan_closed_tail_
- *                 WEIR_ECLOSED sees what the closer did.
+ *                 A call that returns WEIR_ECLOSED sees what the closing thread
+ *                 did before.
  */
 #include <string.h>
 
@@ -38,7 +41,7 @@
 #define FREE 0
 #define FILLED 1
 
-/* A pointer or a number is most of what is sent. */
+/* Most items are a pointer or a number: a constant size is copied inline. */
 static void copy(void *to, const void *from, size_t size)
 {
 	if (size == sizeof(uint64_t))
@@ -47,7 +50,7 @@ static void copy(void *to, const void *from, size_t size)
 		memcpy(to, from, size);
 }
 
-/* How many slots are FREE, or FILLED, from that of the ticket on; at most n. */
+/* Returns how many slots from the ticket's on are in `phase`; at most n. */
 static int64_t count_ready(const weir_chan *chan, uint64_t ticket, int64_t n,
 			   uint64_t phase)
 {
@@ -66,7 +69,10 @@ static int64_t count_ready(const weir_chan *chan, uint64_t ticket, int64_t n,
  * Sending.
  */
 
-/* Tickets, for 1 to n slots that are free; 0: it is closed. */
+/*
+ * Take tickets for 1 to n free slots, from *ticket on.  Returns how many; 0:
+ * the channel is closed.
+ */
 static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
 {
 	struct weir_backoff_ backoff = { 0 };
@@ -75,19 +81,19 @@ static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
 		uint64_t seen, last;
 		int64_t count;
 
-		/* Several looks, and a wait for what comes after the first. */
+		/* The condition takes several loads. */
 		weir_backoff_recheck_(&backoff);
 		if (weir_chan_closed_tail_(chan, ticket))
 			return 0;
 		seen = last = *ticket << WEIR_CHAN_TICKET_;
 		count = count_ready(chan, *ticket, n, FREE);
-		/* relaxed: tickets order nothing, turns do. */
+		/* relaxed: the turns provide the order. */
 		if (count &&
 		    at_cas_weak_relaxed(&chan->tail_, &seen,
 					seen + ((uint64_t)count
 						<< WEIR_CHAN_TICKET_)))
 			return count;
-		/* relaxed: a glance.  Another was first: there is no waiting. */
+		/* relaxed: a hint.  If another call was faster, retry. */
 		if (count || at_load_relaxed(&chan->tail_) != last)
 			backoff.rounds = 0;
 		else
@@ -130,7 +136,10 @@ int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
  * Receiving.
  */
 
-/* Tickets, for 1 to n slots that are filled; 0: closed, and none is left. */
+/*
+ * Take tickets for 1 to n filled slots, from *ticket on.  Returns how many; 0:
+ * the channel is closed and empty.
+ */
 static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket)
 {
 	struct weir_backoff_ backoff = { 0 };
@@ -140,11 +149,11 @@ static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket)
 		int64_t count;
 
 		weir_backoff_recheck_(&backoff);
-		/* relaxed: tickets order nothing; the CAS checks it. */
+		/* relaxed: the turns provide the order; the CAS checks it. */
 		head = last = at_load_relaxed(&chan->head_);
 		count = count_ready(chan, head, n, FILLED);
 		*ticket = head;
-		/* relaxed: the same. */
+		/* relaxed: as above. */
 		if (count && at_cas_weak_relaxed(&chan->head_, &head,
 						 head + (uint64_t)count))
 			return count;

@@ -91,7 +91,8 @@ static weir_err start_at(struct place *place)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	status = pthread_create(&id, &place->group->threads_->attr, work, place);
+	status = pthread_create(&id, &place->group->threads_->attr, work,
+				place);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (status) {
 		errno = status;

@@ -2,10 +2,10 @@
 /*
  * Limits by name: weir/limits.h.
  *
- * Entries are only ever added, in an array that stays where it is, so that a
- * semaphore that was found stays good.  A load parses the whole text into a table
- * of wishes first (limits_text.c), compares them with what there is, and only
- * when nothing is wrong makes new entries and resizes old ones.
+ * Entries are only added, never removed, in an array that never moves: the
+ * address of a semaphore stays valid.  A load parses the whole text into
+ * specifications (limits_text.c) and checks them against the existing entries.
+ * Only if there is no error does it add new entries and resize old ones.
  */
 #include "weir/limits.h"
 
@@ -20,7 +20,7 @@
 
 struct weir_limits_entry_ {
 	weir_sem sem;
-	struct weir_wish_ wish;		/* its name is the semaphore's */
+	struct weir_limits_spec_ spec;	/* spec.name is the name of sem */
 };
 
 static bool is_misplaced(const weir_limits *limits)
@@ -29,112 +29,114 @@ static bool is_misplaced(const weir_limits *limits)
 	       !limits->entries_;
 }
 
-/* Under the lock. */
+/* Requires: lock_ is held. */
 static struct weir_limits_entry_ *find(const weir_limits *limits,
 				       const char *name)
 {
 	for (uint32_t i = 0; i < limits->count_; i++)
-		if (!strcmp(limits->entries_[i].wish.name, name))
+		if (!strcmp(limits->entries_[i].spec.name, name))
 			return &limits->entries_[i];
 	return NULL;
 }
 
-static bool is_same_kind(const struct weir_wish_ *a, const struct weir_wish_ *b)
+/* Returns true if at most the capacities differ. */
+static bool is_same_kind(const struct weir_limits_spec_ *a,
+			 const struct weir_limits_spec_ *b)
 {
 	return a->policy == b->policy && a->barge_us == b->barge_us &&
 	       a->max_waiters == b->max_waiters;
 }
 
-/* Whether the wishes can be had, all of them. */
+/* Check that all limits can be added or resized.  Requires: lock_ is held. */
 static weir_err check(const weir_limits *limits,
-		      const struct weir_wishes_ *wishes,
+		      const struct weir_limits_specs_ *specs,
 		      weir_limits_problem *problem)
 {
-	uint32_t fresh = 0;
+	uint32_t added = 0;
 
-	for (uint32_t i = 0; i < wishes->count; i++) {
-		const struct weir_wish_ *wish = &wishes->wishes[i];
-		const struct weir_limits_entry_ *e = find(limits, wish->name);
+	for (uint32_t i = 0; i < specs->count; i++) {
+		const struct weir_limits_spec_ *spec = &specs->specs[i];
+		const struct weir_limits_entry_ *e = find(limits, spec->name);
 
-		if (e && !is_same_kind(&e->wish, wish))
-			return weir_limits_wrong_(problem, wish->line,
-				"only the capacity can change while it runs: ",
-				wish->name);
-		fresh += !e;
+		if (e && !is_same_kind(&e->spec, spec))
+			return weir_limits_wrong_(problem, spec->line,
+				"only the capacity of a limit can change: ",
+				spec->name);
+		added += !e;
 	}
-	if (fresh <= limits->max_ - limits->count_)
+	if (added <= limits->max_ - limits->count_)
 		return WEIR_OK;
-	(void)weir_limits_wrong_(problem, 0, "more limits than there is room for",
-				 "");
+	(void)weir_limits_wrong_(problem, 0, "more limits than weir_limits_init "
+					     "allowed", "");
 	return WEIR_ETOOBIG;
 }
 
-static void add(weir_limits *limits, const struct weir_wish_ *wish)
+static void add(weir_limits *limits, const struct weir_limits_spec_ *spec)
 {
 	struct weir_limits_entry_ *e = &limits->entries_[limits->count_];
 	weir_sem_opts opts;
 
-	e->wish = *wish;
+	e->spec = *spec;
 	opts = (weir_sem_opts){
-		.permits = wish->capacity,
-		.name = e->wish.name,
-		.policy = wish->policy,
-		.max_waiters = (uint32_t)wish->max_waiters,
-		.barge_us = (uint32_t)wish->barge_us,
+		.permits = spec->capacity,
+		.name = e->spec.name,
+		.policy = spec->policy,
+		.max_waiters = (uint32_t)spec->max_waiters,
+		.barge_us = (uint32_t)spec->barge_us,
 	};
 	(void)!weir_sem_init_opts(&e->sem, &opts);
 	limits->count_++;
 }
 
 /*
- * Resizing may run callbacks, so it is done without the lock: another load may
- * come in between, and the later resize stays.
+ * A resize may run callbacks, so it is done without the lock.  Of two
+ * concurrent loads, the later resize determines the capacity.
  */
-static void resize(weir_limits *limits, const struct weir_wish_ *wish)
+static void resize(weir_limits *limits, const struct weir_limits_spec_ *spec)
 {
 	struct weir_limits_entry_ *e;
 
 	weir_lock_(&limits->lock_);
-	e = find(limits, wish->name);
+	e = find(limits, spec->name);
 	weir_unlock_(&limits->lock_);
 	if (e)
-		(void)!weir_sem_resize(&e->sem, wish->capacity, NULL);
+		(void)!weir_sem_resize(&e->sem, spec->capacity, NULL);
 }
 
 weir_err weir_limits_load_text(weir_limits *limits, const char *text,
 			       size_t length, weir_limits_problem *problem)
 {
 	weir_limits_problem ignored = { 0 };
-	struct weir_wishes_ wishes = { 0 };
+	struct weir_limits_specs_ specs = { 0 };
 	weir_err err;
 
 	problem = problem ? problem : &ignored;
 	*problem = (weir_limits_problem){ 0 };
 	if (is_misplaced(limits) || (!text && length))
-		return weir_limits_wrong_(problem, 0, "no limits, or no text", "");
+		return weir_limits_wrong_(problem, 0, "not set up, or no text", "");
 	if (length > WEIR_LIMITS_FILE_MAX) {
 		(void)weir_limits_wrong_(problem, 0, "the text is too long", "");
 		return WEIR_ETOOBIG;
 	}
-	wishes.max = limits->max_;
-	wishes.wishes = weir_mem_alloc_(wishes.max * sizeof(*wishes.wishes));
-	if (!wishes.wishes)
+	specs.max = limits->max_;
+	specs.specs = weir_mem_alloc_(specs.max * sizeof(*specs.specs));
+	if (!specs.specs)
 		return WEIR_ENOMEM;
-	err = weir_limits_parse_(&wishes, text, length, problem);
+	err = weir_limits_parse_(&specs, text, length, problem);
 	weir_lock_(&limits->lock_);
 	if (!err)
-		err = check(limits, &wishes, problem);
-	for (uint32_t i = 0; !err && i < wishes.count; i++)
-		if (!find(limits, wishes.wishes[i].name))
-			add(limits, &wishes.wishes[i]);
+		err = check(limits, &specs, problem);
+	for (uint32_t i = 0; !err && i < specs.count; i++)
+		if (!find(limits, specs.specs[i].name))
+			add(limits, &specs.specs[i]);
 	weir_unlock_(&limits->lock_);
-	for (uint32_t i = 0; !err && i < wishes.count; i++)
-		resize(limits, &wishes.wishes[i]);
-	weir_mem_free_(wishes.wishes);
+	for (uint32_t i = 0; !err && i < specs.count; i++)
+		resize(limits, &specs.specs[i]);
+	weir_mem_free_(specs.specs);
 	return err;
 }
 
-/* All of the file, or -1 with errno. */
+/* Read a file.  Returns its length, at most size, or -1 with errno. */
 static ssize_t read_all(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
@@ -167,7 +169,7 @@ weir_err weir_limits_load(weir_limits *limits, const char *path,
 		*problem = (weir_limits_problem){ 0 };
 	if (is_misplaced(limits) || !path)
 		return WEIR_EINVAL;
-	/* One more, to tell a file that is too long. */
+	/* One byte more, to recognise a file that is too long. */
 	text = weir_mem_alloc_(WEIR_LIMITS_FILE_MAX + 1);
 	if (!text)
 		return WEIR_ENOMEM;
@@ -234,6 +236,6 @@ weir_sem *weir_limits_at(weir_limits *limits, int64_t i, const char **name)
 		e = &limits->entries_[i];
 	weir_unlock_(&limits->lock_);
 	if (e && name)
-		*name = e->wish.name;
+		*name = e->spec.name;
 	return e ? &e->sem : NULL;
 }

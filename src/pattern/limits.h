@@ -2,31 +2,31 @@
 #ifndef WEIR_PATTERN_LIMITS_H
 #define WEIR_PATTERN_LIMITS_H
 
-/* Between the text of limits and the limits. */
+/* The interface between limits.c and its parser, limits_text.c. */
 #include <stdbool.h>
 
 #include "weir/limits.h"
 
-/* What a section asks for. */
-struct weir_wish_ {
+/* The limit that a section describes. */
+struct weir_limits_spec_ {
 	char name[WEIR_LIMITS_NAME_MAX + 1];
-	int64_t line;			/* where it begins */
+	int64_t line;			/* of the section's head */
 	int64_t capacity;
 	int64_t max_waiters, barge_us;
 	weir_policy policy;
-	uint32_t given;			/* which keys were */
+	uint32_t given;			/* keys present: 1 << enum key */
 };
 
-struct weir_wishes_ {
-	struct weir_wish_ *wishes;
+struct weir_limits_specs_ {
+	struct weir_limits_spec_ *specs;
 	uint32_t count, max;
 };
 
-/* All sections of a text, with the environment in it. */
-weir_err weir_limits_parse_(struct weir_wishes_ *wishes, const char *text,
+/* Parse all sections of a text and apply the environment to them. */
+weir_err weir_limits_parse_(struct weir_limits_specs_ *specs, const char *text,
 			    size_t length, weir_limits_problem *problem);
 
-/* Note what is wrong; returns WEIR_EINVAL. */
+/* Describe an error: `what`, followed by `which`.  Returns WEIR_EINVAL. */
 weir_err weir_limits_wrong_(weir_limits_problem *problem, int64_t line,
 			    const char *what, const char *which);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of limits: sections of "key = value", weir/limits.h.
+ * The parser of limits: sections of "key = value", weir/limits.h.
  *
- * A line is looked at as a span of characters; nothing is changed or copied but
- * names.  What is not understood is wrong, with its line.
+ * The parser handles a line as spans of characters.  It changes nothing in the
+ * text and copies only names.  Anything that it does not understand is an
+ * error with a line number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static weir_err wrong_span(weir_limits_problem *problem, int64_t line,
 	return weir_limits_wrong_(problem, line, what, text);
 }
 
-/* Digits only, 0 .. max. */
+/* Parse decimal digits, 0 .. max.  Returns false if s is anything else. */
 static bool number_of(struct span s, int64_t max, int64_t *n)
 {
 	if (!s.length)
@@ -85,37 +86,38 @@ static bool number_of(struct span s, int64_t max, int64_t *n)
 	return true;
 }
 
-static weir_err begin_section(struct weir_wishes_ *wishes, struct span name,
-			      int64_t line, weir_limits_problem *problem)
+static weir_err begin_section(struct weir_limits_specs_ *specs,
+			      struct span name, int64_t line,
+			      weir_limits_problem *problem)
 {
-	struct weir_wish_ *wish;
+	struct weir_limits_spec_ *spec;
 
 	name = trimmed(name);
 	if (!name.length || name.length > WEIR_LIMITS_NAME_MAX)
-		return wrong_span(problem, line, "a name has 1 to 47 letters: ",
+		return wrong_span(problem, line, "a name has 1 to 47 characters: ",
 				  name);
 	for (size_t i = 0; i < name.length; i++)
 		if (!is_name(name.at[i]))
 			return wrong_span(problem, line,
 				"a name has letters, digits, _ and -: ", name);
-	for (uint32_t i = 0; i < wishes->count; i++)
-		if (is(name, wishes->wishes[i].name))
-			return wrong_span(problem, line, "twice: ", name);
-	if (wishes->count == wishes->max) {
-		(void)wrong_span(problem, line, "one limit too many: ", name);
+	for (uint32_t i = 0; i < specs->count; i++)
+		if (is(name, specs->specs[i].name))
+			return wrong_span(problem, line, "defined twice: ", name);
+	if (specs->count == specs->max) {
+		(void)wrong_span(problem, line, "too many limits: ", name);
 		return WEIR_ETOOBIG;
 	}
-	wish = &wishes->wishes[wishes->count++];
-	*wish = (struct weir_wish_){ .line = line };
-	memcpy(wish->name, name.at, name.length);
+	spec = &specs->specs[specs->count++];
+	*spec = (struct weir_limits_spec_){ .line = line };
+	memcpy(spec->name, name.at, name.length);
 	return WEIR_OK;
 }
 
 enum key { CAPACITY, MAX_WAITERS, BARGE_US, POLICY, KEYS };
 
-static weir_err take_pair(struct weir_wish_ *wish, struct span key,
-			  struct span value, int64_t line,
-			  weir_limits_problem *problem)
+static weir_err parse_pair(struct weir_limits_spec_ *spec, struct span key,
+			   struct span value, int64_t line,
+			   weir_limits_problem *problem)
 {
 	static const struct {
 		const char *name, *what;
@@ -135,26 +137,26 @@ static weir_err take_pair(struct weir_wish_ *wish, struct span key,
 		k++;
 	if (k == KEYS)
 		return wrong_span(problem, line, "unknown key: ", key);
-	if (wish->given & 1u << k)
-		return wrong_span(problem, line, "twice: ", key);
-	wish->given |= 1u << k;
+	if (spec->given & 1u << k)
+		return wrong_span(problem, line, "defined twice: ", key);
+	spec->given |= 1u << k;
 	if (k != POLICY) {
-		int64_t *places[] = { &wish->capacity, &wish->max_waiters,
-				      &wish->barge_us };
+		int64_t *places[] = { &spec->capacity, &spec->max_waiters,
+				      &spec->barge_us };
 
 		if (number_of(value, keys[k].max, places[k]))
 			return WEIR_OK;
 		return wrong_span(problem, line, keys[k].what, value);
 	}
 	if (is(value, "barging"))
-		wish->policy = WEIR_BARGING;
+		spec->policy = WEIR_BARGING;
 	else if (!is(value, "fifo"))
 		return wrong_span(problem, line, keys[k].what, value);
 	return WEIR_OK;
 }
 
-static weir_err take_line(struct weir_wishes_ *wishes, struct span s,
-			  int64_t line, weir_limits_problem *problem)
+static weir_err parse_line(struct weir_limits_specs_ *specs, struct span s,
+			   int64_t line, weir_limits_problem *problem)
 {
 	const char *comment = s.length ? memchr(s.at, '#', s.length) : NULL;
 	const char *equals;
@@ -168,7 +170,7 @@ static weir_err take_line(struct weir_wishes_ *wishes, struct span s,
 	if (s.at[0] == '[') {
 		if (s.at[s.length - 1] != ']')
 			return wrong_span(problem, line, "no ] at the end: ", s);
-		return begin_section(wishes,
+		return begin_section(specs,
 				     (struct span){ s.at + 1, s.length - 2 },
 				     line, problem);
 	}
@@ -176,54 +178,56 @@ static weir_err take_line(struct weir_wishes_ *wishes, struct span s,
 	if (!equals)
 		return wrong_span(problem, line, "neither [name] nor key = value: ",
 				  s);
-	if (!wishes->count)
-		return wrong_span(problem, line, "before the first [name]: ", s);
+	if (!specs->count)
+		return wrong_span(problem, line, "key before the first [name]: ", s);
 	key = trimmed((struct span){ s.at, (size_t)(equals - s.at) });
 	value = trimmed((struct span){
 		equals + 1, s.length - (size_t)(equals - s.at) - 1 });
-	return take_pair(&wishes->wishes[wishes->count - 1], key, value, line,
-			 problem);
+	return parse_pair(&specs->specs[specs->count - 1], key, value, line,
+			  problem);
 }
 
-/* WEIR_LIMIT_<NAME> in the environment goes before the file. */
-static weir_err look_around(struct weir_wish_ *wish,
-			    weir_limits_problem *problem)
+/* WEIR_LIMIT_<NAME> in the environment overrides the capacity in the file. */
+static weir_err apply_environment(struct weir_limits_spec_ *spec,
+				  weir_limits_problem *problem)
 {
 	char variable[sizeof("WEIR_LIMIT_") + WEIR_LIMITS_NAME_MAX] =
 		"WEIR_LIMIT_";
 	char *to = variable + sizeof("WEIR_LIMIT_") - 1;
 	const char *value;
 
-	for (const char *c = wish->name; *c; c++)
+	for (const char *c = spec->name; *c; c++)
 		*to++ = (char)(*c == '-' ? '_' :
 			       *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 	value = secure_getenv(variable);
 	if (!value)
 		return WEIR_OK;
 	if (!number_of((struct span){ value, strlen(value) }, WEIR_SEM_MAX,
-		       &wish->capacity))
+		       &spec->capacity))
 		return weir_limits_wrong_(problem, 0,
-			"in the environment, not a number: ", variable);
-	wish->given |= 1u << CAPACITY;
+			"not a number in the environment: ", variable);
+	spec->given |= 1u << CAPACITY;
 	return WEIR_OK;
 }
 
-static weir_err finish(struct weir_wish_ *wish, weir_limits_problem *problem)
+/* Complete a section: apply the environment and check the keys. */
+static weir_err finish_section(struct weir_limits_spec_ *spec,
+			       weir_limits_problem *problem)
 {
-	weir_err err = look_around(wish, problem);
+	weir_err err = apply_environment(spec, problem);
 
 	if (err)
 		return err;
-	if (!(wish->given & 1u << CAPACITY))
-		return weir_limits_wrong_(problem, wish->line, "no capacity: ",
-					  wish->name);
-	if (wish->given & 1u << BARGE_US && wish->policy != WEIR_BARGING)
-		return weir_limits_wrong_(problem, wish->line,
-			"barge_us is for policy = barging: ", wish->name);
+	if (!(spec->given & 1u << CAPACITY))
+		return weir_limits_wrong_(problem, spec->line, "no capacity: ",
+					  spec->name);
+	if (spec->given & 1u << BARGE_US && spec->policy != WEIR_BARGING)
+		return weir_limits_wrong_(problem, spec->line,
+			"barge_us is for policy = barging: ", spec->name);
 	return WEIR_OK;
 }
 
-weir_err weir_limits_parse_(struct weir_wishes_ *wishes, const char *text,
+weir_err weir_limits_parse_(struct weir_limits_specs_ *specs, const char *text,
 			    size_t length, weir_limits_problem *problem)
 {
 	weir_err err = WEIR_OK;
@@ -233,11 +237,11 @@ weir_err weir_limits_parse_(struct weir_wishes_ *wishes, const char *text,
 		const char *end = memchr(text + at, '\n', length - at);
 		size_t n = end ? (size_t)(end - text) - at : length - at;
 
-		err = take_line(wishes, (struct span){ text + at, n }, line,
-				problem);
+		err = parse_line(specs, (struct span){ text + at, n }, line,
+				 problem);
 		at += n + 1;
 	}
-	for (uint32_t i = 0; !err && i < wishes->count; i++)
-		err = finish(&wishes->wishes[i], problem);
+	for (uint32_t i = 0; !err && i < specs->count; i++)
+		err = finish_section(&specs->specs[i], problem);
 	return err;
 }

@@ -2,20 +2,21 @@
 /*
  * The pool: weir/pool.h.
  *
- * A semaphore counts (permits_), and a short lock protects the items.  Each is
+ * permits_ is a semaphore with one permit for each item; lock_, held briefly,
+ * protects the items.  The state of an item is
  *
- *     EMPTY  in the list of places without a resource
- *     IDLE   in the list of those that can be lent
- *     BUSY   in no list: a callback is at it
+ *     EMPTY  in the list of items without a resource
+ *     IDLE   in the list of items that can be lent
+ *     BUSY   in no list: a callback creates, validates or destroys its resource
  *     LENT   in no list
  *
- * Whoever takes an item out of a list holds a permit, and gives it back only
- * after the item is in a list again.  So there are never more items out of the
- * lists than permits, and whoever has a permit finds an item, idle or empty.  (The
- * exception is a close, which empties the list of the idle without permits; but
- * from then on nobody looks for one.)
+ * A thread that takes an item out of a list holds a permit, and releases the
+ * permit only after the item is in a list again.  There are therefore never
+ * more items outside the lists than permits taken, and a thread with a permit
+ * finds an item, IDLE or EMPTY.  (A close takes IDLE items out without permits;
+ * but after a close no thread looks for an item.)
  *
- * Callbacks run while an item is BUSY, outside the lock.
+ * Callbacks run while an item is BUSY, without the lock.
  */
 #include "weir/pool.h"
 
@@ -32,7 +33,7 @@ static weir_pool_item *newest(struct weir_ring_ *list)
 	return ring_entry(list->prev_, weir_pool_item, place_);
 }
 
-/* Under the lock. */
+/* Requires: lock_ is held. */
 static bool is_too_old(const weir_pool *pool, const weir_pool_item *item,
 		       int64_t now_ns)
 {
@@ -41,8 +42,8 @@ static bool is_too_old(const weir_pool *pool, const weir_pool_item *item,
 	return lifetime && now_ns - item->made_ns_ >= lifetime;
 }
 
-bool weir_pool_is_over_(const weir_pool *pool, const weir_pool_item *item,
-			int64_t now_ns)
+bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
+			   int64_t now_ns)
 {
 	int64_t idle = pool->opts_.idle_ns;
 
@@ -61,7 +62,7 @@ void weir_pool_end_(weir_pool *pool, weir_pool_item *item)
 	weir_unlock_(&pool->lock_);
 }
 
-/* Under the lock. */
+/* Requires: lock_ is held. */
 static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
 		     int64_t now_ns)
 {
@@ -73,15 +74,16 @@ static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
 }
 
 /*
- * With a permit: take an idle item out, or an empty one.  Null: closed.  One that
- * nobody has to look at is LENT at once.
+ * Take an item out of its list: an IDLE one, else an EMPTY one.  Returns null
+ * if the pool is closed.  The item is BUSY, or LENT at once if no callback has
+ * to run for it.  Requires: the caller holds a permit.
  */
 static weir_pool_item *take_out(weir_pool *pool, const char *who,
-				int64_t now_ns, bool *over)
+				int64_t now_ns, bool *expired)
 {
 	weir_pool_item *item = NULL;
 
-	*over = false;
+	*expired = false;
 	weir_lock_(&pool->lock_);
 	if (!pool->closed_) {
 		struct weir_ring_ **list = pool->idle_ ? &pool->idle_ :
@@ -90,12 +92,12 @@ static weir_pool_item *take_out(weir_pool *pool, const char *who,
 		item = newest(*list);
 		ring_remove(list, &item->place_);
 		if (item->state_ == WEIR_ITEM_IDLE_)
-			*over = weir_pool_is_over_(pool, item, now_ns);
+			*expired = weir_pool_is_expired_(pool, item, now_ns);
 		else
 			item->resource = NULL;
 		item->filled_ = item->state_ == WEIR_ITEM_IDLE_;
 		item->state_ = WEIR_ITEM_BUSY_;
-		if (item->filled_ && !*over && !pool->opts_.validate)
+		if (item->filled_ && !*expired && !pool->opts_.validate)
 			set_lent(pool, item, who, now_ns);
 	}
 	weir_unlock_(&pool->lock_);
@@ -110,9 +112,9 @@ static void lend(weir_pool *pool, weir_pool_item *item, const char *who,
 	weir_unlock_(&pool->lock_);
 }
 
-/* A resource for an item without; it stays BUSY, or is EMPTY again. */
-static weir_err make(weir_pool *pool, weir_pool_item *item,
-		     struct weir_ctx *ctx)
+/* Create a resource for a BUSY item.  On failure the item is EMPTY again. */
+static weir_err create(weir_pool *pool, weir_pool_item *item,
+		       struct weir_ctx *ctx)
 {
 	void *resource = NULL;
 	weir_err err = pool->opts_.create(pool->opts_.user, ctx, &resource);
@@ -139,21 +141,22 @@ weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 
 	for (;;) {
 		int64_t now_ns = weir_now_ns();
-		bool over;
-		weir_pool_item *found = take_out(pool, who, now_ns, &over);
+		bool expired;
+		weir_pool_item *found = take_out(pool, who, now_ns, &expired);
 
 		if (!found) {
 			err = WEIR_ECLOSED;
 			break;
 		}
 		if (found->filled_ &&
-		    (over || (validate &&
-			      !validate(pool->opts_.user, found->resource)))) {
+		    (expired ||
+		     (validate &&
+		      !validate(pool->opts_.user, found->resource)))) {
 			weir_pool_end_(pool, found);
 			continue;
 		}
 		if (!found->filled_)
-			err = make(pool, found, ctx);
+			err = create(pool, found, ctx);
 		if (err)
 			break;
 		if (!found->filled_ || validate)
@@ -208,8 +211,8 @@ weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
 /*
  * Giving back.
  */
-static void take_in(weir_pool *pool, weir_pool_item *item, bool broken,
-		    const char *call)
+static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
+			const char *call)
 {
 	bool known, lent, ends = false;
 	int64_t now_ns;
@@ -219,7 +222,7 @@ static void take_in(weir_pool *pool, weir_pool_item *item, bool broken,
 		return;
 	}
 	now_ns = weir_now_ns();
-	/* Of this pool, by its place: what is foreign is not looked at. */
+	/* An item of another pool is recognised by its address, unread. */
 	known = item >= pool->items_ &&
 		item < pool->items_ + pool->opts_.max;
 	weir_lock_(&pool->lock_);
@@ -246,10 +249,10 @@ static void take_in(weir_pool *pool, weir_pool_item *item, bool broken,
 
 void weir_pool_give_back(weir_pool *pool, weir_pool_item *item)
 {
-	take_in(pool, item, false, "weir_pool_give_back");
+	return_item(pool, item, false, "weir_pool_give_back");
 }
 
 void weir_pool_discard(weir_pool *pool, weir_pool_item *item)
 {
-	take_in(pool, item, true, "weir_pool_discard");
+	return_item(pool, item, true, "weir_pool_discard");
 }

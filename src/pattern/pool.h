@@ -2,7 +2,7 @@
 #ifndef WEIR_PATTERN_POOL_H
 #define WEIR_PATTERN_POOL_H
 
-/* What the files of the pool share; pool.c says how it works. */
+/* Internals shared by the files of the pool: the head of pool.c. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,19 +15,26 @@ enum {
 	WEIR_ITEM_LENT_
 };
 
+/* Returns true if pool is null, misaligned or not set up. */
 static inline bool weir_pool_is_misplaced_(const weir_pool *pool)
 {
 	return !pool || (uintptr_t)pool % sizeof(uint64_t) || !pool->ready_;
 }
 
-/* Under the lock: whether an idle one is idle or alive for too long. */
-bool weir_pool_is_over_(const weir_pool *pool, const weir_pool_item *item,
-			int64_t now_ns);
+/*
+ * Returns true if an IDLE item exceeds idle_ns or lifetime_ns.
+ * Requires: lock_ is held.
+ */
+bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
+			   int64_t now_ns);
 
-/* A BUSY item's resource is destroyed, and the item EMPTY. */
+/* Destroy the resource of a BUSY item, which becomes EMPTY. */
 void weir_pool_end_(weir_pool *pool, weir_pool_item *item);
 
-/* With a permit, which is kept if this succeeds: an item that can be used. */
+/*
+ * Lend an item that can be used.  Requires: the caller holds a permit.  The
+ * permit is released if this fails.
+ */
 weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 			 weir_pool_item **item);
 

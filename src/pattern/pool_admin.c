@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to a pool once in a while, and looks at it. */
+/* The pool: init, destroy, trim, close and statistics. */
 #include "weir/pool.h"
 
 #include "base/lock.h"
@@ -52,27 +52,28 @@ weir_err weir_pool_init(weir_pool *pool, void *memory,
 }
 
 /*
- * The longest idle item, BUSY now; null: none.  With `over` one that is over, and
- * with a permit, in one step: a permit that is taken to find nothing would be missing
- * to somebody else (C5).
+ * Take out the longest idle item, which becomes BUSY; null: there is none.
+ * With `expired`, take out an expired item and acquire a permit for it, in one
+ * step.  A permit acquired before an item has been found could make a
+ * concurrent try_borrow fail although an item is available (C5).
  */
-static weir_pool_item *take_idle(weir_pool *pool, bool over)
+static weir_pool_item *take_idle(weir_pool *pool, bool expired)
 {
-	int64_t now_ns = over ? weir_now_ns() : 0;
+	int64_t now_ns = expired ? weir_now_ns() : 0;
 	weir_pool_item *taken = NULL;
-	/* Who asks for a permit may find that others are due: C27. */
+	/* try_acquire may notify operations: no callback under lock_ (C27). */
 	bool outer = weir_callbacks_hold_();
 
 	weir_lock_(&pool->lock_);
-	/* Those that are too old are not the longest idle, perhaps. */
+	/* Items beyond their lifetime may be anywhere in the list. */
 	RING_EACH(node, next, end, pool->idle_) {
 		weir_pool_item *item =
 			ring_entry(node, weir_pool_item, place_);
 
-		if (over && !weir_pool_is_over_(pool, item, now_ns))
+		if (expired && !weir_pool_is_expired_(pool, item, now_ns))
 			continue;
-		/* If all are wanted none is idle for long. */
-		if (over && weir_sem_try_acquire(&pool->permits_, 1))
+		/* No permit is free: the items are in demand, keep them. */
+		if (expired && weir_sem_try_acquire(&pool->permits_, 1))
 			break;
 		ring_remove(&pool->idle_, node);
 		item->state_ = WEIR_ITEM_BUSY_;
@@ -136,10 +137,10 @@ weir_err weir_pool_destroy(weir_pool *pool)
 
 	if (err)
 		return err;
-	err = info.lent ? WEIR_EBUSY : weir_sem_is_unused_(&pool->permits_);
+	err = info.lent ? WEIR_EBUSY : weir_sem_check_unused_(&pool->permits_);
 	if (err)
 		return err;
-	/* While it lasts: callbacks may call the pool.  They find it closed. */
+	/* Before the rest: destroy callbacks may call the pool, now closed. */
 	weir_pool_close(pool);
 	err = weir_sem_destroy(&pool->permits_);
 	if (err)

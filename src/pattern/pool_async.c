@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Borrows that nobody stands still for: weir/pool_async.h.
+ * Borrows without a blocked thread: weir/pool_async.h.
  *
- * An operation (weir/async.h) asks for the permit that a thread would wait for.
- * What the permit buys is bought in that operation's callback, with the code of
- * the blocking calls, and then the user's callback runs.
+ * An operation (weir/async.h) waits for the permit instead of a thread.  Its
+ * callback (on_permit) then takes an item with the code of the blocking calls,
+ * and calls the user's callback.
  *
- *   FREE   its owner's                         -> GOING by submit
- *   GOING  waits, or its resource is made      -> FREE before the callback, or
- *                                                 by cancel and poll
+ *   FREE       owned by the user                 -> SUBMITTED by a submit
+ *   SUBMITTED  waits, or creates its resource    -> FREE before the user's
+ *                                                   callback, by cancel or poll
  *
- * Only to find mistakes: that the resource is being made a cancel is told by the
- * inner operation, which is over by then.  It does not wait for that: create is
- * the user's code, and may be what cancels, or wait for it.
+ * state_ serves only to find misuse.  A cancel learns from the inner operation
+ * that it is too late, also while the resource is created.  It does not wait
+ * for create, which is user code: create may itself call the cancel, or wait
+ * for the thread that does.
  */
 #include "weir/pool_async.h"
 
@@ -20,19 +21,19 @@
 #include "base/panic.h"
 #include "pattern/pool.h"
 
-enum { FREE, GOING };
+enum { FREE, SUBMITTED };
 
-/* The acquire said err: what it makes of the borrow.  The last access to *op. */
+/* Borrow after an acquire that returned err.  Ends all access to *op. */
 static weir_err finish(weir_pool_op *op, weir_err err, weir_pool_item **item)
 {
 	if (!err)
 		err = weir_pool_lend_(op->pool_, op->who_, op->ctx_, item);
-	/* relaxed: the owner's own means tell him that it is over. */
+	/* relaxed: callback, poll or cancel order this for the owner. */
 	at_store_relaxed(&op->state_, FREE);
 	return err;
 }
 
-static void called(weir_op *inner, weir_err err, void *user)
+static void on_permit(weir_op *inner, weir_err err, void *user)
 {
 	weir_pool_op *op = user;
 	weir_pool_op_fn *fn = op->fn_;
@@ -53,12 +54,12 @@ void weir_pool_op_init(weir_pool_op *op, struct weir_loop *loop,
 		       weir_pool_op_fn *fn, void *user)
 {
 	if (is_misplaced(op) || (loop && !fn)) {
-		weir_panic_("weir_pool_op_init: %p is not an operation, or a "
-			    "loop has nothing to call", op);
+		weir_panic_("weir_pool_op_init: %p is not an operation, or "
+			    "its loop has no callback to run", op);
 		return;
 	}
 	*op = (weir_pool_op){ .fn_ = fn, .user_ = user };
-	weir_op_init(&op->op_, loop, fn ? called : NULL, op);
+	weir_op_init(&op->op_, loop, fn ? on_permit : NULL, op);
 }
 
 static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
@@ -68,19 +69,19 @@ static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
 		*item = NULL;
 	if (is_misplaced(op) || weir_pool_is_misplaced_(pool) || !item)
 		return WEIR_EINVAL;
-	/* relaxed: another call on it now is a mistake, found by luck. */
+	/* relaxed: finds misuse by the same thread, others only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
 		return weir_panic_("weir_pool_op: operation %p is submitted "
 				   "already", op);
 	op->pool_ = pool;
 	op->who_ = who;
 	op->ctx_ = ctx;
-	/* relaxed: the semaphore's lock publishes it. */
-	at_store_relaxed(&op->state_, GOING);
+	/* relaxed: the semaphore's lock publishes the operation. */
+	at_store_relaxed(&op->state_, SUBMITTED);
 	return WEIR_OK;
 }
 
-/* Once it is queued *op may be over and gone. */
+/* After WEIR_EQUEUED *op may have run and been freed already. */
 weir_err weir_pool_op_borrow(weir_pool_op *op, weir_pool *pool, const char *who,
 			     struct weir_ctx *ctx, weir_pool_item **item)
 {
@@ -112,7 +113,7 @@ weir_err weir_pool_op_cancel(weir_pool_op *op)
 		return WEIR_EINVAL;
 	err = weir_op_cancel(&op->op_);
 	if (!err)
-		/* relaxed: the caller's now. */
+		/* relaxed: the operation belongs to the caller now. */
 		at_store_relaxed(&op->state_, FREE);
 	return err;
 }
@@ -126,7 +127,7 @@ weir_err weir_pool_op_poll(weir_pool_op *op, weir_pool_item **item)
 	if (is_misplaced(op) || !item)
 		return WEIR_EINVAL;
 	err = weir_op_poll(&op->op_);
-	/* It waits; or there was nothing to poll. */
+	/* The operation waits, or there was nothing to poll. */
 	if (err == WEIR_EQUEUED || err == WEIR_EINVAL)
 		return err;
 	return finish(op, err, item);

@@ -5,10 +5,11 @@
 #include "weir/sem.h"
 
 /*
- * WEIR_EBUSY: somebody waits, or was given his permits and has not come for them,
- * as an operation whose callback has still to run.  Before anything is changed.
+ * Returns WEIR_EBUSY if a waiter is queued, or has been granted permits and
+ * its call has not returned yet: for example an operation whose callback has
+ * still to run.  Lets a destroy fail before it has changed anything.
  */
-static inline weir_err weir_sem_is_unused_(weir_sem *sem)
+static inline weir_err weir_sem_check_unused_(weir_sem *sem)
 {
 	weir_sem_info info;
 	weir_err err = weir_sem_stat(sem, &info);

@@ -172,7 +172,7 @@ TEST(c34_misuse)
 		     weir_chan_op_init(NULL, NULL, ran, NULL));
 	CHECK_PANICS("not an operation",
 		     weir_chan_op_init(askew, NULL, ran, NULL));
-	CHECK_PANICS("nothing to call",
+	CHECK_PANICS("no callback to run",
 		     weir_chan_op_init(&a.op, &loop, NULL, NULL));
 	CHECK_ERR(weir_chan_op_send(NULL, &chan, &item, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_chan_op_send(askew, &chan, &item, NULL), WEIR_EINVAL);

@@ -102,10 +102,10 @@ TEST(mistakes_have_a_line_and_change_nothing)
 	refuses("[a]\ncapacity = 3\n[a]\n", 3, "twice: a");
 	refuses("[a]\n", 1, "no capacity: a");
 	refuses("[a\ncapacity = 3\n", 1, "no ] at the end: [a");
-	refuses("[]\n", 1, "1 to 47 letters");
+	refuses("[]\n", 1, "1 to 47 characters");
 	refuses("[an eagle]\n", 1, "letters, digits, _ and -: an eagle");
 	refuses("[aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeee]", 1,
-		"1 to 47 letters");
+		"1 to 47 characters");
 	refuses("capacity = 3\n", 1, "before the first [name]");
 	refuses("[a]\ncapacity\n", 2, "neither [name] nor key = value");
 	refuses("[a]\ncapacity =\n", 2, "not ");
@@ -121,7 +121,7 @@ TEST(mistakes_have_a_line_and_change_nothing)
 		"barge_us takes");
 	/* What cannot change while it runs. */
 	refuses("\n[a]\ncapacity = 9\npolicy = barging\n", 2,
-		"only the capacity can change while it runs: a");
+		"only the capacity of a limit can change: a");
 	refuses("[a]\ncapacity = 9\nmax_waiters = 1\n", 1, "only the capacity");
 	CHECK_ERR(load("[a]\ncapacity = 9\n[b]\ncapacity = 1\n"
 		       "[c]\ncapacity = 1\n"), WEIR_ETOOBIG);

@@ -186,7 +186,7 @@ TEST(c34_misuse)
 		     weir_pool_op_init(NULL, NULL, ran, NULL));
 	CHECK_PANICS("not an operation",
 		     weir_pool_op_init(askew, NULL, ran, NULL));
-	CHECK_PANICS("nothing to call",
+	CHECK_PANICS("no callback to run",
 		     weir_pool_op_init(&a.op, &loop, NULL, NULL));
 	CHECK_ERR(weir_pool_op_borrow(NULL, &pool, "", NULL, &item),
 		  WEIR_EINVAL);
