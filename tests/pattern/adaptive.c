@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The limit that finds its own capacity, against servers that are arithmetic. */
+/* The limit that finds its own capacity, tested against simulated servers. */
 #include "check.h"
 #include "weir/adaptive.h"
 #include "weir/ctx.h"
@@ -25,8 +25,8 @@ static weir_adaptive_info info(void)
 }
 
 /*
- * A server that works on `cores` calls at a time and queues the others: rounds of
- * as many calls as the limit allows, each as long as the queue is.
+ * A server that works on `cores` calls at a time and queues the others.  A
+ * round is as many calls as the limit allows; its latency grows with the queue.
  */
 static int64_t clock_ns;
 
@@ -58,14 +58,14 @@ TEST(aimd_finds_where_calls_are_dropped)
 	for (int i = 0; i < 3; i++) {
 		begin((weir_adaptive_opts){ .kind = WEIR_AIMD });
 		rounds(800, cores[i], true);
-		/* Between a tenth below the edge and a step over it. */
+		/* Between one decrease below the edge and one step above it. */
 		CHECK(info().limit >= cores[i] * 8 / 10 - 1);
 		CHECK(info().limit <= cores[i] + 1);
 		end();
 	}
 }
 
-TEST(aimd_takes_slow_for_dropped)
+TEST(aimd_counts_slow_calls_as_dropped)
 {
 	begin((weir_adaptive_opts){ .slow_ns = 11 * MS });
 	rounds(300, 40, false);
@@ -78,15 +78,15 @@ TEST(gradient_follows_the_latency)
 {
 	begin((weir_adaptive_opts){ .kind = WEIR_GRADIENT });
 	rounds(500, 100, false);
-	/* Near what the server can do, with a queue that is short. */
+	/* Near the number of cores, with a short queue. */
 	CHECK(info().limit >= 100 && info().limit <= 250);
-	/* It loses four fifths of its cores. */
+	/* The server loses four fifths of its cores. */
 	rounds(300, 20, false);
 	CHECK(info().limit >= 10 && info().limit <= 60);
 	end();
 }
 
-/* Calls that do not reach the limit teach nothing about it. */
+/* Calls below half the limit do not change it. */
 TEST(idle_limit_does_not_grow)
 {
 	for (int kind = 0; kind < 2; kind++) {
@@ -99,7 +99,7 @@ TEST(idle_limit_does_not_grow)
 	}
 }
 
-/* A burst of drops is one decrease: they were let in by the same limit. */
+/* A burst of drops causes one decrease: all began under the same limit. */
 TEST(drops_of_one_round_count_once)
 {
 	begin((weir_adaptive_opts){ .initial = 100 });
@@ -148,7 +148,9 @@ TEST(little_s_law)
 	end();
 }
 
-/* C21: permits are conserved while many threads make it grow and shrink. */
+/*
+ * C21: permits are conserved while many threads make the limit grow and shrink.
+ */
 static void *storm(void *arg)
 {
 	uint64_t seed = seed_of((uint64_t)(uintptr_t)arg);
@@ -196,7 +198,7 @@ TEST(c19_closed_and_cancelled)
 	end();
 }
 
-/* Times may be anything, also so far apart that the difference has no room. */
+/* Any times are valid, even if their difference overflows an int64_t. */
 TEST(times_at_both_ends)
 {
 	weir_adaptive_info i;

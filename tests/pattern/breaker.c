@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The circuit breaker, with times that the test gives. */
+/* The circuit breaker, with simulated times. */
 #include "check.h"
 #include "weir/breaker.h"
 
@@ -80,7 +80,7 @@ TEST(half_open_lets_probes_through_and_they_decide)
 	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
 	call(11 * MS, false);
 	CHECK_EQ(info().state, WEIR_BREAKER_OPEN);
-	/* One that fails opens it again, for the whole time. */
+	/* A probe that fails opens the breaker again, for all of open_ns. */
 	one = enter(21 * MS);
 	weir_breaker_leave_at(&b, 22 * MS, one, false);
 	CHECK_EQ(info().state, WEIR_BREAKER_OPEN);
@@ -97,7 +97,7 @@ TEST(results_of_another_term_are_ignored)
 	old = enter(0);
 	call(0, false);
 	probe = enter(MS);
-	/* It began before it opened; no matter how it ended. */
+	/* This call began before the breaker opened: its result is ignored. */
 	weir_breaker_leave_at(&b, MS, old, false);
 	CHECK_EQ(info().state, WEIR_BREAKER_HALF_OPEN);
 	weir_breaker_leave_at(&b, MS, old, true);
@@ -123,8 +123,8 @@ TEST(probes_that_do_not_come_back_are_given_up)
 	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
 }
 
-/* The time runs from the last of them: it is not lost because the first is old. */
-TEST(probes_that_come_far_apart_close_it)
+/* The time for lost probes runs from the last probe, not from the first. */
+TEST(probes_far_apart_close_it)
 {
 	weir_breaker_pass pass;
 
@@ -158,7 +158,7 @@ TEST(last_probe_is_given_up_too)
 	CHECK_EQ(info().state, WEIR_BREAKER_CLOSED);
 }
 
-/* Times may be anything, also so far apart that the difference has no room. */
+/* Any times are valid, even if their difference overflows an int64_t. */
 TEST(times_at_both_ends)
 {
 	begin((weir_breaker_opts){ .window = 1, .open_ns = INT64_MAX });
@@ -216,7 +216,7 @@ TEST(bad_input)
 	CHECK_EQ(info().counted, 1);
 }
 
-/* Threads: every call is passed or refused, and nothing else. */
+/* With many threads, passed and refused calls add up to all calls. */
 static int64_t calls;
 
 static void *storm(void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The channel: order, bounds, ends, bad input; and a storm that must add up. */
+/* The channel: order, bounds, close, bad input, and a storm of all calls. */
 #include "check.h"
 #include "weir/chan.h"
 #include "weir/ctx.h"
@@ -14,7 +14,7 @@ static weir_chan_info info_of(weir_chan *c)
 	return info;
 }
 
-/* empty + full = capacity */
+/* free slots + items = capacity */
 static void check_adds_up(weir_chan *c)
 {
 	weir_chan_info info = info_of(c);
@@ -63,7 +63,7 @@ TEST(c4_items_come_in_order)
 	}
 }
 
-TEST(c5_try_says_full_and_empty)
+TEST(c5_try_fails_if_full_or_empty)
 {
 	int item = 7;
 
@@ -80,7 +80,7 @@ TEST(c5_try_says_full_and_empty)
 	end();
 }
 
-TEST(items_of_any_size_in_memory_of_mine)
+TEST(items_of_any_size_in_memory_of_the_caller)
 {
 	for (size_t size = 1; size < 40; size++) {
 		static uint64_t slots[WEIR_CHAN_BYTES(3, 40) / 8];
@@ -122,7 +122,7 @@ TEST(batches_wrap_around)
 	end();
 }
 
-/* C14, C16: what did not happen in time has not happened. */
+/* C14, C16: a call that timed out has no effect. */
 TEST(c14_deadlines)
 {
 	int item = 9;
@@ -136,7 +136,7 @@ TEST(c14_deadlines)
 	end();
 }
 
-/* C13: a context that has ended wins over a free slot, and over an item. */
+/* C13: an ended context wins over a free slot and over an available item. */
 TEST(c13_ended_context_wins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -206,7 +206,7 @@ static void *recv_one(void *arg)
 }
 
 /* Shutdown in every state: empty with receivers, full with senders. */
-TEST(c19_close_reaches_those_that_wait)
+TEST(c19_close_wakes_waiters)
 {
 	int a = 1, b = 2, item = 0;
 	check_thread one, two;
@@ -236,7 +236,7 @@ TEST(c19_close_reaches_those_that_wait)
 	end();
 }
 
-/* A blocked sender goes on when a slot is free, in the order they came (C4). */
+/* C4: blocked senders continue in order of arrival as slots become free. */
 TEST(c4_senders_are_served_in_order)
 {
 	int items[3] = { 10, 11, 12 };
@@ -301,8 +301,9 @@ TEST(bad_input)
 }
 
 /*
- * A storm: senders and receivers of every form, contexts that end, and a close at
- * the end.  Each item that was sent arrives once, those of one sender in order.
+ * A storm: senders and receivers use all forms of the calls, contexts end, and
+ * the channel is closed at the end.  Each item that was sent arrives once; the
+ * items of one sender arrive in order.
  */
 #define THREADS 4
 #define ROUNDS 4000
@@ -358,7 +359,7 @@ static void *storm_sender(void *arg)
 	return NULL;
 }
 
-static void take_in(struct side *side, const struct item *item)
+static void record(struct side *side, const struct item *item)
 {
 	CHECK_EQ(item->check, ~item->number);
 	CHECK(item->number > side->last[item->who]);
@@ -394,7 +395,7 @@ static void *storm_receiver(void *arg)
 		CHECK(err == WEIR_OK || err == WEIR_EAGAIN ||
 		      err == WEIR_ETIMEDOUT || err == WEIR_ECLOSED);
 		for (size_t k = 0; !err && k < n; k++)
-			take_in(side, &items[k]);
+			record(side, &items[k]);
 	}
 	return NULL;
 }

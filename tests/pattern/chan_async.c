@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on a channel: how each ends, in every state that it can be in. */
+/* Operations on a channel: every result, from every state. */
 #include <poll.h>
 #include <stdlib.h>
 
@@ -11,13 +11,13 @@
 
 static weir_chan chan;
 static weir_loop loop;
-static int told;
+static int notified;
 
 struct call {
 	weir_chan_op op;
 	int item;
-	int ran;		/* how often */
-	int turn;		/* how many were told before */
+	int ran;		/* how often the callback ran */
+	int turn;		/* callbacks that ran before */
 	weir_err err;
 	pthread_t on;
 };
@@ -27,7 +27,7 @@ static void ran(weir_chan_op *op, weir_err err, void *user)
 	struct call *c = user;
 
 	CHECK(op == &c->op);
-	c->turn = told++;
+	c->turn = notified++;
 	c->err = err;
 	c->on = pthread_self();
 	c->ran++;
@@ -35,14 +35,14 @@ static void ran(weir_chan_op *op, weir_err err, void *user)
 
 static void begin(int64_t capacity, int full)
 {
-	told = 0;
+	notified = 0;
 	CHECK_OK(weir_loop_init(&loop));
 	CHECK_OK(weir_chan_init(&chan, NULL, capacity, sizeof(int)));
 	for (int i = 0; i < full; i++)
 		CHECK_OK(weir_chan_try_send(&chan, &i));
 }
 
-/* empty + full = capacity: a permit more or less shows. */
+/* free slots + items = capacity: finds lost and surplus permits. */
 static void end_with(int64_t items)
 {
 	weir_chan_info info;
@@ -105,18 +105,18 @@ TEST(c35_at_once_without_a_callback)
 	a.item = 0;
 	CHECK_OK(weir_chan_op_recv(&a.op, &chan, &a.item, NULL));
 	CHECK_EQ(a.item, 7);
-	/* A plain deadline limits waiting only; there is none. */
+	/* A plain deadline limits waiting only, and this call does not wait. */
 	prepare(&a, &loop, 8);
 	CHECK_OK(weir_chan_op_send_until(&a.op, &chan, &a.item, 0));
 	a.item = 0;
 	CHECK_OK(weir_chan_op_recv_until(&a.op, &chan, &a.item, 0));
 	CHECK_EQ(a.item, 8);
-	CHECK_EQ(told, 0);
+	CHECK_EQ(notified, 0);
 	CHECK_ERR(weir_chan_op_cancel(&a.op), WEIR_EBUSY);
 	end_with(0);
 }
 
-TEST(c35_told_in_the_call_that_decides)
+TEST(c35_notified_in_the_call_that_decides)
 {
 	struct call a, b;
 
@@ -135,7 +135,7 @@ TEST(c35_told_in_the_call_that_decides)
 	end_with(0);
 }
 
-TEST(c35_told_on_the_loop_in_order)
+TEST(c35_notified_on_the_loop_in_order)
 {
 	struct call a, b, c;
 
@@ -145,8 +145,8 @@ TEST(c35_told_on_the_loop_in_order)
 	queue_recv(&c, &loop, NULL);
 	for (int i = 0; i < 3; i++)
 		send(i);
-	CHECK_EQ(told, 0);
-	/* They are kept for those who were given them. */
+	CHECK_EQ(notified, 0);
+	/* The items are reserved for the operations that were granted. */
 	CHECK_ERR(weir_chan_try_recv(&chan, &(int){ 0 }), WEIR_EAGAIN);
 	CHECK_EQ(weir_loop_dispatch(&loop), 3);
 	was(&a, WEIR_OK, 0);
@@ -162,7 +162,7 @@ static void *recv_one(void *item)
 	return item;
 }
 
-/* C3: a thread among operations; each of them gets its turn. */
+/* C3: a thread queued between operations; all are granted in order. */
 TEST(c3_one_queue_with_threads)
 {
 	struct call a, c;
@@ -185,7 +185,7 @@ TEST(c3_one_queue_with_threads)
 	end_with(0);
 }
 
-/* C35, C7: what it waited for, or had, goes to the next. */
+/* C35, C7: the turn or the permit of a cancelled operation goes to the next. */
 TEST(c35_cancel_in_every_state)
 {
 	struct call a, b;
@@ -200,7 +200,7 @@ TEST(c35_cancel_in_every_state)
 	memset(&a, 0xa5, sizeof(a));
 	send(1);
 	was(&b, WEIR_OK, 1);
-	/* Decided, and not told yet. */
+	/* Granted, and not notified yet. */
 	queue_recv(&a, &loop, NULL);
 	queue_recv(&b, NULL, NULL);
 	send(2);
@@ -219,9 +219,9 @@ TEST(c35_cancel_in_every_state)
 	end_with(0);
 }
 
-static void run_until_told(int times)
+static void run_until_notified(int times)
 {
-	while (told < times) {
+	while (notified < times) {
 		struct pollfd p = { .fd = weir_loop_fd(&loop),
 				    .events = POLLIN };
 
@@ -252,21 +252,21 @@ TEST(c14_deadlines)
 	CHECK_ERR(weir_chan_op_send_until(&b.op, &chan, &b.item,
 					  weir_deadline_after(3600000000000)),
 		  WEIR_EQUEUED);
-	run_until_told(1);
+	run_until_notified(1);
 	was(&a, WEIR_ETIMEDOUT, 9);
 	CHECK_EQ(recv(), 0);
-	run_until_told(2);
+	run_until_notified(2);
 	was(&b, WEIR_OK, 8);
 	CHECK_EQ(recv(), 8);
 	prepare(&a, &loop, -1);
 	QUEUE_SOON(weir_chan_op_recv_until(&a.op, &chan, &a.item, soon));
-	run_until_told(3);
+	run_until_notified(3);
 	was(&a, WEIR_ETIMEDOUT, -1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end_with(0);
 }
 
-/* C13: also one that was decided; what it had is there for others. */
+/* C13: also after a grant; the permit goes to the next. */
 TEST(c13_ended_context_wins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;

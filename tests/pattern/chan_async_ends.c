@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on a channel: closing, destroying, misuse, long chains. */
+/* Operations on a channel: close, destroy, misuse, long chains. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -61,7 +61,7 @@ static void was(const struct call *c, weir_err err, int item)
 	CHECK_EQ(c->item, item);
 }
 
-TEST(c19_close_tells_those_that_wait)
+TEST(c19_close_notifies_waiters)
 {
 	struct call a, b;
 
@@ -83,14 +83,16 @@ TEST(c19_close_tells_those_that_wait)
 	was(&a, WEIR_ECLOSED, 2);
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
 	was(&b, WEIR_ECLOSED, 3);
-	/* What is left is received, at once, and then no more. */
+	/*
+	 * The remaining item is received at once; the next receive is refused.
+	 */
 	CHECK_OK(recv_op(&a, NULL));
 	CHECK_EQ(a.item, 1);
 	CHECK_ERR(recv_op(&a, NULL), WEIR_ECLOSED);
 	end();
 }
 
-/* C19: decided before the close, run after it. */
+/* C19: granted before the close, run after it. */
 TEST(c19_close_between_decision_and_callback)
 {
 	struct call a, b;
@@ -101,7 +103,7 @@ TEST(c19_close_between_decision_and_callback)
 	for (int i = 1; i <= 2; i++)
 		CHECK_OK(weir_chan_send(&chan, &i, NULL));
 	weir_chan_close(&chan);
-	/* After a close nothing is kept for anybody: who comes first. */
+	/* After a close no item is reserved: the first receiver gets it. */
 	CHECK_OK(weir_chan_recv(&chan, &(int){ 0 }, NULL));
 	CHECK_EQ(weir_loop_dispatch(&loop), 2);
 	was(&a, WEIR_OK, 2);
@@ -131,7 +133,7 @@ TEST(c35_cancel_after_close)
 	CHECK_OK(weir_chan_op_cancel(&a.op));
 	CHECK_OK(weir_chan_op_cancel(&b.op));
 	CHECK_EQ(weir_loop_dispatch(&loop), 0);
-	/* The item was not lost with it. */
+	/* The item was not lost with the operation. */
 	CHECK_OK(recv_op(&a, NULL));
 	CHECK_EQ(a.item, 1);
 	end();
@@ -145,7 +147,7 @@ TEST(destroy_notices_operations)
 	CHECK_ERR(recv_op(&a, &loop), WEIR_EQUEUED);
 	CHECK_ERR(weir_chan_destroy(&chan), WEIR_EBUSY);
 	CHECK_OK(weir_chan_send(&chan, &(int){ 1 }, NULL));
-	/* Decided: nobody waits, and it is no less there. */
+	/* Granted: no longer waiting, but not finished either. */
 	CHECK_ERR(weir_chan_destroy(&chan), WEIR_EBUSY);
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
 	was(&a, WEIR_OK, 1);
@@ -193,7 +195,7 @@ TEST(c34_misuse)
 	CHECK_PANICS("weir_chan_op: operation",
 		     CHECK_ERR(weir_chan_op_send(&a.op, &chan, &item, NULL),
 			       WEIR_EINVAL));
-	/* But after a cancel it is not. */
+	/* After a cancel the operation may be submitted again. */
 	CHECK_OK(weir_chan_op_cancel(&a.op));
 	CHECK_ERR(weir_chan_op_recv(&a.op, &chan, &a.item, NULL), WEIR_EQUEUED);
 	CHECK_OK(weir_chan_send(&chan, &item, NULL));
@@ -201,7 +203,7 @@ TEST(c34_misuse)
 	end();
 }
 
-/* C27: each receive submits the next and sends what decides it. */
+/* C27: each callback submits the next receive and sends the item for it. */
 static struct {
 	uintptr_t lowest, highest;
 	int left;
@@ -237,7 +239,7 @@ static void run_chain(weir_loop *on)
 	while (on && chain.left)
 		(void)weir_loop_dispatch(on);
 	CHECK_EQ(chain.left, 0);
-	/* One frame after the other, not one in the other. */
+	/* The callbacks ran one after the other, not nested. */
 	CHECK(chain.highest - chain.lowest < 65536);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A million items through a small channel: blocking threads, operations on loops,
- * operations that are called off by the thread that submitted them while others
- * decide them, polled ones with deadlines.  Each item arrives exactly once (C6,
- * C35).  Those of one sender of each kind also come in order (C4).
+ * A million items through a small channel, sent and received by blocking
+ * threads, by operations on loops, by operations that their thread cancels
+ * while other threads decide them, and by polled operations with deadlines.
+ * Each item arrives exactly once (C6, C35).  The items of the blocking sender
+ * arrive in order (C4).
  */
 #include <poll.h>
 #include <sched.h>
@@ -51,7 +52,9 @@ static void *block_recv(void *arg)
 		arrive(item);
 		if (item >= per_kind)
 			continue;
-		/* C4: those of the one blocking sender, as far as seen here. */
+		/*
+		 * C4: the items of the blocking sender that this thread gets.
+		 */
 		CHECK((int64_t)item > last);
 		last = item;
 	}
@@ -65,8 +68,8 @@ static void *block_recv(void *arg)
 struct on_loop {
 	weir_loop loop;
 	uint32_t next;		/* to send */
-	int live;		/* operations that are submitted */
-	int64_t last;		/* of the blocking sender's */
+	int live;		/* submitted operations */
+	int64_t last;		/* item of the blocking sender */
 	struct one {
 		weir_chan_op op;
 		struct on_loop *all;
@@ -166,7 +169,7 @@ static void *loop_recv(void *arg)
 }
 
 /*
- * Kind 2: without a loop, and often called off while others decide.
+ * Kind 2: operations without a loop, often cancelled while others decide them.
  */
 struct direct {
 	weir_chan_op op;
@@ -183,8 +186,8 @@ static void direct_ran(weir_chan_op *op, weir_err err, void *user)
 	__atomic_store_n(&d->ran, 1, __ATOMIC_RELEASE);
 }
 
-/* How it ended; WEIR_EAGAIN: called off. */
-static weir_err settle(struct direct *d, weir_err err, uint64_t *random)
+/* Returns the result of the operation; WEIR_EAGAIN: cancelled. */
+static weir_err cancel_or_wait(struct direct *d, weir_err err, uint64_t *random)
 {
 	if (err != WEIR_EQUEUED)
 		return err;
@@ -210,7 +213,7 @@ static void *direct_send(void *arg)
 		uint32_t item = 2 * per_kind + i;
 		weir_err err = weir_chan_op_send(&d.op, &chan, &item, NULL);
 
-		err = settle(&d, err, &random);
+		err = cancel_or_wait(&d, err, &random);
 		CHECK(!err || err == WEIR_EAGAIN);
 		i += !err;
 	}
@@ -228,7 +231,7 @@ static void *direct_recv(void *arg)
 		uint32_t item = UINT32_MAX;
 
 		err = weir_chan_op_recv(&d.op, &chan, &item, NULL);
-		err = settle(&d, err, &random);
+		err = cancel_or_wait(&d, err, &random);
 		if (!err)
 			arrive(item);
 		else
@@ -238,7 +241,7 @@ static void *direct_recv(void *arg)
 }
 
 /*
- * Kind 3: polled, with a deadline that at times is soon.
+ * Kind 3: polled operations, some with a deadline in the near future.
  */
 static weir_err poll_to_end(weir_chan_op *op, weir_err err)
 {

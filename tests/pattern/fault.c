@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system refuses memory and threads.  The calls are wrapped by the linker; the
- * Nth is refused, for each N that comes.
+ * Failures of memory allocation and thread creation.  The linker wraps the
+ * calls; the test lets the Nth one fail, for every N.
  */
 #include <errno.h>
 
@@ -106,7 +106,7 @@ static weir_err everything(void)
 	return err;
 }
 
-/* Whoever asks for memory is told, and nothing is lost. */
+/* Every call that allocates returns WEIR_ENOMEM, and no memory leaks. */
 TEST(no_memory)
 {
 	int n = 0;
@@ -124,7 +124,7 @@ TEST(no_memory)
 		CHECK_ERR(err, WEIR_ENOMEM);
 	}
 	refuse_memory = 0;
-	/* One past the last. */
+	/* One more than the number of allocations. */
 	CHECK_EQ(n, 10);
 }
 
@@ -142,7 +142,9 @@ static weir_err leave(void *arg, struct weir_ctx *ctx)
 	pthread_exit(NULL);
 }
 
-/* Not one thread: told.  One of two: that one does it. */
+/*
+ * Without any thread: WEIR_ESYSTEM.  With one of two, that one runs all tasks.
+ */
 TEST(no_thread)
 {
 	const weir_group_opts opts = { .workers = 2, .backlog = 20 };
@@ -157,7 +159,7 @@ TEST(no_thread)
 	CHECK_EQ(errno, EAGAIN);
 	CHECK_OK(weir_group_wait(&group, NULL, NULL));
 	CHECK_EQ(ran, 0);
-	/* From the second on. */
+	/* All thread creations from the second on fail. */
 	refuse_from = 2;
 	refuse_thread = 1000000;
 	for (int i = 0; i < 100; i++)
@@ -168,7 +170,7 @@ TEST(no_thread)
 	CHECK_OK(weir_group_destroy(&group));
 }
 
-/* The last thread is ended by its task, and no other can be had at first. */
+/* A task ends the only thread, and the first attempt to replace it fails. */
 TEST(no_thread_to_take_the_place)
 {
 	const weir_group_opts opts = { .workers = 1, .backlog = 20 };
@@ -202,7 +204,7 @@ static void *wait_for_all(void *arg)
 	return NULL;
 }
 
-/* The same while tasks are in the backlog, and somebody waits for them already. */
+/* The same while the backlog is not empty and weir_group_wait is waiting. */
 TEST(no_thread_to_take_the_place_of_the_last)
 {
 	const weir_group_opts opts = { .workers = 1, .backlog = 2 };

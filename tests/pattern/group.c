@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Task groups: bounds, weights, errors, cancelling, shutdown, memory. */
+/* Task groups: bounds, weights, errors, cancellation, shutdown, memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,22 +9,22 @@
 
 static weir_group group;
 static weir_sem gate = WEIR_SEM_INIT_UNBOUNDED(0);
-static int running, most, ran, told, told_errors;
+static int running, most, ran, reported, reported_errors;
 
 static void done(void *user, void *arg, weir_err err)
 {
-	CHECK(user == &told);
+	CHECK(user == &reported);
 	(void)arg;
-	__atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&reported, 1, __ATOMIC_RELAXED);
 	if (err)
-		__atomic_add_fetch(&told_errors, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&reported_errors, 1, __ATOMIC_RELAXED);
 }
 
 static void begin_with(weir_group_opts opts)
 {
-	running = most = ran = told = told_errors = 0;
+	running = most = ran = reported = reported_errors = 0;
 	opts.done = done;
-	opts.user = &told;
+	opts.user = &reported;
 	CHECK_OK(weir_group_init(&group, &opts));
 }
 
@@ -43,8 +43,8 @@ static void end(weir_err want_first)
 	CHECK_OK(weir_group_wait(&group, NULL, &first));
 	CHECK_ERR(first, want_first);
 	CHECK_EQ(info().spawned, 0);
-	CHECK_EQ(info().done, told);
-	CHECK_EQ(info().failed, told_errors);
+	CHECK_EQ(info().done, reported);
+	CHECK_EQ(info().failed, reported_errors);
 	CHECK_OK(weir_group_destroy(&group));
 }
 
@@ -76,7 +76,7 @@ static void spawn(weir_task_fn *fn, intptr_t arg, int64_t weight)
 	CHECK_OK(weir_group_spawn(&group, fn, (void *)arg, weight, NULL));
 }
 
-/* Until the gate opens, or the group is cancelled. */
+/* Wait until the gate opens or the group is cancelled. */
 static weir_err wait_at_gate(void *arg, struct weir_ctx *ctx)
 {
 	weir_err err;
@@ -106,7 +106,9 @@ TEST(nothing_spawned)
 	end(WEIR_OK);
 }
 
-/* Backpressure: workers, then the backlog, then no more. */
+/*
+ * Backpressure: workers take tasks, then the backlog fills, then a spawn waits.
+ */
 TEST(full_backlog_pushes_back)
 {
 	weir_ctx past;
@@ -134,7 +136,7 @@ TEST(full_backlog_pushes_back)
 	CHECK_EQ(most, 2);
 }
 
-/* C10: weights; never more than the permits at a time. */
+/* C10: the weight of the running tasks never exceeds the permits. */
 TEST(c10_weights_are_a_budget)
 {
 	begin_with((weir_group_opts){ .workers = 8, .permits = 5 });
@@ -153,7 +155,7 @@ static weir_err fail(void *arg, struct weir_ctx *ctx)
 	return (weir_err)(intptr_t)arg;
 }
 
-TEST(every_error_is_told)
+TEST(every_error_is_reported)
 {
 	begin_with((weir_group_opts){ .workers = 1 });
 	spawn(count, 1, 1);
@@ -161,12 +163,12 @@ TEST(every_error_is_told)
 	spawn(fail, WEIR_ENOMEM, 1);
 	spawn(count, 1, 1);
 	end(WEIR_ESYSTEM);
-	CHECK_EQ(told, 4);
-	CHECK_EQ(told_errors, 2);
+	CHECK_EQ(reported, 4);
+	CHECK_EQ(reported_errors, 2);
 	CHECK_EQ(ran, 2);
 }
 
-/* The first failure cancels the rest: those that run, and those that wait. */
+/* The first failure cancels the other tasks, both running and waiting ones. */
 TEST(fail_fast)
 {
 	begin_with((weir_group_opts){ .workers = 2, .backlog = 10,
@@ -178,9 +180,9 @@ TEST(fail_fast)
 	for (int i = 0; i < 5; i++)
 		spawn(count, 1, 1);
 	end(WEIR_ENOMEM);
-	CHECK_EQ(told, 7);
-	CHECK_EQ(told_errors, 7);
-	/* One ran and saw it; none of the five began. */
+	CHECK_EQ(reported, 7);
+	CHECK_EQ(reported_errors, 7);
+	/* One task ran and was cancelled; none of the five began. */
 	CHECK_EQ(ran, 1);
 }
 
@@ -203,7 +205,7 @@ TEST(c13_cancel_reaches_every_task)
 		CHECK_OK(weir_group_wait(&group, NULL, NULL));
 		CHECK_EQ(info().skipped, 4);
 		end(WEIR_ECANCELED);
-		CHECK_EQ(told, 6);
+		CHECK_EQ(reported, 6);
 		CHECK_EQ(ran, 2);
 	}
 	CHECK_OK(weir_ctx_destroy(&parent));
@@ -216,8 +218,8 @@ static weir_err leave(void *arg, struct weir_ctx *ctx)
 	pthread_exit(NULL);
 }
 
-/* A task that ends its thread is told, and the others run all the same. */
-TEST(task_that_exits_its_thread_is_told)
+/* A task that ends its thread is reported, and all other tasks run. */
+TEST(task_that_exits_its_thread_is_reported)
 {
 	begin_with((weir_group_opts){ .workers = 2, .permits = 2 });
 	for (int i = 0; i < 30; i++)
@@ -226,12 +228,12 @@ TEST(task_that_exits_its_thread_is_told)
 	CHECK_EQ(info().exited, 10);
 	CHECK_EQ(info().threads, 2);
 	end(WEIR_ECANCELED);
-	CHECK_EQ(told, 30);
-	CHECK_EQ(told_errors, 10);
+	CHECK_EQ(reported, 30);
+	CHECK_EQ(reported_errors, 10);
 	CHECK_EQ(ran, 20);
 }
 
-/* A task asks for the end of its thread, which comes to pass while it is told. */
+/* A task lets its thread end in the `done` callback. */
 static _Thread_local bool ends;
 
 static void done_ends(void *user, void *arg, weir_err err)
@@ -241,7 +243,7 @@ static void done_ends(void *user, void *arg, weir_err err)
 		pthread_exit(NULL);
 }
 
-static weir_err ask_for_the_end(void *arg, struct weir_ctx *ctx)
+static weir_err end_thread_in_done(void *arg, struct weir_ctx *ctx)
 {
 	(void)arg;
 	(void)ctx;
@@ -251,19 +253,21 @@ static weir_err ask_for_the_end(void *arg, struct weir_ctx *ctx)
 
 TEST(thread_that_ends_in_done_is_replaced)
 {
-	const weir_group_opts opts = { .workers = 2, .user = &told,
+	const weir_group_opts opts = { .workers = 2, .user = &reported,
 				       .done = done_ends };
 
-	running = most = ran = told = told_errors = 0;
+	running = most = ran = reported = reported_errors = 0;
 	CHECK_OK(weir_group_init(&group, &opts));
 	for (int i = 0; i < 30; i++)
-		spawn(i % 3 ? count : ask_for_the_end, 1, 1);
+		spawn(i % 3 ? count : end_thread_in_done, 1, 1);
 	end(WEIR_OK);
-	CHECK_EQ(told, 30);
+	CHECK_EQ(reported, 30);
 	CHECK_EQ(ran, 20);
 }
 
-/* What a task began in its context is not over: the group stays as it is. */
+/*
+ * A child of the group's context is alive: destroy fails and changes nothing.
+ */
 static weir_err begin_below(void *arg, struct weir_ctx *ctx)
 {
 	return weir_ctx_init(arg, ctx, WEIR_FOREVER);
@@ -284,7 +288,7 @@ TEST(c22_destroy_under_a_context_in_use)
 	end(WEIR_OK);
 }
 
-/* C19: closed, the backlog runs; nothing is lost. */
+/* C19: after a close the backlog still runs; no task is lost. */
 TEST(c19_close_runs_the_backlog)
 {
 	begin_with((weir_group_opts){ .workers = 1, .backlog = 8 });
@@ -306,7 +310,7 @@ static void *spawn_one(void *arg)
 						  arg);
 }
 
-/* Shutdown while spawners wait: refused, and those inside run. */
+/* Close while spawns wait: they are refused, and accepted tasks run. */
 TEST(c19_close_reaches_spawners)
 {
 	check_thread threads[2];
@@ -323,7 +327,7 @@ TEST(c19_close_reaches_spawners)
 		CHECK_EQ((intptr_t)finish(threads[i]), WEIR_ECLOSED);
 	weir_sem_release(&gate, 2);
 	end(WEIR_OK);
-	CHECK_EQ(told, 2);
+	CHECK_EQ(reported, 2);
 }
 
 /* Tasks that spawn tasks. */
@@ -355,7 +359,7 @@ static weir_err nothing(void *arg, struct weir_ctx *ctx)
 	return WEIR_OK;
 }
 
-/* 2.7 million in a backlog of a thousand: memory does not grow with them. */
+/* Millions of tasks through a backlog of a thousand: memory does not grow. */
 TEST(millions_of_tasks_in_little_memory)
 {
 	int64_t tasks = getenv("WEIR_FULL") && *getenv("WEIR_FULL") ? 2700000 :
@@ -367,7 +371,7 @@ TEST(millions_of_tasks_in_little_memory)
 		spawn(nothing, 0, 1);
 	CHECK(check_resident_pages() - before < 4096);
 	end(WEIR_OK);
-	CHECK_EQ(told, tasks);
+	CHECK_EQ(reported, tasks);
 }
 
 TEST(bad_input)
@@ -403,7 +407,7 @@ TEST(bad_input)
 	end(WEIR_OK);
 }
 
-/* Many spawners, tasks of every kind, a cancel in the middle: all are told. */
+/* Many spawners, tasks of every kind, a cancel in between: all are reported. */
 static int spawned;
 
 static weir_err any_task(void *arg, struct weir_ctx *ctx)
@@ -453,7 +457,7 @@ TEST(storm_adds_up)
 	for (int i = 0; i < 3; i++)
 		finish(threads[i]);
 	CHECK_OK(weir_group_wait(&group, NULL, NULL));
-	CHECK_EQ(told, spawned);
+	CHECK_EQ(reported, spawned);
 	CHECK_EQ(weir_sem_available(&group.permits_), 3);
 	end(info().first);
 }

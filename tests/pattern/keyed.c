@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One limit for each key: fair between tenants, and bounded. */
+/* One rate limit for each key: fair between tenants, and bounded in memory. */
 #include <stdio.h>
 
 #include "check.h"
@@ -24,7 +24,7 @@ static weir_keyed_info info(void)
 	return i;
 }
 
-/* A tenant that asks a thousand times as much delays nobody else. */
+/* A tenant with a thousand times as many requests delays no other tenant. */
 TEST(noisy_tenant_does_not_delay_a_quiet_one)
 {
 	int64_t noisy = 0, refused = 0;
@@ -37,11 +37,11 @@ TEST(noisy_tenant_does_not_delay_a_quiet_one)
 			else
 				noisy++;
 		}
-		/* Ten in a second, evenly: never refused. */
+		/* Ten requests a second, evenly spaced: never refused. */
 		if (ms % 100 == 0)
 			CHECK_OK(take("quiet", 1, ms * 1000000));
 	}
-	/* A burst, and ten a second; exact. */
+	/* Exactly one burst and ten requests a second. */
 	CHECK_EQ(noisy, 5 + 99);
 	CHECK_EQ(refused, 100000 - noisy);
 	CHECK_EQ(info().keys, 2);
@@ -53,7 +53,7 @@ static void *wait_for_noisy(void *arg)
 	return (void *)(intptr_t)weir_keyed_acquire(&keyed, "noisy", 5, 1, arg);
 }
 
-/* The same with threads that wait: the quiet one's call goes through. */
+/* The same while calls of the noisy tenant wait. */
 TEST(waiting_tenant_does_not_delay_another)
 {
 	const weir_rate_opts slow = { .rate = 1, .period_ns = 3600 * SECOND };
@@ -67,7 +67,7 @@ TEST(waiting_tenant_does_not_delay_another)
 	AWAIT(info().calls == 4);
 	CHECK_ERR(weir_keyed_destroy(&keyed), WEIR_EBUSY);
 	CHECK_OK(weir_keyed_acquire(&keyed, "quiet", 5, 1, NULL));
-	/* Both have used theirs up, and neither can be forgotten. */
+	/* The tokens of both keys are used up, so neither can be forgotten. */
 	CHECK_ERR(weir_keyed_acquire(&keyed, "third", 5, 1, NULL), WEIR_EBUSY);
 	weir_ctx_cancel(&ctx);
 	for (int i = 0; i < 2; i++)
@@ -84,7 +84,9 @@ TEST(waiting_tenant_does_not_delay_another)
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
-/* Forgetting gives nobody tokens: only who has all of them is forgotten. */
+/*
+ * Only a key with a full bucket is forgotten, so forgetting grants no tokens.
+ */
 TEST(keys_are_bounded_and_idle_ones_forgotten)
 {
 	static uint64_t memory[WEIR_KEYED_BYTES(2) / 8];
@@ -106,10 +108,11 @@ TEST(keys_are_bounded_and_idle_ones_forgotten)
 }
 
 /*
- * It looks at the sixteen that were unused longest, and no further; but then at
- * others.  Else sixteen busy tenants keep every new one out for as long as they like.
+ * The search for a key to forget examines the sixteen least recently used keys,
+ * and the next search examines others.  Otherwise sixteen busy keys could keep
+ * new keys out forever.
  */
-TEST(looking_for_one_to_forget_ends)
+TEST(search_for_a_key_to_forget_is_bounded)
 {
 	char key = 'a';
 
@@ -117,17 +120,20 @@ TEST(looking_for_one_to_forget_ends)
 	for (int i = 0; i < 20; i++, key++)
 		CHECK_OK(weir_keyed_try_acquire_at(&keyed, &key, 1,
 						   i < 16 ? 5 : 1, 0));
-	/* The last four are full again, but behind sixteen that are not. */
+	/*
+	 * The buckets of the last four keys are full, behind sixteen that are
+	 * not.
+	 */
 	CHECK_ERR(take("new", 1, SECOND / 10), WEIR_EBUSY);
 	CHECK_OK(take("new", 1, SECOND / 10));
 	CHECK_EQ(info().forgotten, 1);
-	/* None of the others has got anything by it. */
+	/* The search has granted no tokens to the examined keys. */
 	CHECK_ERR(take("a", 5, SECOND / 10), WEIR_EAGAIN);
 	CHECK_ERR(take("p", 5, SECOND / 10), WEIR_EAGAIN);
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
-/* Many keys, in and out, against a table of when each was full. */
+/* Many keys, added and forgotten, compared with a simple model. */
 TEST(every_key_keeps_its_own_count)
 {
 	enum { KEYS = 64 };
@@ -149,7 +155,7 @@ TEST(every_key_keeps_its_own_count)
 		left[k] -= err ? 0 : n;
 	}
 	CHECK(info().keys <= KEYS);
-	/* All of them make room for as many others, one after the other. */
+	/* All keys are forgotten one by one in favour of as many other keys. */
 	for (int i = 0; i < 500; i++) {
 		snprintf(key, sizeof(key), "guest %d", i);
 		CHECK_OK(take(key, 1, (i + 10) * SECOND));
@@ -158,7 +164,9 @@ TEST(every_key_keeps_its_own_count)
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
-/* C2: a new key is told the same as an old one, also while there is no room for it. */
+/*
+ * C2: errors of a new key are those of an old one, even if the table is full.
+ */
 TEST(c2_order_of_checks_for_a_new_key)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -169,7 +177,7 @@ TEST(c2_order_of_checks_for_a_new_key)
 		  WEIR_ECANCELED);
 	CHECK_OK(weir_keyed_acquire(&keyed, "old", 3, 0, NULL));
 	CHECK_ERR(take("old", 6, 0), WEIR_ETOOBIG);
-	/* None of these has made an entry, let alone forgotten one. */
+	/* None of these calls has added or forgotten an entry. */
 	CHECK_EQ(info().keys, 0);
 	CHECK_OK(take("old", 5, 0));
 	CHECK_ERR(weir_keyed_acquire(&keyed, "new", 3, 1, &ctx),
@@ -191,7 +199,7 @@ TEST(c2_order_of_checks_for_a_new_key)
 	CHECK_EQ(info().calls, 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_keyed_destroy(&keyed));
-	/* A burst that was not given is 1. */
+	/* The default burst is 1. */
 	CHECK_OK(weir_keyed_init(&keyed, NULL, 1,
 				 &(weir_rate_opts){ .rate = 1 }));
 	CHECK_ERR(take("new", 2, 0), WEIR_ETOOBIG);
@@ -224,7 +232,7 @@ TEST(bad_input)
 	CHECK_ERR(weir_keyed_try_acquire(&keyed, longest, WEIR_KEY_MAX + 1, 1),
 		  WEIR_EINVAL);
 	CHECK_OK(weir_keyed_try_acquire(&keyed, longest, WEIR_KEY_MAX, 1));
-	/* The arguments first, though there is no room for another key. */
+	/* Arguments are checked first, even if the table is full. */
 	CHECK_ERR(weir_keyed_try_acquire(&keyed, "a", 1, -1), WEIR_EINVAL);
 	CHECK_ERR(weir_keyed_try_acquire(&keyed, longest, WEIR_KEY_MAX, -1),
 		  WEIR_EINVAL);
@@ -246,7 +254,7 @@ static void *guests(void *arg)
 	return NULL;
 }
 
-/* Threads that come, wait for nothing and forget each other. */
+/* Many threads add keys and thereby forget the keys of each other. */
 TEST(storm_of_keys)
 {
 	const weir_rate_opts quick = { .rate = 100000 };

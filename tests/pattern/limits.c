@@ -81,7 +81,7 @@ TEST(c21_loading_again_resizes)
 	CHECK_EQ(named("a").free, 3);
 	CHECK_OK(load("[a]\ncapacity = 1\n"));
 	CHECK_EQ(named("a").debt, 1);
-	/* What is no longer there stays as it is. */
+	/* A limit that is no longer in the text stays as it is. */
 	CHECK_EQ(named("b").capacity, 1);
 	CHECK_ERR(weir_limits_destroy(&limits), WEIR_EBUSY);
 	CHECK_EQ(named("b").capacity, 1);
@@ -90,7 +90,7 @@ TEST(c21_loading_again_resizes)
 	CHECK_OK(weir_limits_destroy(&limits));
 }
 
-/* One mistake, and nothing of the text counts. */
+/* After one mistake, nothing of the text takes effect. */
 TEST(mistakes_have_a_line_and_change_nothing)
 {
 	CHECK_OK(weir_limits_init(&limits, 2));
@@ -119,7 +119,7 @@ TEST(mistakes_have_a_line_and_change_nothing)
 	refuses("[a]\ncapacity = 1\nbarge_us = 1\n", 1, "barging: a");
 	refuses("[a]\ncapacity = 1\npolicy=barging\nbarge_us = 16777216\n", 4,
 		"barge_us takes");
-	/* What cannot change while it runs. */
+	/* Only the capacity of an existing limit can change. */
 	refuses("\n[a]\ncapacity = 9\npolicy = barging\n", 2,
 		"only the capacity of a limit can change: a");
 	refuses("[a]\ncapacity = 9\nmax_waiters = 1\n", 1, "only the capacity");
@@ -132,7 +132,7 @@ TEST(mistakes_have_a_line_and_change_nothing)
 	CHECK_OK(weir_limits_destroy(&limits));
 }
 
-TEST(environment_goes_first)
+TEST(environment_overrides_the_file)
 {
 	CHECK_OK(weir_limits_init(&limits, 2));
 	CHECK(!setenv("WEIR_LIMIT_DB_WRITES", "30", 1));
@@ -173,7 +173,7 @@ TEST(files)
 	CHECK_OK(weir_limits_destroy(&limits));
 }
 
-/* Whatever the bytes: an answer, and never more than there is room for. */
+/* Random bytes give a result, and the message is always NUL-terminated. */
 TEST(any_bytes)
 {
 	static const char good[] = "[a]\ncapacity = 3\n[b]\ncapacity=12 #x\n"
@@ -245,7 +245,7 @@ static void *use(void *arg)
 	return arg;
 }
 
-/* C21: loads beside users; permits are conserved. */
+/* C21: permits are conserved while limits are loaded and used concurrently. */
 TEST(c21_storm_of_loads)
 {
 	static char three[] = "[a]\ncapacity = 3\n[b]\ncapacity = 2\n",

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool: lending, replacing, limits, leaks, shutdown. */
+/* The pool: borrow, replace, expire, limits, leaks, shutdown. */
 #include "check.h"
 #include "weir/ctx.h"
 #include "weir/pool.h"
 
-/* Resources are numbers from 1; which of them live. */
+/* Resources are numbers from 1; live[] marks those that exist. */
 #define LIVES 4096
 
 static struct maker {
 	int made, ended, live[LIVES];
-	int broken;		/* the resource that is not valid any more */
+	int broken;		/* the resource that validate refuses */
 	weir_err refuse;
-	weir_ctx *cancel;	/* by create */
+	weir_ctx *cancel;	/* create cancels it */
 } maker;
 
 static weir_pool pool;
@@ -98,7 +98,7 @@ static intptr_t number(const weir_pool_item *item)
 	return (intptr_t)item->resource;
 }
 
-TEST(made_when_wanted_and_the_latest_is_lent_first)
+TEST(created_on_demand_and_the_latest_is_lent_first)
 {
 	weir_pool_item *a, *b, *c;
 
@@ -152,7 +152,7 @@ TEST(broken_ones_are_replaced)
 	item = borrow();
 	CHECK_EQ(number(item), 2);
 	weir_pool_give_back(&pool, item);
-	/* Not valid when it is lent again. */
+	/* The resource is not valid when it would be lent again. */
 	maker.broken = 2;
 	item = borrow();
 	CHECK_EQ(number(item), 3);
@@ -178,7 +178,7 @@ TEST(create_that_fails_takes_nothing)
 	end();
 }
 
-/* Times that have passed, without waiting: a limit of a nanosecond. */
+/* Limits of a nanosecond, which have always passed. */
 TEST(idle_and_old_ones_end)
 {
 	weir_pool_opts opts = opts_of(3);
@@ -208,7 +208,7 @@ TEST(idle_and_old_ones_end)
 	CHECK_EQ(info().idle, 0);
 	end();
 
-	/* Limits that have not passed. */
+	/* Limits that have not passed yet. */
 	opts.idle_ns = opts.lifetime_ns = INT64_MAX;
 	begin_with(opts);
 	item = borrow();
@@ -258,7 +258,7 @@ static void *borrow_one(void *arg)
 	return (void *)(intptr_t)err;
 }
 
-/* C13, and a context that ends while the resource is made. */
+/* C13, also if the context ends while the resource is created. */
 TEST(c13_ended_context_wins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT, soon = WEIR_CTX_INIT;
@@ -277,14 +277,14 @@ TEST(c13_ended_context_wins)
 	CHECK_ERR(weir_pool_borrow(&pool, NULL, &soon, &none), WEIR_ECANCELED);
 	CHECK(!none);
 	maker.cancel = NULL;
-	/* What was made is kept. */
+	/* The new resource is kept. */
 	CHECK_EQ(info().idle, 1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_ctx_destroy(&soon));
 	end();
 }
 
-/* Shutdown in every state: idle, lent, awaited; and the graceful drain. */
+/* Close with idle and lent items and with waiters; then wait for idle. */
 TEST(c19_close_and_drain)
 {
 	weir_pool_item *a, *b, *none = NULL;
@@ -324,11 +324,13 @@ TEST(c19_close_and_drain)
 	end();
 }
 
-/* Misuse is noticed, and leaves the pool as it is. */
-/* Callbacks may call the pool: the last of them looks at it, and tries to borrow. */
+/*
+ * Callbacks may call the pool: the last destroy calls stat, trim and
+ * try_borrow.
+ */
 static weir_err last_try;
 
-static void look_and_destroy(void *user, void *resource)
+static void call_pool_and_destroy(void *user, void *resource)
 {
 	weir_pool_item *item;
 	weir_pool_info i;
@@ -343,7 +345,7 @@ TEST(c27_destroy_that_calls_the_pool)
 {
 	weir_pool_opts opts = opts_of(1);
 
-	opts.destroy = look_and_destroy;
+	opts.destroy = call_pool_and_destroy;
 	begin_with(opts);
 	weir_pool_give_back(&pool, borrow());
 	CHECK_OK(weir_pool_destroy(&pool));
@@ -352,6 +354,7 @@ TEST(c27_destroy_that_calls_the_pool)
 	CHECK_EQ(maker.ended, 1);
 }
 
+/* Misuse panics, and leaves the pool unchanged. */
 TEST(c34_twice_given_back_panics)
 {
 	weir_pool_item *item, other;
@@ -412,7 +415,9 @@ TEST(bad_input)
 	end();
 }
 
-/* Borrowers of every form; resources have one user at a time and add up. */
+/*
+ * All forms of borrow; each resource has one user at a time, and counts add up.
+ */
 static int in_use[LIVES];
 
 static weir_err storm_create(void *user, struct weir_ctx *ctx, void **resource)
@@ -425,7 +430,7 @@ static weir_err storm_create(void *user, struct weir_ctx *ctx, void **resource)
 		__atomic_sub_fetch(&m->made, 1, __ATOMIC_RELAXED);
 		return WEIR_ESYSTEM;
 	}
-	/* A place of its own for each of those that live. */
+	/* Each resource that exists has its own number. */
 	for (intptr_t i = 1; i < LIVES; i++) {
 		int free = 0;
 
@@ -476,7 +481,7 @@ static void *storm(void *arg)
 		      err == WEIR_ETIMEDOUT || err == WEIR_ESYSTEM);
 		if (err)
 			continue;
-		/* Plain: nobody else may have it. */
+		/* A plain access: no other thread may have the resource. */
 		CHECK_EQ(in_use[(intptr_t)item->resource]++, 0);
 		CHECK_EQ(--in_use[(intptr_t)item->resource], 0);
 		if (random_below(&seed, 8))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that borrow: how each ends, in every state that it can be in. */
+/* Operations that borrow: every result, from every state. */
 #include <poll.h>
 
 #include "check.h"
@@ -11,8 +11,8 @@
 static weir_pool pool;
 static weir_loop loop;
 static int64_t made, ended;
-static weir_err refusal;		/* of create */
-static bool broken;			/* what validate finds */
+static weir_err refusal;		/* result of create */
+static bool broken;			/* validate fails */
 static void (*in_create)(void);
 static uint64_t resources[64];
 
@@ -55,7 +55,7 @@ static void begin(int64_t max)
 		.validate = validate, .name = "pool" }));
 }
 
-/* All permits are back, and what was made has ended. */
+/* All permits are free, and all resources have been destroyed. */
 static void end(void)
 {
 	CHECK(weir_sem_is_closed(&pool.permits_) ||
@@ -145,7 +145,7 @@ static void *borrow_one(void *arg)
 	return NULL;
 }
 
-/* C3, C4: threads and operations, in the order they came. */
+/* C3, C4: threads and operations are granted in order of arrival. */
 TEST(c3_one_queue_with_threads)
 {
 	weir_pool_item *held, *item = NULL;
@@ -177,8 +177,8 @@ TEST(c3_one_queue_with_threads)
 	end();
 }
 
-/* C7: a turn that comes to nothing is the next one's. */
-TEST(c7_made_and_looked_at_before_the_callback)
+/* C7: after a failed create the permit goes to the next operation. */
+TEST(c7_created_and_validated_before_the_callback)
 {
 	struct call a, b;
 	weir_pool_item *held;
@@ -220,7 +220,7 @@ TEST(c35_cancel_in_every_state)
 	queue(&a, &loop, NULL);
 	weir_pool_give_back(&pool, held);
 	was(&b, WEIR_OK);
-	/* Decided, and not told yet: the next one's. */
+	/* Granted, and not notified yet: the permit goes to the next. */
 	held = b.item;
 	queue(&b, NULL, NULL);
 	weir_pool_give_back(&pool, held);
@@ -233,7 +233,10 @@ TEST(c35_cancel_in_every_state)
 	end();
 }
 
-/* C35: create calls off what it is for: too late, and nobody waits. */
+/*
+ * C35: create cancels its own operation: too late, and the cancel does not
+ * wait.
+ */
 static struct call *mine;
 
 static void cancel_mine(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that borrow: contexts, closing, misuse, long chains, a storm. */
+/* Operations that borrow: contexts, close, poll, misuse. */
 #include "check.h"
 #include "soon.h"
 #include "weir/ctx.h"
@@ -81,7 +81,7 @@ static void was(const struct call *c, weir_err err)
 	CHECK(!err == !!c->item);
 }
 
-/* C13: also while its resource is made, which is kept for others. */
+/* C13: also while the resource is created, which is then kept idle. */
 TEST(c13_ended_context_wins)
 {
 	weir_ctx ctx = WEIR_CTX_INIT, other = WEIR_CTX_INIT;
@@ -121,7 +121,7 @@ TEST(c19_closed)
 	CHECK_ERR(submit(&b, NULL, NULL), WEIR_EQUEUED);
 	CHECK_ERR(weir_pool_destroy(&pool), WEIR_EBUSY);
 	weir_pool_give_back(&pool, held);
-	/* a has its turn, and does not know.  Nothing is changed. */
+	/* a is granted and not notified: destroy fails and changes nothing. */
 	CHECK_ERR(weir_pool_destroy(&pool), WEIR_EBUSY);
 	CHECK(!weir_sem_is_closed(&pool.permits_));
 	weir_pool_close(&pool);
@@ -132,7 +132,7 @@ TEST(c19_closed)
 	CHECK_ERR(submit(&a, NULL, NULL), WEIR_ECLOSED);
 	CHECK_OK(weir_pool_wait_idle(&pool, NULL));
 	end();
-	/* Called off after the close. */
+	/* Cancelled after the close. */
 	begin(1);
 	CHECK_OK(weir_pool_try_borrow(&pool, NULL, &held));
 	CHECK_ERR(submit(&a, &loop, NULL), WEIR_EQUEUED);
@@ -209,7 +209,7 @@ TEST(c34_misuse)
 	CHECK_PANICS("weir_pool_op: operation",
 		     CHECK_ERR(weir_pool_op_borrow(&a.op, &pool, "", NULL,
 						   &item), WEIR_EINVAL));
-	/* But after a cancel it is not. */
+	/* After a cancel the operation may be submitted again. */
 	CHECK_OK(weir_pool_op_cancel(&a.op));
 	CHECK_ERR(weir_pool_op_borrow(&a.op, &pool, "", NULL, &item),
 		  WEIR_EQUEUED);

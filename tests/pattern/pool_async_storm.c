@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Few resources for many: threads that block, operations on a loop, operations
- * that are called off while others decide them.  Each resource is one user's at a
- * time (C2), everything is given back (C6), and a chain takes no stack (C27).
+ * Few resources and many borrowers: blocking threads, operations on a loop, and
+ * operations that are cancelled while other threads decide them.  Each resource
+ * has one user at a time (C2), all are given back (C6), and a chain of
+ * callbacks does not nest (C27).
  */
 #include <poll.h>
 #include <sched.h>
@@ -55,7 +56,7 @@ static void end(void)
 	CHECK_EQ(made, ended);
 }
 
-/* Use it alone, and give it back; broken at times. */
+/* Check that no other thread uses the item, and give it back or discard it. */
 static void use(weir_err err, weir_pool_item *item)
 {
 	struct resource *mine;
@@ -90,7 +91,7 @@ static void *block(void *arg)
 	return arg;
 }
 
-/* On a loop: each submits itself again. */
+/* Operations on a loop: each callback submits its operation again. */
 struct on_loop {
 	weir_loop loop;
 	int left, live;
@@ -142,7 +143,7 @@ static void *on_loop(void *arg)
 	return arg;
 }
 
-/* Without a loop, and often called off. */
+/* Operations without a loop, often cancelled. */
 struct direct {
 	weir_pool_op op;
 	uint32_t ran;
@@ -196,7 +197,7 @@ TEST(c2_storm_adds_up)
 	end();
 }
 
-/* C27: a callback submits again, and gives back what decides that. */
+/* C27: each callback submits again, then gives back the item for it. */
 static struct {
 	uintptr_t lowest, highest;
 	int left;

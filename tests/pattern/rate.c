@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rate limits.  The arithmetic is tested with times that the test gives; where
- * calls really wait, only that they do not return too early.
+ * Rate limits.  The arithmetic is tested with simulated times.  For calls that
+ * really wait, the tests check only that they do not return too early.
  */
 #include "check.h"
 #include "weir/ctx.h"
@@ -36,18 +36,20 @@ TEST(burst_is_exact)
 	for (int i = 0; i < 10; i++)
 		CHECK_OK(weir_rate_try_acquire_at(&limit, 1, 0));
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 0), WEIR_EAGAIN);
-	/* One token takes 10 ms, to the nanosecond. */
+	/* One token every 10 ms, exact to the nanosecond. */
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 9999999), WEIR_EAGAIN);
 	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, 10000000));
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, 10000000), WEIR_EAGAIN);
-	/* And no more than a burst, however long it is quiet. */
+	/* Never more than a burst, however long the limit was unused. */
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 11, HOUR), WEIR_ETOOBIG);
 	CHECK_OK(weir_rate_try_acquire_at(&limit, 10, HOUR));
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
 	end();
 }
 
-/* The k-th of a steady stream comes when it should, after a million as well. */
+/*
+ * The k-th token of a steady stream is exactly on time, even after a million.
+ */
 static void check_no_drift(int64_t rate, int64_t period, weir_rate_kind kind)
 {
 	begin((weir_rate_opts){ .rate = rate, .period_ns = period,
@@ -80,7 +82,7 @@ TEST(spaced_never_bursts)
 	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, HOUR));
 	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, HOUR), WEIR_EAGAIN);
 	CHECK_OK(weir_rate_try_acquire_at(&limit, 3, HOUR + SECOND / 10));
-	/* Three take three tenths. */
+	/* Three tokens take three tenths of a second. */
 	CHECK_OK(weir_rate_reserve_at(&limit, 1, HOUR + SECOND / 10, SECOND,
 				       &at));
 	CHECK_EQ(at, HOUR + 4 * (SECOND / 10));
@@ -89,10 +91,10 @@ TEST(spaced_never_bursts)
 }
 
 /*
- * At random: no stretch of time has more than burst + rate * its length, and what
- * is refused would have been one too many.
+ * Random requests: no interval has more than burst + rate * length tokens, and
+ * every refused request would have exceeded that.
  */
-TEST(no_stretch_has_more_than_it_may)
+TEST(no_interval_exceeds_the_rate)
 {
 	enum { TAKES = 400 };
 	static int64_t when[TAKES], tokens[TAKES];
@@ -129,7 +131,7 @@ TEST(no_stretch_has_more_than_it_may)
 	}
 }
 
-TEST(delay_is_how_long_it_will_be)
+TEST(delay_is_exact)
 {
 	int64_t at;
 
@@ -140,7 +142,9 @@ TEST(delay_is_how_long_it_will_be)
 	CHECK_EQ(weir_rate_delay_at(&limit, 5, 0), 5000000);
 	CHECK_EQ(weir_rate_delay_at(&limit, 5, 1000000), 4000000);
 	CHECK_EQ(weir_rate_delay_at(&limit, 6, 0), WEIR_FOREVER);
-	/* Nothing was taken by asking; a reservation says the same, and takes. */
+	/*
+	 * delay takes no tokens; reserve returns the same time and takes them.
+	 */
 	CHECK_OK(weir_rate_reserve_at(&limit, 2, 0, 2000000, &at));
 	CHECK_EQ(at, 2000000);
 	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), 3000000);
@@ -152,7 +156,9 @@ TEST(delay_is_how_long_it_will_be)
 	end();
 }
 
-/* C2: nothing is there at once, whoever waits; as acquire says. */
+/*
+ * C2: a request for 0 tokens never waits, even behind waiters, as in acquire.
+ */
 TEST(c2_delay_of_nothing)
 {
 	int64_t at;
@@ -186,7 +192,7 @@ TEST(rate_is_changed)
 	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 4 });
 	CHECK_OK(weir_rate_try_acquire(&limit, 3));
 	CHECK_EQ(info_of(&limit).tokens, 1);
-	/* The one that is there stays. */
+	/* The available token stays. */
 	CHECK_OK(weir_rate_set(&limit, 2, HOUR, 10));
 	CHECK_EQ(info_of(&limit).tokens, 1);
 	CHECK_OK(weir_rate_set(&limit, 5, HOUR, 0));
@@ -197,7 +203,7 @@ TEST(rate_is_changed)
 	CHECK_OK(weir_rate_try_acquire(&limit, 1));
 	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_EAGAIN);
 	end();
-	/* What is above the new burst is gone; what is missing stays so. */
+	/* Tokens above the new burst are lost; a larger burst adds none. */
 	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 10 });
 	CHECK_OK(weir_rate_set(&limit, 1, HOUR, 2));
 	CHECK_EQ(info_of(&limit).tokens, 2);
@@ -208,15 +214,15 @@ TEST(rate_is_changed)
 }
 
 /*
- * Part of a token is not lost by a change, however often the rate is changed: else
- * who changes it all the time lets nobody through.
+ * A change of the rate keeps the fraction of a token.  Otherwise frequent
+ * changes would stop the flow of tokens.
  */
-TEST(part_of_a_token_stays)
+TEST(fraction_of_a_token_stays)
 {
 	static const int64_t rates[] = { 7, 1, 2, 3, 5 };
 	int64_t before, began_ns, late;
 
-	/* An hour for a token, of which half is over. */
+	/* One token takes an hour, half of which has passed. */
 	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 1 });
 	began_ns = weir_now_ns();
 	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, began_ns - HOUR / 2));
@@ -225,7 +231,10 @@ TEST(part_of_a_token_stays)
 		CHECK_OK(weir_rate_set(&limit, 1, HOUR, 1));
 	CHECK_EQ(weir_rate_delay_at(&limit, 1, 0), before);
 	CHECK_EQ(info_of(&limit).tokens, 0);
-	/* Slower rates, and back: later by no more than that took. */
+	/*
+	 * Slower rates and back: the delay grows at most by the time of the
+	 * changes.
+	 */
 	for (int i = 0; i < 5; i++)
 		CHECK_OK(weir_rate_set(&limit, rates[i], 7 * HOUR, 1));
 	CHECK_OK(weir_rate_set(&limit, 1, HOUR, 1));
@@ -258,7 +267,7 @@ static void *wait_for(void *arg)
 	return NULL;
 }
 
-/* As many as the rate allows and no faster: the end cannot come too early. */
+/* All tokens are acquired, and not faster than the rate allows. */
 TEST(acquire_waits_long_enough)
 {
 	for (int kind = 0; kind < 2; kind++) {
@@ -273,7 +282,7 @@ TEST(acquire_waits_long_enough)
 	}
 }
 
-/* C4: in order of arrival; C5: a try does not pass those that wait. */
+/* C4: waiters are served in order of arrival.  C5: a try does not pass them. */
 TEST(c4_waiters_are_served_in_order)
 {
 	struct wait waits[3] = { { .n = 1 }, { .n = 2 }, { .n = 1 } };
@@ -291,12 +300,14 @@ TEST(c4_waiters_are_served_in_order)
 	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_EAGAIN);
 	CHECK_ERR(weir_rate_reserve(&limit, 1, WEIR_FOREVER, &at),
 		  WEIR_EAGAIN);
-	/* The delay counts those that wait: 1 + 2 + 1 + 1 tokens. */
+	/* The delay includes the waiting calls: 1 + 2 + 1 + 1 tokens. */
 	CHECK(weir_rate_delay(&limit, 1) > 4 * HOUR);
 	CHECK(weir_rate_delay(&limit, 1) <= 5 * HOUR);
 	CHECK_ERR(weir_rate_destroy(&limit), WEIR_EBUSY);
-	/* The first and the last are a second apart, so that what they do when
-	 * they are back is in order too. */
+	/*
+	 * The first and the last waiter return a second apart, so the order in
+	 * which they record their return is reliable.
+	 */
 	CHECK_OK(weir_rate_set(&limit, 3, 0, 2));
 	for (int i = 0; i < 3; i++) {
 		finish(threads[i]);
@@ -307,8 +318,8 @@ TEST(c4_waiters_are_served_in_order)
 	end();
 }
 
-/* What they wait for together is more than a word can count, signed or not. */
-TEST(delay_behind_more_than_can_be_counted)
+/* The sum of the tokens waited for exceeds first INT64_MAX, then UINT64_MAX. */
+TEST(delay_behind_more_than_a_word_can_count)
 {
 	enum { MOST = 33, HALF = 17 };
 	const int64_t n = WEIR_SEM_MAX / 2;
@@ -322,7 +333,9 @@ TEST(delay_behind_more_than_can_be_counted)
 	for (int i = 0; i < MOST; i++) {
 		waits[i] = (struct wait){ .n = n, .ctx = &ctx };
 		threads[i] = start(wait_for, &waits[i]);
-		/* The first has taken its tokens, and is not in the sum. */
+		/*
+		 * The holder of the gate has its tokens and is not in the sum.
+		 */
 		AWAIT(waiters_of(&limit.wake_) == 1 &&
 		      waiters_of(&limit.gate_) == (uint32_t)i);
 		if (i + 1 == HALF || i + 1 == MOST)
@@ -338,7 +351,7 @@ TEST(delay_behind_more_than_can_be_counted)
 	end();
 }
 
-/* A burst that shrinks below what one waits for. */
+/* The burst shrinks below the request of a waiter. */
 TEST(waiter_for_more_than_the_new_burst)
 {
 	struct wait waits[2] = { { .n = 2 }, { .n = 3 } };
@@ -360,7 +373,9 @@ TEST(waiter_for_more_than_the_new_burst)
 	end();
 }
 
-/* C7, C13: the first leaves, its tokens are back, the next is served. */
+/*
+ * C7, C13: the first waiter is cancelled and puts its tokens back for the next.
+ */
 TEST(c13_cancelled_first_takes_nothing)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -396,7 +411,10 @@ TEST(c13_ended_context_wins)
 	end();
 }
 
-/* What cannot come in time is not waited for; C14: what is there is taken. */
+/*
+ * A call that cannot be in time does not wait.  C14: available tokens are
+ * taken.
+ */
 TEST(c14_deadlines)
 {
 	weir_ctx ctx;
@@ -414,7 +432,7 @@ TEST(c14_deadlines)
 	end();
 }
 
-TEST(c19_close_reaches_those_that_wait)
+TEST(c19_close_wakes_waiters)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
 	struct wait waits[3] = { { .n = 1 }, { .n = 1, .ctx = &ctx },
@@ -485,7 +503,7 @@ TEST(bad_input)
 	CHECK_ERR(weir_rate_destroy(&l), WEIR_EINVAL);
 }
 
-/* Threads of every form: what they took is within the rate. */
+/* All forms of the calls on many threads: the total stays within the rate. */
 static int64_t taken;
 
 static void *storm(void *arg)

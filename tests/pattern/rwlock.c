@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader-writer lock, in its three preferences. */
+/* The reader-writer lock with each of its three preferences. */
 #include "check.h"
 #include "weir/ctx.h"
 #include "weir/rwlock.h"
@@ -32,10 +32,10 @@ static void end(void)
 	CHECK_OK(weir_rwlock_destroy(&rw));
 }
 
-/* A call on a thread of its own; what it returned. */
+/* A call on its own thread, and its result. */
 enum call { READ, WRITE };
 
-struct guest {
+struct caller {
 	enum call call;
 	weir_ctx *ctx;
 	int64_t deadline;
@@ -44,9 +44,9 @@ struct guest {
 	int done;
 };
 
-static void *guest(void *arg)
+static void *caller(void *arg)
 {
-	struct guest *g = arg;
+	struct caller *g = arg;
 
 	if (g->deadline)
 		g->err = g->call == READ ?
@@ -59,21 +59,21 @@ static void *guest(void *arg)
 	return NULL;
 }
 
-static bool is_done(struct guest *g)
+static bool is_done(struct caller *g)
 {
 	return __atomic_load_n(&g->done, __ATOMIC_ACQUIRE);
 }
 
-/* Starts it and waits until it waits. */
-static void waits(struct guest *g)
+/* Start the call and wait until it is queued. */
+static void start_waiting(struct caller *g)
 {
 	uint32_t before = info().waiters;
 
-	g->thread = start(guest, g);
+	g->thread = start(caller, g);
 	AWAIT(info().waiters == before + 1);
 }
 
-static void gets(struct guest *g, weir_err want)
+static void finishes_with(struct caller *g, weir_err want)
 {
 	finish(g->thread);
 	CHECK_ERR(g->err, want);
@@ -119,101 +119,101 @@ TEST(static_one_is_fair)
 	CHECK_OK(weir_rwlock_destroy(&fixed));
 }
 
-/* C4: a reader waits behind a writer that came before. */
+/* C4: a reader waits behind an earlier writer. */
 TEST(c4_fair_is_in_order_of_arrival)
 {
-	struct guest writer = { .call = WRITE }, reader = { .call = READ };
+	struct caller writer = { .call = WRITE }, reader = { .call = READ };
 
 	begin(WEIR_RW_FAIR);
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	waits(&writer);
-	waits(&reader);
+	start_waiting(&writer);
+	start_waiting(&reader);
 	CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
 	weir_rwlock_read_done(&rw);
-	gets(&writer, WEIR_OK);
+	finishes_with(&writer, WEIR_OK);
 	CHECK(!is_done(&reader));
 	weir_rwlock_write_done(&rw);
-	gets(&reader, WEIR_OK);
+	finishes_with(&reader, WEIR_OK);
 	weir_rwlock_read_done(&rw);
 	end();
 }
 
-/* C30: a reader joins readers although a writer waits. */
+/* C30: a reader joins other readers although a writer waits. */
 TEST(c30_readers_first)
 {
-	struct guest writer = { .call = WRITE };
+	struct caller writer = { .call = WRITE };
 
 	begin(WEIR_RW_READERS);
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	waits(&writer);
+	start_waiting(&writer);
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
 	CHECK_OK(weir_rwlock_try_read(&rw));
 	weir_rwlock_read_done(&rw);
 	weir_rwlock_read_done(&rw);
 	CHECK(!is_done(&writer));
 	weir_rwlock_read_done(&rw);
-	gets(&writer, WEIR_OK);
+	finishes_with(&writer, WEIR_OK);
 	weir_rwlock_write_done(&rw);
 	end();
 }
 
-/* C30: and no longer when the writer has waited for the bound. */
+/* C30: after the starvation bound no reader passes the writer any more. */
 TEST(c30_writer_does_not_starve)
 {
-	struct guest writer = { .call = WRITE };
+	struct caller writer = { .call = WRITE };
 
 	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){
 		.prefer = WEIR_RW_READERS, .barge_us = 1 }));
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	waits(&writer);
+	start_waiting(&writer);
 	AWAIT(weir_rwlock_try_read(&rw) == WEIR_EAGAIN ||
 	      (weir_rwlock_read_done(&rw), false));
 	weir_rwlock_read_done(&rw);
-	gets(&writer, WEIR_OK);
+	finishes_with(&writer, WEIR_OK);
 	weir_rwlock_write_done(&rw);
 	end();
 }
 
-/* A writer that comes later goes before a reader that waits. */
+/* A later writer goes before a waiting reader. */
 TEST(writers_first)
 {
-	struct guest reader = { .call = READ }, first = { .call = WRITE },
-		     second = { .call = WRITE };
+	struct caller reader = { .call = READ }, first = { .call = WRITE },
+		      second = { .call = WRITE };
 
 	begin(WEIR_RW_WRITERS);
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	waits(&first);
+	start_waiting(&first);
 	CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
-	waits(&reader);
-	waits(&second);
+	start_waiting(&reader);
+	start_waiting(&second);
 	weir_rwlock_read_done(&rw);
-	gets(&first, WEIR_OK);
+	finishes_with(&first, WEIR_OK);
 	weir_rwlock_write_done(&rw);
-	gets(&second, WEIR_OK);
+	finishes_with(&second, WEIR_OK);
 	CHECK(!is_done(&reader));
 	weir_rwlock_write_done(&rw);
-	gets(&reader, WEIR_OK);
+	finishes_with(&reader, WEIR_OK);
 	weir_rwlock_read_done(&rw);
 	end();
 }
 
-/* C7: the writer gives up, and the readers behind it go in. */
+/* C7: the writer is cancelled, and the readers behind it enter. */
 TEST(c7_writer_that_leaves_lets_readers_in)
 {
 	for (int i = 0; i < 3; i += 2) {
 		weir_ctx ctx = WEIR_CTX_INIT;
-		struct guest writer = { .call = WRITE, .ctx = &ctx },
-			     reader = { .call = READ }, another = reader;
+		struct caller writer = { .call = WRITE, .ctx = &ctx },
+			      reader = { .call = READ }, another = reader;
 
 		begin(all[i]);
 		CHECK_OK(weir_rwlock_read(&rw, NULL));
-		waits(&writer);
-		waits(&reader);
-		waits(&another);
+		start_waiting(&writer);
+		start_waiting(&reader);
+		start_waiting(&another);
 		weir_ctx_cancel(&ctx);
-		gets(&writer, WEIR_ECANCELED);
-		gets(&reader, WEIR_OK);
-		gets(&another, WEIR_OK);
+		finishes_with(&writer, WEIR_ECANCELED);
+		finishes_with(&reader, WEIR_OK);
+		finishes_with(&another, WEIR_OK);
 		for (int k = 0; k < 3; k++)
 			weir_rwlock_read_done(&rw);
 		CHECK_OK(weir_ctx_destroy(&ctx));
@@ -221,21 +221,21 @@ TEST(c7_writer_that_leaves_lets_readers_in)
 	}
 }
 
-/* C13: a reader that waits for writers gives up; nothing is left behind. */
+/* C13: a reader that waits for writers is cancelled, without any effect. */
 TEST(c13_reader_that_leaves)
 {
 	weir_ctx ctx = WEIR_CTX_INIT;
-	struct guest reader = { .call = READ, .ctx = &ctx },
-		     stays = { .call = READ };
+	struct caller reader = { .call = READ, .ctx = &ctx },
+		      stays = { .call = READ };
 
 	begin(WEIR_RW_WRITERS);
 	CHECK_OK(weir_rwlock_write(&rw, NULL));
-	waits(&reader);
-	waits(&stays);
+	start_waiting(&reader);
+	start_waiting(&stays);
 	weir_ctx_cancel(&ctx);
-	gets(&reader, WEIR_ECANCELED);
+	finishes_with(&reader, WEIR_ECANCELED);
 	weir_rwlock_write_done(&rw);
-	gets(&stays, WEIR_OK);
+	finishes_with(&stays, WEIR_OK);
 	weir_rwlock_read_done(&rw);
 	CHECK_EQ(weir_sem_available(&rw.recall_), 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
@@ -245,7 +245,7 @@ TEST(c13_reader_that_leaves)
 TEST(upgrade_is_refused_rather_than_waited_for)
 {
 	for (int i = 0; i < 3; i++) {
-		struct guest writer = { .call = WRITE };
+		struct caller writer = { .call = WRITE };
 
 		begin(all[i]);
 		CHECK_OK(weir_rwlock_read(&rw, NULL));
@@ -260,22 +260,22 @@ TEST(upgrade_is_refused_rather_than_waited_for)
 		CHECK(!info().writing && info().readers == 1);
 		CHECK_OK(weir_rwlock_try_read(&rw));
 		weir_rwlock_read_done(&rw);
-		/* Somebody waits to write: it would pass that. */
-		waits(&writer);
+		/* A writer waits: an upgrade would pass it. */
+		start_waiting(&writer);
 		if (all[i] != WEIR_RW_READERS)
 			CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EAGAIN);
 		weir_rwlock_read_done(&rw);
-		gets(&writer, WEIR_OK);
+		finishes_with(&writer, WEIR_OK);
 		weir_rwlock_write_done(&rw);
 		end();
 	}
 }
 
-/* Shutdown in every state. */
-TEST(c19_close_reaches_those_that_wait)
+/* Close in every state. */
+TEST(c19_close_wakes_waiters)
 {
 	for (int i = 0; i < 3; i++) {
-		struct guest guests[4] = {
+		struct caller guests[4] = {
 			{ .call = READ }, { .call = WRITE },
 			{ .call = READ, .deadline = WEIR_FOREVER },
 			{ .call = WRITE, .deadline = WEIR_FOREVER } };
@@ -283,11 +283,11 @@ TEST(c19_close_reaches_those_that_wait)
 		begin(all[i]);
 		CHECK_OK(weir_rwlock_write(&rw, NULL));
 		for (int k = 0; k < 4; k++)
-			waits(&guests[k]);
+			start_waiting(&guests[k]);
 		weir_rwlock_close(&rw);
 		weir_rwlock_close(&rw);
 		for (int k = 0; k < 4; k++)
-			gets(&guests[k], WEIR_ECLOSED);
+			finishes_with(&guests[k], WEIR_ECLOSED);
 		CHECK(info().closed);
 		CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_ECLOSED);
 		CHECK_ERR(weir_rwlock_try_write(&rw), WEIR_ECLOSED);
@@ -305,27 +305,27 @@ static void begin_with_max_waiters(weir_rw_prefer prefer, uint32_t most)
 		.prefer = prefer, .max_waiters = most }));
 }
 
-/* C31: of both kinds together, and beyond it at once. */
+/* C31: the bound is for readers and writers together; beyond it, WEIR_EBUSY. */
 TEST(c31_max_waiters_is_for_both_kinds)
 {
 	for (int i = 0; i < 6; i++) {
-		struct guest waiter = { .call = i % 2 ? READ : WRITE };
+		struct caller waiter = { .call = i % 2 ? READ : WRITE };
 
 		begin_with_max_waiters(all[i / 2], 1);
 		CHECK_OK(weir_rwlock_write(&rw, NULL));
-		waits(&waiter);
+		start_waiting(&waiter);
 		CHECK_ERR(weir_rwlock_read_until(&rw, 0), WEIR_EBUSY);
 		CHECK_ERR(weir_rwlock_write_until(&rw, 0), WEIR_EBUSY);
 		CHECK_ERR(weir_rwlock_read(&rw, NULL), WEIR_EBUSY);
 		CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
 		CHECK_EQ(info().waiters, 1);
 		weir_rwlock_write_done(&rw);
-		gets(&waiter, WEIR_OK);
+		finishes_with(&waiter, WEIR_OK);
 		if (waiter.call == READ)
 			weir_rwlock_read_done(&rw);
 		else
 			weir_rwlock_write_done(&rw);
-		/* C16: those that were refused have left nothing behind. */
+		/* C16: the refused calls had no effect. */
 		CHECK_OK(weir_rwlock_read(&rw, NULL));
 		CHECK_ERR(weir_rwlock_write_until(&rw, 0), WEIR_ETIMEDOUT);
 		weir_rwlock_read_done(&rw);
@@ -333,41 +333,41 @@ TEST(c31_max_waiters_is_for_both_kinds)
 	}
 }
 
-/* C31: who has been let in does not count, who waits does, up to the last. */
+/* C31: readers that have entered do not count; waiting readers do. */
 TEST(c31_max_waiters_of_readers_that_are_recalled)
 {
-	struct guest readers[3] = { { .call = READ }, { .call = READ },
-				    { .call = READ } };
+	struct caller readers[3] = { { .call = READ }, { .call = READ },
+				     { .call = READ } };
 
 	begin_with_max_waiters(WEIR_RW_WRITERS, 3);
 	CHECK_OK(weir_rwlock_write(&rw, NULL));
 	for (int i = 0; i < 3; i++)
-		waits(&readers[i]);
+		start_waiting(&readers[i]);
 	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
 	weir_rwlock_write_done(&rw);
 	for (int i = 0; i < 3; i++)
-		gets(&readers[i], WEIR_OK);
+		finishes_with(&readers[i], WEIR_OK);
 	CHECK_EQ(info().readers, 3);
 	for (int i = 0; i < 3; i++)
 		weir_rwlock_read_done(&rw);
 	end();
 }
 
-/* C2, C19: what is looked at before whether there is room. */
+/* C2, C19: a cancelled context and a close take precedence over the bound. */
 TEST(c2_order_of_checks_with_max_waiters)
 {
-	struct guest writer = { .call = WRITE };
+	struct caller writer = { .call = WRITE };
 	weir_ctx ctx = WEIR_CTX_INIT;
 
 	begin_with_max_waiters(WEIR_RW_WRITERS, 1);
 	CHECK_OK(weir_rwlock_write(&rw, &ctx));
-	waits(&writer);
+	start_waiting(&writer);
 	CHECK_ERR(weir_rwlock_read(&rw, &ctx), WEIR_EBUSY);
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(weir_rwlock_read(&rw, &ctx), WEIR_ECANCELED);
 	CHECK_ERR(weir_rwlock_write(&rw, &ctx), WEIR_ECANCELED);
 	weir_rwlock_close(&rw);
-	gets(&writer, WEIR_ECLOSED);
+	finishes_with(&writer, WEIR_ECLOSED);
 	CHECK_ERR(weir_rwlock_read(&rw, NULL), WEIR_ECLOSED);
 	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_ECLOSED);
 	weir_rwlock_write_done(&rw);
@@ -403,7 +403,7 @@ TEST(bad_input)
 	CHECK_PANICS("weir_rwlock_downgrade", weir_rwlock_downgrade(NULL));
 	begin(WEIR_RW_WRITERS);
 	CHECK_ERR(weir_rwlock_stat(&rw, NULL), WEIR_EINVAL);
-	/* Nobody is inside. */
+	/* No reader and no writer is inside. */
 	CHECK_PANICS("rw", weir_rwlock_read_done(&rw));
 	CHECK_PANICS("no writer is inside rw", weir_rwlock_write_done(&rw));
 	CHECK_PANICS("no reader is inside rw",
@@ -415,20 +415,20 @@ TEST(bad_input)
 	weir_rwlock_read_done(&rw);
 	end();
 	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){ .max_waiters = 1 }));
-	struct guest one = { .call = WRITE };
+	struct caller one = { .call = WRITE };
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	waits(&one);
+	start_waiting(&one);
 	CHECK_ERR(weir_rwlock_write(&rw, NULL), WEIR_EBUSY);
 	weir_rwlock_read_done(&rw);
-	gets(&one, WEIR_OK);
+	finishes_with(&one, WEIR_OK);
 	weir_rwlock_write_done(&rw);
 	end();
 }
 
-/* Threads of every form; what they protect is never torn. */
+/* All forms of the calls on many threads; the protected data is never torn. */
 static int64_t left, right, reads, writes;
 
-static void look(void)
+static void check_data(void)
 {
 	CHECK_EQ(left, right);
 	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
@@ -456,7 +456,7 @@ static void one_round(uint64_t *seed)
 	case 2:
 		err = weir_rwlock_read_until(&rw, deadline);
 		if (!err && weir_rwlock_try_upgrade(&rw)) {
-			look();
+			check_data();
 			weir_rwlock_read_done(&rw);
 			return;
 		}
@@ -464,7 +464,7 @@ static void one_round(uint64_t *seed)
 	default:
 		err = weir_rwlock_read(&rw, NULL);
 		CHECK_OK(err);
-		look();
+		check_data();
 		weir_rwlock_read_done(&rw);
 		return;
 	}
@@ -477,7 +477,7 @@ static void one_round(uint64_t *seed)
 		return;
 	}
 	weir_rwlock_downgrade(&rw);
-	look();
+	check_data();
 	weir_rwlock_read_done(&rw);
 }
 

@@ -5,8 +5,8 @@
 #include "check.h"
 
 /*
- * Submit with a deadline `soon`: one that is still to come when the operation is
- * queued, however slow the machine.
+ * Submit with a deadline `soon`.  The deadline has not passed when the
+ * operation is queued, however slow the machine is.
  */
 #define QUEUE_SOON(submit)                                                     \
 	do {                                                                   \
