@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """
-What is aimed at: ratios of time, weir over a peer in the same run, lower is
-better; and a few of weir against itself.  "met" is judged by the median.
+The aims: ratios of times, weir over a peer in the same run, lower is better; and
+a few ratios of weir to itself.  An aim is met if the median meets it.
 """
 from dataclasses import dataclass
 from typing import Callable, Optional
 
 from . import peers, plan, stats
 
-# For aims about weir where it is best: all in the caller's code.
+# The fastest form of weir: inlined in the caller's code.
 INLINE = 'weir-signal-inline-native'
 
 
@@ -22,7 +22,7 @@ class Aim:
     floor: Optional[float] = None
 
     def judge(self, results):
-        """(figure, 'met' or 'short' or 'not measured')"""
+        """Returns (figure, verdict): 'met', 'short' or 'not measured'."""
         found = self.find(results)
         if not found:
             return None, 'not measured'
@@ -137,7 +137,7 @@ def fair():
 
 
 def grown():
-    """10,000 threads against 1,000; operations, further, and against tasks."""
+    """10,000 threads against 1,000; more operations, also against tasks."""
     for name, want in (('waiters', 1.3), ('waiters-one', 1.3),
                        ('cancel-growth', 4)):
         yield over(f'{name}, 10,000 waiters', f'{name}/10000', 'weir-fifo',
@@ -160,7 +160,7 @@ def grown():
 
 
 def beyond(what, workload, mine, peer, want):
-    """How much longer than a peer, in ms."""
+    """The difference to a peer, in ms."""
     def find(results):
         ours = results.values(workload, mine)
         theirs = results.values(workload, peer)
@@ -200,7 +200,7 @@ def patterns():
         yield from over_each(plan.channel_key(*cell), 'weir-chan',
                              peers.CHANNELS)
     for cell in plan.rwlock_cells(False):
-        # pthread_rwlock prefers readers; weir's does if it is asked to.
+        # pthread_rwlock prefers readers; weir has both.
         for mine in ('weir-rwlock', 'weir-rwlock-readers'):
             yield from over_each(plan.rwlock_key(*cell), mine, peers.RWLOCKS)
     yield from over_each('patterns/group/2', 'weir-group', peers.TASK_GROUPS)
@@ -217,7 +217,7 @@ GROUPS = {
     'Patterns': patterns,
 }
 
-# What speed is aimed at once waiters can be callbacks.
+# Aims that are not measured yet.
 LATER = ('contended FIFO callbacks',)
 
 

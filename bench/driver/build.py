@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build the measuring programs; say which cannot be had, and why."""
+"""Build the measuring programs; report which are not available, and why."""
 import json
 import os
 import shutil
@@ -10,40 +10,40 @@ from concurrent import futures
 from . import peers
 
 
-def last_words(said):
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def first_error(output):
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     wrong = [line for line in lines if 'error' in line.lower()]
-    return (wrong or lines or ['it said nothing'])[0][:200]
+    return (wrong or lines or ['no output'])[0][:200]
 
 
 def attempt(command, **kwargs):
-    """None if it worked, else why not."""
+    """Returns None on success, else the error."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, **kwargs)
     except OSError as error:
         return str(error)
-    return None if done.returncode == 0 else last_words(done.stdout)
+    return None if done.returncode == 0 else first_error(done.stdout)
 
 
 def meson_targets(directory):
-    said = subprocess.run(['meson', 'introspect', '--targets', directory],
+    done = subprocess.run(['meson', 'introspect', '--targets', directory],
                           stdout=subprocess.PIPE, text=True, check=True)
     return {target['name']: target['filename'][0]
-            for target in json.loads(said.stdout)
+            for target in json.loads(done.stdout)
             if target['type'] == 'executable'}
 
 
 def native(root, directory, wanted):
-    """C and C++: those that meson offers; one may fail."""
+    """The programs in C and C++ that meson offers; a single one may fail."""
     programs, missing = {}, {}
-    # The command is measured too.
+    # The weir command is also measured.
     why = attempt([os.path.join(root, 'tools', 'build'), '-q', '-d', directory,
                    'gcc', 'src/cmd/weir'])
     if why:
         raise SystemExit(f'bench: weir does not build: {why}')
     targets = meson_targets(directory)
-    # All at once, which is quicker; then one by one, to learn who failed.
+    # All at once, which is faster; then one by one, to find out which failed.
     attempt(['ninja', '-C', directory, '-k', '0',
              *[os.path.relpath(targets[program], directory)
                for program in wanted if program in targets]])
@@ -51,7 +51,7 @@ def native(root, directory, wanted):
         if program not in targets:
             missing[program] = 'weir/sem.h has no WEIR_INLINE' \
                 if 'inline' in program else \
-                'its headers or its compiler are not there'
+                'its headers or its compiler are not installed'
             continue
         why = attempt(['ninja', '-C', directory,
                        os.path.relpath(targets[program], directory)])
@@ -63,7 +63,7 @@ def native(root, directory, wanted):
 
 
 def go(source, work, tag):
-    """Debian keeps Go's libraries as sources in one tree, without modules."""
+    """Debian installs Go libraries as sources in one tree, without modules."""
     target = os.path.join(work, f'go-{tag}')
     env = dict(os.environ, GO111MODULE='off', GOPATH='/usr/share/gocode',
                GOFLAGS='', GOCACHE=os.path.join(work, 'go-cache'))
@@ -77,12 +77,12 @@ def java(source, work):
     folder = os.path.join(source, 'java')
     files = sorted(os.path.join(folder, name) for name in os.listdir(folder))
     why = attempt(['javac', '-d', target, *files])
-    # A collector without threads of its own: nothing here makes garbage.
+    # A collector without its own threads: the programs create no garbage.
     return ['java', '-XX:+UseSerialGC', '-cp', target, 'Bench'], why
 
 
 def tokio(source, work):
-    """From Debian's sources of crates; a copy, for cargo writes beside them."""
+    """Uses the crates of Debian.  Builds a copy: cargo writes beside the sources."""
     folder = os.path.join(work, 'tokio')
     shutil.copytree(os.path.join(source, 'tokio'), folder, dirs_exist_ok=True)
     crates = 'source.debian.directory="/usr/share/cargo/registry"'
@@ -94,7 +94,7 @@ def tokio(source, work):
 
 
 def foreign(name, build):
-    """Another language, by its own tools: as native."""
+    """A program in another language, built with its own tools.  Returns as native."""
     command, why = build()
     if why:
         return {}, {name: f'does not build: {why}'}
@@ -109,13 +109,13 @@ def timed(seconds, name, build, *args):
 
 
 def everything(root, directory):
-    """({program: command}, {peer: why it is skipped}, {what: seconds})."""
+    """Returns ({program: command}, {peer: why it is skipped}, {what: seconds})."""
     directory = os.path.abspath(directory)
     source = os.path.join(root, 'bench', 'peers')
     work = os.path.join(directory, 'bench')
     wanted = dict.fromkeys(peer.program for peer in peers.EVERY
                            if peer.program.startswith('bench-'))
-    # Side by side: each has stretches in which it uses one CPU.
+    # In parallel: each build has phases that use only one CPU.
     os.makedirs(work, exist_ok=True)
     seconds, programs, missing = {}, {}, {}
     others = {'java': lambda: java(source, work),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The machine a run was made on, and who else was using it."""
+"""The machine of a run, and its use by other processes."""
 import os
 import platform
 import re
@@ -10,12 +10,12 @@ TICK_HZ = os.sysconf('SC_CLK_TCK')
 
 def first_line(*command):
     try:
-        said = subprocess.run(command, stdout=subprocess.PIPE,
+        done = subprocess.run(command, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = said.stdout.strip().splitlines()
-    return lines[0] if said.returncode == 0 and lines else None
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else None
 
 
 def read(path):
@@ -27,7 +27,7 @@ def read(path):
 
 
 def package(name):
-    """A Debian package's version, or None."""
+    """Returns the version of a Debian package, or None."""
     return first_line('dpkg-query', '-W', '-f=${Version}\n', name)
 
 
@@ -65,7 +65,7 @@ def describe():
 
 
 def busy_ticks(cpus):
-    """Ticks that these CPUs have been used, also by the host (steal)."""
+    """Returns the busy ticks of these CPUs, including those of the host (steal)."""
     total = 0
     for line in read('/proc/stat').splitlines():
         name, *ticks = line.split()

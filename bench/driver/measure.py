@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One measurement: a process of its own, on given CPUs, with a time limit."""
+"""One measurement: one process on given CPUs, with a time limit."""
 import ctypes
 import json
 import os
@@ -9,8 +9,8 @@ import time
 
 from . import machine, stats
 
-CANNOT = 3              # a program's exit status: the peer has no such thing
-DISTURBED = 0.05        # part of the CPUs that somebody else may use
+CANNOT = 3              # exit status: the peer does not support the workload
+DISTURBED = 0.05        # share of the CPUs that other processes may use
 TRIES = 4
 PR_SET_TIMERSLACK = 29
 
@@ -18,7 +18,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Cpus:
-    """The three ways to run: all, one, two; on a machine of two the last are all."""
+    """CPU sets: all, one, two.  On a machine with two CPUs, two means all."""
 
     def __init__(self):
         every = sorted(os.sched_getaffinity(0))
@@ -31,8 +31,8 @@ class Cpus:
 def prepare(cpus):
     """Runs in the child, before the program."""
     os.sched_setaffinity(0, cpus)
-    # Threads otherwise sleep 50 us longer than they ask; a storm of short
-    # timeouts would measure that.
+    # By default the kernel may extend a sleep by 50 us; a storm of short timeouts
+    # would measure that.
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
@@ -45,7 +45,7 @@ def own_seconds():
 
 
 def attempt(command, cpus, limit):
-    """Returns a result; 'share' is what others used of the CPUs."""
+    """Returns a result; 'share' is the share of the CPUs that other processes used."""
     busy = machine.busy_ticks(cpus)
     own = own_seconds()
     start = time.monotonic()
@@ -76,7 +76,7 @@ def attempt(command, cpus, limit):
 
 
 def others_now(cpus, seconds=0.5):
-    """What part of the CPUs others use while we do nothing."""
+    """Returns the share of the CPUs that other processes use at present."""
     busy = machine.busy_ticks(cpus)
     own = own_seconds()
     time.sleep(seconds)
@@ -87,8 +87,8 @@ def others_now(cpus, seconds=0.5):
 
 class Repeats:
     """
-    A disturbed measurement is made again, but a machine that is never quiet must
-    not keep a run from ending: all repeats together have a limit in seconds.
+    Repeats disturbed measurements.  All repetitions together have a limit in seconds,
+    so that a run ends even on a machine that is never idle.
     """
 
     def __init__(self, seconds):
@@ -100,13 +100,13 @@ class Repeats:
         for _ in range(TRIES):
             start = time.monotonic()
             again = attempt(command, cpus, limit)
-            # Twice is no accident.
+            # A single hang may be an accident: try once more.
             if again['status'] == 'hung':
                 again = attempt(command, cpus, limit)
             if found:
                 self.made += 1
                 self.left -= time.monotonic() - start
-            # Of the disturbed ones the least disturbed.
+            # Keep the least disturbed result.
             if not found or again['share'] < found['share']:
                 found = again
             if found['share'] <= DISTURBED or self.left <= 0:

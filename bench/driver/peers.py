@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Who is measured, and the program that does it."""
+"""The peers, and the programs that measure them."""
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Peer:
     name: str           # in tables and results
-    program: str        # its file in the build directory, or its build's name
+    program: str        # its file in the build directory, or the name of its build
     kind: str = ''      # kind=, where one program has several forms
-    package: str = ''   # where Debian has it
-    warm: int = 10      # ms before a contended measurement counts
-    pins: bool = True   # whether it can put a thread on a CPU
+    package: str = ''   # Debian package
+    warm: int = 10      # ms of warm-up before a contended measurement
+    pins: bool = True   # can pin a thread to a CPU
     tasks: bool = False  # tasks of a runtime, not threads of the system
 
 
@@ -19,18 +19,18 @@ def weir(kind, form, suffix):
 
 
 KINDS = ('fifo', 'barging', 'signal')
-# The library is what most users have; what carries no suffix is it.
+# The shared library, which most users have, has no suffix.
 FORMS = {'shared': '', 'static': '-static', 'inline': '-inline',
          'inline-native': '-inline-native'}
 
 WEIR = [weir(kind, form, suffix)
         for form, suffix in FORMS.items() for kind in KINDS]
-# Each kind as a library, and the one that is quickest of all.
+# Each kind as a shared library, and the fastest form.
 WEIR_QUICK = [peer for peer in WEIR
               if peer.program == 'bench-weir-shared' or
               peer.name == 'weir-signal-inline-native']
 WEIR_MAIN = ['weir-fifo', 'weir-barging']
-# Waiters that are no threads but operations: where waiters are counted, only.
+# Operations instead of threads; only for workloads with a number of waiters.
 WEIR_OPS = weir('ops', 'shared', '')
 
 OTHERS = [
@@ -54,7 +54,7 @@ OTHERS = [
     Peer('tokio', 'tokio', package='rustc, cargo, librust-tokio-dev',
          pins=False, tasks=True),
 ]
-# All header: measured as a compiler's default has them, and for this machine.
+# Header-only peers: measured with the compiler's defaults, and for this machine.
 NATIVE = [
     Peer('std-native', 'bench-std-native', package='g++'),
     Peer('moodycamel-native', 'bench-moodycamel-native',
@@ -64,7 +64,7 @@ NATIVE = [
 THREADED = WEIR + OTHERS + NATIVE
 ALL = THREADED + [WEIR_OPS]
 
-# Between processes.  The names of weir's own begin with weir, here too.
+# Between processes.  Here, too, the names of weir's peers begin with weir.
 BETWEEN = [Peer(name, 'bench-processes', kind, package)
            for name, kind, package in (
                ('weir-named', 'named', ''),
@@ -80,7 +80,7 @@ COMMANDS = [Peer(name, 'bench-processes', kind, package)
                 ('gnu-sem', 'sem-run', 'parallel'),
                 ('exec', 'exec', ''))]
 
-# Patterns.  Those of other languages are further workloads of their programs.
+# Patterns.  Peers in other languages are further workloads of their programs.
 GO, RUST = 'golang-go', 'rustc, cargo, librust-tokio-dev'
 CHANNELS = [
     Peer('weir-chan', 'bench-patterns', 'weir'),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-What is measured: workloads, where they run, who takes part.  The quick form shows
-every group, in two minutes with the build: fewer cells and forms, shorter.
+The workloads: what is measured, on which CPUs, for which peers.  The quick form
+covers every group in two minutes, including the build: fewer cells and forms, shorter.
 """
 from dataclasses import dataclass, field
 
@@ -16,12 +16,12 @@ LIMITS = {
     'cas+cas': 'pair: CAS and CAS',
     'two-add': 'two cores adding to one word, each',
     'two-cas': 'two cores, with CAS, each',
-    'line': 'a cache line there and back',
-    'futex': 'futex sleep and wake there and back, two cores',
+    'line': 'a cache line round trip',
+    'futex': 'futex wait and wake round trip, two cores',
     'futex/one': 'the same, one core',
-    'eventfd': 'eventfd and epoll there and back, two cores',
+    'eventfd': 'eventfd and epoll round trip, two cores',
     'eventfd/one': 'the same, one core',
-    'call': 'a system call', 'wake': 'futex wake, nobody waits',
+    'call': 'a system call', 'wake': 'futex wake without a waiter',
     'clock': 'clock_gettime', 'counter': 'the cycle counter',
 }
 NEED_TWO = ('two-add', 'two-cas', 'line')
@@ -30,10 +30,10 @@ NEED_TWO = ('two-add', 'two-cas', 'line')
 @dataclass
 class Workload:
     key: str                    # in results: 'contended/T4/c1/100'
-    program: str                # what the program is told to do
+    program: str                # workload argument of the program
     args: dict = field(default_factory=dict)
     cpus: str = 'free'          # free, one, two
-    who: tuple = ()             # names; empty: everybody
+    who: tuple = ()             # names of peers
     rounds: int = 99            # at most
     limit: int = 5              # seconds; more is a hang
     ms: int = 100
@@ -53,7 +53,7 @@ def cell(threads, capacity, section):
 
 
 def grid(quick):
-    """Threads, capacity, section."""
+    """(threads, capacity, section)"""
     if quick:
         return [(2, 1, 0), (4, 1, 100), (16, 1, 1000), (64, 1, 0)]
     return [(threads, capacity, section) for threads in THREADS
@@ -114,7 +114,7 @@ def waiting(quick):
     tasks = tuple(peer.name for peer in peers.OTHERS if peer.tasks)
     rounds = 1 if quick else 3
     for count in (1000,) if quick else (16, 1000, 10000, 100000):
-        # So many threads are no sane thing; tasks are.
+        # 100,000 threads are too many; as many tasks are not.
         who = (main if count <= 10000 else tasks) + (peers.WEIR_OPS.name,)
         for name in ('waiters', 'waiters-one', 'cancel-growth'):
             yield Workload(f'{name}/{count}', name, {'count': count}, who=who,
@@ -123,7 +123,7 @@ def waiting(quick):
         if not quick:
             yield Workload(f'{name}/{MANY}', name, {'count': MANY},
                            who=(peers.WEIR_OPS.name,), rounds=3, limit=20)
-            # Gigabytes of tasks.
+            # The tasks take gigabytes.
             yield Workload(f'{name}/{MANY}', name, {'count': MANY},
                            who=('go-xsync', 'tokio'), rounds=1, limit=90)
     yield Workload('cancels/T16', 'cancels', {'threads': 16}, who=main,
@@ -141,14 +141,14 @@ def semaphores(quick):
 
 
 def sections(quick):
-    """Is the busy loop as long in every language?"""
+    """Checks that the busy loop is equally long in every language."""
     for section in SECTIONS[2 if quick else 1:]:
         yield Workload(f'section/{section}', 'section', {'section': section},
                        who=main_peers(), rounds=1, ms=20)
 
 
 def processes(quick):
-    """Between processes; the key's last part is MB, or how many wait."""
+    """Between processes; the last part of a key is the size in MB, or the waiters."""
     who = names(peers.BETWEEN)
     yield Workload('processes/pair', 'pair', who=who, ms=30 if quick else 80)
     rounds = 1 if quick else 3
@@ -166,14 +166,14 @@ def processes(quick):
 
 
 def channel_cells(quick):
-    """Slots, and how many send and as many receive."""
+    """(slots, number of senders and of receivers)"""
     if quick:
         return [(8, 1), (1024, 4)]
     return [(slots, pairs) for slots in (8, 1024) for pairs in (1, 4)]
 
 
 def rwlock_cells(quick):
-    """Threads, and how many of a thousand write."""
+    """(threads, writes in a thousand operations)"""
     return [(4, 10)] if quick else [(1, 0), (4, 10), (4, 200)]
 
 

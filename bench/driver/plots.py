@@ -8,7 +8,7 @@ import subprocess
 from . import plan, peers
 
 SIZE = '900,{height}'
-# weir stands out; the others are told apart by colour and dash.
+# weir stands out; the others differ by colour and dash.
 COLOURS = ('#1f77b4', '#2ca02c', '#9467bd', '#8c564b', '#e377c2', '#7f7f7f',
            '#bcbd22', '#17becf', '#ff9f40')
 WEIR_COLOURS = {'weir-fifo': '#c00000', 'weir-barging': '#ff5050'}
@@ -61,11 +61,11 @@ def head(path, height):
 
 
 def pair(results):
-    """Bars, the quickest on top."""
+    """Bars, the fastest on top."""
     rows = []
     for peer in peers.ALL:
         figure = results.figure('pair', peer.name)
-        # One that takes a system call would leave no room for the others.
+        # A peer that makes a system call would compress all other bars.
         if figure and figure.median < 150:
             rows.append((figure.median, figure.low, figure.high, peer.name))
     if not rows:
@@ -82,7 +82,7 @@ def pair(results):
     return 120 + 22 * len(rows), (
         f'$bars << END\n{data}\nEND\nset ytics ({labels})\n{arrow}'
         f'set yrange [-0.6:{len(rows) - 0.4}]\nset xrange [0:*]\n'
-        'set xlabel "ns for an acquire and a release, nobody in the way '
+        'set xlabel "ns for an acquire and a release, uncontended '
         '(dashed: two atomic adds)"\nunset key\n'
         'set style fill solid 0.85\n'
         'plot $bars using ($2/2):1:($2/2):(0.38):6 with boxxyerror '
@@ -110,7 +110,7 @@ def contended(results):
 
 
 def latency(results):
-    """How long an acquire takes: percentiles up to the maximum."""
+    """Duration of an acquire: percentiles up to the maximum."""
     key = f'latency/{plan.cell(16, 1, 1000)}'
     metrics = ('p50', 'p90', 'p99', 'p999', 'max')
     lines = {}
@@ -146,22 +146,22 @@ PLOTS = {
     'contended': contended,
     'latency': latency,
     'waiters': lambda results: growth(
-        results, 'waiters/', ('waiting', 'ns for each until all run')),
+        results, 'waiters/', ('waiters', 'ns for each until all run')),
     'cancel': lambda results: growth(
-        results, 'cancel-growth/', ('waiting', 'ns for each cancelled')),
+        results, 'cancel-growth/', ('waiters', 'ns for each cancelled')),
     'semaphores': lambda results: growth(
         results, 'semaphores/', ('semaphores', 'ns for a pair')),
 }
 
 
 def draw(results, folder):
-    """Returns the names drawn; says what could not be."""
+    """Returns the names of the plots drawn; prints a message for every other plot."""
     if not shutil.which('gnuplot'):
-        print('bench: no plots: gnuplot is not there (Debian: gnuplot-nox)')
+        print('bench: no plots: gnuplot is not installed (Debian: gnuplot-nox)')
         return []
     os.makedirs(folder, exist_ok=True)
     for name in PLOTS:
-        # None of an older run may stay.
+        # Remove the plots of an older run.
         pathlib.Path(folder, f'{name}.svg').unlink(missing_ok=True)
     drawn = []
     for name, make in PLOTS.items():

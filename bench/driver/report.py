@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-docs/performance.md and docs/performance-patterns.md from a run: the words are those of
-bench/report/*.md, every figure is the run's.  A page of which nothing was measured is
-left as it is.
+Write docs/performance.md and docs/performance-patterns.md: the text is that of
+bench/report/*.md, every figure is from the run.  A page without any measurement stays
+unchanged.
 
-In the template a line that begins with @ is replaced by what it names, and
+In the template a line that begins with @ is replaced by the block that it names, and
 {{...}} in a sentence by a figure:
 
     {{ns WORKLOAD PEER}}  {{ratio WORKLOAD PEER PEER}}  {{metric WORKLOAD PEER NAME}}
@@ -18,7 +18,7 @@ from . import aims, measure, plan, plots, peers, stats, tables
 
 PLOT_FOLDER = 'performance'
 PATTERNS = ('Patterns',)
-# The page, and the groups of aims that it is about.
+# Each page and its groups of aims.
 PAGES = {'performance.md': tuple(group for group in aims.GROUPS
                                  if group not in PATTERNS),
          'performance-patterns.md': PATTERNS}
@@ -31,7 +31,7 @@ class Report:
         self.report = os.path.join(root, 'bench', 'report')
         self.docs = docs or os.path.join(root, 'docs')
         self.drawn = []
-        self.groups = ()                # of the page that is being written
+        self.groups = ()                # groups of the current page
         self.unexplained = []
 
     # Figures in sentences.
@@ -75,7 +75,7 @@ class Report:
         return tables.markdown(('', ''), rows).replace('---:', '---')
 
     def table(self, head, rows):
-        """A table; a head alone would look like a measurement of nothing."""
+        """Returns a table, or a message instead of an empty table."""
         return tables.markdown(head, rows) if rows else NOT_MEASURED
 
     def block_limits(self):
@@ -99,7 +99,7 @@ class Report:
             f'{count["not measured"]} were not measured.'
 
     def block_across(self, *keys):
-        """Peers down, workloads across, medians in ns."""
+        """One row for each peer, one column for each workload, medians in ns."""
         names = [name for name in peers.BY_NAME
                  if any(self.results.figure(key, name) for key in keys)]
         names.sort(key=lambda name: self.median(keys[0], name) or 1e12)
@@ -120,7 +120,7 @@ class Report:
         return self.table(columns[0], columns[1:])
 
     def block_fairness(self):
-        """Shares of the threads where the section is long enough to matter."""
+        """Fairness between threads, for the longest section."""
         keys = [key for key in self.results.workloads('contended/')
                 if key.endswith('/c1/1000')]
         if not keys:
@@ -157,12 +157,12 @@ class Report:
     def block_quiet(self):
         disturbed, measured = self.results.disturbed()
         return f'{measured} measurements; ' \
-            f'{self.results.about.get("repeats", 0)} were made again because ' \
-            f'somebody else used more than {measure.DISTURBED:.0%} of the ' \
-            f'CPUs, and in {disturbed} somebody still did.'
+            f'{self.results.about.get("repeats", 0)} were repeated because ' \
+            f'other processes used more than {measure.DISTURBED:.0%} of the ' \
+            f'CPUs, and {disturbed} remained disturbed.'
 
     def reasons(self):
-        """[(pattern, why)] in the order of the file."""
+        """Returns [(pattern, why)] in the order of the file."""
         found = []
         with open(os.path.join(self.report, 'reasons.txt'),
                   encoding='utf-8') as file:
@@ -174,7 +174,7 @@ class Report:
         return found
 
     def block_behind(self):
-        """Every aim that is short, gathered under the reason for it."""
+        """Every aim that is short, grouped by reason."""
         reasons = self.reasons()
         by_reason = {}
         measured = False
@@ -202,12 +202,12 @@ class Report:
                   '\n'.join(short) for pattern, short in by_reason.items()]
         if not measured:
             return NOT_MEASURED
-        return '\n'.join(blocks) or 'Nowhere: every aim that was measured is met.'
+        return '\n'.join(blocks) or 'Nowhere: all measured aims are met.'
 
     def block_later(self):
         return '\n'.join(f'- {what}' for what in aims.LATER)
 
-    # The whole.
+    # Pages.
 
     def fill(self, text):
         return re.sub(r'\{\{(.*?)\}\}', lambda m: self.figure(m.group(1)), text)
@@ -232,7 +232,7 @@ class Report:
         return path
 
     def write(self):
-        """The pages that were written."""
+        """Writes the pages; returns their paths."""
         written = []
         for page, groups in PAGES.items():
             if not self.is_measured(groups):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run found: kept as JSON, asked by workload and peer."""
+"""The results of a run: stored as JSON, queried by workload and peer."""
 import json
 import os
 
@@ -11,7 +11,7 @@ NAME = 'results.json'
 class Results:
     def __init__(self, about=None):
         self.about = about or {}    # machine, rounds, quick, when, skipped
-        self.rows = []              # one measurement each
+        self.rows = []              # one for each measurement
 
     def add(self, workload, peer, round_, found):
         row = {'workload': workload.key, 'cpus': workload.cpus, 'peer': peer,
@@ -35,7 +35,7 @@ class Results:
         return results
 
     def values(self, workload, peer, metric='ns'):
-        """By round; only what was measured."""
+        """Returns {round: value}; only rounds with a measurement."""
         return {row['round']: row['values'][metric] for row in self.rows
                 if row['workload'] == workload and row['peer'] == peer and
                 row['status'] == 'ok' and metric in row['values']}
@@ -44,7 +44,7 @@ class Results:
         return stats.figure(self.values(workload, peer, metric))
 
     def peers(self, workload):
-        """Who took part with whatever outcome, in the order of the rows."""
+        """Returns the peers that support the workload, in the order of the rows."""
         names = {}
         for row in self.rows:
             if row['workload'] == workload and row['status'] != 'cannot':
@@ -59,12 +59,12 @@ class Results:
         return list(names)
 
     def hung(self, workload, peer):
-        """Whether it did, in any round: then its other figures are luck."""
+        """Returns True if the peer hung in any round."""
         return any(row['workload'] == workload and row['peer'] == peer and
                    row['status'] == 'hung' for row in self.rows)
 
     def troubles(self):
-        """Hangs and failures: (workload, peer, what), each once."""
+        """Returns hangs and failures: (workload, peer, what), each once."""
         found = {}
         for row in self.rows:
             key = (row['workload'], row['peer'])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-A run.  Rounds are outermost; in a round every workload is measured once for each
-peer, the peers in random order; one process per measurement.
+A run.  Rounds are the outermost loop: a round measures every workload once for each
+peer, with the peers in random order and one process for each measurement.
 """
 import os
 import random
@@ -26,7 +26,7 @@ class Run:
         self.cpus = measure.Cpus()
         self.repeats = measure.Repeats(
             0 if options.no_repeat else REPEAT_SECONDS[quick])
-        self.out = set()                # (workload, peer) that is not asked again
+        self.out = set()                # (workload, peer) that is not run again
         self.results = Results({
             'when': time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime()),
             'machine': machine.describe(), 'quick': quick, 'rounds': self.rounds,
@@ -34,7 +34,7 @@ class Run:
         })
 
     def command(self, workload, name):
-        """The command line, or None if there is no such program."""
+        """Returns the command line, or None if the program is not available."""
         if name == 'limits':
             peer = peers.Peer('limits', 'bench-limits')
         else:
@@ -63,7 +63,7 @@ class Run:
             return
         found = self.repeats.measure(command, cpus, workload.limit)
         self.results.add(workload, name, round_, found)
-        # A peer that hangs has said what there is to say.
+        # A hang is a result: do not run the peer again.
         if found['status'] in ('hung', 'cannot'):
             self.out.add(key)
         if found['status'] in ('hung', 'failed'):
@@ -90,13 +90,13 @@ class Run:
         return self.results
 
 
-def progress(words):
+def progress(text):
     if sys.stderr.isatty():
-        print(f'\r\033[K{words}', end='', file=sys.stderr, flush=True)
+        print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
 def show(results):
-    """The whole of it, for the terminal."""
+    """Prints all results."""
     if results.workloads('limits/'):
         print('\nLimits of the machine (ns)\n')
         print(tables.text(*tables.limits(results)))
@@ -119,7 +119,7 @@ def show(results):
     if rows:
         print('\nContended, million operations a second '
               '(threads, capacity, section in ns)\n')
-        # Across, it would not fit: cells down, peers across.
+        # One row for each cell: one for each peer would be too wide.
         print(tables.text(*turned(head, rows)))
     print('\nAims: time, weir over the peer, within a round\n')
     rows = tables.aim_rows(results)
@@ -127,13 +127,13 @@ def show(results):
     print(tables.text(tables.AIM_HEAD, measured))
     print(f'{sum(row[-1] == "met" for row in measured)} met, '
           f'{sum(row[-1] == "short" for row in measured)} short, '
-          f'{len(rows) - len(measured)} not measured: a full run measures all, '
-          'but for peers and forms that were skipped')
+          f'{len(rows) - len(measured)} not measured: a full run measures all '
+          'except skipped peers and forms')
     print(f'later: {", ".join(aims.LATER)}')
     disturbed, measured = results.disturbed()
-    print(f'\n{measured} measurements, {results.about.get("repeats", 0)} made '
-          f'again, {disturbed} in which somebody else used more than '
-          f'{measure.DISTURBED:.0%} of the CPUs all the same')
+    print(f'\n{measured} measurements, {results.about.get("repeats", 0)} '
+          f'repeated, {disturbed} in which other processes still used more than '
+          f'{measure.DISTURBED:.0%} of the CPUs')
     for name, why in results.about['skipped'].items():
         print(f'skipped: {name}: {why}')
     for workload, name, what in results.troubles():
@@ -158,14 +158,14 @@ def main(options, root):
     run = Run(programs, skipped, folder, options, seed)
     share = measure.others_now(run.cpus['free'])
     if share > measure.DISTURBED:
-        print(f'bench: others use {share:.0%} of the CPUs; on a machine that is '
-              'not quiet the figures say little')
+        print(f'bench: other processes use {share:.0%} of the CPUs; the figures '
+              'of a busy machine are not reliable')
     results = run.go(options.only)
     measured = time.monotonic()
     show(results)
     plots.draw(results, folder)
-    print(f'\nkept in {os.path.relpath(folder)}')
+    print(f'\nresults are in {os.path.relpath(folder)}')
     each = ', '.join(f'{name} {took:.0f}' for name, took in seconds.items())
     print(f'{time.monotonic() - start:.0f} s: {built - start:.0f} to build '
-          f'(side by side: {each}), {measured - built:.0f} to measure')
+          f'(in parallel: {each}), {measured - built:.0f} to measure')
     return folder

@@ -3,10 +3,10 @@
 
 
 def median(values):
-    """The middle value; between two, their mean."""
+    """Returns the middle value, or the mean of the two middle values."""
     values = sorted(values)
     if not values:
-        raise ValueError('the median of nothing')
+        raise ValueError('median of an empty list')
     middle = len(values) // 2
     if len(values) % 2:
         return values[middle]
@@ -14,7 +14,7 @@ def median(values):
 
 
 class Figure:
-    """A median with its range and how many rounds are behind it."""
+    """A median with its range and the number of rounds."""
 
     def __init__(self, values):
         values = list(values)
@@ -25,14 +25,14 @@ class Figure:
 
 
 def figure(by_round):
-    """by_round maps a round to a value; None if there is none."""
+    """Returns the figure of {round: value}; None if it is empty."""
     return Figure(by_round.values()) if by_round else None
 
 
 def ratio(mine, theirs):
     """
-    The ratio of two things measured in the same rounds, formed within each: what
-    disturbed a round disturbed both.  Rounds in which one is missing do not count.
+    Returns the ratio of two values, formed within each round: a disturbance of a round
+    affects both.  Rounds in which one value is missing do not count.
     """
     both = {r: mine[r] / theirs[r] for r in mine
             if r in theirs and theirs[r] > 0}
@@ -41,8 +41,8 @@ def ratio(mine, theirs):
 
 def best(candidates):
     """
-    The name with the lowest median.  Chosen over all rounds: the lowest of each
-    round would be a peer that nobody can have.
+    Returns the name with the lowest median over all rounds.  The minimum of each round
+    would combine several peers into one that does not exist.
     """
     medians = {name: median(values.values())
                for name, values in candidates.items() if values}
@@ -50,14 +50,14 @@ def best(candidates):
 
 
 def growth(small, large):
-    """How a figure grows: large over small, within a round."""
+    """Returns the growth of a figure: large over small, within a round."""
     return ratio(large, small)
 
 
 def others_share(busy_ticks, own_seconds, elapsed, cpus, tick_hz):
     """
-    What part of the CPUs somebody else used.  The kernel counts in ticks, and the
-    beginning and the end of a tick are not seen: one is forgiven for each CPU.
+    Returns the share of the CPUs that other processes used.  The kernel counts whole
+    ticks, so one tick for each CPU is subtracted as a tolerance.
     """
     others = busy_ticks / tick_hz - own_seconds - cpus / tick_hz
     return max(0.0, others / (elapsed * cpus))

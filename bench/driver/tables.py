@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Tables of results as text: for the terminal, and as Markdown."""
+"""Tables of results, as plain text and as Markdown."""
 from . import aims, plan, stats
 
 
 def number(value):
-    """Three figures that matter, and thousands that can be read."""
+    """Formats with three significant digits, and commas between thousands."""
     if value is None:
         return '-'
     if value >= 1000:
@@ -17,7 +17,7 @@ def number(value):
 
 
 def ratio(value):
-    """Aims are a matter of hundredths."""
+    """Formats a ratio with three decimals: aims differ by hundredths."""
     return f'{value:.3f}' if value < 10 else number(value)
 
 
@@ -28,7 +28,7 @@ def ranged(figure):
 
 
 def text(head, rows):
-    """Columns as wide as they need; the first to the left."""
+    """Formats a plain table; the first column is left-aligned."""
     widths = [max(len(str(row[i])) for row in [head, *rows])
               for i in range(len(head))]
     lines = []
@@ -48,7 +48,7 @@ def markdown(head, rows):
 
 
 def aim_rows(results, groups=None):
-    """One for each aim; the run's own, not those that need another run."""
+    """Returns one row for each aim."""
     rows = []
     for group, aim in aims.every():
         if groups and group not in groups:
@@ -72,7 +72,7 @@ AIM_HEAD = ('aim', 'against', 'median', 'range', 'aim', 'floor', '')
 
 
 def base_of(workload):
-    """Who is 1 in a table of ratios."""
+    """Returns the peer whose ratio is 1 in a table."""
     if workload == 'processes/command':
         return 'exec'
     if workload.startswith('processes/death/'):
@@ -85,7 +85,7 @@ def base_of(workload):
 
 
 def peer_rows(results, workload, metrics=('ns',)):
-    """Each peer's figures, the quickest first, and its ratio to the base."""
+    """Returns the figures of each peer and its ratio to the base, the fastest first."""
     rows = []
     base_values = results.values(workload, base_of(workload))
     for name in results.peers(workload):
@@ -107,7 +107,7 @@ def peer_rows(results, workload, metrics=('ns',)):
 
 
 def grid(results, prefix, peers, value=lambda figure: 1000 / figure.median):
-    """Peers by cells: million operations a second."""
+    """Returns a table of peers by cells, in million operations a second."""
     keys = results.workloads(prefix)
     head = ('', *[key[len(prefix):].replace('/', ' ') for key in keys])
     rows = []
