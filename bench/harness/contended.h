@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that want the same semaphore.
+ * Threads that contend for one semaphore.
  *
- * "contended": each acquires, works for the section and releases, over and over.
- * What was done between two looks by the main thread is counted; nobody reads a
- * clock.  "latency": the same, and each times its acquires.
+ * "contended": each thread repeatedly acquires, works for the length of the
+ * section and releases.  The main thread samples the number of operations; the
+ * working threads read no clock.  "latency": the same, and each thread times
+ * its acquires.
  *
- * "ping-pong": two threads take turns by two semaphores.
+ * "ping-pong": two threads take turns with two semaphores.
  */
 struct share {
 	uint64_t done __attribute__((aligned(BENCH_LINE)));
-	uint64_t sink;		/* what the section worked out */
+	uint64_t sink;		/* result of the section */
 	struct bench_times *times;
 };
 
@@ -18,10 +19,10 @@ static struct {
 	peer_sem sem __attribute__((aligned(BENCH_LINE)));
 	peer_sem back __attribute__((aligned(BENCH_LINE)));
 	uint64_t stop __attribute__((aligned(BENCH_LINE)));
-	uint64_t over;		/* this was the last turn */
-	uint64_t warm;		/* what is done now counts */
-	int64_t rounds;		/* of the section */
-	uint64_t limit;		/* stop by oneself after so many; 0: do not */
+	uint64_t over;		/* the last turn has been played */
+	uint64_t warm;		/* the warm-up is over */
+	int64_t rounds;		/* length of the section */
+	uint64_t limit;		/* operations of each thread; 0: until stop */
 	struct share *shares;
 } arena;
 
@@ -62,7 +63,7 @@ static void work_timed(void *arg, int number)
 	mine->sink = x;
 }
 
-static int64_t look(uint64_t *counts, int threads)
+static int64_t sample(uint64_t *counts, int threads)
 {
 	for (int i = 0; i < threads; i++)
 		counts[i] = at_get(&arena.shares[i].done);
@@ -70,22 +71,22 @@ static int64_t look(uint64_t *counts, int threads)
 }
 
 /*
- * Let them work for args->ms, or on a machine that has no time for them until
- * something is done.  What each did is in counts; returns how long it took and
- * the sum.
+ * Let the threads work for args->ms, or longer on a busy machine, until at
+ * least one operation is done.  Returns the duration; counts has the operations
+ * of each thread, *total their sum.
  */
-static int64_t watch(const struct bench_args *args, uint64_t *counts,
-		     int threads, uint64_t *total)
+static int64_t observe(const struct bench_args *args, uint64_t *counts,
+		       int threads, uint64_t *total)
 {
 	static uint64_t before[BENCH_THREADS_MAX];
 	int64_t start, took;
 
 	sleep_ms(args->warm);
 	at_set(&arena.warm, 1);
-	start = look(before, threads);
+	start = sample(before, threads);
 	do {
 		sleep_ms(args->ms);
-		took = look(counts, threads) - start;
+		took = sample(counts, threads) - start;
 		*total = 0;
 		for (int i = 0; i < threads; i++) {
 			counts[i] -= before[i];
@@ -121,8 +122,10 @@ static bool contended(const struct bench_args *args)
 	arena.limit = (uint64_t)args->ops;
 	bench_start(args, threads, timed ? work_timed : work, NULL);
 	if (args->ops) {
-		/* An exact number each, for whoever counts and does not time:
-		 * all wait before the first begins. */
+		/*
+		 * An exact number of operations for each thread, for counting
+		 * instead of timing: all wait before the first begins.
+		 */
 		settle();
 		for (int64_t i = 0; i < args->capacity; i++)
 			peer_release(&arena.sem);
@@ -131,7 +134,7 @@ static bool contended(const struct bench_args *args)
 		       (long long)args->ops * (long long)threads);
 		return true;
 	}
-	took = watch(args, counts, threads, &total);
+	took = observe(args, counts, threads, &total);
 	at_set(&arena.stop, 1);
 	bench_join();
 	for (int i = 0; timed && i < threads; i++)
@@ -182,7 +185,7 @@ static bool ping_pong(const struct bench_args *args)
 	peer_init(&arena.sem, 0, 1, args->kind);
 	peer_init(&arena.back, 0, 1, args->kind);
 	bench_start(args, 2, play, NULL);
-	took = watch(args, &turns, 1, &total);
+	took = observe(args, &turns, 1, &total);
 	at_set(&arena.stop, 1);
 	bench_join();
 	printf("{\"ns\": %.3f}\n", (double)took / (double)turns);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limits of the machine: what the parts cost that every semaphore is made of.
+ * The limits of the machine: the cost of the parts of every semaphore.
  *
- *     limits NAME [ms=N] [pin=1]     prints {"ns": per time}
+ *     limits NAME [ms=N] [pin=1]     prints {"ns": per operation}
  *
- * Built for this very machine (-march=native): what it can do, not what a
- * compiler's default makes of it.
+ * Compiled for this machine (-march=native): it measures the capability of the
+ * machine, not the defaults of the compiler.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static struct {
 	uint64_t ping __attribute__((aligned(BENCH_LINE)));
 	uint64_t pong __attribute__((aligned(BENCH_LINE)));
 	uint64_t stop __attribute__((aligned(BENCH_LINE)));
-	uint64_t over;		/* this was the last turn */
+	uint64_t over;		/* the last turn has been played */
 	uint64_t done[4][BENCH_LINE / 8] __attribute__((aligned(BENCH_LINE)));
 	int fd[2], epoll[2];
 } it;
@@ -118,7 +118,7 @@ static void share_cas(void *arg, int number)
 	}
 }
 
-/* The ways to pass a turn; both ends do the same, on words of their own. */
+/* The ways to pass a turn; both sides do the same, each on its own word. */
 static void spin_send(uint64_t *word, int number)
 {
 	(void)number;
@@ -224,7 +224,7 @@ static void between(const struct bench_args *args, bench_thread_fn *fn,
 	took = now_ns() - took;
 	at_set(&it.stop, 1);
 	bench_join();
-	must(after > before, "nobody made progress");
+	must(after > before, "no thread made progress");
 	printf("{\"ns\": %.3f}\n", (double)took / (double)(after - before));
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measuring program of a peer in C or C++: compiled once for each, with
- * BENCH_PEER naming the header that has its operations, all of them inline, so
- * that a peer pays for nothing but itself.
+ * The measuring program of a peer in C or C++.  It is compiled once for each
+ * peer.  BENCH_PEER names the header with the peer's operations, which are all
+ * inlined, so that no call is added to the cost of a peer.
  *
  * The header defines peer_sem, peer_init(sem, permits, capacity, kind),
- * peer_acquire and peer_release.  What else the peer has it announces: PEER_TRY,
- * PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N, PEER_CANCEL,
- * PEER_OPS; bench/peers/weir.h has all.
+ * peer_acquire and peer_release.  It announces further capabilities with
+ * macros: PEER_TRY, PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N,
+ * PEER_CANCEL, PEER_OPS; bench/peers/weir.h has all of them.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 #include "ops.h"
 #endif
 
-/* The section by itself: is it as long as it should be? */
+/* The section alone, to check its length. */
 static void repeat_busy(void *arg, int64_t times)
 {
 	for (int64_t i = 0; i < times; i++)

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
-// The same program for a peer in C++.
+// main.c for a peer in C++.
 #include "main.c"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many that wait, as operations with callbacks (PEER_OPS, kind=ops): the workloads
- * of waiters.h with no thread and no task behind a waiter.  Beside the times of
- * granting or cancelling they tell that of queueing, and by how many bytes the
- * process has grown for a waiter.
+ * Many waiters, as operations with callbacks (PEER_OPS, kind=ops): the
+ * workloads of waiters.h without a thread or a task for each waiter.  In
+ * addition to the time of granting or cancelling they report the time of
+ * queueing, and the growth of the process in bytes for each waiter.
  */
 static int64_t resident(void)
 {
@@ -71,7 +71,7 @@ static bool operations(const struct bench_args *args)
 	else
 		peer_release_n(&all.sem, count);
 	to = now_ns();
-	must(all.ran == (cancels ? 0 : count), "everybody is told");
+	must(all.ran == (cancels ? 0 : count), "all callbacks have run");
 	printf("{\"ns\": %.3f, \"call_ns\": %.3f, \"queue_ns\": %.3f, "
 	       "\"bytes\": %.1f}\n",
 	       (double)(to - from) / count, (double)(to - from) / count,

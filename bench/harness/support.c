@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Command line, clock, repetition, percentiles: support.h. */
+/* Implements support.h: command line, clock, repetition, percentiles. */
 #include "support.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ void bench_die(const char *what)
 
 void bench_cannot(const char *what)
 {
-	fprintf(stderr, "bench: not offered: %s\n", what);
+	fprintf(stderr, "bench: not supported: %s\n", what);
 	exit(3);
 }
 
@@ -47,7 +47,7 @@ struct bench_args bench_args(int argc, char **argv)
 		size_t length = value ? (size_t)(value - argv[i]) : 0;
 		bool known = false;
 
-		must(value != NULL, "arguments are key=value");
+		must(value != NULL, "arguments must be key=value");
 		value++;
 		if (!strncmp(argv[i], "kind", length) && length == 4) {
 			args.kind = value;
@@ -59,10 +59,10 @@ struct bench_args bench_args(int argc, char **argv)
 				continue;
 			*keys[k].value = strtoll(value, &end, 10);
 			must(*value && !*end && *keys[k].value >= 0,
-			     "a value is a number");
+			     "a value must be a number");
 			known = true;
 		}
-		must(known, "an unknown argument");
+		must(known, "unknown argument");
 	}
 	must(args.threads > 0 && args.threads <= BENCH_THREADS_MAX,
 	     "too many threads");
@@ -90,7 +90,10 @@ void sleep_ms(int64_t ms)
 		;
 }
 
-/* CPU time of the other threads: to ask for that of thousands takes some itself. */
+/*
+ * CPU time of the other threads.  The query itself takes CPU time if there are
+ * thousands of threads, so that of the calling thread is excluded.
+ */
 static int64_t others_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) -
@@ -122,7 +125,7 @@ double bench_repeat(const struct bench_args *args, bench_repeat_fn *fn,
 	int64_t times = 16, start, end = 0, before, after;
 	size_t chunks = 0;
 
-	/* An exact number, for whoever counts and does not time. */
+	/* An exact number of operations, for counting instead of timing. */
 	if (args->ops) {
 		fn(arg, args->ops);
 		return 0;
@@ -169,7 +172,7 @@ int64_t bench_busy_rounds(int64_t ns)
 	return (int64_t)((double)ns / best + 0.5);
 }
 
-/* Below 64 a bucket each; above, 32 for every doubling. */
+/* One bucket for each value below 64; above, 32 for each power of two. */
 static unsigned bucket_of(uint64_t ns)
 {
 	unsigned high;
@@ -229,7 +232,9 @@ void bench_times_print(const struct bench_times *times)
 	       (long long)times->max);
 }
 
-/* Jain's index: 1 when all have the same, 1/count when one has all. */
+/*
+ * Jain's index: 1 if all shares are equal, 1/count if one share is everything.
+ */
 void bench_fairness_print(const uint64_t *shares, int count)
 {
 	uint64_t min = UINT64_MAX, max = 0;

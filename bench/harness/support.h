@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the measuring programs share: their command line, the clock, threads,
- * a section of known length, percentiles.
+ * Support for the measuring programs: command line, clock, threads, a section
+ * of known length, percentiles.
  *
- * Every program, in whatever language, is called the same way and answers with
- * one line of JSON, times in nanoseconds:
+ * Every program, in every language, has the same command line and prints one
+ * line of JSON, with times in nanoseconds:
  *
  *     PROGRAM WORKLOAD [key=value]...
  *
- * and exits with status 3 if it cannot do the workload.  The driver
+ * It exits with status 3 if it does not support the workload.  The driver
  * (bench/driver) decides what is measured, how often and on which CPUs.
  */
 #ifndef BENCH_HARNESS_SUPPORT_H
@@ -25,27 +25,30 @@
 extern "C" {
 #endif
 
-#define BENCH_LINE 128	/* two cache lines: neighbours are fetched in pairs */
+#define BENCH_LINE 128	/* two cache lines: they are fetched in pairs */
 #define BENCH_THREADS_MAX 20000
 
 struct bench_args {
 	const char *workload;
-	const char *kind;	/* which form of the peer; "" for its only one */
+	const char *kind;	/* form of the peer; "": it has only one */
 	int64_t threads;
 	int64_t capacity;
 	int64_t section;	/* ns between acquire and release */
-	int64_t ms;		/* how long to measure */
-	int64_t warm;		/* ms before that */
+	int64_t ms;		/* duration of the measurement */
+	int64_t warm;		/* ms of warm-up before that */
 	int64_t count;		/* semaphores, or waiters */
 	int64_t timeout;	/* ns */
-	int64_t pin;		/* each thread to a CPU of its own */
-	int64_t ops;		/* do exactly so many instead of ms */
-	int64_t writes;		/* of a thousand, how many */
+	int64_t pin;		/* pin each thread to its own CPU */
+	int64_t ops;		/* exact number of operations, instead of ms */
+	int64_t writes;		/* in a thousand operations */
 };
 
 struct bench_args bench_args(int argc, char **argv);
 
-/* For workloads and options that a peer does not have: ends the program. */
+/*
+ * Exit with status 3: the peer does not support the workload or option.
+ * bench_die: exit with an error.
+ */
 __attribute__((noreturn)) void bench_cannot(const char *what);
 __attribute__((noreturn)) void bench_die(const char *what);
 
@@ -59,34 +62,39 @@ int64_t now_ns(void);
 void sleep_ms(int64_t ms);
 
 /*
- * Wait until the process uses no CPU time: everybody who is going to sleep
- * sleeps.  For setting a scene before the clock starts.
+ * Wait until the other threads use no CPU time: all threads that are going to
+ * sleep are asleep.  Called before the clock starts.
  */
 void settle(void);
 
 /*
- * Threads.  Each gets its number, is pinned if it should be, and begins when all
- * are there (unless they are very many).  bench_start returns when all are.
+ * Threads.  Each gets its number, is pinned if args->pin, and begins when all
+ * threads are running (unless there are very many).  bench_start returns when
+ * all threads are running.
  */
 typedef void bench_thread_fn(void *arg, int number);
 void bench_start(const struct bench_args *args, int threads,
 		 bench_thread_fn *fn, void *arg);
 void bench_join(void);
-/* A thread that sleeps for ever: glibc takes short cuts where there is one. */
+/*
+ * Start a thread that sleeps forever: glibc omits atomics in single-threaded
+ * processes.
+ */
 void bench_second_thread(void);
 void bench_pin(int number);
 
 /*
- * One thing done many times by one thread: the median over chunks of some 50 us
- * each, so that an interruption spoils one chunk and not the figure.  ns per time.
+ * Repeat an operation on one thread.  Returns the ns of one operation: the
+ * median over chunks of about 50 us each, so that an interruption spoils only
+ * one chunk.
  */
 typedef void bench_repeat_fn(void *arg, int64_t times);
 double bench_repeat(const struct bench_args *args, bench_repeat_fn *fn,
 		    void *arg);
 
 /*
- * A section of a known length: a chain of multiplications, the same in every
- * language.  bench_busy_rounds says how many last so long.
+ * A section of known length: a chain of multiplications, the same in every
+ * language.  bench_busy_rounds returns the number of rounds for a duration.
  */
 static inline uint64_t busy(uint64_t x, int64_t rounds)
 {
@@ -108,10 +116,10 @@ struct bench_times {
 };
 void bench_times_add(struct bench_times *times, int64_t ns);
 void bench_times_merge(struct bench_times *into, const struct bench_times *from);
-/* "p50": ..., "p99": ..., as members of a JSON object. */
+/* Print "p50": ..., "p99": ..., as members of a JSON object. */
 void bench_times_print(const struct bench_times *times);
 
-/* Shares of one whole: "min_max" and "jain", the same way. */
+/* Print "min_max" and "jain" of the threads' shares, in the same way. */
 void bench_fairness_print(const uint64_t *shares, int count);
 
 static inline uint64_t at_get(const uint64_t *word)

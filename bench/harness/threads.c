@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads: support.h. */
+/* Implements support.h: threads. */
 #include <sched.h>
 #include <unistd.h>
 
@@ -13,10 +13,10 @@ static struct {
 	bool pin;
 	int count;
 	pthread_t ids[BENCH_THREADS_MAX];
-	uint64_t there;		/* how many have begun */
+	uint64_t there;		/* threads that have begun */
 } crew;
 
-/* The number-th of the CPUs that this process may use. */
+/* Pin the calling thread to the number-th CPU that this process may use. */
 void bench_pin(int number)
 {
 	static cpu_set_t all;
@@ -24,8 +24,7 @@ void bench_pin(int number)
 	cpu_set_t one;
 	int left;
 
-	/* Threads pin themselves one after the other or not at once: main
-	 * comes first and fills this in. */
+	/* No race: the main thread pins itself first and sets both. */
 	if (!known) {
 		must(sched_getaffinity(0, sizeof(all), &all) == 0, "affinity");
 		known = true;
@@ -56,7 +55,7 @@ static void *begin(void *arg)
 	if (crew.pin)
 		bench_pin(number);
 	__atomic_add_fetch(&crew.there, 1, __ATOMIC_ACQ_REL);
-	/* A crowd that looks out for the last would only be in his way. */
+	/* Very many threads that poll for the last one would delay it. */
 	if (crew.count <= CROWD)
 		meet();
 	crew.fn(crew.arg, number);
@@ -74,7 +73,7 @@ void bench_start(const struct bench_args *args, int threads,
 	crew.count = threads;
 	at_set(&crew.there, 0);
 	must(pthread_attr_init(&attr) == 0, "attributes");
-	/* Enough for these, and small enough for very many. */
+	/* Sufficient, and small enough for very many threads. */
 	must(pthread_attr_setstacksize(&attr, 256 * 1024) == 0, "stack");
 	if (args->pin)
 		bench_pin(threads);
@@ -92,7 +91,7 @@ void bench_join(void)
 		must(pthread_join(crew.ids[i], NULL) == 0, "pthread_join");
 }
 
-static void *sleep_for_ever(void *arg)
+static void *sleep_forever(void *arg)
 {
 	(void)arg;
 	for (;;)
@@ -104,7 +103,7 @@ void bench_second_thread(void)
 {
 	pthread_t id;
 
-	must(pthread_create(&id, NULL, sleep_for_ever, NULL) == 0,
+	must(pthread_create(&id, NULL, sleep_forever, NULL) == 0,
 	     "pthread_create");
 	must(pthread_detach(id) == 0, "pthread_detach");
 }

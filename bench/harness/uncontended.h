@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread, nobody in its way. */
+/* Uncontended operations of one thread. */
 
 #define REPEAT(name, statement)                                                \
 	static void name(void *arg, int64_t times)                             \
@@ -15,7 +15,7 @@ REPEAT(repeat_weight, (peer_acquire_n(sem, 3), peer_release_n(sem, 3)))
 #endif
 #ifdef PEER_TRY
 REPEAT(repeat_try, (must(peer_try(sem), "try"), peer_release(sem)))
-REPEAT(repeat_try_fail, must(!peer_try(sem), "try in vain"))
+REPEAT(repeat_try_fail, must(!peer_try(sem), "try must fail"))
 #endif
 #ifdef PEER_TIMED
 #define HOUR_NS INT64_C(3600000000000)
@@ -54,7 +54,7 @@ static void repeat_ctx(void *arg, int64_t times)
 REPEAT(repeat_permit, peer_pair_by_permit(sem))
 #endif
 
-/* By themselves, for whoever counts instructions; ops= says how many. */
+/* Single operations, for counting instructions; ops= is their number. */
 REPEAT(repeat_acquire, peer_acquire(sem))
 REPEAT(repeat_release, peer_release(sem))
 REPEAT(repeat_nothing, __asm__ volatile("" : : "r"(sem) : "memory"))
@@ -89,7 +89,7 @@ static const struct uncontended {
 	{ "nothing", repeat_nothing, 8 },
 };
 
-/* Whether it was one of these. */
+/* Returns true if the workload is one of these. */
 static bool uncontended(const struct bench_args *args)
 {
 	static peer_sem sem __attribute__((aligned(BENCH_LINE)));
@@ -100,7 +100,7 @@ static bool uncontended(const struct bench_args *args)
 
 		if (strcmp(it->name, args->workload) != 0)
 			continue;
-		/* Half a pair cannot go on for ever. */
+		/* Acquire or release alone can be repeated only so often. */
 		if (it->fn == repeat_acquire || it->fn == repeat_release)
 			must(args->ops > 0 && args->ops < 1 << 20, "ops");
 		peer_init(&sem, it->permits, 1 << 20, args->kind);
@@ -112,8 +112,8 @@ static bool uncontended(const struct bench_args *args)
 }
 
 /*
- * Growth with the number of semaphores: pairs on one of `count` (a power of two),
- * the next chosen by chance.  What is paid is the cache.
+ * Growth with the number of semaphores: each pair is on a random one of `count`
+ * (a power of two) semaphores.  Cache misses dominate.
  */
 static struct {
 	peer_sem *sems;

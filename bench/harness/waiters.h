@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many that wait.
+ * Many waiters.
  *
- * "waiters": `count` threads wait, each for one permit.  Then they are granted,
- * and what is timed is the release, and all until the last one runs: by one release
- * of `count` where the peer has such a thing, or by single ones ("waiters-one").
+ * "waiters": `count` threads wait, each for one permit.  The release, and the
+ * time until the last waiter runs, are timed.  There is one release of `count`
+ * permits if the peer supports it; "waiters-one" has a release for each waiter.
  *
- * "cancels": `threads` threads wait, each with a token of its own; the main thread
- * cancels whoever waits.  "timeouts": `threads` threads wait for `timeout` ns in
- * vain.  "cancel-growth": `count` threads wait; all are cancelled, in random order.
+ * "cancels": `threads` threads wait, each with its own token; the main thread
+ * cancels all waiters repeatedly.  "timeouts": `threads` threads wait for
+ * `timeout` ns without success.  "cancel-growth": `count` threads wait; all are
+ * cancelled, in random order.
  */
 struct waiting {
 	uint64_t armed __attribute__((aligned(BENCH_LINE)));
@@ -23,7 +24,7 @@ static struct {
 	uint64_t stop __attribute__((aligned(BENCH_LINE)));
 	uint64_t ran __attribute__((aligned(BENCH_LINE)));
 	struct waiting *waiting;
-	pthread_mutex_t end;	/* held until all may leave */
+	pthread_mutex_t end;	/* held until all threads may exit */
 	int64_t timeout;
 } crowd;
 
@@ -40,7 +41,9 @@ static void crowd_init(const struct bench_args *args, int threads)
 	     !pthread_mutex_lock(&crowd.end), "mutex");
 }
 
-/* Nobody's leaving disturbs the others: all wait for the end. */
+/*
+ * All threads wait for the end: a thread that exits would disturb the others.
+ */
 static void wait_for_end(void)
 {
 	__atomic_add_fetch(&crowd.ran, 1, __ATOMIC_ACQ_REL);
@@ -106,7 +109,8 @@ static void time_out(void *arg, int number)
 
 	(void)arg;
 	while (!at_get(&crowd.stop)) {
-		must(!peer_acquire_for(&crowd.sem, crowd.timeout), "in vain");
+		must(!peer_acquire_for(&crowd.sem, crowd.timeout),
+		     "acquire must fail");
 		at_set(&mine->done, ++done);
 	}
 }
@@ -122,8 +126,12 @@ static void be_cancelled(void *arg, int number)
 	while (!at_get(&crowd.stop)) {
 		peer_token_init(&mine->token);
 		__atomic_store_n(&mine->armed, 1, __ATOMIC_RELEASE);
-		must(!peer_acquire_token(&crowd.sem, &mine->token), "in vain");
-		/* The canceller lets go of the token before it says so. */
+		must(!peer_acquire_token(&crowd.sem, &mine->token),
+		     "acquire must fail");
+		/*
+		 * The main thread clears armed after its last access to the
+		 * token.
+		 */
 		while (__atomic_load_n(&mine->armed, __ATOMIC_ACQUIRE))
 			sched_yield();
 		peer_token_destroy(&mine->token);
@@ -153,7 +161,7 @@ static void be_cancelled_once(void *arg, int number)
 {
 	(void)arg;
 	must(!peer_acquire_token(&crowd.sem, &crowd.waiting[number].token),
-	     "in vain");
+	     "acquire must fail");
 	wait_for_end();
 }
 
@@ -194,7 +202,7 @@ static bool cancel_growth(const struct bench_args *args)
 }
 #endif
 
-/* The storms: how long one ended wait takes, all threads together. */
+/* The storms: total time over the number of ended waits of all threads. */
 static bool storm(const struct bench_args *args)
 {
 	bool cancels = !strcmp(args->workload, "cancels");
@@ -232,7 +240,7 @@ static bool storm(const struct bench_args *args)
 	} while (!total);
 	at_set(&crowd.stop, 1);
 #ifdef PEER_CANCEL
-	/* Who is still in gets out. */
+	/* Cancel the threads that still wait. */
 	for (int i = 0; cancels && i < threads; i++)
 		while (__atomic_load_n(&crowd.waiting[i].armed,
 				       __ATOMIC_ACQUIRE) != 2)

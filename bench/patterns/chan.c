@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items through a bounded channel: nanoseconds for each, as many threads sending as
- * receiving, capacity= slots.  Items are 64-bit numbers; what was sent and what
- * was received must have the same sum.
+ * Items through a bounded channel: nanoseconds for each item, with threads=
+ * senders and as many receivers, and capacity= slots.  Items are 64-bit
+ * numbers; the sums of sent and received items must be equal.
  */
 #include <semaphore.h>
 
@@ -15,13 +15,13 @@
 struct kind {
 	const char *name;
 	void (*init)(int64_t slots);
-	void (*send)(struct share *mine);	/* until told to stop */
-	void (*recv)(struct share *mine);	/* until the end */
-	void (*end)(int receivers);		/* nobody sends any more */
+	void (*send)(struct share *mine);	/* until stopped() */
+	void (*recv)(struct share *mine);	/* until the channel ends */
+	void (*end)(int receivers);		/* all senders have returned */
 };
 
 /*
- * weir, one at a time and sixteen.
+ * weir: single items, and batches of sixteen.
  */
 static weir_chan chan;
 
@@ -93,7 +93,7 @@ static void weir_end(int receivers)
 }
 
 /*
- * Three POSIX semaphores around a ring, as textbooks have it.  It cannot be
+ * The textbook channel: three POSIX semaphores around a ring.  It cannot be
  * closed: an item of 0 ends a receiver.
  */
 static struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns: which measurement, and threads that work until told to stop. */
+/* The workloads of the patterns, and the threads that run until stopped. */
 #include <sys/resource.h>
 
 #include "patterns.h"
@@ -8,7 +8,7 @@
 
 struct crowd crowd;
 
-/* How often the kernel has switched from a thread of ours to another. */
+/* Returns the number of context switches of this process. */
 static int64_t switches(void)
 {
 	struct rusage used;
@@ -17,7 +17,7 @@ static int64_t switches(void)
 	return used.ru_nvcsw + used.ru_nivcsw;
 }
 
-static uint64_t look(int threads)
+static uint64_t sample(int threads)
 {
 	uint64_t total = 0;
 
@@ -37,18 +37,18 @@ void crowd_measure(const struct bench_args *args, int threads,
 	bench_start(args, threads, fn, NULL);
 	sleep_ms(args->warm);
 	switched = switches();
-	before = look(threads);
+	before = sample(threads);
 	from = now_ns();
-	/* On a machine that is busy elsewhere it may take longer to see any. */
+	/* On a busy machine the first operation may take longer. */
 	do {
 		sleep_ms(args->ms);
-		after = look(threads);
+		after = sample(threads);
 	} while (after == before && ++windows < WINDOWS_MAX);
 	to = now_ns();
 	switched = switches() - switched;
 	at_set(&crowd.stop, 1);
 	bench_join();
-	must(after > before, "nobody made progress");
+	must(after > before, "no thread made progress");
 	printf("{\"ns\": %.3f, \"switches\": %.5f}\n",
 	       (double)(to - from) / (double)(after - before),
 	       (double)switched / (double)(after - before));

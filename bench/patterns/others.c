@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that do nothing, threads= of them at a time: nanoseconds for each, from the
- * first spawn until all have run.  And tokens of a rate that is never reached.
+ * Empty tasks, threads= at a time: nanoseconds for each, from the first spawn
+ * until all have run.  And tokens of a rate limit that is never reached.
  */
 #include "patterns.h"
 
 #include "weir/group.h"
 #include "weir/rate.h"
 
-/* Tasks spawned between two looks at the clock. */
+/* Tasks spawned between two readings of the clock. */
 #define CHUNK 256
 
 static weir_err nothing(void *arg, struct weir_ctx *ctx)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured of the patterns: weir's, and what stands beside them in C.
+ * Measurements of the patterns: weir's and their peers in C.
  *
  *     chan.c    items through a bounded channel
  *     rwlock.c  a reader-writer lock around an addition
  *     others.c  tasks of a group, tokens of a rate limit
- *     main.c    which of these, and threads that work until told to stop
+ *     main.c    the choice of the workload, and its threads
  *
- * Peers in other languages answer to the same workloads: bench/peers.
+ * Peers in other languages support the same workloads: bench/peers.
  */
 #ifndef BENCH_PATTERNS_H
 #define BENCH_PATTERNS_H
 
 #include "support.h"
 
-/* What a thread has done; on lines of its own. */
+/* The counters of a thread, on their own cache lines. */
 struct share {
-	uint64_t done;		/* read by the one that looks on */
-	uint64_t sum;		/* of what it sent or received, at its end */
+	uint64_t done;		/* operations; read by the main thread */
+	uint64_t sum;		/* sum of the items sent or received */
 } __attribute__((aligned(BENCH_LINE)));
 
 #define SHARES_MAX 64
@@ -39,9 +39,9 @@ static inline void count(struct share *mine, uint64_t n)
 }
 
 /*
- * Threads that run fn, numbered from 0.  What is printed is the time, and how often
- * the kernel switched threads, for each that they counted in args->ms, after the
- * warm-up.  Then they are told to stop.
+ * Run fn on threads numbered from 0, for args->ms after the warm-up, and stop
+ * them.  Prints the time and the context switches for each operation that they
+ * counted.
  */
 void crowd_measure(const struct bench_args *args, int threads,
 		   bench_thread_fn *fn);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader-writer lock around an addition: nanoseconds for each lock and unlock,
- * writes= of a thousand to write, chosen by chance.  What was written must add up.
+ * A reader-writer lock around an addition: nanoseconds for each lock and
+ * unlock, with writes= writes in a thousand operations, chosen at random.  The
+ * writes must add up.
  */
 #include "patterns.h"
 
@@ -10,7 +11,7 @@
 static weir_rwlock weir_lock = WEIR_RWLOCK_INIT;
 static pthread_rwlock_t pthread_lock = PTHREAD_RWLOCK_INITIALIZER;
 static uint64_t value;
-static uint64_t writes;		/* of a thousand */
+static uint64_t writes;		/* in a thousand operations */
 
 static inline void weir_begin(bool write)
 {
@@ -38,7 +39,7 @@ static inline void pthread_end(bool write)
 	must(!pthread_rwlock_unlock(&pthread_lock), "unlock");
 }
 
-/* Inlined into each kind's, so that none pays for a pointer. */
+/* Inlined for each kind, so that none pays for a call through a pointer. */
 static inline __attribute__((always_inline)) void
 rounds(int number, void (*begin)(bool), void (*end)(bool))
 {
@@ -59,7 +60,7 @@ rounds(int number, void (*begin)(bool), void (*end)(bool))
 		mine->sum += write;
 		count(mine, 1);
 	}
-	/* Otherwise nobody would have to read. */
+	/* Keeps the compiler from dropping the reads. */
 	__asm__ volatile("" : : "r"(seen));
 }
 

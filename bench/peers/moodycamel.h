@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* moodycamel's LightweightSemaphore, as Debian's libconcurrentqueue-dev has it. */
-#define NDEBUG	/* its assertions are not its speed */
+/* moodycamel's LightweightSemaphore, from Debian's libconcurrentqueue-dev. */
+#define NDEBUG	/* measure without assertions */
 #include <cassert>
 #include <new>
 
-/* Comes first: the other needs what it defines. */
+/* Must be first: lightweightsemaphore.h uses its definitions. */
 #include <concurrentqueue/concurrentqueue.h>
 
 #include <concurrentqueue/lightweightsemaphore.h>
 
 typedef moodycamel::LightweightSemaphore peer_moodycamel;
 
-/* Zeroed until peer_init makes it: the harness is C. */
+/* Raw memory until peer_init constructs the object: the harness is C. */
 struct peer_sem {
 	alignas(peer_moodycamel) unsigned char memory[sizeof(peer_moodycamel)];
 
@@ -46,7 +46,7 @@ static inline bool peer_try(peer_sem *sem)
 	return (*sem)->tryWait();
 }
 
-/* It counts in microseconds. */
+/* The timeout is in microseconds. */
 #define PEER_TIMED
 static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 {

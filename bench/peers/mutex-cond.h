@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The semaphore of the textbooks: a mutex, a condition variable and a count. */
+/* The textbook semaphore: a mutex, a condition variable and a count. */
 #include <time.h>
 
 typedef struct peer_sem {
@@ -69,7 +69,7 @@ static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 	bool got;
 
 	must(!pthread_mutex_lock(&sem->mutex), "lock");
-	/* Nobody reads a clock who need not wait. */
+	/* Read the clock only if the call has to wait. */
 	if (sem->free < 1) {
 		must(!clock_gettime(CLOCK_MONOTONIC, &at), "clock");
 		at.tv_sec += (time_t)((at.tv_nsec + ns) / 1000000000);

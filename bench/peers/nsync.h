@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A semaphore of nsync's mutex and condition variable, as its users write it, with
- * its notes for cancellation.
+ * A semaphore of nsync's mutex and condition variable, with nsync's notes for
+ * cancellation.
  */
 #include <nsync.h>
 
@@ -80,7 +80,7 @@ static inline bool nsync_acquire(peer_sem *sem, nsync_time until,
 	return got;
 }
 
-/* Its deadlines are absolute: the caller reads the clock. */
+/* Deadlines are absolute: the caller reads the clock. */
 #define PEER_TIMED
 static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 {

@@ -31,7 +31,7 @@ static inline bool peer_try(peer_sem *sem)
 	return sem_trywait(sem) == 0;
 }
 
-/* What a caller has to do who wants "within ns": the deadline is his. */
+/* Deadlines are absolute: the caller reads the clock. */
 #define PEER_TIMED
 static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 {

@@ -12,8 +12,9 @@ typedef struct peer_sem {
 } peer_sem;
 
 /*
- * They outlive the process, also one that is killed.  A child that holds the other
- * end of a pipe sees its end and cleans up.
+ * System V semaphores outlive the process, even if it is killed.  A child waits
+ * for the end of a pipe that this process keeps open, and then removes the
+ * semaphore.
  */
 static inline void semop_remove_at_end(int id)
 {
@@ -47,7 +48,7 @@ static inline void peer_init(peer_sem *sem, int64_t permits, int64_t capacity,
 
 	(void)capacity;
 	(void)kind;
-	/* The system has few, and a value has 16 bits. */
+	/* The number of semaphores is limited, and a value has 16 bits. */
 	if (++made > 4)
 		bench_cannot("many System V semaphores");
 	value.val = permits < 32767 ? (int)permits : 32767;
@@ -57,7 +58,7 @@ static inline void peer_init(peer_sem *sem, int64_t permits, int64_t capacity,
 	must(semctl(sem->id, 0, SETVAL, value) == 0, "semctl");
 }
 
-/* False: would wait, or time out. */
+/* Returns false if the call would wait, or has timed out. */
 static inline bool semop_do(peer_sem *sem, int64_t n, int flags,
 			    const struct timespec *timeout)
 {

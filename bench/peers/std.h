@@ -6,7 +6,7 @@
 
 typedef std::counting_semaphore<> peer_std;
 
-/* Zeroed until peer_init makes it: the harness is C. */
+/* Raw memory until peer_init constructs the object: the harness is C. */
 struct peer_sem {
 	alignas(peer_std) unsigned char memory[sizeof(peer_std)];
 

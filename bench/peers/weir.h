@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weir.  The kind is the policy, "fifo" or "barging", both bounded, or "signal",
- * FIFO and unbounded; or "ops", FIFO and bounded, with operations for waiters.
- * How it is linked or inlined is the build's affair.
+ * weir.  The kind is "fifo" or "barging", both bounded; "signal", FIFO and
+ * unbounded; or "ops", FIFO and bounded, with operations as waiters.  The build
+ * decides how weir is linked or inlined.
  */
 #ifdef BENCH_INLINE
 #define WEIR_INLINE
@@ -82,20 +82,20 @@ static inline void peer_token_cancel(peer_token *token)
 	weir_ctx_cancel(token);
 }
 
-/* False: cancelled. */
+/* Returns false if the token was cancelled. */
 static inline bool peer_acquire_token(peer_sem *sem, peer_token *token)
 {
 	return weir_sem_acquire(sem, 1, token) == WEIR_OK;
 }
 
-/* A deadline that the caller has already. */
+/* The caller already has a deadline. */
 #define PEER_UNTIL
 static inline bool peer_acquire_until(peer_sem *sem, int64_t deadline)
 {
 	return weir_sem_acquire_until(sem, 1, deadline) == WEIR_OK;
 }
 
-/* As a thing that knows where it belongs. */
+/* A pair with a permit object. */
 #define PEER_PERMIT
 static inline void peer_pair_by_permit(peer_sem *sem)
 {
@@ -108,7 +108,7 @@ static inline void peer_pair_by_permit(peer_sem *sem)
 #define PEER_OPS
 typedef weir_op peer_op;
 
-static inline void peer_op_told(weir_op *op, weir_err err, void *ran)
+static inline void peer_op_done(weir_op *op, weir_err err, void *ran)
 {
 	(void)op;
 	must(err == WEIR_OK, "granted");
@@ -117,7 +117,7 @@ static inline void peer_op_told(weir_op *op, weir_err err, void *ran)
 
 static inline void peer_op_queue(peer_op *op, peer_sem *sem, int64_t *ran)
 {
-	weir_op_init(op, NULL, peer_op_told, ran);
+	weir_op_init(op, NULL, peer_op_done, ran);
 	must(weir_op_submit(op, sem, 1, NULL) == WEIR_EQUEUED, "queued");
 }
 

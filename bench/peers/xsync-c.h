@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Go's x/sync semaphore does, with what C has: a mutex, a queue, and for each
- * waiter a place to sleep of its own.  The head gets what it asked for by whoever
- * releases; nobody overtakes.
+ * The algorithm of Go's x/sync semaphore in C: a mutex, a queue, and a
+ * condition variable for each waiter.  The releasing thread grants permits to
+ * the head of the queue; no request overtakes another.
  */
 #include <time.h>
 
@@ -16,7 +16,7 @@ struct xsync_waiter {
 typedef struct peer_sem {
 	pthread_mutex_t mutex;
 	int64_t free;
-	struct xsync_waiter queue;	/* a ring: this is its begin and end */
+	struct xsync_waiter queue;	/* head of a circular list */
 } peer_sem;
 
 static inline void peer_init(peer_sem *sem, int64_t permits, int64_t capacity,
@@ -35,7 +35,7 @@ static inline void xsync_leave(struct xsync_waiter *waiter)
 	waiter->next->prev = waiter->prev;
 }
 
-/* Under the mutex. */
+/* Requires: the mutex is held. */
 static inline void xsync_grant(peer_sem *sem)
 {
 	struct xsync_waiter *head;
@@ -49,7 +49,7 @@ static inline void xsync_grant(peer_sem *sem)
 	}
 }
 
-/* A null `until` is never. */
+/* A null `until` means no deadline. */
 static inline bool xsync_acquire(peer_sem *sem, int64_t n,
 				 const struct timespec *until)
 {
@@ -118,7 +118,7 @@ static inline bool peer_try(peer_sem *sem)
 	return got;
 }
 
-/* As x/sync's users do: the deadline is made before it is known to be needed. */
+/* As in Go, the caller computes the deadline before the call. */
 #define PEER_TIMED
 static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 {

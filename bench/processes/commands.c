@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * true(1) under a limit that is free: `weir run`, `flock`, GNU `sem`, and nothing,
- * each from its start to its end.
+ * true(1) under a free limit: with `weir run`, with `flock`, with GNU `sem`,
+ * and without a limit, each timed from start to end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@ extern char **environ;
 
 #define TIMES_MAX 20000
 
-/* False: there is no such command. */
+/* Returns false if the command is not installed. */
 static bool run(char *const *argv)
 {
 	posix_spawn_file_actions_t quiet;
@@ -56,7 +56,7 @@ void measure_command(const struct bench_args *args)
 	size_t count = 0;
 
 	(void)snprintf(lock, sizeof(lock), "%s/lock", scratch_folder());
-	/* GNU sem keeps its own files at home. */
+	/* GNU sem stores its files in the home directory. */
 	must(!setenv("WEIR_DIR", scratch_folder(), 1) &&
 	     !setenv("HOME", scratch_folder(), 1), "setenv");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -68,7 +68,7 @@ void measure_command(const struct bench_args *args)
 		copy[i] = strdup(argv[i]);
 		must(copy[i] != NULL, "strdup");
 	}
-	/* The first makes what is kept from one to the next. */
+	/* The first run creates the files that later runs use. */
 	if (!run(copy))
 		bench_cannot(copy[0]);
 	end = now_ns() + args->ms * 1000000;

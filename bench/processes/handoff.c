@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From one process to the next: how long it takes from the release, or from the
- * holder's death, until the one that waits has it.
+ * Hand-off between processes: the time from a release, or from the death of the
+ * holder, until a waiting process has the permit.
  *
- * The waiter is a child that waits, writes down when it has the permit, and waits
- * again.  The clock starts when it is known to sleep.
+ * The waiter is a child that acquires, records the time, and waits again.  The
+ * clock starts when the child is known to sleep.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,12 +16,12 @@
 
 struct board {
 	const struct kind *kind;
-	uint64_t asked;		/* which round the waiter may begin */
-	uint64_t begun;		/* which one it is in */
-	uint64_t ended;		/* which one it has been through */
-	uint64_t got_ns;	/* when it had the permit */
-	uint64_t ready;		/* the holder holds, and has eaten */
-	int64_t eat;		/* bytes for the holder */
+	uint64_t allowed;		/* round that the waiter may begin */
+	uint64_t begun;		/* round that the waiter has begun */
+	uint64_t ended;		/* round that the waiter has ended */
+	uint64_t got_ns;	/* time of the acquire */
+	uint64_t ready;		/* the holder has its permit and memory */
+	int64_t eat;		/* bytes that the holder allocates */
 	uint64_t over;
 };
 
@@ -35,7 +35,7 @@ static void make_board(const struct kind *kind)
 	board->kind = kind;
 }
 
-/* Until a word has this value; whoever waits so is not on the clock. */
+/* Wait until a word has this value.  Never called while the clock runs. */
 static void await(const uint64_t *word, uint64_t value)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
@@ -47,14 +47,14 @@ static void set(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-static void wait_and_tell(void *arg)
+static void wait_and_record(void *arg)
 {
 	const struct kind *kind = board->kind;
 
 	(void)arg;
 	kind->attach();
 	for (uint64_t round = 1;; round++) {
-		while (__atomic_load_n(&board->asked, __ATOMIC_ACQUIRE) !=
+		while (__atomic_load_n(&board->allowed, __ATOMIC_ACQUIRE) !=
 		       round) {
 			if (__atomic_load_n(&board->over, __ATOMIC_ACQUIRE))
 				return;
@@ -68,14 +68,14 @@ static void wait_and_tell(void *arg)
 	}
 }
 
-/* Have the waiter wait, and sleep. */
+/* Let the waiter begin the round, and wait until it sleeps in its acquire. */
 static void send_to_sleep(pid_t waiter, uint64_t round)
 {
-	set(&board->asked, round);
+	set(&board->allowed, round);
 	await(&board->begun, round);
 	while (!child_sleeps(waiter))
 		nap_us(20);
-	/* Asleep in its acquire: a nap before that is over by now. */
+	/* It may have been napping before its acquire: check again later. */
 	nap_us(200);
 	while (!child_sleeps(waiter))
 		nap_us(20);
@@ -98,7 +98,7 @@ void measure_handoff(const struct bench_args *args, const struct kind *kind)
 
 	make_board(kind);
 	kind->make();
-	waiter = child_start(wait_and_tell, NULL);
+	waiter = child_start(wait_and_record, NULL);
 	end = now_ns() + args->ms * 1000000;
 	while (round < 5 || (now_ns() < end && round < TIMES_MAX)) {
 		int64_t start;
@@ -146,7 +146,7 @@ void measure_death(const struct bench_args *args, const struct kind *kind)
 	make_board(kind);
 	board->eat = args->count << 20;
 	kind->make();
-	waiter = child_start(wait_and_tell, NULL);
+	waiter = child_start(wait_and_record, NULL);
 	end = now_ns() + args->ms * 1000000;
 	while (round < 3 || (now_ns() < end && round < TIMES_MAX)) {
 		pid_t holder = child_start(hold, NULL);

@@ -26,7 +26,10 @@ static void nothing(void)
 {
 }
 
-/* weir_named; what a dead holder had is free at once, or when it is all gone. */
+/*
+ * weir_named.  A dead holder's permit is free at once, or (strict) after its
+ * end.
+ */
 static weir_named *named;
 
 static void open_named(weir_named_policy policy)
@@ -66,7 +69,7 @@ static void named_release(void)
 }
 PAIRS(named)
 
-/* sem_t in memory that is shared. */
+/* sem_t in shared memory. */
 static sem_t *shared;
 
 static void sem_t_make(void)
@@ -134,7 +137,7 @@ static void undo_acquire(void) { change(-1, SEM_UNDO); }
 static void undo_release(void) { change(1, SEM_UNDO); }
 PAIRS(undo)
 
-/* flock(2): the lock is the open file's, so each process opens its own. */
+/* flock(2): the lock belongs to the open file, so each process opens it. */
 static int file = -1;
 
 static void flock_attach(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between processes: which measurement, and what they share. */
+/* The choice of the workload, and helpers for children and files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 static char folder[] = "/dev/shm/weir-bench-XXXXXX";
 static pid_t maker;
 
-/* One level: what we put there ourselves, and a command's own folder. */
+/* Remove the files of this program and the folders of the commands. */
 static void remove_all(const char *path)
 {
 	DIR *entries = opendir(path);
@@ -58,7 +58,7 @@ pid_t child_start(void (*fn)(void *arg), void *arg)
 	must(pid >= 0, "fork");
 	if (pid > 0)
 		return pid;
-	/* A measurement that is stopped leaves nobody behind. */
+	/* If the program is stopped, its children must end too. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);

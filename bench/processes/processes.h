@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured between processes: weir_named and what the system has.
+ * Measurements between processes: weir_named and its peers.
  *
  *     kinds.c     the semaphores and locks
- *     pair.c      acquire and release, nobody in the way
- *     handoff.c   from a release to the waiter that it lets go, and from a death
- *     waiters.c   what many that wait cost
+ *     pair.c      uncontended acquire and release
+ *     handoff.c   from a release, or from a death, to the next holder
+ *     waiters.c   the cost of many waiting processes
  *     commands.c  a command under a limit
- *     main.c      which of these
+ *     main.c      the choice of the workload
  *
- * Everything that is killed is a child of the program.
+ * The program kills only its own children.
  */
 #ifndef BENCH_PROCESSES_H
 #define BENCH_PROCESSES_H
@@ -18,28 +18,28 @@
 
 #include "support.h"
 
-/* A semaphore, or a lock, of one permit; there is one of it. */
+/* A single semaphore or lock with one permit. */
 struct kind {
 	const char *name;
 	void (*make)(void);
-	void (*attach)(void);		/* in each process, before it is used */
+	void (*attach)(void);		/* in each process, before use */
 	void (*acquire)(void);
 	void (*release)(void);
-	bench_repeat_fn *pairs;		/* so many, without a table between */
-	bool survives;			/* its holder's death gives it back */
+	bench_repeat_fn *pairs;		/* repeated, without indirect calls */
+	bool survives;			/* a holder's death returns it */
 };
 const struct kind *kind_called(const char *name);
 
-/* A folder that is gone when the program ends. */
+/* Returns a folder that is removed when the program ends. */
 const char *scratch_folder(void);
 
-/* A child that runs fn and ends; reap it; whether it sleeps. */
+/* Start a child that runs fn; wait for its end; check whether it sleeps. */
 pid_t child_start(void (*fn)(void *arg), void *arg);
 void child_end(pid_t pid);
 bool child_sleeps(pid_t pid);
 void nap_us(int64_t us);
 
-/* The median of some times, which are put in order. */
+/* Sorts the times and returns their median. */
 double median_of(double *times, size_t count);
 
 void measure_pair(const struct bench_args *args, const struct kind *kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What processes cost that wait and do nothing else: CPU time and how often they
- * are switched to, by the kernel's own books, all threads of each.
+ * The cost of waiting processes: CPU time and context switches of all their
+ * threads, as recorded by the kernel.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static struct cost cost_of(const pid_t *pids, int64_t count)
 	return cost;
 }
 
-static void wait_in_line(void *arg)
+static void wait_in_queue(void *arg)
 {
 	const struct kind *kind = arg;
 
@@ -87,11 +87,11 @@ void measure_waiters(const struct bench_args *args, const struct kind *kind)
 	kind->make();
 	kind->acquire();
 	for (int64_t i = 0; i < args->count; i++) {
-		pids[i] = child_start(wait_in_line, as.to);
+		pids[i] = child_start(wait_in_queue, as.to);
 		while (!child_sleeps(pids[i]))
 			nap_us(50);
 	}
-	/* Until all have come to rest. */
+	/* Wait until no process is switched to any more. */
 	do {
 		before = after;
 		sleep_ms(100);

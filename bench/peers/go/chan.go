@@ -12,14 +12,14 @@ import (
 
 var patterns = map[string]func(arguments){"chan": channel}
 
-// How often the kernel has switched from a thread of ours to another.
+// Returns the number of context switches of this process.
 func switches() int64 {
 	var used syscall.Rusage
 	must(syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil, "getrusage")
 	return used.Nvcsw + used.Nivcsw
 }
 
-// Items through a channel; bench/patterns/chan.c says what is measured.
+// Items through a channel, measured as in bench/patterns/chan.c.
 func channel(args arguments) {
 	var stop uint32
 	var sent, received uint64
@@ -60,7 +60,7 @@ func channel(args arguments) {
 	for i := range after {
 		total += after[i] - before[i]
 	}
-	must(total > 0, "nobody made progress")
+	must(total > 0, "no task made progress")
 	fmt.Printf("{\"ns\": %.3f, \"switches\": %.5f}\n",
 		float64(to-from)/float64(total), float64(switched)/float64(total))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A buffered channel, as Go programs limit things: what is in it is out.
+// A buffered channel as a semaphore: an element in it is a permit that is held.
 type sem struct{ c chan struct{} }
 
 const hasWeight = false

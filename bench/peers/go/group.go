@@ -14,7 +14,7 @@ var patterns = map[string]func(arguments){"group": group}
 
 func nothing() error { return nil }
 
-// Tasks that do nothing; bench/patterns/others.c says what is measured.
+// Empty tasks, measured as in bench/patterns/others.c.
 func group(args arguments) {
 	const chunk = 256
 	var g errgroup.Group

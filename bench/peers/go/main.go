@@ -3,8 +3,8 @@
 //go:build xsync || channel
 
 // The measuring program of Go's semaphores: built once for each (-tags xsync or
-// channel), with goroutines where others have threads.  bench/harness/support.h
-// says how it is called.  What is built on the same (patterns) comes along.
+// channel), with goroutines instead of threads.  bench/harness/support.h documents
+// the command line.  The patterns that use the same library are included.
 package main
 
 import (
@@ -65,7 +65,7 @@ func uncontended(workload string, args arguments) {
 		},
 		"try-fail": func(times int64) {
 			for ; times > 0; times-- {
-				must(!s.try(), "try in vain")
+				must(!s.try(), "try must fail")
 			}
 		},
 		"timeout": func(times int64) {
@@ -132,7 +132,7 @@ func contended(args arguments, timed bool) {
 		total += after[i]
 		every.merge(&shares[i].times)
 	}
-	must(total > 0, "nobody made progress")
+	must(total > 0, "no task made progress")
 	fmt.Printf("{\"ns\": %.3f, %s", float64(to-from)/float64(total), fairness(after))
 	if timed {
 		fmt.Printf(", %s", &every)
@@ -169,11 +169,11 @@ func pingPong(args arguments) {
 	after, to := atomic.LoadUint64(&done), now()
 	atomic.StoreUint64(&stop, 1)
 	all.Wait()
-	must(after > before, "nobody made progress")
+	must(after > before, "no task made progress")
 	fmt.Printf("{\"ns\": %.3f}\n", float64(to-from)/float64(after-before))
 }
 
-// Waits until `count` have run; they stay until the end.
+// Waits until `count` goroutines have run; they stay until the end.
 func awaitRan(ran *int64, count int64) {
 	for atomic.LoadInt64(ran) < count {
 		runtime.Gosched()
@@ -234,7 +234,7 @@ func cancelGrowth(args arguments) {
 		order[other] = i
 	}
 	all := start(count, func(number int64) {
-		must(!s.acquireCtx(contexts[number]), "in vain")
+		must(!s.acquireCtx(contexts[number]), "acquire must fail")
 		atomic.AddInt64(&ran, 1)
 		<-end
 	})
@@ -268,9 +268,9 @@ func storm(args arguments, cancels bool) {
 			if cancels {
 				ctx, cancel := context.WithCancel(context.Background())
 				tokens[number].cancel.Store(&cancel)
-				must(!s.acquireCtx(ctx), "in vain")
+				must(!s.acquireCtx(ctx), "acquire must fail")
 			} else {
-				must(!s.acquireFor(time.Duration(args["timeout"])), "in vain")
+				must(!s.acquireFor(time.Duration(args["timeout"])), "acquire must fail")
 			}
 			atomic.StoreUint64(&mine.done, mine.done+1)
 		}
@@ -311,7 +311,7 @@ func storm(args arguments, cancels bool) {
 	for _, n := range counts {
 		total += n
 	}
-	must(total > 0, "nobody made progress")
+	must(total > 0, "no task made progress")
 	fmt.Printf("{\"ns\": %.3f}\n", float64(to-from)/float64(total))
 }
 

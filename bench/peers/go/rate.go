@@ -3,7 +3,7 @@
 //go:build rate
 
 // The measuring program of golang.org/x/time/rate (-tags rate): tokens of a rate
-// that is never reached.  Allow is its cheapest call.
+// limit that is never reached.  Allow is its cheapest call.
 package main
 
 import (

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// As bench/harness/support.h has it: the command line, the clock, repetition, a
+// The counterpart of bench/harness/support.h: command line, clock, repetition, a
 // section of known length, percentiles.
 
 func cannot(what string) {
-	fmt.Fprintln(os.Stderr, "bench: not offered:", what)
+	fmt.Fprintln(os.Stderr, "bench: not supported:", what)
 	os.Exit(3)
 }
 
@@ -39,7 +39,7 @@ func parse() (string, arguments) {
 			continue
 		}
 		number, err := strconv.ParseInt(value, 10, 64)
-		must(err == nil, "a value is a number")
+		must(err == nil, "a value must be a number")
 		args[key] = number
 	}
 	return os.Args[1], args
@@ -49,7 +49,7 @@ var begin = time.Now()
 
 func now() int64 { return int64(time.Since(begin)) }
 
-// The bytes of this process that are in memory.
+// Returns the resident memory of this process in bytes.
 func resident() int64 {
 	var all, here int64
 	text, err := os.ReadFile("/proc/self/statm")
@@ -60,7 +60,7 @@ func resident() int64 {
 
 func sleepMs(ms int64) { time.Sleep(time.Duration(ms) * time.Millisecond) }
 
-// The median over chunks of some 50 us; ns per time.
+// Returns the ns of one operation: the median over chunks of about 50 us.
 func repeat(args arguments, fn func(times int64)) float64 {
 	times := int64(16)
 	for {
@@ -83,7 +83,7 @@ func repeat(args arguments, fn func(times int64)) float64 {
 	return chunks[len(chunks)/2]
 }
 
-// One copy: inlined into different loops it would last differently.
+// Not inlined: its duration must be the same in every loop.
 //
 //go:noinline
 func busy(x uint64, rounds int64) uint64 {

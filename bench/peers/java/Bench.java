@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * The measuring program of java.util.concurrent.Semaphore; kind=fair or unfair.
- * bench/harness/support.h says how it is called.
+ * bench/harness/support.h documents the command line.
  */
 public final class Bench {
     static final int PAD = 16;  // longs: two cache lines
@@ -85,7 +85,7 @@ public final class Bench {
 
     private static void tryFail(Semaphore sem, long times) {
         for (; times > 0; times--)
-            Support.must(!sem.tryAcquire(), "try in vain");
+            Support.must(!sem.tryAcquire(), "try must fail");
     }
 
     private static void timeout(Semaphore sem, long times) {
@@ -99,7 +99,7 @@ public final class Bench {
         }
     }
 
-    /** An interrupt is what Java has for a ctx. */
+    /** In Java an interrupt takes the place of a ctx. */
     private static void interruptible(Semaphore sem, long times) {
         try {
             for (; times > 0; times--) {
@@ -167,7 +167,7 @@ public final class Bench {
             total += after[i];
             every.merge(waits[i]);
         }
-        Support.must(total > 0, "nobody made progress");
+        Support.must(total > 0, "no thread made progress");
         System.out.printf("{\"ns\": %.3f, %s%s}%n", (double) took / total,
             Support.fairness(after), timed ? ", " + every : "");
     }
@@ -202,11 +202,11 @@ public final class Bench {
         took = System.nanoTime() - took;
         stop = true;
         join(all);
-        Support.must(after > before, "nobody made progress");
+        Support.must(after > before, "no thread made progress");
         System.out.printf("{\"ns\": %.3f}%n", (double) took / (after - before));
     }
 
-    /** `count` wait, then are let go: by permits, or by interrupts. */
+    /** `count` threads wait, and then are granted permits or interrupted. */
     private static void waiters(boolean oneByOne, boolean cancel)
             throws InterruptedException {
         int count = arg("count");
@@ -216,7 +216,7 @@ public final class Bench {
         Thread[] all = start(count, number -> {
             try {
                 sem.acquire();
-                Support.must(!cancel, "in vain");
+                Support.must(!cancel, "acquire must fail");
             } catch (InterruptedException expected) {
                 Support.must(cancel, "interrupted");
             }
@@ -265,7 +265,7 @@ public final class Bench {
                 try {
                     armed.set(number * PAD, 1);
                     Support.must(!sem.tryAcquire(cancels ? Long.MAX_VALUE
-                        : timeout, TimeUnit.NANOSECONDS), "in vain");
+                        : timeout, TimeUnit.NANOSECONDS), "acquire must fail");
                 } catch (InterruptedException expected) {
                     Support.must(cancels, "interrupted");
                 }
@@ -287,7 +287,7 @@ public final class Bench {
             while (armed.get(i * PAD) != 2)
                 interruptAll(all, armed);
         join(all);
-        Support.must(total > 0, "nobody made progress");
+        Support.must(total > 0, "no thread made progress");
         System.out.printf("{\"ns\": %.3f}%n", (double) took / total);
     }
 

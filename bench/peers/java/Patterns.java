@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** What Java has beside weir's patterns. */
+/** The peers of weir's patterns in Java. */
 final class Patterns {
     private static volatile boolean stop;
 
@@ -13,9 +13,9 @@ final class Patterns {
     }
 
     /**
-     * Items through an ArrayBlockingQueue; bench/patterns/chan.c says what is
-     * measured.  Items are objects that are there already, so that none is made
-     * for the measurement; a 0 ends a receiver.
+     * Items through an ArrayBlockingQueue, measured as in bench/patterns/chan.c.
+     * Items are objects that are allocated in advance, so that the measurement
+     * allocates none; a 0 ends a receiver.
      */
     static void chan(int pairs, int slots, long warm, long ms)
             throws InterruptedException {
@@ -46,7 +46,7 @@ final class Patterns {
         long total = 0;
         for (int i = 0; i < pairs; i++)
             total += after[i] - before[i];
-        Support.must(total > 0, "nobody made progress");
+        Support.must(total > 0, "no thread made progress");
         System.out.printf("{\"ns\": %.3f}%n", (double) took / total);
     }
 
@@ -54,7 +54,7 @@ final class Patterns {
             throws InterruptedException {
         long sum = 0;
         for (long item = 1; !stop; item = item % 127 + 1) {
-            // Java keeps these small ones.
+            // Java caches boxed integers in this range.
             queue.put(item);
             sum += item;
         }

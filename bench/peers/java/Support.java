@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * As bench/harness/support.h has it: the command line, repetition, a section of
+ * The counterpart of bench/harness/support.h: command line, repetition, a section of
  * known length, percentiles.
  */
 final class Support {
@@ -13,7 +13,7 @@ final class Support {
     }
 
     static void cannot(String what) {
-        System.err.println("bench: not offered: " + what);
+        System.err.println("bench: not supported: " + what);
         System.exit(3);
     }
 
@@ -47,10 +47,10 @@ final class Support {
         void run(long times);
     }
 
-    /** How long the compiler is given to notice what is hot. */
+    /** The time for the compiler to optimise hot code. */
     static final long WARM_NS = 300_000_000L;
 
-    /** The median over chunks of some 50 us; ns per time. */
+    /** Returns the ns of one operation: the median over chunks of about 50 us. */
     static double repeat(long ms, Loop loop) {
         long times = 16;
         long start = System.nanoTime();
@@ -89,7 +89,7 @@ final class Support {
         double best = 1e9;
         if (ns == 0)
             return 0;
-        // Also makes the compiler compile it.
+        // Repetition also makes the JIT compile it.
         for (int i = 0; i < 20_000; i++)
             sink = busy(sink, 20);
         for (int i = 0; i < 200; i++) {

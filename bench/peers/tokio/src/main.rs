@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-//! The measuring program of tokio::sync::Semaphore, with tasks where others have
-//! threads.  bench/harness/support.h says how it is called.
+//! The measuring program of tokio::sync::Semaphore, with tasks instead of
+//! threads.  bench/harness/support.h documents the command line.
 mod patterns;
 mod support;
 
@@ -48,7 +48,7 @@ impl Arena {
     }
 }
 
-/// A permit that somebody else gives back.
+/// Acquires a permit that another task releases.
 async fn take(sem: &Semaphore) {
     sem.acquire().await.unwrap().forget();
 }
@@ -79,7 +79,7 @@ fn uncontended(workload: &str, args: &Args, runtime: &Runtime) {
         "weight3" => runtime.block_on(weight(&sem, times)),
         "timeout" => runtime.block_on(timeout(&sem, times)),
         "try" => (0..times).for_each(|_| drop(sem.try_acquire().unwrap())),
-        "try-fail" => (0..times).for_each(|_| must(sem.try_acquire().is_err(), "in vain")),
+        "try-fail" => (0..times).for_each(|_| must(sem.try_acquire().is_err(), "try must fail")),
         _ => cannot(workload),
     });
     println!("{{\"ns\": {ns:.3}}}");
@@ -126,7 +126,7 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
     }
     let shares: Vec<u64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
     let total: u64 = shares.iter().sum();
-    must(total > 0, "nobody made progress");
+    must(total > 0, "no task made progress");
     print!(
         "{{\"ns\": {:.3}, {}",
         (to - from).as_nanos() as f64 / total as f64,
@@ -171,14 +171,14 @@ fn ping_pong(args: &Args, runtime: &Runtime) {
     arena.stop.store(true, Relaxed);
     runtime.block_on(serve).unwrap();
     runtime.block_on(back).unwrap();
-    must(after[0] > before[0], "nobody made progress");
+    must(after[0] > before[0], "no task made progress");
     println!(
         "{{\"ns\": {:.3}}}",
         (to - from).as_nanos() as f64 / (after[0] - before[0]) as f64
     );
 }
 
-/// `count` wait, then are let go: by permits, or by being aborted.
+/// `count` tasks wait, and then are granted permits or aborted.
 fn waiters(args: &Args, runtime: &Runtime, one_by_one: bool, cancel: bool) {
     let count = args.get("count");
     let arena = Arena::new(0, 1);
@@ -227,7 +227,7 @@ fn waiters(args: &Args, runtime: &Runtime, one_by_one: bool, cancel: bool) {
     );
 }
 
-/// Counts a task that has ended, also one that was aborted.
+/// Counts a task that has ended or was aborted.
 struct Ran(Arc<Arena>);
 
 impl Drop for Ran {
@@ -246,7 +246,7 @@ fn timeouts(args: &Args, runtime: &Runtime) {
             runtime.spawn(async move {
                 while !arena.stop.load(Relaxed) {
                     let late = tokio::time::timeout(wait, arena.sem.acquire()).await;
-                    must(late.is_err(), "in vain");
+                    must(late.is_err(), "acquire must fail");
                     arena.shares[number].0.fetch_add(1, Relaxed);
                 }
             })
@@ -260,12 +260,12 @@ fn timeouts(args: &Args, runtime: &Runtime) {
     for task in tasks {
         runtime.block_on(task).unwrap();
     }
-    must(total > 0, "nobody made progress");
+    must(total > 0, "no task made progress");
     println!("{{\"ns\": {:.3}}}", took.as_nanos() as f64 / total as f64);
 }
 
-/// Waits that are given up: the future is dropped when told to.  A task that waits
-/// for either is what a token's user writes.
+/// Waits that are cancelled: the future is dropped when the token is set.  The task
+/// selects between the two, as a user of a cancellation token would.
 fn cancels(args: &Args, runtime: &Runtime) {
     let threads = args.get("threads");
     let arena = Arena::new(0, threads);
@@ -283,14 +283,14 @@ fn cancels(args: &Args, runtime: &Runtime) {
             yield_now().await;
             tasks.iter().for_each(|task| task.abort());
             for task in tasks {
-                must(task.await.is_err(), "in vain");
+                must(task.await.is_err(), "acquire must fail");
                 done += 1;
             }
         }
         done
     });
     let took = start.elapsed();
-    must(done > 0, "nobody made progress");
+    must(done > 0, "no task made progress");
     println!("{{\"ns\": {:.3}}}", took.as_nanos() as f64 / done as f64);
 }
 

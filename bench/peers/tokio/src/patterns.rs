@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-//! What tokio has beside weir's patterns: mpsc, and a JoinSet with a Semaphore.
+//! The peers of weir's patterns in tokio: mpsc, and a JoinSet with a Semaphore.
 use crate::support::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// Items through an mpsc; bench/patterns/chan.c says what is measured.  It has one
-/// receiver, however many send.  To share that among tasks takes a lock besides;
-/// left out, which is to its advantage.
+/// Items through an mpsc, measured as in bench/patterns/chan.c.  It has one receiver
+/// for any number of senders.  Sharing the receiver among tasks would need a lock; it
+/// is left out, to the advantage of tokio.
 pub fn channel(args: &Args, runtime: &Runtime) {
     let (sender, mut receiver) = mpsc::channel::<u64>(args.get("capacity") as usize);
     let stop = Arc::new(Alone(AtomicBool::new(false)));
@@ -33,7 +33,7 @@ pub fn channel(args: &Args, runtime: &Runtime) {
             })
         })
         .collect();
-    // The channel ends with its last sender.
+    // The channel is closed when its last sender is dropped.
     drop(sender);
     let counted = done.clone();
     let receiver = runtime.spawn(async move {
@@ -56,17 +56,17 @@ pub fn channel(args: &Args, runtime: &Runtime) {
         sent = sent.wrapping_add(runtime.block_on(task).unwrap());
     }
     must(sent == runtime.block_on(receiver).unwrap(), "items were lost");
-    must(after > before, "nobody made progress");
+    must(after > before, "no task made progress");
     println!("{{\"ns\": {:.3}}}", took.as_nanos() as f64 / (after - before) as f64);
 }
 
-/// Tasks that do nothing; bench/patterns/others.c says what is measured.  Those that
-/// have ended are taken out of the set as it goes, or it would only grow.
+/// Empty tasks, measured as in bench/patterns/others.c.  Tasks that have ended are
+/// removed from the set continually; otherwise it would only grow.
 pub fn group(args: &Args, runtime: &Runtime) {
     const CHUNK: u64 = 256;
     let limit = Arc::new(Semaphore::new(args.get("threads") as usize));
     let length = Duration::from_millis(args.get("ms") as u64);
-    // A task spawns, on a thread of the runtime, where spawning is cheapest.
+    // Spawn from a task, on a thread of the runtime, where spawning is cheapest.
     let spawner = runtime.spawn(async move {
         let mut set = JoinSet::new();
         let (mut tasks, mut ended) = (0, 0);
@@ -77,7 +77,7 @@ pub fn group(args: &Args, runtime: &Runtime) {
                 set.spawn(async move { drop(permit) });
             }
             tasks += CHUNK;
-            // All but the last few have.
+            // All but the last few have ended.
             while set.len() > CHUNK as usize / 2 {
                 must(set.join_next().await.unwrap().is_ok(), "join");
                 ended += 1;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-//! As bench/harness/support.h has it: the command line, repetition, a section of
+//! The counterpart of bench/harness/support.h: command line, repetition, a section of
 //! known length, percentiles.
 use std::collections::HashMap;
 use std::time::Instant;
 
 pub fn cannot(what: &str) -> ! {
-    eprintln!("bench: not offered: {what}");
+    eprintln!("bench: not supported: {what}");
     std::process::exit(3);
 }
 
-/// The bytes of this process that are in memory.
+/// Returns the resident memory of this process in bytes.
 pub fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: f64 = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -53,7 +53,7 @@ impl Args {
     }
 }
 
-/// The median over chunks of some 50 us; ns per time.
+/// Returns the ns of one operation: the median over chunks of about 50 us.
 pub fn repeat(ms: i64, mut run: impl FnMut(i64)) -> f64 {
     let mut times = 16;
     loop {
@@ -77,7 +77,7 @@ pub fn repeat(ms: i64, mut run: impl FnMut(i64)) -> f64 {
     chunks[chunks.len() / 2]
 }
 
-/// One copy: inlined into different loops it would last differently.
+/// Not inlined: its duration must be the same in every loop.
 #[inline(never)]
 pub fn busy(mut x: u64, rounds: i64) -> u64 {
     for _ in 0..rounds {
