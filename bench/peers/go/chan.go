@@ -49,9 +49,9 @@ func channel(args arguments) {
 	})
 	sleepMs(args["warm"])
 	switched := switches()
-	before, from := look(shares)
+	before, from := sample(shares)
 	sleepMs(args["ms"])
-	after, to := look(shares)
+	after, to := sample(shares)
 	switched = switches() - switched
 	atomic.StoreUint32(&stop, 1)
 	all.Wait()

@@ -34,7 +34,7 @@ func start(count int64, fn func(number int64)) *sync.WaitGroup {
 	return &all
 }
 
-func look(shares []share) ([]uint64, int64) {
+func sample(shares []share) ([]uint64, int64) {
 	counts := make([]uint64, len(shares))
 	for i := range shares {
 		counts[i] = atomic.LoadUint64(&shares[i].done)
@@ -120,9 +120,9 @@ func contended(args arguments, timed bool) {
 	})
 	sleepMs(args["warm"])
 	atomic.StoreUint32(&warm, 1)
-	before, from := look(shares)
+	before, from := sample(shares)
 	sleepMs(args["ms"])
-	after, to := look(shares)
+	after, to := sample(shares)
 	atomic.StoreUint32(&stop, 1)
 	all.Wait()
 	total := uint64(0)
@@ -295,7 +295,7 @@ func storm(args arguments, cancels bool) {
 	} else {
 		sleepMs(args["ms"])
 	}
-	counts, to := look(shares)
+	counts, to := sample(shares)
 	atomic.StoreUint32(&stop, 1)
 	left := make(chan struct{})
 	go func() { all.Wait(); close(left) }()

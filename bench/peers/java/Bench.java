@@ -55,7 +55,7 @@ public final class Bench {
             thread.join();
     }
 
-    static long[] look(AtomicLongArray done) {
+    static long[] sample(AtomicLongArray done) {
         long[] counts = new long[done.length() / PAD];
         for (int i = 0; i < counts.length; i++)
             counts[i] = done.get(i * PAD);
@@ -153,10 +153,10 @@ public final class Bench {
         });
         Thread.sleep(arg("warm"));
         warm = true;
-        long[] before = look(done);
+        long[] before = sample(done);
         long took = System.nanoTime();
         Thread.sleep(arg("ms"));
-        long[] after = look(done);
+        long[] after = sample(done);
         took = System.nanoTime() - took;
         stop = true;
         join(all);
@@ -279,7 +279,7 @@ public final class Bench {
         while (cancels && System.nanoTime() - start < arg("ms") * 1_000_000L)
             interruptAll(all, armed);
         long total = 0;
-        for (long count : look(done))
+        for (long count : sample(done))
             total += count;
         long took = System.nanoTime() - start;
         stop = true;

@@ -35,10 +35,10 @@ final class Patterns {
             }
         });
         Thread.sleep(warm);
-        long[] before = Bench.look(done);
+        long[] before = Bench.sample(done);
         long took = System.nanoTime();
         Thread.sleep(ms);
-        long[] after = Bench.look(done);
+        long[] after = Bench.sample(done);
         took = System.nanoTime() - took;
         stop = true;
         Bench.join(all);

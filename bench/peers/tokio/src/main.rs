@@ -42,7 +42,7 @@ impl Arena {
         })
     }
 
-    fn look(&self) -> (Vec<u64>, Instant) {
+    fn sample(&self) -> (Vec<u64>, Instant) {
         let counts = self.shares.iter().map(|share| share.0.load(Relaxed));
         (counts.collect(), Instant::now())
     }
@@ -115,9 +115,9 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
     arena.warm.store(true, Relaxed);
-    let (before, from) = arena.look();
+    let (before, from) = arena.sample();
     sleep("ms");
-    let (after, to) = arena.look();
+    let (after, to) = arena.sample();
     arena.stop.store(true, Relaxed);
     let mut every = Times::new();
     for task in tasks {
@@ -165,9 +165,9 @@ fn ping_pong(args: &Args, runtime: &Runtime) {
     });
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
-    let (before, from) = arena.look();
+    let (before, from) = arena.sample();
     sleep("ms");
-    let (after, to) = arena.look();
+    let (after, to) = arena.sample();
     arena.stop.store(true, Relaxed);
     runtime.block_on(serve).unwrap();
     runtime.block_on(back).unwrap();
@@ -254,7 +254,7 @@ fn timeouts(args: &Args, runtime: &Runtime) {
         .collect();
     let start = Instant::now();
     std::thread::sleep(Duration::from_millis(args.get("ms") as u64));
-    let total: u64 = arena.look().0.iter().sum();
+    let total: u64 = arena.sample().0.iter().sum();
     let took = start.elapsed();
     arena.stop.store(true, Relaxed);
     for task in tasks {
