@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* weir(1): which subcommand it is, and help. */
+/* weir(1): the table of subcommands, and help. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "cmd/admin/admin.h"
+#include "cmd/hold/hold.h"
+#include "cmd/inspect/inspect.h"
+#include "cmd/jobserver/jobserver.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/text.h"
+#include "cmd/run/run.h"
+#include "cmd/watch/watch.h"
 
-/* A new subcommand is a line here, and one in cmd.h. */
+/* In the order of `weir --help`. */
 static const struct cmd *const commands[] = {
 	&cmd_run,
 	&cmd_hold,
@@ -18,7 +26,7 @@ static const struct cmd *const commands[] = {
 	&cmd_watch,
 	&cmd_resize,
 	&cmd_close,
-	&cmd_open_,
+	&cmd_open,
 	&cmd_rm,
 	&cmd_doctor,
 	&cmd_jobserver,
@@ -41,6 +49,7 @@ static void help(FILE *out)
 	      "Times are 250ms, 10s, 5m, 2h; a bare number is seconds.\n", out);
 }
 
+/* The subcommand, or exit with a spelling suggestion. */
 static const struct cmd *find(const char *name)
 {
 	const char *names[COMMANDS], *near;
@@ -58,11 +67,13 @@ static const struct cmd *find(const char *name)
 }
 
 /*
- * A program that was started without standard streams would get its own files
- * in their place, and write messages into them.  What fills the places can do
- * what a closed stream can, and is closed for commands that are run.
+ * Open /dev/null for standard streams that are closed.  Otherwise a file that is
+ * opened later would get the number of a standard stream, and messages would be
+ * written into it.  Input and output are opened in the opposite mode, so that
+ * using them fails as with a closed stream.  Close-on-exec: the standard streams
+ * of a job are closed as they were.
  */
-static void fill_streams(void)
+static void open_streams(void)
 {
 	static const int modes[] = { O_WRONLY, O_RDONLY, O_RDWR };
 
@@ -86,7 +97,7 @@ int main(int argc, char **argv)
 {
 	const struct cmd *command;
 
-	fill_streams();
+	open_streams();
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_MISUSE;

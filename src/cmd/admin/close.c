@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* weir close: close a semaphore, and optionally wait until it is idle. */
+#include <stdlib.h>
+
+#include "cmd/admin/admin.h"
+#include "cmd/lib/describe_holder.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+
+enum { OPT_DRAIN = 256, OPT_SHARED };
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "shared", no_argument, NULL, OPT_SHARED },
+		{ "drain", required_argument, NULL, OPT_DRAIN },
+		OPTIONS_END
+	};
+	weir_named_opts opts = { .label = "weir close" };
+	const char *name = NULL;
+	int64_t drain_ns = -1;
+	weir_named *sem;
+	weir_err err;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == OPT_SHARED)
+			opts.flags |= WEIR_NAMED_SHARED;
+		else if (option == OPT_DRAIN)
+			drain_ns = options_duration(self, "--drain", optarg);
+		else
+			options_name(self, optarg, &name);
+	}
+	options_required(self, argc, argv, &name, "semaphore");
+	sem = semaphore_open(name, &opts);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	if (drain_ns < 0)
+		return EXIT_SUCCESS;
+	err = semaphore_wait_idle(sem, drain_ns);
+	if (err == WEIR_ETIMEDOUT)
+		return describe_in_use(name, sem, EXIT_TIMEOUT);
+	if (err)
+		cmd_fail(name, err, NULL);
+	return EXIT_SUCCESS;
+}
+
+const struct cmd cmd_close = {
+	.name = "close",
+	.summary = "grant nothing any more",
+	.help =
+"usage: weir close NAME [--drain TIME]\n"
+"\n"
+"Everybody who waits, or comes, is refused (69); what runs goes on.  \"weir open\"\n"
+"opens it again.\n"
+"\n"
+"      --drain=TIME   wait until all that runs has ended; 124 if it takes longer\n"
+"      --shared       for a semaphore that other users may use as well\n"
+"  -h, --help         this text\n",
+	.run = run,
+};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* weir open: create a semaphore, or replace a closed one. */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cmd/admin/admin.h"
+#include "cmd/lib/describe_holder.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+
+enum { OPT_SHARED = 256, OPT_FAST };
+
+/* The permission bits of the existing file. */
+static uint32_t mode_of(const char *name, uint32_t otherwise)
+{
+	char path[PATH_MAX];
+	struct stat info;
+
+	return weir_named_path(name, path, sizeof(path)) ||
+			       stat(path, &info) || !(info.st_mode & 0666) ?
+		       otherwise : info.st_mode & 0666;
+}
+
+/*
+ * A closed semaphore stays closed (C19), so a new one takes its name.  That has
+ * to wait until the old one is idle: otherwise more permits than the capacity
+ * would be held.
+ */
+static int replace_closed(const char *name, weir_named *old,
+			  int64_t timeout_ns, weir_named_opts *opts)
+{
+	weir_named_info info;
+	weir_named *sem;
+	weir_err err;
+
+	/* After a drain close, the semaphore would still grant to waiters. */
+	weir_named_close(old, WEIR_CLOSE_NOW);
+	err = semaphore_wait_idle(old, timeout_ns);
+	if (err == WEIR_ETIMEDOUT)
+		return describe_in_use(name, old, EXIT_TIMEOUT);
+	if (!err)
+		err = weir_named_stat(old, &info, NULL, 0);
+	if (err)
+		cmd_fail(name, err, NULL);
+	if (opts->capacity < 0)
+		opts->capacity = info.capacity;
+	opts->policy = info.policy;
+	opts->mode = mode_of(name, opts->mode);
+	err = weir_named_unlink_handle(old);
+	if (err && errno != ESTALE)
+		cmd_fail(name, err, NULL);
+	opts->flags |= WEIR_NAMED_CREATE;
+	sem = semaphore_open_or_create(name, opts);
+	(void)!weir_named_close_handle(sem);
+	return EXIT_SUCCESS;
+}
+
+/*
+ * Open a semaphore that must exist.  Retries for 50 ms, because another `weir
+ * open` may have removed the old file and not created the new one yet.
+ */
+static weir_named *open_existing(const char *name, const weir_named_opts *opts)
+{
+	static const struct timespec pause = { 0, 2000000 };
+	weir_named *sem;
+
+	for (int i = 0; i < 25; i++) {
+		weir_err err = weir_named_open(name, opts, &sem);
+
+		if (!err)
+			return sem;
+		if (err != WEIR_ESYSTEM || errno != ENOENT)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	/* Prints the reason. */
+	return semaphore_open_or_create(name, opts);
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP,
+		{ "capacity", required_argument, NULL, 'n' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "fast", no_argument, NULL, OPT_FAST },
+		{ "shared", no_argument, NULL, OPT_SHARED },
+		OPTIONS_END
+	};
+	weir_named_opts opts = { .capacity = -1, .label = "weir open",
+				 .policy = WEIR_NAMED_STRICT };
+	int64_t timeout_ns = WEIR_FOREVER, wanted;
+	const char *name = NULL;
+	weir_named *sem;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "n:t:", longs)) != -1) {
+		if (option == 'n')
+			opts.capacity = options_count(self, "-n", optarg, 0,
+						  WEIR_SEM_MAX);
+		else if (option == 't')
+			timeout_ns = options_duration(self, "-t", optarg);
+		else if (option == OPT_FAST)
+			opts.policy = WEIR_NAMED_FAST;
+		else if (option == OPT_SHARED)
+			opts.flags |= WEIR_NAMED_SHARED;
+		else
+			options_name(self, optarg, &name);
+	}
+	options_required(self, argc, argv, &name, "semaphore");
+	if (opts.flags & WEIR_NAMED_SHARED)
+		opts.mode = 0666;
+	wanted = opts.capacity;
+	if (wanted >= 0)
+		opts.flags |= WEIR_NAMED_CREATE;
+	else
+		opts.capacity = 0;
+	sem = wanted < 0 ? open_existing(name, &opts) :
+			   semaphore_open_or_create(name, &opts);
+	opts.capacity = wanted;
+	return weir_named_is_closed(sem) ?
+		       replace_closed(name, sem, timeout_ns, &opts) : EXIT_SUCCESS;
+}
+
+const struct cmd cmd_open = {
+	.name = "open",
+	.summary = "make a semaphore, or open a closed one again",
+	.help =
+"usage: weir open NAME [-n N] [-t TIME]\n"
+"\n"
+"Makes the semaphore NAME if it is not there.  One that was closed is replaced by\n"
+"a new one, as soon as all that ran under the old one has ended.  An open one\n"
+"stays as it is.\n"
+"\n"
+"  -n, --capacity=N     with N permits; needed to make one, else as it was\n"
+"  -t, --timeout=TIME   wait no longer than this for the old one; 124 then\n"
+"      --fast           if it is made: permits of the dead are free at once, not\n"
+"                       when the last of them is gone\n"
+"      --shared         other users may use it as well\n"
+"  -h, --help           this text\n",
+	.run = run,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* weir resize: change the capacity of a semaphore. */
+#include <stdlib.h>
+
+#include "cmd/admin/admin.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+
+enum { OPT_SHARED = 256 };
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "shared", no_argument, NULL, OPT_SHARED },
+		OPTIONS_END
+	};
+	const char *words[2] = { NULL, NULL };
+	weir_named_opts opts = { .label = "weir resize" };
+	int64_t debt, capacity;
+	int option, count = 0;
+	weir_named *sem;
+	weir_err err;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == OPT_SHARED)
+			opts.flags |= WEIR_NAMED_SHARED;
+		else if (count < 2)
+			words[count++] = optarg;
+		else
+			cmd_misuse(self, "resize: \"%s\" is too much", optarg);
+	}
+	for (; optind < argc && count < 2; optind++)
+		words[count++] = argv[optind];
+	if (count < 2 || optind < argc)
+		cmd_misuse(self, "resize: a name and a number");
+	capacity = options_count(self, "capacity", words[1], 0, WEIR_SEM_MAX);
+	sem = semaphore_open(words[0], &opts);
+	err = weir_named_resize(sem, capacity, &debt);
+	if (err)
+		cmd_fail(words[0], err, NULL);
+	if (debt)
+		cmd_message("%s: %lld more than that are out still; none is "
+			    "given until they are back", words[0], (long long)debt);
+	return EXIT_SUCCESS;
+}
+
+const struct cmd cmd_resize = {
+	.name = "resize",
+	.summary = "change the capacity, now",
+	.help =
+"usage: weir resize NAME N\n"
+"\n"
+"Gives the semaphore NAME a capacity of N, at once.  If more than that are out,\n"
+"none is given until enough are back.\n"
+"\n"
+"      --shared   for a semaphore that other users may use as well\n"
+"  -h, --help     this text\n",
+	.run = run,
+};

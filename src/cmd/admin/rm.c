@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* weir rm: remove a semaphore. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "cmd/admin/admin.h"
+#include "cmd/lib/describe_holder.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+#include "cmd/lib/snapshot.h"
+
+enum { OPT_SHARED = 256 };
+
+/* Returns true if another process holds permits or waits. */
+static bool is_used(const weir_named_info *info,
+		    const weir_named_entry *entries)
+{
+	for (uint32_t i = 0; i < info->entries; i++)
+		if (!entries[i].mine && entries[i].role != WEIR_NAMED_IDLE)
+			return true;
+	return false;
+}
+
+/*
+ * Acquire all permits, so that no other process can acquire one.  *used is true
+ * if another process holds permits or waits.  The entries are checked as well:
+ * with a capacity of 0 there is nothing to acquire, but permits from before a
+ * resize may still be held.
+ */
+static weir_err acquire_all(weir_named *sem, bool *used)
+{
+	weir_named_entry *entries;
+	weir_named_info info;
+	weir_err err = weir_named_stat(sem, &info, NULL, 0);
+
+	*used = false;
+	if (!err && !info.closed)
+		err = weir_named_try_acquire(sem, info.capacity);
+	if (err == WEIR_EAGAIN)
+		*used = true;
+	if (err)
+		return *used ? WEIR_OK : err;
+	err = snapshot_read(sem, &info, &entries);
+	if (!err)
+		*used = is_used(&info, entries);
+	free(entries);
+	return err;
+}
+
+/* --force: remove the name, without opening the semaphore. */
+static int remove_name(const char *name)
+{
+	weir_err err = weir_named_unlink(name);
+
+	if (err && !(err == WEIR_ESYSTEM && errno == ENOENT))
+		cmd_fail(name, err, NULL);
+	return EXIT_SUCCESS;
+}
+
+static int remove_unused(const char *name, const weir_named_opts *opts)
+{
+	weir_named *sem = semaphore_open(name, opts);
+	bool used;
+	weir_err err = acquire_all(sem, &used);
+
+	if (err)
+		cmd_fail(name, err, NULL);
+	if (used)
+		return describe_in_use(name, sem, EXIT_BUSY);
+	err = weir_named_unlink_handle(sem);
+	if (err && errno != ESTALE)
+		cmd_fail(name, err, NULL);
+	/*
+	 * Refuses waiters that have arrived meanwhile.  Last, because a close
+	 * cannot be undone.
+	 */
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	return EXIT_SUCCESS;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "shared", no_argument, NULL, OPT_SHARED },
+		{ "force", no_argument, NULL, 'f' },
+		OPTIONS_END
+	};
+	weir_named_opts opts = { .label = "weir rm" };
+	const char *name = NULL;
+	bool force = false;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "f", longs)) != -1) {
+		if (option == OPT_SHARED)
+			opts.flags |= WEIR_NAMED_SHARED;
+		else if (option == 'f')
+			force = true;
+		else
+			options_name(self, optarg, &name);
+	}
+	options_required(self, argc, argv, &name, "semaphore");
+	return force ? remove_name(name) : remove_unused(name, &opts);
+}
+
+const struct cmd cmd_rm = {
+	.name = "rm",
+	.summary = "remove a semaphore that nobody uses",
+	.help =
+"usage: weir rm NAME [-f]\n"
+"\n"
+"Removes the semaphore NAME; 75 if permits are out or somebody waits.\n"
+"\n"
+"  -f, --force    take the name away whatever it is; those who have it go on\n"
+"                 among themselves, and the next to come makes another\n"
+"      --shared   for a semaphore that other users may use as well\n"
+"  -h, --help     this text\n",
+	.run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir doctor: report problems of semaphores, and repair them.
+ *
+ * Opening a semaphore already removes dead participants and repairs the queue.
+ * The doctor repairs what remains: files that cannot be opened, and sockets of
+ * killed hold daemons.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/inspect/doctor.h"
+#include "cmd/inspect/inspect.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/snapshot.h"
+#include "cmd/lib/text.h"
+
+#define TIMEOUT_S 10
+
+void doctor_print(const char *format, ...)
+{
+	char line[3 * PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	text_clean(line);
+	puts(line);
+}
+
+/* The lock of the semaphore was not free for TIMEOUT_S. */
+static void on_timeout(int sig)
+{
+	static const char text[] =
+		"problem: no answer for 10 s: a process that has it open was "
+		"stopped in the middle of a call\n";
+
+	(void)sig;
+	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
+	_exit(EXIT_CLOSED);
+}
+
+/* Examine one semaphore.  Returns the exit status. */
+static int examine(const char *name)
+{
+	char why[512] = "";
+	/* SHARED: also examine semaphores that other users may write to. */
+	weir_named_opts opts = { .label = "weir doctor", .why = why,
+				 .why_size = sizeof(why),
+				 .flags = WEIR_NAMED_SHARED };
+	struct doctor_file file = { .exists = false };
+	weir_named_entry *entries;
+	weir_named_info info;
+	weir_named *sem;
+	weir_err err;
+	int status;
+
+	(void)signal(SIGALRM, on_timeout);
+	(void)alarm(TIMEOUT_S);
+	doctor_print("%s", name);
+	fflush(stdout);
+	doctor_file_record(&file, name);
+	err = weir_named_open(name, &opts, &sem);
+	if (err) {
+		status = doctor_repair(name, &file, err, errno, why);
+	} else {
+		err = snapshot_read(sem, &info, &entries);
+		if (err)
+			status = doctor_repair(name, &file, err, errno, "");
+		else
+			status = doctor_report(&info, entries);
+		free(entries);
+		(void)!weir_named_close_handle(sem);
+	}
+	(void)alarm(0);
+	return status;
+}
+
+/*
+ * Examine one of several semaphores in a child process, so that a timeout does
+ * not prevent the examination of the others.
+ */
+static int examine_in_child(const char *name)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		cmd_die(EXIT_WEIR, "cannot fork: %s", strerror(errno));
+	if (!pid) {
+		status = examine(name);
+		cmd_flush();
+		_exit(status);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_WEIR;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = { OPTIONS_HELP, OPTIONS_END };
+	const char *name = NULL;
+	int status = EXIT_SUCCESS;
+
+	while (options_next(self, argc, argv, "", longs) != -1)
+		options_name(self, optarg, &name);
+	options_rest(self, argc, argv, &name);
+	if (name) {
+		status = examine(name);
+	} else {
+		char **names;
+		int count = names_list(&names);
+
+		if (count < 0)
+			cmd_fail("doctor", WEIR_ESYSTEM, NULL);
+		for (int i = 0; i < count; i++) {
+			int one = examine_in_child(names[i]);
+
+			status = one ? one : status;
+		}
+		free(names);
+	}
+	doctor_remove_sockets(name);
+	cmd_flush();
+	return status;
+}
+
+const struct cmd cmd_doctor = {
+	.name = "doctor",
+	.summary = "find out what is wrong, and repair it",
+	.help =
+"usage: weir doctor [NAME]\n"
+"\n"
+"Looks at the semaphore NAME, or at all, says what it finds, and repairs what it\n"
+"can: a file that is damaged or from before the machine's last start is moved off\n"
+"if no process uses it, and what killed processes left behind is removed.  0: all\n"
+"is well or was repaired; else as for \"weir run\".\n"
+"\n"
+"  -h, --help   this text\n",
+	.run = run,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* weir ls: list the semaphores in the default folder. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/inspect/inspect.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/json.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/snapshot.h"
+#include "cmd/lib/text.h"
+
+static void print_semaphore(const char *name, const weir_named_info *info,
+			    const weir_named_entry *entries, bool json)
+{
+	if (json) {
+		snapshot_json(stdout, name, info, entries, weir_now_ns());
+		return;
+	}
+	text_plain(stdout, name);
+	printf("%*s %10lld %10lld %10lld %8u  %s\n",
+	       strlen(name) < 24 ? 24 - (int)strlen(name) : 0, "",
+	       (long long)info->capacity, (long long)info->free,
+	       (long long)info->held, info->waiters,
+	       info->closed ? "closed" : info->debt ? "shrinking" :
+	       info->held || info->granted ? "busy" : "idle");
+}
+
+/* A semaphore that cannot be read. */
+static void print_error(const char *name, const char *why, bool json)
+{
+	if (json) {
+		json_begin(stdout, NULL);
+		json_text(stdout, "name", name);
+		json_text(stdout, "error", why);
+		json_end(stdout);
+		json_line(stdout);
+		return;
+	}
+	text_plain(stdout, name);
+	printf("%*s ", strlen(name) < 24 ? 24 - (int)strlen(name) : 0, "");
+	text_plain(stdout, why);
+	putchar('\n');
+}
+
+static void list_one(const char *name, bool json)
+{
+	char why[512] = "", room[REASON_ROOM];
+	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED, .why = why,
+				 .why_size = sizeof(why) };
+	weir_named_entry *entries;
+	weir_named_info info;
+	weir_named *sem;
+	weir_err err = weir_named_open(name, &opts, &sem);
+
+	/* The semaphore was removed meanwhile. */
+	if (err == WEIR_ESYSTEM && errno == ENOENT)
+		return;
+	if (err) {
+		print_error(name, cmd_reason(err, errno, why, room), json);
+		return;
+	}
+	err = snapshot_read(sem, &info, &entries);
+	if (err)
+		print_error(name, cmd_reason(err, errno, NULL, room), json);
+	else
+		print_semaphore(name, &info, entries, json);
+	free(entries);
+	(void)!weir_named_close_handle(sem);
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "json", no_argument, NULL, 'j' }, OPTIONS_END
+	};
+	bool json = false;
+	int option, count;
+	char **names;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option != 'j')
+			cmd_misuse(self, "ls: takes no name; \"weir stat %s\" "
+				   "shows one", optarg);
+		json = true;
+	}
+	count = names_list(&names);
+	if (count < 0)
+		cmd_fail("ls", WEIR_ESYSTEM, NULL);
+	if (count && !json)
+		printf("%-24s %10s %10s %10s %8s  %s\n", "NAME", "CAPACITY",
+		       "FREE", "HELD", "WAITING", "STATE");
+	for (int i = 0; i < count; i++)
+		list_one(names[i], json);
+	free(names);
+	cmd_flush();
+	return EXIT_SUCCESS;
+}
+
+const struct cmd cmd_ls = {
+	.name = "ls",
+	.summary = "the semaphores that there are",
+	.help =
+"usage: weir ls [--json]\n"
+"\n"
+"Lists the semaphores whose names have no \"/\".\n"
+"\n"
+"      --json   one object per line\n"
+"  -h, --help   this text\n",
+	.run = run,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Repairs of files that cannot be opened.
+ *
+ * A file that no process has open is moved away or removed.  A file in use is
+ * left alone: a new semaphore of the same name would grant the same permits a
+ * second time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/inspect/doctor.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
+
+/* The first bytes of a semaphore's file: docs/design/named-format.md. */
+#define MAGIC "weir sem"
+
+void doctor_file_record(struct doctor_file *file, const char *name)
+{
+	file->exists = !weir_named_path(name, file->path,
+					sizeof(file->path)) &&
+		       !lstat(file->path, &file->info);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/*
+ * Lock the whole file.  While the lock is held, no process has the file open as
+ * a semaphore, can open it, or can replace it.  Returns a descriptor, or -1
+ * after printing the reason: among others, that the file is not the recorded
+ * one.
+ */
+static int lock_file(const struct doctor_file *file)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+				  O_NONBLOCK);
+	struct stat own, now;
+
+	if (fd < 0)
+		printf("not repaired: %s\n", strerror(errno));
+	else if (fcntl(fd, F_OFD_SETLK, &lock))
+		printf("not repaired: processes have it open; end them and "
+		       "come again\n");
+	else if (!file->exists || fstat(fd, &own) || lstat(file->path, &now) ||
+		 !is_same_file(&own, &now) || !is_same_file(&own, &file->info))
+		printf("not repaired: another took its place just now\n");
+	else
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/*
+ * Returns true if the name or the first bytes of the file are those of a
+ * semaphore.  The user may give any path, and other files must not be moved.
+ */
+static bool was_semaphore(int fd, const char *path)
+{
+	size_t length = strlen(path), suffix = sizeof(NAMES_SUFFIX) - 1;
+	char begins[sizeof(MAGIC) - 1];
+
+	return (length > suffix &&
+		!strcmp(path + length - suffix, NAMES_SUFFIX)) ||
+	       (pread(fd, begins, sizeof(begins), 0) ==
+			(ssize_t)sizeof(begins) &&
+		!memcmp(begins, MAGIC, sizeof(begins)));
+}
+
+/* Move a damaged file away. */
+static int move_damaged(const char *name, const struct doctor_file *file)
+{
+	char moved[PATH_MAX + 16];
+	int fd = lock_file(file), status = EXIT_DAMAGED;
+
+	if (fd < 0)
+		return status;
+	(void)snprintf(moved, sizeof(moved), "%s.damaged", file->path);
+	if (!was_semaphore(fd, file->path)) {
+		printf("not repaired: nothing tells that this was a semaphore; "
+		       "if it was, move it away\n");
+	} else if (rename(file->path, moved)) {
+		printf("not repaired: cannot move it: %s\n", strerror(errno));
+	} else {
+		doctor_print("repaired: moved it to %s; \"weir open %s -n N\" "
+			   "makes a new one", moved, name);
+		status = EXIT_SUCCESS;
+	}
+	close(fd);
+	return status;
+}
+
+/* Remove a file from before the last boot. */
+static int remove_stale(const struct doctor_file *file, int status)
+{
+	int fd = lock_file(file);
+
+	if (fd < 0)
+		return status;
+	if (unlink(file->path)) {
+		printf("not repaired: %s\n", strerror(errno));
+	} else {
+		printf("repaired: removed it; nobody in it is alive\n");
+		status = EXIT_SUCCESS;
+	}
+	close(fd);
+	return status;
+}
+
+int doctor_repair(const char *name, const struct doctor_file *file,
+		  weir_err err, int errnum, const char *why)
+{
+	int status = cmd_status(err, errnum);
+	char room[REASON_ROOM];
+	const char *reason = cmd_reason(err, errnum, why, room);
+
+	if (err == WEIR_ESYSTEM && errnum == ENOENT && *file->path)
+		doctor_print("problem: there is no semaphore at %s",
+			   file->path);
+	else
+		doctor_print("problem: %s", reason);
+	if (err == WEIR_ESYSTEM && errnum == ESTALE)
+		return remove_stale(file, status);
+	return status == EXIT_DAMAGED ? move_damaged(name, file) : status;
+}

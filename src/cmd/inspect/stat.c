@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* weir stat: the holders and waiters of a semaphore. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/inspect/inspect.h"
+#include "cmd/lib/duration.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+#include "cmd/lib/snapshot.h"
+#include "cmd/lib/text.h"
+
+static void print_summary(FILE *out, const char *name, const weir_named_info *info)
+{
+	text_plain(out, name);
+	fprintf(out, ": %lld of %lld free, %u waiting", (long long)info->free,
+		(long long)info->capacity, info->waiters);
+	if (info->debt)
+		fprintf(out, ", %lld to be collected", (long long)info->debt);
+	if (info->closed)
+		fputs(", closed", out);
+	if (info->renamed)
+		fputs(", its name is gone", out);
+	putc('\n', out);
+}
+
+static void print_table(FILE *out, const char *name,
+			const weir_named_info *info,
+			const weir_named_entry *entries, int64_t now)
+{
+	print_summary(out, name, info);
+	for (uint32_t i = 0; i < info->entries; i++) {
+		const weir_named_entry *entry = &entries[i];
+		char place[16] = "", age[DURATION_ROOM];
+
+		if (!i)
+			fprintf(out, "%-8s %5s %8s %8s %9s  %s\n", "ROLE",
+				"PLACE", "PID", "WEIGHT", "SINCE", "LABEL");
+		if (entry->place)
+			(void)snprintf(place, sizeof(place), "%u",
+				       entry->place);
+		fprintf(out, "%-8s %5s %8d %8lld %9s  ",
+			entry->dead ? "dying" : snapshot_role(entry), place,
+			entry->pid, (long long)entry->weight,
+			duration_text(snapshot_age(entry, now), age));
+		text_plain(out, entry->label);
+		putc('\n', out);
+	}
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "json", no_argument, NULL, 'j' },
+		{ "shared", no_argument, NULL, 's' }, OPTIONS_END
+	};
+	weir_named_opts opts = { .label = "weir stat" };
+	weir_named_entry *entries;
+	weir_named_info info;
+	const char *name = NULL;
+	bool json = false;
+	weir_named *sem;
+	weir_err err;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == 'j')
+			json = true;
+		else if (option == 's')
+			opts.flags |= WEIR_NAMED_SHARED;
+		else
+			options_name(self, optarg, &name);
+	}
+	options_required(self, argc, argv, &name, "semaphore");
+	sem = semaphore_open(name, &opts);
+	err = snapshot_read(sem, &info, &entries);
+	if (err)
+		cmd_fail(name, err, NULL);
+	(json ? snapshot_json : print_table)(stdout, name, &info, entries,
+					     weir_now_ns());
+	free(entries);
+	cmd_flush();
+	return EXIT_SUCCESS;
+}
+
+const struct cmd cmd_stat = {
+	.name = "stat",
+	.summary = "who holds a semaphore, who waits, for how long",
+	.help =
+"usage: weir stat NAME [--json] [--shared]\n"
+"\n"
+"Shows the semaphore NAME: its capacity, what is free, and everybody at it:\n"
+"holders first, then the queue in order.\n"
+"\n"
+"      --json     one object on one line\n"
+"      --shared   for a semaphore that other users may use as well\n"
+"  -h, --help     this text\n",
+	.run = run,
+};

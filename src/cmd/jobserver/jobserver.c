@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* weir jobserver: a GNU make job server that recovers tokens of dead clients. */
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cmd/jobserver/flags.h"
+#include "cmd/jobserver/jobserver.h"
+#include "cmd/jobserver/server.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+
+static int64_t cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
+
+static bool is_ninja(const char *command)
+{
+	const char *name = strrchr(command, '/');
+
+	return !strcmp(name ? name + 1 : command, "ninja");
+}
+
+enum { OPT_STYLE = 256, OPT_PLAIN };
+
+static const struct option longs[] = {
+	OPTIONS_HELP,
+	{ "capacity", required_argument, NULL, 'n' },
+	{ "style", required_argument, NULL, OPT_STYLE },
+	{ "plain", no_argument, NULL, OPT_PLAIN },
+	{ "verbose", no_argument, NULL, 'v' },
+	OPTIONS_END
+};
+
+/* Returns the arguments of the command. */
+static char **parse_options(const struct cmd *self, struct server *server,
+			    int argc, char **argv)
+{
+	const char *style = NULL;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "n:v", longs)) != -1) {
+		if (option == 'n')
+			server->jobs = options_count(self, "-n", optarg, 1,
+						     JOBS_MAX);
+		else if (option == OPT_STYLE)
+			style = optarg;
+		else if (option == OPT_PLAIN)
+			server->plain = true;
+		else if (option == 'v')
+			server->verbose = true;
+		else {
+			/* The command, without "--" before it. */
+			optind--;
+			break;
+		}
+	}
+	if (optind >= argc)
+		cmd_misuse(self, "jobserver: which command?");
+	if (style && strcmp(style, "pipe") && strcmp(style, "fifo"))
+		cmd_misuse(self, "jobserver: --style is pipe or fifo, not "
+			   "\"%s\"", style);
+	argv += optind;
+	server->fifo = style ? !strcmp(style, "fifo") : is_ninja(argv[0]);
+	return argv;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static struct server server;	/* read by an exit handler */
+	int64_t asked;
+
+	argv = parse_options(self, &server, argc, argv);
+	asked = flags_remove_jobs(argv);
+	if (!server.jobs)
+		server.jobs = asked > 0 && asked <= JOBS_MAX ? asked : cpus();
+	else if (asked > 0 && asked != server.jobs)
+		cmd_message("jobserver: %s -j%lld: it is %lld here", argv[0],
+			    (long long)asked, (long long)server.jobs);
+	return server_run(&server, argv);
+}
+
+const struct cmd cmd_jobserver = {
+	.name = "jobserver",
+	.summary = "run a make whose job tokens survive killed jobs",
+	.help =
+"usage: weir jobserver [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+"\n"
+"Runs COMMAND, a make or whatever starts makes, with a job server for N jobs at a\n"
+"time.  What a client took and did not return when it ended, also by kill -9,\n"
+"comes back as soon as its jobs are over.\n"
+"\n"
+"  -n, --capacity=N  how many jobs; else COMMAND's -j, else one for each CPU\n"
+"      --style=pipe  for make 4.2 and later; the default\n"
+"      --style=fifo  for make 4.4, ninja 1.13; the default for ninja\n"
+"      --plain       do not watch who takes tokens: sudo works below, and tokens\n"
+"                    come back when nobody is left who could return them\n"
+"  -v, --verbose     say when tokens come back\n"
+"  -h, --help        this text\n"
+"\n"
+"Exit status: COMMAND's own, or 128 + its signal; 64 usage; 125 weir failed; 126\n"
+"COMMAND cannot be run; 127 not found.\n",
+	.run = run,
+};

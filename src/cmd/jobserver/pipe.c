@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipe or fifo of the tokens. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/jobserver/pipe.h"
+#include "cmd/lib/fail.h"
+
+/* Above the descriptor numbers that shells and programs use. */
+#define FD_LEAST 100
+
+/* The fifo to remove at exit. */
+static const struct token_pipe *to_remove;
+
+static void remove_fifo(void)
+{
+	unlink(to_remove->path);
+	rmdir(to_remove->folder);
+}
+
+static _Noreturn void die(const char *what)
+{
+	cmd_die(EXIT_WEIR, "jobserver: %s: %s", what, strerror(errno));
+}
+
+/* An inheritable copy; any number if the limit of descriptors is low. */
+static int high_copy(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD, FD_LEAST);
+
+	return copy < 0 && errno == EINVAL ? fcntl(fd, F_DUPFD, 3) : copy;
+}
+
+/*
+ * The server's read end is opened again through /proc.  A dup would share the
+ * file description of the clients, and so make their reads non-blocking.
+ */
+void pipe_make(struct token_pipe *tokens)
+{
+	char path[40];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		die("pipe");
+	tokens->reads = high_copy(ends[0]);
+	tokens->writes = high_copy(ends[1]);
+	if (tokens->reads < 0 || tokens->writes < 0)
+		die("pipe");
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	tokens->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (tokens->fd < 0)
+		die(path);
+	close(ends[0]);
+	close(ends[1]);
+	(void)snprintf(tokens->auth, sizeof(tokens->auth), "%d,%d",
+		       tokens->reads, tokens->writes);
+}
+
+void pipe_make_fifo(struct token_pipe *tokens)
+{
+	const char *base = getenv("TMPDIR");
+
+	if (!base || *base != '/' || strlen(base) > 32)
+		base = "/tmp";
+	(void)snprintf(tokens->folder, sizeof(tokens->folder),
+		       "%s/weir-jobs-XXXXXX", base);
+	if (!mkdtemp(tokens->folder))
+		die(base);
+	(void)snprintf(tokens->path, sizeof(tokens->path), "%s/fifo",
+		       tokens->folder);
+	to_remove = tokens;
+	(void)atexit(remove_fifo);
+	if (mkfifo(tokens->path, 0600))
+		die(tokens->path);
+	tokens->fd = open(tokens->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (tokens->fd < 0)
+		die(tokens->path);
+	tokens->reads = tokens->writes = -1;
+	(void)snprintf(tokens->auth, sizeof(tokens->auth), "fifo:%s",
+		       tokens->path);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Acquiring permits as the options of run and hold ask for. */
+#include <errno.h>
+
+#include "cmd/lib/acquire.h"
+#include "cmd/lib/describe_holder.h"
+#include "cmd/lib/duration.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/semaphore.h"
+
+weir_named *acquire_open(const struct acquire_opts *opts)
+{
+	weir_named_opts open = {
+		.capacity = opts->capacity < 0 ? 0 : opts->capacity,
+		.policy = WEIR_NAMED_STRICT,
+		.mode = opts->shared ? 0666 : 0,
+		.flags = WEIR_NAMED_INTERRUPTIBLE |
+			 (opts->capacity < 0 ? 0 : WEIR_NAMED_CREATE) |
+			 (opts->shared ? WEIR_NAMED_SHARED : 0),
+		.label = opts->label,
+	};
+
+	return semaphore_open_or_create(opts->name, &open);
+}
+
+weir_err acquire_permits(const struct acquire_opts *opts, weir_named *sem,
+			 const struct signals *signals, int *sig)
+{
+	int64_t deadline = opts->timeout_ns == WEIR_FOREVER ? WEIR_FOREVER :
+			   weir_deadline_after(opts->timeout_ns);
+	weir_err err;
+	int errnum;
+
+	signals_begin_wait(signals);
+	if (opts->try)
+		err = weir_named_try_acquire(sem, opts->weight);
+	else
+		do
+			err = weir_named_acquire_until(sem, opts->weight,
+						       deadline);
+		while (err == WEIR_EINTR && !signals_caught());
+	errnum = errno;
+	*sig = signals_end_wait(signals);
+	errno = errnum;
+	return err;
+}
+
+static void print_busy(const struct acquire_opts *opts, weir_named *sem,
+		       weir_err err)
+{
+	char room[HOLDER_ROOM], time[DURATION_ROOM];
+	const char *holder = describe_holder(sem, room);
+
+	if (err == WEIR_EAGAIN)
+		cmd_message("%s: busy%s%s", opts->name, *holder ? "; " : "",
+			    holder);
+	else
+		cmd_message("%s: not granted within %s%s%s", opts->name,
+			    duration_text(opts->timeout_ns, time),
+			    *holder ? "; " : "", holder);
+}
+
+int acquire_refused(const struct acquire_opts *opts, weir_named *sem,
+		    weir_err err)
+{
+	int errnum = errno, status = cmd_status(err, errnum);
+
+	switch (err) {
+	case WEIR_EAGAIN:
+	case WEIR_ETIMEDOUT:
+		if (!opts->quiet)
+			print_busy(opts, sem, err);
+		return opts->busy_status >= 0 ? opts->busy_status : status;
+	case WEIR_ETOOBIG:
+		cmd_message("%s: a weight of %lld is more than its capacity",
+			    opts->name, (long long)opts->weight);
+		return status;
+	default:
+		errno = errnum;
+		cmd_fail(opts->name, err, NULL);
+	}
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_CHILDREN_H
+#define WEIR_CMD_LIB_CHILDREN_H
+
+/* The children of this process, including zombies. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct children {
+	pid_t *pids;
+	size_t count, room;
+};
+
+/* Fill the list.  It may be incomplete if memory is short. */
+void children_find(struct children *list);
+/* Returns true if pid is a child of this process. */
+bool children_has(pid_t pid);
+
+#endif /* WEIR_CMD_LIB_CHILDREN_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The holders of a semaphore, for messages. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/lib/describe_holder.h"
+#include "cmd/lib/duration.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/snapshot.h"
+
+const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
+{
+	const weir_named_entry *oldest = NULL;
+	char others[32] = "";
+	weir_named_entry *entries;
+	weir_named_info info;
+	unsigned holders = 0;
+
+	room[0] = 0;
+	if (snapshot_read(sem, &info, &entries)) {
+		free(entries);
+		return room;
+	}
+	for (uint32_t i = 0; i < info.entries; i++)
+		if (entries[i].role <= WEIR_NAMED_GRANTED) {
+			holders++;
+			if (!oldest || entries[i].since_ns < oldest->since_ns)
+				oldest = &entries[i];
+		}
+	if (holders > 1)
+		(void)snprintf(others, sizeof(others), " and %u more",
+			       holders - 1);
+	if (oldest) {
+		int64_t since = snapshot_age(oldest, weir_now_ns());
+		char age[DURATION_ROOM];
+
+		(void)snprintf(room, HOLDER_ROOM,
+			       "held by %s%spid %d for %s%s", oldest->label,
+			       *oldest->label ? ", " : "", oldest->pid,
+			       duration_text(since, age), others);
+	}
+	free(entries);
+	return room;
+}
+
+int describe_in_use(const char *name, weir_named *sem, int status)
+{
+	char room[HOLDER_ROOM];
+	const char *holder = describe_holder(sem, room);
+
+	cmd_message("%s: in use%s%s", name, *holder ? "; " : "", holder);
+	return status;
+}

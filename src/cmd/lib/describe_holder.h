@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_DESCRIBE_HOLDER_H
+#define WEIR_CMD_LIB_DESCRIBE_HOLDER_H
+
+/* The holders of a semaphore, for messages. */
+#include "weir/named.h"
+
+#define HOLDER_ROOM 160
+
+/* "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held. */
+const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM]);
+/* Print that the semaphore is in use, and the holder.  Returns status. */
+int describe_in_use(const char *name, weir_named *sem, int status);
+
+#endif /* WEIR_CMD_LIB_DESCRIBE_HOLDER_H */

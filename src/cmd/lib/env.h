@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_ENV_H
+#define WEIR_CMD_LIB_ENV_H
+
+/* The environment of a job: which permits it runs under. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Returns true if this process runs under a permit of the semaphore. */
+bool env_is_held(const char *name);
+/* Set WEIR_HELD, WEIR_TOKEN, WEIR_WEIGHT and WEIR_WAITED_MS. */
+void env_export(const char *name, const char *token, int64_t weight,
+		int64_t waited_ns);
+
+#endif /* WEIR_CMD_LIB_ENV_H */

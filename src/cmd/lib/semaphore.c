@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a semaphore by name, and waiting for it to be idle. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/semaphore.h"
+#include "cmd/lib/text.h"
+#include "weir/ctx.h"
+
+/* An existing semaphore is never resized by -n. */
+static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
+{
+	weir_named_info info;
+
+	/* The caller refuses or replaces a closed semaphore. */
+	if (weir_named_stat(sem, &info, NULL, 0) || info.closed ||
+	    info.capacity == wanted)
+		return;
+	cmd_message("%s has a capacity of %lld, not %lld; \"weir resize %s "
+		    "%lld\" would change it", name, (long long)info.capacity,
+		    (long long)wanted, name, (long long)wanted);
+}
+
+/* The semaphore does not exist.  has_n: the subcommand could create it. */
+static _Noreturn void missing(const char *name, bool has_n)
+{
+	const char *near = NULL;
+	char **names;
+	int count = strchr(name, '/') ? 0 : names_list(&names);
+
+	if (count > 0)
+		near = text_nearest(name, (const char *const *)names,
+				    (size_t)count);
+	if (near)
+		cmd_die(EXIT_CLOSED, "there is no semaphore %s; is it %s?",
+			name, near);
+	cmd_die(EXIT_CLOSED, "there is no semaphore %s%s", name,
+		has_n ? "; -n CAPACITY makes it" : "");
+}
+
+static weir_named *open_named(const char *name, const weir_named_opts *opts,
+			      bool has_n)
+{
+	weir_named_opts all = *opts;
+	weir_named *sem;
+	char why[512] = "";
+	weir_err err;
+
+	all.why = why;
+	all.why_size = sizeof(why);
+	err = weir_named_open(name, &all, &sem);
+	if (err == WEIR_ESYSTEM && errno == ENOENT &&
+	    !(all.flags & WEIR_NAMED_CREATE))
+		missing(name, has_n);
+	if (err)
+		cmd_fail(name, err, why);
+	if (all.flags & WEIR_NAMED_CREATE)
+		warn_capacity(sem, name, all.capacity);
+	return sem;
+}
+
+weir_named *semaphore_open(const char *name, const weir_named_opts *opts)
+{
+	return open_named(name, opts, false);
+}
+
+weir_named *semaphore_open_or_create(const char *name,
+				     const weir_named_opts *opts)
+{
+	return open_named(name, opts, true);
+}
+
+weir_err semaphore_wait_idle(weir_named *sem, int64_t timeout_ns)
+{
+	weir_named_info info;
+	weir_ctx ctx;
+	weir_err err = weir_named_stat(sem, &info, NULL, 0);
+
+	/* An expired deadline would win over an idle semaphore in the wait. */
+	if (err || !(info.held || info.granted))
+		return err;
+	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
+			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
+	if (err)
+		return err;
+	err = weir_named_wait_idle(sem, &ctx);
+	/* Cannot fail: the context has no children. */
+	(void)!weir_ctx_destroy(&ctx);
+	return err;
+}

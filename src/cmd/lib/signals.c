@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals of the subcommands that start a job or wait in the queue.
+ *
+ * The signals are blocked from the start and read with sigwaitinfo, so none is
+ * lost.  Those that end a wait are unblocked only during a wait in the library.
+ * A signal may arrive just before the wait sleeps and would then not interrupt
+ * it.  Therefore the handler starts a timer that raises SIGALRM every 2 ms until
+ * the wait has ended.
+ */
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "cmd/lib/signals.h"
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+static const int passed[] = { SIGUSR1, SIGUSR2, SIGWINCH };
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+#define REPEAT_US 2000
+
+static volatile sig_atomic_t caught;
+
+static bool is_ignored(int sig)
+{
+	struct sigaction now;
+
+	return !sigaction(sig, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+static void set(int sig, void (*disposition)(int))
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = disposition;
+	sigemptyset(&action.sa_mask);
+	(void)sigaction(sig, &action, NULL);
+}
+
+void signals_block(struct signals *signals)
+{
+	sigemptyset(&signals->handled);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (!is_ignored(ending[i]))
+			sigaddset(&signals->handled, ending[i]);
+	for (size_t i = 0; i < COUNT(passed); i++)
+		if (!is_ignored(passed[i]))
+			sigaddset(&signals->handled, passed[i]);
+	/* If SIGCHLD is ignored, the kernel reaps children by itself. */
+	signals->ignored_child = is_ignored(SIGCHLD);
+	signals->ignored_output = is_ignored(SIGTTOU);
+	signals->ignored_alarm = is_ignored(SIGALRM);
+	signals->ignored_own = is_ignored(SIG_ORPHANED);
+	/* An ignored signal is discarded even while it is blocked. */
+	set(SIG_ORPHANED, SIG_DFL);
+	set(SIGCHLD, SIG_DFL);
+	sigaddset(&signals->handled, SIGCHLD);
+	sigaddset(&signals->handled, SIG_ORPHANED);
+	(void)sigprocmask(SIG_BLOCK, &signals->handled, &signals->before);
+}
+
+void signals_ignore_ttou(void)
+{
+	set(SIGTTOU, SIG_IGN);
+}
+
+void signals_restore(const struct signals *signals)
+{
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (sigismember(&signals->handled, ending[i]))
+			set(ending[i], SIG_DFL);
+	set(SIG_ORPHANED, signals->ignored_own ? SIG_IGN : SIG_DFL);
+	set(SIGALRM, signals->ignored_alarm ? SIG_IGN : SIG_DFL);
+	if (signals->ignored_child)
+		set(SIGCHLD, SIG_IGN);
+	if (!signals->ignored_output)
+		set(SIGTTOU, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
+}
+
+/* Raise SIGALRM repeatedly; 0: stop that. */
+static void repeat_alarm(int after_us)
+{
+	struct itimerval timer = {
+		.it_interval = { 0, after_us }, .it_value = { 0, after_us }
+	};
+
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void on_signal(int sig)
+{
+	if (sig == SIGALRM)
+		return;
+	if (!caught)
+		caught = sig;
+	repeat_alarm(REPEAT_US);
+}
+
+/* The signals that interrupt a wait. */
+static void interrupting(const struct signals *signals, sigset_t *open)
+{
+	sigemptyset(open);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (sigismember(&signals->handled, ending[i]))
+			sigaddset(open, ending[i]);
+	sigaddset(open, SIG_ORPHANED);
+	sigaddset(open, SIGALRM);
+}
+
+void signals_begin_wait(const struct signals *signals)
+{
+	sigset_t open;
+
+	interrupting(signals, &open);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (sigismember(&open, ending[i]))
+			set(ending[i], on_signal);
+	set(SIG_ORPHANED, on_signal);
+	set(SIGALRM, on_signal);
+	(void)sigprocmask(SIG_UNBLOCK, &open, NULL);
+}
+
+/* Discard signals for the job that arrived before the job was started. */
+static void discard_passed(void)
+{
+	static const struct timespec now;
+	sigset_t list;
+
+	sigemptyset(&list);
+	for (size_t i = 0; i < COUNT(passed); i++)
+		sigaddset(&list, passed[i]);
+	while (sigtimedwait(&list, NULL, &now) > 0)
+		continue;
+}
+
+int signals_end_wait(const struct signals *signals)
+{
+	sigset_t open;
+
+	interrupting(signals, &open);
+	(void)sigprocmask(SIG_BLOCK, &open, NULL);
+	if (caught)
+		repeat_alarm(0);
+	discard_passed();
+	return caught;
+}
+
+int signals_caught(void)
+{
+	return caught;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_SIGNALS_H
+#define WEIR_CMD_LIB_SIGNALS_H
+
+/* Signals of the subcommands that start a job or wait in the queue. */
+#include <signal.h>
+#include <stdbool.h>
+
+/* The parent-death signal of the guardian and of the hold daemon. */
+#define SIG_ORPHANED SIGRTMIN
+
+struct signals {
+	sigset_t handled;	/* blocked, and read by sigwaitinfo */
+	sigset_t before;	/* the mask when weir was started */
+	bool ignored_child;	/* SIGCHLD was ignored when weir was started */
+	bool ignored_output;	/* the same for SIGTTOU, */
+	bool ignored_alarm;	/* SIGALRM, */
+	bool ignored_own;	/* and SIG_ORPHANED */
+};
+
+/*
+ * Block the signals that end a wait and those that are passed on to a job.
+ * Signals that are ignored stay ignored.
+ */
+void signals_block(struct signals *signals);
+/* Ignore SIGTTOU: a message must not stop a process in the background. */
+void signals_ignore_ttou(void);
+/* Restore mask and dispositions, in a child before exec. */
+void signals_restore(const struct signals *signals);
+/*
+ * Around a wait in the library: signals_begin_wait lets the signals that end a
+ * wait interrupt it.  signals_end_wait blocks them again and returns the first
+ * one that arrived, or 0.  signals_caught returns it during the wait.
+ */
+void signals_begin_wait(const struct signals *signals);
+int signals_end_wait(const struct signals *signals);
+int signals_caught(void);
+
+#endif /* WEIR_CMD_LIB_SIGNALS_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_SNAPSHOT_H
+#define WEIR_CMD_LIB_SNAPSHOT_H
+
+/* A consistent snapshot of a semaphore: counts, holders and waiters. */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "weir/named.h"
+
+/*
+ * Read a snapshot.  *entries has info->entries elements; the caller frees it,
+ * also after an error.  The calling process is not counted in
+ * info->participants.
+ */
+weir_err snapshot_read(weir_named *sem, weir_named_info *info,
+		       weir_named_entry **entries);
+/* "holds", "granted", "waits", "oversized" or "idle". */
+const char *snapshot_role(const weir_named_entry *entry);
+/* The age of an entry in nanoseconds; 0 if it is not known. */
+int64_t snapshot_age(const weir_named_entry *entry, int64_t now);
+/* Write a snapshot as one JSON object on one line. */
+void snapshot_json(FILE *out, const char *name, const weir_named_info *info,
+		   const weir_named_entry *entries, int64_t now);
+
+#endif /* WEIR_CMD_LIB_SNAPSHOT_H */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Spelling suggestions, and output of text that other users wrote. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "cmd/lib/text.h"
+
+#define WORD_MAX 32
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The edit distance of two words: the number of letters to insert, delete,
+ * replace or swap with their neighbour.
+ */
+static size_t distance(const char *a, const char *b)
+{
+	size_t m = strlen(a), n = strlen(b);
+	size_t row[3][WORD_MAX + 1];
+
+	if (m > WORD_MAX || n > WORD_MAX)
+		return WORD_MAX;
+	for (size_t j = 0; j <= n; j++)
+		row[0][j] = j;
+	for (size_t i = 1; i <= m; i++) {
+		size_t *now = row[i % 3];
+		const size_t *last = row[(i + 2) % 3];
+		const size_t *before_last = row[(i + 1) % 3];
+
+		now[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			now[j] = least(least(last[j], now[j - 1]) + 1,
+				       last[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				now[j] = least(now[j],
+					       before_last[j - 2] + 1);
+		}
+	}
+	return row[m % 3][n];
+}
+
+const char *text_nearest(const char *text, const char *const *words,
+			 size_t count)
+{
+	/* Short words allow fewer errors: any short word resembles others. */
+	size_t best = least(strlen(text) / 3 + 1, 3) + 1;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t far = distance(text, words[i]);
+
+		if (far < best && far < strlen(words[i])) {
+			best = far;
+			found = words[i];
+		}
+	}
+	return found;
+}
+
+/* The number of continuation bytes that a UTF-8 lead byte announces. */
+static int utf8_tail(unsigned char lead)
+{
+	return lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
+}
+
+void text_tidy(char *text)
+{
+	char *to = text, *last;
+
+	for (const char *at = text; *at; at++) {
+		bool blank = (unsigned char)*at <= ' ' || *at == 127;
+
+		if (!blank)
+			*to++ = *at;
+		else if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+	}
+	*to = 0;
+	if (to == text)
+		return;
+	last = to - 1;
+	while (last > text && (*last & 0xc0) == 0x80)
+		last--;
+	if (utf8_tail((unsigned char)*last) > to - 1 - last)
+		*last = 0;
+}
+
+/*
+ * The length of the control character at text; 0: it is none.  The control
+ * characters U+0080 to U+009F have two bytes in UTF-8.
+ */
+static size_t control_length(const char *text)
+{
+	unsigned char c = (unsigned char)*text;
+
+	if (c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80)
+		return 2;
+	return c < ' ' || c == 127;
+}
+
+void text_clean(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		size_t skipped = control_length(text);
+
+		*to++ = skipped ? '?' : *text;
+		text += skipped ? skipped : 1;
+	}
+	*to = 0;
+}
+
+void text_plain(FILE *out, const char *text)
+{
+	while (*text) {
+		size_t skipped = control_length(text);
+
+		putc(skipped ? '?' : (unsigned char)*text, out);
+		text += skipped ? skipped : 1;
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_TEXT_H
+#define WEIR_CMD_LIB_TEXT_H
+
+/* Spelling suggestions, and output of text that other users wrote. */
+#include <stddef.h>
+#include <stdio.h>
+
+/* The word that `text` is probably a misspelling of, or null. */
+const char *text_nearest(const char *text, const char *const *words,
+			 size_t count);
+/*
+ * Make a label in place: white space and control characters become single
+ * spaces, and an incomplete UTF-8 character at the end is removed.
+ */
+void text_tidy(char *text);
+/* Replace control characters by '?', in place; and the same while writing. */
+void text_clean(char *text);
+void text_plain(FILE *out, const char *text);
+
+#endif /* WEIR_CMD_LIB_TEXT_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Tokens of holds, and the sockets of hold daemons. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/token.h"
+#include "weir/named.h"
+
+char *token_new(const char *name)
+{
+	unsigned char random[TOKEN_DIGITS / 2];
+	char *absolute = names_absolute(name);
+	size_t room = TOKEN_DIGITS + strlen(absolute) + 2;
+	char *token = memory_realloc(NULL, room), *to = token;
+
+	if (getentropy(random, sizeof(random)))
+		cmd_die(EXIT_WEIR, "no random numbers: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(random); i++)
+		to += sprintf(to, "%02x", random[i]);
+	(void)sprintf(to, "@%s", absolute);
+	free(absolute);
+	return token;
+}
+
+const char *token_name(const char *token)
+{
+	for (int i = 0; i < TOKEN_DIGITS; i++)
+		if (!isxdigit((unsigned char)token[i]))
+			return NULL;
+	return token[TOKEN_DIGITS] == '@' && token[TOKEN_DIGITS + 1] ?
+		       token + TOKEN_DIGITS + 1 : NULL;
+}
+
+weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM])
+{
+	char file[PATH_MAX];
+	weir_err err = weir_named_path(token_name(token), file, sizeof(file));
+	const char *slash;
+
+	if (err)
+		return err;
+	slash = strrchr(file, '/');
+	(void)snprintf(path, TOKEN_PATH_ROOM, "%.*s/" TOKEN_PREFIX "%.*s",
+		       slash ? (int)(slash - file) : 1, slash ? file : ".",
+		       TOKEN_DIGITS, token);
+	return WEIR_OK;
+}
+
+/* The folder of a path. */
+static const char *folder_of(const char *path, char folder[TOKEN_PATH_ROOM])
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(folder, TOKEN_PATH_ROOM, "%.*s", (int)(slash - path),
+		       path);
+	return *folder ? folder : "/";
+}
+
+bool token_is_allowed(const char *path)
+{
+	char folder[TOKEN_PATH_ROOM];
+
+	return !faccessat(AT_FDCWD, folder_of(path, folder), W_OK | X_OK,
+			  AT_EACCESS);
+}
+
+/*
+ * The address of a socket in the folder dir.  A path may be longer than
+ * sun_path, so the address goes through /proc.
+ */
+static void address_of(struct sockaddr_un *address, int dir, const char *name)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	(void)snprintf(address->sun_path, sizeof(address->sun_path),
+		       "/proc/self/fd/%d/%.60s", dir, name);
+}
+
+/*
+ * Bind and listen under a temporary name, then rename the socket.  A socket
+ * under its final name always has a listener; without one, `weir release` and
+ * `weir doctor` remove it.
+ */
+static bool bind_and_listen(int fd, int dir, const char *name)
+{
+	mode_t before = umask(0177);
+	struct sockaddr_un address;
+	char first[64];
+	bool listens;
+
+	(void)snprintf(first, sizeof(first), ".weir-new-%.32s",
+		       name + sizeof(TOKEN_PREFIX) - 1);
+	address_of(&address, dir, first);
+	listens = !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
+		  !listen(fd, 8) && !renameat(dir, first, dir, name);
+	umask(before);
+	return listens;
+}
+
+/* A socket, after listening or connecting; -1: errno is set. */
+static int open_socket(const char *path, bool listens)
+{
+	struct sockaddr_un address;
+	const char *slash = strrchr(path, '/');
+	char folder[TOKEN_PATH_ROOM];
+	int dir, fd, failed, saved;
+
+	dir = open(folder_of(path, folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -1;
+	address_of(&address, dir, slash + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	failed = fd < 0;
+	if (!failed && listens) {
+		failed = !bind_and_listen(fd, dir, slash + 1);
+	} else if (!failed) {
+		failed = connect(fd, (struct sockaddr *)&address,
+				 sizeof(address));
+	}
+	saved = errno;
+	close(dir);
+	if (failed && fd >= 0)
+		close(fd);
+	errno = saved;
+	return failed ? -1 : fd;
+}
+
+int token_listen(const char *path)
+{
+	return open_socket(path, true);
+}
+
+int token_connect(const char *path)
+{
+	return open_socket(path, false);
+}

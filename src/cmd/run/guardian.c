@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guardian: waits in the queue, starts the job, and holds the permits until
+ * the job has ended.  docs/design/cmd.md describes the effect of every death.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/lib/acquire.h"
+#include "cmd/lib/env.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/process.h"
+#include "cmd/lib/token.h"
+#include "cmd/run/guardian.h"
+#include "cmd/run/job.h"
+#include "cmd/run/progress.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* Start the job and lend it the permits.  Returns 0 or the exit status. */
+static int start(const struct run_opts *opts, weir_named *sem,
+		 const struct signals *signals, struct run_shared *shared,
+		 pid_t group, struct job *job)
+{
+	int lent, failed;
+
+	if (weir_named_lend(sem, &lent))
+		lent = -1;
+	/* A job without the lent permits must not outlive the guardian. */
+	atomic_store(&shared->outlives, opts->keep && lent >= 0);
+	failed = job_start(job, opts->command, signals, group, lent,
+			   !opts->keep || lent < 0);
+	if (lent >= 0)
+		close(lent);
+	if (!failed)
+		return EXIT_SUCCESS;
+	cmd_message("%s: %s", opts->command[0], strerror(failed));
+	return failed == ENOENT ? EXIT_NOT_FOUND :
+	       failed == EAGAIN || failed == ENOMEM ? EXIT_WEIR :
+						      EXIT_CANNOT_RUN;
+}
+
+/* SIGTERM, SIGHUP and SIGQUIT start the time of --kill-after. */
+static void pass_on(const struct run_opts *opts, struct job *job, int sig)
+{
+	job_signal(job, sig);
+	if ((sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT) &&
+	    opts->kill_after_ns >= 0 && job->kill_at == WEIR_FOREVER)
+		job->kill_at = weir_deadline_after(opts->kill_after_ns);
+}
+
+static void handle_signal(const struct run_opts *opts, struct job *job,
+			  pid_t wrapper, const siginfo_t *info)
+{
+	int sig = info->si_signo;
+
+	if (sig == SIG_ORPHANED) {
+		if (getppid() != wrapper && !opts->keep)
+			job_end_all(job, opts->kill_after_ns);
+	} else if (sig == SIGINT || sig == SIGCHLD) {
+		/* The terminal sends SIGINT to the job; job_reap reaps. */
+	} else if (info->si_code != SI_QUEUE || !info->si_value.sival_int) {
+		/* The terminal did not send it to the job as well. */
+		pass_on(opts, job, sig);
+	}
+}
+
+/* Pass on signals until the job has ended. */
+static void wait_for_job(const struct run_opts *opts,
+			 const struct signals *signals, struct job *job,
+			 pid_t wrapper)
+{
+	while (job_reap(job) && !job->ended) {
+		siginfo_t info;
+		int sig;
+
+		if (job->kill_at == WEIR_FOREVER) {
+			sig = sigwaitinfo(&signals->handled, &info);
+		} else {
+			int64_t left = job->kill_at - weir_now_ns();
+			struct timespec time = {
+				.tv_sec = (time_t)(left / SECOND),
+				.tv_nsec = (long)(left % SECOND),
+			};
+
+			if (left <= 0) {
+				job_end_all(job, -1);
+				continue;
+			}
+			sig = sigtimedwait(&signals->handled, &info, &time);
+		}
+		if (sig > 0)
+			handle_signal(opts, job, wrapper, &info);
+	}
+}
+
+int guardian_main(const struct run_opts *opts, const struct signals *signals,
+		  struct run_shared *shared, pid_t wrapper, pid_t group)
+{
+	const struct acquire_opts *acquire = &opts->acquire;
+	struct job job = { .pid = 0 };
+	int sig, status;
+	weir_named *sem;
+	int64_t began;
+	char *token;
+	weir_err err;
+
+	(void)setpgid(0, 0);
+	signals_ignore_ttou();
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
+	if (getppid() != wrapper)
+		return EXIT_WEIR;
+	sem = acquire_open(acquire);
+	began = weir_now_ns();
+	err = acquire_permits(acquire, sem, signals, &sig);
+	progress_end(shared);
+	if (sig || err) {
+		status = sig ? EXIT_SIGNAL(sig) :
+			       acquire_refused(acquire, sem, err);
+		/* Releases permits that were granted despite the signal. */
+		(void)!weir_named_close_handle(sem);
+		return status;
+	}
+	token = token_new(acquire->name);
+	env_export(acquire->name, token, acquire->weight,
+		   weir_now_ns() - began);
+	free(token);
+	status = start(opts, sem, signals, shared, group, &job);
+	if (!status) {
+		atomic_store(&shared->job, job.pid);
+		wait_for_job(opts, signals, &job, wrapper);
+		status = process_exit_status(job.status);
+		/* A killed job could not end its own children. */
+		if (WIFSIGNALED(job.status) &&
+		    WTERMSIG(job.status) == SIGKILL && !opts->keep)
+			job_end_all(&job, -1);
+	}
+	if (weir_named_try_release(sem, acquire->weight)) {
+		cmd_message("%s: the permit was lost while %s ran", acquire->name,
+			opts->command[0]);
+		status = EXIT_LOST;
+	}
+	/* Descendants that are still running must not keep the slot. */
+	(void)!weir_named_close_handle(sem);
+	return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting the job, and ending it with all its descendants. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/lib/children.h"
+#include "cmd/lib/fail.h"
+#include "cmd/run/job.h"
+
+/* Above the descriptor numbers that scripts use. */
+#define LENT_FD 100
+
+#define SECOND INT64_C(1000000000)
+/*
+ * execvp copies the argument pointers to the stack if the file is a script.  The
+ * kernel accepts 6 MB of arguments, most of which can be pointers.
+ */
+#define STACK_SIZE ((size_t)8 << 20)
+
+/* The input and the result of the child. */
+struct start {
+	char *const *command;
+	const struct signals *signals;
+	pid_t group;
+	pid_t parent;	/* the kernel kills the job when it dies; 0: not */
+	int lent;
+	int failed;	/* errno if the exec failed */
+};
+
+/*
+ * The child shares our memory, on a stack of its own, and we are suspended until
+ * its exec.  It must not change memory that the parent relies on.
+ */
+static int child_main(void *arg)
+{
+	struct start *start = arg;
+
+	/* Fails if the group is gone; the job then stays in our own group. */
+	(void)setpgid(0, start->group);
+	if (start->parent) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != start->parent)
+			return EXIT_WEIR;
+	}
+	if (start->lent >= 0 && fcntl(start->lent, F_DUPFD, LENT_FD) < 0 &&
+	    fcntl(start->lent, F_DUPFD, 3) < 0) {
+		start->failed = errno;
+		return EXIT_WEIR;
+	}
+	signals_restore(start->signals);
+	(void)execvp(start->command[0], start->command);
+	start->failed = errno;
+	return EXIT_WEIR;
+}
+
+int job_start(struct job *job, char *const *command,
+	      const struct signals *signals, pid_t group, int lent, bool dies)
+{
+	struct start start = { .command = command, .signals = signals,
+			       .group = group, .lent = lent,
+			       .parent = dies ? getpid() : 0 };
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	pid_t pid;
+
+	if (stack == MAP_FAILED)
+		return ENOMEM;
+	/*
+	 * Not fork: the library's fork handlers would give the child handles
+	 * that it does not need.  Not posix_spawn: it cannot set
+	 * PR_SET_PDEATHSIG.
+	 */
+	pid = clone(child_main, stack + STACK_SIZE,
+		    CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+	if (pid < 0)
+		start.failed = errno;
+	else if (start.failed)
+		(void)waitpid(pid, NULL, 0);
+	(void)munmap(stack, STACK_SIZE);
+	if (!start.failed)
+		*job = (struct job){ .pid = pid, .kill_at = WEIR_FOREVER };
+	return start.failed;
+}
+
+bool job_reap(struct job *job)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			return false;
+		if (pid == 0)
+			return true;
+		if (pid == job->pid && !job->ended) {
+			job->ended = true;
+			job->status = status;
+		}
+	}
+}
+
+void job_signal(const struct job *job, int sig)
+{
+	/* The job is not reaped, so its pid cannot have been reused. */
+	if (!job->ended && job->pid > 1)
+		(void)kill(job->pid, sig);
+}
+
+/* Wait until a child ends, or until the deadline. */
+static void wait_for_child(int64_t deadline)
+{
+	int64_t left = deadline == WEIR_FOREVER ? WEIR_FOREVER :
+						  deadline - weir_now_ns();
+	struct timespec time = { .tv_sec = 3600 };
+	sigset_t child;
+
+	if (left < 0)
+		left = 0;
+	if (left / SECOND < time.tv_sec)
+		time = (struct timespec){ .tv_sec = (time_t)(left / SECOND),
+					  .tv_nsec = (long)(left % SECOND) };
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	(void)sigtimedwait(&child, NULL, &time);
+}
+
+static bool is_in(const struct children *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Signal the children that are not in the list, and replace the list by the
+ * current one.
+ */
+static void signal_new(struct children *signalled, int sig)
+{
+	struct children now = { NULL, 0, 0 };
+
+	children_find(&now);
+	for (size_t i = 0; i < now.count; i++)
+		if (!is_in(signalled, now.pids[i])) {
+			(void)kill(now.pids[i], sig);
+			/* A stopped process does not handle signals. */
+			(void)kill(now.pids[i], SIGCONT);
+		}
+	free(signalled->pids);
+	*signalled = now;
+}
+
+void job_end_all(struct job *job, int64_t kill_after_ns)
+{
+	int64_t kill_at = kill_after_ns < 0 ?
+				  0 : weir_deadline_after(kill_after_ns);
+	struct children signalled = { NULL, 0, 0 };
+
+	/* When a child ends, its own children are reparented to us. */
+	while (job_reap(job) && weir_now_ns() < kill_at) {
+		signal_new(&signalled, SIGTERM);
+		wait_for_child(kill_at);
+	}
+	while (job_reap(job)) {
+		/* All, each time: a pid may have been reused by a new child. */
+		signalled.count = 0;
+		signal_new(&signalled, SIGKILL);
+		wait_for_child(WEIR_FOREVER);
+	}
+	free(signalled.pids);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir run: run a job under permits.
+ *
+ * This file has the wrapper, the process that the user started.  It forks the
+ * guardian, shows the queue, passes signals on, and exits with the status of the
+ * job.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/lib/children.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/process.h"
+#include "cmd/lib/signals.h"
+#include "cmd/lib/text.h"
+#include "cmd/run/guardian.h"
+#include "cmd/run/job.h"
+#include "cmd/run/progress.h"
+#include "cmd/run/run.h"
+#include "weir/named.h"
+
+/* The delay before the line is first written, and between updates. */
+#define FIRST_LINE_NS 200000000
+#define NEXT_LINE_NS 500000000
+
+enum { OPT_ORPHAN = 300, OPT_KILL_AFTER };
+
+static const struct option longs[] = {
+	OPTIONS_HELP,
+	ACQUIRE_LONGS,
+	{ "orphan", required_argument, NULL, OPT_ORPHAN },
+	{ "kill-after", required_argument, NULL, OPT_KILL_AFTER },
+	{ "quiet", no_argument, NULL, 'q' },
+	OPTIONS_END
+};
+
+/* An option that is not one of ACQUIRE_LONGS. */
+static void set_option(const struct cmd *self, struct run_opts *opts,
+		       int option)
+{
+	const char *value = optarg ? optarg : "";
+
+	switch (option) {
+	case 'q':
+		opts->acquire.quiet = true;
+		break;
+	case OPT_KILL_AFTER:
+		opts->kill_after_ns = options_duration(self, "--kill-after",
+						       value);
+		break;
+	default:
+		opts->keep = !strcmp(value, "keep");
+		if (!opts->keep && strcmp(value, "kill"))
+			cmd_misuse(self, "run: --orphan is kill or keep, "
+				   "not \"%s\"", value);
+	}
+}
+
+/* The default label: the job and its arguments, truncated. */
+static const char *label_of(char *const *command)
+{
+	static char label[WEIR_NAMED_LABEL_MAX + 1];
+	size_t used = 0;
+
+	for (; *command && used < WEIR_NAMED_LABEL_MAX; command++) {
+		(void)snprintf(label + used, sizeof(label) - used, "%s%s",
+			       used ? " " : "", *command);
+		used = strlen(label);
+	}
+	text_tidy(label);
+	return label;
+}
+
+static void parse_options(const struct cmd *self, struct run_opts *opts,
+			  int argc, char **argv)
+{
+	struct acquire_opts *acquire = &opts->acquire;
+	int option;
+
+	/* The first argument is the name, the second one the job. */
+	while ((option = options_next(self, argc, argv, ACQUIRE_SHORTS "q",
+				      longs)) != -1) {
+		if (option == 1 && acquire->name) {
+			optind--;
+			break;
+		}
+		if (option == 1)
+			acquire->name = optarg;
+		else if (!acquire_opts_set(self, acquire, option))
+			set_option(self, opts, option);
+	}
+	if (!acquire->name && optind < argc)
+		acquire->name = argv[optind++];
+	opts->command = argv + optind;
+	if (acquire->name && !opts->command[0])
+		cmd_misuse(self, "run: which command?");
+	if (acquire->name && !acquire->label)
+		acquire->label = label_of(opts->command);
+	acquire_opts_check(self, acquire);
+}
+
+/*
+ * Returns true if the terminal sent the signal to the job as well.  A SIGHUP of
+ * the kernel may not have reached the job, so it is passed on.
+ */
+static bool is_from_terminal(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL && info->si_signo != SIGHUP;
+}
+
+/* weir has children from the start if a script ended with "exec weir run". */
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/* Wait for the end of the job, which the kernel kills with the guardian. */
+static void wait_for_death(struct job *job)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	while (job_reap(job) && !job->ended && children_has(job->pid))
+		(void)sigwaitinfo(&child, NULL);
+}
+
+/*
+ * The guardian was killed.  Its descendants have been reparented to the wrapper.
+ * If the wrapper had children before, they cannot be distinguished from
+ * descendants of the job.  Then only the job itself is waited for; its
+ * descendants keep the permit until they end.
+ */
+static int guardian_died(const struct run_opts *opts,
+			 const struct signals *signals,
+			 struct run_shared *shared)
+{
+	struct job job = { .pid = atomic_load(&shared->job) };
+
+	if (!job.pid)
+		cmd_die(EXIT_WEIR, "%s: the process that waited was killed",
+			opts->acquire.name);
+	if (!atomic_load(&shared->outlives)) {
+		if (opts->had_children)
+			wait_for_death(&job);
+		else
+			job_end_all(&job, -1);
+		cmd_message("%s: the process that held the permit was killed, and "
+			"%s ended", opts->acquire.name, opts->command[0]);
+		return EXIT_LOST;
+	}
+	/*
+	 * The job is a child of the wrapper now, unless it has ended and its
+	 * pid may have been reused.
+	 */
+	while (job_reap(&job) && !job.ended && children_has(job.pid)) {
+		siginfo_t info;
+		int sig = sigwaitinfo(&signals->handled, &info);
+
+		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED &&
+		    sig != SIGINT && !is_from_terminal(&info))
+			job_signal(&job, sig);
+	}
+	if (!job.ended)
+		cmd_die(EXIT_WEIR, "%s: the process that knew how %s ended "
+			"was killed", opts->acquire.name, opts->command[0]);
+	return process_exit_status(job.status);
+}
+
+/* Queue a signal to the guardian.  Its value: the terminal sent it. */
+static void pass_on(pid_t guardian, const siginfo_t *info)
+{
+	union sigval terminal = { .sival_int = is_from_terminal(info) };
+
+	(void)sigqueue(guardian, info->si_signo, terminal);
+}
+
+/* Pass on signals and draw the line until the guardian has ended. */
+static int wait_for_guardian(const struct run_opts *opts,
+			     const struct signals *signals,
+			     struct run_shared *shared, pid_t guardian)
+{
+	bool shows = !opts->acquire.quiet && !opts->acquire.try &&
+		     isatty(STDERR_FILENO);
+	struct timespec pause = { 0, FIRST_LINE_NS };
+	int64_t since = weir_now_ns();
+	int status;
+
+	for (;;) {
+		siginfo_t info;
+		pid_t pid = waitpid(guardian, &status, WNOHANG);
+		int sig;
+
+		if (pid == guardian)
+			break;
+		if (shows && atomic_load(&shared->phase) == RUN_WAITS) {
+			sig = sigtimedwait(&signals->handled, &info, &pause);
+			if (sig < 0 && errno == EAGAIN) {
+				progress_draw(opts, shared, guardian, since);
+				pause.tv_nsec = NEXT_LINE_NS;
+			}
+		} else {
+			sig = sigwaitinfo(&signals->handled, &info);
+		}
+		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED)
+			pass_on(guardian, &info);
+	}
+	return WIFSIGNALED(status) ? guardian_died(opts, signals, shared) :
+				     WEXITSTATUS(status);
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	struct run_opts opts = { .acquire = ACQUIRE_OPTS_INIT,
+				 .kill_after_ns = -1 };
+	pid_t wrapper = getpid(), guardian;
+	struct run_shared *shared;
+	struct signals signals;
+
+	parse_options(self, &opts, argc, argv);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		cmd_die(EXIT_WEIR, "out of memory");
+	signals_block(&signals);
+	opts.had_children = has_children();
+	/* If the guardian is killed, orphans are reparented to the wrapper. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	guardian = fork();
+	if (guardian < 0)
+		cmd_die(EXIT_WEIR, "cannot fork: %s", strerror(errno));
+	if (!guardian)
+		exit(guardian_main(&opts, &signals, shared, wrapper,
+				   getpgrp()));
+	return wait_for_guardian(&opts, &signals, shared, guardian);
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.summary = "run a command when it is its turn",
+	.help =
+"usage: weir run NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+"\n"
+"Waits for a permit of the semaphore NAME, in order of arrival, runs COMMAND, and\n"
+"gives the permit back when it has ended.  The limit holds whatever is killed.\n"
+"\n"
+"  -n, --capacity=N     make NAME with N permits if it is not there\n"
+"  -w, --weight=N       take N permits instead of 1\n"
+"  -t, --timeout=TIME   wait no longer than this (else $WEIR_TIMEOUT); 124 then\n"
+"      --try            do not wait; 75 if it would have to\n"
+"  -E, --exit-code=N    N instead of 124 and 75\n"
+"      --orphan=kill    if weir is killed, so is all of COMMAND (the default)\n"
+"      --orphan=keep    if weir is killed, COMMAND goes on with its permit\n"
+"      --kill-after=TIME  how long COMMAND has after a signal to end, or after\n"
+"                       weir was killed, before it is killed\n"
+"      --nested         also under a NAME that is in $WEIR_HELD already\n"
+"  -l, --label=TEXT     what \"weir stat\" calls it; else COMMAND\n"
+"  -q, --quiet          say nothing of waiting, also if it ends with 124 or 75\n"
+"      --shared         for a semaphore that other users may use as well\n"
+"  -h, --help           this text\n"
+"\n"
+"Exit status: COMMAND's own, or 128 + its signal; 124 the wait timed out; 75 busy\n"
+"(--try); 69 closed, or not there; 76 the permit was lost; 64 usage; 65 the file\n"
+"is damaged; 77 permission; 125 weir failed; 126 COMMAND cannot be run; 127 it is\n"
+"not found.\n",
+	.run = run,
+};

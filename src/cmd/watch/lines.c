@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines: one for each change; or one in each interval, if an interval was given.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/snapshot.h"
+#include "cmd/lib/text.h"
+#include "cmd/watch/lines.h"
+
+/* The most holders in a line. */
+#define HOLDERS_MAX 4
+
+/* The parts of a snapshot that are compared: all except its time. */
+struct compared {
+	int64_t counts[5];
+	uint32_t sizes[4];
+	bool closed, renamed;
+	weir_named_entry *entries;
+};
+
+static void store(struct compared *to, const struct watch *watch)
+{
+	const weir_named_info *info = &watch->info;
+	size_t size = info->entries * sizeof(*to->entries);
+
+	*to = (struct compared){
+		.counts = { info->capacity, info->free, info->held,
+			    info->granted, info->debt },
+		.sizes = { info->waiters, info->oversized, info->participants,
+			   info->entries },
+		.closed = info->closed,
+		.renamed = info->renamed,
+		.entries = memory_realloc(to->entries, size + 1),
+	};
+	memcpy(to->entries, watch->entries, size);
+}
+
+static bool is_same_entry(const weir_named_entry *a, const weir_named_entry *b)
+{
+	return a->role == b->role && a->id == b->id &&
+	       a->weight == b->weight && a->place == b->place &&
+	       a->dead == b->dead && a->since_ns == b->since_ns;
+}
+
+static bool is_same(const struct compared *a, const struct compared *b)
+{
+	if (memcmp(a->counts, b->counts, sizeof(a->counts)) != 0 ||
+	    memcmp(a->sizes, b->sizes, sizeof(a->sizes)) != 0 ||
+	    a->closed != b->closed || a->renamed != b->renamed)
+		return false;
+	for (uint32_t i = 0; i < a->sizes[3]; i++)
+		if (!is_same_entry(&a->entries[i], &b->entries[i]))
+			return false;
+	return true;
+}
+
+static void print_holders(const struct watch *watch)
+{
+	uint32_t shown = 0, more = 0;
+
+	for (uint32_t i = 0; i < watch->info.entries; i++) {
+		const weir_named_entry *entry = &watch->entries[i];
+
+		if (entry->role != WEIR_NAMED_HOLDS &&
+		    entry->role != WEIR_NAMED_GRANTED)
+			continue;
+		if (shown == HOLDERS_MAX) {
+			more++;
+			continue;
+		}
+		printf("%s%d", shown++ ? ", " : "; ", entry->pid);
+		if (*entry->label) {
+			putchar(' ');
+			text_plain(stdout, entry->label);
+		}
+		if (entry->weight != 1)
+			printf(" (%lld)", (long long)entry->weight);
+	}
+	if (more)
+		printf(" and %u more", more);
+}
+
+static void print_line(const struct watch *watch)
+{
+	const weir_named_info *info = &watch->info;
+	time_t now = time(NULL);
+	struct tm local;
+	char clock[16] = "";
+
+	if (localtime_r(&now, &local))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	printf("%s ", clock);
+	text_plain(stdout, watch->name);
+	printf(": %lld of %lld in use, %u waiting",
+	       (long long)watch_used(info), (long long)info->capacity,
+	       info->waiters);
+	if (info->debt)
+		printf(", %lld to be collected", (long long)info->debt);
+	if (info->closed)
+		fputs(", closed", stdout);
+	if (info->renamed)
+		fputs(", its name is gone", stdout);
+	print_holders(watch);
+	putchar('\n');
+}
+
+static void sleep_for(int64_t ns)
+{
+	struct timespec time = { ns / 1000000000, ns % 1000000000 };
+
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
+}
+
+int watch_lines(struct watch *watch)
+{
+	static struct compared last, now;
+	int64_t lines = 0;
+
+	for (;;) {
+		watch_update(watch);
+		store(&now, watch);
+		if (!lines || watch->interval_given || !is_same(&last, &now)) {
+			struct compared swap = last;
+
+			if (watch->json)
+				snapshot_json(stdout, watch->name,
+					      &watch->info, watch->entries,
+					      watch->now_ns);
+			else
+				print_line(watch);
+			cmd_flush();
+			last = now;
+			now = swap;
+			if (++lines == watch->count)
+				return EXIT_SUCCESS;
+		}
+		sleep_for(watch->interval_ns);
+	}
+}

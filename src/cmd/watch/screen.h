@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_WATCH_SCREEN_H
+#define WEIR_CMD_WATCH_SCREEN_H
+
+#include "cmd/watch/state.h"
+
+/*
+ * Show the view on the terminal.  Returns the exit status; or -1 if there can
+ * be no view, with the reason in *why.
+ */
+int watch_screen(struct watch *watch, const char **why);
+
+#endif /* WEIR_CMD_WATCH_SCREEN_H */

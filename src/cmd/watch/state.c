@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots of the watched semaphore.
+ *
+ * A semaphore does not announce its changes, because that would slow down its
+ * users.  So it is polled.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/snapshot.h"
+#include "cmd/watch/state.h"
+
+int64_t watch_age(const struct watch *watch, const weir_named_entry *entry)
+{
+	return snapshot_age(entry, watch->now_ns);
+}
+
+int64_t watch_used(const weir_named_info *info)
+{
+	return info->held + info->granted;
+}
+
+/* The semaphore has lost its name: open the one that has the name now. */
+static void follow_name(struct watch *watch)
+{
+	weir_named *other;
+
+	if (weir_named_open(watch->name, &watch->opts, &other))
+		return;
+	if (weir_named_close_handle(watch->sem))
+		cmd_die(EXIT_WEIR, "%s: cannot be left", watch->name);
+	watch->sem = other;
+	watch_update(watch);
+}
+
+void watch_update(struct watch *watch)
+{
+	bool was_renamed = watch->info.renamed;
+	weir_err err;
+
+	free(watch->entries);
+	err = snapshot_read(watch->sem, &watch->info, &watch->entries);
+	if (err) {
+		int errnum = errno;
+
+		if (watch->restore)
+			watch->restore();
+		errno = errnum;
+		cmd_fail(watch->name, err, NULL);
+	}
+	watch->now_ns = weir_now_ns();
+	/* The first snapshot without the name is still shown. */
+	if (was_renamed && watch->info.renamed)
+		follow_name(watch);
+}

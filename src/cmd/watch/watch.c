@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* weir watch: show a semaphore continuously. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "cmd/lib/semaphore.h"
+#include "cmd/watch/lines.h"
+#include "cmd/watch/screen.h"
+#include "cmd/watch/state.h"
+#include "cmd/watch/watch.h"
+
+/* Polling intervals.  Lines are printed for changes only. */
+#define SCREEN_INTERVAL_NS 500000000
+#define LINES_INTERVAL_NS 100000000
+#define INTERVAL_MIN_NS 10000000
+
+enum { OPT_LINES = 256 };
+
+static const struct option longs[] = {
+	OPTIONS_HELP,
+	{ "interval", required_argument, NULL, 'i' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "lines", no_argument, NULL, OPT_LINES },
+	{ "shared", no_argument, NULL, 's' },
+	OPTIONS_END
+};
+
+/* *lines is set if an option asks for lines. */
+static void parse_options(const struct cmd *self, struct watch *watch,
+			  bool *lines, int argc, char **argv)
+{
+	int option;
+
+	while ((option = options_next(self, argc, argv, "i:c:", longs)) != -1) {
+		if (option == 'i') {
+			watch->interval_ns = options_duration(self,
+							      "--interval",
+							      optarg);
+			watch->interval_given = true;
+		} else if (option == 'c')
+			watch->count = options_count(self, "--count", optarg,
+						     1, INT64_MAX);
+		else if (option == 'j')
+			watch->json = *lines = true;
+		else if (option == OPT_LINES)
+			*lines = true;
+		else if (option == 's')
+			watch->opts.flags |= WEIR_NAMED_SHARED;
+		else
+			options_name(self, optarg, &watch->name);
+	}
+	options_required(self, argc, argv, &watch->name, "semaphore");
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static struct watch watch;
+	bool lines = !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
+
+	parse_options(self, &watch, &lines, argc, argv);
+	if (!watch.interval_given)
+		watch.interval_ns = lines ? LINES_INTERVAL_NS :
+					    SCREEN_INTERVAL_NS;
+	if (watch.interval_ns < INTERVAL_MIN_NS)
+		watch.interval_ns = INTERVAL_MIN_NS;
+	watch.sem = semaphore_open(watch.name, &watch.opts);
+	if (!lines) {
+		const char *why = NULL;
+		int status = watch_screen(&watch, &why);
+
+		if (status >= 0)
+			return status;
+		cmd_message("watch: lines instead of a screen: %s", why);
+	}
+	return watch_lines(&watch);
+}
+
+const struct cmd cmd_watch = {
+	.name = "watch",
+	.summary = "a semaphore as it goes on, on the terminal or in lines",
+	.help =
+"usage: weir watch NAME [--interval=TIME] [--lines | --json] [--count=N]\n"
+"\n"
+"Shows the semaphore NAME and what happens at it.  On a terminal: how much is in\n"
+"use, also over time, who holds permits, and the queue in order.\n"
+"\n"
+"    q        quit\n"
+"    p        pause, and go on\n"
+"    s        sort holders by age, weight, process, label\n"
+"    up down  move through long lists; also page up, page down, home\n"
+"\n"
+"Elsewhere, a line whenever something has changed.\n"
+"\n"
+"  -i, --interval=TIME  look this often; without a screen, print a line each time\n"
+"      --lines          lines also on a terminal\n"
+"      --json           one object per line, as \"weir stat --json\" prints\n"
+"  -c, --count=N        end after N lines\n"
+"      --shared         for a semaphore that other users may use as well\n"
+"  -h, --help           this text\n",
+	.run = run,
+};
