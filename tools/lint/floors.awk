@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Includes that climb floors.  Run over src/*/*.[ch] from the root of the tree.
-# Needs strip.awk (an include in a comment is none).
+# Includes that climb floors, cross the folders of the command, or form a cycle.
+# Run over src/**/*.[ch] from the root of the tree.  Needs strip.awk: an include in a
+# comment is ignored.
 #
 # A room includes itself, lower floors and public headers ("weir/...").  Rooms on
-# one floor do not know each other.  The command line sees public headers only.
+# the same floor do not include each other.  The command includes no header of the
+# library except public ones.
+#
+# Inside the command, cmd/lib includes cmd/lib.  Another folder cmd/X includes cmd/X
+# and cmd/lib.  A file directly in cmd, such as main.c, includes cmd/lib and the
+# header cmd/X/X.h of each folder.
+#
+# A source file and its header are one module: a.c and a.h.  Modules of the command
+# must not include each other in a cycle, nor must headers anywhere.
 BEGIN {
 	floor["base"] = 0
 	floor["core"] = 1
@@ -12,11 +21,46 @@ BEGIN {
 	floor["cmd"] = 4
 }
 
+# The node of a file in the graph of includes: a module of the command, else the file.
+function node(file) {
+	if (file ~ /^src\/cmd\//)
+		sub(/\.[ch]$/, "", file)
+	return file
+}
+
+# Whether a file in the folder `from` of the command ("" for main.c) may include
+# cmd/to/file; `depth` is the number of parts of that path.
+function allowed(from, to, file, depth) {
+	if (depth != 3)
+		return 0
+	if (to == "lib" || to == from)
+		return 1
+	return from == "" && file == to ".h"
+}
+
+# Depth-first search.  state: 1 on the path, 2 finished.
+function visit(name, path,    next_, count, i) {
+	if (state[name] == 2)
+		return
+	if (state[name] == 1) {
+		sub("^.*" name " -> ", name " -> ", path)
+		bad(name, "include cycle: " path name)
+		return
+	}
+	state[name] = 1
+	count = split(includes[name], next_, " ")
+	for (i = 1; i <= count; i++)
+		visit(next_[i], path name " -> ")
+	state[name] = 2
+}
+
 FNR == 1 {
-	split(FILENAME, path, "/")
+	parts = split(FILENAME, path, "/")
 	from = path[2]
+	folder = parts > 3 ? path[3] : ""
 	if (path[1] != "src" || !(from in floor))
 		bad(FILENAME, "is in no known room")
+	nodes[++node_count] = node(FILENAME)
 }
 
 { code = strip($0) }
@@ -33,11 +77,19 @@ code ~ /^[ \t]*#[ \t]*include/ {
 	# The schedule explorer's own seam replaces base/atomic.h from outside.
 	if (part[2] ~ /^seam\// && from == "base")
 		next
-	if (split(part[2], to, "/") < 2)
+	depth = split(part[2], to, "/")
+	target = node("src/" part[2])
+	if (target != node(FILENAME))
+		includes[node(FILENAME)] = includes[node(FILENAME)] " " target
+	if (depth < 2)
 		bad(FILENAME ":" FNR, "name the room: \"" from "/" part[2] "\"")
 	else if (part[2] ~ /(^|\/)\.\.?(\/|$)/)
 		bad(FILENAME ":" FNR, "no . or .. in an include")
-	else if (to[1] == "weir" || to[1] == from)
+	else if (to[1] == "cmd" && from == "cmd") {
+		if (!allowed(folder, to[2], to[3], depth))
+			bad(FILENAME ":" FNR, "cmd" (folder ? "/" folder : "") \
+				" may not include " part[2])
+	} else if (to[1] == "weir" || to[1] == from)
 		;
 	else if (!(to[1] in floor))
 		bad(FILENAME ":" FNR, "unknown room " to[1])
@@ -47,4 +99,8 @@ code ~ /^[ \t]*#[ \t]*include/ {
 		bad(FILENAME ":" FNR, from " may not include " to[1])
 }
 
-END { exit failed }
+END {
+	for (i = 1; i <= node_count; i++)
+		visit(nodes[i], "")
+	exit failed
+}

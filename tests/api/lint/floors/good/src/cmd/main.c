@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/options.h"
+#include "cmd/lib/options.h"
+#include "cmd/run/run.h"
 #include "weir/sem.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/lib/list.h"
+#include "cmd/lib/stat.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/lib/options.h"
+#include "cmd/lib/text.h"

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/lib/options.h"
+#include "cmd/run/job.h"
+#include "cmd/run/run.h"
+#include "weir/named.h"
