@@ -36,17 +36,19 @@ static const struct cmd *const commands[] = {
 
 static void help(FILE *out)
 {
-	fputs("usage: weir COMMAND ...\n"
-	      "Run commands under limits that hold, whatever dies.\n\n", out);
+	fputs(
+"usage: weir COMMAND ...\n"
+"Run commands under limits that hold even if processes are killed.\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name,
 			commands[i]->summary);
-	fputs("\n"
-	      "  weir help COMMAND   what it does, its options\n"
-	      "  weir --version      which weir this is\n\n"
-	      "A name without \"/\" stands in $WEIR_DIR, else in /run/weir if that is\n"
-	      "there, else in a folder of this user in /dev/shm; one with \"/\" is a path.\n"
-	      "Times are 250ms, 10s, 5m, 2h; a bare number is seconds.\n", out);
+	fputs(
+"\n"
+"  weir help COMMAND   describe a command and its options\n"
+"  weir --version      print the version\n\n"
+"A semaphore's NAME with a \"/\" is a path.  Without one, it is in $WEIR_DIR if\n"
+"that is set, else in /run/weir if that exists, else in a folder of the user in\n"
+"/dev/shm.  A TIME is 250ms, 10s, 5m or 2h; a number alone is in seconds.\n", out);
 }
 
 /* The subcommand, or exit with a spelling suggestion. */
@@ -61,17 +63,17 @@ static const struct cmd *find(const char *name)
 	}
 	near = text_nearest(name, names, COMMANDS);
 	if (near)
-		cmd_misuse(NULL, "there is no command \"%s\"; is it \"%s\"?",
-			   name, near);
-	cmd_misuse(NULL, "there is no command \"%s\"", name);
+		cmd_misuse(NULL, "%s: unknown command; did you mean %s?", name,
+			   near);
+	cmd_misuse(NULL, "%s: unknown command", name);
 }
 
 /*
- * Open /dev/null for standard streams that are closed.  Otherwise a file that is
- * opened later would get the number of a standard stream, and messages would be
- * written into it.  Input and output are opened in the opposite mode, so that
- * using them fails as with a closed stream.  Close-on-exec: the standard streams
- * of a job are closed as they were.
+ * Open /dev/null for standard streams that are closed.  Otherwise a file that
+ * is opened later would get the number of a standard stream, and messages would
+ * be written into it.  Input and output are opened in the opposite mode, so
+ * that using them fails as with a closed stream.  Close-on-exec: the standard
+ * streams of a job are closed as they were.
  */
 static void open_streams(void)
 {

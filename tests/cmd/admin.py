@@ -152,7 +152,7 @@ beta                              2          1          1        0  busy
 def test_c20_wait_idle():
     holder = held("a", "x", "-n", "1")
     status, out, err = weir("wait", "a", "--idle", "-t", "1ms")
-    same((status, plain(err)), (124, "weir: a: not within 1ms; held by job x, pid PID for AGE\n"))
+    same((status, plain(err)), (124, "weir: a: timed out after 1ms; held by job x, pid PID for AGE\n"))
     same(weir("wait", "a", "--idle", "-t", "1ms", "-E", "3")[0], 3)
     waiter = start("wait", "a", "--idle")
     until(lambda: roles("a", "idle"), "one waits for idle")
@@ -191,9 +191,9 @@ def test_c21_resize():
     same(weir("resize", "a", "2"), (0, "", ""))
     job_pid("y")
     status, out, err = weir("resize", "a", "1")
-    same((status, err), (0, "weir: a: 1 more than that are out still; none is given until they "
-                            "are back\n"))
-    check(" 1 to be collected" in weir("stat", "a")[1])
+    same((status, err), (0, "weir: a: 1 held above the new capacity; nothing is granted until "
+                            "that many are released\n"))
+    check(" debt 1" in weir("stat", "a")[1])
     for name, process in (("x", first), ("y", second)):
         let_end(name)
         same(finish(process)[0], 0)
@@ -221,7 +221,7 @@ def test_open():
     same(oct(os.stat(path("a.weir")).st_mode & 0o777), "0o600")
     same(weir("open", "a"), (0, "", ""), "there and open")
     same(weir("open", "a", "-n", "2"), (0, "", ""))
-    check("capacity of 2, not 5" in weir("open", "a", "-n", "5")[2])
+    check("capacity is 2, not 5" in weir("open", "a", "-n", "5")[2])
     weir("open", "b", "-n", "1", "--fast", "--shared")
     same(stat_of("b")["policy"], "fast")
     same(oct(os.stat(path("b.weir")).st_mode & 0o777), "0o666")
@@ -298,7 +298,7 @@ def test_c21_rm_of_one_that_was_made_smaller():
     status, out, err = weir("rm", "a")
     same((status, plain(err)), (75, "weir: a: in use; held by job x, pid PID for AGE\n"))
     check(os.path.exists(path("a.weir")), "its name")
-    same(weir("stat", "a")[1].split("\n")[0], "a: 0 of 0 free, 0 waiting, 1 to be collected")
+    same(weir("stat", "a")[1].split("\n")[0], "a: 0 of 0 free, 0 waiting, debt 1")
     let_end("x")
     finish(holder)
     same(weir("rm", "a"), (0, "", ""))
@@ -317,19 +317,19 @@ def test_rm_that_fails_changes_nothing():
 
 def test_doctor():
     status, out, err = weir("doctor", "a")
-    same((status, out), (69, f"a\nproblem: there is no semaphore at {path('a.weir')}\n"))
+    same((status, out), (69, f"a\nproblem: no such semaphore: {path('a.weir')}\n"))
     holder = held("a", "x", "-n", "1")
     same(weir("doctor", "a"), (0, "a\nok: 0 of 1 free, 0 waiting\n", ""))
     who = guardian(holder)
     kill(who, signal.SIGSTOP)
     until(lambda: state(who) == "T", "it stopped")
     out = weir("doctor", "a")[1]
-    check(f"note: process {who} (job x) is stopped; it holds 1 since" in out, out)
+    check(f"note: process {who} (job x) is stopped; it has held 1 for" in out, out)
     kill(who, signal.SIGCONT)
     let_end("x")
     finish(holder)
     weir("resize", "a", "0")
-    check("its capacity is 0" in weir("doctor", "a")[1])
+    check("the capacity is 0" in weir("doctor", "a")[1])
 
 
 def test_the_doctor_sees_shared_ones():
@@ -346,13 +346,14 @@ def test_c39_the_doctor_and_damaged_files():
         file.write(b"nonsense")
     status, out, err = weir("doctor", "a")
     same((status, out), (65, f"a\nproblem: {path('a.weir')} is not a semaphore\n"
-                             "not repaired: processes have it open; end them and come again\n"))
+                             "not repaired: the file is in use; end the processes that have it "
+                             "open, and try again\n"))
     let_end("x")
     finish(holder)
     status, out, err = weir("doctor", "a")
     same((status, out), (0, f"a\nproblem: {path('a.weir')} is not a semaphore\n"
-                            f"repaired: moved it to {path('a.weir')}.damaged; \"weir open a -n N\" "
-                            "makes a new one\n"))
+                            f"repaired: moved the file to {path('a.weir')}.damaged; \"weir open a -n N\" "
+                            "creates a new one\n"))
     same(weir("run", "a", "-n", "1", "--", "true"), (0, "", ""))
     # From before the machine's last start.
     with open(path("a.weir"), "r+b") as file:
@@ -361,7 +362,7 @@ def test_c39_the_doctor_and_damaged_files():
     same(weir("run", "a", "--", "true")[0], 69)
     status, out, err = weir("doctor")
     same(status, 0)
-    check("repaired: removed it; nobody in it is alive" in out, out)
+    check("repaired: removed the file, which is from before the last boot" in out, out)
     check(not os.path.exists(path("a.weir")))
     same(magic, b"weir sem")
 
@@ -394,7 +395,7 @@ def test_the_doctor_goes_on_after_one_that_does_not_answer():
     kill(until(lambda: children(doctor.pid), "who looks at it")[0], signal.SIGALRM)
     status, out, err = finish(doctor)
     same(status, 69)
-    check(out.startswith("problem: no answer for 10 s") and
+    check(out.startswith("problem: locked for 10 s") and
           out.endswith("b\nok: 1 of 1 free, 0 waiting\n"), out)
 
 
@@ -421,7 +422,7 @@ def test_c39_the_doctor_leaves_what_was_never_a_semaphore():
     os.chmod(path("letter"), 0o600)
     status, out, err = weir("doctor", path("letter"))
     same(status, 65)
-    check("not repaired: nothing tells that this was a semaphore" in out, out)
+    check("not repaired: the file does not look like a semaphore" in out, out)
     same(read("letter"), "dear reader\n")
     # By a path, too, one that was is known by how it begins.
     same(weir("open", path("sem"), "-n", "1")[0], 0)
@@ -442,7 +443,7 @@ def test_c38_the_doctor_does_not_meet_who_renews():
             "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
         status, out, err = weir("doctor", "a")
         same(status, 69)
-        check("not repaired: processes have it open" in out, out)
+        check("not repaired: the file is in use" in out, out)
         check(os.path.exists(path("a.weir")), "its name")
     same(weir("doctor", "a")[0], 0)
     check(not os.path.exists(path("a.weir")))

@@ -145,7 +145,7 @@ def test_c37_guardian_while_waiting():
     until(lambda: stat("a")["waiting"] == 1, "one waits")
     kill(guardian(waiter))
     status, out, err = finish(waiter)
-    same((status, err), (125, "weir: a: the process that waited was killed\n"))
+    same((status, err), (125, "weir: a: the guardian was killed while it waited\n"))
     same(stat("a")["waiting"], 0)
     let_end("x")
     finish(holder)
@@ -157,7 +157,7 @@ def test_c37_guardian_orphan_kill():
     kill(guardian(runner))
     next_gets_it(following)
     same(runner.wait(), 76)
-    same(read("said"), "weir: a: the process that held the permit was killed, and sh ended\n")
+    same(read("said"), "weir: a: the guardian was killed while it held the permit; sh was ended\n")
     check(all(is_gone(pid) for pid in pids), "somebody lives")
 
 
@@ -298,7 +298,7 @@ def test_c37_who_holds_for_hold():
     until(lambda: stat("a")["free"] == 1, "it is back")
     check([f for f in os.listdir(path(".")) if f.startswith(".weir-hold")], "a socket remains")
     status, out, err = weir("release", token)
-    same((status, err), (69, "weir: release: this token holds nothing (any more)\n"))
+    same((status, err), (69, "weir: a: this token holds no permit (any more)\n"))
     check(not [f for f in os.listdir(path(".")) if f.startswith(".weir-hold")])
 
 

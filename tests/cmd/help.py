@@ -56,15 +56,15 @@ def test_without_anything():
 
 
 def test_typos():
-    for args, want in ((["rnu"], 'there is no command "rnu"; is it "run"?'),
-                       (["stats", "a"], 'there is no command "stats"; is it "stat"?'),
-                       (["list"], 'there is no command "list"'),
-                       (["xyzzy"], 'there is no command "xyzzy"\n'),
-                       (["run", "a", "--weigth", "2"], "no option --weigth; is it --weight?"),
-                       (["run", "a", "--whatever"], "no option --whatever\n"),
-                       (["run", "a", "-Z", "true"], "no option -Z\n"),
-                       (["run", "a", "--nested", "-Zq", "true"], "no option -Z\n"),
-                       (["run", "a", "--try=5", "true"], "no option --try=5; is it --try?"),
+    for args, want in ((["rnu"], "weir: rnu: unknown command; did you mean run?\n"),
+                       (["stats", "a"], "weir: stats: unknown command; did you mean stat?\n"),
+                       (["list"], "weir: list: unknown command"),
+                       (["xyzzy"], "weir: xyzzy: unknown command\n"),
+                       (["run", "a", "--weigth", "2"], "weir: run: unknown option --weigth; did you mean --weight?"),
+                       (["run", "a", "--whatever"], "unknown option --whatever\n"),
+                       (["run", "a", "-Z", "true"], "unknown option -Z\n"),
+                       (["run", "a", "--nested", "-Zq", "true"], "unknown option -Z\n"),
+                       (["run", "a", "--try=5", "true"], "unknown option --try=5; did you mean --try?"),
                        (["run", "a", "-t"], "-t needs a value")):
         status, out, err = weir(*args)
         same((status, out), (64, ""), args)
@@ -72,7 +72,7 @@ def test_typos():
         check('weir: try "weir' in err, err)
     weir("open", "builds", "-n", "1")
     status, out, err = weir("stat", "biulds")
-    same((status, err), (69, "weir: there is no semaphore biulds; is it builds?\n"))
+    same((status, err), (69, "weir: biulds: no such semaphore; did you mean builds?\n"))
 
 
 def options(name):

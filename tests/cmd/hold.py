@@ -29,7 +29,7 @@ def test_hold_and_release():
     same(stat("a")["free"], 2, "when release has ended it is back")
     same(sockets(), [])
     status, out, err = weir("release", token)
-    same((status, err), (69, "weir: release: this token holds nothing (any more)\n"))
+    same((status, err), (69, "weir: a: this token holds no permit (any more)\n"))
 
 
 def test_as_in_a_script():
@@ -91,7 +91,7 @@ def test_no_such_process():
     gone = subprocess.Popen(["true"])
     gone.wait()
     status, out, err = weir("hold", "a", "-n", "1", "--while-pid", str(gone.pid))
-    same((status, err), (64, f"weir: hold: there is no process {gone.pid}\n"))
+    same((status, err), (64, f"weir: hold: --while-pid: process {gone.pid} does not exist\n"))
     check(not os.path.exists(path("a.weir")), "nothing was made")
 
 
@@ -106,7 +106,7 @@ def test_77_no_socket_beside_it():
                            "hold", "a", "--shared", "-t", "1ms", "--while-pid", ME],
                           env=ENV, capture_output=True, text=True)
     same((done.returncode, done.stderr),
-         (77, "weir: a: cannot make a socket beside it: Permission denied\n"))
+         (77, "weir: a: cannot create a socket in its folder: Permission denied\n"))
     let_end("x")
     finish(holder)
 

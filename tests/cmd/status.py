@@ -54,10 +54,10 @@ def test_c14_124_timeout():
 def test_69_closed_or_not_there():
     status, out, err = weir("run", "nosuch", "--", "true")
     same(status, 69)
-    same(err, "weir: there is no semaphore nosuch; -n CAPACITY makes it\n")
+    same(err, "weir: nosuch: no such semaphore; -n CAPACITY creates it\n")
     # Of an option that they do not have, the others do not speak.
     for args in (["stat"], ["rm"], ["watch"], ["close"], ["wait", "--idle"]):
-        same(weir(*args, "nosuch"), (69, "", "weir: there is no semaphore nosuch\n"), args[0])
+        same(weir(*args, "nosuch"), (69, "", "weir: nosuch: no such semaphore\n"), args[0])
     weir("open", "a", "-n", "1")
     weir("close", "a")
     status, out, err = weir("run", "a", "--", "touch", path("ran"))
@@ -121,7 +121,7 @@ def test_c39_65_damaged_while_waiting():
         file.write(bytes(4))
     weir("close", "a")
     status, out, err = finish(waiter)
-    same((status, err), (65, "weir: a: its file is damaged\n"))
+    same((status, err), (65, "weir: a: the file is damaged\n"))
     check(not os.path.exists(path("ran")))
     let_end("x")
     finish(holder)
@@ -234,13 +234,13 @@ def test_nested_names():
     again = [support.WEIR, "run", "a", "-n", "2"]
     status, out, err = weir("run", "a", "-n", "2", "--", *again, "--", "true")
     same(status, 64)
-    check("runs under a already" in err, err)
+    check("already running under a permit of a" in err, err)
     same(weir("run", "a", "--", *again, "--nested", "--", "sh", "-c", "exit 5")[0], 5)
     same(weir("run", "a", "--", support.WEIR, "run", "b", "-n", "1", "--", "true")[0], 0)
     for what in (["--idle"], ["--free", "1"]):
         status, out, err = weir("run", "a", "--", support.WEIR, "wait", "a", *what)
         same(status, 64, f"wait {what}: it would wait for itself")
-        check("runs under a already" in err, err)
+        check("already running under a permit of a" in err, err)
     same(weir("run", "a", "--", support.WEIR, "wait", "a", "--free", "1", "--nested")[0], 0)
     # The same by another word.
     same(weir("run", "a", "--", support.WEIR, "run", path("a.weir"), "-t", "1", "true")[0], 64)
@@ -262,7 +262,7 @@ def test_the_command_line():
 def test_capacity_is_never_changed_silently():
     weir("open", "a", "-n", "2")
     status, out, err = weir("run", "a", "-n", "3", "--", "true")
-    same((status, err), (0, 'weir: a has a capacity of 2, not 3; "weir resize a 3" would change it\n'))
+    same((status, err), (0, 'weir: a: the capacity is 2, not 3; "weir resize a 3" changes it\n'))
     same(stat("a")["capacity"], 2)
 
 

@@ -119,7 +119,7 @@ def test_not_from_the_background():
     for _ in range(8):
         terminal.more(0.1)
     let_end("x")
-    terminal.sees("(?s)no semaphore nosuch.*end")
+    terminal.sees("(?s)nosuch: no such semaphore.*end")
     same(terminal.end(), 0)
     check("in the queue" not in terminal.text, repr(terminal.text))
     finish(holder)

@@ -32,7 +32,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else
 			options_name(self, optarg, &name);
 	}
-	options_required(self, argc, argv, &name, "semaphore");
+	options_required(self, argc, argv, &name, "NAME");
 	sem = semaphore_open(name, &opts);
 	weir_named_close(sem, WEIR_CLOSE_NOW);
 	if (drain_ns < 0)
@@ -47,15 +47,15 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_close = {
 	.name = "close",
-	.summary = "grant nothing any more",
+	.summary = "close a semaphore: refuse all requests",
 	.help =
 "usage: weir close NAME [--drain TIME]\n"
 "\n"
-"Everybody who waits, or comes, is refused (69); what runs goes on.  \"weir open\"\n"
-"opens it again.\n"
+"Closes the semaphore NAME: waiting and later requests are refused (69).  Jobs\n"
+"that hold permits continue.  \"weir open\" opens it again.\n"
 "\n"
-"      --drain=TIME   wait until all that runs has ended; 124 if it takes longer\n"
-"      --shared       for a semaphore that other users may use as well\n"
-"  -h, --help         this text\n",
+"      --drain=TIME   wait until no permit is held; 124 after TIME\n"
+"      --shared       allow a semaphore that other users can use\n"
+"  -h, --help         print this text\n",
 	.run = run,
 };

@@ -112,7 +112,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else
 			options_name(self, optarg, &name);
 	}
-	options_required(self, argc, argv, &name, "semaphore");
+	options_required(self, argc, argv, &name, "NAME");
 	if (opts.flags & WEIR_NAMED_SHARED)
 		opts.mode = 0666;
 	wanted = opts.capacity;
@@ -124,24 +124,26 @@ static int run(const struct cmd *self, int argc, char **argv)
 			   semaphore_open_or_create(name, &opts);
 	opts.capacity = wanted;
 	return weir_named_is_closed(sem) ?
-		       replace_closed(name, sem, timeout_ns, &opts) : EXIT_SUCCESS;
+		       replace_closed(name, sem, timeout_ns, &opts) :
+		       EXIT_SUCCESS;
 }
 
 const struct cmd cmd_open = {
 	.name = "open",
-	.summary = "make a semaphore, or open a closed one again",
+	.summary = "create a semaphore, or reopen a closed one",
 	.help =
 "usage: weir open NAME [-n N] [-t TIME]\n"
 "\n"
-"Makes the semaphore NAME if it is not there.  One that was closed is replaced by\n"
-"a new one, as soon as all that ran under the old one has ended.  An open one\n"
-"stays as it is.\n"
+"Creates the semaphore NAME if it does not exist.  A closed semaphore is replaced\n"
+"by a new one when no permit of the old one is held any more.  An open semaphore\n"
+"is not changed.\n"
 "\n"
-"  -n, --capacity=N     with N permits; needed to make one, else as it was\n"
-"  -t, --timeout=TIME   wait no longer than this for the old one; 124 then\n"
-"      --fast           if it is made: permits of the dead are free at once, not\n"
-"                       when the last of them is gone\n"
-"      --shared         other users may use it as well\n"
-"  -h, --help           this text\n",
+"  -n, --capacity=N     the capacity; required to create a semaphore,\n"
+"                       default for a closed one: its capacity\n"
+"  -t, --timeout=TIME   wait at most TIME for the old one; then exit with 124\n"
+"      --fast           for a new semaphore: permits of a killed process are free\n"
+"                       at once, not when its last descendant has ended\n"
+"      --shared         other users can use it\n"
+"  -h, --help           print this text\n",
 	.run = run,
 };

@@ -28,33 +28,35 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else if (count < 2)
 			words[count++] = optarg;
 		else
-			cmd_misuse(self, "resize: \"%s\" is too much", optarg);
+			cmd_misuse(self, "resize: unexpected argument \"%s\"",
+				   optarg);
 	}
 	for (; optind < argc && count < 2; optind++)
 		words[count++] = argv[optind];
 	if (count < 2 || optind < argc)
-		cmd_misuse(self, "resize: a name and a number");
+		cmd_misuse(self, "resize: NAME and N are required");
 	capacity = options_count(self, "capacity", words[1], 0, WEIR_SEM_MAX);
 	sem = semaphore_open(words[0], &opts);
 	err = weir_named_resize(sem, capacity, &debt);
 	if (err)
 		cmd_fail(words[0], err, NULL);
 	if (debt)
-		cmd_message("%s: %lld more than that are out still; none is "
-			    "given until they are back", words[0], (long long)debt);
+		cmd_message("%s: %lld held above the new capacity; nothing is "
+			    "granted until that many are released", words[0],
+			    (long long)debt);
 	return EXIT_SUCCESS;
 }
 
 const struct cmd cmd_resize = {
 	.name = "resize",
-	.summary = "change the capacity, now",
+	.summary = "change the capacity of a semaphore",
 	.help =
 "usage: weir resize NAME N\n"
 "\n"
-"Gives the semaphore NAME a capacity of N, at once.  If more than that are out,\n"
-"none is given until enough are back.\n"
+"Sets the capacity of the semaphore NAME to N.  If more than N permits are held,\n"
+"nothing is granted until enough of them are released.\n"
 "\n"
-"      --shared   for a semaphore that other users may use as well\n"
-"  -h, --help     this text\n",
+"      --shared   allow a semaphore that other users can use\n"
+"  -h, --help     print this text\n",
 	.run = run,
 };

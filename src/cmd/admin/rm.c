@@ -100,21 +100,21 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else
 			options_name(self, optarg, &name);
 	}
-	options_required(self, argc, argv, &name, "semaphore");
+	options_required(self, argc, argv, &name, "NAME");
 	return force ? remove_name(name) : remove_unused(name, &opts);
 }
 
 const struct cmd cmd_rm = {
 	.name = "rm",
-	.summary = "remove a semaphore that nobody uses",
+	.summary = "remove a semaphore that is not in use",
 	.help =
 "usage: weir rm NAME [-f]\n"
 "\n"
-"Removes the semaphore NAME; 75 if permits are out or somebody waits.\n"
+"Removes the semaphore NAME; 75 if permits are held or requests wait.\n"
 "\n"
-"  -f, --force    take the name away whatever it is; those who have it go on\n"
-"                 among themselves, and the next to come makes another\n"
-"      --shared   for a semaphore that other users may use as well\n"
-"  -h, --help     this text\n",
+"  -f, --force    remove the name even if the semaphore is in use; its users keep\n"
+"                 it, and the name is free for a new semaphore\n"
+"      --shared   allow a semaphore that other users can use\n"
+"  -h, --help     print this text\n",
 	.run = run,
 };

@@ -36,18 +36,19 @@ static int open_pid(const struct cmd *self, const char *text)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0 && errno == ESRCH)
-		cmd_die(EXIT_MISUSE, "hold: there is no process %d", (int)pid);
+		cmd_die(EXIT_MISUSE, "hold: --while-pid: process %d does not "
+			"exist", (int)pid);
 	if (fd < 0)
-		cmd_die(EXIT_WEIR, "hold: process %d: %s", (int)pid,
-			strerror(errno));
+		cmd_die(EXIT_WEIR, "hold: --while-pid: process %d: %s",
+			(int)pid, strerror(errno));
 	return fd;
 }
 
 /*
- * The hold daemon has ended without a token.  Returns its status; it has printed
- * the reason.
+ * The hold daemon has ended without a token.  Returns its status; it has
+ * printed the reason.
  */
-static int daemon_status(pid_t daemon)
+static int daemon_status(const struct hold_opts *opts, pid_t daemon)
 {
 	int status = 0;
 
@@ -55,7 +56,8 @@ static int daemon_status(pid_t daemon)
 		continue;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
-	cmd_die(EXIT_WEIR, "hold: the process that waited was killed");
+	cmd_die(EXIT_WEIR, "%s: the hold daemon was killed while it waited",
+		opts->acquire.name);
 }
 
 /* Wait for the token and print it.  Returns the exit status. */
@@ -71,16 +73,16 @@ static int print_token(const struct hold_opts *opts, pid_t daemon)
 	while (poll(events, 2, -1) < 0 && errno == EINTR)
 		continue;
 	if (!events[0].revents)
-		cmd_die(EXIT_WEIR, "hold: the process given with --while-pid "
-			"has ended");
+		cmd_die(EXIT_WEIR, "%s: the process of --while-pid has ended",
+			opts->acquire.name);
 	size = recv(opts->pair, token, sizeof(token) - 1, 0);
 	if (size <= 0)
-		return daemon_status(daemon);
+		return daemon_status(opts, daemon);
 	token[size] = 0;
 	puts(token);
 	cmd_flush();
 	if (send(opts->pair, &(char){ HOLD_PRINTED }, 1, MSG_NOSIGNAL) != 1)
-		return daemon_status(daemon);
+		return daemon_status(opts, daemon);
 	return EXIT_SUCCESS;
 }
 
@@ -105,9 +107,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 		opts.acquire.label = "weir hold";
 	acquire_opts_check(self, &opts.acquire);
 	if (opts.pidfd < 0)
-		cmd_misuse(self, "hold: --while-pid PID: for how long?");
+		cmd_misuse(self, "hold: --while-pid PID is missing");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		cmd_die(EXIT_WEIR, "hold: no sockets: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "hold: cannot create a socket pair: %s",
+			strerror(errno));
 	signals_block(&signals);
 	daemon = fork();
 	if (daemon < 0)
@@ -116,14 +119,14 @@ static int run(const struct cmd *self, int argc, char **argv)
 	close(pair[daemon ? 1 : 0]);
 	if (!daemon)
 		exit(hold_daemon_main(&opts, &signals, parent));
-	/* A signal ends this process; the hold daemon then gets SIG_ORPHANED. */
+	/* If a signal ends this process, the daemon gets SIG_ORPHANED. */
 	signals_restore(&signals);
 	return print_token(&opts, daemon);
 }
 
 const struct cmd cmd_hold = {
 	.name = "hold",
-	.summary = "take a permit for a script; prints a token",
+	.summary = "acquire a permit for a script, and print a token",
 	.help =
 "usage: weir hold NAME --while-pid PID [OPTION]...\n"
 "\n"
@@ -132,15 +135,15 @@ const struct cmd cmd_hold = {
 "\n"
 "    token=$(weir hold deploy --while-pid $$) || exit\n"
 "\n"
-"      --while-pid=PID  as long as this process lives\n"
-"  -n, --capacity=N     make NAME with N permits if it is not there\n"
-"  -w, --weight=N       take N permits instead of 1\n"
-"  -t, --timeout=TIME   wait no longer than this (else $WEIR_TIMEOUT); 124 then\n"
-"      --try            do not wait; 75 if it would have to\n"
-"  -E, --exit-code=N    N instead of 124 and 75\n"
-"      --nested         also under a NAME that is in $WEIR_HELD already\n"
-"  -l, --label=TEXT     what \"weir stat\" calls it\n"
-"      --shared         for a semaphore that other users may use as well\n"
-"  -h, --help           this text\n",
+"      --while-pid=PID  release the permit when this process ends (required)\n"
+"  -n, --capacity=N     create NAME with N permits if it does not exist\n"
+"  -w, --weight=N       acquire N permits instead of 1\n"
+"  -t, --timeout=TIME   wait at most TIME (default: $WEIR_TIMEOUT); 124 then\n"
+"      --try            do not wait; 75 if the permit is not free\n"
+"  -E, --exit-code=N    exit with N instead of 124 or 75\n"
+"      --nested         allow a NAME that is in $WEIR_HELD\n"
+"  -l, --label=TEXT     the label in \"weir stat\"\n"
+"      --shared         allow a semaphore that other users can use\n"
+"  -h, --help           print this text\n",
 	.run = run,
 };

@@ -132,7 +132,7 @@ static bool send_token(const struct hold_opts *opts, const char *token)
 
 static _Noreturn void no_socket(const char *name)
 {
-	cmd_fail(name, WEIR_ESYSTEM, "cannot make a socket beside it");
+	cmd_fail(name, WEIR_ESYSTEM, "cannot create a socket in its folder");
 }
 
 int hold_daemon_main(const struct hold_opts *opts,

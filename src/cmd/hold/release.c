@@ -28,8 +28,8 @@ static int connect_daemon(const char *token)
 		/* The hold daemon was killed, which released its permits. */
 		(void)unlink(path);
 	if (gone)
-		cmd_die(EXIT_CLOSED, "release: this token holds nothing (any "
-			"more)");
+		cmd_die(EXIT_CLOSED, "%s: this token holds no permit (any "
+			"more)", token_name(token));
 	if (fd < 0)
 		cmd_fail(token_name(token), WEIR_ESYSTEM, NULL);
 	return fd;
@@ -44,28 +44,29 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	while (options_next(self, argc, argv, "", longs) != -1)
 		options_name(self, optarg, &token);
-	options_required(self, argc, argv, &token, "token");
+	options_required(self, argc, argv, &token, "TOKEN");
 	if (!token_name(token))
 		cmd_misuse(self, "release: \"%s\" is not a token", token);
 	fd = connect_daemon(token);
 	if (send(fd, token, TOKEN_DIGITS, MSG_NOSIGNAL) != TOKEN_DIGITS ||
 	    read(fd, &answer, 1) != 1)
-		cmd_die(EXIT_CLOSED, "release: who held for this token ended "
-			"just now");
+		cmd_die(EXIT_CLOSED, "%s: the hold daemon ended before it "
+			"answered", token_name(token));
 	if (answer != TOKEN_RELEASED)
-		cmd_die(EXIT_LOST, "release: the permit was lost before");
+		cmd_die(EXIT_LOST, "%s: the permit was lost before the release",
+			token_name(token));
 	return EXIT_SUCCESS;
 }
 
 const struct cmd cmd_release = {
 	.name = "release",
-	.summary = "give back what \"weir hold\" took",
+	.summary = "release the permit of \"weir hold\"",
 	.help =
 "usage: weir release TOKEN\n"
 "\n"
-"Gives back what \"weir hold\" took when it printed TOKEN; when this ends, it is\n"
-"back.  69 if it was back before.\n"
+"Releases the permit of the \"weir hold\" that printed TOKEN.  Exits when the\n"
+"permit is released; 69 if it was released before.\n"
 "\n"
-"  -h, --help   this text\n",
+"  -h, --help   print this text\n",
 	.run = run,
 };

@@ -41,8 +41,8 @@ void doctor_print(const char *format, ...)
 static void on_timeout(int sig)
 {
 	static const char text[] =
-		"problem: no answer for 10 s: a process that has it open was "
-		"stopped in the middle of a call\n";
+		"problem: locked for 10 s: a process was stopped while it held "
+		"the lock\n";
 
 	(void)sig;
 	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
@@ -139,15 +139,16 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_doctor = {
 	.name = "doctor",
-	.summary = "find out what is wrong, and repair it",
+	.summary = "report problems of semaphores, and repair them",
 	.help =
 "usage: weir doctor [NAME]\n"
 "\n"
-"Looks at the semaphore NAME, or at all, says what it finds, and repairs what it\n"
-"can: a file that is damaged or from before the machine's last start is moved off\n"
-"if no process uses it, and what killed processes left behind is removed.  0: all\n"
-"is well or was repaired; else as for \"weir run\".\n"
+"Examines the semaphore NAME, or all semaphores without a \"/\" in their name.\n"
+"Prints its findings and repairs what it can: a damaged file is moved away and a\n"
+"file from before the last boot is removed, if no process uses it; sockets of\n"
+"killed hold daemons are removed.  Exit status: 0 no problem is left; else as for\n"
+"\"weir run\".\n"
 "\n"
-"  -h, --help   this text\n",
+"  -h, --help   print this text\n",
 	.run = run,
 };

@@ -55,18 +55,18 @@ static void report_entry(const weir_named_info *info,
 	if (entry->dead) {
 		printf("note: process %d (", entry->pid);
 		text_plain(stdout, label);
-		printf(") was killed; what it started holds %lld for it until "
-		       "it ends\n", (long long)entry->weight);
+		printf(") was killed; its descendants hold %lld until they "
+		       "end\n", (long long)entry->weight);
 	} else if (entry->role == WEIR_NAMED_OVERSIZED) {
 		printf("note: process %d (", entry->pid);
 		text_plain(stdout, label);
-		printf(") asks for %lld, more than the capacity of %lld\n",
+		printf(") waits for %lld, more than the capacity of %lld\n",
 		       (long long)entry->weight, (long long)info->capacity);
 	} else if (is_stopped(entry)) {
 		printf("note: process %d (", entry->pid);
 		text_plain(stdout, label);
-		printf(") is stopped; it %s %lld since %s\n",
-		       entry->role == WEIR_NAMED_WAITS ? "waits for" : "holds",
+		printf(") is stopped; it has %s %lld for %s\n",
+		       entry->role == WEIR_NAMED_WAITS ? "waited for" : "held",
 		       (long long)entry->weight, since);
 	}
 }
@@ -85,14 +85,15 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 	for (uint32_t i = 0; i < info->entries; i++)
 		report_entry(info, &entries[i]);
 	if (!info->capacity)
-		printf("note: its capacity is 0; nothing is granted until "
-		       "\"weir resize\"\n");
+		printf("note: the capacity is 0; nothing is granted until "
+		       "\"weir resize\" raises it\n");
 	if (info->debt)
-		printf("note: %lld have to come back before any is granted\n",
+		printf("note: %lld must be released before any is granted\n",
 		       (long long)info->debt);
 	if (!rest)
 		return EXIT_SUCCESS;
-	printf("problem: %lld permits are in no account\n", (long long)rest);
+	printf("problem: %lld permits are neither free nor held\n",
+	       (long long)rest);
 	return EXIT_DAMAGED;
 }
 
@@ -119,8 +120,8 @@ void doctor_remove_sockets(const char *name)
 			       entry->d_name);
 		fd = token_connect(whole);
 		if (fd < 0 && errno == ECONNREFUSED && !unlink(whole))
-			doctor_print("repaired: removed %s; who held by it was "
-				   "killed", entry->d_name);
+			doctor_print("repaired: removed %s; its hold daemon "
+				     "was killed", entry->d_name);
 		if (fd >= 0)
 			close(fd);
 	}

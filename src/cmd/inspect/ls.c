@@ -84,8 +84,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
 		if (option != 'j')
-			cmd_misuse(self, "ls: takes no name; \"weir stat %s\" "
-				   "shows one", optarg);
+			cmd_misuse(self, "ls: unexpected argument \"%s\"; use "
+				   "\"weir stat\" for one semaphore", optarg);
 		json = true;
 	}
 	count = names_list(&names);
@@ -103,13 +103,13 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_ls = {
 	.name = "ls",
-	.summary = "the semaphores that there are",
+	.summary = "list semaphores",
 	.help =
 "usage: weir ls [--json]\n"
 "\n"
 "Lists the semaphores whose names have no \"/\".\n"
 "\n"
-"      --json   one object per line\n"
-"  -h, --help   this text\n",
+"      --json   print JSON, one object per line\n"
+"  -h, --help   print this text\n",
 	.run = run,
 };

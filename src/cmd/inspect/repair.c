@@ -48,11 +48,11 @@ static int lock_file(const struct doctor_file *file)
 	if (fd < 0)
 		printf("not repaired: %s\n", strerror(errno));
 	else if (fcntl(fd, F_OFD_SETLK, &lock))
-		printf("not repaired: processes have it open; end them and "
-		       "come again\n");
+		printf("not repaired: the file is in use; end the processes "
+		       "that have it open, and try again\n");
 	else if (!file->exists || fstat(fd, &own) || lstat(file->path, &now) ||
 		 !is_same_file(&own, &now) || !is_same_file(&own, &file->info))
-		printf("not repaired: another took its place just now\n");
+		printf("not repaired: the file has been replaced meanwhile\n");
 	else
 		return fd;
 	if (fd >= 0)
@@ -86,13 +86,14 @@ static int move_damaged(const char *name, const struct doctor_file *file)
 		return status;
 	(void)snprintf(moved, sizeof(moved), "%s.damaged", file->path);
 	if (!was_semaphore(fd, file->path)) {
-		printf("not repaired: nothing tells that this was a semaphore; "
-		       "if it was, move it away\n");
+		printf("not repaired: the file does not look like a semaphore; "
+		       "if it was one, move it away\n");
 	} else if (rename(file->path, moved)) {
-		printf("not repaired: cannot move it: %s\n", strerror(errno));
+		printf("not repaired: cannot move the file: %s\n",
+		       strerror(errno));
 	} else {
-		doctor_print("repaired: moved it to %s; \"weir open %s -n N\" "
-			   "makes a new one", moved, name);
+		doctor_print("repaired: moved the file to %s; \"weir open %s "
+			     "-n N\" creates a new one", moved, name);
 		status = EXIT_SUCCESS;
 	}
 	close(fd);
@@ -109,7 +110,8 @@ static int remove_stale(const struct doctor_file *file, int status)
 	if (unlink(file->path)) {
 		printf("not repaired: %s\n", strerror(errno));
 	} else {
-		printf("repaired: removed it; nobody in it is alive\n");
+		printf("repaired: removed the file, which is from before the "
+		       "last boot\n");
 		status = EXIT_SUCCESS;
 	}
 	close(fd);
@@ -124,7 +126,7 @@ int doctor_repair(const char *name, const struct doctor_file *file,
 	const char *reason = cmd_reason(err, errnum, why, room);
 
 	if (err == WEIR_ESYSTEM && errnum == ENOENT && *file->path)
-		doctor_print("problem: there is no semaphore at %s",
+		doctor_print("problem: no such semaphore: %s",
 			   file->path);
 	else
 		doctor_print("problem: %s", reason);

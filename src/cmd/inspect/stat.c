@@ -12,17 +12,18 @@
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 
-static void print_summary(FILE *out, const char *name, const weir_named_info *info)
+static void print_summary(FILE *out, const char *name,
+			  const weir_named_info *info)
 {
 	text_plain(out, name);
 	fprintf(out, ": %lld of %lld free, %u waiting", (long long)info->free,
 		(long long)info->capacity, info->waiters);
 	if (info->debt)
-		fprintf(out, ", %lld to be collected", (long long)info->debt);
+		fprintf(out, ", debt %lld", (long long)info->debt);
 	if (info->closed)
 		fputs(", closed", out);
 	if (info->renamed)
-		fputs(", its name is gone", out);
+		fputs(", name removed", out);
 	putc('\n', out);
 }
 
@@ -73,7 +74,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else
 			options_name(self, optarg, &name);
 	}
-	options_required(self, argc, argv, &name, "semaphore");
+	options_required(self, argc, argv, &name, "NAME");
 	sem = semaphore_open(name, &opts);
 	err = snapshot_read(sem, &info, &entries);
 	if (err)
@@ -87,15 +88,15 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_stat = {
 	.name = "stat",
-	.summary = "who holds a semaphore, who waits, for how long",
+	.summary = "show the holders and waiters of a semaphore",
 	.help =
 "usage: weir stat NAME [--json] [--shared]\n"
 "\n"
-"Shows the semaphore NAME: its capacity, what is free, and everybody at it:\n"
-"holders first, then the queue in order.\n"
+"Shows the semaphore NAME: its capacity, the free permits, the holders, and the\n"
+"queue in order.\n"
 "\n"
-"      --json     one object on one line\n"
-"      --shared   for a semaphore that other users may use as well\n"
-"  -h, --help     this text\n",
+"      --json     print one JSON object on one line\n"
+"      --shared   allow a semaphore that other users can use\n"
+"  -h, --help     print this text\n",
 	.run = run,
 };

@@ -80,12 +80,12 @@ static void parse_options(const struct cmd *self, struct wait_opts *opts,
 
 	while ((option = options_next(self, argc, argv, "t:E:", longs)) != -1)
 		set_option(self, opts, option);
-	options_required(self, argc, argv, &opts->name, "semaphore");
+	options_required(self, argc, argv, &opts->name, "NAME");
 	if (opts->idle == (opts->free_wanted >= 0))
-		cmd_misuse(self, "wait: for what? --idle, or --free N");
+		cmd_misuse(self, "wait: either --idle or --free N is required");
 	if (!opts->nested && env_is_held(opts->name))
-		cmd_misuse(self, "wait: this runs under %s already, and would "
-			   "wait for itself; --nested if that is meant",
+		cmd_misuse(self, "wait: already running under a permit of %s, "
+			   "and could wait for itself; --nested allows it",
 			   opts->name);
 	if (!opts->timed)
 		opts->timeout_ns = options_env_timeout(self, opts->timeout_ns);
@@ -96,7 +96,7 @@ static void print_timeout(const struct wait_opts *opts, weir_named *sem)
 	char room[HOLDER_ROOM], time[DURATION_ROOM];
 	const char *holder = describe_holder(sem, room);
 
-	cmd_message("%s: not within %s%s%s", opts->name,
+	cmd_message("%s: timed out after %s%s%s", opts->name,
 		    duration_text(opts->timeout_ns, time),
 		    *holder ? "; " : "", holder);
 }
@@ -125,17 +125,19 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
-	.summary = "wait until nobody holds, or until permits are free",
+	.summary = "wait until no permit is held, or until permits are free",
 	.help =
 "usage: weir wait NAME --idle | --free N [-t TIME]\n"
 "\n"
-"      --idle           until everything that was taken is back\n"
-"      --free=N         until N permits are free; stands in the queue for it,\n"
-"                       and those who come later wait behind it\n"
-"  -t, --timeout=TIME   no longer than this (else $WEIR_TIMEOUT); 124 then\n"
-"  -E, --exit-code=N    N instead of 124\n"
-"      --nested         also under a NAME that is in $WEIR_HELD already\n"
-"      --shared         for a semaphore that other users may use as well\n"
-"  -h, --help           this text\n",
+"Waits until the semaphore NAME is idle, or has free permits.\n"
+"\n"
+"      --idle           wait until no permit is held\n"
+"      --free=N         wait until N permits are free; the request waits in the\n"
+"                       queue, and later requests wait behind it\n"
+"  -t, --timeout=TIME   wait at most TIME (default: $WEIR_TIMEOUT); 124 then\n"
+"  -E, --exit-code=N    exit with N instead of 124\n"
+"      --nested         allow a NAME that is in $WEIR_HELD\n"
+"      --shared         allow a semaphore that other users can use\n"
+"  -h, --help           print this text\n",
 	.run = run,
 };

@@ -2,8 +2,8 @@
 /*
  * The seccomp filter of the command: which system calls are stopped.
  *
- * The types are those of linux/seccomp.h and linux/filter.h, which musl-gcc does
- * not find.
+ * The types are those of linux/seccomp.h and linux/filter.h, which musl-gcc
+ * does not find.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
  */
 char *flags_with(const char *old, int64_t jobs, const char *auth);
 /*
- * Remove -j from the arguments of a make or a ninja, in place.  Returns the last
- * number that was given; 0: -j without a number; -1: no -j.
+ * Remove -j from the arguments of a make or a ninja, in place.  Returns the
+ * last number that was given; 0: -j without a number; -1: no -j.
  */
 int64_t flags_remove_jobs(char **argv);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir jobserver: a GNU make job server that recovers tokens of dead clients. */
+/* weir jobserver: a GNU make job server that recovers tokens of the dead. */
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -59,10 +59,10 @@ static char **parse_options(const struct cmd *self, struct server *server,
 		}
 	}
 	if (optind >= argc)
-		cmd_misuse(self, "jobserver: which command?");
+		cmd_misuse(self, "jobserver: COMMAND is missing");
 	if (style && strcmp(style, "pipe") && strcmp(style, "fifo"))
-		cmd_misuse(self, "jobserver: --style is pipe or fifo, not "
-			   "\"%s\"", style);
+		cmd_misuse(self, "jobserver: --style: \"%s\" is neither pipe "
+			   "nor fifo", style);
 	argv += optind;
 	server->fifo = style ? !strcmp(style, "fifo") : is_ninja(argv[0]);
 	return argv;
@@ -78,30 +78,31 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (!server.jobs)
 		server.jobs = asked > 0 && asked <= JOBS_MAX ? asked : cpus();
 	else if (asked > 0 && asked != server.jobs)
-		cmd_message("jobserver: %s -j%lld: it is %lld here", argv[0],
-			    (long long)asked, (long long)server.jobs);
+		cmd_message("jobserver: %s: -j%lld is ignored; the limit is "
+			    "%lld jobs", argv[0], (long long)asked,
+			    (long long)server.jobs);
 	return server_run(&server, argv);
 }
 
 const struct cmd cmd_jobserver = {
 	.name = "jobserver",
-	.summary = "run a make whose job tokens survive killed jobs",
+	.summary = "run a make with a job server that recovers lost tokens",
 	.help =
 "usage: weir jobserver [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"
-"Runs COMMAND, a make or whatever starts makes, with a job server for N jobs at a\n"
-"time.  What a client took and did not return when it ended, also by kill -9,\n"
-"comes back as soon as its jobs are over.\n"
+"Runs COMMAND, a make or a program that starts makes, with a job server for N\n"
+"jobs at a time.  Tokens that a client has not returned when it ends, even by\n"
+"kill -9, are put back when its jobs have ended.\n"
 "\n"
-"  -n, --capacity=N  how many jobs; else COMMAND's -j, else one for each CPU\n"
+"  -n, --capacity=N  the number of jobs; default: COMMAND's -j, or one per CPU\n"
 "      --style=pipe  for make 4.2 and later; the default\n"
 "      --style=fifo  for make 4.4, ninja 1.13; the default for ninja\n"
-"      --plain       do not watch who takes tokens: sudo works below, and tokens\n"
-"                    come back when nobody is left who could return them\n"
-"  -v, --verbose     say when tokens come back\n"
-"  -h, --help        this text\n"
+"      --plain       without a seccomp filter: sudo works in jobs, but tokens are\n"
+"                    put back only when no process has the pipe open for writing\n"
+"  -v, --verbose     print a message when tokens are put back\n"
+"  -h, --help        print this text\n"
 "\n"
-"Exit status: COMMAND's own, or 128 + its signal; 64 usage; 125 weir failed; 126\n"
-"COMMAND cannot be run; 127 not found.\n",
+"Exit status: that of COMMAND, or 128 + its signal; 64 wrong usage; 125 weir\n"
+"failed; 126 COMMAND cannot be run; 127 COMMAND is not found.\n",
 	.run = run,
 };

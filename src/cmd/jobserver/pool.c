@@ -32,7 +32,8 @@ static int64_t in_pipe(struct pool *pool)
 	int bytes = 0;
 
 	if (ioctl(pool->fd, FIONREAD, &bytes))
-		cmd_die(EXIT_WEIR, "jobserver: FIONREAD: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "jobserver: pipe: FIONREAD: %s",
+			strerror(errno));
 	return bytes;
 }
 
@@ -64,7 +65,8 @@ static void put_bytes(struct pool *pool, const char *bytes, size_t count)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			cmd_die(EXIT_WEIR, "jobserver: %s", strerror(errno));
+			cmd_die(EXIT_WEIR, "jobserver: pipe: write: %s",
+				strerror(errno));
 		bytes += written;
 		count -= (size_t)written;
 	}
@@ -89,7 +91,8 @@ void pool_fill(struct pool *pool, int fd, int64_t total)
 	struct stat status;
 
 	if (fstat(fd, &status))
-		cmd_die(EXIT_WEIR, "jobserver: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "jobserver: pipe: fstat: %s",
+			strerror(errno));
 	*pool = (struct pool){ .total = total, .fd = fd,
 			       .device = status.st_dev,
 			       .inode = status.st_ino };
@@ -183,7 +186,7 @@ static struct client *likely_owner(struct pool *pool, pid_t pid)
 	return most;
 }
 
-/* Subtract a token from its likely owner.  Returns false if none is recorded. */
+/* Subtract a token from its likely owner; false: none is recorded. */
 static bool subtract(struct pool *pool, pid_t pid)
 {
 	struct client *client = likely_owner(pool, pid);
@@ -224,8 +227,8 @@ void pool_client_ended(struct pool *pool, size_t index)
 
 	if (pool->verbose && client->held)
 		cmd_message("jobserver: process %d ended with %lld token%s",
-			(int)client->pid, (long long)client->held,
-			client->held == 1 ? "" : "s");
+			    (int)client->pid, (long long)client->held,
+			    client->held == 1 ? "" : "s");
 	pool->owed += client->held;
 	close(client->pidfd);
 	*client = pool->clients[--pool->count];
@@ -236,8 +239,9 @@ void pool_no_writers(struct pool *pool)
 	int64_t unseen = pool_unseen(pool);
 
 	if (pool->verbose && unseen > 0)
-		cmd_message("jobserver: nobody is left who could return %lld "
-			"token%s", (long long)unseen, unseen == 1 ? "" : "s");
+		cmd_message("jobserver: no process is left to return %lld "
+			    "token%s", (long long)unseen,
+			    unseen == 1 ? "" : "s");
 	if (unseen > 0)
 		pool->owed += unseen;
 }
@@ -254,6 +258,6 @@ void pool_return_owed(struct pool *pool, int64_t orphans)
 	put_tokens(pool, back);
 	pool->owed -= back;
 	if (pool->verbose)
-		cmd_message("jobserver: gave back %lld token%s", (long long)back,
-			back == 1 ? "" : "s");
+		cmd_message("jobserver: put back %lld token%s", (long long)back,
+			    back == 1 ? "" : "s");
 }

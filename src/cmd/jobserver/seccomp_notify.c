@@ -4,9 +4,9 @@
  * byte wait in the kernel until they are answered here (seccomp_unotify(2)).
  * This is how the server learns which process takes a token.
  *
- * A token is always in the pipe or recorded for a process that was alive.  It is
- * recorded before the call is answered.  If the call is gone by then (a signal,
- * a death), the record is removed and the byte is put back.
+ * A token is always in the pipe or recorded for a process that was alive.  It
+ * is recorded before the call is answered.  If the call is gone by then (a
+ * signal, a death), the record is removed and the byte is put back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -187,8 +187,8 @@ static void serve_write(int listener, struct pool *pool,
 	if (pool_returned(pool, pid))
 		pool_write(pool, byte);
 	else
-		cmd_message("jobserver: process %d returns a token that nobody "
-			"has", (int)pid);
+		cmd_message("jobserver: process %d: returned a token, but none "
+			    "is missing", (int)pid);
 }
 
 void seccomp_notify_call(int listener, struct pool *pool)

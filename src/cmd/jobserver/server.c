@@ -64,7 +64,7 @@ static void start(struct server *server, char **argv)
 				   SFD_CLOEXEC | SFD_NONBLOCK);
 	if (server->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel))
-		die("cannot start");
+		die("cannot start the command");
 	fflush(NULL);
 	orphans_init();
 	server->self = getpid();
@@ -76,8 +76,8 @@ static void start(struct server *server, char **argv)
 	close(channel[1]);
 	server->listener = server->plain ? -1 : pass_receive(channel[0]);
 	if (!server->plain && server->listener < 0 && server->verbose)
-		cmd_message("jobserver: who takes a token is not seen here (%s)",
-			strerror(errno));
+		cmd_message("jobserver: cannot see which process takes a "
+			    "token: %s", strerror(errno));
 	close(channel[0]);
 	if (!server->fifo) {
 		close(server->tokens.reads);
@@ -212,7 +212,7 @@ static void stay_behind(const struct server *server)
 	for (int fd = 0; fd < 3; fd++)
 		(void)dup2(null, fd);
 	if (setsid() < 0 || chdir("/"))
-		cmd_message("%s", strerror(errno));
+		cmd_message("jobserver: cannot detach: %s", strerror(errno));
 	seccomp_notify_continue_all(server->listener);
 	_exit(0);
 }

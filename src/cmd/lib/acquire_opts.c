@@ -47,16 +47,17 @@ bool acquire_opts_set(const struct cmd *self, struct acquire_opts *opts,
 void acquire_opts_check(const struct cmd *self, struct acquire_opts *opts)
 {
 	if (!opts->name)
-		cmd_misuse(self, "%s: which semaphore?", self->name);
+		cmd_misuse(self, "%s: NAME is missing", self->name);
 	if (opts->try && opts->timed)
-		cmd_misuse(self, "%s: -t or --try, not both", self->name);
+		cmd_misuse(self, "%s: -t and --try exclude each other",
+			   self->name);
 	if (!opts->timed)
 		opts->timeout_ns = options_env_timeout(self, opts->timeout_ns);
 	if (opts->label && strlen(opts->label) > WEIR_NAMED_LABEL_MAX)
-		cmd_misuse(self, "%s: a label has at most %d bytes",
+		cmd_misuse(self, "%s: --label: longer than %d bytes",
 			   self->name, WEIR_NAMED_LABEL_MAX);
 	if (!opts->nested && env_is_held(opts->name))
-		cmd_misuse(self, "%s: this runs under %s already, and could "
-			   "wait for itself; --nested if that is meant",
+		cmd_misuse(self, "%s: already running under a permit of %s, "
+			   "and could wait for itself; --nested allows it",
 			   self->name, opts->name);
 }

@@ -46,8 +46,8 @@ static void add_if_child(struct children *list, pid_t pid)
 }
 
 /*
- * Returns true if /proc shows the pids of our own PID namespace.  NSpid then has
- * exactly one number, our pid.
+ * Returns true if /proc shows the pids of our own PID namespace.  NSpid then
+ * has exactly one number, our pid.
  */
 static bool is_proc_usable(void)
 {

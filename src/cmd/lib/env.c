@@ -2,9 +2,9 @@
 /*
  * The environment of a job: which permits it runs under.
  *
- * WEIR_HELD is a list of names, separated by spaces.  Spaces, control characters
- * and '%' in a name are written as %20 and so on.  A path is made absolute,
- * because the job may change its working directory.
+ * WEIR_HELD is a list of names, separated by spaces.  Spaces, control
+ * characters and '%' in a name are written as %20 and so on.  A path is made
+ * absolute, because the job may change its working directory.
  */
 #include <limits.h>
 #include <stdio.h>

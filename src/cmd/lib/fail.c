@@ -113,7 +113,7 @@ const char *cmd_reason(weir_err err, int errnum, const char *why,
 {
 	if (!why || !*why)
 		return err != WEIR_ESYSTEM ? weir_err_text(err) :
-		       errnum == EBADMSG ? "its file is damaged" :
+		       errnum == EBADMSG ? "the file is damaged" :
 					   strerror(errnum);
 	/* For these errors the explanation is complete without strerror. */
 	if (err != WEIR_ESYSTEM || cmd_status(err, errnum) == EXIT_DAMAGED ||

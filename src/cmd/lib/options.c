@@ -37,15 +37,14 @@ static _Noreturn void unknown(const struct cmd *self, char **argv,
 	size_t count = 0;
 
 	if (!is_long(given, longs))
-		cmd_misuse(self, "%s: there is no option -%c", self->name,
-			   optopt);
+		cmd_misuse(self, "%s: unknown option -%c", self->name, optopt);
 	for (; longs->name && count < LONGS_MAX; longs++)
 		names[count++] = longs->name;
 	near = text_nearest(given + 2, names, count);
 	if (near)
-		cmd_misuse(self, "%s: there is no option %s; is it --%s?",
+		cmd_misuse(self, "%s: unknown option %s; did you mean --%s?",
 			   self->name, given, near);
-	cmd_misuse(self, "%s: there is no option %s", self->name, given);
+	cmd_misuse(self, "%s: unknown option %s", self->name, given);
 }
 
 int options_next(const struct cmd *self, int argc, char **argv,
@@ -89,7 +88,7 @@ int64_t options_count(const struct cmd *self, const char *what,
 		cmd_misuse(self, "%s: %s: \"%s\" is not a number", self->name,
 			   what, text);
 	if (errno || value < min || value > max)
-		cmd_misuse(self, "%s: %s: %s is not in %lld .. %lld",
+		cmd_misuse(self, "%s: %s: %s is not between %lld and %lld",
 			   self->name, what, text, (long long)min,
 			   (long long)max);
 	return value;
@@ -101,8 +100,8 @@ int64_t options_duration(const struct cmd *self, const char *what,
 	int64_t ns;
 
 	if (!duration_parse(text, &ns))
-		cmd_misuse(self, "%s: %s: \"%s\" is not a time; write 250ms, "
-			   "10s, 5m, 2h", self->name, what, text);
+		cmd_misuse(self, "%s: %s: \"%s\" is not a time such as 250ms, "
+			   "10s, 5m or 2h", self->name, what, text);
 	return ns;
 }
 
@@ -117,8 +116,8 @@ int64_t options_env_timeout(const struct cmd *self, int64_t otherwise)
 void options_name(const struct cmd *self, const char *text, const char **name)
 {
 	if (*name)
-		cmd_misuse(self, "%s: one name is enough: \"%s\" is too much",
-			   self->name, text);
+		cmd_misuse(self, "%s: unexpected argument \"%s\"", self->name,
+			   text);
 	*name = text;
 }
 
@@ -134,5 +133,5 @@ void options_required(const struct cmd *self, int argc, char **argv,
 {
 	options_rest(self, argc, argv, name);
 	if (!*name)
-		cmd_misuse(self, "%s: which %s?", self->name, what);
+		cmd_misuse(self, "%s: %s is missing", self->name, what);
 }

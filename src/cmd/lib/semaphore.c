@@ -18,8 +18,8 @@ static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 	if (weir_named_stat(sem, &info, NULL, 0) || info.closed ||
 	    info.capacity == wanted)
 		return;
-	cmd_message("%s has a capacity of %lld, not %lld; \"weir resize %s "
-		    "%lld\" would change it", name, (long long)info.capacity,
+	cmd_message("%s: the capacity is %lld, not %lld; \"weir resize %s "
+		    "%lld\" changes it", name, (long long)info.capacity,
 		    (long long)wanted, name, (long long)wanted);
 }
 
@@ -34,10 +34,10 @@ static _Noreturn void missing(const char *name, bool has_n)
 		near = text_nearest(name, (const char *const *)names,
 				    (size_t)count);
 	if (near)
-		cmd_die(EXIT_CLOSED, "there is no semaphore %s; is it %s?",
+		cmd_die(EXIT_CLOSED, "%s: no such semaphore; did you mean %s?",
 			name, near);
-	cmd_die(EXIT_CLOSED, "there is no semaphore %s%s", name,
-		has_n ? "; -n CAPACITY makes it" : "");
+	cmd_die(EXIT_CLOSED, "%s: no such semaphore%s", name,
+		has_n ? "; -n CAPACITY creates it" : "");
 }
 
 static weir_named *open_named(const char *name, const weir_named_opts *opts,

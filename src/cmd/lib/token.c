@@ -26,7 +26,8 @@ char *token_new(const char *name)
 	char *token = memory_realloc(NULL, room), *to = token;
 
 	if (getentropy(random, sizeof(random)))
-		cmd_die(EXIT_WEIR, "no random numbers: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "cannot get random bytes: %s",
+			strerror(errno));
 	for (size_t i = 0; i < sizeof(random); i++)
 		to += sprintf(to, "%02x", random[i]);
 	(void)sprintf(to, "@%s", absolute);

@@ -143,8 +143,8 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 			job_end_all(&job, -1);
 	}
 	if (weir_named_try_release(sem, acquire->weight)) {
-		cmd_message("%s: the permit was lost while %s ran", acquire->name,
-			opts->command[0]);
+		cmd_message("%s: the permit was lost while %s ran",
+			    acquire->name, opts->command[0]);
 		status = EXIT_LOST;
 	}
 	/* Descendants that are still running must not keep the slot. */

@@ -19,8 +19,8 @@
 
 #define SECOND INT64_C(1000000000)
 /*
- * execvp copies the argument pointers to the stack if the file is a script.  The
- * kernel accepts 6 MB of arguments, most of which can be pointers.
+ * execvp copies the argument pointers to the stack if the file is a script.
+ * The kernel accepts 6 MB of arguments, most of which can be pointers.
  */
 #define STACK_SIZE ((size_t)8 << 20)
 
@@ -35,8 +35,8 @@ struct start {
 };
 
 /*
- * The child shares our memory, on a stack of its own, and we are suspended until
- * its exec.  It must not change memory that the parent relies on.
+ * The child shares our memory, on a stack of its own, and we are suspended
+ * until its exec.  It must not change memory that the parent relies on.
  */
 static int child_main(void *arg)
 {

@@ -124,8 +124,8 @@ static void draw(const struct run_opts *opts, struct run_shared *shared,
 }
 
 /*
- * Stop signals of the terminal are blocked meanwhile.  A process that is stopped
- * while it holds the lock of the semaphore would block all its users.
+ * Stop signals of the terminal are blocked meanwhile.  A process that is
+ * stopped while it holds the lock of the semaphore would block all its users.
  */
 void progress_draw(const struct run_opts *opts, struct run_shared *shared,
 		   pid_t guardian, int64_t since)

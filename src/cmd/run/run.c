@@ -3,8 +3,8 @@
  * weir run: run a job under permits.
  *
  * This file has the wrapper, the process that the user started.  It forks the
- * guardian, shows the queue, passes signals on, and exits with the status of the
- * job.
+ * guardian, shows the queue, passes signals on, and exits with the status of
+ * the job.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -60,8 +60,8 @@ static void set_option(const struct cmd *self, struct run_opts *opts,
 	default:
 		opts->keep = !strcmp(value, "keep");
 		if (!opts->keep && strcmp(value, "kill"))
-			cmd_misuse(self, "run: --orphan is kill or keep, "
-				   "not \"%s\"", value);
+			cmd_misuse(self, "run: --orphan: \"%s\" is neither "
+				   "kill nor keep", value);
 	}
 }
 
@@ -102,7 +102,7 @@ static void parse_options(const struct cmd *self, struct run_opts *opts,
 		acquire->name = argv[optind++];
 	opts->command = argv + optind;
 	if (acquire->name && !opts->command[0])
-		cmd_misuse(self, "run: which command?");
+		cmd_misuse(self, "run: COMMAND is missing");
 	if (acquire->name && !acquire->label)
 		acquire->label = label_of(opts->command);
 	acquire_opts_check(self, acquire);
@@ -137,9 +137,9 @@ static void wait_for_death(struct job *job)
 }
 
 /*
- * The guardian was killed.  Its descendants have been reparented to the wrapper.
- * If the wrapper had children before, they cannot be distinguished from
- * descendants of the job.  Then only the job itself is waited for; its
+ * The guardian was killed.  Its descendants have been reparented to the
+ * wrapper.  If the wrapper had children before, they cannot be distinguished
+ * from descendants of the job.  Then only the job itself is waited for; its
  * descendants keep the permit until they end.
  */
 static int guardian_died(const struct run_opts *opts,
@@ -149,15 +149,17 @@ static int guardian_died(const struct run_opts *opts,
 	struct job job = { .pid = atomic_load(&shared->job) };
 
 	if (!job.pid)
-		cmd_die(EXIT_WEIR, "%s: the process that waited was killed",
+		cmd_die(EXIT_WEIR, "%s: the guardian was killed while it "
+			"waited",
 			opts->acquire.name);
 	if (!atomic_load(&shared->outlives)) {
 		if (opts->had_children)
 			wait_for_death(&job);
 		else
 			job_end_all(&job, -1);
-		cmd_message("%s: the process that held the permit was killed, and "
-			"%s ended", opts->acquire.name, opts->command[0]);
+		cmd_message("%s: the guardian was killed while it held the "
+			    "permit; %s was ended", opts->acquire.name,
+			    opts->command[0]);
 		return EXIT_LOST;
 	}
 	/*
@@ -173,8 +175,9 @@ static int guardian_died(const struct run_opts *opts,
 			job_signal(&job, sig);
 	}
 	if (!job.ended)
-		cmd_die(EXIT_WEIR, "%s: the process that knew how %s ended "
-			"was killed", opts->acquire.name, opts->command[0]);
+		cmd_die(EXIT_WEIR, "%s: the guardian was killed; the exit "
+			"status of %s is unknown", opts->acquire.name,
+			opts->command[0]);
 	return process_exit_status(job.status);
 }
 
@@ -248,31 +251,33 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_run = {
 	.name = "run",
-	.summary = "run a command when it is its turn",
+	.summary = "run a command while it holds a permit",
 	.help =
 "usage: weir run NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"
 "Waits for a permit of the semaphore NAME, in order of arrival, runs COMMAND, and\n"
-"gives the permit back when it has ended.  The limit holds whatever is killed.\n"
+"releases the permit when COMMAND has ended.  The limit holds even if processes\n"
+"are killed.\n"
 "\n"
-"  -n, --capacity=N     make NAME with N permits if it is not there\n"
-"  -w, --weight=N       take N permits instead of 1\n"
-"  -t, --timeout=TIME   wait no longer than this (else $WEIR_TIMEOUT); 124 then\n"
-"      --try            do not wait; 75 if it would have to\n"
-"  -E, --exit-code=N    N instead of 124 and 75\n"
-"      --orphan=kill    if weir is killed, so is all of COMMAND (the default)\n"
-"      --orphan=keep    if weir is killed, COMMAND goes on with its permit\n"
-"      --kill-after=TIME  how long COMMAND has after a signal to end, or after\n"
-"                       weir was killed, before it is killed\n"
-"      --nested         also under a NAME that is in $WEIR_HELD already\n"
-"  -l, --label=TEXT     what \"weir stat\" calls it; else COMMAND\n"
-"  -q, --quiet          say nothing of waiting, also if it ends with 124 or 75\n"
-"      --shared         for a semaphore that other users may use as well\n"
-"  -h, --help           this text\n"
+"  -n, --capacity=N     create NAME with N permits if it does not exist\n"
+"  -w, --weight=N       acquire N permits instead of 1\n"
+"  -t, --timeout=TIME   wait at most TIME (default: $WEIR_TIMEOUT); 124 then\n"
+"      --try            do not wait; 75 if the permit is not free\n"
+"  -E, --exit-code=N    exit with N instead of 124 or 75\n"
+"      --orphan=kill    if weir is killed, kill COMMAND and its descendants (the\n"
+"                       default)\n"
+"      --orphan=keep    if weir is killed, COMMAND continues with its permit\n"
+"      --kill-after=TIME  kill COMMAND if it runs for TIME after a signal was\n"
+"                       passed on, or after weir was killed\n"
+"      --nested         allow a NAME that is in $WEIR_HELD\n"
+"  -l, --label=TEXT     the label in \"weir stat\"; default: COMMAND\n"
+"  -q, --quiet          no messages about waiting, nor about 124 and 75\n"
+"      --shared         allow a semaphore that other users can use\n"
+"  -h, --help           print this text\n"
 "\n"
-"Exit status: COMMAND's own, or 128 + its signal; 124 the wait timed out; 75 busy\n"
-"(--try); 69 closed, or not there; 76 the permit was lost; 64 usage; 65 the file\n"
-"is damaged; 77 permission; 125 weir failed; 126 COMMAND cannot be run; 127 it is\n"
-"not found.\n",
+"Exit status: that of COMMAND, or 128 + its signal; 124 the wait timed out; 75\n"
+"busy (--try); 69 NAME is closed or does not exist; 76 the permit was lost; 64\n"
+"wrong usage; 65 the file is damaged; 77 permission denied; 125 weir failed; 126\n"
+"COMMAND cannot be run; 127 COMMAND is not found.\n",
 	.run = run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines: one for each change; or one in each interval, if an interval was given.
+ * Lines: one for each change; or one in each interval, if an interval was
+ * given.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -102,11 +103,11 @@ static void print_line(const struct watch *watch)
 	       (long long)watch_used(info), (long long)info->capacity,
 	       info->waiters);
 	if (info->debt)
-		printf(", %lld to be collected", (long long)info->debt);
+		printf(", debt %lld", (long long)info->debt);
 	if (info->closed)
 		fputs(", closed", stdout);
 	if (info->renamed)
-		fputs(", its name is gone", stdout);
+		fputs(", name removed", stdout);
 	print_holders(watch);
 	putchar('\n');
 }

@@ -5,6 +5,6 @@
 int watch_screen(struct watch *watch, const char **why)
 {
 	(void)watch;
-	*why = "this weir was built without ncurses";
+	*why = "built without ncurses";
 	return -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drawing the view, from the top: the title, the bar, the use over time, the list
- * of holders and waiters, and the keys.  On a small terminal the lower parts are
- * left out.
+ * Drawing the view, from the top: the title, the bar, the use over time, the
+ * list of holders and waiters, and the keys.  On a small terminal the lower
+ * parts are left out.
  */
 #include <curses.h>
 #include <limits.h>
@@ -110,14 +110,13 @@ static void paint_title(const struct watch *watch, const struct view *view)
 	x = put(0, x, " waiting");
 	colour(BAD);
 	if (info->debt) {
-		x = put(0, x, ", ");
+		x = put(0, x, ", debt ");
 		x = put_number(0, x, info->debt);
-		x = put(0, x, " to be collected");
 	}
 	if (info->closed)
 		x = put(0, x, ", closed");
 	if (info->renamed)
-		x = put(0, x, ", its name is gone");
+		x = put(0, x, ", name removed");
 	colour(FULL);
 	if (view->paused)
 		x = put(0, x, ", paused");
@@ -260,8 +259,8 @@ static void paint_list(struct watch *watch, struct view *view)
 		paint_entry(watch, order[view->top + i], 5 + i);
 	(void)snprintf(keys, sizeof(keys),
 		       "q quit  p %s  s sorted by %s%s",
-		       view->paused ? "go on" : "pause", by[view->sort],
-		       view->lines > view->room ? "  up down: more" : "");
+		       view->paused ? "continue" : "pause", by[view->sort],
+		       view->lines > view->room ? "  up down scroll" : "");
 	attrset(A_DIM);
 	(void)put(LINES - 1, 0, keys);
 	attrset(A_NORMAL);

@@ -175,7 +175,7 @@ int watch_screen(struct watch *watch, const char **why)
 	view.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
-		*why = "the terminal (TERM) is not known";
+		*why = "unknown terminal type ($TERM)";
 		return -1;
 	}
 	(void)atexit(restore);

@@ -30,7 +30,8 @@ static void follow_name(struct watch *watch)
 	if (weir_named_open(watch->name, &watch->opts, &other))
 		return;
 	if (weir_named_close_handle(watch->sem))
-		cmd_die(EXIT_WEIR, "%s: cannot be left", watch->name);
+		cmd_die(EXIT_WEIR, "%s: cannot close the semaphore",
+			watch->name);
 	watch->sem = other;
 	watch_update(watch);
 }

@@ -53,7 +53,7 @@ static void parse_options(const struct cmd *self, struct watch *watch,
 		else
 			options_name(self, optarg, &watch->name);
 	}
-	options_required(self, argc, argv, &watch->name, "semaphore");
+	options_required(self, argc, argv, &watch->name, "NAME");
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
@@ -74,32 +74,32 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 		if (status >= 0)
 			return status;
-		cmd_message("watch: lines instead of a screen: %s", why);
+		cmd_message("watch: %s; printing lines instead", why);
 	}
 	return watch_lines(&watch);
 }
 
 const struct cmd cmd_watch = {
 	.name = "watch",
-	.summary = "a semaphore as it goes on, on the terminal or in lines",
+	.summary = "show a semaphore continuously, on the terminal or as lines",
 	.help =
 "usage: weir watch NAME [--interval=TIME] [--lines | --json] [--count=N]\n"
 "\n"
-"Shows the semaphore NAME and what happens at it.  On a terminal: how much is in\n"
-"use, also over time, who holds permits, and the queue in order.\n"
+"Shows the semaphore NAME and its changes.  On a terminal: the permits in use,\n"
+"now and over time, the holders, and the queue in order.\n"
 "\n"
 "    q        quit\n"
-"    p        pause, and go on\n"
-"    s        sort holders by age, weight, process, label\n"
-"    up down  move through long lists; also page up, page down, home\n"
+"    p        pause, continue\n"
+"    s        sort the holders by age, weight, process or label\n"
+"    up down  scroll; also page up, page down, home\n"
 "\n"
-"Elsewhere, a line whenever something has changed.\n"
+"Otherwise, a line for each change.\n"
 "\n"
-"  -i, --interval=TIME  look this often; without a screen, print a line each time\n"
-"      --lines          lines also on a terminal\n"
-"      --json           one object per line, as \"weir stat --json\" prints\n"
-"  -c, --count=N        end after N lines\n"
-"      --shared         for a semaphore that other users may use as well\n"
-"  -h, --help           this text\n",
+"  -i, --interval=TIME  update at this interval; as lines, print one each time\n"
+"      --lines          print lines on a terminal, too\n"
+"      --json           print one object per line, as \"weir stat --json\"\n"
+"  -c, --count=N        exit after N lines\n"
+"      --shared         allow a semaphore that other users can use\n"
+"  -h, --help           print this text\n",
 	.run = run,
 };

@@ -132,7 +132,7 @@ def arguments():
             if jobs:
                 check(f"-j{jobs} " in environment, f"{given}: {environment}")
         status, out, text = run("-n", "2", "--", make, "-j8")
-        check(status == 0 and "it is 2 here" in text and "-j2 " in out, text + out)
+        check(status == 0 and "the limit is 2 jobs" in text and "-j2 " in out, text + out)
         out = run("-n", "3", "--", os.path.join(folder, "other"), "-j8")[1]
         check(out.startswith("-j8 |"), out)
         out = run("--", os.path.join(folder, "ninja"), "-j", "5")[1]
@@ -209,7 +209,7 @@ def kill_a_make(folder, **more):
         server.saw("ended with 2 tokens")
         # The make above goes on, with what is left: one for nothing and one token.
         wait_for(lambda: met(folder, "late") == 2, "two late jobs")
-        check("gave back" not in server.said(), "given back while the orphans run")
+        check("put back" not in server.said(), "given back while the orphans run")
         touch(folder, "go")
         # All four meet, or this does not end.
         status, _, text = server.end()
@@ -217,7 +217,7 @@ def kill_a_make(folder, **more):
         touch(folder, "over")
     check(status == 0, f"status {status}: {text}")
     check(met(folder, "late") == 4, "four late jobs")
-    back = sum(int(line.split()[4]) for line in text.split("\n") if "gave back" in line)
+    back = sum(int(line.split()[4]) for line in text.split("\n") if "put back" in line)
     check(back == 2, f"{back} given back: {text}")
 
 
@@ -264,7 +264,7 @@ def client(what, style, *more):
 def killed_client(style):
     status, out, text = client("killed", style, "-n", "4")
     check(status == 0, f"{style}: {status}: {out}{text}")
-    check("ended with 2 tokens" in text and "gave back 2 tokens" in text, text)
+    check("ended with 2 tokens" in text and "put back 2 tokens" in text, text)
 
 
 def killed_client_pipe():
@@ -286,14 +286,14 @@ def children_of_before():
     check(other > 1, text)
     os.kill(other, signal.SIGKILL)
     check(status == 0, f"{status}: {out}{text}")
-    check("gave back 2 tokens" in text, text)
+    check("put back 2 tokens" in text, text)
 
 
 def killed_ninja():
     """The same without blocking, as ninja reads: a poll tells of the tokens."""
     status, out, text = client("nonblocking", "fifo", "-n", "3")
     check(status == 0, f"{status}: {out}{text}")
-    check("gave back 2 tokens" in text, text)
+    check("put back 2 tokens" in text, text)
 
 
 def excess():
@@ -301,7 +301,7 @@ def excess():
     for style in ("pipe", "fifo"):
         status, out, text = client("excess", style, "-n", "3")
         check(status == 0, f"{style}: {status}: {out}{text}")
-        check("returns a token that nobody has" in text, text)
+        check("returned a token, but none is missing" in text, text)
 
 
 def interrupted():
@@ -315,14 +315,14 @@ def handed_over():
     """One process reads, another returns: the reader's death gives nothing back twice."""
     status, out, text = client("handed", "pipe", "-n", "3")
     check(status == 0, f"{status}: {out}{text}")
-    check("gave back" not in text, text)
+    check("put back" not in text, text)
 
 
 def plain():
     """Without watching, tokens come back when nobody could return them."""
     status, out, text = client("left", "fifo", "-n", "3", "--plain")
     check(status == 0, f"{status}: {out}{text}")
-    check("gave back 2 tokens" in text, text)
+    check("put back 2 tokens" in text, text)
 
 
 def signals():

@@ -216,13 +216,13 @@ def lines_tell_of_the_capacity_and_the_name():
     watch = Lines(name)
     watch.until("1 of 2 in use")
     weir("resize", name, "0")
-    watch.until("1 of 0 in use, 0 waiting, 1 to be collected")
+    watch.until("1 of 0 in use, 0 waiting, debt 1")
     weir("resize", name, "3")
     watch.until("1 of 3 in use, 0 waiting;")
     weir("close", name)
     watch.until("1 of 3 in use, 0 waiting, closed;")
     weir("rm", "-f", name)
-    watch.until("closed, its name is gone;")
+    watch.until("closed, name removed;")
     # And follows the name.
     other = Holder(name, "-n", "5", label="another").holds()
     line, _ = watch.until("1 of 5 in use, 0 waiting;")
@@ -333,7 +333,7 @@ def screen_sorts_and_pauses():
     watch.shows("sorted by label")
     check(order() == ["aa", "first one", "zz"], str(order()))
     watch.key("p")
-    watch.shows("paused", "p go on")
+    watch.shows("paused", "p continue")
     others[0].end()
     # Another key makes it paint; what it shows is from before.
     watch.key("s")
@@ -370,7 +370,7 @@ def screen_scrolls():
     name, holder = fresh(40)
     others = [Holder(name, label=f"label{i:02}").holds() for i in range(8)]
     watch = Terminal(name, "-i", "20ms", rows=10, columns=60)
-    watch.shows("9 of 40 in use", "up down: more", "first one")
+    watch.shows("9 of 40 in use", "up down scroll", "first one")
     check("label07" not in watch.screen.text(), watch.screen.text())
     watch.key("\x1bOB" * 20)
     watch.shows("label07")
@@ -435,7 +435,7 @@ def screen_is_left_before_a_last_message():
             file.write(bytes(4))
     watch.ends(65)
     left = watch.raw.rindex(b"\x1b[?1049l")
-    check(b"its file is damaged" in watch.raw[left:], f"{watch.raw[left - 200:]!r}")
+    check(b"the file is damaged" in watch.raw[left:], f"{watch.raw[left - 200:]!r}")
     holder.end()
 
 
