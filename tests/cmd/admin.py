@@ -19,17 +19,17 @@ def held(name="a", job="x", *options):
 
 
 def plain(text):
-    """What differs from run to run, made the same."""
+    """Replace pids and ages, which differ from run to run."""
     text = re.sub(r" +\d+ +(\d+) +\d+ms ", r" PID \1 AGE ", text)
     return re.sub(r"pid \d+ for \d+ms", "pid PID for AGE", text)
 
 
-def test_stat_for_people():
+def test_stat_table():
     same(weir("open", "a", "-n", "3")[0], 0)
     same(weir("stat", "a"), (0, "a: 3 of 3 free, 0 waiting\n", ""))
     first = held("a", "x", "-w", "2")
     second = start("run", "a", "-w", "3", "-l", "evil \x1b[31m\t", "--", "true")
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     same(plain(weir("stat", "a")[1]), """\
 a: 1 of 3 free, 1 waiting
 ROLE     PLACE      PID   WEIGHT     SINCE  LABEL
@@ -41,7 +41,7 @@ waits        1 PID 3 AGE  evil ?[31m?
     finish(second)
 
 
-def test_what_others_call_themselves_is_harmless():
+def test_control_characters_in_labels_are_replaced():
     evil = "\x1b[31m\n\u009b31m\u00e9"
     holder = start("run", "a", "-n", "1", "-l", evil, "--", *held_job("x"),
                    env={"LC_ALL": "C.UTF-8"})
@@ -52,7 +52,7 @@ def test_what_others_call_themselves_is_harmless():
         check("?[31m??31m\u00e9" in out + err, (args, out, err))
         check("\x1b" not in out + err and "\u009b" not in out + err, (args, out, err))
         same(err.count("\n"), 0 if args[0] == "stat" else 1, args)
-    # Who may make files in the folder calls them what he likes.
+    # File names may contain control characters as well.
     with open(path("\x1b[31m.weir"), "w"):
         pass
     for args in (["doctor"], ["ls"]):
@@ -62,18 +62,18 @@ def test_what_others_call_themselves_is_harmless():
     finish(holder)
 
 
-def test_a_name_is_harmless():
+def test_control_characters_in_a_name_are_replaced():
     name = path("a\033[31m")
     weir("open", name, "-n", "1")
     same(weir("stat", name)[1], path("a?[31m") + ": 1 of 1 free, 0 waiting\n")
 
 
-def test_ls_knows_what_was_granted():
+def test_ls_counts_granted_permits():
     holder = held("a", "x", "-n", "1")
     waiter = start("wait", "a", "--free", "1")
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(waiter.pid, signal.SIGSTOP)
-    until(lambda: state(waiter.pid) == "T", "it stopped")
+    until(lambda: state(waiter.pid) == "T", "the process is stopped")
     let_end("x")
     finish(holder)
     same(stat("a")["granted"], 1)
@@ -101,7 +101,7 @@ def test_stat_json():
     first = held("a", "x", "-n", "1")
     second = start("run", "a", "-l", 'q"\\\x01\u00e9\udcff', "--", "true",
                    env={"LC_ALL": "C.UTF-8"})
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     status, out, err = weir("stat", "a", "--json")
     same(out.count("\n"), 1, "one line")
     tool = subprocess.run(["python3", "-m", "json.tool"], input=out, text=True,
@@ -152,10 +152,11 @@ beta                              2          1          1        0  busy
 def test_c20_wait_idle():
     holder = held("a", "x", "-n", "1")
     status, out, err = weir("wait", "a", "--idle", "-t", "1ms")
-    same((status, plain(err)), (124, "weir: a: timed out after 1ms; held by job x, pid PID for AGE\n"))
+    same((status, plain(err)),
+         (124, "weir: a: timed out after 1ms; held by job x, pid PID for AGE\n"))
     same(weir("wait", "a", "--idle", "-t", "1ms", "-E", "3")[0], 3)
     waiter = start("wait", "a", "--idle")
-    until(lambda: roles("a", "idle"), "one waits for idle")
+    until(lambda: roles("a", "idle"), "a waiter for idle")
     let_end("x")
     same(finish(waiter), (0, "", ""))
     finish(holder)
@@ -163,7 +164,7 @@ def test_c20_wait_idle():
     same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "x"})[0], 64)
     same(weir("wait", "a", "--idle", "-t", "1h", env={"WEIR_TIMEOUT": "x"})[0], 0, "-t goes first")
     same(weir("wait", "--help", env={"WEIR_TIMEOUT": "x"})[0], 0)
-    # C14: no time to wait, and nothing to wait for.
+    # C14: a timeout of 0 succeeds if the semaphore is idle.
     same(weir("wait", "a", "--idle", "-t", "0"), (0, "", ""))
     same(weir("wait", "a", "--idle", env={"WEIR_TIMEOUT": "0"}), (0, "", ""))
     same(weir("close", "a", "--drain", "0"), (0, "", ""))
@@ -177,7 +178,7 @@ def test_wait_free():
     same(weir("wait", "a", "--free", "2", "-t", "1ms")[0], 124)
     same(weir("wait", "a", "--free", "3")[0], 64, "C11")
     waiter = start("wait", "a", "--free", "2")
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     let_end("x")
     same(finish(waiter)[0], 0)
     finish(holder)
@@ -187,7 +188,7 @@ def test_wait_free():
 def test_c21_resize():
     weir("open", "a", "-n", "1")
     first, second = held("a", "x"), start("run", "a", "--", *held_job("y"))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     same(weir("resize", "a", "2"), (0, "", ""))
     job_pid("y")
     status, out, err = weir("resize", "a", "1")
@@ -207,7 +208,7 @@ def test_c19_close_and_drain():
     same((status, plain(err)), (124, "weir: a: in use; held by job x, pid PID for AGE\n"))
     same(weir("run", "a", "--", "true")[0], 69)
     drain = start("close", "a", "--drain", "1h")
-    until(lambda: roles("a", "idle"), "it waits")
+    until(lambda: roles("a", "idle"), "a waiter for idle")
     let_end("x")
     same(finish(drain), (0, "", ""))
     same(finish(holder)[0], 0)
@@ -228,19 +229,19 @@ def test_open():
 
 
 def stat_of(name):
-    """Of one that others may write."""
+    """The statistics of a semaphore that other users may write to."""
     return json.loads([line for line in weir("ls", "--json")[1].splitlines()
                        if f'"name":"{name}"' in line][0])
 
 
-def test_c19_a_closed_one_is_replaced_when_all_is_back():
+def test_c19_a_closed_semaphore_is_replaced_when_it_is_idle():
     weir("open", "a", "-n", "2", "--fast")
     holder = held("a", "x")
     weir("close", "a")
     status, out, err = weir("open", "a", "-t", "1ms")
     same((status, plain(err)), (124, "weir: a: in use; held by job x, pid PID for AGE\n"))
     opener = start("open", "a")
-    until(lambda: roles("a", "idle"), "it waits")
+    until(lambda: roles("a", "idle"), "a waiter for idle")
     let_end("x")
     same(finish(opener), (0, "", ""))
     finish(holder)
@@ -248,11 +249,11 @@ def test_c19_a_closed_one_is_replaced_when_all_is_back():
     same((now["capacity"], now["closed"], now["policy"]), (2, False, "fast"), "as it was")
     same(weir("run", "a", "--", "true")[0], 0)
     weir("close", "a")
-    same(weir("open", "a", "-n", "7"), (0, "", ""), "no warning: it has 7 now")
+    same(weir("open", "a", "-n", "7"), (0, "", ""), "no warning: the new capacity is 7")
     same(stat("a")["capacity"], 7)
 
 
-def test_one_that_is_opened_again_is_for_the_same_users():
+def test_a_reopened_semaphore_has_the_same_permissions():
     weir("open", "a", "-n", "1", "--shared")
     os.chmod(path("a.weir"), 0o660)
     weir("close", "a", "--shared")
@@ -286,18 +287,18 @@ def test_rm():
     same(weir("rm", "-f", "a"), (0, "", ""))
     check(not os.path.exists(path("a.weir")))
     let_end("y")
-    same(finish(holder)[0], 0, "who has it goes on")
+    same(finish(holder)[0], 0, "the holder continues")
     weir("open", "b", "-n", "0")
     same(weir("rm", "b")[0], 0)
 
 
-def test_c21_rm_of_one_that_was_made_smaller():
-    # With a capacity of 0 all of it can be had, while permits are out.
+def test_c21_rm_after_a_resize_to_0():
+    # With a capacity of 0, acquiring all permits succeeds while permits are held.
     holder = held("a", "x", "-n", "1")
     weir("resize", "a", "0")
     status, out, err = weir("rm", "a")
     same((status, plain(err)), (75, "weir: a: in use; held by job x, pid PID for AGE\n"))
-    check(os.path.exists(path("a.weir")), "its name")
+    check(os.path.exists(path("a.weir")), "the name is removed")
     same(weir("stat", "a")[1].split("\n")[0], "a: 0 of 0 free, 0 waiting, debt 1")
     let_end("x")
     finish(holder)
@@ -306,7 +307,7 @@ def test_c21_rm_of_one_that_was_made_smaller():
 
 def test_rm_that_fails_changes_nothing():
     weir("open", "a", "-n", "2")
-    # A name that is mounted on cannot be taken away.
+    # A mount point cannot be unlinked.
     subprocess.run(["mount", "--bind", path("a.weir"), path("a.weir")], check=True)
     status = weir("rm", "a")[0]
     subprocess.run(["umount", path("a.weir")], check=True)
@@ -322,7 +323,7 @@ def test_doctor():
     same(weir("doctor", "a"), (0, "a\nok: 0 of 1 free, 0 waiting\n", ""))
     who = guardian(holder)
     kill(who, signal.SIGSTOP)
-    until(lambda: state(who) == "T", "it stopped")
+    until(lambda: state(who) == "T", "the process is stopped")
     out = weir("doctor", "a")[1]
     check(f"note: process {who} (job x) is stopped; it has held 1 for" in out, out)
     kill(who, signal.SIGCONT)
@@ -332,7 +333,7 @@ def test_doctor():
     check("the capacity is 0" in weir("doctor", "a")[1])
 
 
-def test_the_doctor_sees_shared_ones():
+def test_the_doctor_examines_shared_semaphores():
     weir("open", "a", "-n", "2", "--shared")
     same(weir("doctor", "a"), (0, "a\nok: 2 of 2 free, 0 waiting\n", ""))
     same(weir("doctor")[0], 0, "all")
@@ -352,10 +353,10 @@ def test_c39_the_doctor_and_damaged_files():
     finish(holder)
     status, out, err = weir("doctor", "a")
     same((status, out), (0, f"a\nproblem: {path('a.weir')} is not a semaphore\n"
-                            f"repaired: moved the file to {path('a.weir')}.damaged; \"weir open a -n N\" "
-                            "creates a new one\n"))
+                            f"repaired: moved the file to {path('a.weir')}.damaged; "
+                            "\"weir open a -n N\" creates a new one\n"))
     same(weir("run", "a", "-n", "1", "--", "true"), (0, "", ""))
-    # From before the machine's last start.
+    # Another boot id: the file is from before the last boot.
     with open(path("a.weir"), "r+b") as file:
         file.seek(48)
         file.write(bytes(range(1, 17)))
@@ -367,10 +368,10 @@ def test_c39_the_doctor_and_damaged_files():
     same(magic, b"weir sem")
 
 
-def test_ls_and_doctor_say_why():
+def test_ls_and_doctor_print_the_reason():
     os.symlink("/etc/passwd", path("a.weir"))
     cannot = f"cannot open {path('a.weir')}: "
-    # As glibc says it, or musl.
+    # The messages of glibc and of musl.
     why = (cannot + "Too many levels of symbolic links\n",
            cannot + "Symbolic link loop\n")
     out = weir("ls")[1]
@@ -380,19 +381,19 @@ def test_ls_and_doctor_say_why():
     check(out in ["a\nproblem: " + text for text in why], out)
 
 
-def test_the_doctor_goes_on_after_one_that_does_not_answer():
+def test_the_doctor_continues_after_a_timeout():
     for name in ("a", "b"):
         weir("open", name, "-n", "1")
     same(weir("hold", "a", "--while-pid", str(os.getpid()))[0], 0)
     who = stat("a")["entries"][0]["id"]
-    # As if it had been stopped in the middle of a call: it has the lock.
+    # As if the hold daemon had been stopped while it held the lock.
     with open(path("a.weir"), "r+b") as file:
         file.seek(128)
         file.write(struct.pack("=I", ((who & 0xffff) + 1 | who >> 16 << 13) & 0xffffffff))
     doctor = start("doctor")
     same(doctor.stdout.readline(), "a\n")
-    # Its patience is at an end.
-    kill(until(lambda: children(doctor.pid), "who looks at it")[0], signal.SIGALRM)
+    # Do not wait for the timeout.
+    kill(until(lambda: children(doctor.pid), "the examining child")[0], signal.SIGALRM)
     status, out, err = finish(doctor)
     same(status, 69)
     check(out.startswith("problem: locked for 10 s") and
@@ -416,7 +417,7 @@ def test_c39_times_and_counts_of_a_damaged_file():
     check(weir("doctor", "a")[0] in (0, 65))
 
 
-def test_c39_the_doctor_leaves_what_was_never_a_semaphore():
+def test_c39_the_doctor_does_not_move_other_files():
     with open(path("letter"), "w") as file:
         file.write("dear reader\n")
     os.chmod(path("letter"), 0o600)
@@ -424,16 +425,16 @@ def test_c39_the_doctor_leaves_what_was_never_a_semaphore():
     same(status, 65)
     check("not repaired: the file does not look like a semaphore" in out, out)
     same(read("letter"), "dear reader\n")
-    # By a path, too, one that was is known by how it begins.
+    # A file without the suffix is recognised by its first bytes.
     same(weir("open", path("sem"), "-n", "1")[0], 0)
     os.truncate(path("sem"), 4096)
     same(weir("doctor", path("sem"))[0], 0)
     check(os.path.exists(path("sem.damaged")))
 
 
-def test_c38_the_doctor_does_not_meet_who_renews():
-    # Who puts a new file in an old one's place has a byte of the old one locked; a
-    # doctor that removed the name just then would remove the new one's.
+def test_c38_the_doctor_leaves_a_file_that_is_being_replaced():
+    # A process that replaces a stale file locks a byte of the old file.  If the doctor
+    # removed the name at that time, it would remove the new file.
     weir("open", "a", "-n", "1")
     with open(path("a.weir"), "r+b") as file:
         file.seek(48)
@@ -444,7 +445,7 @@ def test_c38_the_doctor_does_not_meet_who_renews():
         status, out, err = weir("doctor", "a")
         same(status, 69)
         check("not repaired: the file is in use" in out, out)
-        check(os.path.exists(path("a.weir")), "its name")
+        check(os.path.exists(path("a.weir")), "the name is removed")
     same(weir("doctor", "a")[0], 0)
     check(not os.path.exists(path("a.weir")))
 

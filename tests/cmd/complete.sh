@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the completion for bash offers; and that zsh and fish, if they are here, can
-# read theirs.
+# The words that the completion for bash offers.  The syntax of the completions for zsh
+# and fish is checked if these shells are installed.
 #
 #   complete.sh WEIR ROOT
 set -u
@@ -16,11 +16,11 @@ failed=0
 "$weir" open builds -n 1
 "$weir" open backup -n 1
 
-# offers "LINE" WORD...: what is offered at the end of LINE, in order, is WORD...
+# offers "LINE" WORD...: check that WORD... are offered at the end of LINE, sorted.
 offers() {
 	local line=$1 got
 	shift
-	# A "=" is a word of its own, as readline has it.
+	# readline makes "=" a separate word.
 	read -ra COMP_WORDS <<<"${line//=/ = }"
 	[ "${line% }" = "$line" ] || COMP_WORDS+=("")
 	COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -55,7 +55,7 @@ offers 'weir help cl' close
 offers 'weir stat builds ' ''
 offers 'weir run builds sha256su' sha256sum
 offers 'weir run builds -- sha256su' sha256sum
-# Where the command begins that is completed as it is elsewhere.
+# The word at which the job begins; from there, its own completion is used.
 # shellcheck disable=SC2317 # called by the completion
 _command_offset() {
 	COMPREPLY=("from ${COMP_WORDS[$1]}")
@@ -66,9 +66,9 @@ offers 'weir jobserver --style=fifo -v make al' 'from make'
 offers 'weir jobserver -n 2 make al' 'from make'
 offers 'weir jobserver -- make al cle' 'from make'
 unset -f _command_offset
-# A name is nothing to be run.
+# A name must not be expanded or executed.
 cd "$WEIR_DIR" || exit 1
-# shellcheck disable=SC2016 # as it stands
+# shellcheck disable=SC2016 # not expanded
 "$weir" open 'x$(touch${IFS}ran)' -n 1
 offers 'weir stat x' 'x\$\(touch\$\{IFS\}ran\)'
 [ ! -e ran ] || { echo "FAIL a name was run"; failed=1; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Whoever is killed with SIGKILL: the limit holds (C37), as a referee says that knows
-nothing of weir.  The cases are the table of docs/design/cmd.md."""
+"""Every process may be killed with SIGKILL, and the limit holds (C37).  A referee checks
+the limit without using weir.  The cases are the table of docs/design/cmd.md."""
 import os
 import random
 import signal
@@ -10,8 +10,8 @@ import time
 from support import *
 import support
 
-# A job of three: itself, a child, and a grandchild in a session of its own that
-# nobody waits for.  Their numbers go to the files "x", "y" and "z".
+# A job of three processes: the shell, a child, and a grandchild in a session of its own
+# that is not waited for.  Their pids are written to the files "x", "y" and "z".
 FAMILY = """
 setsid sh -c 'echo $$ >"$1/z.tmp"; mv "$1/z.tmp" "$1/z"; exec sleep 1000' sh "$1" &
 sh -c 'echo $$ >"$1/y.tmp"; mv "$1/y.tmp" "$1/y"; exec sleep 1000' sh "$1" &
@@ -21,49 +21,49 @@ wait
 
 
 def family(*options, fast=False):
-    """A family that runs under the one permit of "a", and the next in the queue."""
+    """Start a FAMILY under the only permit of "a", and another job that waits for it."""
     same(weir("open", "a", "-n", "1", *(["--fast"] if fast else []))[0], 0)
     runner = start("run", "a", *options, "--", *refereed(1, "sh", "-c", FAMILY, "job", path(".")),
                    stdout=subprocess.DEVNULL, stderr=open(path("said"), "w"))
     pids = [job_pid(name) for name in "xyz"]
     following = start("run", "a", "--", *refereed(1, "sh", "-c", "exit 0"))
-    until(lambda: stat("a")["waiting"] == 1, "the next waits")
+    until(lambda: stat("a")["waiting"] == 1, "the next job waits")
     return runner, pids, following
 
 
-def next_gets_it(following):
+def next_is_granted(following):
     same(finish(following)[0], 0, "the next")
     check_referee()
-    same(stat("a")["free"], 1, "all is back")
+    same(stat("a")["free"], 1, "all permits are released")
 
 
 def test_c37_wrapper_while_waiting():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")
     waiter = start("run", "a", "--", "touch", path("ran"))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(waiter.pid)
     finish(waiter)
-    until(lambda: stat("a")["waiting"] == 0, "it left the queue")
+    until(lambda: stat("a")["waiting"] == 0, "the waiter has left")
     let_end("x")
     finish(holder)
     same(stat("a")["free"], 1)
-    check(not os.path.exists(path("ran")), "the command was started")
+    check(not os.path.exists(path("ran")), "the job was started")
 
 
 def test_c37_wrapper_orphan_kill():
     runner, pids, following = family()
     kill(runner.pid)
-    next_gets_it(following)
-    check(all(is_gone(pid) for pid in pids), "somebody lives")
+    next_is_granted(following)
+    check(all(is_gone(pid) for pid in pids), "a process of the job is alive")
     same(runner.wait(), -9)
 
 
 def test_c37_wrapper_orphan_kill_fast():
     runner, pids, following = family(fast=True)
     kill(runner.pid)
-    next_gets_it(following)
-    check(all(is_gone(pid) for pid in pids), "somebody lives")
+    next_is_granted(following)
+    check(all(is_gone(pid) for pid in pids), "a process of the job is alive")
 
 
 def test_c37_wrapper_orphan_keep():
@@ -72,38 +72,38 @@ def test_c37_wrapper_orphan_keep():
         runner = start("run", "a", "--orphan", "keep", "--", *refereed(1, *held_job("x")))
         pid = job_pid("x")
         following = start("run", "a", "--", *refereed(1, "true"))
-        until(lambda: stat("a")["waiting"] == 1, "the next waits")
+        until(lambda: stat("a")["waiting"] == 1, "the next job waits")
         holder = guardian(runner)
         kill(runner.pid)
         same(runner.wait(), -9)
         until(lambda: state(holder) and os.stat(f"/proc/{holder}"), "the guardian lives on")
-        # Whoever looks now finds it held, by one that lives.
+        # The permit is held by a live process.
         one, = roles("a", "holds")
         same((one["pid"], one["dead"]), (holder, False))
         check(not is_gone(pid), "the job was killed")
         let_end("x")
-        next_gets_it(following)
+        next_is_granted(following)
         os.unlink(path("x"))
         same(weir("rm", "a")[0], 0)
 
 
 def test_c37_the_whole_group():
-    # All in the wrapper's process group, as `timeout -s KILL` does it.
+    # Kill the wrapper's process group, as `timeout -s KILL` does.
     for options in ([], ["--orphan", "keep"]):
         same(weir("open", "a", "-n", "1")[0], 0)
-        # (One that has no child which might be about to end just now.)
+        # A job without children, one of which might just be ending.
         job = ["sh", "-c", f'echo $$ >{path("x")}; read line <{path("x.fifo")}']
         if not os.path.exists(path("x.fifo")):
             os.mkfifo(path("x.fifo"))
         runner = start("run", "a", *options, "--", *refereed(1, *job), start_new_session=True)
         pid = job_pid("x")
         following = start("run", "a", "--", *refereed(1, "true"))
-        until(lambda: stat("a")["waiting"] == 1, "the next waits")
+        until(lambda: stat("a")["waiting"] == 1, "the next job waits")
         check(runner.pid > 1)
         same(os.getpgid(pid), runner.pid, "the job is in the terminal's group")
         check(os.getpgid(guardian(runner)) != runner.pid, "the guardian is in it as well")
         os.killpg(runner.pid, signal.SIGKILL)
-        next_gets_it(following)
+        next_is_granted(following)
         check(is_gone(pid))
         runner.wait()
         os.unlink(path("x"))
@@ -113,8 +113,8 @@ def test_c37_the_job():
     runner, pids, following = family()
     kill(pids[0])
     same(runner.wait(), 128 + 9)
-    next_gets_it(following)
-    check(all(is_gone(pid) for pid in pids), "somebody lives")
+    next_is_granted(following)
+    check(all(is_gone(pid) for pid in pids), "a process of the job is alive")
 
 
 def test_c37_the_job_orphan_keep():
@@ -122,14 +122,14 @@ def test_c37_the_job_orphan_keep():
     kill(pids[0])
     same(runner.wait(), 128 + 9)
     same(finish(following)[0], 0)
-    # The command has ended; what it left behind goes on, and counts no more.
+    # The job has ended; its descendants continue without a permit.
     check(not is_gone(pids[2]))
     kill(pids[1])
     kill(pids[2])
 
 
-def test_what_a_job_leaves_behind():
-    # One that ends by itself may leave something running.
+def test_descendants_of_a_job_that_has_exited():
+    # A job that exits may leave processes running.
     for status in (3, 128 + 9):
         same(weir("run", "a", "-n", "1", "--", "sh", "-c",
                   f'sleep 1000 >&- 2>&- & echo $! >{path("y")}; exit {status}')[0], status)
@@ -142,7 +142,7 @@ def test_c37_guardian_while_waiting():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")
     waiter = start("run", "a", "--", "touch", path("ran"))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(guardian(waiter))
     status, out, err = finish(waiter)
     same((status, err), (125, "weir: a: the guardian was killed while it waited\n"))
@@ -155,14 +155,14 @@ def test_c37_guardian_while_waiting():
 def test_c37_guardian_orphan_kill():
     runner, pids, following = family()
     kill(guardian(runner))
-    next_gets_it(following)
+    next_is_granted(following)
     same(runner.wait(), 76)
     same(read("said"), "weir: a: the guardian was killed while it held the permit; sh was ended\n")
-    check(all(is_gone(pid) for pid in pids), "somebody lives")
+    check(all(is_gone(pid) for pid in pids), "a process of the job is alive")
 
 
-def test_children_of_before_are_not_killed():
-    # A script that started something of its own, and became weir.
+def test_earlier_children_are_not_killed():
+    # A script that started a process and then executed weir.
     script = 'sleep 1000 >&- 2>&- & echo $! >"$1"; shift; exec "$@"'
     runner = subprocess.Popen(["sh", "-c", script, "sh", path("y"), support.WEIR, "run", "a",
                                "-n", "1", "--", *held_job("x")], env=ENV, stdin=subprocess.DEVNULL,
@@ -171,10 +171,10 @@ def test_children_of_before_are_not_killed():
     holder, = [pid for pid in children(runner.pid) if pid != other]
     kill(holder)
     same(runner.wait(support.LIMIT), 76)
-    check(is_gone(job), "the job lives")
-    check(not is_gone(other), "killed, and not of the job")
+    check(is_gone(job), "the job is alive")
+    check(not is_gone(other), "a process that is not part of the job was killed")
     kill(other)
-    until(lambda: stat("a")["free"] == 1, "the permit is back")
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
 
 
 def test_c37_guardian_orphan_keep():
@@ -185,31 +185,31 @@ def test_c37_guardian_orphan_keep():
     os.mkfifo(path("x.fifo"))
     job_pid("x")
     following = start("run", "a", "--", *refereed(1, "true"))
-    until(lambda: stat("a")["waiting"] == 1, "the next waits")
+    until(lambda: stat("a")["waiting"] == 1, "the next job waits")
     kill(guardian(runner))
-    until(lambda: roles("a", "holds")[0]["dead"], "its death is known")
+    until(lambda: roles("a", "holds")[0]["dead"], "the death is noticed")
     same(stat("a")["waiting"], 1, "the job still has the permit")
     let_end("x")
     same(finish(runner)[0], 5, "the job's own status")
-    next_gets_it(following)
+    next_is_granted(following)
 
 
 def test_signals_after_the_guardian():
-    # Its job keeps the permit, and can still be told to end.
+    # The job keeps the permit, and the wrapper still passes signals on.
     runner = start("run", "a", "-n", "1", "--orphan", "keep", "--", *held_job("x"))
     pid = job_pid("x")
     kill(guardian(runner))
     until(lambda: children(runner.pid) == [pid], "the job is the wrapper's")
     kill(runner.pid, signal.SIGTERM)
     same(runner.wait(support.LIMIT), 128 + 15)
-    check(is_gone(pid), "the job was not told")
+    check(is_gone(pid), "the job did not get the signal")
 
 
 def test_c37_wrapper_and_guardian_at_once():
     for options, lives in (([], False), (["--orphan", "keep"], True)):
         runner, pids, following = family(*options)
         both = [runner.pid, guardian(runner)]
-        # Neither has a moment in which only the other is gone.
+        # Neither process may act on the death of the other one.
         kill(both[1], signal.SIGSTOP)
         for pid in both:
             kill(pid)
@@ -217,25 +217,25 @@ def test_c37_wrapper_and_guardian_at_once():
         if not lives:
             until(lambda: is_gone(pids[0]), "the kernel killed the job")
         check(not is_gone(pids[2]), "a grandchild")
-        # Something of it runs, so the permit is out.
-        until(lambda: roles("a", "holds")[0]["dead"], "its death is known")
+        # Descendants are running, so the permit is held.
+        until(lambda: roles("a", "holds")[0]["dead"], "the death is noticed")
         same(stat("a")["waiting"], 1)
         for pid in pids:
             if not is_gone(pid):
                 kill(pid)
-        next_gets_it(following)
+        next_is_granted(following)
         for name in "xyz":
             os.unlink(path(name))
         same(weir("rm", "a")[0], 0)
 
 
 def test_c37_guardian_fast():
-    # A semaphore that does not wait for the last of a holder: the job dies.
+    # FAST: the permit is free at once, so the job is killed.
     for options in ([], ["--orphan", "keep"]):
         runner, pids, following = family(*options, fast=True)
         kill(guardian(runner))
         same(runner.wait(), 76)
-        check(all(is_gone(pid) for pid in pids), "somebody lives")
+        check(all(is_gone(pid) for pid in pids), "a process of the job is alive")
         same(finish(following)[0], 0)
         same(stat("a")["free"], 1)
         for name in "xyz":
@@ -249,8 +249,8 @@ def test_kill_after_gives_time():
     runner = start("run", "a", "-n", "1", "--kill-after", "1h", "--", *job)
     pid = job_pid("x")
     kill(runner.pid)
-    until(lambda: stat("a")["free"] == 1, "all is back")
-    same(read("x.bye"), "bye\n", "it was told")
+    until(lambda: stat("a")["free"] == 1, "all permits are released")
+    same(read("x.bye"), "bye\n", "the job got SIGTERM")
     check(is_gone(pid))
     runner.wait()
 
@@ -261,7 +261,7 @@ def test_kill_after_is_over():
     runner = start("run", "a", "-n", "1", "--kill-after", "5ms", "--", *job)
     pid = job_pid("x")
     kill(runner.pid)
-    until(lambda: stat("a")["free"] == 1, "all is back")
+    until(lambda: stat("a")["free"] == 1, "all permits are released")
     check(is_gone(pid))
     runner.wait()
 
@@ -269,33 +269,33 @@ def test_kill_after_is_over():
 def test_a_stopped_job_is_killed_too():
     runner, pids, following = family("--kill-after", "1ms")
     kill(pids[1], signal.SIGSTOP)
-    until(lambda: state(pids[1]) == "T", "it stopped")
+    until(lambda: state(pids[1]) == "T", "the process is stopped")
     kill(runner.pid)
-    next_gets_it(following)
+    next_is_granted(following)
     check(all(is_gone(pid) for pid in pids))
 
 
 def test_c37_hold_and_its_process():
-    # The process for which it holds.
+    # Kill the process of --while-pid.
     weir("open", "a", "-n", "1")
     script = subprocess.Popen(["sh", "-c", '"$0" hold a --while-pid $$ >"$1.tmp"; mv "$1.tmp" "$1"; '
                                'exec sleep 1000', support.WEIR, path("token")], env=ENV)
     until(lambda: read("token"), "a token")
     following = start("run", "a", "--", "true")
-    until(lambda: stat("a")["waiting"] == 1, "the next waits")
+    until(lambda: stat("a")["waiting"] == 1, "the next job waits")
     kill(script.pid)
     same(finish(following)[0], 0)
     script.wait()
     until(lambda: not [f for f in os.listdir(path(".")) if f.startswith(".weir-hold")],
-          "the socket is gone")
+          "the socket is removed")
 
 
-def test_c37_who_holds_for_hold():
+def test_c37_the_hold_daemon():
     weir("open", "a", "-n", "1")
     token = weir("hold", "a", "--while-pid", str(os.getpid()))[1].strip()
     one, = roles("a", "holds")
     kill(one["pid"])
-    until(lambda: stat("a")["free"] == 1, "it is back")
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
     check([f for f in os.listdir(path(".")) if f.startswith(".weir-hold")], "a socket remains")
     status, out, err = weir("release", token)
     same((status, err), (69, "weir: a: this token holds no permit (any more)\n"))
@@ -303,8 +303,9 @@ def test_c37_who_holds_for_hold():
 
 
 def victims(rng, runner):
-    """Some of the processes of a run: wrapper, guardian, both, or with the job.  Not
-    the job alone if it is kept: what that leaves behind counts for the referee only."""
+    """Choose processes of a run to kill: wrapper, guardian, both, or with the job.  With
+    --orphan keep, not the job alone: its descendants would then run without a permit,
+    and the referee would count them."""
     guards = children(runner.pid)
     jobs = [job for guard in guards for job in children(guard)]
     some = [[runner.pid], guards, [runner.pid, *guards], [*guards, *jobs],
@@ -315,7 +316,7 @@ def victims(rng, runner):
 
 
 def test_c37_a_storm():
-    # Eight at a time through a limit of two; somebody is killed all the while.
+    # Eight runs at a time under a limit of two, while processes are killed at random.
     seed = int(os.environ.get("WEIR_SEED", 0)) or random.SystemRandom().randrange(1, 2**32)
     rng = random.Random(seed)
     total, kills, runners = 1000 if FULL else 120, 0, []
@@ -337,7 +338,7 @@ def test_c37_a_storm():
         until(lambda: sum(one.poll() is None for one in runners) < 8, "one ends")
     for one in runners:
         one.wait(timeout=support.LIMIT)
-    until(lambda: stat("a")["free"] == 2, "all is back")
+    until(lambda: stat("a")["free"] == 2, "all permits are released")
     print(f"{total} runs, {kills} kills (WEIR_SEED={seed})")
     check_referee()
     check(kills > total / 8, f"only {kills} kills")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""docs/guide/command.md keeps its word: each block of commands is run by bash in an
-empty folder, one after another per section, and says what the block after it has."""
+"""The examples of docs/guide/command.md.  The blocks of commands of a section are run by
+bash in an empty folder, in order; the output of each must be the block after it."""
 import os
 import re
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the command says about itself, against help.txt; `help.py WEIR --print` makes it.
-And that help, manual and completions know the same subcommands and options."""
+"""The help texts are those of help.txt, which `help.py WEIR --print` creates.  Help,
+manual and completions have the same subcommands and options."""
 import os
 import re
 import sys
@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 
 def commands():
-    """As `weir --help` lists them."""
+    """The subcommands that `weir --help` lists."""
     return re.findall(r"^  ([a-z]+) {2,}", weir("--help")[1], re.M)
 
 
@@ -40,7 +40,7 @@ def test_help_in_each_way():
         same(weir(name, "-h")[0], 0)
     same(weir("help"), weir("--help"))
     same(weir("-h"), weir("--help"))
-    # Options of the command that is run are its own.
+    # Options after the job's name belong to the job.
     same(weir("run", "a", "-n", "1", "--", "sh", "-c", 'echo "$1"', "sh", "--help")[1], "--help\n")
 
 
@@ -50,7 +50,7 @@ def test_version():
     same(weir("--version"), (0, f"weir {version}\n", ""))
 
 
-def test_without_anything():
+def test_without_arguments():
     status, out, err = weir()
     same((status, out, err), (64, "", weir("--help")[1]))
 
@@ -60,11 +60,13 @@ def test_typos():
                        (["stats", "a"], "weir: stats: unknown command; did you mean stat?\n"),
                        (["list"], "weir: list: unknown command"),
                        (["xyzzy"], "weir: xyzzy: unknown command\n"),
-                       (["run", "a", "--weigth", "2"], "weir: run: unknown option --weigth; did you mean --weight?"),
+                       (["run", "a", "--weigth", "2"],
+                        "weir: run: unknown option --weigth; did you mean --weight?"),
                        (["run", "a", "--whatever"], "unknown option --whatever\n"),
                        (["run", "a", "-Z", "true"], "unknown option -Z\n"),
                        (["run", "a", "--nested", "-Zq", "true"], "unknown option -Z\n"),
-                       (["run", "a", "--try=5", "true"], "unknown option --try=5; did you mean --try?"),
+                       (["run", "a", "--try=5", "true"],
+                        "unknown option --try=5; did you mean --try?"),
                        (["run", "a", "-t"], "-t needs a value")):
         status, out, err = weir(*args)
         same((status, out), (64, ""), args)
@@ -87,11 +89,11 @@ def test_the_manual_has_every_option():
             page = file.read().replace("\\-", "-")
         for option in options(name):
             check(re.search(rf"^\.(It|Op|Ar).*Fl (Fl |-){option[2:]}\b", page, re.M),
-                  f"weir-{name}.1 does not tell of {option}")
+                  f"weir-{name}.1 does not have {option}")
     with open(os.path.join(ROOT, "man", "weir.1")) as file:
         page = file.read()
     for name in commands():
-        check(f".Xr weir-{name} 1" in page, f"weir.1 does not tell of {name}")
+        check(f".Xr weir-{name} 1" in page, f"weir.1 does not have {name}")
 
 
 def test_completions_have_every_option():
@@ -99,10 +101,10 @@ def test_completions_have_every_option():
         with open(os.path.join(ROOT, "completions", kind)) as file:
             script = file.read()
         for name in commands():
-            check(re.search(rf"\b{name}\b", script), f"{kind} does not know {name}")
+            check(re.search(rf"\b{name}\b", script), f"{kind} does not have {name}")
             for option in options(name):
                 check(re.search(rf"(?<![\w]){option[2:]}\b", script),
-                      f"{kind} does not know {option}")
+                      f"{kind} does not have {option}")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ def test_hold_and_release():
     same((one["weight"], one["label"]), (2, "me"))
     same(weir("run", "a", "--try", "--", "true")[0], 75)
     same(weir("release", token), (0, "", ""))
-    same(stat("a")["free"], 2, "when release has ended it is back")
+    same(stat("a")["free"], 2, "released when weir release exits")
     same(sockets(), [])
     status, out, err = weir("release", token)
     same((status, err), (69, "weir: a: this token holds no permit (any more)\n"))
 
 
-def test_as_in_a_script():
-    # What the shell waits for, the end of the output, comes although it is held.
+def test_in_a_script():
+    # The shell waits for the end of the output; the hold daemon must not keep it open.
     script = """
         token=$("$0" hold a -n 1 --while-pid $$) || exit
         "$0" run a --try -- true && exit 1
@@ -46,17 +46,17 @@ def test_as_in_a_script():
     same(done.returncode, 0, done.stderr)
 
 
-def test_it_ends_with_the_process():
+def test_the_hold_ends_with_the_process():
     script = '"$0" hold a -n 1 --while-pid $$ >"$1"; exit 0'
     same(subprocess.run(["sh", "-c", script, support.WEIR, path("token")], env=ENV).returncode, 0)
-    until(lambda: stat("a")["free"] == 1, "it is back")
-    until(lambda: not sockets(), "the socket is gone")
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
+    until(lambda: not sockets(), "the socket is removed")
 
 
-def test_it_waits_its_turn():
+def test_hold_waits_in_the_queue():
     first = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
     second = start("hold", "a", "--while-pid", ME)
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     same(weir("release", first)[0], 0)
     status, token, err = finish(second)
     same(status, 0)
@@ -64,17 +64,17 @@ def test_it_waits_its_turn():
     same(weir("release", token.strip())[0], 0)
 
 
-def test_its_process_ends_while_it_waits():
+def test_the_process_ends_while_hold_waits():
     first = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
     brief = subprocess.Popen(["sleep", "1000"])
     second = start("hold", "a", "--while-pid", str(brief.pid))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(brief.pid)
     brief.wait()
     status, out, err = finish(second)
     same((status, out), (125, ""))
     check("has ended" in err, err)
-    until(lambda: stat("a")["waiting"] == 0, "it left")
+    until(lambda: stat("a")["waiting"] == 0, "the waiter has left")
     weir("release", first)
 
 
@@ -83,7 +83,7 @@ def test_a_token_that_cannot_be_printed_holds_nothing():
         done = subprocess.run([support.WEIR, "hold", "a", "-n", "1", "--while-pid", ME], env=ENV,
                               stdout=full, stderr=subprocess.DEVNULL)
     same(done.returncode, 125)
-    until(lambda: stat("a")["free"] == 1, "it is back")
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
     until(lambda: not sockets(), "no socket")
 
 
@@ -92,11 +92,11 @@ def test_no_such_process():
     gone.wait()
     status, out, err = weir("hold", "a", "-n", "1", "--while-pid", str(gone.pid))
     same((status, err), (64, f"weir: hold: --while-pid: process {gone.pid} does not exist\n"))
-    check(not os.path.exists(path("a.weir")), "nothing was made")
+    check(not os.path.exists(path("a.weir")), "the semaphore was created")
 
 
-def test_77_no_socket_beside_it():
-    # Somebody who may use it, and may not write in its folder, is told before the wait.
+def test_77_no_socket_in_the_folder():
+    # A user without write permission for the folder gets the error before the wait.
     weir("open", "a", "-n", "1", "--shared")
     holder = start("run", "a", "--shared", "--", *held_job("x"))
     job_pid("x")
@@ -111,8 +111,8 @@ def test_77_no_socket_beside_it():
     finish(holder)
 
 
-def test_connections_that_say_nothing():
-    # Neither the end of the process nor a release waits for them.
+def test_silent_connections():
+    # Neither the end of the process nor a release is delayed by them.
     for ends in (False, True):
         process = subprocess.Popen(["sleep", "1000"])
         token = weir("hold", "a", "-n", "1", "--while-pid", str(process.pid))[1].strip()
@@ -124,8 +124,8 @@ def test_connections_that_say_nothing():
             silent.append(one)
         if ends:
             kill(process.pid)
-            until(lambda: stat("a")["free"] == 1, "it is back")
-            until(lambda: not sockets(), "its socket is gone")
+            until(lambda: stat("a")["free"] == 1, "the permit is released")
+            until(lambda: not sockets(), "the socket is removed")
         else:
             same(weir("release", token)[0], 0)
             kill(process.pid)
@@ -138,7 +138,7 @@ def test_a_forged_token_releases_nothing():
     token = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
     forged = ("0" if token[0] != "0" else "1") + token[1:]
     same(weir("release", forged)[0], 69)
-    # Not even at the right door.
+    # Not even on the socket of the real token.
     os.rename(path(".weir-hold-" + token[:32]), path(".weir-hold-" + forged[:32]))
     same(weir("release", forged)[0], 69)
     same(stat("a")["free"], 0)
@@ -151,7 +151,7 @@ def test_a_path_and_another_folder():
     token = weir("hold", "./s", "-n", "1", "--while-pid", ME, cwd=path("sub"))[1].strip()
     check(token.endswith("@" + os.path.realpath(path("sub/s"))), token)
     same(weir("release", token, cwd="/")[0], 0)
-    # Longer than an address of a socket can be.
+    # Longer than the path in a socket address may be.
     long = path("sub/" + "d" * 120)
     os.mkdir(long)
     token = weir("hold", long + "/s", "-n", "1", "--while-pid", ME)[1].strip()
@@ -167,8 +167,8 @@ def test_a_relative_folder():
     same(os.listdir(path("dir")), ["a.weir"], "no socket is left")
 
 
-def test_a_name_at_which_nobody_listens_yet():
-    # The doctor would take it away, and then nobody could release.
+def test_the_socket_appears_when_it_listens():
+    # The doctor removes a socket without a listener; the hold could not be released then.
     libc = ctypes.CDLL(None)
     moved, made = 0x80, 0x100
     events = libc.inotify_init1(os.O_NONBLOCK)
@@ -181,15 +181,15 @@ def test_a_name_at_which_nobody_listens_yet():
         _, mask, _, size = struct.unpack("iIII", data[:16])
         seen.setdefault(data[16:16 + size].rstrip(b"\0").decode(), mask)
         data = data[16 + size:]
-    same(seen[sockets()[0]], moved, "it came when it was ready")
+    same(seen[sockets()[0]], moved, "the socket was not renamed into place")
     same(weir("release", token.strip()), (0, "", ""))
     same(sorted(os.listdir(path("."))), ["a.weir"])
 
 
-def test_the_doctor_removes_what_is_left():
+def test_the_doctor_removes_old_sockets():
     token = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
     kill(roles("a", "holds")[0]["pid"])
-    until(lambda: stat("a")["free"] == 1, "it is back")
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
     status, out, err = weir("doctor", "a")
     same(status, 0)
     check("repaired: removed .weir-hold-" + token[:32] in out, out)

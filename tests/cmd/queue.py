@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many `weir run` in one queue: order (C4), the limit, weights, and no work while all
+"""Many `weir run` in one queue: order (C4), the limit, weights, and no wake-ups while all
 wait (C37)."""
 import os
 import subprocess
@@ -7,12 +7,12 @@ import time
 
 from support import *
 
-# A sanitizer makes two thousand processes too large.
+# With a sanitizer, a thousand runs would need too much memory.
 MANY = int(os.environ.get("WEIR_QUEUED", "200"))
 
 
 def queued(name, count, *command, limit=1):
-    """So many who wait behind one that holds all, with their numbers as labels."""
+    """Start `count` runs that wait behind a holder of all permits, labelled 0, 1, ..."""
     holder = start("run", name, "-n", str(limit), "-w", str(limit), "--", *held_job("x"))
     job_pid("x")
     waiters = [start("run", name, "-l", str(i), "--", *command, str(i),
@@ -22,7 +22,7 @@ def queued(name, count, *command, limit=1):
     return holder, waiters
 
 
-def test_c4_all_are_served_in_order():
+def test_c4_grants_are_in_order():
     holder, waiters = queued("a", MANY, "sh", "-c", f'echo "$1" >>"{path("order")}"', "job")
     places = [one["label"] for one in roles("a", "waits")]
     same(len(places), MANY)
@@ -48,7 +48,7 @@ def test_c10_weights():
     heavy = start("run", "a", "-w", "3", "--", "sh", "-c", f'echo heavy >>"{path("order")}"')
     until(lambda: stat("a")["waiting"] == 1, "heavy waits")
     light = start("run", "a", "--", "sh", "-c", f'echo light >>"{path("order")}"')
-    until(lambda: stat("a")["waiting"] == 2, "light waits, though one is free")
+    until(lambda: stat("a")["waiting"] == 2, "light waits, although a permit is free")
     same(stat("a")["waiting_permits"], 4)
     let_end("x")
     for one in (first, heavy, light):
@@ -65,16 +65,16 @@ def switches(pid):
     return total
 
 
-def test_nobody_wakes_while_all_wait():
+def test_no_wake_ups_while_all_wait():
     holder, waiters = queued("a", 10, "true")
     groups = [(one.pid, guardian(one)) for one in waiters]
     until(lambda: all(state(pid) == "S" for pair in groups for pid in pair), "all sleep")
-    # Those who looked on may have woken somebody; then there is peace.
-    def peace():
+    # `weir stat` may have woken waiters; wait until that is over.
+    def is_quiet():
         before = [switches(pid) for pair in groups for pid in pair]
         time.sleep(0.3)
         return before == [switches(pid) for pair in groups for pid in pair]
-    until(peace, "no switch in 0.3 s")
+    until(is_quiet, "no switch in 0.3 s")
     let_end("x")
     for one in [holder, *waiters]:
         one.wait()

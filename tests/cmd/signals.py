@@ -15,7 +15,7 @@ PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.
 
 
 def blocked(name="a"):
-    """Somebody who holds the one permit, and ends with let_end("x")."""
+    """Start a job that holds the only permit until let_end("x")."""
     holder = start("run", name, "-n", "1", "--", *held_job("x"))
     job_pid("x")
     return holder
@@ -23,7 +23,7 @@ def blocked(name="a"):
 
 def waiting(*job, **more):
     waiter = start("run", "a", "--", *job, **more)
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     return waiter
 
 
@@ -37,25 +37,25 @@ def test_c16_while_waiting_they_leave_the_queue():
     let_end("x")
     same(finish(holder)[0], 0)
     same(stat("a")["free"], 1)
-    check(not os.path.exists(path("ran")), "the command was started")
+    check(not os.path.exists(path("ran")), "the job was started")
 
 
 def test_c18_at_any_moment():
-    # Also in the one before it sleeps, which the signal then does not interrupt.
+    # Also just before the sleep, which such a signal does not interrupt.
     holder = blocked()
     for i in range(60):
         waiter = start("run", "a", "--", "touch", path("ran"))
         time.sleep(i * 0.0001)
         kill(waiter.pid, signal.SIGTERM)
-        # Before it has set up anything, it ends as any program does.
+        # Before weir has blocked its signals, the default action ends it.
         check(finish(waiter)[0] in (-15, 143))
-    until(lambda: stat("a")["waiting"] == 0, "all left")
+    until(lambda: stat("a")["waiting"] == 0, "all waiters have left")
     let_end("x")
     same(finish(holder)[0], 0)
-    check(not os.path.exists(path("ran")), "the command was started")
+    check(not os.path.exists(path("ran")), "the job was started")
 
 
-def test_while_waiting_others_do_nothing():
+def test_while_waiting_other_signals_are_discarded():
     holder = blocked()
     waiter = waiting("sh", "-c", "exit 7")
     for sig in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH):
@@ -66,7 +66,7 @@ def test_while_waiting_others_do_nothing():
     same(finish(waiter)[0], 7)
 
 
-def test_the_guardian_can_be_told_as_well():
+def test_a_signal_to_the_guardian():
     holder = blocked()
     waiter = waiting("touch", path("ran"))
     kill(guardian(waiter), signal.SIGTERM)
@@ -75,12 +75,12 @@ def test_the_guardian_can_be_told_as_well():
     finish(holder)
 
 
-# A job that notes what it hears, and ends when told.
+# A job that writes the signals that it gets to a file, and ends after let_end.
 TRAP = """
 import os, signal, sys
-heard, started = sys.argv[1:]
+signals, started = sys.argv[1:]
 def note(sig, frame):
-    with open(heard, "a") as file:
+    with open(signals, "a") as file:
         file.write(signal.Signals(sig).name + chr(10))
 for name in "TERM HUP QUIT USR1 USR2 WINCH INT".split():
     signal.signal(getattr(signal, "SIG" + name), note)
@@ -93,20 +93,20 @@ open(started + ".fifo").read()
 
 def test_while_running_they_are_passed_on_once():
     runner = start("run", "a", "-n", "1", "--", sys.executable, "-c", TRAP,
-                   path("heard"), path("x"))
+                   path("signals"), path("x"))
     job_pid("x")
     want = ""
     for sig in PASSED:
         want += sig.name + "\n"
         kill(runner.pid, sig)
-        until(lambda: read("heard").endswith(want), sig.name)
-    # The terminal's own: whoever sends it to the wrapper alone gets nothing.
+        until(lambda: read("signals").endswith(want), sig.name)
+    # SIGINT is not passed on: the terminal sends it to the job itself.
     kill(runner.pid, signal.SIGINT)
     kill(runner.pid, signal.SIGUSR1)
-    until(lambda: read("heard") == want + "SIGUSR1\n", "USR1 after INT")
+    until(lambda: read("signals") == want + "SIGUSR1\n", "USR1 after INT")
     let_end("x")
     same(finish(runner)[0], 0)
-    same(read("heard"), want + "SIGUSR1\n")
+    same(read("signals"), want + "SIGUSR1\n")
 
 
 def test_a_job_that_a_signal_ends():
@@ -123,7 +123,7 @@ def kill_when_running(runner, sig):
     kill(runner.pid, sig)
 
 
-def test_kill_after_a_signal_that_is_not_heard():
+def test_kill_after_an_ignored_signal():
     job = ["sh", "-c", 'trap "" TERM; echo $$ >"$1"; while :; do sleep 1000; done', "job",
            path("x")]
     runner = start("run", "a", "-n", "1", "--kill-after", "10ms", "--", *job)
@@ -134,12 +134,12 @@ def test_kill_after_a_signal_that_is_not_heard():
     same(stat("a")["free"], 1)
 
 
-def test_ignored_ones_stay_ignored():
-    # As under nohup: neither the wait nor the command ends by it.
+def test_ignored_signals_stay_ignored():
+    # As under nohup: the signal ends neither the wait nor the job.
     holder = blocked()
     waiter = subprocess.Popen(["sh", "-c", 'trap "" HUP; exec "$0" run a -- "$@"', support.WEIR,
                                *held_job("y")], env=ENV, stdin=subprocess.DEVNULL)
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(waiter.pid, signal.SIGHUP)
     same(stat("a")["waiting"], 1)
     let_end("x")
@@ -151,13 +151,13 @@ def test_ignored_ones_stay_ignored():
     same(waiter.wait(), 0)
 
 
-def test_blocked_and_ignored_signals_are_as_before_for_the_command():
+def test_the_job_inherits_blocked_and_ignored_signals():
     weir("open", "a", "-n", "1")
     show = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
     plain = subprocess.run(show, env=ENV, capture_output=True, text=True).stdout
     same(weir("run", "a", "--", *show)[1], plain)
 
-    # Also those that weir has a use for itself.
+    # Also the signals that weir uses itself.
     def ignore():
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.signal(signal.SIGRTMIN, signal.SIG_IGN)
@@ -170,7 +170,7 @@ def test_blocked_and_ignored_signals_are_as_before_for_the_command():
 
 
 def test_sigchld_ignored():
-    # Some programs start others so; children would then be reaped by nobody.
+    # With SIGCHLD ignored, the kernel would reap the job and discard its status.
     done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$0" run a -n 1 -- sh -c "exit 6"',
                            support.WEIR], env=ENV)
     same(done.returncode, 6)
@@ -180,10 +180,10 @@ def test_hold_leaves_the_queue():
     holder = blocked()
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         waiter = start("hold", "a", "--while-pid", str(os.getpid()))
-        until(lambda: stat("a")["waiting"] == 1, "one waits")
+        until(lambda: stat("a")["waiting"] == 1, "one waiter")
         kill(waiter.pid, sig)
         same(finish(waiter)[0], -sig)
-        until(lambda: stat("a")["waiting"] == 0, "it left")
+        until(lambda: stat("a")["waiting"] == 0, "the waiter has left")
     let_end("x")
     finish(holder)
     same(stat("a")["free"], 1)

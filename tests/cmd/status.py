@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every exit status of `weir run`, what goes into its environment and what comes
-out of it."""
+"""Every exit status of `weir run`; the environment and the streams of the job."""
 import os
 import resource
 import subprocess
@@ -9,7 +8,7 @@ from support import *
 import support
 
 
-def test_0_and_the_commands_own():
+def test_0_and_the_status_of_the_job():
     for status in (0, 1, 3, 75, 124, 255):
         same(weir("run", "a", "-n", "1", "--", "sh", "-c", f"exit {status}"),
              (status, "", ""), "run")
@@ -47,15 +46,15 @@ def test_c14_124_timeout():
     check(not os.path.exists(path("ran")))
     let_end("x")
     finish(holder)
-    # C14: a time that is over does not matter if permits are free.
+    # C14: a timeout of 0 succeeds if permits are free.
     same(weir("run", "a", "-t", "0", "--", "true")[0], 0)
 
 
-def test_69_closed_or_not_there():
+def test_69_closed_or_missing():
     status, out, err = weir("run", "nosuch", "--", "true")
     same(status, 69)
     same(err, "weir: nosuch: no such semaphore; -n CAPACITY creates it\n")
-    # Of an option that they do not have, the others do not speak.
+    # Subcommands without -n do not mention it.
     for args in (["stat"], ["rm"], ["watch"], ["close"], ["wait", "--idle"]):
         same(weir(*args, "nosuch"), (69, "", "weir: nosuch: no such semaphore\n"), args[0])
     weir("open", "a", "-n", "1")
@@ -69,11 +68,11 @@ def test_c19_69_closed_while_waiting():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")
     waiter = start("run", "a", "--", "touch", path("ran"))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     same(weir("close", "a")[0], 0)
     same(finish(waiter)[0], 69)
     let_end("x")
-    same(finish(holder)[0], 0, "permits that are out stay valid")
+    same(finish(holder)[0], 0, "held permits stay valid")
     check(not os.path.exists(path("ran")))
 
 
@@ -94,7 +93,7 @@ def test_64_usage():
         status, out, err = weir(*args)
         same((status, out), (64, ""), " ".join(args))
         check(err, args)
-    same(os.listdir(path(".")), [], "nothing was made")
+    same(os.listdir(path(".")), [], "a file was created")
     same(weir("run", "a", "-n", "1", "-w", "2", "--", "true")[0], 64, "C11 too heavy")
     same(weir("run", "a", "--", "true", env={"WEIR_TIMEOUT": "x"})[0], 64, "WEIR_TIMEOUT")
 
@@ -114,8 +113,8 @@ def test_c39_65_damaged_while_waiting():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")
     waiter = start("run", "a", "-l", "the victim", "--", "touch", path("ran"))
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
-    # Its slot, made free behind its back; then it is woken.
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
+    # Free the slot of the waiter in the file, then wake the waiter.
     with open(path("a.weir"), "r+b") as file:
         file.seek(file.read().index(b"the victim") // 256 * 256)
         file.write(bytes(4))
@@ -130,7 +129,7 @@ def test_c39_65_damaged_while_waiting():
 def test_76_lost():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")
-    # The slot that it holds by, made free behind its back.
+    # Free the slot of the holder in the file.
     with open(path("a.weir"), "r+b") as file:
         file.seek(4096)
         file.write(bytes(4))
@@ -155,7 +154,7 @@ def test_77_permission():
 
 def test_125_weir_fails():
     same(weir("run", "a", "-n", "1", "--", "true", env={"WEIR_DIR": "/dev/full"})[0], 77)
-    # Standard output that takes nothing.
+    # Standard output is full, or closed.
     with open("/dev/full", "w") as full:
         done = subprocess.run([support.WEIR, "--version"], stdout=full, stderr=-1, env=ENV)
         same(done.returncode, 125, "a full disk")
@@ -163,7 +162,7 @@ def test_125_weir_fails():
     same(done.returncode, 125, "no output")
 
 
-def test_125_no_room_to_wait():
+def test_125_no_space_to_wait():
     os.mkdir(path("small"))
     there = {"WEIR_DIR": path("small")}
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", path("small")], check=True)
@@ -176,7 +175,7 @@ def test_125_no_room_to_wait():
                     pass
             except OSError:
                 pass
-        # There is room for one who comes, and none for one who waits.
+        # There is space for a participant, but not for a waiter.
         same(weir("run", "a", "--", "true", env=there),
              (125, "", "weir: a: No space left on device\n"))
         same(weir("run", "a", "--try", "--", "true", env=there)[0], 75)
@@ -196,34 +195,34 @@ def test_126_127():
     same(weir("run", "a", "--", "/")[0], 126)
     status, out, err = weir("run", "a", "--", "nosuchcommand")
     same((status, err), (127, "weir: nosuchcommand: No such file or directory\n"))
-    same(stat("a")["free"], 1, "given back")
+    same(stat("a")["free"], 1, "the permit is released")
 
 
-def test_as_many_arguments_as_there_can_be():
-    """A script without "#!" has them copied before it is run."""
+def test_the_most_arguments():
+    """execvp copies the arguments of a script without "#!"."""
     with open(path("count"), "w", encoding="ascii") as file:
         file.write("echo $#\n")
     os.chmod(path("count"), 0o755)
 
     def more_stack():
-        # The kernel takes a quarter of it, 6 MB at most.
+        # The kernel accepts a quarter of the stack limit, at most 6 MB.
         resource.setrlimit(resource.RLIMIT_STACK,
                            (1 << 26, resource.getrlimit(resource.RLIMIT_STACK)[1]))
 
     done = weir("run", "a", "-n", "1", "--", path("count"), *["1"] * 560000,
                 preexec_fn=more_stack)
-    # musl has no such scripts.
+    # musl does not run such scripts.
     check(done == (0, "560000\n", "") or (done[0] == 126 and "Exec format" in done[2]), done)
 
 
-def test_what_the_command_is_told():
+def test_the_environment_of_the_job():
     script = 'echo "$WEIR_HELD|$WEIR_WEIGHT|$WEIR_WAITED_MS|$WEIR_TOKEN"'
     out = weir("run", "a", "-n", "9", "-w", "4", "--", "sh", "-c", script)[1]
     held, weight, waited, token = out.strip().split("|")
     same((held, weight), ("a", "4"))
     check(0 <= int(waited) < 60000, waited)
     check(len(token) == 34 and token.endswith("@a"), token)
-    # One in the other; a path is told whole.
+    # A run inside a run; a path is made absolute.
     os.mkdir(path("a dir"))
     out = weir("run", "a", "-n", "1", "--", support.WEIR, "run", "./b%", "-n", "1", "--",
                "sh", "-c", script, cwd=path("a dir"))[1]
@@ -239,10 +238,10 @@ def test_nested_names():
     same(weir("run", "a", "--", support.WEIR, "run", "b", "-n", "1", "--", "true")[0], 0)
     for what in (["--idle"], ["--free", "1"]):
         status, out, err = weir("run", "a", "--", support.WEIR, "wait", "a", *what)
-        same(status, 64, f"wait {what}: it would wait for itself")
+        same(status, 64, f"wait {what}: the wait could not end")
         check("already running under a permit of a" in err, err)
     same(weir("run", "a", "--", support.WEIR, "wait", "a", "--free", "1", "--nested")[0], 0)
-    # The same by another word.
+    # The same semaphore by another name.
     same(weir("run", "a", "--", support.WEIR, "run", path("a.weir"), "-t", "1", "true")[0], 64)
     same(weir("run", path("a.weir"), "--", support.WEIR, "run", "a", "-t", "1", "true")[0], 64)
     same(weir("run", "a%", "-n", "1", "--", support.WEIR, "run", "a%", "-t", "1", "true")[0], 64)
@@ -253,7 +252,7 @@ def test_nested_names():
 
 def test_the_command_line():
     weir("open", "a", "-n", "1")
-    # Options before and after the name, "--" or none.
+    # Options before and after the name, with and without "--".
     for args in (["a", "--", "echo", "-n", "x"], ["-t", "5", "a", "echo", "-n", "x"],
                  ["a", "-w1", "echo", "-n", "x"], ["--timeout=5s", "--", "a", "echo", "-n", "x"]):
         same(weir("run", *args), (0, "x", ""), args)
@@ -278,7 +277,7 @@ def test_durations():
 
 def test_streams():
     weir("open", "a", "-n", "1")
-    # What was closed for weir is closed for the command.
+    # Streams that are closed for weir are closed for the job.
     seen = 'for i in 0 1 2; do [ -e "/proc/$$/fd/$i" ] && list=$list$i; done; echo $list >"$1"'
     for redirection, want in (("<&-", "12"), (">&-", "02"), ("2>&-", "01"),
                               ("<&- >&- 2>&-", "")):
@@ -292,8 +291,7 @@ def test_streams():
 
 
 def test_an_empty_environment():
-    # As from cron: no PATH, no HOME, no WEIR_DIR.
-    # (What a sanitizer is told is not the environment's.)
+    # As from cron: no PATH, no HOME, no WEIR_DIR.  Options of sanitizers are kept.
     name = path("cron")
     env = ["env", "-i", *(f"{key}={value}" for key, value in ENV.items()
                           if key.endswith("SAN_OPTIONS"))]
@@ -301,7 +299,7 @@ def test_an_empty_environment():
                            "exit 3"], cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
     same((done.returncode, done.stdout, done.stderr), (3, b"", b""))
     done = subprocess.run([*env, support.WEIR, "run", name, "--", "sh", "-c", "exit 4"])
-    same(done.returncode, 4, "the usual places are searched")
+    same(done.returncode, 4, "the default PATH is searched")
 
 
 if __name__ == "__main__":

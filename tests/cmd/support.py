@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the command share.
+"""Helpers for the tests of the command.
 
-A test program is `PROGRAM.py WEIR [TEST...]`.  It runs again in a PID namespace of
-its own, so that whatever is killed or left over is inside, and then runs each
-function whose name begins with test_, each with a folder of its own as WEIR_DIR.
-The last line is "N passed, N failed".
+A test program is called as `PROGRAM.py WEIR [TEST...]`.  It executes itself again in a
+new PID namespace, so that no process outlives the tests.  Then it runs each function
+whose name begins with test_, each with a new folder as WEIR_DIR.  The last line of its
+output is "N passed, N failed".
 """
 import json
 import os
@@ -22,8 +22,8 @@ WEIR = None
 DIR = None
 ENV = {}
 
-# A shell that starts this in the background has them ignored, and what is started here
-# would ignore them too.
+# A shell ignores these signals in background jobs.  The processes under test would
+# inherit that.
 for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(ignored) == signal.SIG_IGN:
         signal.signal(ignored, signal.SIG_DFL)
@@ -44,7 +44,7 @@ def same(got, want, what=""):
 
 
 def until(condition, what):
-    """Wait for something that has no event of its own; the condition decides."""
+    """Poll until the condition is true."""
     end = time.monotonic() + LIMIT
     pause = 0.0005
     while True:
@@ -70,7 +70,7 @@ def read(name):
 
 
 def weir(*args, env=None, **more):
-    """Run it to its end: (status, stdout, stderr)."""
+    """Run weir to its end.  Returns (status, stdout, stderr)."""
     done = subprocess.run([WEIR, *args], env={**ENV, **(env or {})},
                           stdin=more.pop("stdin", subprocess.DEVNULL),
                           capture_output=True, text=True, timeout=LIMIT, **more)
@@ -78,7 +78,7 @@ def weir(*args, env=None, **more):
 
 
 def start(*args, env=None, **more):
-    """Start it: a Popen with text streams."""
+    """Start weir.  Returns a Popen with text streams."""
     more.setdefault("stdin", subprocess.DEVNULL)
     more.setdefault("stdout", subprocess.PIPE)
     more.setdefault("stderr", subprocess.PIPE)
@@ -87,7 +87,7 @@ def start(*args, env=None, **more):
 
 
 def finish(process):
-    """(status, stdout, stderr), as weir does."""
+    """Wait for the end.  Returns (status, stdout, stderr), as weir() does."""
     out, err = process.communicate(timeout=LIMIT)
     return process.returncode, out, err
 
@@ -111,7 +111,7 @@ def children(pid):
 
 
 def guardian(process):
-    """The process that waits and holds for a `weir run`."""
+    """The pid of the guardian of a `weir run`."""
     found = until(lambda: children(process.pid), "a guardian")
     same(len(found), 1, "children of the wrapper")
     return found[0]
@@ -134,8 +134,7 @@ def kill(pid, sig=signal.SIGKILL):
     os.kill(pid, sig)
 
 
-# A job that writes its number to the file $1, and ends when it can read from the
-# FIFO $2: `*held_job("a")`.
+# A job that writes its pid to the file `name` and ends after let_end(name).
 def held_job(name):
     fifo = path(name + ".fifo")
     if not os.path.exists(fifo):
@@ -153,9 +152,9 @@ def let_end(name):
         fifo.write("\n")
 
 
-# A referee that knows nothing of weir: as many files as there are permits, locked
-# by each job (and by whatever inherits the descriptor) in the kernel.  A job that
-# finds all of them locked has come too early.
+# A referee checks the limit without using weir.  There are as many files as permits.
+# Each job locks one of them; the lock lasts until all processes that inherit the
+# descriptor have ended.  A job that finds all files locked exceeds the limit.
 REFEREE = """
 n=$1 dir=$2
 shift 2
@@ -179,11 +178,11 @@ def check_referee():
 
 
 def enter_namespace():
-    """Run this program again as a child of the first process of a namespace."""
+    """Execute this program again as a child of the first process of a new namespace."""
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode:
         unshare[1:1] = ["--user", "--map-root-user"]
-    # The shell is the first process and reaps.
+    # The shell is the first process, which reaps orphans.
     os.execvp("unshare", [*unshare, "sh", "-c", 'WEIR_INSIDE=1 "$@"; exit $?', "sh",
                           sys.executable, *sys.argv])
 
@@ -201,7 +200,7 @@ def run_one(name, test):
         test()
         print(f"ok {name}", flush=True)
         return True
-    except Exception:  # whatever it was, the test has failed
+    except Exception:  # any exception is a failure of the test
         traceback.print_exc(file=sys.stdout)
         print(f"FAIL {name}", flush=True)
         return False

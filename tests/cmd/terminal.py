@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`weir run` on a terminal: the line while it waits, and the terminal's own signals."""
+"""`weir run` on a terminal: the line while it waits, and signals of the terminal."""
 import fcntl
 import os
 import pty
@@ -15,7 +15,7 @@ import support
 
 
 class Terminal:
-    """A session of its own on a terminal of its own, with weir in the foreground."""
+    """A new session on a new terminal, with weir in the foreground."""
 
     def __init__(self, *args, columns=200):
         self.pid, self.fd = pty.fork()
@@ -45,7 +45,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def end(self):
-        """The exit status."""
+        """Wait for the end.  Returns the exit status."""
         until(lambda: not self.more(1), "the end of the terminal")
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.fd)
@@ -65,11 +65,11 @@ def test_the_line():
     holder = blocked()
     terminal = Terminal("run", "a", "--", "echo", "hello")
     terminal.sees(LINE)
-    # It is written again, in its place.
+    # The line is written again in the same place.
     terminal.sees(LINE + r"\r\x1b\[K" + LINE)
     let_end("x")
     same(terminal.end(), 0)
-    # Nothing of it is left when the command starts.
+    # The line is erased before the job starts.
     check(terminal.text.endswith("\r\x1b[Khello\r\n"), repr(terminal.text))
     same(terminal.text.count("hello"), 1)
     finish(holder)
@@ -78,7 +78,7 @@ def test_the_line():
 def test_places():
     holder = blocked()
     first = start("run", "a", "--", "true")
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     terminal = Terminal("run", "a", "--", "true")
     terminal.sees("2nd of 2 in the queue")
     kill(first.pid, signal.SIGTERM)
@@ -104,7 +104,7 @@ def test_quiet_and_without_a_wait():
     same((terminal.end(), terminal.text), (0, "hello\r\n"))
     holder = blocked()
     terminal = Terminal("run", "-q", "a", "--", "echo", "hello")
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     let_end("x")
     same((terminal.end(), terminal.text), (0, "hello\r\n"))
     finish(holder)
@@ -115,7 +115,7 @@ def test_not_from_the_background():
     terminal = Terminal("run", "b", "-n", "1", "--", "bash", "-c",
                         'set -m; stty tostop; "$0" run a -- true & wait; '
                         '"$0" run nosuch -- true & wait; echo end', support.WEIR)
-    until(lambda: stat("a")["waiting"] == 1, "one waits")
+    until(lambda: stat("a")["waiting"] == 1, "one waiter")
     for _ in range(8):
         terminal.more(0.1)
     let_end("x")
@@ -139,7 +139,7 @@ def test_keys_while_waiting():
 
 
 def test_keys_while_running():
-    # The job hears the terminal itself, once; weir ends as it does.
+    # The job gets the signal once, from the terminal; weir exits with its status.
     for key, sig in (("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)):
         job = ["sh", "-c", 'trap "echo heard; n=x$n" INT QUIT; echo ready; '
                'while [ -z "$n" ]; do sleep 0.01; done; sleep 0.05; echo "<$n>"; exit 4']
@@ -148,7 +148,7 @@ def test_keys_while_running():
         terminal.type(key)
         same(terminal.end(), 4)
         check("<x>" in terminal.text, repr(terminal.text))
-    # (A shell may miss one that comes just before it starts a command.)
+    # cat, because a shell may miss a signal just before it starts a command.
     terminal = Terminal("run", "a", "--", "cat")
     terminal.type("ready\n")
     terminal.sees("ready\r\nready")
@@ -156,15 +156,15 @@ def test_keys_while_running():
     same(terminal.end(), 128 + signal.SIGINT)
 
 
-# Says what it hears, and ends with USR1.
-HEARS = """
+# Prints the signals that it gets, and exits on SIGUSR1.
+PRINTS_SIGNALS = """
 import os, signal, sys
-def hear(sig, frame):
+def on_signal(sig, frame):
     os.write(1, b"<%s>" % signal.Signals(sig).name.encode())
     if sig == signal.SIGUSR1:
         sys.exit(4)
 for sig in (signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1):
-    signal.signal(sig, hear)
+    signal.signal(sig, on_signal)
 os.write(1, b"ready")
 while True:
     signal.pause()
@@ -172,33 +172,32 @@ while True:
 
 
 def test_jobserver_sends_nothing_twice():
-    terminal = Terminal("jobserver", "--", sys.executable, "-c", HEARS)
+    terminal = Terminal("jobserver", "--", sys.executable, "-c", PRINTS_SIGNALS)
     terminal.sees("ready")
     terminal.type("\x1c")
     terminal.sees("<SIGQUIT>")
     fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     terminal.sees("<SIGWINCH>")
-    # What it had to pass on before, it has.
+    # Signals are passed on in order, so earlier ones have been passed on, too.
     kill(terminal.pid, signal.SIGUSR1)
     same(terminal.end(), 4)
     same(re.findall("<(.*?)>", terminal.text), ["SIGQUIT", "SIGWINCH", "SIGUSR1"])
 
 
 def test_stop_and_continue():
-    # In a session, with a parent that waits as a shell does.
     terminal = Terminal("run", "a", "-n", "1", "--", "sh", "-c",
                         f'echo $$ >{path("y")}; echo ready; read line; exit 6')
     terminal.sees("ready")
     job = job_pid("y")
     group = os.getpgid(job)
     same(group, terminal.pid)
-    # The kernel stops no group that no shell looks after: stop them as a shell would.
+    # SIGSTOP, not SIGTSTP: the kernel ignores that one in an orphaned process group.
     check(group > 1)
     os.killpg(group, signal.SIGSTOP)
     until(lambda: state(job) == "T" and state(terminal.pid) == "T", "both stopped")
     same(stat("a")["held"], 1, "its permit is kept")
     os.killpg(group, signal.SIGCONT)
-    until(lambda: state(job) != "T", "it goes on")
+    until(lambda: state(job) != "T", "the job continues")
     terminal.type("\n")
     same(terminal.end(), 6)
 
@@ -209,22 +208,22 @@ def blocks_stop(pid):
     return int(mask.group(1), 16) >> (signal.SIGTSTP - 1) & 1
 
 
-def test_no_stop_in_the_middle_of_a_look():
-    # Control-Z then would stop everybody else at the semaphore as well.
+def test_no_stop_while_the_semaphore_is_locked():
+    # A control-Z during a snapshot would block all other users of the semaphore.
     holder = blocked()
     terminal = Terminal("run", "a", "--", "true")
     terminal.sees(LINE)
     until(lambda: not blocks_stop(terminal.pid), "it can be stopped")
     with open(path("a.weir"), "r+b", buffering=0) as file:
-        # The inner lock, as one has it who is about to join: looks come to a halt.
+        # The lock of a process that joins.  A snapshot waits for it.
         fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack(
             "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
 
-        def is_in_a_look():
+        def is_in_a_snapshot():
             if os.pread(file.fileno(), 4, 128) == bytes(4):
                 os.pwrite(file.fileno(), b"\xff" * 4, 128)
             return blocks_stop(terminal.pid)
-        until(is_in_a_look, "it looks, and cannot be stopped")
+        until(is_in_a_snapshot, "a snapshot with SIGTSTP blocked")
         os.pwrite(file.fileno(), bytes(4), 128)
     until(lambda: not blocks_stop(terminal.pid), "it can be stopped again")
     terminal.type("\x03")
@@ -234,7 +233,7 @@ def test_no_stop_in_the_middle_of_a_look():
 
 
 def test_hang_up():
-    # The terminal goes away: the job is told by it, and nothing is left.
+    # The terminal is closed: the job gets SIGHUP, and no process is left.
     terminal = Terminal("run", "a", "-n", "1", "--", "sh", "-c",
                         f'echo $$ >{path("y")}; echo ready; sleep 1000')
     terminal.sees("ready")

@@ -3,7 +3,7 @@
  * Signals of the subcommands that start a job or wait in the queue.
  *
  * The signals are blocked from the start and read with sigwaitinfo, so none is
- * lost.  Those that end a wait are unblocked only during a wait in the
+ * lost.  The signals that end a wait are unblocked only during a wait in the
  * library.  A signal may arrive just before the wait sleeps and would then not
  * interrupt it.  Therefore the handler starts a timer that raises SIGALRM every
  * 2 ms until the wait has ended.

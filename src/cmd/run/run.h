@@ -9,7 +9,7 @@
  *     guardian.c  the guardian, which holds the permits
  *     job.c       starting and ending the job
  *     progress.c  the line on the terminal while the guardian waits
- *     state.h     what wrapper and guardian share
+ *     state.h     state that wrapper and guardian share
  */
 #include "cmd/lib/command.h"
 

@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_RUN_STATE_H
 #define WEIR_CMD_RUN_STATE_H
 
-/* What the wrapper and the guardian share. */
+/* State that the wrapper and the guardian share. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A client of the job server protocol, one step at a time: client.py WHAT
+"""A client of the job server protocol, in place of a make: client.py SCENARIO
 
-It stands where a make would, finds the server in MAKEFLAGS, and exits with 0 if all was
-as it should be.  Reads wait, unless it is said otherwise.
+It finds the server in MAKEFLAGS and exits with 0 if the scenario went as expected.  Reads
+block, except in "nonblocking".
 """
 import fcntl
 import os
@@ -16,7 +16,7 @@ import time
 
 
 def connect():
-    """Descriptors to read and to write."""
+    """The descriptors for reading and for writing."""
     auth = re.findall(r"--jobserver-auth=(\S+)", os.environ["MAKEFLAGS"])[-1]
     if auth.startswith("fifo:"):
         fd = os.open(auth[5:], os.O_RDWR)
@@ -34,7 +34,7 @@ def in_pipe(fd):
 
 
 def all_back(fd, count):
-    """As many are in the pipe; the last may be on its way, but none too many."""
+    """Wait until `count` tokens are in the pipe, and check that there are no more."""
     end = time.monotonic() + 60
     while in_pipe(fd) < count:
         assert time.monotonic() < end
@@ -51,17 +51,18 @@ def give(fd):
 
 
 def child(work):
-    """Run work(say) in a child; its pid, and what to hear from."""
-    ear, mouth = os.pipe()
+    """Run work(report) in a child.  Returns its pid, and a descriptor that has a message
+    after the child has called report()."""
+    reports, sends = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            work(lambda: os.write(mouth, b"said"))
+            work(lambda: os.write(sends, b"done"))
             os._exit(0)
         except BaseException:
             os._exit(1)
-    os.close(mouth)
-    return pid, ear
+    os.close(sends)
+    return pid, reports
 
 
 def reap(pid):
@@ -69,22 +70,22 @@ def reap(pid):
 
 
 def killed():
-    """A child takes two and is killed.  We want all three, and wait for them."""
-    def work(say):
+    """A child takes two of three tokens and is killed.  The parent reads all three."""
+    def work(report):
         reads, _ = connect()
         take(reads)
         take(reads)
-        say()
+        report()
         signal.pause()
 
-    pid, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    pid, reports = child(work)
+    assert os.read(reports, 9) == b"done"
     reads, writes = connect()
     take(reads)
     assert in_pipe(reads) == 0
     assert pid > 1
     os.kill(pid, signal.SIGKILL)
-    # The first ones to come are ours: this waits in the server.
+    # These reads are pending in the server until the tokens are put back.
     take(reads)
     take(reads)
     assert reap(pid) == -signal.SIGKILL
@@ -94,25 +95,25 @@ def killed():
 
 
 def nonblocking():
-    """As ninja does it: two descriptors that do not block, and a poll; the byte is kept."""
+    """Two non-blocking descriptors and a poll, as in ninja, which returns the byte it read."""
     def opened():
         path = re.findall(r"auth=fifo:(\S+)", os.environ["MAKEFLAGS"])[-1]
         return (os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC),
                 os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
-    def work(say):
+    def work(report):
         reads, _ = opened()
         take(reads)
         take(reads)
-        say()
+        report()
         signal.pause()
 
-    pid, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    pid, reports = child(work)
+    assert os.read(reports, 9) == b"done"
     reads, writes = opened()
     try:
         os.read(reads, 1)
-        sys.exit("a token from nowhere")
+        sys.exit("an unexpected token")
     except BlockingIOError:
         pass
     assert pid > 1
@@ -144,25 +145,25 @@ def on_alarm(_number, _frame):
 
 
 def interrupted():
-    """Somebody else has the token; our read is ended by a signal, again and again."""
-    def work(say):
+    """A child has the only token.  Reads of the parent are interrupted by signals."""
+    def work(report):
         reads, writes = connect()
         take(reads)
-        say()
-        # Until the other has nothing more to try.
+        report()
+        # Wait until the parent has made all its attempts.
         signal.sigwait({signal.SIGUSR1})
         give(writes)
 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    pid, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    pid, reports = child(work)
+    assert os.read(reports, 9) == b"done"
     reads, writes = connect()
     signal.signal(signal.SIGALRM, on_alarm)
     for _ in range(20):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.002)
             os.read(reads, 1)
-            sys.exit("a token from nowhere")
+            sys.exit("an unexpected token")
         except Alarm:
             pass
     os.kill(pid, signal.SIGUSR1)
@@ -174,30 +175,30 @@ def interrupted():
 
 
 def handed():
-    """A child reads, we return, the child dies."""
-    def work(say):
+    """A child reads a token, the parent returns it, and the child is killed."""
+    def work(report):
         reads, _ = connect()
         take(reads)
-        say()
+        report()
         signal.pause()
 
-    pid, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    pid, reports = child(work)
+    assert os.read(reports, 9) == b"done"
     reads, writes = connect()
     give(writes)
     all_back(reads, 2)
     assert pid > 1
     os.kill(pid, signal.SIGKILL)
     reap(pid)
-    # The server has buried it when it has answered another call.
+    # When the server has answered another call, it has handled the death.
     take(reads)
     give(writes)
     all_back(reads, 2)
 
 
 def left():
-    """A child takes two, and ends.  We look on without an end to write."""
-    def work(_say):
+    """A child takes two tokens and exits.  The parent has no write end open."""
+    def work(_report):
         reads, _ = connect()
         take(reads)
         take(reads)
@@ -210,7 +211,7 @@ def left():
 
 
 def leave():
-    """As a daemon does: a session of its own, and none of the caller's files."""
+    """Detach as a daemon: a new session, and no inherited standard streams."""
     os.setsid()
     null = os.open("/dev/null", os.O_RDWR)
     for fd in (0, 1, 2):
@@ -218,41 +219,41 @@ def leave():
 
 
 def daemon():
-    """A process that stays, and reads a byte when the server is long gone."""
+    """A process outlives the server and then reads one byte of a file."""
     server = os.getppid()
 
-    def work(say):
+    def work(report):
         leave()
-        say()
+        report()
         while os.path.exists(f"/proc/{server}"):
             time.sleep(0.002)
         with open(__file__, "rb", buffering=0) as file:
             byte = os.read(file.fileno(), 1)
-        with open("said.part", "wb") as file:
+        with open("read.part", "wb") as file:
             file.write(byte)
-        os.rename("said.part", "said")
+        os.rename("read.part", "read")
 
-    _, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    _, reports = child(work)
+    assert os.read(reports, 9) == b"done"
 
 
 def stays():
-    """A process that stays until it is told, with nothing of the caller's."""
-    os.close(int(os.environ["MOUTH"]))
+    """A process outlives the server, without inherited descriptors, until a file exists."""
+    os.close(int(os.environ["INHERITED"]))
 
-    def work(say):
+    def work(report):
         leave()
-        say()
+        report()
         while not os.path.exists("go"):
             time.sleep(0.002)
         os.close(os.open("gone", os.O_CREAT | os.O_WRONLY))
 
-    _, ear = child(work)
-    assert os.read(ear, 9) == b"said"
+    _, reports = child(work)
+    assert os.read(reports, 9) == b"done"
 
 
 def reader():
-    """Reads, and nobody has an end to write."""
+    """A read of an empty pipe that no process has open for writing."""
     reads, writes = connect()
     os.close(writes)
     os.read(reads, 1)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Tests of weir jobserver: run.py WEIR [TEST...]
 
-Everything runs in a PID namespace of its own, because clients are killed.  What is
-waited for is always something that can be seen: a file, a line, an end.
+The tests run in a new PID namespace, because clients are killed.  They wait for
+conditions that can be observed: a file, a message, the end of a process.
 """
 import os
 import select
@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENT = os.path.join(HERE, "client.py")
-LIMIT = 60  # seconds for anything that must happen
+LIMIT = 60  # timeout of every wait, in seconds
 
 
 class Failed(Exception):
@@ -37,7 +37,7 @@ def wait_for(what, text):
 
 
 def run(*args, **more):
-    """Run weir jobserver to its end: (status, out, err)."""
+    """Run weir jobserver to its end.  Returns (status, stdout, stderr)."""
     env = dict(os.environ, **more.pop("env", {}))
     done = subprocess.run([WEIR, "jobserver", *args], env=env, text=True,
                           capture_output=True, timeout=LIMIT, **more)
@@ -45,7 +45,7 @@ def run(*args, **more):
 
 
 class Running:
-    """weir jobserver in the background, in a folder; its messages as they come."""
+    """weir jobserver in the background, with access to the messages so far."""
 
     def __init__(self, *args, folder=None, before=(), weir=None):
         self.error = tempfile.TemporaryFile("w+")
@@ -53,27 +53,27 @@ class Running:
                                         stdout=subprocess.PIPE, text=True,
                                         stderr=self.error)
 
-    def said(self):
+    def messages(self):
         return os.pread(self.error.fileno(), 1 << 20, 0).decode()
 
-    def saw(self, text):
-        wait_for(lambda: text in self.said(), repr(text))
+    def prints(self, text):
+        wait_for(lambda: text in self.messages(), repr(text))
 
     def end(self):
         try:
             out, _ = self.process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise Failed("it does not end; it said: " + self.said()) from None
-        return self.process.returncode, out, self.said()
+            raise Failed("it does not end; its messages: " + self.messages()) from None
+        return self.process.returncode, out, self.messages()
 
 
 def exit_codes():
-    check(run("-n", "2", "--", "sh", "-c", "exit 7")[0] == 7, "the command's own")
+    check(run("-n", "2", "--", "sh", "-c", "exit 7")[0] == 7, "the status of the command")
     check(run("-n", "2", "sh", "-c", "exit 3")[0] == 3, "without --")
     check(run("-n", "2", "--", "sh", "-c", "kill -TERM $$")[0] == 143, "128 + 15")
-    check(run("--", "/no/such/command")[0] == 127, "not there")
-    check(run("--", "/etc/passwd")[0] == 126, "not to be run")
+    check(run("--", "/no/such/command")[0] == 127, "does not exist")
+    check(run("--", "/etc/passwd")[0] == 126, "cannot be run")
     for wrong in ([], ["-n", "0", "true"], ["-n", "x", "true"], ["--style", "x", "true"],
                   ["-n", "99999", "true"], ["--nonsense", "true"]):
         status, _, text = run(*wrong)
@@ -83,7 +83,7 @@ def exit_codes():
 
 
 def flags():
-    """What MAKEFLAGS says, whatever it said before."""
+    """MAKEFLAGS, for several previous values."""
     def made(old, *args):
         env = {} if old is None else {"MAKEFLAGS": old}
         return run(*args, "--", "sh", "-c", 'printf "[%s]" "$MAKEFLAGS"', env=env)[1]
@@ -92,7 +92,7 @@ def flags():
     for old, new in ((None, f"[ {ours}]"), ("", f"[ {ours}]"), ("k", f"[k {ours}]"),
                      ("kw -l3", f"[kw -l3 {ours}]"),
                      ("k -j9 --jobserver-auth=3,4 -- CC=tcc X=-j3", f"[k {ours} -- CC=tcc X=-j3]"),
-                     # A space in a word is not its end.
+                     # A quoted space does not end a word.
                      ("k -- A=x\\ ", f"[k {ours} -- A=x\\ ]"),
                      ("--eval=A:=x\\ -j3\\ --\\ y -j3", f"[--eval=A:=x\\ -j3\\ --\\ y {ours}]"),
                      (" --jobserver-auth=fifo:/x -j", f"[ {ours}]")):
@@ -105,7 +105,7 @@ def flags():
 
 
 def few_descriptors():
-    """Numbers above those of most programs, where they are allowed."""
+    """The descriptor numbers are lower if the limit does not allow 100 and above."""
     done = subprocess.run(["sh", "-c", 'ulimit -n 50 && exec "$0" jobserver -n 4 -- '
                            'sh -c "echo \\$MAKEFLAGS"', WEIR],
                           text=True, capture_output=True, timeout=LIMIT, check=False)
@@ -113,7 +113,7 @@ def few_descriptors():
 
 
 def arguments():
-    """-j is taken out of a make's arguments, and of nobody else's."""
+    """-j is removed from the arguments of make and ninja, not of other commands."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("make", "ninja", "other"):
             path = os.path.join(folder, name)
@@ -139,8 +139,8 @@ def arguments():
         check(out.startswith(" | -j5 --jobserver-auth=fifo:/"), out)
 
 
-# Jobs write down when they are at work, and can meet: each waits until so many have
-# come.  A token too few and they never do; "over" ends the wait.
+# "meet" makes jobs wait for each other until the given number of them runs.  If a token
+# is lost, they never meet; the file "over" ends their wait.
 MAKEFILE = """
 meet = touch met.$(1).$@; while [ `ls | grep -c "^met\\.$(1)\\."` -lt $(2) ] && \
 \t! [ -e over ]; do sleep 0.01; done
@@ -180,7 +180,7 @@ def touch(folder, name):
 
 
 def real_make():
-    """All four jobs of a make -j4 run at once, through two levels, and no fifth."""
+    """Exactly four jobs of a make -j4 with two levels run at the same time."""
     folder = folder_with(Makefile="""
 all: x y
 x y:
@@ -206,30 +206,30 @@ all: 1 2 3 4
 def kill_a_make(folder, **more):
     server = Running("-n", "4", "-v", "--", "make", "-j4", "-k", folder=folder, **more)
     try:
-        server.saw("ended with 2 tokens")
-        # The make above goes on, with what is left: one for nothing and one token.
+        server.prints("ended with 2 tokens")
+        # The upper make continues with two jobs: one without a token, one with a token.
         wait_for(lambda: met(folder, "late") == 2, "two late jobs")
-        check("put back" not in server.said(), "given back while the orphans run")
+        check("put back" not in server.messages(), "put back while the orphans run")
         touch(folder, "go")
-        # All four meet, or this does not end.
+        # The command ends only if all four late jobs meet.
         status, _, text = server.end()
     finally:
         touch(folder, "over")
     check(status == 0, f"status {status}: {text}")
     check(met(folder, "late") == 4, "four late jobs")
     back = sum(int(line.split()[4]) for line in text.split("\n") if "put back" in line)
-    check(back == 2, f"{back} given back: {text}")
+    check(back == 2, f"{back} put back: {text}")
 
 
 def killed_make():
-    """kill -9 for a make with two tokens: they stay out while its jobs run, then are back."""
+    """A make with two tokens is killed: the tokens are put back when its jobs have ended."""
     folder = folder_with(Makefile=MAKEFILE, below=BELOW)
     kill_a_make(folder)
     shutil.rmtree(folder)
 
 
 def killed_make_of_a_user():
-    """The same for somebody who is not root: with no_new_privs."""
+    """The same for a user other than root, which needs no_new_privs."""
     folder = folder_with(Makefile=MAKEFILE, below=BELOW)
     weir = shutil.copy(WEIR, os.path.join(folder, "weir"))
     for name in ("", "Makefile", "below", "weir"):
@@ -240,7 +240,7 @@ def killed_make_of_a_user():
 
 
 def killed_recipe():
-    """kill -9 for a recipe: its token is its make's, which returns it."""
+    """A recipe is killed: its make has the token and returns it."""
     folder = folder_with(Makefile="""
 meet = touch met.$(1).$@; while [ `ls | grep -c "^met\\.$(1)\\."` -lt $(2) ]; do sleep 0.01; done
 all: a b c
@@ -257,7 +257,7 @@ a b c: 1 2 3
 
 
 def client(what, style, *more):
-    """A client of the protocol (client.py), as the command."""
+    """Run a scenario of client.py as the command."""
     return run("-v", "--style", style, *more, "--", sys.executable, CLIENT, what)
 
 
@@ -268,7 +268,7 @@ def killed_client(style):
 
 
 def killed_client_pipe():
-    """A client with two tokens is killed; who waits for them has them."""
+    """A client with two tokens is killed; pending reads get the tokens."""
     killed_client("pipe")
 
 
@@ -276,8 +276,8 @@ def killed_client_fifo():
     killed_client("fifo")
 
 
-def children_of_before():
-    """A script that started something of its own, and became weir: that is no orphan."""
+def earlier_children():
+    """A script started a process and then executed weir: the process is not an orphan."""
     script = 'sleep 1000 >&- 2>&- & echo $! >&2; exec "$@"'
     server = Running("-v", "-n", "4", "--", sys.executable, CLIENT, "killed",
                      before=("sh", "-c", script, "sh"))
@@ -290,14 +290,14 @@ def children_of_before():
 
 
 def killed_ninja():
-    """The same without blocking, as ninja reads: a poll tells of the tokens."""
+    """The same with non-blocking reads and poll, as in ninja."""
     status, out, text = client("nonblocking", "fifo", "-n", "3")
     check(status == 0, f"{status}: {out}{text}")
     check("put back 2 tokens" in text, text)
 
 
 def excess():
-    """More is returned than was taken: the tokens do not multiply."""
+    """A client returns more tokens than it took: the excess is discarded."""
     for style in ("pipe", "fifo"):
         status, out, text = client("excess", style, "-n", "3")
         check(status == 0, f"{style}: {status}: {out}{text}")
@@ -305,28 +305,28 @@ def excess():
 
 
 def interrupted():
-    """A signal ends a read that waits; no token is lost by that."""
+    """Signals interrupt pending reads: no token is lost."""
     for style in ("pipe", "fifo"):
         status, out, text = client("interrupted", style, "-n", "2")
         check(status == 0, f"{style}: {status}: {out}{text}")
 
 
 def handed_over():
-    """One process reads, another returns: the reader's death gives nothing back twice."""
+    """A token is returned by another process: the reader's death does not put it back again."""
     status, out, text = client("handed", "pipe", "-n", "3")
     check(status == 0, f"{status}: {out}{text}")
     check("put back" not in text, text)
 
 
 def plain():
-    """Without watching, tokens come back when nobody could return them."""
+    """Without the filter, tokens are put back when no process has the pipe open for writing."""
     status, out, text = client("left", "fifo", "-n", "3", "--plain")
     check(status == 0, f"{status}: {out}{text}")
     check("put back 2 tokens" in text, text)
 
 
 def signals():
-    """TERM is passed on; the exit status is the command's."""
+    """SIGTERM is passed on; the exit status is that of the command."""
     server = Running("-n", "2", "--", "sh", "-c",
                      'trap "exit 5" TERM; echo ready; while :; do sleep 0.01; done')
     check(server.process.stdout.readline() == "ready\n", "not ready")
@@ -335,43 +335,43 @@ def signals():
 
 
 def wrapper_killed():
-    """kill -9 for weir: the command is told to end."""
+    """weir is killed: the command gets SIGTERM."""
     server = Running("-n", "2", "--", "sh", "-c",
                      'trap "echo ended; exit 5" TERM; echo ready; while :; do sleep 0.01; done')
     check(server.process.stdout.readline() == "ready\n", "not ready")
     server.process.kill()
-    check(server.process.stdout.readline() == "ended\n", "the command goes on")
+    check(server.process.stdout.readline() == "ended\n", "the command continues")
     server.end()
 
 
-def lives_on():
-    """What outlives the command can still read a byte, and holds nobody up."""
+def outlives_the_command():
+    """A process that outlives the command can read a byte, and does not delay the exit."""
     folder = tempfile.mkdtemp()
     status, _, text = run("-n", "2", "--style", "fifo", "--", sys.executable, CLIENT,
                           "daemon", cwd=folder)
     check(status == 0, text)
-    said = os.path.join(folder, "said")
-    wait_for(lambda: os.path.exists(said), "the daemon's word")
-    with open(said, encoding="ascii") as file:
+    result = os.path.join(folder, "read")
+    wait_for(lambda: os.path.exists(result), "the result of the daemon")
+    with open(result, encoding="ascii") as file:
         check(file.read() == "#", "the daemon read something else")
     shutil.rmtree(folder)
 
 
-def nothing_of_the_callers():
-    """Who stays for what outlives the command keeps nothing of the caller's open."""
+def inherited_descriptors():
+    """The server's child that stays behind keeps no inherited descriptor open."""
     folder = tempfile.mkdtemp()
-    ear, mouth = os.pipe()
+    reads, inherited = os.pipe()
     status, _, text = run("-n", "2", "--style", "fifo", "--", sys.executable, CLIENT,
-                          "stays", cwd=folder, pass_fds=[mouth],
-                          env={"MOUTH": str(mouth)})
+                          "stays", cwd=folder, pass_fds=[inherited],
+                          env={"INHERITED": str(inherited)})
     check(status == 0, text)
-    os.close(mouth)
-    # The end: nobody has it open.
-    check(select.select([ear], [], [], LIMIT)[0] and os.read(ear, 1) == b"", "kept open")
-    os.close(ear)
+    os.close(inherited)
+    # End of file: no process has the write end open.
+    check(select.select([reads], [], [], LIMIT)[0] and os.read(reads, 1) == b"", "kept open")
+    os.close(reads)
     with open(os.path.join(folder, "go"), "w", encoding="ascii"):
         pass
-    wait_for(lambda: os.path.exists(os.path.join(folder, "gone")), "its end")
+    wait_for(lambda: os.path.exists(os.path.join(folder, "gone")), "the end of the process")
     shutil.rmtree(folder)
 
 
@@ -381,7 +381,7 @@ def proc(pid, what):
 
 
 def no_writers():
-    """A read waits and nobody could write: the server sleeps."""
+    """The server sleeps while a read is pending and no process can write."""
     server = Running("-n", "1", "--style", "pipe", "--", sys.executable, CLIENT, "reader")
     pid = server.process.pid
 
@@ -393,7 +393,7 @@ def no_writers():
     child = int(proc(pid, f"task/{pid}/children"))
     wait_for(lambda: reads(child), "its read")
 
-    # Once may be before it has seen the call.
+    # 20 samples: a single one may be from before the server has received the call.
     def sleeps():
         for _ in range(20):
             if proc(pid, "stat").rsplit(")", 1)[1].split()[0] != "S":
@@ -408,9 +408,9 @@ def no_writers():
 
 TESTS = (exit_codes, flags, few_descriptors, arguments, real_make, killed_make,
          killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
-         children_of_before, killed_ninja, excess,
-         interrupted, handed_over, plain, signals, wrapper_killed, lives_on,
-         nothing_of_the_callers, no_writers)
+         earlier_children, killed_ninja, excess,
+         interrupted, handed_over, plain, signals, wrapper_killed,
+         outlives_the_command, inherited_descriptors, no_writers)
 
 
 def main():

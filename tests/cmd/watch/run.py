@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Tests of weir watch: run.py WEIR lines|screen [TEST...]
 
-What is waited for is always something that can be seen: on the screen, in a line.
+The tests wait for conditions that can be observed: on the screen, or in a line.
 """
 import fcntl
 import json
@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from screen import Screen  # noqa: E402
 
-LIMIT = 60  # seconds for anything that must happen
+LIMIT = 60  # timeout of every wait, in seconds
 
 
 class Failed(Exception):
@@ -54,7 +54,7 @@ class Holder:
 
 
 class Lines:
-    """weir watch with its output in a pipe."""
+    """weir watch with a pipe as its output."""
 
     def __init__(self, *args):
         self.process = subprocess.Popen([WEIR, "watch", *args], stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ class Lines:
         return line.decode()
 
     def until(self, text):
-        """The first line with text in it, and how many came before."""
+        """Returns the first line that contains text, and the number of lines before it."""
         for before in range(1000):
             line = self.line()
             if text in line:
@@ -87,7 +87,7 @@ class Lines:
 
 
 class Terminal:
-    """weir watch on a terminal of its own."""
+    """weir watch on a new terminal."""
 
     def __init__(self, *args, rows=24, columns=80, stderr=subprocess.PIPE, **env):
         self.master, slave = pty.openpty()
@@ -101,12 +101,12 @@ class Terminal:
             [WEIR, "watch", *args], stdin=slave, stdout=slave, stderr=stderr,
             env=dict(os.environ, **{"TERM": "xterm", "LC_ALL": "C.UTF-8", **env}),
             start_new_session=True,
-            preexec_fn=self.take_terminal)
+            preexec_fn=self.set_up_terminal)
 
     @staticmethod
-    def take_terminal():
+    def set_up_terminal():
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        # Who runs the tests in the background ignores it.
+        # A shell ignores these signals in background jobs.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
@@ -158,11 +158,11 @@ class Terminal:
             error = self.process.stderr.read().decode()
             self.process.stderr.close()
         check(self.process.returncode == status, f"{self.process.returncode}: {error}")
-        check(termios.tcgetattr(self.slave) == self.before, "the terminal is not as it was")
-        check(1049 not in self.screen.modes, "still on the other screen")
-        # xterm's "normal" cursor: shown.
+        check(termios.tcgetattr(self.slave) == self.before, "the terminal is not restored")
+        check(1049 not in self.screen.modes, "still on the alternate screen")
+        # Mode 25: the cursor is visible.
         check(25 in self.screen.modes, "the cursor is hidden")
-        check(not self.screen.unknown, f"the test's screen lacks {self.screen.unknown}")
+        check(not self.screen.unknown, f"screen.py does not support {self.screen.unknown}")
         os.close(self.master)
         os.close(self.slave)
         return error
@@ -178,7 +178,7 @@ def fresh(capacity):
 fresh.number = 0
 
 
-def lines_tell_of_changes():
+def lines_show_changes():
     name, holder = fresh(3)
     watch = Lines(name)
     line = watch.line()
@@ -188,7 +188,7 @@ def lines_tell_of_changes():
     check(line.endswith(" heavy (2)"), line)
     third = Holder(name, label="late")
     line, before = watch.until("1 waiting")
-    check(before == 0, f"{before} lines for nothing")
+    check(before == 0, f"{before} lines without a change")
     other.end()
     watch.until("2 of 3 in use, 0 waiting")
     third.holds().end()
@@ -211,7 +211,7 @@ def weir(*args):
                    capture_output=True)
 
 
-def lines_tell_of_the_capacity_and_the_name():
+def lines_show_capacity_and_name():
     name, holder = fresh(2)
     watch = Lines(name)
     watch.until("1 of 2 in use")
@@ -223,7 +223,7 @@ def lines_tell_of_the_capacity_and_the_name():
     watch.until("1 of 3 in use, 0 waiting, closed;")
     weir("rm", "-f", name)
     watch.until("closed, name removed;")
-    # And follows the name.
+    # The watch switches to the new semaphore of that name.
     other = Holder(name, "-n", "5", label="another").holds()
     line, _ = watch.until("1 of 5 in use, 0 waiting;")
     check(line.endswith(" another"), line)
@@ -261,7 +261,7 @@ def closed_output():
 
 
 def unknown_terminal():
-    """Lines, and it is said."""
+    """Lines are printed instead, with a message."""
     name, holder = fresh(2)
     watch = Terminal(name, TERM="no-such-terminal")
     end = time.monotonic() + LIMIT
@@ -285,11 +285,11 @@ def bar_is(watch, full, rest):
         watch.drain(0.1)
 
 
-def screen_shows_it_all():
+def screen_shows_all_parts():
     name, holder = fresh(4)
     watch = Terminal(name, "-i", "20ms")
     watch.shows(f"{name}  1 of 4 in use, 0 waiting", "use  ", "\u2582", "first one", "q quit")
-    check(1049 in watch.screen.modes and 25 not in watch.screen.modes, "its own screen")
+    check(1049 in watch.screen.modes and 25 not in watch.screen.modes, "no view")
     bar_is(watch, 18, 56)
     row = [line for line in watch.screen.lines() if "first one" in line][0].split()
     check(row[:2] == ["holds", "1"] and int(row[2]) > 1, str(row))
@@ -301,7 +301,7 @@ def screen_shows_it_all():
     bar_is(watch, 74, 0)
     places = [line.split()[0] for line in watch.screen.lines() if "waits" in line]
     check(places == ["1", "2"], str(places))
-    # Use over time rises to the top.
+    # The use over time reaches the highest level.
     watch.shows("\u2588")
     heavy.end()
     watch.shows("0 waiting")
@@ -335,7 +335,7 @@ def screen_sorts_and_pauses():
     watch.key("p")
     watch.shows("paused", "p continue")
     others[0].end()
-    # Another key makes it paint; what it shows is from before.
+    # Another key redraws the view, without an update.
     watch.key("s")
     watch.shows("sorted by age", "6 of 9 in use", "zz")
     watch.key("p")
@@ -354,7 +354,7 @@ def screen_resizes():
     for rows, columns in ((30, 120), (10, 40), (7, 30), (3, 20), (1, 5), (2, 1), (24, 80)):
         watch.resize(rows, columns)
         if columns >= 30:
-            # The last of the bar stands in the last column.
+            # The bar ends in the last column.
             end = time.monotonic() + LIMIT
             while len(watch.line(1)) != columns or not watch.line(1).endswith("]"):
                 check(time.monotonic() < end, f"{rows}x{columns}:\n{watch.screen.text()}")
@@ -385,31 +385,31 @@ def screen_scrolls():
 
 
 def screen_does_not_flicker():
-    """While nothing changes, next to nothing is written, and the screen is not cleared."""
+    """Without changes, few bytes are written, and the screen is not cleared."""
     name, holder = fresh(2)
     watch = Terminal(name, "-i", "20ms")
     watch.shows("1 of 2 in use", "first one")
-    # The line of use over time fills and then stands still.
+    # Wait until the line of use over time is full and does not change any more.
     end = time.monotonic() + LIMIT
     while watch.line(2) != "use  " + "\u2584" * 74:
         check(time.monotonic() < end, watch.line(2))
         watch.drain(0.1)
     cleared, before = watch.screen.cleared, watch.bytes
-    # Forty looks, by its own clock.
+    # At least two seconds, by the clock in the view.
     start = watch.line(0)[-8:]
     seen = set()
     while len(seen) < 3:
         watch.drain(0.1)
         seen.add(watch.line(0)[-8:])
-        check(time.monotonic() < end, "its clock stands still: " + start)
+        check(time.monotonic() < end, "the clock does not advance: " + start)
     check(watch.screen.cleared == cleared, "cleared")
-    check(watch.bytes - before < 1000, f"{watch.bytes - before} bytes for nothing")
+    check(watch.bytes - before < 1000, f"{watch.bytes - before} bytes without a change")
     holder.end()
     watch.key("q")
     watch.ends(0)
 
 
-def screen_is_left_by_signals():
+def signals_restore_the_terminal():
     name, holder = fresh(2)
     for sig, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), ("\x03", 130),
                         ("\x1c", 131)):
@@ -423,12 +423,12 @@ def screen_is_left_by_signals():
     holder.end()
 
 
-def screen_is_left_before_a_last_message():
+def errors_restore_the_terminal_first():
     name, holder = fresh(2)
-    # Standard error is the terminal, too.
+    # Standard error is the terminal as well.
     watch = Terminal(name, "-i", "20ms", stderr=subprocess.STDOUT)
     watch.shows("1 of 2 in use")
-    # Its slot, one behind the holder's, made free behind its back.
+    # Free all slots in the file except the first, which is that of the holder.
     with open(os.path.join(os.environ["WEIR_DIR"], name + ".weir"), "r+b") as file:
         for slot in range(1, 16):
             file.seek(4096 + 256 * slot)
@@ -439,13 +439,13 @@ def screen_is_left_before_a_last_message():
     holder.end()
 
 
-def screen_looks_once_in_an_age():
-    """An interval that no clock will see the end of."""
+def screen_with_a_long_interval():
+    """An interval that overflows a clock."""
     name, holder = fresh(4)
     watch = Terminal(name, "-i", "9999999999d")
     watch.shows("1 of 4 in use", "sorted by age")
     other = Holder(name, label="later").holds()
-    # A key makes it paint; what it shows is from before.
+    # A key redraws the view, without an update.
     watch.key("s")
     watch.shows("sorted by weight", "1 of 4 in use")
     watch.key("q")
@@ -454,7 +454,7 @@ def screen_looks_once_in_an_age():
     holder.end()
 
 
-def screen_stands_hostile_labels():
+def screen_replaces_control_characters():
     name, holder = fresh(3)
     hostile = Holder(name, label="a\x1b[2Jb\tc\nd").holds()
     foreign = Holder(name, label="gr\u00fc\u00df \u6f22").holds()
@@ -471,12 +471,12 @@ def screen_stands_hostile_labels():
         other.end()
 
 
-LINES = (lines_tell_of_changes, lines_tell_of_the_capacity_and_the_name, lines_in_an_interval,
+LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
          json_objects, misuse, closed_output, unknown_terminal)
-SCREEN = (screen_shows_it_all, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
-          screen_does_not_flicker, screen_is_left_by_signals,
-          screen_is_left_before_a_last_message, screen_looks_once_in_an_age,
-          screen_stands_hostile_labels)
+SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
+          screen_does_not_flicker, signals_restore_the_terminal,
+          errors_restore_the_terminal_first, screen_with_a_long_interval,
+          screen_replaces_control_characters)
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A terminal as small as a test needs: what curses writes for TERM=xterm, on a grid."""
+"""A minimal terminal emulator: puts the output of curses for TERM=xterm on a grid."""
 import re
 import unicodedata
 
@@ -43,7 +43,7 @@ class Screen:
         self.left = data[at:]
 
     def step(self, data, at):
-        """Take one thing from data; how long it was, 0: it is not all there yet."""
+        """Process one character or escape sequence.  Returns its length; 0: incomplete."""
         byte = data[at]
         if byte == 0x1b:
             found = CSI.match(data, at)
@@ -73,7 +73,7 @@ class Screen:
         return 1
 
     def put(self, char):
-        # A terminal with automatic margins; curses counts on the pending wrap.
+        # Automatic margins: after the last column, the wrap is deferred to the next character.
         if self.x >= self.columns:
             self.x = 0
             self.y = min(self.y + 1, self.rows - 1)
