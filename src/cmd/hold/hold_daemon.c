@@ -141,7 +141,7 @@ int hold_daemon_main(const struct hold_opts *opts,
 	const struct acquire_opts *acquire = &opts->acquire;
 	char path[TOKEN_PATH_ROOM], whole[PATH_MAX];
 	int sig, client, listener;
-	char *token, *found;
+	char *token, *found, answer;
 	weir_named *sem;
 	weir_err err;
 
@@ -172,10 +172,9 @@ int hold_daemon_main(const struct hold_opts *opts,
 	client = wait_for_end(opts, listener, token);
 	(void)unlink(found ? found : path);
 	err = weir_named_try_release(sem, acquire->weight);
+	answer = err ? TOKEN_LOST : TOKEN_RELEASED;
 	(void)!weir_named_close_handle(sem);
 	if (client >= 0)
-		(void)send(client,
-			   &(char){ err ? TOKEN_LOST : TOKEN_RELEASED }, 1,
-			   MSG_NOSIGNAL);
+		(void)send(client, &answer, 1, MSG_NOSIGNAL);
 	return EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir jobserver: a GNU make job server that recovers tokens of the dead. */
+/* weir jobserver: a GNU make job server that recovers lost tokens. */
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>

@@ -48,16 +48,19 @@ weir_err acquire_permits(const struct acquire_opts *opts, weir_named *sem,
 static void print_busy(const struct acquire_opts *opts, weir_named *sem,
 		       weir_err err)
 {
-	char room[HOLDER_ROOM], time[DURATION_ROOM];
+	char room[HOLDER_ROOM];
 	const char *holder = describe_holder(sem, room);
 
-	if (err == WEIR_EAGAIN)
+	if (err == WEIR_EAGAIN) {
 		cmd_message("%s: busy%s%s", opts->name, *holder ? "; " : "",
 			    holder);
-	else
+	} else {
+		char time[DURATION_ROOM];
+
 		cmd_message("%s: not granted within %s%s%s", opts->name,
 			    duration_text(opts->timeout_ns, time),
 			    *holder ? "; " : "", holder);
+	}
 }
 
 int acquire_refused(const struct acquire_opts *opts, weir_named *sem,

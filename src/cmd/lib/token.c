@@ -89,9 +89,9 @@ static void address_of(struct sockaddr_un *address, int dir, const char *name)
 }
 
 /*
- * Bind and listen under a temporary name, then rename the socket.  A socket
- * under its final name always has a listener; without one, `weir release` and
- * `weir doctor` remove it.
+ * Bind and listen under a temporary name, then rename the socket.  The final
+ * name must not appear before the socket listens: `weir release` and `weir
+ * doctor` remove a socket without a listener.
  */
 static bool bind_and_listen(int fd, int dir, const char *name)
 {
