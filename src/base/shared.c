@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared words, by futex(2), futex_waitv(2) and set_robust_list(2).
+ * Shared words, implemented with futex(2), futex_waitv(2) and
+ * set_robust_list(2).
  */
 #include "base/shared.h"
 
@@ -15,7 +16,7 @@
 #include "base/timespec.h"
 #include "weir/base.h"
 
-/* As in <linux/futex.h>, which does not come with every libc. */
+/* As in <linux/futex.h>, which some C libraries do not ship. */
 #define WAKE 1
 #define WAIT_BITSET 9
 #define MATCH_ANY UINT32_MAX
@@ -33,14 +34,14 @@
 #define FUTEX_CALL SYS_futex
 #endif
 
-/* The same number on every machine. */
+/* The number is the same on all architectures. */
 #ifdef SYS_futex_waitv
 #define WAITV_CALL SYS_futex_waitv
 #else
 #define WAITV_CALL 449
 #endif
 
-/* The kernel's struct futex_waitv, and its time, of 64 bits everywhere. */
+/* The kernel's struct futex_waitv, and its 64-bit timespec. */
 struct waitv {
 	uint64_t value;
 	uint64_t word;
@@ -52,7 +53,9 @@ struct time64 {
 	int64_t s, ns;
 };
 
-/* What the end of a sleep means; the clock decides if it is late. */
+/*
+ * Classify the end of a sleep.  The clock decides whether the deadline passed.
+ */
 static enum weir_woke_ woke_by(int failed, int64_t deadline_ns)
 {
 	enum weir_woke_ woke = WEIR_WOKEN_;
@@ -60,7 +63,7 @@ static enum weir_woke_ woke_by(int failed, int64_t deadline_ns)
 	if (failed && errno == EINTR)
 		woke = WEIR_WOKE_SIGNAL_;
 	else if (failed && errno != EAGAIN && errno != ETIMEDOUT)
-		/* No futex here: a sandbox.  Let others run. */
+		/* futex(2) is blocked, by a sandbox.  Let other threads run. */
 		sched_yield();
 	if (deadline_ns != WEIR_FOREVER && weir_now_ns() >= deadline_ns)
 		woke = WEIR_WOKE_LATE_;
@@ -104,7 +107,7 @@ bool weir_shared_can_wait_any_(void)
 	int saved = errno;
 	bool can;
 
-	/* No words at all is an error that only a kernel that knows makes. */
+	/* With 0 words, futex_waitv(2) fails with EINVAL, if it exists. */
 	(void)syscall(WAITV_CALL, NULL, 0, 0, NULL, CLOCK_MONOTONIC);
 	can = errno == EINVAL;
 	errno = saved;
@@ -137,7 +140,7 @@ enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
 
 uint32_t weir_alive_value_(void)
 {
-	/* WAITERS: else the kernel would mark the word and wake nobody. */
+	/* Without WAITERS the kernel marks the word and wakes no sleeper. */
 	return (uint32_t)syscall(SYS_gettid) | WAITERS;
 }
 
@@ -163,7 +166,7 @@ bool weir_robust_enter_(struct weir_robust_ *robust,
 
 void weir_robust_leave_(struct weir_robust_ *robust)
 {
-	/* The kernel reads it when the thread has ended, not before. */
+	/* The kernel reads the list only when the thread exits. */
 	robust->next = robust;
 }
 

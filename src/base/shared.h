@@ -9,42 +9,45 @@
 #include "base/futex.h"
 
 /*
- * Words in a file that several processes have mapped: sleeping on them, waking
- * their sleepers, and having the kernel mark them when a thread dies.  As in
- * base/futex.h, errno stays and nothing is a thread-cancellation point.
+ * Words in a file that several processes map: sleeping on them, waking their
+ * sleepers, and having the kernel mark them when a thread dies.  As in
+ * base/futex.h, these functions preserve errno and are no thread-cancellation
+ * points.
  */
 
-/* Sleep while *word == value, until deadline_ns. */
+/* Sleep while *word == value, until deadline_ns at the latest. */
 enum weir_woke_ weir_shared_wait_(uint32_t *word, uint32_t value,
 				  int64_t deadline_ns);
 
-/* Wake one sleeper on word, or all of them. */
+/* Wake one sleeper on word; wake all of them. */
 void weir_shared_wake_(uint32_t *word);
 void weir_shared_wake_all_(uint32_t *word);
 
-/* One of several words to sleep on. */
+/* One of several words to sleep on, and its expected value. */
 struct weir_watch_ {
 	uint32_t *word;
 	uint32_t value;
 };
 
-/* The most words of one sleep: futex_waitv(2) takes no more. */
+/* The limit of futex_waitv(2) on the words of one sleep. */
 #define WEIR_WATCH_MAX_ 128
 
-/* Whether this kernel can sleep on several words at once (Linux 5.16). */
+/* Returns true if this kernel has futex_waitv(2), that is Linux 5.16. */
 bool weir_shared_can_wait_any_(void);
 
-/* Sleep while every word has its value. */
+/* Sleep while every word has its expected value, until deadline_ns. */
 enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
 				      unsigned count, int64_t deadline_ns);
 
 /*
- * Alive words.  A thread enters some; when it ends, however it ends, the kernel
- * sets WEIR_DIED_ in each and wakes one sleeper.
+ * Liveness words.  A thread puts some words on its robust list.  When the
+ * thread ends for any reason, the kernel sets WEIR_DIED_ in each word and wakes
+ * one sleeper.
  *
- * The kernel finds a word by the place of its node, at one distance for a whole
- * list, so nodes and words stand in arrays of the same stride.  Head and nodes
- * are private memory: nothing in the file makes the kernel follow a pointer.
+ * The kernel finds the word of a list node at a fixed offset, which is the same
+ * for the whole list.  So nodes and words are arrays of the same stride.  The
+ * list head and the nodes are private memory: the kernel never follows a
+ * pointer that is stored in the file.
  */
 #define WEIR_ALIVE_WORDS_ 4
 #define WEIR_DIED_ UINT32_C(0x40000000)
@@ -55,8 +58,8 @@ struct weir_alive_word_ {
 };
 
 struct weir_robust_ {
-	void *next;		/* what the kernel reads: head, distance, */
-	long distance;		/* and an entry that is being made */
+	void *next;		/* read by the kernel: the list head, */
+	long distance;		/* the offset, and a pending entry */
 	void *pending;
 	union {
 		void *next;
@@ -64,10 +67,13 @@ struct weir_robust_ {
 	} nodes[WEIR_ALIVE_WORDS_];
 };
 
-/* The value of an alive word of this thread; never 0. */
+/* The value of this thread's liveness words; never 0. */
 uint32_t weir_alive_value_(void);
 
-/* Enter words[], which have that value, for this thread; and take them out. */
+/*
+ * Put words[], which have that value, on this thread's robust list.  Return
+ * false with errno on failure.  Leave: empty the list.
+ */
 bool weir_robust_enter_(struct weir_robust_ *robust,
 			struct weir_alive_word_ *words);
 void weir_robust_leave_(struct weir_robust_ *robust);
@@ -78,10 +84,12 @@ static inline bool weir_is_alive_(uint32_t word)
 }
 
 /*
- * Two fences that make one together, for a store and a load of another word on
- * either side, of which one must see the other's store.  The light one costs
- * nothing, in a process that has asked for it; the heavy one reaches all those
- * processes' CPUs.  False: there is no such thing here.
+ * Asymmetric fences.  Two threads each store to one word and then load the
+ * other's; at least one of the loads must see the other thread's store.  One
+ * thread uses the light fence between the store and the load, the other the
+ * heavy fence.  The light fence costs nothing, and works only in processes that
+ * have called weir_fence_ask_.  The heavy fence runs a barrier on the CPUs of
+ * all those processes.  False: the kernel does not support this.
  */
 bool weir_fence_ask_(void);
 bool weir_fence_heavy_(void);
@@ -91,10 +99,13 @@ static inline void weir_fence_light_(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The clock to within some milliseconds, for a few nanoseconds. */
+/* CLOCK_MONOTONIC_COARSE: a few nanoseconds per call, milliseconds of error. */
 int64_t weir_rough_now_ns_(void);
 
-/* Map size bytes of fd, shared, to read and write; null with errno. */
+/*
+ * Map size bytes of fd, shared, readable and writable.  Null on error, with
+ * errno.
+ */
 void *weir_map_(int fd, size_t size);
 void weir_unmap_(void *memory, size_t size);
 

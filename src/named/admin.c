@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing, resizing and forgetting.
+ * Close, resize and forget.
  *
- * Each is one store of what is true, which others may be waiting for while
- * nobody watches the one who stores it.  So the keepers of the first two who
- * wait are woken before: if the caller dies between the store and the end, they
- * find the lock held by the dead, and finish.
+ * Each of them changes the source of truth by one store.  Other processes may
+ * be waiting for that change, but no keeper watches a caller that neither holds
+ * nor waits.  So the caller first kicks the keepers of the first two of the
+ * chain.  If it dies between the store and the end of the call, these keepers
+ * find a dead lock holder, and complete the change by repair.
  */
 #include "base/panic.h"
 #include "named/handle.h"
@@ -41,7 +42,7 @@ bool weir_named_is_closed(weir_named *sem)
 		weir_panic_("weir_named_is_closed: %p is not a semaphore", sem);
 		return true;
 	}
-	/* relaxed: for display; closed is for ever. */
+	/* relaxed: for display; a closed semaphore stays closed. */
 	return at_load_relaxed(&sem->head->closed) != NM_OPEN;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file: made whole before it has a name, looked at before it is mapped.
+ * Create, check and map the file.
  *
- * A new file is written without a name and then linked to it, so nobody sees
- * half of one, and of two makers one wins.  A file from before the machine's
- * last start is replaced under its joiners' lock.
+ * A new file is written without a name and then linked to its name.  So no
+ * process sees an incomplete file, and of two creating processes one succeeds.
+ * A file is checked before it is mapped.  A file from before the last boot is
+ * replaced under the lock on its join byte.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 #include "named/handle.h"
 
-/* How often to begin again when others make and unlink at the same time. */
+/* How often to retry when other processes create and unlink concurrently. */
 #define TRIES 100
 #define UNLOCK_PAUSE_NS 1000000
 
@@ -36,7 +37,7 @@ void weir_nm_byte_unlock_(int fd, int64_t byte)
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET,
 			      .l_start = (off_t)byte, .l_len = 1 };
 
-	/* The kernel needs memory even for this; give it time. */
+	/* Even unlocking allocates kernel memory, which can fail; retry. */
 	for (int i = 0; i < TRIES && fcntl(fd, F_OFD_SETLK, &lock); i++)
 		weir_futex_nap_(UNLOCK_PAUSE_NS);
 }
@@ -56,7 +57,10 @@ bool weir_nm_reserve_(int fd, size_t from, size_t size)
 {
 	int failed;
 
-	/* C18: a signal can end it on tmpfs, before anything was done. */
+	/*
+	 * C18: on tmpfs a signal can interrupt the call before it does
+	 * anything.
+	 */
 	do
 		failed = posix_fallocate(fd, (off_t)from, (off_t)size);
 	while (failed == EINTR);
@@ -71,7 +75,7 @@ static int hex(char c)
 	       c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Which start of the machine this is; all zero if that cannot be told. */
+/* Read the boot id of the machine; all zero if it cannot be read. */
 static void read_boot(uint8_t boot[16])
 {
 	char text[64];
@@ -99,7 +103,7 @@ static bool is_zero(const uint8_t boot[16])
 	return !memcmp(boot, zero, sizeof(zero));
 }
 
-/* Fill in a new file; -1 with errno. */
+/* Write the header of a new file.  Returns -1 with errno on failure. */
 static int write_header(int fd, const weir_named_opts *opts)
 {
 	struct nm_header head = {
@@ -131,7 +135,9 @@ static int write_header(int fd, const weir_named_opts *opts)
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 
-/* Make a file and link it to its name; EEXIST: somebody was faster. */
+/*
+ * Create a file and link it to its name.  EEXIST: another process was faster.
+ */
 static weir_err make_file(const char *path, const weir_named_opts *opts)
 {
 	char own[64], folder[4096];
@@ -161,7 +167,9 @@ static weir_err make_file(const char *path, const weir_named_opts *opts)
 	return WEIR_OK;
 }
 
-/* Whether this file may be trusted at all. */
+/*
+ * Check type, owner, permissions, links and size, before any content is read.
+ */
 static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 			   const struct stat *info)
 {
@@ -194,7 +202,7 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	return WEIR_OK;
 }
 
-/* Whether the header is one of ours.  *old: it is from an earlier start. */
+/* Check the header. *old: set if the file is from before the last boot. */
 static weir_err check_header(const weir_named *h, const weir_named_opts *opts,
 			     bool *old)
 {
@@ -257,7 +265,10 @@ int weir_nm_reopen_(const weir_named *h)
 	return fd;
 }
 
-/* Put a new file in the place of one from an earlier start. */
+/*
+ * Remove a file from before the last boot.  WEIR_EAGAIN: removed, or replaced
+ * by another process; open again.
+ */
 static weir_err renew(weir_named *h, const weir_named_opts *opts)
 {
 	if (!(opts->flags & WEIR_NAMED_CREATE)) {
@@ -268,14 +279,14 @@ static weir_err renew(weir_named *h, const weir_named_opts *opts)
 	}
 	if (!weir_nm_byte_lock_(h->fd, NM_BYTE_JOIN, true))
 		return WEIR_ESYSTEM;
-	/* Whoever comes here after us finds another file by that name. */
+	/* Processes that lock the byte later find another file by that name. */
 	if (weir_nm_is_current_(h) && unlink(h->path))
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot renew %s",
 				    h->path);
 	return WEIR_EAGAIN;
 }
 
-/* Open what is there; EAGAIN: begin again. */
+/* Open the file, or create it.  WEIR_EAGAIN: retry. */
 static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 {
 	struct stat info;
@@ -335,8 +346,9 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 	if (err)
 		return err;
 	/*
-	 * By a description of its own: what is mapped stays open in a child of
-	 * fork(2), and would keep our locked byte there.
+	 * Map a separate file description.  A mapping keeps its description
+	 * open in a child of fork(2), and the description h->fd carries the
+	 * lock on our byte.
 	 */
 	fd = weir_nm_reopen_(h);
 	base = fd < 0 ? NULL : weir_map_(fd, NM_FILE_SIZE);

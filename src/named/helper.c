@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers: threads that sleep on the alive words for which a keeper has no
- * room.  One sleep takes WEIR_WATCH_MAX_ words, the helper's own among them; on
- * kernels without futex_waitv it takes one word, and each watched word has a
- * helper.  A helper that wakes kicks its keeper, which looks.
+ * Helpers: threads that sleep on the liveness words beyond the keeper's limit.
+ * One sleep takes WEIR_WATCH_MAX_ words, one of which is the helper's own.  On
+ * kernels without futex_waitv it takes one word, and each watched word has its
+ * own helper.  A helper that wakes kicks its keeper, which takes the lock and
+ * sweeps.
  *
- * A helper has an order number, and the keeper changes what it watches in two
- * steps: an odd order takes it off its words, the next even one gives it new
- * words.  No helper gets new words before every helper that loses some is off
- * them.  Else two would sleep on a word for a while, and the one wake-up of a
- * death go to the one that is being told to forget it; the other would sleep
- * on.  A helper compares its words before it sleeps, so it finds whatever
- * happened while nobody slept on them.
+ * The keeper changes a helper's words in two steps, through the word `order`:
+ * an odd order takes the helper off its words, the next even order gives it new
+ * ones.  No helper gets new words before every helper that loses some has
+ * acknowledged an odd order.  Otherwise two helpers could sleep on one word for
+ * a while, and the single wake-up of a death could go to the helper that is
+ * being taken off; the other one would sleep on.  A helper compares its words
+ * with their expected values before it sleeps, so it notices a death that
+ * occurred while no helper slept on the word.
  *
  * Pairs
  *
  *   [NH1] order  release: next_order   acquire: help
  *                The helper sees the words to sleep on.
  *   [NH2] seen   release: help   acquire: await_off
- *                The keeper changes them, and lets others sleep on them, only
- *                when the helper neither reads them nor sleeps on them.
+ *                The keeper changes the words, and gives them to other helpers,
+ *                only when the helper neither reads them nor sleeps on them.
  */
 #include <signal.h>
 #include <string.h>
@@ -32,22 +34,22 @@
 
 struct nm_helper {
 	struct nm_helper *next;
-	struct nm_slot *mine;		/* whose keeper to kick */
+	struct nm_slot *mine;		/* slot whose keeper to kick */
 	pthread_t thread;
 	bool can_wait_any;
-	uint32_t order;			/* atomic; odd: do not read */
-	uint32_t seen;			/* atomic */
-	uint32_t told;			/* atomic; it has kicked, and sleeps */
+	uint32_t order;			/* atomic; odd: off the words */
+	uint32_t seen;			/* atomic; last order acknowledged */
+	uint32_t told;			/* atomic; has kicked the keeper */
 	uint32_t count;
 	bool stop;
 	struct weir_watch_ watches[WORDS + 1];
 };
 
-/* Whether somebody has died, or the list is old: look. */
+/* Returns true if a watched word has changed: its owner has died. */
 static bool has_news(const struct nm_helper *helper)
 {
 	for (uint32_t i = 1; i <= helper->count; i++)
-		/* relaxed: the keeper looks under the lock. */
+		/* relaxed: the keeper examines the slots under the lock. */
 		if (at_load_relaxed(helper->watches[i].word) !=
 		    helper->watches[i].value)
 			return true;
@@ -83,14 +85,18 @@ static void *help(void *arg)
 			at_store_release(&helper->seen, order);
 			told = 0;
 		}
-		/* relaxed: read by the keeper that it has kicked. */
+		/*
+		 * relaxed: read by the keeper after this helper has kicked it.
+		 */
 		at_store_relaxed(&helper->told, told);
 		if (order & 1) {
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (helper->stop) {
 			return NULL;
 		} else if (told) {
-			/* The keeper knows; wait for its next order. */
+			/*
+			 * The keeper has been kicked; wait for its next order.
+			 */
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (has_news(helper)) {
 			told = 1;
@@ -119,7 +125,7 @@ static bool is_ordered_off(const struct nm_helper *helper)
 	return at_load_relaxed(&helper->order) & 1;
 }
 
-/* Wait until it is off its words, as it has been ordered. */
+/* Wait until the helper has acknowledged that it is off its words. */
 static void await_off(struct nm_helper *helper)
 {
 	/* relaxed: only the keeper writes it. */
@@ -128,22 +134,30 @@ static void await_off(struct nm_helper *helper)
 	/* [NH2] acquire */
 	while (at_load_acquire(&helper->seen) != order) {
 		weir_shared_wake_(&helper->order);
-		/* All: a sleeper of another process on the word looks and goes
-		 * back to sleep. */
+		/*
+		 * Wake all: a sleeper of another process on the word finds it
+		 * unchanged and sleeps again.
+		 */
 		if (!helper->can_wait_any && helper->count)
 			weir_shared_wake_all_(helper->watches[1].word);
 		weir_futex_nap_(SEEN_PAUSE_NS);
 	}
 }
 
-/* Whether it watches these, and does not wait for an order. */
+/*
+ * Returns true if the helper watches exactly these words, and has not kicked
+ * the keeper since it got them.
+ */
 static bool is_at(const struct nm_helper *helper,
 		  const struct weir_watch_ *watches, uint32_t count)
 {
 	return count == helper->count &&
 	       !memcmp(helper->watches + 1, watches,
 		       count * sizeof(*watches)) &&
-	       /* relaxed: if it is about to be set, a kick is about to come. */
+	       /*
+	        * relaxed: if the helper is about to set it, it is about to kick
+	        * too.
+	        */
 	       !at_load_relaxed(&helper->told);
 }
 
@@ -155,7 +169,7 @@ static struct nm_helper *add_helper(weir_named *h)
 		return NULL;
 	helper->mine = h->mine;
 	helper->can_wait_any = h->can_wait_any;
-	/* Signals are blocked in the keeper, and so in the new thread. */
+	/* The keeper blocks all signals; the new thread inherits that. */
 	if (pthread_create(&helper->thread, NULL, help, helper)) {
 		weir_mem_free_(helper);
 		return NULL;
@@ -165,7 +179,7 @@ static struct nm_helper *add_helper(weir_named *h)
 	return helper;
 }
 
-/* How many of count words the next helper takes. */
+/* How many of `count` words the next helper takes. */
 static uint32_t share_of(const weir_named *h, uint32_t count)
 {
 	uint32_t most = h->can_wait_any ? WORDS : 1;
@@ -173,7 +187,10 @@ static uint32_t share_of(const weir_named *h, uint32_t count)
 	return count < most ? count : most;
 }
 
-/* As many as it takes.  No thread: whom we cannot watch, the next sweeps. */
+/*
+ * Make enough helpers for `count` words.  If a thread cannot be created, the
+ * deaths it would have reported are found by the next sweep.
+ */
 static void have_helpers(weir_named *h, uint32_t count)
 {
 	struct nm_helper *helper;

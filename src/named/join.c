@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Becoming a participant, and ceasing to be one.
+ * Become a participant, and cease to be one.
  *
- * Joiners exclude each other by a lock on a byte of the file, which the kernel
- * drops when they die.  A slot that is being set up is CLAIMED; if its joiner
- * dies, the next one takes it.  It counts from the moment it is LIVE.
+ * Joining processes exclude each other by a lock on the join byte of the file,
+ * which the kernel drops when a process dies.  A slot that is being set up is
+ * CLAIMED.  If the joining process dies, the next one reuses the slot.  The
+ * slot counts as a participant once it is LIVE.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 #include "named/lock.h"
 
 /*
- * Whether the slot can be ours: it is free, or left behind by a joiner who
- * died, and the last of who had it is gone.  Then its byte is locked by us.
+ * Returns true if the slot is now ours: it is free, or a joining process died
+ * while setting it up, and all threads of its former owner have ended.  Then
+ * its byte is locked by this handle.
  */
 static bool claim(weir_named *h, const struct nm_slot *slot)
 {
@@ -38,7 +40,10 @@ static struct nm_slot *find_slot(weir_named *h)
 
 		if (!weir_nm_reserve_(h->fd, from, sizeof(struct nm_slot)))
 			return NULL;
-		/* relaxed: joiners exclude each other; others bound by it. */
+		/*
+		 * relaxed: under the join byte's lock; readers only use it as a
+		 * bound.
+		 */
 		at_store_relaxed(&h->head->slots_high, high + 1);
 		if (claim(h, &h->slots[high]))
 			return &h->slots[high];
@@ -58,7 +63,7 @@ static void fill_slot(weir_named *h, struct nm_slot *slot)
 	uint32_t generation = ++h->head->generations;
 	uint32_t state = generation * (NM_SLOT_MASK + 1) + NM_SLOT_CLAIMED;
 
-	/* relaxed: nobody looks into a slot that is not live. */
+	/* relaxed: a slot that is not live is not read. */
 	at_store_relaxed(&slot->state, state);
 	slot->held = 0;
 	slot->since_ns = 0;
@@ -74,7 +79,7 @@ static void fill_slot(weir_named *h, struct nm_slot *slot)
 	h->lock_id = nm_lock_id(nm_slot_ref(h, slot), h->state);
 }
 
-/* With the joiners' lock. */
+/* Called with the join byte locked. */
 static weir_err join_locked(weir_named *h, const weir_named_opts *opts)
 {
 	struct nm_slot *slot = find_slot(h);
@@ -98,7 +103,7 @@ static weir_err join_locked(weir_named *h, const weir_named_opts *opts)
 	fill_slot(h, slot);
 	err = weir_nm_keeper_start_(h);
 	if (err)
-		/* set_robust_list(2), which emulators of a machine may lack. */
+		/* set_robust_list(2) is missing in some emulators. */
 		return weir_nm_say_(opts, err, errno == ENOSYS ?
 				    "the system does not tell of deaths" :
 				    "cannot start a thread");
@@ -114,7 +119,7 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 	weir_err err;
 	int saved;
 
-	/* Costs little while there is one thread, and later nothing. */
+	/* Cheap in a process with one thread; repeating it is free. */
 	h->has_fences = weir_fence_ask_();
 	if (!weir_nm_byte_lock_(h->fd, NM_BYTE_JOIN, true))
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot lock %s",
@@ -148,12 +153,16 @@ void weir_nm_leave_(weir_named *h)
 		nm_unlock(h);
 	}
 	weir_nm_keeper_stop_(h);
-	/* [NT1] release.  Fails if somebody has taken us for dead by now. */
+	/*
+	 * [NT1] release.  Fails if another process has buried our slot by now.
+	 */
 	while (!at_cas_weak_release(&h->mine->state, &state,
 				    h->state - NM_SLOT_LIVE + NM_SLOT_FREE))
 		if (state != h->state)
 			break;
-	/* Else copies of the descriptor would keep the slot from the next. */
+	/*
+	 * Unlock, or lent copies of the descriptor would keep the slot in use.
+	 */
 	if (h->lent)
 		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(h->me - 1));
 }

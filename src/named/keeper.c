@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper: the thread of a handle that owns its alive words and watches
- * those of others.
+ * The keeper thread of a handle owns the handle's liveness words and watches
+ * those of other participants.
  *
- * The kernel marks a thread's words when the thread ends, so they need a thread
- * that ends with the process and not before: this one.  It does nothing but
- * sleep; it wakes when somebody whom it watches dies, or when it is kicked
- * because whom to watch has changed.
+ * The kernel marks a thread's words when the thread ends.  So the words need a
+ * thread that ends with the process and not before: the keeper.  It sleeps all
+ * the time.  It wakes when a watched participant dies, or when it is kicked
+ * because the set of words to watch has changed.
  *
  * Pairs
  *
  *   [NK1] ready  release: keep   acquire: weir_nm_keeper_start_
  *   [NK2] kick   release: weir_nm_kick_   acquire: keep_watch
- *                Whoever sleeps on the word as it is after a kick has seen what
- *                the kick was for, such as that it shall end.
+ *                A keeper that sleeps on the kicked value of the word has seen
+ *                the reason for the kick, such as a request to stop.
  *   [NK3] joined  release: weir_nm_keeper_go_   acquire: keep
  *   [NK4] ended  release: keep   acquire: weir_nm_keeper_stop_
  *   [NK5] stop   release: weir_nm_keeper_stop_   acquire: keep_watch
- *                A keeper that sees it before the kick sees as well that the
+ *                A keeper that sees `stop` before the kick also sees that the
  *                handle's records are free.
  */
 #include <errno.h>
@@ -34,12 +34,12 @@
 #define JOINED 3u
 #define ENDED 4u
 
-/* How long to wait for the keeper's end before it is kicked again. */
+/* How long to wait for the keeper thread's end before kicking it again. */
 #define STOP_NS 20000000
 
 /*
- * How often to look whether the last of a dead process is gone (STRICT): that
- * is told by a lock on a file, which cannot be slept for along with words.
+ * How often to check whether a dead process has ended completely (STRICT): a
+ * lock on a byte of the file shows that, and no futex sleep can wait for it.
  */
 #define LINGER_MIN_NS 50000
 #define LINGER_MAX_NS 2000000
@@ -49,7 +49,7 @@ static void sleep_on(weir_named *h, struct weir_watch_ *watches,
 {
 	unsigned own = nm_own_watches(h);
 
-	/* watches[0] is the kick word; the rest follow. */
+	/* watches[0] is the kick word; the watched words follow. */
 	weir_nm_helpers_watch_(h, watches + 1 + own,
 			       count > own ? count - own : 0);
 	if (h->can_wait_any)
@@ -90,8 +90,9 @@ static void keep_watch(weir_named *h)
 }
 
 /*
- * If the file was damaged so that our slot is not ours any more, nobody else
- * will wake the calls that wait.  If we end as we should, there are none.
+ * Wake the calls of this handle that wait.  Needed if our slot is not ours any
+ * more because the file is damaged: then no other process wakes them.  On a
+ * regular stop there are no such calls.
  */
 static void wake_ours(weir_named *h)
 {
@@ -117,18 +118,21 @@ static void *keep(void *arg)
 	weir_futex_wake_(&h->ready);
 	if (!entered)
 		return NULL;
-	/* Until the one who joins has made the slot live.  [NK3] acquire */
+	/*
+	 * Wait until the joining thread has made the slot live.  [NK3] acquire
+	 */
 	while (at_load_acquire(&h->ready) == READY)
 		weir_futex_wait_(&h->ready, READY, WEIR_FOREVER);
 	keep_watch(h);
 	wake_ours(h);
 	weir_nm_helpers_stop_(h);
 	/*
-	 * Nobody is to take us for alive when the words are no longer entered,
-	 * and the kernel is not to touch words that are the next one's.
+	 * Clear the words before they leave the robust list: a word off the
+	 * list must not look alive, and the kernel must not mark words of the
+	 * slot's next owner.
 	 */
 	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: says all that there is to say. */
+		/* relaxed: the word carries no other data. */
 		at_store_relaxed(&h->mine->alive[i].word, 0);
 	weir_robust_leave_(&h->robust);
 	/* [NK4] release */
@@ -137,7 +141,7 @@ static void *keep(void *arg)
 	return NULL;
 }
 
-/* Variables of which each thread has its own: glibc puts them on its stack. */
+/* Sum up thread-local storage: glibc allocates it on the thread's stack. */
 static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
 {
 	size_t *sum = arg;
@@ -150,11 +154,14 @@ static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
 	return 0;
 }
 
-/* Asked once: in the child of a fork nobody may drop the loader's lock any more. */
+/*
+ * Computed once: in the child of a fork the loader's lock may be held by a
+ * thread that does not exist there.
+ */
 static size_t stack_size(void)
 {
 	static size_t known;
-	/* relaxed: whoever asks finds the same. */
+	/* relaxed: all threads compute the same value. */
 	size_t size = at_load_relaxed(&known);
 
 	if (!size) {
@@ -166,7 +173,7 @@ static size_t stack_size(void)
 	return size;
 }
 
-/* A thread that gets no signal. */
+/* Start a thread with all signals blocked. */
 static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
@@ -176,7 +183,7 @@ static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	failed = pthread_attr_init(&attr);
 	if (failed)
 		return failed;
-	/* If that is too little here, the default will do. */
+	/* If the C library rejects this size, use the default. */
 	(void)pthread_attr_setstacksize(&attr, stack_size());
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -217,9 +224,10 @@ void weir_nm_keeper_go_(weir_named *h)
 }
 
 /*
- * One kick is enough, unless somebody who may write the file sets the word back
- * between the keeper's look at it and its sleep: the kick then makes it what it
- * was, and the keeper sleeps on.  So it is kicked until it has ended.
+ * A single kick could be lost only if a process that may write the file sets
+ * the kick word back between the keeper's load of it and its sleep: the kick
+ * then restores the loaded value, and the keeper sleeps.  So kick until it has
+ * ended.
  */
 void weir_nm_keeper_stop_(weir_named *h)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who watches whom.  docs/design/named.md, "Watching".
+ * Which keeper watches which slot. docs/design/named.md, "Watching".
  *
- * Participants with a call that waits form the chain, in the order in which
- * they began to.  The keepers of its first two have the roles 1 and 2: each
- * watches every holder, the other of the two, and the last of the chain if one
- * that came before it may depend on it.  Every later one watches the one before
- * it.  Each kind of watcher has an alive word of its own in the slot that it
- * watches, so every word has one watcher at most, and the one wake-up that the
- * kernel sends per word and death cannot go astray.
+ * Participants with a waiting call form the chain, in the order in which they
+ * began to wait.  The keepers of the first two have the roles 1 and 2.  Each of
+ * them watches every holder, the other of the two, and the last of the chain,
+ * on which an earlier participant may depend.  Every later keeper watches its
+ * predecessor in the chain.  Each kind of watcher has its own liveness word in
+ * the watched slot.  So every word has at most one sleeper, and the single
+ * wake-up that the kernel sends per word and death reaches it.
  *
- * armed_by, armed and armed_pred tell what keepers sleep on, so that nobody is
- * woken to learn what it knows.
+ * armed_by, armed and armed_pred record the words on which keepers sleep, so
+ * that a keeper is kicked only if its set of words must change.
  *
- * A keeper that has lost its role sleeps on the role's words still, until it
- * wakes for another reason.  So it is watched by the one that has the role now:
- * if it dies with the wake-up for a death, its own death wakes that one.
- * asleep tells who that may be.
+ * A keeper that has lost its role goes on sleeping on the role's words until it
+ * wakes for another reason.  So the keeper that has the role now watches the
+ * former one: if the former keeper dies together with the wake-up for another
+ * death, its own death wakes the present keeper.  The set `asleep` records
+ * these keepers.
  */
 #include <string.h>
 
@@ -41,7 +42,7 @@ void weir_nm_kick_first_(weir_named *h)
 		weir_nm_kick_(second);
 }
 
-/* The role of slot, from 0; NM_ROLES if it has none. */
+/* The role of slot, counted from 0; NM_ROLES if it has none. */
 static uint32_t role_of(const struct nm_slot *slot)
 {
 	return nm_index(&slot->role, NM_ROLES);
@@ -52,7 +53,7 @@ static bool has_role(const struct nm_slot *slot)
 	return role_of(slot) < NM_ROLES;
 }
 
-/* Whether watcher, which has a role, sleeps on slot's word. */
+/* Returns true if watcher has a role and sleeps on slot's word. */
 static bool is_armed(weir_named *h, const struct nm_slot *watcher,
 		     const struct nm_slot *slot)
 {
@@ -63,7 +64,7 @@ static bool is_armed(weir_named *h, const struct nm_slot *watcher,
 	       h->head->armed[r][index / 64] >> index % 64 & 1;
 }
 
-/* The other of the first two; null: none. */
+/* The other one of the first two of the chain; null if there is none. */
 static struct nm_slot *partner(weir_named *h, const struct nm_slot *slot)
 {
 	struct nm_slot *first = nm_slot_at(h, &h->head->chain_first);
@@ -73,7 +74,9 @@ static struct nm_slot *partner(weir_named *h, const struct nm_slot *slot)
 	return slot == first ? second : first;
 }
 
-/* Whether slot, which has a role, watches all that it should. */
+/*
+ * Returns true if slot, which has a role, watches its partner and all holders.
+ */
 static bool covers(weir_named *h, const struct nm_slot *slot)
 {
 	struct nm_slot *other = partner(h, slot);
@@ -89,7 +92,10 @@ static bool covers(weir_named *h, const struct nm_slot *slot)
 	return r < NM_ROLES && h->head->armed_by[r] == nm_slot_ref(h, slot);
 }
 
-/* Give one of the first two a role; it and its partner watch each other. */
+/*
+ * Give one of the first two a role, and have it and its partner watch each
+ * other.
+ */
 static void promote(weir_named *h, struct nm_slot *slot)
 {
 	struct nm_slot *other = partner(h, slot);
@@ -149,7 +155,7 @@ void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot)
 		if (second && !has_role(second))
 			promote(h, second);
 	} else {
-		/* Off the word that the next one is to sleep on. */
+		/* Kick the keeper off the word that its successor will use. */
 		if (slot->armed_pred)
 			weir_nm_kick_(slot);
 		if (next && next->armed_pred != next->chain_prev)
@@ -171,9 +177,9 @@ void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot)
 }
 
 /*
- * Whether one who came before the last of the chain may wait for its end: for
- * idleness, or behind it in the queue.  Not so, as a rule: it has one call, and
- * that is the end of the queue.
+ * Returns true if an earlier participant may depend on the last of the chain:
+ * because it waits for idle, or is behind it in the queue.  Usually this is
+ * false: the last one has a single call, at the end of the queue.
  */
 static bool is_awaited(weir_named *h, const struct nm_slot *last)
 {
@@ -188,14 +194,15 @@ void weir_nm_watch_last_(weir_named *h)
 {
 	struct nm_slot *last = nm_slot_at(h, &h->head->chain_last);
 
-	/* The first two watch each other. */
+	/* The first two watch each other anyway. */
 	if (last && !has_role(last) && is_awaited(h, last))
 		weir_nm_watch_holder_(h, last);
 }
 
 /*
- * Add a word of slot to the list.  Which word: a role's number is its word's.
- * One that has died since the sweep has to be looked after once more.
+ * Append one of slot's liveness words to the list.  Words 0 and 1 are those of
+ * the roles.  If the owner has died since the sweep, the keeper must sweep
+ * again.
  */
 static unsigned add(weir_named *h, struct nm_slot *slot, unsigned which,
 		    struct weir_watch_ *watches, unsigned count)
@@ -204,7 +211,7 @@ static unsigned add(weir_named *h, struct nm_slot *slot, unsigned which,
 
 	if (slot == h->mine || count >= NM_SLOTS)
 		return count;
-	/* relaxed: the kernel compares it when the sleep begins. */
+	/* relaxed: the kernel compares the value when the sleep begins. */
 	value = at_load_relaxed(word);
 	if (!weir_is_alive_(value)) {
 		h->lingers = true;
@@ -219,9 +226,9 @@ static unsigned add(weir_named *h, struct nm_slot *slot, unsigned which,
 }
 
 /*
- * Whether threads of slot's owner may sleep on words.  Helpers have no alive
- * word: they end a little before or after the keeper, and all of them before
- * the files of the process are closed.
+ * Returns true if threads of slot's owner may sleep on liveness words.  Helpers
+ * have no liveness word.  They end shortly before or after the keeper, and all
+ * of them end before the files of the process are closed.
  */
 static bool can_be_asleep(weir_named *h, const struct nm_slot *slot)
 {
@@ -235,8 +242,8 @@ static bool can_be_asleep(weir_named *h, const struct nm_slot *slot)
 }
 
 /*
- * Add who had role r before and may sleep on its words still.  One that neither
- * holds nor waits would do so for long.
+ * Append the former keepers of role r, which may still sleep on its words.
+ * Kick those that neither hold nor wait: nothing else would wake them soon.
  */
 static unsigned add_former(weir_named *h, uint32_t r,
 			   struct weir_watch_ *watches, unsigned count)
@@ -281,7 +288,7 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 		if (other->held > 0)
 			count = add(h, other, r, watches, count);
 	other = partner(h, h->mine);
-	/* Once is enough: it may hold as well. */
+	/* Once is enough: the partner may be a holder as well. */
 	if (other && !is_armed(h, h->mine, other))
 		count = add(h, other, r, watches, count);
 	last = nm_index(&h->head->chain_last, NM_SLOTS);
@@ -290,7 +297,7 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 	return add_former(h, r, watches, count);
 }
 
-/* We sleep on words of role r from now on, and not on those of others. */
+/* Record that our keeper sleeps on words of role r and of no other role. */
 static void note_asleep(weir_named *h, uint32_t r)
 {
 	uint32_t index = (uint32_t)(h->mine - h->slots);
@@ -299,7 +306,10 @@ static void note_asleep(weir_named *h, uint32_t r)
 	for (uint32_t i = 0; i < NM_ROLES; i++)
 		if (i == r)
 			h->head->asleep[i][index / 64] |= bit;
-		/* Helpers are told after this; the next time, they are off. */
+		/*
+		 * Helpers get their new words later; the next call clears the
+		 * bit.
+		 */
 		else if (weir_nm_helpers_are_idle_(h))
 			h->head->asleep[i][index / 64] &= ~bit;
 }

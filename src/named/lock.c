@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock inside the file, when it is contended.  When not: lock.h.
+ * The lock inside the file, contended paths.  Uncontended ones: lock.h.
  *
  *    31 .. 13                          12 .. 0
  *   +---------------------------------+--------------------+
  *   | generation of the owner's slot  | the slot, plus 1   |
  *   +---------------------------------+--------------------+
  *
- * 0 is free.  The owner is named by its slot, so whether it lives is what its
- * alive words say, in any PID namespace; the generation tells a slot's owners
- * apart.  All ones is a joiner, who has no slot yet: it lives as long as it
- * locks the joiners' byte.
+ * 0 means free.  The word names its owner by slot, so the owner's liveness
+ * words tell whether it is alive, in any PID namespace.  The generation tells
+ * successive owners of a slot apart.  All ones means a joining process, which
+ * has no slot yet: it is alive as long as it locks the join byte.
  *
- * The word `awaited` says that somebody sleeps for the lock.  Legal to leave
- * set with nobody asleep (one wake too many); illegal to leave clear over a
- * sleeper.  A contender sets it and looks at the lock again; an unlocker clears
- * the lock and looks at it.  One of the two must see the other's store, which
- * takes a fence on both sides; the unlocker's is the light one, for it is there
- * each time.  Where there are no such fences, and after a contender died that
- * was to wake the next, a sleeper looks by itself after LOOK_NS.
+ * The word `awaited` says that a thread may sleep for the lock.  It may be set
+ * without a sleeper, which costs one wake-up.  It must be set while a thread
+ * sleeps.  A contender sets `awaited` and then reads the lock again; an
+ * unlocking thread clears the lock and then reads `awaited`.  One of the two
+ * must see the other's store, so both need a fence between store and load.
+ * The unlocking thread uses the light fence, because every unlock needs it.
+ * Without asymmetric fences, or if a contender dies after it was woken and
+ * before it woke the next one, the wake-up is lost: so sleepers wake up
+ * by themselves after LOOK_NS.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -28,12 +30,12 @@
 #define SPINS 200
 
 /*
- * How long to sleep for a lock that is held for microseconds before looking at
- * its owner again.
+ * The lock is held for microseconds.  A sleeper examines its holder again after
+ * this time.
  */
 #define LOOK_NS 4000000
 
-/* How long a dead owner's threads may take to be gone: see grace. */
+/* For how long the threads of a dead owner may go on running: see grace. */
 #define GRACE_NS 100000
 #define GRACES 20
 
@@ -53,17 +55,20 @@ static bool is_gone(weir_named *h, uint32_t lock)
 		return !weir_nm_byte_is_locked_(h->fd, NM_BYTE_JOIN);
 	if (!slot)
 		return true;
-	/* relaxed: a dead owner's words do not change any more. */
+	/*
+	 * relaxed: the state of a dead owner's slot does not change any more.
+	 */
 	state = at_load_relaxed(&slot->state);
 	return nm_lock_id(nm_slot_ref(h, slot), state) != lock ||
 	       !weir_nm_is_live_(slot);
 }
 
 /*
- * A process that is being killed is marked as dead when its keeper ends.  Its
- * other threads end at the same time, each when the signal reaches its CPU, so
- * one of them could be about to write still.  Let it come to its end: until its
- * open files are closed, which comes last, or for longer than any CPU takes.
+ * Let the threads of a dead owner end.  A killed process counts as dead when
+ * its keeper thread ends.  Its other threads end at about the same time, each
+ * when the signal reaches its CPU, so one of them may still be about to write
+ * to the file.  Wait until the open files of the process are closed, which
+ * happens last, or for longer than any CPU takes to be interrupted.
  */
 static void grace(weir_named *h, uint32_t lock)
 {
@@ -89,23 +94,23 @@ static void sleep_for(weir_named *h, uint32_t lock)
 		return;
 	}
 	watches[1].word = &slot->alive[NM_ALIVE_LOCK].word;
-	/* relaxed: only whether it has changed matters. */
+	/* relaxed: only a change of the value matters. */
 	watches[1].value = at_load_relaxed(watches[1].word);
 	if (weir_is_alive_(watches[1].value))
 		weir_shared_wait_any_(watches, 2, until);
 }
 
-/* Say that we sleep; false: the lock has changed meanwhile. */
+/* Announce that this thread will sleep.  Returns false if the lock changed. */
 static bool announce(weir_named *h, uint32_t seen)
 {
-	/* relaxed: the fence orders it. */
+	/* relaxed: the fence orders the store. */
 	at_store_relaxed(&h->head->awaited, 1);
 	(void)weir_fence_heavy_();
-	/* relaxed: behind the fence. */
+	/* relaxed: after the fence. */
 	return at_load_relaxed(&h->head->lock) == seen;
 }
 
-/* Take the lock; true if it was taken from the dead. */
+/* Take the lock.  Returns true if it was taken from a dead owner. */
 static bool contend(weir_named *h, uint32_t id)
 {
 	uint32_t *lock = &h->head->lock, seen;
@@ -113,13 +118,16 @@ static bool contend(weir_named *h, uint32_t id)
 	bool stolen = false, slept = false;
 
 	for (;;) {
-		/* relaxed: the CAS below decides. */
+		/* relaxed: the CAS below validates it. */
 		seen = at_load_relaxed(lock);
 		if (!seen || is_gone(h, seen)) {
 			stolen = seen;
 			if (stolen)
 				grace(h, seen);
-			/* [NL1] acquire.  Also what the dead did is there. */
+			/*
+			 * [NL1] acquire.  Also makes a dead owner's writes
+			 * visible.
+			 */
 			if (at_cas_weak_acquire(lock, &seen, id))
 				break;
 		} else if (spins > 0) {
@@ -130,16 +138,16 @@ static bool contend(weir_named *h, uint32_t id)
 			sleep_for(h, seen);
 		}
 	}
-	/* Others may sleep: who wakes one does not know of the rest. */
+	/* More threads may sleep: a wake-up clears `awaited` and wakes one. */
 	if (slept || stolen)
-		/* relaxed: we look at it ourselves when we unlock. */
+		/* relaxed: this thread reads it when it unlocks. */
 		at_store_relaxed(&h->head->awaited, 1);
 	return stolen;
 }
 
 void weir_nm_wake_lock_(weir_named *h)
 {
-	/* relaxed: whoever is woken sets it again. */
+	/* relaxed: the woken thread sets it again. */
 	at_store_relaxed(&h->head->awaited, 0);
 	weir_shared_wake_(&h->head->lock);
 }

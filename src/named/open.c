@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles: opening, closing, and what becomes of them in the child of a fork.
+ * Handles: opening, closing, and their state in the child of a fork.
  *
- * The child has the parent's memory but not its keepers, and must not pass for
- * it.  So the handler of the fork gives each handle a description of the file
- * of its own (the parent's carries the parent's locks), and the first call in
- * the child joins as a participant of its own.
+ * The child has the parent's memory but not its keeper threads, and must not
+ * act as the parent.  So the fork handler gives each handle a new description
+ * of the file, because the parent's description carries the parent's locks.
+ * The first call in the child then joins as a separate participant.
  *
  * Pairs
  *
  *   [NO1] ticket  release: join   acquire: weir_nm_enter_
- *                 Whoever finds that we have joined in this process sees which
- *                 slot is ours.
+ *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +23,12 @@
 #include "named/lock.h"
 
 static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
-static struct weir_ring_ *handles;	/* under opens */
-static int cancels;			/* under opens: of who has it, before */
+static struct weir_ring_ *handles;	/* protected by opens */
+static int cancels;			/* protected by opens; to restore */
 
 /*
- * C18: open(2), close(2) and the like are points where a thread can be
- * cancelled, and it would take the mutex with it.
+ * C18: open(2), close(2) and others are cancellation points; a thread that was
+ * cancelled there would never unlock the mutex.
  */
 static void lock_opens(void)
 {
@@ -67,7 +66,10 @@ static void in_child(void)
 	unlock_opens();
 }
 
-/* Have forks noticed, from the first handle on.  Under opens. */
+/*
+ * Register the fork handler when the first handle is opened.  Requires: opens
+ * is held.
+ */
 static bool register_fork_handler(void)
 {
 	static bool watched;
@@ -77,7 +79,7 @@ static bool register_fork_handler(void)
 	return watched;
 }
 
-/* Under opens. */
+/* Requires: opens is held. */
 static weir_err join(weir_named *h, const weir_named_opts *opts)
 {
 	weir_err err = weir_nm_join_(h, opts);
@@ -88,13 +90,13 @@ static weir_err join(weir_named *h, const weir_named_opts *opts)
 	return err;
 }
 
-/* The first call in the child of a fork. */
+/* Join in the child of a fork, at the first call on the handle. */
 static weir_err join_again(weir_named *h)
 {
 	weir_err err = WEIR_OK;
 
 	lock_opens();
-	/* relaxed: changes under opens. */
+	/* relaxed: changed under opens, which is held. */
 	if (!at_load_relaxed(&h->ticket)) {
 		errno = ESTALE;
 		err = h->fd < 0 ? WEIR_ESYSTEM : join(h, NULL);
@@ -153,7 +155,7 @@ static bool opts_ok(const weir_named_opts *opts)
 		 !(opts->flags & WEIR_NAMED_CREATE));
 }
 
-/* A handle with its private memory, and the path of its file. */
+/* Allocate a handle and its private memory, and find the path of its file. */
 static weir_err new_handle(const char *name, const weir_named_opts *opts,
 			   weir_named **out)
 {
@@ -206,8 +208,9 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 		return err;
 	h->can_wait_any = weir_shared_can_wait_any_();
 	/*
-	 * No fork while the file is open and not in the ring: the child would
-	 * keep it open, and with it the byte that tells that we are gone.
+	 * No fork while the file is open and the handle is not in the ring: the
+	 * child would keep the description open, and with it the lock on our
+	 * byte, whose release shows that this process has ended.
 	 */
 	lock_opens();
 	err = register_fork_handler() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
@@ -227,15 +230,18 @@ weir_err weir_named_close_handle(weir_named *sem)
 {
 	if (!sem)
 		return WEIR_EINVAL;
-	/* relaxed: a call that has not begun to wait is a mistake. */
+	/* relaxed: concurrent calls that do not wait yet are a misuse. */
 	if (at_load_relaxed(&sem->calls))
 		return WEIR_EBUSY;
 	lock_opens();
 	ring_remove(&handles, &sem->link);
-	/* relaxed: changes under opens. */
+	/* relaxed: changed under opens, which is held. */
 	if (at_load_relaxed(&sem->ticket))
 		weir_nm_leave_(sem);
-	/* Out of the ring: no fork before its file is closed, as in open. */
+	/*
+	 * The handle is off the ring: no fork before its file is closed, as in
+	 * open.
+	 */
 	free_handle(sem);
 	unlock_opens();
 	return WEIR_OK;
@@ -267,7 +273,10 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 	if (sem->fd < 0) {
 		errno = ESTALE;
 	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
-		/* Whoever comes here after us finds another by that name. */
+		/*
+		 * Processes that lock the byte later find another file by that
+		 * name.
+		 */
 		if (!weir_nm_is_current_(sem))
 			errno = ESTALE;
 		else if (!unlink(sem->path))
@@ -286,13 +295,15 @@ weir_err weir_named_lend(weir_named *sem, int *fd)
 
 	if (!sem || !fd || !sem->strict)
 		return WEIR_EINVAL;
-	/* relaxed: changes under opens; in the child of a fork, join first. */
+	/* relaxed: changed under opens; the child of a fork must join first. */
 	if (!at_load_relaxed(&sem->ticket))
 		err = join_again(sem);
 	if (err)
 		return err;
 	lock_opens();
-	/* The locks are the open file's, and so the copy's as well. */
+	/*
+	 * OFD locks belong to the open file description, which the copy shares.
+	 */
 	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		err = WEIR_ESYSTEM;

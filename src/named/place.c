@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a name stands: $WEIR_DIR, else /run/weir if it is there, else a folder
- * of this user in /dev/shm, which is made when needed.
+ * The folder for names: $WEIR_DIR, else /run/weir if it exists, else this
+ * user's folder in /dev/shm, which is created when needed.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -40,7 +40,9 @@ static bool is_folder(const char *path)
 	return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/* The user's own folder: nobody else may have put it there. */
+/*
+ * This user's own folder.  Refused if another user created it or may write it.
+ */
 static weir_err own_folder(char *path, size_t room, bool make)
 {
 	struct stat info;
@@ -76,7 +78,7 @@ static weir_err find_folder(char *path, size_t room, bool make)
 	return own_folder(path, room, make);
 }
 
-/* One word of plain characters; not hidden. */
+/* Returns true for a short name of visible characters with no leading dot. */
 static bool is_name(const char *name)
 {
 	size_t length = strlen(name);
@@ -129,7 +131,7 @@ void weir_nm_absolute_(char **path)
 	if (**path == '/' || !getcwd(whole, sizeof(whole)))
 		return;
 	used = strlen(whole);
-	/* One that is too long stays as it is, and good for as long. */
+	/* If the result is too long, keep the relative path. */
 	if (used + 1 + room > sizeof(whole))
 		return;
 	whole[used++] = '/';

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records, which are calls that wait, and the one place that grants.
+ * Records, each of which is a waiting call, and the only code that grants.
  *
- * Every wake is sent under the lock.  Then a process that dies after it has
- * unlocked owes nobody anything; and one that dies before is found by those who
- * watch it, who take the lock from it and repair (docs/design/named.md).
+ * Every wake-up is sent under the lock.  So a process that dies after it has
+ * unlocked owes no wake-up.  The death of a process before that is noticed by
+ * its watchers, which take over the lock and repair (docs/design/named.md).
  *
  * Pairs
  *
  *   [NQ1] record  release: set_state   acquire: weir_nm_state_of_
- *                 A record in a state has what belongs to that state, also if
- *                 whoever put it there died at the next instruction.
+ *                 A record in a state has valid fields for that state, even if
+ *                 the writing process died at the next instruction.
  */
 #include <errno.h>
 
@@ -18,11 +18,14 @@
 
 void weir_nm_record_wake_(struct nm_record *record)
 {
-	/* relaxed: its thread read it under the lock; the kernel compares. */
+	/*
+	 * relaxed: the waiter reads it under the lock; the kernel compares it.
+	 */
 	at_add_relaxed(&record->word, 1);
 	/*
-	 * All: a thread of a killed process may sleep on it for a moment more,
-	 * after its record was given to the next.
+	 * Wake all, not one: a thread of a killed process may still sleep on
+	 * this word after the record was reused, and would swallow a single
+	 * wake-up.
 	 */
 	weir_shared_wake_all_(&record->word);
 }
@@ -39,7 +42,7 @@ uint32_t weir_nm_state_of_(const struct nm_record *record)
 	return at_load_acquire(&record->state);
 }
 
-/* Room for one more record above all others. */
+/* Add one record at the high end of the table, as a free one. */
 static bool grow(weir_named *h)
 {
 	uint32_t high = nm_records_high(h);
@@ -98,8 +101,9 @@ static void enqueue(weir_named *h, struct nm_record *record)
 }
 
 /*
- * Outside the queue.  Its place there has a ticket of its own: one who dies
- * between a ticket and its state leaves the order of the old state as it was.
+ * Put the record on the oversized list.  The order in this list has a separate
+ * field: if the process dies between storing the ticket and storing the state,
+ * the order of the old state is unchanged.
  */
 static void set_apart(weir_named *h, struct nm_record *record)
 {
@@ -124,7 +128,7 @@ static void dequeue(weir_named *h, struct nm_record *record)
 	h->head->waiters--;
 }
 
-/* Out of the state that it is in, and what is counted by it. */
+/* Undo the record's state in the queue, the counts and the value. */
 static void leave_state(weir_named *h, struct nm_record *record)
 {
 	switch (record->state) {
@@ -189,7 +193,10 @@ void weir_nm_record_end_(weir_named *h, struct nm_record *record,
 	set_state(record, NM_REC_ENDED);
 }
 
-/* More than there is: an error without a context, else it waits aside. */
+/*
+ * The weight is above the capacity: an error without a context, else the record
+ * moves to the oversized list.
+ */
 static void set_oversized(weir_named *h, struct nm_record *record)
 {
 	if (record->flags & NM_REC_HAS_CTX)
@@ -210,12 +217,12 @@ static void grant(weir_named *h, struct nm_record *record)
 	h->head->value = nm_minus(h->head->value, got);
 }
 
-/* Do what is to be done with the oldest of the queue; false: it waits. */
+/* Decide the head of the queue.  Returns false if it must wait. */
 static bool serve(weir_named *h, struct nm_record *record)
 {
 	struct nm_slot *owner = nm_slot_at(h, &record->owner);
 
-	/* Damaged.  Repair leaves none of these. */
+	/* Damaged.  Repair removes all of these. */
 	if (record->state != NM_REC_WAITS || !owner || record->min < 1 ||
 	    record->max < record->min || h->head->value > h->head->capacity)
 		weir_nm_repair_(h);
@@ -246,7 +253,7 @@ static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 
 void weir_nm_grant_all_(weir_named *h)
 {
-	/* Each round takes one off the queue, or repairs, once. */
+	/* Each round dequeues a record, or repairs, which happens once. */
 	for (uint32_t rounds = 0; rounds <= 2 * NM_RECORDS; rounds++) {
 		struct nm_record *record =
 			nm_record_at(h, &h->head->queue_first);
@@ -260,7 +267,10 @@ void weir_nm_grant_all_(weir_named *h)
 		end_all(h, NM_REC_IDLE, WEIR_OK);
 }
 
-/* Records in this state that fit the capacity, or do not; oldest first. */
+/*
+ * Collect the records in `state` that fit the capacity, or do not; oldest
+ * first.
+ */
 static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 {
 	struct nm_place *order = h->scratch->order;

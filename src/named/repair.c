@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repair: make everything derived again from what is true.
+ * Repair: compute all derived fields again from the source of truth.
  *
- * Runs when the lock was taken from the dead, and when something is found that
- * cannot be.  It reads the slots and records and nothing else, so it does not
- * matter how far the dead had come, nor whether that was in here.  Whatever is
- * out of bounds is brought into them.
+ * Runs when the lock was taken from a dead process, and when a contradiction is
+ * found in the file.  It reads only slots, records and the true fields of the
+ * header, so the point at which the dead process stopped does not matter, even
+ * if that was inside a repair.  Values out of bounds are clamped or dropped.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static int64_t bounded(int64_t n)
 	return n < 0 ? 0 : n > WEIR_SEM_MAX ? WEIR_SEM_MAX : n;
 }
 
-/* Who is there and what they hold; returns how much that is. */
+/* Rebuild the holder list.  Returns the sum of all held permits. */
 static int64_t repair_slots(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
@@ -35,7 +35,10 @@ static int64_t repair_slots(weir_named *h)
 		slot->role = slot->armed_pred = 0;
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
-		/* Read once: somebody may be writing nonsense right now. */
+		/*
+		 * Read once: another process may be writing garbage
+		 * concurrently.
+		 */
 		own = bounded(slot->held);
 		if (own > WEIR_SEM_MAX - held)
 			own = WEIR_SEM_MAX - held;
@@ -47,14 +50,17 @@ static int64_t repair_slots(weir_named *h)
 	return held;
 }
 
-/* Whose call a record stands for; null if nobody's who is there. */
+/*
+ * The slot of the call that the record stands for; null if the record is free,
+ * invalid, or its owner is gone.
+ */
 static struct nm_slot *sound_owner(weir_named *h,
 				   const struct nm_record *record)
 {
 	uint32_t state = weir_nm_state_of_(record);
 	struct nm_slot *owner = nm_slot_at(h, &record->owner);
 
-	/* relaxed: owners that are there do not change. */
+	/* relaxed: the state of a slot in use does not change. */
 	if (owner && at_load_relaxed(&owner->state) == record->owner_state &&
 	    (record->owner_state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
 	    state != NM_REC_FREE && state <= NM_REC_ENDED &&
@@ -88,7 +94,10 @@ static void sink(struct nm_place *heap, uint32_t at, uint32_t count)
 	}
 }
 
-/* Sort in private memory: no allocation, and nobody can change it meanwhile. */
+/*
+ * Heap sort in private memory: allocates nothing, and no other process can
+ * change the memory during the sort.
+ */
 void weir_nm_sort_(struct nm_place *places, uint32_t count)
 {
 	for (uint32_t i = count / 2; i-- > 0;)
@@ -102,7 +111,7 @@ void weir_nm_sort_(struct nm_place *places, uint32_t count)
 	}
 }
 
-/* Free those that stand for nothing; collect the queue; returns its length. */
+/* Free invalid records and collect the queue.  Returns the queue's length. */
 static uint32_t repair_records(weir_named *h, int64_t *granted)
 {
 	uint32_t high = nm_records_high(h), count = 0;
@@ -138,7 +147,7 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 			*granted += got;
 			record->got = got;
 		}
-		/* Who died may have owed it a wake-up. */
+		/* The dead process may not have woken this waiter yet. */
 		if (record->state != NM_REC_WAITS)
 			weir_nm_record_wake_(record);
 	}
@@ -173,7 +182,7 @@ void weir_nm_repair_(weir_named *h)
 	uint32_t high = nm_slots_high(h), count;
 	int64_t held, capacity, granted = 0;
 
-	/* What the end of a repair finds damaged is being damaged right now. */
+	/* Damage found while repairing is being written right now. */
 	if (h->repairing)
 		return;
 	h->repairing = true;
@@ -184,12 +193,15 @@ void weir_nm_repair_(weir_named *h)
 	count = repair_records(h, &granted);
 	repair_queue(h, count);
 	h->head->value = capacity - held - granted;
-	/* Everybody who waits looks for itself what to watch. */
+	/* Rebuild the chain; this kicks keepers to arm for it. */
 	for (uint32_t i = 0; i < high; i++)
 		if (h->slots[i].in_use)
 			weir_nm_chain_add_(h, &h->slots[i]);
 	weir_nm_sweep_all_(h);
-	/* C11: who died may have been about to, after a change of capacity. */
+	/*
+	 * C11: the dead process may have changed the capacity without moving
+	 * records yet.
+	 */
 	weir_nm_regrant_all_(h);
 	h->repairing = false;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquire and release when nobody has to wait.
+ * Acquire and release without waiting.
  *
- * The lock and the unlock are the only atomic operations.  What is taken is
- * written down in two places, our slot (which is true) and the value (which can
- * be made again from all slots), in any order: whoever dies in between holds
- * nothing afterwards, and whoever takes the lock from it makes the value again.
+ * Taking and dropping the lock are the only atomic operations.  The number of
+ * permits taken is stored in two places: `held` of our slot, which is a source
+ * of truth, and `value`, which can be computed from all slots.  The order of
+ * the two stores does not matter: if this process dies between them, its
+ * permits no longer count, and the next lock holder repairs `value`.
  */
 
 #include "base/panic.h"
@@ -50,17 +51,18 @@ void weir_nm_give_(weir_named *h, int64_t n)
 }
 
 /*
- * Lock, if nothing is in the way: joined in this process, nobody else at work,
- * nobody waiting.  False: nothing was done.
+ * Take the lock if the call can finish right away: this process has joined, the
+ * lock is free, and no call waits.  False: no effect.
  */
 static bool enter_fast(weir_named *h)
 {
 	uint32_t seen = 0, ticket;
 
 	/*
-	 * relaxed: 0, or our name for the lock.  It is there after the lock was
-	 * taken and dropped under that name, so who takes it again, with a
-	 * ticket that it had to read first, sees what was done before.
+	 * relaxed: 0, or our id in the lock word.  The ticket is stored after
+	 * this handle has taken and dropped the lock under that id.  So the
+	 * acquire below, which depends on the ticket, sees everything done
+	 * before.
 	 */
 	ticket = at_load_relaxed(&h->ticket);
 	/* [NL1] acquire */
@@ -107,8 +109,8 @@ static bool give_fast(weir_named *h, int64_t n)
 }
 
 /*
- * Take without waiting.  WEIR_EAGAIN: that cannot be; also when a dead process
- * may hold what is missing, which the caller has swept before it gives up.
+ * Take permits without waiting.  WEIR_EAGAIN: not possible now.  A dead process
+ * may hold the missing permits, so callers sweep before they give up.
  */
 static weir_err take_now(weir_named *h, int64_t min, int64_t max, int64_t *got)
 {
@@ -144,7 +146,7 @@ static weir_err acquire(weir_named *h, int64_t min, int64_t max,
 	nm_unlock(h);
 	if (err == WEIR_EAGAIN)
 		return weir_nm_wait_(h, min, max, ctx, deadline_ns, got);
-	/* C13: a cancel that came in between wins. */
+	/* C13: a cancel that came since wins. */
 	if (!err && ctx && weir_ctx_cancelled_(ctx)) {
 		err = weir_ctx_cancelled_(ctx);
 		if (!weir_nm_enter_(h)) {
@@ -179,7 +181,7 @@ weir_err weir_named_acquire_for(weir_named *sem, int64_t n, int64_t timeout_ns)
 {
 	weir_err err = weir_named_try_acquire(sem, n);
 
-	/* The clock is read by those alone who wait. */
+	/* Only a call that waits reads the clock. */
 	if (err != WEIR_EAGAIN)
 		return err;
 	return weir_named_acquire_until(sem, n,
@@ -207,7 +209,9 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 		return err;
 	err = take_now(sem, n, n, &got);
 	if (err == WEIR_EAGAIN) {
-		/* C5: never for the sake of somebody who is dead. */
+		/*
+		 * C5: permits held by a dead process must not make this fail.
+		 */
 		weir_nm_sweep_(sem);
 		weir_nm_grant_all_(sem);
 		err = take_now(sem, n, n, &got);
@@ -235,7 +239,7 @@ weir_err weir_named_drain(weir_named *sem, int64_t *got)
 	return err;
 }
 
-/* What a release that is too large is told with. */
+/* Counts for the message about a release that is too large. */
 struct counts {
 	int64_t held, capacity, value;
 };
@@ -300,7 +304,7 @@ int64_t weir_named_available(weir_named *sem)
 		weir_panic_("weir_named_available: %p is not a semaphore", sem);
 		return 0;
 	}
-	/* relaxed: for display; it may have changed already. */
+	/* relaxed: for display; it may be outdated on return. */
 	value = at_load_relaxed(&sem->head->value);
 	return value > 0 ? value : 0;
 }

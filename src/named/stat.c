@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One consistent picture of a semaphore and of everybody at it. */
+/* A consistent snapshot of a semaphore and its participants. */
 #include <string.h>
 
 #include "named/handle.h"
 #include "named/lock.h"
 
-/* Where entries go; beyond max they are only counted. */
+/* The caller's array; entries beyond max are only counted. */
 struct list {
 	weir_named_entry *entries;
 	uint32_t count, max;
@@ -26,7 +26,7 @@ static weir_named_entry *add(weir_named *h, struct list *list,
 	entry->id = slot->id;
 	entry->mine = slot == h->mine;
 	entry->dead = weir_nm_is_dead_(slot);
-	/* Whatever stands there, what leaves here ends. */
+	/* Always NUL-terminate the copy. */
 	memcpy(entry->label, slot->label, sizeof(entry->label) - 1);
 	return entry;
 }

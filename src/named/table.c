@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Participants: the list of those that hold, and burying the dead.
+ * Participants: the holder list, and burying dead participants.
  *
- * A slot's state is changed by CAS, from LIVE to FREE, because its owner leaves
- * without the lock; whoever succeeds has freed it, once.
+ * A slot's state changes from LIVE to FREE by CAS, because an owner that leaves
+ * does so without the lock.  The process whose CAS succeeds frees the slot.
  *
  * Pairs
  *
  *   [NT1] slot  release: free_slot, claim   acquire: claim, is_taken, bury
- *               Who finds a slot free finds nobody at work on it; who finds it
- *               live finds it filled in.
+ *               A process that finds a slot free finds that its former owner
+ *               has finished with it; one that finds it live sees it filled in.
  */
 #include "named/handle.h"
 
 static bool has_died(const struct nm_slot *slot)
 {
 	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: set by the kernel; what it did is under the lock. */
+		/*
+		 * relaxed: set by the kernel; the owner's writes are ordered by
+		 * the lock.
+		 */
 		if (!weir_is_alive_(at_load_relaxed(&slot->alive[i].word)))
 			return true;
 	return false;
@@ -81,10 +84,10 @@ void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot)
 	}
 }
 
-/* Free it, if it is still whose it was in this state. */
+/* Free the slot if it still has this state. */
 static void free_slot(struct nm_slot *slot, uint32_t state)
 {
-	/* relaxed: the CAS decides. */
+	/* relaxed: the CAS validates it. */
 	uint32_t seen = at_load_relaxed(&slot->state);
 
 	/* [NT1] release */
@@ -107,8 +110,9 @@ static void drop_records(weir_named *h, const struct nm_slot *slot)
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 {
 	/*
-	 * Before anything else: one that was closed looks dead as well, and
-	 * goes by itself.  Its slot may be the next one's before we are done.
+	 * Read the state first.  A handle that is being closed also looks dead,
+	 * and frees its slot itself; the slot may have a new owner before we
+	 * are done.
 	 */
 	/* [NT1] acquire */
 	uint32_t state = at_load_acquire(&slot->state);
@@ -142,7 +146,7 @@ void weir_nm_sweep_(weir_named *h)
 			weir_nm_bury_(h, slot);
 		else if (slot->held == 0)
 			weir_nm_unlist_holder_(h, slot);
-		/* A list that goes round is damaged. */
+		/* A list longer than the table has a cycle: damaged. */
 		if (++count > NM_SLOTS) {
 			weir_nm_repair_(h);
 			return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting: joining the queue, sleeping, being granted, giving up.
+ * Waiting: enqueue a call, sleep, be granted, give up.
  *
- * A thread sleeps on the word of its own record and nothing else.  Whoever
- * changes the record's state wakes it first, under the lock; it takes the lock
- * itself to look.  A cancelled context does the same from the canceller's
- * thread (C13).
+ * A thread sleeps only on the word of its own record.  A process that changes
+ * the record's state first wakes the thread, under the lock; the thread takes
+ * the lock to examine its record.  A cancelled context ends the wait from the
+ * cancelling thread in the same way (C13).
  */
 #include <errno.h>
 
@@ -13,24 +13,24 @@
 #include "named/handle.h"
 #include "named/lock.h"
 
-/* One call that waits, on its stack.  (l) under the file's lock. */
+/* One waiting call, on its stack.  (l) protected by the file's lock. */
 struct call {
-	struct weir_waiter_ w;		/* what its context knows of it */
+	struct weir_waiter_ w;		/* registered with the context */
 	weir_named *h;
-	struct nm_record *record;	/* l  null: none, or done with */
+	struct nm_record *record;	/* l  null: none, or finished */
 	int64_t min, max;
-	int64_t got;			/* l  ours, and counted as held */
-	bool idle;			/* waits for idleness */
+	int64_t got;			/* l  granted, and counted as held */
+	bool idle;			/* waits for idle */
 };
 
-/* A cancel has reached it. */
+/* Called when the context is cancelled. */
 static void end(struct weir_waiter_ *w, weir_err why)
 {
 	struct call *call = ring_entry(w, struct call, w);
 	weir_named *h = call->h;
 
 	if (!nm_lock(h)) {
-		/* The file was damaged, as its thread will find. */
+		/* The file is damaged; the woken thread will find that too. */
 		if (call->record)
 			weir_nm_record_wake_(call->record);
 		return;
@@ -45,7 +45,10 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	nm_unlock(h);
 }
 
-/* Where a request that does not fit now goes; or an error. */
+/*
+ * Choose the state in which a call waits that cannot be granted now; or an
+ * error.
+ */
 static weir_err find_place(const struct call *call, int64_t deadline_ns,
 			   int64_t now_ns, uint32_t *state)
 {
@@ -63,7 +66,9 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 	return now_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/* Under the lock: take, or join.  WEIR_EAGAIN: joined. */
+/*
+ * Called with the lock held: take permits or enqueue.  WEIR_EAGAIN: enqueued.
+ */
 static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 {
 	weir_named *h = call->h;
@@ -71,7 +76,7 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 	uint32_t state;
 	weir_err err;
 
-	/* C13: a cancel marks the context first and comes for us afterwards. */
+	/* C13: a cancel marks the context first and calls `end` afterwards. */
 	err = call->w.ctx ? weir_ctx_cancelled_(call->w.ctx) : WEIR_OK;
 	if (!err && !call->idle && h->head->closed == NM_CLOSED)
 		err = WEIR_ECLOSED;
@@ -106,7 +111,9 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 	return WEIR_EAGAIN;
 }
 
-/* Under the lock: what has become of it.  WEIR_EAGAIN: it waits. */
+/*
+ * Called with the lock held: examine the record.  WEIR_EAGAIN: it still waits.
+ */
 static weir_err look(struct call *call, enum weir_woke_ woke)
 {
 	struct nm_record *record = call->record;
@@ -114,7 +121,10 @@ static weir_err look(struct call *call, enum weir_woke_ woke)
 	weir_err err = WEIR_EAGAIN;
 
 	if (record->owner != h->me || record->state == NM_REC_FREE) {
-		/* Damaged: it is not ours any more, nor what it promised. */
+		/*
+		 * Damaged: the record is not ours any more, nor are its
+		 * permits.
+		 */
 		call->record = NULL;
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;
@@ -135,12 +145,12 @@ static weir_err look(struct call *call, enum weir_woke_ woke)
 		return err;
 	call->record = NULL;
 	weir_nm_record_free_(h, record);
-	/* C7: who leaves the head of the queue makes room. */
+	/* C7: the next head may be granted now. */
 	weir_nm_grant_all_(h);
 	return err;
 }
 
-/* Sleep until the outcome is known; the lock is held, and again at the end. */
+/* Sleep until the call has an outcome.  Called with the lock held; drops it. */
 static weir_err sleep_until(struct call *call, int64_t deadline_ns)
 {
 	uint32_t *word = &call->record->word;
@@ -177,8 +187,8 @@ static weir_err wait_known(struct call *call, int64_t deadline_ns)
 }
 
 /*
- * Wait in a context, if any.  It knows of the call before the queue does, so
- * that a cancel that returns has found it.
+ * Wait in a context, if any.  The call is registered with the context before it
+ * is enqueued, so that a cancel ends it before the cancel returns.
  */
 static weir_err wait_within(struct call *call, int64_t deadline_ns)
 {
@@ -195,7 +205,7 @@ static weir_err wait_within(struct call *call, int64_t deadline_ns)
 			return err;
 		deadline_ns = weir_ctx_deadline(ctx);
 	}
-	/* relaxed: for close_handle, which no call may meet. */
+	/* relaxed: for close_handle, which must not run concurrently. */
 	at_add_relaxed(&h->calls, 1);
 	err = wait_known(call, deadline_ns);
 	if (ctx)
