@@ -82,9 +82,7 @@ struct nm_header {
 	uint8_t unused3[1728];
 };
 
-/*
- * States of a slot, in the low bits of `state`; the generation is above them.
- */
+/* States of a slot: the low bits of `state`.  The rest is its generation. */
 #define NM_SLOT_FREE 0u
 #define NM_SLOT_CLAIMED 1u		/* a joining process sets it up */
 #define NM_SLOT_LIVE 2u
@@ -105,7 +103,7 @@ struct nm_slot {
 	uint32_t in_use;		/* D  number of records not free */
 	uint32_t chain_next;		/* D */
 	uint32_t chain_prev;		/* D */
-	uint32_t role;			/* D  1 or 2; 0: not a first two */
+	uint32_t role;			/* D  1 or 2; 0: none */
 	uint32_t armed_pred;		/* D  slot watched as predecessor */
 	uint32_t pid;			/*    for display */
 	uint32_t helped;		/*    helpers may sleep on words */
