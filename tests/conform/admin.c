@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Closing, resizing, idleness, destroying: C19, C20, C21, C22. */
+/* Close, resize, wait_idle, destroy: C19, C20, C21, C22. */
 #include "kind.h"
 
-/* C19: everybody who waits or comes is told; what is out comes back. */
-EVERY(c19_close_ends_waiting_for_ever)
+/*
+ * C19: all waiting and later calls fail with WEIR_ECLOSED; held permits can be
+ * released.
+ */
+EVERY(c19_close_ends_all_waits_forever)
 {
 	void *sem = k->make(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -20,7 +23,7 @@ EVERY(c19_close_ends_waiting_for_ever)
 	CHECK(k->is_closed(sem));
 	CHECK(k->stat(sem).closed);
 	k->release(sem, 1);
-	/* Nothing opens it again. */
+	/* A close is permanent. */
 	k->close(sem, WEIR_CLOSE_DRAIN);
 	CHECK_OK(k->resize(sem, 9, NULL));
 	CHECK_ERR(k->acquire(sem, 1, NULL), WEIR_ECLOSED);
@@ -37,8 +40,8 @@ EVERY(c19_close_ends_waiting_for_ever)
 	drop(k, sem);
 }
 
-/* C19: in drain mode those who fit get in, and nobody waits. */
-EVERY(c19_drain_lets_in_who_fits)
+/* C19: while draining, requests that fit are granted, and no call waits. */
+EVERY(c19_drain_grants_requests_that_fit)
 {
 	void *sem = k->make(3);
 	struct job heavy;
@@ -61,7 +64,7 @@ EVERY(c19_drain_lets_in_who_fits)
 	drop(k, sem);
 }
 
-/* C19: also those who stand behind one that does not fit. */
+/* C19: also waiters behind a head that does not fit. */
 STRICT(c19_drain_serves_the_queue_in_order)
 {
 	void *sem = k->make(3);
@@ -82,7 +85,7 @@ STRICT(c19_drain_serves_the_queue_in_order)
 	drop(k, sem);
 }
 
-/* C20: when everything that was out is back, and not before. */
+/* C20: returns when all held permits have been released, and not before. */
 EVERY(c20_wait_idle)
 {
 	void *sem = k->make(2);
@@ -106,7 +109,7 @@ EVERY(c20_wait_idle)
 	drop(k, sem);
 }
 
-/* C21: growth grants, at once. */
+/* C21: a growth grants at once. */
 EVERY(c21_growth_grants)
 {
 	void *sem = k->make(1);
@@ -127,7 +130,7 @@ EVERY(c21_growth_grants)
 	drop(k, sem);
 }
 
-/* C21: a shrink below what is out is a debt that releases pay first. */
+/* C21: a shrink below the held permits is a debt, which releases pay first. */
 EVERY(c21_a_shrink_is_a_debt)
 {
 	void *sem = k->make(4);
@@ -150,7 +153,7 @@ EVERY(c21_a_shrink_is_a_debt)
 	drop(k, sem);
 }
 
-/* C21: forget takes what is out from the capacity, or from the debt. */
+/* C21: forget subtracts held permits from the debt, then from the capacity. */
 EVERY(c21_forget)
 {
 	void *sem = k->make(6);
@@ -169,7 +172,7 @@ EVERY(c21_forget)
 	drop(k, sem);
 }
 
-/* C22: with somebody waiting it stays. */
+/* C22: destroy fails while a call waits. */
 EVERY(c22_destroy_with_a_waiter)
 {
 	void *sem = k->make(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that wait, for scenarios: kind.h. */
+/* Waiting calls for scenarios; see kind.h. */
 #include "kind.h"
 
 void drop(const struct kind *k, void *sem)
@@ -74,7 +74,7 @@ static void start_job(struct job *job, void *sem)
 
 	job->sem = job->k->another(sem);
 	job->thread = start(run, job);
-	/* A deadline may pass before anybody looks. */
+	/* The call may have timed out already. */
 	AWAIT(standing(job->k, sem) == before + 1 || is_done(job));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same promises at every scale: scenarios written once, over a table of
- * functions, and run against every semaphore that has one.
+ * The same clauses for all semaphores: scenarios are written once, over a table
+ * of functions, and run against every kind of semaphore that has such a table.
  *
- *     EVERY(c5_try_takes_or_says_no)
+ *     EVERY(c5_try_is_exact)
  *     {
  *             void *sem = k->make(2);
  *             ...
@@ -11,17 +11,17 @@
  *             drop(k, sem);
  *     }
  *
- * A kind is a semaphore in one of its forms:
+ * The kinds are:
  *
- *     fifo     weir_sem, in order of arrival
+ *     fifo     weir_sem with the policy FIFO
  *     barging  weir_sem with WEIR_BARGING
  *     named    weir_named, one handle that all threads share
- *     apart    weir_named, a handle for every call that waits, as if each were
- *              another process
+ *     apart    weir_named, a separate handle for every waiting call, as if each
+ *              call were made by another process
  *     strict   the same with WEIR_NAMED_STRICT
  *
- * Permits belong to the handle that acquired them, so whoever releases what a
- * job got does so at the job's own place: job.sem.
+ * Permits belong to the handle that acquired them, so the permits of a job must
+ * be released through the job's own handle: job.sem.
  */
 #ifndef TESTS_CONFORM_KIND_H
 #define TESTS_CONFORM_KIND_H
@@ -29,7 +29,7 @@
 #include "check.h"
 #include "weir/ctx.h"
 
-/* What a stat of any kind tells. */
+/* The result of stat, the same for all kinds. */
 struct picture {
 	int64_t capacity, free, held, granted, debt, waiting_permits;
 	uint32_t waiters, oversized;
@@ -37,10 +37,10 @@ struct picture {
 };
 
 struct kind {
-	/* A semaphore; another place at it (its own, or the same). */
+	/* Make a semaphore; get another handle for it (new or the same). */
 	void *(*make)(int64_t capacity);
 	void *(*another)(void *sem);
-	/* The last place takes the semaphore with it. */
+	/* Close a handle; the last one destroys the semaphore. */
 	weir_err (*destroy)(void *sem);
 
 	weir_err (*acquire)(void *sem, int64_t n, weir_ctx *ctx);
@@ -78,7 +78,7 @@ extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
 	AT_(name, strict)
 #endif
 
-/* For every kind; and for those where nobody overtakes. */
+/* Run for every kind (EVERY); for the kinds that forbid overtaking (STRICT). */
 #define STRICT(name)                                                           \
 	static void scenario_##name(const struct kind *k);                     \
 	AT_(name, fifo)                                                        \
@@ -91,20 +91,20 @@ extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
 	AT_NAMED_(name)                                                        \
 	static void scenario_##name(const struct kind *k)
 
-/* Destroy it, which must work; when nothing is out and nobody waits. */
+/* Destroy it.  Checks that no permit is held and no call waits. */
 void drop(const struct kind *k, void *sem);
 
-/* capacity == free + held + granted - debt, and nothing is negative. */
+/* Checks capacity == free + held + granted - debt, and nothing is negative. */
 #define CHECK_PICTURE(k, sem) check_picture(__FILE__, __LINE__, k, sem)
 struct picture check_picture(const char *file, int line, const struct kind *k,
 			     void *sem);
 
-/* A call that waits, on a thread of its own. */
+/* A waiting call, on its own thread. */
 enum verb { ACQUIRE, UNTIL, UPTO, IDLE };
 
 struct job {
 	const struct kind *k;
-	void *sem;		/* its place */
+	void *sem;		/* its handle */
 	weir_ctx *ctx;
 	enum verb verb;
 	int64_t n, max, deadline;
@@ -114,7 +114,7 @@ struct job {
 	check_thread thread;
 };
 
-/* Start it, and return when it stands in the queue, or beside it. */
+/* Start the call; return when it is queued or on the oversized list. */
 void begin(struct job *job, const struct kind *k, void *sem, int64_t n,
 	   weir_ctx *ctx);
 void begin_until(struct job *job, const struct kind *k, void *sem, int64_t n,
@@ -124,13 +124,13 @@ void begin_upto(struct job *job, const struct kind *k, void *sem, int64_t min,
 void begin_idle(struct job *job, const struct kind *k, void *sem,
 		weir_ctx *ctx);
 
-/* Whether the call has returned. */
+/* Returns true if the call has returned. */
 bool is_done(const struct job *job);
 
-/* Wait for the call's end; it keeps its place, and what it got. */
+/* Wait until the call has returned.  The job keeps its handle and permits. */
 weir_err outcome(struct job *job);
 
-/* Give back what it got, if anything, and its place. */
+/* Release the job's permits, if any, and close its handle. */
 void leave(struct job *job, const void *sem);
 
 #endif /* TESTS_CONFORM_KIND_H */

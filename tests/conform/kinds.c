@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The kinds of semaphore, and their tables. */
+/* The kinds of semaphore and their function tables. */
 #include <stdlib.h>
 
 #include "../named/puppet.h"
 #include "kind.h"
 
-/* A handle, and the name to open another by. */
+/* A handle, and the name for opening further handles. */
 struct place {
 	weir_named *handle;
 	char name[WEIR_NAMED_NAME_MAX + 1];
@@ -14,7 +14,7 @@ struct place {
 static weir_sem *thread_at(void *sem) { return sem; }
 static weir_named *named_at(void *sem) { return ((struct place *)sem)->handle; }
 
-/* The calls of both have the same names and arguments. */
+/* The functions of both have the same names and arguments. */
 #define CALLS(kind, prefix)                                                    \
 	static weir_err kind##_acquire(void *s, int64_t n, weir_ctx *ctx)      \
 	{                                                                      \
@@ -86,7 +86,7 @@ CALLS(named, weir_named)
 			  .debt = (info).debt,                                 \
 			  .waiting_permits = (info).waiting_permits,           \
 			  .waiters = (info).waiters,                           \
-			  .oversized = (info).oversized,                               \
+			  .oversized = (info).oversized,                       \
 			  .closed = (info).closed }
 
 static struct picture thread_stat(void *s)
@@ -161,7 +161,7 @@ static void *make_strict(int64_t capacity)
 	weir_named *first;
 	void *place;
 
-	/* Who makes it decides; the rest only open it. */
+	/* The creating handle sets the policy; the others only open it. */
 	CHECK_OK(weir_named_open(name, &opts, &first));
 	place = open_place(name, 0);
 	close_named(first);

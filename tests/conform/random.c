@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random sequences of calls that do not wait, against the contract's arithmetic:
- * capacity N, held H, and nothing else.  What fits succeeds, what does not says
- * why.  C1, C2, C5, C6, C8, C10, C11, C12, C14, C16, C19, C21.
+ * Random sequences of calls that do not wait, against the arithmetic of the
+ * contract: a capacity, the held permits, and nothing else.  Requests that fit
+ * succeed, and others return the right error.  C1, C2, C5, C6, C8, C10, C11,
+ * C12, C14, C16, C19, C21.
  */
 #include "kind.h"
 
@@ -45,7 +46,7 @@ static void step(const struct kind *k, void *sem, struct model *m,
 		m->held += want ? 0 : n;
 		break;
 	case 2:
-		/* One that would wait is another test's. */
+		/* Calls that would wait are tested elsewhere. */
 		want = acquire_says(m, n);
 		if (want == WEIR_ETIMEDOUT)
 			break;

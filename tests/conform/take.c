@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking and giving back, with nobody waiting: C1, C2, C5, C6, C8, C10, C12,
- * C14, C15, C16.
+ * Acquire and release without waiters: C1, C2, C5, C6, C8, C10, C12, C14, C15,
+ * C16.
  */
 #include "kind.h"
 
@@ -33,7 +33,7 @@ EVERY(c1_counts_out_of_range)
 	drop(k, sem);
 }
 
-/* C1: counts are exact up to the largest. */
+/* C1: counts are exact up to the maximum. */
 EVERY(c1_the_largest_counts)
 {
 	void *sem = k->make(WEIR_SEM_MAX);
@@ -47,7 +47,9 @@ EVERY(c1_the_largest_counts)
 	drop(k, sem);
 }
 
-/* C2: arguments, then the context, then closed, then nothing for nothing. */
+/*
+ * C2: the checks are made in order: arguments, context, closed, zero permits.
+ */
 EVERY(c2_the_order_of_the_checks)
 {
 	void *sem = k->make(2);
@@ -69,7 +71,7 @@ EVERY(c2_the_order_of_the_checks)
 	drop(k, sem);
 }
 
-/* C2: nothing for nothing, however little there is. */
+/* C2: zero permits are always granted, also when none is free. */
 EVERY(c2_zero_of_an_empty_semaphore)
 {
 	void *sem = k->make(0);
@@ -86,7 +88,7 @@ EVERY(c2_zero_of_an_empty_semaphore)
 	drop(k, sem);
 }
 
-/* C5, C10: all or nothing, and no more often "no" than it must be. */
+/* C5, C10: all or nothing; fails only if the request does not fit. */
 EVERY(c5_c10_try_is_exact)
 {
 	void *sem = k->make(5);
@@ -134,14 +136,14 @@ EVERY(c6_any_thread_releases)
 	drop(k, sem);
 }
 
-/* C8: more than is out is noticed, and has no effect. */
+/* C8: releasing more than is held is an error and has no effect. */
 EVERY(c8_a_release_too_many)
 {
 	void *sem = k->make(5);
 
 	CHECK_ERR(k->try_release(sem, 1), WEIR_EOVERFLOW);
 	CHECK_OK(k->acquire(sem, 2, NULL));
-	/* Compared with what is out, not with the room. */
+	/* Compared with the held permits, not with the capacity. */
 	CHECK_ERR(k->try_release(sem, 3), WEIR_EOVERFLOW);
 	CHECK_PANICS("3 permits", k->release(sem, 3));
 	CHECK_EQ(CHECK_PICTURE(k, sem).held, 2);
@@ -150,7 +152,7 @@ EVERY(c8_a_release_too_many)
 	drop(k, sem);
 }
 
-/* C12: as many as are free, between two bounds; and all that are. */
+/* C12: as many as are free, within bounds; and all that are free. */
 EVERY(c12_upto_and_drain)
 {
 	void *sem = k->make(5);
@@ -173,7 +175,7 @@ EVERY(c12_upto_and_drain)
 	drop(k, sem);
 }
 
-/* C14: a deadline limits waiting, not taking. */
+/* C14: a deadline limits waiting, not acquiring free permits. */
 EVERY(c14_a_deadline_that_has_passed)
 {
 	void *sem = k->make(2);
@@ -187,7 +189,7 @@ EVERY(c14_a_deadline_that_has_passed)
 	drop(k, sem);
 }
 
-/* C15: what is too long to add up is for ever. */
+/* C15: a timeout that overflows means forever. */
 EVERY(c15_relative_times_saturate)
 {
 	void *sem = k->make(1);
@@ -198,7 +200,7 @@ EVERY(c15_relative_times_saturate)
 	drop(k, sem);
 }
 
-/* C11, C16: what fails says why and leaves everything as it was. */
+/* C11, C16: a call that fails returns the reason and changes nothing. */
 EVERY(c11_c16_failures_leave_no_trace)
 {
 	void *sem = k->make(3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many at once, what a wait costs, and forks: C6, C13, C16, C24, C26, C29.
+ * Concurrent threads, allocations during a wait, and fork: C6, C13, C16, C24,
+ * C26, C29.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -8,7 +9,7 @@
 
 #include "kind.h"
 
-/* C26: what the library asks of the heap, seen by the linker. */
+/* C26: count heap allocations; the linker wraps the functions. */
 static int allocations;
 
 #define COUNTED __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED)
@@ -53,7 +54,7 @@ int __wrap_posix_memalign(void **out, size_t alignment, size_t size)
 	return __real_posix_memalign(out, alignment, size);
 }
 
-/* C26: no heap in any wait, however it ends. */
+/* C26: a wait allocates nothing, however it ends. */
 static void scenario_waits(const struct kind *k)
 {
 	void *sem = k->make(2);
@@ -61,7 +62,10 @@ static void scenario_waits(const struct kind *k)
 	struct job granted, cancelled, idle;
 	int before;
 
-	/* It is counted: making a thread's semaphore is one. */
+	/*
+	 * Show that counting works: k->make has allocated for a thread
+	 * semaphore.
+	 */
 	CHECK(allocations > 0);
 	CHECK_OK(k->acquire(sem, 2, NULL));
 	before = allocations;
@@ -80,7 +84,9 @@ static void scenario_waits(const struct kind *k)
 	drop(k, sem);
 }
 
-/* A place is made for each of the jobs where they stand apart: not there. */
+/*
+ * Not for `apart` and `strict`: there each job opens a handle, which allocates.
+ */
 TEST(c26_no_heap_in_a_wait_fifo)
 {
 	scenario_waits(&kind_fifo);
@@ -106,9 +112,10 @@ struct worker {
 };
 
 /*
- * C24: plain, and only ever touched with the one permit.  ThreadSanitizer does not
- * know that the mappings of two handles are one file; what it would see there has
- * to be said to be atomic, though nobody else adds meanwhile.
+ * C24: a plain variable, accessed only with the one permit.  ThreadSanitizer
+ * does not know that the mappings of two handles are the same file, and would
+ * report a race.  So these kinds use atomic accesses, although no other thread
+ * adds meanwhile.
  */
 static int64_t counter;
 
@@ -152,7 +159,7 @@ static void run_workers(const struct kind *k, void *sem, void *(*fn)(void *))
 	}
 }
 
-EVERY(c24_what_was_done_before_a_release_is_seen)
+EVERY(c24_writes_before_a_release_are_visible)
 {
 	void *sem = k->make(1);
 
@@ -162,7 +169,7 @@ EVERY(c24_what_was_done_before_a_release_is_seen)
 	drop(k, sem);
 }
 
-/* What is out by our own count; never more than there are. */
+/* The sum of held permits, counted by the test. */
 static int64_t out;
 
 static void *mix(void *arg)
@@ -199,7 +206,7 @@ static void *mix(void *arg)
 	return NULL;
 }
 
-EVERY(c6_c16_never_more_out_than_there_are)
+EVERY(c6_c16_never_more_held_than_the_capacity)
 {
 	void *sem = k->make(5);
 
@@ -209,7 +216,7 @@ EVERY(c6_c16_never_more_out_than_there_are)
 	drop(k, sem);
 }
 
-/* C29: the child holds nothing, and its end gives nothing back. */
+/* C29: the child holds nothing, and its end releases nothing. */
 EVERY(c29_a_child_holds_nothing)
 {
 	void *sem = k->make(2);
@@ -220,7 +227,7 @@ EVERY(c29_a_child_holds_nothing)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		/* What the parent holds is out, for the child as well. */
+		/* The parent's permit is held in the child's view too. */
 		bool good = k->available(sem) == 1 &&
 			    k->try_acquire(sem, 2) == WEIR_EAGAIN &&
 			    k->try_acquire(sem, 1) == WEIR_OK;

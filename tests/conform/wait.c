@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting, and what ends a wait: C3, C4, C5, C6, C7, C10, C11, C12, C13, C14,
- * C16, C17, C18.
+ * Waiting, and the reasons that end a wait: C3, C4, C5, C6, C7, C10, C11, C12,
+ * C13, C14, C16, C17, C18.
  */
 #include <signal.h>
 
 #include "kind.h"
 
-/* C3, C4: in the order of arrival. */
+/* C3, C4: grants follow the order of arrival. */
 STRICT(c3_c4_first_come_first_served)
 {
 	void *sem = k->make(1);
@@ -19,15 +19,15 @@ STRICT(c3_c4_first_come_first_served)
 	k->release(sem, 1);
 	for (uint32_t i = 0; i < 5; i++) {
 		CHECK_OK(outcome(&queue[i]));
-		/* The others stand where they stood. */
+		/* The other waiters are still queued. */
 		CHECK_EQ(k->stat(sem).waiters, 4 - i);
 		leave(&queue[i], sem);
 	}
 	drop(k, sem);
 }
 
-/* C4, C5: a heavy head blocks the light ones behind it, and newcomers. */
-STRICT(c4_c5_nobody_overtakes)
+/* C4, C5: a heavy head blocks lighter waiters behind it, and new requests. */
+STRICT(c4_c5_no_overtaking)
 {
 	void *sem = k->make(10);
 	struct job heavy, light;
@@ -53,7 +53,7 @@ STRICT(c4_c5_nobody_overtakes)
 	drop(k, sem);
 }
 
-/* C6: every head that fits, in order, and no other, before release returns. */
+/* C6: release grants to every head that fits, in order, before it returns. */
 STRICT(c6_release_grants_all_that_fit)
 {
 	void *sem = k->make(10);
@@ -68,7 +68,9 @@ STRICT(c6_release_grants_all_that_fit)
 	k->release(sem, 1);
 	CHECK_EQ(k->stat(sem).waiters, 4);
 	k->release(sem, 5);
-	/* Nobody looks before they are back: a look may grant what is due. */
+	/*
+	 * No stat before both calls have returned: a stat may grant by itself.
+	 */
 	CHECK_OK(outcome(&two));
 	CHECK_OK(outcome(&three));
 	now = CHECK_PICTURE(k, sem);
@@ -86,7 +88,7 @@ STRICT(c6_release_grants_all_that_fit)
 	drop(k, sem);
 }
 
-/* C6, C10: under any policy, whoever waits gets what it asked for, whole. */
+/* C6, C10: under any policy, waiters get their whole weight. */
 EVERY(c6_c10_waiters_are_served)
 {
 	void *sem = k->make(6);
@@ -95,7 +97,7 @@ EVERY(c6_c10_waiters_are_served)
 	CHECK_OK(k->acquire(sem, 6, NULL));
 	for (int i = 0; i < 3; i++)
 		begin(&jobs[i], k, sem, 2, NULL);
-	/* No permits are held by a waiter. */
+	/* A waiter holds no permits. */
 	k->release(sem, 1);
 	CHECK_EQ(k->stat(sem).waiters, 3);
 	CHECK_EQ(CHECK_PICTURE(k, sem).free, 1);
@@ -110,7 +112,10 @@ EVERY(c6_c10_waiters_are_served)
 	drop(k, sem);
 }
 
-/* C7: the head that is cancelled lets in whoever fits now (golang/go#37852). */
+/*
+ * C7: when the head is cancelled, the next waiters that fit are granted
+ * (golang/go#37852).
+ */
 STRICT(c7_c13_a_cancelled_head)
 {
 	void *sem = k->make(2);
@@ -122,7 +127,7 @@ STRICT(c7_c13_a_cancelled_head)
 	begin(&head, k, sem, 2, &ctx);
 	begin(&next, k, sem, 1, NULL);
 	weir_ctx_cancel(&ctx);
-	/* C13: before the call returns. */
+	/* C13: before the cancel returns. */
 	now = CHECK_PICTURE(k, sem);
 	CHECK_EQ(now.waiters, 0);
 	CHECK_EQ(now.free, 0);
@@ -135,7 +140,7 @@ STRICT(c7_c13_a_cancelled_head)
 	drop(k, sem);
 }
 
-/* C7: and so does one whose time is up. */
+/* C7: the same when the head times out. */
 EVERY(c7_a_head_that_times_out)
 {
 	void *sem = k->make(2);
@@ -143,7 +148,7 @@ EVERY(c7_a_head_that_times_out)
 
 	CHECK_OK(k->acquire(sem, 1, NULL));
 	begin_until(&head, k, sem, 2, weir_deadline_after(50000000));
-	/* If the head's time is up before the next has come, all the same. */
+	/* The result is the same if the head times out before this call. */
 	next = (struct job){ .k = k, .verb = ACQUIRE, .n = 1 };
 	next.sem = k->another(sem);
 	CHECK_OK(k->acquire(next.sem, 1, NULL));
@@ -156,7 +161,7 @@ EVERY(c7_a_head_that_times_out)
 	drop(k, sem);
 }
 
-/* C7: one that is not the head leaves, and nobody else is moved. */
+/* C7: when another waiter than the head leaves, no grant follows. */
 STRICT(c7_c16_the_second_leaves)
 {
 	void *sem = k->make(2);
@@ -181,8 +186,11 @@ STRICT(c7_c16_the_second_leaves)
 	drop(k, sem);
 }
 
-/* C11: what the capacity cannot hold waits outside and blocks nobody. */
-EVERY(c11_an_impossible_request)
+/*
+ * C11: a request above the capacity waits on the oversized list and blocks no
+ * other call.
+ */
+EVERY(c11_an_oversized_request)
 {
 	void *sem = k->make(2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -192,7 +200,9 @@ EVERY(c11_an_impossible_request)
 	CHECK_EQ(k->stat(sem).oversized, 1);
 	CHECK_EQ(k->stat(sem).waiters, 0);
 	CHECK_OK(k->acquire(sem, 2, NULL));
-	/* It joins the tail when the capacity grows, and leaves with it. */
+	/*
+	 * It is enqueued when the capacity grows, and dequeued when it shrinks.
+	 */
 	CHECK_OK(k->resize(sem, 3, NULL));
 	CHECK_EQ(k->stat(sem).oversized, 0);
 	CHECK_EQ(k->stat(sem).waiters, 1);
@@ -207,8 +217,8 @@ EVERY(c11_an_impossible_request)
 	drop(k, sem);
 }
 
-/* C11: a shrink moves the head aside; without a context it is told so. */
-STRICT(c7_c11_a_shrink_moves_the_head_aside)
+/* C11: a shrink makes the head oversized; without a context its call fails. */
+STRICT(c7_c11_a_shrink_makes_the_head_oversized)
 {
 	void *sem = k->make(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -232,8 +242,11 @@ STRICT(c7_c11_a_shrink_moves_the_head_aside)
 	drop(k, sem);
 }
 
-/* C11, C4: who went aside first comes back first, wherever it is recorded. */
-STRICT(c4_c11_those_aside_come_back_in_order)
+/*
+ * C11, C4: oversized waiters return in the order in which they left the queue,
+ * whatever the position of their records.
+ */
+STRICT(c4_c11_oversized_waiters_return_in_order)
 {
 	void *sem = k->make(3);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -245,7 +258,10 @@ STRICT(c4_c11_those_aside_come_back_in_order)
 	k->release(sem, 1);
 	CHECK_OK(outcome(&light));
 	leave(&light, sem);
-	/* A named one records it where the light one was: before the elder. */
+	/*
+	 * In a named semaphore it reuses the record of `light`, before the
+	 * elder's.
+	 */
 	begin(&younger, k, sem, 3, &ctx);
 	CHECK_OK(k->resize(sem, 2, NULL));
 	CHECK_EQ(k->stat(sem).oversized, 2);
@@ -262,8 +278,8 @@ STRICT(c4_c11_those_aside_come_back_in_order)
 	drop(k, sem);
 }
 
-/* C12: waits for the least, and is given up to the most. */
-EVERY(c12_upto_waits_for_the_least)
+/* C12: waits for min permits and is granted up to max. */
+EVERY(c12_upto_waits_for_min)
 {
 	void *sem = k->make(5);
 	struct job job;
@@ -280,8 +296,8 @@ EVERY(c12_upto_waits_for_the_least)
 	drop(k, sem);
 }
 
-/* C13: an end reaches what waits below it, and no acquire comes after. */
-EVERY(c13_a_parents_end)
+/* C13: a cancel reaches waits of child contexts, and later acquires fail. */
+EVERY(c13_a_parents_cancel_ends_waits_below)
 {
 	void *sem = k->make(2);
 	weir_ctx root = WEIR_CTX_INIT, child;
@@ -304,7 +320,10 @@ EVERY(c13_a_parents_end)
 	drop(k, sem);
 }
 
-/* C13: a cancel meets a grant.  Who was granted before may have returned. */
+/*
+ * C13: a cancel concurrent with a grant.  A call that was granted first may
+ * have returned.
+ */
 EVERY(c13_cancel_meets_grant)
 {
 	void *sem = k->make(1);
@@ -330,7 +349,7 @@ EVERY(c13_cancel_meets_grant)
 	drop(k, sem);
 }
 
-/* C14: a context's deadline ends a wait, and is its reason ever after. */
+/* C14: a context's deadline ends the wait, and remains the context's error. */
 EVERY(c13_c14_a_contexts_deadline)
 {
 	void *sem = k->make(1);
@@ -346,7 +365,7 @@ EVERY(c13_c14_a_contexts_deadline)
 	drop(k, sem);
 }
 
-/* C17: some hundred waits of microseconds leave a waiter where it was. */
+/* C17: some hundred waits of microseconds do not move another waiter. */
 EVERY(c17_a_storm_of_timeouts)
 {
 	void *sem = k->make(1);
@@ -371,7 +390,7 @@ static void handle(int number)
 	__atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
 }
 
-/* C18: signals are handled, and the wait goes on. */
+/* C18: signals are handled, and the wait continues. */
 EVERY(c18_signals_do_not_end_a_wait)
 {
 	struct sigaction action = { .sa_handler = handle };
@@ -383,7 +402,10 @@ EVERY(c18_signals_do_not_end_a_wait)
 	begin(&job, k, sem, 1, NULL);
 	for (int i = 1; i <= 5; i++) {
 		__atomic_store_n(&handled, 0, __ATOMIC_RELAXED);
-		/* Again: a sanitizer may put a handler off until the next. */
+		/*
+		 * Repeat: a sanitizer may delay a handler until the next
+		 * signal.
+		 */
 		AWAIT(__atomic_load_n(&handled, __ATOMIC_RELAXED) ||
 		      pthread_kill(job.thread.id, SIGUSR1));
 		CHECK_EQ(k->stat(sem).waiters, 1);

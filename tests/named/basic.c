@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process, or two that live: what acquire, try, release and stat promise,
- * C1 to C6, C8, C10, C12, C16.
+ * Acquire, try, release and stat, in one process or between two live ones: C1
+ * to C6, C8, C10, C12, C16.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ TEST(c8_a_release_too_many_is_noticed_and_has_no_effect)
 	close_named(sem);
 }
 
-TEST(misuse_is_answered)
+TEST(misuse_is_an_error_or_a_panic)
 {
 	weir_named *sem;
 	int64_t got;
@@ -112,8 +112,11 @@ TEST(misuse_is_answered)
 	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
 }
 
-/* A daemon goes to another folder; a path is what it was when it was opened. */
-TEST(a_relative_path_stays_good)
+/*
+ * A relative path is resolved when the handle is opened, so chdir(2) does not
+ * matter.
+ */
+TEST(a_relative_path_survives_chdir)
 {
 	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE };
 	char folder[] = "/tmp/weir-named-XXXXXX";
@@ -168,7 +171,7 @@ TEST(c37_two_processes_share_a_name)
 	struct puppet puppet = puppet_at(name, 3);
 	weir_named *sem = open_named(name, 7);
 
-	/* Who makes it decides on its capacity. */
+	/* The process that creates the semaphore sets its capacity. */
 	CHECK_EQ(look_at(sem).capacity, 3);
 	CHECK_EQ(puppet_do(&puppet, PUPPET_ACQUIRE, 2), WEIR_OK);
 	CHECK_ERR(weir_named_try_acquire(sem, 2), WEIR_EAGAIN);
@@ -181,7 +184,7 @@ TEST(c37_two_processes_share_a_name)
 	close_named(sem);
 }
 
-TEST(stat_lists_who_holds_and_who_waits)
+TEST(stat_lists_holders_and_waiters)
 {
 	const char *name = fresh_name();
 	struct puppet first = puppet_at(name, 3), second = puppet_at(name, 3);
@@ -212,7 +215,7 @@ TEST(stat_lists_who_holds_and_who_waits)
 	CHECK_EQ(entries[2].place, 2);
 	CHECK(entries[1].id != entries[2].id);
 	CHECK(entries[0].pid_namespace == entries[1].pid_namespace);
-	/* Room for fewer: they are counted all the same. */
+	/* With room for one entry, all three are still counted. */
 	CHECK_OK(weir_named_stat(sem, &info, entries, 1));
 	CHECK_EQ(info.entries, 3);
 	weir_named_release(sem, 3);
@@ -223,16 +226,16 @@ TEST(stat_lists_who_holds_and_who_waits)
 	close_named(sem);
 }
 
-/* More of it than the keeper's stack would be without. */
+/* Larger than the keeper's stack would be without room for it. */
 static _Thread_local volatile char large[200000];
 
-TEST(a_program_with_large_variables_for_each_thread)
+TEST(a_program_with_large_thread_local_variables)
 {
 	weir_named *sem = open_named(fresh_name(), 1);
 
 	large[0] = 1;
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
-	/* The keeper wakes, and watches. */
+	/* This makes the keeper wake and watch. */
 	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_ETIMEDOUT);
 	CHECK_EQ(large[0], 1);
 	close_named(sem);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C39: damaged, foreign and hostile files.  Whatever stands in a file, the
+ * C39: damaged, foreign and hostile files.  For any content of a file the
  * result is an error or a repair: no crash, no endless loop.
  *
- * What is done to a damaged file is done by a child, so that a crash is seen,
- * with an alarm, so that a loop is.
+ * A child process uses the damaged file, so that the test notices a crash, and
+ * an alarm ends the child if it loops.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 static char path[300];
 
-/* A file that is well, with its path in `path`. */
+/* Create a valid file; its path is in `path`. */
 static const char *make(int64_t capacity)
 {
 	const char *name = fresh_name();
@@ -45,7 +45,7 @@ static uint32_t *map(void)
 	return memory;
 }
 
-/* Open must fail with ESYSTEM and this errno, and say something. */
+/* Open must fail with WEIR_ESYSTEM and this errno, and write a message. */
 static void refused(const char *name, uint32_t flags, int number)
 {
 	char why[200] = "";
@@ -64,12 +64,12 @@ static void refused(const char *name, uint32_t flags, int number)
 
 TEST(c39_a_file_that_is_not_there)
 {
-	refused("nobody-made-it", 0, ENOENT);
-	CHECK_ERR(weir_named_unlink("nobody-made-it"), WEIR_ESYSTEM);
+	refused("never-created", 0, ENOENT);
+	CHECK_ERR(weir_named_unlink("never-created"), WEIR_ESYSTEM);
 	CHECK_EQ(errno, ENOENT);
 }
 
-TEST(c39_exclusive_wants_a_new_one)
+TEST(c39_exclusive_requires_a_new_file)
 {
 	const char *name = make(1);
 
@@ -85,7 +85,7 @@ TEST(c39_exclusive_wants_a_new_one)
 	}
 }
 
-TEST(c39_names_that_cannot_be)
+TEST(c39_invalid_names)
 {
 	char longest[WEIR_NAMED_NAME_MAX + 2];
 	char label[WEIR_NAMED_LABEL_MAX + 2];
@@ -110,7 +110,7 @@ TEST(c39_names_that_cannot_be)
 	close_named(sem);
 }
 
-TEST(c39_sizes_that_cannot_be)
+TEST(c39_invalid_sizes)
 {
 	const char *name = make(1);
 
@@ -120,13 +120,13 @@ TEST(c39_sizes_that_cannot_be)
 	refused(name, WEIR_NAMED_CREATE, EBADMSG);
 	CHECK(!truncate(path, (off_t)NM_FILE_SIZE + 4096));
 	refused(name, WEIR_NAMED_CREATE, EBADMSG);
-	/* All zero, in the right size. */
+	/* All zero, with the right size. */
 	CHECK(!truncate(path, 0));
 	CHECK(!truncate(path, (off_t)NM_FILE_SIZE));
 	refused(name, WEIR_NAMED_CREATE, EBADMSG);
 }
 
-TEST(c39_things_that_are_no_files)
+TEST(c39_not_a_regular_file)
 {
 	char other[400];
 	const char *name = make(1);
@@ -161,7 +161,7 @@ TEST(c39_files_that_others_own_or_write)
 	CHECK_OK(weir_named_open(name, &opts, &sem));
 	close_named(sem);
 	CHECK(!chmod(path, 0600));
-	/* Only root can give files away. */
+	/* Only root can change the owner of a file. */
 	if (!geteuid()) {
 		CHECK(!chown(path, 12345, 12345));
 		refused(name, 0, EPERM);
@@ -170,7 +170,7 @@ TEST(c39_files_that_others_own_or_write)
 	}
 }
 
-TEST(c39_other_versions_machines_and_starts)
+TEST(c39_other_versions_byte_orders_and_boots)
 {
 	const char *name = make(1);
 	struct nm_header *head = (struct nm_header *)(void *)map();
@@ -188,7 +188,9 @@ TEST(c39_other_versions_machines_and_starts)
 	head->magic[0] = 'W';
 	refused(name, WEIR_NAMED_CREATE, EBADMSG);
 	head->magic[0] = 'w';
-	/* From before the machine's last start: refused, or made anew. */
+	/*
+	 * From before the last boot: refused without CREATE, replaced with it.
+	 */
 	head->boot[3] ^= 1;
 	refused(name, 0, ESTALE);
 	sem = open_named(name, 5);
@@ -197,7 +199,7 @@ TEST(c39_other_versions_machines_and_starts)
 	munmap(head, NM_FILE_SIZE);
 }
 
-TEST(a_name_that_was_made_again_is_noticed)
+TEST(a_recreated_name_is_noticed)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 1), *other;
@@ -214,7 +216,7 @@ TEST(a_name_that_was_made_again_is_noticed)
 	close_named(other);
 }
 
-/* Everything that can be asked of it; only that it ends matters. */
+/* Call everything; the test only requires that every call returns. */
 static void ask_everything(weir_named *sem)
 {
 	weir_named_entry entries[4];
@@ -245,7 +247,7 @@ static void *wait_a_little(void *arg)
 	return NULL;
 }
 
-/* In a child: open, damage, ask, close. */
+/* In a child: open the file, damage one word, call everything, close. */
 static void survive(const char *name, uint32_t *words, size_t at,
 		    uint32_t value)
 {
@@ -265,7 +267,7 @@ static void survive(const char *name, uint32_t *words, size_t at,
 		thread = start(wait_a_little, sem);
 		__atomic_store_n(&words[at], value, __ATOMIC_SEQ_CST);
 		ask_everything(sem);
-		/* A newcomer is refused or let in. */
+		/* A later open is refused or succeeds. */
 		if (!weir_named_open(name, &opts, &late)) {
 			ask_everything(late);
 			(void)!weir_named_close_handle(late);
@@ -292,13 +294,13 @@ TEST(c39_every_word_set_to_anything)
 
 	for (size_t i = 0; i < 64; i++)		/* the header's fields */
 		places[count++] = i;
-	places[count++] = 80;			/* whom keepers watch */
+	places[count++] = 80;			/* sets of watched slots */
 	places[count++] = 208;
 	for (size_t i = 0; i < 26; i++) {	/* two participants */
 		places[count++] = slots + i;
 		places[count++] = slots + 64 + i;
 	}
-	for (size_t i = 0; i < 18; i++) {	/* two who wait */
+	for (size_t i = 0; i < 18; i++) {	/* two waiting calls */
 		places[count++] = records + i;
 		places[count++] = records + 32 + i;
 	}
@@ -319,8 +321,8 @@ TEST(c39_every_word_set_to_anything)
 	printf("evidence: damaged words survived | %" PRId64 "\n", tried);
 }
 
-/* Somebody writes anything anywhere while others work. */
-TEST(c39_a_scribbler)
+/* One process writes random words to the file while another uses it. */
+TEST(c39_concurrent_random_writes)
 {
 	for (int round = 0; round < 6 * check_scale(); round++) {
 		const char *name = make(2);
@@ -347,13 +349,17 @@ TEST(c39_a_scribbler)
 		}
 		until = weir_deadline_after(INT64_C(20000000000));
 		while (!waitpid(pid, &status, WNOHANG)) {
-			/* Not the constants, or it would soon be refused. */
+			/*
+			 * Not the constant fields: open would refuse the file.
+			 */
 			size_t at = 32 + (size_t)random_below(&random, 2000);
 			uint32_t value = random_below(&random, 2) ?
 				(uint32_t)random_below(&random, 10) :
 				(uint32_t)next_random(&random);
 
-			/* It may have got stuck, which is not denied. */
+			/*
+			 * A lock that never comes free is permitted: clear it.
+			 */
 			if (weir_now_ns() > until)
 				__atomic_store_n(&words[32], 0,
 						 __ATOMIC_SEQ_CST);
@@ -375,8 +381,11 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/* Who waits when its place is wiped out is told, and does not wait for ever. */
-TEST(c39_a_wait_ends_when_its_process_is_wiped_out)
+/*
+ * A call that waits when its slot is erased returns an error, and does not wait
+ * forever.
+ */
+TEST(c39_a_wait_ends_when_its_slot_is_erased)
 {
 	const char *name = make(1);
 	weir_named *sem = open_named(name, 1), *other = open_named(name, 1);
@@ -387,10 +396,10 @@ TEST(c39_a_wait_ends_when_its_process_is_wiped_out)
 	CHECK_OK(weir_named_acquire(other, 1, NULL));
 	thread = start(wait_for_ever, sem);
 	AWAIT(look_at(other).waiters == 1);
-	/* The first slot is sem's: it came first. */
+	/* sem was opened first, so it has the first slot. */
 	__atomic_store_n(&slots[0].state, 0, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&slots[0].kick, 1, __ATOMIC_SEQ_CST);
-	/* Anything that wakes its keeper: here a change of the capacity. */
+	/* Wake the keeper, here by a change of the capacity. */
 	CHECK_OK(weir_named_resize(other, 2, NULL));
 	finish(thread);
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ESYSTEM);

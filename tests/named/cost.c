@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs.  C37: nothing wakes while all wait; that is counted and must
- * be so.  Times are told and judge nothing.
+ * Costs.  C37: nothing wakes while all wait; the test counts context switches
+ * and requires zero.  Times are printed and never fail the test.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "puppet.h"
 
-/* How often the threads of a process have gone to sleep or been interrupted. */
+/* The number of context switches of all threads of a process. */
 static int64_t switches_of(pid_t pid)
 {
 	char path[300], line[200];
@@ -46,13 +46,13 @@ static int64_t switches_of(pid_t pid)
 	return sum;
 }
 
-/* Of all of them, once it stands still. */
+/* The sum over all puppets, once it no longer changes. */
 static int64_t settled(const struct puppet *puppets, int count)
 {
 	struct timespec pause = { 0, 50000000 };
 	int64_t before = -1, sum = 0;
 
-	/* Those that joined last are on their way to sleep. */
+	/* The puppets that joined last may not sleep yet. */
 	while (sum != before) {
 		before = sum;
 		nanosleep(&pause, NULL);
@@ -79,7 +79,10 @@ TEST(c37_nothing_wakes_while_all_wait)
 		AWAIT(look_at(sem).waiters == i + 1);
 	}
 	before = settled(waiters, WAITERS);
-	/* This is what is measured, not something that is waited for. */
+	/*
+	 * The period in which context switches are counted; not a
+	 * synchronisation.
+	 */
 	nanosleep(&watched, NULL);
 	for (int i = 0; i < WAITERS; i++)
 		after += switches_of(waiters[i].pid);

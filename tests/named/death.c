@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C37, C38, C40: what a death leaves behind.  Each test in a PID namespace of
- * its own.
+ * C37, C38, C40: the state after a death.  Each test runs in its own PID
+ * namespace.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ NAMESPACE_TEST(c37_a_killed_holders_permits_reach_the_next_waiter)
 	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	puppet_kill(&holder);
-	/* Nobody but the waiter's own process is there to notice. */
+	/* No other process calls the semaphore before the waiter is granted. */
 	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
 	CHECK_EQ(look_at(sem).held, 1);
 	CHECK_EQ(look_at(sem).free, 1);
@@ -28,7 +28,7 @@ NAMESPACE_TEST(c37_a_killed_holders_permits_reach_the_next_waiter)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c37_nobody_waits_and_the_next_who_comes_finds_it_free)
+NAMESPACE_TEST(c37_a_later_call_reclaims_a_killed_holders_permits)
 {
 	const char *name = fresh_name();
 	struct puppet holder = puppet_at(name, 2);
@@ -48,14 +48,14 @@ NAMESPACE_TEST(c38_a_killed_waiter_leaves_the_queue)
 	struct puppet big = puppet_at(name, 2), small = puppet_at(name, 2);
 	weir_named *sem = open_named(name, 2);
 
-	/* C4: one is free, but the head wants two. */
+	/* C4: one permit is free, but the head wants two. */
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	puppet_tell(&big, PUPPET_ACQUIRE, 2, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	puppet_tell(&small, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 2);
 	puppet_kill(&big);
-	/* C7: the head's death makes the next one fit. */
+	/* C7: after the head's death the next one fits. */
 	CHECK_EQ(puppet_hear(&small), WEIR_OK);
 	puppet_end(&small);
 	close_named(sem);
@@ -76,7 +76,7 @@ NAMESPACE_TEST(c37_holder_and_first_waiters_die_together)
 	last = puppet_at(name, 1);
 	puppet_tell(&last, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 6);
-	/* Only `last` is left to notice. */
+	/* Only `last` can notice the deaths. */
 	close_named(sem);
 	for (int i = 0; i < 6; i++)
 		kill_hard(dying[i].pid);
@@ -93,8 +93,9 @@ NAMESPACE_TEST(c37_holder_and_first_waiters_die_together)
 }
 
 /*
- * Stop it: what it is granted it does not take.  Under the lock: if it had that,
- * everybody would wait for it.
+ * Stop the puppet, so that it does not take the permits that it is granted.
+ * Hold the lock meanwhile: a process that is stopped with the lock would block
+ * all others.
  */
 static void stop(const struct puppet *puppet, weir_named *sem)
 {
@@ -129,7 +130,7 @@ NAMESPACE_TEST(c37_the_first_watcher_is_stopped_and_the_holder_killed)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c37_the_acquiring_threads_end_is_not_the_processs)
+NAMESPACE_TEST(c37_the_acquiring_thread_may_end)
 {
 	const char *name = fresh_name();
 	struct puppet holder = puppet_at(name, 1);
@@ -178,7 +179,7 @@ NAMESPACE_TEST(c29_a_child_outlives_its_parent_and_holds_nothing)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c29_the_child_of_a_fork_joins_by_itself)
+NAMESPACE_TEST(c29_the_child_of_a_fork_joins_separately)
 {
 	weir_named *sem = open_named(fresh_name(), 3);
 	int status;
@@ -203,7 +204,7 @@ NAMESPACE_TEST(c29_the_child_of_a_fork_joins_by_itself)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c40_participants_that_are_all_the_first_of_their_namespace)
+NAMESPACE_TEST(c40_participants_with_pid_1_in_their_namespaces)
 {
 	const char *name = fresh_name();
 	struct puppet holder = puppet_start_apart(), waiter, second;
@@ -225,7 +226,10 @@ NAMESPACE_TEST(c40_participants_that_are_all_the_first_of_their_namespace)
 	CHECK_EQ(entries[0].pid, 1);
 	CHECK_EQ(entries[1].pid, 1);
 	CHECK(entries[0].pid_namespace != entries[1].pid_namespace);
-	/* A waiter with the holder's own number dies: nothing changes hands. */
+	/*
+	 * A waiter with the same PID as the holder dies: the holder keeps its
+	 * permit.
+	 */
 	puppet_kill(&waiter);
 	AWAIT(look_at(sem).waiters == 1);
 	CHECK_EQ(look_at(sem).held, 1);
@@ -254,8 +258,8 @@ NAMESPACE_TEST(c20_c37_a_death_makes_it_idle)
 }
 
 /*
- * Who came last dies: nobody behind it is there to notice, and those who came
- * before it stand behind it in the queue, or wait for idleness.
+ * The last of the chain dies.  It has no successor that watches it, and earlier
+ * participants are behind it in the queue or wait for idle.
  */
 static void *acquire_one(void *arg)
 {
@@ -296,7 +300,7 @@ NAMESPACE_TEST(c7_c37_the_last_to_come_dies_at_the_head_of_the_queue)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
+NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_granted_permits)
 {
 	const char *name = fresh_name();
 	struct puppet first = puppet_at(name, 1), second = puppet_at(name, 1);
@@ -321,7 +325,7 @@ NAMESPACE_TEST(c20_c37_the_last_to_come_dies_with_what_it_was_granted)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c11_c37_the_last_to_come_dies_before_those_from_aside)
+NAMESPACE_TEST(c11_c37_the_last_to_come_dies_ahead_of_oversized_waiters)
 {
 	const char *name = fresh_name();
 	struct puppet first = puppet_at(name, 2), second = puppet_at(name, 2);

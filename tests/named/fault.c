@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C16: the system refuses.  Every call to libc that can fail, and that making,
- * opening and using a named semaphore comes by, fails at its first time, its
- * second, and so on, once each.  Then the library has said so, holds no
- * descriptor, thread or memory more than before, and works the next time.
+ * C16: failing system calls.  Creating, opening and using a named semaphore
+ * makes calls to libc.  Each such call that can fail is made to fail at its
+ * first occurrence, its second, and so on, once each.  The library must then
+ * report the error, leak no descriptor, thread or memory, and work the next
+ * time.
  *
- * The references are wrapped by the linker, in their 64-bit forms, which is
- * what glibc calls them.
+ * The linker wraps the calls in their 64-bit forms, which are the ones that
+ * glibc uses.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +22,10 @@
 
 #include "puppet.h"
 
-static const char *plan;	/* which call fails */
+static const char *plan;	/* the call that fails */
 static int plan_errno;
-static int64_t countdown;	/* at which time; 0: it has */
-static bool on;			/* only while the library is at work */
+static int64_t countdown;	/* at which occurrence; 0: has failed */
+static bool on;			/* only inside the library */
 
 static bool fails(const char *call)
 {
@@ -101,7 +102,7 @@ static void *wait_a_moment(void *arg)
 	return NULL;
 }
 
-/* Everything once; true if all went well. */
+/* Use everything once.  Returns true if every call succeeded. */
 static bool work(const char *name)
 {
 	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE };
@@ -125,7 +126,7 @@ static bool work(const char *name)
 	thread = start(wait_a_moment, sem);
 	finish(thread);
 	on = true;
-	/* The first who waits makes room in the file. */
+	/* The first call that waits reserves storage for a record. */
 	well = weir_named_acquire_for(sem, 1, 1000000) == WEIR_ETIMEDOUT &&
 	       !err;
 	CHECK_OK(weir_named_stat(sem, &info, NULL, 0));
@@ -143,7 +144,7 @@ static bool work(const char *name)
 
 static int64_t points;
 
-/* Fail `call` at every time that it comes. */
+/* Fail `call` at each of its occurrences. */
 static void refuse(const char *call, int number)
 {
 	for (int64_t k = 1;; k++) {
@@ -157,13 +158,13 @@ static void refuse(const char *call, int number)
 		if (countdown)
 			return;
 		points++;
-		/* And now it works, whatever the refusal left behind. */
+		/* After the failure the same work must succeed. */
 		(void)!weir_named_unlink(name);
 		CHECK(work(name));
 	}
 }
 
-TEST(c16_the_system_refuses)
+TEST(c16_every_libc_call_fails_once)
 {
 	static const struct {
 		const char *call;
@@ -186,8 +187,8 @@ TEST(c16_the_system_refuses)
 	       "\n", points);
 }
 
-/* Room in the file is asked for in open, and by the first who waits. */
-TEST(c18_a_signal_while_room_is_made)
+/* Open reserves storage in the file, and so does the first call that waits. */
+TEST(c18_a_signal_while_storage_is_reserved)
 {
 	int64_t k;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C29, C37: a thread forks while another is in the middle of opening a handle,
- * or of closing it.  The child must not keep the description by whose locked
- * byte others tell that the process is gone.
+ * C29, C37: a thread forks while another is opening or closing a handle.  The
+ * child must not inherit the file description whose byte lock shows that the
+ * process is still alive.
  *
- * The middle is a call to libc, wrapped by the linker: in it the thread waits
- * until the fork has been made, or has to wait in its turn.
+ * The opening or closing thread is held inside a call to libc that the linker
+ * wraps.  There it waits until the fork has been made, or until the forking
+ * thread blocks.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 #include "puppet.h"
 
-static const char *plan;		/* in which call to wait */
+static const char *plan;		/* the call to wait in */
 static int inside, forking, forked;	/* atomic */
 
 static int get(const int *flag)
@@ -31,7 +32,7 @@ static void set(int *flag)
 	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 }
 
-/* Whether the first thread sleeps, which it does in the fork's handler. */
+/* Returns true if the first thread sleeps, as it does in the fork handler. */
 static bool first_sleeps(void)
 {
 	char text[200] = "", *end;
@@ -67,7 +68,7 @@ int __wrap_munmap(void *at, size_t size)
 	return __real_munmap(at, size);
 }
 
-/* fork(2) while fn, on a thread, is in the middle of it. */
+/* Call fork(2) while fn runs on another thread and is inside `call`. */
 static pid_t fork_during(const char *call, void *(*fn)(void *), void *arg)
 {
 	check_thread thread;
@@ -143,7 +144,7 @@ NAMESPACE_TEST(c29_c37_a_fork_while_a_handle_is_opened)
 	close(ready[1]);
 }
 
-/* How many descriptors of semaphores we have. */
+/* The number of open descriptors of semaphore files. */
 static int count_files(void)
 {
 	DIR *folder = opendir("/proc/self/fd");

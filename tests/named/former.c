@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C37: whoever watched before, and sleeps on the same words still, dies with the
- * one that is watched (docs/design/named.md, "Former watchers").
+ * C37: a former watcher, which still sleeps on the same words, dies together
+ * with the watched process (docs/design/named.md, "Former watchers").
  *
- * The kernel wakes one sleeper per word and death.  If that is a former watcher
- * which is being killed itself, the wake-up is lost with it.  Who runs on which
- * CPU makes that likely: all on one are killed before any comes to its end.
+ * The kernel wakes one sleeper per word and death.  If that sleeper is a former
+ * watcher that is being killed itself, the wake-up is lost.  Pinning the
+ * processes to CPUs makes that likely: processes on one CPU are all killed
+ * before the first of them ends.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -21,7 +22,7 @@
 
 enum { ROUNDS = UNDER_TSAN ? 20 : 200 };
 
-/* Where a thread, and those that it starts, run; 0: the caller. */
+/* Pin a thread, and the threads that it starts later; 0 means the caller. */
 static void set_cpu(pid_t thread, int cpu)
 {
 	cpu_set_t cpus;
@@ -31,7 +32,7 @@ static void set_cpu(pid_t thread, int cpu)
 	CHECK(!sched_setaffinity(thread, sizeof(cpus), &cpus));
 }
 
-/* The file, to see who sleeps on what. */
+/* Map the file, to read which keeper is armed for which slot. */
 static struct nm_header *look_into(const char *name)
 {
 	struct nm_header *head;
@@ -62,7 +63,7 @@ static void reap(const struct puppet *puppets, int count)
 	}
 }
 
-/* All of them at once. */
+/* Kill all of them at once. */
 static void kill_all(const struct puppet *puppets, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -70,7 +71,7 @@ static void kill_all(const struct puppet *puppets, int count)
 	reap(puppets, count);
 }
 
-/* The first two of the chain are others now. */
+/* The first two of the chain have been replaced by others. */
 static void former_first_two(void)
 {
 	const char *name = fresh_name();
@@ -91,7 +92,7 @@ static void former_first_two(void)
 		AWAIT(at_load_relaxed(&head->armed_by[r]));
 		armed[r] = at_load_relaxed(&head->armed_by[r]);
 	}
-	/* They get it and give it back; their keepers know nothing of that. */
+	/* Both get the permit and release it; their keepers do not wake. */
 	CHECK_EQ(puppet_do(holder, PUPPET_RELEASE, 1), WEIR_OK);
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ(puppet_hear(&dying[i]), WEIR_OK);
@@ -111,7 +112,7 @@ static void former_first_two(void)
 	munmap(head, NM_FILE_SIZE);
 }
 
-/* The third of the chain, who watches the second, is another now. */
+/* The third of the chain, which watches the second, has been replaced. */
 static void former_third(void)
 {
 	const char *name = fresh_name();
@@ -121,7 +122,7 @@ static void former_third(void)
 	struct puppet dying[4], last;
 	struct puppet *third = &dying[0], *holder = &dying[3];
 
-	/* In this order: slots 1 to 4, after our own. */
+	/* In this order they get slots 1 to 4; slot 0 is ours. */
 	for (int i = 0; i < 4; i++)
 		dying[i] = puppet_at(name, 2);
 	last = puppet_at(name, 2);
@@ -131,7 +132,7 @@ static void former_third(void)
 	puppet_tell(third, PUPPET_ACQUIRE, 2, 0, NULL);
 	AWAIT(look_at(sem).waiters == 3);
 	AWAIT(at_load_relaxed(&slots[1].armed_pred) == 4);
-	/* C11: more than there is, for a moment. */
+	/* C11: the request is oversized for a moment. */
 	CHECK_OK(weir_named_resize(sem, 1, NULL));
 	CHECK_EQ(puppet_hear(third), WEIR_ETOOBIG);
 	CHECK_OK(weir_named_resize(sem, 2, NULL));
@@ -144,7 +145,7 @@ static void former_third(void)
 	munmap(head, NM_FILE_SIZE);
 }
 
-/* Two CPUs that we may use; the same twice if there is one. */
+/* Two CPUs that this process may use; twice the same if there is one. */
 static void find_cpus(int found[2])
 {
 	cpu_set_t cpus;
@@ -158,10 +159,10 @@ static void find_cpus(int found[2])
 		found[1] = found[0];
 }
 
-/* A CPU on which nothing else runs for a while. */
+/* Occupy a CPU, so that nothing else runs on it. */
 struct busy {
-	int cpu, other;		/* the same: there is one CPU */
-	uint32_t state;		/* atomic; 1: busy, 2: enough */
+	int cpu, other;		/* equal if there is one CPU */
+	uint32_t state;		/* atomic; 1: busy, 2: stop */
 };
 
 static void *keep_busy(void *arg)
@@ -170,7 +171,7 @@ static void *keep_busy(void *arg)
 	struct busy *busy = arg;
 
 	set_cpu(0, busy->cpu);
-	/* If we may not, the others are a little slow at most. */
+	/* Without the right to do that, the CPU is only slowed down. */
 	if (busy->cpu != busy->other)
 		(void)sched_setscheduler(0, SCHED_FIFO, &first);
 	at_store_release(&busy->state, 1);
@@ -185,9 +186,9 @@ static pid_t keeper_of(const struct nm_slot *slot)
 }
 
 /*
- * The first two die, and their helpers, which sleep on the holder's words, take
- * longer than their keepers, for they have no CPU.  The third comes first, and
- * then the holder dies.
+ * The first two die.  Their helpers, which sleep on the holder's words, end
+ * later than their keepers, because their CPU is busy.  The third participant
+ * takes over a role in the meantime, and then the holder dies.
  */
 static void former_helpers(const int cpus[2])
 {
@@ -202,7 +203,9 @@ static void former_helpers(const int cpus[2])
 	siginfo_t gone;
 	int64_t from;
 
-	/* Slots 0 to 3: the holder, the first two, the last; then others. */
+	/*
+	 * Slots 0 to 3: the holder, the first two, the last; then the others.
+	 */
 	*holder = puppet_at(name, ALL);
 	CHECK_EQ(puppet_do(holder, PUPPET_ACQUIRE, 1), WEIR_OK);
 	for (int i = 0; i < 2; i++) {
@@ -231,7 +234,10 @@ static void former_helpers(const int cpus[2])
 	kill_hard(dying[1].pid);
 	AWAIT(at_load_relaxed(&head->armed_by[0]) == 4 ||
 	      at_load_relaxed(&head->armed_by[1]) == 4);
-	/* Its helper goes to sleep; if it has not, that is no error. */
+	/*
+	 * Give its helper time to go to sleep.  If it does not sleep yet, that
+	 * is no error.
+	 */
 	from = weir_now_ns();
 	while (weir_now_ns() - from < 2000000)
 		sched_yield();
@@ -247,14 +253,14 @@ static void former_helpers(const int cpus[2])
 	munmap(head, NM_FILE_SIZE);
 }
 
-NAMESPACE_TEST(c37_who_watched_the_holder_before_dies_with_it)
+NAMESPACE_TEST(c37_former_watchers_die_with_the_holder)
 {
 	set_cpu(0, sched_getcpu());
 	for (int i = 0; i < ROUNDS; i++)
 		former_first_two();
 }
 
-NAMESPACE_TEST(c37_who_watched_the_second_before_dies_with_it)
+NAMESPACE_TEST(c37_a_former_third_dies_with_the_second)
 {
 	set_cpu(0, sched_getcpu());
 	for (int i = 0; i < ROUNDS; i++)
@@ -262,8 +268,8 @@ NAMESPACE_TEST(c37_who_watched_the_second_before_dies_with_it)
 }
 
 /*
- * A waiter is killed, and its thread, which sleeps on its record, has no CPU to
- * end on.  Another waiter gets that record.
+ * A waiter is killed.  Its thread, which sleeps on the word of its record,
+ * cannot end because its CPU is busy.  Another waiter reuses that record.
  */
 static void former_sleeper(const int cpus[2])
 {
@@ -273,7 +279,7 @@ static void former_sleeper(const int cpus[2])
 	weir_named *sem;
 	check_thread thread;
 
-	/* Its keeper stays where we are. */
+	/* The keeper of the dying process stays on our CPU. */
 	puppet_open(&dying, name, 1);
 	sem = open_named(name, 1);
 	last = puppet_at(name, 1);
@@ -295,7 +301,7 @@ static void former_sleeper(const int cpus[2])
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c38_a_record_is_used_again_while_its_sleeper_dies)
+NAMESPACE_TEST(c38_a_record_is_reused_while_its_sleeper_dies)
 {
 	int cpus[2];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hard cases of C37 and C40: large holders, many holders, PIDs that come
- * again, processes that die slowly, and the limits.
+ * The hard cases of C37 and C40: large holders, many holders, reused PIDs,
+ * processes that die slowly, and the limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,13 +84,13 @@ NAMESPACE_TEST(c37_more_holders_than_one_sleep_can_watch)
 	close_named(sem);
 }
 
-/* As in <linux/sched.h>, which does not come with every libc. */
+/* As in <linux/sched.h>, which some C libraries do not ship. */
 struct clone_args {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack,
 		stack_size, tls, set_tid, set_tid_size, cgroup;
 };
 
-NAMESPACE_TEST(c40_a_pid_that_is_used_again_is_not_mistaken_for_life)
+NAMESPACE_TEST(c40_a_reused_pid_does_not_look_alive)
 {
 	const char *name = fresh_name();
 	struct puppet holder = puppet_at(name, 1);
@@ -115,8 +115,8 @@ NAMESPACE_TEST(c40_a_pid_that_is_used_again_is_not_mistaken_for_life)
 }
 
 /*
- * A process that dies slowly: a part of it, here a child that has its files and
- * that fork's handlers know nothing of, goes on for a while.
+ * A process that dies slowly: it has a child from a bare clone(2), which
+ * bypasses the fork handlers and keeps the files open for a while.
  */
 static void slow_death(weir_named_policy policy)
 {
@@ -158,7 +158,7 @@ static void slow_death(weir_named_policy policy)
 	kill_hard(holder);
 	CHECK_EQ(waitpid(holder, NULL, 0), holder);
 	if (policy == WEIR_NAMED_STRICT) {
-		/* Seen as dead, and its permit out as before. */
+		/* Listed as dead, and its permit is still held. */
 		AWAIT(!weir_named_stat(sem, &info, &entry, 1) && entry.dead);
 		CHECK_EQ(info.held, 1);
 		CHECK_EQ(info.waiters, 1);
@@ -171,12 +171,12 @@ static void slow_death(weir_named_policy policy)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c37_fast_gives_at_the_death)
+NAMESPACE_TEST(c37_fast_frees_permits_at_the_death)
 {
 	slow_death(WEIR_NAMED_FAST);
 }
 
-NAMESPACE_TEST(c37_strict_gives_when_all_is_gone)
+NAMESPACE_TEST(c37_strict_frees_permits_after_the_last_thread)
 {
 	slow_death(WEIR_NAMED_STRICT);
 }
@@ -236,8 +236,8 @@ TEST(limit_waiters)
 	close_named(sem);
 }
 
-/* The table of waiters is full: told, and nothing changes. */
-TEST(limit_waiters_is_an_error_that_says_so)
+/* The table of waiting calls is full: an error, and no change. */
+TEST(limit_waiters_a_full_table_is_ebusy)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 1);
@@ -254,7 +254,7 @@ TEST(limit_waiters_is_an_error_that_says_so)
 	CHECK(head != MAP_FAILED);
 	close(fd);
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
-	/* As if all had been given out. */
+	/* As if all records were in use. */
 	head->records_high = NM_RECORDS;
 	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_EBUSY);
 	head->records_high = 0;

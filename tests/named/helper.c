@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C37: a death is noticed also while the words to watch move from one helper to
+ * C37: a death is noticed also while the watched words move from one helper to
  * another (docs/design/named.md, "Watching").
  *
- * The kernel wakes one sleeper per word and death.  If B slept on a word that A
- * is about to be taken off:
+ * The kernel wakes one sleeper per word and death.  This is the lost wake-up if
+ * B could sleep on a word that A has not left yet:
  *
- *	keeper            A                    B                 a holder
- *	                  sleeps on X
- *	orders B: X
- *	                                       sleeps on X
- *	                                                         dies: wakes A
- *	orders A: not X
- *	                  awake; sees the
- *	                  order, forgets X
- *	                                       sleeps for ever
+ * 	keeper            A                    B                 a holder
+ * 	                  sleeps on X
+ * 	orders B: X
+ * 	                                       sleeps on X
+ * 	                                                         dies: wakes A
+ * 	orders A: not X
+ * 	                  awake; sees the
+ * 	                  order, leaves X
+ * 	                                       sleeps forever
  *
- * Here words that nobody owns change hands between two sets of helpers, again
- * and again, and one of them dies in the middle of it, at a random moment.
+ * Here, words without a real owner move between two sets of helpers, again and
+ * again, and at a random moment one of the words is marked as dead.
  */
 #include "named/handle.h"
 #include "puppet.h"
@@ -27,15 +27,15 @@ enum { MOST = 2 * (WEIR_WATCH_MAX_ - 1), ROUNDS = 2000 };
 static uint32_t words[MOST];
 static struct nm_slot slot;
 
-/* What is to die, when; and that it may: a round's number. */
+/* The word to mark and when; `round` starts it. */
 struct death {
 	uint32_t *word;
 	int64_t delay_ns;
 	uint32_t round;		/* atomic */
-	uint32_t done;		/* atomic; the last round that it was */
+	uint32_t done;		/* atomic; last completed round */
 };
 
-/* A word's owner dies, as the kernel does it. */
+/* Mark a word as dead and wake one sleeper, as the kernel does it. */
 static void die(uint32_t *word)
 {
 	at_add_relaxed(word, WEIR_DIED_);
@@ -61,7 +61,7 @@ static void *kill_one_a_round(void *arg)
 	return NULL;
 }
 
-/* Deaths among count words, of which each helper watches half or one. */
+/* Mark some of count words; each helper watches half of them, or one. */
 static void change_hands(bool can_wait_any, unsigned count)
 {
 	static struct weir_watch_ watches[2 * MOST];
@@ -71,7 +71,7 @@ static void change_hands(bool can_wait_any, unsigned count)
 	int64_t took = 100000;
 	check_thread killer;
 
-	/* From the middle on, it begins with the other half. */
+	/* With a second copy, a list can start in the middle. */
 	for (unsigned i = 0; i < 2 * count; i++) {
 		words[i % count] = weir_alive_value_();
 		watches[i].word = &words[i % count];
@@ -92,7 +92,7 @@ static void change_hands(bool can_wait_any, unsigned count)
 		took = (took + weir_now_ns() - from) / 2;
 		AWAIT(at_load_acquire(&death.done) == round);
 		AWAIT(at_load_acquire(&slot.kick) != kicks);
-		/* The next one lives here. */
+		/* Make the word alive again. */
 		at_sub_relaxed(death.word, WEIR_DIED_);
 	}
 	finish(killer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs that run other programs need: permits that stay out until the
- * last child is gone (C37), names that are taken away once, and paths.
+ * Functions for programs that run other programs: permits that stay held until
+ * the last child has ended (C37), unlinking by handle, and paths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +22,12 @@ static weir_named *open_strict(const char *name)
 }
 
 /*
- * A holder with a child that ends when told; if it lends, the child has the
- * descriptor and is another program.
+ * A holder with a child that ends on request.  If the holder lends, the child
+ * has the lent descriptor and executes another program.
  */
 struct lender {
 	pid_t pid;
-	int tell;	/* a byte: its child ends */
+	int tell;	/* a byte written here ends the child */
 };
 
 static _Noreturn void be_child(int in, int out, int lent)
@@ -35,7 +35,7 @@ static _Noreturn void be_child(int in, int out, int lent)
 	char byte;
 
 	if (lent >= 0) {
-		/* Says so itself when it has begun. */
+		/* The script reports when it has started. */
 		static const char script[] = "echo; read line";
 
 		CHECK_EQ(fcntl(lent, F_SETFD, 0), 0);
@@ -79,7 +79,7 @@ static struct lender lender_start(const char *name, bool lends)
 	return lender;
 }
 
-NAMESPACE_TEST(c37_what_was_lent_keeps_a_dead_holders_permits_out)
+NAMESPACE_TEST(c37_a_lent_descriptor_keeps_a_dead_holders_permits_held)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_strict(name);
@@ -104,7 +104,7 @@ NAMESPACE_TEST(c37_what_was_lent_keeps_a_dead_holders_permits_out)
 	close_named(sem);
 }
 
-NAMESPACE_TEST(c29_c37_a_forked_child_keeps_nothing_out_that_was_not_lent)
+NAMESPACE_TEST(c29_c37_without_lending_a_forked_child_keeps_no_permits)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_strict(name);
@@ -118,7 +118,7 @@ NAMESPACE_TEST(c29_c37_a_forked_child_keeps_nothing_out_that_was_not_lent)
 	close_named(sem);
 }
 
-TEST(what_was_lent_keeps_nothing_that_was_given_back)
+TEST(a_lent_descriptor_keeps_no_released_permits)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_strict(name), *other = open_strict(name);
@@ -130,7 +130,7 @@ TEST(what_was_lent_keeps_nothing_that_was_given_back)
 	weir_named_release(sem, 1);
 	CHECK_OK(weir_named_try_acquire(other, 1));
 	weir_named_release(other, 1);
-	/* Nor the slot. */
+	/* The slot is free again as well. */
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	CHECK_OK(weir_named_close_handle(sem));
 	CHECK_EQ(look_at(other).free, 1);
@@ -154,7 +154,7 @@ TEST(only_strict_semaphores_lend)
 	close_named(sem);
 }
 
-TEST(each_takes_its_own_name_away)
+TEST(unlink_handle_removes_only_its_own_name)
 {
 	const char *name = fresh_name();
 	weir_named *old = open_named(name, 1), *same = open_named(name, 1);
@@ -174,7 +174,7 @@ TEST(each_takes_its_own_name_away)
 	close_named(new);
 }
 
-TEST(a_path_is_where_the_name_stands)
+TEST(named_path_returns_the_file_of_a_name)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 1);

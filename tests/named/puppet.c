@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes for tests: puppet.h. */
+/* Processes for tests; see puppet.h. */
 #include "puppet.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct order {
 	char name[140];
 };
 
-/* --- where semaphores stand --- */
+/* --- the folder of the semaphores --- */
 
 static char folder[] = "/dev/shm/weir-test-XXXXXX";
 static pid_t folder_owner;
@@ -50,7 +50,7 @@ const char *fresh_name(void)
 {
 	static char name[40];
 
-	/* Numbers of processes are the same in every namespace. */
+	/* PIDs repeat in different namespaces, so add the time. */
 	(void)snprintf(name, sizeof(name), "t%d-%lld", (int)getpid(),
 		       (long long)weir_now_ns());
 	return name;
@@ -188,7 +188,7 @@ static struct puppet start_with(int apart)
 	int ends[2];
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
-	/* The first child of a process that has unshared is the first there. */
+	/* After unshare(2) the first child is PID 1 of the new namespace. */
 	if (apart) {
 		pid_t between = fork();
 
@@ -299,7 +299,7 @@ void puppet_kill(struct puppet *puppet)
 
 void puppet_end(struct puppet *puppet)
 {
-	/* Later puppets have copies of it. */
+	/* Puppets that were started later have copies of the descriptor. */
 	shutdown(puppet->fd, SHUT_RDWR);
 	close(puppet->fd);
 	CHECK_EQ(waitpid(puppet->child, NULL, 0), puppet->child);
@@ -324,7 +324,10 @@ void in_namespace(void (*fn)(void))
 		}
 		first = fork();
 		if (!first) {
-			/* The first process reaps; the test is its child. */
+			/*
+			 * The first process of the namespace reaps; the test
+			 * runs in its child.
+			 */
 			pid_t test = fork();
 
 			prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -2,12 +2,12 @@
 /*
  * Processes for tests of named semaphores.
  *
- * A puppet is a child that does what it is told, one thing at a time, and says
- * what came of it.  Telling does not wait, so a puppet can be left waiting for
- * permits; what the semaphore shows tells when it does.
+ * A puppet is a child process that executes one command at a time and returns
+ * its result.  Sending a command does not wait, so a puppet can be left waiting
+ * for permits; the test reads from the semaphore when it does.
  *
- * Whatever kills does so in a PID namespace of its own: in_namespace runs a
- * function as a child of the namespace's first process.
+ * Tests that kill run in their own PID namespace: in_namespace runs a function
+ * in a child of the namespace's first process.
  */
 #ifndef TESTS_NAMED_PUPPET_H
 #define TESTS_NAMED_PUPPET_H
@@ -19,14 +19,14 @@
 
 struct puppet {
 	pid_t pid;
-	pid_t child;		/* whom to wait for: itself, or its parent */
+	pid_t child;		/* to wait for: itself, or its parent */
 	int fd;
 };
 
 enum puppet_verb {
 	PUPPET_OPEN,		/* name, n: capacity, m: policy */
 	PUPPET_ACQUIRE,		/* n */
-	PUPPET_ACQUIRE_CTX,	/* n, with a context: aside, if need be */
+	PUPPET_ACQUIRE_CTX,	/* n, with a context: may be oversized */
 	PUPPET_TRY,		/* n */
 	PUPPET_UNTIL,		/* n, m: deadline */
 	PUPPET_RELEASE,		/* n */
@@ -36,38 +36,38 @@ enum puppet_verb {
 	PUPPET_CLOSE_HANDLE,
 	PUPPET_EAT,		/* n bytes of memory, touched */
 	PUPPET_THREAD,		/* acquire on a thread that ends */
-	PUPPET_FORK,		/* a child that stays; its pid is the answer */
+	PUPPET_FORK,		/* a child that stays; returns its pid */
 	PUPPET_EXEC		/* sleep(1) */
 };
 
-/* Start one; it opens nothing yet. */
+/* Start a puppet without a semaphore. */
 struct puppet puppet_start(void);
 
-/* As the first process of a PID namespace of its own; pid is ours of it. */
+/* The same as the first process of a new PID namespace; pid is in ours. */
 struct puppet puppet_start_apart(void);
 
-/* Tell it; hear what came of it (a weir_err, or a pid); both. */
+/* Send a command; wait for its result (a weir_err or a pid); both. */
 void puppet_tell(struct puppet *puppet, enum puppet_verb verb, int64_t n,
 		 int64_t m, const char *name);
 int64_t puppet_hear(struct puppet *puppet);
 int64_t puppet_do(struct puppet *puppet, enum puppet_verb verb, int64_t n);
 
-/* Let it open a semaphore, which must work. */
+/* Make it open a semaphore; fails the test on error. */
 void puppet_open(struct puppet *puppet, const char *name, int64_t capacity);
 void puppet_open_as(struct puppet *puppet, const char *name, int64_t capacity,
 		    weir_named_policy policy);
 
-/* Start one that has opened it. */
+/* Start a puppet and make it open a semaphore. */
 struct puppet puppet_at(const char *name, int64_t capacity);
 
-/* SIGKILL, and reap.  Or let it end by itself. */
+/* Kill it with SIGKILL and reap it; let it exit by itself and reap it. */
 void puppet_kill(struct puppet *puppet);
 void puppet_end(struct puppet *puppet);
 
-/* SIGKILL to pid, which must be a child and above 1. */
+/* Send SIGKILL to pid, which must be a child and above 1. */
 void kill_hard(pid_t pid);
 
-/* Run fn in a PID namespace of its own; its checks count as ours. */
+/* Run fn in a new PID namespace; a failed check there fails this test. */
 void in_namespace(void (*fn)(void));
 #define NAMESPACE_TEST(name)                                                   \
 	static void inner_##name(void);                                        \
@@ -77,10 +77,10 @@ void in_namespace(void (*fn)(void));
 	}                                                                      \
 	static void inner_##name(void)
 
-/* A name that no other test uses, of a semaphore that does not exist. */
+/* A name that no other test uses; no semaphore of that name exists. */
 const char *fresh_name(void);
 
-/* Open or make a semaphore, which must work. */
+/* Open or create a semaphore; fails the test on error. */
 weir_named *open_named(const char *name, int64_t capacity);
 void close_named(weir_named *sem);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run a program on a kernel without futex_waitv, as before Linux 5.16: a
- * seccomp filter refuses it with ENOSYS, here and in all children.
+ * Run a program as on a kernel without futex_waitv, before Linux 5.16: a
+ * seccomp filter makes the call fail with ENOSYS, also in all children.
  *
  *   refuse PROGRAM [ARGUMENT]...
  */
@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define FUTEX_WAITV 449		/* the same on every machine */
+#define FUTEX_WAITV 449		/* the same on all architectures */
 
-/* As in <linux/filter.h> and its kin, which do not come with every libc. */
+/* As in <linux/filter.h> etc., which some C libraries do not ship. */
 struct instruction {
 	uint16_t code;
 	uint8_t if_true, if_false;
@@ -35,7 +35,7 @@ struct program {
 int main(int argc, char **argv)
 {
 	struct instruction filter[] = {
-		{ LOAD_WORD, 0, 0, 0 },		/* the call's number */
+		{ LOAD_WORD, 0, 0, 0 },		/* the system call's number */
 		{ JUMP_IF_EQUAL, 0, 1, FUTEX_WAITV },
 		{ RETURN, 0, 0, FAIL_WITH | ENOSYS },
 		{ RETURN, 0, 0, ALLOW },

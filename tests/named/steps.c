@@ -2,21 +2,21 @@
 /*
  * C38: killed at every instruction.
  *
- * A victim does one operation, one instruction at a time (ptrace), and is
- * killed after the first, in the next life after the second, and so on to the
- * last.  After each death those who live on, and a newcomer, must find every
- * permit and the order of the queue as if the victim had finished or never
- * begun.
+ * A victim performs one operation, one instruction at a time (ptrace).  It is
+ * killed after the first instruction, in the next life after the second, and so
+ * on to the last.  After each death the surviving processes and a new one must
+ * find all permits and the order of the queue as if the victim had finished the
+ * operation or never begun it.
  *
- * Each scenario is: what the victim does before (prepare), what others do then
- * (stage), the operation (act), what others do if it sleeps (unblock), and what
- * must be true after the death (judge).  Three puppets and this process live
- * through all deaths.  While the victim stands still it may have the lock, so
- * unblock only tells.
+ * Each scenario consists of: the victim's preparation (prepare), calls of other
+ * processes after that (stage), the operation (act), calls of others if the
+ * operation sleeps (unblock), and the checks after the death (judge).  Three
+ * puppets and this process survive all deaths.  While the victim is stopped it
+ * may hold the lock, so unblock must not wait for the puppets.
  *
- * The short form kills at some hundred instructions of each scenario, drawn
- * afresh each time; WEIR_FULL=1 at all of them.  WEIR_STEPS="close" runs one
- * scenario alone.
+ * By default the victim is killed at some hundred instructions of each
+ * scenario, chosen at random; with WEIR_FULL=1 at all of them.
+ * WEIR_STEPS="close" runs a single scenario.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,11 +37,11 @@
 #define STEPS_MAX 2000000
 
 static const char *name;
-static weir_named *sem;			/* ours */
+static weir_named *sem;			/* of this process */
 static struct puppet first, second, third;
-static struct nm_header *file;		/* to look into, and to damage */
+static struct nm_header *file;		/* mapped, to read and to damage */
 static weir_named *own;			/* the victim's */
-static bool acted;			/* unblocked once */
+static bool acted;			/* unblock has acted */
 static int64_t all_points, locked_points;
 
 struct scenario {
@@ -73,7 +73,7 @@ static void tell_waiters(void)
 	AWAIT(look_at(sem).waiters == 2);
 }
 
-/* The two who wait are granted, in order, what they want; all comes back. */
+/* Both waiters are granted, in order; then all permits are released. */
 static void hear_waiters(void)
 {
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
@@ -104,7 +104,7 @@ static void judge_free(bool finished)
 	all_is_free();
 }
 
-/* --- acquire and release with nobody else there --- */
+/* --- acquire and release by one process alone --- */
 
 static void act_acquire(void)
 {
@@ -138,7 +138,7 @@ static void judge_queue(bool finished)
 	all_is_free();
 }
 
-/* --- a try while we hold everything and others wait --- */
+/* --- a try while we hold all permits and others wait --- */
 
 static void stage_busy(void)
 {
@@ -153,7 +153,7 @@ static void judge_busy(bool finished)
 	judge_queue(finished);
 }
 
-/* --- waiting, between the two, and being granted --- */
+/* --- waiting between two other waiters, and being granted --- */
 
 static void stage_between(void)
 {
@@ -162,7 +162,7 @@ static void stage_between(void)
 	AWAIT(look_at(sem).waiters == 1);
 }
 
-/* How many wait, without the lock. */
+/* The number of queued calls, read without the lock. */
 static uint32_t peek(void)
 {
 	return __atomic_load_n(&file->waiters, __ATOMIC_RELAXED);
@@ -194,7 +194,7 @@ static void judge_between(bool finished)
 	judge_queue(finished);
 }
 
-/* --- the same as the last of all, while others wait for idleness --- */
+/* --- the same at the end of the chain, while others wait for idle --- */
 
 static void stage_idlers(void)
 {
@@ -219,7 +219,7 @@ static void judge_idlers(bool finished)
 	if (!acted)
 		puppet_tell(&third, PUPPET_RELEASE, CAPACITY, 0, NULL);
 	CHECK_EQ(puppet_hear(&third), WEIR_OK);
-	/* C20, C37: with nobody's help. */
+	/* C20, C37: no other process calls the semaphore in between. */
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
 	CHECK_EQ(puppet_hear(&second), WEIR_OK);
 	all_is_free();
@@ -237,7 +237,7 @@ static void unblock_head(void)
 	if (peek() != 1)
 		return;
 	acted = true;
-	/* It fits as soon as the victim has gone. */
+	/* The request fits as soon as the victim has left. */
 	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
 }
 
@@ -296,7 +296,7 @@ static void act_cancel(void)
 	weir_ctx_cancel(&ctx);
 }
 
-/* --- administration --- */
+/* --- resize, forget and close --- */
 
 static void act_grow(void)
 {
@@ -310,7 +310,10 @@ static void judge_grow(bool finished)
 
 	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
 	CHECK(!finished || capacity == CAPACITY + 2);
-	/* C7: what a growth that counts lets in is in, with nobody's help. */
+	/*
+	 * C7: if the growth happened, its grants happened too, without further
+	 * calls.
+	 */
 	if (capacity != CAPACITY) {
 		CHECK_EQ(puppet_hear(&first), WEIR_OK);
 		CHECK_EQ(look_at(sem).waiters, 1);
@@ -338,7 +341,9 @@ static void judge_shrink(bool finished)
 
 	CHECK(capacity == CAPACITY || capacity == 1);
 	if (capacity == 1) {
-		/* C11: the first one wants more than there is now. */
+		/*
+		 * C11: the weight of the first call is above the capacity now.
+		 */
 		CHECK_EQ(puppet_hear(&first), WEIR_ETOOBIG);
 		CHECK_EQ(look_at(sem).debt, CAPACITY - 1);
 		weir_named_release(sem, CAPACITY);
@@ -352,7 +357,7 @@ static void judge_shrink(bool finished)
 	judge_queue(finished);
 }
 
-/* --- the same while two stand outside the queue, or go there --- */
+/* --- the same with oversized waiters, or making waiters oversized --- */
 
 static void stage_oversized(void)
 {
@@ -365,7 +370,7 @@ static void stage_oversized(void)
 	AWAIT(look_at(sem).oversized == 2);
 }
 
-/* C11: they are in the queue now, in the order in which they had left it. */
+/* C11: they are queued again, in the order in which they left the queue. */
 static void hear_in_order(int64_t one, int64_t other)
 {
 	CHECK_EQ(look_at(sem).oversized, 0);
@@ -444,7 +449,10 @@ static void judge_close(bool finished)
 		weir_named_release(sem, CAPACITY);
 		CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ECLOSED);
 		CHECK_EQ(look_at(sem).free, CAPACITY);
-		/* C19: closed is for ever; but not for the next life. */
+		/*
+		 * C19: a close is permanent; undo it in the file for the next
+		 * life.
+		 */
 		file->closed = NM_OPEN;
 		all_is_free();
 		return;
@@ -461,8 +469,8 @@ static void act_close_handle(void)
 
 /* --- recovery --- */
 
-/* Somebody dies with the lock. */
-static void die_with_the_lock(struct puppet *dead)
+/* Kill the puppet while it holds the lock. */
+static void kill_lock_holder(struct puppet *dead)
 {
 	struct nm_slot *slots = (struct nm_slot *)(void *)(file + 1);
 	uint32_t i;
@@ -476,14 +484,14 @@ static void die_with_the_lock(struct puppet *dead)
 	puppet_kill(dead);
 }
 
-/* The same, in the middle of anything. */
-static void leave_the_lock_dead(void)
+/* The same, with derived fields in any state. */
+static void leave_dead_lock_holder(void)
 {
 	struct puppet dead = puppet_at(name, CAPACITY);
 
 	CHECK_EQ(puppet_do(&dead, PUPPET_ACQUIRE, 1), WEIR_OK);
-	die_with_the_lock(&dead);
-	/* Everything derived is as it happened to be. */
+	kill_lock_holder(&dead);
+	/* Derived fields may have any value. */
 	file->value = 77;
 	file->queue_first = file->queue_last = 5;
 	file->holders = 9;
@@ -495,11 +503,14 @@ static void leave_the_lock_dead(void)
 
 static void stage_dead_queue(void)
 {
-	/* Nobody watches one who holds nothing: the victim is to find it. */
+	/*
+	 * This puppet holds nothing, so no keeper watches it: the victim must
+	 * find its death.
+	 */
 	struct puppet dead = puppet_at(name, CAPACITY);
 
 	stage_busy();
-	die_with_the_lock(&dead);
+	kill_lock_holder(&dead);
 }
 
 static void act_recover_queue(void)
@@ -508,7 +519,7 @@ static void act_recover_queue(void)
 		_exit(9);
 }
 
-/* A holder has died, and nobody waits. */
+/* A holder has died while no call waits. */
 static void stage_dead_holder(void)
 {
 	struct puppet dead = puppet_at(name, CAPACITY);
@@ -525,7 +536,10 @@ static void act_recover(void)
 
 /* --- the stepping --- */
 
-/* Wait until the victim has done its step; if that takes long, it sleeps. */
+/*
+ * Wait until the victim has executed its step.  If that takes long, the victim
+ * sleeps: unblock it.
+ */
 static int wait_for_stop(const struct scenario *s, pid_t pid)
 {
 	int64_t since = weir_now_ns();
@@ -545,8 +559,8 @@ static int wait_for_stop(const struct scenario *s, pid_t pid)
 }
 
 /*
- * One life: as many steps, then death.  Returns true if the operation had ended
- * before; *steps is how many there were.
+ * One life: execute up to `limit` steps, then kill.  Returns true if the
+ * operation had finished before; *steps is the number of steps executed.
  */
 static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
 {
@@ -603,7 +617,7 @@ static void run(const struct scenario *s)
 	uint64_t random = seed_of(7);
 
 	CHECK(live(s, STEPS_MAX, &length));
-	/* Most of an open is libc's and the kernel's. */
+	/* Most instructions of an open are in libc and the kernel. */
 	points = full ? 4000 : length < 5000 ? 120 : 25;
 	stride = 1 + length / points;
 	points = 0;
@@ -633,9 +647,9 @@ static const struct scenario scenarios[] = {
 	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
 	{ "grow", open_own, stage_busy, act_grow, NULL, judge_grow },
 	{ "shrink", open_own, stage_busy, act_shrink, NULL, judge_shrink },
-	{ "grow with some aside", open_own, stage_oversized, act_grow, NULL,
+	{ "grow with oversized", open_own, stage_oversized, act_grow, NULL,
 	  judge_oversized },
-	{ "shrink to set aside", open_own, stage_heavy, act_shrink, NULL,
+	{ "shrink to oversized", open_own, stage_heavy, act_shrink, NULL,
 	  judge_heavy },
 	{ "close", open_own, stage_busy, act_close, NULL, judge_close },
 	{ "close a handle", prepare_held, tell_waiters, act_close_handle, NULL,
@@ -645,7 +659,7 @@ static const struct scenario scenarios[] = {
 	  act_recover_queue, NULL, judge_busy },
 	{ "bury", open_own, stage_dead_holder, act_recover, NULL, judge_free },
 	{ "forget", prepare_held, NULL, act_forget, NULL, judge_forget },
-	{ "recover", open_own, leave_the_lock_dead, act_recover, NULL,
+	{ "recover", open_own, leave_dead_lock_holder, act_recover, NULL,
 	  judge_free },
 };
 
@@ -683,12 +697,13 @@ static void close_all(void)
 /* --- a handle that is closed while it is buried --- */
 
 /*
- * When a handle is closed, its keeper ends first, so whoever sweeps just then
- * takes it for dead.  Meanwhile it is gone by itself, and its slot is the next
- * one's, who must not be buried in its stead.
+ * When a handle is closed, its keeper ends first, so a process that sweeps at
+ * that moment takes the participant for dead.  Meanwhile the handle frees its
+ * slot itself, and another process takes the slot.  The sweep must not bury
+ * this new participant.
  *
- * The one who sweeps goes as many steps, then the slot changes hands, and it
- * goes on.  Returns false when it had done before.
+ * The sweeping process executes `limit` steps, then the slot changes its owner,
+ * and the sweep continues.  Returns false if the sweep had finished before.
  */
 static bool bury_late(int64_t limit)
 {
@@ -711,7 +726,7 @@ static bool bury_late(int64_t limit)
 		_exit(7);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	/* One whose keeper has ended. */
+	/* Make a slot whose keeper has ended. */
 	for (index = 0; (slots[index].state & NM_SLOT_MASK) == NM_SLOT_LIVE;)
 		index++;
 	slot = &slots[index];
@@ -727,7 +742,10 @@ static bool bury_late(int64_t limit)
 		if (WSTOPSIG(status) == SIGSTOP)
 			break;
 	}
-	/* It goes, if it is there still; the next one comes. */
+	/*
+	 * The old owner frees the slot, if the sweep has not; a new one takes
+	 * it.
+	 */
 	(void)__atomic_compare_exchange_n(&slot->state, &state,
 					  state - NM_SLOT_LIVE + NM_SLOT_FREE,
 					  false, __ATOMIC_ACQ_REL,
@@ -751,7 +769,7 @@ static bool bury_late(int64_t limit)
 	return !status;
 }
 
-NAMESPACE_TEST(c38_a_slot_is_used_again_while_it_is_buried)
+NAMESPACE_TEST(c38_a_slot_is_reused_while_it_is_buried)
 {
 	bool full = getenv("WEIR_FULL") && *getenv("WEIR_FULL");
 	int64_t steps = 0;
@@ -764,7 +782,7 @@ NAMESPACE_TEST(c38_a_slot_is_used_again_while_it_is_buried)
 
 NAMESPACE_TEST(c38_killed_at_every_instruction)
 {
-	/* To look at one of them alone. */
+	/* Run one scenario alone. */
 	const char *only = getenv("WEIR_STEPS");
 
 	open_all();

@@ -2,18 +2,21 @@
 /*
  * C37, C38: a storm of kills.
  *
- * Eight workers take and give back as fast as they can; they are killed at
- * random, one or several at once, and others take their places.
+ * Eight workers acquire and release as fast as they can.  They are killed at
+ * random, one or several at once, and replaced.
  *
- * The referee is not the semaphore.  Who holds stands in one word of its own
- * memory, eight bits a worker, set after an acquire and cleared before the
- * release by one atomic operation each, which shows all holders of the moment.
- * Whoever is about to be killed is marked as doomed first and no longer counts:
- * the referee can miss an excess in that moment, and never invents one.
+ * The referee does not rely on the semaphore.  The permits that workers hold
+ * are recorded in one word of shared memory, eight bits a worker.  A worker
+ * sets its bits after an acquire and clears them before the release, by one
+ * atomic operation each, so the word shows all holders at that moment.  A
+ * worker that will be killed is first marked as doomed and no longer counts.
+ * So the referee can miss an excess in that moment, but never reports a false
+ * one.
  *
- * The order: two looks at the queue, one after the other.  Who stood behind
- * another at the first and is gone at the second, while the other still waits,
- * has overtaken it, or was killed.
+ * The order is checked by two snapshots of the queue.  A worker that was behind
+ * another one in the first snapshot and is gone in the second, while the other
+ * one still waits, has overtaken it.  No worker is killed between the two
+ * snapshots, and workers that may time out are not judged.
  *
  * 20 seconds and at least 1000 kills; WEIR_FULL=1: ten minutes.
  */
@@ -35,10 +38,10 @@
 
 static struct referee {
 	uint64_t held;		/* eight bits a worker */
-	uint64_t doomed;	/* the same bits set */
+	uint64_t doomed;	/* the same bits, all set */
 	uint64_t grants, timeouts;
 	int64_t last_ns, gap_ns;
-	uint32_t excess;	/* the most that were held, if too many */
+	uint32_t excess;	/* sum of held permits, if above the capacity */
 } *referee;
 
 static const char *name;
@@ -91,7 +94,7 @@ static void work(int worker, uint64_t seed)
 		struct timespec nap = { 0, random_below(&random, 100000) };
 		weir_err err;
 
-		/* Odd ones give up at times. */
+		/* Workers with odd numbers time out sometimes. */
 		if (worker & 1 && random_below(&random, 4) == 0)
 			err = weir_named_acquire_for(sem, n,
 					random_below(&random, 300000));
@@ -127,7 +130,7 @@ static pid_t begin(int worker, uint64_t seed)
 	return pid;
 }
 
-/* A look at the queue. */
+/* A snapshot of holders and queue. */
 struct look {
 	weir_named_entry entries[LOOK_MAX];
 	uint32_t count;
@@ -154,7 +157,7 @@ static bool is_in(const struct look *look, const weir_named_entry *who)
 	return false;
 }
 
-/* Nobody was killed between these two. */
+/* Requires: no worker was killed between the two snapshots. */
 static void check_order(const struct look *was, const struct look *is)
 {
 	const weir_named_entry *stays = NULL;
@@ -239,14 +242,16 @@ NAMESPACE_TEST(c38_a_storm_of_kills)
 		check_order(&was, &is);
 		kill_some(pids, &random, &kills);
 		before = __atomic_load_n(&referee->grants, __ATOMIC_RELAXED);
-		/* It goes on with nobody's help: a look would sweep. */
+		/*
+		 * The workers must go on without our help: a stat would sweep.
+		 */
 		AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
 		      before + 20);
 		if (referee->excess)
 			check_fail(__FILE__, __LINE__, "%u were held",
 				   referee->excess);
 	}
-	/* Also the last ones get their turns. */
+	/* The last replacements must get permits as well. */
 	before = referee->grants;
 	AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
 	      before + 1000);
@@ -263,7 +268,7 @@ NAMESPACE_TEST(c38_a_storm_of_kills)
 	printf("evidence: kills in a storm | %" PRId64 "\n", kills);
 	printf("evidence: grants in that storm | %" PRIu64 "\n",
 	       referee->grants);
-	/* What the machine lets anybody wait, for comparison. */
+	/* The longest delay that this machine causes, for comparison. */
 	printf("evidence: longest gap between grants, and longest delay of a"
 	       " plain sleep | %.1f ms, %.1f ms\n",
 	       (double)referee->gap_ns / 1e6, (double)latest_ns / 1e6);

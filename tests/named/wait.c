@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting, and what ends a wait: order, deadlines, contexts, closing, resizing,
- * idleness.  C3, C4, C6, C7, C11, C13, C14, C16, C18, C19, C20, C21, C24.
+ * Waiting, and the reasons that end a wait: order, deadlines, contexts, close,
+ * resize, idle.  C3, C4, C6, C7, C11, C13, C14, C16, C18, C19, C20, C21, C24.
  */
 #include <errno.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ static void *wait_idle(void *arg)
 	return NULL;
 }
 
-/* Begin, and wait until it stands in the queue, or beside it. */
+/* Start the call, and wait until it is queued or on the oversized list. */
 static void begin(struct call *call, weir_named *sem, int64_t n, weir_ctx *ctx)
 {
 	weir_named_info info = look_at(sem);
@@ -64,13 +64,15 @@ TEST(c4_strict_order_with_weights_between_processes)
 	CHECK_OK(weir_named_acquire(sem, 3, NULL));
 	puppet_tell(&big, PUPPET_ACQUIRE, 3, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
-	/* One is free, but somebody is first. */
+	/* One permit is free, but a waiter is queued. */
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
 	puppet_tell(&small, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 2);
 	weir_named_release(sem, 1);
 	CHECK_EQ(look_at(sem).waiters, 2);
-	/* C6: both fit now, and both have been granted when this returns. */
+	/*
+	 * C6: both fit now; both must have been granted when release returns.
+	 */
 	weir_named_release(sem, 2);
 	CHECK_EQ(look_at(sem).waiters, 0);
 	CHECK_EQ(look_at(sem).free, 0);
@@ -202,7 +204,7 @@ TEST(c2_a_context_that_has_ended_wins_over_free_permits)
 	close_named(sem);
 }
 
-/* C13 many times over: a cancel meets a grant. */
+/* C13, many times: a cancel concurrent with a grant. */
 TEST(c13_a_cancel_that_meets_a_grant_loses_nothing)
 {
 	weir_named *sem = open_named(fresh_name(), 1);
@@ -234,7 +236,7 @@ static void nothing(int number)
 	(void)number;
 }
 
-TEST(c18_a_signal_is_hidden_unless_asked_for)
+TEST(c18_a_signal_ends_a_wait_only_if_interruptible)
 {
 	const char *name = fresh_name();
 	weir_named_opts opts = { .flags = WEIR_NAMED_INTERRUPTIBLE };
@@ -250,7 +252,7 @@ TEST(c18_a_signal_is_hidden_unless_asked_for)
 	weir_named_release(sem, 1);
 	CHECK_OK(outcome(&call));
 	begin(&call, other, 1, NULL);
-	/* It may not sleep yet at the first. */
+	/* The thread may not sleep yet when the first signal arrives. */
 	while (look_at(sem).waiters)
 		CHECK(!pthread_kill(call.thread.id, SIGUSR1));
 	CHECK_ERR(outcome(&call), WEIR_EINTR);
@@ -263,7 +265,10 @@ struct doomed {
 	pid_t child;
 };
 
-/* The thread is cancelled from the start, and comes to its end all the same. */
+/*
+ * The thread is cancelled before its first call, and must still reach
+ * pthread_testcancel.
+ */
 static void *use_all_and_die(void *arg)
 {
 	struct doomed *doomed = arg;
@@ -274,7 +279,7 @@ static void *use_all_and_die(void *arg)
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	weir_named_release(sem, 1);
 	doomed->child = fork();
-	/* Its first call joins. */
+	/* The child's first call joins. */
 	if (!doomed->child)
 		_exit(weir_named_try_acquire(sem, 1) ? 1 : 7);
 	CHECK_OK(weir_named_unlink_handle(sem));
@@ -293,11 +298,11 @@ TEST(c18_no_call_is_a_thread_cancellation_point)
 	CHECK_EQ(waitpid(doomed.child, &status, 0), doomed.child);
 	CHECK(WIFEXITED(status));
 	CHECK_EQ(WEXITSTATUS(status), 7);
-	/* Nothing was left locked. */
+	/* No mutex was left locked. */
 	close_named(open_named(fresh_name(), 1));
 }
 
-TEST(c19_close_ends_waiting_for_everybody_for_ever)
+TEST(c19_close_ends_all_waits_forever)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 2), *later;
@@ -324,7 +329,7 @@ TEST(c19_close_ends_waiting_for_everybody_for_ever)
 	close_named(sem);
 }
 
-TEST(c19_drain_lets_those_in_who_fit)
+TEST(c19_drain_grants_requests_that_fit)
 {
 	weir_named *sem = open_named(fresh_name(), 3);
 	struct call big, small;
@@ -379,7 +384,7 @@ TEST(c21_forget_lowers_the_capacity)
 	close_named(sem);
 }
 
-TEST(c11_an_impossible_request)
+TEST(c11_an_oversized_request)
 {
 	weir_named *sem = open_named(fresh_name(), 2);
 	weir_ctx ctx = WEIR_CTX_INIT;
@@ -387,14 +392,17 @@ TEST(c11_an_impossible_request)
 
 	CHECK_ERR(weir_named_acquire(sem, 3, NULL), WEIR_ETOOBIG);
 	begin(&call, sem, 3, &ctx);
-	/* It waits beside the queue and blocks nobody. */
+	/* It waits on the oversized list and blocks no other call. */
 	CHECK_EQ(look_at(sem).oversized, 1);
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	CHECK_OK(weir_named_resize(sem, 3, NULL));
 	CHECK_EQ(look_at(sem).oversized, 0);
 	CHECK_EQ(look_at(sem).waiters, 1);
 	begin(&queued, sem, 1, NULL);
-	/* A shrink moves it aside again, and the one behind it is next. */
+	/*
+	 * A shrink makes it oversized again, and the next waiter becomes the
+	 * head.
+	 */
 	CHECK_OK(weir_named_resize(sem, 2, NULL));
 	CHECK_EQ(look_at(sem).oversized, 1);
 	weir_named_release(sem, 1);
@@ -405,7 +413,7 @@ TEST(c11_an_impossible_request)
 	close_named(sem);
 }
 
-TEST(c20_idle_when_everything_is_back)
+TEST(c20_idle_when_all_permits_are_released)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 2);
@@ -428,7 +436,7 @@ TEST(c20_idle_when_everything_is_back)
 	close_named(sem);
 }
 
-TEST(c12_upto_waits_for_its_least)
+TEST(c12_upto_waits_for_min)
 {
 	weir_named *sem = open_named(fresh_name(), 4);
 	weir_ctx ctx;
@@ -445,7 +453,7 @@ TEST(c12_upto_waits_for_its_least)
 	close_named(sem);
 }
 
-TEST(a_handle_with_a_call_that_waits_stays_open)
+TEST(close_handle_fails_while_a_call_waits)
 {
 	weir_named *sem = open_named(fresh_name(), 1);
 	struct call call;
@@ -458,7 +466,7 @@ TEST(a_handle_with_a_call_that_waits_stays_open)
 	close_named(sem);
 }
 
-/* C24: what was done before a release is seen after the acquire. */
+/* C24: writes before a release are visible after the acquire. */
 static int64_t counter;
 
 static void *count_up(void *arg)
