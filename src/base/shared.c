@@ -53,9 +53,7 @@ struct time64 {
 	int64_t s, ns;
 };
 
-/*
- * Classify the end of a sleep.  The clock decides whether the deadline passed.
- */
+/* Classify the end of a sleep; the clock decides if the deadline passed. */
 static enum weir_woke_ woke_by(int failed, int64_t deadline_ns)
 {
 	enum weir_woke_ woke = WEIR_WOKEN_;

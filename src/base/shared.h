@@ -32,7 +32,7 @@ struct weir_watch_ {
 /* The limit of futex_waitv(2) on the words of one sleep. */
 #define WEIR_WATCH_MAX_ 128
 
-/* Returns true if this kernel has futex_waitv(2), that is Linux 5.16. */
+/* Returns true if this kernel has futex_waitv(2): Linux 5.16 or later. */
 bool weir_shared_can_wait_any_(void);
 
 /* Sleep while every word has its expected value, until deadline_ns. */
@@ -102,10 +102,7 @@ static inline void weir_fence_light_(void)
 /* CLOCK_MONOTONIC_COARSE: a few nanoseconds per call, milliseconds of error. */
 int64_t weir_rough_now_ns_(void);
 
-/*
- * Map size bytes of fd, shared, readable and writable.  Null on error, with
- * errno.
- */
+/* Map size bytes of fd, shared and writable.  Null with errno on error. */
 void *weir_map_(int fd, size_t size);
 void weir_unmap_(void *memory, size_t size);
 

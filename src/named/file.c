@@ -57,10 +57,7 @@ bool weir_nm_reserve_(int fd, size_t from, size_t size)
 {
 	int failed;
 
-	/*
-	 * C18: on tmpfs a signal can interrupt the call before it does
-	 * anything.
-	 */
+	/* C18: on tmpfs a signal can interrupt it before any effect. */
 	do
 		failed = posix_fallocate(fd, (off_t)from, (off_t)size);
 	while (failed == EINTR);
@@ -135,9 +132,7 @@ static int write_header(int fd, const weir_named_opts *opts)
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 
-/*
- * Create a file and link it to its name.  EEXIST: another process was faster.
- */
+/* Create and link the file.  EEXIST: another process was faster. */
 static weir_err make_file(const char *path, const weir_named_opts *opts)
 {
 	char own[64], folder[4096];
@@ -167,9 +162,7 @@ static weir_err make_file(const char *path, const weir_named_opts *opts)
 	return WEIR_OK;
 }
 
-/*
- * Check type, owner, permissions, links and size, before any content is read.
- */
+/* Check type, owner, permissions, links and size, before reading content. */
 static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 			   const struct stat *info)
 {
@@ -202,7 +195,7 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	return WEIR_OK;
 }
 
-/* Check the header. *old: set if the file is from before the last boot. */
+/* Check the header.  Sets *old if the file is from before the last boot. */
 static weir_err check_header(const weir_named *h, const weir_named_opts *opts,
 			     bool *old)
 {

@@ -3,7 +3,7 @@
 #define WEIR_NAMED_FORMAT_H
 
 /*
- * The file of a named semaphore. docs/design/named-format.md has the diagram,
+ * The file of a named semaphore.  docs/design/named-format.md has the diagram,
  * and for each field its writers and its possible values after a crash.
  *
  * A reference to a slot or record is its index plus 1; 0 means none.  So zeroed

@@ -4,7 +4,7 @@
 
 /*
  * The handle of a named semaphore in one process, and the interfaces between
- * the files of this folder. docs/design/named.md describes the design.
+ * the files of this folder.  docs/design/named.md describes the design.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -89,9 +89,7 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts);
 /* Returns true if h->path still leads to the file that h has open. */
 bool weir_nm_is_current_(const weir_named *h);
 
-/*
- * Open a new description of the same file, in the child of a fork; -1 on error.
- */
+/* Open the same file again, in the child of a fork; -1 on error. */
 int weir_nm_reopen_(const weir_named *h);
 
 /* OFD locks on single bytes: lock (blocking if wait is set), unlock, query. */
@@ -128,8 +126,7 @@ static inline uint32_t nm_slots_high(const weir_named *h)
 }
 
 /*
- * The slot is in use, and its owner is alive; its owner has died.  Need no
- * lock.
+ * Return true if the slot is in use and its owner alive; dead.  Need no lock.
  */
 bool weir_nm_is_live_(const struct nm_slot *slot);
 bool weir_nm_is_dead_(const struct nm_slot *slot);
@@ -181,10 +178,7 @@ static inline uint32_t nm_records_high(const weir_named *h)
 /* Read a record's state; the fields that belong to the state are valid then. */
 uint32_t weir_nm_state_of_(const struct nm_record *record);
 
-/*
- * Take a record for this handle, still in state FREE.  Null on error, with
- * *err.
- */
+/* Take a free record for this handle; its state stays FREE.  Null with *err. */
 struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err);
 
 /* Put the record into a waiting state; WAITS enqueues it at the tail. */

@@ -85,18 +85,14 @@ static void *help(void *arg)
 			at_store_release(&helper->seen, order);
 			told = 0;
 		}
-		/*
-		 * relaxed: read by the keeper after this helper has kicked it.
-		 */
+		/* relaxed: read by the keeper after the kick. */
 		at_store_relaxed(&helper->told, told);
 		if (order & 1) {
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (helper->stop) {
 			return NULL;
 		} else if (told) {
-			/*
-			 * The keeper has been kicked; wait for its next order.
-			 */
+			/* The keeper has been kicked; await its next order. */
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (has_news(helper)) {
 			told = 1;
@@ -155,8 +151,7 @@ static bool is_at(const struct nm_helper *helper,
 	       !memcmp(helper->watches + 1, watches,
 		       count * sizeof(*watches)) &&
 	       /*
-	        * relaxed: if the helper is about to set it, it is about to kick
-	        * too.
+	        * relaxed: if it is about to be set, a kick is about to follow.
 	        */
 	       !at_load_relaxed(&helper->told);
 }

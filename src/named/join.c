@@ -40,10 +40,7 @@ static struct nm_slot *find_slot(weir_named *h)
 
 		if (!weir_nm_reserve_(h->fd, from, sizeof(struct nm_slot)))
 			return NULL;
-		/*
-		 * relaxed: under the join byte's lock; readers only use it as a
-		 * bound.
-		 */
+		/* relaxed: under the join lock; readers use it as a bound. */
 		at_store_relaxed(&h->head->slots_high, high + 1);
 		if (claim(h, &h->slots[high]))
 			return &h->slots[high];
@@ -153,16 +150,12 @@ void weir_nm_leave_(weir_named *h)
 		nm_unlock(h);
 	}
 	weir_nm_keeper_stop_(h);
-	/*
-	 * [NT1] release.  Fails if another process has buried our slot by now.
-	 */
+	/* [NT1] release.  Fails if our slot has been buried by now. */
 	while (!at_cas_weak_release(&h->mine->state, &state,
 				    h->state - NM_SLOT_LIVE + NM_SLOT_FREE))
 		if (state != h->state)
 			break;
-	/*
-	 * Unlock, or lent copies of the descriptor would keep the slot in use.
-	 */
+	/* Or lent copies of the descriptor would keep the slot in use. */
 	if (h->lent)
 		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(h->me - 1));
 }

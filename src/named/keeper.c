@@ -118,9 +118,7 @@ static void *keep(void *arg)
 	weir_futex_wake_(&h->ready);
 	if (!entered)
 		return NULL;
-	/*
-	 * Wait until the joining thread has made the slot live.  [NK3] acquire
-	 */
+	/* Wait until the slot is live.  [NK3] acquire */
 	while (at_load_acquire(&h->ready) == READY)
 		weir_futex_wait_(&h->ready, READY, WEIR_FOREVER);
 	keep_watch(h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which keeper watches which slot. docs/design/named.md, "Watching".
+ * Which keeper watches which slot: docs/design/named.md, "Watching".
  *
  * Participants with a waiting call form the chain, in the order in which they
  * began to wait.  The keepers of the first two have the roles 1 and 2.  Each of
@@ -14,10 +14,10 @@
  * that a keeper is kicked only if its set of words must change.
  *
  * A keeper that has lost its role goes on sleeping on the role's words until it
- * wakes for another reason.  So the keeper that has the role now watches the
- * former one: if the former keeper dies together with the wake-up for another
- * death, its own death wakes the present keeper.  The set `asleep` records
- * these keepers.
+ * wakes for another reason.  A death may wake this former keeper while it is
+ * being killed itself, and then the wake-up is lost.  So the keeper that has
+ * the role now watches the former one, whose own death wakes it.  The set
+ * `asleep` records the keepers that may sleep on a role's words.
  */
 #include <string.h>
 
@@ -74,9 +74,7 @@ static struct nm_slot *partner(weir_named *h, const struct nm_slot *slot)
 	return slot == first ? second : first;
 }
 
-/*
- * Returns true if slot, which has a role, watches its partner and all holders.
- */
+/* Returns true if slot, with its role, watches its partner and all holders. */
 static bool covers(weir_named *h, const struct nm_slot *slot)
 {
 	struct nm_slot *other = partner(h, slot);
@@ -92,10 +90,7 @@ static bool covers(weir_named *h, const struct nm_slot *slot)
 	return r < NM_ROLES && h->head->armed_by[r] == nm_slot_ref(h, slot);
 }
 
-/*
- * Give one of the first two a role, and have it and its partner watch each
- * other.
- */
+/* Give one of the first two a role; it and its partner watch each other. */
 static void promote(weir_named *h, struct nm_slot *slot)
 {
 	struct nm_slot *other = partner(h, slot);
@@ -306,10 +301,7 @@ static void note_asleep(weir_named *h, uint32_t r)
 	for (uint32_t i = 0; i < NM_ROLES; i++)
 		if (i == r)
 			h->head->asleep[i][index / 64] |= bit;
-		/*
-		 * Helpers get their new words later; the next call clears the
-		 * bit.
-		 */
+		/* Helpers leave their words later; the next call clears it. */
 		else if (weir_nm_helpers_are_idle_(h))
 			h->head->asleep[i][index / 64] &= ~bit;
 }

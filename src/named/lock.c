@@ -55,9 +55,7 @@ static bool is_gone(weir_named *h, uint32_t lock)
 		return !weir_nm_byte_is_locked_(h->fd, NM_BYTE_JOIN);
 	if (!slot)
 		return true;
-	/*
-	 * relaxed: the state of a dead owner's slot does not change any more.
-	 */
+	/* relaxed: the slot of a dead owner does not change any more. */
 	state = at_load_relaxed(&slot->state);
 	return nm_lock_id(nm_slot_ref(h, slot), state) != lock ||
 	       !weir_nm_is_live_(slot);
@@ -124,10 +122,7 @@ static bool contend(weir_named *h, uint32_t id)
 			stolen = seen;
 			if (stolen)
 				grace(h, seen);
-			/*
-			 * [NL1] acquire.  Also makes a dead owner's writes
-			 * visible.
-			 */
+			/* [NL1] acquire.  Sees a dead owner's writes too. */
 			if (at_cas_weak_acquire(lock, &seen, id))
 				break;
 		} else if (spins > 0) {

@@ -31,10 +31,7 @@ void weir_nm_wake_lock_(weir_named *h);
 /* Take the lock without a slot.  Requires: the join byte is locked. */
 void weir_nm_lock_joining_(weir_named *h);
 
-/*
- * Returns true if our slot has not been buried.  A slot is buried under the
- * lock.
- */
+/* Returns true if our slot is still ours.  Called with the lock held. */
 static inline bool nm_is_ours(const weir_named *h)
 {
 	/* relaxed: changed under the lock, which we hold. */

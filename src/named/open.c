@@ -23,8 +23,8 @@
 #include "named/lock.h"
 
 static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
-static struct weir_ring_ *handles;	/* protected by opens */
-static int cancels;			/* protected by opens; to restore */
+static struct weir_ring_ *handles;	/* under opens */
+static int cancels;			/* under opens: state to restore */
 
 /*
  * C18: open(2), close(2) and others are cancellation points; a thread that was
@@ -66,10 +66,7 @@ static void in_child(void)
 	unlock_opens();
 }
 
-/*
- * Register the fork handler when the first handle is opened.  Requires: opens
- * is held.
- */
+/* Register the fork handler at the first open.  Requires: opens is held. */
 static bool register_fork_handler(void)
 {
 	static bool watched;
@@ -238,10 +235,7 @@ weir_err weir_named_close_handle(weir_named *sem)
 	/* relaxed: changed under opens, which is held. */
 	if (at_load_relaxed(&sem->ticket))
 		weir_nm_leave_(sem);
-	/*
-	 * The handle is off the ring: no fork before its file is closed, as in
-	 * open.
-	 */
+	/* Off the ring: no fork before its file is closed, as in open. */
 	free_handle(sem);
 	unlock_opens();
 	return WEIR_OK;
@@ -273,10 +267,7 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 	if (sem->fd < 0) {
 		errno = ESTALE;
 	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
-		/*
-		 * Processes that lock the byte later find another file by that
-		 * name.
-		 */
+		/* A later caller finds another file by that name, or none. */
 		if (!weir_nm_is_current_(sem))
 			errno = ESTALE;
 		else if (!unlink(sem->path))
@@ -301,9 +292,7 @@ weir_err weir_named_lend(weir_named *sem, int *fd)
 	if (err)
 		return err;
 	lock_opens();
-	/*
-	 * OFD locks belong to the open file description, which the copy shares.
-	 */
+	/* OFD locks belong to the description, which the copy shares. */
 	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		err = WEIR_ESYSTEM;

@@ -40,9 +40,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/*
- * This user's own folder.  Refused if another user created it or may write it.
- */
+/* This user's own folder; refused if other users own or may write it. */
 static weir_err own_folder(char *path, size_t room, bool make)
 {
 	struct stat info;

@@ -18,9 +18,7 @@
 
 void weir_nm_record_wake_(struct nm_record *record)
 {
-	/*
-	 * relaxed: the waiter reads it under the lock; the kernel compares it.
-	 */
+	/* relaxed: the waiter reads it locked; the kernel compares it. */
 	at_add_relaxed(&record->word, 1);
 	/*
 	 * Wake all, not one: a thread of a killed process may still sleep on
@@ -42,7 +40,7 @@ uint32_t weir_nm_state_of_(const struct nm_record *record)
 	return at_load_acquire(&record->state);
 }
 
-/* Add one record at the high end of the table, as a free one. */
+/* Add one free record at the high end of the table. */
 static bool grow(weir_named *h)
 {
 	uint32_t high = nm_records_high(h);
@@ -128,7 +126,7 @@ static void dequeue(weir_named *h, struct nm_record *record)
 	h->head->waiters--;
 }
 
-/* Undo the record's state in the queue, the counts and the value. */
+/* Undo what the record's state implies: queue, counts, value. */
 static void leave_state(weir_named *h, struct nm_record *record)
 {
 	switch (record->state) {
@@ -267,10 +265,7 @@ void weir_nm_grant_all_(weir_named *h)
 		end_all(h, NM_REC_IDLE, WEIR_OK);
 }
 
-/*
- * Collect the records in `state` that fit the capacity, or do not; oldest
- * first.
- */
+/* Collect records in `state` that fit the capacity, or do not; oldest first. */
 static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 {
 	struct nm_place *order = h->scratch->order;

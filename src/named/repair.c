@@ -35,10 +35,7 @@ static int64_t repair_slots(weir_named *h)
 		slot->role = slot->armed_pred = 0;
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
-		/*
-		 * Read once: another process may be writing garbage
-		 * concurrently.
-		 */
+		/* Read once: other processes may write concurrently. */
 		own = bounded(slot->held);
 		if (own > WEIR_SEM_MAX - held)
 			own = WEIR_SEM_MAX - held;

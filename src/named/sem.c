@@ -209,9 +209,7 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 		return err;
 	err = take_now(sem, n, n, &got);
 	if (err == WEIR_EAGAIN) {
-		/*
-		 * C5: permits held by a dead process must not make this fail.
-		 */
+		/* C5: permits of a dead process must not make this fail. */
 		weir_nm_sweep_(sem);
 		weir_nm_grant_all_(sem);
 		err = take_now(sem, n, n, &got);

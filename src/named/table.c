@@ -16,10 +16,7 @@
 static bool has_died(const struct nm_slot *slot)
 {
 	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/*
-		 * relaxed: set by the kernel; the owner's writes are ordered by
-		 * the lock.
-		 */
+		/* relaxed: the lock orders the owner's writes. */
 		if (!weir_is_alive_(at_load_relaxed(&slot->alive[i].word)))
 			return true;
 	return false;

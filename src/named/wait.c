@@ -13,7 +13,9 @@
 #include "named/handle.h"
 #include "named/lock.h"
 
-/* One waiting call, on its stack.  (l) protected by the file's lock. */
+/*
+ * One waiting call, on the caller's stack.  (l) protected by the file's lock.
+ */
 struct call {
 	struct weir_waiter_ w;		/* registered with the context */
 	weir_named *h;
@@ -45,10 +47,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	nm_unlock(h);
 }
 
-/*
- * Choose the state in which a call waits that cannot be granted now; or an
- * error.
- */
+/* Choose the state in which the call waits, or return an error. */
 static weir_err find_place(const struct call *call, int64_t deadline_ns,
 			   int64_t now_ns, uint32_t *state)
 {
@@ -66,9 +65,7 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 	return now_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/*
- * Called with the lock held: take permits or enqueue.  WEIR_EAGAIN: enqueued.
- */
+/* Take permits or enqueue, with the lock held.  WEIR_EAGAIN: enqueued. */
 static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 {
 	weir_named *h = call->h;
@@ -111,9 +108,7 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 	return WEIR_EAGAIN;
 }
 
-/*
- * Called with the lock held: examine the record.  WEIR_EAGAIN: it still waits.
- */
+/* Examine the record, with the lock held.  WEIR_EAGAIN: it still waits. */
 static weir_err look(struct call *call, enum weir_woke_ woke)
 {
 	struct nm_record *record = call->record;
@@ -121,10 +116,7 @@ static weir_err look(struct call *call, enum weir_woke_ woke)
 	weir_err err = WEIR_EAGAIN;
 
 	if (record->owner != h->me || record->state == NM_REC_FREE) {
-		/*
-		 * Damaged: the record is not ours any more, nor are its
-		 * permits.
-		 */
+		/* Damaged: the record and its permits are not ours now. */
 		call->record = NULL;
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;
@@ -210,7 +202,7 @@ static weir_err wait_within(struct call *call, int64_t deadline_ns)
 	err = wait_known(call, deadline_ns);
 	if (ctx)
 		err = weir_ctx_finish_(ctx, &call->w, err, &revoked);
-	/* got is 0 if the canceller has taken the permits back. */
+	/* C13.  got is 0 if `end` has taken the permits back. */
 	if (revoked && call->got && !weir_nm_enter_(h)) {
 		weir_nm_give_(h, call->got);
 		nm_unlock(h);

@@ -47,9 +47,7 @@ EVERY(c1_the_largest_counts)
 	drop(k, sem);
 }
 
-/*
- * C2: the checks are made in order: arguments, context, closed, zero permits.
- */
+/* C2: the order of the checks: arguments, context, closed, zero permits. */
 EVERY(c2_the_order_of_the_checks)
 {
 	void *sem = k->make(2);

@@ -62,10 +62,7 @@ static void scenario_waits(const struct kind *k)
 	struct job granted, cancelled, idle;
 	int before;
 
-	/*
-	 * Show that counting works: k->make has allocated for a thread
-	 * semaphore.
-	 */
+	/* Counting works: k->make has allocated a thread semaphore. */
 	CHECK(allocations > 0);
 	CHECK_OK(k->acquire(sem, 2, NULL));
 	before = allocations;
@@ -84,9 +81,7 @@ static void scenario_waits(const struct kind *k)
 	drop(k, sem);
 }
 
-/*
- * Not for `apart` and `strict`: there each job opens a handle, which allocates.
- */
+/* Not for `apart` and `strict`: there each job opens a handle on the heap. */
 TEST(c26_no_heap_in_a_wait_fifo)
 {
 	scenario_waits(&kind_fifo);

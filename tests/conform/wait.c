@@ -68,9 +68,7 @@ STRICT(c6_release_grants_all_that_fit)
 	k->release(sem, 1);
 	CHECK_EQ(k->stat(sem).waiters, 4);
 	k->release(sem, 5);
-	/*
-	 * No stat before both calls have returned: a stat may grant by itself.
-	 */
+	/* No stat before both calls have returned: it may grant by itself. */
 	CHECK_OK(outcome(&two));
 	CHECK_OK(outcome(&three));
 	now = CHECK_PICTURE(k, sem);
@@ -200,9 +198,7 @@ EVERY(c11_an_oversized_request)
 	CHECK_EQ(k->stat(sem).oversized, 1);
 	CHECK_EQ(k->stat(sem).waiters, 0);
 	CHECK_OK(k->acquire(sem, 2, NULL));
-	/*
-	 * It is enqueued when the capacity grows, and dequeued when it shrinks.
-	 */
+	/* It is enqueued when the capacity grows, dequeued by a shrink. */
 	CHECK_OK(k->resize(sem, 3, NULL));
 	CHECK_EQ(k->stat(sem).oversized, 0);
 	CHECK_EQ(k->stat(sem).waiters, 1);
@@ -258,10 +254,7 @@ STRICT(c4_c11_oversized_waiters_return_in_order)
 	k->release(sem, 1);
 	CHECK_OK(outcome(&light));
 	leave(&light, sem);
-	/*
-	 * In a named semaphore it reuses the record of `light`, before the
-	 * elder's.
-	 */
+	/* A named semaphore reuses `light`'s record, before the elder's. */
 	begin(&younger, k, sem, 3, &ctx);
 	CHECK_OK(k->resize(sem, 2, NULL));
 	CHECK_EQ(k->stat(sem).oversized, 2);
@@ -402,10 +395,7 @@ EVERY(c18_signals_do_not_end_a_wait)
 	begin(&job, k, sem, 1, NULL);
 	for (int i = 1; i <= 5; i++) {
 		__atomic_store_n(&handled, 0, __ATOMIC_RELAXED);
-		/*
-		 * Repeat: a sanitizer may delay a handler until the next
-		 * signal.
-		 */
+		/* Repeat: a sanitizer may delay a handler until then. */
 		AWAIT(__atomic_load_n(&handled, __ATOMIC_RELAXED) ||
 		      pthread_kill(job.thread.id, SIGUSR1));
 		CHECK_EQ(k->stat(sem).waiters, 1);

@@ -188,9 +188,7 @@ TEST(c39_other_versions_byte_orders_and_boots)
 	head->magic[0] = 'W';
 	refused(name, WEIR_NAMED_CREATE, EBADMSG);
 	head->magic[0] = 'w';
-	/*
-	 * From before the last boot: refused without CREATE, replaced with it.
-	 */
+	/* From before the last boot: refused, or replaced with CREATE. */
 	head->boot[3] ^= 1;
 	refused(name, 0, ESTALE);
 	sem = open_named(name, 5);
@@ -349,17 +347,13 @@ TEST(c39_concurrent_random_writes)
 		}
 		until = weir_deadline_after(INT64_C(20000000000));
 		while (!waitpid(pid, &status, WNOHANG)) {
-			/*
-			 * Not the constant fields: open would refuse the file.
-			 */
+			/* Not the constant fields: open would refuse. */
 			size_t at = 32 + (size_t)random_below(&random, 2000);
 			uint32_t value = random_below(&random, 2) ?
 				(uint32_t)random_below(&random, 10) :
 				(uint32_t)next_random(&random);
 
-			/*
-			 * A lock that never comes free is permitted: clear it.
-			 */
+			/* The lock may never come free: clear it. */
 			if (weir_now_ns() > until)
 				__atomic_store_n(&words[32], 0,
 						 __ATOMIC_SEQ_CST);

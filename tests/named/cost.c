@@ -79,10 +79,7 @@ TEST(c37_nothing_wakes_while_all_wait)
 		AWAIT(look_at(sem).waiters == i + 1);
 	}
 	before = settled(waiters, WAITERS);
-	/*
-	 * The period in which context switches are counted; not a
-	 * synchronisation.
-	 */
+	/* Not a synchronisation: context switches are counted meanwhile. */
 	nanosleep(&watched, NULL);
 	for (int i = 0; i < WAITERS; i++)
 		after += switches_of(waiters[i].pid);

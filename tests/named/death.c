@@ -226,10 +226,7 @@ NAMESPACE_TEST(c40_participants_with_pid_1_in_their_namespaces)
 	CHECK_EQ(entries[0].pid, 1);
 	CHECK_EQ(entries[1].pid, 1);
 	CHECK(entries[0].pid_namespace != entries[1].pid_namespace);
-	/*
-	 * A waiter with the same PID as the holder dies: the holder keeps its
-	 * permit.
-	 */
+	/* A waiter with the holder's PID dies: the holder keeps its permit. */
 	puppet_kill(&waiter);
 	AWAIT(look_at(sem).waiters == 1);
 	CHECK_EQ(look_at(sem).held, 1);

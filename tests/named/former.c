@@ -203,9 +203,7 @@ static void former_helpers(const int cpus[2])
 	siginfo_t gone;
 	int64_t from;
 
-	/*
-	 * Slots 0 to 3: the holder, the first two, the last; then the others.
-	 */
+	/* Slots 0 to 3: the holder, the first two, the last; others follow. */
 	*holder = puppet_at(name, ALL);
 	CHECK_EQ(puppet_do(holder, PUPPET_ACQUIRE, 1), WEIR_OK);
 	for (int i = 0; i < 2; i++) {
@@ -234,10 +232,7 @@ static void former_helpers(const int cpus[2])
 	kill_hard(dying[1].pid);
 	AWAIT(at_load_relaxed(&head->armed_by[0]) == 4 ||
 	      at_load_relaxed(&head->armed_by[1]) == 4);
-	/*
-	 * Give its helper time to go to sleep.  If it does not sleep yet, that
-	 * is no error.
-	 */
+	/* Let its helper go to sleep; being too early is no error. */
 	from = weir_now_ns();
 	while (weir_now_ns() - from < 2000000)
 		sched_yield();

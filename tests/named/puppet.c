@@ -325,8 +325,7 @@ void in_namespace(void (*fn)(void))
 		first = fork();
 		if (!first) {
 			/*
-			 * The first process of the namespace reaps; the test
-			 * runs in its child.
+			 * The first process reaps; the test runs in its child.
 			 */
 			pid_t test = fork();
 

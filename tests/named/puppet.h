@@ -4,7 +4,7 @@
  *
  * A puppet is a child process that executes one command at a time and returns
  * its result.  Sending a command does not wait, so a puppet can be left waiting
- * for permits; the test reads from the semaphore when it does.
+ * for permits; the semaphore's stat shows when it waits.
  *
  * Tests that kill run in their own PID namespace: in_namespace runs a function
  * in a child of the namespace's first process.

@@ -3,7 +3,7 @@
  * C38: killed at every instruction.
  *
  * A victim performs one operation, one instruction at a time (ptrace).  It is
- * killed after the first instruction, in the next life after the second, and so
+ * killed after the first instruction, in the next run after the second, and so
  * on to the last.  After each death the surviving processes and a new one must
  * find all permits and the order of the queue as if the victim had finished the
  * operation or never begun it.
@@ -14,8 +14,8 @@
  * puppets and this process survive all deaths.  While the victim is stopped it
  * may hold the lock, so unblock must not wait for the puppets.
  *
- * By default the victim is killed at some hundred instructions of each
- * scenario, chosen at random; with WEIR_FULL=1 at all of them.
+ * By default the victim is killed at up to 120 instructions of each scenario,
+ * evenly spaced from a random start; with WEIR_FULL=1 at up to 4000.
  * WEIR_STEPS="close" runs a single scenario.
  */
 #include <errno.h>
@@ -310,10 +310,7 @@ static void judge_grow(bool finished)
 
 	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
 	CHECK(!finished || capacity == CAPACITY + 2);
-	/*
-	 * C7: if the growth happened, its grants happened too, without further
-	 * calls.
-	 */
+	/* C7: if the growth happened, its grants follow without other calls. */
 	if (capacity != CAPACITY) {
 		CHECK_EQ(puppet_hear(&first), WEIR_OK);
 		CHECK_EQ(look_at(sem).waiters, 1);
@@ -341,9 +338,7 @@ static void judge_shrink(bool finished)
 
 	CHECK(capacity == CAPACITY || capacity == 1);
 	if (capacity == 1) {
-		/*
-		 * C11: the weight of the first call is above the capacity now.
-		 */
+		/* C11: the first call's weight is above the capacity now. */
 		CHECK_EQ(puppet_hear(&first), WEIR_ETOOBIG);
 		CHECK_EQ(look_at(sem).debt, CAPACITY - 1);
 		weir_named_release(sem, CAPACITY);
@@ -449,10 +444,7 @@ static void judge_close(bool finished)
 		weir_named_release(sem, CAPACITY);
 		CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ECLOSED);
 		CHECK_EQ(look_at(sem).free, CAPACITY);
-		/*
-		 * C19: a close is permanent; undo it in the file for the next
-		 * life.
-		 */
+		/* C19: a close is permanent; undo it for the next run. */
 		file->closed = NM_OPEN;
 		all_is_free();
 		return;
@@ -559,7 +551,7 @@ static int wait_for_stop(const struct scenario *s, pid_t pid)
 }
 
 /*
- * One life: execute up to `limit` steps, then kill.  Returns true if the
+ * One run: execute up to `limit` steps, then kill.  Returns true if the
  * operation had finished before; *steps is the number of steps executed.
  */
 static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
@@ -743,8 +735,8 @@ static bool bury_late(int64_t limit)
 			break;
 	}
 	/*
-	 * The old owner frees the slot, if the sweep has not; a new one takes
-	 * it.
+	 * The old owner frees the slot, if the sweep has not.  A newcomer
+	 * joins.
 	 */
 	(void)__atomic_compare_exchange_n(&slot->state, &state,
 					  state - NM_SLOT_LIVE + NM_SLOT_FREE,

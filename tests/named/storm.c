@@ -242,9 +242,7 @@ NAMESPACE_TEST(c38_a_storm_of_kills)
 		check_order(&was, &is);
 		kill_some(pids, &random, &kills);
 		before = __atomic_load_n(&referee->grants, __ATOMIC_RELAXED);
-		/*
-		 * The workers must go on without our help: a stat would sweep.
-		 */
+		/* The workers must go on without a stat, which would sweep. */
 		AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
 		      before + 20);
 		if (referee->excess)

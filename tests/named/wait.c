@@ -70,9 +70,7 @@ TEST(c4_strict_order_with_weights_between_processes)
 	AWAIT(look_at(sem).waiters == 2);
 	weir_named_release(sem, 1);
 	CHECK_EQ(look_at(sem).waiters, 2);
-	/*
-	 * C6: both fit now; both must have been granted when release returns.
-	 */
+	/* C6: both fit now; both are granted when release returns. */
 	weir_named_release(sem, 2);
 	CHECK_EQ(look_at(sem).waiters, 0);
 	CHECK_EQ(look_at(sem).free, 0);
@@ -399,10 +397,7 @@ TEST(c11_an_oversized_request)
 	CHECK_EQ(look_at(sem).oversized, 0);
 	CHECK_EQ(look_at(sem).waiters, 1);
 	begin(&queued, sem, 1, NULL);
-	/*
-	 * A shrink makes it oversized again, and the next waiter becomes the
-	 * head.
-	 */
+	/* A shrink makes it oversized again; the next waiter is the head. */
 	CHECK_OK(weir_named_resize(sem, 2, NULL));
 	CHECK_EQ(look_at(sem).oversized, 1);
 	weir_named_release(sem, 1);
