@@ -3,15 +3,17 @@
 #define WEIR_BASE_ATOMIC_H
 
 /*
- * Atomic access to plain integers and pointers, the order in the name.
+ * Atomic access to plain integers and pointers.  The memory order is part of
+ * the name.
  *
- * Public structs hold plain integers, so these are the compiler's builtins and
- * not <stdatomic.h>.  There are no stand-alone fences: sanitizers do not
- * understand them.  A CAS that fails loads relaxed: every caller loops.
+ * Members of public structs have plain integer types, so these macros use the
+ * compiler's builtins and not <stdatomic.h>.  There are no stand-alone fences:
+ * sanitizers do not model them.  A CAS that fails loads with relaxed order:
+ * every caller retries.
  *
- * This is the seam: a build that puts another base/atomic.h ahead in the include
- * path gets the same core with its own accesses (a schedule explorer's).  One
- * with WEIR_HELGRIND tells valgrind's helgrind what the orders promise.
+ * This header is part of the seam.  The schedule explorer puts its own
+ * base/atomic.h first in the include path and compiles the same core with it.
+ * A build with WEIR_HELGRIND annotates every access for valgrind's helgrind.
  */
 #ifdef WEIR_HELGRIND
 #include "base/helgrind.h"
@@ -23,17 +25,20 @@
 #define at_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define at_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* Replace and return the value before. */
+/* Store v; return the previous value. */
 #define at_swap_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define at_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 
-/* Add or subtract and return the value before. */
+/* Add or subtract v; return the previous value. */
 #define at_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define at_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define at_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
 #define at_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
 
-/* If *p == *old make it v; else *old = *p.  Weak: may fail for no reason. */
+/*
+ * If *p == *old, store v and return true.  Otherwise load *p into *old and
+ * return false.  Weak: may fail spuriously.
+ */
 #define at_cas_(p, old, v, order) weir_cas_(p, old, v, order)
 #define at_cas_weak_relaxed(p, old, v) at_cas_(p, old, v, __ATOMIC_RELAXED)
 #define at_cas_weak_acquire(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQUIRE)

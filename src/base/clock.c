@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The monotonic clock, and deadlines that cannot overflow. */
+/* The monotonic clock, and deadlines computed without overflow. */
 #include <time.h>
 
 #include "weir/base.h"
@@ -11,7 +11,7 @@ int64_t weir_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	/* For ever is never now: what has no deadline is not late. */
+	/* Never WEIR_FOREVER: a wait without a deadline never times out. */
 	return ns < WEIR_FOREVER ? ns : WEIR_FOREVER - 1;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPUs: which, how many, and how to wait for one another. */
+/* CPUs: the current one, how many there are, and backoff while waiting. */
 #include "base/cpu.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/futex.h"
 
 #define SPIN_ROUNDS 6u		/* 1, 2, 4 ... 32 pauses */
-#define NAP_NS 1000000u		/* the longest nap */
+#define NAP_NS 1000000u		/* longest nap */
 
 uint8_t weir_cpu_(void)
 {
@@ -22,8 +22,9 @@ uint8_t weir_cpu_(void)
 }
 
 /*
- * How many CPUs the process was given.  Asked at load time: later on, a thread
- * may have been bound to one of them and see no other.
+ * The number of CPUs that this process may run on.  Determined at load time:
+ * later, the calling thread may be bound to one CPU, and sched_getaffinity
+ * would report only that one.
  */
 static uint32_t cpus = 1;
 
@@ -43,9 +44,10 @@ bool weir_cpu_has_others_(void)
 }
 
 /*
- * To yield is for whoever is waited for on this very CPU, and once is enough: a
- * Linux of today (6.18) takes the rest of its slice from a thread that yields, 3 ms
- * each time where others want the CPU.  One that naps loses nothing.
+ * The backoff yields only once.  A yield helps if the awaited thread is queued
+ * on this CPU; a second yield adds nothing.  A thread that yields loses the
+ * rest of its time slice (Linux 6.18): 3 ms each time, if other threads want
+ * the CPU.  A thread that naps does not.
  */
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
 {
@@ -63,12 +65,15 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 	} else {
 		uint32_t shift = round - spins - 1;
 
-		/* nanosleep would be a thread-cancellation point. */
+		/* Not nanosleep, which is a thread-cancellation point. */
 		weir_futex_nap_(NAP_NS >> (shift < 10 ? 10 - shift : 0));
 	}
 }
 
-/* A wait ends by itself here; only the schedule explorer's would not. */
+/*
+ * Nothing to do: every wait here is bounded in time.  In the schedule explorer
+ * a wait lasts until another thread changes the memory that was read.
+ */
 void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 {
 	(void)backoff;

@@ -6,15 +6,18 @@
 #include <stdint.h>
 
 /*
- * Which CPU this thread runs on, folded into 1 .. 15; 0 if that cannot be
- * told.  A hint: two CPUs may fold into one.
+ * The CPU that the calling thread runs on, folded into 1 .. 15; 0 if unknown.
+ * A hint: several CPUs share a number.
  */
 uint8_t weir_cpu_(void);
 
-/* Whether another CPU could run the thread that we wait for. */
+/*
+ * Returns true if this process has more than one CPU.  Otherwise spinning is
+ * useless: the awaited thread cannot run meanwhile.
+ */
 bool weir_cpu_has_others_(void);
 
-/* Tell the CPU that this is a spin loop. */
+/* Hint to the CPU that this is a spin loop. */
 static inline void weir_cpu_pause_(void)
 {
 #if defined(__aarch64__)
@@ -31,15 +34,16 @@ static inline void weir_cpu_pause_(void)
 }
 
 /*
- * Waiting for something that another running thread finishes in a moment: spin,
- * let another run, then nap for longer and longer, up to a millisecond.
+ * Backoff, for a condition that another running thread makes true very soon:
+ * spin, yield once, then nap for longer and longer, up to a millisecond.
  *
  *     struct weir_backoff_ backoff = { 0 };
  *     while (!done)
  *             weir_backoff_wait_(&backoff);
  *
- * Where to find out takes more than one load, weir_backoff_recheck_ goes before: the
- * wait then ends also for what happened since.
+ * If evaluating the condition takes more than one load, call
+ * weir_backoff_recheck_ before the first of them: the next wait then also ends
+ * because of a change since that call.
  */
 struct weir_backoff_ {
 	uint32_t rounds;
@@ -48,7 +52,7 @@ struct weir_backoff_ {
 void weir_backoff_wait_(struct weir_backoff_ *backoff);
 void weir_backoff_recheck_(struct weir_backoff_ *backoff);
 
-/* Whether ten seconds have gone by. */
+/* Returns true if the wait has lasted ten seconds or more. */
 static inline bool weir_backoff_is_long_(const struct weir_backoff_ *backoff)
 {
 	return backoff->rounds > 10000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names and texts of errors, from the one list in weir/base.h. */
+/* The names and texts of errors, generated from the list in weir/base.h. */
 #include "weir/base.h"
 
 #define STRING(x) #x

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* eventfd(2).  By syscall(): read, write and close are cancellation points. */
+/*
+ * Events: eventfd(2).  Read, write and close go through syscall(): the
+ * functions of the C library are thread-cancellation points.
+ */
 #include "base/event.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@ void weir_event_raise_(int fd)
 	const uint64_t one = 1;
 	int saved = errno;
 
-	/* EAGAIN: raised 2^64 - 2 times already, so it is readable. */
+	/* EAGAIN: the counter is at its maximum, so fd is readable. */
 	while (syscall(SYS_write, fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	errno = saved;

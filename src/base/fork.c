@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting forks.  The handler is set at load time: waits allocate nothing.
- * Where it could not be set, processes are told apart by their numbers, which
- * costs a system call each time.
+ * Counts forks.  The handler is registered at load time, because pthread_atfork
+ * allocates memory and a wait must not (C26).  If the registration fails,
+ * process ids distinguish the processes; that costs a system call each time.
  */
 #include "base/fork.h"
 

@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 /*
- * How many forks lie between the process that loaded the library and this one;
- * or another number that no process on the way has, 0 for the first of them.  A
- * waiter that carries another number is a thread that this process lacks.
+ * The number of forks between the process that loaded the library and this one.
+ * If forks cannot be counted: a number that is 0 in the process that loaded the
+ * library and different in each descendant.  A waiter with another number
+ * belongs to a thread that does not exist in this process.
  */
 uint32_t weir_forks_(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping and waking by futex(2).
+ * Sleeping and waking through futex(2).
  *
- * FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, so that a wait that
- * is interrupted and resumed does not grow.
+ * FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, so a wait that is
+ * interrupted and resumed keeps its deadline.
  */
 #include "base/futex.h"
 
@@ -16,7 +16,7 @@
 #include "base/timespec.h"
 #include "weir/base.h"
 
-/* As in <linux/futex.h>, which does not come with every libc. */
+/* As in <linux/futex.h>, which some C libraries do not ship. */
 #define WAIT 0
 #define WAKE 1
 #define WAIT_BITSET 9
@@ -24,8 +24,8 @@
 #define MATCH_ANY UINT32_MAX
 
 /*
- * 32-bit systems with 64-bit time_t need the _time64 call; 64-bit ones and
- * those with 32-bit time_t have the plain one.
+ * A 32-bit system with a 64-bit time_t needs the _time64 call.  A 64-bit
+ * system, or one with a 32-bit time_t, has the plain call.
  */
 #if !defined(SYS_futex) ||                                                     \
 	(defined(SYS_futex_time64) && defined(__USE_TIME_BITS64))
@@ -34,7 +34,10 @@
 #define FUTEX_CALL SYS_futex
 #endif
 
-/* To wake is no access to the word: base/helgrind.h has a use for that. */
+/*
+ * A wake uses the address of the word and does not access the word.
+ * base/helgrind.h redefines this macro to express that.
+ */
 #ifndef WEIR_ADDRESS_ONLY_
 #define WEIR_ADDRESS_ONLY_(p) ((void)(p))
 #endif
@@ -52,12 +55,15 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 		if (errno == EINTR)
 			woke = WEIR_WOKE_SIGNAL_;
 		else if (errno != EAGAIN && errno != ETIMEDOUT)
-			/* No futex here: a sandbox.  Let others run. */
+			/* futex(2) is blocked, by a sandbox: yield. */
 			sched_yield();
 	}
 	errno = saved;
-	/* The clock decides, so that no wait is cut short or goes on for ever
-	 * where the kernel cannot tell, or tells something else. */
+	/*
+	 * The clock decides if the deadline has passed, not the result of the
+	 * call: a wait must not end early, or last forever, if futex(2) fails
+	 * or is emulated.
+	 */
 	if (until && weir_now_ns() >= deadline_ns)
 		woke = WEIR_WOKE_LATE_;
 	return woke;
@@ -69,7 +75,7 @@ void weir_futex_nap_(uint32_t ns)
 	uint32_t nobody = 0;
 	int saved = errno;
 
-	/* FUTEX_WAIT takes a time from now. */
+	/* FUTEX_WAIT takes a relative time. */
 	if (syscall(FUTEX_CALL, &nobody, WAIT | PRIVATE, 0, &limit, NULL,
 		    0) < 0 && errno != ETIMEDOUT)
 		sched_yield();

@@ -5,28 +5,26 @@
 #include <stdint.h>
 
 /*
- * Sleep on a word and wake its sleepers, within one process.  Neither changes
- * errno, and neither is a thread-cancellation point.
+ * Sleep on a word and wake its sleepers, within one process.  All functions
+ * preserve errno, and none is a thread-cancellation point.
  */
 enum weir_woke_ {
-	WEIR_WOKEN_,		/* woken, for a reason or for none: look again */
+	WEIR_WOKEN_,		/* woken, maybe spuriously: check again */
 	WEIR_WOKE_LATE_,	/* the deadline passed */
 	WEIR_WOKE_SIGNAL_	/* a signal was handled */
 };
 
-/* Sleep while *word == value, until deadline_ns (WEIR_FOREVER: none). */
+/* Sleep while *word == value, until deadline_ns (WEIR_FOREVER: no deadline). */
 enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns);
 
 /*
- * Sleep for ns nanoseconds at most.  Reads no clock: whatever that shows, a nap
- * ends.
+ * Sleep for at most ns nanoseconds.  Does not read the clock, so the nap ends
+ * even if the clock stands still.
  */
 void weir_futex_nap_(uint32_t ns);
 
-/*
- * Wake one sleeper.  Touches no memory: the word may be gone already.
- */
+/* Wake one sleeper.  Does not access *word, which may have been freed. */
 void weir_futex_wake_(uint32_t *word);
 
 #endif /* WEIR_BASE_FUTEX_H */

@@ -6,24 +6,25 @@
  * Atomics that valgrind's helgrind understands, for builds with WEIR_HELGRIND
  * (tools/helgrind).
  *
- * Helgrind knows the mutexes of pthreads and takes an atomic access for a plain
- * one.  So the words that are accessed here are taken out of its sight, and it
- * is told what the orders promise and no more:
+ * Helgrind models the mutexes of pthreads, and treats an atomic access as a
+ * plain one.  So these macros disable helgrind's checks for every word that
+ * they access, and annotate exactly the ordering that the memory order
+ * guarantees:
  *
- *   acquire load     after what the word carries
- *   release store    the word carries what came before, and nothing else
- *   relaxed store    the word carries nothing any more
- *   release RMW      the word carries what came before, besides what it did:
- *                    a read-modify-write continues a release sequence
- *   relaxed RMW      the word carries what it did
- *   relaxed load, CAS that fails: nothing
+ *   acquire load     happens after the events that the word carries
+ *   release store    the word carries the events before it, and no others
+ *   relaxed store    the word carries no events
+ *   release RMW      the word carries the events before it, in addition to
+ *                    its earlier ones: an RMW continues a release sequence
+ *   relaxed RMW      the word carries the same events as before
+ *   relaxed load, CAS that fails: no annotation
  *
- * An order that is too weak then shows as a race on the data that it should
- * have ordered.  What helgrind cannot see: a race on one of these words by a
- * plain access, and the difference between acq_rel and seq_cst.
+ * A memory order that is too weak then shows as a race on the data that it
+ * should have ordered.  Helgrind does not see a race on one of these words by a
+ * plain access, nor the difference between acq_rel and seq_cst.
  *
- * The names are the compiler's, so that this header works for whatever is
- * compiled with it in front, and base/atomic.h stays as it is.
+ * The macros have the names of the compiler's builtins.  So this header works
+ * for all code that is compiled after it, and base/atomic.h is unchanged.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -33,12 +34,16 @@
 #include <valgrind/helgrind.h>
 
 /*
- * One access at a time: the access and what is said of it are one step, or
- * helgrind would hear of two accesses in another order than they happened in.
- * A signal handler's access, in the middle of its own thread's, goes ahead.
+ * An access and its annotation form one critical section.  Otherwise helgrind
+ * could see the annotations of two accesses in another order than the accesses.
+ * A signal handler that interrupts its own thread inside the section proceeds
+ * without waiting.
+ *
+ * weir_hg_owner_ is the thread inside the section, or 0; weir_hg_waiting_
+ * counts the threads that wait to enter it.
  */
-__attribute__((weak)) uintptr_t weir_hg_owner_;		/* a thread, or 0 */
-__attribute__((weak)) uint32_t weir_hg_waiting_;	/* for it to be 0 */
+__attribute__((weak)) uintptr_t weir_hg_owner_;
+__attribute__((weak)) uint32_t weir_hg_waiting_;
 
 static inline bool weir_hg_enter_(const volatile void *word, size_t size)
 {
@@ -66,12 +71,15 @@ static inline void weir_hg_leave_(bool entered)
 	if (!entered)
 		return;
 	__atomic_store_n(&weir_hg_owner_, 0, __ATOMIC_RELEASE);
-	/* A loop of accesses can lose its turn inside time after time. */
+	/*
+	 * Let a waiting thread enter.  Without this, a thread that loops over
+	 * accesses may be preempted inside the section again and again.
+	 */
 	if (__atomic_load_n(&weir_hg_waiting_, __ATOMIC_RELAXED))
 		sched_yield();
 }
 
-/* The child has one thread, and it is not inside. */
+/* The child of a fork has one thread, which is not inside the section. */
 static inline void weir_hg_forked_(void)
 {
 	__atomic_store_n(&weir_hg_owner_, 0, __ATOMIC_RELAXED);
@@ -86,7 +94,7 @@ __attribute__((constructor)) static void weir_hg_start_(void)
 	(void)pthread_atfork(NULL, NULL, weir_hg_forked_);
 }
 
-/* After a load, or the load of an RMW. */
+/* Annotate a load, or the load of an RMW. */
 static inline void weir_hg_loaded_(const volatile void *word, int order)
 {
 	if (order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE)
@@ -113,12 +121,12 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
 }
 
 /*
- * Helgrind takes the wake of a futex for a read of its word.  It is none: whoever
- * was told may have left the frame with the word in it, and use it for another.
+ * Helgrind treats a futex wake as a read of the word.  It is none: the notified
+ * waiter may have returned already, and the word's memory may have another use.
  */
 #define WEIR_ADDRESS_ONLY_(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
 
-/* An access that has a value, and what to say of it.  p is evaluated once. */
+/* An access that has a value, and its annotation.  p is evaluated once. */
 #define WEIR_HG_DO_(p, access, ...)                                            \
 	__extension__({                                                        \
 		__typeof__(p) weir_hg_at_ = (p);                               \
@@ -132,7 +140,7 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
 #define WEIR_HG_RMW_(p, access, order)                                         \
 	WEIR_HG_DO_(p, access, weir_hg_did_rmw_(weir_hg_at_, (order)))
 
-/* A macro's own name is not expanded again: the builtins stand inside. */
+/* A macro's name is not expanded again inside it: these are the builtins. */
 #define __atomic_load_n(p, order)                                              \
 	WEIR_HG_DO_(p, __atomic_load_n(weir_hg_at_, (order)),                  \
 		    weir_hg_loaded_(weir_hg_at_, (order)))

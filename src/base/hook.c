@@ -5,7 +5,7 @@
  * Pairs
  *
  *   [K1] hook  release: weir_hook_set_   acquire: weir_hook_emit_
- *              Who calls the hook sees what its setter prepared for it.
+ *              A call of the hook sees the writes that preceded its setting.
  */
 #include "base/hook.h"
 
@@ -17,7 +17,7 @@ static weir_hook_fn_ *listener;
 
 weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook)
 {
-	/* relaxed: a first guess, the CAS reloads. */
+	/* relaxed: a first guess, the CAS checks it. */
 	weir_hook_fn_ *before = at_load_relaxed(&listener);
 
 	/* [K1] release */

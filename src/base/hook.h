@@ -7,18 +7,18 @@
 #include "weir/base.h"
 
 /*
- * What happens on the slow paths, told to whoever listens (diagnostics).  The
- * floors below report through this table and know nothing of the listener.
+ * Events on the slow paths, reported to a hook (diagnostics).  The lower floors
+ * report through this table and do not depend on the code behind the hook.
  *
- * A hook runs on the thread that acts, outside every lock; RELEASED possibly in
- * a signal handler.  Free when unused: the short paths never look here, the
- * slow ones load one pointer.
+ * The hook runs on the thread that causes the event, with no lock held; for
+ * RELEASED it may run in a signal handler.  An unset hook costs nothing on the
+ * fast paths, which emit no events, and one load on the slow paths.
  */
 enum weir_event_kind_ {
-	WEIR_EVENT_QUEUED_,	/* began to wait for n */
-	WEIR_EVENT_ACQUIRED_,	/* n taken on a slow path; about to return */
-	WEIR_EVENT_LEFT_,	/* did not get n on a slow path: err */
-	WEIR_EVENT_RELEASED_,	/* n about to be given back on a slow path */
+	WEIR_EVENT_QUEUED_,	/* began to wait for n permits */
+	WEIR_EVENT_ACQUIRED_,	/* took n permits; the call will return */
+	WEIR_EVENT_LEFT_,	/* failed to take n permits: err */
+	WEIR_EVENT_RELEASED_,	/* n permits will be released */
 	WEIR_EVENT_RESIZED_,	/* the capacity is now n */
 	WEIR_EVENT_CLOSED_
 };
@@ -33,7 +33,7 @@ struct weir_event_ {
 
 typedef void weir_hook_fn_(const struct weir_event_ *event);
 
-/* Null: nobody listens.  Returns the one before. */
+/* Set the hook; null: none.  Returns the previous hook. */
 weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook);
 
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sleeping mutex.
+ * A mutex whose waiters sleep.
  *
- *   0  free   1  held   2  held, and somebody may sleep
+ *   0  free   1  held   2  held, and threads may sleep on it
  *
  * Pairs
  *
  *   [L1] mutex  release: weir_unlock_   acquire: weir_lock_
- *               What was done under the lock is seen by its next holder.
+ *               Writes under the lock are visible to its next holder.
  */
 #include "base/lock.h"
 
@@ -26,14 +26,17 @@ void weir_lock_(uint32_t *lock)
 	/* [L1] acquire */
 	if (at_cas_weak_acquire(lock, &seen, HELD))
 		return;
-	/* [L1] acquire.  Whoever comes this way wakes the next on unlocking. */
+	/*
+	 * [L1] acquire.  The lock becomes AWAITED here: other threads may still
+	 * sleep, so the unlock has to wake one.
+	 */
 	while (at_swap_acquire(lock, AWAITED) != FREE)
 		weir_futex_wait_(lock, AWAITED, WEIR_FOREVER);
 }
 
 void weir_unlock_(uint32_t *lock)
 {
-	/* [L1] release.  The last access: the wake touches no memory. */
+	/* [L1] release.  The last access to *lock: the wake makes none. */
 	if (at_swap_release(lock, FREE) == AWAITED)
 		weir_futex_wake_(lock);
 }

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * A mutex in 32 bits that sleeps.  Zero is unlocked.  After the store that
- * unlocks, the word is not read or written again: its owner may free it.
+ * A 32-bit mutex whose waiters sleep.  Zero is unlocked.  The store that
+ * unlocks is the last access to the word, so the next holder may free it.
  */
 void weir_lock_(uint32_t *lock);
 void weir_unlock_(uint32_t *lock);

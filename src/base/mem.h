@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-/* Zeroed memory that starts a cache line, or null.  weir_mem_free_ frees it. */
+/*
+ * Allocate zeroed memory, aligned to a cache line; null on failure.  Free it
+ * with weir_mem_free_.
+ */
 void *weir_mem_alloc_(size_t size);
 void weir_mem_free_(void *memory);
 

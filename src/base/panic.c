@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Panics.  The line is put together by hand: printf is not async-signal-safe,
- * and a release in a signal handler may be the one that is wrong.
+ * Panics.  The message is formatted by hand: printf is not async-signal-safe,
+ * and a release in a signal handler may panic.
  *
  * Pairs
  *
  *   [P1] hook  release: weir_set_panic_hook   acquire: weir_panic_
- *              Who calls the hook sees what its setter prepared for it.
+ *              A call of the hook sees the writes that preceded its setting.
  */
 #include "base/panic.h"
 
@@ -22,8 +22,8 @@
 static weir_panic_fn *panic_hook;	/* null: write and abort */
 
 /*
- * C8: what follows a name is why, and how many; so a name must leave room for
- * the longest of that.
+ * C8: in a message, the reason and the numbers follow the name.  A long name is
+ * cut, so that the rest of the message fits.
  */
 #define NAME_MAX_SHOWN 128
 
@@ -34,7 +34,7 @@ struct line {
 
 static void put_char(struct line *line, char c)
 {
-	if (line->used < sizeof(line->text) - 2)	/* newline and nul */
+	if (line->used < sizeof(line->text) - 2)	/* newline and NUL */
 		line->text[line->used++] = c;
 }
 
@@ -44,7 +44,10 @@ static void put_string(struct line *line, const char *s)
 		put_char(line, *s++);
 }
 
-/* A name of the user's: cut if it is long, and never more than one line. */
+/*
+ * Copy a name that the user chose: cut it if it is long, and replace control
+ * characters, so that the message stays on one line.
+ */
 static void put_name(struct line *line, const char *name)
 {
 	for (int i = 0; name[i]; i++) {
@@ -109,7 +112,10 @@ static _Noreturn void write_and_abort(struct line *line)
 	int idle = 0;
 
 	line->text[line->used++] = '\n';
-	/* Not for ever: whoever waits for the abort has waited long enough. */
+	/*
+	 * Give up after 100 writes without progress: the process must abort
+	 * even if stderr accepts no data.
+	 */
 	while (done < line->used && idle < 100) {
 		/* Not write(), which is a thread-cancellation point. */
 		long n = syscall(SYS_write, STDERR_FILENO, line->text + done,
@@ -145,7 +151,7 @@ weir_err weir_panic_(const char *format, ...)
 
 weir_panic_fn *weir_set_panic_hook(weir_panic_fn *hook)
 {
-	/* relaxed: a first guess, the CAS reloads. */
+	/* relaxed: a first guess, the CAS checks it. */
 	weir_panic_fn *before = at_load_relaxed(&panic_hook);
 
 	/* [P1] release */

@@ -5,10 +5,11 @@
 #include "weir/base.h"
 
 /*
- * Report a programming error to the panic hook, as one line.  The format knows
- * %s (null prints as "(unnamed)"), %d (int64_t) and %p.  Async-signal-safe.
- * Never called with a lock held.  If the hook returns, returns WEIR_EINVAL for
- * the caller to pass on.
+ * Report a programming error, in one line: call the panic hook, or write the
+ * line to stderr and abort if no hook is set.  The format supports %s (null
+ * prints as "(unnamed)"), %d (int64_t) and %p.  Async-signal-safe.  Requires:
+ * no lock is held.  If the hook returns, returns WEIR_EINVAL, which the caller
+ * passes on.
  */
 weir_err weir_panic_(const char *format, ...);
 

@@ -7,11 +7,11 @@
 #include "weir/base.h"
 
 /*
- * Doubly linked lists: *first is the oldest node or null, and the node before
- * it is the newest.  Joining and leaving are O(1) wherever the node stands.
+ * Doubly linked circular lists: *first is the oldest node, null if the list is
+ * empty; the node before the oldest is the newest.  Append and remove are O(1).
  */
 
-/* The object that a node is part of. */
+/* The object that contains the node. */
 #define ring_entry(node, type, member)                                         \
 	((type *)(void *)((char *)(node) - offsetof(type, member)))
 
@@ -43,8 +43,9 @@ static inline void ring_remove(struct weir_ring_ **first,
 }
 
 /*
- * Go through the nodes, oldest first.  `next` is read ahead, so the body may
- * remove `node`; `end` bounds the walk to the nodes there at the start.
+ * Iterate over the nodes, oldest first.  `next` is read ahead, so the body may
+ * remove `node`.  `end` limits the iteration to the nodes that are on the list
+ * at its start.
  */
 #define RING_EACH(node, next, end, first)                                      \
 	for (struct weir_ring_ *node = (first),                                \

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking instead of sleeping, and when not to: look.h. */
+/* Spinning before sleeping, and when not to: spin.h. */
 #include "base/spin.h"
 
 #include "base/cpu.h"
 #include "base/tls.h"
 #include "weir/base.h"
 
-/* A little more than a wake-up; shorter is useless, longer brings nothing. */
+/*
+ * Slightly longer than a wake-up takes: a shorter spin rarely succeeds, and a
+ * longer one gains nothing.
+ */
 #define SPIN_NS 5000
 #define SPINS_PER_CLOCK 8
-#define SPINS_MAX 1600		/* for when the clock goes back, or not at all */
+#define SPINS_MAX 1600		/* bound, should the clock not advance */
 #define FAILURES_MAX 6
 
 /*
- * A thread on which spinning has failed k times in a row sits out the next
- * 2^k - 1 chances, up to 63.
+ * A thread whose last k spins have failed skips its next 2^k - 1 opportunities
+ * to spin, at most 63.
  */
 static _Thread_local struct {
 	uint8_t failures, sitting_out;

@@ -6,17 +6,17 @@
 #include <stdint.h>
 
 /*
- * Looking at memory for a while instead of going to sleep: worth it if another
- * CPU is about to change it.
+ * Spin on memory for a short time before sleeping.  This pays if another CPU
+ * changes the memory soon.
  *
  *     if (weir_spin_wait_may_pay_()) {
- *             struct weir_spin_wait_ look = weir_spin_wait_begin_();
- *             bool seen;
+ *             struct weir_spin_wait_ spin = weir_spin_wait_begin_();
+ *             bool done;
  *
  *             do
- *                     seen = look();
- *             while (!seen && weir_spin_wait_continue_(&look));
- *             weir_spin_wait_end_(seen);
+ *                     done = condition();
+ *             while (!done && weir_spin_wait_continue_(&spin));
+ *             weir_spin_wait_end_(done);
  *     }
  */
 struct weir_spin_wait_ {
@@ -24,12 +24,15 @@ struct weir_spin_wait_ {
 	uint32_t looks;
 };
 
-/* Whether to look this time: seldom where it has not paid lately. */
+/*
+ * Returns true if this thread should spin now: rarely, if its recent spins
+ * failed.
+ */
 bool weir_spin_wait_may_pay_(void);
 
 struct weir_spin_wait_ weir_spin_wait_begin_(void);
 
-/* Pause for a moment.  False: that was long enough. */
+/* Pause for a moment.  Returns false if the time to spin is over. */
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *look);
 
 void weir_spin_wait_end_(bool paid);

@@ -7,15 +7,15 @@
 #include "weir/base.h"
 
 /*
- * What a thread has to run after the call it is in: nodes, oldest first, and
- * whether somebody further out on its stack is running them.
+ * The callbacks that a thread has to run: their nodes, oldest first.  `running`
+ * is true while a frame further up its stack runs them.
  */
 struct weir_to_run_ {
 	struct weir_ring_ *ready;
 	bool running;
 };
 
-/* This thread's own. */
+/* The calling thread's list. */
 struct weir_to_run_ *weir_thread_to_run_(void);
 
 #endif /* WEIR_BASE_THREAD_H */

@@ -14,7 +14,7 @@
 
 static int set(int fd, int64_t deadline_ns)
 {
-	/* All zero would disarm it; a time in the past fires. */
+	/* Zero would disarm the timer; a time in the past fires it. */
 	struct itimerspec at = {
 		.it_value = weir_timespec_(deadline_ns > 1 ? deadline_ns : 1),
 	};
@@ -22,7 +22,7 @@ static int set(int fd, int64_t deadline_ns)
 	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Make it readable.  A failure is in errno. */
+/* Make fd readable.  Returns -1 with errno on failure. */
 static int fire(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -31,8 +31,9 @@ static int fire(int fd)
 	int tries = 0;
 
 	/*
-	 * A timer in the past fires at once, but by an interrupt: await it.
-	 * Not for ever: a user might have read from it, against the rules.
+	 * A timer in the past fires at once, but through an interrupt: wait for
+	 * it.  The wait is bounded, because the user might read from fd, which
+	 * the rules forbid.
 	 */
 	if (set(fd, 1))
 		return -1;

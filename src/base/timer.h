@@ -6,8 +6,8 @@
 
 /*
  * A file descriptor that polls readable from deadline_ns on (WEIR_FOREVER:
- * never).  open returns it, or -1 with errno.  fire makes it readable from now
- * on, and returns when it is.
+ * never).  weir_timer_open_ returns it, or -1 with errno.  weir_timer_fire_
+ * makes it readable, and returns once it is.
  */
 int weir_timer_open_(int64_t deadline_ns);
 void weir_timer_fire_(int fd);

@@ -6,8 +6,8 @@
 #include <time.h>
 
 /*
- * An absolute time for the kernel.  A time before the start of the clock is its
- * start; one past what a 32-bit time_t can say is the last that it can.
+ * Convert a time for the kernel.  A negative time becomes 0; a time beyond the
+ * range of a 32-bit time_t becomes the end of that range.
  */
 static inline struct timespec weir_timespec_(int64_t ns)
 {

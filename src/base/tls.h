@@ -3,13 +3,14 @@
 #define WEIR_BASE_TLS_H
 
 /*
- * C26: if the library comes by dlopen, glibc allocates a thread's share at the
- * thread's first access, unless told to keep it ready.  musl allocates at dlopen
- * and refuses to be told.
+ * C26: a wait must not allocate memory.  If the library is loaded by dlopen,
+ * glibc allocates a thread's instance of a thread-local variable at the first
+ * access, unless the variable has the initial-exec model.  musl allocates at
+ * dlopen, and rejects that model.
  *
  *     static _Thread_local int mine WEIR_TLS_READY_;
  */
-#include <limits.h>	/* tells which libc */
+#include <limits.h>	/* defines __GLIBC__ on glibc */
 
 #ifdef __GLIBC__
 #define WEIR_TLS_READY_ __attribute__((tls_model("initial-exec")))
