@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weir_acquire_all without standing still: one operation that goes from semaphore
- * to semaphore.  docs/design/async.md, "Several semaphores".
+ * weir_acquire_all without a blocked thread: one operation that acquires the
+ * semaphores one after the other.  docs/design/async.md.
  *
- *   FREE     its owner's                     -> GOING by submit
- *   GOING    waits, or goes on to the next   -> FREE before the callback, or by
- *                                               a cancel that caught it waiting
- *   STOP     a cancel met it going on        -> STOPPED by whoever goes on, or
- *                                               FREE if it was the last
- *   STOPPED  everything is released          -> FREE by the canceller
+ *   FREE     not submitted                    -> GOING by submit
+ *   GOING    queued, or proceeding to the     -> FREE before callback, or by
+ *            next semaphore                      a cancel that finds it queued
+ *                                             -> STOP by another cancel
+ *   STOP     cancelled while proceeding       -> STOPPED by op_done, or FREE if
+ *                                                op_done had finished already
+ *   STOPPED  all permits are released         -> FREE by the cancel
  *
- * lock_ keeps apart going on and cancelling.
+ * lock_ serialises op_done and cancel.
  *
  * Pairs
  *
- *   [A5] over  release: set   acquire: weir_all_cancel
- *              The canceller finds it left by whoever went on.
+ *   [A5] over  release: set   acquire: stop, weir_all_cancel
+ *              A cancel sees that op_done has finished with *all.
  */
 #include "async/all.h"
 #include "async/run.h"
@@ -40,8 +41,8 @@ static void release_held(const weir_all *all, bool got_last)
 }
 
 /*
- * Ask for the rest, after acquiring_, which is held.  Once it waits, *all may be over
- * and gone.
+ * Acquire the semaphores above acquiring_, whose permits are held.  Once the
+ * operation is queued, *all may be finished and freed.
  */
 static weir_err acquire_rest(weir_all *all)
 {
@@ -64,7 +65,7 @@ static weir_err acquire_rest(weir_all *all)
 	}
 }
 
-/* The operation got acquiring_, or failed. */
+/* The callback of the operation, which has acquired acquiring_ or failed. */
 static void op_done(weir_op *op, weir_err err, void *user)
 {
 	weir_all *all = user;
@@ -74,7 +75,7 @@ static void op_done(weir_op *op, weir_err err, void *user)
 
 	(void)op;
 	weir_lock_(&all->lock_);
-	/* relaxed: under the lock. */
+	/* relaxed: a STOP is set under the lock. */
 	stops = at_load_relaxed(&all->state_) == STOP;
 	if (stops || err)
 		release_held(all, !err);
@@ -84,7 +85,7 @@ static void op_done(weir_op *op, weir_err err, void *user)
 	if (stops) {
 		set(all, STOPPED);
 	} else if (err != WEIR_EQUEUED) {
-		/* The last access to *all: it is the callback's. */
+		/* The last access to *all: the callback may reuse it. */
 		set(all, FREE);
 		fn(all, err, arg);
 	}
@@ -115,7 +116,7 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 	err = is_misplaced(all) ? WEIR_EINVAL : weir_reqs_check_(reqs, k, ctx);
 	if (err)
 		return err;
-	/* relaxed: another call on it now is a mistake, found by luck. */
+	/* relaxed: a concurrent call is a misuse, detected by chance. */
 	if (at_load_relaxed(&all->state_) != FREE)
 		return weir_panic_("weir_all_submit: operation %p is submitted "
 				   "already", all);
@@ -130,7 +131,10 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 	return err;
 }
 
-/* It goes on just now: make it stop.  False: it has gone on to its end. */
+/*
+ * Wait for op_done, which was proceeding.  Returns false if it finished instead
+ * of stopping.
+ */
 static bool stop(weir_all *all)
 {
 	struct weir_backoff_ backoff = { 0 };
@@ -156,15 +160,15 @@ weir_err weir_all_cancel(weir_all *all)
 		return err;
 	outer = weir_callbacks_hold_();
 	weir_lock_(&all->lock_);
-	/* relaxed: a glance; stop() looks with care. */
+	/* relaxed: a first guess; stop() reads it again. */
 	going = at_load_relaxed(&all->state_) == GOING;
 	if (going) {
 		err = weir_op_cancel(&all->op_);
 		if (!err)
 			release_held(all, false);
-		/* By CAS: whoever went on to the end says so without the lock. */
+		/* By CAS: op_done may set FREE without the lock. */
 		for (uint32_t seen = GOING; err && seen == GOING;)
-			/* relaxed: only asks. */
+			/* relaxed: a request, which publishes nothing. */
 			if (at_cas_weak_relaxed(&all->state_, &seen, STOP))
 				break;
 	}

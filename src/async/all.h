@@ -6,20 +6,29 @@
 
 #include "weir/multi.h"
 
-/* Lists of requests, in the order of addresses; weir/multi.h says why. */
+/*
+ * Lists of requests.  Their semaphores are acquired in the order of their
+ * addresses; weir/multi.h has the reason.
+ */
 bool weir_reqs_ok_(const weir_req *reqs, size_t k);
 
-/* The first semaphore above `last`, null: none, and how many of it. */
+/*
+ * The semaphore with the lowest address above `last`, null if there is none; *n
+ * is the sum of the requests for it.
+ */
 weir_sem *weir_reqs_above_(const weir_req *reqs, size_t k, const weir_sem *last,
 			   int64_t *n);
 
-/* No sum for a semaphore is more than a call can ask for. */
+/*
+ * Returns true if the sum of the requests for each semaphore is at most
+ * WEIR_SEM_MAX.
+ */
 bool weir_reqs_sums_ok_(const weir_req *reqs, size_t k);
 
-/* What can be said before any is acquired. */
+/* The error, if any, that is known before a semaphore is acquired. */
 weir_err weir_reqs_check_(const weir_req *reqs, size_t k, struct weir_ctx *ctx);
 
-/* Release what lies below `end` (null: all), highest first. */
+/* Release the semaphores below `end` (null: all), highest address first. */
 void weir_reqs_release_below_(const weir_req *reqs, size_t k,
 			      const weir_sem *end);
 

@@ -5,7 +5,8 @@
  * Pairs
  *
  *   [A8] dispatch  release: weir_loop_dispatch   acquire: is_used
- *                  Who destroys it finds the last dispatch done with it.
+ *                  A destroy sees that the last dispatch has finished with
+ *                  the loop.
  */
 #include "weir/loop.h"
 
@@ -81,7 +82,7 @@ weir_err weir_loop_destroy(weir_loop *loop)
 	weir_run_unlock_(loop);
 	if (used)
 		return WEIR_EBUSY;
-	/* [A3] acquire.  Somebody may be about to leave it. */
+	/* [A3] acquire.  A notifying thread may still raise the descriptor. */
 	while (at_load_acquire(&loop->inbox_))
 		weir_backoff_wait_(&backoff);
 	loop->state_ = 0;
@@ -120,13 +121,13 @@ int weir_loop_timeout_ms(weir_loop *loop)
 }
 
 /*
- * w's deadline has passed: take it off its queue, unless it was decided before.
- * Under the loop's lock, which keeps w where it is.
+ * w's deadline has passed: take w off its queue, unless it has been decided.
+ * Requires: the loop's lock is held, which keeps *w valid.
  */
 static void time_out(weir_loop *loop, struct weir_waiter_ *w,
 		     struct weir_to_notify_ *to_notify)
 {
-	/* relaxed: under the lock; nobody frees it meanwhile. */
+	/* relaxed: *w stays valid under the loop's lock. */
 	if (at_load_relaxed(&w->state) != WEIR_OP_QUEUED_)
 		return;
 	if (!w->sem) {
@@ -140,8 +141,9 @@ static void time_out(weir_loop *loop, struct weir_waiter_ *w,
 		weir_sem_evict_(w->sem, w, WEIR_ETIMEDOUT, to_notify);
 	} else if (!w->notify) {
 		/*
-		 * Its submit has not come as far yet.  It will look at the
-		 * clock and refuse; unless the clock goes back.
+		 * The submit has not queued w yet.  It will find that the
+		 * deadline has passed; but if the clock goes back it will queue
+		 * w, which then needs its timer.
 		 */
 		(void)weir_timers_add_(loop, w);
 	}
@@ -184,9 +186,9 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 			    "own", loop);
 		return 0;
 	}
-	/* relaxed: this thread's; destroy glances at it. */
+	/* relaxed: set by the dispatching thread; destroy only checks it. */
 	at_store_relaxed(&loop->dispatching_, 1);
-	/* First: what is told from here on makes it readable again. */
+	/* First: a later notification makes it readable again. */
 	weir_event_clear_(loop->fd_);
 	time_out_all(loop);
 	weir_run_lock_(loop);

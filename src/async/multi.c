@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All of several semaphores: weir/multi.h. */
+/* Acquiring several semaphores together: weir/multi.h. */
 #include "weir/multi.h"
 
 #include "async/all.h"
@@ -19,8 +19,8 @@ bool weir_reqs_ok_(const weir_req *reqs, size_t k)
 }
 
 /*
- * Without memory: each time the lowest that is above the one before.  Requests
- * are few.
+ * Needs no memory for sorting: each call searches the lowest address above the
+ * previous one.  Lists are short.
  */
 weir_sem *weir_reqs_above_(const weir_req *reqs, size_t k, const weir_sem *last,
 			   int64_t *n)
@@ -49,10 +49,14 @@ bool weir_reqs_sums_ok_(const weir_req *reqs, size_t k)
 	return true;
 }
 
-/* C11: before the others are waited for.  C2: who is closed says so himself. */
+/*
+ * Returns true if n is above the capacity (C11): the call then fails before it
+ * waits for any semaphore.  C2: a closed semaphore reports WEIR_ECLOSED when it
+ * is acquired.
+ */
 static bool is_impossible(const weir_sem *sem, int64_t n)
 {
-	/* relaxed: as of now; who asks for it looks under the lock. */
+	/* relaxed: a snapshot; the acquire checks again under the lock. */
 	return n > at_load_relaxed(&sem->capacity_) && !weir_sem_is_closed(sem);
 }
 
@@ -64,7 +68,7 @@ weir_err weir_reqs_check_(const weir_req *reqs, size_t k, struct weir_ctx *ctx)
 
 	if (!weir_reqs_ok_(reqs, k) || !weir_reqs_sums_ok_(reqs, k))
 		return WEIR_EINVAL;
-	/* C2: else the first acquire looks. */
+	/* C2: if there are requests, the first acquire checks the context. */
 	if (ctx)
 		return k ? WEIR_OK : weir_ctx_err(ctx);
 	while (!err && (sem = weir_reqs_above_(reqs, k, sem, &n)))

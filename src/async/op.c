@@ -73,7 +73,7 @@ static void set_free(struct weir_waiter_ *w)
 	at_store_release(&w->state, WEIR_OP_FREE_);
 }
 
-/* Through the lock.  Once it has joined the queue *w may be gone. */
+/* The slow path.  Once w is queued, it may be decided and freed. */
 static weir_err enqueue(struct weir_waiter_ *w)
 {
 	weir_sem *sem = w->sem;
@@ -103,7 +103,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 
 	if (is_misplaced(op) || !weir_request_ok_(sem, n, n))
 		return WEIR_EINVAL;
-	/* relaxed: another call on it now is a mistake, found by luck. */
+	/* relaxed: a concurrent call is a misuse, detected by chance. */
 	if (at_load_relaxed(&w->state) != WEIR_OP_FREE_)
 		return weir_panic_("weir_op_submit: operation %p is submitted "
 				   "already", op);
@@ -113,7 +113,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	if (err)
 		return err;
 	if (weir_take_fast_(sem, n, n) >= 0) {
-		/* C13: a cancel that came in between wins. */
+		/* C13: a cancel that came meanwhile wins over the permits. */
 		err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 		if (err)
 			weir_sem_put_(sem, n);
@@ -130,7 +130,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	w->woken_to_retry = w->counted = w->spinning = false;
 	w->deadline_ns = deadline_ns;
 	w->timer = (struct weir_ring_){ NULL, NULL };
-	/* relaxed: the semaphore's lock publishes it. */
+	/* relaxed: published by the semaphore's lock. */
 	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
 	err = enqueue(w);
 	if (err != WEIR_EQUEUED)
@@ -152,8 +152,8 @@ weir_err weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 }
 
 /*
- * Take w off its list; who gets permits by that is added to tells.  *waited is
- * false if it was decided before.
+ * Take w off its list.  Waiters that are granted as a consequence are added to
+ * to_notify.  *waited is false if w had been decided before.
  */
 static weir_err leave(struct weir_waiter_ *w, bool *waited,
 		      struct weir_to_notify_ *to_notify)
@@ -170,14 +170,17 @@ static weir_err leave(struct weir_waiter_ *w, bool *waited,
 	return WEIR_OK;
 }
 
-/* Make it the caller's, though it was decided.  False: it is too late. */
+/*
+ * Take a decided operation away from its runner.  Returns false if its callback
+ * has begun.
+ */
 static bool take_decided(struct weir_waiter_ *w)
 {
 	struct weir_backoff_ backoff = { 0 };
 
 	if (w->kind != WEIR_OP_POLLED_)
 		return weir_run_take_(w);
-	/* [A2] acquire.  It is about to be told. */
+	/* [A2] acquire.  The operation is decided, so a notification is due. */
 	while (at_load_acquire(&w->state) != WEIR_OP_NOTIFIED_)
 		weir_backoff_wait_(&backoff);
 	return true;
@@ -213,7 +216,10 @@ weir_err weir_op_cancel(weir_op *op)
 	return err;
 }
 
-/* Its deadline, if it has one, has passed: nobody else looks at the clock. */
+/*
+ * Returns true if w has a deadline and it has passed.  Only weir_op_poll checks
+ * the deadline of a polled operation.
+ */
 static bool is_late(const struct weir_waiter_ *w)
 {
 	return w->deadline_ns != WEIR_FOREVER &&

@@ -4,7 +4,10 @@
 
 #include "core/waiter.h"
 
-/* Let its loop, if it has one, watch w's deadline, if it has one; or no longer. */
+/*
+ * Add w's deadline to the timers of its loop, or remove it.  Without effect if
+ * w has no loop or no deadline.
+ */
 void weir_op_start_timer_(struct weir_waiter_ *w);
 void weir_op_stop_timer_(struct weir_waiter_ *w);
 

@@ -5,14 +5,14 @@
 #include "base/ring.h"
 
 #define LISTS (int)(sizeof(((weir_loop *)0)->timers_) / sizeof(void *))
-#define UNKNOWN 0		/* soonest_: look into the lists */
+#define UNKNOWN 0		/* soonest_: compute it from the lists */
 #define LOOKED_AT 64		/* nodes of a list, for its soonest */
 
 _Static_assert(LISTS == 64 - WEIR_TICK_SHIFT_, "a list for each bit, and one");
 
 /*
- * A list that is left without knowing its head: prev_ is where the pointer to
- * the node stands.
+ * A node is removed without knowing the head of its list: prev_ is the address
+ * of the pointer to the node.
  */
 static struct weir_ring_ **place_of(struct weir_ring_ *node)
 {
@@ -60,7 +60,7 @@ static void sort_in(weir_loop *loop, struct weir_waiter_ *w)
 	put(&loop->timers_[list_of(loop, tick_of(w->deadline_ns))], &w->timer);
 }
 
-/* From the lists: no deadline is before this. */
+/* A lower bound of all deadlines, from the lists. */
 static int64_t look(const weir_loop *loop)
 {
 	int64_t soonest = WEIR_FOREVER;
@@ -76,7 +76,10 @@ static int64_t look(const weir_loop *loop)
 
 		if (deadline_ns < soonest)
 			soonest = deadline_ns;
-		/* So many: when the list begins.  List 0 is a short time. */
+		/*
+		 * Too many nodes: return the start of the list's period.  List
+		 * 0 covers one tick and is searched completely.
+		 */
 		if (list && ++seen == LOOKED_AT)
 			return ((loop->passed_ >> (list - 1) | 1) << (list - 1))
 			       << WEIR_TICK_SHIFT_;
@@ -86,7 +89,10 @@ static int64_t look(const weir_loop *loop)
 
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w)
 {
-	/* Not sharpened: somebody may sleep until soonest_, and no longer. */
+	/*
+	 * Not recomputed, even if loose_ is set: a thread that waits for the
+	 * loop wakes at soonest_ at the latest.
+	 */
 	int64_t soonest = loop->soonest_ != UNKNOWN ? loop->soonest_ :
 						      look(loop);
 
@@ -104,7 +110,10 @@ void weir_timers_remove_(weir_loop *loop, struct weir_waiter_ *w)
 		loop->loose_ = 1;
 }
 
-/* To due_, or, one whose time has not come, into a lower list. */
+/*
+ * Move the nodes whose deadline has passed to due_, and the others to lower
+ * lists.
+ */
 static void sort_out(weir_loop *loop, int list, int64_t now_ns)
 {
 	struct weir_ring_ *node = loop->timers_[list], *next;
@@ -130,7 +139,7 @@ void weir_timers_advance_(weir_loop *loop, int64_t now_ns)
 
 	if (now_ns < weir_timers_soonest_(loop))
 		return;
-	/* Some machines' clocks go back: then nothing moves. */
+	/* The clock of some machines goes back: passed_ does not. */
 	if (tick > loop->passed_)
 		loop->passed_ = tick;
 	for (int list = top; list >= 0; list--)
@@ -154,7 +163,10 @@ int64_t weir_timers_soonest_(weir_loop *loop)
 	if (loop->soonest_ == UNKNOWN || loop->loose_) {
 		int64_t soonest = look(loop);
 
-		/* Never back: whoever was told the later one sleeps until then. */
+		/*
+		 * Never decrease it: a thread that was given the later time may
+		 * sleep until then.
+		 */
 		if (soonest > loop->soonest_)
 			loop->soonest_ = soonest;
 		loop->loose_ = 0;

@@ -8,30 +8,35 @@
 #include "weir/loop.h"
 
 /*
- * The deadlines of a loop's operations.  All under the loop's lock (run.h).
+ * The deadlines of a loop's operations.
+ * Requires, for every function below: the loop's lock is held (run.h).
  *
- * Deadlines are counted in ticks of about a millisecond.  An operation stands in
- * list 0 if its tick is that up to which the loop has served (passed_), else in
- * list 1 + the highest bit in which the two differ.  When the time moves on, and
- * bit k is the highest that changes, lists 0 to k are past, list k + 1 is sorted
- * into lower ones, and those above stay as they are.  So an operation moves down at
- * most as often as there are bits; adding and removing are O(1), without
- * memory.  What is past moves to the list due_.
+ * Deadlines are counted in ticks of about a millisecond; passed_ is the tick up
+ * to which the loop has been served.  An operation is in list 0 if its tick is
+ * not after passed_, and otherwise in list k + 1, where k is the highest bit in
+ * which its tick and passed_ differ.  When passed_ advances and k is the
+ * highest bit that changes, lists 0 to k are due, list k + 1 is distributed to
+ * lower lists, and higher lists stay as they are.  So an operation moves down
+ * at most as often as there are bits; adding and removing are O(1) and allocate
+ * no memory.  Operations that are due move to the list due_.
  */
 
-/* Watch w->deadline_ns.  True: it is sooner than what the loop was told. */
+/*
+ * Add w->deadline_ns.  Returns true if it is sooner than every deadline so far:
+ * the loop has to wake earlier.
+ */
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w);
 
-/* No longer; harmless if it is not watched. */
+/* Remove w's deadline.  Without effect if it was not added. */
 void weir_timers_remove_(weir_loop *loop, struct weir_waiter_ *w);
 
-/* Move what is past at now_ns to due_. */
+/* Move the operations whose deadlines have passed at now_ns to due_. */
 void weir_timers_advance_(weir_loop *loop, int64_t now_ns);
 
-/* One that is due, no longer watched; null: none. */
+/* Remove an operation from due_ and return it; null: none. */
 struct weir_waiter_ *weir_timers_next_(weir_loop *loop);
 
-/* No deadline is before this. */
+/* A lower bound of all deadlines. */
 int64_t weir_timers_soonest_(weir_loop *loop);
 
 #endif /* WEIR_ASYNC_TIMERS_H */

@@ -8,16 +8,20 @@
 #include "weir/sem.h"
 
 /*
- * Where the next release may come from: who has taken gives back, or, where
- * permits are signals, who has released releases again.  cpu_ has both CPUs, of
- * the last to take in the low half and of the last to release in the high one.
- * A hint: whatever it says changes no outcome.
+ * Where the next release may come from.  Permits that are held come back from
+ * the thread that took them; permits that are signals come from the thread that
+ * released last.  cpu_ contains the CPU of the last take in its low half and
+ * the CPU of the last release in its high half.  A hint: no outcome depends on
+ * it.
  */
 
-/* Permits were taken, or released, on this CPU.  Under the lock. */
+/*
+ * Record the CPU of a take, or of a release.  Requires: the semaphore is
+ * locked.
+ */
 static inline void weir_sem_taken_at_(weir_sem *sem, uint8_t cpu)
 {
-	/* relaxed: both, a hint. */
+	/* relaxed: both accesses, a hint. */
 	uint8_t released = at_load_relaxed(&sem->cpu_) & 0xf0;
 
 	at_store_relaxed(&sem->cpu_, (uint8_t)(released | cpu));
@@ -25,13 +29,13 @@ static inline void weir_sem_taken_at_(weir_sem *sem, uint8_t cpu)
 
 static inline void weir_sem_released_at_(weir_sem *sem, uint8_t cpu)
 {
-	/* relaxed: both, a hint. */
+	/* relaxed: both accesses, a hint. */
 	uint8_t taken = at_load_relaxed(&sem->cpu_) & 0x0f;
 
 	at_store_relaxed(&sem->cpu_, (uint8_t)(cpu << 4 | taken));
 }
 
-/* Whether a release may come from another CPU than this. */
+/* Returns true if the next release may come from another CPU than `cpu`. */
 static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem, uint8_t cpu)
 {
 	/* relaxed: a hint. */

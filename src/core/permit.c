@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Permits as things: a semaphore, a count, and perhaps a reference that keeps
- * the semaphore alive.  It stands on the public calls of weir/sem.h.
+ * Permit objects: a semaphore, a count, and optionally a reference that keeps
+ * the semaphore alive.  Implemented with the public calls of weir/sem.h.
  *
  *            sem_   n_     owned_
  *   empty    null   0      0
- *   held     set    1..    0       n_ permits of sem_ are out on its account
- *   owned    set    1..    1       ... and one reference from weir_sem_ref
+ *   held     set    1..    0       n_ permits of sem_ are held
+ *   owned    set    1..    1       as held, with a reference (weir_sem_ref)
  *
- * No other combination exists: a permit that holds nothing names no semaphore,
- * so what is empty can be dropped without a call.  Something else in a permit
- * was never initialised, or was overwritten, and panics.
+ * No other combination is valid: a permit without permits has no semaphore, so
+ * an empty permit needs no release.  A permit in another state was not
+ * initialised, or was overwritten, and panics.
  *
- * A permit has one user at a time, so there are no atomics here.
+ * A permit is used by one thread at a time, so there are no atomics here.
  */
 #include "weir/permit.h"
 
@@ -38,7 +38,7 @@ static bool sound(const weir_permit *permit)
 	return permit->n_ > 0 && permit->n_ <= WEIR_SEM_MAX;
 }
 
-/* WEIR_OK: *permit may be read. */
+/* Returns WEIR_OK if *permit may be read. */
 static weir_err check(const weir_permit *permit, const char *call)
 {
 	if (!aligned(permit))
@@ -50,7 +50,10 @@ static weir_err check(const weir_permit *permit, const char *call)
 	return WEIR_OK;
 }
 
-/* The same for a call that has no error to return: that one panics. */
+/*
+ * check() for a call that has no error to return: panics instead.  Returns true
+ * if *permit may be read.
+ */
 static bool usable(const weir_permit *permit, const char *call)
 {
 	if (!aligned(permit)) {
@@ -60,7 +63,7 @@ static bool usable(const weir_permit *permit, const char *call)
 	return check(permit, call) == WEIR_OK;
 }
 
-/* WEIR_OK: *permit may be filled. */
+/* Returns WEIR_OK if *permit may be filled. */
 static weir_err check_empty(const weir_permit *permit, const char *call)
 {
 	weir_err err = check(permit, call);
@@ -70,7 +73,7 @@ static weir_err check_empty(const weir_permit *permit, const char *call)
 
 static void fill(weir_permit *permit, weir_sem *sem, int64_t n)
 {
-	/* Nothing was taken for n == 0, so there is nothing to remember. */
+	/* For n == 0 nothing was taken, and the permit stays empty. */
 	if (n) {
 		permit->sem_ = sem;
 		permit->n_ = n;
@@ -154,15 +157,15 @@ void weir_permit_release(weir_permit *permit)
 	if (!usable(permit, "weir_permit_release"))
 		return;
 	/*
-	 * Empty it first, release second.  Whoever is granted what we release
-	 * may free the memory that *permit lies in, as it may free the
-	 * semaphore (C22).
+	 * Empty *permit before the release.  A waiter that is granted these
+	 * permits may free the memory of *permit, as it may free the semaphore
+	 * (C22).
 	 */
 	held = take(permit);
 	if (!held.sem_)
 		return;
 	weir_sem_release(held.sem_, held.n_);
-	/* Last: the semaphore may end with our reference. */
+	/* Last: this may free the semaphore. */
 	if (held.owned_)
 		weir_sem_unref(held.sem_);
 }
@@ -210,13 +213,13 @@ weir_err weir_permit_merge(weir_permit *to, weir_permit *from)
 		*to = take(from);
 		return WEIR_OK;
 	}
-	/* Both counts are at most 2^60: the sum does not overflow. */
+	/* Both counts are at most 2^60, so the sum does not overflow. */
 	if (to->sem_ != from->sem_ || to->n_ + from->n_ > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	held = take(from);
 	to->n_ += held.n_;
 	if (to->owned_ && held.owned_)
-		weir_sem_unref(held.sem_);	/* never the last: *to has one */
+		weir_sem_unref(held.sem_);	/* not the last: *to has one */
 	else
 		to->owned_ |= held.owned_;
 	return WEIR_OK;
@@ -240,7 +243,7 @@ weir_err weir_permit_forget(weir_permit *permit)
 	if (err != WEIR_OK)
 		return err;
 	held = take(permit);
-	/* Last: the semaphore may end with our reference. */
+	/* Last: this may free the semaphore. */
 	if (held.owned_)
 		weir_sem_unref(held.sem_);
 	return WEIR_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphore, the paths that do not wait.  The word: sem_word.h.  Waiting:
- * sem_wait.c.  The queue: sem_queue.c.  Everything that is done once in a while:
- * sem_admin.c.
+ * Semaphore: the paths that do not wait.  The state word: sem_word.h.  Waiting:
+ * sem_wait.c.  The lock and the queue: sem_lock.c, sem_grant.c, sem_queue.c.
+ * Rare calls such as close and resize: sem_admin.c.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -17,7 +17,10 @@
 #include "weir/ctx.h"
 #include "weir/sem.h"
 
-/* A link fails if code that was compiled with another layout inlines. */
+/*
+ * Code that inlines the fast paths refers to this symbol, so code that was
+ * compiled for another layout does not link: weir/inline.h.
+ */
 const uint8_t weir_layout_1_ = 1;
 
 _Static_assert(sizeof(weir_sem) <= 64, "one cache line");
@@ -40,7 +43,7 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 	if (taken < 0)
 		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
 				      call);
-	/* C13: a cancel that came in between wins. */
+	/* C13: a cancel that came meanwhile wins over the permits. */
 	err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 	if (err)
 		weir_sem_put_(sem, taken);
@@ -97,17 +100,20 @@ weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
 }
 
 /*
- * Whether n more would be too many: more than are out, or past the maximum.
- * capacity - value is what is out; an unbounded capacity is the maximum.
+ * Returns true if a release of n is too large: more than the permits that are
+ * out, or beyond the maximum.  capacity - value permits are out; the capacity
+ * of an unbounded semaphore is the maximum.  Sets *word to the word that was
+ * examined.
  *
- * A resize changes capacity and value one after the other, each time so that
- * the middle allows more.  What looks like too many is so only if the pair was
- * read in one piece: no resize began meanwhile, and the word stands still.
+ * A resize changes the capacity and the value one after the other, in the order
+ * in which the intermediate state allows more (set_capacity, sem_admin.c).  So
+ * a release that looks too large is too large only if capacity and value were
+ * read consistently: resizes_ and the word have not changed meanwhile.
  */
 static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 {
 	for (;;) {
-		/* [S4] acquire: this one, and the next three. */
+		/* [S4] acquire: this load and the next three. */
 		uint16_t resizes = at_load_acquire(&sem->resizes_);
 		uint64_t seen = at_load_acquire(&sem->word_);
 		int64_t capacity = at_load_acquire(&sem->capacity_);
@@ -116,13 +122,13 @@ static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 		*word = seen;
 		if (n <= capacity - weir_value_(seen))
 			return false;
-		/* relaxed: behind an acquire load, which keeps it there. */
+		/* relaxed: ordered after the acquire loads above. */
 		if (again == seen && at_load_relaxed(&sem->resizes_) == resizes)
 			return true;
 	}
 }
 
-/* Give n back.  `call` is for messages. */
+/* Add n permits.  `call` is for messages. */
 static weir_err put(weir_sem *sem, int64_t n, const char *call)
 {
 	enum weir_problem_ problem;
@@ -133,11 +139,14 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 			return WEIR_EOVERFLOW;
 		if (weir_door_(word) != WEIR_SHUT_) {
 			/*
-			 * [S1] release.  If it is locked the holder's unlock
-			 * fails and it looks again; if watched, the watcher
-			 * sees it.  Until this succeeds nobody may destroy
-			 * *sem; from then on its next holder may: this is our
-			 * last access.
+			 * If LOCKED, the lock holder's unlock fails, and it
+			 * re-examines the word; if SPINNING, the spinner sees
+			 * the permits.
+			 *
+			 * [S1] release.  Until this CAS succeeds, this call is
+			 * running, so *sem must not be destroyed.  From then on
+			 * the next holder may destroy it: this is the last
+			 * access.
 			 */
 			if (at_cas_weak_release(&sem->word_, &word,
 						word + weir_units_(n)))
@@ -157,7 +166,10 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	return WEIR_OK;
 }
 
-/* A user's release, past the short path. */
+/*
+ * The slow path of a release by the user: checks the arguments and emits an
+ * event.
+ */
 static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 {
 	uint64_t word;
@@ -181,7 +193,7 @@ weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 	return put_reported(sem, n, "weir_sem_try_release");
 }
 
-/* Apart, so that the short path needs no stack. */
+/* Not inlined: the fast path of weir_sem_release then needs no stack frame. */
 __attribute__((noinline))
 static void release_long(weir_sem *sem, int64_t n)
 {
@@ -199,7 +211,7 @@ static void release_long(weir_sem *sem, int64_t n)
 	}
 	err = put_reported(sem, n, call);
 	if (err == WEIR_EOVERFLOW) {
-		/* relaxed: both for the message. */
+		/* relaxed: both loads, for the message only. */
 		int64_t capacity = at_load_relaxed(&sem->capacity_);
 		int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
@@ -235,7 +247,7 @@ int64_t weir_sem_available(const weir_sem *sem)
 		weir_panic_("weir_sem_available: %p is not a semaphore", sem);
 		return 0;
 	}
-	/* relaxed: for display; it may have changed already. */
+	/* relaxed: for display; the value may change at any time. */
 	value = weir_value_(at_load_relaxed(&sem->word_));
 	return value > 0 ? value : 0;
 }

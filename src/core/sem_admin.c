@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What is done to a semaphore once in a while: init, destroy, close, resize
- * and forget.
- */
+/* Rare calls on a semaphore: init, destroy, close, resize and forget. */
 #include "base/atomic.h"
 #include "base/hook.h"
 #include "base/panic.h"
@@ -79,11 +76,11 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	err = weir_sem_lock_(sem, "weir_sem_destroy");
 	if (err)
 		return err;
-	/* [S5] acquire.  Whoever may call this has counted his own off. */
+	/* [S5] acquire.  The caller's own acquire has returned: not counted. */
 	if (sem->queue_ || sem->oversized_ || at_load_acquire(&sem->granted_))
 		err = WEIR_EBUSY;
 	else
-		/* [S3] release.  A later call finds it, and panics. */
+		/* [S3] release.  A later call sees it and panics. */
 		at_store_release(&sem->state_,
 				 sem->state_ | WEIR_STATE_DESTROYED_);
 	weir_sem_unlock_(sem, 0);
@@ -91,8 +88,8 @@ weir_err weir_sem_destroy(weir_sem *sem)
 }
 
 /*
- * C19: refuse those aside that wait for permits; those for idleness go on.  The
- * queue is refused by whoever unlocks from now on.
+ * C19: refuse the waiters of the oversized list that want permits; waiters for
+ * idle stay.  The queue is refused by the next unlock, and by every later one.
  */
 static void refuse_oversized(weir_sem *sem, struct weir_to_notify_ *to_notify)
 {
@@ -104,14 +101,17 @@ static void refuse_oversized(weir_sem *sem, struct weir_to_notify_ *to_notify)
 	}
 }
 
-/* Drain mode: in order, what fits is granted; returns the permits taken. */
+/*
+ * A drain close grants the waiters that fit, in order.  Returns their permits.
+ */
 static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
 {
 	/*
-	 * Looked at once: what is released from here on comes after the close,
-	 * and must not go to one behind another that was refused.
-	 * [S3] release: by a write, so that whoever releases after this look,
-	 * and then looks at the word, sees CLOSED.
+	 * Read the value once.  A permit that is released later is released
+	 * after the close, and must not go to a waiter behind one that was
+	 * refused.
+	 * [S3] release: the read is an RMW, so a thread that releases after it
+	 * and then reads the word sees CLOSED.
 	 */
 	int64_t value = weir_value_(at_add_acq_rel(&sem->word_, 0));
 	int64_t taken = 0;
@@ -169,11 +169,13 @@ bool weir_sem_is_closed(const weir_sem *sem)
 }
 
 /*
- * Change capacity and value, in the order in which the middle allows a release
- * more and not less.  resizes_ moves on first: overflows() in sem.c.
+ * Change the capacity and the value, in the order in which the intermediate
+ * state allows a release more, not less.  resizes_ changes first: see
+ * overflows() in sem.c.
  *
- * A release that is one too many may use the middle.  Then more are free than
- * there can be, and the unlock takes them out again.
+ * A release of too many permits may succeed in the intermediate state.  Then
+ * more permits are free than the capacity allows, and the unlock subtracts
+ * them.
  */
 static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
 {
@@ -197,7 +199,10 @@ static void report_excess(const char *name, const char *call, int64_t excess)
 			    "than were out", call, name, excess);
 }
 
-/* C11: who has become possible joins the queue, who is no longer goes aside. */
+/*
+ * C11: move waiters that fit the new capacity into the queue, and waiters that
+ * do not fit any more to the oversized list, or refuse them.
+ */
 static void sort_waiters(weir_sem *sem, int64_t capacity,
 			 struct weir_to_notify_ *to_notify)
 {
@@ -226,7 +231,7 @@ static void sort_waiters(weir_sem *sem, int64_t capacity,
 
 static int64_t debt_of(const weir_sem *sem)
 {
-	/* relaxed: under the lock; releases may pay at any moment. */
+	/* relaxed: locked, but releases may pay debt at any moment. */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 	return value < 0 ? -value : 0;
@@ -277,15 +282,16 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 		return WEIR_OK;
 	}
 	name = sem->name_;
-	/* relaxed: under the lock; the caller's own n stay out meanwhile. */
+	/* relaxed: locked; the caller's own n permits stay out meanwhile. */
 	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
 	if (n > out) {
 		weir_sem_unlock_(sem, 0);
 		return WEIR_EOVERFLOW;
 	}
 	/*
-	 * The value is capacity less what is out: n fewer are out and the
-	 * capacity falls by n, except for what pays a debt.
+	 * value = capacity - permits that are out.  n fewer permits are out,
+	 * and the capacity decreases by n, except for the permits that pay
+	 * debt.
 	 */
 	paid = debt_of(sem) < n ? debt_of(sem) : n;
 	set_capacity(sem, sem->capacity_ - (n - paid), paid);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A semaphore on the heap that lives as long as somebody refers to it.
+ * Semaphores on the heap, with a reference count.
  *
- * The count has a cache line of its own, after the semaphore's: references come
- * and go without disturbing those who acquire and release.
+ * The count has a cache line of its own, after the semaphore's: changing it
+ * does not slow down acquire and release.
  *
- *   refs   0      Never seen by a caller that keeps the rules.
- *          1      The caller has the only reference, and a new one is made from
- *                 one that exists: nobody can come near.  An unref ends it.
- *          2..    An unref counts down.
+ *   refs   0      The semaphore has ended.  Only a misuse finds this value.
+ *          1      The caller has the only reference.  A new reference is made
+ *                 from an existing one, so no other thread can make one.  An
+ *                 unref ends the semaphore.
+ *          2..    An unref decrements.
  *
- * The last unref never counts down to 0.  It leaves its 1 in place while it
- * asks weir_sem_destroy, so that a refusal (somebody waits) changes nothing.
+ * The last unref does not decrement to 0.  It leaves 1 in place while it calls
+ * weir_sem_destroy, so that a refusal (a waiter is queued) changes nothing.
  *
  * Pairs
  *
- *   [H1] end   release: weir_sem_unref that leaves others
- *              acquire: weir_sem_unref that finds itself the last
- *              What the others did to the semaphore, their last release
- *              included, is over before it is destroyed and freed.  A ref in
- *              between is an RMW and continues the release sequence.
+ *   [H1] end   release: weir_sem_unref   acquire: weir_sem_unref
+ *              An unref that finds the count 1 happens after the unrefs of all
+ *              other references, and so after every use of the semaphore
+ *              through them.  A ref in between is an RMW and continues the
+ *              release sequence.
  */
 #include <stddef.h>
 
@@ -29,7 +30,7 @@
 #include "core/sem_word.h"
 #include "weir/sem.h"
 
-/* Far from wrapping, however many threads pass the test at one moment. */
+/* Far below the maximum: several threads may pass the check at once. */
 #define REFS_MAX ((uint32_t)INT32_MAX)
 
 struct heap_sem {
@@ -39,14 +40,14 @@ struct heap_sem {
 
 _Static_assert(offsetof(struct heap_sem, sem) == 0, "casts to and fro");
 
-/* The whole of which sem is a part, or null after a panic. */
+/* The heap_sem that contains sem; null after a panic. */
 static struct heap_sem *heap_of(weir_sem *sem, const char *call)
 {
 	if (weir_sem_is_misplaced_(sem)) {
 		weir_panic_("%s: %p is not a semaphore", call, (void *)sem);
 		return NULL;
 	}
-	/* relaxed: HEAP is set before anybody can refer to it, and stays. */
+	/* relaxed: set before sem is shared, and never changed. */
 	if (!(at_load_relaxed(&sem->state_) & WEIR_STATE_HEAP_)) {
 		weir_panic_("%s: semaphore \"%s\" (%p) is not from "
 			    "weir_sem_new", call, sem->name_, (void *)sem);
@@ -65,7 +66,7 @@ weir_sem *weir_sem_new(const weir_sem_opts *opts)
 		weir_mem_free_(heap);
 		return NULL;
 	}
-	/* Nobody else can reach it yet. */
+	/* No other thread has a reference yet. */
 	heap->sem.state_ |= WEIR_STATE_HEAP_;
 	heap->refs = 1;
 	return &heap->sem;
@@ -80,7 +81,7 @@ weir_sem *weir_sem_ref(weir_sem *sem)
 		return NULL;
 	/*
 	 * relaxed: the caller has a reference, so the count cannot fall to 0
-	 * between this and the addition.
+	 * between this load and the addition.
 	 */
 	refs = at_load_relaxed(&heap->refs);
 	if (refs == 0 || refs > REFS_MAX) {
@@ -89,17 +90,17 @@ weir_sem *weir_sem_ref(weir_sem *sem)
 			    refs ? "too many references" : "no reference left");
 		return NULL;
 	}
-	/* relaxed: handing sem to another thread is what orders this. */
+	/* relaxed: the caller orders the transfer of sem to another thread. */
 	at_add_relaxed(&heap->refs, 1);
 	return sem;
 }
 
-/* The caller's reference is the only one: end it with the semaphore. */
+/* The caller has the only reference: destroy and free the semaphore. */
 static void end(struct heap_sem *heap)
 {
 	weir_err err = weir_sem_destroy(&heap->sem);
 
-	/* Refused, it has not changed, and the caller keeps its reference. */
+	/* WEIR_EBUSY: nothing has changed; the caller keeps its reference. */
 	if (err == WEIR_EBUSY)
 		weir_panic_("weir_sem_unref: semaphore \"%s\" (%p): somebody "
 			    "waits, and this is the last reference",
@@ -107,8 +108,8 @@ static void end(struct heap_sem *heap)
 	if (err != WEIR_OK)
 		return;
 	/*
-	 * relaxed: nobody may look.  Who does all the same, before the memory
-	 * is used again, is told.
+	 * relaxed: a correct program does not read the count any more.  The 0
+	 * lets a late ref or unref panic, until the memory is reused.
 	 */
 	at_store_relaxed(&heap->refs, 0);
 	weir_mem_free_(heap);
@@ -122,7 +123,7 @@ void weir_sem_unref(weir_sem *sem)
 	if (!heap)
 		return;
 	do {
-		/* [H1] acquire, for when it is 1 and we are alone. */
+		/* [H1] acquire, needed if the count is 1. */
 		refs = at_load_acquire(&heap->refs);
 		if (refs == 0) {
 			weir_panic_("weir_sem_unref: semaphore \"%s\" (%p) has "
@@ -134,6 +135,9 @@ void weir_sem_unref(weir_sem *sem)
 			end(heap);
 			return;
 		}
-		/* [H1] release.  Our last access: others may end it now. */
+		/*
+		 * [H1] release.  The last access: another thread may free the
+		 * semaphore from here on.
+		 */
 	} while (!at_cas_weak_release(&heap->refs, &refs, refs - 1));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking at the word for a moment instead of going to sleep.  FIFO: the first
- * of the queue watches, and takes for itself what comes.  BARGING: a newcomer
- * lingers before it joins the queue.  docs/design/sem.md, "Awake".
+ * Spinning on the state word for a short time before parking.  FIFO: the head
+ * of the queue spins and takes released permits itself.  BARGING: a new request
+ * spins before it joins the queue.  docs/design/sem.md.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -14,13 +14,16 @@
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
 
-/* About as long as a cache line takes from one CPU to another and back. */
+/* About the time in which a cache line moves to another CPU and back. */
 #define YIELD_PAUSES 16
 
-/* Whether one that joins now is first, once those that fit have been served. */
+/*
+ * Returns true if a waiter that joins the queue now will be its head, once the
+ * unlock has granted to the waiters that fit.
+ */
 static bool will_be_first(const weir_sem *sem)
 {
-	/* relaxed: one that grows meanwhile is as good. */
+	/* relaxed: a value that grows meanwhile gives the same answer. */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 	return !sem->queue_ || (sem->waiters_ == 1 &&
@@ -33,7 +36,10 @@ static bool is_barging(const weir_sem *sem)
 	return at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_;
 }
 
-/* Not if whoever releases next would have to run on this CPU. */
+/*
+ * Returns true if spinning may pay: not if the next release is expected on this
+ * CPU, where the releasing thread could not run meanwhile.
+ */
 static bool may_pay(const weir_sem *sem, uint8_t cpu)
 {
 	return weir_sem_releaser_may_be_remote_(sem, cpu) && weir_spin_wait_may_pay_();
@@ -41,28 +47,35 @@ static bool may_pay(const weir_sem *sem, uint8_t cpu)
 
 bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 {
-	/* Who takes what there is must not find what a later release adds. */
+	/*
+	 * A waiter with min < max must not spin: it could take permits that a
+	 * later release added.
+	 */
 	return w->min == weir_waiter_max_(w) && !is_barging(sem) &&
 	       will_be_first(sem) && may_pay(sem, w->cpu);
 }
 
-/* Whether what w wants has been put down for it. */
+/* Returns true if enough permits have been released for w, the spinner. */
 static bool is_there(const struct weir_waiter_ *w)
 {
-	/* relaxed: a glance; the lock comes next. */
+	/* relaxed: a hint; take() checks it under the lock. */
 	uint64_t word = at_load_relaxed(&w->sem->word_);
 
 	return !(word & WEIR_SHUT_) && weir_value_(word) >= w->min;
 }
 
-/* Take it, if it still is there; if this was the last look, stop watching. */
+/*
+ * Take w's permits under the lock, if they are still free.  Returns true if w
+ * is decided.  If `last`, w stops spinning: the unlock shuts the door, and
+ * releases grant to w from then on.
+ */
 static bool take(struct weir_waiter_ *w, bool last)
 {
 	weir_err err = weir_sem_panic_(w->sem, w->call,
 					  weir_sem_lock_no_panic_(w->sem));
 	int64_t taken;
 
-	/* Only if this thread has forked since it joined: C29. */
+	/* Only if this thread has forked since it joined the queue: C29. */
 	if (err) {
 		w->outcome = (int8_t)err;
 		return true;
@@ -93,7 +106,7 @@ bool weir_sem_spin_(struct weir_waiter_ *w)
 void weir_sem_yield_to_spinner_(const weir_sem *sem)
 {
 	for (int i = 0; i < YIELD_PAUSES; i++) {
-		/* relaxed: nothing depends on it. */
+		/* relaxed: decides only how long to pause. */
 		uint64_t word = at_load_relaxed(&sem->word_);
 
 		if (weir_door_(word) != WEIR_SPINNING_ || weir_value_(word) <= 0)
@@ -107,7 +120,7 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	struct weir_spin_wait_ look;
 	int64_t taken;
 
-	/* relaxed: hints; joining the queue looks at them with care. */
+	/* relaxed: hints; weir_sem_enqueue_ checks again under the lock. */
 	if (!weir_request_ok_(sem, min, max) || !is_barging(sem) ||
 	    at_load_relaxed(&sem->waiters_) ||
 	    min > at_load_relaxed(&sem->capacity_) ||
@@ -116,7 +129,7 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	look = weir_spin_wait_begin_();
 	do
 		taken = weir_take_fast_(sem, min, max);
-	/* relaxed: the lock looks again. */
+	/* relaxed: checked again under the lock. */
 	while (taken < 0 &&
 	       weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
 	       weir_spin_wait_continue_(&look));

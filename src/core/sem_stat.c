@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One consistent picture of a semaphore, for people and for tests. */
+/* A consistent snapshot of a semaphore, for people and for tests. */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
@@ -23,7 +23,7 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 		int64_t waited = weir_waiter_waited_ns_(
 			weir_waiter_of_(sem->queue_), weir_now_ns());
 
-		/* Some machines' clocks go back. */
+		/* The clock of some machines goes back. */
 		info->oldest_wait_ns = waited > 0 ? waited : 0;
 	}
 }
@@ -41,10 +41,10 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 		return err;
 	state = weir_state_(sem);
 	/*
-	 * [S1] acquire.  granted_ is read after the word: it can only fall
-	 * meanwhile, so held is not negative.
-	 * relaxed: granted_ changes at any moment; the load above keeps it
-	 * behind.
+	 * [S1] acquire.  granted_ is read after the word.  It can only decrease
+	 * meanwhile, so `held` is not negative.
+	 * relaxed: granted_ may change at any time; the acquire load above
+	 * keeps this load after it.
 	 */
 	value = weir_value_(at_load_acquire(&sem->word_));
 	granted = at_load_relaxed(&sem->granted_);
@@ -62,7 +62,7 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 	if (!info->unbounded) {
 		int64_t out = sem->capacity_ - value;
 
-		/* A mistaken release may have put back what was granted. */
+		/* Granted permits may have been released by mistake. */
 		if (info->granted > out)
 			info->granted = out > 0 ? out : 0;
 		info->held = out - info->granted;

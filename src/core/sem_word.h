@@ -3,30 +3,41 @@
 #define WEIR_CORE_SEM_WORD_H
 
 /*
- * The state of a semaphore: the word, and the bits that change rarely.
+ * The state of a semaphore: the state word word_, and the flags in state_,
+ * which change rarely.
  *
  *    63                                                    2 1    0
  *   +-------------------------------------------------------+------+
  *   |   value = free permits - debt (signed)                | door |
  *   +-------------------------------------------------------+------+
  *
- *   door       acquire(n)                    release(n)
- *   OPEN       take if n <= value, or lock   add
- *   WATCHED    lock                          add and leave
- *   SHUT       lock                          add and lock, settle
- *   LOCKED     wait for the lock             add and leave
+ *   door       acquire(n)                        release(n)
+ *   OPEN       take n if n <= value, else lock   add n
+ *   SPINNING   lock                              add n
+ *   SHUT       lock                              add n and lock, then grant
+ *   LOCKED     wait for the lock                 add n
  *
- *   LOCKED   Somebody works on the queue, and looks again before he unlocks.
- *            The value is changed by releases, which add, and by the holder.
- *   SHUT     Go through the lock.  Legal for no reason; the reasons are: a
- *            queue (FIFO), a queue whose head has not been called (BARGING),
- *            somebody aside, CLOSED, TRACKED, DESTROYED.
- *   WATCHED  The queue is one waiter that is awake and looks at the word: it
- *            takes for itself what is released.  No other reason is there.
- *   The door is changed only by whoever takes or drops the lock.
+ *   OPEN      Neither acquire nor release needs the lock.
+ *   SPINNING  The queue consists of one waiter, which spins on the word and
+ *             takes released permits itself (FIFO only).  None of the
+ *             conditions for SHUT holds.
+ *   SHUT      Acquire and release take the lock.  May be set spuriously.  Must
+ *             be set, in an unlocked word, if
+ *               - a waiter is queued and does not spin (FIFO),
+ *               - a waiter is queued and the head has not been woken to retry
+ *                 (BARGING),
+ *               - the oversized list is not empty, or
+ *               - state_ has CLOSED, TRACKED or DESTROYED.
+ *   LOCKED    The wait queue is being modified.  The lock holder re-examines
+ *             the word before it unlocks, so a release may add permits and
+ *             return.  Only releases, which add, and the lock holder change the
+ *             value meanwhile.
  *
- *   Updates add to, subtract from or set bits of the word that was read.  None
- *   rebuilds it from the value alone: that would lose the door.
+ *   The door changes only when a thread takes or drops the lock.
+ *
+ *   Every update adds to, subtracts from or sets bits of the word that was
+ *   read.  None rebuilds the word from the value alone: that would lose the
+ *   door.
  *
  * Pairs
  *
@@ -56,7 +67,10 @@
 #include "base/atomic.h"
 #include "weir/sem.h"
 
-/* The short paths are a public header; here they go through the seam. */
+/*
+ * The fast paths are in a public header.  In the library, their accesses go
+ * through the seam.
+ */
 #define weir_at_load_relaxed_ at_load_relaxed
 #define weir_at_cas_weak_relaxed_ at_cas_weak_relaxed
 #define weir_at_cas_weak_acquire_ at_cas_weak_acquire
@@ -66,7 +80,7 @@
 #define WEIR_OPEN_ UINT64_C(0)
 #define WEIR_SPINNING_ UINT64_C(1)
 #define WEIR_SHUT_ UINT64_C(2)
-#define WEIR_LOCKED_ UINT64_C(3)	/* all bits: or makes any door this */
+#define WEIR_LOCKED_ UINT64_C(3)	/* both bits: OR locks from any door */
 
 static inline uint64_t weir_door_(uint64_t word)
 {
@@ -84,25 +98,27 @@ static inline int64_t weir_value_(uint64_t word)
 	return (int64_t)word >> 2;
 }
 
-/* n permits as they stand in the word. */
+/* n permits in the units of the word. */
 static inline uint64_t weir_units_(int64_t n)
 {
 	return (uint64_t)n << 2;
 }
 
 /*
- * state_: changed under the lock, read without it.  The public initialisers
- * know UNBOUNDED, BARGING and the bound's place.
+ * Flags of state_, which is changed under the lock and read without it.  The
+ * public initialisers contain the values of UNBOUNDED and BARGING and the
+ * position of the bound.  CLOSED with DRAIN: a request that need not wait is
+ * still granted.
  */
 #define WEIR_STATE_UNBOUNDED_ UINT32_C(1)
 #define WEIR_STATE_BARGING_ UINT32_C(2)
 #define WEIR_STATE_CLOSED_ UINT32_C(4)
-#define WEIR_STATE_DRAIN_ UINT32_C(8)	/* with CLOSED: permits may still go */
+#define WEIR_STATE_DRAIN_ UINT32_C(8)
 #define WEIR_STATE_INTERRUPTIBLE_ UINT32_C(16)
 #define WEIR_STATE_TRACKED_ UINT32_C(32)
 #define WEIR_STATE_DESTROYED_ UINT32_C(64)
 #define WEIR_STATE_HEAP_ UINT32_C(128)
-#define WEIR_STATE_BOUND_SHIFT_ 8	/* the rest: barging bound in us */
+#define WEIR_STATE_BOUND_SHIFT_ 8	/* bits above: barging bound in us */
 
 static inline uint32_t weir_state_(const weir_sem *sem)
 {
@@ -110,7 +126,7 @@ static inline uint32_t weir_state_(const weir_sem *sem)
 	return at_load_acquire(&sem->state_);
 }
 
-/* Closed to everybody, and not only to those that would have to wait. */
+/* Returns true if it is closed, and not by a drain: no acquire succeeds. */
 static inline bool weir_state_is_shut_(uint32_t state)
 {
 	return (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
