@@ -10,15 +10,18 @@
  *
  * Pairs
  *
- *   [NK1] ready  release: keep   acquire: weir_nm_keeper_start_
- *   [NK2] kick   release: weir_nm_kick_   acquire: keep_watch
- *                A keeper that sleeps on the kicked value of the word has seen
- *                the reason for the kick, such as a request to stop.
+ *   [NK1] ready   release: keep   acquire: weir_nm_keeper_start_
+ *                 The opening thread sees that the liveness words are listed.
+ *   [NK2] kick    release: weir_nm_kick_   acquire: keep_watch
+ *                 A keeper that sleeps on the kicked value of the word has seen
+ *                 the reason for the kick, such as a request to stop.
  *   [NK3] joined  release: weir_nm_keeper_go_   acquire: keep
- *   [NK4] ended  release: keep   acquire: weir_nm_keeper_stop_
- *   [NK5] stop   release: weir_nm_keeper_stop_   acquire: keep_watch
- *                A keeper that sees `stop` before the kick also sees that the
- *                handle's records are free.
+ *                 The keeper sees the handle as it is after joining.
+ *   [NK4] ended   release: keep   acquire: weir_nm_keeper_stop_
+ *                 The closing thread sees that the keeper has finished.
+ *   [NK5] stop    release: weir_nm_keeper_stop_   acquire: keep_watch
+ *                 A keeper that sees `stop` before the kick also sees that the
+ *                 handle's records are free.
  */
 #include <errno.h>
 #include <link.h>

@@ -7,8 +7,8 @@
  *
  * Pairs
  *
- *   [NL1] file's lock  release: nm_unlock   acquire: nm_lock, contend
- *                      Work done under the lock is visible to the next holder.
+ *   [NL1] lock  release: nm_unlock   acquire: nm_lock, contend, enter_fast
+ *               Work done under the lock is visible to the next holder.
  */
 #include "base/atomic.h"
 #include "named/handle.h"

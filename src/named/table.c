@@ -7,7 +7,8 @@
  *
  * Pairs
  *
- *   [NT1] slot  release: free_slot, claim   acquire: claim, is_taken, bury
+ *   [NT1] slot  release: free_slot, join_locked, weir_nm_leave_
+ *               acquire: claim, is_taken, weir_nm_bury_
  *               A process that finds a slot free finds that its former owner
  *               has finished with it; one that finds it live sees it filled in.
  */
