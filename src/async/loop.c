@@ -26,7 +26,8 @@
 
 #define MADE UINT32_C(0x6c6f6f70)
 
-_Static_assert(sizeof(void *) != 8 || sizeof(weir_loop) == 512, "public layout");
+_Static_assert(sizeof(void *) != 8 || sizeof(weir_loop) == 512,
+	       "public layout");
 
 static bool is_misplaced(const weir_loop *loop)
 {

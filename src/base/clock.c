@@ -21,5 +21,6 @@ int64_t weir_deadline_after(int64_t timeout_ns)
 
 	if (timeout_ns <= 0)
 		return now;
-	return timeout_ns > WEIR_FOREVER - now ? WEIR_FOREVER : now + timeout_ns;
+	return timeout_ns > WEIR_FOREVER - now ? WEIR_FOREVER :
+						 now + timeout_ns;
 }

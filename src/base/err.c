@@ -3,11 +3,13 @@
 #include "weir/base.h"
 
 #define STRING(x) #x
-#define DOTTED(major, minor, patch) STRING(major) "." STRING(minor) "." STRING(patch)
+#define DOTTED(major, minor, patch)                                            \
+	STRING(major) "." STRING(minor) "." STRING(patch)
 
 const char *weir_version(void)
 {
-	return DOTTED(WEIR_VERSION_MAJOR, WEIR_VERSION_MINOR, WEIR_VERSION_PATCH);
+	return DOTTED(WEIR_VERSION_MAJOR, WEIR_VERSION_MINOR,
+		      WEIR_VERSION_PATCH);
 }
 
 const char *weir_err_name(weir_err err)

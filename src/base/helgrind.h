@@ -145,7 +145,8 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
 	WEIR_HG_DO_(p, __atomic_load_n(weir_hg_at_, (order)),                  \
 		    weir_hg_loaded_(weir_hg_at_, (order)))
 #define __atomic_store_n(p, v, order)                                          \
-	((void)WEIR_HG_DO_(p, (__atomic_store_n(weir_hg_at_, (v), (order)), 0), \
+	((void)WEIR_HG_DO_(p,                                                  \
+			   (__atomic_store_n(weir_hg_at_, (v), (order)), 0),   \
 			   weir_hg_stored_(weir_hg_at_, (order))))
 #define __atomic_exchange_n(p, v, order)                                       \
 	WEIR_HG_RMW_(p, __atomic_exchange_n(weir_hg_at_, (v), (order)), order)

@@ -36,7 +36,8 @@ static inline void weir_sem_released_at_(weir_sem *sem, uint8_t cpu)
 }
 
 /* Returns true if the next release may come from another CPU than `cpu`. */
-static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem, uint8_t cpu)
+static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem,
+						    uint8_t cpu)
 {
 	/* relaxed: a hint. */
 	return at_load_relaxed(&sem->cpu_) != (cpu << 4 | cpu);

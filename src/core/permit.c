@@ -57,7 +57,8 @@ static weir_err check(const weir_permit *permit, const char *call)
 static bool usable(const weir_permit *permit, const char *call)
 {
 	if (!aligned(permit)) {
-		weir_panic_("%s: %p is not a permit", call, (const void *)permit);
+		weir_panic_("%s: %p is not a permit", call,
+			    (const void *)permit);
 		return false;
 	}
 	return check(permit, call) == WEIR_OK;

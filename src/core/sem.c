@@ -61,7 +61,8 @@ weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 
 weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (weir_take_fast_(sem, n, n) >= 0 || weir_sem_spin_acquire_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0 ||
+	    weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
 			      "weir_sem_acquire_until");
@@ -69,7 +70,8 @@ weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (weir_take_fast_(sem, n, n) >= 0 || weir_sem_spin_acquire_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0 ||
+	    weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
 			      NULL, "weir_sem_acquire_for");

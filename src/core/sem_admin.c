@@ -53,7 +53,8 @@ weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
 		word |= WEIR_SHUT_;
 	}
 	if (opts->policy == WEIR_BARGING) {
-		uint32_t bound = opts->barge_us ? opts->barge_us : WEIR_BARGE_US;
+		uint32_t bound = opts->barge_us ? opts->barge_us :
+						  WEIR_BARGE_US;
 
 		state |= WEIR_STATE_BARGING_ | bound << WEIR_STATE_BOUND_SHIFT_;
 	}
@@ -120,7 +121,8 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 		int64_t open = value - taken;
 
-		if (!weir_sem_evict_cancelled_(sem, w, to_notify) && open >= w->min)
+		if (!weir_sem_evict_cancelled_(sem, w, to_notify) &&
+		    open >= w->min)
 			taken += weir_sem_grant_(sem, w, open, to_notify);
 	}
 	return taken;

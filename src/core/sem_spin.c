@@ -42,7 +42,8 @@ static bool is_barging(const weir_sem *sem)
  */
 static bool may_pay(const weir_sem *sem, uint8_t cpu)
 {
-	return weir_sem_releaser_may_be_remote_(sem, cpu) && weir_spin_wait_may_pay_();
+	return weir_sem_releaser_may_be_remote_(sem, cpu) &&
+	       weir_spin_wait_may_pay_();
 }
 
 bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
@@ -109,7 +110,8 @@ void weir_sem_yield_to_spinner_(const weir_sem *sem)
 		/* relaxed: decides only how long to pause. */
 		uint64_t word = at_load_relaxed(&sem->word_);
 
-		if (weir_door_(word) != WEIR_SPINNING_ || weir_value_(word) <= 0)
+		if (weir_door_(word) != WEIR_SPINNING_ ||
+		    weir_value_(word) <= 0)
 			return;
 		weir_cpu_pause_();
 	}

@@ -55,7 +55,8 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 		.debt = value < 0 ? -value : 0,
 		.granted = granted,
 		.waiters = sem->waiters_,
-		.policy = state & WEIR_STATE_BARGING_ ? WEIR_BARGING : WEIR_FIFO,
+		.policy = state & WEIR_STATE_BARGING_ ? WEIR_BARGING :
+							WEIR_FIFO,
 		.unbounded = state & WEIR_STATE_UNBOUNDED_,
 		.closed = state & WEIR_STATE_CLOSED_,
 	};

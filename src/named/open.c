@@ -210,7 +210,8 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	 * byte, whose release shows that this process has ended.
 	 */
 	lock_opens();
-	err = register_fork_handler() ? weir_nm_open_file_(h, &all) : WEIR_ENOMEM;
+	err = register_fork_handler() ? weir_nm_open_file_(h, &all) :
+					WEIR_ENOMEM;
 	if (!err)
 		err = join(h, &all);
 	if (err)

@@ -278,7 +278,8 @@ static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 		    (record->min <= h->head->capacity) != fits)
 			continue;
 		order[count++] = (struct nm_place){
-			state == NM_REC_OVERSIZED ? record->apart : record->ticket,
+			state == NM_REC_OVERSIZED ? record->apart :
+						    record->ticket,
 			i
 		};
 	}
