@@ -39,7 +39,7 @@ struct nm_helper {
 	bool can_wait_any;
 	uint32_t order;			/* atomic; odd: off the words */
 	uint32_t seen;			/* atomic; last order acknowledged */
-	uint32_t told;			/* atomic; has kicked the keeper */
+	uint32_t kicked;		/* atomic; has kicked the keeper */
 	uint32_t count;
 	bool stop;
 	struct weir_watch_ watches[WORDS + 1];
@@ -73,7 +73,7 @@ static void sleep_once(struct nm_helper *helper, uint32_t order)
 static void *help(void *arg)
 {
 	struct nm_helper *helper = arg;
-	uint32_t told = 0;
+	uint32_t kicked = 0;
 
 	for (;;) {
 		/* [NH1] acquire */
@@ -83,21 +83,21 @@ static void *help(void *arg)
 		if (order != at_load_relaxed(&helper->seen)) {
 			/* [NH2] release */
 			at_store_release(&helper->seen, order);
-			told = 0;
+			kicked = 0;
 		}
 		/* relaxed: read by the keeper after the kick. */
-		at_store_relaxed(&helper->told, told);
+		at_store_relaxed(&helper->kicked, kicked);
 		if (order & 1) {
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (helper->stop) {
 			return NULL;
-		} else if (told) {
+		} else if (kicked) {
 			/* The keeper has been kicked; await its next order. */
 			weir_shared_wait_(&helper->order, order, WEIR_FOREVER);
 		} else if (has_news(helper)) {
-			told = 1;
+			kicked = 1;
 			/* relaxed: as above. */
-			at_store_relaxed(&helper->told, told);
+			at_store_relaxed(&helper->kicked, kicked);
 			weir_nm_kick_(helper->mine);
 		} else {
 			sleep_once(helper, order);
@@ -150,10 +150,8 @@ static bool is_at(const struct nm_helper *helper,
 	return count == helper->count &&
 	       !memcmp(helper->watches + 1, watches,
 		       count * sizeof(*watches)) &&
-	       /*
-	        * relaxed: if it is about to be set, a kick is about to follow.
-	        */
-	       !at_load_relaxed(&helper->told);
+	       /* relaxed: a helper kicks the keeper after it sets this. */
+	       !at_load_relaxed(&helper->kicked);
 }
 
 static struct nm_helper *add_helper(weir_named *h)

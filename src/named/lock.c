@@ -20,7 +20,7 @@
  * The unlocking thread uses the light fence, because every unlock needs it.
  * Without asymmetric fences, or if a contender dies after it was woken and
  * before it woke the next one, the wake-up is lost: so sleepers wake up
- * by themselves after LOOK_NS.
+ * by themselves after RECHECK_NS.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -33,7 +33,7 @@
  * The lock is held for microseconds.  A sleeper examines its holder again after
  * this time.
  */
-#define LOOK_NS 4000000
+#define RECHECK_NS 4000000
 
 /* For how long the threads of a dead owner may go on running: see grace. */
 #define GRACE_NS 100000
@@ -85,7 +85,7 @@ static void sleep_for(weir_named *h, uint32_t lock)
 {
 	struct weir_watch_ watches[2] = { { &h->head->lock, lock } };
 	struct nm_slot *slot = owner_of(h, lock);
-	int64_t until = weir_deadline_after(LOOK_NS);
+	int64_t until = weir_deadline_after(RECHECK_NS);
 
 	if (!slot || !h->can_wait_any) {
 		weir_shared_wait_(&h->head->lock, lock, until);

@@ -109,7 +109,7 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 }
 
 /* Examine the record, with the lock held.  WEIR_EAGAIN: it still waits. */
-static weir_err look(struct call *call, enum weir_woke_ woke)
+static weir_err check_record(struct call *call, enum weir_woke_ woke)
 {
 	struct nm_record *record = call->record;
 	weir_named *h = call->h;
@@ -159,7 +159,7 @@ static weir_err sleep_until(struct call *call, int64_t deadline_ns)
 			errno = EBADMSG;
 			return WEIR_ESYSTEM;
 		}
-		err = look(call, woke);
+		err = check_record(call, woke);
 	} while (err == WEIR_EAGAIN);
 	nm_unlock(call->h);
 	return err;
