@@ -41,11 +41,11 @@ WEIR_API const char *weir_version(void);
 	X(WEIR_EAGAIN, -5, "too few permits are free, or others wait first")   \
 	X(WEIR_EBUSY, -6, "in use, or too many waiters")                       \
 	X(WEIR_EINVAL, -7, "invalid argument")                                 \
-	X(WEIR_EOVERFLOW, -8, "more permits than are out")                     \
+	X(WEIR_EOVERFLOW, -8, "more permits than are held")                    \
 	X(WEIR_EINTR, -9, "interrupted by a signal")                           \
 	X(WEIR_ENOMEM, -10, "out of memory")                                   \
-	X(WEIR_ESYSTEM, -11, "the system refused; errno says why")             \
-	X(WEIR_EQUEUED, -12, "queued; the callback tells the outcome")
+	X(WEIR_ESYSTEM, -11, "system error; see errno")                        \
+	X(WEIR_EQUEUED, -12, "queued; the callback reports the outcome")
 
 typedef enum weir_err {
 #define WEIR_ERR_ENUM_(name, value, text) name = (value),

@@ -100,8 +100,8 @@ void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
 		   void *user)
 {
 	if (is_misplaced(all) || !fn) {
-		weir_panic_("weir_all_init: %p is not an operation, or has "
-			    "nothing to call", all);
+		weir_panic_("weir_all_init: operation %p: invalid pointer, or "
+			    "no callback", all);
 		return;
 	}
 	*all = (weir_all){ .fn_ = fn, .user_ = user };
@@ -118,8 +118,8 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 		return err;
 	/* relaxed: a concurrent call is a misuse, detected by chance. */
 	if (at_load_relaxed(&all->state_) != FREE)
-		return weir_panic_("weir_all_submit: operation %p is submitted "
-				   "already", all);
+		return weir_panic_("weir_all_submit: operation %p is already "
+				   "submitted", all);
 	all->reqs_ = reqs;
 	all->k_ = k;
 	all->ctx_ = ctx;

@@ -140,8 +140,8 @@ static weir_err check(weir_any *any, const weir_req *reqs, size_t k,
 		return WEIR_EINVAL;
 	/* relaxed: misuse, which need not be detected in every case. */
 	if (at_load_relaxed(&head->state) != WEIR_OP_FREE_)
-		return weir_panic_("weir_any_submit: operation %p is submitted "
-				   "already", any);
+		return weir_panic_("weir_any_submit: operation %p is already "
+				   "submitted", any);
 	if (ctx && weir_ctx_deadline(ctx) != WEIR_FOREVER &&
 	    head->kind == WEIR_OP_ON_THREAD_)
 		return WEIR_EINVAL;
@@ -184,8 +184,8 @@ void weir_any_init(weir_any *any, struct weir_loop *loop, weir_any_fn *fn,
 	struct weir_waiter_ *head;
 
 	if (is_misplaced(any) || !fn) {
-		weir_panic_("weir_any_init: %p is not an operation, or has "
-			    "nothing to call", any);
+		weir_panic_("weir_any_init: operation %p: invalid pointer, or "
+			    "no callback", any);
 		return;
 	}
 	*any = (weir_any){ .fn_ = fn, .user_ = user };

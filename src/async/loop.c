@@ -183,8 +183,8 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	if (check(loop, "weir_loop_dispatch"))
 		return 0;
 	if (loop->dispatching_) {
-		weir_panic_("weir_loop_dispatch: loop %p, in a callback of its "
-			    "own", loop);
+		weir_panic_("weir_loop_dispatch: loop %p: called from one of "
+			    "its own callbacks", loop);
 		return 0;
 	}
 	/* relaxed: set by the dispatching thread; destroy only checks it. */

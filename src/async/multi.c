@@ -117,7 +117,8 @@ weir_err weir_acquire_all(const weir_req *reqs, size_t k, struct weir_ctx *ctx)
 void weir_release_all(const weir_req *reqs, size_t k)
 {
 	if (!weir_reqs_ok_(reqs, k) || !weir_reqs_sums_ok_(reqs, k)) {
-		weir_panic_("weir_release_all: %p is no list of requests", reqs);
+		weir_panic_("weir_release_all: %p is not a valid list of "
+			    "requests", reqs);
 		return;
 	}
 	weir_reqs_release_below_(reqs, k, NULL);

@@ -30,8 +30,8 @@ void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 	struct weir_waiter_ *w = weir_op_inside_of_(op);
 
 	if (is_misplaced(op) || (loop && !fn)) {
-		weir_panic_("weir_op_init: %p is not an operation, or a loop has "
-			    "nothing to call", op);
+		weir_panic_("weir_op_init: operation %p: invalid pointer, or "
+			    "a loop without a callback", op);
 		return;
 	}
 	*w = (struct weir_waiter_){
@@ -105,8 +105,8 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 		return WEIR_EINVAL;
 	/* relaxed: a concurrent call is a misuse, detected by chance. */
 	if (at_load_relaxed(&w->state) != WEIR_OP_FREE_)
-		return weir_panic_("weir_op_submit: operation %p is submitted "
-				   "already", op);
+		return weir_panic_("weir_op_submit: operation %p is already "
+				   "submitted", op);
 	if (deadline_ns != WEIR_FOREVER && w->kind == WEIR_OP_ON_THREAD_)
 		return WEIR_EINVAL;
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;

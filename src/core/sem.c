@@ -207,8 +207,8 @@ static void release_long(weir_sem *sem, int64_t n)
 		return;
 	}
 	if (!weir_count_ok_(n)) {
-		weir_panic_("%s: semaphore \"%s\": %d permits", call, sem->name_,
-			    n);
+		weir_panic_("%s: semaphore \"%s\": invalid count %d", call,
+			    sem->name_, n);
 		return;
 	}
 	err = put_reported(sem, n, call);
@@ -218,14 +218,14 @@ static void release_long(weir_sem *sem, int64_t n)
 		int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 		if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
-			weir_panic_("%s: semaphore \"%s\": %d permits released, "
-				    "%d are free and %d is the most", call,
+			weir_panic_("%s: semaphore \"%s\": %d permits "
+				    "released, %d free (maximum %d)", call,
 				    sem->name_, n, value, capacity);
 		else
-			weir_panic_("%s: semaphore \"%s\": %d permits released, "
-				    "%d are out (capacity %d, free %d)", call,
-				    sem->name_, n, capacity - value, capacity,
-				    value > 0 ? value : 0);
+			weir_panic_("%s: semaphore \"%s\": %d permits "
+				    "released, %d held (capacity %d, free %d)",
+				    call, sem->name_, n, capacity - value,
+				    capacity, value > 0 ? value : 0);
 	}
 }
 

@@ -140,7 +140,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 		return;
 	}
 	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
-		weir_panic_("%s: semaphore \"%s\": no way to close is %d", call,
+		weir_panic_("%s: semaphore \"%s\": invalid close mode %d", call,
 			    sem->name_, (int64_t)how);
 		return;
 	}
@@ -197,8 +197,8 @@ static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
 static void report_excess(const char *name, const char *call, int64_t excess)
 {
 	if (excess)
-		weir_panic_("%s: semaphore \"%s\": %d permits more were released "
-			    "than were out", call, name, excess);
+		weir_panic_("%s: semaphore \"%s\": %d more permits released "
+			    "than held", call, name, excess);
 }
 
 /*

@@ -49,7 +49,7 @@ static struct heap_sem *heap_of(weir_sem *sem, const char *call)
 	}
 	/* relaxed: set before sem is shared, and never changed. */
 	if (!(at_load_relaxed(&sem->state_) & WEIR_STATE_HEAP_)) {
-		weir_panic_("%s: semaphore \"%s\" (%p) is not from "
+		weir_panic_("%s: semaphore \"%s\" (%p) was not made by "
 			    "weir_sem_new", call, sem->name_, (void *)sem);
 		return NULL;
 	}
@@ -102,8 +102,8 @@ static void end(struct heap_sem *heap)
 
 	/* WEIR_EBUSY: nothing has changed; the caller keeps its reference. */
 	if (err == WEIR_EBUSY)
-		weir_panic_("weir_sem_unref: semaphore \"%s\" (%p): somebody "
-			    "waits, and this is the last reference",
+		weir_panic_("weir_sem_unref: semaphore \"%s\" (%p): the last "
+			    "reference, but there are waiters",
 			    heap->sem.name_, (void *)heap);
 	if (err != WEIR_OK)
 		return;

@@ -22,7 +22,7 @@ void weir_named_close(weir_named *sem, weir_close how)
 		return;
 	}
 	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
-		weir_panic_("%s: semaphore \"%s\": no way to close is %d", call,
+		weir_panic_("%s: semaphore \"%s\": invalid close mode %d", call,
 			    sem->name, (int64_t)how);
 		return;
 	}

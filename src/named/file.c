@@ -148,7 +148,7 @@ static weir_err make_file(const char *path, const weir_named_opts *opts)
 	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-				    "cannot make a file in %s", folder);
+				    "cannot create a file in %s", folder);
 	(void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	failed = write_header(fd, opts);
 	if (!failed)
@@ -158,7 +158,8 @@ static weir_err make_file(const char *path, const weir_named_opts *opts)
 	close(fd);
 	errno = saved;
 	if (failed)
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot make %s", path);
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot create %s",
+				    path);
 	return WEIR_OK;
 }
 
@@ -169,27 +170,27 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	if (!S_ISREG(info->st_mode)) {
 		errno = EPERM;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-				    "%s is not a plain file", h->path);
+				    "%s is not a regular file", h->path);
 	}
 	if (!(opts->flags & WEIR_NAMED_SHARED) &&
 	    ((info->st_uid != geteuid() && info->st_uid != 0) ||
 	     (info->st_mode & 022 && !(opts->mode & 022)))) {
 		errno = EPERM;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is another user's, or others may write it; "
-			      "WEIR_NAMED_SHARED (--shared) accepts that",
+			      "%s belongs to another user, or others may write "
+			      "it; WEIR_NAMED_SHARED (--shared) permits that",
 			      h->path);
 	}
 	if (info->st_nlink > 1) {
 		errno = EPERM;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-				    "%s has another name too", h->path);
+				    "%s has more than one hard link", h->path);
 	}
 	if (info->st_size != (off_t)NM_FILE_SIZE) {
 		errno = EBADMSG;
 		return weir_nm_say_(
 			opts, WEIR_ESYSTEM,
-			"%s is damaged: it has not the size of a semaphore",
+			"%s is damaged: its size is wrong",
 			h->path);
 	}
 	return WEIR_OK;
@@ -223,7 +224,7 @@ static weir_err check_header(const weir_named *h, const weir_named_opts *opts,
 	    head.file_size != NM_FILE_SIZE || head.policy > 1) {
 		errno = EBADMSG;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is damaged: its header contradicts itself",
+			      "%s is damaged: its header is inconsistent",
 			      h->path);
 	}
 	read_boot(boot);
@@ -267,14 +268,14 @@ static weir_err renew(weir_named *h, const weir_named_opts *opts)
 	if (!(opts->flags & WEIR_NAMED_CREATE)) {
 		errno = ESTALE;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is from before the machine's last start",
+			      "%s is from before the last boot",
 			      h->path);
 	}
 	if (!weir_nm_byte_lock_(h->fd, NM_BYTE_JOIN, true))
 		return WEIR_ESYSTEM;
 	/* Processes that lock the byte later find another file by that name. */
 	if (weir_nm_is_current_(h) && unlink(h->path))
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot renew %s",
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot replace %s",
 				    h->path);
 	return WEIR_EAGAIN;
 }
@@ -297,7 +298,8 @@ static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 		h->fd = open(h->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	} else if (h->fd >= 0 && opts->flags & WEIR_NAMED_EXCLUSIVE) {
 		errno = EEXIST;
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s is there", h->path);
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s already exists",
+				    h->path);
 	}
 	if (h->fd < 0)
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot open %s",
@@ -334,7 +336,7 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 	if (err == WEIR_EAGAIN) {
 		errno = EAGAIN;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is made and unlinked all the time", h->path);
+			      "%s is repeatedly created and removed", h->path);
 	}
 	if (err)
 		return err;

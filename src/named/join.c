@@ -91,18 +91,18 @@ static weir_err join_locked(weir_named *h, const weir_named_opts *opts)
 		slot = find_slot(h);
 		if (!slot)
 			return weir_nm_say_(opts, WEIR_EBUSY,
-				      "%u processes have %s open", NM_SLOTS,
-				      h->path);
+				      "%s is open in %u processes, the maximum",
+				      h->path, NM_SLOTS);
 	}
 	if (!slot)
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "no room for %s",
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot extend %s",
 				    h->path);
 	fill_slot(h, slot);
 	err = weir_nm_keeper_start_(h);
 	if (err)
 		/* set_robust_list(2) is missing in some emulators. */
 		return weir_nm_say_(opts, err, errno == ENOSYS ?
-				    "the system does not tell of deaths" :
+				    "the system has no robust lists" :
 				    "cannot start a thread");
 	h->me = nm_slot_ref(h, slot);
 	/* [NT1] release */

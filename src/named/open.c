@@ -69,11 +69,12 @@ static void in_child(void)
 /* Register the fork handler at the first open.  Requires: opens is held. */
 static bool register_fork_handler(void)
 {
-	static bool watched;
+	static bool registered;
 
-	if (!watched)
-		watched = !pthread_atfork(lock_opens, unlock_opens, in_child);
-	return watched;
+	if (!registered)
+		registered = !pthread_atfork(lock_opens, unlock_opens,
+					     in_child);
+	return registered;
 }
 
 /* Requires: opens is held. */
@@ -179,8 +180,8 @@ static weir_err new_handle(const char *name, const weir_named_opts *opts,
 	if (err) {
 		free_handle(h);
 		(void)weir_nm_say_(opts, err, err == WEIR_EINVAL ?
-			"this cannot be the name of a semaphore" :
-			"there is no place for semaphores");
+			"invalid semaphore name" :
+			"no directory for semaphores");
 		return err;
 	}
 	*out = h;
@@ -198,7 +199,7 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 		all = *opts;
 	if (!out || !name || !opts_ok(&all))
 		return weir_nm_say_(opts, WEIR_EINVAL,
-				    "an option has no meaning");
+				    "invalid argument or option");
 	*out = NULL;
 	err = new_handle(name, &all, &h);
 	if (err)

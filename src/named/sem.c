@@ -279,14 +279,14 @@ void weir_named_release(weir_named *sem, int64_t n)
 		return;
 	}
 	if (!count_ok(n)) {
-		weir_panic_("%s: semaphore \"%s\": %d permits", call, sem->name,
-			    n);
+		weir_panic_("%s: semaphore \"%s\": invalid count %d", call,
+			    sem->name, n);
 		return;
 	}
 	err = give(sem, n, &counts);
 	if (err == WEIR_EOVERFLOW)
 		weir_panic_("%s: semaphore \"%s\": %d permits released, "
-			    "%d are out by this handle (capacity %d, free %d)",
+			    "%d held by this handle (capacity %d, free %d)",
 			    call, sem->name, n, counts.held, counts.capacity,
 			    counts.value > 0 ? counts.value : 0);
 	else if (err)

@@ -157,8 +157,8 @@ void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 	int64_t in_flight;
 
 	if (is_misplaced(adaptive) || (unsigned)call > WEIR_CALL_IGNORED) {
-		weir_panic_("weir_adaptive_release: %p is not set up, or the "
-			    "result is unknown", adaptive);
+		weir_panic_("weir_adaptive_release: %p is not an adaptive "
+			    "limit, or invalid result", adaptive);
 		return;
 	}
 	weir_lock_(&adaptive->lock_);

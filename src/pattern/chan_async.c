@@ -66,8 +66,8 @@ void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 		       weir_chan_op_fn *fn, void *user)
 {
 	if (is_misplaced(op) || (loop && !fn)) {
-		weir_panic_("weir_chan_op_init: %p is not an operation, or "
-			    "its loop has no callback to run", op);
+		weir_panic_("weir_chan_op_init: operation %p: invalid pointer, "
+			    "or a loop without a callback", op);
 		return;
 	}
 	*op = (weir_chan_op){ .fn_ = fn, .user_ = user };
@@ -81,8 +81,8 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 		return WEIR_EINVAL;
 	/* relaxed: finds misuse by the same thread, others only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
-		return weir_panic_("weir_chan_op: operation %p is submitted "
-				   "already", op);
+		return weir_panic_("weir_chan_op: operation %p is already "
+				   "submitted", op);
 	op->chan_ = chan;
 	op->from_ = from;
 	op->to_ = to;

@@ -173,7 +173,8 @@ weir_err weir_keyed_destroy(weir_keyed *keyed)
 void weir_keyed_close(weir_keyed *keyed)
 {
 	if (is_misplaced(keyed)) {
-		weir_panic_("weir_keyed_close: %p is not set up", keyed);
+		weir_panic_("weir_keyed_close: %p is not a keyed limit",
+			    keyed);
 		return;
 	}
 	weir_lock_(&keyed->lock_);

@@ -179,7 +179,7 @@ weir_err weir_limits_load(weir_limits *limits, const char *path,
 		err = weir_limits_load_text(limits, text, (size_t)length,
 					    problem);
 	else if (problem)
-		(void)weir_limits_wrong_(problem, 0, "cannot be read: ", path);
+		(void)weir_limits_wrong_(problem, 0, "cannot read ", path);
 	weir_mem_free_(text);
 	errno = kept;
 	return err;

@@ -54,8 +54,8 @@ void weir_pool_op_init(weir_pool_op *op, struct weir_loop *loop,
 		       weir_pool_op_fn *fn, void *user)
 {
 	if (is_misplaced(op) || (loop && !fn)) {
-		weir_panic_("weir_pool_op_init: %p is not an operation, or "
-			    "its loop has no callback to run", op);
+		weir_panic_("weir_pool_op_init: operation %p: invalid pointer, "
+			    "or a loop without a callback", op);
 		return;
 	}
 	*op = (weir_pool_op){ .fn_ = fn, .user_ = user };
@@ -71,8 +71,8 @@ static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
 		return WEIR_EINVAL;
 	/* relaxed: finds misuse by the same thread, others only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
-		return weir_panic_("weir_pool_op: operation %p is submitted "
-				   "already", op);
+		return weir_panic_("weir_pool_op: operation %p is already "
+				   "submitted", op);
 	op->pool_ = pool;
 	op->who_ = who;
 	op->ctx_ = ctx;

@@ -146,8 +146,8 @@ int64_t weir_rate_delay_at(weir_rate *limit, int64_t n, int64_t now_ns)
 	int64_t delay_ns = WEIR_FOREVER;
 
 	if (weir_rate_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
-		weir_panic_("weir_rate_delay: %p is not a limit, or %d out of "
-			    "range", limit, n);
+		weir_panic_("weir_rate_delay: %p is not a rate limit, or "
+			    "invalid count %d", limit, n);
 		return WEIR_FOREVER;
 	}
 	weir_lock_(&limit->lock_);

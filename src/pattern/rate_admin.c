@@ -143,7 +143,7 @@ weir_err weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 void weir_rate_close(weir_rate *limit)
 {
 	if (weir_rate_is_misplaced_(limit)) {
-		weir_panic_("weir_rate_close: %p is not a limit", limit);
+		weir_panic_("weir_rate_close: %p is not a rate limit", limit);
 		return;
 	}
 	weir_sem_close(&limit->gate_, WEIR_CLOSE_NOW);

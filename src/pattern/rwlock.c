@@ -188,7 +188,7 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 void weir_rwlock_read_done(weir_rwlock *rw)
 {
 	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_read_done: %p is not a lock", rw);
+		weir_panic_("weir_rwlock_read_done: %p is not a rwlock", rw);
 		return;
 	}
 	weir_sem_release(&rw->inside_, 1);
@@ -197,11 +197,11 @@ void weir_rwlock_read_done(weir_rwlock *rw)
 void weir_rwlock_write_done(weir_rwlock *rw)
 {
 	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_write_done: %p is not a lock", rw);
+		weir_panic_("weir_rwlock_write_done: %p is not a rwlock", rw);
 		return;
 	}
 	if (weir_sem_try_release(&rw->inside_, ALL)) {
-		weir_panic_("weir_rwlock_write_done: no writer is inside %s",
+		weir_panic_("weir_rwlock_write_done: rwlock \"%s\" has no writer",
 			    rw->name_);
 		return;
 	}
@@ -223,8 +223,9 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 	/* The last permit must be the caller's.  Free: no reader is inside. */
 	if (weir_sem_available(&rw->inside_)) {
 		weir_sem_release(&rw->inside_, ALL - 1);
-		return weir_panic_("weir_rwlock_try_upgrade: no reader is "
-				   "inside %s", rw->name_);
+		return weir_panic_("weir_rwlock_try_upgrade: rwlock \"%s\" has "
+				   "no reader",
+				   rw->name_);
 	}
 	weir_rwlock_add_writer_(rw);
 	return WEIR_OK;
@@ -233,11 +234,11 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 void weir_rwlock_downgrade(weir_rwlock *rw)
 {
 	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_downgrade: %p is not a lock", rw);
+		weir_panic_("weir_rwlock_downgrade: %p is not a rwlock", rw);
 		return;
 	}
 	if (weir_sem_try_release(&rw->inside_, ALL - 1)) {
-		weir_panic_("weir_rwlock_downgrade: no writer is inside %s",
+		weir_panic_("weir_rwlock_downgrade: rwlock \"%s\" has no writer",
 			    rw->name_);
 		return;
 	}

@@ -63,7 +63,7 @@ weir_err weir_rwlock_destroy(weir_rwlock *rw)
 void weir_rwlock_close(weir_rwlock *rw)
 {
 	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_close: %p is not a lock", rw);
+		weir_panic_("weir_rwlock_close: %p is not a rwlock", rw);
 		return;
 	}
 	weir_sem_close(&rw->inside_, WEIR_CLOSE_NOW);

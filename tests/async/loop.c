@@ -400,7 +400,7 @@ TEST(c35_each_ends_once)
 static void misuses_loop(weir_op *op, weir_err err, void *user)
 {
 	call_ran(op, err, user);
-	CHECK_PANICS("in a callback of its own",
+	CHECK_PANICS("called from one of its own callbacks",
 		     CHECK_EQ(weir_loop_dispatch(&loop), 0));
 	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
 }
@@ -453,7 +453,8 @@ TEST(misuse)
 	CHECK_PANICS("not a loop",
 		     CHECK_ERR(weir_loop_destroy(&none), WEIR_EINVAL));
 	CHECK_ERR(weir_loop_init(NULL), WEIR_EINVAL);
-	CHECK_PANICS("nothing to call", weir_op_init(&op, &none, NULL, NULL));
+	CHECK_PANICS("without a callback",
+		     weir_op_init(&op, &none, NULL, NULL));
 	CHECK_ERR(weir_op_cancel(NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_op_poll(NULL), WEIR_EINVAL);
 }

@@ -65,7 +65,7 @@ TEST(c32_or_none)
 	reqs[2].n = WEIR_SEM_MAX;
 	CHECK_ERR(weir_acquire_all(reqs, 3, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_acquire_all(NULL, 1, NULL), WEIR_EINVAL);
-	CHECK_PANICS("no list", weir_release_all(reqs, 3));
+	CHECK_PANICS("not a valid list", weir_release_all(reqs, 3));
 	reqs[0].n = reqs[2].n = 1;
 	weir_sem_close(&sems[2], WEIR_CLOSE_NOW);
 	CHECK_ERR(weir_acquire_all(reqs, 3, NULL), WEIR_ECLOSED);

@@ -112,7 +112,7 @@ TEST(c35_submitted_again)
 
 	none_free(1);
 	call_queue(&a, NULL, &sem, 1, NULL);
-	CHECK_PANICS("submitted already",
+	CHECK_PANICS("already submitted",
 		     CHECK_ERR(weir_op_submit(&a.op, &sem, 1, NULL), WEIR_EINVAL));
 	CHECK_OK(weir_op_cancel(&a.op));
 	CHECK_ERR(weir_op_cancel(&a.op), WEIR_EBUSY);

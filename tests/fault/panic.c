@@ -17,7 +17,7 @@
 const int fault_cpus = 2;
 
 static const char expected[] = "weir: weir_sem_release: semaphore \"dock\": 2 "
-	"permits released, 1 are out (capacity 1, free 0)\n";
+	"permits released, 1 held (capacity 1, free 0)\n";
 
 /* The number of faulty calls, in memory shared with the child. */
 static int *hits;

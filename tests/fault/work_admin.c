@@ -124,7 +124,7 @@ void work_panic(void)
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	job_queue(&a);
-	CHECK_PANICS("2 permits released, 1 are out",
+	CHECK_PANICS("2 permits released, 1 held",
 		     (void)run(do_release, &sem, 2));
 	CHECK_ERR(run(do_try_release, &sem, 2), WEIR_EOVERFLOW);
 	CHECK(!job_is_done(&a));

@@ -84,7 +84,7 @@ TEST(c8_a_release_too_many_is_noticed_and_has_no_effect)
 
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	CHECK_ERR(weir_named_try_release(sem, 3), WEIR_EOVERFLOW);
-	CHECK_PANICS("3 permits released, 2 are out",
+	CHECK_PANICS("3 permits released, 2 held",
 		     weir_named_release(sem, 3));
 	/* Another handle holds none of them. */
 	CHECK_ERR(weir_named_try_release(other, 1), WEIR_EOVERFLOW);

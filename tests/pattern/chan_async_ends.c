@@ -170,11 +170,11 @@ TEST(c34_misuse)
 
 	begin(1);
 	prepare(&a, NULL, 0);
-	CHECK_PANICS("not an operation",
+	CHECK_PANICS("invalid pointer",
 		     weir_chan_op_init(NULL, NULL, ran, NULL));
-	CHECK_PANICS("not an operation",
+	CHECK_PANICS("invalid pointer",
 		     weir_chan_op_init(askew, NULL, ran, NULL));
-	CHECK_PANICS("no callback to run",
+	CHECK_PANICS("without a callback",
 		     weir_chan_op_init(&a.op, &loop, NULL, NULL));
 	CHECK_ERR(weir_chan_op_send(NULL, &chan, &item, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_chan_op_send(askew, &chan, &item, NULL), WEIR_EINVAL);

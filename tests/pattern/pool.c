@@ -362,9 +362,12 @@ TEST(c34_twice_given_back_panics)
 	begin(2);
 	item = borrow();
 	weir_pool_give_back(&pool, item);
-	CHECK_PANICS("not lent by pool pool", weir_pool_give_back(&pool, item));
-	CHECK_PANICS("not lent by pool pool", weir_pool_discard(&pool, item));
-	CHECK_PANICS("not lent by pool pool", weir_pool_give_back(&pool, NULL));
+	CHECK_PANICS("not lent by pool \"pool\"",
+		     weir_pool_give_back(&pool, item));
+	CHECK_PANICS("not lent by pool \"pool\"",
+		     weir_pool_discard(&pool, item));
+	CHECK_PANICS("not lent by pool \"pool\"",
+		     weir_pool_give_back(&pool, NULL));
 	memset(&other, 0, sizeof(other));
 	CHECK_PANICS("not lent", weir_pool_give_back(&pool, &other));
 	CHECK_EQ(info().idle, 1);

@@ -182,11 +182,11 @@ TEST(c34_misuse)
 	begin(1);
 	CHECK_OK(submit(&a, NULL, NULL));
 	held = a.item;
-	CHECK_PANICS("not an operation",
+	CHECK_PANICS("invalid pointer",
 		     weir_pool_op_init(NULL, NULL, ran, NULL));
-	CHECK_PANICS("not an operation",
+	CHECK_PANICS("invalid pointer",
 		     weir_pool_op_init(askew, NULL, ran, NULL));
-	CHECK_PANICS("no callback to run",
+	CHECK_PANICS("without a callback",
 		     weir_pool_op_init(&a.op, &loop, NULL, NULL));
 	CHECK_ERR(weir_pool_op_borrow(NULL, &pool, "", NULL, &item),
 		  WEIR_EINVAL);

@@ -405,13 +405,13 @@ TEST(bad_input)
 	CHECK_ERR(weir_rwlock_stat(&rw, NULL), WEIR_EINVAL);
 	/* No reader and no writer is inside. */
 	CHECK_PANICS("rw", weir_rwlock_read_done(&rw));
-	CHECK_PANICS("no writer is inside rw", weir_rwlock_write_done(&rw));
-	CHECK_PANICS("no reader is inside rw",
+	CHECK_PANICS("\"rw\" has no writer", weir_rwlock_write_done(&rw));
+	CHECK_PANICS("\"rw\" has no reader",
 		     CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EINVAL));
 	CHECK_EQ(info().readers, 0);
 	CHECK_OK(weir_rwlock_read(&rw, NULL));
-	CHECK_PANICS("no writer is inside rw", weir_rwlock_write_done(&rw));
-	CHECK_PANICS("no writer is inside rw", weir_rwlock_downgrade(&rw));
+	CHECK_PANICS("\"rw\" has no writer", weir_rwlock_write_done(&rw));
+	CHECK_PANICS("\"rw\" has no writer", weir_rwlock_downgrade(&rw));
 	weir_rwlock_read_done(&rw);
 	end();
 	CHECK_OK(weir_rwlock_init(&rw, &(weir_rwlock_opts){ .max_waiters = 1 }));

@@ -171,7 +171,7 @@ TEST(c8_released_twice_at_once)
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK(weir_hook_set_(release_before) == NULL);
-	CHECK_PANICS("0 are out", weir_sem_release(&sem, 1));
+	CHECK_PANICS("0 held", weir_sem_release(&sem, 1));
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
@@ -192,14 +192,14 @@ TEST(c8_one_too_many_in_the_middle_of_a_resize)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	before("set_capacity", 3, release_two, &sem);
-	CHECK_PANICS("weir_sem_resize: semaphore \"middle\": 1 permits more",
+	CHECK_PANICS("weir_sem_resize: semaphore \"middle\": 1 more permits",
 		     CHECK_OK(weir_sem_resize(&sem, 1, NULL)));
 	happened();
 	CHECK_EQ(stat_of(&sem).capacity, 1);
 	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	before("set_capacity", 3, release_two, &sem);
-	CHECK_PANICS("1 permits more",
+	CHECK_PANICS("1 more permits",
 		     CHECK_OK(weir_sem_resize(&sem, 2, NULL)));
 	happened();
 	CHECK_EQ(stat_of(&sem).capacity, 2);
@@ -216,7 +216,7 @@ TEST(c8_released_while_it_is_forgotten)
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	before("set_capacity", 3, release_two, &sem);
-	CHECK_PANICS("weir_sem_forget: semaphore \"lost\": 1 permits more",
+	CHECK_PANICS("weir_sem_forget: semaphore \"lost\": 1 more permits",
 		     CHECK_OK(weir_sem_forget(&sem, 1)));
 	happened();
 	CHECK_EQ(stat_of(&sem).capacity, 1);

@@ -300,7 +300,7 @@ TEST(c8_the_line_is_written_in_pieces)
 
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	CHECK(!strcmp(text, "weir: weir_sem_release: semaphore \"(unnamed)\": "
-			    "1 permits released, 0 are out (capacity 3, "
+			    "1 permits released, 0 held (capacity 3, "
 			    "free 3)\n"));
 	status = in_child(write_nothing, text, sizeof(text));
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
@@ -322,7 +322,7 @@ static void release_too_many(char *name, size_t length)
 		     weir_sem_release(&sem, WEIR_SEM_MAX));
 	CHECK(strstr(panic_message,
 		     "\": 1152921504606846976 permits released, "
-		     "1152921504606846975 are out "
+		     "1152921504606846975 held "
 		     "(capacity 1152921504606846976, free 1)"));
 }
 

@@ -156,7 +156,7 @@ TEST(c21_shrink_leaves_a_debt)
 	CHECK_EQ(weir_sem_available(&sem), 0);
 	/* C8: the held permits are compared, not the debt. */
 	CHECK_ERR(weir_sem_try_release(&sem, 6), WEIR_EOVERFLOW);
-	CHECK_PANICS("5 are out (capacity 2, free 0)",
+	CHECK_PANICS("5 held (capacity 2, free 0)",
 		     weir_sem_release(&sem, 6));
 	queue_up(&a, &sem, 1, NULL);
 	/* C2: a request for 0 never waits. */
