@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What every text file keeps: its licence, no path of somebody's machine, clean
-# line ends.
+# Rules for every text file: a licence line, no path of a developer's machine, no
+# white space at line ends.
 function finish() {
 	if (name == "")
 		return

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# What only src/base may touch: raw atomics, system calls, the heap, the clock and
-# futexes.  Run over src/*/*.[ch] from the root of the tree.  Needs strip.awk.
+# Only src/base may use raw atomics, system calls, the heap, the clock and futexes.
+# Run over src/*/*.[ch] from the root of the tree.  Needs strip.awk.
 #
-# The rest of the library asks src/base for these, so that the same source builds
-# for production, for the schedule explorer and with faults injected.
+# The rest of the library uses the interface of src/base, so that the same source
+# builds for production, for the schedule explorer and with faults injected.
 BEGIN {
-	# Words that are wrong wherever they stand.
+	# Forbidden words.
 	word["_Atomic"] = "atomics"
 	word["__asm__"] = word["__asm"] = word["asm"] = "assembly"
 
-	# Words that are wrong as calls; struct members may have these names.
+	# Words that are forbidden as calls; struct members may have these names.
 	n = split("syscall vsyscall", list)
 	for (i = 1; i <= n; i++)
 		call[list[i]] = "system calls"
@@ -34,7 +34,7 @@ BEGIN {
 
 { code = strip($0) }
 
-# The command is a program like any other.
+# The command is an ordinary program and may use them.
 FILENAME ~ /^src\/(base|cmd)\// { next }
 
 code ~ /^[ \t]*#[ \t]*include[ \t]*</ {
