@@ -27,7 +27,7 @@
  */
 #include "async/inbox.h"
 
-#include "async/run.h"
+#include "async/state.h"
 #include "base/atomic.h"
 #include "base/event.h"
 

@@ -5,50 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "async/state.h"
 #include "base/ring.h"
 #include "core/waiter.h"
-#include "weir/async.h"
 #include "weir/loop.h"
 
 /*
  * From the decision about an operation to its callback.  docs/design/async.md,
  * "From decision to callback".
- *
- * `state` of an operation:
- *
- *   FREE      belongs to its owner               -> QUEUED by submit
- *   QUEUED    in a queue, or decided and about   -> NOTIFIED by the notifier, or
- *             to be notified                        by weir_inbox_empty_
- *   NOTIFIED  ready to run                       -> RUNNING by the thread that
- *                                                   takes it off its runner
- *   RUNNING   being finished                     -> FREE, the last access
- *
- * NOTIFIED and RUNNING are set under the lock of the runner.  A polled operation
- * has no runner: the notifier sets NOTIFIED, and its owner reads it.
  */
-enum weir_op_state_ {
-	WEIR_OP_FREE_,
-	WEIR_OP_QUEUED_,
-	WEIR_OP_NOTIFIED_,
-	WEIR_OP_RUNNING_
-};
-
-/* The kinds of operations; continues enum weir_kind_. */
-enum weir_op_kind_ {
-	WEIR_OP_ON_THREAD_ = WEIR_OPERATION_,
-	WEIR_OP_ON_LOOP_,
-	WEIR_OP_POLLED_,
-	WEIR_OP_WAKES_		/* a thread sleeps on `state` */
-};
-
-/* The public operation is the memory of a waiter. */
-_Static_assert(sizeof(weir_op) == 128, "C26");
-_Static_assert(sizeof(weir_op) >= sizeof(struct weir_waiter_), "layout");
-
-static inline struct weir_waiter_ *weir_op_inside_of_(weir_op *op)
-{
-	return (struct weir_waiter_ *)(void *)op;
-}
 
 /* The notifier: weir_waiter_set_notifier_. */
 bool weir_run_notify_(struct weir_waiter_ *w);
