@@ -280,12 +280,12 @@ static weir_err renew(weir_named *h, const weir_named_opts *opts)
 	return WEIR_EAGAIN;
 }
 
-/* Open the file, or create it.  WEIR_EAGAIN: retry. */
-static weir_err open_once(weir_named *h, const weir_named_opts *opts)
+/*
+ * Open the file as h->fd, or create it if it is missing.  WEIR_EAGAIN: retry.
+ */
+static weir_err open_or_create(weir_named *h, const weir_named_opts *opts)
 {
-	struct stat info;
 	weir_err err;
-	bool old;
 
 	h->fd = open(h->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
 			      O_NONBLOCK);
@@ -304,6 +304,18 @@ static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 	if (h->fd < 0)
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot open %s",
 				    h->path);
+	return WEIR_OK;
+}
+
+/* Open the file and check it.  WEIR_EAGAIN: retry. */
+static weir_err open_once(weir_named *h, const weir_named_opts *opts)
+{
+	struct stat info;
+	bool old;
+	weir_err err = open_or_create(h, opts);
+
+	if (err)
+		return err;
 	if (fstat(h->fd, &info))
 		return WEIR_ESYSTEM;
 	h->device = info.st_dev;
