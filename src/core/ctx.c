@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts: a tree with one lock, in the root.  The shared parts: ctx_tree.h.
- * Waiting: ctx_wait.c.  Cancelling: ctx_cancel.c.  docs/design/ctx.md.
+ * Contexts: a tree with one lock, in the root.  ctx_wait.c waits and
+ * ctx_cancel.c cancels; ctx_tree.h has the parts that these files share.  See
+ * docs/design/ctx.md.
  */
 #include "weir/ctx.h"
 

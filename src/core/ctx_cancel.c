@@ -55,7 +55,7 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 
 /* A cancel in progress. */
 struct cancel {
-	uint32_t *lock;			/* the tree's, held */
+	uint32_t *lock;			/* of the tree; held */
 	int left;			/* waiters left in this batch */
 	struct weir_to_notify_ to_notify;
 	enum weir_problem_ problem;	/* the last problem found */
@@ -78,8 +78,9 @@ static void end_batch(struct cancel *k)
 /*
  * End the waits of all waiters of ctx, which has ended.  The list is rotated until
  * this cancel's mark, appended at the start, comes to the front.  Several cancels may
- * rotate the list: a cancel that moves the mark of another one sets its place to
- * NOWHERE.  Between two batches the mark keeps ctx from being destroyed.
+ * rotate the list: a cancel that moves the mark of another cancel sets that
+ * mark's place to NOWHERE.  Between two batches the mark keeps ctx from being
+ * destroyed.
  */
 static void end_waiters(weir_ctx *ctx, struct cancel *k)
 {
@@ -109,7 +110,10 @@ static void end_waiters(weir_ctx *ctx, struct cancel *k)
 	ring_remove(&ctx->waiters_, &mark.ctx_link);
 }
 
-/* The next context of the subtree of top, parents first; null at the end. */
+/*
+ * Returns the next context of the subtree of top, parents first; null at the
+ * end.
+ */
 static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top)
 {
 	if (ctx->children_)

@@ -39,7 +39,10 @@ static inline struct weir_waiter_ *weir_ctx_waiter_of_(struct weir_ring_ *link)
 	return ring_entry(link, struct weir_waiter_, ctx_link);
 }
 
-/* WEIR_EINVAL, or a panic if ctx is destroyed; `call` is for the message. */
+/*
+ * Returns WEIR_EINVAL if ctx is invalid; panics if ctx is destroyed.  `call` is
+ * for the message.
+ */
 weir_err weir_ctx_check_(const weir_ctx *ctx, const char *call);
 
 /*
@@ -48,7 +51,10 @@ weir_err weir_ctx_check_(const weir_ctx *ctx, const char *call);
  */
 weir_err weir_ctx_end_with_(weir_ctx *ctx, weir_err why);
 
-/* Why ctx has ended.  If its deadline has passed unnoticed, ends ctx. */
+/*
+ * Returns why ctx has ended, or WEIR_OK.  Ends ctx if its deadline has passed
+ * and no thread has noticed that yet.
+ */
 weir_err weir_ctx_ended_(weir_ctx *ctx);
 
 #endif /* WEIR_CORE_CTX_TREE_H */

@@ -6,8 +6,9 @@
 #include "weir/ctx.h"
 
 /*
- * Why ctx has ended, as far as that has been recorded: by a cancel, or by a thread
- * that found that the deadline had passed.  Reads no clock.
+ * Returns the recorded reason why ctx has ended, or WEIR_OK.  A cancel records
+ * it, or a thread that finds that the deadline has passed.  This function reads
+ * no clock.
  */
 weir_err weir_ctx_cancelled_(const weir_ctx *ctx);
 
@@ -19,8 +20,9 @@ weir_err weir_ctx_cancelled_(const weir_ctx *ctx);
 weir_err weir_ctx_join_(weir_ctx *ctx, struct weir_waiter_ *w);
 
 /*
- * Unregister w.  Waits for a cancel that is at work on w.  Returns why ctx has
- * ended, or WEIR_OK.  `late`: the caller has found that the deadline has passed.
+ * Unregister w.  If a cancel is ending the wait of w, wait for it to finish.
+ * Returns why ctx has ended, or WEIR_OK.  `late`: the caller has found that the
+ * deadline has passed.
  */
 weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w, bool late);
 

@@ -8,11 +8,11 @@
 #include "weir/sem.h"
 
 /*
- * Where the next release may come from.  Permits that are held come back from
- * the thread that took them; permits that are signals come from the thread that
- * released last.  cpu_ contains the CPU of the last take in its low half and
- * the CPU of the last release in its high half.  A hint: no outcome depends on
- * it.
+ * The CPUs from which the next release may come.  Permits that are held come
+ * back from the thread that took them; permits that are signals come from the
+ * thread that released last.  cpu_ contains the CPU of the last take in its low
+ * half and the CPU of the last release in its high half.  cpu_ is a hint: no
+ * outcome depends on it.
  */
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Permit objects: a semaphore, a count, and optionally a reference that keeps
- * the semaphore alive.  Implemented with the public calls of weir/sem.h.
+ * the semaphore alive.  They are implemented with the public calls of
+ * weir/sem.h.
  *
  *            sem_   n_     owned_
  *   empty    null   0      0
@@ -51,8 +52,8 @@ static weir_err check(const weir_permit *permit, const char *call)
 }
 
 /*
- * check() for a call that has no error to return: panics instead.  Returns true
- * if *permit may be read.
+ * As check(), for a call that cannot return an error: it panics instead.
+ * Returns true if *permit may be read.
  */
 static bool usable(const weir_permit *permit, const char *call)
 {
@@ -146,7 +147,7 @@ weir_err weir_permit_own(weir_permit *permit)
 	if (!permit->sem_ || permit->owned_)
 		return WEIR_EINVAL;
 	if (!weir_sem_ref(permit->sem_))
-		return WEIR_EINVAL;	/* it has panicked */
+		return WEIR_EINVAL;	/* weir_sem_ref panicked */
 	permit->owned_ = 1;
 	return WEIR_OK;
 }
@@ -166,7 +167,7 @@ void weir_permit_release(weir_permit *permit)
 	if (!held.sem_)
 		return;
 	weir_sem_release(held.sem_, held.n_);
-	/* Last: this may free the semaphore. */
+	/* This comes last, because it may free the semaphore. */
 	if (held.owned_)
 		weir_sem_unref(held.sem_);
 }
@@ -189,7 +190,7 @@ weir_err weir_permit_split(weir_permit *from, int64_t n, weir_permit *to)
 		return WEIR_OK;
 	/* Two owned permits hold two references. */
 	if (from->owned_ && !weir_sem_ref(from->sem_))
-		return WEIR_EINVAL;	/* it has panicked */
+		return WEIR_EINVAL;	/* weir_sem_ref panicked */
 	*to = *from;
 	to->n_ = n;
 	from->n_ -= n;
@@ -205,7 +206,7 @@ weir_err weir_permit_merge(weir_permit *to, weir_permit *from)
 		err = check(from, "weir_permit_merge");
 	if (err != WEIR_OK)
 		return err;
-	/* Merged with itself, a permit would double or vanish. */
+	/* A permit that is merged with itself would double or vanish. */
 	if (to == from)
 		return WEIR_EINVAL;
 	if (!from->sem_)
@@ -220,7 +221,7 @@ weir_err weir_permit_merge(weir_permit *to, weir_permit *from)
 	held = take(from);
 	to->n_ += held.n_;
 	if (to->owned_ && held.owned_)
-		weir_sem_unref(held.sem_);	/* not the last: *to has one */
+		weir_sem_unref(held.sem_);	/* *to keeps a reference */
 	else
 		to->owned_ |= held.owned_;
 	return WEIR_OK;
@@ -244,7 +245,7 @@ weir_err weir_permit_forget(weir_permit *permit)
 	if (err != WEIR_OK)
 		return err;
 	held = take(permit);
-	/* Last: this may free the semaphore. */
+	/* This comes last, because it may free the semaphore. */
 	if (held.owned_)
 		weir_sem_unref(held.sem_);
 	return WEIR_OK;

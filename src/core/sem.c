@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphore: the paths that do not wait.  The state word: sem_word.h.  Waiting:
- * sem_wait.c.  The lock and the queue: sem_lock.c, sem_grant.c, sem_queue.c.
- * Rare calls such as close and resize: sem_admin.c.
+ * Semaphore: the paths that do not wait.  sem_word.h describes the state word.
+ * sem_wait.c waits.  sem_lock.c, sem_grant.c and sem_queue.c have the lock and
+ * the queue.  sem_admin.c has rare calls such as close and resize.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -109,7 +109,7 @@ weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
  *
  * A resize changes the capacity and the value one after the other, in the order
  * in which the intermediate state allows more (set_capacity, sem_admin.c).  So
- * a release that looks too large is too large only if capacity and value were
+ * a release that seems too large is too large only if capacity and value were
  * read consistently: resizes_ and the word have not changed meanwhile.
  */
 static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
@@ -195,7 +195,10 @@ weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 	return put_reported(sem, n, "weir_sem_try_release");
 }
 
-/* Not inlined: the fast path of weir_sem_release then needs no stack frame. */
+/*
+ * This function is not inlined, so that the fast path of weir_sem_release needs
+ * no stack frame.
+ */
 __attribute__((noinline))
 static void release_long(weir_sem *sem, int64_t n)
 {

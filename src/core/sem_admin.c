@@ -77,11 +77,14 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	err = weir_sem_lock_(sem, "weir_sem_destroy");
 	if (err)
 		return err;
-	/* [S5] acquire.  The caller's own acquire has returned: not counted. */
+	/*
+	 * [S5] acquire.  granted_ does not count the caller's own permits: its
+	 * acquire has returned.
+	 */
 	if (sem->queue_ || sem->oversized_ || at_load_acquire(&sem->granted_))
 		err = WEIR_EBUSY;
 	else
-		/* [S3] release.  A later call sees it and panics. */
+		/* [S3] release.  A later call sees the flag and panics. */
 		at_store_release(&sem->state_,
 				 sem->state_ | WEIR_STATE_DESTROYED_);
 	weir_sem_unlock_(sem, 0);

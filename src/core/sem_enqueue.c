@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two halves of a wait, for threads and operations alike: through the lock
- * into a list, and from the outcome to the result of the call.  docs/design/sem.md,
- * "A waiter's life" and "Cancelling".
+ * The two halves of a wait, for threads and operations: putting a waiter on a
+ * list, and turning its outcome into the result of the call.  See
+ * docs/design/sem.md, "A waiter's life" and "Cancelling".
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -119,7 +119,7 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
  */
 static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
-	/* The lock fails as in give_up (sem_wait.c). */
+	/* The lock fails only after a fork: see give_up in sem_wait.c. */
 	if (!weir_waiter_got_(w) ||
 	    weir_sem_lock_(w->sem, weir_waiter_call_(w)))
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Granting: the only code that gives permits to waiters, and the unlock that runs
- * it.  The word: sem_word.h.  The mechanism: docs/design/sem.md.
+ * it.  sem_word.h describes the word.  docs/design/sem.md describes the mechanism.
  */
 #include "core/sem_grant.h"
 
@@ -48,7 +48,9 @@ int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 
 int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w)
 {
-	/* relaxed: the CAS that unlocks takes them and is the acquire. */
+	/*
+	 * relaxed: the CAS that unlocks takes the permits and is the acquire.
+	 */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 	if (sem->queue_ != &w->link || value < w->min)
@@ -121,7 +123,7 @@ static void serve_idle(weir_sem *sem, struct weir_to_notify_ *to_notify)
 	}
 }
 
-/* The door that the unlock leaves behind. */
+/* Returns the door that the unlock has to set. */
 static uint64_t door_after(const weir_sem *sem)
 {
 	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_TRACKED_ |
@@ -171,9 +173,9 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 				       door_after(sem));
 		/*
 		 * [S2] release, and [S1] acquire for waiters that were granted
-		 * permits which other threads added during the lock.  Fails if
-		 * a release has added permits since the word was read: grant
-		 * again.  The last access to *sem.
+		 * permits which other threads added during the lock.  The CAS
+		 * fails if a release has added permits since the word was read:
+		 * grant again.  It is the last access to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
 	return more;

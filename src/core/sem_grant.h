@@ -21,7 +21,7 @@
  * A negative `taken` adds permits.  The unlock never leaves more permits free than
  * the capacity: it subtracts permits that were released by mistake in the middle of
  * a resize, or released in addition to permits that are returned here.  Returns
- * how many these were.
+ * the number of permits that it subtracted for this reason.
  */
 int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 				   struct weir_to_notify_ *to_notify);
@@ -30,9 +30,9 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 void weir_sem_unlock_(weir_sem *sem, int64_t taken);
 
 /*
- * Grant w as many of `open` permits as it wants, at least its min.  Returns how
- * many.  Returns 0 if w is a member of an any-of request that has been decided; w is
- * then off its list and has no permits.
+ * Grant w as many of `open` permits as it wants, at least its min.  Returns the
+ * number of permits granted.  Returns 0 if w is a member of an any-of request
+ * that has been decided; w is then off its list and has no permits.
  */
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_to_notify_ *to_notify);
@@ -40,14 +40,15 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 /*
  * C13: revoke the permits that w was granted, or took, and that its call has not
  * returned with yet.  Requires: w's context has ended and w is still registered with
- * it.  Returns how many permits; the caller passes that number, negated, to
+ * it.  Returns the number of revoked permits; the caller passes it, negated, to
  * weir_sem_grant_and_unlock_.
  */
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 
 /*
- * If w is the head and enough permits are free, take them and decide w.  Returns
- * how many, to be passed to the unlock; -1 if w has to wait.
+ * If w is the head and enough permits are free, take them and decide w.
+ * Returns the number of permits taken, which the caller passes to the unlock;
+ * -1 if w has to wait.
  */
 int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w);
 

@@ -2,8 +2,8 @@
 /*
  * Semaphores on the heap, with a reference count.
  *
- * The count has a cache line of its own, after the semaphore's: changing it
- * does not slow down acquire and release.
+ * The count is in a separate cache line, after the semaphore: changing the
+ * count does not slow down acquire and release.
  *
  *   refs   0      The semaphore has ended.  Only a misuse finds this value.
  *          1      The caller has the only reference.  A new reference is made
@@ -30,7 +30,10 @@
 #include "core/sem_word.h"
 #include "weir/sem.h"
 
-/* Far below the maximum: several threads may pass the check at once. */
+/*
+ * This is far below UINT32_MAX, because several threads may pass the check at
+ * once.
+ */
 #define REFS_MAX ((uint32_t)INT32_MAX)
 
 struct heap_sem {
@@ -40,7 +43,7 @@ struct heap_sem {
 
 _Static_assert(offsetof(struct heap_sem, sem) == 0, "casts to and fro");
 
-/* The heap_sem that contains sem; null after a panic. */
+/* Returns the heap_sem that contains sem; null after a panic. */
 static struct heap_sem *heap_of(weir_sem *sem, const char *call)
 {
 	if (weir_sem_is_misplaced_(sem)) {
@@ -136,8 +139,8 @@ void weir_sem_unref(weir_sem *sem)
 			return;
 		}
 		/*
-		 * [H1] release.  The last access: another thread may free the
-		 * semaphore from here on.
+		 * [H1] release.  This CAS is the last access: another thread
+		 * may free the semaphore after it.
 		 */
 	} while (!at_cas_weak_release(&heap->refs, &refs, refs - 1));
 }

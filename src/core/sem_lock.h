@@ -28,10 +28,13 @@ enum weir_problem_ {
 	WEIR_WAS_LOCKED_	/* at a fork; this is the child */
 };
 
-/* The problem that can be detected without the lock. */
+/* Returns the problem that can be detected without the lock, if any. */
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
 
-/* Panic with a message that names `call`.  Returns WEIR_OK if there is no problem. */
+/*
+ * Panic with a message that names `call`.  Returns WEIR_OK without a panic if
+ * `problem` is WEIR_IS_WELL_.
+ */
 weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 			 enum weir_problem_ problem);
 
@@ -44,9 +47,9 @@ enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);
 
 /*
- * The second half of locking, for a release that has set LOCKED in the CAS that
- * added its `added` permits.  If there is a problem, these permits are subtracted
- * and the lock is dropped.
+ * Complete the locking for a release that has set LOCKED in the CAS that added
+ * its `added` permits.  If a problem is detected, subtract these permits and
+ * drop the lock.
  */
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
 

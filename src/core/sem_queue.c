@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of a semaphore's waiters: joining, leaving, and which request may take
- * permits before which waiter.  The mechanism: docs/design/sem.md.
+ * The lists of a semaphore's waiters: joining and leaving them, and whether a
+ * new request may take permits before a queued waiter.  docs/design/sem.md
+ * describes the mechanism.
  *
  * Pairs
  *
@@ -56,7 +57,9 @@ bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head)
 
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
 {
-	/* relaxed: the CAS that unlocks takes them and is the acquire. */
+	/*
+	 * relaxed: the CAS that unlocks takes the permits and is the acquire.
+	 */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 	int64_t open = value > 0 ? value : 0;
 

@@ -14,7 +14,10 @@
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
 
-/* About the time in which a cache line moves to another CPU and back. */
+/*
+ * So many pauses take about as long as a cache line that moves to another CPU
+ * and back.
+ */
 #define YIELD_PAUSES 16
 
 /*
@@ -37,8 +40,9 @@ static bool is_barging(const weir_sem *sem)
 }
 
 /*
- * Returns true if spinning may pay: not if the next release is expected on this
- * CPU, where the releasing thread could not run meanwhile.
+ * Returns true if spinning may pay.  It does not pay if the next release is
+ * expected on this CPU, where the releasing thread cannot run while this thread
+ * spins.
  */
 static bool may_pay(const weir_sem *sem, uint8_t cpu)
 {
@@ -76,7 +80,10 @@ static bool take(struct weir_waiter_ *w, bool last)
 					  weir_sem_lock_no_panic_(w->sem));
 	int64_t taken;
 
-	/* Only if this thread has forked since it joined the queue: C29. */
+	/*
+	 * The lock fails only if this thread has forked since it joined the
+	 * queue: C29.
+	 */
 	if (err) {
 		w->outcome = (int8_t)err;
 		return true;

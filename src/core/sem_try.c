@@ -10,10 +10,11 @@
 #include "core/sem_word.h"
 
 /*
- * Returns true if it can be seen without the lock that n permits cannot be taken:
- * too few are free, or (FIFO) the queue has a waiter.  The second is not certain while
- * the semaphore is locked or has a spinner, because the queue may be about to be
- * granted; nor during a resize, which queues waiters that its unlock then grants.
+ * Returns true if n permits cannot be taken now: too few are free, or (FIFO) a
+ * waiter is queued.  Reads the state without the lock.  A queued waiter is no
+ * proof while the semaphore is locked or has a spinner, because that waiter may
+ * be granted next; nor during a resize, which queues waiters that its unlock
+ * then grants.
  *
  * C29: in the child of a fork the door must be OPEN.  Otherwise the semaphore may
  * have waiters of the parent, which only the lock detects.
@@ -31,7 +32,7 @@ static bool seen_to_fail(weir_sem *sem, int64_t n)
 		return false;
 	if (weir_value_(word) < n)
 		return true;
-	/* [S6] acquire.  relaxed: ordered behind it. */
+	/* [S6] acquire.  relaxed: ordered after the load of waiters_. */
 	return !(state & WEIR_STATE_BARGING_) &&
 	       weir_door_(word) == WEIR_SHUT_ &&
 	       at_load_acquire(&sem->waiters_) &&

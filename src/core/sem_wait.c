@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread that waits: for permits, or for the semaphore to be idle.
- * docs/design/sem.md, "A waiter's life" and "Cancelling".
+ * See docs/design/sem.md, "A waiter's life" and "Cancelling".
  */
 #include "core/sem_wait.h"
 
@@ -22,7 +22,10 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 	weir_err err = weir_sem_lock_(w->sem, w->call);
 	bool notification_due;
 
-	/* Fails only if this thread has forked since it joined the queue: C29. */
+	/*
+	 * The lock fails only if this thread has forked since it joined the
+	 * queue: C29.
+	 */
 	if (err)
 		return err;
 	notification_due = w->notify;
@@ -44,7 +47,7 @@ static bool retry(struct weir_waiter_ *w)
 	int64_t taken;
 	bool decided;
 
-	/* As in give_up. */
+	/* The lock fails as in give_up. */
 	if (err) {
 		w->outcome = (int8_t)err;
 		return true;
@@ -55,11 +58,12 @@ static bool retry(struct weir_waiter_ *w)
 }
 
 /*
- * Sleep until the outcome is known.  A barging waiter wakes once when it reaches
- * the starvation bound: its unlock then makes the grants that are due, its own among
- * them.  A waiter that joined an empty queue need not: waiters are held up only by
- * a head that was woken to retry and does not run, and while no such head exists
- * every release takes the lock.
+ * Sleep until the outcome is known.  A barging waiter wakes once when it
+ * reaches the starvation bound: it locks and unlocks the semaphore, and the
+ * unlock makes the grants that are due, its own among them.  A waiter that
+ * joined an empty queue does not wake at the bound.  Waiters are delayed only
+ * by a head that was woken to retry and does not run; while no such head
+ * exists, every release takes the lock and grants.
  */
 static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
@@ -79,7 +83,7 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 			if (due_ns >= deadline_ns)
 				return give_up(w, WEIR_ETIMEDOUT);
 			due_ns = WEIR_FOREVER;
-			/* Fails as in give_up. */
+			/* The lock fails as in give_up. */
 			err = weir_sem_lock_(w->sem, w->call);
 			if (err)
 				return err;

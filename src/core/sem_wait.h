@@ -19,12 +19,12 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			const char *call);
 
 /*
- * The two halves of a wait, sem_enqueue.c.  Threads and operations differ in what
- * happens between them.
+ * The two halves of a wait (sem_enqueue.c).  Between the halves, a thread
+ * parks, and an operation returns to its caller.
  *
  * weir_sem_enqueue_ takes the lock, then takes permits, joins a list or fails.
- * Returns true if w has joined a list.  An operation may then be decided, notified
- * and freed before the call returns.
+ * It returns true if w has joined a list.  An operation may then be decided,
+ * notified and freed before the call returns.
  *
  * weir_sem_finish_ turns an outcome into the result of the call: it unregisters w
  * from its context, whose end wins over a grant (C13), and counts granted permits as
@@ -37,23 +37,24 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 			  weir_err err);
 
 /*
- * The other end of a wait: return w's permits and unregister w from its context.
- * Requires: w is on no list.  Waiters that are granted these permits are added to
- * to_notify.
+ * Used instead of weir_sem_finish_ if an operation is cancelled: return w's
+ * permits and unregister w from its context.  Requires: w is on no list.
+ * Waiters that are granted these permits are added to to_notify.
  */
 void weir_sem_cancel_(struct weir_waiter_ *w,
 		      struct weir_to_notify_ *to_notify);
 
-/* weir_sem_try_acquire after its fast path has failed, sem_try.c. */
+/* The slow path of weir_sem_try_acquire (sem_try.c). */
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 
 /* Return n permits that an acquire took and must not keep. */
 void weir_sem_put_(weir_sem *sem, int64_t n);
 
 /*
- * Spinning, sem_spin.c.  spin_pays returns true if w, which is about to join the
- * queue, should spin first; requires the lock.  spin spins; it returns true if w took
- * its permits, false if w has been, or will be, notified.
+ * Spinning (sem_spin.c).  weir_sem_spin_pays_ returns true if w should spin
+ * when it joins the queue.  Requires: the semaphore is locked.  weir_sem_spin_
+ * spins; it returns true if w took its permits, and false if w has been, or
+ * will be, notified.
  */
 bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w);
 bool weir_sem_spin_(struct weir_waiter_ *w);
@@ -62,9 +63,9 @@ bool weir_sem_spin_(struct weir_waiter_ *w);
 void weir_sem_yield_to_spinner_(const weir_sem *sem);
 
 /*
- * For a new request whose fast path has failed: retry the fast path for a moment,
- * if the policy is BARGING and the queue is empty.  Returns how many permits were
- * taken, or -1.
+ * Retry the fast path for a moment, if the policy is BARGING and the queue is
+ * empty.  Called for a new request whose fast path has failed.  Returns the
+ * number of permits taken, or -1.
  */
 int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max);
 

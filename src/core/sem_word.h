@@ -44,12 +44,12 @@
  *   [S1] permit    release: put, weir_put_fast_
  *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
  *                  weir_try_fast_
- *                  What was done under a permit is visible to its next holders.
+ *                  Work done under a permit is visible to its next holders.
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
  *                  acquire: put, relock, seen_to_fail, weir_sem_lock_no_panic_
- *                  What was done under the lock is visible to its next holder.
+ *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
  *                  acquire: weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
@@ -87,7 +87,7 @@ static inline uint64_t weir_door_(uint64_t word)
 	return word & WEIR_LOCKED_;
 }
 
-/* The same word with another door. */
+/* Returns the word with another door. */
 static inline uint64_t weir_with_door_(uint64_t word, uint64_t door)
 {
 	return (word & ~WEIR_LOCKED_) | door;
@@ -98,7 +98,7 @@ static inline int64_t weir_value_(uint64_t word)
 	return (int64_t)word >> 2;
 }
 
-/* n permits in the units of the word. */
+/* Returns n permits in the units of the word. */
 static inline uint64_t weir_units_(int64_t n)
 {
 	return (uint64_t)n << 2;
@@ -126,7 +126,10 @@ static inline uint32_t weir_state_(const weir_sem *sem)
 	return at_load_acquire(&sem->state_);
 }
 
-/* Returns true if it is closed, and not by a drain: no acquire succeeds. */
+/*
+ * Returns true if the semaphore is closed, and not in drain mode: no acquire
+ * succeeds.
+ */
 static inline bool weir_state_is_shut_(uint32_t state)
 {
 	return (state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==

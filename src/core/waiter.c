@@ -65,7 +65,10 @@ bool weir_waiter_claim_(struct weir_waiter_ *w)
 
 	if (w->kind != WEIR_MEMBER_)
 		return true;
-	/* relaxed: only decides; the notification publishes the rest. */
+	/*
+	 * relaxed: the CAS only selects the granted member; the notification
+	 * publishes the outcome.
+	 */
 	while (!at_cas_weak_relaxed(w->winner, &undecided, w->number))
 		if (undecided)
 			return false;
@@ -157,8 +160,8 @@ enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 	uint32_t state = WEIR_WAITING_;
 
 	/*
-	 * relaxed: only announces the sleep.  Fails if the waiter has been
-	 * notified, or if SLEEPING was set by an earlier park.
+	 * relaxed: the CAS only announces the sleep.  It fails if the waiter
+	 * has been notified, or if an earlier park has set SLEEPING.
 	 */
 	while (!at_cas_weak_relaxed(&w->state, &state, WEIR_SLEEPING_) &&
 	       state == WEIR_WAITING_)

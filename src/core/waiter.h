@@ -11,10 +11,10 @@
 #include "weir/sem.h"
 
 /*
- * A waiter: a thread, whose waiter lies on its stack, that waits for permits, for
- * a semaphore to be idle, or for a context to end; or an operation, in the memory of
- * its owner, that waits for permits.  docs/design/sem.md, "A waiter's life";
- * docs/design/async.md.
+ * A waiter is a thread or an operation.  A thread waits for permits, for a
+ * semaphore to be idle, or for a context to end; its waiter is on its stack.
+ * An operation waits for permits; its waiter is in the memory of its owner.
+ * See docs/design/sem.md, "A waiter's life", and docs/design/async.md.
  *
  * The guard of a waiter is the lock of its semaphore; a waiter without a semaphore
  * is guarded by the lock of its context tree.  Locking key of the fields: (g) under
@@ -51,11 +51,12 @@ typedef void weir_end_fn_(struct weir_waiter_ *w, weir_err why);
 
 /*
  * Called when a member of an any-of request is notified.  Returns true if the
- * calling thread now has callbacks to run.  The last access of the core to *w.
+ * calling thread now has callbacks to run.  The call is the last access of the
+ * core to *w.
  */
 typedef bool weir_member_fn_(struct weir_waiter_ *w);
 
-/* Called to finish a request that has no semaphore of its own (an any-of request). */
+/* Called to finish an any-of request, which belongs to no single semaphore. */
 typedef void weir_complete_fn_(struct weir_waiter_ *w);
 
 /* The kind of waiter determines how it is notified. */
@@ -125,7 +126,10 @@ static inline int64_t weir_waiter_max_(const struct weir_waiter_ *w)
 	return w->kind ? w->min : w->max;
 }
 
-/* Permits that w was granted and that its call or callback does not hold yet. */
+/*
+ * Returns the number of permits that w was granted and that its call or
+ * callback does not hold yet.
+ */
 static inline int64_t weir_waiter_got_(const struct weir_waiter_ *w)
 {
 	return !w->kind ? w->got : w->counted ? w->min : 0;
@@ -138,8 +142,8 @@ static inline void weir_waiter_set_got_(struct weir_waiter_ *w, int64_t got)
 }
 
 /*
- * How long w has waited.  The ticks wrap after 52 days of uptime; the result is
- * right for a wait of up to half of that.
+ * Returns how long w has waited.  For an operation, the ticks wrap after 52
+ * days, so the result is correct for waits of up to 26 days.
  */
 static inline int64_t weir_waiter_waited_ns_(const struct weir_waiter_ *w,
 					     int64_t now_ns)
@@ -164,7 +168,7 @@ static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)
 	return w->kind ? "weir_op_submit" : w->call;
 }
 
-/* The number of waiters that are decided before the lock is dropped, at most. */
+/* At most this many waiters are decided before the lock is dropped. */
 #ifndef WEIR_BATCH_
 #define WEIR_BATCH_ 64
 #endif
@@ -191,7 +195,8 @@ void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 
 /*
  * Notify every waiter of the list, then run the callbacks that are left to this
- * thread.  Requires: no lock is held.  Accesses the memory of waiters only.
+ * thread.  Requires: no lock is held.  This function accesses no memory but
+ * that of the waiters.
  */
 void weir_notify_all_(struct weir_to_notify_ *to_notify);
 
@@ -203,12 +208,12 @@ void weir_notify_all_(struct weir_to_notify_ *to_notify);
 bool weir_waiter_claim_(struct weir_waiter_ *w);
 
 /*
- * The notifier passes a decided operation to its runner: the last access of the
- * core to *w.  It returns true if the calling thread has to run a callback;
- * after the whole list has been notified, it is then called once more with null and
- * runs the callbacks.  It is not called with null otherwise: a release in a signal
- * handler must not run callbacks, although the interrupted thread may have some to
- * run.
+ * The notifier passes a decided operation to its runner.  The call is the last
+ * access of the core to *w.  It returns true if the calling thread has to run a
+ * callback; after the whole list has been notified, it is then called once more
+ * with null and runs the callbacks.  It is not called with null otherwise: a
+ * release in a signal handler must not run callbacks, although the interrupted
+ * thread may have some to run.
  */
 typedef bool weir_notifier_fn_(struct weir_waiter_ *w);
 void weir_waiter_set_notifier_(weir_notifier_fn_ *fn);
