@@ -19,11 +19,64 @@ MAN_FILE = re.compile(r'\.[1-8]$')
 C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'', re.S)
 
 
+# A line of a list of definitions: an indented term, two spaces or more, its text.
+TERM = re.compile(r'\s+(?:\S+ ){0,3}?\S*[^\s.?!:]\s{2,}(?=\S)')
+# The functions of a pair: "[S1] permit  release: put   acquire: take".
+PAIR = re.compile(r'\s+(\[\w+\] .*)?(release|acquire):\s')
+# White space between the columns of a table.  Two spaces may follow a full stop.
+COLUMNS = re.compile(r'(?<=[^\s.?!:])\s{2,}(?=\S)|(?<=\S)\s{3,}(?=\S)')
+
+
+def _c_body(body):
+    """(offset, text, break) of the lines inside one C comment.
+
+    Left out: examples, which are blocks indented by four spaces or more; tables;
+    diagrams; the lists of functions of a pair.  A term and its text are two parts.
+    """
+    blank, kind = True, 'prose'
+    for offset, line in enumerate(body.split('\n')):
+        line = re.sub(r'^\s*\*(?=\s|$)', '', line).rstrip()
+        text = line.strip()
+        if not text:
+            blank, kind = True, 'prose'
+            yield offset, '', True
+            continue
+        indent = len(line) - len(text)
+        if blank and indent > 4 and offset:
+            kind = 'example'
+        blank = False
+        if kind in ('example', 'table'):
+            continue
+        if PAIR.match(line):
+            kind = 'pair'
+            yield offset, '', True
+            continue
+        if kind == 'pair' and re.match(r'\w+(, \w+)*,?$', text):
+            continue
+        kind = 'prose'
+        # A remark that braces several lines: "ctx was cancelled.   | Nothing is held".
+        line = re.sub(r'\s{2,}[\\|/](\s.*)?$', '', line)
+        term = TERM.match(line)
+        if term:
+            yield offset, '', True
+            line = line[term.end():]
+        elif re.match(r'\s*[-*] ', line):
+            yield offset, '', True
+            line = re.sub(r'\s*[-*] ', '', line, count=1)
+        if COLUMNS.search(line.strip()) or re.search(r'--[+|]|^\s*[|+]', line):
+            kind = 'table'
+            yield offset, '', True
+            continue
+        yield offset, line.strip(), False
+
+
 def _c_lines(text):
     """(line number, text, whether a new comment begins here) of C comments.
 
-    One-line comments that stand on consecutive lines are separate comments.
+    One-line comments on consecutive lines are separate comments, except that a comment
+    without code beside it, below a comment beside code and in its column, continues it.
     """
+    above = None    # line and column of the comment beside code that may continue
     for match in C_TOKEN.finditer(text):
         body = match.group()
         if body[0] != '/':
@@ -32,10 +85,14 @@ def _c_lines(text):
         if body.startswith('//'):
             yield number, body[2:], False
             continue
-        yield number, '', True
-        for offset, line in enumerate(body[2:-2].split('\n')):
-            yield number + offset, re.sub(r'^\s*\*(?=\s|$)', '', line), False
-        yield number, '', True
+        before = text[text.rfind('\n', 0, match.start()) + 1:match.start()].expandtabs(8)
+        if above == (number - 1, len(before)) and not before.strip():
+            above = number, len(before)
+        else:
+            above = (number, len(before)) if before.strip() else None
+            yield number, '', True
+        for offset, line, ends in _c_body(body[2:-2]):
+            yield number + offset, line, ends
 
 
 def _hash_lines(text):
@@ -137,7 +194,7 @@ def sentences(path):
     def flush():
         joined = ' '.join(part for _, part in paragraph)
         position = 0
-        for piece in re.split(r'(?<=[.?!])\s+', joined):
+        for piece in re.split(r'(?<!\.\.)(?<=[.?!])\s+', joined):
             if _is_prose(piece):
                 seen = 0
                 for number, part in paragraph:
