@@ -146,7 +146,7 @@ void weir_ctx_cancel(weir_ctx *ctx)
 		end_now(c);
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
 		end_waiters(c, &k);
-	/* The last access to the tree. */
+	/* This is the last access to the tree. */
 	weir_unlock_(k.lock);
 	weir_notify_all_(&k.to_notify);
 	weir_callbacks_run_();

@@ -32,7 +32,7 @@ weir_err weir_ctx_leave_(weir_ctx *ctx, struct weir_waiter_ *w, bool late)
 	why = late ? weir_ctx_end_with_(ctx, WEIR_ETIMEDOUT) :
 		     weir_ctx_ended_(ctx);
 	ring_remove(&ctx->waiters_, &w->ctx_link);
-	/* The last access to the tree. */
+	/* This is the last access to the tree. */
 	weir_unlock_(lock);
 	return why;
 }

@@ -139,7 +139,7 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 	got = weir_waiter_got_(w);
 	if (revoked)
 		give_back(w, &to_notify);
-	/* [S5] release.  The last access to the semaphore. */
+	/* [S5] release.  This is the last access to the semaphore. */
 	else if (w->counted)
 		at_sub_acq_rel(&w->sem->granted_, got);
 	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,

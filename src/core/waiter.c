@@ -99,7 +99,7 @@ static bool notify_each(const struct weir_to_notify_ *to_notify)
 		else if (w->kind)
 			/* relaxed: set before the operation was queued. */
 			runs |= at_load_relaxed(&notifier)(w);
-		/* [W1] release.  The last access to *w. */
+		/* [W1] release.  This is the last access to *w. */
 		else if (at_swap_release(state, w->notify) == WEIR_SLEEPING_)
 			weir_futex_wake_(state);
 		w = next;
