@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weir_acquire_all without a blocked thread: one operation that acquires the
- * semaphores one after the other.  docs/design/async.md.
+ * weir_acquire_all without a blocked thread: one operation acquires the
+ * semaphores one after the other.  See docs/design/async.md.
  *
  *   FREE     not submitted                    -> GOING by submit
  *   GOING    queued, or proceeding to the     -> FREE before callback, or by
@@ -41,8 +41,8 @@ static void release_held(const weir_all *all, bool got_last)
 }
 
 /*
- * Acquire the semaphores above acquiring_, whose permits are held.  Once the
- * operation is queued, *all may be finished and freed.
+ * Acquire the semaphores above acquiring_; its permits and those below it are
+ * held.  Once the operation is queued, *all may be finished and freed.
  */
 static weir_err acquire_rest(weir_all *all)
 {
@@ -65,7 +65,10 @@ static weir_err acquire_rest(weir_all *all)
 	}
 }
 
-/* The callback of the operation, which has acquired acquiring_ or failed. */
+/*
+ * The callback of the operation.  The operation has acquired acquiring_, or
+ * failed.
+ */
 static void op_done(weir_op *op, weir_err err, void *user)
 {
 	weir_all *all = user;
@@ -75,7 +78,7 @@ static void op_done(weir_op *op, weir_err err, void *user)
 
 	(void)op;
 	weir_lock_(&all->lock_);
-	/* relaxed: a STOP is set under the lock. */
+	/* relaxed: STOP is set under the lock. */
 	stops = at_load_relaxed(&all->state_) == STOP;
 	if (stops || err)
 		release_held(all, !err);
@@ -85,7 +88,9 @@ static void op_done(weir_op *op, weir_err err, void *user)
 	if (stops) {
 		set(all, STOPPED);
 	} else if (err != WEIR_EQUEUED) {
-		/* The last access to *all: the callback may reuse it. */
+		/*
+		 * This is the last access to *all: the callback may reuse it.
+		 */
 		set(all, FREE);
 		fn(all, err, arg);
 	}
@@ -132,8 +137,8 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 }
 
 /*
- * Wait for op_done, which was proceeding.  Returns false if it finished instead
- * of stopping.
+ * Wait until op_done, which was running, has ended.  Returns false if it
+ * finished the request instead of stopping it.
  */
 static bool stop(weir_all *all)
 {
@@ -166,9 +171,12 @@ weir_err weir_all_cancel(weir_all *all)
 		err = weir_op_cancel(&all->op_);
 		if (!err)
 			release_held(all, false);
-		/* By CAS: op_done may set FREE without the lock. */
+		/* This needs a CAS: op_done may set FREE without the lock. */
 		for (uint32_t seen = GOING; err && seen == GOING;)
-			/* relaxed: a request, which publishes nothing. */
+			/*
+			 * relaxed: STOP only requests an end; it publishes
+			 * nothing.
+			 */
 			if (at_cas_weak_relaxed(&all->state_, &seen, STOP))
 				break;
 	}

@@ -13,8 +13,8 @@
 bool weir_reqs_ok_(const weir_req *reqs, size_t k);
 
 /*
- * The semaphore with the lowest address above `last`, null if there is none; *n
- * is the sum of the requests for it.
+ * Returns the semaphore with the lowest address above `last`, or null; *n is
+ * the sum of the requests for it.
  */
 weir_sem *weir_reqs_above_(const weir_req *reqs, size_t k, const weir_sem *last,
 			   int64_t *n);
@@ -25,7 +25,9 @@ weir_sem *weir_reqs_above_(const weir_req *reqs, size_t k, const weir_sem *last,
  */
 bool weir_reqs_sums_ok_(const weir_req *reqs, size_t k);
 
-/* The error, if any, that is known before a semaphore is acquired. */
+/*
+ * Returns the error that is known before a semaphore is acquired, or WEIR_OK.
+ */
 weir_err weir_reqs_check_(const weir_req *reqs, size_t k, struct weir_ctx *ctx);
 
 /* Release the semaphores below `end` (null: all), highest address first. */

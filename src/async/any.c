@@ -24,7 +24,7 @@ static void set_free(weir_any *any)
 	at_store_release(&weir_any_head_(any)->state, WEIR_OP_FREE_);
 }
 
-/* The head has been taken off its runner: run the callback. */
+/* Called when the head has been taken off its runner: run the callback. */
 static void complete(struct weir_waiter_ *head)
 {
 	weir_any *any = weir_any_of_(head);
@@ -33,14 +33,14 @@ static void complete(struct weir_waiter_ *head)
 	size_t which = 0;
 	weir_err err = weir_any_finish_(any, true, &which);
 
-	/* The last access to *any: the callback may reuse it. */
+	/* This is the last access to *any: the callback may reuse it. */
 	set_free(any);
 	fn(any, err, which, user);
 }
 
 /*
- * Enqueue one member.  Returns true if it was granted at once: the others need not
- * be enqueued.
+ * Enqueue one member.  Returns true if the member was granted at once; the
+ * other members need not be enqueued then.
  */
 static bool enqueue(weir_any *any, size_t i)
 {
@@ -60,7 +60,7 @@ static bool enqueue(weir_any *any, size_t i)
 	return !err;
 }
 
-/* Enqueue the members, until one is granted. */
+/* Enqueue the members until one of them is granted. */
 static void enqueue_all(weir_any *any, size_t from)
 {
 	for (size_t i = 0; i < any->k_; i++)
@@ -71,10 +71,10 @@ static void enqueue_all(weir_any *any, size_t from)
 }
 
 /*
- * The member to try first.  In every k consecutive calls each member comes first
- * once; each such round starts at a random member.  Without that, two lists that are
- * requested alternately would each see every second number, and would always
- * start with the same member.
+ * Returns the member to try first.  In every k consecutive calls each member
+ * comes first once; each such round starts at a random member.  If it started
+ * at a fixed member, two lists that are requested alternately would each see
+ * every second number, and would always start with the same member.
  */
 static size_t first_member(size_t k)
 {
@@ -248,7 +248,10 @@ weir_err weir_acquire_any(const weir_req *reqs, size_t k, struct weir_ctx *ctx,
 			continue;
 		if (weir_any_decide_(&any, WEIR_ANY_LATE_))
 			break;
-		/* Decided otherwise; the notification is due. */
+		/*
+		 * The request has been decided otherwise, and its notification
+		 * is due.
+		 */
 		deadline_ns = WEIR_FOREVER;
 	}
 	return weir_any_finish_(&any, true, which);

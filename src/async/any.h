@@ -9,7 +9,7 @@
 #include "weir/multi.h"
 
 /*
- * The decision of an any-of request, any_decide.c.
+ * The decision of an any-of request (any_decide.c).
  *
  * winner_  0 while undecided; then, for ever, the number of the granted member, from
  *          1, or one of the reasons below.
@@ -57,24 +57,30 @@ bool weir_any_decide_(weir_any *any, uint32_t how);
 bool weir_any_event_(weir_any *any);
 
 /*
- * A member has failed and cannot be granted any more.  Returns true if it was the
- * last member, and the last event: the outcome can be delivered.
+ * Called when a member has failed and cannot be granted any more.  Returns true
+ * if it was the last member, and the last event: the outcome can be delivered.
  */
 bool weir_any_refused_(weir_any *any, weir_err err);
 
-/* The deadline has passed.  Returns true if the outcome can be delivered. */
+/*
+ * Called when the deadline has passed.  Returns true if the outcome can be
+ * delivered.
+ */
 bool weir_any_late_(struct weir_waiter_ *head);
 
-/* A member has been decided: its weir_member_fn_. */
+/* The weir_member_fn_ of the members: called when a member has been decided. */
 bool weir_any_notified_(struct weir_waiter_ *w);
 
-/* The context of the request has been cancelled: its weir_end_fn_. */
+/*
+ * The weir_end_fn_ of the request: called when its context has been cancelled.
+ */
 void weir_any_ctx_ended_(struct weir_waiter_ *w, weir_err why);
 
 /*
- * Finish a decided request, any_finish.c: leave the other queues and the context.
- * `wanted` is false if the caller cancels the request: a granted member then returns
- * its permits.  Returns the result of the request; *which is the granted member.
+ * Finish a decided request (any_finish.c): leave the other queues and the
+ * context.  `wanted` is false if the caller cancels the request: a granted
+ * member then returns its permits.  Returns the result of the request; *which
+ * is the granted member.
  */
 weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which);
 

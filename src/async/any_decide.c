@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The decision of an any-of request: which member is granted, or why none is; and
- * when the outcome can be delivered.  docs/design/async.md, "Several semaphores".
+ * when the outcome can be delivered.  See docs/design/async.md, "Several
+ * semaphores".
  *
  * Pairs
  *
@@ -23,7 +24,10 @@ bool weir_any_decide_(weir_any *any, uint32_t how)
 {
 	uint32_t seen = WEIR_ANY_UNDECIDED_;
 
-	/* relaxed: only decides; weir_any_event_ publishes. */
+	/*
+	 * relaxed: the CAS only decides; weir_any_event_ publishes the
+	 * decision.
+	 */
 	while (!at_cas_weak_relaxed(&any->winner_, &seen, how))
 		if (seen != WEIR_ANY_UNDECIDED_)
 			return false;
@@ -40,7 +44,7 @@ bool weir_any_refused_(weir_any *any, weir_err err)
 {
 	int32_t none = WEIR_OK;
 
-	/* relaxed: read after the last event. */
+	/* relaxed: it is read only after the last event. */
 	while (!at_cas_weak_relaxed(&any->first_err_, &none, (int32_t)err))
 		if (none)
 			break;
@@ -67,16 +71,18 @@ bool weir_any_notified_(struct weir_waiter_ *w)
 		over = weir_any_refused_(any, (weir_err)w->outcome);
 	if (over)
 		runs = weir_run_notify_(weir_any_head_(any));
-	/* [A7] release.  The last access to *w and *any. */
+	/* [A7] release.  This is the last access to *w and *any. */
 	at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	return runs;
 }
 
-/* C13: the permits of the granted member, if there is one, go to the next waiter. */
+/* C13: grant the permits of the granted member, if any, to the next waiters. */
 static void take_back(weir_any *any)
 {
 	struct weir_to_notify_ to_notify = { NULL, NULL };
-	/* relaxed: decided, and never changed again. */
+	/*
+	 * relaxed: the request is decided, so winner_ does not change any more.
+	 */
 	uint32_t winner = at_load_relaxed(&any->winner_);
 	struct weir_waiter_ *w;
 
@@ -90,7 +96,7 @@ static void take_back(weir_any *any)
 	weir_notify_without_callbacks_(&to_notify);
 }
 
-/* Called with the tree of contexts locked, which keeps *any. */
+/* Called with the context tree locked; the lock keeps *any valid. */
 void weir_any_ctx_ended_(struct weir_waiter_ *w, weir_err why)
 {
 	weir_any *any = ring_entry(w, weir_any, end_);

@@ -17,8 +17,8 @@
 /*
  * Take w off its list.  If w has been decided, wait until it has been notified.  The
  * waiters in to_notify must be notified before that wait: w may be among them, or
- * the notifying thread of w may wait for one of them.  Returns true if that was done
- * and callbacks may be left to run.
+ * the notifying thread of w may wait for one of them.  Returns true if
+ * to_notify was notified; this thread may then have callbacks to run.
  */
 static bool withdraw(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
@@ -44,11 +44,16 @@ static bool withdraw(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 	return sent;
 }
 
-/* The outcome of a decided request; *granted is the member, or null. */
+/*
+ * Returns the outcome of a decided request; *granted is the granted member, or
+ * null.
+ */
 static weir_err outcome_of(weir_any *any, struct weir_waiter_ **granted,
 			   size_t *which)
 {
-	/* relaxed: decided, and never changed again. */
+	/*
+	 * relaxed: the request is decided, so winner_ does not change any more.
+	 */
 	uint32_t winner = at_load_relaxed(&any->winner_);
 
 	*granted = NULL;

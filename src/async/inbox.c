@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inbox of a loop, and raising its descriptor.  docs/design/async.md.
+ * The inbox of a loop, and raising its descriptor.  See docs/design/async.md.
  *
  *    63                                            2 1 0
  *   +-----------------------------------------------+-+-+
@@ -8,15 +8,15 @@
  *   +-----------------------------------------------+-+-+
  *
  *   r  RAISING: a thread is making the descriptor readable; the loop must not be
- *      destroyed until that thread clears the bit.  Must be set, or have been set
- *      since the operation was pushed, while the inbox holds an operation for which
- *      the descriptor has not been raised.  The thread that empties the inbox is
- *      exempt.
+ *      destroyed until that thread clears the bit.  While the inbox holds an
+ *      operation for which the descriptor has not been raised, RAISING must be
+ *      set, or have been set since that operation was pushed.  The thread that
+ *      empties the inbox is exempt.
  *   a  AGAIN, only with r: another thread relies on the raising thread to raise the
  *      descriptor again.  The raising thread clears AGAIN and raises; it clears
- *      RAISING only when AGAIN is clear.  Comparing the inbox before and after the
- *      raise would not do: the inbox may have been emptied, the descriptor cleared,
- *      and the same operation pushed again.
+ *      RAISING only when AGAIN is clear.  It is not enough to compare the inbox
+ *      before and after the raise: the inbox may have been emptied, the
+ *      descriptor cleared, and the same operation pushed again.
  *
  * Pairs
  *

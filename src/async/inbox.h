@@ -19,7 +19,9 @@ void weir_inbox_push_(weir_loop *loop, struct weir_waiter_ *w);
  */
 void weir_inbox_empty_(weir_loop *loop);
 
-/* Make the loop's descriptor readable; the loop is not destroyed meanwhile. */
+/*
+ * Make the loop's descriptor readable.  The loop cannot be destroyed meanwhile.
+ */
 void weir_inbox_raise_(weir_loop *loop);
 
 #endif /* WEIR_ASYNC_INBOX_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops: weir/loop.h, docs/design/async.md.
+ * The functions of weir/loop.h.  docs/design/async.md describes the design.
  *
  * Pairs
  *
@@ -143,8 +143,8 @@ static void time_out(weir_loop *loop, struct weir_waiter_ *w,
 	} else if (!w->notify) {
 		/*
 		 * The submit has not queued w yet.  It will find that the
-		 * deadline has passed; but if the clock goes back it will queue
-		 * w, which then needs its timer.
+		 * deadline has passed.  But if the clock goes back, the submit
+		 * will queue w, which then needs its timer.
 		 */
 		(void)weir_timers_add_(loop, w);
 	}
@@ -189,7 +189,10 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	}
 	/* relaxed: set by the dispatching thread; destroy only checks it. */
 	at_store_relaxed(&loop->dispatching_, 1);
-	/* First: a later notification makes it readable again. */
+	/*
+	 * Clear the descriptor first: a later notification makes it readable
+	 * again.
+	 */
 	weir_event_clear_(loop->fd_);
 	time_out_all(loop);
 	weir_run_lock_(loop);
@@ -208,7 +211,7 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	weir_run_unlock_(loop);
 	if (more)
 		weir_inbox_raise_(loop);
-	/* [A8] release.  The last access to *loop. */
+	/* [A8] release.  This is the last access to *loop. */
 	at_store_release(&loop->dispatching_, 0);
 	return ran;
 }

@@ -19,8 +19,8 @@ bool weir_reqs_ok_(const weir_req *reqs, size_t k)
 }
 
 /*
- * Needs no memory for sorting: each call searches the lowest address above the
- * previous one.  Lists are short.
+ * This function needs no memory for sorting: each call searches for the lowest
+ * address above the previous one.  Lists are short.
  */
 weir_sem *weir_reqs_above_(const weir_req *reqs, size_t k, const weir_sem *last,
 			   int64_t *n)

@@ -160,7 +160,7 @@ static weir_err leave(struct weir_waiter_ *w, bool *waited,
 {
 	weir_err err = weir_sem_lock_(w->sem, "weir_op_cancel");
 
-	/* Only in the child of a fork: C29. */
+	/* The lock fails only in the child of a fork: C29. */
 	if (err)
 		return err;
 	*waited = w->place != WEIR_NOWHERE_;

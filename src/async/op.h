@@ -5,7 +5,7 @@
 #include "core/waiter.h"
 
 /*
- * Add w's deadline to the timers of its loop, or remove it.  Without effect if
+ * Add w's deadline to the timers of its loop, or remove it.  Both do nothing if
  * w has no loop or no deadline.
  */
 void weir_op_start_timer_(struct weir_waiter_ *w);

@@ -12,8 +12,8 @@
  *                  its outcome.
  *   [A4] free      release: weir_run_callback_, set_free
  *                  acquire: weir_run_take_, weir_op_cancel, weir_any_cancel
- *                  A canceller that comes too late sees that weir does not access
- *                  the operation any more.
+ *                  A canceller that finds the operation FREE may free its
+ *                  memory: the library does not access the operation any more.
  */
 #include "async/run.h"
 
@@ -69,7 +69,10 @@ void weir_run_unlock_(const void *runner)
 	weir_unlock_(lock_of(runner));
 }
 
-/* Run this thread's callbacks, unless a caller further up the stack does. */
+/*
+ * Run this thread's callbacks, unless a function further up the stack is
+ * running them.
+ */
 static void run_all(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
@@ -104,13 +107,13 @@ bool weir_run_notify_(struct weir_waiter_ *w)
 	} else if (w->kind == WEIR_OP_WAKES_) {
 		uint32_t *state = &w->state;
 
-		/* [A2] release.  The last access to *w. */
+		/* [A2] release.  This is the last access to *w. */
 		(void)at_swap_release(state, WEIR_OP_NOTIFIED_);
 		weir_futex_wake_(state);
 	} else if (w->kind == WEIR_OP_ON_LOOP_) {
 		weir_inbox_push_(w->runner, w);
 	} else if (w->kind == WEIR_OP_POLLED_) {
-		/* [A2] release.  The last access to *w. */
+		/* [A2] release.  This is the last access to *w. */
 		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	} else {
 		mine = weir_thread_to_run_();
@@ -205,7 +208,10 @@ void weir_run_callback_(struct weir_waiter_ *w)
 	user = w->user;
 	err = weir_sem_finish_(w, w->sem->name_, (weir_err)w->outcome);
 
-	/* [A4] release.  The last access to *w: the callback may reuse it. */
+	/*
+	 * [A4] release.  This is the last access to *w: the callback may reuse
+	 * it.
+	 */
 	at_store_release(&w->state, WEIR_OP_FREE_);
 	fn((weir_op *)(void *)w, err, user);
 }

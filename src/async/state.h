@@ -27,7 +27,7 @@ enum weir_op_state_ {
 	WEIR_OP_RUNNING_
 };
 
-/* The kinds of operations; continues enum weir_kind_. */
+/* The kinds of operations; the numbers continue those of enum weir_kind_. */
 enum weir_op_kind_ {
 	WEIR_OP_ON_THREAD_ = WEIR_OPERATION_,
 	WEIR_OP_ON_LOOP_,
@@ -35,7 +35,7 @@ enum weir_op_kind_ {
 	WEIR_OP_WAKES_		/* a thread sleeps on `state` */
 };
 
-/* The public operation is the memory of a waiter. */
+/* A weir_op is memory for a waiter. */
 _Static_assert(sizeof(weir_op) == 128, "C26");
 _Static_assert(sizeof(weir_op) >= sizeof(struct weir_waiter_), "layout");
 

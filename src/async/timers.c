@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadlines of a loop: timers.h. */
+/* The deadlines of a loop; timers.h describes the lists. */
 #include "async/timers.h"
 
 #include "base/ring.h"
@@ -60,7 +60,7 @@ static void sort_in(weir_loop *loop, struct weir_waiter_ *w)
 	put(&loop->timers_[list_of(loop, tick_of(w->deadline_ns))], &w->timer);
 }
 
-/* A lower bound of all deadlines, from the lists. */
+/* Returns a lower bound of all deadlines, computed from the lists. */
 static int64_t look(const weir_loop *loop)
 {
 	int64_t soonest = WEIR_FOREVER;
@@ -90,8 +90,8 @@ static int64_t look(const weir_loop *loop)
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w)
 {
 	/*
-	 * Not recomputed, even if loose_ is set: a thread that waits for the
-	 * loop wakes at soonest_ at the latest.
+	 * Do not recompute soonest_, even if loose_ is set: a thread that waits
+	 * for the loop wakes at soonest_ at the latest.
 	 */
 	int64_t soonest = loop->soonest_ != UNKNOWN ? loop->soonest_ :
 						      look(loop);
@@ -139,7 +139,7 @@ void weir_timers_advance_(weir_loop *loop, int64_t now_ns)
 
 	if (now_ns < weir_timers_soonest_(loop))
 		return;
-	/* The clock of some machines goes back: passed_ does not. */
+	/* The clock of some machines goes back; passed_ never does. */
 	if (tick > loop->passed_)
 		loop->passed_ = tick;
 	for (int list = top; list >= 0; list--)
@@ -164,8 +164,8 @@ int64_t weir_timers_soonest_(weir_loop *loop)
 		int64_t soonest = look(loop);
 
 		/*
-		 * Never decrease it: a thread that was given the later time may
-		 * sleep until then.
+		 * Never decrease soonest_: a thread that was given the later
+		 * time may sleep until then.
 		 */
 		if (soonest > loop->soonest_)
 			loop->soonest_ = soonest;

@@ -22,12 +22,12 @@
  */
 
 /*
- * Add w->deadline_ns.  Returns true if it is sooner than every deadline so far:
- * the loop has to wake earlier.
+ * Add w->deadline_ns.  Returns true if the new deadline is earlier than all
+ * others, so that the loop has to wake earlier.
  */
 bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w);
 
-/* Remove w's deadline.  Without effect if it was not added. */
+/* Remove w's deadline.  Does nothing if the deadline was not added. */
 void weir_timers_remove_(weir_loop *loop, struct weir_waiter_ *w);
 
 /* Move the operations whose deadlines have passed at now_ns to due_. */
@@ -36,7 +36,7 @@ void weir_timers_advance_(weir_loop *loop, int64_t now_ns);
 /* Remove an operation from due_ and return it; null: none. */
 struct weir_waiter_ *weir_timers_next_(weir_loop *loop);
 
-/* A lower bound of all deadlines. */
+/* Returns a lower bound of all deadlines. */
 int64_t weir_timers_soonest_(weir_loop *loop);
 
 #endif /* WEIR_ASYNC_TIMERS_H */
