@@ -11,7 +11,10 @@ int64_t weir_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	/* Never WEIR_FOREVER: a wait without a deadline never times out. */
+	/*
+	 * The result is never WEIR_FOREVER: a wait with that value would never
+	 * time out.
+	 */
 	return ns < WEIR_FOREVER ? ns : WEIR_FOREVER - 1;
 }
 

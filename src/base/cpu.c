@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CPUs: the current one, how many there are, and backoff while waiting. */
+/*
+ * The number of the current CPU, the number of CPUs, and backoff while waiting.
+ */
 #include "base/cpu.h"
 
 #include <errno.h>
@@ -22,9 +24,9 @@ uint8_t weir_cpu_(void)
 }
 
 /*
- * The number of CPUs that this process may run on.  Determined at load time:
- * later, the calling thread may be bound to one CPU, and sched_getaffinity
- * would report only that one.
+ * The number of CPUs that this process may run on.  It is determined at load
+ * time: later, the calling thread may be bound to one CPU, and
+ * sched_getaffinity would report only that one.
  */
 static uint32_t cpus = 1;
 
@@ -47,7 +49,7 @@ bool weir_cpu_has_others_(void)
  * The backoff yields only once.  A yield helps if the awaited thread is queued
  * on this CPU; a second yield adds nothing.  A thread that yields loses the
  * rest of its time slice (Linux 6.18): 3 ms each time, if other threads want
- * the CPU.  A thread that naps does not.
+ * the CPU.  A thread that naps keeps its time slice.
  */
 void weir_backoff_wait_(struct weir_backoff_ *backoff)
 {
@@ -65,14 +67,17 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 	} else {
 		uint32_t shift = round - spins - 1;
 
-		/* Not nanosleep, which is a thread-cancellation point. */
+		/*
+		 * Do not use nanosleep, which is a thread-cancellation point.
+		 */
 		weir_futex_nap_(NAP_NS >> (shift < 10 ? 10 - shift : 0));
 	}
 }
 
 /*
- * Nothing to do: every wait here is bounded in time.  In the schedule explorer
- * a wait lasts until another thread changes the memory that was read.
+ * This does nothing, because every wait here is bounded in time.  In the
+ * schedule explorer a wait lasts until another thread changes the memory that
+ * was read.
  */
 void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The CPU that the calling thread runs on, folded into 1 .. 15; 0 if unknown.
- * A hint: several CPUs share a number.
+ * Returns the CPU that the calling thread runs on, folded into 1 .. 15; 0 if it
+ * is unknown.  The result is a hint: several CPUs share a number.
  */
 uint8_t weir_cpu_(void);
 
@@ -34,8 +34,8 @@ static inline void weir_cpu_pause_(void)
 }
 
 /*
- * Backoff, for a condition that another running thread makes true very soon:
- * spin, yield once, then nap for longer and longer, up to a millisecond.
+ * Wait for a condition that another running thread makes true very soon: spin,
+ * yield once, then nap for longer and longer, up to a millisecond.
  *
  *     struct weir_backoff_ backoff = { 0 };
  *     while (!done)

@@ -16,7 +16,10 @@
 #include "base/timespec.h"
 #include "weir/base.h"
 
-/* As in <linux/futex.h>, which some C libraries do not ship. */
+/*
+ * These values are those of <linux/futex.h>, which some C libraries do not
+ * ship.
+ */
 #define WAIT 0
 #define WAKE 1
 #define WAIT_BITSET 9
@@ -55,7 +58,7 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 		if (errno == EINTR)
 			woke = WEIR_WOKE_SIGNAL_;
 		else if (errno != EAGAIN && errno != ETIMEDOUT)
-			/* futex(2) is blocked, by a sandbox: yield. */
+			/* A sandbox blocks futex(2): yield. */
 			sched_yield();
 	}
 	errno = saved;

@@ -19,12 +19,14 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns);
 
 /*
- * Sleep for at most ns nanoseconds.  Does not read the clock, so the nap ends
- * even if the clock stands still.
+ * Sleep for at most ns nanoseconds.  This function does not read the clock, so
+ * the nap ends even if the clock stands still.
  */
 void weir_futex_nap_(uint32_t ns);
 
-/* Wake one sleeper.  Does not access *word, which may have been freed. */
+/*
+ * Wake one sleeper.  The wake does not access *word, which may have been freed.
+ */
 void weir_futex_wake_(uint32_t *word);
 
 #endif /* WEIR_BASE_FUTEX_H */

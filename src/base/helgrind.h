@@ -121,8 +121,9 @@ static inline void weir_hg_did_rmw_(const volatile void *word, int order)
 }
 
 /*
- * Helgrind treats a futex wake as a read of the word.  It is none: the notified
- * waiter may have returned already, and the word's memory may have another use.
+ * Helgrind treats a futex wake as a read of the word.  But a wake reads
+ * nothing: the notified waiter may have returned already, and the memory of the
+ * word may be in use for another purpose.
  */
 #define WEIR_ADDRESS_ONLY_(p) VALGRIND_HG_DISABLE_CHECKING((p), sizeof(*(p)))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hook table: hook.h.
+ * The hook table; hook.h describes it.
  *
  * Pairs
  *

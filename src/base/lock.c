@@ -36,7 +36,10 @@ void weir_lock_(uint32_t *lock)
 
 void weir_unlock_(uint32_t *lock)
 {
-	/* [L1] release.  The last access to *lock: the wake makes none. */
+	/*
+	 * [L1] release.  This is the last access to *lock; the wake does not
+	 * access it.
+	 */
 	if (at_swap_release(lock, FREE) == AWAITED)
 		weir_futex_wake_(lock);
 }

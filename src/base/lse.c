@@ -3,8 +3,8 @@
 #include "weir/atomic.h"
 
 /*
- * Part of the ABI on all architectures, so that the library exports the same
- * symbols everywhere.
+ * This variable is part of the ABI on all architectures, so that the library
+ * exports the same symbols everywhere.
  */
 extern WEIR_API uint8_t weir_has_lse_;
 uint8_t weir_has_lse_;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The heap.  No wait allocates: C26. */
+/* The heap.  No wait allocates memory (C26). */
 #include "base/mem.h"
 
 #include <stdlib.h>

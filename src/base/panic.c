@@ -117,7 +117,7 @@ static _Noreturn void write_and_abort(struct line *line)
 	 * even if stderr accepts no data.
 	 */
 	while (done < line->used && idle < 100) {
-		/* Not write(), which is a thread-cancellation point. */
+		/* Do not use write(), which is a thread-cancellation point. */
 		long n = syscall(SYS_write, STDERR_FILENO, line->text + done,
 				 line->used - done);
 

@@ -8,8 +8,8 @@
  * Report a programming error, in one line: call the panic hook, or write the
  * line to stderr and abort if no hook is set.  The format supports %s (null
  * prints as "(unnamed)"), %d (int64_t) and %p.  Async-signal-safe.  Requires:
- * no lock is held.  If the hook returns, returns WEIR_EINVAL, which the caller
- * passes on.
+ * no lock is held.  Returns WEIR_EINVAL if the hook returns; the caller passes
+ * this result on.
  */
 weir_err weir_panic_(const char *format, ...);
 

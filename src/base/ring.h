@@ -11,7 +11,7 @@
  * empty; the node before the oldest is the newest.  Append and remove are O(1).
  */
 
-/* The object that contains the node. */
+/* The address of the object that contains the node. */
 #define ring_entry(node, type, member)                                         \
 	((type *)(void *)((char *)(node) - offsetof(type, member)))
 

@@ -16,7 +16,10 @@
 #include "base/timespec.h"
 #include "weir/base.h"
 
-/* As in <linux/futex.h>, which some C libraries do not ship. */
+/*
+ * These values are those of <linux/futex.h>, which some C libraries do not
+ * ship.
+ */
 #define WAKE 1
 #define WAIT_BITSET 9
 #define MATCH_ANY UINT32_MAX
@@ -61,7 +64,7 @@ static enum weir_woke_ woke_by(int failed, int64_t deadline_ns)
 	if (failed && errno == EINTR)
 		woke = WEIR_WOKE_SIGNAL_;
 	else if (failed && errno != EAGAIN && errno != ETIMEDOUT)
-		/* futex(2) is blocked, by a sandbox.  Let other threads run. */
+		/* A sandbox blocks futex(2): let other threads run. */
 		sched_yield();
 	if (deadline_ns != WEIR_FOREVER && weir_now_ns() >= deadline_ns)
 		woke = WEIR_WOKE_LATE_;

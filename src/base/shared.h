@@ -71,8 +71,9 @@ struct weir_robust_ {
 uint32_t weir_alive_value_(void);
 
 /*
- * Put words[], which have that value, on this thread's robust list.  Return
- * false with errno on failure.  Leave: empty the list.
+ * weir_robust_enter_ puts words[] on this thread's robust list; each word has
+ * the value weir_alive_value_().  It returns false with errno on failure.
+ * weir_robust_leave_ empties the list.
  */
 bool weir_robust_enter_(struct weir_robust_ *robust,
 			struct weir_alive_word_ *words);
@@ -87,9 +88,10 @@ static inline bool weir_is_alive_(uint32_t word)
  * Asymmetric fences.  Two threads each store to one word and then load the
  * other's; at least one of the loads must see the other thread's store.  One
  * thread uses the light fence between the store and the load, the other the
- * heavy fence.  The light fence costs nothing, and works only in processes that
+ * heavy fence.  The light fence costs nothing; it works only in processes that
  * have called weir_fence_ask_.  The heavy fence runs a barrier on the CPUs of
- * all those processes.  False: the kernel does not support this.
+ * all those processes.  Both functions return false if the kernel does not
+ * support this.
  */
 bool weir_fence_ask_(void);
 bool weir_fence_heavy_(void);
@@ -99,10 +101,16 @@ static inline void weir_fence_light_(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* CLOCK_MONOTONIC_COARSE: a few nanoseconds per call, milliseconds of error. */
+/*
+ * Returns the time of CLOCK_MONOTONIC_COARSE, which is a few milliseconds
+ * inexact and takes a few nanoseconds to read.
+ */
 int64_t weir_rough_now_ns_(void);
 
-/* Map size bytes of fd, shared and writable.  Null with errno on error. */
+/*
+ * Map size bytes of fd, shared and writable.  Returns null with errno on
+ * failure.
+ */
 void *weir_map_(int fd, size_t size);
 void weir_unmap_(void *memory, size_t size);
 

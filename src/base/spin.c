@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spinning before sleeping, and when not to: spin.h. */
+/* Spinning before sleeping (spin.h), and the decision whether to spin. */
 #include "base/spin.h"
 
 #include "base/cpu.h"
@@ -7,12 +7,12 @@
 #include "weir/base.h"
 
 /*
- * Slightly longer than a wake-up takes: a shorter spin rarely succeeds, and a
- * longer one gains nothing.
+ * A spin lasts slightly longer than a wake-up takes: a shorter spin rarely
+ * succeeds, and a longer spin gains nothing.
  */
 #define SPIN_NS 5000
 #define SPINS_PER_CLOCK 8
-#define SPINS_MAX 1600		/* bound, should the clock not advance */
+#define SPINS_MAX 1600		/* a bound if the clock does not advance */
 #define FAILURES_MAX 6
 
 /*

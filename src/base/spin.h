@@ -25,8 +25,8 @@ struct weir_spin_wait_ {
 };
 
 /*
- * Returns true if this thread should spin now: rarely, if its recent spins
- * failed.
+ * Returns true if this thread should spin now.  It should do so rarely if its
+ * recent spins failed.
  */
 bool weir_spin_wait_may_pay_(void);
 

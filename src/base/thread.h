@@ -8,14 +8,14 @@
 
 /*
  * The callbacks that a thread has to run: their nodes, oldest first.  `running`
- * is true while a frame further up its stack runs them.
+ * is true while a function further up the stack of the thread runs them.
  */
 struct weir_to_run_ {
 	struct weir_ring_ *ready;
 	bool running;
 };
 
-/* The calling thread's list. */
+/* Returns the calling thread's list. */
 struct weir_to_run_ *weir_thread_to_run_(void);
 
 #endif /* WEIR_BASE_THREAD_H */

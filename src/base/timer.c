@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deadlines as file descriptors: timerfd(2). */
+/* Deadlines as file descriptors, implemented with timerfd(2). */
 #include "base/timer.h"
 
 #include <errno.h>
@@ -32,15 +32,15 @@ static int fire(int fd)
 
 	/*
 	 * A timer in the past fires at once, but through an interrupt: wait for
-	 * it.  The wait is bounded, because the user might read from fd, which
-	 * the rules forbid.
+	 * that.  The wait is bounded, because the user might read from fd,
+	 * which the rules forbid.
 	 */
 	if (set(fd, 1))
 		return -1;
 	do {
 		struct timespec limit = { 0, 10000000 };
 
-		/* Not poll(), which is a thread-cancellation point. */
+		/* Do not use poll(), which is a thread-cancellation point. */
 		found = syscall(SYS_ppoll, &ready, 1, &limit, NULL, 0);
 	} while (found < 0 && errno == EINTR && ++tries < 100);
 	errno = saved;
@@ -77,7 +77,7 @@ void weir_timer_close_(int fd)
 {
 	int saved = errno;
 
-	/* Not close(), which is a thread-cancellation point. */
+	/* Do not use close(), which is a thread-cancellation point. */
 	(void)syscall(SYS_close, fd);
 	errno = saved;
 }
