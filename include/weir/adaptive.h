@@ -25,18 +25,19 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *                                               WEIR_CALL_DROPPED);
  *
  *   WEIR_AIMD      The limit grows by one in each full round of calls.  If a
- *                  call is dropped or takes longer than slow_ns, then it
- *                  shrinks by a tenth.  It finds the capacity by exceeding it
- *                  now and then.
+ *                  call is dropped or takes longer than slow_ns, then the limit
+ *                  shrinks by a tenth.  It finds the capacity of the service by
+ *                  exceeding it from time to time.
  *   WEIR_GRADIENT  The limit compares the current latency with the long-run
- *                  latency.  If they are alike, then it grows by a fifth of
- *                  `queue` in each round.  If calls take more than one and a
- *                  half times as long, then it shrinks.  The long-run latency
- *                  is learned over a thousand rounds.
+ *                  latency.  If they are similar, then the limit grows by a
+ *                  fifth of `queue` in each round.  If the current latency is
+ *                  more than one and a half times the long-run latency, then
+ *                  the limit shrinks.  The long-run latency is learned over a
+ *                  thousand rounds.
  *
- * The limit grows only while at least half of it is in use: otherwise calls do
- * not show whether it is too low.  If a call is dropped that began before the
- * last decrease, then the limit does not decrease again.
+ * The limit grows only while at least half of it is in use: otherwise the calls
+ * do not show whether the limit is too low.  If a dropped call began before the
+ * last decrease, then it does not decrease the limit again.
  *
  * The following holds for every function below unless its comment differs.
  *
@@ -61,7 +62,7 @@ typedef enum weir_call {
 	WEIR_CALL_IGNORED = 2	/* failed for another reason */
 } weir_call;
 
-/* Zero means the default in every field. */
+/* Options for weir_adaptive_init; zero means the default in every field. */
 typedef struct weir_adaptive_opts {
 	weir_adaptive_kind kind;
 	uint32_t flags;		/* 0 */
@@ -111,8 +112,8 @@ WEIR_API void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 
 /*
  * Record the result of a call that began and ended at these times while
- * in_flight calls were running, and resize.  For programs that call
- * weir_sem_acquire and weir_sem_release themselves.
+ * in_flight calls were running, and resize.  Programs that call
+ * weir_sem_acquire and weir_sem_release themselves use this function.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_adaptive_learn(weir_adaptive *adaptive, int64_t began_ns, int64_t now_ns,

@@ -114,7 +114,8 @@ weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 		     int64_t deadline_ns);
 
 /*
- * Cancel the operation.  When this returns, its memory belongs to the caller.
+ * Cancel the operation.  When this returns, the operation's memory belongs to
+ * the caller.
  *
  *   WEIR_OK     Prevented: the callback has not run and will not run.  Nothing
  *               is held; permits that had been granted went to the next waiter.
@@ -123,15 +124,15 @@ weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
  *               If the callback frees *op, then the program must make sure that
  *               this call comes first.
  *
- * O(1), independent of the length of the queue.  This is a call on the
- * semaphore: the semaphore must exist.
+ * The cost is O(1), independent of the length of the queue.  This is a call on
+ * the semaphore: the semaphore must exist.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_op_cancel(weir_op *op);
 
 /*
  * Poll an operation that has no callback.  Returns WEIR_EQUEUED while it waits,
- * and then once the result that a callback would get.  Checks the deadline.
- * WEIR_EINVAL: the operation is not submitted, or it has a callback.
+ * and then once the result that a callback would get.  The poll also checks the
+ * deadline.  WEIR_EINVAL: the operation is not submitted, or it has a callback.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_op_poll(weir_op *op);
 

@@ -3,8 +3,8 @@
 #define WEIR_ATOMIC_H
 
 /*
- * Compare-and-swap for weir itself: for the library, and for the fast paths
- * that WEIR_INLINE compiles into a program (weir/inline.h).
+ * Compare-and-swap for the library, and for the fast paths that WEIR_INLINE
+ * compiles into a program (weir/inline.h).
  *
  * A compiler that targets the first aarch64 CPUs (ARMv8.0) calls a helper,
  * which selects the instruction at run time.  The call costs more than the
@@ -15,7 +15,7 @@
 
 #include "weir/base.h"
 
-/* A race detector must see the accesses: it gets the compiler's builtins. */
+/* A race detector must see the accesses, so it gets the compiler's builtins. */
 #if defined(__SANITIZE_THREAD__) || defined(WEIR_HELGRIND)
 #define WEIR_ATOMICS_SEEN_ 1
 #elif defined(__has_feature)
@@ -25,8 +25,8 @@
 #endif
 
 /*
- * If *p == *old, then set *p to v; otherwise set *old to *p.  Weak: may fail
- * spuriously.
+ * If *p == *old, then set *p to v; otherwise set *old to *p.  This CAS is weak:
+ * it may fail spuriously.
  */
 #define weir_cas_plain_(p, old, v, order)                                      \
 	__atomic_compare_exchange_n((p), (old), (v), 1, (order),               \

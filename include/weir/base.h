@@ -2,7 +2,10 @@
 #ifndef WEIR_BASE_H
 #define WEIR_BASE_H
 
-/* Shared by every weir header: errors, time, and the handling of misuse. */
+/*
+ * Definitions that every weir header uses: errors, time, and the handling of
+ * misuse.
+ */
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -68,7 +71,8 @@ WEIR_API int64_t weir_now_ns(void);
 
 /*
  * Returns the deadline timeout_ns from now.  If the sum exceeds the range, then
- * the result is WEIR_FOREVER.  If timeout_ns is negative, then it is now.
+ * the result is WEIR_FOREVER.  If timeout_ns is negative, then the deadline is
+ * the current time.
  */
 WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
 

@@ -67,7 +67,7 @@ typedef struct weir_breaker {
 
 #define WEIR_BREAKER_WINDOW_MAX 64
 
-/* Zero means the default in every field. */
+/* Options for weir_breaker_init; zero means the default in every field. */
 typedef struct weir_breaker_opts {
 	uint32_t window;	/* last results counted, up to 64; 0: 20 */
 	uint32_t failures;	/* failures that open it; 0: half the window */
@@ -77,7 +77,7 @@ typedef struct weir_breaker_opts {
 	uint64_t reserved_[3];	/* zero, for later versions */
 } weir_breaker_opts;
 
-/* Returned by enter and passed to leave. */
+/* weir_breaker_enter sets a pass, and weir_breaker_leave takes it. */
 typedef struct weir_breaker_pass {
 	uint64_t term_;
 } weir_breaker_pass;

@@ -28,7 +28,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * Each item that was sent is received exactly once, also around a close.  Items
  * of one sender arrive in the order of its sends.  Senders, and likewise
  * receivers, are served in order of arrival, except that a running thread may
- * overtake a parked one, for throughput.  If the parked one has waited for a
+ * overtake a parked one, for throughput.  If the parked thread has waited for a
  * millisecond, then no thread overtakes it (WEIR_BARGING, weir/sem.h): no
  * thread starves.
  *
@@ -72,8 +72,11 @@ typedef struct weir_chan {
 #define WEIR_CHAN_MAX (INT64_C(1) << 31)
 #define WEIR_CHAN_ITEM_MAX ((size_t)1 << 30)
 
-/* How much memory the slots take:
- *     static uint64_t slots[WEIR_CHAN_BYTES(64, sizeof(struct job)) / 8]; */
+/*
+ * The memory that the slots need, in bytes:
+ *
+ *     static uint64_t slots[WEIR_CHAN_BYTES(64, sizeof(struct job)) / 8];
+ */
 #define WEIR_CHAN_BYTES(capacity, item_size)                                   \
 	((size_t)(capacity) * (8 + ((size_t)(item_size) + 7) / 8 * 8))
 
@@ -140,8 +143,8 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_chan_recv(weir_chan *chan, void *item, struct weir_ctx *ctx);
 
 /*
- * Receive with a deadline, and receive if that needs no waiting (else
- * WEIR_EAGAIN).
+ * Receive with a deadline, as weir_chan_send_until; and receive if that needs
+ * no waiting, otherwise return WEIR_EAGAIN.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns);
@@ -166,7 +169,10 @@ WEIR_API void weir_chan_close(weir_chan *chan);
 
 WEIR_API bool weir_chan_is_closed(const weir_chan *chan);
 
-/* Returns the number of items.  For display: it may have changed already. */
+/*
+ * Returns the number of items.  The result is for display: it may be outdated
+ * already.
+ */
 WEIR_API int64_t weir_chan_length(const weir_chan *chan);
 
 /*

@@ -121,8 +121,8 @@ weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan, const void *item,
 			int64_t deadline_ns);
 
 /*
- * Receive into *item; results as for weir_chan_op_send.  If the result is not
- * WEIR_OK, then *item is unchanged.
+ * Receive into *item; the results are those of weir_chan_op_send.  If the
+ * result is not WEIR_OK, then *item is unchanged.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
@@ -143,16 +143,16 @@ weir_chan_op_recv_until(weir_chan_op *op, weir_chan *chan, void *item,
  *               If the callback frees *op, then the program must make sure that
  *               this call comes first.
  *
- * O(1), independent of the length of the queue.  May wait until another thread
- * has copied the item.
+ * The cost is O(1), independent of the length of the queue.  The cancel may
+ * wait until another thread has copied the item.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_chan_op_cancel(weir_chan_op *op);
 
 /*
  * Poll an operation that has no callback.  Returns WEIR_EQUEUED while it waits,
- * and then once the result that a callback would get.  Checks the deadline and
- * copies the item.  WEIR_EINVAL: the operation is not submitted, or it has a
- * callback.
+ * and then once the result that a callback would get.  The poll also checks the
+ * deadline and copies the item.  WEIR_EINVAL: the operation is not submitted,
+ * or it has a callback.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_chan_op_poll(weir_chan_op *op);
 

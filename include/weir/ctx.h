@@ -57,7 +57,7 @@ typedef struct weir_ctx {
  * Set up *ctx below parent (null: as a root), with its own deadline
  * (WEIR_FOREVER: none).  If parent has ended, then *ctx starts as ended.
  * Requires: parent outlives *ctx.  The parent refers to *ctx, so *ctx must be
- * destroyed before its memory goes away, on every path out of its scope.
+ * destroyed before its memory is reused, on every path out of its scope.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns);
@@ -81,8 +81,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
  *     context had already passed its deadline, returns them itself before it
  *     returns.)
  *
- * The time is proportional to the number of contexts and waiters below ctx.
- * Cancelling twice is harmless.
+ * A cancel takes time in proportion to the number of contexts and waiters below
+ * ctx.  Cancelling twice is harmless.
  */
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 
@@ -104,9 +104,10 @@ weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns);
 
 /*
  * Set *fd to a file descriptor that polls readable once ctx has ended, for an
- * event loop.  The first call makes it, and later calls return the same one.
- * It is closed by weir_ctx_destroy and on exec.  Do not read from it or close
- * it.  WEIR_ESYSTEM: no file descriptor is available; errno has the reason.
+ * event loop.  The first call creates the descriptor, and later calls return
+ * the same one.  The descriptor is closed by weir_ctx_destroy and on exec.  Do
+ * not read from it or close it.  WEIR_ESYSTEM: no file descriptor is available;
+ * errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_fd(weir_ctx *ctx, int *fd);
 

@@ -25,11 +25,12 @@ WEIR_DECLS_BEGIN
  *     err = weir_group_destroy(&group);
  *
  * Tasks wait in a backlog of fixed size.  If it is full, then spawn waits, so
- * memory stays bounded.  A task has a weight: it runs while it holds that many
- * of the group's permits.  Every spawned task completes in one of three ways,
- * and its result is reported exactly once: the task returned; the task ended
- * its thread (pthread_exit), and its result is WEIR_ECANCELED; or the group was
- * cancelled before the task began, and its result is the error of the context.
+ * memory stays bounded.  A task has a weight: while the task runs, it holds
+ * that many of the group's permits.  Every spawned task completes in one of
+ * three ways, and its result is reported exactly once: the task returned; the
+ * task ended its thread (pthread_exit), and its result is WEIR_ECANCELED; or
+ * the group was cancelled before the task began, and its result is the error of
+ * the context.
  *
  * Threads are started as tasks arrive, and run until destroy.  They block all
  * signals.
@@ -65,7 +66,10 @@ typedef void weir_task_done_fn(void *user, void *arg, weir_err err);
 /* Flag: if a task fails, then the group is cancelled. */
 #define WEIR_GROUP_FAIL_FAST 1u
 
-/* Zero means the default, except that workers is required. */
+/*
+ * Options for weir_group_init; zero means the default, except that workers is
+ * required.
+ */
 typedef struct weir_group_opts {
 	int64_t workers;	/* most threads, 1 .. WEIR_GROUP_WORKERS_MAX */
 	int64_t backlog;	/* most waiting tasks; 0: 4 * workers */
@@ -146,8 +150,8 @@ weir_group_wait(weir_group *group, struct weir_ctx *ctx, weir_err *first);
 
 /*
  * Cancel the context of the group.  Running tasks see that and should return;
- * tasks in the backlog are reported as cancelled without running.  Does not
- * wait.  Cancelling twice is harmless.
+ * tasks in the backlog are reported as cancelled without running.  This call
+ * does not wait.  Cancelling twice is harmless.
  */
 WEIR_API void weir_group_cancel(weir_group *group);
 

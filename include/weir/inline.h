@@ -4,7 +4,7 @@
 
 /*
  * The fast paths of weir/sem.h: an acquire or a release that needs no lock.
- * The library is built from them.  A program that contains
+ * The library contains the same code.  A program that contains
  *
  *     #define WEIR_INLINE
  *     #include <weir/sem.h>
@@ -14,11 +14,11 @@
  * take and return permits inline, and call the library if the fast path does
  * not apply.  The results are the same.
  *
- * Cost: the compiled code depends on the layout of weir_sem.  If the library
- * has another layout, then the program does not link or does not start, because
- * the symbol weir_layout_1_ is missing.
+ * Such a program depends on the layout of weir_sem.  If the library has another
+ * layout, then it does not link or does not start, because the symbol
+ * weir_layout_1_ is missing.
  *
- * The state word: src/core/sem_word.h.
+ * src/core/sem_word.h describes the state word.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,7 +130,9 @@ static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 		 */
 		if (n > weir_at_load_relaxed_(&sem->capacity_) - value)
 			return false;
-		/* [S1] release.  The last access to *sem, as in put(). */
+		/*
+		 * [S1] release.  This is the last access to *sem, as in put().
+		 */
 		if (weir_at_cas_weak_release_(&sem->word_, &word, more))
 			return true;
 	}

@@ -43,7 +43,8 @@ WEIR_DECLS_BEGIN
  * Loading again.  The whole file is checked before anything changes.  Then each
  * capacity is set with weir_sem_resize (which never waits), and new limits are
  * made.  policy, barge_us and max_waiters cannot change: a different value is
- * an error.  If a limit is no longer in the file, then it stays as it is.
+ * an error.  If a limit is no longer in the file, then its semaphore stays as
+ * it is.
  *
  * The following holds for every function below unless its comment differs.
  *

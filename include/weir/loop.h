@@ -76,17 +76,17 @@ WEIR_API int weir_loop_fd(const weir_loop *loop);
 WEIR_API int64_t weir_loop_deadline(weir_loop *loop);
 
 /*
- * Returns the same as a timeout for poll(2): milliseconds from now, rounded up;
- * -1: no deadline.
+ * Returns the time until weir_loop_deadline as a timeout for poll(2): in
+ * milliseconds, rounded up; -1 if no deadline is tracked.
  */
 WEIR_API int weir_loop_timeout_ms(weir_loop *loop);
 
 /*
  * Run the callbacks of the operations that have been decided, in order, and of
- * the operations whose deadline has passed.  Only operations that were decided
- * when this call began are run: a callback that submits again cannot keep the
- * call from returning.  Returns the number of callbacks that ran.  Panics if
- * called in a callback of the same loop.
+ * the operations whose deadline has passed.  Only the callbacks of operations
+ * that were decided when this call began are run: a callback that submits again
+ * cannot keep the call from returning.  Returns the number of callbacks that
+ * ran.  Panics if called in a callback of the same loop.
  */
 WEIR_API uint64_t weir_loop_dispatch(weir_loop *loop);
 

@@ -31,9 +31,9 @@ typedef struct weir_req {
 } weir_req;
 
 /*
- * Take every request or none, waiting until ctx ends.  A null ctx never ends.
- * Requests for one semaphore are added.  Errors as for weir_sem_acquire;
- * WEIR_EINVAL also if a sum is too large.
+ * Take the permits of all requests or of none, waiting until ctx ends.  A null
+ * ctx never ends.  Requests for one semaphore are added.  The errors are those
+ * of weir_sem_acquire; WEIR_EINVAL also if a sum is too large.
  *
  * The semaphores are acquired one by one in the order of their addresses, each
  * in the order of its own queue.  A call that waits for a semaphore holds only
@@ -49,10 +49,11 @@ weir_acquire_all(const weir_req *reqs, size_t k, struct weir_ctx *ctx);
 WEIR_API void weir_release_all(const weir_req *reqs, size_t k);
 
 /*
- * Take exactly one of the requests: reqs[*which].  The other semaphores are as
- * they would be without this call.  Waits in all queues at once, until ctx
- * ends.  If several requests fit, then successive calls begin with different
- * ones, so that a request which always fits does not keep the others unused.
+ * Take the permits of exactly one request, reqs[*which].  The other semaphores
+ * are as they would be without this call.  The call waits in all queues at
+ * once, until ctx ends.  If several requests fit, then successive calls begin
+ * with different requests, so that a request which always fits does not keep
+ * the others unused.
  *
  * A semaphore that is closed, whose queue is full or whose capacity is too
  * small is skipped while others are left.  If all are skipped, then the result

@@ -18,7 +18,8 @@ WEIR_DECLS_BEGIN
  * If a process is killed, then its permits go to the next waiter at once and
  * its waiters leave the queue.  If it is killed at any instruction in this
  * library, then no permit is lost or created.  There is no daemon.  While all
- * wait, no process polls or wakes up (for an exception see WEIR_NAMED_STRICT).
+ * participants wait, no process polls or wakes up (for an exception see
+ * WEIR_NAMED_STRICT).
  *
  * The two processes that have waited longest watch the other processes for
  * death.  If both are stopped (SIGSTOP, a debugger, a frozen cgroup), then the
@@ -60,8 +61,8 @@ WEIR_DECLS_BEGIN
  *             WEIR_EINVAL.
  *   Misuse    As in weir/sem.h.
  *
- * Not available between processes: unbounded semaphores, WEIR_BARGING, and a
- * release in a signal handler.
+ * Unbounded semaphores, WEIR_BARGING, and a release in a signal handler are not
+ * available between processes.
  */
 typedef struct weir_named weir_named;
 
@@ -84,18 +85,20 @@ typedef struct weir_named weir_named;
 					   installed without SA_RESTART, then a
 					   wait returns WEIR_EINTR; if the wait
 					   has a deadline, then any handler
-					   ends it so */
+					   ends it with WEIR_EINTR */
 
-/* When the permits of a dead process are free again. */
+/* The policy decides when the permits of a dead process become free. */
 typedef enum weir_named_policy {
 	/*
-	 * As soon as the kernel begins to tear down the process, whatever its
-	 * size.  Another of its threads may still be inside a system call.
+	 * The permits are free as soon as the kernel begins to end the process,
+	 * whatever its size.  Another thread of the process may still be inside
+	 * a system call.
 	 */
 	WEIR_NAMED_FAST = 0,
 	/*
-	 * When its last thread and its memory are gone.  Until then the two
-	 * processes that have waited longest poll, at least every 2 ms.
+	 * The permits are free when the last thread and the memory of the
+	 * process are gone.  Until then the two processes that have waited
+	 * longest poll, at least every 2 ms.
 	 */
 	WEIR_NAMED_STRICT = 1
 } weir_named_policy;
@@ -116,7 +119,8 @@ typedef struct weir_named_opts {
  * Open or create the semaphore `name`.  If the name has no '/', then its file
  * is in $WEIR_DIR; if that is not set, in /run/weir; if that does not exist, in
  * a folder of this user in /dev/shm.  If the name has a '/', then it is the
- * path of the file.  Null opts: all zero.
+ * path of the file.  Null opts have the same meaning as options that are all
+ * zero.
  *
  *   WEIR_ESYSTEM  errno has the reason:
  *                 ENOENT   it does not exist;
@@ -133,7 +137,8 @@ typedef struct weir_named_opts {
  *   WEIR_EINVAL   A name, a label or an option is invalid.
  *   WEIR_ENOMEM   Memory is exhausted.
  *
- * Starts the keeper thread of the handle, which sleeps until close_handle.
+ * The call starts the keeper thread of the handle, which sleeps until
+ * weir_named_close_handle.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_open(const char *name, const weir_named_opts *opts,
@@ -142,7 +147,7 @@ weir_named_open(const char *name, const weir_named_opts *opts,
 /*
  * Release all permits of the handle, as a death would, and free it.
  * WEIR_EBUSY: calls wait with it; nothing has changed.
- * Requires: no other call on it is running or follows.
+ * Requires: no other call on the handle is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_close_handle(weir_named *sem);
 
@@ -172,18 +177,17 @@ weir_named_path(const char *name, char *path, size_t size);
 /*
  * Set *fd to a descriptor that can be passed to other processes.  If the
  * process of this handle dies, then its permits stay held while any process has
- * the descriptor open.  A process whose children work under its permits can so
- * keep the permits held until the last child has ended.  The descriptor is
- * closed on exec, unless the caller changes that.  It does not affect release
- * and close_handle.
+ * the descriptor open.  So a process can keep its permits held until the last
+ * child that works under them has ended.  The descriptor is closed on exec,
+ * unless the caller changes that.  It does not affect release and close_handle.
  * WEIR_EINVAL: the semaphore is not WEIR_NAMED_STRICT.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_lend(weir_named *sem, int *fd);
 
 /*
- * As the functions of the same name in weir/sem.h.  WEIR_EBUSY:
- * WEIR_NAMED_WAITERS_MAX calls wait.  WEIR_ESYSTEM: no room on the file system;
- * or, in the child of a fork, as weir_named_open.
+ * These functions work as the functions of the same name in weir/sem.h.
+ * WEIR_EBUSY: WEIR_NAMED_WAITERS_MAX calls wait.  WEIR_ESYSTEM: no room on the
+ * file system; or, in the child of a fork, as weir_named_open.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx);
@@ -216,18 +220,21 @@ WEIR_API WEIR_MUST_USE weir_err weir_named_forget(weir_named *sem, int64_t n);
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx);
 
-/* Returns the number of free permits.  For display. */
+/*
+ * Returns the number of free permits.  The result is for display: it may be
+ * outdated already.
+ */
 WEIR_API int64_t weir_named_available(weir_named *sem);
 
 typedef enum weir_named_role {
 	WEIR_NAMED_HOLDS = 0,	/* a process; all permits of its handle */
 	WEIR_NAMED_GRANTED = 1,	/* a call that was granted and not returned */
 	WEIR_NAMED_WAITS = 2,	/* a call in the queue */
-	WEIR_NAMED_OVERSIZED = 3,	/* a call outside it: oversized */
+	WEIR_NAMED_OVERSIZED = 3,	/* a call outside the queue */
 	WEIR_NAMED_IDLE = 4	/* a call of weir_named_wait_idle */
 } weir_named_role;
 
-/* One holder or waiter. */
+/* A holder or a waiter. */
 typedef struct weir_named_entry {
 	weir_named_role role;
 	int32_t pid;		/* in its own PID namespace; another

@@ -57,13 +57,15 @@ typedef struct weir_permit {
 
 #define WEIR_PERMIT_INIT { 0, 0, 0, 0 }
 
-/* Before a declaration: release the object at the end of its block. */
+/*
+ * Written before a declaration: the object is released at the end of its block.
+ */
 #define WEIR_SCOPED __attribute__((cleanup(weir_permit_release)))
 
 /*
- * As weir_sem_acquire, weir_sem_acquire_until and weir_sem_try_acquire, into
- * *permit.  WEIR_EINVAL also if *permit is not empty.  After an error *permit
- * is unchanged.
+ * Acquire as weir_sem_acquire, weir_sem_acquire_until and weir_sem_try_acquire,
+ * and store the permits in *permit.  WEIR_EINVAL also if *permit is not empty.
+ * After an error *permit is unchanged.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_permit_acquire(weir_permit *permit, weir_sem *sem, int64_t n,
@@ -155,10 +157,10 @@ static inline bool weir_permit_is_owned(const weir_permit *permit)
 }
 
 /*
- * Block form: run the statement while holding n permits of sem, and release
- * them on every path out of it.  If the acquire fails, then the statement is
- * skipped.  err, an lvalue of type weir_err, is set to the result; the
- * statement may overwrite it.
+ * The block form runs the statement while the thread holds n permits of sem,
+ * and releases them on every path out of the statement.  If the acquire fails,
+ * then the statement is skipped.  err, an lvalue of type weir_err, is set to
+ * the result; the statement may overwrite it.
  *
  *     weir_err err;
  *     WEIR_WITH_PERMIT(err, &sem, 1, ctx) {
@@ -174,13 +176,13 @@ static inline bool weir_permit_is_owned(const weir_permit *permit)
 			  WEIR_AT_LINE_(weir_once_, __LINE__),                 \
 			  err, sem, n, ctx)
 
-/* Unique names, so that a nested block shadows nothing. */
+/* The names are unique, so that a nested block shadows nothing. */
 #define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
 #define WEIR_PASTE_(a, b) a##b
 
 /*
- * A loop of at most one iteration; its first clause opens the scope.  err is
- * set there, so that no compiler warns that it may be unset.
+ * This is a loop of at most one iteration; its first clause opens the scope.
+ * err is set there, so that no compiler warns that err may be unset.
  */
 #define WEIR_WITH_PERMIT_(held, once, err, sem, n, ctx)                        \
 	for (weir_permit held WEIR_SCOPED = WEIR_PERMIT_INIT,                  \

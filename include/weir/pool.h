@@ -39,7 +39,8 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Every function may be called from any thread between init and
- *             destroy.  A thread may give back what another thread borrowed.
+ *             destroy.  A thread may give back a resource that another thread
+ *                       borrowed.
  *   Memory    The pool allocates nothing after init.  A waiter lives on its
  *             caller's stack.
  *   Orders    If a resource is given back and borrowed again, then the use
@@ -72,12 +73,15 @@ typedef weir_err weir_pool_create_fn(void *user, struct weir_ctx *ctx,
 				     void **resource);
 typedef void weir_pool_destroy_fn(void *user, void *resource);
 /*
- * Returns true if the resource is still usable.  Called before it is lent
- * again.
+ * Returns true if the resource is still usable.  It is called before the
+ * resource is lent again.
  */
 typedef bool weir_pool_validate_fn(void *user, void *resource);
 
-/* Zero means the default, except that max, create and destroy are required. */
+/*
+ * Options for weir_pool_init; zero means the default, except that max, create
+ * and destroy are required.
+ */
 typedef struct weir_pool_opts {
 	int64_t max;			/* resources, 1 .. WEIR_POOL_MAX */
 	weir_pool_create_fn *create;
@@ -131,9 +135,10 @@ WEIR_API WEIR_MUST_USE weir_err weir_pool_destroy(weir_pool *pool);
 /*
  * Borrow a resource, waiting for one until ctx ends.  A null ctx never ends.
  * `who` names the borrower in weir_pool_loans, to find leaks; it is not copied
- * and may be null.  Errors as for weir_sem_acquire, and the errors of create:
- * nothing is borrowed.  If ctx ends while a resource is created, then the
- * resource is kept for other borrowers and the result is the error of ctx.
+ * and may be null.  The errors are those of weir_sem_acquire and of create;
+ * after an error nothing is borrowed.  If ctx ends while a resource is created,
+ * then the resource is kept for other borrowers and the result is the error of
+ * ctx.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_pool_borrow(weir_pool *pool, const char *who, struct weir_ctx *ctx,

@@ -41,8 +41,8 @@ struct weir_loop;	/* weir/loop.h */
  *             before the callback, on its thread: the loop's thread, or,
  *             without a loop, the thread that gives back.  If a submit need not
  *             wait, then they run in the submit.  A slow callback delays that
- *             thread.  They may make every call, but must not submit the
- *             operation they run for.
+ *             thread.  These callbacks may make every call, but must not submit
+ *             the operation for which they run.
  *   Memory    No function allocates.  The operation is in its owner's memory.
  *             From submit to the callback, or to a cancel that returns WEIR_OK,
  *             it must not move or be accessed, and the pool, the context and
@@ -131,15 +131,15 @@ weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool, const char *who,
  *               *op, then the program must make sure that this call comes
  *               first.
  *
- * O(1), independent of the length of the queue.
+ * The cost is O(1), independent of the length of the queue.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_pool_op_cancel(weir_pool_op *op);
 
 /*
  * Poll an operation that has no callback.  Returns WEIR_EQUEUED while it waits,
  * and then once the result that a callback would get; *item is null unless that
- * is WEIR_OK.  Checks the deadline, and selects or creates the resource.
- * WEIR_EINVAL: the operation is not submitted, or it has a callback.
+ * is WEIR_OK.  The poll also checks the deadline, and selects or creates the
+ * resource.  WEIR_EINVAL: the operation is not submitted, or it has a callback.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_pool_op_poll(weir_pool_op *op, weir_pool_item **item);

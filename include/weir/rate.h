@@ -16,9 +16,10 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
 /*
  * weir_rate: a rate limit, such as 100 calls per second.
  *
- * A bucket holds up to `burst` tokens and is refilled at a constant rate.  To
- * acquire n is to take n tokens, waiting until they are available, in order of
- * arrival.  The bucket starts full.  Tokens are used up: there is no release.
+ * A bucket holds up to `burst` tokens and is refilled at a constant rate.  An
+ * acquire of n takes n tokens; it waits until they are available.  Acquires are
+ * served in order of arrival.  The bucket starts full.  Tokens are used up:
+ * there is no release.
  *
  *     weir_rate_opts opts = { .rate = 100, .burst = 10 };
  *
@@ -56,7 +57,7 @@ struct weir_bucket_ {
 };
 
 typedef struct weir_rate {
-	weir_sem gate_;			/* its holder waits for time only */
+	weir_sem gate_;			/* its holder waits for tokens */
 	weir_sem wake_;			/* ends that wait early */
 	struct weir_bucket_ bucket_;	/* under lock_ */
 	uint64_t queued_;		/* tokens requested behind the first */
@@ -70,12 +71,12 @@ typedef struct weir_rate {
 } weir_rate;
 
 typedef enum weir_rate_kind {
-	/* Up to burst tokens at once, if they were not used before. */
+	/* A call may take up to burst tokens at once, if the bucket is full. */
 	WEIR_RATE_BUCKET = 0,
 	/*
-	 * Evenly spaced: if a call takes n, then the next call succeeds at the
-	 * earliest n / rate seconds later, however long the limit was unused.
-	 * (Leaky bucket.)  burst is only the largest n.
+	 * Tokens are evenly spaced: if a call takes n, then the next call
+	 * succeeds at the earliest n / rate seconds later, however long the
+	 * limit was unused.  (Leaky bucket.)  burst is only the largest n.
 	 */
 	WEIR_RATE_SPACED = 1
 } weir_rate_kind;
@@ -84,7 +85,10 @@ typedef enum weir_rate_kind {
 #define WEIR_RATE_MAX INT64_C(1000000000)
 #define WEIR_RATE_PERIOD_MAX INT64_C(1000000000000000)
 
-/* Zero means the default, except that rate is required. */
+/*
+ * Options for weir_rate_init; zero means the default, except that rate is
+ * required.
+ */
 typedef struct weir_rate_opts {
 	int64_t rate;		/* tokens per period, 1 .. WEIR_RATE_MAX */
 	int64_t period_ns;	/* 0: one second */
@@ -145,8 +149,8 @@ weir_rate_try_acquire_at(weir_rate *limit, int64_t n, int64_t now_ns);
  * Take n tokens now, also if they are not available yet.  *at_ns is set to the
  * time from which they may be used; the caller waits until then.
  * WEIR_ETIMEDOUT: that time is more than max_wait_ns away.  WEIR_EAGAIN: other
- * calls wait.  Other results as weir_rate_acquire.  After an error no token is
- * taken.
+ * calls wait.  The other results are those of weir_rate_acquire.  After an
+ * error no token is taken.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_rate_reserve(weir_rate *limit, int64_t n, int64_t max_wait_ns,
@@ -158,26 +162,26 @@ weir_rate_reserve_at(weir_rate *limit, int64_t n, int64_t now_ns,
 /*
  * Returns the time that a call for n would wait now, behind the calls that
  * wait; 0 if n is 0.  WEIR_FOREVER: n > burst, or the limit is closed, or the
- * calls that wait have requested more tokens than about 70 years provide.  For
- * display: it may have changed already.
+ * calls that wait have requested more tokens than about 70 years provide.  The
+ * result is for display: it may be outdated already.
  */
 WEIR_API int64_t weir_rate_delay(weir_rate *limit, int64_t n);
 WEIR_API int64_t weir_rate_delay_at(weir_rate *limit, int64_t n,
 				     int64_t now_ns);
 
 /*
- * Change rate, period and burst at once; 0 as in the options.  The available
- * tokens stay, up to the new burst.  Calls that wait then wait by the new rate.
- * If a call waits for more than the new burst, then it returns WEIR_ETOOBIG
- * when it is first.
+ * Change rate, period and burst at once; 0 has the same meaning as in the
+ * options.  The available tokens stay, up to the new burst.  Calls that wait
+ * then wait by the new rate.  If a call waits for more than the new burst, then
+ * it returns WEIR_ETOOBIG when it is first.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 		    int64_t burst);
 
 /*
- * Close: every waiter and every later call gets WEIR_ECLOSED.  Closing twice is
- * harmless.
+ * Close the limit: every waiter and every later call gets WEIR_ECLOSED.
+ * Closing twice is harmless.
  */
 WEIR_API void weir_rate_close(weir_rate *limit);
 
@@ -200,10 +204,10 @@ weir_rate_stat(weir_rate *limit, weir_rate_info *info);
  * table: a key that exceeds its limit waits for its own tokens and delays no
  * other key.
  *
- * The number of keys is bounded.  If room is needed, then a key is evicted
- * whose bucket is full and for which no call waits, the least recently used one
- * first.  Such a key has the state of a new key: eviction never provides extra
- * tokens.
+ * The number of keys is bounded.  If the table is full, then a new key evicts
+ * an old one: a key whose bucket is full and for which no call waits, the least
+ * recently used first.  Such a key has the state of a new key: eviction never
+ * provides extra tokens.
  *
  * The sections Threads to Misuse above apply.
  */
@@ -243,10 +247,11 @@ weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 WEIR_API WEIR_MUST_USE weir_err weir_keyed_destroy(weir_keyed *keyed);
 
 /*
- * As weir_rate_acquire, weir_rate_try_acquire and weir_rate_try_acquire_at, on
- * the limit of the key, which has 1 .. WEIR_KEY_MAX bytes.  WEIR_EBUSY, after
- * all other checks: the key is new, the table is full, and none of the sixteen
- * least recently used keys can be evicted.  The next call examines other keys.
+ * These functions work as weir_rate_acquire, weir_rate_try_acquire and
+ * weir_rate_try_acquire_at, on the limit of the key.  The key has 1 ..
+ * WEIR_KEY_MAX bytes.  WEIR_EBUSY, after all other checks: the key is new, the
+ * table is full, and none of the sixteen least recently used keys can be
+ * evicted.  The next call examines other keys.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,
@@ -259,8 +264,8 @@ weir_keyed_try_acquire_at(weir_keyed *keyed, const void *key, size_t length,
 			  int64_t n, int64_t now_ns);
 
 /*
- * Close: every waiter and every later call gets WEIR_ECLOSED.  Closing twice is
- * harmless.
+ * Close the limit: every waiter and every later call gets WEIR_ECLOSED.
+ * Closing twice is harmless.
  */
 WEIR_API void weir_keyed_close(weir_keyed *keyed);
 

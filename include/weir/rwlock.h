@@ -23,7 +23,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  * The order of readers and writers is chosen at init:
  *
- *   WEIR_RW_FAIR     Order of arrival: a reader that arrives after a writer
+ *   WEIR_RW_FAIR     The order of arrival: a reader that arrives after a writer
  *                    waits behind it.  No thread starves.  The default.
  *   WEIR_RW_READERS  While readers are inside, more readers may join them
  *                    although a writer waits.  If the writer has waited for
@@ -78,10 +78,10 @@ typedef enum weir_rw_prefer {
 	  0, 0, 0, 0, 1, 0, 0, 0, { 0, 0, 0 } }
 
 /*
- * Zero means the default in every field.  max_waiters bounds readers and
- * writers together (C31).  With RW_WRITERS a thread that has just entered may
- * count as waiting until its call has returned.  barge_us must be 0 unless
- * prefer is RW_READERS.
+ * Options for weir_rwlock_init; zero means the default in every field.
+ * max_waiters bounds readers and writers together (C31).  With RW_WRITERS a
+ * thread that has just entered may count as waiting until its call has
+ * returned.  barge_us must be 0 unless prefer is RW_READERS.
  */
 typedef struct weir_rwlock_opts {
 	weir_rw_prefer prefer;
@@ -107,8 +107,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_rwlock_destroy(weir_rwlock *rw);
 
 /*
  * Enter as a reader or as the writer, waiting until ctx ends.  A null ctx never
- * ends.  Results as for weir_sem_acquire.  After an error the caller is not
- * inside, and the lock is as it would be without this call.
+ * ends.  The results are those of weir_sem_acquire.  After an error the caller
+ * is not inside, and the lock is as it would be without this call.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx);
@@ -134,10 +134,11 @@ WEIR_API void weir_rwlock_write_done(weir_rwlock *rw);
 
 /*
  * Turn the calling reader into the writer without leaving, if it is the only
- * reader and no thread waits.  WEIR_EAGAIN: not possible now; the caller is
- * still a reader.  Panics if no reader is inside.  There is no form that waits:
- * two readers that both waited to become the writer would deadlock.  Leave,
- * call write, and check again what was read.
+ * reader and no thread waits.  WEIR_EAGAIN: this is not possible now, and the
+ * caller is still a reader.  Panics if no reader is inside.  There is no form
+ * that waits: two readers that both waited to become the writer would deadlock.
+ * To wait, leave, call weir_rwlock_write, and check again the data that was
+ * read.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_rwlock_try_upgrade(weir_rwlock *rw);
 
@@ -148,8 +149,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_rwlock_try_upgrade(weir_rwlock *rw);
 WEIR_API void weir_rwlock_downgrade(weir_rwlock *rw);
 
 /*
- * Close: every waiter and every later call gets WEIR_ECLOSED; threads inside
- * leave as usual.  Closing twice is harmless.
+ * Close the lock: every waiter and every later call gets WEIR_ECLOSED; threads
+ * inside leave as usual.  Closing twice is harmless.
  */
 WEIR_API void weir_rwlock_close(weir_rwlock *rw);
 

@@ -95,7 +95,7 @@ typedef enum weir_policy {
 					   the wait returns WEIR_EINTR; if the
 					   wait has a deadline, or is BARGING
 					   and within the bound, then any
-					   handler ends it so */
+					   handler ends it with WEIR_EINTR */
 #define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the
 					   lock, for diagnostics; slower.  This
 					   version has no diagnostics */
@@ -182,8 +182,8 @@ weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx);
  * deadline has passed; if a grant and the deadline coincide, then the grant
  * wins.  If no waiter is queued and enough permits are free, then no clock is
  * read (except by weir_sem_acquire_for on a semaphore that is TRACKED or closed
- * in drain mode).  Results as for weir_sem_acquire; WEIR_ETOOBIG if n >
- * capacity.
+ * in drain mode).  The results are those of weir_sem_acquire; WEIR_ETOOBIG if n
+ * > capacity.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns);
@@ -192,17 +192,18 @@ weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns);
 
 /*
  * Take n permits if that needs no waiting.  WEIR_EAGAIN: too few are free, or a
- * waiter is queued (BARGING: a waiter past the bound).  Never fails spuriously.
- * WEIR_ECLOSED and WEIR_EINVAL as for weir_sem_acquire.
+ * waiter is queued (BARGING: a waiter past the bound).  This call never fails
+ * spuriously.  WEIR_ECLOSED and WEIR_EINVAL are returned as by
+ * weir_sem_acquire.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_acquire(weir_sem *sem, int64_t n);
 
 /*
- * Take as many permits as are free, at least min and at most max.  Waits in the
- * queue for min.  *got is set to the number taken.  If min is 0, then the call
- * never waits.  Errors as for weir_sem_acquire, with *got 0; WEIR_EINVAL also
- * if min > max.
+ * Take as many permits as are free, at least min and at most max.  The call
+ * waits in the queue until min permits are free.  *got is set to the number
+ * taken.  If min is 0, then the call never waits.  The errors are those of
+ * weir_sem_acquire, with *got 0; WEIR_EINVAL also if min > max.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
@@ -218,7 +219,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 
 /*
  * Return n permits and grant them to the waiters at the head of the queue.
- * Never waits, never fails.  A signal handler may call it: see "Signals" above.
+ * The call never waits and never fails.  A signal handler may make it: see
+ * "Signals" above.
  *
  * When this returns, every head of the queue that fits has been granted.  In
  * two cases the grants are made a moment later, but before any call that
@@ -282,16 +284,16 @@ weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt);
 WEIR_API WEIR_MUST_USE weir_err weir_sem_forget(weir_sem *sem, int64_t n);
 
 /*
- * Wait until no permit is out: none held, none granted.  Also works after a
- * close.  Errors of ctx and WEIR_EINTR as for weir_sem_acquire; WEIR_EINVAL if
- * the semaphore is unbounded.
+ * Wait until no permit is out: none held, none granted.  This also works after
+ * a close.  The errors of ctx and WEIR_EINTR are those of weir_sem_acquire;
+ * WEIR_EINVAL if the semaphore is unbounded.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_wait_idle(weir_sem *sem, struct weir_ctx *ctx);
 
 /*
- * Returns the number of free permits.  For display: it may have changed
- * already.
+ * Returns the number of free permits.  The result is for display: it may be
+ * outdated already.
  */
 WEIR_API int64_t weir_sem_available(const weir_sem *sem);
 
@@ -321,12 +323,12 @@ weir_sem_stat(weir_sem *sem, weir_sem_info *info);
 
 /*
  * A semaphore on the heap with a reference count, for permits that outlive the
- * scope in which it was made (weir/permit.h).  weir_sem_new makes one with one
- * reference; it returns null if memory is exhausted or the options are invalid.
- * The last weir_sem_unref destroys the semaphore and frees it; if a waiter
- * exists, then it panics and the reference stays.  weir_sem_ref returns sem.
- * If sem is not from weir_sem_new, then ref and unref panic, and ref returns
- * null.
+ * scope in which it was made (weir/permit.h).  weir_sem_new creates a semaphore
+ * with one reference; it returns null if memory is exhausted or the options are
+ * invalid.  The last weir_sem_unref destroys the semaphore and frees it; if a
+ * waiter exists, then the unref panics and the reference stays.  weir_sem_ref
+ * returns sem.  If sem is not from weir_sem_new, then ref and unref panic, and
+ * ref returns null.
  */
 WEIR_API WEIR_MUST_USE weir_sem *weir_sem_new(const weir_sem_opts *opts);
 WEIR_API weir_sem *weir_sem_ref(weir_sem *sem);

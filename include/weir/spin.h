@@ -5,10 +5,10 @@
 /*
  * weir_spin: a counting semaphore that waits by spinning.
  *
- * It is for places where a thread cannot sleep: boot code, bare metal,
- * interrupt handlers.  It consists of this header only.  It needs no libc, no
- * operating system and no library to link, only a compiler with the __atomic
- * builtins and a machine with compare-and-swap on a long.
+ * It is for code that cannot sleep: boot code, bare metal, interrupt handlers.
+ * It consists of this header only.  It needs no libc, no operating system and
+ * no library to link, only a compiler with the __atomic builtins and a machine
+ * with compare-and-swap on a long.
  *
  *     static weir_spin arrived = WEIR_SPIN_INIT_UNBOUNDED(0);
  *
@@ -42,14 +42,14 @@
  *             then the result is WEIR_EINVAL.  If a call returns an error, then
  *             it has changed nothing.
  *
- * Clauses of weir(7) that it keeps: the order of checks, and n == 0 (C2), a try
- * that never fails spuriously (C5), release by any thread (C6), over-release
- * detected (C8), unbounded semaphores (C9), all or nothing (C10), an impossible
- * request fails at once (C11), a failure changes nothing (C16), reusable memory
- * (C22), static initialisers (C23), memory order (C24), release in a handler
- * (C25), no heap and no cost while unused (C26, C28).
+ * weir_spin keeps these clauses of weir(7): the order of checks, and n == 0
+ * (C2), a try that never fails spuriously (C5), release by any thread (C6),
+ * over-release detected (C8), unbounded semaphores (C9), all or nothing (C10),
+ * an impossible request fails at once (C11), a failure changes nothing (C16),
+ * reusable memory (C22), static initialisers (C23), memory order (C24), release
+ * in a handler (C25), no heap and no cost while unused (C26, C28).
  *
- * Clauses that it cannot keep:
+ * weir_spin cannot keep these clauses:
  *
  *   C1             Counts have 32 bits if long has 32.
  *   C3 C4 C7 C30   There is no queue: a thread that arrives while enough
@@ -57,10 +57,12 @@
  *                  number of times, and a request for many permits can starve.
  *   C8             There is no output and no panic hook: weir_spin_release
  *                  returns WEIR_EOVERFLOW.
- *   C13..C15 C17   There is no clock and no ctx: a wait ends only with the
- *   C18            permits.
- *   C12 C19..C21   It cannot be drained, closed or resized,
- *   C31 C34        does not bound the waiters, and has no permit objects.
+ *   C12 C19..C21   A semaphore cannot be drained, closed or resized.
+ *   C13..C15       There is no clock and no ctx: a wait ends only when enough
+ *                  permits are free.
+ *   C17 C18        As for C13..C15.
+ *   C31 C34        The number of waiters is not bounded, and there are no
+ *                  permit objects.
  *   C29            The holders are not known: a fork or a death is not noticed.
  *
  * Pairs
@@ -95,8 +97,8 @@ typedef struct weir_spin {
 /*
  * Static initialisers, for permits in 0 .. WEIR_SPIN_MAX.  The first makes a
  * bounded semaphore: a release of more permits than are out fails.  The second
- * makes an unbounded one: it may start at 0, and threads that never acquired
- * may release it.
+ * makes an unbounded semaphore: it may start at 0, and threads that never
+ * acquired may release it.
  *
  * Zeroed memory is a semaphore of capacity 0; weir_spin_init gives it a
  * capacity.
@@ -130,7 +132,7 @@ typedef struct weir_spin {
 #endif
 
 /*
- * Returns nonzero if an argument is invalid.  Every function checks this first.
+ * Returns nonzero if an argument is invalid.  Every function calls this first.
  */
 static inline int weir_spin_invalid_(const weir_spin *spin, long n)
 {
@@ -164,9 +166,9 @@ weir_spin_init_unbounded(weir_spin *spin, long permits)
 }
 
 /*
- * Returns the number of free permits.  For display: it may have changed
- * already.  WEIR_EINVAL, which is negative: the semaphore is null or
- * misaligned.
+ * Returns the number of free permits.  The result is for display: it may be
+ * outdated already.  It is WEIR_EINVAL, which is negative, if the semaphore is
+ * null or misaligned.
  */
 static inline long weir_spin_available(const weir_spin *spin)
 {
@@ -177,8 +179,8 @@ static inline long weir_spin_available(const weir_spin *spin)
 }
 
 /*
- * Take n permits if that needs no waiting.  WEIR_EAGAIN: fewer are free; never
- * spurious.  n == 0 succeeds at once.
+ * Take n permits if that needs no waiting.  WEIR_EAGAIN: fewer permits are
+ * free; this error is never spurious.  n == 0 succeeds at once.
  */
 static inline WEIR_MUST_USE weir_err
 weir_spin_try_acquire(weir_spin *spin, long n)
@@ -193,9 +195,9 @@ weir_spin_try_acquire(weir_spin *spin, long n)
 		if (n > seen)
 			return WEIR_EAGAIN;
 		/*
-		 * [SP1] acquire.  Also for n == 0, which must see what was done
-		 * before the preceding releases.
-		 * relaxed: a failed CAS only reloads the guess.
+		 * [SP1] acquire.  The CAS is also needed for n == 0: the call
+		 * must see the work that precedes earlier releases.  relaxed: a
+		 * failed CAS only reloads the guess.
 		 */
 	} while (!__atomic_compare_exchange_n(&spin->free_, &seen, seen - n, 1,
 					      __ATOMIC_ACQUIRE,

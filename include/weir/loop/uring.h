@@ -29,7 +29,10 @@ static inline int weir_loop_uring_arm(struct io_uring *ring, weir_loop *loop)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 	int n;
 
-	/* The queue is full of requests of callbacks: submit them first. */
+	/*
+	 * The submission queue is full of requests that callbacks made: submit
+	 * them first.
+	 */
 	if (!sqe) {
 		n = io_uring_submit(ring);
 		if (n < 0)
