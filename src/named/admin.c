@@ -2,11 +2,12 @@
 /*
  * Close, resize and forget.
  *
- * Each of them changes the source of truth by one store.  Other processes may
- * be waiting for that change, but no keeper watches a caller that neither holds
- * nor waits.  So the caller first kicks the keepers of the first two of the
- * chain.  If it dies between the store and the end of the call, these keepers
- * find a dead lock holder, and complete the change by repair.
+ * Each call changes the source of truth by one store.  Other processes may be
+ * waiting for that change, but no keeper watches a calling process that neither
+ * holds nor waits.  So the caller first kicks the keepers of the first two
+ * participants of the chain.  If the caller dies between the store and the end
+ * of the call, these keepers find a dead lock holder, and repair completes the
+ * change.
  */
 #include "base/panic.h"
 #include "named/handle.h"

@@ -3,9 +3,9 @@
  * Create, check and map the file.
  *
  * A new file is written without a name and then linked to its name.  So no
- * process sees an incomplete file, and of two creating processes one succeeds.
- * A file is checked before it is mapped.  A file from before the last boot is
- * replaced under the lock on its join byte.
+ * process sees an incomplete file, and only one of two creating processes
+ * succeeds.  A file is checked before it is mapped.  A file from before the
+ * last boot is replaced under the lock on its join byte.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "named/handle.h"
 
-/* How often to retry when other processes create and unlink concurrently. */
+/* The number of retries when other processes create and unlink concurrently. */
 #define TRIES 100
 #define UNLOCK_PAUSE_NS 1000000
 
@@ -57,7 +57,10 @@ bool weir_nm_reserve_(int fd, size_t from, size_t size)
 {
 	int failed;
 
-	/* C18: on tmpfs a signal can interrupt it before any effect. */
+	/*
+	 * C18: on tmpfs a signal can interrupt the call before it has any
+	 * effect.
+	 */
 	do
 		failed = posix_fallocate(fd, (off_t)from, (off_t)size);
 	while (failed == EINTR);
@@ -132,7 +135,9 @@ static int write_header(int fd, const weir_named_opts *opts)
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 
-/* Create and link the file.  EEXIST: another process was faster. */
+/*
+ * Create and link the file.  Fails with EEXIST if another process was faster.
+ */
 static weir_err make_file(const char *path, const weir_named_opts *opts)
 {
 	char own[64], folder[4096];
@@ -260,8 +265,8 @@ int weir_nm_reopen_(const weir_named *h)
 }
 
 /*
- * Remove a file from before the last boot.  WEIR_EAGAIN: removed, or replaced
- * by another process; open again.
+ * Remove a file from before the last boot.  Returns WEIR_EAGAIN if the file was
+ * removed, or was replaced by another process; the caller then opens again.
  */
 static weir_err renew(weir_named *h, const weir_named_opts *opts)
 {

@@ -6,10 +6,10 @@
  * The file of a named semaphore.  docs/design/named-format.md has the diagram,
  * and for each field its writers and its possible values after a crash.
  *
- * A reference to a slot or record is its index plus 1; 0 means none.  So zeroed
- * memory is an empty table.  Fields marked T are the source of truth, which
- * repair reads.  Fields marked D are derived; repair computes them again.  A
- * field is written under the lock unless its comment differs.
+ * A reference to a slot or record is its index plus 1; 0 means none.  Therefore
+ * zeroed memory is an empty table.  Fields marked T are the source of truth,
+ * which repair reads.  Fields marked D are derived; repair computes them again.
+ * A field is written under the lock unless its comment differs.
  */
 #include <stdint.h>
 
@@ -35,7 +35,7 @@
 #define NM_ROLES 2u
 
 struct nm_header {
-	/* Constant once published. */
+	/* These fields are constant once the file has a name. */
 	char magic[8];
 	uint32_t version;
 	uint32_t order;			/* byte order: NM_ORDER */
@@ -76,7 +76,7 @@ struct nm_header {
 	uint64_t armed[NM_ROLES][NM_SLOTS / 64];	/* D */
 	/*
 	 * Slots whose keepers may sleep on words of the role, also after they
-	 * lost it.
+	 * lost the role.
 	 */
 	uint64_t asleep[NM_ROLES][NM_SLOTS / 64];	/*    by each keeper */
 	uint8_t unused3[1728];
@@ -174,8 +174,8 @@ static inline uint32_t nm_index(const uint32_t *reference, uint32_t limit)
 
 /*
  * Add and subtract counts from the file, with wrap-around: in a damaged file
- * they can have any value.  Repair corrects a wrong result, or the result is
- * the fault of the process that wrote the file.
+ * they can have any value.  A wrong result is harmless: repair corrects it, or
+ * the process that damaged the file is responsible for it.
  */
 static inline int64_t nm_plus(int64_t a, int64_t b)
 {

@@ -78,21 +78,27 @@ weir_err weir_nm_find_place_(const char *name, bool make, char **path);
 /* Make *path absolute, so that it survives chdir(2). */
 void weir_nm_absolute_(char **path);
 
-/* Write the message to opts->why.  Preserves errno; returns err. */
+/* Write the message to opts->why and return err.  Preserves errno. */
 __attribute__((format(printf, 3, 4))) weir_err
 weir_nm_say_(const weir_named_opts *opts, weir_err err, const char *format,
 	     ...);
 
-/* Open or create the file at h->path and map it.  Sets h->fd, h->head etc. */
+/*
+ * Open or create the file at h->path and map it.  Sets h->fd, h->head and the
+ * pointers to the tables.
+ */
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts);
 
 /* Returns true if h->path still leads to the file that h has open. */
 bool weir_nm_is_current_(const weir_named *h);
 
-/* Open the same file again, in the child of a fork; -1 on error. */
+/* Open the same file again, in the child of a fork.  Returns -1 on failure. */
 int weir_nm_reopen_(const weir_named *h);
 
-/* OFD locks on single bytes: lock (blocking if wait is set), unlock, query. */
+/*
+ * Lock (waiting if `wait` is set), unlock or query a single byte of the file
+ * with an OFD lock.
+ */
 bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait);
 void weir_nm_byte_unlock_(int fd, int64_t byte);
 bool weir_nm_byte_is_locked_(int fd, int64_t byte);
@@ -126,12 +132,13 @@ static inline uint32_t nm_slots_high(const weir_named *h)
 }
 
 /*
- * Return true if the slot is in use and its owner alive; dead.  Need no lock.
+ * Return true if the slot is in use and its owner is alive; or if it is in use
+ * and its owner is dead.  Both need no lock.
  */
 bool weir_nm_is_live_(const struct nm_slot *slot);
 bool weir_nm_is_dead_(const struct nm_slot *slot);
 
-/* Put a slot on the holder list; take it off. */
+/* Put a slot on the holder list, or take it off the list. */
 void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot);
 void weir_nm_unlist_holder_(weir_named *h, struct nm_slot *slot);
 
@@ -144,7 +151,10 @@ void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot);
  */
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot);
 
-/* Bury the dead among holders and waiting participants; among all slots. */
+/*
+ * Bury the dead holders and waiting participants; or the dead participants of
+ * all slots.
+ */
 void weir_nm_sweep_(weir_named *h);
 void weir_nm_sweep_all_(weir_named *h);
 
@@ -195,18 +205,18 @@ void weir_nm_record_end_(weir_named *h, struct nm_record *record,
 /* Wake the record's thread; it examines its record under the lock. */
 void weir_nm_record_wake_(struct nm_record *record);
 
-/* Grant everything that can be granted now: C6, C7. */
+/* Grant to every waiter that can be granted now (C6, C7). */
 void weir_nm_grant_all_(weir_named *h);
 
 /*
- * After a change of the capacity: move records between the queue and the
+ * Called after a change of the capacity: move records between the queue and the
  * oversized list, then grant.
  */
 void weir_nm_regrant_all_(weir_named *h);
 
 /* --- repair.c --- */
 
-/* Sort by ticket, oldest first, in private memory.  Needs no lock. */
+/* Sort by ticket, oldest first, in private memory.  This needs no lock. */
 void weir_nm_sort_(struct nm_place *places, uint32_t count);
 
 /* Compute all derived fields again from the source of truth. */
@@ -214,40 +224,50 @@ void weir_nm_repair_(weir_named *h);
 
 /* --- liveness.c: which keeper watches which slot --- */
 
-/* Add a waiting participant to the chain; take it off. */
+/* Add a waiting participant to the chain, or take it off the chain. */
 void weir_nm_chain_add_(weir_named *h, struct nm_slot *slot);
 void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot);
 
-/* A slot holds permits while participants wait: kick its watchers if needed. */
+/*
+ * Called when a slot holds permits and participants wait: kick its watchers if
+ * they do not watch it yet.
+ */
 void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot);
 
 /*
- * The chain or the queue has changed: kick the watchers if they must watch the
- * last slot of the chain now.
+ * Called when the chain or the queue has changed: kick the watchers if they
+ * must watch the last slot of the chain now.
  */
 void weir_nm_watch_last_(weir_named *h);
 
-/* Wake the keeper of a slot; wake the keepers of the first two of the chain. */
+/*
+ * Wake the keeper of a slot, or the keepers of the first two slots of the
+ * chain.
+ */
 void weir_nm_kick_(struct nm_slot *slot);
 void weir_nm_kick_first_(weir_named *h);
 
 /*
- * Called by our keeper.  Stores the words that it has to watch; returns their
- * number.
+ * Store the words that our keeper has to watch, and return their number.
+ * Called by the keeper.
  */
 unsigned weir_nm_arm_(weir_named *h, struct weir_watch_ *watches);
 
 /* --- keeper.c, helper.c: the keeper thread and its helpers --- */
 
 /*
- * Start the keeper thread, which enters our liveness words.  Go: let it watch,
- * once our slot is live.  Stop: end it.  Called without the lock.
+ * weir_nm_keeper_start_ starts the keeper thread, which puts our liveness words
+ * on its robust list.  weir_nm_keeper_go_ lets the keeper watch, once our slot
+ * is live.  weir_nm_keeper_stop_ ends the keeper.  Called without the lock.
  */
 weir_err weir_nm_keeper_start_(weir_named *h);
 void weir_nm_keeper_go_(weir_named *h);
 void weir_nm_keeper_stop_(weir_named *h);
 
-/* The number of words that the keeper sleeps on, besides its kick word. */
+/*
+ * Returns the number of words that the keeper can sleep on, besides its kick
+ * word.
+ */
 static inline unsigned nm_own_watches(const weir_named *h)
 {
 	return h->can_wait_any ? WEIR_WATCH_MAX_ - 1 : 0;
@@ -255,7 +275,8 @@ static inline unsigned nm_own_watches(const weir_named *h)
 
 /*
  * Have helper threads sleep on these words; a helper that wakes kicks the
- * keeper.  Idle: returns true if no helper has words to sleep on.
+ * keeper.  weir_nm_helpers_are_idle_ returns true if no helper has words to
+ * sleep on.
  */
 void weir_nm_helpers_watch_(weir_named *h, const struct weir_watch_ *watches,
 		      unsigned count);
@@ -273,7 +294,10 @@ weir_err weir_nm_enter_(weir_named *h);
 
 /* --- sem.c, wait.c: acquiring --- */
 
-/* How many of min..max permits can be taken now; -1: the call must wait. */
+/*
+ * Returns how many of min..max permits can be taken now; -1 if the call must
+ * wait.
+ */
 int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max);
 
 /* Take n permits for our slot.  Requires: weir_nm_takeable_ allowed n. */

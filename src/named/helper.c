@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Helpers: threads that sleep on the liveness words beyond the keeper's limit.
- * One sleep takes WEIR_WATCH_MAX_ words, one of which is the helper's own.  On
- * kernels without futex_waitv it takes one word, and each watched word has its
- * own helper.  A helper that wakes kicks its keeper, which takes the lock and
- * sweeps.
+ * A thread can sleep on WEIR_WATCH_MAX_ words at once, one of which is the
+ * helper's `order`.  On kernels without futex_waitv a thread can sleep on one
+ * word only, and each watched word has its own helper.  A helper that wakes
+ * kicks its keeper, which takes the lock and sweeps.
  *
  * The keeper changes a helper's words in two steps, through the word `order`:
  * an odd order takes the helper off its words, the next even order gives it new
- * ones.  No helper gets new words before every helper that loses some has
+ * ones.  No helper gets new words before every helper that loses words has
  * acknowledged an odd order.  Otherwise two helpers could sleep on one word for
  * a while, and the single wake-up of a death could go to the helper that is
- * being taken off; the other one would sleep on.  A helper compares its words
- * with their expected values before it sleeps, so it notices a death that
- * occurred while no helper slept on the word.
+ * being taken off; the other helper would continue to sleep.  A helper compares
+ * its words with their expected values before it sleeps, so it notices a death
+ * that occurred while no helper slept on the word.
  *
  * Pairs
  *
@@ -172,7 +172,7 @@ static struct nm_helper *add_helper(weir_named *h)
 	return helper;
 }
 
-/* How many of `count` words the next helper takes. */
+/* Returns how many of `count` words the next helper takes. */
 static uint32_t share_of(const weir_named *h, uint32_t count)
 {
 	uint32_t most = h->can_wait_any ? WORDS : 1;

@@ -17,8 +17,8 @@
 
 /*
  * Returns true if the slot is now ours: it is free, or a joining process died
- * while setting it up, and all threads of its former owner have ended.  Then
- * its byte is locked by this handle.
+ * while setting it up, and all threads of its former owner have ended.  In that
+ * case this handle has locked its byte.
  */
 static bool claim(weir_named *h, const struct nm_slot *slot)
 {
@@ -116,7 +116,10 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 	weir_err err;
 	int saved;
 
-	/* Cheap in a process with one thread; repeating it is free. */
+	/*
+	 * This call is cheap in a process with one thread, and costs nothing if
+	 * it is repeated.
+	 */
 	h->has_fences = weir_fence_ask_();
 	if (!weir_nm_byte_lock_(h->fd, NM_BYTE_JOIN, true))
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot lock %s",
@@ -150,12 +153,16 @@ void weir_nm_leave_(weir_named *h)
 		nm_unlock(h);
 	}
 	weir_nm_keeper_stop_(h);
-	/* [NT1] release.  Fails if our slot has been buried by now. */
+	/*
+	 * [NT1] release.  The CAS fails if another process has buried our slot.
+	 */
 	while (!at_cas_weak_release(&h->mine->state, &state,
 				    h->state - NM_SLOT_LIVE + NM_SLOT_FREE))
 		if (state != h->state)
 			break;
-	/* Or lent copies of the descriptor would keep the slot in use. */
+	/*
+	 * Otherwise lent copies of the descriptor would keep the slot in use.
+	 */
 	if (h->lent)
 		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(h->me - 1));
 }

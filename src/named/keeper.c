@@ -4,9 +4,9 @@
  * those of other participants.
  *
  * The kernel marks a thread's words when the thread ends.  So the words need a
- * thread that ends with the process and not before: the keeper.  It sleeps all
- * the time.  It wakes when a watched participant dies, or when it is kicked
- * because the set of words to watch has changed.
+ * thread that ends with the process and not before: the keeper.  The keeper
+ * sleeps until a watched participant dies, or when it is kicked because the set
+ * of words to watch has changed.
  *
  * Pairs
  *
@@ -37,12 +37,15 @@
 #define JOINED 3u
 #define ENDED 4u
 
-/* How long to wait for the keeper thread's end before kicking it again. */
+/*
+ * The time to wait for the end of the keeper thread before it is kicked again.
+ */
 #define STOP_NS 20000000
 
 /*
- * How often to check whether a dead process has ended completely (STRICT): a
- * lock on a byte of the file shows that, and no futex sleep can wait for it.
+ * The interval at which the keeper checks whether a dead process has ended
+ * completely (STRICT): a lock on a byte of the file shows that, and no futex
+ * sleep can wait for it.
  */
 #define LINGER_MIN_NS 50000
 #define LINGER_MAX_NS 2000000
@@ -93,9 +96,9 @@ static void keep_watch(weir_named *h)
 }
 
 /*
- * Wake the calls of this handle that wait.  Needed if our slot is not ours any
- * more because the file is damaged: then no other process wakes them.  On a
- * regular stop there are no such calls.
+ * Wake the calls of this handle that wait.  This is needed if the file is
+ * damaged and our slot is not ours any more: then no other process wakes these
+ * calls.  On a regular stop there are no such calls.
  */
 static void wake_ours(weir_named *h)
 {
@@ -129,7 +132,7 @@ static void *keep(void *arg)
 	weir_nm_helpers_stop_(h);
 	/*
 	 * Clear the words before they leave the robust list: a word off the
-	 * list must not look alive, and the kernel must not mark words of the
+	 * list must not seem alive, and the kernel must not mark words of the
 	 * slot's next owner.
 	 */
 	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
@@ -142,7 +145,10 @@ static void *keep(void *arg)
 	return NULL;
 }
 
-/* Sum up thread-local storage: glibc allocates it on the thread's stack. */
+/*
+ * Add up the sizes of thread-local storage, which glibc allocates on the
+ * thread's stack.
+ */
 static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
 {
 	size_t *sum = arg;
@@ -156,8 +162,8 @@ static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
 }
 
 /*
- * Computed once: in the child of a fork the loader's lock may be held by a
- * thread that does not exist there.
+ * The sum is computed once: in the child of a fork the loader's lock may be
+ * held by a thread that does not exist there.
  */
 static size_t stack_size(void)
 {
@@ -227,8 +233,8 @@ void weir_nm_keeper_go_(weir_named *h)
 /*
  * A single kick could be lost only if a process that may write the file sets
  * the kick word back between the keeper's load of it and its sleep: the kick
- * then restores the loaded value, and the keeper sleeps.  So kick until it has
- * ended.
+ * then restores the loaded value, and the keeper sleeps.  So kick the keeper
+ * until it has ended.
  */
 void weir_nm_keeper_stop_(weir_named *h)
 {

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which keeper watches which slot: docs/design/named.md, "Watching".
+ * The slots that each keeper watches.  See docs/design/named.md, "Watching".
  *
  * Participants with a waiting call form the chain, in the order in which they
- * began to wait.  The keepers of the first two have the roles 1 and 2.  Each of
- * them watches every holder, the other of the two, and the last of the chain,
- * on which an earlier participant may depend.  Every later keeper watches its
- * predecessor in the chain.  Each kind of watcher has its own liveness word in
- * the watched slot.  So every word has at most one sleeper, and the single
- * wake-up that the kernel sends per word and death reaches it.
+ * began to wait.  The keepers of the first two participants have the roles 1
+ * and 2.  Each of these keepers watches every holder, the other one of the
+ * first two, and the last participant of the chain, on which an earlier
+ * participant may depend.  Every later keeper watches its predecessor in the
+ * chain.  Each kind of watcher has its own liveness word in the watched slot.
+ * So every word has at most one sleeper, and the single wake-up that the kernel
+ * sends per word and death reaches that sleeper.
  *
  * armed_by, armed and armed_pred record the words on which keepers sleep, so
  * that a keeper is kicked only if its set of words must change.
  *
- * A keeper that has lost its role goes on sleeping on the role's words until it
- * wakes for another reason.  A death may wake this former keeper while it is
- * being killed itself, and then the wake-up is lost.  So the keeper that has
- * the role now watches the former one, whose own death wakes it.  The set
- * `asleep` records the keepers that may sleep on a role's words.
+ * A keeper that has lost its role continues to sleep on the role's words until
+ * it wakes for another reason.  A death may wake this former keeper while its
+ * own process is being killed, and then the wake-up is lost.  So the keeper
+ * that has the role now also watches the former keeper; the death of the former
+ * keeper wakes it.  The set `asleep` records the keepers that may sleep on a
+ * role's words.
  */
 #include <string.h>
 
@@ -42,7 +44,9 @@ void weir_nm_kick_first_(weir_named *h)
 		weir_nm_kick_(second);
 }
 
-/* The role of slot, counted from 0; NM_ROLES if it has none. */
+/*
+ * Returns the role of slot, counted from 0; NM_ROLES if the slot has no role.
+ */
 static uint32_t role_of(const struct nm_slot *slot)
 {
 	return nm_index(&slot->role, NM_ROLES);
@@ -64,7 +68,10 @@ static bool is_armed(weir_named *h, const struct nm_slot *watcher,
 	       h->head->armed[r][index / 64] >> index % 64 & 1;
 }
 
-/* The other one of the first two of the chain; null if there is none. */
+/*
+ * Returns the partner of slot: the other one of the first two slots of the
+ * chain; null if slot is alone.
+ */
 static struct nm_slot *partner(weir_named *h, const struct nm_slot *slot)
 {
 	struct nm_slot *first = nm_slot_at(h, &h->head->chain_first);
@@ -90,7 +97,10 @@ static bool covers(weir_named *h, const struct nm_slot *slot)
 	return r < NM_ROLES && h->head->armed_by[r] == nm_slot_ref(h, slot);
 }
 
-/* Give one of the first two a role; it and its partner watch each other. */
+/*
+ * Give a role to slot, one of the first two of the chain.  The slot and its
+ * partner then watch each other.
+ */
 static void promote(weir_named *h, struct nm_slot *slot)
 {
 	struct nm_slot *other = partner(h, slot);
@@ -172,9 +182,10 @@ void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot)
 }
 
 /*
- * Returns true if an earlier participant may depend on the last of the chain:
- * because it waits for idle, or is behind it in the queue.  Usually this is
- * false: the last one has a single call, at the end of the queue.
+ * Returns true if an earlier participant may depend on the last one of the
+ * chain: because the earlier one waits for idle, or is behind the last one in
+ * the queue.  Usually the result is false: the last participant has a single
+ * call, at the end of the queue.
  */
 static bool is_awaited(weir_named *h, const struct nm_slot *last)
 {
@@ -189,7 +200,7 @@ void weir_nm_watch_last_(weir_named *h)
 {
 	struct nm_slot *last = nm_slot_at(h, &h->head->chain_last);
 
-	/* The first two watch each other anyway. */
+	/* A slot with a role is watched by its partner anyway. */
 	if (last && !has_role(last) && is_awaited(h, last))
 		weir_nm_watch_holder_(h, last);
 }
@@ -238,7 +249,8 @@ static bool can_be_asleep(weir_named *h, const struct nm_slot *slot)
 
 /*
  * Append the former keepers of role r, which may still sleep on its words.
- * Kick those that neither hold nor wait: nothing else would wake them soon.
+ * Kick the former keepers that neither hold nor wait: no other event would wake
+ * them soon.
  */
 static unsigned add_former(weir_named *h, uint32_t r,
 			   struct weir_watch_ *watches, unsigned count)
@@ -283,7 +295,7 @@ static unsigned arm_role(weir_named *h, uint32_t r,
 		if (other->held > 0)
 			count = add(h, other, r, watches, count);
 	other = partner(h, h->mine);
-	/* Once is enough: the partner may be a holder as well. */
+	/* Do not add the partner twice: it may be a holder as well. */
 	if (other && !is_armed(h, h->mine, other))
 		count = add(h, other, r, watches, count);
 	last = nm_index(&h->head->chain_last, NM_SLOTS);
@@ -301,7 +313,7 @@ static void note_asleep(weir_named *h, uint32_t r)
 	for (uint32_t i = 0; i < NM_ROLES; i++)
 		if (i == r)
 			h->head->asleep[i][index / 64] |= bit;
-		/* Helpers leave their words later; the next call clears it. */
+		/* If helpers still have words, the next call clears the bit. */
 		else if (weir_nm_helpers_are_idle_(h))
 			h->head->asleep[i][index / 64] &= ~bit;
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock inside the file, contended paths.  Uncontended ones: lock.h.
+ * The contended paths of the lock inside the file.  lock.h has the uncontended
+ * paths.
  *
  *    31 .. 13                          12 .. 0
  *   +---------------------------------+--------------------+
  *   | generation of the owner's slot  | the slot, plus 1   |
  *   +---------------------------------+--------------------+
  *
- * 0 means free.  The word names its owner by slot, so the owner's liveness
- * words tell whether it is alive, in any PID namespace.  The generation tells
- * successive owners of a slot apart.  All ones means a joining process, which
- * has no slot yet: it is alive as long as it locks the join byte.
+ * 0 means free.  The word contains the slot of its owner, so the liveness words
+ * of that slot show whether the owner is alive, in any PID namespace.  The
+ * generation distinguishes successive owners of a slot.  All ones means a
+ * joining process, which has no slot yet: it is alive as long as it locks the
+ * join byte.
  *
- * The word `awaited` says that a thread may sleep for the lock.  It may be set
- * without a sleeper, which costs one wake-up.  It must be set while a thread
- * sleeps.  A contender sets `awaited` and then reads the lock again; an
- * unlocking thread clears the lock and then reads `awaited`.  One of the two
- * must see the other's store, so both need a fence between store and load.
- * The unlocking thread uses the light fence, because every unlock needs it.
- * Without asymmetric fences, or if a contender dies after it was woken and
- * before it woke the next one, the wake-up is lost: so sleepers wake up
- * by themselves after RECHECK_NS.
+ * The word `awaited` must be set while a thread sleeps for the lock.  It may be
+ * set without a sleeper, which costs one wake-up.  A contender sets `awaited`
+ * and then reads the lock again; an unlocking thread clears the lock and then
+ * reads `awaited`.  One of the two must see the other's store, so both need a
+ * fence between store and load.  The unlocking thread uses the light fence,
+ * because every unlock needs it.  Without asymmetric fences, or if a contender
+ * dies after it was woken and before it woke the next one, the wake-up is lost:
+ * so sleepers wake up by themselves after RECHECK_NS.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -30,12 +31,12 @@
 #define SPINS 200
 
 /*
- * The lock is held for microseconds.  A sleeper examines its holder again after
- * this time.
+ * A thread that sleeps for the lock examines the lock holder again after this
+ * time.  Normally the lock is held for microseconds.
  */
 #define RECHECK_NS 4000000
 
-/* For how long the threads of a dead owner may go on running: see grace. */
+/* The time for which threads of a dead owner may continue to run: see grace. */
 #define GRACE_NS 100000
 #define GRACES 20
 
@@ -104,7 +105,7 @@ static bool announce(weir_named *h, uint32_t seen)
 	/* relaxed: the fence orders the store. */
 	at_store_relaxed(&h->head->awaited, 1);
 	(void)weir_fence_heavy_();
-	/* relaxed: after the fence. */
+	/* relaxed: the fence orders the load. */
 	return at_load_relaxed(&h->head->lock) == seen;
 }
 
@@ -122,7 +123,10 @@ static bool contend(weir_named *h, uint32_t id)
 			stolen = seen;
 			if (stolen)
 				grace(h, seen);
-			/* [NL1] acquire.  Sees a dead owner's writes too. */
+			/*
+			 * [NL1] acquire.  This thread also sees the writes of a
+			 * dead owner.
+			 */
 			if (at_cas_weak_acquire(lock, &seen, id))
 				break;
 		} else if (spins > 0) {
@@ -133,7 +137,10 @@ static bool contend(weir_named *h, uint32_t id)
 			sleep_for(h, seen);
 		}
 	}
-	/* More threads may sleep: a wake-up clears `awaited` and wakes one. */
+	/*
+	 * More threads may sleep: the wake-up cleared `awaited` and woke only
+	 * one thread.
+	 */
 	if (slept || stolen)
 		/* relaxed: this thread reads it when it unlocks. */
 		at_store_relaxed(&h->head->awaited, 1);

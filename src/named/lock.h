@@ -3,7 +3,8 @@
 #define WEIR_NAMED_LOCK_H
 
 /*
- * The lock inside the file, uncontended paths.  Contended ones: lock.c.
+ * The uncontended paths of the lock inside the file.  lock.c has the contended
+ * paths.
  *
  * Pairs
  *
@@ -16,13 +17,13 @@
 #define NM_LOCK_SLOT_BITS 13
 #define NM_LOCK_SLOT_MASK ((UINT32_C(1) << NM_LOCK_SLOT_BITS) - 1)
 
-/* The value that a slot's owner writes into the lock word. */
+/* Returns the value that a slot's owner writes into the lock word. */
 static inline uint32_t nm_lock_id(uint32_t ref, uint32_t state)
 {
 	return ref | state / (NM_SLOT_MASK + 1) << NM_LOCK_SLOT_BITS;
 }
 
-/* Take the lock when it is contended or its holder is dead; else as nm_lock. */
+/* As nm_lock, for a lock that is contended or whose holder is dead. */
 bool weir_nm_lock_slow_(weir_named *h);
 
 /* Wake one thread that sleeps for the lock. */

@@ -206,9 +206,9 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 		return err;
 	h->can_wait_any = weir_shared_can_wait_any_();
 	/*
-	 * No fork while the file is open and the handle is not in the ring: the
-	 * child would keep the description open, and with it the lock on our
-	 * byte, whose release shows that this process has ended.
+	 * No fork may happen while the file is open and the handle is not in
+	 * the ring: the child would keep the description open, and with it the
+	 * lock on our byte, whose release shows that this process has ended.
 	 */
 	lock_opens();
 	err = register_fork_handler() ? weir_nm_open_file_(h, &all) :
@@ -237,7 +237,10 @@ weir_err weir_named_close_handle(weir_named *sem)
 	/* relaxed: changed under opens, which is held. */
 	if (at_load_relaxed(&sem->ticket))
 		weir_nm_leave_(sem);
-	/* Off the ring: no fork before its file is closed, as in open. */
+	/*
+	 * The handle is off the ring.  No fork may happen before its file is
+	 * closed, as in weir_named_open.
+	 */
 	free_handle(sem);
 	unlock_opens();
 	return WEIR_OK;

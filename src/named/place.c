@@ -40,7 +40,10 @@ static bool is_folder(const char *path)
 	return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/* This user's own folder; refused if other users own or may write it. */
+/*
+ * The folder of this user.  It is refused if another user owns it or may write
+ * to it.
+ */
 static weir_err own_folder(char *path, size_t room, bool make)
 {
 	struct stat info;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records, each of which is a waiting call, and the only code that grants.
+ * Records, each of which stands for a waiting call; and the only code that
+ * grants.
  *
- * Every wake-up is sent under the lock.  So a process that dies after it has
- * unlocked owes no wake-up.  The death of a process before that is noticed by
- * its watchers, which take over the lock and repair (docs/design/named.md).
+ * Every wake-up is sent under the lock.  So no wake-up is missing if a process
+ * dies after it has unlocked.  If a process dies before that, its watchers
+ * notice the death, take over the lock and repair (docs/design/named.md).
  *
  * Pairs
  *
@@ -18,7 +19,10 @@
 
 void weir_nm_record_wake_(struct nm_record *record)
 {
-	/* relaxed: the waiter reads it locked; the kernel compares it. */
+	/*
+	 * relaxed: the waiter reads it under the lock; the kernel only compares
+	 * it.
+	 */
 	at_add_relaxed(&record->word, 1);
 	/*
 	 * Wake all, not one: a thread of a killed process may still sleep on
@@ -126,7 +130,10 @@ static void dequeue(weir_named *h, struct nm_record *record)
 	h->head->waiters--;
 }
 
-/* Undo what the record's state implies: queue, counts, value. */
+/*
+ * Undo the effects of the record's state on the queue, the counts and the
+ * value.
+ */
 static void leave_state(weir_named *h, struct nm_record *record)
 {
 	switch (record->state) {
@@ -192,8 +199,8 @@ void weir_nm_record_end_(weir_named *h, struct nm_record *record,
 }
 
 /*
- * The weight is above the capacity: an error without a context, else the record
- * moves to the oversized list.
+ * Called when the weight is above the capacity: end the wait with an error if
+ * it has no context, otherwise move the record to the oversized list.
  */
 static void set_oversized(weir_named *h, struct nm_record *record)
 {
@@ -220,7 +227,7 @@ static bool serve(weir_named *h, struct nm_record *record)
 {
 	struct nm_slot *owner = nm_slot_at(h, &record->owner);
 
-	/* Damaged.  Repair removes all of these. */
+	/* The file is damaged; repair removes all these contradictions. */
 	if (record->state != NM_REC_WAITS || !owner || record->min < 1 ||
 	    record->max < record->min || h->head->value > h->head->capacity)
 		weir_nm_repair_(h);
@@ -251,7 +258,10 @@ static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 
 void weir_nm_grant_all_(weir_named *h)
 {
-	/* Each round dequeues a record, or repairs, which happens once. */
+	/*
+	 * Each round dequeues a record or repairs; a repair happens at most
+	 * once.
+	 */
 	for (uint32_t rounds = 0; rounds <= 2 * NM_RECORDS; rounds++) {
 		struct nm_record *record =
 			nm_record_at(h, &h->head->queue_first);
@@ -265,7 +275,10 @@ void weir_nm_grant_all_(weir_named *h)
 		end_all(h, NM_REC_IDLE, WEIR_OK);
 }
 
-/* Collect records in `state` that fit the capacity, or do not; oldest first. */
+/*
+ * Collect the records in `state` that fit the capacity (or, if `fits` is false,
+ * do not fit), oldest first.
+ */
 static uint32_t find_fitting(weir_named *h, uint32_t state, bool fits)
 {
 	struct nm_place *order = h->scratch->order;

@@ -2,10 +2,11 @@
 /*
  * Repair: compute all derived fields again from the source of truth.
  *
- * Runs when the lock was taken from a dead process, and when a contradiction is
- * found in the file.  It reads only slots, records and the true fields of the
- * header, so the point at which the dead process stopped does not matter, even
- * if that was inside a repair.  Values out of bounds are clamped or dropped.
+ * Repair runs when the lock was taken from a dead process, and when a
+ * contradiction is found in the file.  It reads only slots, records and the
+ * true fields of the header, so the point at which the dead process stopped
+ * does not matter, even if that was inside a repair.  Values out of bounds are
+ * clamped or dropped.
  */
 #include <string.h>
 
@@ -35,7 +36,10 @@ static int64_t repair_slots(weir_named *h)
 		slot->role = slot->armed_pred = 0;
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
-		/* Read once: other processes may write concurrently. */
+		/*
+		 * Read the value once: other processes may write it
+		 * concurrently.
+		 */
 		own = bounded(slot->held);
 		if (own > WEIR_SEM_MAX - held)
 			own = WEIR_SEM_MAX - held;
@@ -48,8 +52,8 @@ static int64_t repair_slots(weir_named *h)
 }
 
 /*
- * The slot of the call that the record stands for; null if the record is free,
- * invalid, or its owner is gone.
+ * Returns the slot of the call that the record stands for; null if the record
+ * is free or invalid, or if its owner is gone.
  */
 static struct nm_slot *sound_owner(weir_named *h,
 				   const struct nm_record *record)
@@ -92,8 +96,8 @@ static void sink(struct nm_place *heap, uint32_t at, uint32_t count)
 }
 
 /*
- * Heap sort in private memory: allocates nothing, and no other process can
- * change the memory during the sort.
+ * Heap sort in private memory.  The sort allocates nothing, and no other
+ * process can change the memory meanwhile.
  */
 void weir_nm_sort_(struct nm_place *places, uint32_t count)
 {
@@ -179,7 +183,10 @@ void weir_nm_repair_(weir_named *h)
 	uint32_t high = nm_slots_high(h), count;
 	int64_t held, capacity, granted = 0;
 
-	/* Damage found while repairing is being written right now. */
+	/*
+	 * Another process is damaging the file during this repair: do not start
+	 * a second one.
+	 */
 	if (h->repairing)
 		return;
 	h->repairing = true;
@@ -190,7 +197,10 @@ void weir_nm_repair_(weir_named *h)
 	count = repair_records(h, &granted);
 	repair_queue(h, count);
 	h->head->value = capacity - held - granted;
-	/* Rebuild the chain; this kicks keepers to arm for it. */
+	/*
+	 * Rebuild the chain; this kicks the keepers, which then watch the words
+	 * of the new chain.
+	 */
 	for (uint32_t i = 0; i < high; i++)
 		if (h->slots[i].in_use)
 			weir_nm_chain_add_(h, &h->slots[i]);

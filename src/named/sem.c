@@ -51,18 +51,18 @@ void weir_nm_give_(weir_named *h, int64_t n)
 }
 
 /*
- * Take the lock if the call can finish right away: this process has joined, the
- * lock is free, and no call waits.  False: no effect.
+ * Take the lock if the call can finish at once: this process has joined, the
+ * lock is free, and no call waits.  Returns false, without the lock, otherwise.
  */
 static bool enter_fast(weir_named *h)
 {
 	uint32_t seen = 0, ticket;
 
 	/*
-	 * relaxed: 0, or our id in the lock word.  The ticket is stored after
-	 * this handle has taken and dropped the lock under that id.  So the
-	 * acquire below, which depends on the ticket, sees everything done
-	 * before.
+	 * relaxed: the ticket is 0, or our id in the lock word.  The ticket is
+	 * stored after this handle has taken and dropped the lock under that
+	 * id.  So the acquire below, which depends on the ticket, sees
+	 * everything done before.
 	 */
 	ticket = at_load_relaxed(&h->ticket);
 	/* [NL1] acquire */
@@ -109,8 +109,9 @@ static bool give_fast(weir_named *h, int64_t n)
 }
 
 /*
- * Take permits without waiting.  WEIR_EAGAIN: not possible now.  A dead process
- * may hold the missing permits, so callers sweep before they give up.
+ * Take permits without waiting.  Returns WEIR_EAGAIN if too few are free.  A
+ * dead process may hold the missing permits, so callers sweep before they give
+ * up.
  */
 static weir_err take_now(weir_named *h, int64_t min, int64_t max, int64_t *got)
 {
@@ -146,7 +147,7 @@ static weir_err acquire(weir_named *h, int64_t min, int64_t max,
 	nm_unlock(h);
 	if (err == WEIR_EAGAIN)
 		return weir_nm_wait_(h, min, max, ctx, deadline_ns, got);
-	/* C13: a cancel that came since wins. */
+	/* C13: a cancel since the first check wins over the permits. */
 	if (!err && ctx && weir_ctx_cancelled_(ctx)) {
 		err = weir_ctx_cancelled_(ctx);
 		if (!weir_nm_enter_(h)) {

@@ -9,8 +9,9 @@
  *
  *   [NT1] slot  release: free_slot, join_locked, weir_nm_leave_
  *               acquire: claim, is_taken, weir_nm_bury_
- *               A process that finds a slot free finds that its former owner
- *               has finished with it; one that finds it live sees it filled in.
+ *               A process that finds a slot free sees that its former owner has
+ *               finished with it; a process that finds a slot live sees its
+ *               fields set.
  */
 #include "named/handle.h"
 
@@ -108,9 +109,9 @@ static void drop_records(weir_named *h, const struct nm_slot *slot)
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 {
 	/*
-	 * Read the state first.  A handle that is being closed also looks dead,
-	 * and frees its slot itself; the slot may have a new owner before we
-	 * are done.
+	 * Read the state first.  A handle that is being closed also seems dead,
+	 * and frees its slot itself; the slot may have a new owner before this
+	 * function has finished.
 	 */
 	/* [NT1] acquire */
 	uint32_t state = at_load_acquire(&slot->state);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting: enqueue a call, sleep, be granted, give up.
+ * Waiting: a call is enqueued, sleeps, and is granted or gives up.
  *
  * A thread sleeps only on the word of its own record.  A process that changes
- * the record's state first wakes the thread, under the lock; the thread takes
- * the lock to examine its record.  A cancelled context ends the wait from the
- * cancelling thread in the same way (C13).
+ * the state of the record wakes the thread before that, under the lock; the
+ * thread takes the lock to examine its record.  A cancelled context ends the
+ * wait from the cancelling thread in the same way (C13).
  */
 #include <errno.h>
 
@@ -14,7 +14,8 @@
 #include "named/lock.h"
 
 /*
- * One waiting call, on the caller's stack.  (l) protected by the file's lock.
+ * A waiting call, on the caller's stack.  Fields marked (l) are protected by
+ * the file's lock.
  */
 struct call {
 	struct weir_waiter_ w;		/* registered with the context */
@@ -65,7 +66,10 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 	return now_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/* Take permits or enqueue, with the lock held.  WEIR_EAGAIN: enqueued. */
+/*
+ * Take permits or enqueue the call.  Called with the lock held.  WEIR_EAGAIN:
+ * enqueued.
+ */
 static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 {
 	weir_named *h = call->h;
@@ -108,7 +112,10 @@ static weir_err take_or_join(struct call *call, int64_t deadline_ns)
 	return WEIR_EAGAIN;
 }
 
-/* Examine the record, with the lock held.  WEIR_EAGAIN: it still waits. */
+/*
+ * Examine the record.  Returns WEIR_EAGAIN if the call still waits.  Called
+ * with the lock held.
+ */
 static weir_err check_record(struct call *call, enum weir_woke_ woke)
 {
 	struct nm_record *record = call->record;
@@ -116,7 +123,10 @@ static weir_err check_record(struct call *call, enum weir_woke_ woke)
 	weir_err err = WEIR_EAGAIN;
 
 	if (record->owner != h->me || record->state == NM_REC_FREE) {
-		/* Damaged: the record and its permits are not ours now. */
+		/*
+		 * The file is damaged: the record and its permits are not ours
+		 * any more.
+		 */
 		call->record = NULL;
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;
@@ -137,7 +147,7 @@ static weir_err check_record(struct call *call, enum weir_woke_ woke)
 		return err;
 	call->record = NULL;
 	weir_nm_record_free_(h, record);
-	/* C7: the next head may be granted now. */
+	/* C7: the new head of the queue may fit now. */
 	weir_nm_grant_all_(h);
 	return err;
 }
