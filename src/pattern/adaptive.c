@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit that finds its own capacity: weir/adaptive.h.
+ * A limit that adapts its capacity: the functions of weir/adaptive.h.
  *
  * limit_ has a fraction, so that it can grow by one over a whole round of
  * calls; the capacity of the semaphore is its integer part. lock_, held
- * briefly, protects the figures.  The semaphore is resized without the lock,
- * since a resize may run callbacks.  One thread at a time resizes (applying_),
- * and repeats it until the capacity equals the figure: an outdated figure is
- * never the last one applied.
+ * briefly, protects limit_ and the latencies.  The semaphore is resized without
+ * the lock, since a resize may run callbacks.  One thread at a time resizes
+ * (applying_).  It repeats the resize until the capacity equals limit_, so an
+ * outdated limit is never the last one applied.
  */
 #include "weir/adaptive.h"
 
@@ -34,7 +34,10 @@ static double within(double value, double low, double high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Returns to_ns - from_ns, at least 0.  Unsigned: no overflow. */
+/*
+ * Returns to_ns - from_ns, at least 0.  The subtraction is unsigned, so it does
+ * not overflow.
+ */
 static double between(int64_t from_ns, int64_t to_ns)
 {
 	return to_ns > from_ns ? (double)((uint64_t)to_ns - (uint64_t)from_ns) : 0;
@@ -54,14 +57,18 @@ static double gradient(const weir_adaptive *a, double latency)
 	double next = a->limit_ * slope + (double)a->opts_.queue;
 	double smoothed = a->limit_ * (1 - SMOOTH) + next * SMOOTH;
 
-	/* One such step in a round of limit_ calls: a fraction with each. */
+	/*
+	 * The step is spread over a round of limit_ calls: each call adds a
+	 * fraction.
+	 */
 	return a->limit_ + (smoothed - a->limit_) / a->limit_;
 }
 
 /*
- * Update long_ns_, the latency of a call that does not queue.  It falls
- * quickly: a short latency was possible.  It rises slowly: a long latency may
- * come from a queue that this limit itself allowed.
+ * Update long_ns_, the latency of a call that does not queue.  long_ns_ falls
+ * quickly, because a short latency shows that this latency is possible.  It
+ * rises slowly, because a long latency may come from a queue that this limit
+ * itself allowed.
  */
 static void update_long_run(weir_adaptive *a, double latency)
 {

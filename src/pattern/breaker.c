@@ -2,7 +2,7 @@
 /*
  * The circuit breaker: weir/breaker.h.
  *
- * lock_, held briefly, protects everything.  Results are bits of a word, the
+ * lock_, held briefly, protects all fields.  Results are bits of a word, the
  * newest in the lowest bit: a shift moves the window.  Each change of state
  * begins a new term.  A pass carries its term, and a result from another term
  * is ignored: the results of calls that began before the breaker opened do not
@@ -51,7 +51,9 @@ static bool is_due(const weir_breaker *b, int64_t now_ns)
 	int64_t from_ns = b->state_ == WEIR_BREAKER_OPEN ? b->since_ns_ :
 							   b->probed_ns_;
 
-	/* Unsigned: the difference of any two times fits. */
+	/*
+	 * The subtraction is unsigned, so the difference of any two times fits.
+	 */
 	return now_ns >= from_ns &&
 	       (uint64_t)now_ns - (uint64_t)from_ns >= (uint64_t)b->open_ns_;
 }

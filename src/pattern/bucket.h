@@ -3,12 +3,12 @@
 #define WEIR_PATTERN_BUCKET_H
 
 /*
- * The arithmetic of a bucket of tokens.  No clock, no lock: times are
- * arguments.
+ * The arithmetic of a bucket of tokens.  It uses no clock and no lock; times
+ * are arguments.
  *
  * A bucket is not stored as a level, which would have to be refilled again and
  * again, but as the time at which it will be full.  Taking n tokens moves this
- * time by n / rate.  If it lies in the past, the bucket is full now:
+ * time by n / rate.  If this time is in the past, the bucket is full now:
  *
  *     full' = max(now, full) + n / rate
  *
@@ -19,8 +19,8 @@
  *     at = max(now, full)                 (SPACED: after the previous call)
  *
  * n / rate is n * den / num nanoseconds, seldom an integer.  A time is
- * therefore nanoseconds and a fraction in units of 1/num.  Only `at` is ever
- * rounded: upwards.
+ * therefore nanoseconds and a fraction in units of 1/num.  Only `at` is
+ * rounded, upwards.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,7 +82,7 @@ static inline struct weir_time_ weir_bucket_base_(const struct weir_bucket_ *b,
 
 /*
  * Returns when n tokens taken now would be usable, if `ahead` other tokens are
- * taken before them.  At most now_ns: at once.
+ * taken before them.  If the result is at most now_ns, they are usable at once.
  */
 static inline int64_t weir_bucket_at_(const struct weir_bucket_ *b, int64_t n,
 				      int64_t ahead, int64_t now_ns)

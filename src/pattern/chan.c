@@ -11,9 +11,10 @@
  *
  * Closing.  weir_chan_close closes the ring first, which fixes the set of sent
  * items, and then both semaphores.  From then on the permits of items_ have no
- * meaning, because senders with a ticket may still be copying; receivers go by
- * the state of the ring.  A receiver that took its permit before the close may
- * find the ring empty, because another receiver was faster.
+ * meaning, because senders with a ticket may still be copying; receivers use
+ * the state of the ring instead.  A receiver that took its permit before the
+ * close may find the ring empty, because another receiver has taken the last
+ * item.
  */
 #include "weir/chan.h"
 

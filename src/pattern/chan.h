@@ -21,7 +21,7 @@ static inline bool weir_chan_is_misplaced_(const weir_chan *chan)
 	return !chan || (uintptr_t)chan % sizeof(uint64_t) || !chan->capacity_;
 }
 
-/* Returns the turn of the ticket's slot; the item lies behind it. */
+/* Returns the turn of the ticket's slot; the item follows it in memory. */
 static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 {
 	uint64_t at = chan->mask_ ? ticket & chan->mask_ :
@@ -30,7 +30,10 @@ static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 	return (uint64_t *)(void *)(chan->slots_ + at * chan->stride_);
 }
 
-/* Returns true if the channel is closed.  *tail: tickets of senders so far. */
+/*
+ * Returns true if the channel is closed.  *tail is set to the number of tickets
+ * that senders have taken.
+ */
 static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 {
 	/* [CH3] acquire */

@@ -101,7 +101,10 @@ int64_t weir_chan_length(const weir_chan *chan)
 		weir_panic_("weir_chan_length: %p is not a channel", chan);
 		return 0;
 	}
-	/* relaxed: for display.  Read before tail_, so that it is not ahead. */
+	/*
+	 * relaxed: for display.  head_ is read before tail_, so that it is not
+	 * ahead of tail_.
+	 */
 	head = at_load_relaxed(&chan->head_);
 	(void)weir_chan_closed_tail_(chan, &tail);
 	if (head >= tail)

@@ -4,8 +4,8 @@
  *
  * An operation (weir/async.h) waits for the permit instead of a thread.  Its
  * callback (on_permit) then sends or receives the item with the code of the
- * blocking calls, and calls the user's callback.  The ticket is taken only
- * there: an operation that has been granted but not run yet delays no other
+ * blocking calls, and calls the user's callback.  The ticket is taken only in
+ * on_permit: an operation that has been granted but not run yet delays no other
  * sender or receiver.
  *
  *   FREE       owned by the user            -> SUBMITTED by a submit
@@ -33,7 +33,7 @@ enum { FREE, SUBMITTED };
 
 static void set_free(weir_chan_op *op)
 {
-	/* [CH4] release.  The last access to *op. */
+	/* [CH4] release.  This is the last access to *op. */
 	at_store_release(&op->state_, FREE);
 }
 
@@ -171,6 +171,6 @@ weir_err weir_chan_op_poll(weir_chan_op *op)
 	if (is_misplaced(op))
 		return WEIR_EINVAL;
 	err = weir_op_poll(&op->op_);
-	/* WEIR_EINVAL: there was nothing to poll. */
+	/* WEIR_EINVAL: the operation could not be polled. */
 	return err == WEIR_EINVAL ? err : finish_unqueued(op, err);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of the bounded channel: which slot, and when.
+ * The ring of the bounded channel: which slot a call uses, and when.
  *
- * A permit means that some slot is available, a ticket says which one.  Each
- * slot has a turn:
+ * A permit means that some slot is available; a ticket is the number of a slot.
+ * Each slot has a turn:
  *
  *     2 t                free for the sender with ticket t
  *     2 t + 1            filled, for the receiver with ticket t
@@ -14,8 +14,9 @@
  * finished.  A call therefore waits until the slot's turn has come, and only
  * then takes the ticket.  A call with a ticket never waits, and a call that
  * waits delays no other call: if its thread naps, another call takes the
- * ticket.  (With tickets taken before the wait, one preempted thread made each
- * later call nap for the call before it, at a hundredth of the speed.)
+ * ticket.  (If tickets were taken before the wait, one preempted thread would
+ * make each later call nap for the call before it; that was measured to be a
+ * hundred times slower.)
  *
  * Closing.  weir_chan_close sets the lowest bit of tail_, and the number of
  * tickets is final: a send that has a ticket will be received, a send without
@@ -70,8 +71,8 @@ static int64_t count_ready(const weir_chan *chan, uint64_t ticket, int64_t n,
  */
 
 /*
- * Take tickets for 1 to n free slots, from *ticket on.  Returns how many; 0:
- * the channel is closed.
+ * Take tickets for 1 to n free slots, from *ticket on.  Returns the number of
+ * tickets; 0 if the channel is closed.
  */
 static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
 {
@@ -81,7 +82,7 @@ static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
 		uint64_t seen, last;
 		int64_t count;
 
-		/* The condition takes several loads. */
+		/* The condition needs several loads. */
 		weir_backoff_recheck_(&backoff);
 		if (weir_chan_closed_tail_(chan, ticket))
 			return 0;
@@ -137,8 +138,8 @@ int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
  */
 
 /*
- * Take tickets for 1 to n filled slots, from *ticket on.  Returns how many; 0:
- * the channel is closed and empty.
+ * Take tickets for 1 to n filled slots, from *ticket on.  Returns the number of
+ * tickets; 0 if the channel is closed and empty.
  */
 static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket)
 {

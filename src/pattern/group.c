@@ -9,7 +9,7 @@
  *   permits_  a semaphore that limits the weight of the running tasks.
  *   tasks_    a semaphore of which each unfinished task holds one permit, from
  *             before its spawn until after its result has been reported.
- *             weir_group_wait is weir_sem_wait_idle on it.
+ *             weir_group_wait calls weir_sem_wait_idle on this semaphore.
  *
  * A task is finished exactly once (finish_task): after its call; instead of its
  * call, if the group has been cancelled; or, if the call ended its thread, in
@@ -91,7 +91,7 @@ void weir_group_work_(weir_group *group, void *self)
 
 /*
  * Start a thread if there are fewer threads than unfinished tasks and than
- * opts_.workers.  Fails only if the group has no thread at all.
+ * opts_.workers.  This fails only if the group has no thread at all.
  */
 static weir_err add_thread(weir_group *group)
 {
@@ -104,7 +104,8 @@ static weir_err add_thread(weir_group *group)
 		return WEIR_OK;
 	weir_lock_(&group->lock_);
 	/*
-	 * Under the lock: the later of two concurrent spawns counts both tasks.
+	 * The number of tasks is read under the lock, so the later of two
+	 * concurrent spawns counts both tasks.
 	 */
 	unfinished = WEIR_SEM_MAX - weir_sem_available(&group->tasks_);
 	/* relaxed: started_ is written only under the lock. */
@@ -112,10 +113,10 @@ static weir_err add_thread(weir_group *group)
 	if (started < group->opts_.workers && started < unfinished) {
 		err = weir_group_start_(group);
 		if (!err)
-			/* relaxed: the lock orders it. */
+			/* relaxed: the lock orders the accesses. */
 			at_store_relaxed(&group->started_, started + 1);
 		else if (started)
-			/* The threads that exist do the work. */
+			/* The existing threads run the task. */
 			err = WEIR_OK;
 	}
 	weir_unlock_(&group->lock_);
@@ -130,10 +131,13 @@ static weir_err check(const weir_group *group, bool has_fn, int64_t weight)
 	return weight > group->opts_.permits ? WEIR_ETOOBIG : WEIR_OK;
 }
 
-/* Count a task as unfinished, and see that a thread can run it. */
+/* Count a task as unfinished, and make sure that a thread can run it. */
 static weir_err add_task(weir_group *group)
 {
-	/* tasks_ has permits for more tasks than fit into memory. */
+	/*
+	 * This does not fail: tasks_ has permits for more tasks than fit into
+	 * memory.
+	 */
 	weir_err err = weir_sem_try_acquire(&group->tasks_, 1);
 
 	while (err == WEIR_EAGAIN)

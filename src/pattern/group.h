@@ -21,17 +21,17 @@ static inline bool weir_group_is_misplaced_(const weir_group *group)
 }
 
 /*
- * A worker: run and finish tasks until the backlog is closed and empty.  `self`
- * is passed on to weir_group_call_ and weir_group_report_.
+ * The loop of a worker: run and finish tasks until the backlog is closed and
+ * empty.  `self` is passed on to weir_group_call_ and weir_group_report_.
  */
 void weir_group_work_(weir_group *group, void *self);
 
-/* The task ended its thread: release its permits and finish it. */
+/* Called if the task ended its thread: release its permits and finish it. */
 void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task);
 
 /*
- * The task is finished and reported.  This is the last access to *group: the
- * thread that waits for all tasks may destroy it now.
+ * Called when the task is finished and reported.  This is the last access to
+ * *group: the thread that waits for all tasks may destroy it now.
  */
 void weir_group_task_done_(weir_group *group);
 
@@ -45,7 +45,7 @@ weir_err weir_group_room_(weir_group *group);
 /* Start one more thread, if the table has a free place. */
 weir_err weir_group_start_(weir_group *group);
 
-/* Call the task; call `done`.  Both calls may end the thread. */
+/* Call the task, or `done`.  Both calls may end the thread. */
 weir_err weir_group_call_(weir_group *group, void *self,
 			  const struct weir_task_ *task);
 void weir_group_report_(weir_group *group, void *self,

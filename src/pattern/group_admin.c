@@ -55,9 +55,15 @@ weir_err weir_group_destroy(weir_group *group)
 		return WEIR_EINVAL;
 	if (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
 		return WEIR_EBUSY;
-	/* Returns at once, and orders the work of all tasks before this. */
+	/*
+	 * This wait returns at once; it orders the work of all tasks before the
+	 * destroy.
+	 */
 	(void)!weir_sem_wait_idle(&group->tasks_, NULL);
-	/* The ctx first: only it can fail, and no task uses it any more. */
+	/*
+	 * Destroy the ctx first: only this can fail, and no task uses the ctx
+	 * any more.
+	 */
 	err = weir_ctx_destroy(&group->ctx_);
 	if (err)
 		return err;

@@ -10,8 +10,8 @@
  * finished with WEIR_ECANCELED.  The same happens if the thread was in `done`,
  * except that the task is finished already.
  *
- * If no new thread can be created, the old thread goes on working inside the
- * destructor.  Otherwise no thread might be left for the backlog, and
+ * If no new thread can be created, the old thread continues to run tasks inside
+ * the destructor.  Otherwise no thread might be left for the backlog, and
  * weir_group_wait would wait forever.
  */
 #include <errno.h>

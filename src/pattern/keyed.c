@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One rate limit for each key: weir/rate.h.
+ * One rate limit for each key: the functions weir_keyed_* of weir/rate.h.
  *
- * Each key has an entry with a weir_rate of its own in a table (keyed_table.c).
+ * Each key has an entry with a separate weir_rate in a table (keyed_table.c).
  * lock_ protects the table.  It is not held while a call takes tokens or waits
  * for them: such a call is counted in its entry (users), and an entry in use is
- * not forgotten.  Calls for different keys therefore share nothing but the time
- * to find an entry.
+ * not forgotten.  Calls for different keys therefore contend only while they
+ * search the table.
  */
 #include "pattern/keyed.h"
 
@@ -21,8 +21,9 @@ static bool is_misplaced(const weir_keyed *keyed)
 }
 
 /*
- * The result of a call for a key without an entry, as far as it does not depend
- * on whether an entry can be added (C2).  WEIR_EQUEUED: add one.
+ * Returns the result of a call for a key without an entry, if the result is the
+ * same whether or not an entry can be added (C2); otherwise WEIR_EQUEUED, and
+ * the caller adds an entry.
  */
 static weir_err check_new(const weir_keyed *keyed, int64_t n)
 {
@@ -37,8 +38,8 @@ static weir_err check_new(const weir_keyed *keyed, int64_t n)
 
 /*
  * Find or add the entry of the key, and count the call in it.  If *entry is
- * null, the call ends with the returned result; WEIR_EBUSY: no entry can be
- * added.
+ * null, the call ends with the returned result, which is WEIR_EBUSY if no entry
+ * can be added.
  */
 static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
 		      int64_t n, int64_t now_ns, struct weir_ctx *ctx,
@@ -143,7 +144,10 @@ weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 		.max_ = max_keys,
 		.owned_ = owned,
 	};
-	/* A seed, so that keys cannot be chosen to fall into one row. */
+	/*
+	 * The seed prevents that keys are chosen so that they fall into one
+	 * row.
+	 */
 	keyed->seed_ = ((uint64_t)weir_now_ns() ^ (uint64_t)(uintptr_t)keyed) *
 		       UINT64_C(0x9e3779b97f4a7c15);
 	weir_keyed_table_init_(keyed, memory);

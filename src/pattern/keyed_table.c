@@ -48,7 +48,7 @@ static struct weir_keyed_entry_ **row_of(const weir_keyed *keyed,
 
 	for (size_t i = 0; i < length; i++)
 		h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-	/* Mix, so that every bit of the hash influences the row. */
+	/* Mix the bits, so that every bit of the hash influences the row. */
 	h = (h ^ h >> 31) * UINT64_C(0x9e3779b97f4a7c15);
 	h ^= h >> 29;
 	return &keyed->table_[h & (keyed->buckets_ - 1)];
@@ -89,7 +89,7 @@ static bool forget_one(weir_keyed *keyed, int64_t now_ns)
 			keyed->used_, struct weir_keyed_entry_, used);
 
 		if (!is_as_new(e, now_ns)) {
-			/* Move it to the end of the list. */
+			/* Move the entry to the end of the list. */
 			keyed->used_ = e->used.next_;
 			continue;
 		}

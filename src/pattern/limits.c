@@ -5,7 +5,7 @@
  * Entries are only added, never removed, in an array that never moves: the
  * address of a semaphore stays valid.  A load parses the whole text into
  * specifications (limits_text.c) and checks them against the existing entries.
- * Only if there is no error does it add new entries and resize old ones.
+ * If there is no error, the load adds new entries and resizes old ones.
  */
 #include "weir/limits.h"
 
@@ -39,7 +39,7 @@ static struct weir_limits_entry_ *find(const weir_limits *limits,
 	return NULL;
 }
 
-/* Returns true if at most the capacities differ. */
+/* Returns true if the two differ in nothing but the capacity. */
 static bool is_same_kind(const struct weir_limits_spec_ *a,
 			 const struct weir_limits_spec_ *b)
 {
@@ -169,7 +169,9 @@ weir_err weir_limits_load(weir_limits *limits, const char *path,
 		*problem = (weir_limits_problem){ 0 };
 	if (is_misplaced(limits) || !path)
 		return WEIR_EINVAL;
-	/* One byte more, to recognise a file that is too long. */
+	/*
+	 * The buffer has one more byte, to recognise a file that is too long.
+	 */
 	text = weir_mem_alloc_(WEIR_LIMITS_FILE_MAX + 1);
 	if (!text)
 		return WEIR_ENOMEM;

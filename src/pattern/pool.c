@@ -14,7 +14,7 @@
  * permit only after the item is in a list again.  There are therefore never
  * more items outside the lists than permits taken, and a thread with a permit
  * finds an item, IDLE or EMPTY.  (A close takes IDLE items out without permits;
- * but after a close no thread looks for an item.)
+ * but after a close no thread searches for an item.)
  *
  * Callbacks run while an item is BUSY, without the lock.
  */
@@ -74,9 +74,9 @@ static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
 }
 
 /*
- * Take an item out of its list: an IDLE one, else an EMPTY one.  Returns null
- * if the pool is closed.  The item is BUSY, or LENT at once if no callback has
- * to run for it.  Requires: the caller holds a permit.
+ * Take an item out of its list: an IDLE item if one exists, otherwise an EMPTY
+ * item.  Returns null if the pool is closed.  The item is BUSY, or LENT at once
+ * if no callback has to run for it.  Requires: the caller holds a permit.
  */
 static weir_pool_item *take_out(weir_pool *pool, const char *who,
 				int64_t now_ns, bool *expired)
@@ -161,7 +161,7 @@ weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 			break;
 		if (!found->filled_ || validate)
 			lend(pool, found, who, weir_now_ns());
-		/* C13: a cancel that has returned wins. */
+		/* C13: a cancel that has returned wins over the resource. */
 		if (ctx)
 			err = weir_ctx_err(ctx);
 		if (err) {
@@ -222,7 +222,10 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 		return;
 	}
 	now_ns = weir_now_ns();
-	/* An item of another pool is recognised by its address, unread. */
+	/*
+	 * An item of another pool is recognised by its address; its memory is
+	 * not read.
+	 */
 	known = item >= pool->items_ &&
 		item < pool->items_ + pool->opts_.max;
 	weir_lock_(&pool->lock_);

@@ -2,7 +2,9 @@
 #ifndef WEIR_PATTERN_POOL_H
 #define WEIR_PATTERN_POOL_H
 
-/* Internals shared by the files of the pool: the head of pool.c. */
+/*
+ * Internals shared by the files of the pool.  The head of pool.c explains them.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 

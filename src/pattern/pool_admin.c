@@ -52,16 +52,20 @@ weir_err weir_pool_init(weir_pool *pool, void *memory,
 }
 
 /*
- * Take out the longest idle item, which becomes BUSY; null: there is none.
- * With `expired`, take out an expired item and acquire a permit for it, in one
- * step.  A permit acquired before an item has been found could make a
- * concurrent try_borrow fail although an item is available (C5).
+ * Take out the item that has been idle longest, and set it to BUSY.  Returns
+ * null if no item is idle.  With `expired`, take out an expired item and
+ * acquire a permit for it, in one step.  A permit acquired before an item has
+ * been found could make a concurrent try_borrow fail although an item is
+ * available (C5).
  */
 static weir_pool_item *take_idle(weir_pool *pool, bool expired)
 {
 	int64_t now_ns = expired ? weir_now_ns() : 0;
 	weir_pool_item *taken = NULL;
-	/* try_acquire may notify operations: no callback under lock_ (C27). */
+	/*
+	 * try_acquire may notify operations, but no callback may run under
+	 * lock_ (C27).
+	 */
 	bool outer = weir_callbacks_hold_();
 
 	weir_lock_(&pool->lock_);
@@ -72,7 +76,10 @@ static weir_pool_item *take_idle(weir_pool *pool, bool expired)
 
 		if (expired && !weir_pool_is_expired_(pool, item, now_ns))
 			continue;
-		/* No permit is free: the items are in demand, keep them. */
+		/*
+		 * No permit is free: keep the items, because borrowers need
+		 * them.
+		 */
 		if (expired && weir_sem_try_acquire(&pool->permits_, 1))
 			break;
 		ring_remove(&pool->idle_, node);
@@ -140,7 +147,7 @@ weir_err weir_pool_destroy(weir_pool *pool)
 	err = info.lent ? WEIR_EBUSY : weir_sem_check_unused_(&pool->permits_);
 	if (err)
 		return err;
-	/* Before the rest: destroy callbacks may call the pool, now closed. */
+	/* Close the pool first: destroy callbacks may call the pool. */
 	weir_pool_close(pool);
 	err = weir_sem_destroy(&pool->permits_);
 	if (err)

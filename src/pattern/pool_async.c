@@ -10,10 +10,10 @@
  *   SUBMITTED  waits, or creates its resource    -> FREE before the user's
  *                                                   callback, by cancel or poll
  *
- * state_ serves only to find misuse.  A cancel learns from the inner operation
- * that it is too late, also while the resource is created.  It does not wait
- * for create, which is user code: create may itself call the cancel, or wait
- * for the thread that does.
+ * state_ only serves to detect misuse.  A cancel learns from the inner
+ * operation that it is too late, also while the resource is created.  It does
+ * not wait for create, which is user code: create may itself call the cancel,
+ * or wait for the thread that does.
  */
 #include "weir/pool_async.h"
 
@@ -23,12 +23,18 @@
 
 enum { FREE, SUBMITTED };
 
-/* Borrow after an acquire that returned err.  Ends all access to *op. */
+/*
+ * Borrow after an acquire that returned err.  This function makes the last
+ * access to *op.
+ */
 static weir_err finish(weir_pool_op *op, weir_err err, weir_pool_item **item)
 {
 	if (!err)
 		err = weir_pool_lend_(op->pool_, op->who_, op->ctx_, item);
-	/* relaxed: callback, poll or cancel order this for the owner. */
+	/*
+	 * relaxed: the callback, poll or cancel orders this store for the
+	 * owner.
+	 */
 	at_store_relaxed(&op->state_, FREE);
 	return err;
 }
@@ -69,7 +75,7 @@ static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
 		*item = NULL;
 	if (is_misplaced(op) || weir_pool_is_misplaced_(pool) || !item)
 		return WEIR_EINVAL;
-	/* relaxed: finds misuse by the same thread, others only by chance. */
+	/* relaxed: misuse by another thread is found only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
 		return weir_panic_("weir_pool_op: operation %p is already "
 				   "submitted", op);

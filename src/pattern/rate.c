@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rate limit: weir/rate.h.  The calls that do not wait.
+ * The rate limit of weir/rate.h: the calls that do not wait.
  *
  * lock_, held briefly, protects the bucket of tokens (bucket.h).  A call whose
  * tokens are available takes them under the lock and returns, unless other
- * calls wait (waiting_): it would overtake them.  The calls that wait:
- * rate_wait.c.
+ * calls wait (waiting_): it would overtake them.  rate_wait.c has the calls
+ * that wait.
  */
 #include "pattern/rate.h"
 

@@ -34,23 +34,24 @@ static inline void weir_rate_unqueue_(weir_rate *limit, int64_t n)
 
 /*
  * Check a request, in the order of weir_sem_acquire: arguments, ctx, closed, 0
- * tokens.  WEIR_EQUEUED: the request is valid and has to take tokens.
+ * tokens.  Returns WEIR_EQUEUED if the request is valid and has to take tokens.
  */
 weir_err weir_rate_check_(weir_rate *limit, int64_t n, struct weir_ctx *ctx);
 
 /*
- * Take n tokens that are usable at latest_ns or earlier; *at_ns: when.
- * WEIR_ETIMEDOUT: they are usable later, and nothing is taken.  Ignores waiting
- * calls.  Requires: lock_ is held.
+ * Take n tokens that are usable at latest_ns or earlier; *at_ns is set to the
+ * time from which they are usable.  Returns WEIR_ETIMEDOUT, and takes nothing,
+ * if they are usable only later.  Waiting calls are ignored.  Requires: lock_
+ * is held.
  */
 weir_err weir_rate_take_locked_(weir_rate *limit, int64_t n, int64_t now_ns,
 				int64_t latest_ns, int64_t *at_ns);
 
 /*
- * The same if no call waits; else WEIR_EAGAIN.  A caller that would rather wait
- * than fail passes `full`: instead of WEIR_EAGAIN and WEIR_ETIMEDOUT the call
- * is then counted as waiting, WEIR_EQUEUED.  *full is the time at which the
- * bucket will be full.
+ * Take n tokens as weir_rate_take_locked_ if no call waits, otherwise return
+ * WEIR_EAGAIN.  A caller that can wait passes `full`: instead of WEIR_EAGAIN or
+ * WEIR_ETIMEDOUT the result is then WEIR_EQUEUED, and the call is counted as
+ * waiting.  *full is set to the time at which the bucket will be full.
  */
 weir_err weir_rate_take_(weir_rate *limit, int64_t n, int64_t now_ns,
 			 int64_t latest_ns, int64_t *at_ns,

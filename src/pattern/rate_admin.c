@@ -96,7 +96,10 @@ static void keep_level(struct weir_bucket_ *next, const struct weir_bucket_ *b,
 	struct weir_time_ t = { now_ns, 0 };
 	int64_t rest, missing = weir_bucket_lack_(b, now_ns, &rest);
 
-	/* Round up: a token too many is worse.  Both are below 2^53. */
+	/*
+	 * Round the missing tokens up: one extra token would exceed the rate.
+	 * Both factors are below 2^53.
+	 */
 	if (rest && next->den_ != b->den_)
 		rest = 1 + (int64_t)((double)rest / (double)b->den_ *
 				     (double)next->den_);

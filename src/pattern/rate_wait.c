@@ -21,7 +21,10 @@
 #include "base/lock.h"
 #include "weir/ctx.h"
 
-/* Returns WEIR_EAGAIN at at_ns, WEIR_OK if the rate has been changed before. */
+/*
+ * Sleep until at_ns and return WEIR_EAGAIN.  Returns WEIR_OK early if the rate
+ * has been changed.
+ */
 static weir_err sleep_until(weir_rate *limit, int64_t at_ns,
 			    struct weir_ctx *ctx)
 {
@@ -81,7 +84,10 @@ static weir_err take_at_gate(weir_rate *limit, int64_t n, int64_t deadline_ns,
 	}
 }
 
-/* Requires: the call is counted in waiting_ and queued_.  Ends both counts. */
+/*
+ * Wait for the gate and then for n tokens.  Requires: the call is counted in
+ * waiting_ and queued_; this function removes it from both counts.
+ */
 static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 				int64_t deadline_ns, struct weir_ctx *ctx)
 {
@@ -95,7 +101,7 @@ static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 	if (!err) {
 		err = take_at_gate(limit, n, deadline_ns, ctx);
 		taken = err == WEIR_OK;
-		/* C13: a cancel that has returned wins. */
+		/* C13: a cancel that has returned wins over the tokens. */
 		if (taken && ctx)
 			err = weir_ctx_err(ctx);
 		if (taken && err) {
@@ -140,7 +146,7 @@ static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
 	err = weir_rate_take_(limit, n, now_ns, now_ns, &at_ns, &full);
 	if (err == WEIR_EQUEUED)
 		return wait_for_tokens(limit, n, deadline_ns, ctx);
-	/* C13: a cancel that has returned wins. */
+	/* C13: a cancel that has returned wins over the tokens. */
 	if (!err && ctx) {
 		err = weir_ctx_err(ctx);
 		if (err)

@@ -91,7 +91,7 @@ static weir_err wait_to_write(weir_rwlock *rw, struct weir_ctx *ctx,
 	return err;
 }
 
-/* The calls of a reader, or of a writer. */
+/* The functions by which a reader, or a writer, enters. */
 struct role {
 	weir_err (*wait)(weir_rwlock *rw, struct weir_ctx *ctx,
 			 int64_t deadline_ns);
@@ -176,7 +176,10 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 	if (weir_rwlock_is_misplaced_(rw))
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&rw->inside_, ALL);
-	/* Not before: readers would wait for a writer that never enters. */
+	/*
+	 * Count the writer only now: before the acquire, readers would wait for
+	 * a writer that may never enter.
+	 */
 	if (!err)
 		weir_rwlock_add_writer_(rw);
 	return err;
@@ -220,7 +223,10 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 	err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
 	if (err)
 		return err;
-	/* The last permit must be the caller's.  Free: no reader is inside. */
+	/*
+	 * The caller must hold the last permit.  If that permit is free, no
+	 * reader is inside.
+	 */
 	if (weir_sem_available(&rw->inside_)) {
 		weir_sem_release(&rw->inside_, ALL - 1);
 		return weir_panic_("weir_rwlock_try_upgrade: rwlock \"%s\" has "

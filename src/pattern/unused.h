@@ -7,7 +7,8 @@
 /*
  * Returns WEIR_EBUSY if a waiter is queued, or has been granted permits and
  * its call has not returned yet: for example an operation whose callback has
- * still to run.  Lets a destroy fail before it has changed anything.
+ * still to run.  With this check, a destroy fails before it has changed
+ * anything.
  */
 static inline weir_err weir_sem_check_unused_(weir_sem *sem)
 {
