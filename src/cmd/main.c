@@ -15,7 +15,7 @@
 #include "cmd/run/run.h"
 #include "cmd/watch/watch.h"
 
-/* In the order of `weir --help`. */
+/* The subcommands, in the order of `weir --help`. */
 static const struct cmd *const commands[] = {
 	&cmd_run,
 	&cmd_hold,
@@ -51,7 +51,7 @@ static void help(FILE *out)
 "/dev/shm.  A TIME is 250ms, 10s, 5m or 2h; a number alone is in seconds.\n", out);
 }
 
-/* The subcommand, or exit with a spelling suggestion. */
+/* Returns the subcommand, or exits with a spelling suggestion. */
 static const struct cmd *find(const char *name)
 {
 	const char *names[COMMANDS], *near;
@@ -72,8 +72,8 @@ static const struct cmd *find(const char *name)
  * Open /dev/null for standard streams that are closed.  Otherwise a file that
  * is opened later would get the number of a standard stream, and messages would
  * be written into it.  Input and output are opened in the opposite mode, so
- * that using them fails as with a closed stream.  Close-on-exec: the standard
- * streams of a job are closed as they were.
+ * that using them fails as with a closed stream.  They are close-on-exec, so
+ * the streams are closed in a job as well.
  */
 static void open_streams(void)
 {

@@ -15,7 +15,7 @@
 
 enum { OPT_SHARED = 256, OPT_FAST };
 
-/* The permission bits of the existing file. */
+/* Returns the permission bits of the existing file. */
 static uint32_t mode_of(const char *name, uint32_t otherwise)
 {
 	char path[PATH_MAX];
@@ -27,9 +27,9 @@ static uint32_t mode_of(const char *name, uint32_t otherwise)
 }
 
 /*
- * A closed semaphore stays closed (C19), so a new one takes its name.  That has
- * to wait until the old one is idle: otherwise more permits than the capacity
- * would be held.
+ * A closed semaphore stays closed (C19), so a new semaphore takes its name.
+ * The replacement has to wait until the old semaphore is idle: otherwise more
+ * permits than the capacity would be held.
  */
 static int replace_closed(const char *name, weir_named *old,
 			  int64_t timeout_ns, weir_named_opts *opts)
@@ -78,7 +78,7 @@ static weir_named *open_existing(const char *name, const weir_named_opts *opts)
 			break;
 		(void)nanosleep(&pause, NULL);
 	}
-	/* Prints the reason. */
+	/* If this open fails as well, it prints the reason and exits. */
 	return semaphore_open_or_create(name, opts);
 }
 

@@ -49,7 +49,7 @@ static weir_err acquire_all(weir_named *sem, bool *used)
 	return err;
 }
 
-/* --force: remove the name, without opening the semaphore. */
+/* Remove the name without opening the semaphore (--force). */
 static int remove_name(const char *name)
 {
 	weir_err err = weir_named_unlink(name);
@@ -73,8 +73,8 @@ static int remove_unused(const char *name, const weir_named_opts *opts)
 	if (err && errno != ESTALE)
 		cmd_fail(name, err, NULL);
 	/*
-	 * Refuses waiters that have arrived meanwhile.  Last, because a close
-	 * cannot be undone.
+	 * The close refuses waiters that have arrived meanwhile.  It comes
+	 * last, because it cannot be undone.
 	 */
 	weir_named_close(sem, WEIR_CLOSE_NOW);
 	return EXIT_SUCCESS;

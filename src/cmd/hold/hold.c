@@ -28,7 +28,7 @@ static const struct option longs[] = {
 	OPTIONS_END
 };
 
-/* A pidfd, because a pid can be reused. */
+/* Use a pidfd, because a pid can be reused. */
 static int open_pid(const struct cmd *self, const char *text)
 {
 	pid_t pid = (pid_t)options_count(self, "--while-pid", text, 1,
@@ -45,8 +45,8 @@ static int open_pid(const struct cmd *self, const char *text)
 }
 
 /*
- * The hold daemon has ended without a token.  Returns its status; it has
- * printed the reason.
+ * Called when the hold daemon has ended without a token.  Returns the exit
+ * status of the daemon, which has printed the reason.
  */
 static int daemon_status(const struct hold_opts *opts, pid_t daemon)
 {

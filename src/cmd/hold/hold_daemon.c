@@ -51,8 +51,8 @@ struct clients {
 };
 
 /*
- * Receive bytes from client i.  Returns 1 if it has sent the token, 0 if more
- * bytes are needed, -1 if the connection is to be closed.
+ * Receive bytes from client i.  Returns 1 if the client has sent the token, 0
+ * if more bytes are needed, -1 if the connection is to be closed.
  */
 static int receive(struct clients *clients, size_t i, int fd, const char *token)
 {
@@ -70,7 +70,10 @@ static int receive(struct clients *clients, size_t i, int fd, const char *token)
 	return memcmp(received, token, TOKEN_DIGITS) ? -1 : 1;
 }
 
-/* Accept a connection.  If there are too many, the oldest one is closed. */
+/*
+ * Accept a connection.  If there are too many connections, close the oldest
+ * one.
+ */
 static void accept_client(struct clients *clients, struct pollfd *events,
 			  int listener)
 {
@@ -121,7 +124,9 @@ static int wait_for_end(const struct hold_opts *opts, int listener,
 	}
 }
 
-/* Send the token to `weir hold`.  Returns true if it has been printed. */
+/*
+ * Send the token to `weir hold`.  Returns true if `weir hold` has printed it.
+ */
 static bool send_token(const struct hold_opts *opts, const char *token)
 {
 	char byte = 0;
@@ -151,7 +156,10 @@ int hold_daemon_main(const struct hold_opts *opts,
 	process_close_others(opts->pidfd, opts->pair);
 	sem = acquire_open(acquire);
 	token = token_new(acquire->name);
-	/* Check before the wait; a wait without a socket is useless. */
+	/*
+	 * Check this before the wait: without a socket the wait would be
+	 * useless.
+	 */
 	if (token_path(token, path) || !token_is_allowed(path))
 		no_socket(acquire->name);
 	err = acquire_permits(acquire, sem, signals, &sig);

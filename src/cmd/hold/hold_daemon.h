@@ -21,7 +21,7 @@ struct hold_opts {
 #define HOLD_TOKEN_ROOM 4400
 #define HOLD_PRINTED 'p'
 
-/* The hold daemon, after its fork.  Returns the exit status. */
+/* Run the hold daemon, after its fork.  Returns the exit status. */
 int hold_daemon_main(const struct hold_opts *opts,
 		     const struct signals *signals, pid_t parent);
 

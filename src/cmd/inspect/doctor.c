@@ -3,7 +3,7 @@
  * weir doctor: report problems of semaphores, and repair them.
  *
  * Opening a semaphore already removes dead participants and repairs the queue.
- * The doctor repairs what remains: files that cannot be opened, and sockets of
+ * The doctor repairs the rest: files that cannot be opened, and sockets of
  * killed hold daemons.
  */
 #include <errno.h>
@@ -37,7 +37,10 @@ void doctor_print(const char *format, ...)
 	puts(line);
 }
 
-/* The lock of the semaphore was not free for TIMEOUT_S. */
+/*
+ * Called by SIGALRM: the lock of the semaphore was not free for TIMEOUT_S
+ * seconds.
+ */
 static void on_timeout(int sig)
 {
 	static const char text[] =
@@ -53,7 +56,10 @@ static void on_timeout(int sig)
 static int examine(const char *name)
 {
 	char why[512] = "";
-	/* SHARED: also examine semaphores that other users may write to. */
+	/*
+	 * With SHARED, semaphores that other users may write to are examined as
+	 * well.
+	 */
 	weir_named_opts opts = { .label = "weir doctor", .why = why,
 				 .why_size = sizeof(why),
 				 .flags = WEIR_NAMED_SHARED };

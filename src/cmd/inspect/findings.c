@@ -73,7 +73,10 @@ static void report_entry(const weir_named_info *info,
 
 int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 {
-	/* Unsigned: the counts of a damaged file may overflow. */
+	/*
+	 * The sum is unsigned, because the counts of a damaged file may
+	 * overflow.
+	 */
 	int64_t rest = (int64_t)((uint64_t)info->capacity -
 				 (uint64_t)info->free - (uint64_t)info->held -
 				 (uint64_t)info->granted +

@@ -35,8 +35,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 /*
  * Lock the whole file.  While the lock is held, no process has the file open as
  * a semaphore, can open it, or can replace it.  Returns a descriptor, or -1
- * after printing the reason: among others, that the file is not the recorded
- * one.
+ * after printing the reason; one of the reasons is that the file is not the
+ * recorded file.
  */
 static int lock_file(const struct doctor_file *file)
 {

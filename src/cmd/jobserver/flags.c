@@ -8,7 +8,10 @@
 #include "cmd/jobserver/flags.h"
 #include "cmd/lib/memory.h"
 
-/* Returns true for a job server or a number of jobs, which we replace. */
+/*
+ * Returns true if the word is a job server or a number of jobs: weir replaces
+ * these words.
+ */
 static bool is_replaced(const char *word, size_t size)
 {
 	static const char *const begins[] = { "-j", "--jobs", "--jobserver-" };
@@ -20,7 +23,7 @@ static bool is_replaced(const char *word, size_t size)
 	return false;
 }
 
-/* The length of a word.  A space inside a word is written "\ ". */
+/* Returns the length of a word.  A space inside a word is written "\ ". */
 static size_t word_size(const char *word)
 {
 	size_t size = 0;
@@ -89,7 +92,7 @@ struct jobs_option {
 
 /*
  * Returns true if arg is "--jobs", "--jobs=N", or short options that end in "j"
- * or "jN".  False if N is not a number: make reports that error itself.
+ * or "jN".  Returns false if N is not a number: make reports that error itself.
  */
 static bool find_jobs(char *arg, struct jobs_option *found)
 {

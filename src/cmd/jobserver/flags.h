@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 /*
- * The value of MAKEFLAGS for our job server.  old: the value so far, or null;
- * its job server and number of jobs are replaced.  The caller frees the result.
+ * Returns the value of MAKEFLAGS for our job server.  `old` is the value so
+ * far, or null; the job server and the number of jobs in it are replaced.  The
+ * caller frees the result.
  */
 char *flags_with(const char *old, int64_t jobs, const char *auth);
 /*
  * Remove -j from the arguments of a make or a ninja, in place.  Returns the
- * last number that was given; 0: -j without a number; -1: no -j.
+ * last number that was given; 0 if -j has no number; -1 if -j was not given.
  */
 int64_t flags_remove_jobs(char **argv);
 

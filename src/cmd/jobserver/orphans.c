@@ -5,7 +5,10 @@
 #include "cmd/jobserver/orphans.h"
 #include "cmd/lib/children.h"
 
-/* Children from before the command: a script ended with "exec weir". */
+/*
+ * Children that existed before the command: a script may have ended with "exec
+ * weir".
+ */
 static struct children former;
 
 void orphans_init(void)
@@ -13,7 +16,9 @@ void orphans_init(void)
 	children_find(&former);
 }
 
-/* The index of pid in the list; list->count if it is not in the list. */
+/*
+ * Returns the index of pid in the list; list->count if pid is not in the list.
+ */
 static size_t index_of(const struct children *list, pid_t pid)
 {
 	size_t i = 0;

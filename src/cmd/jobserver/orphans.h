@@ -7,11 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Called before the command is started: record the children from before. */
+/* Record the existing children.  Called before the command is started. */
 void orphans_init(void);
 /*
- * The number of orphans: all children except the command and those from before.
- * A zombie counts; its own children are counted after it has been reaped.
+ * Returns the number of orphans: all children except the command and the
+ * recorded children.  A zombie counts; its own children are counted after it
+ * has been reaped.
  */
 int64_t orphans_count(void);
 /*

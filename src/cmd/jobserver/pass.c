@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Passing a descriptor: the listener of the filter, from the child to us. */
+/*
+ * Passing a descriptor: the child sends the listener of its filter to the
+ * server.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -4,9 +4,12 @@
 
 /* Passing a descriptor between processes. */
 
-/* Send fd; or errno, if fd is -1. */
+/* Send fd; if fd is -1, send errno instead. */
 void pass_send(int channel, int fd);
-/* Receive the descriptor; -1: errno is that of the sender. */
+/*
+ * Receive the descriptor.  Returns -1 with the errno of the sender if the
+ * sender had none.
+ */
 int pass_receive(int channel);
 
 #endif /* WEIR_CMD_JOBSERVER_PASS_H */

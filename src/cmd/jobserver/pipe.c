@@ -11,7 +11,7 @@
 #include "cmd/jobserver/pipe.h"
 #include "cmd/lib/fail.h"
 
-/* Above the descriptor numbers that shells and programs use. */
+/* This number is above the descriptor numbers that shells and programs use. */
 #define FD_LEAST 100
 
 /* The fifo to remove at exit. */
@@ -28,7 +28,10 @@ static _Noreturn void die(const char *what)
 	cmd_die(EXIT_WEIR, "jobserver: %s: %s", what, strerror(errno));
 }
 
-/* An inheritable copy; any number if the limit of descriptors is low. */
+/*
+ * Returns an inheritable copy; it may have any number if the limit of
+ * descriptors is low.
+ */
 static int high_copy(int fd)
 {
 	int copy = fcntl(fd, F_DUPFD, FD_LEAST);

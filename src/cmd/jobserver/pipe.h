@@ -11,7 +11,10 @@ struct token_pipe {
 	char auth[96];		/* the value of --jobserver-auth */
 };
 
-/* Both exit with a message on error.  The fifo is removed at exit. */
+/*
+ * Create the pipe or the fifo.  Both functions exit with a message on error.
+ * The fifo is removed at exit.
+ */
 void pipe_make(struct token_pipe *tokens);
 void pipe_make_fifo(struct token_pipe *tokens);
 

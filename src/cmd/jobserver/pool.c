@@ -4,8 +4,9 @@
  *
  *     total == bytes in the pipe + sum of held + owed + unseen
  *
- * Unseen tokens were read past the filter.  Their number is computed from the
- * bytes in the pipe each time, because all clients may read and write there.
+ * Unseen tokens were read by calls that the filter did not stop.  Their number
+ * is computed from the bytes in the pipe each time, because all clients may
+ * read and write there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static int64_t recorded(const struct pool *pool)
 
 /*
  * The write end is opened only for this call.  If it stayed open, the kernel
- * would not report that the last client has closed its own.
+ * would not report that the last client has closed its write end.
  */
 static void put_bytes(struct pool *pool, const char *bytes, size_t count)
 {
@@ -142,7 +143,7 @@ void pool_taken(struct pool *pool, pid_t pid)
 	client->held++;
 }
 
-/* The parent of pid; 0: unknown. */
+/* Returns the parent of pid; 0 if it is unknown. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[40], line[512];
@@ -165,8 +166,8 @@ static pid_t parent_of(pid_t pid)
 }
 
 /*
- * A client that has a token, for a token that pid returns without having one:
- * pid or its next ancestor with a token, else the client with the most tokens.
+ * Returns the client whose token pid returns: pid itself or its next ancestor
+ * with a token, otherwise the client with the most tokens.
  */
 static struct client *likely_owner(struct pool *pool, pid_t pid)
 {
@@ -186,7 +187,10 @@ static struct client *likely_owner(struct pool *pool, pid_t pid)
 	return most;
 }
 
-/* Subtract a token from its likely owner; false: none is recorded. */
+/*
+ * Subtract a token from its likely owner.  Returns false if no client has a
+ * recorded token.
+ */
 static bool subtract(struct pool *pool, pid_t pid)
 {
 	struct client *client = likely_owner(pool, pid);
@@ -204,7 +208,10 @@ int64_t pool_unseen(struct pool *pool)
 {
 	int64_t unseen = pool->total - in_pipe(pool) - recorded(pool);
 
-	/* Tokens were returned past the filter: correct the records. */
+	/*
+	 * Some tokens were returned by calls that the filter did not stop:
+	 * correct the records.
+	 */
 	while (unseen < 0 && subtract(pool, 0))
 		unseen++;
 	return unseen;
@@ -250,7 +257,10 @@ void pool_return_owed(struct pool *pool, int64_t orphans)
 {
 	int64_t back;
 
-	/* Corrects `owed` if tokens were returned past the filter. */
+	/*
+	 * This corrects `owed` if tokens were returned by calls that the filter
+	 * did not stop.
+	 */
 	(void)pool_unseen(pool);
 	back = pool->owed - orphans;
 	if (back <= 0)

@@ -41,11 +41,11 @@ void pool_taken(struct pool *pool, pid_t pid);
  * missing from the pipe.
  */
 bool pool_returned(struct pool *pool, pid_t pid);
-/* The number of tokens that are neither in the pipe nor recorded. */
+/* Returns the number of tokens that are neither in the pipe nor recorded. */
 int64_t pool_unseen(struct pool *pool);
-/* The client has ended: its tokens are owed. */
+/* Called when the client has ended: its tokens are owed. */
 void pool_client_ended(struct pool *pool, size_t index);
-/* The pipe has no writer: the unseen tokens are owed. */
+/* Called when the pipe has no writer: the unseen tokens are owed. */
 void pool_no_writers(struct pool *pool);
 /* Put owed tokens back into the pipe, except one for each orphan. */
 void pool_return_owed(struct pool *pool, int64_t orphans);

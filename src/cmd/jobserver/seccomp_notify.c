@@ -2,11 +2,11 @@
 /*
  * Answering the system calls that the filter stops: the reads and writes of one
  * byte wait in the kernel until they are answered here (seccomp_unotify(2)).
- * This is how the server learns which process takes a token.
+ * So the server learns which process takes a token.
  *
- * A token is always in the pipe or recorded for a process that was alive.  It
- * is recorded before the call is answered.  If the call is gone by then (a
- * signal, a death), the record is removed and the byte is put back.
+ * A token is always in the pipe or recorded for a process that was alive.  The
+ * server records the token before it answers the call.  If a signal or a death
+ * has ended the call, the server removes the record and puts the byte back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,10 @@ struct answer {
 #define SEND _IOWR('!', 1, struct answer)
 #define IS_VALID _IOW('!', 2, uint64_t)
 
-/* By syscall: the type of ioctl's second argument differs between libcs. */
+/*
+ * Use syscall(), because the type of ioctl's second argument differs between
+ * libcs.
+ */
 static bool control(int listener, unsigned long request, void *arg)
 {
 	return !syscall(SYS_ioctl, listener, request, arg);
@@ -88,7 +91,10 @@ static bool is_pipe(const struct call *call, const struct pool *pool)
 	       status.st_ino == pool->inode;
 }
 
-/* The number after `key` in a /proc file of the caller; -1: unknown. */
+/*
+ * Returns the number after `key` in a /proc file of the caller; -1 if it is
+ * unknown.
+ */
 static long number_of(const struct call *call, const char *file,
 		      const char *key, int base)
 {
@@ -155,13 +161,19 @@ static bool serve_read(int listener, struct pool *pool,
 
 	if (!pool_read(pool, &byte))
 		return false;
-	/* If the call is gone, what /proc said may concern another process. */
+	/*
+	 * If the call has ended, the data from /proc may belong to another
+	 * process.
+	 */
 	if (!is_waiting(listener, call)) {
 		pool_write(pool, byte);
 		return true;
 	}
 	if (!copy(call, &byte, true)) {
-		/* No access to the buffer: the client reads unseen. */
+		/*
+		 * The server has no access to the buffer: the client reads the
+		 * pipe itself, unseen.
+		 */
 		pool_write(pool, byte);
 		let_continue(listener, call);
 		return true;

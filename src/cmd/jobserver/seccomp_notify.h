@@ -7,7 +7,7 @@
 
 /* Answer one call.  A read of the empty pipe stays pending. */
 void seccomp_notify_call(int listener, struct pool *pool);
-/* The pipe may have bytes again: answer pending reads. */
+/* Called when the pipe may have bytes again: answer pending reads. */
 void seccomp_notify_pending(int listener, struct pool *pool);
 /* Let all calls continue, until no process is left under the filter. */
 void seccomp_notify_continue_all(int listener);

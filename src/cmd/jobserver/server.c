@@ -28,13 +28,13 @@ static _Noreturn void die(const char *what)
 	cmd_die(EXIT_WEIR, "jobserver: %s: %s", what, strerror(errno));
 }
 
-/* The child: install the filter, and execute the command. */
+/* Runs in the child: install the filter, and execute the command. */
 static _Noreturn void child_main(struct server *server, int channel,
 				 char **argv)
 {
 	int error;
 
-	/* SIGTERM: make ends its jobs then. */
+	/* Send SIGTERM: make then ends its jobs. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != server->self)
 		_exit(EXIT_WEIR);
@@ -102,7 +102,7 @@ static void forward(const struct server *server)
 
 enum { SIGNALS, LISTENER, PIPE, FIXED };
 
-/* The descriptors to poll; those of the clients come last. */
+/* The descriptors to poll; the descriptors of the clients come last. */
 static struct pollfd *poll_list(const struct server *server, int pipe_events)
 {
 	const struct pool *pool = &server->pool;
@@ -121,9 +121,9 @@ static struct pollfd *poll_list(const struct server *server, int pipe_events)
 }
 
 /*
- * An epoll descriptor for the pipe, edge-triggered.  A pipe without writers
- * stays in that state and must be reported only once.  An empty pipe that gets
- * a byte is reported as well; then pending reads can be answered.
+ * Returns an edge-triggered epoll descriptor for the pipe.  A pipe without
+ * writers stays in that state and must be reported only once.  An empty pipe
+ * that gets a byte is reported as well; then pending reads can be answered.
  */
 static int watch_pipe(int fd)
 {
@@ -146,15 +146,18 @@ static bool lost_writers(int pipe_events)
 }
 
 /*
- * Handle what poll reported.  Returns true if the command has ended, with its
- * status in *status.
+ * Handle the events that poll reported.  Returns true if the command has ended,
+ * with its status in *status.
  */
 static bool handle_events(struct server *server, const struct pollfd *fds,
 			  size_t clients, int pipe_events, int *status)
 {
 	struct pool *pool = &server->pool;
 
-	/* Backwards: pool_client_ended moves the last client to the gap. */
+	/*
+	 * Iterate backwards, because pool_client_ended moves the last client to
+	 * the gap.
+	 */
 	for (size_t i = clients; i-- > 0;)
 		if (fds[FIXED + i].revents)
 			pool_client_ended(pool, i);
@@ -196,8 +199,8 @@ static int serve(struct server *server)
 }
 
 /*
- * After the command: if processes are left under the filter, a child stays
- * behind and lets all their calls continue.
+ * Called when the command has ended.  If processes are left under the filter, a
+ * child process stays and lets all their calls continue.
  */
 static void stay_behind(const struct server *server)
 {

@@ -11,7 +11,7 @@
 #include "cmd/jobserver/pool.h"
 #include "cmd/lib/signals.h"
 
-/* The most jobs: a pipe holds this many bytes by default. */
+/* The largest number of jobs: a pipe holds this many bytes by default. */
 #define JOBS_MAX 32768
 
 struct server {

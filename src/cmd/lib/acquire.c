@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquiring permits as the options of run and hold ask for. */
+/* Acquiring permits according to the options of run and hold. */
 #include <errno.h>
 
 #include "cmd/lib/acquire.h"

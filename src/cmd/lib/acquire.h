@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_LIB_ACQUIRE_H
 #define WEIR_CMD_LIB_ACQUIRE_H
 
-/* Acquiring permits as the options of run and hold ask for. */
+/* Acquiring permits according to the options of run and hold. */
 #include "cmd/lib/acquire_opts.h"
 #include "cmd/lib/signals.h"
 #include "weir/named.h"
@@ -12,7 +12,7 @@ weir_named *acquire_open(const struct acquire_opts *opts);
 /*
  * Acquire the permits.  Signals that end a wait are unblocked meanwhile.  *sig
  * is the signal that arrived, or 0.  If *sig is not 0 and WEIR_OK is returned,
- * the permits were granted all the same and the caller has to release them.
+ * the permits were granted nevertheless, and the caller has to release them.
  */
 weir_err acquire_permits(const struct acquire_opts *opts, weir_named *sem,
 			 const struct signals *signals, int *sig);

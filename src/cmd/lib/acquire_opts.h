@@ -28,8 +28,8 @@ struct acquire_opts {
 	  .timeout_ns = WEIR_FOREVER }
 
 /*
- * For the option lists of the subcommand.  The values of its own long options
- * are 300 and above.
+ * Parts of the option lists of the subcommand.  The values of the subcommand's
+ * own long options are 300 and above.
  */
 enum { ACQUIRE_NESTED = 256, ACQUIRE_TRY, ACQUIRE_SHARED };
 #define ACQUIRE_SHORTS "n:w:t:E:l:"

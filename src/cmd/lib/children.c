@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The children of this process.  It is a subreaper, so orphaned descendants are
- * among them.
+ * The children of this process.  This process is a subreaper, so orphaned
+ * descendants are among its children.
  *
  * A pid is listed only if waitid confirms that it is a child.  The kernel does
  * not reuse the pid until this process has reaped the child, so the pid may be

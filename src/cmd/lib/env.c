@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment of a job: which permits it runs under.
+ * The environment of a job, which lists the permits under which the job runs.
  *
  * WEIR_HELD is a list of names, separated by spaces.  Spaces, control
  * characters and '%' in a name are written as %20 and so on.  A path is made
@@ -17,7 +17,7 @@
 #include "cmd/lib/names.h"
 #include "weir/named.h"
 
-/* The form of a name in the list. */
+/* Returns the name in the form that the list uses. */
 static char *escaped(const char *name)
 {
 	char *absolute = names_absolute(name);
@@ -43,7 +43,7 @@ static int hex(char c)
 	       c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The name for a word of the list. */
+/* Returns the name that a word of the list stands for. */
 static char *unescaped(const char *word, size_t length)
 {
 	char *text = memory_realloc(NULL, length + 1), *to = text;
@@ -62,7 +62,7 @@ static char *unescaped(const char *word, size_t length)
 	return text;
 }
 
-/* The path of a semaphore's file, for comparison. */
+/* Returns the path of a semaphore's file, for comparison. */
 static char *file_of(const char *name)
 {
 	char path[PATH_MAX];

@@ -2,7 +2,9 @@
 #ifndef WEIR_CMD_LIB_ENV_H
 #define WEIR_CMD_LIB_ENV_H
 
-/* The environment of a job: which permits it runs under. */
+/*
+ * The environment of a job, which lists the permits under which the job runs.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 

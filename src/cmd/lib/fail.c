@@ -10,8 +10,8 @@
 #include "cmd/lib/text.h"
 
 /*
- * One write per line, so that lines of several processes do not mix.  Control
- * characters are replaced: a label may come from another user.
+ * Each line is one write, so that lines of several processes do not mix.
+ * Control characters are replaced: a label may come from another user.
  */
 __attribute__((format(printf, 1, 0)))
 static void print(const char *format, va_list args)

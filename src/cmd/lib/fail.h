@@ -22,27 +22,30 @@
 /* Print "weir: ..." on standard error. */
 void cmd_message(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-/* The same, and exit with the status. */
+/* Print "weir: ..." on standard error and exit with the status. */
 _Noreturn void cmd_die(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * For wrong usage: print the message and how to get help, and exit with
+ * Called for wrong usage: print the message and how to get help, and exit with
  * EXIT_MISUSE.  A null self stands for weir itself.
  */
 _Noreturn void cmd_misuse(const struct cmd *self, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The exit status for err.  errnum is used if err is WEIR_ESYSTEM. */
+/* Returns the exit status for err.  errnum is used if err is WEIR_ESYSTEM. */
 int cmd_status(weir_err err, int errnum);
 /*
- * A text for err.  why is the explanation that weir_named_open wrote; it may
- * be null or empty.  The result is a constant, why, or room.
+ * Returns a text for err.  `why` is the explanation that weir_named_open wrote;
+ * it may be null or empty.  The result is a constant, `why` or `room`.
  */
 #define REASON_ROOM 700
 const char *cmd_reason(weir_err err, int errnum, const char *why,
 		       char room[REASON_ROOM]);
 /* Exit because a call on the semaphore `name` failed.  Uses errno. */
 _Noreturn void cmd_fail(const char *name, weir_err err, const char *why);
-/* Flush standard output.  Exits if it is closed or the device is full. */
+/*
+ * Flush standard output.  Exits if standard output is closed or the device is
+ * full.
+ */
 void cmd_flush(void);
 
 #endif /* WEIR_CMD_LIB_FAIL_H */

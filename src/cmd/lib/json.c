@@ -5,10 +5,13 @@
 
 #include "cmd/lib/json.h"
 
-/* The next item has to be separated from the last one. */
+/* True if the next item has to be separated from the last one. */
 static bool comma;
 
-/* The length of a UTF-8 sequence by its lead byte; 0: it is not one. */
+/*
+ * Returns the length of a UTF-8 sequence by its lead byte; 0 if the byte is not
+ * a lead byte.
+ */
 static size_t utf8_size(unsigned char lead)
 {
 	return lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 :
@@ -28,7 +31,10 @@ static bool is_invalid(const unsigned char *text)
 	       (text[0] == 0xf4 && text[1] > 0x8f);
 }
 
-/* The length of the well-formed UTF-8 character at text; 0: there is none. */
+/*
+ * Returns the length of the well-formed UTF-8 character at text; 0 if there is
+ * none.
+ */
 static size_t utf8(const unsigned char *text)
 {
 	size_t size = utf8_size(*text);

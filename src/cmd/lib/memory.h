@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_LIB_MEMORY_H
 #define WEIR_CMD_LIB_MEMORY_H
 
-/* Heap memory.  If there is none left, the process exits with EXIT_WEIR. */
+/* Heap memory.  If memory is exhausted, the process exits with EXIT_WEIR. */
 #include <stddef.h>
 
 void *memory_realloc(void *old, size_t size);

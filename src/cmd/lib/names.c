@@ -35,7 +35,7 @@ int names_list(char ***names)
 	count = scandir(folder, &entries, is_semaphore, alphasort);
 	if (count < 0)
 		return errno == ENOENT ? 0 : -1;
-	/* One more, because the size must not be 0. */
+	/* Allocate one more, because the size must not be 0. */
 	bytes = ((size_t)count + 1) * sizeof(**names);
 	for (int i = 0; i < count; i++)
 		bytes += strlen(entries[i]->d_name) + 1;
@@ -65,7 +65,7 @@ char *names_absolute(const char *name)
 		return memory_strdup(name);
 	(void)snprintf(folder, sizeof(folder), "%.*s",
 		       slash == name ? 1 : (int)(slash - name), name);
-	/* If the folder does not exist, opening the semaphore reports it. */
+	/* If the folder does not exist, opening the semaphore reports that. */
 	if (!realpath(folder, real))
 		return memory_strdup(name);
 	room = strlen(real) + strlen(slash) + 1;

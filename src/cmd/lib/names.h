@@ -4,17 +4,17 @@
 
 /* Names of semaphores. */
 
-/* The ending of a semaphore's file: docs/design/named-format.md. */
+/* The ending of a semaphore's file name; see docs/design/named-format.md. */
 #define NAMES_SUFFIX ".weir"
 
 /*
- * The names in the default folder, sorted.  Returns their number, or -1 with
- * errno.  The caller frees *names, which is one allocation.
+ * Store the sorted names of the default folder in *names.  Returns their
+ * number, or -1 with errno.  The caller frees *names, which is one allocation.
  */
 int names_list(char ***names);
 /*
- * The name in a form that is valid in other working directories: absolute if
- * it is a path.  The caller frees it.
+ * Returns the name in a form that is valid in other working directories: an
+ * absolute path if it is a path.  The caller frees the result.
  */
 char *names_absolute(const char *name);
 

@@ -14,7 +14,7 @@
 #define OPTIONS_END { NULL, 0, NULL, 0 }
 
 /*
- * As getopt_long, with messages of our own.  Handles --help.
+ * Works as getopt_long, but prints the messages of weir.  Handles --help.
  *
  * Returns 1 for an argument that is not an option, with the argument in optarg.
  * Returns -1 after "--" or the last argument; argv[optind] is then the first
@@ -22,21 +22,24 @@
  */
 int options_next(const struct cmd *self, int argc, char **argv,
 		 const char *shorts, const struct option *longs);
-/* The value of an option as a number in [min, max].  what: such as "-n". */
+/*
+ * Returns the value of an option as a number in [min, max].  `what` is the name
+ * of the option, such as "-n".
+ */
 int64_t options_count(const struct cmd *self, const char *what,
 		      const char *text, int64_t min, int64_t max);
-/* The value of an option as a duration in nanoseconds. */
+/* Returns the value of an option as a duration in nanoseconds. */
 int64_t options_duration(const struct cmd *self, const char *what,
 			 const char *text);
-/* $WEIR_TIMEOUT in nanoseconds; `otherwise` if it is not set. */
+/* Returns $WEIR_TIMEOUT in nanoseconds, or `otherwise` if it is not set. */
 int64_t options_env_timeout(const struct cmd *self, int64_t otherwise);
 
 /*
- * For subcommands that take options and one name.
+ * Functions for subcommands that take options and one name.
  *
  * options_name stores an argument in *name; a second name is an error.
  * options_rest does the same for all arguments from optind on.
- * options_required does that too, and requires that a name was given; what is
+ * options_required does that too, and requires that a name was given; `what` is
  * the kind of name, for the message.
  */
 void options_name(const struct cmd *self, const char *text, const char **name);

@@ -4,12 +4,12 @@
 
 /* Exit statuses of processes, and their inherited descriptors. */
 
-/* The exit status of weir for a status of waitpid. */
+/* Returns the exit status of weir for a status of waitpid. */
 int process_exit_status(int status);
 /*
- * Close all descriptors from 3 on, except these two.  For a process that
- * outlives the command that the user started: it must not keep open the pipes
- * and locks that were inherited from the user's shell.
+ * Close all descriptors from 3 on, except these two.  A process that outlives
+ * the command which the user started calls this: it must not keep open the
+ * pipes and locks that were inherited from the user's shell.
  */
 void process_close_others(int one, int other);
 

@@ -23,7 +23,10 @@ static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 		    (long long)wanted, name, (long long)wanted);
 }
 
-/* The semaphore does not exist.  has_n: the subcommand could create it. */
+/*
+ * Exit because the semaphore does not exist.  has_n is true if the subcommand
+ * could create it.
+ */
 static _Noreturn void missing(const char *name, bool has_n)
 {
 	const char *near = NULL;
@@ -86,7 +89,7 @@ weir_err semaphore_wait_idle(weir_named *sem, int64_t timeout_ns)
 	if (err)
 		return err;
 	err = weir_named_wait_idle(sem, &ctx);
-	/* Cannot fail: the context has no children. */
+	/* This cannot fail, because the context has no children. */
 	(void)!weir_ctx_destroy(&ctx);
 	return err;
 }

@@ -80,7 +80,7 @@ void signals_restore(const struct signals *signals)
 	(void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-/* Raise SIGALRM repeatedly; 0: stop that. */
+/* Raise SIGALRM repeatedly at this interval; 0 stops the timer. */
 static void repeat_alarm(int after_us)
 {
 	struct itimerval timer = {
@@ -99,7 +99,7 @@ static void on_signal(int sig)
 	repeat_alarm(REPEAT_US);
 }
 
-/* The signals that interrupt a wait. */
+/* Set *open to the signals that interrupt a wait. */
 static void interrupting(const struct signals *signals, sigset_t *open)
 {
 	sigemptyset(open);

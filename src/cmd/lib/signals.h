@@ -28,9 +28,10 @@ void signals_ignore_ttou(void);
 /* Restore mask and dispositions, in a child before exec. */
 void signals_restore(const struct signals *signals);
 /*
- * Around a wait in the library: signals_begin_wait lets the signals that end a
- * wait interrupt it.  signals_end_wait blocks them again and returns the first
- * one that arrived, or 0.  signals_caught returns it during the wait.
+ * Called before and after a wait in the library.  signals_begin_wait unblocks
+ * the signals that end a wait, so that they interrupt it.  signals_end_wait
+ * blocks them again and returns the first signal that arrived, or 0.
+ * signals_caught returns that signal during the wait.
  */
 void signals_begin_wait(const struct signals *signals);
 int signals_end_wait(const struct signals *signals);

@@ -17,7 +17,7 @@ weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 		       weir_named_entry **entries);
 /* "holds", "granted", "waits", "oversized" or "idle". */
 const char *snapshot_role(const weir_named_entry *entry);
-/* The age of an entry in nanoseconds; 0 if it is not known. */
+/* Returns the age of an entry in nanoseconds; 0 if it is not known. */
 int64_t snapshot_age(const weir_named_entry *entry, int64_t now);
 /* Write a snapshot as one JSON object on one line. */
 void snapshot_json(FILE *out, const char *name, const weir_named_info *info,

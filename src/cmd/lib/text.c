@@ -13,8 +13,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * The edit distance of two words: the number of letters to insert, delete,
- * replace or swap with their neighbour.
+ * Returns the edit distance of two words: the number of letters to insert,
+ * delete, replace or swap with their neighbour.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -61,7 +61,7 @@ const char *text_nearest(const char *text, const char *const *words,
 	return found;
 }
 
-/* The number of continuation bytes that a UTF-8 lead byte announces. */
+/* Returns the number of continuation bytes that a UTF-8 lead byte announces. */
 static int utf8_tail(unsigned char lead)
 {
 	return lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
@@ -90,8 +90,8 @@ void text_tidy(char *text)
 }
 
 /*
- * The length of the control character at text; 0: it is none.  The control
- * characters U+0080 to U+009F have two bytes in UTF-8.
+ * Returns the length of the control character at text; 0 if it is not one.  The
+ * control characters U+0080 to U+009F have two bytes in UTF-8.
  */
 static size_t control_length(const char *text)
 {

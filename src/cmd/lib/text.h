@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The word that `text` is probably a misspelling of, or null. */
+/* Returns the word that `text` is probably a misspelling of, or null. */
 const char *text_nearest(const char *text, const char *const *words,
 			 size_t count);
 /*
@@ -14,7 +14,7 @@ const char *text_nearest(const char *text, const char *const *words,
  * spaces, and an incomplete UTF-8 character at the end is removed.
  */
 void text_tidy(char *text);
-/* Replace control characters by '?', in place; and the same while writing. */
+/* Replace control characters by '?': in place, or while the text is written. */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
 

@@ -59,7 +59,7 @@ weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM])
 	return WEIR_OK;
 }
 
-/* The folder of a path. */
+/* Returns the folder of a path. */
 static const char *folder_of(const char *path, char folder[TOKEN_PATH_ROOM])
 {
 	const char *slash = strrchr(path, '/');
@@ -78,8 +78,8 @@ bool token_is_allowed(const char *path)
 }
 
 /*
- * The address of a socket in the folder dir.  A path may be longer than
- * sun_path, so the address goes through /proc.
+ * Set *address to the address of a socket in the folder dir.  A path may be
+ * longer than sun_path, so the address goes through /proc.
  */
 static void address_of(struct sockaddr_un *address, int dir, const char *name)
 {
@@ -109,7 +109,7 @@ static bool bind_and_listen(int fd, int dir, const char *name)
 	return listens;
 }
 
-/* A socket, after listening or connecting; -1: errno is set. */
+/* Returns a socket, after listening or connecting; -1: errno is set. */
 static int open_socket(const char *path, bool listens)
 {
 	struct sockaddr_un address;

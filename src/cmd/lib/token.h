@@ -21,15 +21,23 @@
 #define TOKEN_RELEASED 'k'
 #define TOKEN_LOST 'l'		/* the permits had been lost before */
 
-/* A new, unique token.  The caller frees it. */
+/* Returns a new, unique token.  The caller frees it. */
 char *token_new(const char *name);
-/* The name of the semaphore in a token; null: this is not a token. */
+/*
+ * Returns the name of the semaphore in a token; null if the text is not a
+ * token.
+ */
 const char *token_name(const char *token);
-/* The path of the socket. */
+/* Returns the path of the socket. */
 weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM]);
-/* Returns true if a socket may be created at path; false: errno is set. */
+/*
+ * Returns true if a socket may be created at path; false with errno otherwise.
+ */
 bool token_is_allowed(const char *path);
-/* A listening socket at path, or a connection to it; -1: errno is set. */
+/*
+ * Return a listening socket at path, or a connection to it; -1 with errno on
+ * failure.
+ */
 int token_listen(const char *path);
 int token_connect(const char *path);
 

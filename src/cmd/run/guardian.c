@@ -64,9 +64,12 @@ static void handle_signal(const struct run_opts *opts, struct job *job,
 		if (getppid() != wrapper && !opts->keep)
 			job_end_all(job, opts->kill_after_ns);
 	} else if (sig == SIGINT || sig == SIGCHLD) {
-		/* The terminal sends SIGINT to the job; job_reap reaps. */
+		/*
+		 * The terminal sends SIGINT to the job itself; job_reap handles
+		 * SIGCHLD.
+		 */
 	} else if (info->si_code != SI_QUEUE || !info->si_value.sival_int) {
-		/* The terminal did not send it to the job as well. */
+		/* The terminal did not send this signal to the job. */
 		pass_on(opts, job, sig);
 	}
 }
@@ -124,7 +127,9 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	if (sig || err) {
 		status = sig ? EXIT_SIGNAL(sig) :
 			       acquire_refused(acquire, sem, err);
-		/* Releases permits that were granted despite the signal. */
+		/*
+		 * This releases permits that were granted despite the signal.
+		 */
 		(void)!weir_named_close_handle(sem);
 		return status;
 	}

@@ -7,7 +7,7 @@
 #include "cmd/run/state.h"
 
 /*
- * The guardian process, after its fork.  The job joins the process group
+ * Run the guardian process, after its fork.  The job joins the process group
  * `group`.  Returns the exit status.
  */
 int guardian_main(const struct run_opts *opts, const struct signals *signals,

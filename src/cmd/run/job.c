@@ -14,7 +14,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/run/job.h"
 
-/* Above the descriptor numbers that scripts use. */
+/* This number is above the descriptor numbers that scripts use. */
 #define LENT_FD 100
 
 #define SECOND INT64_C(1000000000)
@@ -35,14 +35,18 @@ struct start {
 };
 
 /*
- * The child shares our memory, on a stack of its own, and we are suspended
- * until its exec.  It must not change memory that the parent relies on.
+ * The child shares the memory of the parent, on a separate stack, and the
+ * parent is suspended until the child's exec.  It must not change memory that
+ * the parent relies on.
  */
 static int child_main(void *arg)
 {
 	struct start *start = arg;
 
-	/* Fails if the group is gone; the job then stays in our own group. */
+	/*
+	 * This fails if the group is gone; the job then stays in the group of
+	 * its parent.
+	 */
 	(void)setpgid(0, start->group);
 	if (start->parent) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -73,8 +77,8 @@ int job_start(struct job *job, char *const *command,
 	if (stack == MAP_FAILED)
 		return ENOMEM;
 	/*
-	 * Not fork: the library's fork handlers would give the child handles
-	 * that it does not need.  Not posix_spawn: it cannot set
+	 * Do not use fork: the library's fork handlers would give the child
+	 * handles that it does not need.  Do not use posix_spawn: it cannot set
 	 * PR_SET_PDEATHSIG.
 	 */
 	pid = clone(child_main, stack + STACK_SIZE,
@@ -172,7 +176,10 @@ void job_end_all(struct job *job, int64_t kill_after_ns)
 		wait_for_child(kill_at);
 	}
 	while (job_reap(job)) {
-		/* All, each time: a pid may have been reused by a new child. */
+		/*
+		 * Signal all children each time: a pid may have been reused by
+		 * a new child.
+		 */
 		signalled.count = 0;
 		signal_new(&signalled, SIGKILL);
 		wait_for_child(WEIR_FOREVER);

@@ -17,9 +17,9 @@ struct job {
 };
 
 /*
- * Start the job in a process group.  It inherits a copy of the descriptor
- * `lent`, unless that is -1.  dies: the kernel kills the job when the caller
- * dies.  Returns 0 or an errno.
+ * Start the job in a process group.  The job inherits a copy of the descriptor
+ * `lent`, unless that is -1.  If `dies` is true, the kernel kills the job when
+ * the caller dies.  Returns 0 or an errno.
  */
 int job_start(struct job *job, char *const *command,
 	      const struct signals *signals, pid_t group, int lent, bool dies);
@@ -32,8 +32,8 @@ bool job_reap(struct job *job);
 void job_signal(const struct job *job, int sig);
 /*
  * End the job and all descendants that were reparented to this process, and
- * wait until they are gone.  kill_after_ns: the time between SIGTERM and
- * SIGKILL; -1: SIGKILL at once.
+ * wait until they are gone.  kill_after_ns is the time between SIGTERM and
+ * SIGKILL; -1 means SIGKILL at once.
  */
 void job_end_all(struct job *job, int64_t kill_after_ns);
 

@@ -4,9 +4,9 @@
  * and holder.
  *
  * The wrapper writes the line.  The guardian erases it before the job starts.
- * The wrapper must not write it again after that: it sets `drawing` and then
- * checks `phase`; the guardian sets `phase` and then waits until `drawing` is
- * clear.
+ * The wrapper must not write the line again after that: the wrapper sets
+ * `drawing` and then checks `phase`; the guardian sets `phase` and then waits
+ * until `drawing` is clear.
  */
 #include <errno.h>
 #include <sched.h>

@@ -43,7 +43,7 @@ static const struct option longs[] = {
 	OPTIONS_END
 };
 
-/* An option that is not one of ACQUIRE_LONGS. */
+/* Store an option that is not one of ACQUIRE_LONGS. */
 static void set_option(const struct cmd *self, struct run_opts *opts,
 		       int option)
 {
@@ -65,7 +65,7 @@ static void set_option(const struct cmd *self, struct run_opts *opts,
 	}
 }
 
-/* The default label: the job and its arguments, truncated. */
+/* Returns the default label: the job and its arguments, truncated. */
 static const char *label_of(char *const *command)
 {
 	static char label[WEIR_NAMED_LABEL_MAX + 1];
@@ -125,7 +125,9 @@ static bool has_children(void)
 	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
-/* Wait for the end of the job, which the kernel kills with the guardian. */
+/*
+ * Wait for the end of the job; the kernel kills the job when the guardian dies.
+ */
 static void wait_for_death(struct job *job)
 {
 	sigset_t child;
@@ -139,8 +141,8 @@ static void wait_for_death(struct job *job)
 /*
  * The guardian was killed.  Its descendants have been reparented to the
  * wrapper.  If the wrapper had children before, they cannot be distinguished
- * from descendants of the job.  Then only the job itself is waited for; its
- * descendants keep the permit until they end.
+ * from descendants of the job.  Then the wrapper waits for the job only;
+ * descendants of the job keep the permit until they end.
  */
 static int guardian_died(const struct run_opts *opts,
 			 const struct signals *signals,
@@ -181,7 +183,10 @@ static int guardian_died(const struct run_opts *opts,
 	return process_exit_status(job.status);
 }
 
-/* Queue a signal to the guardian.  Its value: the terminal sent it. */
+/*
+ * Queue a signal to the guardian.  The value of the signal is 1 if the terminal
+ * sent it.
+ */
 static void pass_on(pid_t guardian, const siginfo_t *info)
 {
 	union sigval terminal = { .sival_int = is_from_terminal(info) };

@@ -6,11 +6,14 @@
 
 void history_add(struct history *history, int64_t used, int64_t capacity)
 {
-	/* In floating point: 1000 * used may overflow an integer. */
+	/*
+	 * The computation is in floating point, because 1000 * used may
+	 * overflow an integer.
+	 */
 	double part = used <= 0 ? 0 : capacity <= 0 ? 2000 :
 		      1000 * (double)used / (double)capacity;
 
-	/* Any use is visible. */
+	/* If a permit is used, the use is at least 1, so that it is visible. */
 	if (used > 0 && part < 1)
 		part = 1;
 	if (part > 2000)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines: one for each change; or one in each interval, if an interval was
- * given.
+ * Print a line for each change; or, if an interval was given, in each interval.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "cmd/lib/text.h"
 #include "cmd/watch/lines.h"
 
-/* The most holders in a line. */
+/* The largest number of holders in a line. */
 #define HOLDERS_MAX 4
 
 /* The parts of a snapshot that are compared: all except its time. */

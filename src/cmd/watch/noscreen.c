@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of screen.c and paint.c if there is no ncurses. */
+/* This file replaces screen.c and paint.c if ncurses is not available. */
 #include "cmd/watch/screen.h"
 
 int watch_screen(struct watch *watch, const char **why)

@@ -127,7 +127,7 @@ static void paint_title(const struct watch *watch, const struct view *view)
 		(void)put(0, COLS - (int)strlen(clock), clock);
 }
 
-/* "now [#######------]", over the whole width. */
+/* Draw the bar "now [#######------]", over the whole width. */
 static void paint_bar(const struct watch *watch)
 {
 	const weir_named_info *info = &watch->info;
@@ -166,7 +166,7 @@ static void paint_history(const struct watch *watch, const struct view *view)
 	history_text(&watch->history, (size_t)width, view->utf8, text);
 	(void)put(2, 0, "use");
 	colour(GOOD);
-	/* Not put(): its buffer may be too short. */
+	/* Do not use put(), whose buffer may be too short. */
 	(void)mvaddstr(2, 5, text);
 	attrset(A_NORMAL);
 	free(text);

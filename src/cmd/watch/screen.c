@@ -27,7 +27,10 @@ static void on_signal(int sig)
 	caught = sig;
 }
 
-/* Block the signals that the view handles.  outside: the mask for ppoll. */
+/*
+ * Block the signals that the view handles.  *outside is set to the mask for
+ * ppoll.
+ */
 static void catch_signals(sigset_t *outside)
 {
 	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -41,7 +44,10 @@ static void catch_signals(sigset_t *outside)
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
 		struct sigaction old;
 
-		/* Ignored by nohup(1), or by a shell for background jobs. */
+		/*
+		 * The signal is ignored by nohup(1), or by a shell for
+		 * background jobs: keep that.
+		 */
 		if (!sigaction(ending[i], NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
 			continue;
@@ -49,9 +55,9 @@ static void catch_signals(sigset_t *outside)
 		sigaddset(&blocked, ending[i]);
 	}
 	/*
-	 * Curses handles these.  They are blocked as well: a process that is
-	 * stopped while it holds the lock of the semaphore would block all its
-	 * users.
+	 * Curses handles these signals.  They are blocked as well: a process
+	 * that is stopped while it holds the lock of the semaphore would block
+	 * all its users.
 	 */
 	sigaddset(&blocked, SIGWINCH);
 	sigaddset(&blocked, SIGTSTP);
@@ -157,7 +163,7 @@ static int run_view(struct watch *watch, struct view *view,
 	}
 }
 
-/* Restore the terminal.  Also called at exit, after an error. */
+/* Restore the terminal.  This is also called at exit, after an error. */
 static void restore(void)
 {
 	if (!isendwin())

@@ -5,8 +5,8 @@
 #include "cmd/watch/state.h"
 
 /*
- * Show the view on the terminal.  Returns the exit status; or -1 if there can
- * be no view, with the reason in *why.
+ * Show the view on the terminal.  Returns the exit status, or -1 if the view
+ * cannot be shown, with the reason in *why.
  */
 int watch_screen(struct watch *watch, const char **why);
 

@@ -31,9 +31,9 @@ struct watch {
  * that one.  Exits with a message if the semaphore cannot be read.
  */
 void watch_update(struct watch *watch);
-/* The age of an entry at the time of the snapshot. */
+/* Returns the age of an entry at the time of the snapshot. */
 int64_t watch_age(const struct watch *watch, const weir_named_entry *entry);
-/* The number of permits in use: held or granted. */
+/* Returns the number of permits in use: held or granted. */
 int64_t watch_used(const weir_named_info *info);
 
 #endif /* WEIR_CMD_WATCH_STATE_H */

@@ -29,7 +29,7 @@ static const struct option longs[] = {
 	OPTIONS_END
 };
 
-/* *lines is set if an option asks for lines. */
+/* *lines is set to true if an option requests lines. */
 static void parse_options(const struct cmd *self, struct watch *watch,
 			  bool *lines, int argc, char **argv)
 {
