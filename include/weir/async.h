@@ -27,6 +27,7 @@ struct weir_loop;	/* weir/loop.h */
  *     }
  *
  * Where a callback runs
+ *
  *   If the operation has a loop, then its callback runs in weir_loop_dispatch,
  *   on the thread that dispatches, in the order of the decisions.  (If two
  *   threads decide concurrently, then either order is possible.)
