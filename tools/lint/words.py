@@ -6,7 +6,8 @@
 
 A sentence that begins with "Who", "Whoever", "What", "Somebody" or "One that", or
 that speaks of "whoever", "somebody" or "nobody", makes the reader look for the thread,
-waiter or process that is meant.  Name it.  CONTRIBUTING.md, "Language", has the rules.
+waiter or process that is meant.  Name it.  "Told", "anew", "in vain", "by the way" and
+"the short path" have plain words in the glossary.  CONTRIBUTING.md, "Language", has the rules.
 tools/lint/words.except lists the exceptions, at most 20: the text of a sentence, or a
 part of it, on each line.
 """
@@ -21,20 +22,28 @@ EXCEPTIONS_MAX = 20
 
 FIRST = re.compile(
     r"(?:[(*\"']*)(Who|Whoever|Whom|Whomever|Whose|What|Whatever|Somebody|Someone|Nobody|"
-    r"Anybody|Anyone|Everybody|Everyone|He|One (?:who|that|which|whose)|Those (?:who|that))\b")
+    r"Anybody|Anyone|Everybody|Everyone|He|One (?:who|that|which|whose)|Those (?:who|that)|"
+    r"The same,? and)\b")
 ANYWHERE = re.compile(
     r'\b(whoever|whomever|somebody|someone|nobody|anybody|everybody|'
-    r'himself|he|him|anew|untold)\b', re.I)
+    r'himself|he|him)\b', re.I)
+PRIVATE = re.compile(r'\b(anew|untold|told|in vain|by the way|short path)\b', re.I)
 
 
 def marker(sentence):
-    """The word that breaks the rule, or None.  A question may begin with one."""
+    """The word that breaks the rule, and the advice; or None.
+
+    A question may begin with such a word.
+    """
     # A name in quotation marks or backticks is mentioned, not used.
     plain = re.sub(r'`[^`]*`|"[^"]*"', '""', sentence)
+    found = PRIVATE.search(plain)
+    if found:
+        return found.group(1), 'use a word of the glossary'
     found = ANYWHERE.search(plain)
     if not found and not plain.endswith('?'):
         found = FIRST.match(plain)
-    return found.group(1) if found else None
+    return (found.group(1), 'name the subject') if found else None
 
 
 def main(paths):
@@ -50,13 +59,14 @@ def main(paths):
     used = set()
     for path in paths:
         for number, sentence in sentences(path):
-            word = marker(sentence)
-            if not word:
+            found = marker(sentence)
+            if not found:
                 continue
+            word, advice = found
             excused = [text for text in exceptions if text in sentence]
             used.update(excused)
             if not excused:
-                print(f'{path}:{number}: "{word}": name the subject: {sentence}')
+                print(f'{path}:{number}: "{word}": {advice}: {sentence}')
                 failed = True
     if len(paths) > 100:    # the whole tree
         for text in exceptions:
