@@ -42,8 +42,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             thread-cancellation point.
  *   Time      Times are weir_now_ns(), CLOCK_MONOTONIC.  The _at forms get the
  *             time as an argument, in any order.  Calls that wait,
- *             weir_rate_set and weir_rate_stat always use weir_now_ns(): if a
- *             program passes times of another clock, then it must not use them.
+ *             weir_rate_set and weir_rate_stat always use weir_now_ns(): a
+ *             program that passes times of another clock to the _at forms must
+ *             not make these calls.
  *   Fork      As in weir/sem.h.
  *   Misuse    As in weir/sem.h.  If a limit is null, misaligned or zeroed, then
  *             the result is WEIR_EINVAL, or a panic where no error can be

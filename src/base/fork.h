@@ -5,10 +5,11 @@
 #include <stdint.h>
 
 /*
- * The number of forks between the process that loaded the library and this one.
- * If forks cannot be counted: a number that is 0 in the process that loaded the
- * library and different in each descendant.  A waiter with another number
- * belongs to a thread that does not exist in this process.
+ * Returns the number of forks between the process that loaded the library and
+ * this process.  If forks cannot be counted, the result is a number that is 0
+ * in the process that loaded the library and different in each descendant.  A
+ * waiter with another number belongs to a thread that does not exist in this
+ * process.
  */
 uint32_t weir_forks_(void);
 

@@ -91,8 +91,8 @@ weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 }
 
 /*
- * Returns true if ctx has children or waiters.  Marks of cancels do not count:
- * their cancels remove them.
+ * Returns true if ctx has children or waiters.  Marks do not count as waiters:
+ * each cancel removes its mark before it returns.
  */
 static bool is_in_use(const weir_ctx *ctx)
 {
@@ -129,7 +129,7 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 		ring_remove(&ctx->parent_->children_, &ctx->sibling_);
 	fd = ctx->fd_ - 1;
 	ctx->fd_ = 0;
-	/* relaxed: as in weir_ctx_check_. */
+	/* relaxed: misuse, as in weir_ctx_check_. */
 	at_store_relaxed(&ctx->state_, DESTROYED);
 	weir_unlock_(lock);
 	if (fd >= 0)

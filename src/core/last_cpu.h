@@ -21,7 +21,7 @@
  */
 static inline void weir_sem_taken_at_(weir_sem *sem, uint8_t cpu)
 {
-	/* relaxed: both accesses, a hint. */
+	/* relaxed: both accesses; cpu_ is a hint. */
 	uint8_t released = at_load_relaxed(&sem->cpu_) & 0xf0;
 
 	at_store_relaxed(&sem->cpu_, (uint8_t)(released | cpu));
@@ -29,7 +29,7 @@ static inline void weir_sem_taken_at_(weir_sem *sem, uint8_t cpu)
 
 static inline void weir_sem_released_at_(weir_sem *sem, uint8_t cpu)
 {
-	/* relaxed: both accesses, a hint. */
+	/* relaxed: both accesses; cpu_ is a hint. */
 	uint8_t taken = at_load_relaxed(&sem->cpu_) & 0x0f;
 
 	at_store_relaxed(&sem->cpu_, (uint8_t)(cpu << 4 | taken));
@@ -39,7 +39,7 @@ static inline void weir_sem_released_at_(weir_sem *sem, uint8_t cpu)
 static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem,
 						    uint8_t cpu)
 {
-	/* relaxed: a hint. */
+	/* relaxed: cpu_ is a hint. */
 	return at_load_relaxed(&sem->cpu_) != (cpu << 4 | cpu);
 }
 

@@ -96,7 +96,7 @@ struct nm_slot {
 	uint32_t state;			/* T  atomic; by CAS */
 	uint32_t kick;			/*    atomic; the keeper sleeps on it */
 	int64_t held;			/* T  by the owner; bury sets 0 */
-	int64_t since_ns;		/* T  when held left 0; coarse */
+	int64_t since_ns;		/* T  start of the hold; coarse */
 	uint32_t listed;		/* D  is on the holder list */
 	uint32_t holder_next;		/* D */
 	uint32_t holder_prev;		/* D */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The circuit breaker: weir/breaker.h.
+ * The circuit breaker of weir/breaker.h.
  *
  * lock_, held briefly, protects all fields.  Results are bits of a word, the
  * newest in the lowest bit: a shift moves the window.  Each change of state

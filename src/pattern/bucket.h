@@ -121,7 +121,8 @@ static inline void weir_bucket_put_back_(struct weir_bucket_ *b, int64_t n)
 }
 
 /*
- * Returns the tokens missing from a full bucket, and *rest: 1/den tokens more.
+ * Returns the number of whole tokens that are missing from a full bucket; *rest
+ * is set to the remainder, in units of 1/den tokens.
  */
 static inline int64_t weir_bucket_lack_(const struct weir_bucket_ *b,
 					int64_t now_ns, int64_t *rest)
@@ -131,7 +132,10 @@ static inline int64_t weir_bucket_lack_(const struct weir_bucket_ *b,
 	*rest = 0;
 	if (b->full_ns_ < now_ns || (!ns && !b->full_part_))
 		return 0;
-	/* ns * num / den without the product: den ns are num tokens. */
+	/*
+	 * Compute ns * num / den without the product, which could overflow: den
+	 * nanoseconds yield num tokens.
+	 */
 	whole = ns / b->den_;
 	if (whole > WEIR_BUCKET_MAX_ / b->num_)
 		return WEIR_BUCKET_MAX_;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bounded channel: weir/chan.h.
+ * The bounded channel of weir/chan.h.
  *
  * Two semaphores count, and a ring of slots holds the items (chan_ring.c).  A
  * sender takes a permit of space_, fills a slot of the ring and releases a

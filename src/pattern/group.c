@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The task group: weir/group.h.
+ * The task group of weir/group.h.
  *
  * A group is built from three parts:
  *

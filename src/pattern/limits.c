@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits by name: weir/limits.h.
+ * The limits by name of weir/limits.h.
  *
  * Entries are only added, never removed, in an array that never moves: the
  * address of a semaphore stays valid.  A load parses the whole text into
@@ -39,7 +39,7 @@ static struct weir_limits_entry_ *find(const weir_limits *limits,
 	return NULL;
 }
 
-/* Returns true if the two differ in nothing but the capacity. */
+/* Returns true if the two specifications differ in nothing but the capacity. */
 static bool is_same_kind(const struct weir_limits_spec_ *a,
 			 const struct weir_limits_spec_ *b)
 {

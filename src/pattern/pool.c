@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pool: weir/pool.h.
+ * The pool of weir/pool.h.
  *
  * permits_ is a semaphore with one permit for each item; lock_, held briefly,
  * protects the items.  The state of an item is

@@ -119,9 +119,9 @@ static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 }
 
 /*
- * Put back tokens that were taken without waiting; `full` is the bucket's time
- * after that.  If other calls have taken tokens since, their times depend on
- * these tokens, which then stay unused.
+ * Put back tokens that were taken without waiting; `full` is the time at which
+ * the bucket was due to be full after that take.  If other calls have taken
+ * tokens since, their times depend on these tokens, which then stay unused.
  */
 static void undo_take(weir_rate *limit, int64_t n,
 		      const struct weir_time_ *full)

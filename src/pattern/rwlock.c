@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader-writer lock: weir/rwlock.h.
+ * The reader-writer lock of weir/rwlock.h.
  *
  * inside_ is a semaphore with WEIR_RW_READERS_MAX permits.  A reader takes one
  * permit, a writer takes all of them.  The order of the semaphore is the order

@@ -45,8 +45,8 @@ static void catch_signals(sigset_t *outside)
 		struct sigaction old;
 
 		/*
-		 * The signal is ignored by nohup(1), or by a shell for
-		 * background jobs: keep that.
+		 * A signal that nohup(1) or a shell has set to be ignored stays
+		 * ignored.
 		 */
 		if (!sigaction(ending[i], NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
