@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any one of several semaphores: a waiter in each queue, a *member*, and one word
- * that records which member is granted (any.h).  docs/design/async.md, "Several
- * semaphores".
+ * Any one of several semaphores: a waiter in each queue, a *member*, and one
+ * word that records which member is granted (any.h).  docs/design/async.md,
+ * "Several semaphores".
  */
 #include "async/any.h"
 

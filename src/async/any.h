@@ -22,7 +22,9 @@
  */
 enum {
 	WEIR_ANY_UNDECIDED_ = 0,
-	/* The reasons why no member is granted; numbers of members are lower. */
+	/*
+	 * The reasons why no member is granted; numbers of members are lower.
+	 */
 	WEIR_ANY_REFUSED_ = 0x7ffffffc,
 	WEIR_ANY_LATE_,
 	WEIR_ANY_CTX_ENDED_,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decision of an any-of request: which member is granted, or why none is; and
- * when the outcome can be delivered.  See docs/design/async.md, "Several
+ * The decision of an any-of request: which member is granted, or why none is;
+ * and when the outcome can be delivered.  See docs/design/async.md, "Several
  * semaphores".
  *
  * Pairs
  *
  *   [A6] event   release: weir_any_event_, weir_any_refused_
  *                acquire: weir_any_event_, weir_any_refused_
- *                The thread that delivers the outcome sees everything that led to
- *                it.
+ *                The thread that delivers the outcome sees everything that led
+ *                to it.
  *   [A7] member  release: weir_any_notified_   acquire: withdraw
  *                No thread accesses a member after its request has finished.
  */

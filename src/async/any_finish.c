@@ -15,9 +15,9 @@
 #include "core/sem_wait.h"
 
 /*
- * Take w off its list.  If w has been decided, wait until it has been notified.  The
- * waiters in to_notify must be notified before that wait: w may be among them, or
- * the notifying thread of w may wait for one of them.  Returns true if
+ * Take w off its list.  If w has been decided, wait until it has been notified.
+ * The waiters in to_notify must be notified before that wait: w may be among
+ * them, or the notifying thread of w may wait for one of them.  Returns true if
  * to_notify was notified; this thread may then have callbacks to run.
  */
 static bool withdraw(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)

@@ -7,21 +7,22 @@
  *   |  newest operation in the inbox, or null       |a|r|
  *   +-----------------------------------------------+-+-+
  *
- *   r  RAISING: a thread is making the descriptor readable; the loop must not be
- *      destroyed until that thread clears the bit.  While the inbox holds an
+ *   r  RAISING: a thread is making the descriptor readable; the loop must not
+ *      be destroyed until that thread clears the bit.  While the inbox holds an
  *      operation for which the descriptor has not been raised, RAISING must be
  *      set, or have been set since that operation was pushed.  The thread that
  *      empties the inbox is exempt.
- *   a  AGAIN, only with r: another thread relies on the raising thread to raise the
- *      descriptor again.  The raising thread clears AGAIN and raises; it clears
- *      RAISING only when AGAIN is clear.  It is not enough to compare the inbox
- *      before and after the raise: the inbox may have been emptied, the
- *      descriptor cleared, and the same operation pushed again.
+ *   a  AGAIN, only with r: another thread relies on the raising thread to raise
+ *      the descriptor again.  The raising thread clears AGAIN and raises; it
+ *      clears RAISING only when AGAIN is clear.  It is not enough to compare
+ *      the inbox before and after the raise: the inbox may have been emptied,
+ *      the descriptor cleared, and the same operation pushed again.
  *
  * Pairs
  *
  *   [A1] inbox   release: weir_inbox_push_   acquire: weir_inbox_empty_
- *                The thread that runs a callback sees what the deciding thread did.
+ *                The thread that runs a callback sees what the deciding thread
+ *                did.
  *   [A3] raised  release: raise_claimed   acquire: weir_loop_destroy
  *                The raising thread does not access the loop any more.
  */
@@ -36,8 +37,8 @@
 #define FLAGS (RAISING | AGAIN)
 
 /*
- * Requires: this thread has set RAISING.  The CAS that clears it is the last access
- * to *loop.
+ * Requires: this thread has set RAISING.  The CAS that clears it is the last
+ * access to *loop.
  */
 static void raise_claimed(weir_loop *loop)
 {

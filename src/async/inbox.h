@@ -10,12 +10,14 @@
  * handler, passes notified operations.
  */
 
-/* Pass w to the loop.  Async-signal-safe.  The push is the last access to *w. */
+/*
+ * Pass w to the loop.  Async-signal-safe.  The push is the last access to *w.
+ */
 void weir_inbox_push_(weir_loop *loop, struct weir_waiter_ *w);
 
 /*
- * Append the operations of the inbox to the loop's ready list, oldest first, and
- * set them to NOTIFIED.  Requires: the loop's lock (run.h) is held.
+ * Append the operations of the inbox to the loop's ready list, oldest first,
+ * and set them to NOTIFIED.  Requires: the loop's lock (run.h) is held.
  */
 void weir_inbox_empty_(weir_loop *loop);
 

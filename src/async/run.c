@@ -8,8 +8,8 @@
  *   [A2] notified  release: weir_run_notify_, weir_inbox_empty_
  *                  acquire: weir_run_take_, weir_op_poll, take_decided,
  *                  weir_acquire_any
- *                  A thread that finds an operation NOTIFIED sees its runner and
- *                  its outcome.
+ *                  A thread that finds an operation NOTIFIED sees its runner
+ *                  and its outcome.
  *   [A4] free      release: weir_run_callback_, set_free
  *                  acquire: weir_run_take_, weir_op_cancel, weir_any_cancel
  *                  A canceller that finds the operation FREE may free its
@@ -43,8 +43,9 @@ static uint32_t *lock_of(const void *runner)
 }
 
 /*
- * Runs in the child of a fork.  The operations of the parent and the threads that
- * held a lock do not exist in the child, which may create operations of its own.
+ * Runs in the child of a fork.  The operations of the parent and the threads
+ * that held a lock do not exist in the child, which may create operations of
+ * its own.
  */
 static void reset_in_child(void)
 {

@@ -64,8 +64,8 @@ struct cancel {
 
 /*
  * Unlock the tree for a moment and notify the batch.  Requires: a mark of the
- * caller keeps its context.  No callback runs: a callback could destroy the context
- * that holds the mark.
+ * caller keeps its context.  No callback runs: a callback could destroy the
+ * context that holds the mark.
  */
 static void end_batch(struct cancel *k)
 {
@@ -76,11 +76,11 @@ static void end_batch(struct cancel *k)
 }
 
 /*
- * End the waits of all waiters of ctx, which has ended.  The list is rotated until
- * this cancel's mark, appended at the start, comes to the front.  Several cancels may
- * rotate the list: a cancel that moves the mark of another cancel sets that
- * mark's place to NOWHERE.  Between two batches the mark keeps ctx from being
- * destroyed.
+ * End the waits of all waiters of ctx, which has ended.  The list is rotated
+ * until this cancel's mark, appended at the start, comes to the front.  Several
+ * cancels may rotate the list: a cancel that moves the mark of another cancel
+ * sets that mark's place to NOWHERE.  Between two batches the mark keeps ctx
+ * from being destroyed.
  */
 static void end_waiters(weir_ctx *ctx, struct cancel *k)
 {

@@ -10,19 +10,21 @@
 #include "weir/ctx.h"
 
 /*
- * The parts that ctx.c, ctx_wait.c and ctx_cancel.c share.  A tree of contexts has
- * one lock, in its root.
+ * The parts that ctx.c, ctx_wait.c and ctx_cancel.c share.  A tree of contexts
+ * has one lock, in its root.
  *
  * Lock order: the tree, then a semaphore.  A thread that holds the lock of a
  * semaphore never takes the lock of a tree.
  *
- * ended_ is written once: by a cancel under the lock of the tree, or by the thread
- * that first finds that the deadline has passed.  It is read without the lock.
+ * ended_ is written once: by a cancel under the lock of the tree, or by the
+ * thread that first finds that the deadline has passed.  It is read without the
+ * lock.
  *
  * Pairs
  *
  *   [X1] end   release: weir_ctx_end_with_   acquire: weir_ctx_cancelled_
- *              A thread that reads the end sees what was done before the cancel.
+ *              A thread that reads the end sees what was done before the
+ *              cancel.
  */
 static inline bool weir_ctx_is_misplaced_(const weir_ctx *ctx)
 {
@@ -46,8 +48,8 @@ static inline struct weir_waiter_ *weir_ctx_waiter_of_(struct weir_ring_ *link)
 weir_err weir_ctx_check_(const weir_ctx *ctx, const char *call);
 
 /*
- * Write why ctx ended, unless a reason has been written: the first reason stays.
- * Returns the reason that stays.
+ * Write why ctx ended, unless a reason has been written: the first reason
+ * stays.  Returns the reason that stays.
  */
 weir_err weir_ctx_end_with_(weir_ctx *ctx, weir_err why);
 

@@ -14,7 +14,9 @@
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
 
-/* Choose the list for a request that cannot be granted now, or return an error. */
+/*
+ * Choose the list for a request that cannot be granted now, or return an error.
+ */
 static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 			   bool late, enum weir_place_ *place)
 {
@@ -49,8 +51,8 @@ static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
 }
 
 /*
- * Take permits, join a list or fail; then unlock.  Called with the semaphore locked.
- * Returns true if w has joined a list.
+ * Take permits, join a list or fail; then unlock.  Called with the semaphore
+ * locked.  Returns true if w has joined a list.
  */
 static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 			 int64_t deadline_ns, weir_err *err)
@@ -113,9 +115,9 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 }
 
 /*
- * Return the permits of w, whose context has ended, unless the canceller has done
- * so.  The lock makes this one step with the change of granted_, so that the
- * semaphore cannot be destroyed in between.
+ * Return the permits of w, whose context has ended, unless the canceller has
+ * done so.  The lock makes this one step with the change of granted_, so that
+ * the semaphore cannot be destroyed in between.
  */
 static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {

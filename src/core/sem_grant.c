@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Granting: the only code that gives permits to waiters, and the unlock that runs
- * it.  sem_word.h describes the word.  docs/design/sem.md describes the mechanism.
+ * Granting: the only code that gives permits to waiters, and the unlock that
+ * runs it.  sem_word.h describes the word.  docs/design/sem.md describes the
+ * mechanism.
  */
 #include "core/sem_grant.h"
 
@@ -79,8 +80,8 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 
 /*
  * Grant to the heads that fit value - taken, or refuse them if the semaphore is
- * closed.  Returns the new taken.  Stops when *left waiters have been decided; the
- * queue may then have further waiters to decide.
+ * closed.  Returns the new taken.  Stops when *left waiters have been decided;
+ * the queue may then have further waiters to decide.
  */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			   struct weir_to_notify_ *to_notify, int *left)
@@ -182,8 +183,8 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 }
 
 /*
- * Lock again, for the next batch.  Returns false if another thread holds the lock:
- * its unlock grants the rest.
+ * Lock again, for the next batch.  Returns false if another thread holds the
+ * lock: its unlock grants the rest.
  */
 static bool relock(weir_sem *sem)
 {

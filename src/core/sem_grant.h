@@ -15,13 +15,13 @@
 
 /*
  * Subtract `taken` permits from the word, grant to every head of the queue that
- * fits, and unlock.  Waiters that were decided are added to to_notify; the caller
- * notifies them.  The unlock is the last access to *sem.
+ * fits, and unlock.  Waiters that were decided are added to to_notify; the
+ * caller notifies them.  The unlock is the last access to *sem.
  *
- * A negative `taken` adds permits.  The unlock never leaves more permits free than
- * the capacity: it subtracts permits that were released by mistake in the middle of
- * a resize, or released in addition to permits that are returned here.  Returns
- * the number of permits that it subtracted for this reason.
+ * A negative `taken` adds permits.  The unlock never leaves more permits free
+ * than the capacity: it subtracts permits that were released by mistake in the
+ * middle of a resize, or released in addition to permits that are returned
+ * here.  Returns the number of permits that it subtracted for this reason.
  */
 int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 				   struct weir_to_notify_ *to_notify);
@@ -38,10 +38,10 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_to_notify_ *to_notify);
 
 /*
- * C13: revoke the permits that w was granted, or took, and that its call has not
- * returned with yet.  Requires: w's context has ended and w is still registered with
- * it.  Returns the number of revoked permits; the caller passes it, negated, to
- * weir_sem_grant_and_unlock_.
+ * C13: revoke the permits that w was granted, or took, and that its call has
+ * not returned with yet.  Requires: w's context has ended and w is still
+ * registered with it.  Returns the number of revoked permits; the caller passes
+ * it, negated, to weir_sem_grant_and_unlock_.
  */
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 
@@ -53,9 +53,9 @@ int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w);
 
 /*
- * A barging waiter has been woken to retry.  Returns true if w is decided, also if
- * it was decided by taking its permits now; *taken is the number to pass to the
- * unlock.  Returns false if w continues to wait.
+ * A barging waiter has been woken to retry.  Returns true if w is decided, also
+ * if it was decided by taking its permits now; *taken is the number to pass to
+ * the unlock.  Returns false if w continues to wait.
  */
 bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of a semaphore, and the misuse that is detected when it is taken.  The
- * word: sem_word.h.  The unlock: sem_grant.c.
+ * The lock of a semaphore, and the misuse that is detected when it is taken.
+ * The word: sem_word.h.  The unlock: sem_grant.c.
  */
 #include "core/sem_lock.h"
 
@@ -104,8 +104,8 @@ enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
 }
 
 /*
- * C6: permits that were released before this call belong to the spinner, even if
- * the spinner has not seen them yet.
+ * C6: permits that were released before this call belong to the spinner, even
+ * if the spinner has not seen them yet.
  */
 static void serve_spinner(weir_sem *sem)
 {

@@ -40,8 +40,8 @@ weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 
 /*
  * Take the lock, or return the reason why it cannot be taken.  weir_sem_lock_
- * panics in that case; before it locks, it grants permits that were released earlier
- * to a spinner.
+ * panics in that case; before it locks, it grants permits that were released
+ * earlier to a spinner.
  */
 enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);

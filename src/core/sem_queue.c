@@ -31,7 +31,8 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
 
 /*
  * No request passes an overdue waiter.  Under FIFO every waiter is overdue from
- * the start.  An operation is always overdue, because it cannot be woken to retry.
+ * the start.  An operation is always overdue, because it cannot be woken to
+ * retry.
  */
 static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 {
@@ -42,9 +43,9 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 
 /*
  * A head that was woken to retry may not run for a while.  The waiter behind it
- * must then wake by itself when it reaches the starvation bound.  An operation does
- * not do that; nor does a waiter that a resize has queued, because waiters ahead of
- * it may be younger.  With one waiter, next == head.
+ * must then wake by itself when it reaches the starvation bound.  An operation
+ * does not do that; nor does a waiter that a resize has queued, because waiters
+ * ahead of it may be younger.  With one waiter, next == head.
  */
 bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head)
 {

@@ -16,8 +16,8 @@
  * be granted next; nor during a resize, which queues waiters that its unlock
  * then grants.
  *
- * C29: in the child of a fork the door must be OPEN.  Otherwise the semaphore may
- * have waiters of the parent, which only the lock detects.
+ * C29: in the child of a fork the door must be OPEN.  Otherwise the semaphore
+ * may have waiters of the parent, which only the lock detects.
  */
 static bool seen_to_fail(weir_sem *sem, int64_t n)
 {

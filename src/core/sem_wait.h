@@ -10,9 +10,9 @@
 #include "weir/sem.h"
 
 /*
- * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx ends
- * (null: no context) or deadline_ns passes.  *got, unless got is null, is the number
- * of permits.  `call` is for messages.
+ * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx
+ * ends (null: no context) or deadline_ns passes.  *got, unless got is null, is
+ * the number of permits.  `call` is for messages.
  */
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
@@ -26,10 +26,10 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
  * It returns true if w has joined a list.  An operation may then be decided,
  * notified and freed before the call returns.
  *
- * weir_sem_finish_ turns an outcome into the result of the call: it unregisters w
- * from its context, whose end wins over a grant (C13), and counts granted permits as
- * held.  `name` is the name of the semaphore: if nothing was granted, the semaphore
- * may not exist any more.
+ * weir_sem_finish_ turns an outcome into the result of the call: it unregisters
+ * w from its context, whose end wins over a grant (C13), and counts granted
+ * permits as held.  `name` is the name of the semaphore: if nothing was
+ * granted, the semaphore may not exist any more.
  */
 bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 		       weir_err *err);
@@ -59,7 +59,9 @@ void weir_sem_put_(weir_sem *sem, int64_t n);
 bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w);
 bool weir_sem_spin_(struct weir_waiter_ *w);
 
-/* Let a spinner take released permits before this thread contends for the lock. */
+/*
+ * Let a spinner take released permits before this thread contends for the lock.
+ */
 void weir_sem_yield_to_spinner_(const weir_sem *sem);
 
 /*

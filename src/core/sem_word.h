@@ -52,14 +52,14 @@
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
  *                  acquire: weir_state_
- *                  A call that returns WEIR_ECLOSED sees what the closing thread
- *                  did before the close.
+ *                  A call that returns WEIR_ECLOSED sees what the closing
+ *                  thread did before the close.
  *   [S4] capacity  release: set_capacity   acquire: overflows, seen_to_fail
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.
  *   [S5] granted   release: weir_sem_finish_   acquire: weir_sem_destroy
- *                  Every granted waiter has made its last access to the semaphore
- *                  before another thread destroys it.
+ *                  Every granted waiter has made its last access to the
+ *                  semaphore before another thread destroys it.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,10 +16,10 @@
  * An operation waits for permits; its waiter is in the memory of its owner.
  * See docs/design/sem.md, "A waiter's life", and docs/design/async.md.
  *
- * The guard of a waiter is the lock of its semaphore; a waiter without a semaphore
- * is guarded by the lock of its context tree.  Locking key of the fields: (g) under
- * the guard, (t) under the lock of the context tree, (c) constant during the wait,
- * (a) atomic, (r) under the lock of its runner.
+ * The guard of a waiter is the lock of its semaphore; a waiter without a
+ * semaphore is guarded by the lock of its context tree.  Locking key of the
+ * fields: (g) under the guard, (t) under the lock of the context tree, (c)
+ * constant during the wait, (a) atomic, (r) under the lock of its runner.
  */
 enum weir_wants_ {
 	WEIR_WANTS_PERMITS_,
@@ -44,8 +44,8 @@ struct weir_waiter_;
 
 /*
  * Called when a cancel reaches w and w->wants is WEIR_WANTS_OTHER_: take w off
- * whatever it waits for.  Runs on the cancelling thread, which holds the lock of the
- * context tree.
+ * whatever it waits for.  Runs on the cancelling thread, which holds the lock
+ * of the context tree.
  */
 typedef void weir_end_fn_(struct weir_waiter_ *w, weir_err why);
 
@@ -118,7 +118,9 @@ struct weir_waiter_ {
 
 _Static_assert(sizeof(struct weir_waiter_) <= 128, "C26");
 
-/* The start of an operation's wait is stored in units of about a millisecond. */
+/*
+ * The start of an operation's wait is stored in units of about a millisecond.
+ */
 #define WEIR_TICK_SHIFT_ 20
 
 static inline int64_t weir_waiter_max_(const struct weir_waiter_ *w)
@@ -180,8 +182,8 @@ struct weir_to_notify_ {
 };
 
 /*
- * Add w to the list, with the kind of notification.  Requires: w's guard is held.
- * Does nothing if a notification of w is already due.
+ * Add w to the list, with the kind of notification.  Requires: w's guard is
+ * held.  Does nothing if a notification of w is already due.
  */
 void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
 			 struct weir_waiter_ *w,
@@ -201,9 +203,9 @@ void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 void weir_notify_all_(struct weir_to_notify_ *to_notify);
 
 /*
- * Make w the granted member of its any-of request.  Called before a grant, with the
- * guard held.  Returns false if the request has been decided already; w must not be
- * granted then.  Returns true if w is not a member.
+ * Make w the granted member of its any-of request.  Called before a grant, with
+ * the guard held.  Returns false if the request has been decided already; w
+ * must not be granted then.  Returns true if w is not a member.
  */
 bool weir_waiter_claim_(struct weir_waiter_ *w);
 
@@ -226,8 +228,8 @@ void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify);
 void weir_callbacks_run_(void);
 
 /*
- * Between hold and resume this thread runs no callbacks.  Resume runs them, unless
- * an outer hold is in effect: `outer` is the result of hold.
+ * Between hold and resume this thread runs no callbacks.  Resume runs them,
+ * unless an outer hold is in effect: `outer` is the result of hold.
  */
 bool weir_callbacks_hold_(void);
 void weir_callbacks_resume_(bool outer);
