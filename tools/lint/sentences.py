@@ -30,8 +30,8 @@ COLUMNS = re.compile(r'(?<=[^\s.?!:])\s{2,}(?=\S)|(?<=\S)\s{3,}(?=\S)')
 def _c_body(body):
     """(offset, text, break) of the lines inside one C comment.
 
-    Left out: examples, which are blocks indented by four spaces or more; tables;
-    diagrams; the lists of functions of a pair.  A term and its text are two parts.
+    Left out: examples, which are blocks indented by five spaces or more; tables;
+    diagrams; ruled headings; the lists of functions of a pair.  A term and its text are two parts.
     """
     blank, kind = True, 'prose'
     for offset, line in enumerate(body.split('\n')):
@@ -63,7 +63,7 @@ def _c_body(body):
         elif re.match(r'\s*[-*] ', line):
             yield offset, '', True
             line = re.sub(r'\s*[-*] ', '', line, count=1)
-        if COLUMNS.search(line.strip()) or re.search(r'--[+|]|^\s*[|+]', line):
+        if COLUMNS.search(line.strip()) or re.search(r'--[+|]|^\s*[|+]|^\s*---', line):
             kind = 'table'
             yield offset, '', True
             continue
