@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The front door.  Meson is the build; this says which part of it to run.  Every
-# target first installs what this machine lacks (tools/setup).
+# Entry points.  Meson does the building; each target runs a part of it.  Every target
+# first installs the packages that it needs and that are missing (tools/setup).
 PREFIX ?= /usr/local
 SAN ?=
 QUICK ?=
@@ -22,8 +22,17 @@ demo:
 	@tools/demo $(BUILD)/src/cmd/weir
 
 check:
-	@tools/setup $@
+	@tools/setup $(if $(SAN),check-all,check)
 	@tools/check $(SAN) $(if $(filter address,$(SAN)),leaks)
+
+check-all:
+	@tools/setup $@
+	@tools/check all
+
+# The stages of check-all that check does not run.
+check-rest:
+	@tools/setup check-all
+	@tools/check rest
 
 check-long:
 	@tools/setup $@
@@ -48,17 +57,20 @@ clean:
 	rm -rf build build-*
 
 help:
-	@echo 'make              build the library'
-	@echo 'make demo         build and run a dozen jobs under a limit; one is killed'
-	@echo 'make check        build every way and run all tests; what CI runs'
+	@echo 'make              build the library and the command'
+	@echo 'make demo         build, then run a dozen jobs under a limit; one is killed'
+	@echo 'make check        build, lint and run every test suite: under four minutes'
+	@echo 'make check-all    also other compilers, sanitizers, fuzzing: half an hour'
+	@echo 'make check-rest   the stages of check-all that check does not run'
 	@echo 'make check-long   the full forms, and other machines (emulated): over an hour'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
-	@echo 'make bench        measure, against every peer; QUICK=1: two minutes'
-	@echo 'make install      into PREFIX=$(PREFIX), below DESTDIR if set'
-	@echo 'make lint         check the sources alone'
-	@echo 'make clean        remove what was built'
+	@echo 'make bench        measure against every peer; QUICK=1: two minutes'
+	@echo 'make install      install into PREFIX=$(PREFIX), below DESTDIR if set'
+	@echo 'make lint         run the lints over the sources'
+	@echo 'make clean        remove the build directories'
 	@echo
 	@echo 'SAN=thread or SAN=address before a target builds it with that sanitizer;'
-	@echo 'with check it runs that part alone.'
+	@echo 'with check or check-long it runs that stage alone.'
 
-.PHONY: all demo check check-long evidence bench install lint clean help
+.PHONY: all demo check check-all check-rest check-long evidence bench install lint \
+	clean help

@@ -23,6 +23,10 @@ case $line in
 esac
 
 for compiler in gcc clang "musl-gcc -static"; do
+	if [ -z "${WEIR_COMPLETE:-}" ] && ! command -v "${compiler%% *}" >/dev/null; then
+		echo "skipped: readme with $compiler: not installed"
+		continue
+	fi
 	echo "# $compiler ${line#cc }"
 	rm -f app
 	eval "$compiler -Wall -Wextra -Wpedantic -Werror ${line#cc }"
@@ -38,5 +42,5 @@ while IFS= read -r path; do
 done <paths
 
 grep -q 'make check' "$root/README.md"
-grep -q '^exec make check$' "$root/.ci/run"
+grep -q '^for target in check check-rest; do$' "$root/.ci/run"
 echo "1 passed, 0 failed"

@@ -57,7 +57,8 @@ TEXT
 
 run check
 expect "nothing is missing" 0
-[ -z "$said$(cat "$WEIR_SETUP_LOG")" ] || {
+# Without ncurses there is a message: it is wished for.
+[ -z "$said$(cat "$WEIR_SETUP_LOG")" ] || [ ! -e /usr/include/curses.h ] || {
 	failed=$((failed + 1))
 	echo "FAIL output although nothing is missing: $said"
 }
