@@ -8,6 +8,7 @@
  */
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "processes.h"
@@ -151,15 +152,20 @@ void measure_death(const struct bench_args *args, const struct kind *kind)
 	while (round < 3 || (now_ns() < end && round < TIMES_MAX)) {
 		pid_t holder = child_start(hold, NULL);
 		int64_t start;
+		int fd;
 
 		await(&board->ready, 1);
 		set(&board->ready, 0);
 		send_to_sleep(waiter, round + 1);
 		must(holder > 1, "a child");
+		fd = (int)syscall(SYS_pidfd_open, holder, 0);
+		must(fd >= 0, "pidfd_open");
 		start = now_ns();
-		must(kill(holder, SIGKILL) == 0, "kill");
+		must(syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0,
+		     "pidfd_send_signal");
 		await(&board->ended, round + 1);
 		times[round++] = (double)((int64_t)board->got_ns - start);
+		close(fd);
 		child_end(holder);
 	}
 	set(&board->over, 1);

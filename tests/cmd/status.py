@@ -165,7 +165,7 @@ def test_125_weir_fails():
 def test_125_no_space_to_wait():
     os.mkdir(path("small"))
     there = {"WEIR_DIR": path("small")}
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", path("small")], check=True)
+    mount("-t", "tmpfs", "-o", "size=1m", "none", path("small"))
     try:
         holder = start("run", "a", "-n", "1", "--", *held_job("x"), env=there)
         job_pid("x")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Helpers for the tests of the command.
 
-A test program is called as `PROGRAM.py WEIR [TEST...]`.  It executes itself again in a
-new PID namespace, so that no process outlives the tests.  Then it runs each function
-whose name begins with test_, each with a new folder as WEIR_DIR.  The last line of its
-output is "N passed, N failed".
+A test program is `PROGRAM.py WEIR [TEST...]`.  It runs again under
+tests/support/contain.py, which kills the processes that are left over, and calls each
+function whose name begins with test_, each with its own folder as WEIR_DIR.
+The last line is "N passed, N failed".
 """
 import json
 import os
@@ -15,6 +15,11 @@ import sys
 import tempfile
 import time
 import traceback
+
+sys.dont_write_bytecode = True
+CONTAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support")
+sys.path.insert(1, CONTAIN)
+import contain  # noqa: E402
 
 LIMIT = int(os.environ.get("WEIR_TEST_LIMIT", "120"))
 FULL = bool(os.environ.get("WEIR_FULL"))
@@ -31,6 +36,10 @@ for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 
 class Failed(Exception):
     pass
+
+
+class Skipped(Exception):
+    """The environment cannot run this test; the text is the reason."""
 
 
 def check(condition, what="not so"):
@@ -131,7 +140,14 @@ def is_gone(pid):
 
 def kill(pid, sig=signal.SIGKILL):
     check(pid > 1, f"will not signal {pid}")
-    os.kill(pid, sig)
+    contain.send_signal(pid, sig)
+
+
+def mount(*args):
+    """Run mount(8) in this test's own mount namespace."""
+    if os.environ[contain.CONTAINED] != "namespace" or subprocess.run(
+            ["mount", *args], stderr=subprocess.DEVNULL).returncode:
+        raise Skipped("needs the right to mount, and a mount namespace")
 
 
 # A job that writes its pid to the file `name` and ends after let_end(name).
@@ -177,16 +193,6 @@ def check_referee():
     same(read("over"), "", "the referee")
 
 
-def enter_namespace():
-    """Execute this program again as a child of the first process of a new namespace."""
-    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode:
-        unshare[1:1] = ["--user", "--map-root-user"]
-    # The shell is the first process, which reaps orphans.
-    os.execvp("unshare", [*unshare, "sh", "-c", 'WEIR_INSIDE=1 "$@"; exit $?', "sh",
-                          sys.executable, *sys.argv])
-
-
 def run_one(name, test):
     global DIR
     before = signal.getsignal(signal.SIGALRM)
@@ -200,7 +206,10 @@ def run_one(name, test):
         test()
         print(f"ok {name}", flush=True)
         return True
-    except Exception:  # any exception is a failure of the test
+    except Skipped as reason:
+        print(f"skipped: {name}: {reason}", flush=True)
+        return True
+    except Exception:  # whatever it was, the test has failed
         traceback.print_exc(file=sys.stdout)
         print(f"FAIL {name}", flush=True)
         return False
@@ -211,9 +220,8 @@ def run_one(name, test):
 
 def main():
     global WEIR
-    if not os.environ.get("WEIR_INSIDE"):
-        enter_namespace()
-    sys.dont_write_bytecode = True
+    if not os.environ.get(contain.CONTAINED):
+        os.execv(sys.executable, [sys.executable, contain.__file__, sys.executable, *sys.argv])
     WEIR = os.path.abspath(sys.argv[1])
     every = {name: value for name, value in vars(sys.modules["__main__"]).items()
              if name.startswith("test_")}

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Check that every measurement between processes runs and prints figures.  The
-# measurements kill holders, so they run in their own PID namespace.
+# Every measurement between processes runs and prints figures.  Holders are killed, so
+# it runs under tests/support/contain.py.
 #
 #   smoke-processes.sh PROGRAM
 set -u
-if [ "${2:-}" != inside ]; then
-	exec unshare --pid --fork --mount-proc --kill-child "$0" "$1" inside
+if [ -z "${WEIR_CONTAINED:-}" ]; then
+	exec python3 "$(dirname "$0")/../support/contain.py" "$0" "$1"
 fi
 program=$1
 # shellcheck source=tests/guard/try.sh

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "weir/ctx.h"
 
 struct order {
@@ -287,7 +288,7 @@ struct puppet puppet_at(const char *name, int64_t capacity)
 void kill_hard(pid_t pid)
 {
 	CHECK(pid > 1);
-	CHECK(!kill(pid, SIGKILL));
+	CHECK(process_signal(pid, SIGKILL));
 }
 
 void puppet_kill(struct puppet *puppet)
@@ -307,43 +308,10 @@ void puppet_end(struct puppet *puppet)
 
 void in_namespace(void (*fn)(void))
 {
-	int status;
-	pid_t outer;
+	int status = run_contained(fn);
 
-	fflush(NULL);
-	outer = fork();
-	CHECK(outer >= 0);
-	if (!outer) {
-		pid_t first;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (unshare(CLONE_NEWPID) &&
-		    unshare(CLONE_NEWUSER | CLONE_NEWPID)) {
-			perror("unshare");
-			_exit(3);
-		}
-		first = fork();
-		if (!first) {
-			/*
-			 * The first process reaps; the test runs in its child.
-			 */
-			pid_t test = fork();
-
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (!test) {
-				fn();
-				fflush(NULL);
-				_exit(0);
-			}
-			while (waitpid(-1, &status, 0) != test)
-				;
-			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 4);
-		}
-		if (waitpid(first, &status, 0) != first)
-			_exit(5);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 6);
-	}
-	CHECK_EQ(waitpid(outer, &status, 0), outer);
-	CHECK(WIFEXITED(status));
-	CHECK_EQ(WEXITSTATUS(status), 0);
+	if (status == CHECK_SKIPPED)
+		check_note_skip();
+	else
+		CHECK_EQ(status, 0);
 }

@@ -6,8 +6,9 @@
  * its result.  Sending a command does not wait, so a puppet can be left waiting
  * for permits; the semaphore's stat shows when it waits.
  *
- * Tests that kill run in their own PID namespace: in_namespace runs a function
- * in a child of the namespace's first process.
+ * Tests that kill run contained: in_namespace runs a function in a PID namespace,
+ * or, if the system allows none, in the child of a process that adopts orphans
+ * (process.h).
  */
 #ifndef TESTS_NAMED_PUPPET_H
 #define TESTS_NAMED_PUPPET_H
@@ -67,7 +68,7 @@ void puppet_end(struct puppet *puppet);
 /* Send SIGKILL to pid, which must be a child and above 1. */
 void kill_hard(pid_t pid);
 
-/* Run fn in a new PID namespace; a failed check there fails this test. */
+/* Run fn contained; a failed check there fails this test. */
 void in_namespace(void (*fn)(void));
 #define NAMESPACE_TEST(name)                                                   \
 	static void inner_##name(void);                                        \

@@ -43,6 +43,16 @@ void check_register(const char *name, check_test_fn *fn);
 __attribute__((noreturn, format(printf, 3, 4)))
 void check_fail(const char *file, int line, const char *format, ...);
 
+/*
+ * Skip the running test, which must return then; the reason is printed.  A process
+ * that runs a part of the test exits with CHECK_SKIPPED; check_note_skip skips
+ * without printing again.
+ */
+#define CHECK_SKIPPED 77
+void check_skip(const char *reason);
+void check_note_skip(void);
+bool check_is_skipped(void);
+
 void check_int(const char *file, int line, const char *what, int64_t got,
 	       int64_t want);
 void check_err(const char *file, int line, const char *what, weir_err got,

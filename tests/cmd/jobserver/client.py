@@ -65,6 +65,13 @@ def child(work):
     return pid, reports
 
 
+def signal_child(pid, sig):
+    """Signal a child that was not reaped."""
+    fd = os.pidfd_open(pid)
+    signal.pidfd_send_signal(fd, sig)
+    os.close(fd)
+
+
 def reap(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
@@ -84,8 +91,8 @@ def killed():
     take(reads)
     assert in_pipe(reads) == 0
     assert pid > 1
-    os.kill(pid, signal.SIGKILL)
-    # These reads are pending in the server until the tokens are put back.
+    signal_child(pid, signal.SIGKILL)
+    # The first ones to come are ours: this waits in the server.
     take(reads)
     take(reads)
     assert reap(pid) == -signal.SIGKILL
@@ -117,7 +124,7 @@ def nonblocking():
     except BlockingIOError:
         pass
     assert pid > 1
-    os.kill(pid, signal.SIGKILL)
+    signal_child(pid, signal.SIGKILL)
     assert select.select([reads], [], [], 60)[0]
     byte = os.read(reads, 1)
     assert len(byte) == 1 and os.write(writes, byte) == 1
@@ -166,7 +173,7 @@ def interrupted():
             sys.exit("an unexpected token")
         except Alarm:
             pass
-    os.kill(pid, signal.SIGUSR1)
+    signal_child(pid, signal.SIGUSR1)
     assert reap(pid) == 0
     take(reads)
     assert in_pipe(reads) == 0
@@ -188,7 +195,7 @@ def handed():
     give(writes)
     all_back(reads, 2)
     assert pid > 1
-    os.kill(pid, signal.SIGKILL)
+    signal_child(pid, signal.SIGKILL)
     reap(pid)
     # When the server has answered another call, it has handled the death.
     take(reads)
