@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A weir_loop in io_uring: what the example does not come to. */
+/* A weir_loop in io_uring: cases that the example does not cover. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -307,8 +307,7 @@ def test_c21_rm_after_a_resize_to_0():
 
 def test_rm_that_fails_changes_nothing():
     weir("open", "a", "-n", "2")
-    # A name that is mounted on cannot be taken away.
-    # Without root, a file in a folder that cannot be written.
+    # A mount point cannot be unlinked.  Without root: a file in a read-only folder.
     if os.geteuid() == 0:
         mount("--bind", path("a.weir"), path("a.weir"))
         status = weir("rm", "a")[0]

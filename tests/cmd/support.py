@@ -209,7 +209,7 @@ def run_one(name, test):
     except Skipped as reason:
         print(f"skipped: {name}: {reason}", flush=True)
         return True
-    except Exception:  # whatever it was, the test has failed
+    except Exception:  # any exception is a failure of the test
         traceback.print_exc(file=sys.stdout)
         print(f"FAIL {name}", flush=True)
         return False

@@ -778,7 +778,7 @@ static bool may_trace(void)
 	return !status;
 }
 
-NAMESPACE_TEST(c38_a_slot_is_used_again_while_it_is_buried)
+NAMESPACE_TEST(c38_a_slot_is_reused_while_it_is_buried)
 {
 	bool full = getenv("WEIR_FULL") && *getenv("WEIR_FULL");
 	int64_t steps = 0;

@@ -92,7 +92,7 @@ def killed():
     assert in_pipe(reads) == 0
     assert pid > 1
     signal_child(pid, signal.SIGKILL)
-    # The first ones to come are ours: this waits in the server.
+    # These reads are pending in the server until the tokens are put back.
     take(reads)
     take(reads)
     assert reap(pid) == -signal.SIGKILL

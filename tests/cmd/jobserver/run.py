@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Tests of weir jobserver: run.py WEIR [TEST...]
 
-All of it runs under tests/support/contain.py, because clients are killed.  A test waits
-only for an event that it can observe: a file, a line, an end.
+The tests run under tests/support/contain.py, because clients are killed.  They wait for
+conditions that can be observed: a file, a message, the end of a process.
 """
 import os
 import select
@@ -214,8 +214,8 @@ def kill_a_make(folder, **more):
         wait_for(lambda: os.path.exists(pid), "the make below")
         with open(pid, encoding="ascii") as file:
             contain.send_signal(int(file.read()), signal.SIGKILL)
-        server.saw("ended with 2 tokens")
-        # The make above goes on, with what is left: one for nothing and one token.
+        server.prints("ended with 2 tokens")
+        # The upper make continues with two jobs: one without a token, one with a token.
         wait_for(lambda: met(folder, "late") == 2, "two late jobs")
         check("put back" not in server.messages(), "put back while the orphans run")
         touch(folder, "go")
