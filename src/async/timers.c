@@ -6,7 +6,7 @@
 
 #define LISTS (int)(sizeof(((weir_loop *)0)->timers_) / sizeof(void *))
 #define UNKNOWN 0		/* soonest_: compute it from the lists */
-#define LOOKED_AT 64		/* nodes of a list, for its soonest */
+#define SCANNED_MAX 64		/* nodes of a list, for its soonest */
 
 _Static_assert(LISTS == 64 - WEIR_TICK_SHIFT_, "a list for each bit, and one");
 
@@ -61,7 +61,7 @@ static void sort_in(weir_loop *loop, struct weir_waiter_ *w)
 }
 
 /* Returns a lower bound of all deadlines, computed from the lists. */
-static int64_t look(const weir_loop *loop)
+static int64_t soonest_in_lists(const weir_loop *loop)
 {
 	int64_t soonest = WEIR_FOREVER;
 	int list = 0, seen = 0;
@@ -80,7 +80,7 @@ static int64_t look(const weir_loop *loop)
 		 * Too many nodes: return the start of the list's period.  List
 		 * 0 covers one tick and is searched completely.
 		 */
-		if (list && ++seen == LOOKED_AT)
+		if (list && ++seen == SCANNED_MAX)
 			return ((loop->passed_ >> (list - 1) | 1) << (list - 1))
 			       << WEIR_TICK_SHIFT_;
 	}
@@ -94,7 +94,7 @@ bool weir_timers_add_(weir_loop *loop, struct weir_waiter_ *w)
 	 * for the loop wakes at soonest_ at the latest.
 	 */
 	int64_t soonest = loop->soonest_ != UNKNOWN ? loop->soonest_ :
-						      look(loop);
+						      soonest_in_lists(loop);
 
 	sort_in(loop, w);
 	loop->soonest_ = w->deadline_ns < soonest ? w->deadline_ns : soonest;
@@ -161,7 +161,7 @@ struct weir_waiter_ *weir_timers_next_(weir_loop *loop)
 int64_t weir_timers_soonest_(weir_loop *loop)
 {
 	if (loop->soonest_ == UNKNOWN || loop->loose_) {
-		int64_t soonest = look(loop);
+		int64_t soonest = soonest_in_lists(loop);
 
 		/*
 		 * Never decrease soonest_: a thread that was given the later

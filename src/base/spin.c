@@ -20,15 +20,15 @@
  * to spin, at most 63.
  */
 static _Thread_local struct {
-	uint8_t failures, sitting_out;
-} luck WEIR_TLS_READY_;
+	uint8_t failures, skips;
+} history WEIR_TLS_READY_;
 
 bool weir_spin_wait_may_pay_(void)
 {
 	if (!weir_cpu_has_others_())
 		return false;
-	if (luck.sitting_out) {
-		luck.sitting_out--;
+	if (history.skips) {
+		history.skips--;
 		return false;
 	}
 	return true;
@@ -39,20 +39,20 @@ struct weir_spin_wait_ weir_spin_wait_begin_(void)
 	return (struct weir_spin_wait_){ weir_deadline_after(SPIN_NS), 0 };
 }
 
-bool weir_spin_wait_continue_(struct weir_spin_wait_ *look)
+bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)
 {
 	weir_cpu_pause_();
-	look->looks++;
-	if (look->looks % SPINS_PER_CLOCK)
+	spin->polls++;
+	if (spin->polls % SPINS_PER_CLOCK)
 		return true;
-	return look->looks < SPINS_MAX && weir_now_ns() < look->until_ns;
+	return spin->polls < SPINS_MAX && weir_now_ns() < spin->until_ns;
 }
 
 void weir_spin_wait_end_(bool paid)
 {
 	if (paid)
-		luck.failures = 0;
-	else if (luck.failures < FAILURES_MAX)
-		luck.failures++;
-	luck.sitting_out = paid ? 0 : (uint8_t)((1u << luck.failures) - 1);
+		history.failures = 0;
+	else if (history.failures < FAILURES_MAX)
+		history.failures++;
+	history.skips = paid ? 0 : (uint8_t)((1u << history.failures) - 1);
 }

@@ -21,7 +21,7 @@
  */
 struct weir_spin_wait_ {
 	int64_t until_ns;
-	uint32_t looks;
+	uint32_t polls;
 };
 
 /*
@@ -33,7 +33,7 @@ bool weir_spin_wait_may_pay_(void);
 struct weir_spin_wait_ weir_spin_wait_begin_(void);
 
 /* Pause for a moment.  Returns false if the time to spin is over. */
-bool weir_spin_wait_continue_(struct weir_spin_wait_ *look);
+bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin);
 
 void weir_spin_wait_end_(bool paid);
 

@@ -61,7 +61,7 @@ bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 }
 
 /* Returns true if enough permits have been released for w, the spinner. */
-static bool is_there(const struct weir_waiter_ *w)
+static bool is_available(const struct weir_waiter_ *w)
 {
 	/* relaxed: a hint; take() checks it under the lock. */
 	uint64_t word = at_load_relaxed(&w->sem->word_);
@@ -97,16 +97,16 @@ static bool take(struct weir_waiter_ *w, bool last)
 
 bool weir_sem_spin_(struct weir_waiter_ *w)
 {
-	struct weir_spin_wait_ look = weir_spin_wait_begin_();
+	struct weir_spin_wait_ spin = weir_spin_wait_begin_();
 
 	do {
 		bool notified = weir_waiter_is_notified_(w);
 
-		if (notified || (is_there(w) && take(w, false))) {
+		if (notified || (is_available(w) && take(w, false))) {
 			weir_spin_wait_end_(true);
 			return !notified;
 		}
-	} while (weir_spin_wait_continue_(&look));
+	} while (weir_spin_wait_continue_(&spin));
 	weir_spin_wait_end_(false);
 	return take(w, true);
 }
@@ -126,7 +126,7 @@ void weir_sem_yield_to_spinner_(const weir_sem *sem)
 
 int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 {
-	struct weir_spin_wait_ look;
+	struct weir_spin_wait_ spin;
 	int64_t taken;
 
 	/* relaxed: hints; weir_sem_enqueue_ checks again under the lock. */
@@ -135,13 +135,13 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	    min > at_load_relaxed(&sem->capacity_) ||
 	    !may_pay(sem, weir_cpu_()))
 		return -1;
-	look = weir_spin_wait_begin_();
+	spin = weir_spin_wait_begin_();
 	do
 		taken = weir_take_fast_(sem, min, max);
 	/* relaxed: checked again under the lock. */
 	while (taken < 0 &&
 	       weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
-	       weir_spin_wait_continue_(&look));
+	       weir_spin_wait_continue_(&spin));
 	weir_spin_wait_end_(taken >= 0);
 	return taken;
 }

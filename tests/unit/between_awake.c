@@ -43,7 +43,7 @@ IN_A_THREAD(c6_the_head_spins)
 	int before_it = sleeps();
 
 	all_out(WEIR_FIFO, 1);
-	before("is_there", 1, release_one, NULL);
+	before("is_available", 1, release_one, NULL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(sleeps(), before_it);
@@ -67,7 +67,7 @@ static void release_then_check(void *unused)
 IN_A_THREAD(c6_granted_while_taking)
 {
 	all_out(WEIR_FIFO, 1);
-	before("is_there", 1, release_then_check, NULL);
+	before("is_available", 1, release_then_check, NULL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 1);
@@ -106,7 +106,7 @@ static void release_two_and_try(void *unused)
 IN_A_THREAD(c6_the_spinner_is_granted_first)
 {
 	all_out(WEIR_FIFO, 2);
-	before("is_there", 1, release_two_and_try, NULL);
+	before("is_available", 1, release_two_and_try, NULL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 2);
@@ -122,7 +122,7 @@ static void release_and_close(void *unused)
 IN_A_THREAD(c19_released_before_the_close)
 {
 	all_out(WEIR_FIFO, 1);
-	before("is_there", 1, release_and_close, NULL);
+	before("is_available", 1, release_and_close, NULL);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 }
@@ -137,7 +137,7 @@ static void close_now(void *unused)
 IN_A_THREAD(c19_closed_while_the_head_spins)
 {
 	all_out(WEIR_FIFO, 1);
-	before("is_there", 1, close_now, NULL);
+	before("is_available", 1, close_now, NULL);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, NULL), WEIR_ECLOSED);
 	happened();
 }
@@ -163,7 +163,7 @@ static void enqueue_another_and_release(void *unused)
 IN_A_THREAD(c4_behind_a_heavy_spinner)
 {
 	all_out(WEIR_FIFO, 2);
-	before("is_there", 1, enqueue_another_and_release, NULL);
+	before("is_available", 1, enqueue_another_and_release, NULL);
 	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
 	happened();
 	finish(behind);
@@ -174,7 +174,7 @@ IN_A_THREAD(c4_behind_a_heavy_spinner)
 IN_A_THREAD(c10_the_spinner_holds_nothing)
 {
 	all_out(WEIR_FIFO, 2);
-	before("is_there", 1, release_one, NULL);
+	before("is_available", 1, release_one, NULL);
 	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
 	happened();
 	CHECK_EQ(stat_of(&sem).free, 1);

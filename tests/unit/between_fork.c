@@ -300,7 +300,7 @@ static void release_and_fork(void *unused)
 
 static void *spin_and_fork(void *unused)
 {
-	before("is_there", 1, release_and_fork, NULL);
+	before("is_available", 1, release_and_fork, NULL);
 	panics = 0;
 	compare(weir_sem_acquire(&sem, 1, NULL), WEIR_OK, WEIR_EINVAL);
 	happened();

@@ -441,7 +441,7 @@ struct weir_spin_wait_ weir_spin_wait_begin_(void)
 
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)
 {
-	if (++spin->looks >= ex->spins)
+	if (++spin->polls >= ex->spins)
 		return false;
 	let_others_go(EX_POLLING);
 	return true;
