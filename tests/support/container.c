@@ -11,7 +11,6 @@
  * container.  tools/environments drops the capabilities afterwards.
  */
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
