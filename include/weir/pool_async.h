@@ -123,9 +123,9 @@ weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool, const char *who,
  *   WEIR_OK     Prevented: the callback has not run and will not run.  Nothing
  *               is borrowed; a permit that had been granted went to the next
  *               waiter.  The memory of the operation belongs to the caller.
- *   WEIR_EBUSY  Too late: a resource is being selected or created and the
- *               callback will run, or it has begun or has run, or the operation
- *               was not submitted.  Unlike weir_op_cancel, this does not wait
+ *   WEIR_EBUSY  Too late: a resource is being selected or created, and the
+ *               callback will run.  Or the callback has begun or has run.  Or
+ *               the operation was not submitted.  Unlike weir_op_cancel, this does not wait
  *               for the resource: the memory of the operation belongs to its
  *               owner again when the callback has begun.  If the callback frees
  *               *op, then the program must make sure that this call comes

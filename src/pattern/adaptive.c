@@ -21,7 +21,7 @@
 #define SMOOTH 0.2		/* weight of a new limit */
 #define LONG_RUN 1000		/* rounds of calls */
 #define SHORT_RUN 10		/* calls */
-#define TOLERANCE 1.5		/* a latency up to this factor is not longer */
+#define TOLERANCE 1.5		/* of the latency, before it counts as longer */
 #define LATENCY_MAX 9e18	/* fits into int64_t */
 
 static bool is_misplaced(const weir_adaptive *a)
