@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import subprocess
+import threading
 
 CC = os.environ.get("CC", "gcc").split()
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-pthread", "-w"]
@@ -30,9 +31,13 @@ def run(command):
 
 
 def compile_(source, target, includes=(), flags=()):
+    """Several tools compile the same object.  Rename it into place: another thread may be
+    linking the target, and a partly written object lacks symbols."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
+    part = f"{target[:-2]}.{threading.get_ident()}.o"
     run([*CC, *FLAGS, *flags, *("-I" + i for i in includes), "-Isrc",
-         "-Iinclude", "-c", source, "-o", target])
+         "-Iinclude", "-c", source, "-o", part])
+    os.replace(part, target)
     return target
 
 
@@ -81,8 +86,9 @@ class Library:
                                          glob.glob("src/base/*.c") +
                                          glob.glob("src/async/*.c"))
         self.objects = {s: f"{where}/{s[4:-2]}.o" for s in self.sources}
-        list(pool.map(lambda s: compile_(s, self.objects[s], includes,
-                                         (*flags, "-MMD")), self.sources))
+        list(pool.map(lambda s: compile_(
+            s, self.objects[s], includes,
+            (*flags, "-MMD", "-MF", self.objects[s][:-2] + ".d")), self.sources))
         self.uses = {s: set(read(self.objects[s][:-2] + ".d").split())
                      for s in self.sources}
 

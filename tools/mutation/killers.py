@@ -131,7 +131,7 @@ class Explorer(Killer):
         """Returns false if the scenario fails without the mutant as well."""
         library, scenario = self.library(), saw.split()[0]
         which = (options, scenario)
-        program = f"{library.where}/unbroken"
+        program = f"{library.where}/unbroken-{id(self)}"
         with self.lock:
             if which not in self.fails_unbroken:
                 build.link([*library.objects.values(), *engine], program)

@@ -37,7 +37,7 @@ BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
 class Workshop:
     def __init__(self, where, seed):
         self.where, self.env = where, means.environment(seed)
-        self.complaints = []
+        self.complaints, self.engines = [], {}
         self.builders = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         orders = build.all_orders(where)
         self.plain = self.library("plain", includes=(orders,))
@@ -52,7 +52,8 @@ class Workshop:
                                           sources, includes, flags))
 
     def engine(self, name, main_flags):
-        """The explorer without the sources that it explores."""
+        """The explorer without the sources that it explores: built once, for all
+        explorers that use the library `name`."""
         def make():
             left_out = ["tests/model/engine/main.c"] + \
                 [f"tests/model/{name}_scenarios.c" for name in PATTERNS]
@@ -67,7 +68,7 @@ class Workshop:
             return objects + [build.compile_(
                 "tests/model/engine/main.c", f"{self.where}/{name}/main.o",
                 MODEL, main_flags)]
-        return make
+        return self.engines.setdefault(name, Lazy(make))
 
     def explorer(self, name, *attempts):
         return Explorer(name, self.model, self.engine("model", ()), attempts,
