@@ -41,7 +41,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             during a wait, then the wait continues.  No function is a
  *             thread-cancellation point.
  *   Time      Times are weir_now_ns(), CLOCK_MONOTONIC.  The _at forms get the
- *             time as an argument, in any order.  Calls that wait,
+ *             time as an argument, of any clock and in any order.  If the
+ *             bucket would be full again only after INT64_MAX (the year 2262
+ *             of CLOCK_REALTIME), then no token is taken.  Calls that wait,
  *             weir_rate_set and weir_rate_stat always use weir_now_ns(): a
  *             program that passes times of another clock to the _at forms must
  *             not make these calls.

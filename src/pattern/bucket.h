@@ -28,8 +28,10 @@
 #include "weir/rate.h"
 
 /*
- * The bound of n * den and of num * den, and of a time's distance from 0 (73
- * years).  Sums of three such numbers fit.
+ * The bound of n * den and of num * den, and of the time by which tokens may be
+ * taken in advance (73 years).  Sums of three such numbers fit.  So that
+ * absolute times of any size may be used, the sums are formed relative to now:
+ * struct weir_time_ is then a distance.
  */
 #define WEIR_BUCKET_MAX_ (INT64_MAX / 4)
 
@@ -71,40 +73,54 @@ static inline struct weir_time_ weir_time_sub_(const struct weir_bucket_ *b,
 	return t;
 }
 
-/* Returns max(now, full). */
-static inline struct weir_time_ weir_bucket_base_(const struct weir_bucket_ *b,
-						  int64_t now_ns)
+/*
+ * Returns max(now, full) - now.
+ * Requires: weir_bucket_time_ok_(b, now_ns).
+ */
+static inline struct weir_time_ weir_bucket_ahead_(const struct weir_bucket_ *b,
+						   int64_t now_ns)
 {
 	if (b->full_ns_ < now_ns)
-		return (struct weir_time_){ now_ns, 0 };
-	return (struct weir_time_){ b->full_ns_, b->full_part_ };
+		return (struct weir_time_){ 0, 0 };
+	return (struct weir_time_){ b->full_ns_ - now_ns, b->full_part_ };
 }
 
 /*
- * Returns when n tokens taken now would be usable, if `ahead` other tokens are
- * taken before them.  If the result is at most now_ns, they are usable at once.
+ * Returns when n tokens taken now would be usable, if `before` other tokens are
+ * taken before them.  now_ns: at once.  A later time than INT64_MAX is
+ * returned as INT64_MAX.  Requires: weir_bucket_time_ok_(b, now_ns).
  */
 static inline int64_t weir_bucket_at_(const struct weir_bucket_ *b, int64_t n,
-				      int64_t ahead, int64_t now_ns)
+				      int64_t before, int64_t now_ns)
 {
-	struct weir_time_ t = weir_bucket_base_(b, now_ns);
+	struct weir_time_ t = weir_bucket_ahead_(b, now_ns);
 
-	t = weir_time_add_(b, t, weir_bucket_cost_(b, ahead));
+	t = weir_time_add_(b, t, weir_bucket_cost_(b, before));
 	if (b->kind_ == WEIR_RATE_BUCKET) {
 		t = weir_time_add_(b, t, weir_bucket_cost_(b, n));
 		t = weir_time_sub_(b, t, weir_bucket_cost_(b, b->burst_));
 	}
-	return t.ns + (t.part > 0);
+	t.ns += t.part > 0;
+	if (t.ns <= 0)
+		return now_ns;
+	return now_ns > INT64_MAX - t.ns ? INT64_MAX : now_ns + t.ns;
 }
 
-static inline void weir_bucket_take_(struct weir_bucket_ *b, int64_t n,
+/*
+ * Take n tokens.  Returns false, and takes none, if the bucket would be full
+ * only after INT64_MAX.  Requires: weir_bucket_time_ok_(b, now_ns).
+ */
+static inline bool weir_bucket_take_(struct weir_bucket_ *b, int64_t n,
 				     int64_t now_ns)
 {
-	struct weir_time_ t = weir_bucket_base_(b, now_ns);
+	struct weir_time_ t = weir_bucket_ahead_(b, now_ns);
 
 	t = weir_time_add_(b, t, weir_bucket_cost_(b, n));
-	b->full_ns_ = t.ns;
+	if (now_ns > INT64_MAX - t.ns)
+		return false;
+	b->full_ns_ = now_ns + t.ns;
 	b->full_part_ = t.part;
+	return true;
 }
 
 /*
@@ -127,19 +143,19 @@ static inline void weir_bucket_put_back_(struct weir_bucket_ *b, int64_t n)
 static inline int64_t weir_bucket_lack_(const struct weir_bucket_ *b,
 					int64_t now_ns, int64_t *rest)
 {
-	int64_t ns = b->full_ns_ - now_ns, whole, left;
+	/* Unsigned: the difference of any two times fits. */
+	uint64_t ns = (uint64_t)b->full_ns_ - (uint64_t)now_ns;
+	uint64_t den = (uint64_t)b->den_;
+	int64_t whole, left;
 
 	*rest = 0;
 	if (b->full_ns_ < now_ns || (!ns && !b->full_part_))
 		return 0;
-	/*
-	 * Compute ns * num / den without the product, which could overflow: den
-	 * nanoseconds yield num tokens.
-	 */
-	whole = ns / b->den_;
-	if (whole > WEIR_BUCKET_MAX_ / b->num_)
+	/* ns * num / den without the product: den ns are num tokens. */
+	if (ns / den > (uint64_t)(WEIR_BUCKET_MAX_ / b->num_))
 		return WEIR_BUCKET_MAX_;
-	left = ns % b->den_ * b->num_ + b->full_part_;
+	whole = (int64_t)(ns / den);
+	left = (int64_t)(ns % den) * b->num_ + b->full_part_;
 	*rest = left % b->den_;
 	return whole * b->num_ + left / b->den_;
 }
@@ -159,12 +175,16 @@ static inline bool weir_bucket_is_full_(const struct weir_bucket_ *b,
 	return weir_bucket_missing_(b, now_ns) == 0;
 }
 
-/* Returns true if the times are within the range of the arithmetic. */
+/*
+ * Returns true if the bucket will be full within WEIR_BUCKET_MAX_ from now: the
+ * arithmetic can compute with now_ns.
+ */
 static inline bool weir_bucket_time_ok_(const struct weir_bucket_ *b,
 					int64_t now_ns)
 {
-	return now_ns >= -WEIR_BUCKET_MAX_ && now_ns <= WEIR_BUCKET_MAX_ &&
-	       b->full_ns_ <= WEIR_BUCKET_MAX_;
+	/* Unsigned: the difference of any two times fits. */
+	return b->full_ns_ <= now_ns ||
+	       (uint64_t)b->full_ns_ - (uint64_t)now_ns <= WEIR_BUCKET_MAX_;
 }
 
 /* Set the rate.  Returns false if it is out of range; *b is unchanged then. */

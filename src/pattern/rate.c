@@ -38,9 +38,8 @@ weir_err weir_rate_take_locked_(weir_rate *limit, int64_t n, int64_t now_ns,
 	if (!weir_bucket_time_ok_(b, now_ns))
 		return WEIR_ETIMEDOUT;
 	*at_ns = weir_bucket_at_(b, n, 0, now_ns);
-	if (*at_ns > latest_ns)
+	if (*at_ns > latest_ns || !weir_bucket_take_(b, n, now_ns))
 		return WEIR_ETIMEDOUT;
-	weir_bucket_take_(b, n, now_ns);
 	return WEIR_OK;
 }
 

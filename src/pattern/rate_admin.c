@@ -55,7 +55,7 @@ weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 	made.name_ = gate.name = opts->name;
 	made.bucket_.kind_ = opts->kind;
 	/* The bucket has been full since the earliest possible time. */
-	made.bucket_.full_ns_ = -WEIR_BUCKET_MAX_;
+	made.bucket_.full_ns_ = INT64_MIN;
 	if (!weir_bucket_set_(&made.bucket_, made.rate_, made.period_ns_,
 			      opts->burst ? opts->burst : 1))
 		return WEIR_EINVAL;

@@ -187,6 +187,61 @@ TEST(times_that_go_back_give_nothing)
 	end();
 }
 
+/*
+ * C5: a full bucket is not refused, whatever the time.  CLOCK_REALTIME passes
+ * 2^61 ns in January 2043.
+ */
+TEST(c5_large_and_small_times)
+{
+	static const int64_t times[] = {
+		INT64_MIN, INT64_MIN + 1, -(INT64_C(1) << 61) - 1, -1, 0,
+		(INT64_C(1) << 61) - 1, (INT64_C(1) << 61) + 1,
+		INT64_C(1) << 62, INT64_MAX - 10 * SECOND,
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		int64_t at = 0, t = times[i];
+
+		begin((weir_rate_opts){ .rate = 10, .burst = 5 });
+		for (int k = 0; k < 5; k++) {
+			CHECK_EQ(weir_rate_delay_at(&limit, 1, t), 0);
+			CHECK_OK(weir_rate_try_acquire_at(&limit, 1, t));
+		}
+		CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, t), WEIR_EAGAIN);
+		CHECK_EQ(weir_rate_delay_at(&limit, 1, t), SECOND / 10);
+		/* A token is there a tenth of a second later, not before. */
+		CHECK_ERR(weir_rate_try_acquire_at(&limit, 1,
+						   t + SECOND / 10 - 1),
+			  WEIR_EAGAIN);
+		CHECK_OK(weir_rate_try_acquire_at(&limit, 1, t + SECOND / 10));
+		CHECK_OK(weir_rate_reserve_at(&limit, 1, t + SECOND / 10,
+					      SECOND, &at));
+		CHECK_EQ(at, t + SECOND / 5);
+		end();
+	}
+}
+
+/*
+ * The bucket would be full only after INT64_MAX: no token is taken.  A call of
+ * a much earlier time finds a bucket that is empty for longer than 73 years.
+ */
+TEST(c5_the_end_of_time)
+{
+	int64_t at = 0, ten = 10 * SECOND;
+
+	begin((weir_rate_opts){ .rate = 1, .burst = 5 });
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, INT64_MAX), WEIR_EAGAIN);
+	CHECK_ERR(weir_rate_reserve_at(&limit, 5, INT64_MAX - SECOND,
+				       INT64_MAX, &at), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_rate_reserve_at(&limit, 5, INT64_MAX - ten, INT64_MAX,
+				      &at));
+	CHECK_EQ(at, INT64_MAX - ten);
+	CHECK_ERR(weir_rate_try_acquire_at(&limit, 1, INT64_MIN), WEIR_EAGAIN);
+	CHECK_EQ(weir_rate_delay_at(&limit, 1, INT64_MIN), WEIR_FOREVER);
+	CHECK_OK(weir_rate_try_acquire_at(&limit, 1, INT64_MAX - 9 * SECOND));
+	end();
+}
+
 TEST(rate_is_changed)
 {
 	begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR, .burst = 4 });
