@@ -57,7 +57,7 @@ WEIR_API void weir_release_all(const weir_req *reqs, size_t k);
  *
  * A semaphore that is closed, whose queue is full or whose capacity is too
  * small is skipped while others are left.  If all are skipped, then the result
- * is the first error.  k is 1 .. WEIR_ANY_MAX.
+ * is the error of the first request, reqs[0].  k is 1 .. WEIR_ANY_MAX.
  */
 #define WEIR_ANY_MAX 16
 WEIR_API WEIR_MUST_USE weir_err
@@ -135,7 +135,7 @@ struct weir_any {
 	uint32_t winner_;	/* index of the winner plus 1, or a reason */
 	uint32_t left_;		/* open events: submitted, decided */
 	uint32_t open_;		/* members that were not refused */
-	int32_t first_err_;
+	uint32_t unused_;
 	uint64_t reserved_[4];
 };
 

@@ -53,10 +53,11 @@ static bool enqueue(weir_any *any, size_t i)
 		return false;
 	/* relaxed: no other thread has a reference to w. */
 	at_store_relaxed(&w->state, WEIR_OP_FREE_);
+	w->outcome = (int8_t)err;
 	if (!err)
 		(void)weir_any_event_(any);
 	else if (err != WEIR_EAGAIN)
-		(void)weir_any_refused_(any, err);
+		(void)weir_any_refused_(any);
 	return !err;
 }
 
@@ -118,7 +119,6 @@ static void prepare(weir_any *any, const weir_req *reqs, weir_op *places,
 	any->winner_ = WEIR_ANY_UNDECIDED_;
 	any->left_ = 2;
 	any->open_ = (uint32_t)k;
-	any->first_err_ = WEIR_OK;
 	for (size_t i = 0; i < k; i++)
 		prepare_member(any, i, &reqs[i]);
 	head->sem = NULL;

@@ -59,10 +59,12 @@ bool weir_any_decide_(weir_any *any, uint32_t how);
 bool weir_any_event_(weir_any *any);
 
 /*
- * Called when a member has failed and cannot be granted any more.  Returns true
- * if it was the last member, and the last event: the outcome can be delivered.
+ * Called when a member has failed and cannot be granted any more; its `outcome`
+ * is the error.
+ * Returns true if it was the last member, and the last event: the outcome can be
+ * delivered.
  */
-bool weir_any_refused_(weir_any *any, weir_err err);
+bool weir_any_refused_(weir_any *any);
 
 /*
  * Called when the deadline has passed.  Returns true if the outcome can be

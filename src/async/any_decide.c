@@ -40,14 +40,8 @@ bool weir_any_event_(weir_any *any)
 	return at_sub_acq_rel(&any->left_, 1) == 1;
 }
 
-bool weir_any_refused_(weir_any *any, weir_err err)
+bool weir_any_refused_(weir_any *any)
 {
-	int32_t none = WEIR_OK;
-
-	/* relaxed: it is read only after the last event. */
-	while (!at_cas_weak_relaxed(&any->first_err_, &none, (int32_t)err))
-		if (none)
-			break;
 	/* [A6] release, [A6] acquire */
 	return at_sub_acq_rel(&any->open_, 1) == 1 &&
 	       weir_any_decide_(any, WEIR_ANY_REFUSED_) && weir_any_event_(any);
@@ -68,7 +62,7 @@ bool weir_any_notified_(struct weir_waiter_ *w)
 	if (!w->outcome)
 		over = weir_any_event_(any);
 	else if (w->outcome != WEIR_EAGAIN)
-		over = weir_any_refused_(any, (weir_err)w->outcome);
+		over = weir_any_refused_(any);
 	if (over)
 		runs = weir_run_notify_(weir_any_head_(any));
 	/* [A7] release.  This is the last access to *w and *any. */

@@ -62,8 +62,9 @@ static weir_err outcome_of(weir_any *any, struct weir_waiter_ **granted,
 		*granted = weir_any_member_(any, *which);
 		return WEIR_OK;
 	}
+	/* Every member has failed.  The members are in the order of the list. */
 	if (winner == WEIR_ANY_REFUSED_)
-		return (weir_err)any->first_err_;
+		return (weir_err)weir_any_member_(any, 0)->outcome;
 	return winner == WEIR_ANY_LATE_ ? WEIR_ETIMEDOUT : WEIR_ECANCELED;
 }
 

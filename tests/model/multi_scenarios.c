@@ -258,6 +258,30 @@ static void closed_once(void)
 SCENARIO(any_closed, 2, none_free, closed_once, any_or_closed, close_both,
 	 put_s)
 
+/*
+ * C33: both members are refused, in any order and for different reasons.  The
+ * result is the error of the first request.
+ */
+static void any_refused(void)
+{
+	size_t which = 9;
+
+	EX_ASSERT(weir_acquire_any(both, 2, NULL, &which) == WEIR_ETOOBIG);
+	ran++;
+}
+
+static void shrink_s(void)
+{
+	EX_ASSERT(weir_sem_resize(&s, 0, NULL) == WEIR_OK);
+}
+
+static void close_t(void)
+{
+	weir_sem_close(&t, WEIR_CLOSE_NOW);
+}
+SCENARIO(any_two_errors, 2, none_free, closed_once, any_refused, shrink_s,
+	 close_t)
+
 static void any_timed(void)
 {
 	weir_ctx own;
