@@ -43,7 +43,8 @@ typedef struct weir_loop {
 	uint32_t state_;
 	uint64_t dispatching_;		/* a thread dispatches */
 	uint64_t loose_;		/* soonest_ may be too early */
-	uint64_t reserved_[11];
+	uint64_t ops_;			/* operations that are submitted */
+	uint64_t reserved_[10];
 } weir_loop;
 
 /*
@@ -53,9 +54,9 @@ typedef struct weir_loop {
 WEIR_API WEIR_MUST_USE weir_err weir_loop_init(weir_loop *loop);
 
 /*
- * Retire *loop and close its descriptor.  WEIR_EBUSY: callbacks are pending or
- * running, or deadlines are tracked; nothing has changed.
- * Requires: no operation of this loop is submitted.
+ * Retire *loop and close its descriptor.  WEIR_EBUSY: an operation of this loop
+ * is submitted and has not ended, or a thread dispatches the loop; nothing has
+ * changed.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_loop_destroy(weir_loop *loop);
 

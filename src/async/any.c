@@ -7,6 +7,7 @@
 #include "async/any.h"
 
 #include "async/all.h"
+#include "async/count.h"
 #include "async/op.h"
 #include "async/run.h"
 #include "base/atomic.h"
@@ -20,6 +21,7 @@
 
 static void set_free(weir_any *any)
 {
+	weir_op_uncount_(weir_any_head_(any));
 	/* [A4] release */
 	at_store_release(&weir_any_head_(any)->state, WEIR_OP_FREE_);
 }
@@ -127,6 +129,7 @@ static void prepare(weir_any *any, const weir_req *reqs, weir_op *places,
 	head->timer = (struct weir_ring_){ NULL, NULL };
 	*end = (struct weir_waiter_){ .wants = WEIR_WANTS_OTHER_, .ctx = ctx };
 	end->end = weir_any_ctx_ended_;
+	weir_op_count_(head);
 	/* relaxed: the locks of the members' semaphores publish it. */
 	at_store_relaxed(&head->state, WEIR_OP_QUEUED_);
 }

@@ -7,6 +7,10 @@
  *   [A8] dispatch  release: weir_loop_dispatch   acquire: is_used
  *                  A destroy sees that the last dispatch has finished with
  *                  the loop.
+ *   [A9] ended     release: weir_op_uncount_   acquire: is_used
+ *                  A destroy sees that a cancelling thread has finished with
+ *                  the loop, and that a dispatch which runs a callback has
+ *                  begun.
  */
 #include "weir/loop.h"
 
@@ -58,30 +62,25 @@ weir_err weir_loop_init(weir_loop *loop)
 	return WEIR_OK;
 }
 
+/*
+ * ops_ is read first: a dispatch sets dispatching_ before it subtracts the
+ * operation whose callback it runs.
+ */
 static bool is_used(const weir_loop *loop)
 {
-	/* [A8] acquire */
-	bool used = at_load_acquire(&loop->dispatching_) || loop->ready_ ||
-		    loop->due_;
-
-	for (size_t i = 0; i < sizeof(loop->timers_) / sizeof(void *); i++)
-		used = used || loop->timers_[i];
-	return used;
+	/* [A9] acquire, [A8] acquire */
+	return at_load_acquire(&loop->ops_) ||
+	       at_load_acquire(&loop->dispatching_);
 }
 
 weir_err weir_loop_destroy(weir_loop *loop)
 {
 	struct weir_backoff_ backoff = { 0 };
 	weir_err err = check(loop, "weir_loop_destroy");
-	bool used;
 
 	if (err)
 		return err;
-	weir_run_lock_(loop);
-	weir_inbox_empty_(loop);
-	used = is_used(loop);
-	weir_run_unlock_(loop);
-	if (used)
+	if (is_used(loop))
 		return WEIR_EBUSY;
 	/* [A3] acquire.  A notifying thread may still raise the descriptor. */
 	while (at_load_acquire(&loop->inbox_))

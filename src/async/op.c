@@ -2,6 +2,7 @@
 /* Operations: submit, cancel, poll.  docs/design/async.md. */
 #include "async/op.h"
 
+#include "async/count.h"
 #include "async/inbox.h"
 #include "async/run.h"
 #include "async/timers.h"
@@ -69,6 +70,7 @@ void weir_op_stop_timer_(struct weir_waiter_ *w)
 
 static void set_free(struct weir_waiter_ *w)
 {
+	weir_op_uncount_(w);
 	/* [A4] release */
 	at_store_release(&w->state, WEIR_OP_FREE_);
 }
@@ -130,6 +132,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	w->woken_to_retry = w->counted = w->spinning = false;
 	w->deadline_ns = deadline_ns;
 	w->timer = (struct weir_ring_){ NULL, NULL };
+	weir_op_count_(w);
 	/* relaxed: published by the semaphore's lock. */
 	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
 	err = enqueue(w);

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 
+#include "async/count.h"
 #include "async/inbox.h"
 #include "async/timers.h"
 #include "base/atomic.h"
@@ -209,10 +210,8 @@ void weir_run_callback_(struct weir_waiter_ *w)
 	user = w->user;
 	err = weir_sem_finish_(w, w->sem->name_, (weir_err)w->outcome);
 
-	/*
-	 * [A4] release.  This is the last access to *w: the callback may reuse
-	 * it.
-	 */
+	weir_op_uncount_(w);
+	/* [A4] release.  The last access to *w: the callback may reuse it. */
 	at_store_release(&w->state, WEIR_OP_FREE_);
 	fn((weir_op *)(void *)w, err, user);
 }

@@ -6,6 +6,7 @@
 
 #include "calls.h"
 #include "weir/loop/epoll.h"
+#include "weir/multi.h"
 
 static weir_sem sem;
 static weir_loop loop;
@@ -53,6 +54,47 @@ TEST(c36_callback_on_loop_thread)
 	CHECK_EQ(stat_of(&sem).granted, 0);
 	CHECK(!is_readable(&loop));
 	CHECK_EQ(weir_loop_dispatch(&loop), 0);
+	end();
+}
+
+static void any_ended(weir_any *any, weir_err err, size_t which, void *user)
+{
+	(void)any;
+	(void)which;
+	*(weir_err *)user = err;
+}
+
+/* C36: a loop is used as long as one of its operations is submitted. */
+TEST(c36_destroy_with_a_queued_operation)
+{
+	struct call a;
+	weir_op places[1];
+	weir_req req = { &sem, 1 };
+	weir_err err = WEIR_EQUEUED;
+	weir_any any;
+
+	begin(1);
+	call_queue(&a, &loop, &sem, 1, NULL);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	CHECK_OK(weir_op_cancel(&a.op));
+	CHECK_OK(weir_loop_destroy(&loop));
+
+	CHECK_OK(weir_loop_init(&loop));
+	weir_any_init(&any, &loop, any_ended, &err);
+	CHECK_ERR(weir_any_submit(&any, &req, places, 1, NULL, NULL),
+		  WEIR_EQUEUED);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	weir_sem_release(&sem, 1);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CHECK_OK(err);
+	/* Submits that are granted or refused at once count nothing. */
+	call_init(&a, &loop);
+	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, 0), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_op_submit(&a.op, &sem, 2, NULL), WEIR_ETOOBIG);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_op_submit(&a.op, &sem, 1, NULL));
+	CHECK_ERR(weir_any_cancel(&any), WEIR_EBUSY);
 	end();
 }
 

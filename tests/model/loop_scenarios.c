@@ -138,6 +138,60 @@ SCENARIO(loop_destroyed_two, 2, none_of_two, quiet, run_and_destroy, put,
 	 put_another)
 
 /*
+ * C36: a loop is destroyed only after its last operation has ended, by its
+ * callback or by a cancel on another thread.
+ */
+static void destroy_loop(void)
+{
+	weir_sem_info info;
+
+	ex_await(&submitted);
+	(void)weir_loop_dispatch(&loop);
+	result = weir_loop_destroy(&loop);
+	if (result) {
+		EX_ASSERT(result == WEIR_EBUSY);
+		return;
+	}
+	ex_free(&loop, sizeof(loop));
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	EX_ASSERT(info.waiters == 0);
+}
+
+static void then_destroyed(void)
+{
+	if (result) {
+		(void)weir_loop_dispatch(&loop);
+		EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+	}
+	quiet();
+}
+
+static void submit_unlimited(void)
+{
+	call_submit(&a, NULL);
+	ex_set(&submitted);
+}
+
+static void cancel_unlimited(void)
+{
+	ex_await(&submitted);
+	if (!a.ran)
+		(void)call_cancel(&a);
+}
+SCENARIO(loop_destroy_meets_grant, 3, none_of_one, then_destroyed,
+	 destroy_loop, submit_unlimited, put)
+SCENARIO(loop_destroy_meets_cancel, 3, none_of_two, then_destroyed,
+	 destroy_loop, submit_unlimited, cancel_unlimited)
+
+static void submit_limited(void)
+{
+	call_submit_until(&a, weir_deadline_after(1000));
+	ex_set(&submitted);
+}
+SCENARIO(loop_destroy_meets_late_cancel, 2, none_of_two, then_destroyed,
+	 destroy_loop, submit_limited, cancel_unlimited)
+
+/*
  * C35: the cancel prevents the callback, or the callback has run or is about to
  * run.  Then the operation is freed.
  */
