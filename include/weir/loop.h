@@ -18,9 +18,12 @@ WEIR_DECLS_BEGIN
  *     epoll_ctl(ep, EPOLL_CTL_ADD, weir_loop_fd(&loop), &readable);
  *     for (;;) {
  *             n = epoll_wait(ep, events, 16, weir_loop_timeout_ms(&loop));
+ *             ...                             handle all of events[]
  *             weir_loop_dispatch(&loop);
- *             ...
  *     }
+ *
+ * A callback may free an object that events[] still refers to.  Therefore
+ * dispatch after all events have been handled.
  *
  * The following holds for every function below unless its comment differs.
  *

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops: C25, C35, C36, and deadlines without a thread. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "calls.h"
-#include "weir/loop/epoll.h"
 #include "weir/multi.h"
 
 static weir_sem sem;
@@ -460,28 +458,6 @@ TEST(c27_loop_inside_its_callback)
 	CHECK_EQ(weir_loop_dispatch(&loop), 2);
 	for (int i = 0; i < 2; i++)
 		CALL_WAS(&c[i], WEIR_OK);
-	end();
-}
-
-/* errno is that of epoll_wait, also if a callback changes errno. */
-static void changes_errno(weir_op *op, weir_err err, void *user)
-{
-	call_ran(op, err, user);
-	errno = 0;
-}
-
-TEST(epoll_errno_is_kept)
-{
-	struct epoll_event event;
-	struct call c = { 0 };
-
-	begin(1);
-	weir_op_init(&c.op, &loop, changes_errno, &c);
-	CHECK_ERR(weir_op_submit(&c.op, &sem, 1, NULL), WEIR_EQUEUED);
-	weir_sem_release(&sem, 1);
-	CHECK_EQ(weir_loop_epoll_wait(-1, &loop, &event, 1, 0), -1);
-	CHECK_EQ(errno, EBADF);
-	CALL_WAS(&c, WEIR_OK);
 	end();
 }
 

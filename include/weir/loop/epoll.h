@@ -12,8 +12,9 @@
  *                     if (events[i].data.ptr != &loop)
  *                             ...                     yours
  *     }
+ *
+ * Handle all of events[] before the next call: it runs callbacks.
  */
-#include <errno.h>
 #include <sys/epoll.h>
 
 #include "weir/loop.h"
@@ -32,23 +33,25 @@ static inline int weir_loop_epoll_add(int ep, weir_loop *loop, void *mark)
 }
 
 /*
- * Wait as epoll_wait(2), but not beyond the next deadline of the loop; then
- * dispatch.  Returns as epoll_wait(2).
+ * Dispatch the loop; then wait as epoll_wait(2), but not beyond the next
+ * deadline of the loop, and not at all if a callback has run.  Returns as
+ * epoll_wait(2).
+ *
+ * Callbacks run before the wait and never between the wait and the return: a
+ * callback may free an object and close its descriptor, and events[] does not
+ * refer to it.  Callbacks that become due during the wait run in the next call,
+ * after the program has handled events[].
  */
 static inline int weir_loop_epoll_wait(int ep, weir_loop *loop,
 				       struct epoll_event *events, int max,
 				       int timeout_ms)
 {
-	int own_ms = weir_loop_timeout_ms(loop), n, why;
+	uint64_t ran = weir_loop_dispatch(loop);
+	int own_ms = ran ? 0 : weir_loop_timeout_ms(loop);
 
 	if (timeout_ms < 0 || (own_ms >= 0 && own_ms < timeout_ms))
 		timeout_ms = own_ms;
-	n = epoll_wait(ep, events, max, timeout_ms);
-	/* Callbacks may change errno. */
-	why = errno;
-	weir_loop_dispatch(loop);
-	errno = why;
-	return n;
+	return epoll_wait(ep, events, max, timeout_ms);
 }
 
 #endif /* WEIR_LOOP_EPOLL_H */

@@ -51,6 +51,10 @@ static inline int weir_loop_uring_arm(struct io_uring *ring, weir_loop *loop)
  * Wait for a completion or a deadline, and dispatch.  Returns 0 if *cqe is a
  * completion of the program, -EAGAIN if there is none (callbacks may have run),
  * or an error of io_uring.
+ *
+ * No callback runs between the completion and the return.  Later completions
+ * may already be in the ring when a callback runs: as in every io_uring
+ * program, an object with a request in flight must not be freed.
  */
 static inline int weir_loop_uring_wait(struct io_uring *ring, weir_loop *loop,
 				       struct io_uring_cqe **cqe)
