@@ -8,7 +8,8 @@ In Markdown, a name is a word in backticks that has an underscore or ends in "()
 or a path.  In a manual page, it is the argument of .Fn, .Dv, .Va or .Vt that has an
 underscore, or of .In.  An identifier must stand in a source file: of the library, the
 tests, the tools, the benchmarks or the examples.  A path must exist; it may be given
-from the root, or from a folder that the page describes.  NAME and NN are placeholders.
+from the root, or from a folder that the page describes.  NAME and NN are
+placeholders.  Paths below build* exist only after a build and are not checked.
 """
 import glob
 import os
@@ -82,7 +83,7 @@ def problem(name, words):
         if ('_' in word or identifier.group(2)) and word not in words and \
                 not FOREIGN.match(word):
             return f'{word} is not in the sources'
-    elif PATH.fullmatch(name) and not re.search(r'^/|\.\.|NAME|NN', name):
+    elif PATH.fullmatch(name) and not re.search(r'^(/|build)|\.\.|NAME|NN', name):
         first = name.split('/')[0]
         if (os.path.isdir(first) or '/' not in name) and not exists(name):
             return f'{name} does not exist'
