@@ -290,12 +290,11 @@ static weir_err renew(weir_named *h, const weir_named_opts *opts)
  */
 static weir_err open_or_create(weir_named *h, const weir_named_opts *opts)
 {
-	weir_err err;
-
 	h->fd = open(h->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
 			      O_NONBLOCK);
 	if (h->fd < 0 && errno == ENOENT && opts->flags & WEIR_NAMED_CREATE) {
-		err = make_file(h->path, opts);
+		weir_err err = make_file(h->path, opts);
+
 		if (err && errno != EEXIST)
 			return err;
 		if (err || !(opts->flags & WEIR_NAMED_EXCLUSIVE))
