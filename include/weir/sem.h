@@ -45,7 +45,8 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   Fork      The child holds no permits.  Permits that the parent holds stay
  *             out in the child's copy.  If a semaphore had waiters at the fork,
  *             or another thread held its lock, then the child must not use it;
- *             a call there panics (if the lock was held, after ten seconds).
+ *             a call there panics (if the lock was held, after ten seconds);
+ *             weir_sem_try_release returns WEIR_EINVAL.
  *   Counts    If a count is not in 0 .. WEIR_SEM_MAX, then the result is
  *             WEIR_EINVAL.
  *   Misuse    If a "Requires" is broken, then the call panics (weir/base.h)
@@ -236,8 +237,10 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
 /*
- * As weir_sem_release, but returns WEIR_EOVERFLOW or WEIR_EINVAL where that
- * panics.
+ * As weir_sem_release, but never panics.  WEIR_EOVERFLOW: more permits than are
+ * out.  WEIR_EINVAL: any other reason for which weir_sem_release panics: the
+ * semaphore is null, misaligned, destroyed, or had waiters at the fork of this
+ * child; or the count is invalid.  Nothing has changed.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_release(weir_sem *sem, int64_t n);

@@ -130,7 +130,19 @@ static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 	}
 }
 
-/* Add n permits.  `call` is for messages. */
+/*
+ * Report a misuse.  `call` is for the message; null: the call promises an error
+ * instead of a panic.
+ */
+static weir_err report(const weir_sem *sem, const char *call,
+		       enum weir_problem_ problem)
+{
+	if (call)
+		return weir_sem_panic_(sem, call, problem);
+	return problem ? WEIR_EINVAL : WEIR_OK;
+}
+
+/* Add n permits.  `call`: see report(). */
 static weir_err put(weir_sem *sem, int64_t n, const char *call)
 {
 	enum weir_problem_ problem;
@@ -162,7 +174,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	}
 	problem = weir_sem_enter_(sem, n);
 	if (problem)
-		return weir_sem_panic_(sem, call, problem);
+		return report(sem, call, problem);
 	weir_sem_released_at_(sem, weir_cpu_());
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
@@ -179,7 +191,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
+	err = report(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
 	if (overflows(sem, &word, n))
@@ -192,7 +204,7 @@ weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 {
 	if (weir_put_fast_(sem, n))
 		return WEIR_OK;
-	return put_reported(sem, n, "weir_sem_try_release");
+	return put_reported(sem, n, NULL);
 }
 
 /*

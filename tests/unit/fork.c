@@ -43,6 +43,13 @@ static void child_try(void) { CHECK_OK(weir_sem_try_acquire(&sem, 1)); }
 static void child_resize(void) { CHECK_OK(weir_sem_resize(&sem, 9, NULL)); }
 static void child_stat(void) { (void)stat_of(&sem); }
 
+/* C8: also on the path that finds the waiters under the lock. */
+static void child_try_release(void)
+{
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL);
+	CHECK_EQ(weir_sem_available(&sem), 0);
+}
+
 static void must_abort(void (*use)(void))
 {
 	char text[512];
@@ -70,11 +77,13 @@ static void init_named(uint32_t flags)
  */
 TEST(c29_use_in_a_child_after_waiters_is_detected)
 {
+	char text[512];
 	job a;
 
 	init_named(0);
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	queue_up(&a, &sem, 2, NULL);
+	CHECK_EQ(in_child(child_try_release, text, sizeof(text)), 0);
 	must_abort(child_acquire);
 	must_abort(child_release);
 	must_abort(child_close);

@@ -107,9 +107,31 @@ TEST(destroyed_semaphore)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_destroy(&sem));
 	use_every_call(&sem);
-	/* Use of a destroyed semaphore always panics with that reason. */
-	CHECK(panics - first == 15);
+	/*
+	 * Use of a destroyed semaphore always panics with that reason.  Only
+	 * try_release promises an error instead.
+	 */
+	CHECK_EQ(panics - first, 14);
 	CHECK(strstr(last_panic, "destroyed"));
+	weir_set_panic_hook(before);
+}
+
+/* C8: where release panics, try_release returns an error. */
+TEST(c8_try_release_never_panics)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_sem sem = WEIR_SEM_INIT(2), never;
+	int first = panics;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_ERR(weir_sem_try_release(&sem, 2), WEIR_EOVERFLOW);
+	CHECK_ERR(weir_sem_try_release(&sem, -1), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_try_release(NULL, 1), WEIR_EINVAL);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL);
+	memset(&never, 0x5a, sizeof(never));
+	CHECK_ERR(weir_sem_try_release(&never, 1), WEIR_EINVAL);
+	CHECK_EQ(panics, first);
 	weir_set_panic_hook(before);
 }
 
