@@ -46,8 +46,10 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             during a wait, then the wait continues.  No function is a
  *             thread-cancellation point.
  *   Fork      As in weir/sem.h.
- *   Misuse    As in weir/sem.h.  If a thread leaves a lock that no thread has
- *             entered in that role, then the call panics when it detects that.
+ *   Misuse    As in weir/sem.h.  If a thread leaves or changes its role, and no
+ *             thread is inside in that role, then the call panics.  One misuse
+ *             cannot be detected: a reader that leaves twice while other
+ *             readers are inside.
  */
 typedef struct weir_rwlock {
 	weir_sem inside_;	/* a reader takes 1, a writer all */
@@ -69,7 +71,7 @@ typedef enum weir_rw_prefer {
 	WEIR_RW_WRITERS = 2
 } weir_rw_prefer;
 
-/* The most concurrent readers. */
+/* There must be fewer concurrent readers than this. */
 #define WEIR_RW_READERS_MAX (INT64_C(1) << 30)
 
 /* A static initialiser, with the default options. */

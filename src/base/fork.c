@@ -11,13 +11,13 @@
 
 #include "base/atomic.h"
 
-static uint32_t forks;
+uint32_t weir_generation_ = 1;
 static pid_t loaded_by;		/* 0: forks are counted */
 
 static void count_fork(void)
 {
 	/* relaxed: the child has one thread at this moment. */
-	at_add_relaxed(&forks, 1);
+	at_add_relaxed(&weir_generation_, 1);
 }
 
 __attribute__((constructor)) static void register_fork_handler(void)
@@ -31,5 +31,5 @@ uint32_t weir_forks_(void)
 	if (loaded_by)
 		return (uint32_t)getpid() ^ (uint32_t)loaded_by;
 	/* relaxed: changes only while the process has one thread. */
-	return at_load_relaxed(&forks);
+	return at_load_relaxed(&weir_generation_) - 1;
 }

@@ -13,4 +13,11 @@
  */
 uint32_t weir_forks_(void);
 
+/*
+ * 1 in the process that loaded the library, and one more in the child of each
+ * fork.  Always 1 if forks cannot be counted.  A plain read suffices: it
+ * changes only while the process has one thread.
+ */
+extern uint32_t weir_generation_ __attribute__((visibility("hidden")));
+
 #endif /* WEIR_BASE_FORK_H */

@@ -117,12 +117,13 @@ static weir_err wait_counted(weir_rwlock *rw, const struct role *role,
 }
 
 static weir_err enter(weir_rwlock *rw, const struct role *role,
-		      struct weir_ctx *ctx, int64_t deadline_ns)
+		      struct weir_ctx *ctx, int64_t deadline_ns,
+		      const char *call)
 {
-	weir_err err;
+	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
 
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
+	if (err)
+		return err;
 	if (!rw->max_waiters_)
 		return role->wait(rw, ctx, deadline_ns);
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
@@ -141,28 +142,33 @@ static weir_err enter(weir_rwlock *rw, const struct role *role,
 
 weir_err weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return enter(rw, &reader, ctx, WEIR_FOREVER);
+	return enter(rw, &reader, ctx, WEIR_FOREVER, "weir_rwlock_read");
 }
 
 weir_err weir_rwlock_write(weir_rwlock *rw, struct weir_ctx *ctx)
 {
-	return enter(rw, &writer, ctx, WEIR_FOREVER);
+	return enter(rw, &writer, ctx, WEIR_FOREVER, "weir_rwlock_write");
 }
 
 weir_err weir_rwlock_read_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return enter(rw, &reader, NULL, deadline_ns);
+	return enter(rw, &reader, NULL, deadline_ns,
+		     "weir_rwlock_read_until");
 }
 
 weir_err weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns)
 {
-	return enter(rw, &writer, NULL, deadline_ns);
+	return enter(rw, &writer, NULL, deadline_ns,
+		     "weir_rwlock_write_until");
 }
 
 weir_err weir_rwlock_try_read(weir_rwlock *rw)
 {
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
+	weir_err err = weir_rwlock_check_(rw, "weir_rwlock_try_read",
+					  WEIR_BY_ERROR_);
+
+	if (err)
+		return err;
 	if (weir_rwlock_writers_are_first_(rw) &&
 	    !weir_sem_is_closed(&rw->inside_))
 		return WEIR_EAGAIN;
@@ -171,11 +177,11 @@ weir_err weir_rwlock_try_read(weir_rwlock *rw)
 
 weir_err weir_rwlock_try_write(weir_rwlock *rw)
 {
-	weir_err err;
+	weir_err err = weir_rwlock_check_(rw, "weir_rwlock_try_write",
+					  WEIR_BY_ERROR_);
 
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
-	err = weir_sem_try_acquire(&rw->inside_, ALL);
+	if (!err)
+		err = weir_sem_try_acquire(&rw->inside_, ALL);
 	/*
 	 * Count the writer only now: before the acquire, readers would wait for
 	 * a writer that may never enter.
@@ -186,41 +192,59 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 }
 
 /*
- * Leaving.
+ * Leaving, and changing the role inside.
+ *
+ * The lock does not record who is inside, but the free permits of inside_ limit
+ * what a correct caller can find.  They are seen no older than the caller's own
+ * entry.
+ *
+ *   0          a writer is inside, and no reader.  (There are fewer readers
+ *              than permits: weir/rwlock.h.)
+ *   1..ALL-1   readers are inside, and no writer
+ *   ALL        no thread is inside
+ *
+ * A call in the wrong role panics.  One misuse cannot be detected: a reader that
+ * leaves twice while other readers are inside.
  */
+static weir_err refuse(const weir_rwlock *rw, const char *call,
+		       const char *reason)
+{
+	return weir_panic_("%s: rwlock \"%s\" %s", call, rw->name_, reason);
+}
+
 void weir_rwlock_read_done(weir_rwlock *rw)
 {
-	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_read_done: %p is not a rwlock", rw);
+	static const char call[] = "weir_rwlock_read_done";
+
+	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
 		return;
-	}
-	weir_sem_release(&rw->inside_, 1);
+	if (!weir_sem_available(&rw->inside_))
+		(void)refuse(rw, call, "has a writer and no reader");
+	else if (weir_sem_try_release(&rw->inside_, 1))
+		(void)refuse(rw, call, "has no reader");
 }
 
 void weir_rwlock_write_done(weir_rwlock *rw)
 {
-	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_write_done: %p is not a rwlock", rw);
+	static const char call[] = "weir_rwlock_write_done";
+
+	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
 		return;
-	}
-	if (weir_sem_try_release(&rw->inside_, ALL)) {
-		weir_panic_("weir_rwlock_write_done: rwlock \"%s\" has no writer",
-			    rw->name_);
-		return;
-	}
-	weir_rwlock_remove_writer_(rw);
+	if (weir_sem_try_release(&rw->inside_, ALL))
+		(void)refuse(rw, call, "has no writer");
+	else
+		weir_rwlock_remove_writer_(rw);
 }
 
-/*
- * Changing the role inside.
- */
 weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 {
-	weir_err err;
+	static const char call[] = "weir_rwlock_try_upgrade";
+	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
 
-	if (weir_rwlock_is_misplaced_(rw))
-		return WEIR_EINVAL;
-	err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
+	if (!err)
+		err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
+	if (err == WEIR_EAGAIN && !weir_sem_available(&rw->inside_))
+		return refuse(rw, call, "has a writer and no reader");
 	if (err)
 		return err;
 	/*
@@ -229,9 +253,7 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 	 */
 	if (weir_sem_available(&rw->inside_)) {
 		weir_sem_release(&rw->inside_, ALL - 1);
-		return weir_panic_("weir_rwlock_try_upgrade: rwlock \"%s\" has "
-				   "no reader",
-				   rw->name_);
+		return refuse(rw, call, "has no reader");
 	}
 	weir_rwlock_add_writer_(rw);
 	return WEIR_OK;
@@ -239,14 +261,12 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 
 void weir_rwlock_downgrade(weir_rwlock *rw)
 {
-	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_downgrade: %p is not a rwlock", rw);
+	static const char call[] = "weir_rwlock_downgrade";
+
+	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
 		return;
-	}
-	if (weir_sem_try_release(&rw->inside_, ALL - 1)) {
-		weir_panic_("weir_rwlock_downgrade: rwlock \"%s\" has no writer",
-			    rw->name_);
-		return;
-	}
-	weir_rwlock_remove_writer_(rw);
+	if (weir_sem_try_release(&rw->inside_, ALL - 1))
+		(void)refuse(rw, call, "has no writer");
+	else
+		weir_rwlock_remove_writer_(rw);
 }

@@ -11,15 +11,21 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "pattern/ready.h"
 #include "weir/rwlock.h"
 
 /* The permits that a writer holds: all of inside_. */
 #define ALL WEIR_RW_READERS_MAX
 
-/* Returns true if rw is null, misaligned or not set up. */
-static inline bool weir_rwlock_is_misplaced_(const weir_rwlock *rw)
+weir_err weir_rwlock_unready_(weir_rwlock *rw, const char *call,
+			      enum weir_refusal_ refusal);
+
+/* The check at the begin of every call: ready.h. */
+static inline weir_err weir_rwlock_check_(weir_rwlock *rw, const char *call,
+					  enum weir_refusal_ refusal)
 {
-	return !rw || (uintptr_t)rw % sizeof(uint64_t) || !rw->ready_;
+	return weir_is_ready_(rw, &rw->ready_) ?
+		       WEIR_OK : weir_rwlock_unready_(rw, call, refusal);
 }
 
 /*

@@ -2,7 +2,20 @@
 /* The reader-writer lock: init, destroy, close and stat. */
 #include "pattern/rwlock.h"
 
-#include "base/panic.h"
+weir_err weir_rwlock_unready_(weir_rwlock *rw, const char *call,
+			      enum weir_refusal_ refusal)
+{
+	struct weir_object_ o = { .kind = "rwlock", .object = rw };
+
+	if (!weir_is_misaligned_(rw)) {
+		o.name = rw->name_;
+		o.ready = &rw->ready_;
+		o.lock = &rw->lock_;
+		o.sems[0] = &rw->inside_;
+		o.sems[1] = &rw->recall_;
+	}
+	return weir_unready_(&o, call, refusal);
+}
 
 static bool opts_ok(const weir_rwlock_opts *o)
 {
@@ -30,7 +43,7 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 	};
 	weir_rwlock made = {
 		.prefer_ = (uint32_t)o->prefer,
-		.ready_ = 1,
+		.ready_ = weir_generation_,
 		.name_ = o->name,
 		.max_waiters_ = two_queues ? o->max_waiters : 0,
 	};
@@ -46,8 +59,11 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 weir_err weir_rwlock_destroy(weir_rwlock *rw)
 {
 	weir_rwlock_info info;
-	weir_err err = weir_rwlock_stat(rw, &info);
+	weir_err err = weir_rwlock_check_(rw, "weir_rwlock_destroy",
+					  WEIR_BY_ERROR_);
 
+	if (!err)
+		err = weir_rwlock_stat(rw, &info);
 	if (err)
 		return err;
 	if (info.readers || info.writing || info.waiters)
@@ -56,16 +72,14 @@ weir_err weir_rwlock_destroy(weir_rwlock *rw)
 	if (!err)
 		err = weir_sem_destroy(&rw->recall_);
 	if (!err)
-		rw->ready_ = 0;
+		rw->ready_ = WEIR_DESTROYED_;
 	return err;
 }
 
 void weir_rwlock_close(weir_rwlock *rw)
 {
-	if (weir_rwlock_is_misplaced_(rw)) {
-		weir_panic_("weir_rwlock_close: %p is not a rwlock", rw);
+	if (weir_rwlock_check_(rw, "weir_rwlock_close", WEIR_BY_PANIC_))
 		return;
-	}
 	weir_sem_close(&rw->inside_, WEIR_CLOSE_NOW);
 	weir_sem_close(&rw->recall_, WEIR_CLOSE_NOW);
 }
@@ -75,9 +89,10 @@ weir_err weir_rwlock_stat(weir_rwlock *rw, weir_rwlock_info *info)
 	weir_sem_info inside, recall;
 	weir_err err;
 
-	if (weir_rwlock_is_misplaced_(rw) || !info)
-		return WEIR_EINVAL;
-	err = weir_sem_stat(&rw->inside_, &inside);
+	err = info ? weir_rwlock_check_(rw, "weir_rwlock_stat",
+					WEIR_BY_ERROR_) : WEIR_EINVAL;
+	if (!err)
+		err = weir_sem_stat(&rw->inside_, &inside);
 	if (!err)
 		err = weir_sem_stat(&rw->recall_, &recall);
 	if (err)

@@ -404,7 +404,8 @@ TEST(bad_input)
 	begin(WEIR_RW_WRITERS);
 	CHECK_ERR(weir_rwlock_stat(&rw, NULL), WEIR_EINVAL);
 	/* No reader and no writer is inside. */
-	CHECK_PANICS("rw", weir_rwlock_read_done(&rw));
+	CHECK_PANICS("weir_rwlock_read_done: rwlock \"rw\" has no reader",
+		     weir_rwlock_read_done(&rw));
 	CHECK_PANICS("\"rw\" has no writer", weir_rwlock_write_done(&rw));
 	CHECK_PANICS("\"rw\" has no reader",
 		     CHECK_ERR(weir_rwlock_try_upgrade(&rw), WEIR_EINVAL));
@@ -507,4 +508,40 @@ TEST(storm_tears_nothing)
 		CHECK_EQ(rw.readers_, 0);
 		end();
 	}
+}
+
+/*
+ * C8: a writer that leaves as a reader would admit readers during the write.
+ * The panic names the rwlock, and the writer is still inside.
+ */
+TEST(c8_a_writer_is_no_reader)
+{
+	for (int i = 0; i < 3; i++) {
+		begin(all[i]);
+		CHECK_OK(weir_rwlock_write(&rw, NULL));
+		CHECK_PANICS("weir_rwlock_read_done: rwlock \"rw\" has a writer",
+			     weir_rwlock_read_done(&rw));
+		CHECK_PANICS("weir_rwlock_try_upgrade: rwlock \"rw\" has a "
+			     "writer", CHECK_ERR(weir_rwlock_try_upgrade(&rw),
+						 WEIR_EINVAL));
+		CHECK(info().writing);
+		CHECK_ERR(weir_rwlock_try_read(&rw), WEIR_EAGAIN);
+		weir_rwlock_write_done(&rw);
+		CHECK_OK(weir_rwlock_try_read(&rw));
+		weir_rwlock_read_done(&rw);
+		end();
+	}
+}
+
+/* An unnamed rwlock of the static initialiser. */
+TEST(c8_unmatched_read_done)
+{
+	static weir_rwlock fresh = WEIR_RWLOCK_INIT;
+
+	CHECK_PANICS("weir_rwlock_read_done: rwlock \"(unnamed)\" has no reader",
+		     weir_rwlock_read_done(&fresh));
+	CHECK_OK(weir_rwlock_read(&fresh, NULL));
+	weir_rwlock_read_done(&fresh);
+	CHECK_PANICS("has no reader", weir_rwlock_read_done(&fresh));
+	CHECK_OK(weir_rwlock_destroy(&fresh));
 }

@@ -465,6 +465,8 @@ void weir_backoff_recheck_(struct weir_backoff_ *backoff)
 		ex_recheck();
 }
 
+uint32_t weir_generation_ = 1;
+
 uint32_t weir_forks_(void)
 {
 	return 0;
