@@ -87,7 +87,9 @@ typedef struct weir_adaptive {
 	int64_t decreased_ns_;
 	uint32_t lock_;
 	uint32_t applying_;		/* a thread is resizing */
-	uint64_t reserved_[4];		/* zero, for later versions */
+	uint32_t ready_;		/* src/pattern/ready.h */
+	uint32_t unused_;
+	uint64_t reserved_[3];		/* zero, for later versions */
 } weir_adaptive;
 
 /*

@@ -40,7 +40,8 @@ WEIR_DECLS_BEGIN
  *   Signals   No function is async-signal-safe.
  *   Time      Times are weir_now_ns(); the _at forms get the time as an
  *             argument.
- *   Fork      The child has its own copy.
+ *   Fork      The child has its own copy.  If another thread was inside a call
+ *             at the fork, then a call in the child panics.
  *   Misuse    As in weir/sem.h.  If a breaker is null or zeroed, then the
  *             result is WEIR_EINVAL, or a panic where no error can be returned.
  */
@@ -62,7 +63,9 @@ typedef struct weir_breaker {
 	uint32_t window_, failures_, probes_;
 	uint32_t out_, good_;	/* probes that entered; that succeeded */
 	int64_t probed_ns_;	/* when the last probe entered */
-	uint64_t reserved_[3];	/* zero, for later versions */
+	uint32_t ready_;	/* src/pattern/ready.h */
+	uint32_t unused_;
+	uint64_t reserved_[2];	/* zero, for later versions */
 } weir_breaker;
 
 #define WEIR_BREAKER_WINDOW_MAX 64

@@ -65,7 +65,9 @@ typedef struct weir_chan {
 	uint64_t mask_;			/* capacity - 1 if power of two, or 0 */
 	uint64_t item_size_, stride_;
 	uint64_t owned_;		/* the slots are on the heap */
-	uint64_t reserved_[2];		/* zero, for later versions */
+	uint32_t ready_;		/* src/pattern/ready.h */
+	uint32_t unused_;
+	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_chan;
 
 /* The most slots, and the largest item size. */

@@ -46,7 +46,7 @@ WEIR_DECLS_BEGIN
  *   Orders    A spawn happens before its task.  A task happens before its
  *             `done` callback, and before a wait that returns after it.
  *   Signals   No function is async-signal-safe or a thread-cancellation point.
- *   Fork      A group does not exist in the child.
+ *   Fork      A group does not exist in the child: a call there panics.
  *   Misuse    As in weir/sem.h.
  */
 

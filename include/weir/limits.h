@@ -60,7 +60,7 @@ typedef struct weir_limits {
 	uint32_t max_;
 	uint32_t count_;	/* under lock_ */
 	uint32_t lock_;		/* protects the entries */
-	uint32_t unused_;
+	uint32_t ready_;	/* src/pattern/ready.h */
 	uint64_t reserved_[4];	/* zero, for later versions */
 } weir_limits;
 

@@ -68,7 +68,8 @@ typedef struct weir_rate {
 	const char *name_;
 	uint32_t lock_;
 	uint32_t waiting_;		/* calls, under lock_ */
-	uint64_t ready_;		/* initialised and not destroyed */
+	uint32_t ready_;		/* src/pattern/ready.h */
+	uint32_t unused_;
 	uint64_t queued_high_;		/* high part of queued_ */
 	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_rate;
@@ -226,7 +227,9 @@ typedef struct weir_keyed {
 	uint32_t lock_, closed_;
 	uint64_t owned_;
 	int64_t calls_;			/* in progress; under lock_ */
-	uint64_t reserved_[2];		/* zero, for later versions */
+	uint32_t ready_;		/* src/pattern/ready.h */
+	uint32_t unused_;
+	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_keyed;
 
 /* The longest key, in bytes; the most keys. */

@@ -15,6 +15,7 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "pattern/ready.h"
 
 #define SECOND INT64_C(1000000000)
 #define DECREASE 0.9
@@ -24,9 +25,20 @@
 #define TOLERANCE 1.5		/* of the latency, before it counts as longer */
 #define LATENCY_MAX 9e18	/* fits into int64_t */
 
-static bool is_misplaced(const weir_adaptive *a)
+/* The check at the begin of every call: ready.h. */
+static weir_err check(weir_adaptive *a, const char *call,
+		      enum weir_refusal_ refusal)
 {
-	return !a || (uintptr_t)a % sizeof(uint64_t) || !a->sem_;
+	struct weir_object_ o = { .kind = "adaptive limit", .object = a };
+
+	if (weir_is_ready_(a))
+		return WEIR_OK;
+	if (!weir_is_misaligned_(a)) {
+		o.ready = &a->ready_;
+		/* A resize that was in progress never ends in the child. */
+		o.lock = a->applying_ ? &a->applying_ : &a->lock_;
+	}
+	return weir_unready_(&o, call, refusal);
 }
 
 static double within(double value, double low, double high)
@@ -134,7 +146,7 @@ static weir_err apply(weir_adaptive *a)
 weir_err weir_adaptive_learn(weir_adaptive *adaptive, int64_t began_ns,
 			     int64_t now_ns, int64_t in_flight, weir_call call)
 {
-	if (is_misplaced(adaptive) || in_flight < 0 ||
+	if (check(adaptive, __func__, WEIR_BY_ERROR_) || in_flight < 0 ||
 	    (unsigned)call > WEIR_CALL_IGNORED)
 		return WEIR_EINVAL;
 	if (call == WEIR_CALL_IGNORED)
@@ -150,7 +162,7 @@ weir_err weir_adaptive_acquire(weir_adaptive *adaptive, struct weir_ctx *ctx,
 {
 	weir_err err;
 
-	if (is_misplaced(adaptive) || !began_ns)
+	if (check(adaptive, __func__, WEIR_BY_ERROR_) || !began_ns)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(adaptive->sem_, 1, ctx);
 	if (!err)
@@ -163,9 +175,11 @@ void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 {
 	int64_t in_flight;
 
-	if (is_misplaced(adaptive) || (unsigned)call > WEIR_CALL_IGNORED) {
-		weir_panic_("weir_adaptive_release: %p is not an adaptive "
-			    "limit, or invalid result", adaptive);
+	if (check(adaptive, __func__, WEIR_BY_PANIC_))
+		return;
+	if ((unsigned)call > WEIR_CALL_IGNORED) {
+		weir_panic_("%s: adaptive limit %p: invalid result %d",
+			    __func__, adaptive, (int64_t)call);
 		return;
 	}
 	weir_lock_(&adaptive->lock_);
@@ -223,6 +237,7 @@ weir_err weir_adaptive_init(weir_adaptive *adaptive, weir_sem *sem,
 		.opts_ = o,
 		.limit_ = (double)o.initial,
 		.applied_ = o.initial,
+		.ready_ = weir_generation_,
 	};
 	return WEIR_OK;
 }
@@ -231,7 +246,7 @@ weir_err weir_adaptive_stat(weir_adaptive *adaptive, weir_adaptive_info *info)
 {
 	double lasted;
 
-	if (is_misplaced(adaptive) || !info)
+	if (check(adaptive, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	weir_lock_(&adaptive->lock_);
 	lasted = between(adaptive->first_ns_, adaptive->last_ns_);

@@ -14,12 +14,23 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "pattern/ready.h"
 
 #define SECOND INT64_C(1000000000)
 
-static bool is_misplaced(const weir_breaker *b)
+/* The check at the begin of every call: ready.h. */
+static weir_err check(weir_breaker *b, const char *call,
+		      enum weir_refusal_ refusal)
 {
-	return !b || (uintptr_t)b % sizeof(uint64_t) || !b->window_;
+	struct weir_object_ o = { .kind = "breaker", .object = b };
+
+	if (weir_is_ready_(b))
+		return WEIR_OK;
+	if (!weir_is_misaligned_(b)) {
+		o.ready = &b->ready_;
+		o.lock = &b->lock_;
+	}
+	return weir_unready_(&o, call, refusal);
 }
 
 static uint32_t failed(const weir_breaker *b)
@@ -78,7 +89,7 @@ weir_err weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
 {
 	bool through;
 
-	if (is_misplaced(breaker) || !pass)
+	if (check(breaker, "weir_breaker_enter", WEIR_BY_ERROR_) || !pass)
 		return WEIR_EINVAL;
 	weir_lock_(&breaker->lock_);
 	through = let_through(breaker, now_ns);
@@ -117,10 +128,8 @@ static void count(weir_breaker *b, bool good, int64_t now_ns)
 void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,
 			   weir_breaker_pass pass, bool good)
 {
-	if (is_misplaced(breaker)) {
-		weir_panic_("weir_breaker_leave: %p is not a breaker", breaker);
+	if (check(breaker, "weir_breaker_leave", WEIR_BY_PANIC_))
 		return;
-	}
 	weir_lock_(&breaker->lock_);
 	if (pass.term_ == breaker->term_)
 		count(breaker, good, now_ns);
@@ -154,13 +163,14 @@ weir_err weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts)
 		.window_ = window,
 		.failures_ = failures,
 		.probes_ = o->probes ? o->probes : 1,
+		.ready_ = weir_generation_,
 	};
 	return WEIR_OK;
 }
 
 weir_err weir_breaker_stat(weir_breaker *breaker, weir_breaker_info *info)
 {
-	if (is_misplaced(breaker) || !info)
+	if (check(breaker, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	weir_lock_(&breaker->lock_);
 	*info = (weir_breaker_info){

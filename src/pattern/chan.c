@@ -57,7 +57,7 @@ weir_err weir_chan_send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = acquire(&chan->space_, ctx);
 	return err ? err : weir_chan_put_one_(chan, item);
@@ -68,7 +68,7 @@ weir_err weir_chan_send_until(weir_chan *chan, const void *item,
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = acquire_until(&chan->space_, deadline_ns);
 	return err ? err : weir_chan_put_one_(chan, item);
@@ -78,7 +78,7 @@ weir_err weir_chan_try_send(weir_chan *chan, const void *item)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&chan->space_, 1);
 	return err ? err : weir_chan_put_one_(chan, item);
@@ -91,8 +91,8 @@ weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
 
 	if (sent)
 		*sent = 0;
-	if (weir_chan_is_misplaced_(chan) || !sent || (!items && n) ||
-	    n > (uint64_t)WEIR_SEM_MAX)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !sent ||
+	    (!items && n) || n > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	do {
 		int64_t got, put;
@@ -116,7 +116,7 @@ weir_err weir_chan_recv(weir_chan *chan, void *item, struct weir_ctx *ctx)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = acquire(&chan->items_, ctx);
 	return weir_chan_take_one_(chan, item, err);
@@ -126,7 +126,7 @@ weir_err weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = acquire_until(&chan->items_, deadline_ns);
 	return weir_chan_take_one_(chan, item, err);
@@ -136,7 +136,7 @@ weir_err weir_chan_try_recv(weir_chan *chan, void *item)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !item)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&chan->items_, 1);
 	return weir_chan_take_one_(chan, item, err);
@@ -150,8 +150,8 @@ weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
 
 	if (got)
 		*got = 0;
-	if (weir_chan_is_misplaced_(chan) || !got || !items || !max ||
-	    max > (uint64_t)WEIR_SEM_MAX)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !got ||
+	    !items || !max || max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	spin_for_permit(&chan->items_);
 	err = weir_sem_acquire_upto(&chan->items_, 1, (int64_t)max, ctx, &n);

@@ -10,15 +10,21 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "pattern/ready.h"
 #include "weir/chan.h"
 
 #define WEIR_CHAN_CLOSED_ UINT64_C(1)
 #define WEIR_CHAN_TICKET_ 1	/* shift: tail_ is tickets and the closed bit */
 
-/* Returns true if chan is null, misaligned or not set up. */
-static inline bool weir_chan_is_misplaced_(const weir_chan *chan)
+weir_err weir_chan_unready_(const weir_chan *chan, const char *call,
+			    enum weir_refusal_ refusal);
+
+/* The check at the begin of every call: ready.h. */
+static inline weir_err weir_chan_check_(const weir_chan *chan, const char *call,
+					enum weir_refusal_ refusal)
 {
-	return !chan || (uintptr_t)chan % sizeof(uint64_t) || !chan->capacity_;
+	return weir_is_ready_(chan) ?
+		       WEIR_OK : weir_chan_unready_(chan, call, refusal);
 }
 
 /* Returns the turn of the ticket's slot; the item follows it in memory. */

@@ -8,6 +8,21 @@
 #include "pattern/chan.h"
 #include "pattern/unused.h"
 
+weir_err weir_chan_unready_(const weir_chan *chan, const char *call,
+			    enum weir_refusal_ refusal)
+{
+	/* The caller's object is not const: weir_chan_init has written it. */
+	weir_chan *c = (weir_chan *)(uintptr_t)chan;
+	struct weir_object_ o = { .kind = "channel", .object = c };
+
+	if (!weir_is_misaligned_(c)) {
+		o.ready = &c->ready_;
+		o.sems[0] = &c->space_;
+		o.sems[1] = &c->items_;
+	}
+	return weir_unready_(&o, call, refusal);
+}
+
 weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 			size_t item_size)
 {
@@ -35,6 +50,7 @@ weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 		.item_size_ = item_size,
 		.stride_ = stride,
 		.owned_ = owned,
+		.ready_ = weir_generation_,
 	};
 	(void)!weir_sem_init_opts(&chan->space_, &space);
 	(void)!weir_sem_init_opts(&chan->items_, &items);
@@ -48,7 +64,7 @@ weir_err weir_chan_destroy(weir_chan *chan)
 {
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan))
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	/* Check items_ first, so that both are destroyed or none. */
 	err = weir_sem_check_unused_(&chan->items_);
@@ -60,7 +76,7 @@ weir_err weir_chan_destroy(weir_chan *chan)
 		return err;
 	if (chan->owned_)
 		weir_mem_free_(chan->slots_);
-	chan->capacity_ = 0;
+	chan->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
 }
 
@@ -68,10 +84,8 @@ void weir_chan_close(weir_chan *chan)
 {
 	uint64_t seen;
 
-	if (weir_chan_is_misplaced_(chan)) {
-		weir_panic_("weir_chan_close: %p is not a channel", chan);
+	if (weir_chan_check_(chan, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	/* relaxed: a first guess; the CAS checks it. */
 	seen = at_load_relaxed(&chan->tail_);
 	/* [CH3] release */
@@ -86,10 +100,8 @@ bool weir_chan_is_closed(const weir_chan *chan)
 {
 	uint64_t tail;
 
-	if (weir_chan_is_misplaced_(chan)) {
-		weir_panic_("weir_chan_is_closed: %p is not a channel", chan);
+	if (weir_chan_check_(chan, __func__, WEIR_BY_PANIC_))
 		return true;
-	}
 	return weir_chan_closed_tail_(chan, &tail);
 }
 
@@ -97,10 +109,8 @@ int64_t weir_chan_length(const weir_chan *chan)
 {
 	uint64_t head, tail;
 
-	if (weir_chan_is_misplaced_(chan)) {
-		weir_panic_("weir_chan_length: %p is not a channel", chan);
+	if (weir_chan_check_(chan, __func__, WEIR_BY_PANIC_))
 		return 0;
-	}
 	/*
 	 * relaxed: for display.  head_ is read before tail_, so that it is not
 	 * ahead of tail_.
@@ -118,7 +128,7 @@ weir_err weir_chan_stat(weir_chan *chan, weir_chan_info *info)
 	weir_sem_info space, items;
 	weir_err err;
 
-	if (weir_chan_is_misplaced_(chan) || !info)
+	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	err = weir_sem_stat(&chan->space_, &space);
 	if (!err)

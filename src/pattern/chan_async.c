@@ -75,14 +75,15 @@ void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 }
 
 static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
-			void *to)
+			void *to, const char *call)
 {
-	if (is_misplaced(op) || weir_chan_is_misplaced_(chan) || (!from && !to))
+	if (is_misplaced(op) || weir_chan_check_(chan, call, WEIR_BY_ERROR_) ||
+	    (!from && !to))
 		return WEIR_EINVAL;
 	/* relaxed: finds misuse by the same thread, others only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
-		return weir_panic_("weir_chan_op: operation %p is already "
-				   "submitted", op);
+		return weir_panic_("%s: operation %p is already submitted",
+				   call, op);
 	op->chan_ = chan;
 	op->from_ = from;
 	op->to_ = to;
@@ -107,7 +108,7 @@ static weir_err finish_unqueued(weir_chan_op *op, weir_err err)
 weir_err weir_chan_op_send(weir_chan_op *op, weir_chan *chan, const void *item,
 			   struct weir_ctx *ctx)
 {
-	weir_err err = prepare(op, chan, item, NULL);
+	weir_err err = prepare(op, chan, item, NULL, __func__);
 
 	if (err)
 		return err;
@@ -118,7 +119,7 @@ weir_err weir_chan_op_send(weir_chan_op *op, weir_chan *chan, const void *item,
 weir_err weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan,
 				 const void *item, int64_t deadline_ns)
 {
-	weir_err err = prepare(op, chan, item, NULL);
+	weir_err err = prepare(op, chan, item, NULL, __func__);
 
 	if (err)
 		return err;
@@ -129,7 +130,7 @@ weir_err weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan,
 weir_err weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
 			   struct weir_ctx *ctx)
 {
-	weir_err err = prepare(op, chan, NULL, item);
+	weir_err err = prepare(op, chan, NULL, item, __func__);
 
 	if (err)
 		return err;
@@ -140,7 +141,7 @@ weir_err weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
 weir_err weir_chan_op_recv_until(weir_chan_op *op, weir_chan *chan, void *item,
 				 int64_t deadline_ns)
 {
-	weir_err err = prepare(op, chan, NULL, item);
+	weir_err err = prepare(op, chan, NULL, item, __func__);
 
 	if (err)
 		return err;

@@ -20,7 +20,6 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "base/panic.h"
 #include "pattern/group.h"
 
 enum outcome { RETURNED, SKIPPED, EXITED };
@@ -123,10 +122,11 @@ static weir_err add_thread(weir_group *group)
 	return err;
 }
 
-static weir_err check(const weir_group *group, bool has_fn, int64_t weight)
+static weir_err check(weir_group *group, bool has_fn, int64_t weight,
+		      const char *call)
 {
-	if (weir_group_is_misplaced_(group) || !has_fn || weight < 0 ||
-	    weight > WEIR_SEM_MAX)
+	if (weir_group_check_(group, call, WEIR_BY_ERROR_) || !has_fn ||
+	    weight < 0 || weight > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	return weight > group->opts_.permits ? WEIR_ETOOBIG : WEIR_OK;
 }
@@ -154,7 +154,7 @@ weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			  int64_t weight, struct weir_ctx *ctx)
 {
 	const struct weir_task_ task = { fn, arg, weight };
-	weir_err err = check(group, fn != NULL, weight);
+	weir_err err = check(group, fn != NULL, weight, __func__);
 
 	if (!err)
 		err = add_task(group);
@@ -170,7 +170,7 @@ weir_err weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			      int64_t weight)
 {
 	const struct weir_task_ task = { fn, arg, weight };
-	weir_err err = check(group, fn != NULL, weight);
+	weir_err err = check(group, fn != NULL, weight, __func__);
 
 	if (!err)
 		err = add_task(group);
@@ -187,7 +187,7 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 {
 	weir_err err;
 
-	if (weir_group_is_misplaced_(group))
+	if (weir_group_check_(group, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	/* Thread creation may have failed earlier; try again. */
 	err = add_thread(group);
@@ -203,18 +203,14 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 
 void weir_group_cancel(weir_group *group)
 {
-	if (weir_group_is_misplaced_(group)) {
-		weir_panic_("weir_group_cancel: %p is not a group", group);
+	if (weir_group_check_(group, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	weir_ctx_cancel(&group->ctx_);
 }
 
 void weir_group_close(weir_group *group)
 {
-	if (weir_group_is_misplaced_(group)) {
-		weir_panic_("weir_group_close: %p is not a group", group);
+	if (weir_group_check_(group, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	weir_chan_close(&group->backlog_);
 }

@@ -6,6 +6,7 @@
  * Internals shared by the files of the task group.  The head of group.c
  * explains them.
  */
+#include "pattern/ready.h"
 #include "weir/group.h"
 
 struct weir_task_ {
@@ -14,10 +15,15 @@ struct weir_task_ {
 	int64_t weight;
 };
 
-/* Returns true if group is null, misaligned or not set up. */
-static inline bool weir_group_is_misplaced_(const weir_group *group)
+weir_err weir_group_unready_(weir_group *group, const char *call,
+			     enum weir_refusal_ refusal);
+
+/* The check at the begin of every call: ready.h. */
+static inline weir_err weir_group_check_(weir_group *group, const char *call,
+					 enum weir_refusal_ refusal)
 {
-	return !group || (uintptr_t)group % sizeof(uint64_t) || !group->ready_;
+	return weir_is_ready_(group) ?
+		       WEIR_OK : weir_group_unready_(group, call, refusal);
 }
 
 /*

@@ -5,6 +5,19 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 
+weir_err weir_group_unready_(weir_group *group, const char *call,
+			     enum weir_refusal_ refusal)
+{
+	struct weir_object_ o = { .kind = "group", .object = group,
+				  .has_threads = true };
+
+	if (!weir_is_misaligned_(group)) {
+		o.name = group->opts_.name;
+		o.ready = &group->ready_;
+	}
+	return weir_unready_(&o, call, refusal);
+}
+
 static bool opts_ok(const weir_group_opts *o)
 {
 	return o && o->workers >= 1 && o->workers <= WEIR_GROUP_WORKERS_MAX &&
@@ -43,7 +56,7 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 	}
 	if (err)
 		(void)!weir_ctx_destroy(&group->ctx_);
-	group->ready_ = !err;
+	group->ready_ = err ? 0 : weir_generation_;
 	return err;
 }
 
@@ -51,7 +64,7 @@ weir_err weir_group_destroy(weir_group *group)
 {
 	weir_err err;
 
-	if (weir_group_is_misplaced_(group))
+	if (weir_group_check_(group, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	if (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
 		return WEIR_EBUSY;
@@ -72,7 +85,7 @@ weir_err weir_group_destroy(weir_group *group)
 	(void)!weir_chan_destroy(&group->backlog_);
 	(void)!weir_sem_destroy(&group->permits_);
 	(void)!weir_sem_destroy(&group->tasks_);
-	group->ready_ = 0;
+	group->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
 }
 
@@ -82,7 +95,7 @@ weir_err weir_group_stat(weir_group *group, weir_group_info *info)
 	uint32_t threads;
 	weir_err err;
 
-	if (weir_group_is_misplaced_(group) || !info)
+	if (weir_group_check_(group, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	err = weir_chan_stat(&group->backlog_, &backlog);
 	if (err)

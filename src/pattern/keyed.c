@@ -12,12 +12,24 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
-#include "base/panic.h"
+#include "pattern/ready.h"
 #include "weir/ctx.h"
 
-static bool is_misplaced(const weir_keyed *keyed)
+/* The check at the begin of every call: ready.h. */
+static weir_err check(weir_keyed *keyed, const char *call,
+		      enum weir_refusal_ refusal)
 {
-	return !keyed || (uintptr_t)keyed % sizeof(uint64_t) || !keyed->max_;
+	struct weir_object_ o = { .kind = "keyed limit", .object = keyed };
+
+	if (weir_is_ready_(keyed))
+		return WEIR_OK;
+	if (!weir_is_misaligned_(keyed)) {
+		o.name = keyed->each_.name;
+		o.ready = &keyed->ready_;
+		o.lock = &keyed->lock_;
+		o.waited = keyed->calls_;
+	}
+	return weir_unready_(&o, call, refusal);
 }
 
 /*
@@ -43,15 +55,15 @@ static weir_err check_new(const weir_keyed *keyed, int64_t n)
  */
 static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
 		      int64_t n, int64_t now_ns, struct weir_ctx *ctx,
-		      struct weir_keyed_entry_ **entry)
+		      struct weir_keyed_entry_ **entry, const char *call)
 {
 	struct weir_keyed_entry_ *e;
 	weir_err err;
 
 	*entry = NULL;
 	/* Check everything before another entry is forgotten for the key. */
-	if (is_misplaced(keyed) || !key || !length || length > WEIR_KEY_MAX ||
-	    n < 0 || n > WEIR_SEM_MAX)
+	if (check(keyed, call, WEIR_BY_ERROR_) || !key || !length ||
+	    length > WEIR_KEY_MAX || n < 0 || n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
 	if (err)
@@ -88,7 +100,8 @@ weir_err weir_keyed_acquire(weir_keyed *keyed, const void *key, size_t length,
 			    int64_t n, struct weir_ctx *ctx)
 {
 	struct weir_keyed_entry_ *e;
-	weir_err err = enter(keyed, key, length, n, weir_now_ns(), ctx, &e);
+	weir_err err = enter(keyed, key, length, n, weir_now_ns(), ctx, &e,
+			     __func__);
 
 	if (!e)
 		return err;
@@ -101,7 +114,8 @@ weir_err weir_keyed_try_acquire_at(weir_keyed *keyed, const void *key,
 				   size_t length, int64_t n, int64_t now_ns)
 {
 	struct weir_keyed_entry_ *e;
-	weir_err err = enter(keyed, key, length, n, now_ns, NULL, &e);
+	weir_err err = enter(keyed, key, length, n, now_ns, NULL, &e,
+			     "weir_keyed_try_acquire");
 
 	if (!e)
 		return err;
@@ -143,6 +157,7 @@ weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 		.each_ = *each,
 		.max_ = max_keys,
 		.owned_ = owned,
+		.ready_ = weir_generation_,
 	};
 	/*
 	 * The seed prevents that keys are chosen so that they fall into one
@@ -158,7 +173,7 @@ weir_err weir_keyed_destroy(weir_keyed *keyed)
 {
 	int64_t calls;
 
-	if (is_misplaced(keyed))
+	if (check(keyed, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	weir_lock_(&keyed->lock_);
 	calls = keyed->calls_;
@@ -170,17 +185,14 @@ weir_err weir_keyed_destroy(weir_keyed *keyed)
 			&ring_entry(node, struct weir_keyed_entry_, used)->limit);
 	if (keyed->owned_)
 		weir_mem_free_(keyed->entries_);
-	keyed->max_ = 0;
+	keyed->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
 }
 
 void weir_keyed_close(weir_keyed *keyed)
 {
-	if (is_misplaced(keyed)) {
-		weir_panic_("weir_keyed_close: %p is not a keyed limit",
-			    keyed);
+	if (check(keyed, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	weir_lock_(&keyed->lock_);
 	keyed->closed_ = 1;
 	RING_EACH(node, next, end, keyed->used_)
@@ -191,7 +203,7 @@ void weir_keyed_close(weir_keyed *keyed)
 
 weir_err weir_keyed_stat(weir_keyed *keyed, weir_keyed_info *info)
 {
-	if (is_misplaced(keyed) || !info)
+	if (check(keyed, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	weir_lock_(&keyed->lock_);
 	*info = (weir_keyed_info){

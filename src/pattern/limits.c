@@ -17,16 +17,28 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "pattern/limits.h"
+#include "pattern/ready.h"
 
 struct weir_limits_entry_ {
 	weir_sem sem;
 	struct weir_limits_spec_ spec;	/* spec.name is the name of sem */
 };
 
-static bool is_misplaced(const weir_limits *limits)
+/*
+ * The check at the begin of every call: ready.h.  Returns true if the call must
+ * return.
+ */
+static bool is_unusable(weir_limits *limits, const char *call)
 {
-	return !limits || (uintptr_t)limits % sizeof(uint64_t) ||
-	       !limits->entries_;
+	struct weir_object_ o = { .kind = "weir_limits", .object = limits };
+
+	if (weir_is_ready_(limits))
+		return false;
+	if (!weir_is_misaligned_(limits)) {
+		o.ready = &limits->ready_;
+		o.lock = &limits->lock_;
+	}
+	return weir_unready_(&o, call, WEIR_BY_ERROR_) != WEIR_OK;
 }
 
 /* Requires: lock_ is held. */
@@ -112,7 +124,7 @@ weir_err weir_limits_load_text(weir_limits *limits, const char *text,
 
 	problem = problem ? problem : &ignored;
 	*problem = (weir_limits_problem){ 0 };
-	if (is_misplaced(limits) || (!text && length))
+	if (is_unusable(limits, __func__) || (!text && length))
 		return weir_limits_wrong_(problem, 0, "not set up, or no text", "");
 	if (length > WEIR_LIMITS_FILE_MAX) {
 		(void)weir_limits_wrong_(problem, 0, "the text is too long", "");
@@ -167,7 +179,7 @@ weir_err weir_limits_load(weir_limits *limits, const char *path,
 
 	if (problem)
 		*problem = (weir_limits_problem){ 0 };
-	if (is_misplaced(limits) || !path)
+	if (is_unusable(limits, __func__) || !path)
 		return WEIR_EINVAL;
 	/*
 	 * The buffer has one more byte, to recognise a file that is too long.
@@ -195,14 +207,17 @@ weir_err weir_limits_init(weir_limits *limits, int64_t max)
 	*limits = (weir_limits){ .max_ = (uint32_t)max };
 	limits->entries_ = weir_mem_alloc_((size_t)max *
 					   sizeof(*limits->entries_));
-	return limits->entries_ ? WEIR_OK : WEIR_ENOMEM;
+	if (!limits->entries_)
+		return WEIR_ENOMEM;
+	limits->ready_ = weir_generation_;
+	return WEIR_OK;
 }
 
 weir_err weir_limits_destroy(weir_limits *limits)
 {
 	weir_sem_info info;
 
-	if (is_misplaced(limits))
+	if (is_unusable(limits, __func__))
 		return WEIR_EINVAL;
 	for (uint32_t i = 0; i < limits->count_; i++)
 		if (weir_sem_stat(&limits->entries_[i].sem, &info) ||
@@ -211,7 +226,7 @@ weir_err weir_limits_destroy(weir_limits *limits)
 	for (uint32_t i = 0; i < limits->count_; i++)
 		(void)!weir_sem_destroy(&limits->entries_[i].sem);
 	weir_mem_free_(limits->entries_);
-	limits->entries_ = NULL;
+	limits->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
 }
 
@@ -219,7 +234,7 @@ weir_sem *weir_limits_find(weir_limits *limits, const char *name)
 {
 	struct weir_limits_entry_ *e;
 
-	if (is_misplaced(limits) || !name)
+	if (is_unusable(limits, __func__) || !name)
 		return NULL;
 	weir_lock_(&limits->lock_);
 	e = find(limits, name);
@@ -231,7 +246,7 @@ weir_sem *weir_limits_at(weir_limits *limits, int64_t i, const char **name)
 {
 	struct weir_limits_entry_ *e = NULL;
 
-	if (is_misplaced(limits) || i < 0)
+	if (is_unusable(limits, __func__) || i < 0)
 		return NULL;
 	weir_lock_(&limits->lock_);
 	if (i < limits->count_)

@@ -180,7 +180,7 @@ weir_err weir_pool_borrow(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_is_misplaced_(pool) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(&pool->permits_, 1, ctx);
 	return err ? err : weir_pool_lend_(pool, who, ctx, item);
@@ -191,7 +191,7 @@ weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_is_misplaced_(pool) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_until(&pool->permits_, 1, deadline_ns);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
@@ -202,7 +202,7 @@ weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_is_misplaced_(pool) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&pool->permits_, 1);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
@@ -217,10 +217,8 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 	bool known, lent, ends = false;
 	int64_t now_ns;
 
-	if (weir_pool_is_misplaced_(pool)) {
-		weir_panic_("%s: %p is not a pool", call, pool);
+	if (weir_pool_check_(pool, call, WEIR_BY_PANIC_))
 		return;
-	}
 	now_ns = weir_now_ns();
 	/*
 	 * An item of another pool is recognised by its address; its memory is

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pattern/ready.h"
 #include "weir/pool.h"
 
 enum {
@@ -17,10 +18,15 @@ enum {
 	WEIR_ITEM_LENT_
 };
 
-/* Returns true if pool is null, misaligned or not set up. */
-static inline bool weir_pool_is_misplaced_(const weir_pool *pool)
+weir_err weir_pool_unready_(weir_pool *pool, const char *call,
+			    enum weir_refusal_ refusal);
+
+/* The check at the begin of every call: ready.h. */
+static inline weir_err weir_pool_check_(weir_pool *pool, const char *call,
+					enum weir_refusal_ refusal)
 {
-	return !pool || (uintptr_t)pool % sizeof(uint64_t) || !pool->ready_;
+	return weir_is_ready_(pool) ?
+		       WEIR_OK : weir_pool_unready_(pool, call, refusal);
 }
 
 /*

@@ -10,6 +10,20 @@
 #include "pattern/pool.h"
 #include "pattern/unused.h"
 
+weir_err weir_pool_unready_(weir_pool *pool, const char *call,
+			    enum weir_refusal_ refusal)
+{
+	struct weir_object_ o = { .kind = "pool", .object = pool };
+
+	if (!weir_is_misaligned_(pool)) {
+		o.name = pool->opts_.name;
+		o.ready = &pool->ready_;
+		o.lock = &pool->lock_;
+		o.sems[0] = &pool->permits_;
+	}
+	return weir_unready_(&o, call, refusal);
+}
+
 static bool opts_ok(const weir_pool_opts *o)
 {
 	return o && o->max >= 1 && o->max <= WEIR_POOL_MAX && o->create &&
@@ -35,7 +49,7 @@ weir_err weir_pool_init(weir_pool *pool, void *memory,
 		.opts_ = *opts,
 		.items_ = memory,
 		.owned_ = owned,
-		.ready_ = 1,
+		.ready_ = weir_generation_,
 	};
 	permits = (weir_sem_opts){
 		.permits = opts->max,
@@ -97,10 +111,8 @@ int64_t weir_pool_trim(weir_pool *pool)
 	weir_pool_item *item;
 	int64_t n = 0;
 
-	if (weir_pool_is_misplaced_(pool)) {
-		weir_panic_("weir_pool_trim: %p is not a pool", pool);
+	if (weir_pool_check_(pool, __func__, WEIR_BY_PANIC_))
 		return 0;
-	}
 	while ((item = take_idle(pool, true))) {
 		weir_pool_end_(pool, item);
 		weir_sem_release(&pool->permits_, 1);
@@ -119,10 +131,8 @@ static void end_idle(weir_pool *pool)
 
 void weir_pool_close(weir_pool *pool)
 {
-	if (weir_pool_is_misplaced_(pool)) {
-		weir_panic_("weir_pool_close: %p is not a pool", pool);
+	if (weir_pool_check_(pool, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	weir_lock_(&pool->lock_);
 	pool->closed_ = 1;
 	weir_unlock_(&pool->lock_);
@@ -132,7 +142,7 @@ void weir_pool_close(weir_pool *pool)
 
 weir_err weir_pool_wait_idle(weir_pool *pool, struct weir_ctx *ctx)
 {
-	if (weir_pool_is_misplaced_(pool))
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	return weir_sem_wait_idle(&pool->permits_, ctx);
 }
@@ -140,8 +150,10 @@ weir_err weir_pool_wait_idle(weir_pool *pool, struct weir_ctx *ctx)
 weir_err weir_pool_destroy(weir_pool *pool)
 {
 	weir_pool_info info;
-	weir_err err = weir_pool_stat(pool, &info);
+	weir_err err = weir_pool_check_(pool, __func__, WEIR_BY_ERROR_);
 
+	if (!err)
+		err = weir_pool_stat(pool, &info);
 	if (err)
 		return err;
 	err = info.lent ? WEIR_EBUSY : weir_sem_check_unused_(&pool->permits_);
@@ -154,14 +166,15 @@ weir_err weir_pool_destroy(weir_pool *pool)
 		return err;
 	if (pool->owned_)
 		weir_mem_free_(pool->items_);
-	pool->ready_ = 0;
+	pool->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
 }
 
 weir_err weir_pool_loans(weir_pool *pool, weir_pool_loan *loans, size_t max,
 			 size_t *n)
 {
-	if (weir_pool_is_misplaced_(pool) || (!loans && max) || !n)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) ||
+	    (!loans && max) || !n)
 		return WEIR_EINVAL;
 	*n = 0;
 	weir_lock_(&pool->lock_);
@@ -189,7 +202,7 @@ weir_err weir_pool_stat(weir_pool *pool, weir_pool_info *info)
 	weir_sem_info permits;
 	weir_err err;
 
-	if (weir_pool_is_misplaced_(pool) || !info)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	err = weir_sem_stat(&pool->permits_, &permits);
 	if (err)

@@ -69,16 +69,18 @@ void weir_pool_op_init(weir_pool_op *op, struct weir_loop *loop,
 }
 
 static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
-			struct weir_ctx *ctx, weir_pool_item **item)
+			struct weir_ctx *ctx, weir_pool_item **item,
+			const char *call)
 {
 	if (item)
 		*item = NULL;
-	if (is_misplaced(op) || weir_pool_is_misplaced_(pool) || !item)
+	if (is_misplaced(op) || weir_pool_check_(pool, call, WEIR_BY_ERROR_) ||
+	    !item)
 		return WEIR_EINVAL;
 	/* relaxed: misuse by another thread is found only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE)
-		return weir_panic_("weir_pool_op: operation %p is already "
-				   "submitted", op);
+		return weir_panic_("%s: operation %p is already submitted",
+				   call, op);
 	op->pool_ = pool;
 	op->who_ = who;
 	op->ctx_ = ctx;
@@ -91,7 +93,7 @@ static weir_err prepare(weir_pool_op *op, weir_pool *pool, const char *who,
 weir_err weir_pool_op_borrow(weir_pool_op *op, weir_pool *pool, const char *who,
 			     struct weir_ctx *ctx, weir_pool_item **item)
 {
-	weir_err err = prepare(op, pool, who, ctx, item);
+	weir_err err = prepare(op, pool, who, ctx, item, __func__);
 
 	if (err)
 		return err;
@@ -103,7 +105,7 @@ weir_err weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool,
 				   const char *who, int64_t deadline_ns,
 				   weir_pool_item **item)
 {
-	weir_err err = prepare(op, pool, who, NULL, item);
+	weir_err err = prepare(op, pool, who, NULL, item, __func__);
 
 	if (err)
 		return err;

@@ -13,11 +13,13 @@
 #include "base/panic.h"
 #include "weir/ctx.h"
 
-weir_err weir_rate_check_(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
+weir_err weir_rate_check_request_(weir_rate *limit, int64_t n,
+				  struct weir_ctx *ctx, const char *call)
 {
 	weir_err err = WEIR_OK;
 
-	if (weir_rate_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX)
+	if (weir_rate_check_(limit, call, WEIR_BY_ERROR_) || n < 0 ||
+	    n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	if (ctx)
 		err = weir_ctx_err(ctx);
@@ -71,7 +73,8 @@ weir_err weir_rate_take_(weir_rate *limit, int64_t n, int64_t now_ns,
 
 weir_err weir_rate_try_acquire_at(weir_rate *limit, int64_t n, int64_t now_ns)
 {
-	weir_err err = weir_rate_check_(limit, n, NULL);
+	weir_err err = weir_rate_check_request_(limit, n, NULL,
+						"weir_rate_try_acquire");
 	int64_t at_ns;
 
 	if (err == WEIR_EQUEUED)
@@ -91,7 +94,8 @@ weir_err weir_rate_reserve_at(weir_rate *limit, int64_t n, int64_t now_ns,
 	int64_t at = now_ns;
 
 	if (at_ns && max_wait_ns >= 0)
-		err = weir_rate_check_(limit, n, NULL);
+		err = weir_rate_check_request_(limit, n, NULL,
+					       "weir_rate_reserve");
 	if (err == WEIR_EQUEUED) {
 		int64_t latest_ns = now_ns > 0 &&
 				    max_wait_ns > INT64_MAX - now_ns ?
@@ -144,9 +148,11 @@ int64_t weir_rate_delay_at(weir_rate *limit, int64_t n, int64_t now_ns)
 {
 	int64_t delay_ns = WEIR_FOREVER;
 
-	if (weir_rate_is_misplaced_(limit) || n < 0 || n > WEIR_SEM_MAX) {
-		weir_panic_("weir_rate_delay: %p is not a rate limit, or "
-			    "invalid count %d", limit, n);
+	if (weir_rate_check_(limit, "weir_rate_delay", WEIR_BY_PANIC_))
+		return WEIR_FOREVER;
+	if (n < 0 || n > WEIR_SEM_MAX) {
+		weir_panic_("weir_rate_delay: rate limit \"%s\": invalid count "
+			    "%d", limit->name_, n);
 		return WEIR_FOREVER;
 	}
 	weir_lock_(&limit->lock_);

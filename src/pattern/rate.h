@@ -7,12 +7,18 @@
  * the limit, the head of rate_wait.c the calls that wait.
  */
 #include "pattern/bucket.h"
+#include "pattern/ready.h"
 #include "weir/rate.h"
 
-/* Returns true if limit is null, misaligned or not set up. */
-static inline bool weir_rate_is_misplaced_(const weir_rate *limit)
+weir_err weir_rate_unready_(weir_rate *limit, const char *call,
+			    enum weir_refusal_ refusal);
+
+/* The check at the begin of every call: ready.h. */
+static inline weir_err weir_rate_check_(weir_rate *limit, const char *call,
+					enum weir_refusal_ refusal)
 {
-	return !limit || (uintptr_t)limit % sizeof(uint64_t) || !limit->ready_;
+	return weir_is_ready_(limit) ?
+		       WEIR_OK : weir_rate_unready_(limit, call, refusal);
 }
 
 /*
@@ -36,7 +42,8 @@ static inline void weir_rate_unqueue_(weir_rate *limit, int64_t n)
  * Check a request, in the order of weir_sem_acquire: arguments, ctx, closed, 0
  * tokens.  Returns WEIR_EQUEUED if the request is valid and has to take tokens.
  */
-weir_err weir_rate_check_(weir_rate *limit, int64_t n, struct weir_ctx *ctx);
+weir_err weir_rate_check_request_(weir_rate *limit, int64_t n,
+				  struct weir_ctx *ctx, const char *call);
 
 /*
  * Take n tokens that are usable at latest_ns or earlier; *at_ns is set to the

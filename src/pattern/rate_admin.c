@@ -38,11 +38,28 @@ bool weir_bucket_set_(struct weir_bucket_ *b, int64_t rate, int64_t period_ns,
 	return true;
 }
 
+weir_err weir_rate_unready_(weir_rate *limit, const char *call,
+			    enum weir_refusal_ refusal)
+{
+	struct weir_object_ o = { .kind = "rate limit", .object = limit };
+
+	if (!weir_is_misaligned_(limit)) {
+		o.name = limit->name_;
+		o.ready = &limit->ready_;
+		o.lock = &limit->lock_;
+		o.sems[0] = &limit->gate_;
+		o.sems[1] = &limit->wake_;
+		o.waited = limit->waiting_;
+	}
+	return weir_unready_(&o, call, refusal);
+}
+
 weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 {
 	const weir_sem_opts wake = { .flags = WEIR_SEM_UNBOUNDED };
 	weir_sem_opts gate = { .permits = 1 };
-	weir_rate made = { .period_ns_ = SECOND, .ready_ = 1 };
+	weir_rate made = { .period_ns_ = SECOND,
+			   .ready_ = weir_generation_ };
 
 	if (!limit || (uintptr_t)limit % sizeof(uint64_t) || !opts ||
 	    opts->flags || opts->reserved_[0] || opts->reserved_[1] ||
@@ -70,7 +87,7 @@ weir_err weir_rate_destroy(weir_rate *limit)
 	uint32_t waiting;
 	weir_err err;
 
-	if (weir_rate_is_misplaced_(limit))
+	if (weir_rate_check_(limit, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	weir_lock_(&limit->lock_);
 	waiting = limit->waiting_;
@@ -81,7 +98,7 @@ weir_err weir_rate_destroy(weir_rate *limit)
 	if (!err)
 		err = weir_sem_destroy(&limit->wake_);
 	if (!err)
-		limit->ready_ = 0;
+		limit->ready_ = WEIR_DESTROYED_;
 	return err;
 }
 
@@ -123,7 +140,7 @@ weir_err weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 	int64_t now_ns;
 	bool ok;
 
-	if (weir_rate_is_misplaced_(limit))
+	if (weir_rate_check_(limit, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
 	period_ns = period_ns ? period_ns : SECOND;
 	now_ns = weir_now_ns();
@@ -145,10 +162,8 @@ weir_err weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 
 void weir_rate_close(weir_rate *limit)
 {
-	if (weir_rate_is_misplaced_(limit)) {
-		weir_panic_("weir_rate_close: %p is not a rate limit", limit);
+	if (weir_rate_check_(limit, __func__, WEIR_BY_PANIC_))
 		return;
-	}
 	weir_sem_close(&limit->gate_, WEIR_CLOSE_NOW);
 	weir_sem_close(&limit->wake_, WEIR_CLOSE_NOW);
 }
@@ -157,7 +172,7 @@ weir_err weir_rate_stat(weir_rate *limit, weir_rate_info *info)
 {
 	int64_t now_ns = weir_now_ns();
 
-	if (weir_rate_is_misplaced_(limit) || !info)
+	if (weir_rate_check_(limit, __func__, WEIR_BY_ERROR_) || !info)
 		return WEIR_EINVAL;
 	weir_lock_(&limit->lock_);
 	*info = (weir_rate_info){

@@ -134,9 +134,9 @@ static void undo_take(weir_rate *limit, int64_t n,
 }
 
 static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
-			struct weir_ctx *ctx)
+			struct weir_ctx *ctx, const char *call)
 {
-	weir_err err = weir_rate_check_(limit, n, ctx);
+	weir_err err = weir_rate_check_request_(limit, n, ctx, call);
 	struct weir_time_ full;
 	int64_t now_ns, at_ns;
 
@@ -158,11 +158,11 @@ static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
 weir_err weir_rate_acquire(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
 {
 	return acquire(limit, n, ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER,
-		       ctx);
+		       ctx, __func__);
 }
 
 weir_err weir_rate_acquire_until(weir_rate *limit, int64_t n,
 				  int64_t deadline_ns)
 {
-	return acquire(limit, n, deadline_ns, NULL);
+	return acquire(limit, n, deadline_ns, NULL, __func__);
 }

@@ -23,9 +23,12 @@ static bool is_locked(const struct weir_object_ *o)
 
 static bool has_waiters(const struct weir_object_ *o)
 {
-	for (int i = 0; i < 2; i++)
-		if (o->sems[i] && (o->sems[i]->queue_ || o->sems[i]->oversized_))
+	for (int i = 0; i < 2; i++) {
+		const weir_sem *sem = o->sems[i];
+
+		if (sem && (sem->queue_ || sem->oversized_))
 			return true;
+	}
 	return o->waited;
 }
 
@@ -50,8 +53,10 @@ static weir_err enter_child(const struct weir_object_ *o, const char *call)
 	 * wait or hold the lock by now: then the object is usable.
 	 */
 	if (problem && at_load_relaxed(o->ready) != weir_generation_)
-		return weir_panic_("%s: %s \"%s\" %s", call, o->kind, o->name,
-				   problem);
+		return o->name ? weir_panic_("%s: %s \"%s\" %s", call, o->kind,
+					     o->name, problem) :
+				 weir_panic_("%s: %s %p %s", call, o->kind,
+					     o->object, problem);
 	/* relaxed: every thread that makes the check writes the same value. */
 	at_store_relaxed(o->ready, weir_generation_);
 	return WEIR_OK;
@@ -70,7 +75,7 @@ weir_err weir_unready_(const struct weir_object_ *o, const char *call,
 		return weir_panic_("%s: %s %p is destroyed", call, o->kind,
 				   o->object);
 	if (!ready || ready > weir_generation_)
-		return weir_panic_("%s: %p is not a %s", call, o->object,
+		return weir_panic_("%s: %p is not a valid %s", call, o->object,
 				   o->kind);
 	return enter_child(o, call);
 }

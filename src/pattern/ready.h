@@ -53,13 +53,12 @@ static inline bool weir_is_misaligned_(const void *object)
 }
 
 /*
- * Returns true if the object is usable.  A plain read: only the first calls in
- * the child of a fork write ready_, all of them the same value.
+ * True if the object, a pointer to a struct with the field ready_, is usable.
+ * A plain read: only the first calls in the child of a fork write ready_, all
+ * of them the same value.
  */
-static inline bool weir_is_ready_(const void *object, const uint32_t *ready)
-{
-	return !weir_is_misaligned_(object) && *ready == weir_generation_;
-}
+#define weir_is_ready_(object)                                                 \
+	(!weir_is_misaligned_(object) && (object)->ready_ == weir_generation_)
 
 /*
  * Find out why weir_is_ready_ returned false, and panic or return WEIR_EINVAL.

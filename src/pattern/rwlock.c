@@ -203,8 +203,8 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
  *   1..ALL-1   readers are inside, and no writer
  *   ALL        no thread is inside
  *
- * A call in the wrong role panics.  One misuse cannot be detected: a reader that
- * leaves twice while other readers are inside.
+ * A call in the wrong role panics.  One misuse cannot be detected: a reader
+ * that leaves twice while other readers are inside.
  */
 static weir_err refuse(const weir_rwlock *rw, const char *call,
 		       const char *reason)

@@ -24,7 +24,7 @@ weir_err weir_rwlock_unready_(weir_rwlock *rw, const char *call,
 static inline weir_err weir_rwlock_check_(weir_rwlock *rw, const char *call,
 					  enum weir_refusal_ refusal)
 {
-	return weir_is_ready_(rw, &rw->ready_) ?
+	return weir_is_ready_(rw) ?
 		       WEIR_OK : weir_rwlock_unready_(rw, call, refusal);
 }
 

@@ -297,7 +297,8 @@ TEST(bad_input)
 	CHECK_ERR(weir_chan_stat(&c, NULL), WEIR_EINVAL);
 	CHECK_EQ(weir_chan_length(&c), 0);
 	CHECK_OK(weir_chan_destroy(&c));
-	CHECK_ERR(weir_chan_destroy(&c), WEIR_EINVAL);
+	CHECK_PANICS("is destroyed",
+		     CHECK_ERR(weir_chan_destroy(&c), WEIR_EINVAL));
 }
 
 /*

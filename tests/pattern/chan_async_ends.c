@@ -192,7 +192,7 @@ TEST(c34_misuse)
 	CHECK_ERR(weir_chan_op_poll(askew), WEIR_EINVAL);
 	CHECK_ERR(recv_op(&a, NULL), WEIR_EQUEUED);
 	CHECK_ERR(weir_chan_op_poll(&a.op), WEIR_EINVAL);
-	CHECK_PANICS("weir_chan_op: operation",
+	CHECK_PANICS("weir_chan_op_send: operation",
 		     CHECK_ERR(weir_chan_op_send(&a.op, &chan, &item, NULL),
 			       WEIR_EINVAL));
 	/* After a cancel the operation may be submitted again. */

@@ -371,7 +371,7 @@ TEST(c34_twice_given_back_panics)
 	memset(&other, 0, sizeof(other));
 	CHECK_PANICS("not lent", weir_pool_give_back(&pool, &other));
 	CHECK_EQ(info().idle, 1);
-	CHECK_PANICS("is not a pool", weir_pool_give_back(NULL, item));
+	CHECK_PANICS("is not a valid pool", weir_pool_give_back(NULL, item));
 	end();
 }
 

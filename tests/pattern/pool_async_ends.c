@@ -206,7 +206,7 @@ TEST(c34_misuse)
 	CHECK_ERR(weir_pool_op_poll(askew, &item), WEIR_EINVAL);
 	CHECK_ERR(submit(&a, NULL, NULL), WEIR_EQUEUED);
 	CHECK_ERR(weir_pool_op_poll(&a.op, &item), WEIR_EINVAL);
-	CHECK_PANICS("weir_pool_op: operation",
+	CHECK_PANICS("weir_pool_op_borrow: operation",
 		     CHECK_ERR(weir_pool_op_borrow(&a.op, &pool, "", NULL,
 						   &item), WEIR_EINVAL));
 	/* After a cancel the operation may be submitted again. */
