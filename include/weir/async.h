@@ -69,7 +69,8 @@ struct weir_loop;	/* weir/loop.h */
  *             not overtake it.
  *   Fork      Operations do not exist in the child.
  *   Misuse    As in weir/sem.h.  If an operation is submitted while it is
- *             submitted already, then the call panics.
+ *             submitted already, then the call panics.  If an operation was not
+ *             initialised, then a cancel panics when it detects that.
  */
 typedef struct __attribute__((may_alias)) weir_op {
 	uint64_t space_[16];
@@ -86,6 +87,9 @@ typedef void weir_op_fn(weir_op *op, weir_err err, void *user);
  * Set up *op.  If loop is null, then the callback runs on the deciding thread:
  * see "Where a callback runs".  If fn is null, then loop must be null, and the
  * operation is polled with weir_op_poll.
+ * Requires: *op is not submitted.  This cannot be detected here, because *op may
+ * be uninitialised memory.  A submitted operation that is initialised again
+ * corrupts the queue of its semaphore: cancel it first.
  */
 WEIR_API void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 			   void *user);

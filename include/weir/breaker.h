@@ -65,7 +65,8 @@ typedef struct weir_breaker {
 	int64_t probed_ns_;	/* when the last probe entered */
 	uint32_t ready_;	/* src/pattern/ready.h */
 	uint32_t unused_;
-	uint64_t reserved_[2];	/* zero, for later versions */
+	uint64_t inside_;	/* calls of this term that have not left */
+	uint64_t reserved_[1];	/* zero, for later versions */
 } weir_breaker;
 
 #define WEIR_BREAKER_WINDOW_MAX 64
@@ -104,7 +105,12 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
 		      weir_breaker_pass *pass);
 
-/* Report whether the call succeeded. */
+/*
+ * Report whether the call succeeded.  Each pass is used once.  If more calls
+ * leave than have entered since the last change of state, then the call panics.
+ * A second leave with one pass is not detected while other calls are inside:
+ * its result is counted instead of theirs.
+ */
 WEIR_API void weir_breaker_leave(weir_breaker *breaker, weir_breaker_pass pass,
 				 bool good);
 WEIR_API void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,

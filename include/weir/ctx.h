@@ -57,7 +57,12 @@ typedef struct weir_ctx {
  * Set up *ctx below parent (null: as a root), with its own deadline
  * (WEIR_FOREVER: none).  If parent has ended, then *ctx starts as ended.
  * Requires: parent outlives *ctx.  The parent refers to *ctx, so *ctx must be
- * destroyed before its memory is reused, on every path out of its scope.
+ * destroyed before its memory is reused, on every path out of its scope, and
+ * before it is initialised again.  If *ctx is the first or the last child of
+ * parent, then the call panics.  Otherwise a second init is detected later, by
+ * the destroy of *ctx or of a sibling next to it, which panics; if a cancel of
+ * the parent comes first, then the behaviour is undefined.  (*ctx itself cannot
+ * be examined: it may be uninitialised memory.)
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns);

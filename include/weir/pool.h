@@ -50,7 +50,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             thread-cancellation point, unless a callback is.
  *   Fork      As in weir/sem.h.  The child must not use borrowed resources.
  *   Misuse    As in weir/sem.h.  If an item is given back that is not lent,
- *             then the call panics.
+ *             then the call panics.  If a borrower gives an item back twice,
+ *             and it has been lent to another borrower in between, then that
+ *             cannot be detected: the second call ends the other loan.
  */
 typedef struct weir_pool_item {
 	void *resource;			/* made by create; do not change */

@@ -149,6 +149,7 @@ weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts);
  * Retire *sem.  If the result is WEIR_OK, then its memory may be reused.
  * WEIR_EBUSY: a waiter is queued, is oversized or waits for idle, or was
  * granted permits and its call has not returned.  Nothing has changed.
+ * Permits may be out: the last holder may destroy *sem instead of releasing it.
  * Requires: no other call on *sem is running or follows.  A release counts as
  * finished when its permits have been acquired: the thread that was granted
  * them may destroy and unmap *sem while the releasing thread is still in its
@@ -330,8 +331,13 @@ weir_sem_stat(weir_sem *sem, weir_sem_info *info);
  * with one reference; it returns null if memory is exhausted or the options are
  * invalid.  The last weir_sem_unref destroys the semaphore and frees it; if a
  * waiter exists, then the unref panics and the reference stays.  weir_sem_ref
- * returns sem.  If sem is not from weir_sem_new, then ref and unref panic, and
- * ref returns null.
+ * returns sem.
+ * As with weir_sem_destroy, permits may be out: the last holder may end the
+ * semaphore instead of releasing it.  If a permit is released after the last
+ * unref, then that is a use of freed memory, which cannot be detected; an owned
+ * permit object (weir_permit_own) has a reference and prevents it.
+ * If sem is not from weir_sem_new, then ref and unref panic, and ref returns
+ * null.
  */
 WEIR_API WEIR_MUST_USE weir_sem *weir_sem_new(const weir_sem_opts *opts);
 WEIR_API weir_sem *weir_sem_ref(weir_sem *sem);

@@ -61,10 +61,38 @@ weir_err weir_ctx_ended_(weir_ctx *ctx)
 				      why;
 }
 
+/*
+ * Returns true if ctx is already the first or the last child of parent: its
+ * init would corrupt the list.  Compares addresses only, because *ctx may be
+ * uninitialised memory.  Requires: the tree is locked.
+ */
+static bool is_first_or_last(const weir_ctx *parent, const weir_ctx *ctx)
+{
+	const struct weir_ring_ *first = parent->children_;
+
+	return first && (first == &ctx->sibling_ ||
+			 first->prev_ == &ctx->sibling_);
+}
+
+/*
+ * Returns true if the neighbours of ctx in the list of children refer to it.
+ * They do not if ctx, or one of them, was initialised again while it was in the
+ * list.  Requires: the tree is locked.
+ */
+static bool is_linked(const weir_ctx *ctx)
+{
+	const struct weir_ring_ *link = &ctx->sibling_;
+
+	return link->next_ && link->prev_ && link->next_->prev_ == link &&
+	       link->prev_->next_ == link;
+}
+
 weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 {
 	weir_ctx fresh = WEIR_CTX_INIT;
+	uint32_t *lock;
 	weir_err err;
+	bool live;
 
 	if (weir_ctx_is_misplaced_(ctx) || ctx == parent)
 		return WEIR_EINVAL;
@@ -82,11 +110,18 @@ weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 	if (parent->deadline_ &&
 	    (!fresh.deadline_ || parent->deadline_ < fresh.deadline_))
 		fresh.deadline_ = parent->deadline_;
-	*ctx = fresh;
-	weir_lock_(weir_ctx_lock_of_(ctx));
-	ctx->ended_ = (int32_t)weir_ctx_cancelled_(parent);
-	ring_append(&parent->children_, &ctx->sibling_);
-	weir_unlock_(weir_ctx_lock_of_(ctx));
+	lock = weir_ctx_lock_of_(parent);
+	weir_lock_(lock);
+	live = is_first_or_last(parent, ctx);
+	if (!live) {
+		fresh.ended_ = (int32_t)weir_ctx_cancelled_(parent);
+		*ctx = fresh;
+		ring_append(&parent->children_, &ctx->sibling_);
+	}
+	weir_unlock_(lock);
+	if (live)
+		return weir_panic_("weir_ctx_init: context %p is in use: it is "
+				   "a child of %p", ctx, parent);
 	return WEIR_OK;
 }
 
@@ -124,6 +159,11 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 		if (in_use)
 			return WEIR_EBUSY;
 		weir_backoff_wait_(&backoff);
+	}
+	if (ctx->parent_ && !is_linked(ctx)) {
+		weir_unlock_(lock);
+		return weir_panic_("weir_ctx_destroy: context %p, or a sibling, "
+				   "was initialised twice", ctx);
 	}
 	if (ctx->parent_)
 		ring_remove(&ctx->parent_->children_, &ctx->sibling_);

@@ -7,6 +7,9 @@
  * begins a new term.  A pass carries its term, and a result from another term
  * is ignored: the results of calls that began before the breaker opened do not
  * count once it is half open.
+ *
+ * inside_ counts the passes of the current term that have not been used.  A
+ * leave that finds 0 is one too many.
  */
 #include "weir/breaker.h"
 
@@ -50,6 +53,7 @@ static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
 	b->term_++;
 	b->results_ = 0;
 	b->counted_ = b->out_ = b->good_ = 0;
+	b->inside_ = 0;
 	b->opened_ += state == WEIR_BREAKER_OPEN;
 }
 
@@ -94,6 +98,7 @@ weir_err weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
 	weir_lock_(&breaker->lock_);
 	through = let_through(breaker, now_ns);
 	breaker->passed_ += through;
+	breaker->inside_ += through;
 	breaker->refused_ += !through;
 	pass->term_ = through ? breaker->term_ : 0;
 	weir_unlock_(&breaker->lock_);
@@ -128,12 +133,22 @@ static void count(weir_breaker *b, bool good, int64_t now_ns)
 void weir_breaker_leave_at(weir_breaker *breaker, int64_t now_ns,
 			   weir_breaker_pass pass, bool good)
 {
+	uint64_t inside;
+	bool current;
+
 	if (check(breaker, "weir_breaker_leave", WEIR_BY_PANIC_))
 		return;
 	weir_lock_(&breaker->lock_);
-	if (pass.term_ == breaker->term_)
+	current = pass.term_ == breaker->term_;
+	inside = breaker->inside_;
+	if (current && inside) {
+		breaker->inside_--;
 		count(breaker, good, now_ns);
+	}
 	weir_unlock_(&breaker->lock_);
+	if (current && !inside)
+		weir_panic_("weir_breaker_leave: breaker %p: more calls left "
+			    "than entered", breaker);
 }
 
 void weir_breaker_leave(weir_breaker *breaker, weir_breaker_pass pass, bool good)

@@ -28,9 +28,17 @@
 #include "pattern/pool.h"
 #include "weir/ctx.h"
 
-static weir_pool_item *newest(struct weir_ring_ *list)
+/*
+ * The item to lend next.  The IDLE item that was used last is lent first: its
+ * resource is the most likely to be usable.  The EMPTY item that was used last
+ * is lent last: a borrower that discards its item twice is detected while the
+ * item is EMPTY, but not after it has been lent again.
+ */
+static weir_pool_item *next_item(const weir_pool *pool)
 {
-	return ring_entry(list->prev_, weir_pool_item, place_);
+	return pool->idle_ ?
+		       ring_entry(pool->idle_->prev_, weir_pool_item, place_) :
+		       ring_entry(pool->empty_, weir_pool_item, place_);
 }
 
 /* Requires: lock_ is held. */
@@ -89,7 +97,7 @@ static weir_pool_item *take_out(weir_pool *pool, const char *who,
 		struct weir_ring_ **list = pool->idle_ ? &pool->idle_ :
 							 &pool->empty_;
 
-		item = newest(*list);
+		item = next_item(pool);
 		ring_remove(list, &item->place_);
 		if (item->state_ == WEIR_ITEM_IDLE_)
 			*expired = weir_pool_is_expired_(pool, item, now_ns);

@@ -423,3 +423,18 @@ TEST(c35_polled)
 	CHECK_EQ(waiters_of(&sem), 0);
 	CHECK_IDENTITY(&sem);
 }
+
+/* Memory that was never an operation: a panic, not an endless wait. */
+TEST(cancel_of_an_uninitialised_operation)
+{
+	static const unsigned char fill[] = { 0x01, 0x02, 0x5a, 0xa5, 0xff };
+	weir_op op;
+
+	for (size_t i = 0; i < sizeof(fill); i++) {
+		memset(&op, fill[i], sizeof(op));
+		CHECK_PANICS("weir_op_cancel: operation",
+			     CHECK_ERR(weir_op_cancel(&op), WEIR_EINVAL));
+	}
+	memset(&op, 0, sizeof(op));
+	CHECK_ERR(weir_op_cancel(&op), WEIR_EBUSY);
+}

@@ -248,3 +248,35 @@ TEST(storm_adds_up)
 	CHECK_EQ(info().passed + info().refused, calls);
 	CHECK(info().opened > 0);
 }
+
+/*
+ * C34: a pass is used once.  A second leave is detected if no other call is
+ * inside, in each state of the breaker, and is not counted.
+ */
+TEST(c34_left_twice)
+{
+	weir_breaker_pass pass, other;
+	weir_breaker_info i;
+
+	CHECK_OK(weir_breaker_init(&b, &(weir_breaker_opts){
+		.window = 4, .failures = 2, .open_ns = 10, .probes = 2 }));
+	CHECK_OK(weir_breaker_enter_at(&b, 0, &pass));
+	weir_breaker_leave_at(&b, 0, pass, false);
+	CHECK_PANICS("weir_breaker_leave: breaker",
+		     weir_breaker_leave_at(&b, 0, pass, false));
+	CHECK_OK(weir_breaker_stat(&b, &i));
+	CHECK_EQ(i.failed, 1);
+	CHECK_EQ(i.state, WEIR_BREAKER_CLOSED);
+	CHECK_OK(weir_breaker_enter_at(&b, 0, &pass));
+	weir_breaker_leave_at(&b, 0, pass, false);
+	/* Open, and then half open: the pass is of an earlier term. */
+	weir_breaker_leave_at(&b, 0, pass, false);
+	CHECK_OK(weir_breaker_enter_at(&b, 10, &pass));
+	weir_breaker_leave_at(&b, 10, pass, true);
+	CHECK_PANICS("more calls left than entered",
+		     weir_breaker_leave_at(&b, 10, pass, true));
+	CHECK_OK(weir_breaker_enter_at(&b, 10, &other));
+	weir_breaker_leave_at(&b, 10, other, true);
+	CHECK_OK(weir_breaker_stat(&b, &i));
+	CHECK_EQ(i.state, WEIR_BREAKER_CLOSED);
+}

@@ -375,6 +375,24 @@ TEST(c34_twice_given_back_panics)
 	end();
 }
 
+/*
+ * An item that was discarded is lent again last, so a second discard does not
+ * end the loan of the next borrower.
+ */
+TEST(c34_twice_discarded_panics)
+{
+	weir_pool_item *item, *next;
+
+	begin(2);
+	item = borrow();
+	weir_pool_discard(&pool, item);
+	next = borrow();
+	CHECK_PANICS("weir_pool_discard: item", weir_pool_discard(&pool, item));
+	CHECK_EQ(info().lent, 1);
+	weir_pool_give_back(&pool, next);
+	end();
+}
+
 TEST(bad_input)
 {
 	weir_pool_opts good = opts_of(1), opts;

@@ -350,3 +350,45 @@ TEST(c24_replacing_the_panic_hook_sees_earlier_writes)
 	CHECK(!pthread_join(other, NULL));
 	weir_set_panic_hook(before);
 }
+
+/*
+ * A child context that is initialised again would corrupt the list of its
+ * parent.  The first and the last child are detected at once, without reading
+ * the memory of the new context.
+ */
+TEST(context_initialised_twice)
+{
+	weir_ctx parent = WEIR_CTX_INIT, c[3];
+
+	CHECK_OK(weir_ctx_init(&c[0], &parent, WEIR_FOREVER));
+	CHECK_PANICS("weir_ctx_init: context",
+		     CHECK_ERR(weir_ctx_init(&c[0], &parent, WEIR_FOREVER),
+			       WEIR_EINVAL));
+	CHECK_OK(weir_ctx_init(&c[1], &parent, WEIR_FOREVER));
+	CHECK_OK(weir_ctx_init(&c[2], &parent, WEIR_FOREVER));
+	for (int i = 0; i < 3; i += 2)
+		CHECK_PANICS("is in use",
+			     CHECK_ERR(weir_ctx_init(&c[i], &parent, 1),
+				       WEIR_EINVAL));
+	weir_ctx_cancel(&parent);
+	for (int i = 0; i < 3; i++) {
+		CHECK_ERR(weir_ctx_err(&c[i]), WEIR_ECANCELED);
+		CHECK_OK(weir_ctx_destroy(&c[i]));
+	}
+	CHECK_OK(weir_ctx_destroy(&parent));
+}
+
+/* One in the middle is detected when a neighbour, or it itself, is destroyed. */
+TEST(context_in_the_middle_initialised_twice)
+{
+	weir_ctx parent = WEIR_CTX_INIT, c[3];
+
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weir_ctx_init(&c[i], &parent, WEIR_FOREVER));
+	CHECK_OK(weir_ctx_init(&c[1], &parent, WEIR_FOREVER));
+	CHECK_PANICS("weir_ctx_destroy: context",
+		     CHECK_ERR(weir_ctx_destroy(&c[0]), WEIR_EINVAL));
+	CHECK(strstr(panic_message, "initialised twice"));
+	CHECK_PANICS("initialised twice",
+		     CHECK_ERR(weir_ctx_destroy(&c[2]), WEIR_EINVAL));
+}
