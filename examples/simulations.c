@@ -54,8 +54,10 @@ int main(int argc, char **argv)
 		return 1;
 	for (intptr_t i = 0; i < CALLS && !err; i++)
 		err = weir_group_spawn(&group, call, (void *)i, 1, NULL);
-	if (err || weir_group_wait(&group, NULL, &first) != WEIR_OK ||
-	    weir_group_stat(&group, &info) != WEIR_OK ||
+	if (err)
+		return 1;
+	first = weir_group_wait(&group, NULL, NULL);
+	if (weir_group_stat(&group, &info) != WEIR_OK ||
 	    weir_group_destroy(&group) != WEIR_OK)
 		return 1;
 	printf("%d calls finished, at most %s at once; %s\n",

@@ -87,8 +87,8 @@ typedef void weir_op_fn(weir_op *op, weir_err err, void *user);
  * Set up *op.  If loop is null, then the callback runs on the deciding thread:
  * see "Where a callback runs".  If fn is null, then loop must be null, and the
  * operation is polled with weir_op_poll.
- * Requires: *op is not submitted.  This cannot be detected here, because *op may
- * be uninitialised memory.  A submitted operation that is initialised again
+ * Requires: *op is not submitted.  This cannot be detected here, because *op
+ * may be uninitialised memory.  A submitted operation that is initialised again
  * corrupts the queue of its semaphore: cancel it first.
  */
 WEIR_API void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,

@@ -33,6 +33,10 @@ WEIR_API const char *weir_version(void);
  * Errors.  WEIR_OK is 0; the errors are negative.  If a call returns an error,
  * then it has changed nothing, unless its comment differs.
  *
+ * WEIR_EBUSY has one meaning for each kind of call: a destroy finds the object
+ * in use; a call that would wait finds max_waiters calls waiting; a cancel comes
+ * too late.
+ *
  * The enum, weir_err_name() and weir_err_text() are generated from this list.
  */
 #define WEIR_ERR_LIST_(X)                                                      \
@@ -42,13 +46,15 @@ WEIR_API const char *weir_version(void);
 	X(WEIR_ECLOSED, -3, "the semaphore is closed")                         \
 	X(WEIR_ETOOBIG, -4, "more permits than the capacity")                  \
 	X(WEIR_EAGAIN, -5, "too few permits are free, or others wait first")   \
-	X(WEIR_EBUSY, -6, "in use, or too many waiters")                       \
+	X(WEIR_EBUSY, -6, "in use, too many waiters, or too late to cancel")   \
 	X(WEIR_EINVAL, -7, "invalid argument")                                 \
 	X(WEIR_EOVERFLOW, -8, "more permits than are held")                    \
 	X(WEIR_EINTR, -9, "interrupted by a signal")                           \
 	X(WEIR_ENOMEM, -10, "out of memory")                                   \
 	X(WEIR_ESYSTEM, -11, "system error; see errno")                        \
-	X(WEIR_EQUEUED, -12, "queued; the callback reports the outcome")
+	X(WEIR_EQUEUED, -12, "queued; the callback reports the outcome")       \
+	X(WEIR_EOPEN, -13, "the circuit breaker is open")                      \
+	X(WEIR_EFULL, -14, "the table has no room for another key")
 
 typedef enum weir_err {
 #define WEIR_ERR_ENUM_(name, value, text) name = (value),

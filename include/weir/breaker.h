@@ -17,7 +17,7 @@ WEIR_DECLS_BEGIN
  *
  *     err = weir_breaker_enter(&backend, &pass);
  *     if (err)
- *             return err;             // WEIR_EAGAIN: not now
+ *             return err;             // WEIR_EOPEN: not now
  *     err = call(...);
  *     weir_breaker_leave(&backend, pass, err == WEIR_OK);
  *
@@ -94,7 +94,7 @@ weir_breaker_init(weir_breaker *breaker, const weir_breaker_opts *opts);
  * Ask for permission to make a call.
  *
  *   WEIR_OK      Make the call, then pass its result to leave.
- *   WEIR_EAGAIN  The breaker is open, or enough probes are in progress.
+ *   WEIR_EOPEN   The breaker is open, or enough probes are in progress.
  *
  * If some probes have not returned open_ns after the last probe entered, then
  * they are abandoned and new probes are admitted.

@@ -21,7 +21,7 @@ WEIR_DECLS_BEGIN
  *     err = weir_group_init(&group, &opts);
  *     for (...)
  *             err = weir_group_spawn(&group, simulate, &job, 1, ctx);
- *     err = weir_group_wait(&group, ctx, &first_error);
+ *     err = weir_group_wait(&group, ctx, NULL);       // the first error
  *     err = weir_group_destroy(&group);
  *
  * Tasks wait in a backlog of fixed size.  If it is full, then spawn waits, so
@@ -65,6 +65,14 @@ typedef void weir_task_done_fn(void *user, void *arg, weir_err err);
 
 /* Flag: if a task fails, then the group is cancelled. */
 #define WEIR_GROUP_FAIL_FAST 1u
+
+/*
+ * Flag: a task that is cancelled before it began runs nevertheless, with a
+ * context that has ended, so that it can clean up what its argument owns.  Its
+ * result is what it returns.  Without this flag such a task does not run, and
+ * `done` is the place to clean up: it gets the argument of every task.
+ */
+#define WEIR_GROUP_RUN_CANCELLED 2u
 
 /*
  * Options for weir_group_init; zero means the default, except that workers is
@@ -141,17 +149,19 @@ weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 		     int64_t weight);
 
 /*
- * Wait until every spawned task is complete.  *first (may be null) is set to
- * the result of the first task that failed since init, or to WEIR_OK.
- * WEIR_ECANCELED, WEIR_ETIMEDOUT: ctx ended first; the tasks continue.
+ * Wait until every spawned task is complete.  Returns the result of the first
+ * task that failed since init, or WEIR_OK; *first (may be null) is set to the
+ * same.  WEIR_ECANCELED or WEIR_ETIMEDOUT with *first unchanged: ctx ended
+ * first; the tasks continue.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_wait(weir_group *group, struct weir_ctx *ctx, weir_err *first);
 
 /*
  * Cancel the context of the group.  Running tasks see that and should return;
- * tasks in the backlog are reported as cancelled without running.  This call
- * does not wait.  Cancelling twice is harmless.
+ * tasks in the backlog are reported as cancelled without running (unless the
+ * group has WEIR_GROUP_RUN_CANCELLED).  This call does not wait.  Cancelling
+ * twice is harmless.
  */
 WEIR_API void weir_group_cancel(weir_group *group);
 

@@ -255,7 +255,7 @@ WEIR_API WEIR_MUST_USE weir_err weir_keyed_destroy(weir_keyed *keyed);
 /*
  * These functions work as weir_rate_acquire, weir_rate_try_acquire and
  * weir_rate_try_acquire_at, on the limit of the key.  The key has 1 ..
- * WEIR_KEY_MAX bytes.  WEIR_EBUSY, after all other checks: the key is new, the
+ * WEIR_KEY_MAX bytes.  WEIR_EFULL, after all other checks: the key is new, the
  * table is full, and none of the sixteen least recently used keys can be
  * evicted.  The next call examines other keys.
  */

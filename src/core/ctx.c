@@ -162,8 +162,8 @@ weir_err weir_ctx_destroy(weir_ctx *ctx)
 	}
 	if (ctx->parent_ && !is_linked(ctx)) {
 		weir_unlock_(lock);
-		return weir_panic_("weir_ctx_destroy: context %p, or a sibling, "
-				   "was initialised twice", ctx);
+		return weir_panic_("weir_ctx_destroy: context %p, or a "
+				   "sibling, was initialised twice", ctx);
 	}
 	if (ctx->parent_)
 		ring_remove(&ctx->parent_->children_, &ctx->sibling_);

@@ -102,7 +102,7 @@ weir_err weir_breaker_enter_at(weir_breaker *breaker, int64_t now_ns,
 	breaker->refused_ += !through;
 	pass->term_ = through ? breaker->term_ : 0;
 	weir_unlock_(&breaker->lock_);
-	return through ? WEIR_OK : WEIR_EAGAIN;
+	return through ? WEIR_OK : WEIR_EOPEN;
 }
 
 weir_err weir_breaker_enter(weir_breaker *breaker, weir_breaker_pass *pass)

@@ -64,8 +64,9 @@ void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task)
 static void run_task(weir_group *group, void *self,
 		     const struct weir_task_ *task)
 {
+	bool always = group->opts_.flags & WEIR_GROUP_RUN_CANCELLED;
 	weir_err err = weir_sem_acquire(&group->permits_, task->weight,
-					&group->ctx_);
+					always ? NULL : &group->ctx_);
 
 	if (err) {
 		finish_task(group, self, task, err, SKIPPED);
@@ -193,11 +194,13 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 	err = add_thread(group);
 	if (!err)
 		err = weir_sem_wait_idle(&group->tasks_, ctx);
-	if (!err && first) {
-		weir_lock_(&group->lock_);
-		*first = (weir_err)group->first_;
-		weir_unlock_(&group->lock_);
-	}
+	if (err)
+		return err;
+	weir_lock_(&group->lock_);
+	err = (weir_err)group->first_;
+	weir_unlock_(&group->lock_);
+	if (first)
+		*first = err;
 	return err;
 }
 

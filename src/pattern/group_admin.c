@@ -23,7 +23,9 @@ static bool opts_ok(const weir_group_opts *o)
 	return o && o->workers >= 1 && o->workers <= WEIR_GROUP_WORKERS_MAX &&
 	       o->backlog >= 0 && o->backlog <= WEIR_CHAN_MAX &&
 	       o->permits >= 0 && o->permits <= WEIR_SEM_MAX &&
-	       !(o->flags & ~WEIR_GROUP_FAIL_FAST) && !o->unused_ &&
+	       !(o->flags &
+		 ~(WEIR_GROUP_FAIL_FAST | WEIR_GROUP_RUN_CANCELLED)) &&
+	       !o->unused_ &&
 	       !o->reserved_[0] && !o->reserved_[1] && !o->reserved_[2] &&
 	       !o->reserved_[3];
 }

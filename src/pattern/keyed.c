@@ -50,7 +50,7 @@ static weir_err check_new(const weir_keyed *keyed, int64_t n)
 
 /*
  * Find or add the entry of the key, and count the call in it.  If *entry is
- * null, the call ends with the returned result, which is WEIR_EBUSY if no entry
+ * null, the call ends with the returned result, which is WEIR_EFULL if no entry
  * can be added.
  */
 static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
@@ -76,7 +76,7 @@ static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
 		err = check_new(keyed, n);
 	if (err == WEIR_EQUEUED) {
 		e = weir_keyed_add_(keyed, key, length, now_ns);
-		err = e ? WEIR_OK : WEIR_EBUSY;
+		err = e ? WEIR_OK : WEIR_EFULL;
 	}
 	if (e) {
 		ring_append(&keyed->used_, &e->used);

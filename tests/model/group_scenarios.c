@@ -221,7 +221,7 @@ static void spawn_failing(void)
 
 	EX_ASSERT(spawn(fails, 0, 1) == WEIR_OK);
 	EX_ASSERT(spawn(task, 1, 1) == WEIR_OK);
-	EX_ASSERT(weir_group_wait(&group, NULL, &first) == WEIR_OK);
+	EX_ASSERT(weir_group_wait(&group, NULL, &first) == WEIR_ENOMEM);
 	EX_ASSERT(first == WEIR_ENOMEM && reported == 2);
 	/* With one worker the second task begins after the first has failed. */
 	EX_ASSERT(results[1] == WEIR_ECANCELED && ran == 0);

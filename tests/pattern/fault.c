@@ -184,7 +184,7 @@ TEST(no_thread_to_take_the_place)
 	CHECK_OK(weir_group_spawn(&group, leave, NULL, 1, NULL));
 	AWAIT(!weir_group_stat(&group, &info) && info.exited == 1);
 	CHECK_OK(weir_group_spawn(&group, task, &ran, 1, NULL));
-	CHECK_OK(weir_group_wait(&group, NULL, NULL));
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
 	CHECK_EQ(ran, 1);
 	CHECK_OK(weir_group_destroy(&group));
 	refuse_from = refuse_thread = 0;
@@ -200,7 +200,7 @@ static weir_err leave_later(void *arg, struct weir_ctx *ctx)
 
 static void *wait_for_all(void *arg)
 {
-	CHECK_OK(weir_group_wait(arg, NULL, NULL));
+	CHECK_ERR(weir_group_wait(arg, NULL, NULL), WEIR_ECANCELED);
 	return NULL;
 }
 
@@ -224,7 +224,7 @@ TEST(no_thread_to_take_the_place_of_the_last)
 	finish(waits);
 	CHECK_EQ(ran, 1);
 	CHECK_OK(weir_group_spawn(&group, task, &ran, 1, NULL));
-	CHECK_OK(weir_group_wait(&group, NULL, NULL));
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
 	CHECK_EQ(ran, 2);
 	CHECK_OK(weir_group_stat(&group, &info));
 	CHECK_EQ(info.exited, 1);

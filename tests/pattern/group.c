@@ -40,7 +40,7 @@ static void end(weir_err want_first)
 {
 	weir_err first = WEIR_EINVAL;
 
-	CHECK_OK(weir_group_wait(&group, NULL, &first));
+	CHECK_ERR(weir_group_wait(&group, NULL, &first), want_first);
 	CHECK_ERR(first, want_first);
 	CHECK_EQ(info().spawned, 0);
 	CHECK_EQ(info().done, reported);
@@ -202,13 +202,59 @@ TEST(c13_cancel_reaches_every_task)
 			weir_group_cancel(&group);
 			weir_group_cancel(&group);
 		}
-		CHECK_OK(weir_group_wait(&group, NULL, NULL));
+		CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
 		CHECK_EQ(info().skipped, 4);
 		end(WEIR_ECANCELED);
 		CHECK_EQ(reported, 6);
 		CHECK_EQ(ran, 2);
 	}
 	CHECK_OK(weir_ctx_destroy(&parent));
+}
+
+/* The tasks that were cancelled before they began, and their contexts. */
+static weir_err clean_up(void *arg, struct weir_ctx *ctx)
+{
+	(void)arg;
+	__atomic_add_fetch(&ran, 1, __ATOMIC_RELAXED);
+	return weir_ctx_err(ctx);
+}
+
+/*
+ * WEIR_GROUP_RUN_CANCELLED: a task that was cancelled before it began runs, sees
+ * the end of its context and can clean up.
+ */
+TEST(c13_cancelled_tasks_clean_up)
+{
+	begin_with((weir_group_opts){ .workers = 1, .backlog = 10,
+				      .flags = WEIR_GROUP_RUN_CANCELLED });
+	spawn(wait_at_gate, 0, 1);
+	AWAIT(__atomic_load_n(&running, __ATOMIC_RELAXED) == 1);
+	for (int i = 0; i < 5; i++)
+		spawn(clean_up, 0, 1);
+	weir_group_cancel(&group);
+	spawn(clean_up, 0, 1);
+	end(WEIR_ECANCELED);
+	CHECK_EQ(ran, 7);
+	CHECK_EQ(reported, 7);
+	CHECK_EQ(reported_errors, 7);
+}
+
+/* The first error is the result of the wait; the end of ctx is another. */
+TEST(wait_returns_the_first_error)
+{
+	weir_ctx past;
+	weir_err first = WEIR_EINVAL;
+
+	CHECK_OK(weir_ctx_init(&past, NULL, 1));
+	begin_with((weir_group_opts){ .workers = 1 });
+	spawn(fail, WEIR_ESYSTEM, 1);
+	spawn(wait_at_gate, 0, 1);
+	CHECK_ERR(weir_group_wait(&group, &past, &first), WEIR_ETIMEDOUT);
+	CHECK_ERR(first, WEIR_EINVAL);
+	weir_sem_release(&gate, 1);
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ESYSTEM);
+	end(WEIR_ESYSTEM);
+	CHECK_OK(weir_ctx_destroy(&past));
 }
 
 static weir_err leave(void *arg, struct weir_ctx *ctx)
@@ -224,7 +270,7 @@ TEST(task_that_exits_its_thread_is_reported)
 	begin_with((weir_group_opts){ .workers = 2, .permits = 2 });
 	for (int i = 0; i < 30; i++)
 		spawn(i % 3 ? count : leave, 1, 1);
-	CHECK_OK(weir_group_wait(&group, NULL, NULL));
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
 	CHECK_EQ(info().exited, 10);
 	CHECK_EQ(info().threads, 2);
 	end(WEIR_ECANCELED);
@@ -389,7 +435,7 @@ TEST(bad_input)
 	CHECK_ERR(WITH(workers, WEIR_GROUP_WORKERS_MAX + 1), WEIR_EINVAL);
 	CHECK_ERR(WITH(backlog, -1), WEIR_EINVAL);
 	CHECK_ERR(WITH(permits, -1), WEIR_EINVAL);
-	CHECK_ERR(WITH(flags, 2), WEIR_EINVAL);
+	CHECK_ERR(WITH(flags, 4), WEIR_EINVAL);
 	CHECK_ERR(WITH(stack_size, 1), WEIR_EINVAL);
 	CHECK_ERR(WITH(reserved_[0], 1), WEIR_EINVAL);
 	CHECK_ERR(weir_group_spawn(&zeroed, count, NULL, 1, NULL), WEIR_EINVAL);
@@ -456,7 +502,7 @@ TEST(storm_adds_up)
 	weir_group_cancel(&group);
 	for (int i = 0; i < 3; i++)
 		finish(threads[i]);
-	CHECK_OK(weir_group_wait(&group, NULL, NULL));
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), info().first);
 	CHECK_EQ(reported, spawned);
 	CHECK_EQ(weir_sem_available(&group.permits_), 3);
 	end(info().first);

@@ -68,7 +68,7 @@ TEST(waiting_tenant_does_not_delay_another)
 	CHECK_ERR(weir_keyed_destroy(&keyed), WEIR_EBUSY);
 	CHECK_OK(weir_keyed_acquire(&keyed, "quiet", 5, 1, NULL));
 	/* The tokens of both keys are used up, so neither can be forgotten. */
-	CHECK_ERR(weir_keyed_acquire(&keyed, "third", 5, 1, NULL), WEIR_EBUSY);
+	CHECK_ERR(weir_keyed_acquire(&keyed, "third", 5, 1, NULL), WEIR_EFULL);
 	weir_ctx_cancel(&ctx);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ((intptr_t)finish(threads[i]), WEIR_ECANCELED);
@@ -95,15 +95,15 @@ TEST(keys_are_bounded_and_idle_ones_forgotten)
 	CHECK_OK(take("a", 5, 0));
 	CHECK_OK(take("b", 1, 0));
 	/* b is full again after 100 ms, a after 500. */
-	CHECK_ERR(take("c", 1, 99999999), WEIR_EBUSY);
+	CHECK_ERR(take("c", 1, 99999999), WEIR_EFULL);
 	CHECK_OK(take("c", 5, 100000000));
 	CHECK_EQ(info().keys, 2);
 	CHECK_EQ(info().forgotten, 1);
-	CHECK_ERR(take("b", 1, 499999999), WEIR_EBUSY);
+	CHECK_ERR(take("b", 1, 499999999), WEIR_EFULL);
 	CHECK_OK(take("b", 5, 500000000));
 	CHECK_ERR(take("b", 1, 500000000), WEIR_EAGAIN);
 	CHECK_ERR(take("c", 5, 500000000), WEIR_EAGAIN);
-	CHECK_ERR(take("a", 1, 500000000), WEIR_EBUSY);
+	CHECK_ERR(take("a", 1, 500000000), WEIR_EFULL);
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
@@ -124,7 +124,7 @@ TEST(search_for_a_key_to_forget_is_bounded)
 	 * The buckets of the last four keys are full, behind sixteen that are
 	 * not.
 	 */
-	CHECK_ERR(take("new", 1, SECOND / 10), WEIR_EBUSY);
+	CHECK_ERR(take("new", 1, SECOND / 10), WEIR_EFULL);
 	CHECK_OK(take("new", 1, SECOND / 10));
 	CHECK_EQ(info().forgotten, 1);
 	/* The search has granted no tokens to the examined keys. */
@@ -184,7 +184,7 @@ TEST(c2_order_of_checks_for_a_new_key)
 		  WEIR_ECANCELED);
 	CHECK_OK(take("new", 0, 0));
 	CHECK_ERR(take("new", 6, 0), WEIR_ETOOBIG);
-	CHECK_ERR(take("new", 1, 0), WEIR_EBUSY);
+	CHECK_ERR(take("new", 1, 0), WEIR_EFULL);
 	CHECK_ERR(take("new", 6, SECOND), WEIR_ETOOBIG);
 	CHECK_EQ(info().forgotten, 0);
 	CHECK_ERR(weir_keyed_acquire(&keyed, "old", 3, 1, &ctx),
@@ -249,7 +249,7 @@ static void *guests(void *arg)
 		weir_err err = weir_keyed_try_acquire(&keyed, &key, 1, 1);
 
 		CHECK(err == WEIR_OK || err == WEIR_EAGAIN ||
-		      err == WEIR_EBUSY);
+		      err == WEIR_EFULL);
 	}
 	return NULL;
 }

@@ -378,7 +378,7 @@ TEST(context_initialised_twice)
 	CHECK_OK(weir_ctx_destroy(&parent));
 }
 
-/* One in the middle is detected when a neighbour, or it itself, is destroyed. */
+/* One in the middle is detected when it or a neighbour is destroyed. */
 TEST(context_in_the_middle_initialised_twice)
 {
 	weir_ctx parent = WEIR_CTX_INIT, c[3];
