@@ -44,6 +44,20 @@ struct weir_loop;	/* weir/loop.h */
  * the callback may submit it again or free it.  A callback should not wait: the
  * callbacks behind it would wait as well.
  *
+ * A callback should return.  If it does not, then
+ *
+ *   exception, pthread_exit   On a loop: the exception leaves
+ *                 weir_loop_dispatch, or the thread ends.  Operations that are
+ *                 ready stay ready, and the loop can be dispatched again, also
+ *                 by another thread.  Without a loop: panics, because the call
+ *                 that runs the callback may be half done.
+ *   pthread_cancel            On a loop: as pthread_exit.  Without a loop: the
+ *                 thread is cancelled after its callbacks have returned.
+ *   longjmp                   Not allowed.  It cannot be detected at once: a
+ *                 later call of the thread that waits, dispatches or runs
+ *                 callbacks panics.  On a stack that is not the thread's own
+ *                 (a coroutine's) it may go undetected.
+ *
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Every function may be called from any thread, but only one call

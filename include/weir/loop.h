@@ -87,10 +87,12 @@ WEIR_API int weir_loop_timeout_ms(weir_loop *loop);
 
 /*
  * Run the callbacks of the operations that have been decided, in order, and of
- * the operations whose deadline has passed.  Only the callbacks of operations
- * that were decided when this call began are run: a callback that submits again
- * cannot keep the call from returning.  Returns the number of callbacks that
- * ran.  Panics if called in a callback of the same loop.
+ * the operations whose deadline has passed.  Only operations that were decided
+ * when this call began are run: a callback that submits again cannot keep the
+ * call from returning.  Returns the number of callbacks that ran.  Panics if
+ * called in a callback of the same loop.  If a callback throws an exception or
+ * ends its thread, then the dispatch ends, and the descriptor stays readable
+ * while callbacks are pending.
  */
 WEIR_API uint64_t weir_loop_dispatch(weir_loop *loop);
 

@@ -34,7 +34,11 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  * Callbacks run on the thread whose call needs them, with no lock held, and
  * concurrently on different resources.  They may call the pool.  If a callback
- * borrows from its own pool, then it may wait for itself.
+ * borrows from its own pool, then it may wait for itself.  If an exception,
+ * pthread_exit or pthread_cancel leaves a callback, then the call ends, and the
+ * pool loses no place: create counts as failed, destroy as done, and a resource
+ * that was being validated is idle again.  A longjmp out of a callback is not
+ * allowed; the next borrow of the thread panics.
  *
  * The following holds for every function below unless its comment differs.
  *

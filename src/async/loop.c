@@ -4,7 +4,7 @@
  *
  * Pairs
  *
- *   [A8] dispatch  release: weir_loop_dispatch   acquire: is_used
+ *   [A8] dispatch  release: end_dispatch   acquire: is_used
  *                  A destroy sees that the last dispatch has finished with
  *                  the loop.
  *   [A9] ended     release: weir_op_uncount_   acquire: is_used
@@ -23,6 +23,7 @@
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/event.h"
+#include "base/frame.h"
 #include "base/panic.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
@@ -173,17 +174,61 @@ static void time_out_all(weir_loop *loop)
 	}
 }
 
-uint64_t weir_loop_dispatch(weir_loop *loop)
+static void end_dispatch(weir_loop *loop)
 {
-	uint64_t there, ran = 0;
-	struct weir_waiter_ *w;
 	bool more;
 
-	if (check(loop, "weir_loop_dispatch"))
+	weir_run_lock_(loop);
+	more = loop->ready_;
+	weir_run_unlock_(loop);
+	if (more)
+		weir_inbox_raise_(loop);
+	/* [A8] release.  The last access to *loop. */
+	at_store_release(&loop->dispatching_, 0);
+}
+
+/* A callback that runs in a dispatch. */
+struct on_loop {
+	weir_loop *loop;
+	bool outer;			/* of weir_callbacks_hold_ */
+};
+
+/*
+ * The callback did not return.  Operations that are ready stay ready, and the
+ * descriptor is readable if there are any.
+ */
+static void left_on_loop(void *arg)
+{
+	const struct on_loop *on = arg;
+
+	end_dispatch(on->loop);
+	weir_callbacks_resume_(on->outer);
+}
+
+static void run_on_loop(weir_loop *loop, struct weir_waiter_ *w)
+{
+	struct on_loop on = { loop, weir_callbacks_hold_() };
+	struct weir_frame_ frame WEIR_FRAME_;
+
+	weir_frame_enter_(&frame, "weir_loop_dispatch", loop, left_on_loop,
+			  &on);
+	weir_run_callback_(w);
+	weir_frame_leave_(&frame);
+	weir_callbacks_resume_(on.outer);
+}
+
+uint64_t weir_loop_dispatch(weir_loop *loop)
+{
+	static const char call[] = "weir_loop_dispatch";
+	uint64_t there, ran = 0;
+	struct weir_waiter_ *w;
+
+	if (check(loop, call) || weir_frame_check_(call))
 		return 0;
 	if (loop->dispatching_) {
-		weir_panic_("weir_loop_dispatch: loop %p: called from one of "
-			    "its own callbacks", loop);
+		weir_panic_("%s: loop %p: called from one of its own "
+			    "callbacks, or an earlier callback did not return",
+			    call, loop);
 		return 0;
 	}
 	/* relaxed: set by the dispatching thread; destroy only checks it. */
@@ -199,18 +244,9 @@ uint64_t weir_loop_dispatch(weir_loop *loop)
 	there = loop->ready_count_;
 	weir_run_unlock_(loop);
 	while (ran < there && (w = weir_run_next_(loop))) {
-		bool outer = weir_callbacks_hold_();
-
-		weir_run_callback_(w);
-		weir_callbacks_resume_(outer);
+		run_on_loop(loop, w);
 		ran++;
 	}
-	weir_run_lock_(loop);
-	more = loop->ready_;
-	weir_run_unlock_(loop);
-	if (more)
-		weir_inbox_raise_(loop);
-	/* [A8] release.  This is the last access to *loop. */
-	at_store_release(&loop->dispatching_, 0);
+	end_dispatch(loop);
 	return ran;
 }

@@ -24,8 +24,10 @@
 #include "async/timers.h"
 #include "base/atomic.h"
 #include "base/cpu.h"
+#include "base/frame.h"
 #include "base/futex.h"
 #include "base/lock.h"
+#include "base/panic.h"
 #include "base/thread.h"
 #include "core/sem_wait.h"
 
@@ -71,15 +73,49 @@ void weir_run_unlock_(const void *runner)
 	weir_unlock_(lock_of(runner));
 }
 
+static void run_all(void);
+
+/* A callback that runs on the thread that decided its operation. */
+struct on_thread {
+	const struct weir_waiter_ *w;
+	int cancel;			/* the thread's cancel state before */
+};
+
 /*
- * Run this thread's callbacks, unless a function further up the stack is
- * running them.
+ * The call that runs the callback may be any call, and may be half done: an
+ * acquire runs callbacks while its own waiter is queued.  So the callback must
+ * return.  If the panic hook returns, the other callbacks of this thread run
+ * now: the thread may be ending.
  */
+static void left_on_thread(void *arg)
+{
+	const struct on_thread *on = arg;
+
+	weir_thread_to_run_()->running = false;
+	weir_thread_cancel_reset_(on->cancel);
+	(void)weir_panic_("operation %p: its callback did not return: it threw "
+			  "an exception or called pthread_exit, which is "
+			  "allowed only on a loop", on->w);
+	run_all();
+}
+
+static void run_on_thread(struct weir_waiter_ *w)
+{
+	struct on_thread on = { w, weir_thread_cancel_off_() };
+	struct weir_frame_ frame WEIR_FRAME_;
+
+	weir_frame_enter_(&frame, "operation", w, left_on_thread, &on);
+	weir_run_callback_(w);
+	weir_frame_leave_(&frame);
+	weir_thread_cancel_reset_(on.cancel);
+}
+
+/* Run this thread's callbacks, unless a caller further up the stack does. */
 static void run_all(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
 
-	if (mine->running)
+	if (mine->running && !weir_frame_check_("weir_op"))
 		return;
 	mine->running = true;
 	for (;;) {
@@ -95,7 +131,7 @@ static void run_all(void)
 		weir_run_unlock_(mine);
 		if (!w)
 			break;
-		weir_run_callback_(w);
+		run_on_thread(w);
 	}
 	mine->running = false;
 }

@@ -18,4 +18,11 @@ struct weir_to_run_ {
 /* Returns the calling thread's list. */
 struct weir_to_run_ *weir_thread_to_run_(void);
 
+/*
+ * Hold back a pthread_cancel of this thread; returns the state to restore.  A
+ * callback may be a cancellation point in the middle of a call that is not.
+ */
+int weir_thread_cancel_off_(void);
+void weir_thread_cancel_reset_(int before);
+
 #endif /* WEIR_BASE_THREAD_H */

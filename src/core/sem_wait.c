@@ -6,6 +6,7 @@
 #include "core/sem_wait.h"
 
 #include "base/fork.h"
+#include "base/frame.h"
 #include "base/hook.h"
 #include "core/ctx_wait.h"
 #include "core/sem_grant.h"
@@ -148,7 +149,9 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 
 	if (!weir_request_ok_(sem, min, max))
 		return WEIR_EINVAL;
-	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	err = weir_frame_check_(call);
+	if (!err && ctx)
+		err = weir_ctx_err(ctx);
 	if (err)
 		return err;
 	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx, call);

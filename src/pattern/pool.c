@@ -16,12 +16,14 @@
  * finds an item, IDLE or EMPTY.  (A close takes IDLE items out without permits;
  * but after a close no thread searches for an item.)
  *
- * Callbacks run while an item is BUSY, without the lock.
+ * Callbacks run while an item is BUSY, without the lock.  pool_user.c calls
+ * them, and puts the item back if a callback does not return.
  */
 #include "weir/pool.h"
 
 #include <pthread.h>
 
+#include "base/frame.h"
 #include "base/lock.h"
 #include "base/panic.h"
 #include "base/ring.h"
@@ -57,17 +59,6 @@ bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
 
 	return is_too_old(pool, item, now_ns) ||
 	       (idle && now_ns - item->since_ns_ >= idle);
-}
-
-void weir_pool_end_(weir_pool *pool, weir_pool_item *item)
-{
-	pool->opts_.destroy(pool->opts_.user, item->resource);
-	weir_lock_(&pool->lock_);
-	pool->destroyed_++;
-	item->resource = NULL;
-	item->state_ = WEIR_ITEM_EMPTY_;
-	ring_append(&pool->empty_, &item->place_);
-	weir_unlock_(&pool->lock_);
 }
 
 /* Requires: lock_ is held. */
@@ -120,31 +111,10 @@ static void lend(weir_pool *pool, weir_pool_item *item, const char *who,
 	weir_unlock_(&pool->lock_);
 }
 
-/* Create a resource for a BUSY item.  On failure the item is EMPTY again. */
-static weir_err create(weir_pool *pool, weir_pool_item *item,
-		       struct weir_ctx *ctx)
-{
-	void *resource = NULL;
-	weir_err err = pool->opts_.create(pool->opts_.user, ctx, &resource);
-
-	weir_lock_(&pool->lock_);
-	if (err) {
-		pool->failed_++;
-		item->state_ = WEIR_ITEM_EMPTY_;
-		ring_append(&pool->empty_, &item->place_);
-	} else {
-		pool->created_++;
-		item->resource = resource;
-		item->made_ns_ = weir_now_ns();
-	}
-	weir_unlock_(&pool->lock_);
-	return err;
-}
-
 weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 			 weir_pool_item **item)
 {
-	weir_pool_validate_fn *validate = pool->opts_.validate;
+	bool validate = pool->opts_.validate;
 	weir_err err = WEIR_OK;
 
 	for (;;) {
@@ -158,13 +128,12 @@ weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 		}
 		if (found->filled_ &&
 		    (expired ||
-		     (validate &&
-		      !validate(pool->opts_.user, found->resource)))) {
-			weir_pool_end_(pool, found);
+		     (validate && !weir_pool_validate_(pool, found)))) {
+			weir_pool_end_(pool, found, true);
 			continue;
 		}
 		if (!found->filled_)
-			err = create(pool, found, ctx);
+			err = weir_pool_create_(pool, found, ctx);
 		if (err)
 			break;
 		if (!found->filled_ || validate)
@@ -188,7 +157,8 @@ weir_err weir_pool_borrow(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
+	    weir_frame_check_("weir_pool_borrow"))
 		return WEIR_EINVAL;
 	err = weir_sem_acquire(&pool->permits_, 1, ctx);
 	return err ? err : weir_pool_lend_(pool, who, ctx, item);
@@ -199,7 +169,8 @@ weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
+	    weir_frame_check_("weir_pool_borrow_until"))
 		return WEIR_EINVAL;
 	err = weir_sem_acquire_until(&pool->permits_, 1, deadline_ns);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
@@ -210,7 +181,8 @@ weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
 {
 	weir_err err;
 
-	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item)
+	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
+	    weir_frame_check_("weir_pool_try_borrow"))
 		return WEIR_EINVAL;
 	err = weir_sem_try_acquire(&pool->permits_, 1);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
@@ -252,7 +224,7 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 		return;
 	}
 	if (ends)
-		weir_pool_end_(pool, item);
+		weir_pool_end_(pool, item, true);
 	weir_sem_release(&pool->permits_, 1);
 }
 

@@ -36,8 +36,18 @@ static inline weir_err weir_pool_check_(weir_pool *pool, const char *call,
 bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
 			   int64_t now_ns);
 
-/* Destroy the resource of a BUSY item, which becomes EMPTY. */
-void weir_pool_end_(weir_pool *pool, weir_pool_item *item);
+/*
+ * Calls of the user's functions for a BUSY item, pool_user.c.  If such a
+ * function does not return, then the item returns to a list and the permit is
+ * released, unless permit is false: the caller holds none.
+ *
+ * create: on failure the item is EMPTY again.  end: destroy the resource; the
+ * item becomes EMPTY.
+ */
+weir_err weir_pool_create_(weir_pool *pool, weir_pool_item *item,
+			   struct weir_ctx *ctx);
+bool weir_pool_validate_(weir_pool *pool, weir_pool_item *item);
+void weir_pool_end_(weir_pool *pool, weir_pool_item *item, bool permit);
 
 /*
  * Lend an item that can be used.  Requires: the caller holds a permit.  The

@@ -114,7 +114,7 @@ int64_t weir_pool_trim(weir_pool *pool)
 	if (weir_pool_check_(pool, __func__, WEIR_BY_PANIC_))
 		return 0;
 	while ((item = take_idle(pool, true))) {
-		weir_pool_end_(pool, item);
+		weir_pool_end_(pool, item, true);
 		weir_sem_release(&pool->permits_, 1);
 		n++;
 	}
@@ -126,7 +126,7 @@ static void end_idle(weir_pool *pool)
 	weir_pool_item *item;
 
 	while ((item = take_idle(pool, false)))
-		weir_pool_end_(pool, item);
+		weir_pool_end_(pool, item, false);
 }
 
 void weir_pool_close(weir_pool *pool)

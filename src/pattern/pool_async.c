@@ -18,24 +18,41 @@
 #include "weir/pool_async.h"
 
 #include "base/atomic.h"
+#include "base/frame.h"
 #include "base/panic.h"
 #include "pattern/pool.h"
 
 enum { FREE, SUBMITTED };
 
-/*
- * Borrow after an acquire that returned err.  This function makes the last
- * access to *op.
- */
-static weir_err finish(weir_pool_op *op, weir_err err, weir_pool_item **item)
+static void set_free(void *op)
 {
-	if (!err)
+	/* relaxed: callback, poll or cancel order this for the owner. */
+	at_store_relaxed(&((weir_pool_op *)op)->state_, FREE);
+}
+
+/* A function of the pool did not return; the callback runs nevertheless. */
+static void left_by_pool(void *arg)
+{
+	weir_pool_op *op = arg;
+	weir_pool_op_fn *fn = op->fn_;
+	void *user = op->user_;
+
+	set_free(op);
+	fn(op, WEIR_ECANCELED, NULL, user);
+}
+
+/* Borrow after an acquire that returned err.  Ends all access to *op. */
+static weir_err finish(weir_pool_op *op, weir_err err, weir_pool_item **item,
+		       void (*left)(void *op))
+{
+	struct weir_frame_ frame WEIR_FRAME_;
+
+	if (!err) {
+		weir_frame_enter_(&frame, "weir_pool_op", op, left, op);
 		err = weir_pool_lend_(op->pool_, op->who_, op->ctx_, item);
-	/*
-	 * relaxed: the callback, poll or cancel orders this store for the
-	 * owner.
-	 */
-	at_store_relaxed(&op->state_, FREE);
+		weir_frame_leave_(&frame);
+	}
+	set_free(op);
 	return err;
 }
 
@@ -47,7 +64,7 @@ static void on_permit(weir_op *inner, weir_err err, void *user)
 	weir_pool_item *item = NULL;
 
 	(void)inner;
-	err = finish(op, err, &item);
+	err = finish(op, err, &item, left_by_pool);
 	fn(op, err, item, arg);
 }
 
@@ -98,7 +115,7 @@ weir_err weir_pool_op_borrow(weir_pool_op *op, weir_pool *pool, const char *who,
 	if (err)
 		return err;
 	err = weir_op_submit(&op->op_, &pool->permits_, 1, ctx);
-	return err == WEIR_EQUEUED ? err : finish(op, err, item);
+	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 
 weir_err weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool,
@@ -110,7 +127,7 @@ weir_err weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool,
 	if (err)
 		return err;
 	err = weir_op_submit_until(&op->op_, &pool->permits_, 1, deadline_ns);
-	return err == WEIR_EQUEUED ? err : finish(op, err, item);
+	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 
 weir_err weir_pool_op_cancel(weir_pool_op *op)
@@ -138,5 +155,5 @@ weir_err weir_pool_op_poll(weir_pool_op *op, weir_pool_item **item)
 	/* The operation waits, or there was nothing to poll. */
 	if (err == WEIR_EQUEUED || err == WEIR_EINVAL)
 		return err;
-	return finish(op, err, item);
+	return finish(op, err, item, set_free);
 }

@@ -25,7 +25,7 @@ grep -v "$elsewhere" "$readme" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
 # compiler adds for atomics, coverage and thread-local storage (below).  Some libcs have
 # other names for the functions for large files, some compilers call bcmp for memcmp.
 nm -u "$archive" | awk '$1 == "U" { print $2 }' |
-	grep -vE '^(weir_|__aarch64_|__gcov_|__llvm_|__tls_get_addr$|_GLOBAL_OFFSET_TABLE_$)' |
+	grep -vE '^(weir_|__aarch64_|_Unwind_|__gcc_personality_|__gcov_|__llvm_|__tls_get_addr$|_GLOBAL_OFFSET_TABLE_$)' |
 	sed 's/64$//; s/^bcmp$/memcmp/' | LC_ALL=C sort -u >"$work/used"
 
 failed=0

@@ -20,6 +20,7 @@
 #include "base/spin.h"
 #include "base/fork.h"
 #include "base/mem.h"
+#include "base/frame.h"
 #include "base/thread.h"
 #include "engine.h"
 #include "weir/base.h"
@@ -478,6 +479,46 @@ struct weir_to_run_ *weir_thread_to_run_(void)
 	static struct weir_to_run_ to_run[EX_THREADS + 1];
 
 	return &to_run[ex->self + 1];
+}
+
+/* Callbacks of scenarios return. */
+void weir_frame_enter_at_(struct weir_frame_ *frame, const char *call,
+			  const void *object, void (*left)(void *arg),
+			  void *arg, const void *at)
+{
+	(void)frame;
+	(void)call;
+	(void)object;
+	(void)left;
+	(void)arg;
+	(void)at;
+}
+
+void weir_frame_leave_(struct weir_frame_ *frame)
+{
+	(void)frame;
+}
+
+void weir_frame_end_(struct weir_frame_ *frame)
+{
+	(void)frame;
+}
+
+weir_err weir_frame_check_at_(const char *call, const void *at)
+{
+	(void)call;
+	(void)at;
+	return WEIR_OK;
+}
+
+int weir_thread_cancel_off_(void)
+{
+	return 0;
+}
+
+void weir_thread_cancel_reset_(int before)
+{
+	(void)before;
 }
 
 /* Nonzero while the only descriptor, number 1, is readable. */
