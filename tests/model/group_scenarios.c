@@ -129,7 +129,9 @@ static weir_err spawn(weir_task_fn *fn, intptr_t which, int64_t weight)
 
 static void wait_and_close(int want)
 {
-	EX_ASSERT(weir_group_wait(&group, NULL, NULL) == WEIR_OK);
+	weir_err err = weir_group_wait(&group, NULL, NULL);
+
+	EX_ASSERT(err == (weir_err)group.first_);
 	/* C20: all tasks have ended and been reported. */
 	EX_ASSERT(reported == want);
 	weir_group_close(&group);
