@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/jobserver/flags.h"
+#include "cmd/jobserver/ninja.h"
 #include "cmd/lib/memory.h"
 
 /*
@@ -116,7 +117,7 @@ static bool is_make(const char *command)
 	const char *name = slash ? slash + 1 : command;
 
 	return !strcmp(name, "make") || !strcmp(name, "gmake") ||
-	       !strcmp(name, "ninja");
+	       ninja_is(command);
 }
 
 int64_t flags_remove_jobs(char **argv)

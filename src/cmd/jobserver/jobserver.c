@@ -2,12 +2,15 @@
 /* weir jobserver: a GNU make job server that recovers lost tokens. */
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/jobserver/flags.h"
 #include "cmd/jobserver/jobserver.h"
+#include "cmd/jobserver/ninja.h"
 #include "cmd/jobserver/server.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
 #include "cmd/lib/options.h"
 
 static int64_t cpus(void)
@@ -15,13 +18,6 @@ static int64_t cpus(void)
 	cpu_set_t set;
 
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-}
-
-static bool is_ninja(const char *command)
-{
-	const char *name = strrchr(command, '/');
-
-	return !strcmp(name ? name + 1 : command, "ninja");
 }
 
 enum { OPT_STYLE = 256, OPT_PLAIN };
@@ -64,23 +60,63 @@ static char **parse_options(const struct cmd *self, struct server *server,
 		cmd_misuse(self, "jobserver: --style: \"%s\" is neither pipe "
 			   "nor fifo", style);
 	argv += optind;
-	server->fifo = style ? !strcmp(style, "fifo") : is_ninja(argv[0]);
+	server->fifo = style ? !strcmp(style, "fifo") : ninja_is(argv[0]);
 	return argv;
+}
+
+/*
+ * A ninja that takes no tokens keeps its -j, at most the limit.  The jobs that
+ * it starts take no token for their first job, so the server has that many
+ * tokens fewer.  Returns the arguments with -j.
+ */
+static char **keep_jobs(struct server *server, char **argv, int64_t asked,
+			const char *version)
+{
+	static char option[24];
+	size_t count = 0;
+	char **with;
+
+	if (asked > 0 && asked < server->jobs)
+		server->own_jobs = asked;
+	else
+		server->own_jobs = server->jobs;
+	(void)snprintf(option, sizeof(option), "-j%lld",
+		       (long long)server->own_jobs);
+	while (argv[count])
+		count++;
+	with = memory_realloc(NULL, (count + 2) * sizeof(*with));
+	with[0] = argv[0];
+	with[1] = option;
+	memcpy(with + 2, argv + 1, count * sizeof(*with));
+	cmd_message("jobserver: %s %s does not support %s job servers%s; it "
+		    "runs with %s and takes no tokens", argv[0],
+		    *version ? version : "(unknown version)",
+		    server->fifo ? "fifo" : "pipe",
+		    server->fifo ? " (ninja 1.13 does)" : "", option);
+	return with;
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static struct server server;	/* read by an exit handler */
+	char version[NINJA_VERSION_ROOM];
 	int64_t asked;
+	bool takes;
 
 	argv = parse_options(self, &server, argc, argv);
 	asked = flags_remove_jobs(argv);
+	takes = !ninja_is(argv[0]) ||
+		ninja_takes_tokens(argv[0], server.fifo, version);
 	if (!server.jobs)
 		server.jobs = asked > 0 && asked <= JOBS_MAX ? asked : cpus();
-	else if (asked > 0 && asked != server.jobs)
+	else if (asked > server.jobs ||
+		 (takes && asked > 0 && asked < server.jobs))
 		cmd_message("jobserver: %s: -j%lld is ignored; the limit is "
 			    "%lld jobs", argv[0], (long long)asked,
 			    (long long)server.jobs);
+	server.own_jobs = 1;
+	if (!takes)
+		argv = keep_jobs(&server, argv, asked, version);
 	return server_run(&server, argv);
 }
 

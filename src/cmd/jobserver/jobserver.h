@@ -11,6 +11,7 @@
  *     pool.c            which client has how many tokens
  *     orphans.c         the orphans among our children
  *     flags.c           MAKEFLAGS, and the -j of a make
+ *     ninja.c           which ninja takes tokens
  *     filter.c          the seccomp filter of the command
  *     seccomp_notify.c  answering the system calls that the filter stops
  *     pass.c            passing a descriptor between processes

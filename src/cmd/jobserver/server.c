@@ -228,7 +228,8 @@ int server_run(struct server *server, char **argv)
 		pipe_make_fifo(&server->tokens);
 	else
 		pipe_make(&server->tokens);
-	pool_fill(&server->pool, server->tokens.fd, server->jobs - 1);
+	pool_fill(&server->pool, server->tokens.fd,
+		  server->jobs - server->own_jobs);
 	server->pool.verbose = server->verbose;
 	start(server, argv);
 	status = serve(server);

@@ -16,6 +16,7 @@
 
 struct server {
 	int64_t jobs;
+	int64_t own_jobs;	/* of the command, which need no token */
 	bool fifo, plain, verbose;	/* options */
 	struct token_pipe tokens;
 	struct pool pool;
@@ -27,7 +28,7 @@ struct server {
 
 /*
  * Run the command and return the exit status.
- * Requires: jobs and the options are set.
+ * Requires: jobs, own_jobs and the options are set.
  */
 int server_run(struct server *server, char **argv);
 

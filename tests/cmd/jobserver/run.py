@@ -116,14 +116,19 @@ def few_descriptors():
     check(done.returncode == 0 and "--jobserver-auth=" in done.stdout, str(done))
 
 
+def script(path, text, version):
+    """Write a program that prints a version, or runs the text."""
+    with open(path, "w", encoding="ascii") as file:
+        file.write('#!/bin/sh\nif [ "$1" = --version ]; then\n\techo "%s"\nelse\n\t%s\nfi\n'
+                   % (version, text))
+    os.chmod(path, 0o755)
+
+
 def arguments():
     """-j is removed from the arguments of make and ninja, not of other commands."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("make", "ninja", "other"):
-            path = os.path.join(folder, name)
-            with open(path, "w", encoding="ascii") as file:
-                file.write('#!/bin/sh\necho "$@ |$MAKEFLAGS"\n')
-            os.chmod(path, 0o755)
+            script(os.path.join(folder, name), 'echo "$@ |$MAKEFLAGS"', "1.13.0")
         make = os.path.join(folder, "make")
         for given, left, jobs in ((["-j8"], "", 8), (["-j", "8", "x"], "x", 8),
                                   (["-kj8", "x"], "-k x", 8), (["--jobs=8"], "", 8),
@@ -141,6 +146,60 @@ def arguments():
         check(out.startswith("-j8 |"), out)
         out = run("--", os.path.join(folder, "ninja"), "-j", "5")[1]
         check(out.startswith(" | -j5 --jobserver-auth=fifo:/"), out)
+
+
+def old_ninja():
+    """A ninja that takes no tokens keeps its -j, within the limit, and weir says so."""
+    count = ("import os, select, sys; fd = os.open(sys.argv[1], os.O_RDWR); "
+             "print(len(os.read(fd, 99)) if select.select([fd], [], [], 0)[0] else 0)")
+    show = f'echo "$@ |$MAKEFLAGS|`python3 -c \'{count}\' "${{MAKEFLAGS#*fifo:}}"`"'
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("ninja", "ninja-build"):
+            ninja = os.path.join(folder, name)
+            for version, given, left, tokens in (
+                    ("1.11.1", ["-j1", "x"], "-j1 x", 2), ("1.12.1", ["-v"], "-j3 -v", 0),
+                    ("1.9", ["-j9"], "-j3", 0), ("1.11.1", ["-j2"], "-j2", 1),
+                    ("1.11.1", ["-j"], "-j3", 0), ("what", ["-j3"], "-j3", 0),
+                    ("1.13.2", ["-j3"], "", 2), ("2.0", [], "", 2), ("1.14.0.git", ["x"], "x", 2),
+                    ("1.10.2.g51db2.kitware.jobserver-1", ["-j2"], "", 2)):
+                script(ninja, show, version)
+                status, out, text = run("-n", "3", "--", ninja, *given)
+                args, flags_of, left_tokens = out.strip("\n").split("|")
+                check(status == 0 and args == left + " ", f"{version} {given}: {args!r} {text}")
+                check("-j3 --jobserver-auth=fifo:" in flags_of, flags_of)
+                check(int(left_tokens) == tokens, f"{version} {given}: {left_tokens} tokens")
+                check(("takes no tokens" in text) == left.startswith("-j"), text)
+        # Ninja takes tokens from a fifo only.
+        script(ninja, 'echo "$@"', "1.13.2")
+        out, text = run("-n", "3", "--style=pipe", "--", ninja, "-j2")[1:]
+        check(out == "-j2\n" and "does not support pipe job servers" in text, out + text)
+        check(run("--", os.path.join(folder, "none", "ninja"))[0] == 127, "no ninja")
+
+
+# Each job records how many jobs run.
+NINJA = """
+rule job
+  command = mkdir slot.a 2>/dev/null && slot=a || { mkdir slot.b 2>/dev/null && slot=b; } || $
+    echo $out >>over; sleep 0.05; [ -z "$$slot" ] || rmdir slot.$$slot; touch $out
+build 1: job
+build 2: job
+build 3: job
+build 4: job
+"""
+
+
+def real_ninja():
+    """The limit holds for the ninja of this system, whether it takes tokens or not."""
+    if not shutil.which("ninja"):
+        print("skipped: there is no ninja")
+        return
+    for args in (["-j2"], ["-j8"], []):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "build.ninja"), "w", encoding="ascii") as file:
+                file.write(NINJA)
+            status, out, text = run("-n", "2", "--", "ninja", *args, cwd=folder)
+            check(status == 0, out + text)
+            check(not os.path.exists(os.path.join(folder, "over")), f"{args}: above the limit")
 
 
 # "meet" makes jobs wait for each other until the given number of them runs.  If a token
@@ -418,7 +477,7 @@ def no_writers():
     check(server.end()[0] == 128 + signal.SIGKILL, "the client's end")
 
 
-TESTS = (exit_codes, flags, few_descriptors, arguments, real_make, killed_make,
+TESTS = (exit_codes, flags, few_descriptors, arguments, old_ninja, real_ninja, real_make, killed_make,
          killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
          earlier_children, killed_ninja, excess,
          interrupted, handed_over, plain, signals, wrapper_killed,

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_JOBSERVER_NINJA_H
+#define WEIR_CMD_JOBSERVER_NINJA_H
+
+/* Whether the command is a ninja, and whether it is a client of job servers. */
+#include <stdbool.h>
+
+/* Returns true if the program is called ninja or ninja-build. */
+bool ninja_is(const char *command);
+/*
+ * Run `command --version`.  Returns true if this ninja takes tokens from a fifo
+ * (fifo is true) or from a pipe.  version is its version, "" if it has none.
+ */
+#define NINJA_VERSION_ROOM 64
+bool ninja_takes_tokens(const char *command, bool fifo,
+			char version[NINJA_VERSION_ROOM]);
+
+#endif /* WEIR_CMD_JOBSERVER_NINJA_H */
