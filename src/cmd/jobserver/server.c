@@ -94,7 +94,7 @@ static void forward(const struct server *server)
 	struct signalfd_siginfo info;
 
 	while (read(server->signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGINT &&
+		if (info.ssi_signo != SIGCHLD &&
 		    (info.ssi_code != SI_KERNEL || info.ssi_signo == SIGHUP) &&
 		    (int)info.ssi_signo != SIG_ORPHANED && server->command > 1)
 			(void)kill(server->command, (int)info.ssi_signo);

@@ -99,13 +99,26 @@ static void on_signal(int sig)
 	repeat_alarm(REPEAT_US);
 }
 
-/* Set *open to the signals that interrupt a wait. */
-static void interrupting(const struct signals *signals, sigset_t *open)
+bool signals_is_ending(int sig)
 {
-	sigemptyset(open);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (ending[i] == sig)
+			return true;
+	return false;
+}
+
+void signals_ending(const struct signals *signals, sigset_t *set)
+{
+	sigemptyset(set);
 	for (size_t i = 0; i < COUNT(ending); i++)
 		if (sigismember(&signals->handled, ending[i]))
-			sigaddset(open, ending[i]);
+			sigaddset(set, ending[i]);
+}
+
+/* The signals that interrupt a wait. */
+static void interrupting(const struct signals *signals, sigset_t *open)
+{
+	signals_ending(signals, open);
 	sigaddset(open, SIG_ORPHANED);
 	sigaddset(open, SIGALRM);
 }

@@ -8,6 +8,8 @@
 
 /* The parent-death signal of the guardian and of the hold daemon. */
 #define SIG_ORPHANED SIGRTMIN
+/* Sent to the wrapper by the starting job: cmd/run/interrupt.c. */
+#define SIG_STARTING SIG_ORPHANED
 
 struct signals {
 	sigset_t handled;	/* blocked, and read by sigwaitinfo */
@@ -23,6 +25,10 @@ struct signals {
  * Signals that are ignored stay ignored.
  */
 void signals_block(struct signals *signals);
+/* Returns true for a signal that ends a wait. */
+bool signals_is_ending(int sig);
+/* The set of the signals that end a wait and are not ignored. */
+void signals_ending(const struct signals *signals, sigset_t *set);
 /* Ignore SIGTTOU: a message must not stop a process in the background. */
 void signals_ignore_ttou(void);
 /* Restore mask and dispositions, in a child before exec. */

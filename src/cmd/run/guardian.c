@@ -18,6 +18,7 @@
 #include "cmd/lib/process.h"
 #include "cmd/lib/token.h"
 #include "cmd/run/guardian.h"
+#include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 #include "cmd/run/progress.h"
 
@@ -25,19 +26,20 @@
 
 /* Start the job and lend it the permits.  Returns 0 or the exit status. */
 static int start(const struct run_opts *opts, weir_named *sem,
-		 const struct signals *signals, struct run_shared *shared,
-		 pid_t group, struct job *job)
+		 struct job_opts *how, struct job *job)
 {
-	int lent, failed;
+	int failed;
 
-	if (weir_named_lend(sem, &lent))
-		lent = -1;
+	if (weir_named_lend(sem, &how->lent))
+		how->lent = -1;
 	/* A job without the lent permits must not outlive the guardian. */
-	atomic_store(&shared->outlives, opts->keep && lent >= 0);
-	failed = job_start(job, opts->command, signals, group, lent,
-			   !opts->keep || lent < 0);
-	if (lent >= 0)
-		close(lent);
+	how->dies = !opts->keep || how->lent < 0;
+	atomic_store(&how->shared->outlives, !how->dies);
+	failed = job_start(job, how);
+	if (how->lent >= 0)
+		close(how->lent);
+	if (how->wrapper >= 0)
+		close(how->wrapper);
 	if (!failed)
 		return EXIT_SUCCESS;
 	cmd_message("%s: %s", opts->command[0], strerror(failed));
@@ -46,16 +48,23 @@ static int start(const struct run_opts *opts, weir_named *sem,
 						      EXIT_CANNOT_RUN;
 }
 
-/* SIGTERM, SIGHUP and SIGQUIT start the time of --kill-after. */
-static void pass_on(const struct run_opts *opts, struct job *job, int sig)
+/*
+ * Signal the job.  SIGINT, SIGTERM, SIGHUP and SIGQUIT start the time of
+ * --kill-after.
+ */
+static void pass_on(const struct run_opts *opts, struct run_shared *shared,
+		    struct job *job, int sig)
 {
-	job_signal(job, sig);
-	if ((sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT) &&
-	    opts->kill_after_ns >= 0 && job->kill_at == WEIR_FOREVER)
+	if (!job_signal(job, sig))
+		return;
+	interrupt_taken(shared);
+	if (signals_is_ending(sig) && opts->kill_after_ns >= 0 &&
+	    job->kill_at == WEIR_FOREVER)
 		job->kill_at = weir_deadline_after(opts->kill_after_ns);
 }
 
-static void handle_signal(const struct run_opts *opts, struct job *job,
+static void handle_signal(const struct run_opts *opts,
+			  struct run_shared *shared, struct job *job,
 			  pid_t wrapper, const siginfo_t *info)
 {
 	int sig = info->si_signo;
@@ -63,20 +72,18 @@ static void handle_signal(const struct run_opts *opts, struct job *job,
 	if (sig == SIG_ORPHANED) {
 		if (getppid() != wrapper && !opts->keep)
 			job_end_all(job, opts->kill_after_ns);
-	} else if (sig == SIGINT || sig == SIGCHLD) {
-		/*
-		 * The terminal sends SIGINT to the job itself; job_reap handles
-		 * SIGCHLD.
-		 */
+	} else if (sig == SIGCHLD) {
+		/* job_reap reaps. */
 	} else if (info->si_code != SI_QUEUE || !info->si_value.sival_int) {
-		/* The terminal did not send this signal to the job. */
-		pass_on(opts, job, sig);
+		/* The terminal did not send it to the job as well. */
+		pass_on(opts, shared, job, sig);
 	}
 }
 
 /* Pass on signals until the job has ended. */
 static void wait_for_job(const struct run_opts *opts,
-			 const struct signals *signals, struct job *job,
+			 const struct signals *signals,
+			 struct run_shared *shared, struct job *job,
 			 pid_t wrapper)
 {
 	while (job_reap(job) && !job->ended) {
@@ -99,13 +106,15 @@ static void wait_for_job(const struct run_opts *opts,
 			sig = sigtimedwait(&signals->handled, &info, &time);
 		}
 		if (sig > 0)
-			handle_signal(opts, job, wrapper, &info);
+			handle_signal(opts, shared, job, wrapper, &info);
 	}
 }
 
 int guardian_main(const struct run_opts *opts, const struct signals *signals,
 		  struct run_shared *shared, pid_t wrapper, pid_t group)
 {
+	struct job_opts how = { .command = opts->command, .signals = signals,
+				.shared = shared, .group = group };
 	const struct acquire_opts *acquire = &opts->acquire;
 	struct job job = { .pid = 0 };
 	int sig, status;
@@ -125,6 +134,8 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	err = acquire_permits(acquire, sem, signals, &sig);
 	progress_end(shared);
 	if (sig || err) {
+		if (sig)
+			interrupt_taken(shared);
 		status = sig ? EXIT_SIGNAL(sig) :
 			       acquire_refused(acquire, sem, err);
 		/*
@@ -137,10 +148,11 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	env_export(acquire->name, token, acquire->weight,
 		   weir_now_ns() - began);
 	free(token);
-	status = start(opts, sem, signals, shared, group, &job);
+	how.wrapper = interrupt_before_start(wrapper, group);
+	status = start(opts, sem, &how, &job);
 	if (!status) {
 		atomic_store(&shared->job, job.pid);
-		wait_for_job(opts, signals, &job, wrapper);
+		wait_for_job(opts, signals, shared, &job, wrapper);
 		status = process_exit_status(job.status);
 		/* A killed job could not end its own children. */
 		if (WIFSIGNALED(job.status) &&

@@ -12,6 +12,7 @@
 
 #include "cmd/lib/children.h"
 #include "cmd/lib/fail.h"
+#include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 
 /* This number is above the descriptor numbers that scripts use. */
@@ -26,11 +27,8 @@
 
 /* The input and the result of the child. */
 struct start {
-	char *const *command;
-	const struct signals *signals;
-	pid_t group;
+	const struct job_opts *opts;
 	pid_t parent;	/* the kernel kills the job when it dies; 0: not */
-	int lent;
 	int failed;	/* errno if the exec failed */
 };
 
@@ -42,34 +40,32 @@ struct start {
 static int child_main(void *arg)
 {
 	struct start *start = arg;
+	const struct job_opts *opts = start->opts;
+	/* Fails if the group is gone; the job then stays in our own group. */
+	bool joined = !setpgid(0, opts->group);
 
-	/*
-	 * This fails if the group is gone; the job then stays in the group of
-	 * its parent.
-	 */
-	(void)setpgid(0, start->group);
 	if (start->parent) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != start->parent)
 			return EXIT_WEIR;
 	}
-	if (start->lent >= 0 && fcntl(start->lent, F_DUPFD, LENT_FD) < 0 &&
-	    fcntl(start->lent, F_DUPFD, 3) < 0) {
+	if (opts->lent >= 0 && fcntl(opts->lent, F_DUPFD, LENT_FD) < 0 &&
+	    fcntl(opts->lent, F_DUPFD, 3) < 0) {
 		start->failed = errno;
 		return EXIT_WEIR;
 	}
-	signals_restore(start->signals);
-	(void)execvp(start->command[0], start->command);
+	if (joined && opts->wrapper >= 0)
+		interrupt_catch_up(opts->shared, opts->wrapper);
+	signals_restore(opts->signals);
+	(void)execvp(opts->command[0], opts->command);
 	start->failed = errno;
 	return EXIT_WEIR;
 }
 
-int job_start(struct job *job, char *const *command,
-	      const struct signals *signals, pid_t group, int lent, bool dies)
+int job_start(struct job *job, const struct job_opts *opts)
 {
-	struct start start = { .command = command, .signals = signals,
-			       .group = group, .lent = lent,
-			       .parent = dies ? getpid() : 0 };
+	struct start start = { .opts = opts,
+			       .parent = opts->dies ? getpid() : 0 };
 	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	pid_t pid;
@@ -112,11 +108,17 @@ bool job_reap(struct job *job)
 	}
 }
 
-void job_signal(const struct job *job, int sig)
+bool job_signal(const struct job *job, int sig)
 {
+	siginfo_t info = { .si_pid = 0 };
+
+	/* A zombie would not handle the signal. */
+	if (job->ended || job->pid <= 1 ||
+	    (!waitid(P_PID, (id_t)job->pid, &info,
+		     WEXITED | WNOHANG | WNOWAIT) && info.si_pid))
+		return false;
 	/* The job is not reaped, so its pid cannot have been reused. */
-	if (!job->ended && job->pid > 1)
-		(void)kill(job->pid, sig);
+	return !kill(job->pid, sig);
 }
 
 /* Wait until a child ends, or until the deadline. */

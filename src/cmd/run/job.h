@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cmd/lib/signals.h"
+#include "cmd/run/state.h"
 
 struct job {
 	pid_t pid;
@@ -16,20 +17,26 @@ struct job {
 	int64_t kill_at;	/* deadline of the SIGKILL; or WEIR_FOREVER */
 };
 
-/*
- * Start the job in a process group.  The job inherits a copy of the descriptor
- * `lent`, unless that is -1.  If `dies` is true, the kernel kills the job when
- * the caller dies.  Returns 0 or an errno.
- */
-int job_start(struct job *job, char *const *command,
-	      const struct signals *signals, pid_t group, int lent, bool dies);
+/* How to start a job. */
+struct job_opts {
+	char *const *command;
+	const struct signals *signals;
+	struct run_shared *shared;
+	pid_t group;	/* the process group that the job joins */
+	int lent;	/* the job inherits a copy; -1: none */
+	int wrapper;	/* of interrupt_before_start */
+	bool dies;	/* the kernel kills the job when the caller dies */
+};
+
+/* Start the job.  Returns 0 or an errno. */
+int job_start(struct job *job, const struct job_opts *opts);
 /*
  * Reap all zombies and note if the job is among them.  Returns false if this
  * process has no children left.
  */
 bool job_reap(struct job *job);
-/* Signal the job, unless it has ended. */
-void job_signal(const struct job *job, int sig);
+/* Signal the job.  Returns false if it has ended. */
+bool job_signal(const struct job *job, int sig);
 /*
  * End the job and all descendants that were reparented to this process, and
  * wait until they are gone.  kill_after_ns is the time between SIGTERM and

@@ -23,6 +23,7 @@
 #include "cmd/lib/signals.h"
 #include "cmd/lib/text.h"
 #include "cmd/run/guardian.h"
+#include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 #include "cmd/run/progress.h"
 #include "cmd/run/run.h"
@@ -108,15 +109,6 @@ static void parse_options(const struct cmd *self, struct run_opts *opts,
 	acquire_opts_check(self, acquire);
 }
 
-/*
- * Returns true if the terminal sent the signal to the job as well.  A SIGHUP of
- * the kernel may not have reached the job, so it is passed on.
- */
-static bool is_from_terminal(const siginfo_t *info)
-{
-	return info->si_code == SI_KERNEL && info->si_signo != SIGHUP;
-}
-
 /* weir has children from the start if a script ended with "exec weir run". */
 static bool has_children(void)
 {
@@ -173,25 +165,14 @@ static int guardian_died(const struct run_opts *opts,
 		int sig = sigwaitinfo(&signals->handled, &info);
 
 		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED &&
-		    sig != SIGINT && !is_from_terminal(&info))
-			job_signal(&job, sig);
+		    !interrupt_is_from_terminal(&info))
+			(void)job_signal(&job, sig);
 	}
 	if (!job.ended)
 		cmd_die(EXIT_WEIR, "%s: the guardian was killed; the exit "
 			"status of %s is unknown", opts->acquire.name,
 			opts->command[0]);
 	return process_exit_status(job.status);
-}
-
-/*
- * Queue a signal to the guardian.  The value of the signal is 1 if the terminal
- * sent it.
- */
-static void pass_on(pid_t guardian, const siginfo_t *info)
-{
-	union sigval terminal = { .sival_int = is_from_terminal(info) };
-
-	(void)sigqueue(guardian, info->si_signo, terminal);
 }
 
 /* Pass on signals and draw the line until the guardian has ended. */
@@ -221,11 +202,14 @@ static int wait_for_guardian(const struct run_opts *opts,
 		} else {
 			sig = sigwaitinfo(&signals->handled, &info);
 		}
-		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED)
-			pass_on(guardian, &info);
+		if (sig == SIG_STARTING)
+			interrupt_answer(shared);
+		else if (sig > 0 && sig != SIGCHLD)
+			interrupt_pass_on(shared, guardian, &info);
 	}
-	return WIFSIGNALED(status) ? guardian_died(opts, signals, shared) :
-				     WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		return guardian_died(opts, signals, shared);
+	return interrupt_status(shared, signals, WEXITSTATUS(status));
 }
 
 static int run(const struct cmd *self, int argc, char **argv)

@@ -5,11 +5,12 @@
 /*
  * weir run.  docs/design/cmd.md describes its processes.
  *
- *     run.c       options, and the wrapper
- *     guardian.c  the guardian, which holds the permits
- *     job.c       starting and ending the job
- *     progress.c  the line on the terminal while the guardian waits
- *     state.h     state that wrapper and guardian share
+ *     run.c        options, and the wrapper
+ *     guardian.c   the guardian, which holds the permits
+ *     job.c        starting and ending the job
+ *     interrupt.c  each signal reaches the job once
+ *     progress.c   the line on the terminal while the guardian waits
+ *     state.h      state that wrapper and guardian share
  */
 #include "cmd/lib/command.h"
 

@@ -26,6 +26,11 @@ struct run_shared {
 	_Atomic int drawn;	/* the line is on the terminal */
 	_Atomic pid_t job;	/* signalled only if it is a child */
 	_Atomic int outlives;	/* the job survives the guardian */
+	/* For interrupt.c. */
+	_Atomic int sent, taken;	/* ending signals, by processes */
+	_Atomic int last_sent;		/* the last of them */
+	_Atomic uint64_t from_terminal;	/* set of signals of the terminal */
+	_Atomic int answered;		/* the wrapper has got SIG_STARTING */
 };
 
 #endif /* WEIR_CMD_RUN_STATE_H */
