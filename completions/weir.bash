@@ -17,7 +17,7 @@ _weir_options() {
 	ls) echo '--json' ;;
 	stat) echo '--json --shared' ;;
 	watch) echo '-i --interval --lines --json -c --count --shared' ;;
-	resize) echo '--shared' ;;
+	resize|pause|resume) echo '--shared' ;;
 	close) echo '--drain --shared' ;;
 	open) echo '-n --capacity -t --timeout --fast --shared' ;;
 	rm) echo '-f --force --shared' ;;
@@ -40,8 +40,8 @@ _weir_reply_names() {
 }
 
 _weir() {
-	local commands='run hold release wait ls stat watch resize close open rm doctor
-		jobserver help'
+	local commands='run hold release wait ls stat watch resize pause resume close
+		open rm doctor jobserver help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
 

@@ -5,30 +5,32 @@ function __weir_names
 	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
 end
 
-set -l all run hold release wait ls stat watch resize close open rm doctor jobserver help
+set -l all run hold release wait ls stat watch resize pause resume close open rm doctor jobserver help
 set -l first "not __fish_seen_subcommand_from $all"
 
 complete -c weir -f
 complete -c weir -n $first -a run -d 'run a command when a permit is granted'
-complete -c weir -n $first -a hold -d 'acquire a permit for a script; print a token'
-complete -c weir -n $first -a release -d 'release the permit of a hold'
-complete -c weir -n $first -a wait -d 'wait until a semaphore is idle, or permits are free'
-complete -c weir -n $first -a ls -d 'list the semaphores'
+complete -c weir -n $first -a hold -d 'acquire a permit for a script'
+complete -c weir -n $first -a release -d 'release the permit of a weir hold'
+complete -c weir -n $first -a wait -d 'wait until a semaphore is idle, or until permits are free'
+complete -c weir -n $first -a ls -d 'list semaphores'
 complete -c weir -n $first -a stat -d 'show the holders and waiters of a semaphore'
 complete -c weir -n $first -a watch -d 'show a semaphore live'
-complete -c weir -n $first -a resize -d 'change the capacity'
+complete -c weir -n $first -a resize -d 'change the capacity of a semaphore'
+complete -c weir -n $first -a pause -d 'stop granting permits, and keep the queue'
+complete -c weir -n $first -a resume -d 'grant permits again after a pause'
 complete -c weir -n $first -a close -d 'refuse all further requests'
 complete -c weir -n $first -a open -d 'create a semaphore, or reopen a closed one'
 complete -c weir -n $first -a rm -d 'remove an unused semaphore'
-complete -c weir -n $first -a doctor -d 'find and repair problems'
-complete -c weir -n $first -a jobserver -d 'run make with a job server that recovers tokens'
+complete -c weir -n $first -a doctor -d 'find and repair problems of semaphores'
+complete -c weir -n $first -a jobserver -d 'run make with a job server that recovers the tokens of killed jobs'
 complete -c weir -n $first -a help -d 'describe a command'
 complete -c weir -n $first -l version -d 'print the version'
 complete -c weir -s h -l help -d 'print help'
 
 complete -c weir -n '__fish_seen_subcommand_from help' -a "$all"
 complete -c weir -a '(__weir_names)' \
-	-n '__fish_seen_subcommand_from run hold wait stat watch resize close open rm doctor'
+	-n '__fish_seen_subcommand_from run hold wait stat watch resize pause resume close open rm doctor'
 complete -c weir -n '__fish_seen_subcommand_from run jobserver' \
 	-a '(__fish_complete_subcommand --fcs-skip=3)'
 
@@ -43,7 +45,7 @@ complete -c weir -n '__fish_seen_subcommand_from run hold wait open' \
 	-x -s t -l timeout -d 'wait no longer'
 complete -c weir -n '__fish_seen_subcommand_from run hold wait' \
 	-x -s E -l exit-code -d 'exit status if not granted'
-complete -c weir -n '__fish_seen_subcommand_from run hold wait stat watch resize close open rm' \
+complete -c weir -n '__fish_seen_subcommand_from run hold wait stat watch resize pause resume close open rm' \
 	-l shared -d 'use a semaphore that is shared between users'
 complete -c weir -n '__fish_seen_subcommand_from run' \
 	-x -l orphan -a 'kill keep' -d 'if weir is killed'

@@ -216,6 +216,20 @@ WEIR_API void weir_named_close(weir_named *sem, weir_close how);
 WEIR_API bool weir_named_is_closed(weir_named *sem);
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_resize(weir_named *sem, int64_t n, int64_t *debt);
+
+/*
+ * Pause: grant no permits until a resume.  Waiters stay in the queue, and new
+ * ones join it; their deadlines and cancellations work.  try_acquire returns
+ * WEIR_EAGAIN, and drain gets 0.  Releases, resizes, stat and wait_idle work as
+ * usual.  The pause is a state of the semaphore: it outlives the process that
+ * paused it.  If the semaphore is paused already, then pause has no effect; if
+ * it is not paused, then resume has no effect.  A close ends the pause.
+ * WEIR_ECLOSED: the semaphore is closed.
+ */
+WEIR_API WEIR_MUST_USE weir_err weir_named_pause(weir_named *sem);
+WEIR_API WEIR_MUST_USE weir_err weir_named_resume(weir_named *sem);
+
+/* As in weir/sem.h. */
 WEIR_API WEIR_MUST_USE weir_err weir_named_forget(weir_named *sem, int64_t n);
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx);
@@ -264,6 +278,7 @@ typedef struct weir_named_info {
 	weir_named_policy policy;
 	bool closed;
 	bool renamed;	/* the name is gone or has been reused */
+	bool paused;	/* weir_named_pause */
 	uint32_t entries;		/* number of existing entries */
 	uint64_t reserved_[4];
 } weir_named_info;

@@ -25,6 +25,8 @@ static const struct cmd *const commands[] = {
 	&cmd_stat,
 	&cmd_watch,
 	&cmd_resize,
+	&cmd_pause,
+	&cmd_resume,
 	&cmd_close,
 	&cmd_open,
 	&cmd_rm,

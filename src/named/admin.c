@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Close, resize and forget.
+ * Close, pause, resume, resize and forget.
  *
  * Each call changes the source of truth by one store.  Other processes may be
  * waiting for that change, but no keeper watches a calling process that neither
@@ -30,7 +30,7 @@ void weir_named_close(weir_named *sem, weir_close how)
 	if (weir_nm_enter_(sem))
 		return;
 	weir_nm_kick_first_(sem);
-	if (sem->head->closed < closed)
+	if (!nm_is_closed(sem) || sem->head->closed < closed)
 		sem->head->closed = closed;
 	weir_nm_sweep_(sem);
 	weir_nm_grant_all_(sem);
@@ -44,7 +44,42 @@ bool weir_named_is_closed(weir_named *sem)
 		return true;
 	}
 	/* relaxed: for display; a closed semaphore stays closed. */
-	return at_load_relaxed(&sem->head->closed) != NM_OPEN;
+	return at_load_relaxed(&sem->head->closed) & (NM_DRAIN | NM_CLOSED);
+}
+
+/*
+ * Store NM_PAUSED or NM_OPEN.  If this process dies after it has stored
+ * NM_OPEN, the repair grants to the waiters.
+ */
+static weir_err set_paused(weir_named *sem, uint32_t closed)
+{
+	weir_err err;
+
+	if (!sem)
+		return WEIR_EINVAL;
+	err = weir_nm_enter_(sem);
+	if (err)
+		return err;
+	weir_nm_sweep_(sem);
+	if (nm_is_closed(sem)) {
+		err = WEIR_ECLOSED;
+	} else {
+		weir_nm_kick_first_(sem);
+		sem->head->closed = closed;
+		weir_nm_grant_all_(sem);
+	}
+	nm_unlock(sem);
+	return err;
+}
+
+weir_err weir_named_pause(weir_named *sem)
+{
+	return set_paused(sem, NM_PAUSED);
+}
+
+weir_err weir_named_resume(weir_named *sem)
+{
+	return set_paused(sem, NM_OPEN);
 }
 
 weir_err weir_named_resize(weir_named *sem, int64_t n, int64_t *debt)

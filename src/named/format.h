@@ -23,10 +23,14 @@
 #define NM_SLOTS ((uint32_t)WEIR_NAMED_PARTICIPANTS_MAX)
 #define NM_RECORDS ((uint32_t)WEIR_NAMED_WAITERS_MAX)
 
-/* Values of `closed`. */
+/*
+ * Values of `closed`.  PAUSED: open, but no permit is granted; it is not 0, so
+ * that the fast path needs one comparison.  A close replaces it.
+ */
 #define NM_OPEN 0u
 #define NM_DRAIN 1u
 #define NM_CLOSED 2u
+#define NM_PAUSED 4u
 
 /* The lock word: 0 when free, else the owner's slot (lock.c), or this value. */
 #define NM_LOCK_JOINER UINT32_MAX

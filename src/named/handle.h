@@ -160,6 +160,17 @@ void weir_nm_sweep_all_(weir_named *h);
 
 /* --- queue.c: records --- */
 
+/* Returns true if the semaphore is closed, also for a drain; is paused. */
+static inline bool nm_is_closed(const weir_named *h)
+{
+	return h->head->closed & (NM_DRAIN | NM_CLOSED);
+}
+
+static inline bool nm_is_paused(const weir_named *h)
+{
+	return h->head->closed == NM_PAUSED;
+}
+
 static inline struct nm_record *nm_record_at(weir_named *h,
 					     const uint32_t *ref)
 {

@@ -237,9 +237,11 @@ static bool serve(weir_named *h, struct nm_record *record)
 		weir_nm_record_end_(h, record, WEIR_ECLOSED);
 	else if (record->min > h->head->capacity)
 		set_oversized(h, record);
+	else if (nm_is_paused(h))
+		return false;
 	else if (record->min <= h->head->value)
 		grant(h, record);
-	else if (h->head->closed)
+	else if (nm_is_closed(h))
 		weir_nm_record_end_(h, record, WEIR_ECLOSED);
 	else
 		return false;
@@ -269,7 +271,7 @@ void weir_nm_grant_all_(weir_named *h)
 		if (!record || !serve(h, record))
 			break;
 	}
-	if (h->head->oversized && h->head->closed)
+	if (h->head->oversized && nm_is_closed(h))
 		end_all(h, NM_REC_OVERSIZED, WEIR_ECLOSED);
 	if (h->head->idlers && h->head->value == h->head->capacity)
 		end_all(h, NM_REC_IDLE, WEIR_OK);

@@ -23,7 +23,8 @@ int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max)
 {
 	int64_t value = h->head->value;
 
-	if (h->head->queue_first || value < min || value < 0)
+	if (h->head->queue_first || nm_is_paused(h) || value < min ||
+	    value < 0)
 		return min ? -1 : 0;
 	return value < max ? value : max;
 }
@@ -51,8 +52,9 @@ void weir_nm_give_(weir_named *h, int64_t n)
 }
 
 /*
- * Take the lock if the call can finish at once: this process has joined, the
- * lock is free, and no call waits.  Returns false, without the lock, otherwise.
+ * Take the lock if the call can finish right away: this process has joined, the
+ * lock is free, no call waits, and the semaphore is open and not paused.  False:
+ * no effect.
  */
 static bool enter_fast(weir_named *h)
 {
@@ -214,7 +216,7 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 		weir_nm_sweep_(sem);
 		weir_nm_grant_all_(sem);
 		err = take_now(sem, n, n, &got);
-		if (err == WEIR_EAGAIN && sem->head->closed)
+		if (err == WEIR_EAGAIN && nm_is_closed(sem))
 			err = WEIR_ECLOSED;
 	}
 	nm_unlock(sem);

@@ -113,7 +113,8 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 					       0,
 		.oversized = sem->head->oversized + sem->head->idlers,
 		.policy = sem->strict ? WEIR_NAMED_STRICT : WEIR_NAMED_FAST,
-		.closed = sem->head->closed != NM_OPEN,
+		.closed = nm_is_closed(sem),
+		.paused = nm_is_paused(sem),
 	};
 	add_slots(sem, &list, info);
 	info->granted = nm_minus(nm_minus(info->capacity, sem->head->value),

@@ -57,7 +57,7 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 	*state = NM_REC_IDLE;
 	if (call->idle)
 		return WEIR_OK;
-	if (h->head->closed)
+	if (nm_is_closed(h))
 		return WEIR_ECLOSED;
 	*state = NM_REC_OVERSIZED;
 	if (call->min > h->head->capacity)

@@ -109,7 +109,8 @@ def test_stat_json():
     same(tool.returncode, 0, tool.stderr)
     seen = json.loads(out)
     same(list(seen), ["name", "capacity", "free", "held", "granted", "debt", "waiting",
-                      "waiting_permits", "participants", "policy", "closed", "renamed", "entries"])
+                      "waiting_permits", "participants", "policy", "closed", "paused", "renamed",
+                      "entries"])
     same((seen["name"], seen["capacity"], seen["free"], seen["held"], seen["waiting"],
           seen["participants"], seen["policy"], seen["closed"]),
          ("a", 1, 0, 1, 1, 2, "strict", False))

@@ -37,7 +37,7 @@ offers() {
 
 offers 'weir ho' hold
 offers 'weir --v' --version
-offers 'weir re' release resize
+offers 'weir re' release resize resume
 offers 'weir stat ' backup builds
 offers 'weir run bu' builds
 offers 'weir run -n 3 ba' backup
@@ -72,6 +72,14 @@ cd "$WEIR_DIR" || exit 1
 "$weir" open 'x$(touch${IFS}ran)' -n 1
 offers 'weir stat x' 'x\$\(touch\$\{IFS\}ran\)'
 [ ! -e ran ] || { echo "FAIL a name was run"; failed=1; }
+# A ":" in a name does not end it.
+if command -v zsh >/dev/null; then
+	"$weir" open 'a:b' -n 1
+	got=$(zsh -f -c 'source <(grep -v "^_weir " "$1")
+		_describe() { print -r -- $names[1] }
+		_weir_names' zsh "$root/completions/_weir")
+	[ "$got" = 'a\:b' ] || { echo "FAIL zsh offers \"$got\""; failed=1; }
+fi
 for shell in zsh fish; do
 	command -v $shell >/dev/null || continue
 	case $shell in

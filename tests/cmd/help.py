@@ -96,6 +96,24 @@ def test_the_manual_has_every_option():
         check(f".Xr weir-{name} 1" in page, f"weir.1 does not have {name}")
 
 
+def test_every_text_has_the_same_summary():
+    """weir --help, the manual pages and the completions describe a command in one wording."""
+    def file(*names):
+        with open(os.path.join(ROOT, *names)) as one:
+            return one.read()
+
+    main_page, zsh, fish = file("man", "weir.1"), file("completions", "_weir"), \
+        file("completions", "weir.fish")
+    for name, summary in re.findall(r"^  ([a-z]+) +(.*)$", weir("--help")[1].split("\n\n")[1],
+                                    re.M):
+        page = file("man", f"weir-{name}.1")
+        same(re.search(r"^\.Nd (.*)$", page, re.M).group(1), summary, f"weir-{name}.1")
+        same(re.search(rf"^\.It Xr weir-{name} 1\n(.*)\.$", main_page, re.M).group(1),
+             summary[0].upper() + summary[1:], "weir.1")
+        same(re.search(rf"^\t\t'{name}:(.*)'$", zsh, re.M).group(1), summary, "_weir")
+        same(re.search(rf"-a {name} -d '(.*)'$", fish, re.M).group(1), summary, "weir.fish")
+
+
 def test_completions_have_every_option():
     for kind in ("weir.bash", "_weir", "weir.fish"):
         with open(os.path.join(ROOT, "completions", kind)) as file:

@@ -453,6 +453,44 @@ static void judge_close(bool finished)
 	judge_queue(finished);
 }
 
+static void act_pause(void)
+{
+	if (weir_named_pause(own))
+		_exit(9);
+}
+
+static void judge_pause(bool finished)
+{
+	CHECK(!finished || look_at(sem).paused);
+	CHECK_OK(weir_named_resume(sem));
+	weir_named_release(sem, CAPACITY);
+	judge_queue(finished);
+}
+
+static void stage_paused(void)
+{
+	CHECK_OK(weir_named_pause(sem));
+	tell_waiters();
+}
+
+static void act_resume(void)
+{
+	if (weir_named_resume(own))
+		_exit(9);
+}
+
+static void judge_resume(bool finished)
+{
+	bool paused = look_at(sem).paused;
+
+	CHECK(!(finished && paused));
+	/* C7: if it was resumed, its grants follow without other calls. */
+	CHECK_EQ(look_at(sem).waiters, paused ? 2 : 0);
+	if (paused)
+		CHECK_OK(weir_named_resume(sem));
+	judge_queue(finished);
+}
+
 static void act_close_handle(void)
 {
 	if (weir_named_close_handle(own))
@@ -644,6 +682,8 @@ static const struct scenario scenarios[] = {
 	{ "shrink to oversized", open_own, stage_heavy, act_shrink, NULL,
 	  judge_heavy },
 	{ "close", open_own, stage_busy, act_close, NULL, judge_close },
+	{ "pause", open_own, stage_busy, act_pause, NULL, judge_pause },
+	{ "resume", open_own, stage_paused, act_resume, NULL, judge_resume },
 	{ "close a handle", prepare_held, tell_waiters, act_close_handle, NULL,
 	  judge_queue },
 	{ "open", prepare_nothing, NULL, open_own, NULL, judge_free },

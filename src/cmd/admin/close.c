@@ -47,7 +47,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_close = {
 	.name = "close",
-	.summary = "close a semaphore: refuse all requests",
+	.summary = "refuse all further requests",
 	.help =
 "usage: weir close NAME [--drain TIME]\n"
 "\n"

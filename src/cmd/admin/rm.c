@@ -106,7 +106,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_rm = {
 	.name = "rm",
-	.summary = "remove a semaphore that is not in use",
+	.summary = "remove an unused semaphore",
 	.help =
 "usage: weir rm NAME [-f]\n"
 "\n"

@@ -126,7 +126,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_hold = {
 	.name = "hold",
-	.summary = "acquire a permit for a script, and print a token",
+	.summary = "acquire a permit for a script",
 	.help =
 "usage: weir hold NAME --while-pid PID [OPTION]...\n"
 "\n"

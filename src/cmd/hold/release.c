@@ -60,7 +60,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_release = {
 	.name = "release",
-	.summary = "release the permit of \"weir hold\"",
+	.summary = "release the permit of a weir hold",
 	.help =
 "usage: weir release TOKEN\n"
 "\n"

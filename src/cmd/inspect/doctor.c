@@ -145,7 +145,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_doctor = {
 	.name = "doctor",
-	.summary = "report problems of semaphores, and repair them",
+	.summary = "find and repair problems of semaphores",
 	.help =
 "usage: weir doctor [NAME]\n"
 "\n"

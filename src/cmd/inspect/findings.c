@@ -84,12 +84,15 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 
 	printf("ok: %lld of %lld free, %u waiting%s\n", (long long)info->free,
 	       (long long)info->capacity, info->waiters,
-	       info->closed ? ", closed" : "");
+	       info->closed ? ", closed" : info->paused ? ", paused" : "");
 	for (uint32_t i = 0; i < info->entries; i++)
 		report_entry(info, &entries[i]);
 	if (!info->capacity)
 		printf("note: the capacity is 0; nothing is granted until "
 		       "\"weir resize\" raises it\n");
+	if (info->paused)
+		printf("note: paused; nothing is granted until \"weir resume\""
+		       "\n");
 	if (info->debt)
 		printf("note: %lld must be released before any is granted\n",
 		       (long long)info->debt);

@@ -22,6 +22,8 @@ static void print_summary(FILE *out, const char *name,
 		fprintf(out, ", debt %lld", (long long)info->debt);
 	if (info->closed)
 		fputs(", closed", out);
+	if (info->paused)
+		fputs(", paused", out);
 	if (info->renamed)
 		fputs(", name removed", out);
 	putc('\n', out);

@@ -125,7 +125,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
-	.summary = "wait until no permit is held, or until permits are free",
+	.summary = "wait until a semaphore is idle, or until permits are free",
 	.help =
 "usage: weir wait NAME --idle | --free N [-t TIME]\n"
 "\n"

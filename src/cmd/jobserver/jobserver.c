@@ -122,7 +122,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_jobserver = {
 	.name = "jobserver",
-	.summary = "run a make with a job server that recovers lost tokens",
+	.summary = "run make with a job server that recovers the tokens of killed jobs",
 	.help =
 "usage: weir jobserver [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"

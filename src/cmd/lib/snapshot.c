@@ -63,6 +63,7 @@ void snapshot_json(FILE *out, const char *name, const weir_named_info *info,
 	json_text(out, "policy",
 		  info->policy == WEIR_NAMED_STRICT ? "strict" : "fast");
 	json_bool(out, "closed", info->closed);
+	json_bool(out, "paused", info->paused);
 	json_bool(out, "renamed", info->renamed);
 	json_list(out, "entries");
 	for (uint32_t i = 0; i < info->entries; i++) {

@@ -240,7 +240,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_run = {
 	.name = "run",
-	.summary = "run a command while it holds a permit",
+	.summary = "run a command when a permit is granted",
 	.help =
 "usage: weir run NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"

@@ -21,7 +21,7 @@
 struct compared {
 	int64_t counts[5];
 	uint32_t sizes[4];
-	bool closed, renamed;
+	bool closed, paused, renamed;
 	weir_named_entry *entries;
 };
 
@@ -36,6 +36,7 @@ static void store(struct compared *to, const struct watch *watch)
 		.sizes = { info->waiters, info->oversized, info->participants,
 			   info->entries },
 		.closed = info->closed,
+		.paused = info->paused,
 		.renamed = info->renamed,
 		.entries = memory_realloc(to->entries, size + 1),
 	};
@@ -53,7 +54,8 @@ static bool is_same(const struct compared *a, const struct compared *b)
 {
 	if (memcmp(a->counts, b->counts, sizeof(a->counts)) != 0 ||
 	    memcmp(a->sizes, b->sizes, sizeof(a->sizes)) != 0 ||
-	    a->closed != b->closed || a->renamed != b->renamed)
+	    a->closed != b->closed || a->paused != b->paused ||
+	    a->renamed != b->renamed)
 		return false;
 	for (uint32_t i = 0; i < a->sizes[3]; i++)
 		if (!is_same_entry(&a->entries[i], &b->entries[i]))
@@ -105,6 +107,8 @@ static void print_line(const struct watch *watch)
 		printf(", debt %lld", (long long)info->debt);
 	if (info->closed)
 		fputs(", closed", stdout);
+	if (info->paused)
+		fputs(", paused", stdout);
 	if (info->renamed)
 		fputs(", name removed", stdout);
 	print_holders(watch);

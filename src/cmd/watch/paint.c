@@ -115,6 +115,8 @@ static void paint_title(const struct watch *watch, const struct view *view)
 	}
 	if (info->closed)
 		x = put(0, x, ", closed");
+	if (info->paused)
+		x = put(0, x, ", paused");
 	if (info->renamed)
 		x = put(0, x, ", name removed");
 	colour(FULL);

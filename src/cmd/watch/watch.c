@@ -81,7 +81,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_watch = {
 	.name = "watch",
-	.summary = "show a semaphore continuously, on the terminal or as lines",
+	.summary = "show a semaphore live",
 	.help =
 "usage: weir watch NAME [--interval=TIME] [--lines | --json] [--count=N]\n"
 "\n"
