@@ -87,7 +87,15 @@ typedef struct weir_named weir_named;
 					   has a deadline, then any handler
 					   ends it with WEIR_EINTR */
 
-/* The policy decides when the permits of a dead process become free. */
+#define WEIR_NAMED_OBSERVER 16u		/* the handle is no participant and is
+					   not counted: only stat, is_closed,
+					   available, unlink_handle and
+					   close_handle can be used; close
+					   and release panic, and other calls
+					   return WEIR_EINVAL; not with
+					   CREATE */
+
+/* When the permits of a dead process are free again. */
 typedef enum weir_named_policy {
 	/*
 	 * The permits are free as soon as the kernel begins to end the process,
@@ -131,6 +139,7 @@ typedef struct weir_named_opts {
  *                 EPROTO   another version or another kind of machine made it;
  *                 ESTALE   it is from before the last boot, and CREATE was not
  *                          given (with CREATE it is replaced);
+ *                 EFBIG    RLIMIT_FSIZE (ulimit -f) is too low to create it;
  *                 ENOSYS   the system does not report deaths;
  *                 others   from the system.
  *   WEIR_EBUSY    WEIR_NAMED_PARTICIPANTS_MAX handles are open.

@@ -27,6 +27,11 @@ void weir_named_close(weir_named *sem, weir_close how)
 			    sem->name, (int64_t)how);
 		return;
 	}
+	if (sem->flags & WEIR_NAMED_OBSERVER) {
+		weir_panic_("%s: semaphore \"%s\": the handle is an observer",
+			    call, sem->name);
+		return;
+	}
 	if (weir_nm_enter_(sem))
 		return;
 	weir_nm_kick_first_(sem);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -135,15 +136,30 @@ static int write_header(int fd, const weir_named_opts *opts)
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 
-/*
- * Create and link the file.  Fails with EEXIST if another process was faster.
- */
+/* A file above the limit would raise SIGXFSZ, which ends the process. */
+static weir_err check_limit(const char *path, const weir_named_opts *opts)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= NM_FILE_SIZE)
+		return WEIR_OK;
+	errno = EFBIG;
+	return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot create %s of %lu bytes:"
+			    " the file size limit (ulimit -f) is %llu bytes",
+			    path, (unsigned long)NM_FILE_SIZE,
+			    (unsigned long long)limit.rlim_cur);
+}
+
+/* Create and link the file.  EEXIST: another process was faster. */
 static weir_err make_file(const char *path, const weir_named_opts *opts)
 {
 	char own[64], folder[4096];
 	const char *slash = strrchr(path, '/');
 	int fd, failed, saved;
+	weir_err err = check_limit(path, opts);
 
+	if (err)
+		return err;
 	if (slash == path)
 		(void)snprintf(folder, sizeof(folder), "/");
 	else

@@ -70,10 +70,19 @@ struct weir_named {
 	char label[WEIR_NAMED_LABEL_MAX + 1];	/* c */
 };
 
+/* --- open.c: the mutex `opens`, which also keeps forks away --- */
+
+void weir_nm_lock_opens_(void);
+void weir_nm_unlock_opens_(void);
+
 /* --- place.c, file.c: names and files --- */
 
-/* Store the path for `name` in *path, as a newly allocated string. */
-weir_err weir_nm_find_place_(const char *name, bool make, char **path);
+/*
+ * Store the path for `name` in *path, as a newly allocated string.  Writes the
+ * reason for a failure to opts->why; opts may be null.
+ */
+weir_err weir_nm_find_place_(const char *name, bool make,
+			     const weir_named_opts *opts, char **path);
 
 /* Make *path absolute, so that it survives chdir(2). */
 void weir_nm_absolute_(char **path);

@@ -30,7 +30,7 @@ static int cancels;			/* under opens: state to restore */
  * C18: open(2), close(2) and others are cancellation points; a thread that was
  * cancelled there would never unlock the mutex.
  */
-static void lock_opens(void)
+void weir_nm_lock_opens_(void)
 {
 	int before;
 
@@ -39,7 +39,7 @@ static void lock_opens(void)
 	cancels = before;
 }
 
-static void unlock_opens(void)
+void weir_nm_unlock_opens_(void)
 {
 	int before = cancels;
 
@@ -63,7 +63,7 @@ static void in_child(void)
 		h->lent = false;
 		h->calls = 0;
 	}
-	unlock_opens();
+	weir_nm_unlock_opens_();
 }
 
 /* Register the fork handler at the first open.  Requires: opens is held. */
@@ -72,7 +72,8 @@ static bool register_fork_handler(void)
 	static bool registered;
 
 	if (!registered)
-		registered = !pthread_atfork(lock_opens, unlock_opens,
+		registered = !pthread_atfork(weir_nm_lock_opens_,
+					     weir_nm_unlock_opens_,
 					     in_child);
 	return registered;
 }
@@ -88,18 +89,23 @@ static weir_err join(weir_named *h, const weir_named_opts *opts)
 	return err;
 }
 
-/* Join in the child of a fork, at the first call on the handle. */
+/*
+ * Join in the child of a fork, at the first call on the handle.  An observer
+ * never joins.
+ */
 static weir_err join_again(weir_named *h)
 {
 	weir_err err = WEIR_OK;
 
-	lock_opens();
+	if (h->flags & WEIR_NAMED_OBSERVER)
+		return WEIR_EINVAL;
+	weir_nm_lock_opens_();
 	/* relaxed: changed under opens, which is held. */
 	if (!at_load_relaxed(&h->ticket)) {
 		errno = ESTALE;
 		err = h->fd < 0 ? WEIR_ESYSTEM : join(h, NULL);
 	}
-	unlock_opens();
+	weir_nm_unlock_opens_();
 	return err;
 }
 
@@ -139,7 +145,8 @@ static void free_handle(weir_named *h)
 static bool opts_ok(const weir_named_opts *opts)
 {
 	const uint32_t known = WEIR_NAMED_CREATE | WEIR_NAMED_EXCLUSIVE |
-			       WEIR_NAMED_SHARED | WEIR_NAMED_INTERRUPTIBLE;
+			       WEIR_NAMED_SHARED | WEIR_NAMED_INTERRUPTIBLE |
+			       WEIR_NAMED_OBSERVER;
 
 	for (int i = 0; i < 4; i++)
 		if (opts->reserved_[i])
@@ -150,7 +157,9 @@ static bool opts_ok(const weir_named_opts *opts)
 		opts->policy == WEIR_NAMED_STRICT) &&
 	       (!opts->label || strlen(opts->label) <= WEIR_NAMED_LABEL_MAX) &&
 	       !(opts->flags & WEIR_NAMED_EXCLUSIVE &&
-		 !(opts->flags & WEIR_NAMED_CREATE));
+		 !(opts->flags & WEIR_NAMED_CREATE)) &&
+	       !(opts->flags & WEIR_NAMED_OBSERVER &&
+		 opts->flags & WEIR_NAMED_CREATE);
 }
 
 /* Allocate a handle and its private memory, and find the path of its file. */
@@ -166,7 +175,7 @@ static weir_err new_handle(const char *name, const weir_named_opts *opts,
 	h->flags = opts->flags;
 	if (opts->label)
 		memcpy(h->label, opts->label, strlen(opts->label));
-	err = weir_nm_find_place_(name, opts->flags & WEIR_NAMED_CREATE,
+	err = weir_nm_find_place_(name, opts->flags & WEIR_NAMED_CREATE, opts,
 				  &h->path);
 	if (!err) {
 		weir_nm_absolute_(&h->path);
@@ -179,9 +188,6 @@ static weir_err new_handle(const char *name, const weir_named_opts *opts,
 	}
 	if (err) {
 		free_handle(h);
-		(void)weir_nm_say_(opts, err, err == WEIR_EINVAL ?
-			"invalid semaphore name" :
-			"no directory for semaphores");
 		return err;
 	}
 	*out = h;
@@ -210,16 +216,18 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	 * the ring: the child would keep the description open, and with it the
 	 * lock on our byte, whose release shows that this process has ended.
 	 */
-	lock_opens();
+	weir_nm_lock_opens_();
 	err = register_fork_handler() ? weir_nm_open_file_(h, &all) :
 					WEIR_ENOMEM;
-	if (!err)
+	if (!err && all.flags & WEIR_NAMED_OBSERVER)
+		h->has_fences = weir_fence_ask_();
+	else if (!err)
 		err = join(h, &all);
 	if (err)
 		free_handle(h);
 	else
 		ring_append(&handles, &h->link);
-	unlock_opens();
+	weir_nm_unlock_opens_();
 	if (!err)
 		*out = h;
 	return err;
@@ -232,7 +240,7 @@ weir_err weir_named_close_handle(weir_named *sem)
 	/* relaxed: concurrent calls that do not wait yet are a misuse. */
 	if (at_load_relaxed(&sem->calls))
 		return WEIR_EBUSY;
-	lock_opens();
+	weir_nm_lock_opens_();
 	ring_remove(&handles, &sem->link);
 	/* relaxed: changed under opens, which is held. */
 	if (at_load_relaxed(&sem->ticket))
@@ -242,14 +250,14 @@ weir_err weir_named_close_handle(weir_named *sem)
 	 * closed, as in weir_named_open.
 	 */
 	free_handle(sem);
-	unlock_opens();
+	weir_nm_unlock_opens_();
 	return WEIR_OK;
 }
 
 weir_err weir_named_unlink(const char *name)
 {
 	char *path;
-	weir_err err = weir_nm_find_place_(name, false, &path);
+	weir_err err = weir_nm_find_place_(name, false, NULL, &path);
 	int saved;
 
 	if (err)
@@ -268,7 +276,7 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 
 	if (!sem)
 		return WEIR_EINVAL;
-	lock_opens();
+	weir_nm_lock_opens_();
 	if (sem->fd < 0) {
 		errno = ESTALE;
 	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
@@ -281,7 +289,7 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
 		errno = saved;
 	}
-	unlock_opens();
+	weir_nm_unlock_opens_();
 	return err;
 }
 
@@ -296,13 +304,13 @@ weir_err weir_named_lend(weir_named *sem, int *fd)
 		err = join_again(sem);
 	if (err)
 		return err;
-	lock_opens();
+	weir_nm_lock_opens_();
 	/* OFD locks belong to the description, which the copy shares. */
 	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		err = WEIR_ESYSTEM;
 	else
 		sem->lent = true;
-	unlock_opens();
+	weir_nm_unlock_opens_();
 	return err;
 }

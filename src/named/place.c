@@ -40,29 +40,47 @@ static bool is_folder(const char *path)
 	return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/*
- * The folder of this user.  It is refused if another user owns it or may write
- * to it.
- */
-static weir_err own_folder(char *path, size_t room, bool make)
+/* Refuse the folder if other users could use it. */
+static weir_err check_folder(const char *path, const weir_named_opts *opts)
 {
 	struct stat info;
 
-	(void)snprintf(path, room, "/dev/shm/weir-%lu",
-		       (unsigned long)geteuid());
-	if (make && mkdir(path, 0700) && errno != EEXIST)
-		return WEIR_ESYSTEM;
 	if (lstat(path, &info))
-		return WEIR_ESYSTEM;
-	if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-	    info.st_mode & 022) {
-		errno = EPERM;
-		return WEIR_ESYSTEM;
-	}
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "cannot use the folder %s", path);
+	errno = EPERM;
+	if (!S_ISDIR(info.st_mode))
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "%s is not a folder; remove it, or set "
+				    "WEIR_DIR", path);
+	if (info.st_uid != geteuid())
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "the folder %s belongs to user %lu, not to "
+				    "user %lu; remove it, or set WEIR_DIR",
+				    path, (unsigned long)info.st_uid,
+				    (unsigned long)geteuid());
+	if (info.st_mode & 022)
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "other users may write to the folder %s "
+				    "(mode %o); use chmod 700, or set WEIR_DIR",
+				    path, (unsigned)info.st_mode & 07777);
 	return WEIR_OK;
 }
 
-static weir_err find_folder(char *path, size_t room, bool make)
+/* This user's own folder; refused if other users own or may write it. */
+static weir_err own_folder(char *path, size_t room, bool make,
+			   const weir_named_opts *opts)
+{
+	(void)snprintf(path, room, "/dev/shm/weir-%lu",
+		       (unsigned long)geteuid());
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "cannot create the folder %s", path);
+	return check_folder(path, opts);
+}
+
+static weir_err find_folder(char *path, size_t room, bool make,
+			    const weir_named_opts *opts)
 {
 	const char *given = secure_getenv("WEIR_DIR");
 
@@ -70,31 +88,38 @@ static weir_err find_folder(char *path, size_t room, bool make)
 		if ((size_t)snprintf(path, room, "%s", given) < room)
 			return WEIR_OK;
 		errno = ENAMETOOLONG;
-		return WEIR_ESYSTEM;
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "WEIR_DIR");
 	}
 	if (is_folder("/run/weir")) {
 		(void)snprintf(path, room, "/run/weir");
 		return WEIR_OK;
 	}
-	return own_folder(path, room, make);
+	return own_folder(path, room, make, opts);
 }
 
-/* Returns true for a short name of visible characters with no leading dot. */
-static bool is_name(const char *name)
+/* Which rule the name breaks; null: none. */
+static const char *broken_rule(const char *name)
 {
-	size_t length = strlen(name);
-
-	if (!length || length > WEIR_NAMED_NAME_MAX || *name == '.')
-		return false;
+	if (!*name)
+		return "a name must not be empty";
+	if (strlen(name) > WEIR_NAMED_NAME_MAX)
+		return "a name has at most 128 bytes";
+	if (*name == '.')
+		return "a name must not begin with a dot";
 	for (; *name; name++)
 		if ((unsigned char)*name <= ' ' || *name == 127)
-			return false;
-	return true;
+			return "a name must not contain spaces or control "
+			       "characters";
+	return NULL;
 }
 
-weir_err weir_nm_find_place_(const char *name, bool make, char **path)
+_Static_assert(WEIR_NAMED_NAME_MAX == 128, "the text of broken_rule");
+
+weir_err weir_nm_find_place_(const char *name, bool make,
+			     const weir_named_opts *opts, char **path)
 {
 	char folder[PATH_ROOM];
+	const char *broken;
 	size_t room;
 	weir_err err;
 
@@ -103,16 +128,18 @@ weir_err weir_nm_find_place_(const char *name, bool make, char **path)
 	if (strchr(name, '/')) {
 		room = strlen(name) + 1;
 		if (room > PATH_ROOM)
-			return WEIR_EINVAL;
+			return weir_nm_say_(opts, WEIR_EINVAL,
+					    "a path has less than 4096 bytes");
 		*path = weir_mem_alloc_(room);
 		if (!*path)
 			return WEIR_ENOMEM;
 		memcpy(*path, name, room);
 		return WEIR_OK;
 	}
-	if (!is_name(name))
-		return WEIR_EINVAL;
-	err = find_folder(folder, sizeof(folder), make);
+	broken = broken_rule(name);
+	if (broken)
+		return weir_nm_say_(opts, WEIR_EINVAL, "%s", broken);
+	err = find_folder(folder, sizeof(folder), make, opts);
 	if (err)
 		return err;
 	room = strlen(folder) + strlen(name) + sizeof("/" SUFFIX);
@@ -153,8 +180,8 @@ weir_err weir_named_path(const char *name, char *path, size_t size)
 
 	if (!path || !size)
 		return WEIR_EINVAL;
-	err = name ? weir_nm_find_place_(name, false, &whole) :
-		     find_folder(folder, sizeof(folder), false);
+	err = name ? weir_nm_find_place_(name, false, NULL, &whole) :
+		     find_folder(folder, sizeof(folder), false, NULL);
 	if (err)
 		return err;
 	if ((size_t)snprintf(path, size, "%s", whole) >= size)

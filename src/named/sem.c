@@ -293,8 +293,9 @@ void weir_named_release(weir_named *sem, int64_t n)
 			    call, sem->name, n, counts.held, counts.capacity,
 			    counts.value > 0 ? counts.value : 0);
 	else if (err)
-		weir_panic_("%s: semaphore \"%s\": its file is damaged", call,
-			    sem->name);
+		weir_panic_("%s: semaphore \"%s\": %s", call, sem->name,
+			    err == WEIR_EINVAL ? "the handle is an observer" :
+						 "its file is damaged");
 }
 
 int64_t weir_named_available(weir_named *sem)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A consistent snapshot of a semaphore and its participants. */
+#include <errno.h>
 #include <string.h>
 
 #include "named/handle.h"
@@ -93,6 +94,35 @@ static void add_slots(weir_named *h, struct list *list, weir_named_info *info)
 	}
 }
 
+/*
+ * Take the lock.  An observer has no slot, so it takes the lock as a joining
+ * process does, under the lock on the join byte.
+ */
+static weir_err lock_for_stat(weir_named *sem)
+{
+	if (!(sem->flags & WEIR_NAMED_OBSERVER))
+		return weir_nm_enter_(sem);
+	/* The description of the file is shared by the threads. */
+	weir_nm_lock_opens_();
+	if (sem->fd < 0) {
+		errno = ESTALE;
+	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
+		weir_nm_lock_joining_(sem);
+		return WEIR_OK;
+	}
+	weir_nm_unlock_opens_();
+	return WEIR_ESYSTEM;
+}
+
+static void unlock_for_stat(weir_named *sem)
+{
+	nm_unlock(sem);
+	if (sem->flags & WEIR_NAMED_OBSERVER) {
+		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
+		weir_nm_unlock_opens_();
+	}
+}
+
 weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 			 weir_named_entry *entries, uint32_t max)
 {
@@ -101,7 +131,7 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 
 	if (!sem || !info)
 		return WEIR_EINVAL;
-	err = weir_nm_enter_(sem);
+	err = lock_for_stat(sem);
 	if (err)
 		return err;
 	weir_nm_sweep_all_(sem);
@@ -124,7 +154,7 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 	add_state(sem, &list, NM_REC_OVERSIZED, WEIR_NAMED_OVERSIZED);
 	add_state(sem, &list, NM_REC_IDLE, WEIR_NAMED_IDLE);
 	info->entries = list.count;
-	nm_unlock(sem);
+	unlock_for_stat(sem);
 	info->renamed = !weir_nm_is_current_(sem);
 	return WEIR_OK;
 }

@@ -112,6 +112,39 @@ TEST(misuse_is_an_error_or_a_panic)
 	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
 }
 
+/* A handle that is no participant. */
+TEST(an_observer_only_looks)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 3), *observer;
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	int fd;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	CHECK_EQ(look_at(observer).participants, 1);
+	CHECK_EQ(look_at(observer).held, 1);
+	CHECK_EQ(look_at(observer).free, 2);
+	CHECK_EQ(weir_named_available(observer), 2);
+	CHECK(!weir_named_is_closed(observer));
+	CHECK_ERR(weir_named_acquire(observer, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_acquire(observer, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_release(observer, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_resize(observer, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_forget(observer, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_named_pause(observer), WEIR_EINVAL);
+	CHECK_ERR(weir_named_wait_idle(observer, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_lend(observer, &fd), WEIR_EINVAL);
+	CHECK_PANICS("observer", weir_named_release(observer, 1));
+	CHECK_PANICS("observer", weir_named_close(observer, WEIR_CLOSE_NOW));
+	/* The lock is free: the participant can go on. */
+	weir_named_release(sem, 1);
+	CHECK_OK(weir_named_close_handle(observer));
+	opts.flags |= WEIR_NAMED_CREATE;
+	CHECK_ERR(weir_named_open(name, &opts, &observer), WEIR_EINVAL);
+	close_named(sem);
+}
+
 /*
  * A relative path is resolved when the handle is opened, so chdir(2) does not
  * matter.
