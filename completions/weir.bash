@@ -18,8 +18,8 @@ _weir_options() {
 	stat) echo '--json --shared' ;;
 	watch) echo '-i --interval --lines --json -c --count --shared' ;;
 	resize|pause|resume) echo '--shared' ;;
-	close) echo '--drain --shared' ;;
-	open) echo '-n --capacity -t --timeout --fast --shared' ;;
+	close) echo '--drain --nested --shared' ;;
+	open) echo '-n --capacity -t --timeout --fast --nested --shared' ;;
 	rm) echo '-f --force --shared' ;;
 	jobserver) echo '-n --capacity --style --plain -v --verbose' ;;
 	esac

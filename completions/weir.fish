@@ -53,7 +53,7 @@ complete -c weir -n '__fish_seen_subcommand_from run' -x -l kill-after -d 'time 
 complete -c weir -n '__fish_seen_subcommand_from run' -s q -l quiet -d 'print nothing about waiting'
 complete -c weir -n '__fish_seen_subcommand_from hold' \
 	-x -l while-pid -a '(__fish_complete_pids)' -d 'hold as long as this process lives'
-complete -c weir -n '__fish_seen_subcommand_from wait' -l nested \
+complete -c weir -n '__fish_seen_subcommand_from wait close open' -l nested \
 	-d 'even if WEIR_HELD contains the name'
 complete -c weir -n '__fish_seen_subcommand_from wait' -l idle -d 'no permit is held'
 complete -c weir -n '__fish_seen_subcommand_from wait' -x -l free -d 'this many permits are free'

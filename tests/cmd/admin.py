@@ -127,7 +127,7 @@ def test_stat_json():
 
 def test_ls():
     same(weir("ls"), (0, "", ""))
-    same(weir("ls", env={"WEIR_DIR": path("nosuch")}), (0, "", ""))
+    same(weir("ls", env={"WEIR_DIR": path("nosuch")})[:2], (69, ""))
     weir("open", "beta", "-n", "2")
     weir("open", "alpha", "-n", "1")
     weir("close", "alpha")

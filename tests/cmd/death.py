@@ -145,7 +145,7 @@ def test_c37_guardian_while_waiting():
     until(lambda: stat("a")["waiting"] == 1, "one waiter")
     kill(guardian(waiter))
     status, out, err = finish(waiter)
-    same((status, err), (125, "weir: a: the guardian was killed while it waited\n"))
+    same((status, err), (125, "weir: a: the guardian was killed by signal 9 while it waited\n"))
     same(stat("a")["waiting"], 0)
     let_end("x")
     finish(holder)

@@ -9,11 +9,12 @@
 
 #include "cmd/admin/admin.h"
 #include "cmd/lib/describe_holder.h"
+#include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
 #include "cmd/lib/semaphore.h"
 
-enum { OPT_SHARED = 256, OPT_FAST };
+enum { OPT_SHARED = 256, OPT_FAST, OPT_NESTED };
 
 /* Returns the permission bits of the existing file. */
 static uint32_t mode_of(const char *name, uint32_t otherwise)
@@ -89,6 +90,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		{ "capacity", required_argument, NULL, 'n' },
 		{ "timeout", required_argument, NULL, 't' },
 		{ "fast", no_argument, NULL, OPT_FAST },
+		{ "nested", no_argument, NULL, OPT_NESTED },
 		{ "shared", no_argument, NULL, OPT_SHARED },
 		OPTIONS_END
 	};
@@ -96,6 +98,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 				 .policy = WEIR_NAMED_STRICT };
 	int64_t timeout_ns = WEIR_FOREVER, wanted;
 	const char *name = NULL;
+	bool nested = false;
 	weir_named *sem;
 	int option;
 
@@ -105,6 +108,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 						  WEIR_SEM_MAX);
 		else if (option == 't')
 			timeout_ns = options_duration(self, "-t", optarg);
+		else if (option == OPT_NESTED)
+			nested = true;
 		else if (option == OPT_FAST)
 			opts.policy = WEIR_NAMED_FAST;
 		else if (option == OPT_SHARED)
@@ -123,9 +128,11 @@ static int run(const struct cmd *self, int argc, char **argv)
 	sem = wanted < 0 ? open_existing(name, &opts) :
 			   semaphore_open_or_create(name, &opts);
 	opts.capacity = wanted;
-	return weir_named_is_closed(sem) ?
-		       replace_closed(name, sem, timeout_ns, &opts) :
-		       EXIT_SUCCESS;
+	if (!weir_named_is_closed(sem))
+		return EXIT_SUCCESS;
+	if (!nested)
+		env_refuse_held(self, name);
+	return replace_closed(name, sem, timeout_ns, &opts);
 }
 
 const struct cmd cmd_open = {
@@ -143,6 +150,7 @@ const struct cmd cmd_open = {
 "  -t, --timeout=TIME   wait at most TIME for the old one; then exit with 124\n"
 "      --fast           for a new semaphore: permits of a killed process are free\n"
 "                       at once, not when its last descendant has ended\n"
+"      --nested         wait for the old one although NAME is in $WEIR_HELD\n"
 "      --shared         other users can use it\n"
 "  -h, --help           print this text\n",
 	.run = run,

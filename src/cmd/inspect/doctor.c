@@ -56,13 +56,10 @@ static void on_timeout(int sig)
 static int examine(const char *name)
 {
 	char why[512] = "";
-	/*
-	 * With SHARED, semaphores that other users may write to are examined as
-	 * well.
-	 */
-	weir_named_opts opts = { .label = "weir doctor", .why = why,
-				 .why_size = sizeof(why),
-				 .flags = WEIR_NAMED_SHARED };
+	/* SHARED: also examine semaphores that other users may write to. */
+	weir_named_opts opts = { .why = why, .why_size = sizeof(why),
+				 .flags = WEIR_NAMED_SHARED |
+					  WEIR_NAMED_OBSERVER };
 	struct doctor_file file = { .exists = false };
 	weir_named_entry *entries;
 	weir_named_info info;
@@ -130,7 +127,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		int count = names_list(&names);
 
 		if (count < 0)
-			cmd_fail("doctor", WEIR_ESYSTEM, NULL);
+			names_fail("doctor");
 		for (int i = 0; i < count; i++) {
 			int one = examine_in_child(names[i]);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/inspect/doctor.h"
@@ -103,6 +104,35 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 	return EXIT_DAMAGED;
 }
 
+/* A hold daemon needs microseconds between bind and rename. */
+#define NEW_SECONDS 60
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/*
+ * Returns true if the socket has no listener.  A new one without a listener may
+ * belong to a hold daemon that has not called listen yet, so its age counts.
+ */
+static bool is_abandoned(const char *path, const char *file)
+{
+	struct stat info;
+	int fd;
+
+	if (!begins_with(file, TOKEN_PREFIX) && !begins_with(file, TOKEN_NEW))
+		return false;
+	if (begins_with(file, TOKEN_NEW) &&
+	    (lstat(path, &info) || !S_ISSOCK(info.st_mode) ||
+	     time(NULL) - info.st_mtime < NEW_SECONDS))
+		return false;
+	fd = token_connect(path);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && errno == ECONNREFUSED;
+}
+
 void doctor_remove_sockets(const char *name)
 {
 	char path[PATH_MAX], whole[TOKEN_PATH_ROOM];
@@ -117,19 +147,11 @@ void doctor_remove_sockets(const char *name)
 		*slash = 0;
 	folder = opendir(*path ? path : "/");
 	while (folder && (entry = readdir(folder))) {
-		int fd;
-
-		if (strncmp(entry->d_name, TOKEN_PREFIX,
-			    sizeof(TOKEN_PREFIX) - 1))
-			continue;
 		(void)snprintf(whole, sizeof(whole), "%.3900s/%.200s", path,
 			       entry->d_name);
-		fd = token_connect(whole);
-		if (fd < 0 && errno == ECONNREFUSED && !unlink(whole))
+		if (is_abandoned(whole, entry->d_name) && !unlink(whole))
 			doctor_print("repaired: removed %s; its hold daemon "
 				     "was killed", entry->d_name);
-		if (fd >= 0)
-			close(fd);
 	}
 	if (folder)
 		closedir(folder);

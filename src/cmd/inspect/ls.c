@@ -51,8 +51,9 @@ static void print_error(const char *name, const char *why, bool json)
 static void list_one(const char *name, bool json)
 {
 	char why[512] = "", room[REASON_ROOM];
-	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED, .why = why,
-				 .why_size = sizeof(why) };
+	weir_named_opts opts = { .why = why, .why_size = sizeof(why),
+				 .flags = WEIR_NAMED_SHARED |
+					  WEIR_NAMED_OBSERVER };
 	weir_named_entry *entries;
 	weir_named_info info;
 	weir_named *sem;
@@ -91,7 +92,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	}
 	count = names_list(&names);
 	if (count < 0)
-		cmd_fail("ls", WEIR_ESYSTEM, NULL);
+		names_fail("ls");
 	if (count && !json)
 		printf("%-24s %10s %10s %10s %8s  %s\n", "NAME", "CAPACITY",
 		       "FREE", "HELD", "WAITING", "STATE");

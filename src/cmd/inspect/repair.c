@@ -15,7 +15,6 @@
 
 #include "cmd/inspect/doctor.h"
 #include "cmd/lib/fail.h"
-#include "cmd/lib/names.h"
 
 /* The first bytes of a semaphore's file: docs/design/named-format.md. */
 #define MAGIC "weir sem"
@@ -61,16 +60,15 @@ static int lock_file(const struct doctor_file *file)
 }
 
 /*
- * Returns true if the name or the first bytes of the file are those of a
- * semaphore.  The user may give any path, and other files must not be moved.
+ * Returns true if the file is in the folder of names, or if its first bytes are
+ * those of a semaphore.  A name with a "/" may be any path, and other files must
+ * not be moved.
  */
-static bool was_semaphore(int fd, const char *path)
+static bool was_semaphore(int fd, const char *name)
 {
-	size_t length = strlen(path), suffix = sizeof(NAMES_SUFFIX) - 1;
 	char begins[sizeof(MAGIC) - 1];
 
-	return (length > suffix &&
-		!strcmp(path + length - suffix, NAMES_SUFFIX)) ||
+	return !strchr(name, '/') ||
 	       (pread(fd, begins, sizeof(begins), 0) ==
 			(ssize_t)sizeof(begins) &&
 		!memcmp(begins, MAGIC, sizeof(begins)));
@@ -85,7 +83,7 @@ static int move_damaged(const char *name, const struct doctor_file *file)
 	if (fd < 0)
 		return status;
 	(void)snprintf(moved, sizeof(moved), "%s.damaged", file->path);
-	if (!was_semaphore(fd, file->path)) {
+	if (!was_semaphore(fd, name)) {
 		printf("not repaired: the file does not look like a semaphore; "
 		       "if it was one, move it away\n");
 	} else if (rename(file->path, moved)) {

@@ -59,7 +59,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		OPTIONS_HELP, { "json", no_argument, NULL, 'j' },
 		{ "shared", no_argument, NULL, 's' }, OPTIONS_END
 	};
-	weir_named_opts opts = { .label = "weir stat" };
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
 	weir_named_entry *entries;
 	weir_named_info info;
 	const char *name = NULL;

@@ -83,10 +83,8 @@ static void parse_options(const struct cmd *self, struct wait_opts *opts,
 	options_required(self, argc, argv, &opts->name, "NAME");
 	if (opts->idle == (opts->free_wanted >= 0))
 		cmd_misuse(self, "wait: either --idle or --free N is required");
-	if (!opts->nested && env_is_held(opts->name))
-		cmd_misuse(self, "wait: already running under a permit of %s, "
-			   "and could wait for itself; --nested allows it",
-			   opts->name);
+	if (!opts->nested)
+		env_refuse_held(self, opts->name);
 	if (!opts->timed)
 		opts->timeout_ns = options_env_timeout(self, opts->timeout_ns);
 }

@@ -56,8 +56,6 @@ void acquire_opts_check(const struct cmd *self, struct acquire_opts *opts)
 	if (opts->label && strlen(opts->label) > WEIR_NAMED_LABEL_MAX)
 		cmd_misuse(self, "%s: --label: longer than %d bytes",
 			   self->name, WEIR_NAMED_LABEL_MAX);
-	if (!opts->nested && env_is_held(opts->name))
-		cmd_misuse(self, "%s: already running under a permit of %s, "
-			   "and could wait for itself; --nested allows it",
-			   self->name, opts->name);
+	if (!opts->nested)
+		env_refuse_held(self, opts->name);
 }

@@ -28,10 +28,10 @@ bool children_has(pid_t pid)
 		       WEXITED | WNOHANG | WNOWAIT);
 }
 
-static void add_if_child(struct children *list, pid_t pid)
+void children_add(pid_t pid, void *arg)
 {
-	if (pid <= 1 || !children_has(pid))
-		return;
+	struct children *list = arg;
+
 	if (list->count == list->room) {
 		size_t room = list->room ? 2 * list->room : 16;
 		pid_t *more = realloc(list->pids, room * sizeof(*more));
@@ -67,23 +67,40 @@ static bool is_proc_usable(void)
 	return usable;
 }
 
-void children_find(struct children *list)
+/* Call found for the children with pids from `from` to below `to`. */
+static void scan(pid_t from, pid_t to, void (*found)(pid_t pid, void *arg),
+		 void *arg)
+{
+	for (pid_t pid = from; pid < to; pid++)
+		if (children_has(pid))
+			found(pid, arg);
+}
+
+bool children_each(void (*found)(pid_t pid, void *arg), void *arg)
 {
 	DIR *all = is_proc_usable() ? opendir("/proc") : NULL;
 	struct dirent *entry;
 
-	list->count = 0;
 	if (!all) {
-		for (pid_t pid = 2; pid < PID_LIMIT; pid++)
-			add_if_child(list, pid);
-		return;
+		/* Most children have higher pids than their parent. */
+		scan(getpid() + 1, PID_LIMIT, found, arg);
+		scan(2, getpid(), found, arg);
+		return false;
 	}
 	while ((entry = readdir(all))) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 
-		if (!*end && pid < PID_LIMIT)
-			add_if_child(list, (pid_t)pid);
+		if (!*end && pid > 1 && pid < PID_LIMIT &&
+		    children_has((pid_t)pid))
+			found((pid_t)pid, arg);
 	}
 	closedir(all);
+	return true;
+}
+
+void children_find(struct children *list)
+{
+	list->count = 0;
+	(void)children_each(children_add, list);
 }

@@ -12,6 +12,13 @@ struct children {
 	size_t count, room;
 };
 
+/*
+ * Call found for each child, as soon as it is found.  Without a usable /proc all
+ * pids are tried, which takes a second or more, and false is returned.
+ */
+bool children_each(void (*found)(pid_t pid, void *arg), void *arg);
+/* Add a pid to the struct children at list. */
+void children_add(pid_t pid, void *list);
 /* Fill the list.  It may be incomplete if memory is short. */
 void children_find(struct children *list);
 /* Returns true if pid is a child of this process. */

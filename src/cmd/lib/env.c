@@ -71,7 +71,8 @@ static char *file_of(const char *name)
 				      name : path);
 }
 
-bool env_is_held(const char *name)
+/* Returns true if this process runs under a permit of the semaphore. */
+static bool is_held(const char *name)
 {
 	const char *list = getenv("WEIR_HELD");
 	bool found = false;
@@ -93,6 +94,14 @@ bool env_is_held(const char *name)
 	}
 	free(file);
 	return found;
+}
+
+void env_refuse_held(const struct cmd *self, const char *name)
+{
+	if (is_held(name))
+		cmd_misuse(self, "%s: already running under a permit of %s, "
+			   "and could wait for itself; --nested allows it",
+			   self->name, name);
 }
 
 static void set(const char *key, const char *value)

@@ -8,8 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns true if this process runs under a permit of the semaphore. */
-bool env_is_held(const char *name);
+#include "cmd/lib/command.h"
+
+/*
+ * Exit if this process runs under a permit of the semaphore: the subcommand
+ * would wait for itself.
+ */
+void env_refuse_held(const struct cmd *self, const char *name);
 /* Set WEIR_HELD, WEIR_TOKEN, WEIR_WEIGHT and WEIR_WAITED_MS. */
 void env_export(const char *name, const char *token, int64_t weight,
 		int64_t waited_ns);

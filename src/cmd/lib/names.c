@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/names.h"
 #include "weir/named.h"
@@ -19,6 +21,14 @@ static int is_semaphore(const struct dirent *entry)
 
 	return length > SUFFIX_LENGTH && entry->d_name[0] != '.' &&
 	       !strcmp(entry->d_name + length - SUFFIX_LENGTH, NAMES_SUFFIX);
+}
+
+/* Returns true if the user has chosen the folder. */
+static bool is_given(void)
+{
+	const char *given = getenv("WEIR_DIR");
+
+	return given && *given;
 }
 
 /* The allocation holds the pointers, followed by the texts. */
@@ -34,8 +44,8 @@ int names_list(char ***names)
 		return errno == ENOENT ? 0 : -1;
 	count = scandir(folder, &entries, is_semaphore, alphasort);
 	if (count < 0)
-		return errno == ENOENT ? 0 : -1;
-	/* Allocate one more, because the size must not be 0. */
+		return errno == ENOENT && !is_given() ? 0 : -1;
+	/* One more, because the size must not be 0. */
 	bytes = ((size_t)count + 1) * sizeof(**names);
 	for (int i = 0; i < count; i++)
 		bytes += strlen(entries[i]->d_name) + 1;
@@ -52,6 +62,26 @@ int names_list(char ***names)
 	}
 	free(entries);
 	return count;
+}
+
+void names_fail(const char *command)
+{
+	char folder[PATH_MAX], why[512] = "";
+	weir_named_opts opts = { .why = why, .why_size = sizeof(why),
+				 .flags = WEIR_NAMED_OBSERVER };
+	int errnum = errno;
+	weir_named *sem;
+
+	if (!weir_named_path(NULL, folder, sizeof(folder))) {
+		errno = errnum;
+		cmd_fail(command, WEIR_ESYSTEM, folder);
+	}
+	/* The folder is refused: an open explains why.  "a" is any name. */
+	errnum = errno;
+	if (!weir_named_open("a", &opts, &sem))
+		(void)!weir_named_close_handle(sem);
+	errno = errnum;
+	cmd_fail(command, WEIR_ESYSTEM, why);
 }
 
 char *names_absolute(const char *name)

@@ -8,10 +8,13 @@
 #define NAMES_SUFFIX ".weir"
 
 /*
- * Store the sorted names of the default folder in *names.  Returns their
- * number, or -1 with errno.  The caller frees *names, which is one allocation.
+ * The names in the default folder, sorted.  Returns their number, or -1 with
+ * errno.  The caller frees *names, which is one allocation.  There are no names
+ * if the folder does not exist, but a missing $WEIR_DIR is an error.
  */
 int names_list(char ***names);
+/* Exit because names_list failed.  Uses errno. */
+_Noreturn void names_fail(const char *command);
 /*
  * Returns the name in a form that is valid in other working directories: an
  * absolute path if it is a path.  The caller frees the result.

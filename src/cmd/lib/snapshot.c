@@ -22,7 +22,6 @@ weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 			break;
 		room = info->entries + 16;
 	}
-	info->participants--;
 	return WEIR_OK;
 }
 

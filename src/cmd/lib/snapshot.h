@@ -10,8 +10,8 @@
 
 /*
  * Read a snapshot.  *entries has info->entries elements; the caller frees it,
- * also after an error.  The calling process is not counted in
- * info->participants.
+ * also after an error.  If sem is not an observer, info->participants includes
+ * the caller's own handle.
  */
 weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 		       weir_named_entry **entries);

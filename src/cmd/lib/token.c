@@ -100,7 +100,7 @@ static bool bind_and_listen(int fd, int dir, const char *name)
 	char first[64];
 	bool listens;
 
-	(void)snprintf(first, sizeof(first), ".weir-new-%.32s",
+	(void)snprintf(first, sizeof(first), TOKEN_NEW "%.32s",
 		       name + sizeof(TOKEN_PREFIX) - 1);
 	address_of(&address, dir, first);
 	listens = !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&

@@ -15,6 +15,8 @@
 
 #define TOKEN_DIGITS 32
 #define TOKEN_PREFIX ".weir-hold-"
+/* The prefix until the socket listens. */
+#define TOKEN_NEW ".weir-new-"
 #define TOKEN_PATH_ROOM 4200
 
 /* The answer of the hold daemon to the digits of its token. */

@@ -19,6 +19,8 @@
 #define LENT_FD 100
 
 #define SECOND INT64_C(1000000000)
+/* More than a killed process needs to end. */
+#define JOB_ENDS_NS 100000000
 /*
  * execvp copies the argument pointers to the stack if the file is a script.
  * The kernel accepts 6 MB of arguments, most of which can be pointers.
@@ -147,23 +149,39 @@ static bool is_in(const struct children *list, pid_t pid)
 	return false;
 }
 
+struct signalling {
+	struct children before, now;
+	int sig;
+};
+
+static void signal_one(pid_t pid, void *arg)
+{
+	struct signalling *all = arg;
+
+	children_add(pid, &all->now);
+	if (is_in(&all->before, pid))
+		return;
+	(void)kill(pid, all->sig);
+	/* A stopped process does not handle signals. */
+	(void)kill(pid, SIGCONT);
+}
+
 /*
- * Signal the children that are not in the list, and replace the list by the
- * current one.
+ * Signal the children that are not in the list, each as soon as it is found,
+ * and replace the list by the current one.
  */
 static void signal_new(struct children *signalled, int sig)
 {
-	struct children now = { NULL, 0, 0 };
+	struct signalling all = { .before = *signalled, .sig = sig };
+	static bool said;
 
-	children_find(&now);
-	for (size_t i = 0; i < now.count; i++)
-		if (!is_in(signalled, now.pids[i])) {
-			(void)kill(now.pids[i], sig);
-			/* A stopped process does not handle signals. */
-			(void)kill(now.pids[i], SIGCONT);
-		}
+	if (!children_each(signal_one, &all) && !said) {
+		said = true;
+		cmd_message("run: /proc is not usable; the processes of the "
+			    "job are searched by number, which takes seconds");
+	}
 	free(signalled->pids);
-	*signalled = now;
+	*signalled = all.now;
 }
 
 void job_end_all(struct job *job, int64_t kill_after_ns)
@@ -172,6 +190,12 @@ void job_end_all(struct job *job, int64_t kill_after_ns)
 				  0 : weir_deadline_after(kill_after_ns);
 	struct children signalled = { NULL, 0, 0 };
 
+	/*
+	 * The search may take long, and finds the job's children after the
+	 * job has ended.
+	 */
+	if (kill_after_ns < 0 && job_signal(job, SIGKILL))
+		wait_for_child(weir_deadline_after(JOB_ENDS_NS));
 	/* When a child ends, its own children are reparented to us. */
 	while (job_reap(job) && weir_now_ns() < kill_at) {
 		signal_new(&signalled, SIGTERM);

@@ -99,6 +99,10 @@ static void parse_options(const struct cmd *self, struct run_opts *opts,
 		else if (!acquire_opts_set(self, acquire, option))
 			set_option(self, opts, option);
 	}
+	/* The name may follow "--", but a single word there is the command. */
+	if (!acquire->name && optind + 1 == argc)
+		cmd_misuse(self, "run: NAME is missing before \"%s\"",
+			   argv[optind]);
 	if (!acquire->name && optind < argc)
 		acquire->name = argv[optind++];
 	opts->command = argv + optind;
@@ -138,14 +142,13 @@ static void wait_for_death(struct job *job)
  */
 static int guardian_died(const struct run_opts *opts,
 			 const struct signals *signals,
-			 struct run_shared *shared)
+			 struct run_shared *shared, int by)
 {
 	struct job job = { .pid = atomic_load(&shared->job) };
 
 	if (!job.pid)
-		cmd_die(EXIT_WEIR, "%s: the guardian was killed while it "
-			"waited",
-			opts->acquire.name);
+		cmd_die(EXIT_WEIR, "%s: the guardian was killed by signal %d "
+			"while it waited", opts->acquire.name, by);
 	if (!atomic_load(&shared->outlives)) {
 		if (opts->had_children)
 			wait_for_death(&job);
@@ -208,7 +211,8 @@ static int wait_for_guardian(const struct run_opts *opts,
 			interrupt_pass_on(shared, guardian, &info);
 	}
 	if (WIFSIGNALED(status))
-		return guardian_died(opts, signals, shared);
+		return guardian_died(opts, signals, shared,
+				     WTERMSIG(status));
 	return interrupt_status(shared, signals, WEXITSTATUS(status));
 }
 

@@ -53,6 +53,7 @@ static void parse_options(const struct cmd *self, struct watch *watch,
 		else
 			options_name(self, optarg, &watch->name);
 	}
+	watch->opts.flags |= WEIR_NAMED_OBSERVER;
 	options_required(self, argc, argv, &watch->name, "NAME");
 }
 
