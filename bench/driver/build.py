@@ -34,6 +34,23 @@ def meson_targets(directory):
             if target['type'] == 'executable'}
 
 
+def all_targets(root, directory, wanted):
+    """The programs that meson offers.
+
+    Meson caches failed searches for headers and libraries, so a peer that was installed
+    after the directory was configured is missing.  If a program is missing, meson searches
+    again without its cache.
+    """
+    targets = meson_targets(directory)
+    if all(program in targets for program in wanted):
+        return targets
+    why = attempt(['meson', 'configure', '--clearcache', directory]) or \
+        attempt(['meson', 'setup', '--reconfigure', directory, root])
+    if why:
+        raise SystemExit(f'bench: {directory} cannot be configured again: {why}')
+    return meson_targets(directory)
+
+
 def native(root, directory, wanted):
     """The programs in C and C++ that meson offers; a single one may fail."""
     programs, missing = {}, {}
@@ -42,7 +59,7 @@ def native(root, directory, wanted):
                    'gcc', 'src/cmd/weir'])
     if why:
         raise SystemExit(f'bench: weir does not build: {why}')
-    targets = meson_targets(directory)
+    targets = all_targets(root, directory, wanted)
     # All at once, which is faster; then one by one, to find out which failed.
     attempt(['ninja', '-C', directory, '-k', '0',
              *[os.path.relpath(targets[program], directory)

@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -298,6 +299,41 @@ class Guarded(unittest.TestCase):
                          158265)
         self.assertEqual(calls('100.00    0.000852    426    2    futex\n'), 2)
         self.assertEqual(calls('{"ns": 0.000}\n'), 0)
+
+    def test_a_peer_is_found_that_was_installed_later(self):
+        """`make bench` after `make check`: meson caches failed searches."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, directory = (os.path.join(folder, name) for name in ('source', 'build'))
+            installed = os.path.join(folder, 'installed')
+            os.mkdir(source)
+            os.mkdir(installed)
+            with open(os.path.join(source, 'main.c'), 'w') as file:
+                file.write('int main(void) { return 0; }\n')
+            with open(os.path.join(source, 'meson.build'), 'w') as file:
+                file.write(f"""project('peers', 'c')
+cc = meson.get_compiler('c')
+executable('always', 'main.c')
+if run_command(cc.cmd_array(), '-I{installed}', '-x', 'c', '-E', '-o', '/dev/null', '/dev/null',
+    '-include', 'peer.h', check: false).returncode() == 0
+  executable('bench-header', 'main.c')
+endif
+if cc.find_library('peer', dirs: '{installed}', required: false).found()
+  executable('bench-library', 'main.c')
+endif
+""")
+            subprocess.run(['meson', 'setup', directory, source], check=True,
+                           stdout=subprocess.DEVNULL)
+            wanted = ['always', 'bench-header', 'bench-library']
+            self.assertEqual(list(build.all_targets(source, directory, wanted)), ['always'])
+            with open(os.path.join(installed, 'peer.h'), 'w'):
+                pass
+            subprocess.run(['ar', 'rc', os.path.join(installed, 'libpeer.a')], check=True)
+            # bench/meson.build searches in the same way; has_header is cached for good.
+            with open(os.path.join(ROOT, 'bench', 'meson.build')) as file:
+                self.assertNotRegex(file.read(), r'(\.has_header\(|has_headers:)')
+            # An ordinary build does not search again.
+            self.assertEqual(list(build.meson_targets(directory)), ['always'])
+            self.assertEqual(sorted(build.all_targets(source, directory, wanted)), wanted)
 
     def test_bounds_can_be_passed(self):
         module = guard()
