@@ -326,6 +326,8 @@ bool ex_run(void)
 	ex_state_restore();
 	if (ex->races)
 		ex_races_begin();
+	if (ex->stale)
+		ex_stale_begin();
 	ex->scenario->setup();
 	make_threads();
 	control();

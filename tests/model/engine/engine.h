@@ -10,6 +10,7 @@
  *   search.c    chooses the decisions: depth first, PCT, random, replay
  *   state.c     restores the initial memory; recognises known states
  *   races.c     happens-before, to find unordered accesses
+ *   stale.c     loads that return an older value
  *   trace.c     prints a failing run
  *   main.c      the command
  *
@@ -72,6 +73,7 @@ struct ex_thread {
 	uint64_t own_writes;
 	uint64_t others_seen;		/* writes by others at ex_recheck */
 	bool rechecks;			/* since ex_recheck, to ex_yield */
+	bool read_stale;		/* since it last waited */
 	void (*handler)(void);		/* signal handler that may still run */
 	bool handle;			/* run the handler now */
 	struct ex_place at;		/* its last atomic access */
@@ -115,6 +117,7 @@ struct engine {
 	enum ex_search search;
 	bool delays;			/* stores may be delayed */
 	uint32_t spins;			/* rounds of a spin; 0: one CPU */
+	bool stale;			/* loads may return older values */
 	bool races;			/* find unordered accesses */
 	int bound;
 	uint64_t enough;		/* schedules at most; 0: all */
@@ -176,9 +179,24 @@ void ex_state_forget(void);		/* forget all known states */
 bool ex_state_is_known(uint64_t state, int budget);
 
 /* races.c */
+struct ex_clock {			/* counts the releases of each thread */
+	uint32_t at[EX_THREADS];
+};
+
 void ex_races_begin(void);
+const struct ex_clock *ex_races_now(void);
+const struct ex_clock *ex_races_released(const void *p);
+void ex_races_join(const struct ex_clock *released);
 void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 		     enum ex_order order);
+
+/* stale.c: loads and writes of atomics, after races.c has seen them */
+void ex_stale_begin(void);
+uint64_t ex_stale_read(const void *p, uint64_t value, enum ex_order order);
+void ex_stale_read_newest(const void *p, uint64_t value);
+void ex_stale_write(const void *p, uint64_t before, uint64_t after,
+		    enum ex_order order);
+void ex_stale_plain_write(const void *p, size_t size);
 
 /* trace.c */
 void ex_trace_begin(enum ex_op op, const void *p, size_t size,

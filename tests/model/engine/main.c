@@ -22,8 +22,10 @@
 #define EX_RACES 0
 #endif
 #define EX_NAME                                                                \
-	(ex->races ? "races" : ex->delays ? "delayed stores" :                 \
-	 ex->spins ? "many CPUs" : "model")
+	(ex->stale  ? "stale reads" :                                          \
+	 ex->races  ? "races" :                                                \
+	 ex->delays ? "delayed stores" :                                       \
+	 ex->spins  ? "many CPUs" : "model")
 
 static struct command {
 	const struct ex_scenario *scenarios[SCENARIOS_MAX];
@@ -110,7 +112,8 @@ static void report(void)
 	       ex->runs, ex->message);
 	ex_shrink();
 	printf("replay: %s%s --spin %u --replay '",
-	       EX_RACES ? "model-races" : "model", ex->delays ? " --delays" : "",
+	       EX_RACES ? "model-races" : "model",
+	       ex->delays ? " --delays" : ex->stale ? " --stale" : "",
 	       ex->spins);
 	ex_trace_schedule();
 	printf(" ' %s\n", ex->scenario->name);
@@ -204,6 +207,7 @@ static const char help[] =
 	"  --seed S         seed of the PCT and random runs (1)\n"
 	"  --only-random    no depth-first search\n"
 	"  --delays         (model-races) delay stores instead of finding races\n"
+	"  --stale          (model-races) loads may also return older values\n"
 	"  --spin N         many CPUs: threads spin N rounds before they sleep (0)\n"
 	"  --jobs N         use N processes\n"
 	"  --replay 'P:C..' replay this schedule and print its steps\n";
@@ -219,6 +223,7 @@ static void read_options(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "only-random", no_argument, NULL, 'o' },
 		{ "delays", no_argument, NULL, 'd' },
+		{ "stale", no_argument, NULL, 't' },
 		{ "spin", required_argument, NULL, 'c' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "replay", required_argument, NULL, 'p' },
@@ -242,6 +247,7 @@ static void read_options(int argc, char **argv)
 		case 's': command->seed = strtoull(optarg, NULL, 0) | 1; break;
 		case 'o': command->depth_first = false; break;
 		case 'd': ex->delays = EX_RACES; break;
+		case 't': ex->stale = EX_RACES; break;
 		case 'c': ex->spins = (uint32_t)atoi(optarg); break;
 		case 'j': command->jobs = atoi(optarg); break;
 		case 'p': command->replay = optarg; break;
@@ -324,6 +330,8 @@ int main(int argc, char **argv)
 	read_options(argc, argv);
 	if (command->list)
 		return list_scenarios();
+	if (ex->stale)
+		ex->delays = false;
 	ex->races = EX_RACES && !ex->delays;
 	weir_set_panic_hook(on_panic);
 	catch_crashes();

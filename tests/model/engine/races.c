@@ -32,20 +32,16 @@
 
 enum way { PLAIN_READ, PLAIN_WRITE, ATOMIC_READ, ATOMIC_WRITE, WAYS };
 
-struct clock {
-	uint32_t at[EX_THREADS];
-};
-
 static struct shadow {
 	const struct ex_scenario *scenario;
 	uint64_t run;
-	struct clock now[EX_THREADS];
+	struct ex_clock now[EX_THREADS];
 	struct word {
 		uintptr_t address;
 		uint8_t users;		/* a bit for each thread, in any run */
 		uint64_t run;		/* to which the rest belongs */
-		struct clock released;	/* by the atomic at this address */
-		struct clock last[WORD][WAYS];
+		struct ex_clock released;	/* by the atomic at this address */
+		struct ex_clock last[WORD][WAYS];
 	} words[WORDS];
 } *shadow;
 
@@ -104,11 +100,11 @@ static bool is_shared(struct word *w)
 }
 
 /* Fail if another thread's last access of this kind is not ordered before. */
-static void check_before(const struct clock *last, enum way way, enum way ours)
+static void check_before(const struct ex_clock *last, enum way way, enum way ours)
 {
 	static const char *const names[WAYS] = { "read", "write", "atomic read",
 						 "atomic write" };
-	const struct clock *now = &shadow->now[ex->self];
+	const struct ex_clock *now = &shadow->now[ex->self];
 	const struct ex_place *near = &ex->threads[ex->self].at;
 
 	for (int i = 0; i < ex->thread_count; i++)
@@ -151,17 +147,32 @@ static void use(const void *p, size_t size, enum way ours)
 	}
 }
 
-static void join(struct clock *into, const struct clock *from)
+static void join(struct ex_clock *into, const struct ex_clock *from)
 {
 	for (int i = 0; i < EX_THREADS; i++)
 		if (into->at[i] < from->at[i])
 			into->at[i] = from->at[i];
 }
 
+const struct ex_clock *ex_races_now(void)
+{
+	return &shadow->now[ex->self];
+}
+
+const struct ex_clock *ex_races_released(const void *p)
+{
+	return &word_at((uintptr_t)p)->released;
+}
+
+void ex_races_join(const struct ex_clock *released)
+{
+	join(&shadow->now[ex->self], released);
+}
+
 void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 		     enum ex_order order)
 {
-	struct clock *now = &shadow->now[ex->self];
+	struct ex_clock *now = &shadow->now[ex->self];
 	struct word *w = word_at((uintptr_t)p);
 
 	refresh(w);
@@ -193,6 +204,8 @@ static void plain(const void *p, size_t size, bool write)
 		return;
 	/* The delayed stores of this thread to p come first. */
 	ex_drain(p);
+	if (ex->stale && write)
+		ex_stale_plain_write(p, size);
 	if (ex->races)
 		use(p, size, write ? PLAIN_WRITE : PLAIN_READ);
 }

@@ -9,8 +9,7 @@
  * release of the same thread, before a read-modify-write of the same address,
  * and before the thread sleeps, wakes another thread or ends; otherwise when
  * the search decides.  So a store that must be ordered before a later access
- * and is not becomes visible after it.  (Loads that are executed early are not
- * modelled; races.c finds a missing acquire.)
+ * and is not becomes visible after it.  Loads that are executed early: stale.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +76,17 @@ static void write_memory(void *p, size_t size, uint64_t value)
 		ex->threads[ex->self].own_writes++;
 	if (ex_meaning.written)
 		ex_meaning.written(p, before, read_memory(p, size));
+}
+
+/* A write by an atomic access, which races.c has seen. */
+static void write_atomic(void *p, size_t size, uint64_t value,
+			 enum ex_order order)
+{
+	uint64_t before = read_memory(p, size);
+
+	write_memory(p, size, value);
+	if (ex->stale && ex->self >= 0)
+		ex_stale_write(p, before, read_memory(p, size), order);
 }
 
 /*
@@ -228,7 +238,10 @@ uint64_t ex_load(const void *p, size_t size, enum ex_order order,
 
 	if (enter(EX_LOAD, p, size, at)) {
 		if (ex->races)
-			ex_races_atomic(p, size, true, false, order);
+			ex_races_atomic(p, size, true, false,
+					ex->stale ? EX_RELAXED : order);
+		if (ex->stale)
+			return ex_stale_read(p, read_memory(p, size), order);
 		if (own_delayed(p, &value))
 			return value;
 	}
@@ -245,7 +258,7 @@ void ex_store(void *p, size_t size, uint64_t value, enum ex_order order,
 			return;
 		drain_for(p, order);
 	}
-	write_memory(p, size, value);
+	write_atomic(p, size, value, order);
 }
 
 uint64_t ex_rmw(void *p, size_t size, enum ex_rmw op, uint64_t operand,
@@ -259,9 +272,9 @@ uint64_t ex_rmw(void *p, size_t size, enum ex_rmw op, uint64_t operand,
 		drain_for(p, order);
 	}
 	before = read_memory(p, size);
-	write_memory(p, size, op == EX_SWAP ? operand :
+	write_atomic(p, size, op == EX_SWAP ? operand :
 			      op == EX_ADD  ? before + operand :
-					      before - operand);
+					      before - operand, order);
 	return before;
 }
 
@@ -282,9 +295,11 @@ bool ex_cas(void *p, size_t size, void *expected, uint64_t value,
 		ex_races_atomic(p, size, true, equal,
 				equal ? order : EX_RELAXED);
 	if (equal)
-		write_memory(p, size, value);
+		write_atomic(p, size, value, order);
 	else
 		memcpy(expected, &before, size);
+	if (runs && ex->stale && !equal)
+		ex_stale_read_newest(p, before);
 	return equal;
 }
 
@@ -299,6 +314,11 @@ static void let_others_go(enum ex_status status)
 		ex_fail("setup or check waits, and no thread runs");
 	ex_step();
 	ex_drain(NULL);
+	if (t->read_stale) {
+		/* The newer value is visible soon: the thread reads again. */
+		t->read_stale = false;
+		return;
+	}
 	t->status = status;
 	t->writes_seen = ex->writes;
 	ex_pause();
@@ -536,16 +556,22 @@ static void check_event(int fd)
 		ex_fail("descriptor %d is not open", fd);
 }
 
-void weir_event_raise_(int fd)
+/* The kernel's lock orders the calls that raise and clear a descriptor. */
+static void set_event(int fd, uint32_t value)
 {
 	check_event(fd);
-	ex_store(&ex_event, sizeof(ex_event), 1, EX_RELEASE, &here);
+	(void)ex_rmw(&ex_event, sizeof(ex_event), EX_SWAP, value, EX_ACQ_REL,
+		     &here);
+}
+
+void weir_event_raise_(int fd)
+{
+	set_event(fd, 1);
 }
 
 void weir_event_clear_(int fd)
 {
-	check_event(fd);
-	ex_store(&ex_event, sizeof(ex_event), 0, EX_RELEASE, &here);
+	set_event(fd, 0);
 }
 
 void weir_event_close_(int fd)

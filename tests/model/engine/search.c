@@ -7,7 +7,7 @@
  * dropped.  The next run replays the list and then takes option 0 at every
  * point.  The bound limits the cost of a run: a preemption costs one, and so
  * does each disturbance (a spurious wake-up, a CAS that fails spuriously, a
- * signal, a delayed store).  A state that was reached before is not explored
+ * signal, a delayed store, a stale read).  A state that was reached before is not explored
  * again (state.c).  If the search ends without a failure, no schedule within
  * the bound fails.
  *
@@ -125,7 +125,8 @@ static int decide_at_random(const struct ex_option *options, int n)
 	int chosen = 0;
 
 	if (n > 1 && !options)
-		chosen = random_below(DISTURB_ONE_IN) == 0;
+		chosen = random_below(DISTURB_ONE_IN) ? 0 :
+			 n == 2 ? 1 : 1 + random_below(n - 1);
 	else if (n > 1 && ex->search == EX_PCT)
 		chosen = decide_by_priority(options, n);
 	else if (n > 1)
