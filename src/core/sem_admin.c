@@ -114,8 +114,9 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
 	 * Read the value once.  A permit that is released later is released
 	 * after the close, and must not go to a waiter behind one that was
 	 * refused.
-	 * [S3] release: the read is an RMW, so a thread that releases after it
-	 * and then reads the word sees CLOSED.
+	 * [S3] release: the read is an RMW, so a release after it is in its
+	 * release sequence.  The releasing thread sees CLOSED if it then reads
+	 * the word with acquire: weir_sem_is_closed, try_acquire.
 	 */
 	int64_t value = weir_value_(at_add_acq_rel(&sem->word_, 0));
 	int64_t taken = 0;
@@ -170,6 +171,12 @@ bool weir_sem_is_closed(const weir_sem *sem)
 		weir_panic_("weir_sem_is_closed: %p is not a semaphore", sem);
 		return true;
 	}
+	/*
+	 * [S3] acquire.  The caller may have released after the RMW of a drain
+	 * close, in its release sequence.  Then the waiters may have been
+	 * refused, and the caller must see CLOSED.
+	 */
+	(void)at_load_acquire(&sem->word_);
 	return weir_state_(sem) & WEIR_STATE_CLOSED_;
 }
 

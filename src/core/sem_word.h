@@ -51,9 +51,10 @@
  *                  acquire: put, relock, seen_to_fail, weir_sem_lock_no_panic_
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
- *                  acquire: weir_state_
- *                  A call that returns WEIR_ECLOSED sees what the closing
- *                  thread did before the close.
+ *                  acquire: weir_sem_is_closed, weir_state_
+ *                  A call that returns WEIR_ECLOSED sees what the closing thread
+ *                  did before the close.  A thread whose release came too late
+ *                  for a drain close sees that the semaphore is closed.
  *   [S4] capacity  release: set_capacity   acquire: overflows, seen_to_fail
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.

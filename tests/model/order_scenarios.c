@@ -6,6 +6,7 @@
  * do not order the two accesses (engine/races.c).
  */
 #include "scenario.h"
+#include "weir/async.h"
 
 static weir_sem s;
 static weir_ctx ctx;
@@ -264,3 +265,25 @@ static void refused_only_after_close(void)
  */
 SCENARIO(seen_by_release_after_close, 2, one_held, refused_only_after_close,
 	 wait_for_permit, close_and_drain, put_and_check_closed)
+
+/*
+ * The same in fewer steps, for --stale: the waiter is an operation that is queued
+ * from the start.
+ */
+static weir_op queued;
+
+static void one_queued(void)
+{
+	one_held();
+	weir_op_init(&queued, NULL, NULL, NULL);
+	EX_ASSERT(weir_op_submit(&queued, &s, 1, NULL) == WEIR_EQUEUED);
+}
+
+static void queued_refused_only_after_close(void)
+{
+	waiter_got = weir_op_poll(&queued);
+	refused_only_after_close();
+}
+
+SCENARIO(release_sees_drain_close, 4, one_queued,
+	 queued_refused_only_after_close, close_and_drain, put_and_check_closed)
