@@ -29,6 +29,7 @@
 /* The library defines its own accessors (src/core/sem_word.h). */
 #ifndef weir_at_load_relaxed_
 #define weir_at_load_relaxed_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define weir_at_load_acquire_(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define weir_at_cas_weak_acquire_(p, old, v)                                   \
 	weir_cas_(p, old, v, __ATOMIC_ACQUIRE)
 #define weir_at_cas_weak_release_(p, old, v)                                   \
@@ -113,20 +114,24 @@ static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
  */
 static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 {
-	uint64_t word;
-
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
-	/* relaxed: a first guess; the CAS checks it. */
-	word = weir_at_load_relaxed_(&sem->word_);
-	while (!(word & 2)) {
+	for (;;) {
+		/*
+		 * [S2] acquire: capacity_ is as of the unlock that wrote this
+		 * word, or newer.  A failed CAS does not acquire: load again.
+		 */
+		uint64_t word = weir_at_load_acquire_(&sem->word_);
 		int64_t value = (int64_t)word >> 2;
 		uint64_t more = word + ((uint64_t)n << 2);
 
+		if (word & 2)
+			return false;
 		/*
-		 * relaxed: if capacity_ reads too small, put() checks again
-		 * with acquire loads.  It reads too large only during a resize,
-		 * which removes an excess.
+		 * relaxed: if a resize has begun meanwhile, capacity_ may be
+		 * newer than the word.  If it reads too small, put() checks
+		 * again with acquire loads.  If it reads too large, the CAS
+		 * fails, unless other calls have restored this very word.
 		 */
 		if (n > weir_at_load_relaxed_(&sem->capacity_) - value)
 			return false;
@@ -136,7 +141,6 @@ static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 		if (weir_at_cas_weak_release_(&sem->word_, &word, more))
 			return true;
 	}
-	return false;
 }
 
 WEIR_DECLS_BEGIN

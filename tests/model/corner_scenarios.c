@@ -164,6 +164,29 @@ SCENARIO(over_release_meets_growth, 3, one_free_misused, no_permit_created,
 SCENARIO(over_release_meets_shrink, 3, two_free_misused, no_permit_created,
 	 shrink, put_too_many)
 
+static void one_of_three_misused(void)
+{
+	reset(&(weir_sem_opts){ .permits = 1, .capacity = 3 }, WEIR_FOREVER);
+	ledger_stop(&s);
+	ex_expect_panics();
+}
+
+static void put_and_shrink(void)
+{
+	/* By two: otherwise the word is as before, and the CAS succeeds. */
+	(void)!weir_sem_try_release(&s, 1);
+	(void)!weir_sem_resize(&s, 1, NULL);
+}
+
+static void put_both(void)
+{
+	(void)!weir_sem_try_release(&s, 2);
+}
+
+/* The same if the CAS of the release fails once: it must check again. */
+SCENARIO(over_release_meets_release_and_shrink, 2, one_of_three_misused,
+	 no_permit_created, put_and_shrink, put_both)
+
 static void ctx_err_twice(void)
 {
 	weir_err first, then;

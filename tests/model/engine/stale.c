@@ -54,6 +54,11 @@ __attribute__((constructor)) static void make(void)
 		abort();
 }
 
+bool ex_is_stale(void)
+{
+	return ex->stale;
+}
+
 void ex_stale_begin(void)
 {
 	if (stale->scenario != ex->scenario)
