@@ -247,7 +247,10 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_release(weir_sem *sem, int64_t n);
 
 typedef enum weir_close {
-	/* Every waiter and every later acquire gets WEIR_ECLOSED. */
+	/*
+	 * Every waiter and every later acquire gets WEIR_ECLOSED.  A waiter
+	 * that a release before the close has granted permits keeps them.
+	 */
 	WEIR_CLOSE_NOW = 0,
 	/*
 	 * Acquires succeed while permits last, but none waits: a waiter or a
@@ -264,7 +267,11 @@ typedef enum weir_close {
  */
 WEIR_API void weir_sem_close(weir_sem *sem, weir_close how);
 
-/* Returns true if *sem was closed, in either mode. */
+/*
+ * Returns true if *sem was closed, in either mode.  If a thread has released
+ * permits and then reads false, then its release came before the close: a
+ * waiter that these permits fit was granted them and not refused.
+ */
 WEIR_API bool weir_sem_is_closed(const weir_sem *sem);
 
 /*

@@ -106,9 +106,13 @@ static void refuse_oversized(weir_sem *sem, struct weir_to_notify_ *to_notify)
 }
 
 /*
- * A drain close grants the waiters that fit, in order.  Returns their permits.
+ * C6, C19: grant to the waiters that the permits released before the close
+ * belong to.  A release that met the lock has added its permits and left the
+ * grant to this thread.  A drain close then also grants to the waiters behind
+ * one that does not fit.  Returns the permits granted.
  */
-static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
+static int64_t grant_what_fits(weir_sem *sem, bool drains,
+			       struct weir_to_notify_ *to_notify)
 {
 	/*
 	 * Read the value once.  A permit that is released later is released
@@ -125,9 +129,12 @@ static int64_t grant_what_fits(weir_sem *sem, struct weir_to_notify_ *to_notify)
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 		int64_t open = value - taken;
 
-		if (!weir_sem_evict_cancelled_(sem, w, to_notify) &&
-		    open >= w->min)
+		if (weir_sem_evict_cancelled_(sem, w, to_notify))
+			continue;
+		if (open >= w->min && (drains || !weir_sem_may_retry_(sem, w)))
 			taken += weir_sem_grant_(sem, w, open, to_notify);
+		else if (!drains)
+			break;
 	}
 	return taken;
 }
@@ -136,8 +143,8 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 {
 	static const char call[] = "weir_sem_close";
 	struct weir_to_notify_ to_notify = { NULL, NULL };
-	int64_t taken = 0;
 	uint32_t state;
+	int64_t taken;
 
 	if (weir_sem_is_misplaced_(sem)) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);
@@ -157,8 +164,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 		state |= WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_;
 	/* [S3] release */
 	at_store_release(&sem->state_, state);
-	if (state & WEIR_STATE_DRAIN_)
-		taken = grant_what_fits(sem, &to_notify);
+	taken = grant_what_fits(sem, state & WEIR_STATE_DRAIN_, &to_notify);
 	refuse_oversized(sem, &to_notify);
 	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
 	weir_notify_all_(&to_notify);
@@ -172,8 +178,8 @@ bool weir_sem_is_closed(const weir_sem *sem)
 		return true;
 	}
 	/*
-	 * [S3] acquire.  The caller may have released after the RMW of a drain
-	 * close, in its release sequence.  Then the waiters may have been
+	 * [S3] acquire.  The caller may have released after the RMW of a close,
+	 * in its release sequence.  Then the waiters may have been
 	 * refused, and the caller must see CLOSED.
 	 */
 	(void)at_load_acquire(&sem->word_);

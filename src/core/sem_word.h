@@ -55,7 +55,7 @@
  *                  acquire: weir_sem_is_closed, weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
  *                  did before the close.  A thread whose release came too late
- *                  for a drain close sees that the semaphore is closed.
+ *                  for a close sees that the semaphore is closed.
  *   [S4] capacity  release: set_capacity   acquire: overflows, seen_to_fail
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.

@@ -287,3 +287,11 @@ static void queued_refused_only_after_close(void)
 
 SCENARIO(release_sees_drain_close, 4, one_queued,
 	 queued_refused_only_after_close, close_and_drain, put_and_check_closed)
+
+static void close_at_once(void)
+{
+	weir_sem_close(&s, WEIR_CLOSE_NOW);
+}
+
+SCENARIO(release_sees_close_now, 4, one_queued,
+	 queued_refused_only_after_close, close_at_once, put_and_check_closed)

@@ -3,6 +3,7 @@
 #include "between.h"
 
 #include "base/hook.h"
+#include "weir/async.h"
 
 static void take_one(void *sem)
 {
@@ -315,4 +316,51 @@ TEST(c5_try_that_must_fail_needs_no_lock)
 	before("weir_sem_close", 1, try_one, &sem);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	happened();
+}
+
+struct moment {
+	weir_sem *sem;
+	bool closed;
+};
+
+static void release_and_look(void *arg)
+{
+	struct moment *m = arg;
+
+	weir_sem_release(m->sem, 1);
+	m->closed = weir_sem_is_closed(m->sem);
+}
+
+/* Close with two waiters; one permit is released while the close holds the lock. */
+static void release_during_close(weir_close how)
+{
+	weir_sem_opts opts = { .capacity = 2 };
+	struct moment m = { .closed = true };
+	weir_op a, b;
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	m.sem = &sem;
+	weir_op_init(&a, NULL, NULL, NULL);
+	weir_op_init(&b, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&a, &sem, 1, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit(&b, &sem, 1, NULL), WEIR_EQUEUED);
+	before("weir_sem_close", 1, release_and_look, &m);
+	weir_sem_close(&sem, how);
+	happened();
+	CHECK(!m.closed);
+	CHECK_OK(weir_op_poll(&a));
+	CHECK_ERR(weir_op_poll(&b), WEIR_ECLOSED);
+	CHECK(weir_sem_is_closed(&sem));
+	CHECK_EQ(weir_sem_available(&sem), 0);
+}
+
+/*
+ * C6, C19: a release that meets the lock of a close comes before the close if
+ * its thread then reads "not closed".  Its permit goes to the first waiter.
+ */
+TEST(c19_release_before_the_close_is_granted)
+{
+	release_during_close(WEIR_CLOSE_NOW);
+	release_during_close(WEIR_CLOSE_DRAIN);
 }
