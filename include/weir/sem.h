@@ -45,8 +45,10 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   Fork      The child holds no permits.  Permits that the parent holds stay
  *             out in the child's copy.  If a semaphore had waiters at the fork,
  *             or another thread held its lock, then the child must not use it;
- *             a call there panics (if the lock was held, after ten seconds);
- *             weir_sem_try_release returns WEIR_EINVAL.
+ *             a call there panics, except that weir_sem_try_release returns
+ *             WEIR_EINVAL.  If the lock was held, the panic comes after one
+ *             second; a call whose deadline or context ends before that fails
+ *             instead.
  *   Counts    If a count is not in 0 .. WEIR_SEM_MAX, then the result is
  *             WEIR_EINVAL.
  *   Misuse    If a "Requires" is broken, then the call panics (weir/base.h)

@@ -52,10 +52,4 @@ struct weir_backoff_ {
 void weir_backoff_wait_(struct weir_backoff_ *backoff);
 void weir_backoff_recheck_(struct weir_backoff_ *backoff);
 
-/* Returns true if the wait has lasted ten seconds or more. */
-static inline bool weir_backoff_is_long_(const struct weir_backoff_ *backoff)
-{
-	return backoff->rounds > 10000;
-}
-
 #endif /* WEIR_BASE_CPU_H */

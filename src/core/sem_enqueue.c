@@ -92,7 +92,8 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 		       weir_err *err)
 {
 	weir_sem_yield_to_spinner_(w->sem);
-	*err = weir_sem_lock_(w->sem, weir_waiter_call_(w));
+	*err = weir_sem_lock_until_(w->sem, weir_waiter_call_(w), deadline_ns,
+				    w->ctx);
 	if (*err)
 		return false;
 	/*

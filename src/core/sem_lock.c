@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of a semaphore, and the misuse that is detected when it is taken.
- * The word: sem_word.h.  The unlock: sem_grant.c.
+ * The lock of a semaphore, and the misuse that is detected when it is taken.  The
+ * word: sem_word.h.  The unlock: sem_grant.c.
+ *
+ * Locked at a fork (C29).  If a thread of the parent held the lock at the fork,
+ * no thread of the child ever unlocks.  forks_ is the fork count of the last
+ * lock holder, stored just after the lock was taken.  So a thread that finds
+ * the lock held and another count in forks_ is in one of two states: the lock
+ * is held since the fork, or a thread of this process has taken the lock and
+ * has not stored its count yet.  The second state lasts for two instructions,
+ * unless that thread is preempted.  So the waiting thread measures, by the
+ * clock, for how long it has found this: after a second it reports
+ * WEIR_WAS_LOCKED_.  If its deadline passes before that, or its context is
+ * cancelled, it reports WEIR_GAVE_UP_; but not within the first GRACE_NS, so
+ * that a call whose deadline has passed already does not fail spuriously.  The
+ * clock runs on while the process is stopped; therefore no single wait counts
+ * for more than STEP_NS.
  */
 #include "core/sem_lock.h"
 
@@ -9,9 +23,14 @@
 #include "base/cpu.h"
 #include "base/fork.h"
 #include "base/panic.h"
+#include "core/ctx_wait.h"
 #include "core/sem_grant.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+
+#define ORPHANED_NS 1000000000	/* then the lock is held since a fork */
+#define STEP_NS 100000000	/* at most, for one wait */
+#define GRACE_NS 10000000	/* before a deadline or a context counts */
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 {
@@ -40,6 +59,7 @@ weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 		return weir_panic_("%s: semaphore \"%s\" had waiters at a fork "
 				   "and is used in the child", call, sem->name_);
 	case WEIR_WAS_LOCKED_:
+	case WEIR_GAVE_UP_:
 		break;
 	}
 	return weir_panic_("%s: semaphore \"%s\" was in use at a fork and is "
@@ -72,7 +92,41 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 	return WEIR_IS_WELL_;
 }
 
-enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
+/* A thread that waits for the lock, and the limit of its call. */
+struct wait {
+	int64_t deadline_ns;
+	const struct weir_ctx *ctx;	/* null: none */
+	int64_t seen_ns;	/* when forks_ was compared last; 0: never */
+	int64_t orphaned_ns;	/* for how long forks_ has been another count */
+};
+
+/*
+ * The lock is held.  Returns the reason to stop waiting for it: see "Locked at a
+ * fork" above.
+ */
+static enum weir_problem_ check_orphaned(const weir_sem *sem, struct wait *wait)
+{
+	int64_t now_ns, step_ns;
+
+	/* relaxed: only the lock holder's own count ends the measurement. */
+	if (at_load_relaxed(&sem->forks_) == (uint8_t)weir_forks_()) {
+		wait->seen_ns = wait->orphaned_ns = 0;
+		return WEIR_IS_WELL_;
+	}
+	now_ns = weir_now_ns();
+	step_ns = wait->seen_ns ? now_ns - wait->seen_ns : 0;
+	wait->orphaned_ns += step_ns < STEP_NS ? step_ns : STEP_NS;
+	wait->seen_ns = now_ns;
+	if (wait->orphaned_ns >= ORPHANED_NS)
+		return WEIR_WAS_LOCKED_;
+	if (wait->orphaned_ns >= GRACE_NS &&
+	    (now_ns >= wait->deadline_ns ||
+	     (wait->ctx && weir_ctx_cancelled_(wait->ctx))))
+		return WEIR_GAVE_UP_;
+	return WEIR_IS_WELL_;
+}
+
+static enum weir_problem_ lock(weir_sem *sem, struct wait *wait)
 {
 	struct weir_backoff_ backoff = { 0 };
 
@@ -91,16 +145,17 @@ enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
 		if (weir_door_(word) != WEIR_LOCKED_)
 			continue;
 		weir_backoff_wait_(&backoff);
-		/*
-		 * The lock holder may be a thread of the parent process, which
-		 * does not exist in this child.
-		 * relaxed: a lock holder of this process has stored its fork
-		 * count by now.
-		 */
-		if (weir_backoff_is_long_(&backoff) &&
-		    at_load_relaxed(&sem->forks_) != (uint8_t)weir_forks_())
-			return WEIR_WAS_LOCKED_;
+		problem = check_orphaned(sem, wait);
+		if (problem)
+			return problem;
 	}
+}
+
+enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
+{
+	struct wait wait = { .deadline_ns = WEIR_FOREVER };
+
+	return lock(sem, &wait);
 }
 
 /*
@@ -121,4 +176,19 @@ weir_err weir_sem_lock_(weir_sem *sem, const char *call)
 {
 	serve_spinner(sem);
 	return weir_sem_panic_(sem, call, weir_sem_lock_no_panic_(sem));
+}
+
+weir_err weir_sem_lock_until_(weir_sem *sem, const char *call,
+			      int64_t deadline_ns, const struct weir_ctx *ctx)
+{
+	struct wait wait = { .deadline_ns = deadline_ns, .ctx = ctx };
+	enum weir_problem_ problem;
+	weir_err why;
+
+	serve_spinner(sem);
+	problem = lock(sem, &wait);
+	if (problem != WEIR_GAVE_UP_)
+		return weir_sem_panic_(sem, call, problem);
+	why = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
+	return why ? why : WEIR_ETIMEDOUT;
 }

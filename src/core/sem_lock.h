@@ -25,7 +25,8 @@ enum weir_problem_ {
 	WEIR_IS_DESTROYED_,
 	WEIR_IS_NO_SEMAPHORE_,
 	WEIR_HAD_WAITERS_,	/* at a fork; this is the child */
-	WEIR_WAS_LOCKED_	/* at a fork; this is the child */
+	WEIR_WAS_LOCKED_,	/* at a fork; this is the child */
+	WEIR_GAVE_UP_		/* as WAS_LOCKED, but the limit came first */
 };
 
 /* Returns the problem that can be detected without the lock, if any. */
@@ -47,9 +48,19 @@ enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem);
 weir_err weir_sem_lock_(weir_sem *sem, const char *call);
 
 /*
- * Complete the locking for a release that has set LOCKED in the CAS that added
- * its `added` permits.  If a problem is detected, subtract these permits and
- * drop the lock.
+ * weir_sem_lock_ for a call that ends at deadline_ns or with ctx (null: none).
+ * The limit applies only if the lock seems to be held since a fork, by a thread
+ * that does not exist in this process.  Otherwise the lock holder unlocks soon,
+ * and the call waits for that: C14, it succeeds if permits are free.  Returns
+ * WEIR_ETIMEDOUT or the reason of ctx if the limit was reached.
+ */
+weir_err weir_sem_lock_until_(weir_sem *sem, const char *call,
+			      int64_t deadline_ns, const struct weir_ctx *ctx);
+
+/*
+ * The second half of locking, for a release that has set LOCKED in the CAS that
+ * added its `added` permits.  If there is a problem, these permits are subtracted
+ * and the lock is dropped.
  */
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
 

@@ -48,8 +48,7 @@
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
- *                  acquire: put, relock, seen_to_fail, weir_put_fast_,
- *                  weir_sem_lock_no_panic_
+ *                  acquire: put, lock, relock, seen_to_fail, weir_put_fast_
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
  *                  acquire: weir_sem_is_closed, weir_state_

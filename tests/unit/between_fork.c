@@ -10,9 +10,11 @@
 
 #include "base/hook.h"
 #include "between.h"
+#include "core/ctx_tree.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
+#include "weir/async.h"
 
 static weir_sem sem;
 static weir_ctx ctx;
@@ -108,14 +110,20 @@ TEST(c29_released_while_it_is_refused)
 	CHECK_OK(job_end(&a));
 }
 
+static const int64_t one_second = 1000000000;
+
 static void stat_once(void)
 {
 	weir_sem_info info;
 
+	int64_t began_ns = weir_now_ns();
+
 	weir_set_panic_hook(note_panic);
+	/* The clock decides, not the number of waits. */
 	skip_naps(true);
 	DETECTED(CHECK_ERR(weir_sem_stat(&sem, &info), WEIR_EINVAL));
 	CHECK(strstr(last_panic, "in use at a fork"));
+	CHECK(weir_now_ns() - began_ns >= one_second);
 	/* A release needs no lock. */
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(panics, 1);
@@ -138,24 +146,67 @@ static void *resize_slowly(void *unused)
 	return unused;
 }
 
-/*
- * C29: a thread held the lock at the fork, and in the child no thread ever
- * unlocks it.
- */
-TEST(c29_locked_at_the_fork)
+/* Run fn in a child that was forked while another thread held the lock. */
+static void fork_while_locked(void (*fn)(void))
 {
 	check_thread thread;
 	char text[512];
 
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	locked = go_on = 0;
 	thread = start(resize_slowly, NULL);
 	AWAIT(__atomic_load_n(&locked, __ATOMIC_SEQ_CST));
-	CHECK_EQ(in_child(stat_once, text, sizeof(text)), 0);
+	CHECK_EQ(in_child(fn, text, sizeof(text)), 0);
 	__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
 	finish(thread);
 	CHECK_EQ(weir_sem_available(&sem), 2);
 	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+/*
+ * C29: a thread held the lock at the fork, and in the child no thread ever
+ * unlocks it.
+ */
+TEST(c29_locked_at_the_fork)
+{
+	fork_while_locked(stat_once);
+}
+
+static void end_ctx(void *unused)
+{
+	(void)unused;
+	CHECK_ERR(weir_ctx_end_with_(&ctx, WEIR_ECANCELED), WEIR_ECANCELED);
+}
+
+/* Every kind of limit ends the wait for the lock, without a panic. */
+static void limited_calls(void)
+{
+	const int64_t soon_ns = 20000000;
+	weir_op op;
+
+	weir_set_panic_hook(note_panic);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 0), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, soon_ns), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(soon_ns)));
+	CHECK_ERR(weir_sem_acquire(&sem, 2, &ctx), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(soon_ns)));
+	CHECK_ERR(weir_sem_wait_idle(&sem, &ctx), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	before("check_orphaned", 1, end_ctx, NULL);
+	CHECK_ERR(weir_sem_acquire(&sem, 2, &ctx), WEIR_ECANCELED);
+	happened();
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit_until(&op, &sem, 2,
+				       weir_deadline_after(soon_ns)),
+		  WEIR_ETIMEDOUT);
+	CHECK_EQ(panics, 0);
+}
+
+/* C14, C29: the deadline of a call limits its wait for such a lock, too. */
+TEST(c29_a_deadline_ends_the_wait_for_a_lock_held_at_the_fork)
+{
+	fork_while_locked(limited_calls);
 }
 
 /*

@@ -67,7 +67,7 @@ TEST(c5_spurious_cas_failure)
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	fail_cas("weir_sem_lock_no_panic_");
+	fail_cas("lock");
 	CHECK_IDENTITY(&sem);
 	happened();
 	fail_cas("grant_batch");
@@ -125,7 +125,7 @@ TEST(c24_changed_before_the_lock_is_taken)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 
-	before_cas("weir_sem_lock_no_panic_", take_one, &sem);
+	before_cas("lock", take_one, &sem);
 	CHECK_EQ(stat_of(&sem).held, 1);
 	happened();
 }

@@ -179,7 +179,7 @@ static void nothing(void *unused)
 
 static void arm_at_the_lock(void *unused)
 {
-	before("weir_sem_lock_no_panic_", 1, nothing, unused);
+	before("lock", 1, nothing, unused);
 }
 
 /* Wakes the head, which is about to park. */
