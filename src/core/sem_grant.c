@@ -99,6 +99,10 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			weir_sem_evict_(sem, w, WEIR_ECLOSED, to_notify);
 			continue;
 		}
+		if (open < w->min && weir_waiter_is_late_(w)) {
+			weir_sem_evict_(sem, w, WEIR_ETIMEDOUT, to_notify);
+			continue;
+		}
 		if (open < w->min)
 			break;
 		if (weir_sem_may_retry_(sem, w)) {
@@ -111,6 +115,34 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		taken += weir_sem_grant_(sem, w, open, to_notify);
 	}
 	return taken;
+}
+
+/*
+ * C7: the head is an operation with a deadline and does not fit `open`.  When the
+ * deadline passes, no thread may be running that notices it.  So the first thread
+ * behind the head, if it is among the next WEIR_BATCH_ waiters, is woken to wait
+ * again with this deadline as a limit: see wait_for_outcome.
+ */
+static void limit_next_thread(const weir_sem *sem, int64_t open,
+			      struct weir_to_notify_ *to_notify)
+{
+	const struct weir_waiter_ *head;
+	struct weir_waiter_ *w;
+	int left = WEIR_BATCH_;
+
+	if (!sem->queue_ || open <= 0)
+		return;
+	head = weir_waiter_of_(sem->queue_);
+	if (head->kind < WEIR_OPERATION_ || head->deadline_ns == WEIR_FOREVER)
+		return;
+	for (w = weir_waiter_of_(head->link.next_); w->kind != WEIR_THREAD_;
+	     w = weir_waiter_of_(w->link.next_))
+		if (w == head || !left--)
+			return;
+	if (w->recheck_ns && w->recheck_ns <= head->deadline_ns)
+		return;
+	w->recheck_ns = head->deadline_ns;
+	weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_RETRY_);
 }
 
 /* The semaphore is idle: decide the waiters that wait for that. */
@@ -167,6 +199,7 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		}
 		taken = grant_heads(sem, weir_value_(word), taken, to_notify,
 				    &left);
+		limit_next_thread(sem, weir_value_(word) - taken, to_notify);
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;

@@ -111,6 +111,8 @@ bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
 {
 	weir_err why = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
 
+	if (!why && w->ctx && weir_waiter_is_late_(w))
+		why = WEIR_ETIMEDOUT;
 	if (why)
 		weir_sem_evict_(sem, w, why, to_notify);
 	return why != WEIR_OK;

@@ -41,8 +41,11 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 	return why;
 }
 
-/* w was woken to retry.  Returns true if w is decided. */
-static bool retry(struct weir_waiter_ *w)
+/*
+ * w was woken to retry.  Returns true if w is decided.  *recheck_ns is set to the
+ * time at which w has to take the lock, if it still waits then.
+ */
+static bool retry(struct weir_waiter_ *w, int64_t *recheck_ns)
 {
 	weir_err err = weir_sem_lock_(w->sem, w->call);
 	int64_t taken;
@@ -54,41 +57,64 @@ static bool retry(struct weir_waiter_ *w)
 		return true;
 	}
 	decided = weir_sem_retry_(w->sem, w, &taken);
+	*recheck_ns = w->recheck_ns ? w->recheck_ns : WEIR_FOREVER;
 	weir_sem_unlock_(w->sem, taken);
 	return decided;
 }
 
+/* Take the lock and unlock: the unlock makes the grants that are due. */
+static weir_err make_grants(struct weir_waiter_ *w)
+{
+	weir_err err = weir_sem_lock_(w->sem, w->call);
+
+	/* As in give_up. */
+	if (err)
+		return err;
+	w->recheck_ns = 0;
+	weir_sem_unlock_(w->sem, 0);
+	return WEIR_OK;
+}
+
+static int64_t earlier(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 /*
- * Sleep until the outcome is known.  A barging waiter wakes once when it
- * reaches the starvation bound: it locks and unlocks the semaphore, and the
- * unlock makes the grants that are due, its own among them.  A waiter that
- * joined an empty queue does not wake at the bound.  Waiters are delayed only
- * by a head that was woken to retry and does not run; while no such head
- * exists, every release takes the lock and grants.
+ * Sleep until the outcome is known.  A barging waiter wakes once when it reaches
+ * the starvation bound: its unlock then makes the grants that are due, its own among
+ * them.  A waiter that joined an empty queue need not: waiters are held up only by
+ * a head that was woken to retry and does not run, and while no such head exists
+ * every release takes the lock.
+ *
+ * A waiter behind an operation with a deadline also wakes when that deadline passes
+ * (recheck_ns): its unlock then evicts the operation (C7).
  */
 static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	int64_t due_ns = w->leads ? WEIR_FOREVER : weir_sem_due_ns_(w->sem, w);
+	int64_t recheck_ns = WEIR_FOREVER;
 	weir_err err;
 
 	for (;;) {
-		switch (weir_waiter_park_(w, due_ns < deadline_ns ? due_ns :
-								    deadline_ns)) {
+		int64_t wake_ns = earlier(due_ns, recheck_ns);
+
+		switch (weir_waiter_park_(w, earlier(wake_ns, deadline_ns))) {
 		case WEIR_PARKED_FINAL_:
 			return (weir_err)w->outcome;
 		case WEIR_PARKED_RETRY_:
-			if (retry(w))
+			if (retry(w, &recheck_ns))
 				return (weir_err)w->outcome;
 			break;
 		case WEIR_PARKED_LATE_:
-			if (due_ns >= deadline_ns)
+			if (wake_ns >= deadline_ns)
 				return give_up(w, WEIR_ETIMEDOUT);
-			due_ns = WEIR_FOREVER;
-			/* The lock fails as in give_up. */
-			err = weir_sem_lock_(w->sem, w->call);
+			if (due_ns == wake_ns)
+				due_ns = WEIR_FOREVER;
+			recheck_ns = WEIR_FOREVER;
+			err = make_grants(w);
 			if (err)
 				return err;
-			weir_sem_unlock_(w->sem, 0);
 			break;
 		case WEIR_PARKED_SIGNAL_:
 			if (weir_state_(w->sem) & WEIR_STATE_INTERRUPTIBLE_)

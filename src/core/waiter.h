@@ -92,7 +92,11 @@ struct weir_waiter_ {
 			int64_t got;		/* g  permits granted */
 			int64_t since_ns;	/* c  start of the wait */
 			const char *call;	/* c  for messages */
-			weir_end_fn_ *end;	/* c  of WEIR_WANTS_OTHER_ */
+			union {
+				weir_end_fn_ *end; /* c  of WANTS_OTHER_ */
+				int64_t recheck_ns; /* g  lock again then; */
+						/*    0: no such time */
+			};
 			bool may_spin;		/* c  spins before it parks */
 			bool leads;		/* c  joined an empty queue */
 		};
@@ -163,6 +167,16 @@ static inline void weir_waiter_set_since_(struct weir_waiter_ *w, int64_t ns)
 		w->since_tick = (uint32_t)(ns >> WEIR_TICK_SHIFT_);
 	else
 		w->since_ns = ns;
+}
+
+/*
+ * C7: returns true if w is an operation and its deadline has passed.  The thread of
+ * any other waiter wakes at the deadline and gives up.
+ */
+static inline bool weir_waiter_is_late_(const struct weir_waiter_ *w)
+{
+	return w->kind >= WEIR_OPERATION_ && w->deadline_ns != WEIR_FOREVER &&
+	       weir_now_ns() >= w->deadline_ns;
 }
 
 static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)

@@ -304,6 +304,65 @@ static void polled_and_cancelled(void)
 SCENARIO(op_polled_cancelled, 3, none_of_one, a_once, polled_and_cancelled, put)
 
 /*
+ * C7: the head is a polled operation that does not fit, and its deadline passes.
+ * No thread polls it and no permit is released: a thread behind it is granted
+ * the free permit.
+ */
+static uint32_t granted;
+
+static void one_of_two(void)
+{
+	reset(&(weir_sem_opts){ .permits = 1, .capacity = 2 }, 2);
+	weir_op_init(&a.op, NULL, NULL, NULL);
+}
+
+static void polled_with_deadline(void)
+{
+	weir_err err;
+
+	ledger_begin(&s, 0, 2);
+	err = weir_op_submit_until(&a.op, &s, 2, weir_deadline_after(1000));
+	if (err == WEIR_EQUEUED) {
+		ex_await(&granted);
+		ex_clock_advance(1000);
+		while ((err = weir_op_poll(&a.op)) == WEIR_EQUEUED)
+			ex_yield();
+	}
+	call_over(&a, err);
+	EX_ASSERT(err == WEIR_ETIMEDOUT);
+}
+
+static void take_the_free_one(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+	ex_set(&granted);
+}
+
+static void a_was_late(void)
+{
+	check_once(&a);
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == 0);
+}
+SCENARIO(op_late_head_blocks_no_thread, 3, one_of_two, a_was_late,
+	 polled_with_deadline, take_the_free_one)
+
+/* C7: the same if the head leaves and the operation becomes the new head. */
+static void op_behind_op(void)
+{
+	one_of_two();
+	call_init(&b, NULL, &s, 2);
+	call_submit(&b, NULL);
+}
+
+static void cancel_first(void)
+{
+	EX_ASSERT(call_cancel(&b) == WEIR_OK);
+}
+SCENARIO(op_late_new_head_blocks_no_thread, 2, op_behind_op, a_was_late,
+	 polled_with_deadline, take_the_free_one, cancel_first)
+
+/*
  * C25: a signal handler releases to a polled operation while the interrupted
  * thread has callbacks to run.  None of these callbacks runs in the handler.
  */

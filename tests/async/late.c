@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations whose deadline passes and that are not polled or dispatched: they
+ * must not hold up the waiters behind them (C7).
+ */
+#include "calls.h"
+#include "../unit/job.h"
+
+#define SOON_NS 100000000
+
+static weir_sem sem;
+static weir_op head, next;
+static weir_ctx ctx;
+
+/* One of two permits is free; `head` wants both, until its deadline. */
+static void one_free(bool in_ctx)
+{
+	int64_t deadline_ns = weir_deadline_after(SOON_NS);
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
+	weir_op_init(&head, NULL, NULL, NULL);
+	CHECK_ERR(in_ctx ? weir_op_submit(&head, &sem, 2, &ctx) :
+			   weir_op_submit_until(&head, &sem, 2, deadline_ns),
+		  WEIR_EQUEUED);
+}
+
+/* Not queue_up: the head may be late, and j granted, before that returns. */
+static void start_behind(job *j)
+{
+	*j = (job){ .sem = &sem, .n = 1, .max = -1 };
+	job_start(j);
+}
+
+static void head_was_late(void)
+{
+	CHECK_ERR(weir_op_poll(&head), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_IDENTITY(&sem);
+	CHECK_EQ(waiters_of(&sem), 0);
+}
+
+/*
+ * C7: the deadline of the head passes, the head is not polled, and no other
+ * call is made: the thread behind it is granted the free permit.
+ */
+static void thread_behind(bool in_ctx)
+{
+	job behind;
+
+	one_free(in_ctx);
+	start_behind(&behind);
+	CHECK_OK(job_end(&behind));
+	head_was_late();
+}
+
+TEST(c7_thread_behind_a_late_operation)
+{
+	thread_behind(true);
+	thread_behind(false);
+}
+
+/* C7: the same if the operation becomes the head after the thread was queued. */
+TEST(c7_thread_behind_a_new_head)
+{
+	weir_op first;
+	job behind;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(SOON_NS)));
+	weir_op_init(&first, NULL, NULL, NULL);
+	weir_op_init(&head, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&first, &sem, 2, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit(&head, &sem, 2, &ctx), WEIR_EQUEUED);
+	start_behind(&behind);
+	CHECK_OK(weir_op_cancel(&first));
+	CHECK_OK(job_end(&behind));
+	head_was_late();
+}
+
+/* C7: two heads in a row are late; the deadline of the second comes later. */
+TEST(c7_thread_behind_two_late_operations)
+{
+	job behind;
+
+	one_free(true);
+	weir_op_init(&next, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit_until(&next, &sem, 2,
+				       weir_ctx_deadline(&ctx) + 10000000),
+		  WEIR_EQUEUED);
+	start_behind(&behind);
+	CHECK_OK(job_end(&behind));
+	CHECK_ERR(weir_op_poll(&next), WEIR_ETIMEDOUT);
+	head_was_late();
+}
+
+/* C7: a new acquire evicts the head. */
+TEST(c7_newcomer_meets_a_late_operation)
+{
+	one_free(true);
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	head_was_late();
+}
+
+/* The deadline of the head passes, then both permits are free. */
+static void released_late(bool in_ctx)
+{
+	one_free(in_ctx);
+	weir_op_init(&next, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&next, &sem, 2, NULL), WEIR_EQUEUED);
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
+	weir_sem_release(&sem, 1);
+}
+
+/* C13: the end of a context wins, so the permits go to the next operation. */
+TEST(c13_late_operation_is_not_granted)
+{
+	released_late(true);
+	CHECK_OK(weir_op_poll(&next));
+	head_was_late();
+}
+
+/* C14: a grant wins over a plain deadline. */
+TEST(c14_late_operation_is_granted)
+{
+	released_late(false);
+	CHECK_OK(weir_op_poll(&head));
+	CHECK_ERR(weir_op_poll(&next), WEIR_EQUEUED);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_op_poll(&next));
+}
+
+/* C7: an operation on a loop that is not dispatched; its callback runs later. */
+TEST(c7_thread_behind_an_operation_on_a_loop)
+{
+	weir_loop loop;
+	struct call late;
+	job behind;
+
+	calls_from_zero();
+	CHECK_OK(weir_loop_init(&loop));
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	call_init(&late, &loop);
+	CHECK_ERR(weir_op_submit_until(&late.op, &sem, 2,
+				       weir_deadline_after(SOON_NS)),
+		  WEIR_EQUEUED);
+	start_behind(&behind);
+	CHECK_OK(job_end(&behind));
+	CHECK_EQ(late.ran, 0);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CALL_WAS(&late, WEIR_ETIMEDOUT);
+	CHECK_EQ(weir_loop_dispatch(&loop), 0);
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_IDENTITY(&sem);
+}
