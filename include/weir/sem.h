@@ -312,7 +312,9 @@ WEIR_API int64_t weir_sem_available(const weir_sem *sem);
 
 /*
  * A consistent snapshot: capacity == free + held + granted - debt (if bounded).
- * The cost of weir_sem_stat grows with the number of waiters.
+ * If there are no waiters, then weir_sem_stat takes no lock and delays no other
+ * call; otherwise its cost, and the time for which it holds the lock, grow with
+ * the number of waiters.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */

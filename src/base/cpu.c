@@ -45,6 +45,14 @@ bool weir_cpu_has_others_(void)
 	return cpus > 1;
 }
 
+void weir_cpu_yield_(void)
+{
+	int saved = errno;
+
+	sched_yield();
+	errno = saved;
+}
+
 /*
  * The backoff yields only once.  A yield helps if the awaited thread is queued
  * on this CPU; a second yield adds nothing.  A thread that yields loses the
@@ -60,10 +68,7 @@ void weir_backoff_wait_(struct weir_backoff_ *backoff)
 		for (uint32_t i = 0; i < 1u << round; i++)
 			weir_cpu_pause_();
 	} else if (round == spins) {
-		int saved = errno;
-
-		sched_yield();
-		errno = saved;
+		weir_cpu_yield_();
 	} else {
 		uint32_t shift = round - spins - 1;
 

@@ -17,6 +17,9 @@ uint8_t weir_cpu_(void);
  */
 bool weir_cpu_has_others_(void);
 
+/* Let another thread run on this CPU, if one is ready.  Preserves errno. */
+void weir_cpu_yield_(void);
+
 /* Hint to the CPU that this is a spin loop. */
 static inline void weir_cpu_pause_(void)
 {

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "core/last_cpu.h"
+#include "core/sem_contend.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 
@@ -206,12 +207,13 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		next = weir_with_door_(word - weir_units_(taken),
 				       door_after(sem));
 		/*
-		 * [S2] release, and [S1] acquire for waiters that were granted
-		 * permits which other threads added during the lock.  The CAS
-		 * fails if a release has added permits since the word was read:
-		 * grant again.  It is the last access to *sem.
+		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
+		 * were granted permits which other threads added during the
+		 * lock.  Fails if a release has added permits since the word
+		 * was read: grant again.  The last access to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
+	weir_sem_unlocked_(sem);
 	return more;
 }
 

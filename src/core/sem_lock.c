@@ -20,10 +20,10 @@
 #include "core/sem_lock.h"
 
 #include "base/atomic.h"
-#include "base/cpu.h"
 #include "base/fork.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
+#include "core/sem_contend.h"
 #include "core/sem_grant.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
@@ -72,11 +72,12 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 	/* relaxed: a first guess, the CAS reloads. */
 	uint64_t word = at_load_relaxed(&sem->word_);
 
-	/* [S2] release */
-	while (!at_cas_weak_release(&sem->word_, &word,
+	/* [S2] release, [S7] acquire */
+	while (!at_cas_weak_acq_rel(&sem->word_, &word,
 				    weir_with_door_(word - weir_units_(back),
 						    WEIR_SHUT_)))
 		;
+	weir_sem_unlocked_(sem);
 }
 
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
@@ -96,25 +97,26 @@ enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 struct wait {
 	int64_t deadline_ns;
 	const struct weir_ctx *ctx;	/* null: none */
+	struct weir_contender_ contender;
 	int64_t seen_ns;	/* when forks_ was compared last; 0: never */
 	int64_t orphaned_ns;	/* for how long forks_ has been another count */
 };
 
-/*
- * The lock is held.  Returns the reason to stop waiting for it: see "Locked at a
- * fork" above.
- */
-static enum weir_problem_ check_orphaned(const weir_sem *sem, struct wait *wait)
+static bool is_orphaned(const weir_sem *sem)
 {
-	int64_t now_ns, step_ns;
-
 	/* relaxed: only the lock holder's own count ends the measurement. */
-	if (at_load_relaxed(&sem->forks_) == (uint8_t)weir_forks_()) {
-		wait->seen_ns = wait->orphaned_ns = 0;
-		return WEIR_IS_WELL_;
-	}
-	now_ns = weir_now_ns();
-	step_ns = wait->seen_ns ? now_ns - wait->seen_ns : 0;
+	return at_load_relaxed(&sem->forks_) != (uint8_t)weir_forks_();
+}
+
+/*
+ * The lock seems to be held since a fork.  Returns the reason to stop waiting for
+ * it: see "Locked at a fork" above.
+ */
+static enum weir_problem_ check_orphaned(struct wait *wait)
+{
+	int64_t now_ns = weir_now_ns();
+	int64_t step_ns = wait->seen_ns ? now_ns - wait->seen_ns : 0;
+
 	wait->orphaned_ns += step_ns < STEP_NS ? step_ns : STEP_NS;
 	wait->seen_ns = now_ns;
 	if (wait->orphaned_ns >= ORPHANED_NS)
@@ -126,29 +128,57 @@ static enum weir_problem_ check_orphaned(const weir_sem *sem, struct wait *wait)
 	return WEIR_IS_WELL_;
 }
 
+/* The lock is held: wait until it may be free, or return a problem. */
+static enum weir_problem_ await_unlock(weir_sem *sem, struct wait *wait)
+{
+	int64_t until_ns = WEIR_FOREVER;
+	enum weir_problem_ problem;
+
+	if (is_orphaned(sem)) {
+		problem = check_orphaned(wait);
+		if (problem)
+			return problem;
+		until_ns = wait->seen_ns + GRACE_NS;
+	} else {
+		wait->seen_ns = wait->orphaned_ns = 0;
+	}
+	weir_sem_await_unlock_(sem, &wait->contender, until_ns);
+	return WEIR_IS_WELL_;
+}
+
+/* Returns false if the lock is held; otherwise *problem is the result. */
+static bool try_lock(weir_sem *sem, enum weir_problem_ *problem)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	*problem = weir_sem_problem_(sem);
+	if (*problem)
+		return true;
+	while (weir_door_(word) != WEIR_LOCKED_) {
+		/* [S2] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word | WEIR_LOCKED_)) {
+			*problem = weir_sem_enter_(sem, 0);
+			return true;
+		}
+	}
+	return false;
+}
+
 static enum weir_problem_ lock(weir_sem *sem, struct wait *wait)
 {
-	struct weir_backoff_ backoff = { 0 };
+	enum weir_problem_ problem = WEIR_IS_WELL_;
 
-	for (;;) {
-		enum weir_problem_ problem = weir_sem_problem_(sem);
-		/* relaxed: a first guess, the CAS checks it. */
-		uint64_t word = at_load_relaxed(&sem->word_);
-
+	if (weir_sem_is_awaited_(sem))
+		weir_sem_yield_to_starved_(sem);
+	while (!try_lock(sem, &problem)) {
+		problem = await_unlock(sem, wait);
 		if (problem)
-			return problem;
-		/* [S2] acquire */
-		if (weir_door_(word) != WEIR_LOCKED_ &&
-		    at_cas_weak_acquire(&sem->word_, &word,
-					word | WEIR_LOCKED_))
-			return weir_sem_enter_(sem, 0);
-		if (weir_door_(word) != WEIR_LOCKED_)
-			continue;
-		weir_backoff_wait_(&backoff);
-		problem = check_orphaned(sem, wait);
-		if (problem)
-			return problem;
+			break;
 	}
+	weir_sem_end_contention_(sem, &wait->contender);
+	return problem;
 }
 
 enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)

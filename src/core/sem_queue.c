@@ -6,7 +6,8 @@
  *
  * Pairs
  *
- *   [S6] waiters  release: count_waiters   acquire: seen_to_fail
+ *   [S6] waiters  release: count_waiters   acquire: read_unlocked,
+ *                 seen_to_fail
  *                 A try_acquire that counts a waiter which a resize has queued
  *                 sees that resizes_ has changed.
  */

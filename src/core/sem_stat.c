@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A consistent snapshot of a semaphore, for people and for tests. */
+/*
+ * A consistent snapshot of a semaphore, for people and for tests.
+ *
+ * Without waiters the snapshot needs no lock: capacity, value and granted_ are read
+ * between two reads of the word and of resizes_, and count if neither has changed.
+ * So a thread that calls stat in a loop delays no other call.  With waiters, the sum
+ * of their weights and the wait of the head are known to the lock holder only: they
+ * are in the waiters, on the stacks of other threads.  The semaphore has no room to
+ * keep both (C26: 64 bytes), so stat takes the lock, like any other call.
+ */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 #include "weir/sem.h"
+
+/* Attempts without the lock; the semaphore may change during each of them. */
+#define ATTEMPTS 4
 
 static int64_t add_saturating(int64_t a, int64_t b)
 {
@@ -28,46 +40,87 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 	}
 }
 
-weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
+/* Fill in the numbers, read from *sem: `held` results from the others. */
+static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
+		 int64_t capacity, int64_t value, int64_t granted)
 {
-	uint32_t state;
-	int64_t value, granted;
-	weir_err err;
-
-	if (weir_sem_is_misplaced_(sem) || !info)
-		return WEIR_EINVAL;
-	err = weir_sem_lock_(sem, "weir_sem_stat");
-	if (err)
-		return err;
-	state = weir_state_(sem);
-	/*
-	 * [S1] acquire.  granted_ is read after the word.  It can only decrease
-	 * meanwhile, so `held` is not negative.
-	 * relaxed: granted_ may change at any time; the acquire load above
-	 * keeps this load after it.
-	 */
-	value = weir_value_(at_load_acquire(&sem->word_));
-	granted = at_load_relaxed(&sem->granted_);
 	*info = (weir_sem_info){
 		.name = sem->name_,
-		.capacity = sem->capacity_,
+		.capacity = capacity,
 		.free = value > 0 ? value : 0,
 		.debt = value < 0 ? -value : 0,
 		.granted = granted,
-		.waiters = sem->waiters_,
 		.policy = state & WEIR_STATE_BARGING_ ? WEIR_BARGING :
 							WEIR_FIFO,
 		.unbounded = state & WEIR_STATE_UNBOUNDED_,
 		.closed = state & WEIR_STATE_CLOSED_,
 	};
 	if (!info->unbounded) {
-		int64_t out = sem->capacity_ - value;
+		int64_t out = capacity - value;
 
-		/* Granted permits may have been released by mistake. */
+		/*
+		 * Granted permits may have been released by mistake; and
+		 * without the lock, granted_ may be newer than the word.
+		 */
 		if (info->granted > out)
 			info->granted = out > 0 ? out : 0;
 		info->held = out - info->granted;
 	}
+}
+
+/*
+ * The snapshot of a semaphore without waiters, without the lock.  OPEN: the
+ * oversized list is empty, and the queue is if waiters_ is 0.  Returns false if the
+ * lock is needed: there are waiters, or the semaphore has changed meanwhile.
+ */
+static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
+{
+	/* [S4] acquire: this load and the next two. */
+	uint16_t resizes = at_load_acquire(&sem->resizes_);
+	uint64_t word = at_load_acquire(&sem->word_);
+	int64_t capacity = at_load_acquire(&sem->capacity_);
+	/* [S6] acquire: the waiters are as of that unlock, or newer. */
+	uint32_t waiters = at_load_acquire(&sem->waiters_);
+	uint32_t state = weir_state_(sem);
+	/* [S1] acquire: the second read of the word stays behind this one. */
+	int64_t granted = at_load_acquire(&sem->granted_);
+
+	/* relaxed: both loads; ordered behind the acquire loads above. */
+	if (weir_door_(word) != WEIR_OPEN_ || waiters ||
+	    at_load_relaxed(&sem->word_) != word ||
+	    at_load_relaxed(&sem->resizes_) != resizes)
+		return false;
+	fill(sem, info, state, capacity, weir_value_(word), granted);
+	return true;
+}
+
+weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
+{
+	static const char call[] = "weir_sem_stat";
+	int64_t value;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !info)
+		return WEIR_EINVAL;
+	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
+	if (err)
+		return err;
+	for (int i = 0; i < ATTEMPTS; i++)
+		if (read_unlocked(sem, info))
+			return WEIR_OK;
+	err = weir_sem_lock_(sem, call);
+	if (err)
+		return err;
+	/*
+	 * [S1] acquire.  granted_ is read after the word.  It can only decrease
+	 * meanwhile, so `held` is not negative.
+	 * relaxed: granted_ may change at any time; the acquire load above
+	 * keeps this load after it.  capacity_ changes under the lock only.
+	 */
+	value = weir_value_(at_load_acquire(&sem->word_));
+	fill(sem, info, weir_state_(sem), at_load_relaxed(&sem->capacity_),
+	     value, at_load_relaxed(&sem->granted_));
+	info->waiters = sem->waiters_;
 	count_waiting(sem, info);
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;

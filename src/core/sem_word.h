@@ -42,20 +42,21 @@
  * Pairs
  *
  *   [S1] permit    release: put, weir_put_fast_
- *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
- *                  weir_try_fast_
- *                  Work done under a permit is visible to its next holders.
+ *                  acquire: grant_batch, read_unlocked, weir_sem_stat,
+ *                  weir_take_fast_, weir_try_fast_
+ *                  What was done under a permit is visible to its next holders.
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
- *                  acquire: put, lock, relock, seen_to_fail, weir_put_fast_
+ *                  acquire: put, relock, seen_to_fail, try_lock, weir_put_fast_
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
  *                  acquire: weir_sem_is_closed, weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
  *                  did before the close.  A thread whose release came too late
  *                  for a close sees that the semaphore is closed.
- *   [S4] capacity  release: set_capacity   acquire: overflows, seen_to_fail
+ *   [S4] capacity  release: set_capacity   acquire: overflows, read_unlocked,
+ *                  seen_to_fail
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.
  *   [S5] granted   release: weir_sem_finish_   acquire: weir_sem_destroy

@@ -332,6 +332,8 @@ static uint32_t oversized(void)
 {
 	weir_sem_info info;
 
+	/* More than one load: the caller waits with ex_yield. */
+	ex_recheck();
 	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
 	return info.oversized;
 }
@@ -391,3 +393,25 @@ static void is_idle(void)
 /* C20, C21, N4: the semaphore is idle once the debt is paid. */
 SCENARIO(shrink_then_idle, 3, none_of_two, is_idle, shrink_and_wait_idle,
 	 put, put)
+
+/*
+ * A thread that finds the lock held sleeps until an unlock wakes it.  Each unlock
+ * wakes one thread.
+ */
+static void lock_and_unlock(void)
+{
+	EX_ASSERT(weir_sem_resize(&s, 2, NULL) == WEIR_OK);
+}
+SCENARIO(lock_is_contended, 3, one_of_two, NULL, lock_and_unlock,
+	 lock_and_unlock)
+SCENARIO(lock_is_contended_by_three, 2, one_of_two, NULL, lock_and_unlock,
+	 lock_and_unlock, lock_and_unlock)
+
+/* A thread that is overtaken again and again becomes starved, and gets the lock. */
+static void lock_in_a_loop(void)
+{
+	for (int i = 0; i < 6; i++)
+		lock_and_unlock();
+}
+SCENARIO(lock_is_taken_in_a_loop, 3, one_of_two, NULL, lock_in_a_loop,
+	 lock_and_unlock)

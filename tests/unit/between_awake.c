@@ -60,7 +60,7 @@ static void check_granted(void *unused)
 static void release_then_check(void *unused)
 {
 	release_one(unused);
-	before("lock", 1, check_granted, NULL);
+	before("try_lock", 1, check_granted, NULL);
 }
 
 /* C6: another call grants to the spinner while it takes the lock. */

@@ -75,7 +75,7 @@ TEST(c13_cancelled_on_the_way_into_the_queue)
 		int nth;
 	} moment[] = {
 		{ "weir_lock_", 1 },
-		{ "lock", 1 },
+		{ "try_lock", 1 },
 		{ "weir_waiter_park_", 1 },
 	};
 
@@ -131,7 +131,7 @@ TEST(c13_drained_while_it_is_cancelled)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&heavy, &sem, 2, &ctx);
 	queue_up(&light, &sem, 1, NULL);
-	before("lock", 1, close_draining, &sem);
+	before("try_lock", 1, close_draining, &sem);
 	weir_ctx_cancel(&ctx);
 	happened();
 	CHECK_ERR(job_end(&heavy), WEIR_ECANCELED);

@@ -67,12 +67,13 @@ TEST(c5_spurious_cas_failure)
 	weir_sem_release(&sem, 1);
 	happened();
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	fail_cas("lock");
-	CHECK_IDENTITY(&sem);
+	fail_cas("try_lock");
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
 	happened();
 	fail_cas("grant_batch");
-	CHECK_IDENTITY(&sem);
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
 	happened();
+	CHECK_IDENTITY(&sem);
 }
 
 /*
@@ -125,8 +126,30 @@ TEST(c24_changed_before_the_lock_is_taken)
 {
 	weir_sem sem = WEIR_SEM_INIT(2);
 
-	before_cas("lock", take_one, &sem);
+	before_cas("try_lock", take_one, &sem);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	happened();
 	CHECK_EQ(stat_of(&sem).held, 1);
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+/*
+ * A stat of a semaphore without waiters does not take the lock, so a loop of
+ * them delays no other call.
+ */
+TEST(stat_without_waiters_takes_no_lock)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("try_lock", 1, nothing, NULL);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK(!between_is_done());
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
 	happened();
 }
 
@@ -134,6 +157,20 @@ static void grow_and_take(void *sem)
 {
 	CHECK_OK(weir_sem_resize(sem, 3, NULL));
 	take_one(sem);
+}
+
+/* The counts change during a stat: its snapshot is consistent. */
+TEST(stat_meets_changes)
+{
+	for (int i = 1; i <= 7; i++) {
+		weir_sem sem = WEIR_SEM_INIT(2);
+
+		before("read_unlocked", i, grow_and_take, &sem);
+		CHECK_IDENTITY(&sem);
+		happened();
+		CHECK_EQ(stat_of(&sem).capacity, 3);
+		CHECK_EQ(stat_of(&sem).held, 1);
+	}
 }
 
 /*

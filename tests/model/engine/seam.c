@@ -450,6 +450,11 @@ bool weir_cpu_has_others_(void)
 	return ex->spins > 0;
 }
 
+void weir_cpu_yield_(void)
+{
+	let_others_go(EX_POLLING);
+}
+
 bool weir_spin_wait_may_pay_(void)
 {
 	return ex->spins > 0;
