@@ -150,11 +150,11 @@ WEIR_API WEIR_MUST_USE weir_err weir_op_cancel(weir_op *op);
 
 /*
  * Poll an operation that has no callback.  Returns WEIR_EQUEUED while it waits,
- * and then once the result that a callback would get.  Checks the deadline.  If
- * the deadline has passed and the operation is not polled, then it does not hold
- * up threads that wait behind it; other operations behind it may wait until it
- * is polled or until the next call on the semaphore takes permits, releases or
- * stops waiting.
+ * and then once the result that a callback would get.  The poll also checks the
+ * deadline.  If the deadline has passed and the operation is not polled, then
+ * it does not hold up threads that wait behind it; other operations behind it
+ * may wait until it is polled, or until the next call on the semaphore takes
+ * permits, releases or stops waiting.
  * WEIR_EINVAL: the operation is not submitted, or it has a callback.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_op_poll(weir_op *op);

@@ -8,9 +8,9 @@
  *   [S7] sleeper  release: sleep_once   acquire: grant_batch, unlock_untouched
  *                 An unlock that follows the last check of a thread before it
  *                 sleeps sees that thread in `sleepers`.  Both are
- *                 read-modify-writes of the state word: if the check comes first,
- *                 the unlock reads from it; otherwise the check finds the word
- *                 unlocked.
+ *                 read-modify-writes of the state word: if the check comes
+ *                 first, the unlock reads from it; otherwise the check finds
+ *                 the word unlocked.
  */
 #include "core/sem_contend.h"
 
@@ -28,8 +28,8 @@
 struct weir_contended_ weir_contended_[WEIR_CONTENDED_];
 
 /*
- * Runs in the child of a fork: the threads that slept in the parent do not exist in
- * the child.
+ * Runs in the child of a fork: the threads that slept in the parent do not
+ * exist in the child.
  */
 static void reset_in_child(void)
 {

@@ -12,10 +12,11 @@
  * Contention for the lock of a semaphore: sleeping until it is dropped, and a
  * bound for overtaking.  docs/design/sem.md, "Waiting for the lock".
  *
- * A semaphore has no room for this state.  It is kept in a table in static memory;
- * the address of a semaphore determines its entry.  An entry can be accessed after
- * the unlock, when the semaphore may not exist any more.  Semaphores that share an
- * entry cause needless wake-ups for each other, and nothing else.
+ * A semaphore has no room for this state.  It is kept in a table in static
+ * memory; the address of a semaphore determines its entry.  An entry can be
+ * accessed after the unlock, when the semaphore may not exist any more.
+ * Semaphores that share an entry cause needless wake-ups for each other, and
+ * nothing else.
  */
 struct weir_contended_ {
 	uint32_t sleepers;	/* threads that sleep, or are about to */
@@ -58,14 +59,14 @@ static inline bool weir_sem_is_awaited_(const weir_sem *sem)
 }
 
 /*
- * Called before the first attempt to lock, if a starved thread waits for the lock:
- * let that thread take it first.
+ * Called before the first attempt to lock, if a starved thread waits for the
+ * lock: let that thread take it first.
  */
 void weir_sem_yield_to_starved_(const weir_sem *sem);
 
 /*
- * Called after the CAS that unlocks: wake a thread that sleeps until the lock is
- * dropped.  Does not access *sem.
+ * Called after the CAS that unlocks: wake a thread that sleeps until the lock
+ * is dropped.  Does not access *sem.
  */
 void weir_sem_wake_contender_(weir_sem *sem);
 

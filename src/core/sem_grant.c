@@ -119,10 +119,10 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 }
 
 /*
- * C7: the head is an operation with a deadline and does not fit `open`.  When the
- * deadline passes, no thread may be running that notices it.  So the first thread
- * behind the head, if it is among the next WEIR_BATCH_ waiters, is woken to wait
- * again with this deadline as a limit: see wait_for_outcome.
+ * C7: the head is an operation with a deadline and does not fit `open`.  When
+ * the deadline passes, no thread may be running that notices it.  So the first
+ * thread behind the head, if it is among the next WEIR_BATCH_ waiters, is woken
+ * to wait again with this deadline as a limit: see wait_for_outcome.
  */
 static void limit_next_thread(const weir_sem *sem, int64_t open,
 			      struct weir_to_notify_ *to_notify)
@@ -209,8 +209,8 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
 		 * were granted permits which other threads added during the
-		 * lock.  Fails if a release has added permits since the word
-		 * was read: grant again.  The last access to *sem.
+		 * lock.  The CAS fails if a release has added permits since the
+		 * word was read: grant again.  It is the last access to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
 	weir_sem_unlocked_(sem);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of a semaphore, and the misuse that is detected when it is taken.  The
- * word: sem_word.h.  The unlock: sem_grant.c.
+ * The lock of a semaphore, and the misuse that is detected when it is taken.
+ * The word: sem_word.h.  The unlock: sem_grant.c.
  *
  * Locked at a fork (C29).  If a thread of the parent held the lock at the fork,
  * no thread of the child ever unlocks.  forks_ is the fork count of the last
@@ -109,8 +109,8 @@ static bool is_orphaned(const weir_sem *sem)
 }
 
 /*
- * The lock seems to be held since a fork.  Returns the reason to stop waiting for
- * it: see "Locked at a fork" above.
+ * The lock seems to be held since a fork.  Returns the reason to stop waiting
+ * for it: see "Locked at a fork" above.
  */
 static enum weir_problem_ check_orphaned(struct wait *wait)
 {

@@ -58,9 +58,9 @@ weir_err weir_sem_lock_until_(weir_sem *sem, const char *call,
 			      int64_t deadline_ns, const struct weir_ctx *ctx);
 
 /*
- * The second half of locking, for a release that has set LOCKED in the CAS that
- * added its `added` permits.  If there is a problem, these permits are subtracted
- * and the lock is dropped.
+ * Complete the locking for a release that has set LOCKED in the CAS that added
+ * its `added` permits.  If a problem is detected, subtract these permits and
+ * drop the lock.
  */
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added);
 

@@ -2,12 +2,13 @@
 /*
  * A consistent snapshot of a semaphore, for people and for tests.
  *
- * Without waiters the snapshot needs no lock: capacity, value and granted_ are read
- * between two reads of the word and of resizes_, and count if neither has changed.
- * So a thread that calls stat in a loop delays no other call.  With waiters, the sum
- * of their weights and the wait of the head are known to the lock holder only: they
- * are in the waiters, on the stacks of other threads.  The semaphore has no room to
- * keep both (C26: 64 bytes), so stat takes the lock, like any other call.
+ * Without waiters the snapshot needs no lock: capacity, value and granted_ are
+ * read between two reads of the word and of resizes_, and count if neither has
+ * changed.  So a thread that calls stat in a loop delays no other call.  With
+ * waiters, the sum of their weights and the wait of the head are known to the
+ * lock holder only: they are in the waiters, on the stacks of other threads.
+ * The semaphore has no room to keep both (C26: 64 bytes), so stat takes the
+ * lock, like any other call.
  */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
@@ -70,8 +71,9 @@ static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
 
 /*
  * The snapshot of a semaphore without waiters, without the lock.  OPEN: the
- * oversized list is empty, and the queue is if waiters_ is 0.  Returns false if the
- * lock is needed: there are waiters, or the semaphore has changed meanwhile.
+ * oversized list is empty, and the queue is if waiters_ is 0.  Returns false if
+ * the lock is needed: there are waiters, or the semaphore has changed
+ * meanwhile.
  */
 static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 {

@@ -42,8 +42,8 @@ static weir_err give_up(struct weir_waiter_ *w, weir_err why)
 }
 
 /*
- * w was woken to retry.  Returns true if w is decided.  *recheck_ns is set to the
- * time at which w has to take the lock, if it still waits then.
+ * w was woken to retry.  Returns true if w is decided.  *recheck_ns is set to
+ * the time at which w has to take the lock, if it still waits then.
  */
 static bool retry(struct weir_waiter_ *w, int64_t *recheck_ns)
 {
@@ -81,14 +81,15 @@ static int64_t earlier(int64_t a_ns, int64_t b_ns)
 }
 
 /*
- * Sleep until the outcome is known.  A barging waiter wakes once when it reaches
- * the starvation bound: its unlock then makes the grants that are due, its own among
- * them.  A waiter that joined an empty queue need not: waiters are held up only by
- * a head that was woken to retry and does not run, and while no such head exists
- * every release takes the lock.
+ * Sleep until the outcome is known.  A barging waiter wakes once when it
+ * reaches the starvation bound: it locks and unlocks the semaphore, and the
+ * unlock makes the grants that are due, its own among them.  A waiter that
+ * joined an empty queue does not wake at the bound.  Waiters are delayed only
+ * by a head that was woken to retry and does not run; while no such head
+ * exists, every release takes the lock and grants.
  *
- * A waiter behind an operation with a deadline also wakes when that deadline passes
- * (recheck_ns): its unlock then evicts the operation (C7).
+ * A waiter behind an operation with a deadline also wakes when that deadline
+ * passes (recheck_ns): its unlock then evicts the operation (C7).
  */
 static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {

@@ -44,7 +44,7 @@
  *   [S1] permit    release: put, weir_put_fast_
  *                  acquire: grant_batch, read_unlocked, weir_sem_stat,
  *                  weir_take_fast_, weir_try_fast_
- *                  What was done under a permit is visible to its next holders.
+ *                  Work done under a permit is visible to its next holders.
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched

@@ -170,8 +170,8 @@ static inline void weir_waiter_set_since_(struct weir_waiter_ *w, int64_t ns)
 }
 
 /*
- * C7: returns true if w is an operation and its deadline has passed.  The thread of
- * any other waiter wakes at the deadline and gives up.
+ * C7: returns true if w is an operation and its deadline has passed.  The
+ * thread of any other waiter wakes at the deadline and gives up.
  */
 static inline bool weir_waiter_is_late_(const struct weir_waiter_ *w)
 {

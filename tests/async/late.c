@@ -61,7 +61,7 @@ TEST(c7_thread_behind_a_late_operation)
 	thread_behind(false);
 }
 
-/* C7: the same if the operation becomes the head after the thread was queued. */
+/* C7: the operation becomes the head after the thread was queued. */
 TEST(c7_thread_behind_a_new_head)
 {
 	weir_op first;
@@ -133,7 +133,7 @@ TEST(c14_late_operation_is_granted)
 	CHECK_OK(weir_op_poll(&next));
 }
 
-/* C7: an operation on a loop that is not dispatched; its callback runs later. */
+/* C7: an operation on a loop that is not dispatched:. */
 TEST(c7_thread_behind_an_operation_on_a_loop)
 {
 	weir_loop loop;

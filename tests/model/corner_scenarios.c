@@ -395,8 +395,8 @@ SCENARIO(shrink_then_idle, 3, none_of_two, is_idle, shrink_and_wait_idle,
 	 put, put)
 
 /*
- * A thread that finds the lock held sleeps until an unlock wakes it.  Each unlock
- * wakes one thread.
+ * A thread that finds the lock held sleeps until an unlock wakes it.  Each
+ * unlock wakes one thread.
  */
 static void lock_and_unlock(void)
 {
@@ -407,7 +407,7 @@ SCENARIO(lock_is_contended, 3, one_of_two, NULL, lock_and_unlock,
 SCENARIO(lock_is_contended_by_three, 2, one_of_two, NULL, lock_and_unlock,
 	 lock_and_unlock, lock_and_unlock)
 
-/* A thread that is overtaken again and again becomes starved, and gets the lock. */
+/* A thread that is overtaken repeatedly becomes starved, and gets the lock. */
 static void lock_in_a_loop(void)
 {
 	for (int i = 0; i < 6; i++)
