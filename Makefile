@@ -38,6 +38,9 @@ check-long:
 	@tools/setup $@
 	@tools/check $(or $(SAN),long)
 
+genmc:
+	@GENMC='$(GENMC)' tools/genmc
+
 evidence:
 	@tools/evidence
 
@@ -63,6 +66,7 @@ help:
 	@echo 'make check-all    also other compilers, sanitizers, fuzzing, environments: half an hour'
 	@echo 'make check-rest   the stages of check-all that check does not run'
 	@echo 'make check-long   the full forms, and other machines (emulated): over an hour'
+	@echo 'make genmc        the core under GenMC, a model checker: GENMC=PATH'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
 	@echo 'make bench        measure against every peer; QUICK=1: two minutes'
 	@echo 'make install      install into PREFIX=$(PREFIX), below DESTDIR if set'
@@ -72,5 +76,5 @@ help:
 	@echo 'SAN=thread or SAN=address before a target builds it with that sanitizer;'
 	@echo 'with check or check-long it runs that stage alone.'
 
-.PHONY: all demo check check-all check-rest check-long evidence bench install lint \
-	clean help
+.PHONY: all demo check check-all check-rest check-long genmc evidence bench install \
+	lint clean help

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changing the capacity: a correct release never fails; C8, C21.
+ */
+#include "program.h"
+
+THREAD(shrink_to_1)
+{
+	OK(weir_sem_resize(&s, 1, NULL));
+	return unused;
+}
+
+THREAD(grow_to_3)
+{
+	OK(weir_sem_resize(&s, 3, NULL));
+	return unused;
+}
+
+THREAD(shrink_and_grow)
+{
+	OK(weir_sem_resize(&s, 1, NULL));
+	OK(weir_sem_resize(&s, 2, NULL));
+	return unused;
+}
+
+THREAD(grow_and_shrink)
+{
+	OK(weir_sem_resize(&s, 3, NULL));
+	OK(weir_sem_resize(&s, 2, NULL));
+	return unused;
+}
+
+THREAD(forget_one)
+{
+	OK(weir_sem_forget(&s, 1));
+	return unused;
+}
+
+THREAD(put_or_fail)
+{
+	(void)!weir_sem_try_release(&s, 1);
+	return unused;
+}
+
+PROGRAM(release_meets_shrink)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(put_one, shrink_to_1);
+	quiet(1);
+}
+
+PROGRAM(release_meets_growth)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(put_one, grow_to_3);
+	quiet(3);
+}
+
+PROGRAM(release_meets_shrink_and_growth)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(put_one, shrink_and_grow);
+	quiet(2);
+}
+
+PROGRAM(release_meets_growth_and_shrink)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(put_one, grow_and_shrink);
+	quiet(2);
+}
+
+/* TRACKED: the door is shut, so every release takes the slow path. */
+PROGRAM(tracked_release_meets_shrink)
+{
+	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	RUN2(put_one, shrink_to_1);
+}
+
+PROGRAM(tracked_release_meets_growth)
+{
+	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	RUN2(put_one, grow_to_3);
+}
+
+PROGRAM(tracked_release_meets_shrink_and_growth)
+{
+	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	RUN2(put_one, shrink_and_grow);
+}
+
+PROGRAM(tracked_release_meets_growth_and_shrink)
+{
+	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	RUN2(put_one, grow_and_shrink);
+}
+
+PROGRAM(release_meets_forget)
+{
+	init(0, 2, WEIR_FIFO, 0);
+	RUN2(put_one, forget_one);
+}
+
+PROGRAM(tracked_release_meets_forget)
+{
+	init(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	RUN2(put_one, forget_one);
+}
+
+PROGRAM(release_pays_debt_during_forget)
+{
+	init(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	OK(weir_sem_resize(&s, 1, NULL));
+	RUN2(put_one, forget_one);
+}
+
+static void no_permit_created(void)
+{
+	weir_sem_info info;
+
+	OK(weir_sem_stat(&s, &info));
+	assert(info.free <= info.capacity && info.held >= 0);
+}
+
+PROGRAM(over_release_meets_shrink)
+{
+	panics_expected = true;
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(shrink_to_1, put_or_fail);
+	no_permit_created();
+}
+
+PROGRAM(over_release_meets_growth)
+{
+	panics_expected = true;
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(grow_to_3, put_or_fail);
+	no_permit_created();
+}
