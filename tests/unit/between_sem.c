@@ -401,19 +401,3 @@ TEST(c19_release_before_the_close_is_granted)
 	release_during_close(WEIR_CLOSE_NOW);
 	release_during_close(WEIR_CLOSE_DRAIN);
 }
-
-static void try_one(void *sem)
-{
-	CHECK_ERR(weir_sem_try_acquire(sem, 1), WEIR_EAGAIN);
-}
-
-/* C5: too few permits are free.  The try fails without waiting for the lock. */
-TEST(c5_try_that_must_fail_needs_no_lock)
-{
-	weir_sem sem;
-
-	CHECK_OK(weir_sem_init(&sem, 0));
-	before("weir_sem_close", 1, try_one, &sem);
-	weir_sem_close(&sem, WEIR_CLOSE_NOW);
-	happened();
-}
