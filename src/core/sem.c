@@ -2,7 +2,7 @@
 /*
  * Semaphore: the paths that do not wait.  sem_word.h describes the state word.
  * sem_wait.c waits.  sem_lock.c, sem_grant.c and sem_queue.c have the lock and
- * the queue.  sem_admin.c has rare calls such as close and resize.
+ * the queue.  sem_admin.c and sem_resize.c have the rare calls.
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
@@ -108,7 +108,7 @@ weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
  * examined.
  *
  * A resize changes the capacity and the value one after the other, in the order
- * in which the intermediate state allows more (set_capacity, sem_admin.c).  So
+ * in which the intermediate state allows more (set_capacity, sem_resize.c).  So
  * a release that seems too large is too large only if capacity and value were
  * read consistently: resizes_ and the word have not changed meanwhile.
  */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changing the capacity: resize and forget.  docs/design/sem.md, "Changing the
+ * capacity".
+ */
+#include "base/atomic.h"
+#include "base/hook.h"
+#include "base/panic.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_queue.h"
+#include "core/sem_word.h"
+#include "weir/sem.h"
+
+/*
+ * Change the capacity and the value, in the order in which the intermediate
+ * state allows a release more, not less.  resizes_ changes first: see
+ * overflows() in sem.c.
+ *
+ * A release of too many permits may succeed in the intermediate state.  Then
+ * more permits are free than the capacity allows, and the unlock subtracts
+ * them.
+ */
+static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
+{
+	/* [S4] release */
+	at_store_release(&sem->resizes_, (uint16_t)(sem->resizes_ + 1));
+	if (value_change > 0) {
+		/* [S4] release: both. */
+		at_store_release(&sem->capacity_, capacity);
+		at_add_acq_rel(&sem->word_, weir_units_(value_change));
+	} else {
+		/* [S4] release: both. */
+		at_sub_acq_rel(&sem->word_, weir_units_(-value_change));
+		at_store_release(&sem->capacity_, capacity);
+	}
+}
+
+static void report_excess(const char *name, const char *call, int64_t excess)
+{
+	if (excess)
+		weir_panic_("%s: semaphore \"%s\": %d more permits released "
+			    "than held", call, name, excess);
+}
+
+/*
+ * C11: move waiters that fit the new capacity into the queue, and waiters that
+ * do not fit any more to the oversized list, or refuse them.
+ */
+static void sort_waiters(weir_sem *sem, int64_t capacity,
+			 struct weir_to_notify_ *to_notify)
+{
+	RING_EACH(link, next, end, sem->queue_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->min <= capacity)
+			continue;
+		if (!w->ctx) {
+			weir_sem_evict_(sem, w, WEIR_ETOOBIG, to_notify);
+			continue;
+		}
+		weir_sem_leave_(sem, w);
+		weir_sem_join_(sem, w, WEIR_OVERSIZED_);
+	}
+	RING_EACH(link, next, end, sem->oversized_) {
+		struct weir_waiter_ *w = weir_waiter_of_(link);
+
+		if (w->wants != WEIR_WANTS_PERMITS_ || w->min > capacity)
+			continue;
+		weir_sem_leave_(sem, w);
+		w->moved = true;
+		weir_sem_join_(sem, w, WEIR_IN_QUEUE_);
+	}
+}
+
+static int64_t debt_of(const weir_sem *sem)
+{
+	/* relaxed: locked, but releases may pay debt at any moment. */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	return value < 0 ? -value : 0;
+}
+
+weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
+{
+	static const char call[] = "weir_sem_resize";
+	struct weir_to_notify_ to_notify = { NULL, NULL };
+	const char *name;
+	int64_t left, excess;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n) ||
+	    weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, call);
+	if (err)
+		return err;
+	name = sem->name_;
+	set_capacity(sem, n, n - sem->capacity_);
+	sort_waiters(sem, n, &to_notify);
+	left = debt_of(sem);
+	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
+	weir_notify_all_(&to_notify);
+	if (debt)
+		*debt = left;
+	weir_hook_emit_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
+	report_excess(name, call, excess);
+	return WEIR_OK;
+}
+
+weir_err weir_sem_forget(weir_sem *sem, int64_t n)
+{
+	static const char call[] = "weir_sem_forget";
+	struct weir_to_notify_ to_notify = { NULL, NULL };
+	int64_t out, paid, excess;
+	const char *name;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, call);
+	if (err)
+		return err;
+	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_) {
+		weir_sem_unlock_(sem, 0);
+		return WEIR_OK;
+	}
+	name = sem->name_;
+	/* relaxed: locked; the caller's own n permits stay out meanwhile. */
+	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
+	if (n > out) {
+		weir_sem_unlock_(sem, 0);
+		return WEIR_EOVERFLOW;
+	}
+	/*
+	 * value = capacity - permits that are out.  n fewer permits are out,
+	 * and the capacity decreases by n, except for the permits that pay
+	 * debt.
+	 */
+	paid = debt_of(sem) < n ? debt_of(sem) : n;
+	set_capacity(sem, sem->capacity_ - (n - paid), paid);
+	sort_waiters(sem, sem->capacity_, &to_notify);
+	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
+	weir_notify_all_(&to_notify);
+	report_excess(name, call, excess);
+	return WEIR_OK;
+}
