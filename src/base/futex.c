@@ -45,6 +45,13 @@
 #define WEIR_ADDRESS_ONLY_(p) ((void)(p))
 #endif
 
+/* A sandbox blocks futex(2): do not poll without a pause. */
+static void yield_if_refused(int error)
+{
+	if (error != EINTR && error != EAGAIN && error != ETIMEDOUT)
+		sched_yield();
+}
+
 enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns)
 {
@@ -57,9 +64,7 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 		    value, until, NULL, MATCH_ANY) < 0) {
 		if (errno == EINTR)
 			woke = WEIR_WOKE_SIGNAL_;
-		else if (errno != EAGAIN && errno != ETIMEDOUT)
-			/* A sandbox blocks futex(2): yield. */
-			sched_yield();
+		yield_if_refused(errno);
 	}
 	errno = saved;
 	/*
@@ -72,17 +77,23 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	return woke;
 }
 
-void weir_futex_nap_(uint32_t ns)
+void weir_futex_doze_(uint32_t *word, uint32_t value, uint32_t ns)
 {
 	struct timespec limit = weir_timespec_(ns);
-	uint32_t nobody = 0;
 	int saved = errno;
 
 	/* FUTEX_WAIT takes a relative time. */
-	if (syscall(FUTEX_CALL, &nobody, WAIT | PRIVATE, 0, &limit, NULL,
-		    0) < 0 && errno != ETIMEDOUT)
-		sched_yield();
+	if (syscall(FUTEX_CALL, word, WAIT | PRIVATE, value, &limit, NULL,
+		    0) < 0)
+		yield_if_refused(errno);
 	errno = saved;
+}
+
+void weir_futex_nap_(uint32_t ns)
+{
+	uint32_t nobody = 0;
+
+	weir_futex_doze_(&nobody, 0, ns);
 }
 
 void weir_futex_wake_(uint32_t *word)

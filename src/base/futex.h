@@ -19,9 +19,14 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns);
 
 /*
- * Sleep for at most ns nanoseconds.  This function does not read the clock, so
- * the nap ends even if the clock stands still.
+ * Sleep while *word == value, but for at most ns nanoseconds.  For a sleeper
+ * that checks its condition again and again: a wake-up that the kernel refuses
+ * delays it and does not lose it.  This function does not read the clock, so
+ * the sleep ends even if the clock stands still.
  */
+void weir_futex_doze_(uint32_t *word, uint32_t value, uint32_t ns);
+
+/* Sleep for at most ns nanoseconds, as above. */
 void weir_futex_nap_(uint32_t ns);
 
 /*

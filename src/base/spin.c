@@ -6,11 +6,6 @@
 #include "base/tls.h"
 #include "weir/base.h"
 
-/*
- * A spin lasts slightly longer than a wake-up takes: a shorter spin rarely
- * succeeds, and a longer spin gains nothing.
- */
-#define SPIN_NS 5000
 #define SPINS_PER_CLOCK 8
 #define SPINS_MAX 1600		/* a bound if the clock does not advance */
 #define FAILURES_MAX 6
@@ -34,9 +29,9 @@ bool weir_spin_wait_may_pay_(void)
 	return true;
 }
 
-struct weir_spin_wait_ weir_spin_wait_begin_(void)
+struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns)
 {
-	return (struct weir_spin_wait_){ weir_deadline_after(SPIN_NS), 0 };
+	return (struct weir_spin_wait_){ weir_deadline_after(ns), 0 };
 }
 
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)

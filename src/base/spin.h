@@ -10,7 +10,8 @@
  * changes the memory soon.
  *
  *     if (weir_spin_wait_may_pay_()) {
- *             struct weir_spin_wait_ spin = weir_spin_wait_begin_();
+ *             struct weir_spin_wait_ spin =
+ *                     weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
  *             bool done;
  *
  *             do
@@ -30,7 +31,15 @@ struct weir_spin_wait_ {
  */
 bool weir_spin_wait_may_pay_(void);
 
-struct weir_spin_wait_ weir_spin_wait_begin_(void);
+/*
+ * How long to spin.  For a permit or an item: slightly longer than a wake-up
+ * takes; a shorter spin rarely succeeds, and a longer spin gains nothing.  For a
+ * lock that is held for a few dozen instructions: ten times as long as that.
+ */
+#define WEIR_SPIN_WAKE_NS_ 5000
+#define WEIR_SPIN_LOCK_NS_ 1000
+
+struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns);
 
 /* Pause for a moment.  Returns false if the time to spin is over. */
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin);

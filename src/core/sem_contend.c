@@ -23,7 +23,10 @@
 #include "core/sem_word.h"
 
 /* A thread that has slept this often without getting the lock is starved. */
-#define SLEEPS_MAX 3
+#define SLEEPS_MAX 1
+
+/* The longest sleep: the delay by a wake-up that the kernel refuses. */
+#define SLEEP_NS 10000000
 
 struct weir_contended_ weir_contended_[WEIR_CONTENDED_];
 
@@ -66,14 +69,14 @@ static bool spin_until_unlocked(const weir_sem *sem)
 
 	if (!weir_cpu_has_others_())
 		return false;
-	spin = weir_spin_wait_begin_();
+	spin = weir_spin_wait_begin_(WEIR_SPIN_LOCK_NS_);
 	while (is_locked(sem))
 		if (!weir_spin_wait_continue_(&spin))
 			return false;
 	return true;
 }
 
-static void sleep_once(weir_sem *sem, int64_t until_ns)
+static void sleep_once(weir_sem *sem)
 {
 	struct weir_contended_ *entry = weir_contended_of_(sem);
 	uint32_t forks = weir_forks_();
@@ -84,8 +87,7 @@ static void sleep_once(weir_sem *sem, int64_t until_ns)
 	/* [S7] release: adds nothing, but follows or precedes every unlock. */
 	word = at_add_acq_rel(&sem->word_, 0);
 	if (weir_door_(word) == WEIR_LOCKED_)
-		(void)weir_futex_wait_(door_half_of(sem), (uint32_t)word,
-				       until_ns);
+		weir_futex_doze_(door_half_of(sem), (uint32_t)word, SLEEP_NS);
 	/* A signal handler may have forked: the child has reset the entry. */
 	if (forks == weir_forks_())
 		/* relaxed: this thread needs no wake-up any more. */
@@ -106,14 +108,13 @@ static void become_starved(const weir_sem *sem,
 		contender->starved = at_cas_weak_relaxed(starved, &none, sem);
 }
 
-void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender,
-			    int64_t until_ns)
+void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender)
 {
 	if (contender->sleeps >= SLEEPS_MAX)
 		become_starved(sem, contender);
 	if (spin_until_unlocked(sem))
 		return;
-	sleep_once(sem, until_ns);
+	sleep_once(sem);
 	contender->sleeps++;
 }
 
@@ -130,7 +131,7 @@ void weir_sem_yield_to_starved_(const weir_sem *sem)
 	struct weir_spin_wait_ spin;
 
 	if (weir_cpu_has_others_()) {
-		spin = weir_spin_wait_begin_();
+		spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
 		while (weir_sem_is_awaited_(sem))
 			if (!weir_spin_wait_continue_(&spin))
 				break;

@@ -41,11 +41,10 @@ struct weir_contender_ {
 };
 
 /*
- * The lock is held.  Returns when it has been dropped, or at until_ns, or
+ * The lock is held.  Returns when it has been dropped, or after 10 ms, or
  * spuriously.  The caller tries to lock, and repeats this if that fails.
  */
-void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender,
-			    int64_t until_ns);
+void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender);
 
 /* The contender has taken the lock, or has given up. */
 void weir_sem_end_contention_(const weir_sem *sem,

@@ -131,18 +131,16 @@ static enum weir_problem_ check_orphaned(struct wait *wait)
 /* The lock is held: wait until it may be free, or return a problem. */
 static enum weir_problem_ await_unlock(weir_sem *sem, struct wait *wait)
 {
-	int64_t until_ns = WEIR_FOREVER;
 	enum weir_problem_ problem;
 
 	if (is_orphaned(sem)) {
 		problem = check_orphaned(wait);
 		if (problem)
 			return problem;
-		until_ns = wait->seen_ns + GRACE_NS;
 	} else {
 		wait->seen_ns = wait->orphaned_ns = 0;
 	}
-	weir_sem_await_unlock_(sem, &wait->contender, until_ns);
+	weir_sem_await_unlock_(sem, &wait->contender);
 	return WEIR_IS_WELL_;
 }
 

@@ -97,7 +97,7 @@ static bool take(struct weir_waiter_ *w, bool last)
 
 bool weir_sem_spin_(struct weir_waiter_ *w)
 {
-	struct weir_spin_wait_ spin = weir_spin_wait_begin_();
+	struct weir_spin_wait_ spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
 
 	do {
 		bool notified = weir_waiter_is_notified_(w);
@@ -135,7 +135,7 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	    min > at_load_relaxed(&sem->capacity_) ||
 	    !may_pay(sem, weir_cpu_()))
 		return -1;
-	spin = weir_spin_wait_begin_();
+	spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
 	do
 		taken = weir_take_fast_(sem, min, max);
 	/* relaxed: checked again under the lock. */

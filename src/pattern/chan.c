@@ -34,7 +34,7 @@ static void spin_for_permit(weir_sem *sem)
 
 	if (weir_sem_available(sem) > 0 || !weir_spin_wait_may_pay_())
 		return;
-	spin = weir_spin_wait_begin_();
+	spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
 	do
 		found = weir_sem_available(sem) > 0;
 	while (!found && weir_spin_wait_continue_(&spin));

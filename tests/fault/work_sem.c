@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Works: acquire and release. */
+#include "core/sem_contend.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "work.h"
@@ -180,7 +181,8 @@ void work_max_waiters(void)
 
 /*
  * C5, C25: a thread holds the lock and does not run.  Releases complete; calls
- * that need the lock nap, whatever the naps return.
+ * that need the lock sleep, whatever the sleeps return.  A thread that was woken
+ * and did not get the lock is starved: later calls yield to it.
  */
 void work_locked(void)
 {
@@ -192,6 +194,7 @@ void work_locked(void)
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	CHECK_OK(weir_sem_lock_(&sem, "work_locked"));
 	job_start(&a);
+	UNTIL((weir_sem_wake_contender_(&sem), weir_sem_is_awaited_(&sem)));
 	job_start(&b);
 	job_start(&c);
 	CHECK_OK(run(do_release, &sem, 1));

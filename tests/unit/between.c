@@ -179,10 +179,10 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arg[i] = va_arg(args, long);
 	va_end(args);
-	if (futex && (arg[1] & COMMAND) == NAP &&
-	    __atomic_load_n(&naps_skipped, __ATOMIC_SEQ_CST)) {
+	if (futex && (arg[1] & COMMAND) == NAP) {
 		__atomic_add_fetch(&nap_count, 1, __ATOMIC_SEQ_CST);
-		return fail(ETIMEDOUT);
+		if (__atomic_load_n(&naps_skipped, __ATOMIC_SEQ_CST))
+			return fail(ETIMEDOUT);
 	}
 	if (futex && (arg[1] & COMMAND) == WAIT) {
 		int answer = __atomic_exchange_n(&next_answer, (int)REAL_RESULT,

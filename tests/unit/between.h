@@ -56,7 +56,10 @@ void set_next_sleep(enum answer answer);
 /* The number of futex waits so far. */
 int sleeps(void);
 
-/* Make naps for the lock return at once; the number of naps so far. */
+/*
+ * Make sleeps of limited time, as for the lock, return at once; the number of
+ * such sleeps so far.
+ */
 void skip_naps(bool skip);
 int naps(void);
 

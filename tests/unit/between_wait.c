@@ -274,12 +274,10 @@ struct long_hold {
 static void hold_on(void *arg)
 {
 	struct long_hold *hold = arg;
-	int before_it = sleeps();
+	int before_it = naps();
 
-	/* The sleep until the unlock also ends spuriously. */
-	set_next_sleep(SPURIOUS_WAKE);
 	hold->thread = start(try_one, hold->sem);
-	AWAIT(sleeps() > before_it + 1);
+	AWAIT(naps() > before_it + 1);
 	pass_seconds(200);
 }
 

@@ -400,6 +400,13 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	return t->woke;
 }
 
+/* No time limit: a scenario must not depend on it. */
+void weir_futex_doze_(uint32_t *word, uint32_t value, uint32_t ns)
+{
+	(void)ns;
+	(void)weir_futex_wait_(word, value, WEIR_FOREVER);
+}
+
 /* The word may be freed already: like futex(2), this does not read it. */
 void weir_futex_wake_(uint32_t *word)
 {
@@ -460,8 +467,9 @@ bool weir_spin_wait_may_pay_(void)
 	return ex->spins > 0;
 }
 
-struct weir_spin_wait_ weir_spin_wait_begin_(void)
+struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns)
 {
+	(void)ns;
 	return (struct weir_spin_wait_){ 0, 0 };
 }
 

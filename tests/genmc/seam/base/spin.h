@@ -12,7 +12,9 @@ struct weir_spin_wait_ {
 };
 
 #define weir_spin_wait_may_pay_() false
-#define weir_spin_wait_begin_() ((struct weir_spin_wait_){ 0, 0 })
+#define WEIR_SPIN_WAKE_NS_ 0
+#define WEIR_SPIN_LOCK_NS_ 0
+#define weir_spin_wait_begin_(ns) ((void)(ns), (struct weir_spin_wait_){ 0, 0 })
 #define weir_spin_wait_continue_(spin) ((void)(spin), false)
 #define weir_spin_wait_end_(paid) ((void)(paid))
 
