@@ -9,6 +9,7 @@ from . import peers
 
 THREADS = (2, 4, 8, 16, 64)
 SECTIONS = (0, 100, 1000)
+OVERTAKERS = (1, 4)
 MANY = 2700000
 LIMITS = {
     'add': 'one atomic add', 'cas': 'load then CAS',
@@ -107,6 +108,14 @@ def contended(quick):
                         'section': section},
                        who=main, rounds=1 if quick else 3,
                        ms=50 if quick else 200, warms=True)
+    for threads in (1,) if quick else OVERTAKERS:
+        yield Workload(overtaken_key(threads), 'overtaken',
+                       {'threads': threads}, who=('weir-fifo', 'mutex-cond'),
+                       ms=200 if quick else 1000)
+
+
+def overtaken_key(threads):
+    return f'overtaken/T{threads}'
 
 
 def waiting(quick):

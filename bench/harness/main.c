@@ -7,7 +7,7 @@
  * The header defines peer_sem, peer_init(sem, permits, capacity, kind),
  * peer_acquire and peer_release.  It announces further capabilities with
  * macros: PEER_TRY, PEER_TIMED, PEER_UNTIL, PEER_WEIGHT, PEER_RELEASE_N,
- * PEER_CANCEL, PEER_OPS; bench/peers/weir.h has all of them.
+ * PEER_POLL, PEER_CANCEL, PEER_OPS; bench/peers/weir.h has all of them.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 
 #include BENCH_PEER
 #include "contended.h"
+#include "overtaken.h"
 #include "uncontended.h"
 #include "waiters.h"
 #ifdef PEER_OPS
@@ -50,6 +51,7 @@ int main(int argc, char **argv)
 #endif
 	if (uncontended(&args) || many_semaphores(&args) || contended(&args) ||
 	    ping_pong(&args) || waiters(&args) || storm(&args) ||
+	    overtaken(&args) ||
 #ifdef PEER_CANCEL
 	    cancel_growth(&args) ||
 #endif

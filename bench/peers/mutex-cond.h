@@ -62,6 +62,13 @@ static inline bool peer_try(peer_sem *sem)
 	return got;
 }
 
+/* A call that takes the mutex, and fails: the least that a call can do. */
+#define PEER_POLL
+static inline void peer_poll(peer_sem *sem)
+{
+	must(!peer_try(sem), "try");
+}
+
 #define PEER_TIMED
 static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 {

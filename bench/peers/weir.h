@@ -52,6 +52,13 @@ static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 	return weir_sem_acquire_for(sem, 1, ns) == WEIR_OK;
 }
 
+/* A call that takes the lock of an exhausted semaphore, and fails. */
+#define PEER_POLL
+static inline void peer_poll(peer_sem *sem)
+{
+	must(weir_sem_acquire_for(sem, 1, 0) == WEIR_ETIMEDOUT, "timeout 0");
+}
+
 #define PEER_WEIGHT
 static inline void peer_acquire_n(peer_sem *sem, int64_t n)
 {

@@ -26,6 +26,7 @@ for program; do
 		try 0 cancels "kind=$kind" ms=20 threads=4
 		try 0 timeouts "kind=$kind" ms=20 threads=4
 		try 0 ping-pong "kind=$kind" ms=20
+		try 0 overtaken "kind=$kind" ms=20 threads=2
 	done
 	for path in waiters waiters-one cancel-growth; do
 		try 0 "$path" kind=ops count=1000
