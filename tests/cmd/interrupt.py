@@ -8,7 +8,7 @@ import sys
 import time
 
 from support import *
-from stops import Stopped, is_allowed
+from stops import Stopped, need_ptrace
 import support
 
 RUNS = 2000 if FULL else 150
@@ -58,16 +58,12 @@ def at_every_stop(interrupt, fork=os.fork):
 
 
 def test_c16_sent_to_the_wrapper_at_every_stop():
-    if not is_allowed():
-        print("skipped: ptrace is not allowed")
-        return
+    need_ptrace()
     at_every_stop(lambda stopped: kill(stopped.pid, signal.SIGINT))
 
 
 def test_c16_from_the_terminal_at_every_stop():
-    if not is_allowed():
-        print("skipped: ptrace is not allowed")
-        return
+    need_ptrace()
     masters = []
 
     def fork():
@@ -88,9 +84,7 @@ def test_after_the_job_at_every_stop_of_the_wrapper():
 
     The last stop is the entry of exit_group, where a signal has no effect on any process.
     """
-    if not is_allowed():
-        print("skipped: ptrace is not allowed")
-        return
+    need_ptrace()
     weir("open", "a", "-n", "1")
     number, ended = 0, True
     while ended:

@@ -8,7 +8,7 @@ import ctypes
 import os
 import signal
 
-from support import ENV, Failed
+from support import ENV, Failed, Skipped
 import support
 
 TRACEME, CONT, SYSCALL, DETACH, SETOPTIONS = 0, 7, 24, 17, 0x4200
@@ -25,11 +25,34 @@ def ptrace(request, pid, data=0):
 
 
 def is_allowed():
-    """Returns true if this machine allows ptrace."""
+    """Returns true if the system allows what Stopped does.
+
+    An unprivileged container or a security module may refuse it.
+    """
     pid = os.fork()
     if not pid:
-        os._exit(0 if libc.ptrace(TRACEME, 0, None, None) == 0 else 1)
-    return os.waitpid(pid, 0)[1] == 0
+        if libc.ptrace(TRACEME, 0, None, None) == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(1)
+    status = os.waitpid(pid, WALL)[1]
+    try:
+        if os.WIFSTOPPED(status):
+            ptrace(SETOPTIONS, pid, SYSGOOD | EXITKILL | FORK | VFORK)
+            ptrace(SYSCALL, pid)
+            status = os.waitpid(pid, WALL)[1]
+    except OSError:
+        pass
+    if not os.WIFSTOPPED(status):
+        return False
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, WALL)
+    return os.WSTOPSIG(status) == signal.SIGTRAP | 0x80
+
+
+def need_ptrace():
+    """Skip the test if ptrace is refused."""
+    if not is_allowed():
+        raise Skipped("ptrace is refused")
 
 
 class Stopped:
