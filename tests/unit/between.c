@@ -92,6 +92,8 @@ int between_answer(int done)
 
 int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 long __real_syscall(long number, ...);
@@ -102,6 +104,7 @@ static int next_answer;
 static int sleep_count;
 static int naps_skipped;
 static int nap_count;
+static int yield_count;
 
 /*
  * At least two CPUs, whatever the machine has: the library counts them at load
@@ -147,6 +150,17 @@ void skip_naps(bool skip)
 int naps(void)
 {
 	return __atomic_load_n(&nap_count, __ATOMIC_SEQ_CST);
+}
+
+int yields(void)
+{
+	return __atomic_load_n(&yield_count, __ATOMIC_SEQ_CST);
+}
+
+int __wrap_sched_yield(void)
+{
+	__atomic_add_fetch(&yield_count, 1, __ATOMIC_SEQ_CST);
+	return __real_sched_yield();
 }
 
 static long fail(int error)

@@ -63,4 +63,7 @@ int sleeps(void);
 void skip_naps(bool skip);
 int naps(void);
 
+/* The number of times that the library has yielded the CPU. */
+int yields(void);
+
 #endif /* TESTS_UNIT_BETWEEN_H */

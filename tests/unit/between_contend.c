@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for the lock of a semaphore: core/sem_contend.h.  The entries of its
+ * table are hints, so no call depends on them.  These tests check that they are
+ * right.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "between.h"
+#include "core/sem_contend.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_word.h"
+
+static weir_sem sem;
+static int moments;	/* reached by the thread that waits */
+
+static uint32_t sleepers(void)
+{
+	return __atomic_load_n(&weir_contended_of_(&sem)->sleepers,
+			       __ATOMIC_SEQ_CST);
+}
+
+static const weir_sem *starved(void)
+{
+	return __atomic_load_n(&weir_contended_of_(&sem)->starved,
+			       __ATOMIC_SEQ_CST);
+}
+
+static void set_starved(const weir_sem *value)
+{
+	__atomic_store_n(&weir_contended_of_(&sem)->starved, value,
+			 __ATOMIC_SEQ_CST);
+}
+
+static int reached(void)
+{
+	return __atomic_load_n(&moments, __ATOMIC_SEQ_CST);
+}
+
+static void reach(void)
+{
+	__atomic_add_fetch(&moments, 1, __ATOMIC_SEQ_CST);
+}
+
+struct contender {
+	between_fn *arm;
+};
+
+static void *resize_after(void *arg)
+{
+	((struct contender *)arg)->arm(NULL);
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	happened();
+	return NULL;
+}
+
+/* A thread waits for the lock until it has reached `count` moments. */
+static void contend(between_fn *arm, int count)
+{
+	struct contender contender = { arm };
+	check_thread thread;
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	__atomic_store_n(&moments, 0, __ATOMIC_SEQ_CST);
+	CHECK_OK(weir_sem_lock_(&sem, "contend"));
+	thread = start(resize_after, &contender);
+	AWAIT(reached() >= count);
+	weir_sem_unlock_(&sem, 0);
+	finish(thread);
+	CHECK_EQ(sleepers(), 0);
+}
+
+/* sleep_once has three accesses: count, check the word, count back. */
+static void second_sleep(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(sleepers(), 0);
+	CHECK(starved() == &sem);
+	reach();
+}
+
+static void has_slept(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(sleepers(), 1);
+	CHECK(!starved());
+	before("sleep_once", 1, second_sleep, NULL);
+}
+
+static void first_sleep(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(sleepers(), 0);
+	CHECK(!starved());
+	before("sleep_once", 2, has_slept, NULL);
+}
+
+static void arm_sleeps(void *unused)
+{
+	before("sleep_once", 1, first_sleep, unused);
+}
+
+/* One sleep without success: the thread is starved, until it has the lock. */
+TEST(starved_after_one_sleep)
+{
+	contend(arm_sleeps, 1);
+	CHECK(!starved());
+}
+
+static weir_sem other;
+
+static void sleep_on(void *unused)
+{
+	CHECK(starved() == &other);
+	reach();
+	if (reached() < 4)
+		before("sleep_once", 3, sleep_on, unused);
+}
+
+static void arm_sleep_on(void *unused)
+{
+	before("sleep_once", 3, sleep_on, unused);
+}
+
+/* The entry belongs to a thread that waits for another semaphore's lock. */
+TEST(another_thread_is_starved)
+{
+	CHECK_OK(weir_sem_init(&sem, 1));
+	set_starved(&other);
+	contend(arm_sleep_on, 4);
+	CHECK(starved() == &other);
+	set_starved(NULL);
+}
+
+static void get_lock(void *unused)
+{
+	(void)unused;
+	CHECK(weir_door_(__atomic_load_n(&sem.word_, __ATOMIC_SEQ_CST)) !=
+	      WEIR_LOCKED_);
+	set_starved(NULL);
+}
+
+/* A newcomer spins until the starved thread has the lock. */
+TEST(newcomer_lets_a_starved_thread_go_first)
+{
+	int before_it = yields();
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	set_starved(&sem);
+	before("weir_sem_is_awaited_", 4, get_lock, NULL);
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	happened();
+	CHECK_EQ(yields(), before_it);
+}
+
+/* The starved thread does not run: the newcomer yields once and goes on. */
+TEST(newcomer_does_not_wait_for_a_thread_that_does_not_run)
+{
+	int before_it = yields();
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	set_starved(&sem);
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	CHECK_EQ(yields(), before_it + 1);
+	CHECK(starved() == &sem);
+	set_starved(&other);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_EQ(yields(), before_it + 1);
+	set_starved(NULL);
+}
+
+static void check_table(void)
+{
+	for (uint32_t i = 0; i < WEIR_CONTENDED_; i++) {
+		CHECK_EQ(weir_contended_[i].sleepers, 0);
+		CHECK(!weir_contended_[i].starved);
+	}
+}
+
+/* C29: threads of the parent do not wait in the child. */
+TEST(c29_the_child_has_no_contenders)
+{
+	char text[512];
+
+	for (uint32_t i = 0; i < WEIR_CONTENDED_; i++) {
+		weir_contended_[i].sleepers = 1;
+		weir_contended_[i].starved = &sem;
+	}
+	CHECK_EQ(in_child(check_table, text, sizeof(text)), 0);
+	for (uint32_t i = 0; i < WEIR_CONTENDED_; i++) {
+		CHECK_EQ(weir_contended_[i].sleepers, 1);
+		weir_contended_[i].sleepers = 0;
+		weir_contended_[i].starved = NULL;
+	}
+}
+
+static void exit_if_counted_once(void *unused)
+{
+	(void)unused;
+	_exit(sleepers() != 1);
+}
+
+static void fork_now(void *unused)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		alarm(60);
+		/* The check of the next sleep. */
+		before("sleep_once", 2, exit_if_counted_once, unused);
+		return;
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	reach();
+}
+
+static void arm_fork(void *unused)
+{
+	before("sleep_once", 2, fork_now, unused);
+}
+
+/*
+ * C29: a signal handler forks while its thread waits for the lock.  The child
+ * has reset the count, so the thread does not subtract itself there.
+ */
+TEST(c29_forked_while_it_waits_for_the_lock)
+{
+	contend(arm_fork, 1);
+}
