@@ -49,7 +49,7 @@ struct weir_frame_ {
 #endif
 };
 
-#define WEIR_FRAME_ __attribute__((cleanup(weir_frame_end_))) = { NULL }
+#define WEIR_FRAME_ __attribute__((cleanup(weir_frame_end_))) = { 0 }
 
 #define weir_frame_enter_(frame, call, object, left, arg)                      \
 	weir_frame_enter_at_((frame), (call), (object), (left), (arg),         \

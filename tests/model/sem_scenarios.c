@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The FIFO semaphore under every schedule of a few threads. */
+#include "base/atomic.h"
 #include "scenario.h"
 
 static weir_sem s;
@@ -711,9 +712,10 @@ static void cancel_and_note_free(void)
 	weir_ctx_cancel(&ctx);
 	/*
 	 * The permit is still free when cancel returns: the acquire must fail.
-	 * (weir_sem_available may return an older value.)
+	 * A read-modify-write reads the newest value; weir_sem_available may
+	 * return an older one.
 	 */
-	if (s.word_ >> 2)
+	if (at_add_relaxed(&s.word_, 0) >> 2)
 		results[1] = WEIR_ECANCELED;
 }
 
