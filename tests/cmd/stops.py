@@ -11,8 +11,9 @@ import signal
 from support import ENV, Failed, Skipped
 import support
 
-TRACEME, CONT, SYSCALL, DETACH, SETOPTIONS = 0, 7, 24, 17, 0x4200
+TRACEME, CONT, SYSCALL, DETACH, SETOPTIONS, GETEVENTMSG = 0, 7, 24, 17, 0x4200, 0x4201
 WALL = 0x40000000
+EXIT_GROUP = "231" if os.uname().machine == "x86_64" else "94"
 SYSGOOD, FORK, VFORK, EXITKILL = 1, 2, 4, 0x100000
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
@@ -91,7 +92,10 @@ class Stopped:
         if pid not in self.known:  # its first stop
             self.known.add(pid)
             sig = 0
-        elif event or sig == signal.SIGTRAP:
+        elif event:
+            self.take_child(pid)
+            sig = 0
+        elif sig == signal.SIGTRAP:
             sig = 0
         elif sig == signal.SIGTRAP | 0x80:
             sig = 0
@@ -104,6 +108,20 @@ class Stopped:
             ptrace(DETACH, pid)
         else:
             ptrace(SYSCALL if counted and not self.reached else CONT, pid, sig)
+
+    def exits(self):
+        """Returns true if the process is stopped at the entry of exit_group(2)."""
+        with open(f"/proc/{self.last}/syscall") as file:
+            return file.read().split()[0] == EXIT_GROUP
+
+    def take_child(self, parent):
+        """A process has forked.  Its child must not remain in its first stop."""
+        child = ctypes.c_ulong()
+        ptrace(GETEVENTMSG, parent, ctypes.addressof(child))
+        if child.value not in self.known:
+            self.known.add(child.value)
+            os.waitpid(child.value, WALL)
+            ptrace(DETACH if self.wrapper else SYSCALL, child.value)
 
     def go(self):
         """Let all processes continue.  Returns the exit status of weir."""
