@@ -131,10 +131,9 @@ static enum weir_problem_ check_orphaned(struct wait *wait)
 /* The lock is held: wait until it may be free, or return a problem. */
 static enum weir_problem_ await_unlock(weir_sem *sem, struct wait *wait)
 {
-	enum weir_problem_ problem;
-
 	if (is_orphaned(sem)) {
-		problem = check_orphaned(wait);
+		enum weir_problem_ problem = check_orphaned(wait);
+
 		if (problem)
 			return problem;
 	} else {

@@ -12,13 +12,19 @@ shared=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# First column, first word in backquotes.  Some symbols are called on one machine only.
+# First column, first word in backquotes.  Some symbols are called on one machine only,
+# some with one libc only.
 if readelf -hW "$archive" 2>/dev/null | grep -q 'Machine: *AArch64'; then
 	elsewhere='no such machine'
 else
 	elsewhere='AArch64 only'
 fi
-grep -v "$elsewhere" "$readme" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
+if nm -u "$archive" | grep -q ' _pthread_cleanup_push$'; then
+	other='no such libc'
+else
+	other='musl only'
+fi
+grep -v "$elsewhere" "$readme" | grep -v "$other" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
 	LC_ALL=C sort -u >"$work/table"
 
 # Exclude symbols that are not of libc: those of the library itself, and those that the

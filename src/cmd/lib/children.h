@@ -17,8 +17,8 @@ struct children {
  * pids are tried, which takes a second or more, and false is returned.
  */
 bool children_each(void (*found)(pid_t pid, void *arg), void *arg);
-/* Add a pid to the struct children at list. */
-void children_add(pid_t pid, void *list);
+/* Add a pid to the struct children at arg. */
+void children_add(pid_t pid, void *arg);
 /* Fill the list.  It may be incomplete if memory is short. */
 void children_find(struct children *list);
 /* Returns true if pid is a child of this process. */
