@@ -275,9 +275,18 @@ static void *work_on_queue(void *arg)
 	return NULL;
 }
 
+static void *wait_and_give_turn(void *arg)
+{
+	(void)wait_for_permit(arg);
+	give_turn(arg, 3);
+	return NULL;
+}
+
 /*
  * [S1] when the lock is held: the release adds its permit and returns, and the
- * lock holder grants it.
+ * lock holder grants it.  The releasing thread makes no other call until the
+ * waiter has returned: an acquire that waits for the lock would be a release,
+ * too [S7].
  */
 TEST(c24_s1_permit_when_locked)
 {
@@ -285,13 +294,14 @@ TEST(c24_s1_permit_when_locked)
 	check_thread waiter, worker;
 
 	CHECK_OK(weir_sem_acquire(&p.sem, 1, NULL));
-	waiter = start(wait_for_permit, &p);
+	waiter = start(wait_and_give_turn, &p);
 	await_waiters(&p.sem, 1);
 	worker = start(work_on_queue, &p);
 	await_turn(&p, 1);
 	p.plain++;
 	weir_sem_release(&p.sem, 1);
 	give_turn(&p, 2);
+	await_turn(&p, 3);
 	CHECK_OK(weir_sem_acquire(&p.sem, 1, NULL));
 	CHECK_EQ(p.plain, 2);
 	finish(worker);

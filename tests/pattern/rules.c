@@ -253,7 +253,7 @@ TEST(c18_signal_during_a_wait)
 			continue;
 		begin(o);
 		start_waiting(o);
-		handled = 0;
+		__atomic_store_n(&handled, 0, __ATOMIC_RELEASE);
 		CHECK_EQ(pthread_kill(waiter.thread.id, SIGUSR1), 0);
 		AWAIT(__atomic_load_n(&handled, __ATOMIC_ACQUIRE) &&
 		      check_asleep(waiter.tid));
