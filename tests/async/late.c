@@ -157,3 +157,53 @@ TEST(c7_thread_behind_an_operation_on_a_loop)
 	CHECK_OK(weir_loop_destroy(&loop));
 	CHECK_IDENTITY(&sem);
 }
+
+/*
+ * C7: the new head has an earlier deadline than the one before it.  The thread
+ * behind both waits for the earlier one.
+ */
+TEST(c7_thread_behind_an_earlier_deadline)
+{
+	weir_op first;
+	job behind;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(SOON_NS)));
+	weir_op_init(&first, NULL, NULL, NULL);
+	weir_op_init(&head, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit_until(&first, &sem, 2, WEIR_FOREVER - 1),
+		  WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit(&head, &sem, 2, &ctx), WEIR_EQUEUED);
+	start_behind(&behind);
+	AWAIT(waiters_of(&sem) == 3);
+	CHECK_OK(weir_op_cancel(&first));
+	CHECK_OK(job_end(&behind));
+	head_was_late();
+}
+
+/*
+ * Many operations are queued behind a head with a deadline, and a thread behind
+ * them.  The search for that thread is limited; a later call evicts the head.
+ */
+TEST(c7_many_operations_behind_a_late_one)
+{
+	enum { MANY = 70 };
+	static weir_op ops[MANY];
+	job behind;
+
+	one_free(true);
+	for (int i = 0; i < MANY; i++) {
+		weir_op_init(&ops[i], NULL, NULL, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, NULL), WEIR_EQUEUED);
+	}
+	start_behind(&behind);
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	for (int i = 0; i < MANY; i++) {
+		CHECK_OK(weir_op_poll(&ops[i]));
+		weir_sem_release(&sem, 1);
+	}
+	CHECK_OK(job_end(&behind));
+	head_was_late();
+}

@@ -392,3 +392,23 @@ TEST(context_in_the_middle_initialised_twice)
 	CHECK_PANICS("initialised twice",
 		     CHECK_ERR(weir_ctx_destroy(&c[2]), WEIR_EINVAL));
 }
+
+/* The program has zeroed the links of a child: no crash. */
+TEST(context_with_zeroed_links)
+{
+	weir_ctx parent = WEIR_CTX_INIT, child;
+	struct weir_ring_ links;
+
+	CHECK_OK(weir_ctx_init(&child, &parent, WEIR_FOREVER));
+	links = child.sibling_;
+	child.sibling_.next_ = NULL;
+	CHECK_PANICS("weir_ctx_destroy: context",
+		     CHECK_ERR(weir_ctx_destroy(&child), WEIR_EINVAL));
+	child.sibling_ = links;
+	child.sibling_.prev_ = NULL;
+	CHECK_PANICS("weir_ctx_destroy: context",
+		     CHECK_ERR(weir_ctx_destroy(&child), WEIR_EINVAL));
+	child.sibling_ = links;
+	CHECK_OK(weir_ctx_destroy(&child));
+	CHECK_OK(weir_ctx_destroy(&parent));
+}
