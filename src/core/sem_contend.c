@@ -63,16 +63,23 @@ static bool is_locked(const weir_sem *sem)
 	return weir_door_(at_load_relaxed(&sem->word_)) == WEIR_LOCKED_;
 }
 
-static bool spin_until_unlocked(const weir_sem *sem)
+/*
+ * Spin until the lock is dropped.  The time is limited for all calls of a
+ * contender together: it may see the lock dropped again and again, and be
+ * overtaken each time.
+ */
+static bool spin_until_unlocked(const weir_sem *sem,
+				struct weir_contender_ *contender)
 {
-	struct weir_spin_wait_ spin;
-
-	if (!weir_cpu_has_others_())
+	if (contender->sleeps || !weir_cpu_has_others_())
 		return false;
-	spin = weir_spin_wait_begin_(WEIR_SPIN_LOCK_NS_);
-	while (is_locked(sem))
-		if (!weir_spin_wait_continue_(&spin))
+	if (!contender->spins)
+		contender->spin = weir_spin_wait_begin_(WEIR_SPIN_LOCK_NS_);
+	contender->spins = true;
+	do
+		if (!weir_spin_wait_continue_(&contender->spin))
 			return false;
+	while (is_locked(sem));
 	return true;
 }
 
@@ -112,7 +119,7 @@ void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender)
 {
 	if (contender->sleeps >= SLEEPS_MAX)
 		become_starved(sem, contender);
-	if (spin_until_unlocked(sem))
+	if (spin_until_unlocked(sem, contender))
 		return;
 	sleep_once(sem);
 	contender->sleeps++;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/spin.h"
 #include "weir/sem.h"
 
 /*
@@ -36,8 +37,10 @@ static inline struct weir_contended_ *weir_contended_of_(const weir_sem *sem)
 
 /* A thread that waits for the lock.  Zeroed at the start. */
 struct weir_contender_ {
-	uint32_t sleeps;	/* how often it has slept */
+	struct weir_spin_wait_ spin;
+	bool spins;		/* `spin` has begun */
 	bool starved;		/* it has set `starved` in the entry */
+	uint32_t sleeps;	/* how often it has slept */
 };
 
 /*

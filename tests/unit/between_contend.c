@@ -109,6 +109,50 @@ TEST(starved_after_one_sleep)
 	CHECK(!starved());
 }
 
+static void unlock_now(void *unused);
+
+static void lock_again(void *unused)
+{
+	CHECK(!weir_sem_lock_no_panic_(&sem));
+	before("is_locked", 1, unlock_now, unused);
+}
+
+static void unlock_now(void *unused)
+{
+	/* A spin polls 1600 times at most. */
+	CHECK(reached() < 2000);
+	reach();
+	weir_sem_unlock_(&sem, 0);
+	before_cas("try_lock", lock_again, unused);
+}
+
+static void *resize_overtaken(void *unused)
+{
+	before("is_locked", 1, unlock_now, unused);
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	return NULL;
+}
+
+/*
+ * A thread that spins sees the lock dropped, and is overtaken, again and again.
+ * It sleeps soon, and is starved then.
+ */
+TEST(starved_after_it_was_overtaken_while_it_spun)
+{
+	check_thread thread;
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	__atomic_store_n(&moments, 0, __ATOMIC_SEQ_CST);
+	CHECK_OK(weir_sem_lock_(&sem, "overtaken"));
+	thread = start(resize_overtaken, NULL);
+	AWAIT(starved() == &sem);
+	CHECK(reached() > 0);
+	weir_sem_unlock_(&sem, 0);
+	finish(thread);
+	CHECK_EQ(sleepers(), 0);
+	CHECK(!starved());
+}
+
 static weir_sem other;
 
 static void sleep_on(void *unused)
