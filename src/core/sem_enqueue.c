@@ -79,8 +79,8 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		}
 	}
 	if (w->kind && !*err) {
-		/* relaxed: a count for stat; weir_sem_finish_ subtracts it. */
-		at_add_relaxed(&sem->granted_, taken);
+		/* [S5] release.  weir_sem_finish_ subtracts it. */
+		at_add_release(&sem->granted_, taken);
 		w->counted = true;
 	}
 	weir_waiter_set_got_(w, taken);
@@ -144,7 +144,7 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 		give_back(w, &to_notify);
 	/* [S5] release.  This is the last access to the semaphore. */
 	else if (w->counted)
-		at_sub_acq_rel(&w->sem->granted_, got);
+		at_sub_release(&w->sem->granted_, got);
 	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
 			name, err ? w->min : got, err);
 	weir_notify_all_(&to_notify);

@@ -19,8 +19,8 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 
 	weir_waiter_set_got_(w, open < max ? open : max);
 	w->counted = true;
-	/* relaxed: a count for stat; the waiter subtracts it again. */
-	at_add_relaxed(&sem->granted_, weir_waiter_got_(w));
+	/* [S5] release.  The waiter subtracts it again. */
+	at_add_release(&sem->granted_, weir_waiter_got_(w));
 	weir_sem_taken_at_(sem, w->cpu);
 }
 
@@ -40,9 +40,9 @@ int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	int64_t back = weir_waiter_got_(w);
 
-	/* relaxed: a count for stat. */
+	/* [S5] release */
 	if (w->counted)
-		at_sub_relaxed(&sem->granted_, back);
+		at_sub_release(&sem->granted_, back);
 	w->counted = false;
 	weir_waiter_set_got_(w, 0);
 	return back;

@@ -84,7 +84,7 @@ static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 	/* [S6] acquire: the waiters are as of that unlock, or newer. */
 	uint32_t waiters = at_load_acquire(&sem->waiters_);
 	uint32_t state = weir_state_(sem);
-	/* [S1] acquire: the second read of the word stays behind this one. */
+	/* [S5] acquire: the second read of the word is as new as this one. */
 	int64_t granted = at_load_acquire(&sem->granted_);
 
 	/* relaxed: both loads; ordered behind the acquire loads above. */

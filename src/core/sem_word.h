@@ -42,8 +42,8 @@
  * Pairs
  *
  *   [S1] permit    release: put, weir_put_fast_
- *                  acquire: grant_batch, read_unlocked, weir_sem_stat,
- *                  weir_take_fast_, weir_try_fast_
+ *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
+ *                  weir_try_fast_
  *                  Work done under a permit is visible to its next holders.
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
@@ -59,9 +59,13 @@
  *                  seen_to_fail
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.
- *   [S5] granted   release: weir_sem_finish_   acquire: weir_sem_destroy
+ *   [S5] granted   release: hand_over, take_or_join, weir_sem_finish_,
+ *                  weir_sem_take_back_   acquire: read_unlocked,
+ *                  weir_sem_destroy
  *                  Every granted waiter has made its last access to the
- *                  semaphore before another thread destroys it.
+ *                  semaphore before another thread destroys it.  A thread that
+ *                  sees a grant sees the word of the lock under which it was
+ *                  made, or a newer one.
  */
 #include <stdbool.h>
 #include <stdint.h>

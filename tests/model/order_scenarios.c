@@ -295,3 +295,55 @@ static void close_at_once(void)
 
 SCENARIO(release_sees_close_now, 4, one_queued,
 	 queued_refused_only_after_close, close_at_once, put_and_check_closed)
+
+/*
+ * stat reads the word and granted_ without the lock, and both at one moment: one
+ * permit is held while the other one is free.  For --stale.
+ */
+static void one_free_of_two(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = 1, .capacity = 2 }) == WEIR_OK);
+	weir_op_init(&queued, NULL, NULL, NULL);
+}
+
+static void check_held(void)
+{
+	weir_sem_info info;
+
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	EX_ASSERT(info.free != 1 || info.held == 1);
+}
+
+static void submit_two_and_put(void)
+{
+	EX_ASSERT(weir_op_submit(&queued, &s, 2, NULL) == WEIR_EQUEUED);
+	weir_sem_release(&s, 1);
+}
+
+SCENARIO(stat_meets_grant, 2, one_free_of_two, NULL, submit_two_and_put,
+	 check_held)
+
+static void two_granted(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = 1, .capacity = 2 }) == WEIR_OK);
+	weir_op_init(&queued, NULL, NULL, NULL);
+	submit_two_and_put();
+}
+
+static void cancel_queued(void)
+{
+	EX_ASSERT(weir_op_cancel(&queued) == WEIR_OK);
+}
+
+static void check_held_none(void)
+{
+	weir_sem_info info;
+
+	EX_ASSERT(weir_sem_stat(&s, &info) == WEIR_OK);
+	EX_ASSERT(info.held == 0);
+}
+
+SCENARIO(stat_meets_cancel, 2, two_granted, NULL, cancel_queued,
+	 check_held_none)

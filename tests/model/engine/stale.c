@@ -27,7 +27,7 @@
 #include "engine.h"
 
 #define PLACES 4096		/* a power of two */
-#define DEPTH 4
+#define DEPTH 8
 
 struct write {
 	uint64_t value;

@@ -30,10 +30,14 @@ int between_answer(int done);
 
 #define at_add_relaxed(p, v)                                                   \
 	at_now_(__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define at_add_release(p, v)                                                   \
+	at_now_(__atomic_fetch_add((p), (v), __ATOMIC_RELEASE))
 #define at_add_acq_rel(p, v)                                                   \
 	at_now_(__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL))
 #define at_sub_relaxed(p, v)                                                   \
 	at_now_(__atomic_fetch_sub((p), (v), __ATOMIC_RELAXED))
+#define at_sub_release(p, v)                                                   \
+	at_now_(__atomic_fetch_sub((p), (v), __ATOMIC_RELEASE))
 #define at_sub_acq_rel(p, v)                                                   \
 	at_now_(__atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL))
 
