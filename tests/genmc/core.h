@@ -87,6 +87,7 @@ void weir_timer_close_(int fd)
 	(void)fd;
 }
 
+#ifndef CONTENDED	/* contend.c has its own */
 enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns)
 {
@@ -100,6 +101,7 @@ void weir_futex_wake_(uint32_t *word)
 {
 	(void)word;
 }
+#endif
 
 void *weir_mem_alloc_(size_t size)
 {
@@ -126,8 +128,8 @@ static inline void copy_waiter(struct weir_waiter_ *to,
 	COPY(since_tick), COPY(forks), COPY(outcome), COPY(kind), COPY(wants);
 	COPY(place), COPY(notify), COPY(cpu);
 	(&to->cpu)[1] = (&from->cpu)[1];	/* the bit-fields */
-	COPY(max), COPY(got), COPY(since_ns), COPY(call), COPY(end);
-	COPY(may_spin), COPY(leads);
+	COPY(max), COPY(got), COPY(since_ns), COPY(call);
+	COPY(recheck_ns), COPY(may_spin), COPY(leads);
 }
 
 static inline void copy_sem(weir_sem *to, weir_sem *from)
@@ -158,6 +160,10 @@ static inline void copy_info(weir_sem_info *to, weir_sem_info *from)
 #include "core/ctx_wait.c"
 #include "core/sem.c"
 #include "core/sem_admin.c"
+#ifdef CONTENDED
+#define pthread_atfork(prepare, parent, child) ((void)(child), 0)
+#include "core/sem_contend.c"
+#endif
 #define join enqueue_join	/* one translation unit: rename static functions */
 #include "core/sem_enqueue.c"
 #undef join

@@ -185,3 +185,101 @@ PROGRAM(stat_of_returning_waiter)
 	weir_sem_release(&s, 1);
 	RUN2(rest_and_put, stat_in_order);
 }
+
+THREAD(rest_barging)
+{
+	OK(rest(&w1, WEIR_FOREVER));
+	return unused;
+}
+
+THREAD(stat_counts_waiter)
+{
+	weir_sem_info info;
+
+	OK(weir_sem_stat(&s, &info));
+	assert(!(info.free == 1 && info.waiters == 0));
+	return unused;
+}
+
+/* The door is OPEN while the woken waiter has not retried. */
+PROGRAM(stat_of_retrying_waiter)
+{
+	init(0, 1, WEIR_BARGING, 0);
+	queue_up(&w1, 1, NULL);
+	RUN3(rest_barging, put_one, stat_counts_waiter);
+}
+
+/*
+ * The word and granted_ change one after the other: a grant, a request of an
+ * operation that needs no grant, and a cancelled operation.
+ */
+THREAD(stat_held_1)
+{
+	weir_sem_info info;
+
+	OK(weir_sem_stat(&s, &info));
+	assert(info.held == 1);
+	return unused;
+}
+
+THREAD(queue_up_and_put)
+{
+	queue_up(&w1, 2, NULL);
+	weir_sem_release(&s, 1);
+	return unused;
+}
+
+THREAD(stat_before_or_after_grant)
+{
+	weir_sem_info info;
+
+	OK(weir_sem_stat(&s, &info));
+	assert(info.free != 1 || info.held == 1);
+	return unused;
+}
+
+PROGRAM(stat_meets_grant)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(queue_up_and_put, stat_before_or_after_grant);
+}
+
+/* An operation for one permit, which is free. */
+static void submit(void)
+{
+	weir_err err;
+
+	w1.sem = &s;
+	w1.kind = WEIR_OPERATION_;
+	w1.min = 1;
+	w1.deadline_ns = WEIR_FOREVER;
+	assert(!weir_sem_enqueue_(&w1, WEIR_FOREVER, &err));
+	OK(err);
+}
+
+THREAD(submit_one)
+{
+	submit();
+	return unused;
+}
+
+PROGRAM(stat_meets_operation)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	RUN2(submit_one, stat_held_1);
+}
+
+THREAD(cancel_submitted)
+{
+	struct weir_to_notify_ to_notify = { NULL, NULL };
+
+	weir_sem_cancel_(&w1, &to_notify);
+	return unused;
+}
+
+PROGRAM(stat_meets_cancel)
+{
+	init(1, 2, WEIR_FIFO, 0);
+	submit();
+	RUN2(cancel_submitted, stat_held_1);
+}

@@ -137,3 +137,39 @@ PROGRAM(over_release_meets_growth)
 	RUN2(grow_to_3, put_or_fail);
 	no_permit_created();
 }
+
+/* stat takes no lock without waiters: the counts still belong to one moment. */
+THREAD(stat_all_free)
+{
+	weir_sem_info info;
+
+	OK(weir_sem_stat(&s, &info));
+	assert(info.free == info.capacity);
+	assert(info.held == 0 && info.granted == 0 && info.debt == 0);
+	return unused;
+}
+
+PROGRAM(stat_meets_growth)
+{
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(stat_all_free, grow_to_3);
+}
+
+PROGRAM(stat_meets_shrink)
+{
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(stat_all_free, shrink_to_1);
+}
+
+/* The word is the same before and after. */
+PROGRAM(stat_meets_growth_and_shrink)
+{
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(stat_all_free, grow_and_shrink);
+}
+
+PROGRAM(stat_meets_shrink_and_growth)
+{
+	init(2, 2, WEIR_FIFO, 0);
+	RUN2(stat_all_free, shrink_and_grow);
+}

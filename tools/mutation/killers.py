@@ -6,9 +6,10 @@ attack(mutant, where) returns a description of the failure, or None.
 import glob
 import os
 import re
+import shutil
 import threading
 
-from . import build, means
+from . import build, genmc, means
 
 QUICK_S = 0.03
 
@@ -154,3 +155,41 @@ class Explorer(Killer):
                                      self.workshop.env):
                 if self.is_find(options, saw, engine):
                     raise means.Killed(saw)
+
+
+class GenMC:
+    """The programs of tests/genmc under RC11; first the programs that tests/genmc/orders
+    names for the mutant."""
+    name = "GenMC"
+    LIMIT_S = 120
+
+    def __init__(self, workshop):
+        self.workshop, self.lock, self.unbroken = workshop, threading.Lock(), {}
+
+    def is_right_unbroken(self, name):
+        where = f"{self.workshop.where}/genmc"
+        with self.lock:
+            if name not in self.unbroken:
+                genmc.copy_core(where)
+                result, _ = genmc.check("rc11", name, where, self.LIMIT_S)
+                self.unbroken[name] = result == "ok"
+                if result != "ok":
+                    self.workshop.complaints.append(
+                        f"GenMC: {name} without a mutant: {result}")
+            return self.unbroken[name]
+
+    def attack(self, mutant, where):
+        where += "/genmc"
+        first = [name for path, at, _, old, new, names in genmc.orders()
+                 for name in names
+                 if (path, at) == (mutant.path, mutant.at) and
+                 mutant.what.startswith(f"{old} to {new}")]
+        try:
+            genmc.copy_core(where, {mutant.path: mutant.text})
+            for name in dict.fromkeys([*first, *genmc.programs()]):
+                result, _ = genmc.check("rc11", name, where, self.LIMIT_S)
+                if result == "FAIL" and self.is_right_unbroken(name):
+                    return name
+        finally:
+            shutil.rmtree(where, ignore_errors=True)
+        return None

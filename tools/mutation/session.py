@@ -15,6 +15,9 @@ SAMPLE = 60
 
 
 def choose(every, words, full, seed):
+    """-o as the first word: memory orders only."""
+    if words[:1] == ["-o"]:
+        return choose([m for m in every if m.is_order], words[1:], True, seed)
     if words:
         return [m for m in every if any(w in " ".join(m.key) + f":{m.line}"
                                         for w in words)]
@@ -50,7 +53,8 @@ def compile_all(chosen, library, pool):
 
 
 def attack(mutant, tools, listed, known):
-    """Try one tool after another; a listed mutant is tried with the first tool only."""
+    """Try one tool after another; a listed mutant is tried with the first tool only,
+    unless it is a memory order."""
     if mutant.how:
         return
     if known.of(mutant) and mutant.key not in listed:
@@ -58,7 +62,7 @@ def attack(mutant, tools, listed, known):
         return
     where = f"{WHERE}/m/{mutant.number}"
     begun = time.monotonic()
-    for tool in tools[:1] if mutant.key in listed else tools:
+    for tool in tools if mutant.is_order or mutant.key not in listed else tools[:1]:
         saw = tool.attack(mutant, where)
         if saw:
             mutant.how, mutant.detail = tool.name, saw

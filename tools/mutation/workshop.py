@@ -6,7 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from . import build, means
-from .killers import Explorer, Lazy, Tests
+from .killers import Explorer, GenMC, Lazy, Tests
 
 # As in tests/model/meson.build, without the patterns: these use the core, and their
 # scenarios would add time without testing more of the core.
@@ -106,8 +106,13 @@ class Workshop:
                        (("--delays", "--at-most", "1", "--random", "500"), 30),
                        (("--delays", "--random", "0",
                          *scenarios("tests/model/order_scenarios.c")), 60)),
+            self.races("explorer, stale reads",
+                       (("--stale", "--at-most", "1", "--enough", "1000",
+                         "--random", "200"), 90),
+                       (("--stale", "--random", "0", "--enough", "100000",
+                         *scenarios("tests/model/order_scenarios.c")), 60)),
             Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
                                       suite("stress")], self.thread, self),
             Tests("this machine", [suite("stress"), suite("regress")],
                   self.plain, self),
-        ]
+        ] + ([GenMC(self)] if os.environ.get("GENMC") else [])

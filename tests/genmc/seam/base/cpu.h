@@ -16,6 +16,7 @@ struct weir_backoff_ {
 #define weir_cpu_() ((uint8_t)1)
 #define weir_cpu_has_others_() false
 #define weir_cpu_pause_() ((void)0)
+#define weir_cpu_yield_() ((void)0)
 #define weir_backoff_recheck_(backoff) ((void)(backoff))
 #define weir_backoff_is_long_(backoff) ((void)(backoff), false)
 #define weir_backoff_wait_(backoff) ((void)(backoff), __VERIFIER_assume(0))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Run the programs of tests/genmc with GenMC on a copy of the core."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+# Instruction caching gives two live stack objects one address.
+OPTIONS = ["--disable-mm-detector", "--disable-estimation",
+           "--disable-instruction-caching"]
+
+# (file, pattern, replacement, count).  GenMC does not copy structs through pointers.  The
+# attempts of stat without the lock are alike, so one is enough.
+CHANGES = [
+    ("sem_wait.c", r"\*w = \(struct weir_waiter_\)(\{.*?\n\t\};)",
+     r"struct weir_waiter_ made = \1 copy_waiter(w, &made);", 1),
+    ("sem_admin.c", r"\*sem = \(weir_sem\)(\{.*?\n\t\};)",
+     r"weir_sem made = \1 copy_sem(sem, &made);", 1),
+    ("sem_stat.c", r"\*info = \(weir_sem_info\)(\{.*?\n\t\};)",
+     r"weir_sem_info made = \1 copy_info(info, &made);", 1),
+    ("ctx.c", r"\*ctx = fresh;", r"copy_ctx(ctx, &fresh);", 2),
+    ("waiter.c", r"\*to_notify = \(struct weir_to_notify_\)\{ NULL, NULL \};",
+     r"to_notify->first = NULL; to_notify->last = NULL;", 1),
+    ("sem_stat.c", r"#define ATTEMPTS 4", r"#define ATTEMPTS 1", 1),
+]
+
+
+class Wrong(Exception):
+    pass
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def copy_core(where, changed=()):
+    """Copy the core to `where`; changed: {path: text} replaces files of it."""
+    for folder in ("src/base", "src/core", "include"):
+        shutil.copytree(folder, f"{where}/{folder}", dirs_exist_ok=True)
+    for path in changed:
+        write(f"{where}/{path}", changed[path])
+    for name, pattern, replacement, count in CHANGES:
+        path = f"{where}/src/core/{name}"
+        text, found = re.subn(pattern, replacement, read(path), flags=re.S)
+        if found != count:
+            raise Wrong(f"{name}: {found} of {count} places found for: {pattern}")
+        write(path, text)
+
+
+def programs():
+    """{name: [flag, ..., file]}: each PROGRAM(name), with the flags in its comment."""
+    return {name: [*flags.split(), path]
+            for path in sorted(glob.glob("tests/genmc/*.c"))
+            for flags, name in re.findall(
+                r"(?:^/\* flags: (.*?) \*/\n)?^PROGRAM\((\w+)\)", read(path), re.M)}
+
+
+def orders():
+    """tests/genmc/orders: [(file, line, nth, from, to, [program])]."""
+    found = []
+    for line in read("tests/genmc/orders").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == "in":
+            path = rest
+        elif word == "at":
+            at = rest
+        elif word == "do":
+            old, _, new = rest.partition(" to ")
+            new, _, nth = new.partition(" #")
+            order = path, at, int(nth or 1), old, new
+        elif word == "by":
+            found.append((*order, rest.split()))
+    return found
+
+
+def weakened(path, at, nth, old, new):
+    """The text of the file with that order weakened."""
+    lines = read(path).split("\n")
+    places = [i for i, text in enumerate(lines) if text.strip() == at]
+    if len(places) < nth or old not in lines[places[nth - 1]]:
+        raise Wrong(f"tests/genmc/orders: not in {path}: {at}")
+    lines[places[nth - 1]] = lines[places[nth - 1]].replace(old, new, 1)
+    return "\n".join(lines)
+
+
+def check(model, name, where, limit):
+    """Return (result, text): ok, FAIL, unfinished, or broken if GenMC did not run."""
+    command = [os.environ["GENMC"], "--" + model, *OPTIONS, "--", "-w",
+               "-Itests/genmc/seam", f"-I{where}/src", f"-I{where}/include",
+               "-Itests/genmc", f"-DMAIN={name}", *programs()[name]]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return "unfinished", ""
+    if "No errors were detected" in done.stdout:
+        number = re.search(r"complete executions explored: (\d+)", done.stdout)
+        return "ok", number.group(1)
+    # A program that does not compile proves nothing.
+    found = "Verification unsuccessful" in done.stdout
+    return "FAIL" if found else "broken", done.stdout
