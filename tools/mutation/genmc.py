@@ -80,6 +80,16 @@ def orders():
     return found
 
 
+def programs_for(mutant):
+    """The programs that tests/genmc/orders names for a mutant."""
+    found = []
+    for path, at, nth, old, new, names in orders():
+        what = f"{old} to {new}" + (f" (#{nth})" if nth > 1 else "")
+        if (path, at, what) == (mutant.path, mutant.at, mutant.what):
+            found += names
+    return found
+
+
 def weakened(path, at, nth, old, new):
     """The text of the file with that order weakened."""
     lines = read(path).split("\n")

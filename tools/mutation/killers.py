@@ -180,10 +180,7 @@ class GenMC:
 
     def attack(self, mutant, where):
         where += "/genmc"
-        first = [name for path, at, _, old, new, names in genmc.orders()
-                 for name in names
-                 if (path, at) == (mutant.path, mutant.at) and
-                 mutant.what.startswith(f"{old} to {new}")]
+        first = genmc.programs_for(mutant)
         try:
             genmc.copy_core(where, {mutant.path: mutant.text})
             for name in dict.fromkeys([*first, *genmc.programs()]):

@@ -42,12 +42,14 @@ def evidence(what, figure):
 def show_evidence(kind, mutants, tools, listed):
     """listed: the description of the mutants in tools/mutate.equivalent."""
     count = Counter(m.how for m in mutants)
-    same = count["equivalent"]
-    killed = len(mutants) - same - count["survives"]
+    same, left = count["equivalent"], count["left to GenMC"]
+    killed = len(mutants) - same - left - count["survives"]
     evidence(kind, len(mutants))
-    evidence(f"{kind}, killed", share(killed, len(mutants) - same))
+    evidence(f"{kind}, killed", share(killed, len(mutants) - same - left))
     for name in tools:
         evidence(f"{kind}, killed by {name}", count[name])
+    if left:
+        evidence(f"{kind}, left to make genmc (tests/genmc/orders)", left)
     evidence(f"{kind}, {listed}", same)
 
 

@@ -7,7 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import build, equivalents, memory, mutants, report, workshop
+from . import build, equivalents, genmc, memory, mutants, report, workshop
 
 WHERE = "build-mutate"
 LISTED = "tools/mutate.equivalent"
@@ -69,8 +69,12 @@ def attack(mutant, tools, listed, known):
             known.add(mutant)
             break
     else:
-        mutant.how = "equivalent" if mutant.key in listed else "survives"
-        mutant.detail = listed.get(mutant.key, "")
+        names = genmc.programs_for(mutant)
+        if names and not os.environ.get("GENMC"):
+            mutant.how, mutant.detail = "left to GenMC", ", ".join(names)
+        else:
+            mutant.how = "equivalent" if mutant.key in listed else "survives"
+            mutant.detail = listed.get(mutant.key, "")
     mutant.seconds = time.monotonic() - begun
     mutant.built.clear()
     shutil.rmtree(where, ignore_errors=True)
