@@ -186,6 +186,16 @@ PROGRAM(stat_of_returning_waiter)
 	RUN2(rest_and_put, stat_in_order);
 }
 
+/* With a second waiter, which does not fit, stat takes the lock. */
+PROGRAM(locked_stat_of_returning_waiter)
+{
+	init(0, 2, WEIR_FIFO, 0);
+	queue_up(&w1, 1, NULL);
+	queue_up(&w2, 2, NULL);
+	weir_sem_release(&s, 1);
+	RUN2(rest_and_put, stat_in_order);
+}
+
 THREAD(rest_barging)
 {
 	OK(rest(&w1, WEIR_FOREVER));
