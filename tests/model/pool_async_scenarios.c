@@ -3,6 +3,7 @@
  * Operations that borrow from a pool.  Each way to grant an operation meets
  * each way to end it; the resource is lent, or goes to the next borrower.
  */
+#include "base/atomic.h"
 #include "pattern_scenario.h"
 #include "weir/loop.h"
 #include "weir/pool_async.h"
@@ -13,7 +14,7 @@ static weir_pool_item *held;		/* lent to the setup */
 static weir_ctx ctx;
 static weir_loop loop;
 static int created, destroyed, lent[16];
-static bool cancelled;			/* the cancel of ctx has returned */
+static uint32_t cancelled;		/* the cancel of ctx has returned */
 static bool too_late;			/* `cancelled` when create ended */
 static uint32_t a_ended;
 static uint64_t resources[16];
@@ -29,7 +30,8 @@ static weir_err create(void *user, struct weir_ctx *until, void **resource)
 	which = ++created;
 	(void)weir_now_ns();
 	*resource = &resources[which];
-	too_late = cancelled;
+	/* The cancel happens before this, so its end must be visible. */
+	too_late = at_load_acquire(&cancelled);
 	return WEIR_OK;
 }
 
@@ -275,7 +277,7 @@ SCENARIO(pool_op_close_meets_loop, 2, queued_on_loop, all_destroyed,
 static void cancel_ctx(void)
 {
 	weir_ctx_cancel(&ctx);
-	cancelled = true;
+	ex_set(&cancelled);
 }
 
 static void callback_in_ctx(weir_pool_op *op, weir_err err,
