@@ -3,7 +3,9 @@
 import glob
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 
 # Instruction caching gives two live stack objects one address.
@@ -101,14 +103,15 @@ def weakened(path, at, nth, old, new):
 
 
 def check(model, name, where, limit):
-    """Return (result, text): ok, FAIL, unfinished, or broken if GenMC did not run."""
+    """Return (result, text): ok, FAIL, unfinished, or broken if GenMC did not run.
+    limit: seconds of CPU time."""
     command = [os.environ["GENMC"], "--" + model, *OPTIONS, "--", "-w",
                "-Itests/genmc/seam", f"-I{where}/src", f"-I{where}/include",
                "-Itests/genmc", f"-DMAIN={name}", *programs()[name]]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "unfinished", ""
     if "No errors were detected" in done.stdout:
         number = re.search(r"complete executions explored: (\d+)", done.stdout)
