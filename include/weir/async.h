@@ -133,6 +133,21 @@ weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 		     int64_t deadline_ns);
 
 /*
+ * Submit the operation to the end of a context instead of a semaphore: the
+ * callback runs exactly once, when ctx ends, with the reason (weir_ctx_err).  It
+ * holds no permits.  Everything above about callbacks applies: with a loop the
+ * callback runs in a dispatch, also if ctx ends by its deadline; without one it
+ * runs inside the weir_ctx_cancel that ends ctx.
+ *
+ *   WEIR_EQUEUED  The callback will run, unless weir_op_cancel prevents it.
+ *   WEIR_ECANCELED, WEIR_ETIMEDOUT  ctx has ended; the callback does not run.
+ *   WEIR_EINVAL   ctx is null; or the operation has a callback and no loop, and
+ *                 ctx has a deadline, which no thread would check.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_op_submit_end(weir_op *op, struct weir_ctx *ctx);
+
+/*
  * Cancel the operation.  When this returns, the operation's memory belongs to
  * the caller.
  *

@@ -19,6 +19,11 @@
 #define WEIR_API __attribute__((visibility("default")))
 #define WEIR_MUST_USE __attribute__((warn_unused_result))
 
+/* Names that are unique in a file, for the macros of scoped objects. */
+#define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
+#define WEIR_PASTE_(a, b) a##b
+#define WEIR_CLEANUP_(fn) __attribute__((cleanup(fn)))
+
 WEIR_DECLS_BEGIN
 
 /* The version of these headers; weir_version() returns the library's. */

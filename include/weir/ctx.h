@@ -44,14 +44,15 @@ typedef struct weir_ctx {
 	uint32_t lock_;			/* the tree's lock, used in the root */
 	int32_t fd_;			/* descriptor plus 1; 0: none yet */
 	uint32_t state_;		/* destroyed or not */
-	uint64_t reserved_[3];		/* zero, for later versions */
+	const void *cause_;		/* if ended_ is WEIR_ECANCELED */
+	uint64_t reserved_[2];		/* zero, for later versions */
 } weir_ctx;
 
 /*
  * A static context without parent or deadline; zeroed memory is the same.
  *     static weir_ctx stop = WEIR_CTX_INIT;
  */
-#define WEIR_CTX_INIT { 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } }
+#define WEIR_CTX_INIT { 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0, 0, 0, { 0, 0 } }
 
 /*
  * Set up *ctx below parent (null: as a root), with its own deadline
@@ -92,6 +93,20 @@ WEIR_API WEIR_MUST_USE weir_err weir_ctx_destroy(weir_ctx *ctx);
 WEIR_API void weir_ctx_cancel(weir_ctx *ctx);
 
 /*
+ * Cancel with a cause.  The cause is an address that tells the program why the
+ * work should stop; weir neither reads nor frees the memory there.  The first
+ * cancel that ends a context fixes its cause, also for the contexts below it
+ * that this cancel ends.  weir_ctx_cancel has the cause null.
+ */
+WEIR_API void weir_ctx_cancel_with(weir_ctx *ctx, const void *cause);
+
+/*
+ * Returns the cause with which ctx was cancelled.  Null: ctx has not ended, was
+ * cancelled without a cause, or passed its deadline.
+ */
+WEIR_API const void *weir_ctx_cause(const weir_ctx *ctx);
+
+/*
  * Returns WEIR_OK if ctx has not ended, otherwise the reason: WEIR_ECANCELED or
  * WEIR_ETIMEDOUT.  The reason never changes.
  */
@@ -115,6 +130,39 @@ weir_ctx_wait(weir_ctx *ctx, int64_t deadline_ns);
  * errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_ctx_fd(weir_ctx *ctx, int *fd);
+
+/*
+ * Cancel *ctx and retire it, at the end of a scope.  Panics if the destroy
+ * returns WEIR_EBUSY: a context below it, or a call that waits with it, would
+ * outlive the scope.
+ */
+WEIR_API void weir_ctx_end(weir_ctx *ctx);
+
+/*
+ * Written before a declaration: the context is cancelled and retired at the end
+ * of its block.  weir/permit.h says which paths out of a block count.
+ *
+ *     WEIR_SCOPED_CTX weir_ctx request = WEIR_CTX_INIT;
+ *
+ * The block form declares ctx, sets it up with weir_ctx_init and runs the
+ * statement.  If weir_ctx_init fails, then the statement is skipped.  err, an
+ * lvalue of type weir_err, is set to the result.  break and continue leave the
+ * statement, not an enclosing loop.
+ *
+ *     WEIR_WITH_CTX(err, request, &server, weir_deadline_after(2000000000)) {
+ *             err = weir_sem_acquire(&sem, 1, &request);
+ *             ...
+ *     }
+ */
+#define WEIR_SCOPED_CTX WEIR_CLEANUP_(weir_ctx_end)
+#define WEIR_WITH_CTX(err, ctx, parent, deadline_ns)                           \
+	WEIR_WITH_CTX_(WEIR_AT_LINE_(weir_once_, __LINE__), err, ctx, parent,  \
+		       deadline_ns)
+#define WEIR_WITH_CTX_(once, err, ctx, parent, deadline_ns)                    \
+	for (weir_ctx ctx WEIR_SCOPED_CTX = WEIR_CTX_INIT,                     \
+	     *once = ((err) = weir_ctx_init(&ctx, (parent), (deadline_ns)))    \
+			== WEIR_OK ? &ctx : 0;                                 \
+	     once; once = 0)
 
 WEIR_DECLS_END
 

@@ -52,7 +52,9 @@ WEIR_DECLS_BEGIN
 
 /*
  * A task.  ctx is the context of the group: it ends when the group is
- * cancelled.  Returns WEIR_OK or any error.
+ * cancelled.  Returns WEIR_OK or any other value of int, which counts as an
+ * error.  weir's own errors are negative, so positive values are free for the
+ * errors of the program.
  */
 typedef weir_err weir_task_fn(void *arg, struct weir_ctx *ctx);
 
@@ -150,8 +152,8 @@ weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 
 /*
  * Wait until every spawned task is complete.  Returns the result of the first
- * task that failed since init, or WEIR_OK; *first (may be null) is set to the
- * same.  WEIR_ECANCELED or WEIR_ETIMEDOUT with *first unchanged: ctx ended
+ * task that failed since init, the very value that the task returned, or
+ * WEIR_OK; *first (may be null) is set to the same.  WEIR_ECANCELED or WEIR_ETIMEDOUT with *first unchanged: ctx ended
  * first; the tasks continue.
  */
 WEIR_API WEIR_MUST_USE weir_err
@@ -187,6 +189,45 @@ typedef struct weir_group_info {
 
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_stat(weir_group *group, weir_group_info *info);
+
+/*
+ * Cancel the group, wait until every task is complete, and retire *group, at the
+ * end of a scope.  Panics if the group's context has children: they would
+ * outlive the scope.
+ * Requires: as weir_group_destroy.
+ */
+WEIR_API void weir_group_end(weir_group *group);
+
+static inline void weir_group_end_scope_(weir_group **group)
+{
+	if (*group)
+		weir_group_end(*group);
+}
+
+/*
+ * The block form declares group, sets it up with weir_group_init, runs the
+ * statement and waits for the tasks; err, an lvalue of type weir_err, is set to
+ * the result of weir_group_wait.  If the statement is left early (weir/permit.h
+ * says by which paths), then the group is cancelled, and the tasks are awaited
+ * all the same: no task outlives the block.  break leaves the statement in this
+ * way.  If weir_group_init fails, then the statement is skipped and err is set
+ * to its error.
+ *
+ *     WEIR_WITH_GROUP(err, group, &opts) {
+ *             for (...)
+ *                     err = weir_group_spawn(&group, simulate, &job, 1, ctx);
+ *     }
+ */
+#define WEIR_WITH_GROUP(err, group, opts)                                      \
+	WEIR_WITH_GROUP_(WEIR_AT_LINE_(weir_held_, __LINE__),                  \
+			 WEIR_AT_LINE_(weir_once_, __LINE__), err, group, opts)
+#define WEIR_WITH_GROUP_(held, once, err, group, opts)                         \
+	for (weir_group group,                                                 \
+	     *held WEIR_CLEANUP_(weir_group_end_scope_) =                      \
+		     ((err) = weir_group_init(&group, (opts))) == WEIR_OK ?    \
+			     &group : 0,                                       \
+	     *once = held;                                                     \
+	     once; (err) = weir_group_wait(&group, 0, 0), once = 0)
 
 WEIR_DECLS_END
 

@@ -140,21 +140,11 @@ WEIR_API int64_t weir_permit_disown(weir_permit *permit);
  * Return the number of permits, and their semaphore (null if empty).
  * Requires: the pointer is valid; it is not checked.
  */
-static inline int64_t weir_permit_count(const weir_permit *permit)
-{
-	return permit->n_;
-}
+WEIR_API int64_t weir_permit_count(const weir_permit *permit);
+WEIR_API weir_sem *weir_permit_sem(const weir_permit *permit);
 
-static inline weir_sem *weir_permit_sem(const weir_permit *permit)
-{
-	return permit->sem_;
-}
-
-/* Returns true if the object keeps its semaphore alive. */
-static inline bool weir_permit_is_owned(const weir_permit *permit)
-{
-	return permit->owned_ != 0;
-}
+/* Returns true if the object keeps its semaphore alive.  Requires: as above. */
+WEIR_API bool weir_permit_is_owned(const weir_permit *permit);
 
 /*
  * The block form runs the statement while the thread holds n permits of sem,
@@ -176,12 +166,9 @@ static inline bool weir_permit_is_owned(const weir_permit *permit)
 			  WEIR_AT_LINE_(weir_once_, __LINE__),                 \
 			  err, sem, n, ctx)
 
-/* The names are unique, so that a nested block shadows nothing. */
-#define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
-#define WEIR_PASTE_(a, b) a##b
-
 /*
  * This is a loop of at most one iteration; its first clause opens the scope.
+ * The names are unique, so that a nested block shadows nothing.
  * err is set there, so that no compiler warns that err may be unset.
  */
 #define WEIR_WITH_PERMIT_(held, once, err, sem, n, ctx)                        \

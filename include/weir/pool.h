@@ -216,6 +216,46 @@ typedef struct weir_pool_info {
 WEIR_API WEIR_MUST_USE weir_err
 weir_pool_stat(weir_pool *pool, weir_pool_info *info);
 
+/* A loan that ends with a block: WEIR_WITH_LOAN. */
+struct weir_pool_scope_ {
+	weir_pool *pool_;
+	weir_pool_item **item_;	/* null: nothing was borrowed */
+};
+
+static inline void weir_pool_end_scope_(struct weir_pool_scope_ *scope)
+{
+	if (scope->item_ && *scope->item_)
+		weir_pool_give_back(scope->pool_, *scope->item_);
+}
+
+/*
+ * The block form borrows a resource, runs the statement and gives the resource
+ * back on every path out of the statement (weir/permit.h says which).  item, an
+ * lvalue of type weir_pool_item *, is the loan.  If the statement ends the loan
+ * itself, with weir_pool_discard or by passing it on, then it sets item to null.
+ * If the borrow fails, then the statement is skipped.  err, an lvalue of type
+ * weir_err, is set to the result.  break and continue leave the statement, not
+ * an enclosing loop.
+ *
+ *     WEIR_WITH_LOAN(err, item, &pool, __func__, ctx) {
+ *             if (!query(item->resource)) {
+ *                     weir_pool_discard(&pool, item);
+ *                     item = NULL;
+ *             }
+ *     }
+ */
+#define WEIR_WITH_LOAN(err, item, pool, who, ctx)                              \
+	WEIR_WITH_LOAN_(WEIR_AT_LINE_(weir_held_, __LINE__),                   \
+			WEIR_AT_LINE_(weir_once_, __LINE__), err, item, pool,  \
+			who, ctx)
+#define WEIR_WITH_LOAN_(held, once, err, item, pool, who, ctx)                 \
+	for (struct weir_pool_scope_                                           \
+		     held WEIR_CLEANUP_(weir_pool_end_scope_) = { (pool), 0 }, \
+	     *once = ((err) = weir_pool_borrow(held.pool_, (who), (ctx),       \
+					       &(item))) == WEIR_OK ?          \
+			     (held.item_ = &(item), &held) : 0;                \
+	     once; once = 0)
+
 WEIR_DECLS_END
 
 #endif /* WEIR_POOL_H */

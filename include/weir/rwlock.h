@@ -169,6 +169,47 @@ typedef struct weir_rwlock_info {
 WEIR_API WEIR_MUST_USE weir_err
 weir_rwlock_stat(weir_rwlock *rw, weir_rwlock_info *info);
 
+static inline void weir_rwlock_read_end_(weir_rwlock **rw)
+{
+	if (*rw)
+		weir_rwlock_read_done(*rw);
+}
+
+static inline void weir_rwlock_write_end_(weir_rwlock **rw)
+{
+	if (*rw)
+		weir_rwlock_write_done(*rw);
+}
+
+/*
+ * The block forms run the statement inside the lock, as a reader or as the
+ * writer, and leave on every path out of the statement (weir/permit.h says
+ * which).  If the lock cannot be entered, then the statement is skipped.  err,
+ * an lvalue of type weir_err, is set to the result.  break and continue leave
+ * the statement, not an enclosing loop.  The statement must not change its role
+ * (upgrade, downgrade).
+ *
+ *     WEIR_WITH_READ(err, &table, ctx) {
+ *             ...
+ *     }
+ */
+#define WEIR_WITH_READ(err, rw, ctx)                                           \
+	WEIR_WITH_RW_(WEIR_AT_LINE_(weir_lock_, __LINE__),                     \
+		      WEIR_AT_LINE_(weir_held_, __LINE__),                     \
+		      WEIR_AT_LINE_(weir_once_, __LINE__), weir_rwlock_read,   \
+		      weir_rwlock_read_end_, err, rw, ctx)
+#define WEIR_WITH_WRITE(err, rw, ctx)                                          \
+	WEIR_WITH_RW_(WEIR_AT_LINE_(weir_lock_, __LINE__),                     \
+		      WEIR_AT_LINE_(weir_held_, __LINE__),                     \
+		      WEIR_AT_LINE_(weir_once_, __LINE__), weir_rwlock_write,  \
+		      weir_rwlock_write_end_, err, rw, ctx)
+#define WEIR_WITH_RW_(lock, held, once, enter, end, err, rw, ctx)              \
+	for (weir_rwlock *lock = (rw),                                         \
+	     *held WEIR_CLEANUP_(end) =                                        \
+		     ((err) = enter(lock, (ctx))) == WEIR_OK ? lock : 0,       \
+	     *once = held;                                                     \
+	     once; once = 0)
+
 WEIR_DECLS_END
 
 #endif /* WEIR_RWLOCK_H */

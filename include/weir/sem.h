@@ -3,6 +3,7 @@
 #define WEIR_SEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "weir/base.h"
@@ -138,6 +139,39 @@ typedef struct weir_sem_opts {
 #define WEIR_SEM_INIT_UNBOUNDED(permits) WEIR_SEM_INIT_(permits, WEIR_SEM_MAX, 1u)
 
 /*
+ * A static initialiser with options, which have the meaning of the fields of
+ * weir_sem_opts:
+ *
+ *     static weir_sem slots = WEIR_SEM_INIT_OPTS(0, 8, "slots", WEIR_FIFO,
+ *                                                WEIR_SEM_INTERRUPTIBLE);
+ *
+ * Requires: permits, capacity, policy and flags are constant expressions.  If
+ * they are invalid, then the code does not compile.
+ */
+#define WEIR_SEM_INIT_OPTS(permits, capacity, name, policy, flags)             \
+	{ ((uint64_t)(permits) << 2 | ((flags) & WEIR_SEM_TRACKED ? 2u : 0u)) + \
+		  WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags),         \
+	  (flags) & WEIR_SEM_UNBOUNDED ? WEIR_SEM_MAX :                        \
+	  (capacity) ? (int64_t)(capacity) : (int64_t)(permits),               \
+	  0, 0, (name), 0,                                                     \
+	  ((flags) & WEIR_SEM_UNBOUNDED ? 1u : 0u) |                           \
+		  ((flags) & WEIR_SEM_INTERRUPTIBLE ? 16u : 0u) |              \
+		  ((flags) & WEIR_SEM_TRACKED ? 32u : 0u) |                    \
+		  ((policy) == WEIR_BARGING ? 2u | WEIR_BARGE_US << 8 : 0u),   \
+	  0, 0, 0, 0, 0 }
+
+/* 0, or an array of negative size if weir_sem_init_opts would fail. */
+#define WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags)                    \
+	(0 * sizeof(char[(permits) >= 0 && (permits) <= WEIR_SEM_MAX &&        \
+				 (capacity) >= 0 &&                            \
+				 (capacity) <= WEIR_SEM_MAX &&                 \
+				 ((flags) & WEIR_SEM_UNBOUNDED ||              \
+				  !(capacity) || (capacity) >= (permits)) &&   \
+				 ((policy) == WEIR_FIFO ||                     \
+				  (policy) == WEIR_BARGING) &&                 \
+				 !((flags) & ~7u) ? 1 : -1]))
+
+/*
  * Set up *sem as a bounded FIFO semaphore with `permits` free permits.
  * Requires: no other thread can reach *sem yet.
  */
@@ -204,6 +238,20 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_acquire(weir_sem *sem, int64_t n);
 
 /*
+ * Take n free permits, also before queued waiters: the policy of this call is
+ * WEIR_BARGING, whatever the policy of the semaphore is.  Permits are free
+ * while a waiter is queued if they are too few for the head of the queue.
+ * WEIR_EAGAIN: too few are free.  If the semaphore is BARGING, then no waiter
+ * past the starvation bound is overtaken, as by weir_sem_try_acquire.
+ * WEIR_ECLOSED and WEIR_EINVAL are returned as by weir_sem_acquire.
+ *
+ * A FIFO semaphore has no starvation bound.  If this call is repeated without
+ * end, then a waiter for many permits may starve.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_sem_try_acquire_barging(weir_sem *sem, int64_t n);
+
+/*
  * Take as many permits as are free, at least min and at most max.  The call
  * waits in the queue until min permits are free.  *got is set to the number
  * taken.  If min is 0, then the call never waits.  The errors are those of
@@ -222,9 +270,19 @@ weir_sem_acquire_upto(weir_sem *sem, int64_t min, int64_t max,
 WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 
 /*
+ * Remove up to max free permits from an unbounded semaphore; a max of
+ * WEIR_SEM_MAX resets it to 0.  The permits are removed also if a waiter for
+ * more permits is queued, and also after a close.  *removed (may be null) is set
+ * to their number.  WEIR_EINVAL if the semaphore is bounded: its permits are
+ * removed by weir_sem_resize_by.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_sem_remove(weir_sem *sem, int64_t max, int64_t *removed);
+
+/*
  * Return n permits and grant them to the waiters at the head of the queue.
- * The call never waits and never fails.  A signal handler may make it: see
- * "Signals" above.
+ * The call never waits and never fails.  It leaves errno unchanged.  A signal
+ * handler may make it: see "Signals" above.
  *
  * When this returns, every head of the queue that fits has been granted.  In
  * two cases the grants are made a moment later, but before any call that
@@ -240,7 +298,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_sem_drain(weir_sem *sem, int64_t *got);
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
 /*
- * As weir_sem_release, but never panics.  WEIR_EOVERFLOW: more permits than are
+ * As weir_sem_release, but never panics.  It leaves errno unchanged as well.
+ * WEIR_EOVERFLOW: more permits than are
  * out.  WEIR_EINVAL: any other reason for which weir_sem_release panics: the
  * semaphore is null, misaligned, destroyed, or had waiters at the fork of this
  * child; or the count is invalid.  Nothing has changed.
@@ -289,6 +348,15 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt);
 
 /*
+ * Change the capacity by `change`, which may be negative, in one step: if
+ * several threads do this, then no change is lost.  In all else as
+ * weir_sem_resize.  WEIR_EINVAL also if the new capacity would not be in
+ * 0 .. WEIR_SEM_MAX; nothing has changed.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_sem_resize_by(weir_sem *sem, int64_t change, int64_t *debt);
+
+/*
  * Remove n permits that are out, permanently: the caller no longer holds them,
  * and they are never granted again.  They pay a debt first; the rest lowers the
  * capacity.  WEIR_EOVERFLOW: fewer than n are out.  If the semaphore is
@@ -335,6 +403,36 @@ typedef struct weir_sem_info {
 
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_stat(weir_sem *sem, weir_sem_info *info);
+
+/* The purpose of a wait, and the list that the waiter is on. */
+typedef enum weir_waits {
+	WEIR_WAITS_QUEUED = 0,	/* for permits, in the queue */
+	WEIR_WAITS_OVERSIZED = 1, /* for permits, more than the capacity */
+	WEIR_WAITS_IDLE = 2	/* for idle: weir_sem_wait_idle */
+} weir_waits;
+
+/* One waiter of a semaphore. */
+typedef struct weir_sem_waiter {
+	int64_t permits;	/* wanted; the minimum of acquire_upto */
+	int64_t waited_ns;	/* of an operation: to about a millisecond */
+	weir_waits waits;
+	bool is_op;		/* an operation; false: a thread */
+	const void *op;		/* the weir_op, if is_op and it is not part of
+				   another operation (weir/multi.h); else null */
+	struct weir_ctx *ctx;	/* null: none.  For comparison: it may have
+				   been destroyed when the caller reads this */
+	uint64_t reserved_[2];
+} weir_sem_waiter;
+
+/*
+ * List the waiters in the order in which they will be granted, and behind them
+ * the waiters that are not queued.  Up to max of them are stored in *list (may
+ * be null if max is 0); *n is set to the number of all waiters.  The list is a
+ * snapshot.  The cost, and the time for which the lock is held, grow with the
+ * number of waiters.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_sem_waiters(weir_sem *sem, weir_sem_waiter *list, size_t max, size_t *n);
 
 /*
  * A semaphore on the heap with a reference count, for permits that outlive the

@@ -17,6 +17,7 @@
 #include <limits.h>
 
 #include "async/any.h"
+#include "async/end.h"
 #include "async/inbox.h"
 #include "async/run.h"
 #include "async/timers.h"
@@ -131,6 +132,12 @@ static void time_out(weir_loop *loop, struct weir_waiter_ *w,
 	/* relaxed: *w stays valid under the loop's lock. */
 	if (at_load_relaxed(&w->state) != WEIR_OP_QUEUED_)
 		return;
+	if (weir_op_awaits_end_(w)) {
+		/* The clock may go back: see below. */
+		if (!weir_op_end_late_(w, to_notify))
+			(void)weir_timers_add_(loop, w);
+		return;
+	}
 	if (!w->sem) {
 		if (weir_any_late_(w))
 			weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_FINAL_);

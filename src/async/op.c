@@ -3,6 +3,7 @@
 #include "async/op.h"
 
 #include "async/count.h"
+#include "async/end.h"
 #include "async/inbox.h"
 #include "async/run.h"
 #include "async/timers.h"
@@ -68,7 +69,7 @@ void weir_op_stop_timer_(struct weir_waiter_ *w)
 	weir_run_unlock_(w->runner);
 }
 
-static void set_free(struct weir_waiter_ *w)
+void weir_op_set_free_(struct weir_waiter_ *w)
 {
 	weir_op_uncount_(w);
 	/* [A4] release */
@@ -137,7 +138,7 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
 	err = enqueue(w);
 	if (err != WEIR_EQUEUED)
-		set_free(w);
+		weir_op_set_free_(w);
 	return err;
 }
 
@@ -161,8 +162,13 @@ weir_err weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 static weir_err leave(struct weir_waiter_ *w, bool *waited,
 		      struct weir_to_notify_ *to_notify)
 {
-	weir_err err = weir_sem_lock_(w->sem, "weir_op_cancel");
+	weir_err err;
 
+	if (weir_op_awaits_end_(w)) {
+		*waited = weir_waiter_claim_end_(w);
+		return WEIR_OK;
+	}
+	err = weir_sem_lock_(w->sem, "weir_op_cancel");
 	/* The lock fails only in the child of a fork: C29. */
 	if (err)
 		return err;
@@ -216,8 +222,11 @@ weir_err weir_op_cancel(weir_op *op)
 	else if (!take_decided(w))
 		err = WEIR_EBUSY;
 	if (!err) {
-		weir_sem_cancel_(w, &to_notify);
-		set_free(w);
+		if (weir_op_awaits_end_(w))
+			(void)weir_op_end_finish_(w, WEIR_OK);
+		else
+			weir_sem_cancel_(w, &to_notify);
+		weir_op_set_free_(w);
 	}
 	weir_notify_all_(&to_notify);
 	return err;
@@ -258,8 +267,10 @@ weir_err weir_op_poll(weir_op *op)
 		err = waited ? WEIR_ETIMEDOUT : WEIR_EQUEUED;
 	}
 	if (waited) {
-		err = weir_sem_finish_(w, w->sem->name_, err);
-		set_free(w);
+		err = weir_op_awaits_end_(w) ?
+			      weir_op_end_finish_(w, err) :
+			      weir_sem_finish_(w, w->sem->name_, err);
+		weir_op_set_free_(w);
 	}
 	weir_notify_all_(&to_notify);
 	return err;

@@ -10,7 +10,8 @@
  *                  weir_acquire_any
  *                  A thread that finds an operation NOTIFIED sees its runner
  *                  and its outcome.
- *   [A4] free      release: weir_run_callback_, set_free
+ *   [A4] free      release: weir_run_callback_, set_free,
+ *                  weir_op_set_free_
  *                  acquire: weir_run_take_, weir_op_cancel, weir_any_cancel
  *                  A canceller that finds the operation FREE may free its
  *                  memory: the library does not access the operation any more.
@@ -20,6 +21,7 @@
 #include <pthread.h>
 
 #include "async/count.h"
+#include "async/end.h"
 #include "async/inbox.h"
 #include "async/timers.h"
 #include "base/atomic.h"
@@ -238,14 +240,15 @@ void weir_run_callback_(struct weir_waiter_ *w)
 	void *user;
 	weir_err err;
 
-	if (!w->sem) {
+	if (!w->sem && !weir_op_awaits_end_(w)) {
 		w->complete(w);
 		return;
 	}
 	fn = (weir_op_fn *)w->fn;
 	user = w->user;
-	err = weir_sem_finish_(w, w->sem->name_, (weir_err)w->outcome);
-
+	err = (weir_err)w->outcome;
+	err = w->sem ? weir_sem_finish_(w, w->sem->name_, err) :
+		       weir_op_end_finish_(w, err);
 	weir_op_uncount_(w);
 	/* [A4] release.  The last access to *w: the callback may reuse it. */
 	at_store_release(&w->state, WEIR_OP_FREE_);

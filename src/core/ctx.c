@@ -115,6 +115,7 @@ weir_err weir_ctx_init(weir_ctx *ctx, weir_ctx *parent, int64_t deadline_ns)
 	live = is_first_or_last(parent, ctx);
 	if (!live) {
 		fresh.ended_ = (int32_t)weir_ctx_cancelled_(parent);
+		fresh.cause_ = parent->cause_;
 		*ctx = fresh;
 		ring_append(&parent->children_, &ctx->sibling_);
 	}
@@ -184,6 +185,23 @@ weir_err weir_ctx_err(weir_ctx *ctx)
 	return err ? err : weir_ctx_ended_(ctx);
 }
 
+/*
+ * The cause is written before ended_, by the thread that ends the context, and
+ * not changed after that.  If the deadline was noticed in between, the cause has
+ * no meaning.
+ */
+const void *weir_ctx_cause(const weir_ctx *ctx)
+{
+	if (weir_ctx_is_misplaced_(ctx)) {
+		weir_panic_("weir_ctx_cause: %p is not a context", ctx);
+		return NULL;
+	}
+	if (weir_ctx_check_(ctx, "weir_ctx_cause") ||
+	    weir_ctx_cancelled_(ctx) != WEIR_ECANCELED)
+		return NULL;
+	return ctx->cause_;
+}
+
 int64_t weir_ctx_deadline(const weir_ctx *ctx)
 {
 	if (weir_ctx_is_misplaced_(ctx)) {
@@ -213,4 +231,15 @@ weir_err weir_ctx_fd(weir_ctx *ctx, int *fd)
 	*fd = ctx->fd_ - 1;
 	weir_unlock_(lock);
 	return made < 0 ? WEIR_ESYSTEM : WEIR_OK;
+}
+
+void weir_ctx_end(weir_ctx *ctx)
+{
+	weir_err err;
+
+	weir_ctx_cancel(ctx);
+	err = weir_ctx_destroy(ctx);
+	if (err == WEIR_EBUSY)
+		weir_panic_("weir_ctx_end: context %p has children, or calls "
+			    "wait with it", ctx);
 }

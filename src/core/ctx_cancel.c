@@ -18,10 +18,12 @@ static weir_ctx *ctx_of(struct weir_ring_ *sibling)
 }
 
 /* End ctx now.  A descriptor whose deadline has passed fires by itself. */
-static void end_now(weir_ctx *ctx)
+static void end_now(weir_ctx *ctx, const void *cause)
 {
-	if (!weir_ctx_ended_(ctx) &&
-	    weir_ctx_end_with_(ctx, WEIR_ECANCELED) == WEIR_ECANCELED &&
+	if (weir_ctx_ended_(ctx))
+		return;
+	ctx->cause_ = cause;
+	if (weir_ctx_end_with_(ctx, WEIR_ECANCELED) == WEIR_ECANCELED &&
 	    ctx->fd_)
 		weir_timer_fire_(ctx->fd_ - 1);
 }
@@ -34,7 +36,7 @@ static enum weir_problem_ end_waiter(struct weir_waiter_ *w, weir_err why,
 	int64_t back = 0;
 
 	if (w->wants == WEIR_WANTS_END_) {
-		if (w->place != WEIR_NOWHERE_)
+		if (weir_waiter_claim_end_(w))
 			weir_waiter_decide_(w, why, to_notify);
 		return WEIR_IS_WELL_;
 	}
@@ -124,9 +126,8 @@ static weir_ctx *next_below(weir_ctx *ctx, const weir_ctx *top)
 	return NULL;
 }
 
-void weir_ctx_cancel(weir_ctx *ctx)
+static void cancel(weir_ctx *ctx, const void *cause, const char *call)
 {
-	static const char call[] = "weir_ctx_cancel";
 	struct cancel k = { .left = WEIR_BATCH_ };
 
 	if (weir_ctx_is_misplaced_(ctx)) {
@@ -143,7 +144,7 @@ void weir_ctx_cancel(weir_ctx *ctx)
 	 * cancel is about to end.
 	 */
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
-		end_now(c);
+		end_now(c, cause);
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
 		end_waiters(c, &k);
 	/* This is the last access to the tree. */
@@ -151,4 +152,14 @@ void weir_ctx_cancel(weir_ctx *ctx)
 	weir_notify_all_(&k.to_notify);
 	weir_callbacks_run_();
 	(void)weir_sem_panic_(k.bad, call, k.problem);
+}
+
+void weir_ctx_cancel(weir_ctx *ctx)
+{
+	cancel(ctx, NULL, "weir_ctx_cancel");
+}
+
+void weir_ctx_cancel_with(weir_ctx *ctx, const void *cause)
+{
+	cancel(ctx, cause, "weir_ctx_cancel_with");
 }

@@ -255,3 +255,18 @@ int64_t weir_permit_disown(weir_permit *permit)
 {
 	return usable(permit, "weir_permit_disown") ? take(permit).n_ : 0;
 }
+
+int64_t weir_permit_count(const weir_permit *permit)
+{
+	return permit->n_;
+}
+
+weir_sem *weir_permit_sem(const weir_permit *permit)
+{
+	return permit->sem_;
+}
+
+bool weir_permit_is_owned(const weir_permit *permit)
+{
+	return permit->owned_ != 0;
+}

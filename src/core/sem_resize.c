@@ -81,21 +81,28 @@ static int64_t debt_of(const weir_sem *sem)
 	return value < 0 ? -value : 0;
 }
 
-weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
+/* Set the capacity to n, or to n more than it is if `by` is true. */
+static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
+		       const char *call)
 {
-	static const char call[] = "weir_sem_resize";
 	struct weir_to_notify_ to_notify = { NULL, NULL };
 	const char *name;
 	int64_t left, excess;
 	weir_err err;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n) ||
-	    weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
+	if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
 		return WEIR_EINVAL;
 	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
 	name = sem->name_;
+	/* Both are at most 2^60, so the sum does not overflow. */
+	if (by)
+		n += sem->capacity_;
+	if (!weir_count_ok_(n)) {
+		weir_sem_unlock_(sem, 0);
+		return WEIR_EINVAL;
+	}
 	set_capacity(sem, n, n - sem->capacity_);
 	sort_waiters(sem, n, &to_notify);
 	left = debt_of(sem);
@@ -106,6 +113,21 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 	weir_hook_emit_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
 	report_excess(name, call, excess);
 	return WEIR_OK;
+}
+
+weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
+{
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	return resize(sem, n, false, debt, "weir_sem_resize");
+}
+
+weir_err weir_sem_resize_by(weir_sem *sem, int64_t change, int64_t *debt)
+{
+	if (weir_sem_is_misplaced_(sem) || change < -WEIR_SEM_MAX ||
+	    change > WEIR_SEM_MAX)
+		return WEIR_EINVAL;
+	return resize(sem, change, true, debt, "weir_sem_resize_by");
 }
 
 weir_err weir_sem_forget(weir_sem *sem, int64_t n)

@@ -75,6 +75,22 @@ bool weir_waiter_claim_(struct weir_waiter_ *w)
 	return true;
 }
 
+bool weir_waiter_claim_end_(struct weir_waiter_ *w)
+{
+	uint32_t waits = WEIR_END_WAITS_;
+
+	if (!w->kind)
+		return w->place != WEIR_NOWHERE_;
+	/*
+	 * relaxed: the CAS only selects the thread that decides; the
+	 * notification publishes the outcome.
+	 */
+	while (!at_cas_weak_relaxed(&w->end_claim, &waits, WEIR_END_CLAIMED_))
+		if (waits != WEIR_END_WAITS_)
+			return false;
+	return true;
+}
+
 void weir_callbacks_run_(void)
 {
 	/* relaxed: as in notify_each. */

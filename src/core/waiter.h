@@ -40,6 +40,16 @@ enum weir_wait_state_ {
 	WEIR_NOTIFIED_FINAL_	/* outcome and got are final */
 };
 
+/*
+ * An operation that waits for the end of a context is decided by the thread
+ * that claims it: a cancel, its loop at the deadline, or weir_op_cancel.
+ */
+enum weir_end_claim_ {
+	WEIR_END_WAITS_,	/* registered with its context */
+	WEIR_END_JOINS_,	/* about to be registered */
+	WEIR_END_CLAIMED_
+};
+
 struct weir_waiter_;
 
 /*
@@ -74,7 +84,10 @@ struct weir_waiter_ {
 	struct weir_ctx *ctx;		/* c  null: none */
 	int64_t min;			/* c  permits wanted */
 	uint32_t state;			/* a  enum weir_wait_state_; futex word */
-	uint32_t since_tick;		/* c  (operation) WEIR_TICK_SHIFT_ */
+	union {				/*    of an operation */
+		uint32_t since_tick;	/* c  WEIR_TICK_SHIFT_ */
+		uint32_t end_claim;	/* a  (WANTS_END_) enum weir_end_claim_ */
+	};
 	uint8_t forks;			/* c  fork count of its process */
 	int8_t outcome;			/* g  weir_err, once decided */
 	uint8_t kind;			/* c  enum weir_kind_ */
@@ -222,6 +235,12 @@ void weir_notify_all_(struct weir_to_notify_ *to_notify);
  * must not be granted then.  Returns true if w is not a member.
  */
 bool weir_waiter_claim_(struct weir_waiter_ *w);
+
+/*
+ * Claim w, which waits for the end of a context.  Returns true if the caller
+ * has to decide w.  If w is a thread, then w's guard must be held.
+ */
+bool weir_waiter_claim_end_(struct weir_waiter_ *w);
 
 /*
  * The notifier passes a decided operation to its runner.  The call is the last

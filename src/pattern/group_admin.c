@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
+#include "base/panic.h"
 
 weir_err weir_group_unready_(weir_group *group, const char *call,
 			     enum weir_refusal_ refusal)
@@ -89,6 +90,25 @@ weir_err weir_group_destroy(weir_group *group)
 	(void)!weir_sem_destroy(&group->tasks_);
 	group->ready_ = WEIR_DESTROYED_;
 	return WEIR_OK;
+}
+
+void weir_group_end(weir_group *group)
+{
+	weir_err err;
+
+	if (weir_group_check_(group, __func__, WEIR_BY_PANIC_))
+		return;
+	weir_ctx_cancel(&group->ctx_);
+	/*
+	 * A task's error is of no interest here.  If no thread could be started
+	 * for a task, the wait fails: try again.
+	 */
+	while (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
+		(void)!weir_group_wait(group, NULL, NULL);
+	err = weir_group_destroy(group);
+	if (err)
+		weir_panic_("weir_group_end: group \"%s\" (%p): its context "
+			    "has children", group->opts_.name, (void *)group);
 }
 
 weir_err weir_group_stat(weir_group *group, weir_group_info *info)

@@ -288,3 +288,79 @@ TEST(a_wait_until_the_deadline_of_its_ctx)
 	CHECK_ERR(weir_ctx_wait(&ctx, deadline), WEIR_ETIMEDOUT);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
+
+/* C13: the first cancel fixes the cause, for the contexts that it ends. */
+TEST(c13_cause)
+{
+	weir_ctx root = WEIR_CTX_INIT, child, late, born;
+	static const char first[] = "first", second[] = "second";
+
+	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
+	CHECK_OK(weir_ctx_init(&late, &root, 1));
+	CHECK(!weir_ctx_cause(&root));
+	weir_ctx_cancel_with(&child, first);
+	CHECK(weir_ctx_cause(&child) == first);
+	CHECK_ERR(weir_ctx_err(&child), WEIR_ECANCELED);
+	CHECK(!weir_ctx_cause(&root));
+	weir_ctx_cancel_with(&root, second);
+	weir_ctx_cancel_with(&root, first);
+	CHECK(weir_ctx_cause(&root) == second);
+	CHECK(weir_ctx_cause(&child) == first);
+	/* A deadline has no cause, and a later cancel does not add one. */
+	CHECK_ERR(weir_ctx_err(&late), WEIR_ETIMEDOUT);
+	CHECK(!weir_ctx_cause(&late));
+	/* A context that starts as ended has the cause of its parent. */
+	CHECK_OK(weir_ctx_init(&born, &root, WEIR_FOREVER));
+	CHECK(weir_ctx_cause(&born) == second);
+	CHECK_OK(weir_ctx_destroy(&born));
+	CHECK_OK(weir_ctx_destroy(&late));
+	CHECK_OK(weir_ctx_destroy(&child));
+	CHECK_OK(weir_ctx_destroy(&root));
+	CHECK_OK(weir_ctx_init(&root, NULL, WEIR_FOREVER));
+	weir_ctx_cancel(&root);
+	CHECK(!weir_ctx_cause(&root));
+	CHECK_OK(weir_ctx_destroy(&root));
+	CHECK_PANICS("weir_ctx_cause: context",
+		     CHECK(!weir_ctx_cause(&root)));
+	CHECK_PANICS("weir_ctx_cause: ", CHECK(!weir_ctx_cause(NULL)));
+}
+
+/* A scoped context is cancelled and retired on every path out of its block. */
+TEST(c34_scoped_ctx)
+{
+	weir_ctx root = WEIR_CTX_INIT;
+	weir_sem sem = WEIR_SEM_INIT(0);
+	weir_err err, inside = WEIR_OK;
+
+	for (int i = 0; i < 3; i++) {
+		WEIR_SCOPED_CTX weir_ctx c = WEIR_CTX_INIT;
+
+		CHECK_OK(weir_ctx_init(&c, &root, WEIR_FOREVER));
+		CHECK_ERR(weir_ctx_destroy(&root), WEIR_EBUSY);
+		if (i == 1)
+			continue;
+	}
+	WEIR_WITH_CTX(err, c, &root, weir_deadline_after(1000)) {
+		CHECK_OK(err);
+		inside = weir_sem_acquire(&sem, 1, &c);
+		break;
+	}
+	CHECK_OK(err);
+	CHECK_ERR(inside, WEIR_ETIMEDOUT);
+	WEIR_WITH_CTX(err, d, (weir_ctx *)1, WEIR_FOREVER)
+		CHECK(!"reached");
+	CHECK_ERR(err, WEIR_EINVAL);
+	CHECK_OK(weir_ctx_destroy(&root));
+}
+
+/* A context that is still in use at the end of its block is reported. */
+TEST(ctx_end_in_use)
+{
+	weir_ctx root = WEIR_CTX_INIT, child;
+
+	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
+	CHECK_PANICS("weir_ctx_end: context", weir_ctx_end(&root));
+	CHECK_ERR(weir_ctx_err(&child), WEIR_ECANCELED);
+	weir_ctx_end(&child);
+	weir_ctx_end(&root);
+}

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Releasing permits: C6, C7, C8, C9, and C25 from signal handlers. */
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "job.h"
+#include "weir/async.h"
+#include "weir/loop.h"
 
 static void *release_one(void *arg)
 {
@@ -335,4 +339,49 @@ TEST(c8_mistaken_release_of_granted_permits)
 	release_granted(2, 1);
 	release_granted(2, 2);
 	release_granted(1, 1);
+}
+
+static void ran(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_OK(err);
+}
+
+/*
+ * C25: a release leaves errno as it is, on every path: a fast one, one that
+ * wakes a thread, one that notifies a loop, and one that is refused.
+ */
+TEST(c25_errno_is_unchanged)
+{
+	weir_sem sem = WEIR_SEM_INIT(2);
+	weir_loop loop;
+	weir_op op;
+	job a;
+
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	errno = 4711;
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(errno, 4711);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	errno = 4711;
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(errno, 4711);
+	CHECK_OK(job_end(&a));
+	CHECK_OK(weir_loop_init(&loop));
+	weir_op_init(&op, &loop, ran, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	/* The write to a full or a closed descriptor fails with an error. */
+	CHECK(close(weir_loop_fd(&loop)) == 0);
+	errno = 4711;
+	CHECK_OK(weir_sem_try_release(&sem, 1));
+	CHECK_EQ(errno, 4711);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	weir_sem_release(&sem, 2);
+	errno = 4711;
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EOVERFLOW);
+	CHECK_EQ(errno, 4711);
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_OK(weir_sem_destroy(&sem));
 }

@@ -275,3 +275,58 @@ TEST(c21_forget_under_a_waiter)
 	CHECK_EQ(stat_of(&sem).held, 3);
 	CHECK_IDENTITY(&sem);
 }
+
+/* C21: a relative resize, in one step: results, debt and waiters. */
+TEST(c21_resize_by)
+{
+	weir_sem sem = WEIR_SEM_INIT(3), signal = WEIR_SEM_INIT_UNBOUNDED(0);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	int64_t debt = 7;
+	job a, big;
+
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	wait_oversized(&big, &sem, 5, &ctx);
+	CHECK_OK(weir_sem_resize_by(&sem, 1, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_OK(job_end(&a));
+	CHECK_OK(weir_sem_resize_by(&sem, -3, &debt));
+	CHECK_EQ(debt, 3);
+	CHECK_EQ(stat_of(&sem).capacity, 1);
+	CHECK_IDENTITY(&sem);
+	CHECK_ERR(weir_sem_resize_by(&sem, -2, &debt), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize_by(&sem, WEIR_SEM_MAX, &debt), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize_by(&sem, INT64_MIN, &debt), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize_by(&sem, INT64_MAX, &debt), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize_by(NULL, 1, &debt), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_resize_by(&signal, 1, &debt), WEIR_EINVAL);
+	CHECK_EQ(stat_of(&sem).capacity, 1);
+	CHECK_OK(weir_sem_resize_by(&sem, 0, NULL));
+	CHECK_OK(weir_sem_resize_by(&sem, -1, NULL));
+	CHECK_OK(weir_sem_resize_by(&sem, WEIR_SEM_MAX, &debt));
+	CHECK_OK(job_end(&big));
+	CHECK_EQ(stat_of(&sem).held, 9);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void *add_and_remove(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		CHECK_OK(weir_sem_resize_by(arg, 3, NULL));
+		CHECK_OK(weir_sem_resize_by(arg, -2, NULL));
+	}
+	return NULL;
+}
+
+/* C21, C24: relative resizes of several threads add up. */
+TEST(c21_resize_by_loses_nothing)
+{
+	weir_sem sem = WEIR_SEM_INIT(5);
+	check_thread a = start(add_and_remove, &sem);
+	check_thread b = start(add_and_remove, &sem);
+
+	finish(a);
+	finish(b);
+	CHECK_EQ(stat_of(&sem).capacity, 4005);
+	CHECK_EQ(weir_sem_available(&sem), 4005);
+}

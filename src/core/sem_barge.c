@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking free permits although waiters are queued: weir_sem_try_acquire_barging
+ * and weir_sem_remove.
+ *
+ * Both take the lock.  Releases that came earlier have been granted to the heads
+ * that fit: weir_sem_lock_ grants to a spinner, and the unlock before it to all
+ * others.  So the value is what these heads have left.  A release that adds
+ * permits while the lock is held is concurrent with this call; it may lose them
+ * to this call.
+ */
+#include "base/hook.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_word.h"
+#include "weir/sem.h"
+
+/* Requires: the semaphore is locked. */
+static int64_t free_of(const weir_sem *sem)
+{
+	/*
+	 * relaxed: the CAS that unlocks takes the permits and is the acquire.
+	 */
+	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
+
+	return value > 0 ? value : 0;
+}
+
+weir_err weir_sem_try_acquire_barging(weir_sem *sem, int64_t n)
+{
+	static const char call[] = "weir_sem_try_acquire_barging";
+	const char *name;
+	uint32_t state;
+	bool taken;
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	/* The policy never changes. */
+	if (weir_state_(sem) & WEIR_STATE_BARGING_)
+		return weir_sem_try_acquire(sem, n);
+	err = weir_try_fast_(sem, n);
+	if (err != WEIR_EINVAL)
+		return err;
+	err = weir_sem_lock_(sem, call);
+	if (err)
+		return err;
+	name = sem->name_;
+	state = weir_state_(sem);
+	taken = !weir_state_is_shut_(state) && free_of(sem) >= n;
+	weir_sem_unlock_(sem, taken ? n : 0);
+	if (!taken)
+		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, name, n, WEIR_OK);
+	return WEIR_OK;
+}
+
+weir_err weir_sem_remove(weir_sem *sem, int64_t max, int64_t *removed)
+{
+	int64_t n;
+	weir_err err;
+
+	if (removed)
+		*removed = 0;
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(max) ||
+	    !(weir_state_(sem) & WEIR_STATE_UNBOUNDED_))
+		return WEIR_EINVAL;
+	err = weir_sem_lock_(sem, "weir_sem_remove");
+	if (err)
+		return err;
+	n = free_of(sem);
+	if (n > max)
+		n = max;
+	weir_sem_unlock_(sem, n);
+	if (removed)
+		*removed = n;
+	return WEIR_OK;
+}
