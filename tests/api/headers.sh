@@ -47,6 +47,20 @@ for header in "$root"/include/weir/*.h; do
 	fi
 done
 
+# The header for C++, in every standard from C++17 on.
+for header in "$root"/include/weir/*.hpp; do
+	header=weir/$(basename "$header")
+	printf '#include <%s>\n#include "%s"\n' "$header" "$header" >"$work/alone.c"
+	for std in c++17 c++20 c++2b; do
+		# shellcheck disable=SC2086
+		{
+			try g++ $cxx -std=$std
+			try g++ $cxx -std=$std -DWEIR_INLINE
+			try clang++ $cxx -std=$std
+		}
+	done
+done
+
 # All headers in one file, in reverse order.
 for header in "$root"/include/weir/*.h; do
 	echo "#include <weir/$(basename "$header")>"
