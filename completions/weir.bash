@@ -22,6 +22,7 @@ _weir_options() {
 	open) echo '-n --capacity -t --timeout --fast --nested --shared' ;;
 	rm) echo '-f --force --shared' ;;
 	jobserver) echo '-n --capacity --style --plain -v --verbose' ;;
+	posix) echo '--barging --print-library' ;;
 	esac
 	echo '-h --help'
 }
@@ -41,7 +42,7 @@ _weir_reply_names() {
 
 _weir() {
 	local commands='run hold release wait ls stat watch resize pause resume close
-		open rm doctor jobserver help'
+		open rm doctor jobserver posix help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
 
@@ -69,13 +70,13 @@ _weir() {
 		*)
 			words=$((words + 1))
 			case $command,$words in
-			jobserver,1|*,2) break ;;
+			jobserver,1|posix,1|*,2) break ;;
 			esac
 			;;
 		esac
 	done
 	case $command,$words in
-	run,2|jobserver,[12])
+	run,2|jobserver,[12]|posix,[12])
 		# Complete another command and its arguments.
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"
@@ -96,7 +97,7 @@ _weir() {
 		*,*,-*) _weir_reply "$(_weir_options "$command")" "$word" ;;
 		help,0,*) _weir_reply "$commands" "$word" ;;
 		run,1,*) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
-		release,*|ls,*|jobserver,*) ;;
+		release,*|ls,*|jobserver,*|posix,*) ;;
 		*,0,*) _weir_reply_names "$word" ;;
 		esac
 		;;

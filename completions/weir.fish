@@ -5,7 +5,7 @@ function __weir_names
 	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
 end
 
-set -l all run hold release wait ls stat watch resize pause resume close open rm doctor jobserver help
+set -l all run hold release wait ls stat watch resize pause resume close open rm doctor jobserver posix help
 set -l first "not __fish_seen_subcommand_from $all"
 
 complete -c weir -f
@@ -24,6 +24,7 @@ complete -c weir -n $first -a open -d 'create a semaphore, or reopen a closed on
 complete -c weir -n $first -a rm -d 'remove an unused semaphore'
 complete -c weir -n $first -a doctor -d 'find and repair problems of semaphores'
 complete -c weir -n $first -a jobserver -d 'run make with a job server that recovers the tokens of killed jobs'
+complete -c weir -n $first -a posix -d 'run a program with sem_t on weir'
 complete -c weir -n $first -a help -d 'describe a command'
 complete -c weir -n $first -l version -d 'print the version'
 complete -c weir -s h -l help -d 'print help'
@@ -31,7 +32,7 @@ complete -c weir -s h -l help -d 'print help'
 complete -c weir -n '__fish_seen_subcommand_from help' -a "$all"
 complete -c weir -a '(__weir_names)' \
 	-n '__fish_seen_subcommand_from run hold wait stat watch resize pause resume close open rm doctor'
-complete -c weir -n '__fish_seen_subcommand_from run jobserver' \
+complete -c weir -n '__fish_seen_subcommand_from run jobserver posix' \
 	-a '(__fish_complete_subcommand --fcs-skip=3)'
 
 set -l take '__fish_seen_subcommand_from run hold'
@@ -69,3 +70,5 @@ complete -c weir -n '__fish_seen_subcommand_from jobserver' \
 complete -c weir -n '__fish_seen_subcommand_from jobserver' -l plain -d 'do not track which process takes tokens'
 complete -c weir -n '__fish_seen_subcommand_from jobserver' \
 	-s v -l verbose -d 'report recovered tokens'
+complete -c weir -n '__fish_seen_subcommand_from posix' -l barging -d 'a running thread may overtake'
+complete -c weir -n '__fish_seen_subcommand_from posix' -l print-library -d 'print the path of the library'

@@ -12,6 +12,7 @@
 #include "cmd/jobserver/jobserver.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/text.h"
+#include "cmd/posix/posix.h"
 #include "cmd/run/run.h"
 #include "cmd/watch/watch.h"
 
@@ -32,6 +33,7 @@ static const struct cmd *const commands[] = {
 	&cmd_rm,
 	&cmd_doctor,
 	&cmd_jobserver,
+	&cmd_posix,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -160,7 +160,7 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 		err = weir_ctx_join_(w->ctx, w);
 		if (err)
 			return err;
-		deadline_ns = weir_ctx_deadline(w->ctx);
+		deadline_ns = earlier(deadline_ns, weir_ctx_deadline(w->ctx));
 	}
 	if (weir_sem_enqueue_(w, deadline_ns, &err))
 		err = wait_listed(w, deadline_ns);

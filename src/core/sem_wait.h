@@ -11,7 +11,7 @@
 
 /*
  * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx
- * ends (null: no context) or deadline_ns passes.  *got, unless got is null, is
+ * ends (null: no context) or deadline_ns passes, whichever comes first.  *got, unless got is null, is
  * the number of permits.  `call` is for messages.
  */
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,

@@ -78,7 +78,7 @@ only in_synopsis in_text 'not described'
 		basename "$page" .3
 	done
 } | sort -u >functions
-grep -Eho 'WEIR_[A-Z0-9_]+' "$root"/include/weir/*.h | sort -u >constants
+grep -Eho 'WEIR_[A-Z0-9_]+' "$root"/include/weir/*.h "$root"/include/weir/*/*.h | sort -u >constants
 for kind in function constant; do
 	names_of "$kind" >used
 	known used "${kind}s" >there

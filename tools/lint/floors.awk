@@ -17,7 +17,7 @@ BEGIN {
 	floor["base"] = 0
 	floor["core"] = 1
 	floor["async"] = floor["named"] = floor["cluster"] = floor["pattern"] = 2
-	floor["diag"] = 3
+	floor["diag"] = floor["posix"] = 3
 	floor["cmd"] = 4
 }
 

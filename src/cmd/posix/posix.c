@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir posix: run a program with libweir-posix preloaded.  The library is
+ * $WEIR_POSIX_LIBRARY if that is set; else it is searched for near the command,
+ * where an installation and a build directory have it; else in the folder for
+ * libraries that was configured.
+ */
+#include "cmd/posix/posix.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+
+#ifndef WEIR_LIBDIR
+#define WEIR_LIBDIR "/usr/local/lib"
+#endif
+#define LIBRARY "libweir-posix.so.0"
+
+enum { OPT_BARGING = 256, OPT_LIBRARY };
+
+/* Returns true if the file exists; the path without links is in `path`. */
+static bool is_there(const char *folder, const char *below, char path[PATH_MAX])
+{
+	char joined[PATH_MAX];
+	int n = snprintf(joined, sizeof(joined), "%s/%s%s", folder, below,
+			 LIBRARY);
+
+	return n > 0 && n < PATH_MAX && realpath(joined, path);
+}
+
+/* Find the library; exits if it does not exist. */
+static void find_library(char path[PATH_MAX])
+{
+	static const char *const near[] = {
+		"../posix/",		/* a build directory */
+		"../" WEIR_LIBDIR_BELOW "/", "../lib/", "../lib64/",
+	};
+	const char *given = getenv("WEIR_POSIX_LIBRARY");
+	char exe[PATH_MAX];
+	ssize_t n;
+
+	if (given && *given) {
+		if (!realpath(given, path))
+			cmd_die(EXIT_NOT_FOUND, "posix: %s: %s", given,
+				strerror(errno));
+		return;
+	}
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n > 0) {
+		exe[n] = 0;
+		*strrchr(exe, '/') = 0;
+		for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
+			if (is_there(exe, near[i], path))
+				return;
+	}
+	if (!is_there(WEIR_LIBDIR, "", path))
+		cmd_die(EXIT_NOT_FOUND, "posix: %s is not installed; set "
+			"WEIR_POSIX_LIBRARY to its path", LIBRARY);
+}
+
+/* Put the library before the others that are preloaded. */
+static void preload(const char *path)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all;
+
+	/* LD_PRELOAD is a list that is separated by colons and blanks. */
+	if (strpbrk(path, ": "))
+		cmd_die(EXIT_WEIR, "posix: %s: the path has a colon or a "
+			"blank, so it cannot be preloaded", path);
+	if (asprintf(&all, "%s%s%s", path, others && *others ? ":" : "",
+		     others ? others : "") < 0 ||
+	    setenv("LD_PRELOAD", all, 1))
+		cmd_die(EXIT_WEIR, "posix: out of memory");
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP,
+		{ "barging", no_argument, NULL, OPT_BARGING },
+		{ "print-library", no_argument, NULL, OPT_LIBRARY },
+		OPTIONS_END
+	};
+	bool barging = false, print = false;
+	char path[PATH_MAX];
+	int option;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == OPT_BARGING)
+			barging = true;
+		else if (option == OPT_LIBRARY)
+			print = true;
+		else {
+			/* The program; its options are not ours. */
+			optind--;
+			break;
+		}
+	}
+	if (!print && optind >= argc)
+		cmd_misuse(self, "no program");
+	find_library(path);
+	if (print) {
+		puts(path);
+		cmd_flush();
+		return EXIT_SUCCESS;
+	}
+	preload(path);
+	if (setenv("WEIR_POSIX", barging ? "barging" : "fifo", 1))
+		cmd_die(EXIT_WEIR, "posix: out of memory");
+	(void)execvp(argv[optind], argv + optind);
+	cmd_die(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s: %s",
+		argv[optind], strerror(errno));
+}
+
+const struct cmd cmd_posix = {
+	.name = "posix",
+	.summary = "run a program with sem_t on weir",
+	.help =
+"usage: weir posix [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+"\n"
+"Runs PROGRAM with libweir-posix preloaded: its semaphores of <semaphore.h> are\n"
+"weir's, without compiling it again.  Threads are served in order of arrival.\n"
+"Semaphores that are shared between processes stay those of the C library.\n"
+"\n"
+"      --barging         a running thread may overtake, for at most 1 ms\n"
+"      --print-library   print the path of the library and exit\n"
+"  -h, --help            print this text\n",
+	.run = run,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The names of <semaphore.h>, for programs that were not compiled for weir.
+ * sem_open, sem_close and sem_unlink stay those of the C library: a named
+ * semaphore is the C library's, in every process.
+ */
+#include "weir/posix/semaphore.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int sem_init(sem_t *s, int pshared, unsigned value)
+{
+	return weir_posix_init_at(s, pshared, value,
+				  __builtin_return_address(0));
+}
+
+EXPORT int sem_destroy(sem_t *s)
+{
+	return weir_posix_destroy(s);
+}
+
+EXPORT int sem_wait(sem_t *s)
+{
+	return weir_posix_wait(s);
+}
+
+EXPORT int sem_trywait(sem_t *s)
+{
+	return weir_posix_trywait(s);
+}
+
+EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict at)
+{
+	return weir_posix_timedwait(s, at);
+}
+
+EXPORT int sem_clockwait(sem_t *restrict s, clockid_t clock,
+			 const struct timespec *restrict at)
+{
+	return weir_posix_clockwait(s, clock, at);
+}
+
+EXPORT int sem_post(sem_t *s)
+{
+	return weir_posix_post(s);
+}
+
+EXPORT int sem_getvalue(sem_t *restrict s, int *restrict value)
+{
+	return weir_posix_getvalue(s, value);
+}
+
+EXPORT int pthread_cancel(pthread_t thread)
+{
+	return weir_posix_cancel(thread);
+}
