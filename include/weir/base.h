@@ -59,7 +59,9 @@ WEIR_API const char *weir_version(void);
 	X(WEIR_ESYSTEM, -11, "system error; see errno")                        \
 	X(WEIR_EQUEUED, -12, "queued; the callback reports the outcome")       \
 	X(WEIR_EOPEN, -13, "the circuit breaker is open")                      \
-	X(WEIR_EFULL, -14, "the table has no room for another key")
+	X(WEIR_EFULL, -14, "the table has no room for another key")            \
+	X(WEIR_ELOST, -15, "the lease was lost")                               \
+	X(WEIR_EINDETERMINATE, -16, "no answer: the outcome is unknown")
 
 typedef enum weir_err {
 #define WEIR_ERR_ENUM_(name, value, text) name = (value),

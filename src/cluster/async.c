@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asynchronous acquire.  The operation waits for the permit of its request's
+ * semaphore `decided`, so the loop of weir/loop.h delivers the result.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cluster/clock.h"
+#include "cluster/handle.h"
+
+/*
+ * The operation has ended with err; returns the result of the request.  Requires:
+ * the lock is not held.
+ */
+static weir_err conclude(weir_lease *l, weir_err err)
+{
+	weir_cluster *c = l->cluster;
+
+	pthread_mutex_lock(&c->lock);
+	if (l->phase == DECIDED) {
+		err = l->err;
+	} else if (l->phase == HELD && err != WEIR_ECANCELED) {
+		err = WEIR_OK;
+	} else if (l->phase != LOST || err) {
+		weir_cl_request_phase_(l, LEAVING);
+		weir_cl_request_withdraw_(l);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+static void decided(weir_op *inner, weir_err err, void *user)
+{
+	weir_cluster_op *op = user;
+	weir_lease *l = op->lease_;
+
+	(void)inner;
+	op->lease_ = NULL;
+	err = conclude(l, err);
+	if (err || !l->weight) {
+		weir_cl_request_free_(l);
+		l = NULL;
+	}
+	op->fn_(op, err, l, op->user_);
+}
+
+void weir_cluster_op_init(weir_cluster_op *op, weir_cluster *c, weir_loop *loop,
+			  weir_cluster_op_fn *fn, void *user)
+{
+	memset(op, 0, sizeof(*op));
+	op->cluster_ = c;
+	op->fn_ = fn;
+	op->user_ = user;
+	weir_op_init(&op->op_, loop, decided, op);
+}
+
+weir_err weir_cluster_op_submit(weir_cluster_op *op, int64_t n,
+				int64_t deadline_ns)
+{
+	weir_cluster *c = op->cluster_;
+	weir_lease *l;
+	weir_err err;
+
+	if (n < 0 || n > WEIR_CLUSTER_MAX)
+		return WEIR_EINVAL;
+	if (op->lease_)
+		return WEIR_EBUSY;
+	l = weir_cl_request_new_(c, n, n, 0);
+	if (!l)
+		return WEIR_ENOMEM;
+	op->lease_ = l;
+	/* With the lock: the callback must not free the request before. */
+	pthread_mutex_lock(&c->lock);
+	err = weir_op_submit_until(&op->op_, &l->decided, 1, deadline_ns);
+	if (err == WEIR_EQUEUED) {
+		l->asked_at = boot_now();
+		weir_cl_request_phase_(l, QUEUED);
+		weir_cl_thread_kick_(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (err != WEIR_EQUEUED) {
+		op->lease_ = NULL;
+		weir_cl_request_free_(l);
+	}
+	return err;
+}
+
+weir_err weir_cluster_op_cancel(weir_cluster_op *op)
+{
+	weir_lease *l = op->lease_;
+	weir_err err = weir_op_cancel(&op->op_);
+
+	if (err)
+		return err;
+	op->lease_ = NULL;
+	(void)conclude(l, WEIR_ECANCELED);
+	weir_cl_request_free_(l);
+	return WEIR_OK;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Connecting, authenticating, sending commands and reading replies. */
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/redis/conn.h"
+
+void weir_cl_conn_init_(struct conn *conn, const struct session *session)
+{
+	memset(conn, 0, sizeof(*conn));
+	conn->session = session;
+	conn->net.fd = -1;
+}
+
+void weir_cl_conn_close_(struct conn *conn)
+{
+	weir_cl_net_close_(&conn->net);
+	weir_cl_reader_free_(conn->reader);
+	conn->reader = NULL;
+}
+
+static enum result broken(struct conn *conn, enum result result, int errnum,
+			  struct fault *fault)
+{
+	int timed_out = errnum == ETIMEDOUT;
+
+	weir_cl_conn_close_(conn);
+	return weir_cl_fault_(fault, result, errnum, "%s",
+			      timed_out ? "the server does not answer" :
+			      strerror(errnum));
+}
+
+/* Append the command to *data.  Returns false if memory is exhausted. */
+static bool format(const struct command *command, char **data, size_t *size)
+{
+	char *text, *grown;
+	int length = redisFormatCommandArgv(&text, command->count,
+			(const char **)(uintptr_t)command->args, NULL);
+
+	if (length < 0)
+		return false;
+	grown = realloc(*data, *size + (size_t)length);
+	if (grown) {
+		memcpy(grown + *size, text, (size_t)length);
+		*data = grown;
+		*size += (size_t)length;
+	}
+	redisFreeCommand(text);
+	return grown;
+}
+
+enum result weir_cl_conn_send_(struct conn *conn,
+			       const struct command *commands, int count,
+			       int64_t deadline, struct fault *fault)
+{
+	char *data = NULL;
+	size_t size = 0;
+	bool sent = true;
+
+	for (int i = 0; i < count && sent; i++)
+		sent = format(&commands[i], &data, &size);
+	if (!sent) {
+		free(data);
+		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
+	}
+	sent = weir_cl_net_write_(&conn->net, data, size, deadline);
+	free(data);
+	return sent ? RES_OK : broken(conn, RES_UNKNOWN, errno, fault);
+}
+
+enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
+				  int64_t deadline, struct fault *fault)
+{
+	char data[16384];
+
+	for (;;) {
+		ssize_t got;
+
+		if (!weir_cl_reader_next_(conn->reader, reply))
+			break;
+		if (*reply)
+			return RES_OK;
+		got = weir_cl_net_read_(&conn->net, data, sizeof(data),
+					deadline);
+		if (got <= 0)
+			return broken(conn, RES_UNKNOWN,
+				      got ? errno : ECONNRESET, fault);
+		if (!weir_cl_reader_feed_(conn->reader, data, (size_t)got))
+			break;
+	}
+	weir_cl_conn_close_(conn);
+	return weir_cl_fault_(fault, RES_REFUSED, EPROTO,
+			      "the answer is not in the protocol of Redis");
+}
+
+/* One command whose reply must not be an error. */
+static enum result introduce(struct conn *conn, const struct command *command,
+			     int64_t deadline, struct fault *fault)
+{
+	struct reply *reply;
+	enum result result = weir_cl_conn_send_(conn, command, 1, deadline,
+						fault);
+
+	if (!result)
+		result = weir_cl_conn_receive_(conn, &reply, deadline, fault);
+	if (result)
+		return result == RES_UNKNOWN ? RES_UNSENT : result;
+	if (reply->type == REPLY_ERROR) {
+		bool reload;
+
+		result = weir_cl_conn_error_(conn, reply->text, &reload, fault);
+		weir_cl_conn_close_(conn);
+	}
+	weir_cl_reply_free_(reply);
+	return result;
+}
+
+/* Authenticate and select the database. */
+static enum result greet(struct conn *conn, int64_t deadline,
+			 struct fault *fault)
+{
+	const struct url *url = &conn->session->url;
+	struct command auth = { .args = { "AUTH" }, .count = 1 };
+	struct command select = { .args = { "SELECT", url->database },
+				  .count = 2 };
+	enum result result = RES_OK;
+
+	if (url->password[0]) {
+		if (url->user[0])
+			auth.args[auth.count++] = url->user;
+		auth.args[auth.count++] = url->password;
+		result = introduce(conn, &auth, deadline, fault);
+	}
+	if (!result && url->database[0])
+		result = introduce(conn, &select, deadline, fault);
+	return result;
+}
+
+static enum result connect_to(struct conn *conn, const struct url_host *host,
+			      int64_t deadline, struct fault *fault)
+{
+	const struct url *url = &conn->session->url;
+	enum result result = weir_cl_net_connect_(&conn->net, host, "6379",
+						  url->tls, url->ca, deadline,
+						  fault);
+
+	if (result)
+		return result;
+	conn->reader = weir_cl_reader_new_();
+	if (!conn->reader) {
+		weir_cl_conn_close_(conn);
+		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
+	}
+	return greet(conn, deadline, fault);
+}
+
+enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
+			       struct fault *fault)
+{
+	const struct url *url = &conn->session->url;
+	enum result result = RES_UNSENT;
+
+	if (conn->reader)
+		return RES_OK;
+	if (conn->moved.name[0]) {
+		result = connect_to(conn, &conn->moved, deadline, fault);
+		conn->moved.name[0] = 0;
+	}
+	for (int i = 0; i < url->host_count && result == RES_UNSENT; i++) {
+		result = connect_to(conn, &url->hosts[conn->host], deadline,
+				    fault);
+		if (result)
+			conn->host = (conn->host + 1) % url->host_count;
+	}
+	return result;
+}
+
+enum result weir_cl_conn_call_(struct conn *conn,
+			       const struct command *commands, int count,
+			       struct reply **replies, int64_t deadline,
+			       struct fault *fault)
+{
+	enum result result = weir_cl_conn_open_(conn, deadline, fault);
+	int i;
+
+	if (!result)
+		result = weir_cl_conn_send_(conn, commands, count, deadline,
+					    fault);
+	if (result)
+		return result;
+	for (i = 0; i < count && !result; i++)
+		result = weir_cl_conn_receive_(conn, &replies[i], deadline,
+					       fault);
+	if (!result)
+		return RES_OK;
+	for (i--; i > 0; i--)
+		weir_cl_reply_free_(replies[i - 1]);
+	return result;
+}
+
+/* "MOVED 3999 127.0.0.1:6381": the slot belongs to another server. */
+static void follow(struct conn *conn, const char *text)
+{
+	const char *host = strrchr(text, ' ');
+	const char *port = strrchr(text, ':');
+
+	if (!host || !port || port < host ||
+	    (size_t)(port - host) > sizeof(conn->moved.name) ||
+	    strlen(port + 1) >= sizeof(conn->moved.port))
+		return;
+	/* An empty host means the host of this connection. */
+	if (port == host + 1)
+		(void)snprintf(conn->moved.name, sizeof(conn->moved.name), "%s",
+			       conn->session->url.hosts[conn->host].name);
+	else
+		(void)snprintf(conn->moved.name, sizeof(conn->moved.name),
+			       "%.*s", (int)(port - host - 1), host + 1);
+	(void)snprintf(conn->moved.port, sizeof(conn->moved.port), "%s",
+		       port + 1);
+}
+
+static bool begins(const char *text, const char *word)
+{
+	return !strncmp(text, word, strlen(word));
+}
+
+enum result weir_cl_conn_error_(struct conn *conn, const char *text,
+				bool *reload, struct fault *fault)
+{
+	static const struct {
+		const char *word;
+		enum result result;
+		int errnum;
+	} words[] = {
+		{ "LOADING", RES_UNSENT, EAGAIN }, { "BUSY", RES_UNSENT, EAGAIN },
+		{ "TRYAGAIN", RES_UNSENT, EAGAIN },
+		{ "CLUSTERDOWN", RES_UNSENT, EAGAIN },
+		{ "MASTERDOWN", RES_UNSENT, EAGAIN },
+		{ "READONLY", RES_UNSENT, EROFS }, { "MOVED", RES_UNSENT, EAGAIN },
+		{ "ASK", RES_UNSENT, EAGAIN }, { "NOAUTH", RES_REFUSED, EACCES },
+		{ "WRONGPASS", RES_REFUSED, EACCES },
+		{ "NOPERM", RES_REFUSED, EACCES },
+		{ "ERR invalid password", RES_REFUSED, EACCES },
+		{ "WRONGTYPE", RES_REFUSED, EBADMSG },
+	};
+	enum result result = RES_REFUSED;
+	int errnum = EIO;
+
+	*reload = begins(text, "NOSCRIPT");
+	if (*reload)
+		return weir_cl_fault_(fault, RES_UNSENT, EAGAIN, "%s", text);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (begins(text, words[i].word)) {
+			result = words[i].result;
+			errnum = words[i].errnum;
+		}
+	/* Errors in a script have another form in every version. */
+	if (errnum == EIO && (strstr(text, "WEIRBAD") ||
+			      strstr(text, "WRONGTYPE")))
+		errnum = EBADMSG;
+	if (begins(text, "MOVED"))
+		follow(conn, text);
+	else if (begins(text, "READONLY"))
+		conn->host = (conn->host + 1) % conn->session->url.host_count;
+	if (begins(text, "MOVED") || begins(text, "READONLY"))
+		weir_cl_conn_close_(conn);
+	return weir_cl_fault_(fault, result, errnum, "the server answers: %s",
+			      text);
+}

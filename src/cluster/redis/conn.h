@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CLUSTER_REDIS_CONN_H
+#define WEIR_CLUSTER_REDIS_CONN_H
+
+/* A connection to a Redis server. */
+#include "cluster/net.h"
+#include "cluster/redis/reply.h"
+
+#define CONN_ARGS 128
+
+struct conn {
+	const struct session *session;
+	struct net net;
+	struct reader *reader;	/* null: not connected */
+	int host;		/* index of the host that is tried next */
+	struct url_host moved;	/* Redis Cluster redirected to it; or empty */
+};
+
+/* A command: arguments are NUL-terminated texts. */
+struct command {
+	const char *args[CONN_ARGS];
+	int count;
+};
+
+void weir_cl_conn_init_(struct conn *conn, const struct session *session);
+void weir_cl_conn_close_(struct conn *conn);
+
+/*
+ * Send the commands in one write and read one reply for each.  Connects and
+ * authenticates first if necessary.  If the result is RES_OK, then replies[]
+ * belongs to the caller; a reply may be an error.  On a failure the connection
+ * is closed.
+ */
+enum result weir_cl_conn_call_(struct conn *conn,
+			       const struct command *commands, int count,
+			       struct reply **replies, int64_t deadline,
+			       struct fault *fault);
+/* Connect and authenticate, if necessary. */
+enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
+			       struct fault *fault);
+/* Send without reading; read one reply (null: none within the deadline). */
+enum result weir_cl_conn_send_(struct conn *conn,
+			       const struct command *commands, int count,
+			       int64_t deadline, struct fault *fault);
+enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
+				  int64_t deadline, struct fault *fault);
+
+/*
+ * Translate an error reply.  *reload: the script is not loaded.  The server
+ * that is a replica or redirects is left: the next call connects to another
+ * one.  Closes the connection in that case.
+ */
+enum result weir_cl_conn_error_(struct conn *conn, const char *text,
+				bool *reload, struct fault *fault);
+
+#endif /* WEIR_CLUSTER_REDIS_CONN_H */

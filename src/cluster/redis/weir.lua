@@ -1,0 +1,548 @@
+-- SPDX-License-Identifier: MIT
+-- The semaphore in Redis: every operation is one call of this script.
+-- docs/design/cluster.md describes the keys, the arguments and the answers.
+--
+-- KEYS: e entries (hash; its field "c" is the state), x expiry (zset),
+--       q queue (zset), o oversized and idle (zset), prefix of wake-up lists
+-- ARGV: the operation, then its own arguments
+--
+-- An entry: role weight fence ticket since min max ttl flags session text
+--   role   H holds, W waits in q, O is oversized, I waits for idle
+--   flags  1: a waiter that a shrink makes impossible waits outside the queue
+--
+-- Times are microseconds.  Numbers are integers below 2^52.  Numbers are passed
+-- to the engine as numbers: string.format is as slow as a command.
+--
+-- The uncontended acquire and release come first, because every function that
+-- is defined before them would cost them time.
+local r = redis.call
+local E, X = KEYS[1], KEYS[2]
+local op = ARGV[1]
+local MAX = 4503599627370496
+local FORMAT = '>I4ddddddddddd'
+local VERSION = 0x57454901
+
+local function fast_release(state, entry)
+	local version, cap, used, tick, fence, closed, paused, last, next_, nq,
+		no, off = struct.unpack(FORMAT, state)
+	local weight = tonumber(string.match(entry, '^H (%d+) '))
+	if version ~= VERSION or nq ~= 0 or no ~= 0 or not weight or
+	    not (weight <= used) then
+		return nil
+	end
+	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used - weight, tick,
+		fence, closed, paused, last, next_, 0, 0, off))
+	r('HDEL', E, ARGV[2])
+	r('ZREM', X, ARGV[2])
+	return { 'R' }
+end
+
+local state
+if op == 'release' then
+	local both = r('HMGET', E, 'c', ARGV[2])
+	state = both[1]
+	if state and #state == 92 and both[2] and ARGV[3] == '0' then
+		local done = fast_release(state, both[2])
+		if done then
+			return done
+		end
+	end
+else
+	state = r('HGET', E, 'c')
+end
+if not state then
+	if r('EXISTS', E, X, KEYS[3], KEYS[4]) > 0 then
+		return { 'BAD', 'keys of another program' }
+	end
+	if op ~= 'create' then
+		return { 'NONE' }
+	end
+	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, tonumber(ARGV[2]), 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0))
+	return { 'MADE' }
+end
+if #state ~= 92 then
+	return { 'BAD', 'the state' }
+end
+local version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off =
+	struct.unpack(FORMAT, state)
+if version ~= VERSION then
+	return { version - version % 256 == VERSION - 1 and 'VERSION' or 'BAD',
+		'the state' }
+end
+
+local time = r('TIME')
+local now = time[1] * 1000000 + time[2] + off
+
+-- id fresh min max ttl try outside session text
+if op == 'acquire' and ARGV[3] == '1' and nq == 0 and closed == 0 and
+    paused == 0 and now >= last and (next_ == 0 or now < next_) then
+	local weight = tonumber(ARGV[5])
+	local free = cap - used
+	if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
+		local ends = now + tonumber(ARGV[6])
+		if weight > free then
+			weight = free
+		end
+		fence = fence + 1
+		if fence < now then
+			fence = now
+		end
+		tick = tick + 1
+		if next_ == 0 or ends < next_ then
+			next_ = ends
+		end
+		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap,
+			used + weight, tick, fence, 0, 0, now, next_, 0, no,
+			off), ARGV[2], string.format(
+			'H %d %d %d %d %s %s %s %s %s %s', weight, fence, tick,
+			now, ARGV[4], ARGV[5], ARGV[6], ARGV[8], ARGV[9],
+			ARGV[10]))
+		r('ZADD', X, ends, ARGV[2])
+		return { 'H', weight, fence, tick }
+	end
+end
+
+-- The rest handles queues, expiry and administration.
+local Q, O, W = KEYS[3], KEYS[4], KEYS[5]
+
+for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off }) do
+	if not (n >= 0 and n <= MAX and n % 1 == 0) then
+		return { 'BAD', 'a number of the state' }
+	end
+end
+
+-- The clock was set back: go on from the last time that was seen.
+if now < last then
+	off = off + last - now
+	now = last
+end
+
+local function save()
+	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick, fence,
+		closed, paused, now, next_, nq, no, off))
+end
+
+-- Damaged data: a call fails as a whole before it has changed an answer.
+local function bad(what)
+	error('WEIRBAD ' .. what)
+end
+
+-- Returns the entry as a table, or nil if it does not exist.
+local function get(id)
+	local entry = r('HGET', E, id)
+	if not entry then
+		return nil
+	end
+	local role, weight, token, ticket, since, min, max, ttl, flags, session,
+		text = string.match(entry,
+		'^([HWOI]) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%x+) (.*)$')
+	if not role or #entry > 600 then
+		bad('an entry')
+	end
+	local e = { role = role, weight = tonumber(weight),
+		fence = tonumber(token), ticket = tonumber(ticket),
+		since = tonumber(since), min = tonumber(min),
+		max = tonumber(max), ttl = tonumber(ttl), flags = flags,
+		session = session, text = text }
+	for _, n in pairs(e) do
+		if type(n) == 'number' and n > MAX then
+			bad('a number of an entry')
+		end
+	end
+	return e
+end
+
+local function put(id, e)
+	r('HSET', E, id, string.format('%s %d %d %d %d %d %d %d %s %s %s',
+		e.role, e.weight, e.fence, e.ticket, e.since, e.min, e.max,
+		e.ttl, e.flags, e.session, e.text))
+end
+
+-- The entry ends at the time `at`, unless it is renewed.
+local function expire(id, at)
+	r('ZADD', X, at, id)
+	if next_ == 0 or at < next_ then
+		next_ = at
+	end
+end
+
+-- Set next_ to the earliest expiry.
+local function find_next()
+	local first = r('ZRANGE', X, 0, 0, 'WITHSCORES')
+	next_ = tonumber(first[2] or 0)
+end
+
+local function tell(id, e, text)
+	local list = W .. e.session
+	r('RPUSH', list, id .. ' ' .. text)
+	r('PEXPIRE', list, math.ceil(e.ttl / 1000) + 1000)
+end
+
+local function drop(id, e)
+	if e.role == 'H' then
+		used = math.max(0, used - e.weight)
+	elseif e.role == 'W' then
+		r('ZREM', Q, id)
+		nq = nq - 1
+	else
+		r('ZREM', O, id)
+		no = no - 1
+	end
+	r('HDEL', E, id)
+	r('ZREM', X, id)
+end
+
+-- Remove every entry that has expired.  Returns true if there was one.
+local function sweep()
+	local any = false
+	if next_ == 0 or now < next_ then
+		return false
+	end
+	repeat
+		local ids = r('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, 100)
+		for _, id in ipairs(ids) do
+			local e = get(id)
+			any = true
+			if e then
+				drop(id, e)
+			else
+				r('ZREM', X, id)
+			end
+		end
+	until #ids == 0
+	find_next()
+	return any
+end
+
+-- Give the entry its permits.  A full lease begins now.
+local function hold(id, e)
+	e.weight = math.min(e.max, cap - used)
+	used = used + e.weight
+	fence = math.max(fence + 1, now)
+	e.role, e.fence, e.since = 'H', fence, now
+	put(id, e)
+	expire(id, now + e.ttl)
+end
+
+local function tell_granted(id, e)
+	tell(id, e, string.format('G %d %d %d', e.weight, e.fence, e.ticket))
+end
+
+-- Grant strictly from the head of the queue.  Tell the waiters for idle.
+local function grant()
+	while nq > 0 and paused == 0 do
+		local id = r('ZRANGE', Q, 0, 0)[1]
+		if not id then
+			bad('the queue')
+		end
+		local e = get(id)
+		if not e then
+			r('ZREM', Q, id)
+			nq = nq - 1
+		elseif cap - used < e.min or cap <= used then
+			break
+		else
+			r('ZREM', Q, id)
+			nq = nq - 1
+			hold(id, e)
+			tell_granted(id, e)
+		end
+	end
+	if no > 0 and used == 0 then
+		for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+			local e = get(id)
+			if e and e.role == 'I' then
+				drop(id, e)
+				tell(id, e, 'I')
+			end
+		end
+	end
+end
+
+-- Returns the answer about an entry.
+local function about(id, e)
+	if e.role == 'H' then
+		return { 'H', e.weight, e.fence, e.ticket }
+	end
+	local place = e.role == 'W' and r('ZRANK', Q, id)
+	return { 'W', place and place + 1 or 0, e.ticket,
+		next_ == 0 and 0 or math.max(1, next_ - now) }
+end
+
+local function wait(id, e, list, role)
+	e.role = role
+	put(id, e)
+	r('ZADD', list, e.ticket, id)
+	expire(id, now + e.ttl)
+	if role == 'W' then
+		nq = nq + 1
+	else
+		no = no + 1
+	end
+end
+
+local ops = {}
+
+local function acquire()
+	local id, min, max = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+	local e = ARGV[3] ~= '1' and get(id)
+	if e then
+		-- A repeated request: a full lease begins now.
+		expire(id, now + e.ttl)
+		return about(id, e)
+	end
+	if closed == 1 then
+		return { 'C' }
+	end
+	if max == 0 then
+		return { 'H', 0, 0, 0 }
+	end
+	e = { weight = 0, min = min, max = max, ttl = tonumber(ARGV[6]),
+		fence = 0, ticket = tick + 1, since = now, flags = ARGV[8],
+		session = ARGV[9], text = ARGV[10] }
+	if nq == 0 and paused == 0 and cap - used >= min then
+		if cap <= used then
+			return { 'H', 0, 0, 0 }
+		end
+		tick = tick + 1
+		hold(id, e)
+		return about(id, e)
+	end
+	if closed == 2 then
+		return { 'C' }
+	end
+	if ARGV[7] == '1' then
+		return { 'B' }
+	end
+	if min > cap and e.flags == '0' then
+		return { 'T' }
+	end
+	tick = tick + 1
+	if min > cap then
+		wait(id, e, O, 'O')
+	else
+		wait(id, e, Q, 'W')
+	end
+	return about(id, e)
+end
+
+function ops.acquire()
+	if sweep() then
+		grant()
+	end
+	local answer = acquire()
+	save()
+	return answer
+end
+
+-- id ttl session text: wait until no permit is held
+function ops.idle()
+	local id = ARGV[2]
+	sweep()
+	grant()
+	local e = get(id)
+	if used == 0 then
+		if e then
+			drop(id, e)
+		end
+		save()
+		return { 'I' }
+	end
+	if not e then
+		tick = tick + 1
+		e = { weight = 0, min = 0, max = 0, ttl = tonumber(ARGV[3]),
+			fence = 0, ticket = tick, since = now, flags = '0',
+			session = ARGV[4], text = ARGV[5] }
+		wait(id, e, O, 'I')
+	end
+	save()
+	return about(id, e)
+end
+
+-- id keep: release all but `keep` permits; withdraw a request that waits
+function ops.release()
+	local id, keep = ARGV[2], tonumber(ARGV[3])
+	local e = get(id)
+	if e and e.role == 'H' and keep > 0 then
+		if keep < e.weight then
+			used = math.max(0, used - e.weight + keep)
+			e.weight = keep
+			put(id, e)
+		end
+	elseif e then
+		drop(id, e)
+	end
+	sweep()
+	grant()
+	save()
+	return { e and 'R' or 'L' }
+end
+
+-- id: withdraw a request that waits; a lease stays
+function ops.cancel()
+	local id = ARGV[2]
+	local e = get(id)
+	if e and e.role == 'H' then
+		return about(id, e)
+	end
+	if e then
+		drop(id, e)
+	end
+	sweep()
+	grant()
+	save()
+	return { e and 'R' or 'L' }
+end
+
+-- ttl id...
+function ops.renew()
+	local ttl = tonumber(ARGV[2])
+	local answers = {}
+	sweep()
+	for i = 3, #ARGV do
+		local e = get(ARGV[i])
+		if e then
+			expire(ARGV[i], now + ttl)
+		end
+	end
+	find_next()
+	grant()
+	for i = 3, #ARGV do
+		local e = get(ARGV[i])
+		answers[i - 2] = e and about(ARGV[i], e) or { 'L' }
+	end
+	save()
+	return answers
+end
+
+local function info()
+	return { 'OK', cap, used, closed, paused, fence, now }
+end
+
+function ops.create()
+	return info()
+end
+
+ops.info = info
+
+-- capacity
+function ops.resize()
+	cap = tonumber(ARGV[2])
+	sweep()
+	for _, id in ipairs(r('ZRANGE', Q, 0, -1)) do
+		local e = get(id)
+		if e and e.min > cap then
+			drop(id, e)
+			if e.flags == '1' then
+				wait(id, e, O, 'O')
+			else
+				tell(id, e, 'T')
+			end
+		end
+	end
+	for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+		local e = get(id)
+		if e and e.role == 'O' and e.min <= cap then
+			drop(id, e)
+			tick = tick + 1
+			e.ticket = tick
+			wait(id, e, Q, 'W')
+		end
+	end
+	grant()
+	save()
+	return info()
+end
+
+-- 1: at once; 2: drain
+function ops.close()
+	local how = tonumber(ARGV[2])
+	if closed ~= 1 then
+		closed, paused = how, 0
+	end
+	sweep()
+	for _, id in ipairs(r('ZRANGE', Q, 0, -1)) do
+		local e = get(id)
+		if e then
+			drop(id, e)
+			if how == 2 and cap - used >= e.min and cap > used then
+				hold(id, e)
+				tell_granted(id, e)
+			else
+				tell(id, e, 'C')
+			end
+		end
+	end
+	for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+		local e = get(id)
+		if e and e.role == 'O' then
+			drop(id, e)
+			tell(id, e, 'C')
+		end
+	end
+	grant()
+	save()
+	return info()
+end
+
+-- 1: pause; 0: resume
+function ops.pause()
+	if closed ~= 0 then
+		return { 'C' }
+	end
+	paused = tonumber(ARGV[2])
+	sweep()
+	grant()
+	save()
+	return info()
+end
+
+function ops.unlink()
+	sweep()
+	grant()
+	save()
+	if used > 0 or nq > 0 or no > 0 then
+		return { 'B' }
+	end
+	r('DEL', E, X, Q, O)
+	return info()
+end
+
+-- max: the state and at most max entries
+function ops.stat()
+	local max = tonumber(ARGV[2])
+	local list, waiting = {}, 0
+	if sweep() then
+		grant()
+		save()
+	end
+	local ids = r('ZRANGE', X, 0, -1, 'WITHSCORES')
+	for i = 1, #ids, 2 do
+		local e = get(ids[i])
+		if e then
+			list[#list + 1] = { e.role, ids[i], e.weight, e.min,
+				e.fence, e.ticket, e.since, tonumber(ids[i + 1]),
+				e.text }
+			if e.role == 'W' then
+				waiting = waiting + e.min
+			end
+		end
+	end
+	local order = { H = 1, W = 2, O = 3, I = 4 }
+	table.sort(list, function(a, b)
+		if a[1] ~= b[1] then
+			return order[a[1]] < order[b[1]]
+		end
+		local key = a[1] == 'H' and 5 or 6
+		return a[key] < b[key]
+	end)
+	local answer = info()
+	answer[8], answer[9], answer[10], answer[11] = nq, no, waiting, #list
+	for i = 1, math.min(#list, max) do
+		answer[11 + i] = list[i]
+	end
+	return answer
+end
+
+return ops[op]()

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The work of a handle's thread: expiry, wake-ups, withdrawals, operations and
+ * renewals.  No pointer to a request is kept while the lock is not held: its
+ * owner may free it.  Requests are found again by their ids.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster/clock.h"
+#include "cluster/handle.h"
+
+#define PAUSE_MIN_NS INT64_C(50000000)
+#define PAUSE_MAX_NS SECOND_NS
+
+/* The engine has failed: pause before the next attempt. */
+void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault)
+{
+	int64_t most = c->session.ttl_ns / 6;
+
+	c->retry_ns = c->retry_ns ? c->retry_ns * 2 : PAUSE_MIN_NS;
+	if (c->retry_ns > PAUSE_MAX_NS)
+		c->retry_ns = PAUSE_MAX_NS;
+	if (c->retry_ns > most)
+		c->retry_ns = most;
+	c->retry_at = boot_now() + c->retry_ns;
+	pthread_mutex_lock(&c->lock);
+	c->fault = *fault;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void succeeded(weir_cluster *c)
+{
+	c->retry_at = 0;
+	c->retry_ns = 0;
+}
+
+/* Requires: the lock is held.  Drops it while the callback runs. */
+static void lose(weir_cluster *c, weir_lease *l)
+{
+	static const uint64_t one = 1;
+	weir_lease_lost_fn *fn = l->lost_fn;
+	void *user = l->lost_user;
+
+	weir_cl_request_phase_(l, LOST);
+	l->renew_at = NEVER;
+	if (l->lost_fd >= 0)
+		(void)!write(l->lost_fd, &one, sizeof(one));
+	if (!fn)
+		return;
+	l->lost_fn = NULL;
+	l->in_callback = true;
+	pthread_mutex_unlock(&c->lock);
+	fn(l, user);
+	pthread_mutex_lock(&c->lock);
+	l->in_callback = false;
+	pthread_cond_broadcast(&c->callback_done);
+}
+
+void weir_cl_work_expire_(weir_cluster *c)
+{
+	int64_t now = boot_now();
+	weir_lease *l;
+
+	pthread_mutex_lock(&c->lock);
+	l = c->first;
+	while (l) {
+		if (l->phase == HELD && now >= valid_until(l)) {
+			lose(c, l);
+			/* The list may have changed in the callback. */
+			l = c->first;
+		} else {
+			l = l->next;
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/*
+ * A grant is valid from the time at which the engine last confirmed that the
+ * request waited.  If that is too long ago, or if replicas have to confirm the
+ * grant, then renew first; the answer decides the request.
+ */
+void weir_cl_work_wake_(void *cluster, const char *id,
+			const struct answer *answer)
+{
+	weir_cluster *c = cluster;
+	int64_t now = boot_now();
+	weir_lease *l;
+
+	pthread_mutex_lock(&c->lock);
+	l = weir_cl_request_find_(c, id);
+	if (l && (l->phase == WAITING || l->phase == ASKING)) {
+		int64_t since = l->phase == WAITING ? l->confirmed :
+				l->asked_at;
+
+		if (answer->state == S_HELD && l->phase == WAITING &&
+		    (c->session.replicas ||
+		     now - since > c->session.ttl_ns / 2)) {
+			l->renew_at = now;
+			weir_cl_thread_at_(c, now);
+		} else if (answer->state != S_HELD || !c->session.replicas) {
+			weir_cl_request_decide_(l, answer, since);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Withdraw given-up requests.  Returns false if the engine fails. */
+static bool withdraw(weir_cluster *c)
+{
+	struct withdrawal *list, *w;
+	struct answer answer;
+	struct fault fault;
+	bool good = true;
+
+	pthread_mutex_lock(&c->lock);
+	list = c->withdrawals;
+	c->withdrawals = NULL;
+	pthread_mutex_unlock(&c->lock);
+	while ((w = list)) {
+		int64_t now = boot_now();
+		enum result result = RES_REFUSED;
+
+		if (now < w->until)
+			result = c->ops->release(c->engine, LANE_THREAD, w->id,
+						 0, &answer, now +
+						 c->session.timeout_ns, &fault);
+		if (result == RES_UNSENT || result == RES_UNKNOWN) {
+			weir_cl_work_failed_(c, &fault);
+			good = false;
+			break;
+		}
+		list = w->next;
+		free(w);
+	}
+	if (!list)
+		return good;
+	pthread_mutex_lock(&c->lock);
+	for (w = list; w->next; w = w->next)
+		;
+	w->next = c->withdrawals;
+	c->withdrawals = list;
+	pthread_mutex_unlock(&c->lock);
+	return good;
+}
+
+/* The engine's answer to a request that this thread has sent. */
+static void record(weir_cluster *c, const char *id, uint32_t changes,
+		   const struct answer *answer, int64_t sent)
+{
+	weir_lease *l = weir_cl_request_find_(c, id);
+
+	if (!l || l->changes != changes)
+		return;
+	if (l->phase == HELD) {
+		if (answer->state != S_HELD) {
+			lose(c, l);
+			return;
+		}
+		l->confirmed = sent;
+		l->renew_at = sent + c->session.ttl_ns / 3;
+	} else if (answer->state == S_WAITS) {
+		weir_cl_request_waits_(l, answer, sent);
+	} else if (answer->state == S_GONE) {
+		/* The engine has lost its data: join the queue again. */
+		l->flags &= ~(unsigned)ASK_FRESH;
+		weir_cl_request_phase_(l, QUEUED);
+		l->asked_at = NEVER;
+	} else {
+		weir_cl_request_decide_(l, answer, sent);
+	}
+}
+
+/*
+ * Send one request that is QUEUED.  Returns false if there is none or if the
+ * engine fails.
+ */
+static bool enqueue(weir_cluster *c)
+{
+	struct renewal r = { .id = "" };
+	struct fault fault;
+	uint32_t changes = 0;
+	enum result result;
+	int64_t sent;
+	weir_lease *l;
+
+	pthread_mutex_lock(&c->lock);
+	for (l = c->first; l && l->phase != QUEUED; l = l->next)
+		;
+	if (l) {
+		memcpy(r.id, l->id, sizeof(r.id));
+		r.ask = weir_cl_request_ask_(l);
+		changes = l->changes;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!r.id[0])
+		return false;
+	r.ask.id = r.id;
+	sent = boot_now();
+	result = c->ops->acquire(c->engine, LANE_THREAD, &r.ask, &r.answer,
+				 sent + c->session.timeout_ns, &fault);
+	pthread_mutex_lock(&c->lock);
+	l = weir_cl_request_find_(c, r.id);
+	if (!result) {
+		record(c, r.id, changes, &r.answer, sent);
+	} else if (l && l->changes == changes) {
+		l->flags &= ~(unsigned)ASK_FRESH;
+		if (result == RES_REFUSED || boot_now() - l->asked_at >
+		    c->session.timeout_ns) {
+			if (result == RES_UNKNOWN)
+				weir_cl_request_withdraw_(l);
+			weir_cl_request_fail_(l, result == RES_UNKNOWN ?
+					      WEIR_EINDETERMINATE :
+					      WEIR_ESYSTEM);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (result)
+		weir_cl_work_failed_(c, &fault);
+	return !result;
+}
+
+struct batch {
+	struct renewal list[RENEW_MAX];
+	uint32_t changes[RENEW_MAX];
+	int count;
+	int64_t deadline;	/* no lease of the handle ends earlier */
+};
+
+/* Collect requests whose renewal is due, and some that are due soon. */
+static void collect(weir_cluster *c, struct batch *batch)
+{
+	int64_t now = boot_now(), soon = now;
+	bool due = false;
+
+	batch->count = 0;
+	batch->deadline = now + c->session.timeout_ns;
+	pthread_mutex_lock(&c->lock);
+	for (weir_lease *l = c->first; l && !due; l = l->next)
+		due = l->renew_at <= now;
+	if (due)
+		soon = now + c->session.ttl_ns / 20;
+	for (weir_lease *l = c->first; l; l = l->next) {
+		if (l->phase == HELD && valid_until(l) < batch->deadline)
+			batch->deadline = valid_until(l);
+		if (!due || l->renew_at > soon || batch->count == RENEW_MAX ||
+		    (l->phase != HELD && l->phase != WAITING))
+			continue;
+		memcpy(batch->list[batch->count].id, l->id, ID_SIZE);
+		batch->list[batch->count].ask = weir_cl_request_ask_(l);
+		batch->list[batch->count].ask.id =
+			batch->list[batch->count].id;
+		batch->changes[batch->count++] = l->changes;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Renew one batch.  Returns false if none is due or if the engine fails. */
+static bool renew(weir_cluster *c)
+{
+	struct batch batch;
+	struct fault fault;
+	int64_t sent;
+
+	collect(c, &batch);
+	if (!batch.count)
+		return false;
+	sent = boot_now();
+	if (c->ops->renew(c->engine, batch.list, batch.count, batch.deadline,
+			  &fault)) {
+		weir_cl_work_failed_(c, &fault);
+		return false;
+	}
+	pthread_mutex_lock(&c->lock);
+	for (int i = 0; i < batch.count; i++)
+		record(c, batch.list[i].id, batch.changes[i],
+		       &batch.list[i].answer, sent);
+	pthread_mutex_unlock(&c->lock);
+	succeeded(c);
+	return true;
+}
+
+static void arm(weir_cluster *c)
+{
+	struct fault fault;
+	bool waits;
+
+	pthread_mutex_lock(&c->lock);
+	waits = c->waiting;
+	pthread_mutex_unlock(&c->lock);
+	if (!waits || c->wake_fd >= 0)
+		return;
+	if (c->ops->arm(c->engine, &c->wake_fd, boot_now() +
+			c->session.timeout_ns, &fault)) {
+		c->wake_fd = -1;
+		weir_cl_work_failed_(c, &fault);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->armed = true;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The time of the next work, as far as requests have one. */
+static int64_t next_time(weir_cluster *c)
+{
+	int64_t at = NEVER;
+	bool pending;
+
+	pthread_mutex_lock(&c->lock);
+	pending = c->withdrawals || (c->waiting && !c->armed);
+	for (weir_lease *l = c->first; l; l = l->next) {
+		int64_t then = l->renew_at > c->retry_at ? l->renew_at :
+			       c->retry_at;
+
+		pending = pending || l->phase == QUEUED;
+		if ((l->phase == HELD || l->phase == WAITING) && then < at)
+			at = then;
+		if (l->phase == HELD && valid_until(l) < at)
+			at = valid_until(l);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (pending && c->retry_at && c->retry_at < at)
+		at = c->retry_at;
+	return at;
+}
+
+int64_t weir_cl_work_(weir_cluster *c)
+{
+	if (boot_now() >= c->retry_at) {
+		while (enqueue(c))
+			;
+		arm(c);
+		while (renew(c))
+			weir_cl_work_expire_(c);
+		if (boot_now() >= c->retry_at)
+			(void)withdraw(c);
+	}
+	return next_time(c);
+}
