@@ -45,21 +45,22 @@ static enum result send_request(weir_lease *l, const struct limit *limit,
 {
 	weir_cluster *c = l->cluster;
 	int64_t until = boot_now() + c->session.timeout_ns;
-	int64_t deadline = weir_deadline_after(c->session.timeout_ns);
 	bool unknown = false;
 	enum result result;
 
 	for (int attempt = 0;; attempt++) {
 		struct ask ask = weir_cl_request_ask_(l);
 
-		result = weir_cl_call_begin_(c, deadline, fault);
+		result = weir_cl_call_begin_(c, limit->ctx, fault);
 		if (!result) {
 			*sent = boot_now();
-			if (!attempt)
+			if (!attempt) {
 				mark_sent(l, *sent);
+				until = *sent + c->session.timeout_ns;
+			}
 			result = c->ops->acquire(c->engine, LANE_CALL, &ask,
 						 answer, until, fault);
-			weir_cl_call_end_(c);
+			weir_cl_call_end_(c, result);
 		}
 		if (result == RES_OK || result == RES_REFUSED)
 			return result;

@@ -37,17 +37,18 @@ static enum result call_engine(weir_cluster *c, struct request *r,
 static weir_err run(weir_cluster *c, struct request *r)
 {
 	int64_t until = boot_now() + c->session.timeout_ns;
-	int64_t deadline = weir_deadline_after(c->session.timeout_ns);
 	bool unknown = false;
 	struct fault fault;
 	enum result result;
 
 	r->err = WEIR_OK;
 	for (int attempt = 0;; attempt++) {
-		result = weir_cl_call_begin_(c, deadline, &fault);
+		result = weir_cl_call_begin_(c, NULL, &fault);
 		if (!result) {
+			if (!attempt)
+				until = boot_now() + c->session.timeout_ns;
 			result = call_engine(c, r, until, &fault);
-			weir_cl_call_end_(c);
+			weir_cl_call_end_(c, result);
 		}
 		if (!result)
 			return r->err;

@@ -6,20 +6,43 @@
 #include "cluster/clock.h"
 #include "cluster/handle.h"
 
-enum result weir_cl_call_begin_(weir_cluster *c, int64_t deadline,
-				struct fault *fault)
+static uint64_t count_answers(weir_cluster *c, unsigned more)
 {
-	weir_err err;
+	uint64_t answers;
 
-	do
-		err = weir_sem_acquire_until(&c->calls, 1, deadline);
-	while (err == WEIR_EINTR);
-	return err ? weir_cl_fault_(fault, RES_UNSENT, ETIMEDOUT,
-				    "other calls wait for the server") : RES_OK;
+	pthread_mutex_lock(&c->lock);
+	c->answers += more;
+	answers = c->answers;
+	pthread_mutex_unlock(&c->lock);
+	return answers;
 }
 
-void weir_cl_call_end_(weir_cluster *c)
+enum result weir_cl_call_begin_(weir_cluster *c, weir_ctx *ctx,
+				struct fault *fault)
 {
+	uint64_t before, answers = 0;
+	weir_err err;
+
+	if (!weir_sem_try_acquire(&c->calls, 1))
+		return RES_OK;
+	/* The turn is late: that is a failure only if no call is answered. */
+	do {
+		before = answers;
+		answers = count_answers(c, 0);
+		err = weir_sem_acquire_for(&c->calls, 1, c->session.timeout_ns);
+		if (!err)
+			return RES_OK;
+	} while (!(ctx && weir_ctx_err(ctx)) &&
+		 (err == WEIR_EINTR || count_answers(c, 0) != answers ||
+		  before != answers));
+	return weir_cl_fault_(fault, RES_UNSENT, ETIMEDOUT,
+			      "the server does not answer other calls");
+}
+
+void weir_cl_call_end_(weir_cluster *c, enum result result)
+{
+	if (result == RES_OK)
+		(void)count_answers(c, 1);
 	weir_sem_release(&c->calls, 1);
 }
 
@@ -61,20 +84,21 @@ enum result weir_cl_call_release_(weir_lease *l, int64_t keep, bool cancel,
 {
 	weir_cluster *c = l->cluster;
 	int64_t until = boot_now() + c->session.timeout_ns;
-	int64_t deadline = weir_deadline_after(c->session.timeout_ns);
 	bool unknown = false;
 	enum result result;
 
 	*repeated = false;
 	for (int attempt = 0;; attempt++) {
-		result = weir_cl_call_begin_(c, deadline, fault);
+		result = weir_cl_call_begin_(c, NULL, fault);
 		if (!result) {
+			if (!attempt)
+				until = boot_now() + c->session.timeout_ns;
 			result = cancel ?
 				c->ops->cancel(c->engine, LANE_CALL, l->id,
 					       answer, until, fault) :
 				c->ops->release(c->engine, LANE_CALL, l->id,
 						keep, answer, until, fault);
-			weir_cl_call_end_(c);
+			weir_cl_call_end_(c, result);
 		}
 		if (result == RES_OK || result == RES_REFUSED)
 			break;

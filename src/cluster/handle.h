@@ -78,6 +78,7 @@ struct weir_cluster {
 	uint32_t waiting;		/* l: number of WAITING requests */
 	struct withdrawal *withdrawals;	/* l */
 	struct fault fault;		/* l: the last failure */
+	uint64_t answers;		/* l: calls that were answered */
 	int kick_fd;			/* eventfd: the thread has new work */
 	int timer_fd;			/* CLOCK_BOOTTIME */
 	int64_t timer_at;		/* l: when the timer fires; NEVER */
@@ -138,12 +139,12 @@ void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);
 
 /* call.c */
 /*
- * Take the permit of `calls`, until the deadline (CLOCK_MONOTONIC).  RES_UNSENT:
- * other calls wait for the engine.
+ * Take the permit of `calls`.  RES_UNSENT: ctx (may be null) has ended, or no
+ * other call was answered within the timeout of a request.
  */
-enum result weir_cl_call_begin_(weir_cluster *c, int64_t deadline,
+enum result weir_cl_call_begin_(weir_cluster *c, weir_ctx *ctx,
 				struct fault *fault);
-void weir_cl_call_end_(weir_cluster *c);
+void weir_cl_call_end_(weir_cluster *c, enum result result);
 /* Remember the failure; returns the error of the public function. */
 weir_err weir_cl_call_failed_(weir_cluster *c, enum result result,
 			      const struct fault *fault);

@@ -331,11 +331,11 @@ static int64_t next_time(weir_cluster *c)
 int64_t weir_cl_work_(weir_cluster *c)
 {
 	if (boot_now() >= c->retry_at) {
+		while (renew(c))
+			weir_cl_work_expire_(c);
 		while (enqueue(c))
 			;
 		arm(c);
-		while (renew(c))
-			weir_cl_work_expire_(c);
 		if (boot_now() >= c->retry_at)
 			(void)withdraw(c);
 	}

@@ -20,6 +20,13 @@
  *              call were made by another process
  *     strict   the same with WEIR_NAMED_STRICT
  *
+ *     one      weir_cluster, one handle that all threads share
+ *     many     weir_cluster, a separate handle for every waiting call
+ *
+ * The last two need a server: tests/cluster compiles the scenarios for them,
+ * with CONFORM_CLUSTER.  LOCAL scenarios are not run there, because a clause
+ * does not hold between machines; weir(7) says so.
+ *
  * Permits belong to the handle that acquired them, so the permits of a job must
  * be released through the job's own handle: job.sem.
  */
@@ -59,10 +66,11 @@ struct kind {
 	weir_err (*wait_idle)(void *sem, weir_ctx *ctx);
 	int64_t (*available)(void *sem);
 	struct picture (*stat)(void *sem);
+	bool remote;	/* a cancelled call leaves the queue a moment later */
 };
 
 extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
-	kind_strict;
+	kind_strict, kind_one, kind_many;
 
 #define AT_(name, kind)                                                        \
 	TEST(name##_##kind)                                                    \
@@ -78,7 +86,20 @@ extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
 	AT_(name, strict)
 #endif
 
-/* Run for every kind (EVERY); for the kinds that forbid overtaking (STRICT). */
+/*
+ * Run for every kind (EVERY); for the kinds that forbid overtaking (STRICT);
+ * for the kinds on one machine (LOCAL).
+ */
+#ifdef CONFORM_CLUSTER
+#define EVERY(name)                                                            \
+	static void scenario_##name(const struct kind *k);                     \
+	AT_(name, one)                                                         \
+	AT_(name, many)                                                        \
+	static void scenario_##name(const struct kind *k)
+#define STRICT(name) EVERY(name)
+#define LOCAL(name)                                                            \
+	__attribute__((unused)) static void scenario_##name(const struct kind *k)
+#else
 #define STRICT(name)                                                           \
 	static void scenario_##name(const struct kind *k);                     \
 	AT_(name, fifo)                                                        \
@@ -90,6 +111,12 @@ extern const struct kind kind_fifo, kind_barging, kind_named, kind_apart,
 	AT_(name, barging)                                                     \
 	AT_NAMED_(name)                                                        \
 	static void scenario_##name(const struct kind *k)
+#define LOCAL(name) EVERY(name)
+#endif
+
+/* Wait until a remote call that has been cancelled has left the queue. */
+#define SETTLE(k, sem, left)                                                   \
+	AWAIT(!(k)->remote || (k)->stat(sem).waiters == (left))
 
 /* Destroy it.  Checks that no permit is held and no call waits. */
 void drop(const struct kind *k, void *sem);

@@ -125,6 +125,7 @@ STRICT(c7_c13_a_cancelled_head)
 	begin(&head, k, sem, 2, &ctx);
 	begin(&next, k, sem, 1, NULL);
 	weir_ctx_cancel(&ctx);
+	SETTLE(k, sem, 0);
 	/* C13: before the cancel returns. */
 	now = CHECK_PICTURE(k, sem);
 	CHECK_EQ(now.waiters, 0);
@@ -171,6 +172,7 @@ STRICT(c7_c16_the_second_leaves)
 	begin(&second, k, sem, 1, &ctx);
 	begin(&third, k, sem, 1, NULL);
 	weir_ctx_cancel(&ctx);
+	SETTLE(k, sem, 2);
 	CHECK_EQ(k->stat(sem).waiters, 2);
 	CHECK_EQ(k->stat(sem).free, 1);
 	CHECK_ERR(outcome(&second), WEIR_ECANCELED);
@@ -301,6 +303,7 @@ EVERY(c13_a_parents_cancel_ends_waits_below)
 	begin(&first, k, sem, 1, &child);
 	begin(&second, k, sem, 2, &root);
 	weir_ctx_cancel(&root);
+	SETTLE(k, sem, 0);
 	CHECK_EQ(k->stat(sem).waiters, 0);
 	CHECK_ERR(outcome(&first), WEIR_ECANCELED);
 	CHECK_ERR(outcome(&second), WEIR_ECANCELED);

@@ -55,7 +55,7 @@ static enum result redis_prepare(struct engine *e, int64_t capacity, bool *made,
 			      capacity < 0 ? "info" : "create");
 	if (capacity >= 0)
 		weir_cl_script_number_(&call, capacity);
-	result = weir_cl_script_run_(e, LANE_CALL, &call, true, &reply,
+	result = weir_cl_script_run_(e, LANE_CALL, &call, capacity >= 0, &reply,
 				     deadline, fault);
 	if (result)
 		return result;

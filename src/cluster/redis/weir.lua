@@ -301,13 +301,13 @@ local function acquire()
 	e = { weight = 0, min = min, max = max, ttl = tonumber(ARGV[6]),
 		fence = 0, ticket = tick + 1, since = now, flags = ARGV[8],
 		session = ARGV[9], text = ARGV[10] }
-	if nq == 0 and paused == 0 and cap - used >= min then
-		if cap <= used then
-			return { 'H', 0, 0, 0 }
-		end
+	if nq == 0 and paused == 0 and cap > used and cap - used >= min then
 		tick = tick + 1
 		hold(id, e)
 		return about(id, e)
+	end
+	if min == 0 then
+		return { 'H', 0, 0, 0 }
 	end
 	if closed == 2 then
 		return { 'C' }

@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Redis: crashes, lost answers, clocks, failover, hostile data (C41, C44, C45)."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from proxy import Proxy
+from servers import Redis, await_
+from storm import Storm
+from support import CLIENT, TOOL, Holder, creator, main, stat, tool
+
+
+def test_c41_a_stopped_holder_is_lost_and_its_token_refused():
+    """Hard test 1: a resource that checks tokens refuses the paused holder."""
+    with Redis() as server:
+        url = server.url + "paused?ttl=500ms"
+        tool(url, "create", 1)
+        with Holder(url) as first, Holder(url) as second:
+            first.await_("got") if first.says("got") else None
+            await_(lambda: first.says("got") or second.says("got"), "a grant")
+            holder, waiter = (first, second) if first.says("got") else (second, first)
+            resource = 0
+            resource = max(resource, holder.number("fence"))
+            holder.process.send_signal(signal.SIGSTOP)
+            waiter.await_("got")
+            assert waiter.number("fence") > resource
+            resource = waiter.number("fence")
+            holder.process.send_signal(signal.SIGCONT)
+            holder.await_("lost").await_("callback")
+            assert "check WEIR_ELOST" in holder.output()
+            assert holder.number("fence") < resource, "the resource refuses it"
+            assert "WEIR_ELOST" in holder.release()
+            assert "released WEIR_OK" in waiter.release()
+
+
+def test_c41_the_holder_knows_before_the_next_grant():
+    """Hard test 5, without namespaces: the proxy cuts the holder off; it learns of the loss
+    before the server grants again."""
+    with Redis() as server, Proxy(server) as proxy:
+        name = "cut?ttl=1000ms&timeout=300ms"
+        tool(server.url + name, "create", 1)
+        with Holder(proxy.url + name) as holder:
+            holder.await_("got")
+            with Holder(server.url + name) as waiter:
+                await_(lambda: stat(server.url + name)["waiters"] == 1, "a waiter")
+                proxy.freeze()
+                holder.await_("lost")
+                waiter.await_("got")
+                assert holder.time_of("lost") < waiter.time_of("got")
+                assert waiter.number("fence") > holder.number("fence")
+
+
+def test_c41_a_dead_holder_within_the_ttl():
+    with Redis() as server:
+        url = server.url + "dead?ttl=600ms"
+        tool(url, "create", 2)
+        with Holder(url, 2) as holder:
+            holder.await_("got")
+            with Holder(url, 1) as waiter, Holder(url, 1) as other:
+                await_(lambda: stat(url)["waiters"] == 2, "waiters")
+                holder.kill()
+                died = time.time()
+                waiter.await_("got", 5)
+                other.await_("got", 5)
+                assert waiter.time_of("got") / 1e6 - died < 1.5
+                assert stat(url)["held"] == 2
+
+
+def storm_with(server, url, seconds, faults, **options):
+    storm = Storm(CLIENT, url, creator(server.url), **options)
+    storm.start(seconds)
+    faults(storm)
+    storm.finish()
+    return storm
+
+
+def full_capacity(server, storm):
+    """After the last fault everything comes back within the TTL."""
+    url = server.url + storm.name
+    await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 10)
+    assert stat(url)["waiters"] == 0
+    assert "released WEIR_OK" in tool(url, "try", stat(url)["capacity"])
+
+
+def test_c41_a_storm_with_kills_and_pauses():
+    with Redis() as server:
+        def faults(storm):
+            for _ in range(6):
+                time.sleep(0.4)
+                storm.kill_one()
+                storm.start(2, 1)
+                storm.pause_one(0.3)
+        storm = storm_with(server, server.url, 5, faults)
+        full_capacity(server, storm)
+        storm.check()
+
+
+def test_c21_a_storm_with_resizes():
+    with Redis() as server:
+        def faults(storm):
+            for capacity in (2, 8, 1, 4, 6):
+                time.sleep(0.5)
+                storm.note("resize", capacity)
+                tool(server.url + storm.name, "resize", capacity)
+        storm = storm_with(server, server.url, 4, faults)
+        full_capacity(server, storm)
+        storm.check()
+
+
+def crash(appendfsync):
+    """Hard test 2: kill -9 of the server in the middle of a storm."""
+    with Redis(appendfsync=appendfsync) as server:
+        def faults(storm):
+            for _ in range(3):
+                time.sleep(0.7)
+                server.kill()
+                server.start()
+                if not appendfsync:
+                    tool(server.url + storm.name, "create", storm.capacity)
+                server.cli("SCRIPT", "FLUSH")
+                time.sleep(0.2)
+                for line in server.cli("CLIENT", "LIST").splitlines():
+                    if "cmd=blpop" in line:
+                        server.cli("CLIENT", "KILL", "ID", line.split()[0].split("=")[1])
+        storm = storm_with(server, server.url, 5, faults)
+        full_capacity(server, storm)
+        return storm
+
+
+def test_c41_the_server_is_killed_aof_always():
+    crash("always").check()
+
+
+def test_c41_the_server_is_killed_aof_everysec():
+    # Killing the process loses nothing that was written to the file.
+    crash("everysec").check()
+
+
+def test_c41_the_server_is_killed_without_a_file():
+    """All leases are forgotten: more may exist.  Tokens grow all the same."""
+    crash(None).check(timed=False, tickets=False)
+
+
+def test_c44_lost_answers():
+    """Hard test 7: answers of acquire, renew and release are dropped."""
+    with Redis() as server, Proxy(server) as proxy:
+        def faults(storm):
+            for _ in range(25):
+                time.sleep(0.15)
+                proxy.drop_replies(storm.random.randrange(1, 4))
+        storm = storm_with(server, proxy.url, 5, faults)
+        assert proxy.dropped > 20, proxy.dropped
+        full_capacity(server, storm)
+        storm.check()
+
+
+def test_c44_no_answer_is_indeterminate():
+    with Redis() as server, Proxy(server) as proxy:
+        name = "mute?ttl=500ms&timeout=300ms"
+        tool(server.url + name, "create", 1)
+        with Holder(proxy.url + name) as holder:
+            holder.await_("got")
+            proxy.freeze()
+            assert "WEIR_EINDETERMINATE" in holder.release() or holder.says("WEIR_ELOST")
+        proxy.thaw()
+        await_(lambda: stat(server.url + name)["free"] == 1, "the permit", 10)
+
+
+def test_c41_failover_is_indeterminate_and_tokens_grow():
+    """Hard test 3: with replicas=1 a grant that no replica has confirmed is no grant."""
+    with Redis() as master:
+        with Redis("--replicaof", "127.0.0.1", str(master.port),
+                   "--repl-diskless-sync-delay", "0") as replica:
+            await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
+                   "replication")
+            name = "failover?replicas=1&timeout=1s&ttl=2s"
+            both = (f"redis://127.0.0.1:{master.port},127.0.0.1:{replica.port}/" + name)
+            tool(both, "create", 1)
+            with Holder(both) as holder:
+                holder.await_("got")
+                fence = holder.number("fence")
+                assert "released WEIR_OK" in holder.release()
+            replica.stop()
+            text = tool(both, "try", 1, check=False)
+            assert "WEIR_EINDETERMINATE" in text, text
+            replica.resume()
+            master.kill()
+            replica.cli("REPLICAOF", "NO", "ONE")
+            with Holder(f"redis://127.0.0.1:{replica.port}/failover?ttl=2s") as holder:
+                holder.await_("got")
+                assert holder.number("fence") > fence
+
+
+def test_c41_the_servers_clock():
+    """Hard test 6: the server's clock goes back one hour; permits of a dead holder still
+    return within the TTL, and tokens grow."""
+    with Redis() as server:
+        shim = server.dir + "/clock.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", shim,
+                        os.path.dirname(os.path.abspath(__file__)) + "/clock_shim.c"], check=True)
+        server.kill()
+        server.preload = shim
+        offset = server.dir + "/offset"
+        os.environ["WEIR_CLOCK_OFFSET_FILE"] = offset
+        try:
+            open(offset, "w").write("0")
+            server.start()
+            url = server.url + "clock?ttl=1s"
+            tool(url, "create", 1)
+            with Holder(url) as first:
+                first.await_("got")
+                fence = first.number("fence")
+                open(offset, "w").write("-3600")
+                with Holder(url) as waiter:
+                    await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                    # The holder goes on: it is renewed although the clock was set back.
+                    time.sleep(1.5)
+                    assert not first.says("lost") and not waiter.says("got")
+                    first.kill()
+                    waiter.await_("got", 5)
+                    assert waiter.number("fence") > fence
+                    # Forward: the holder is evicted early, and its token is smaller.
+                    with Holder(url) as third:
+                        await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                        open(offset, "w").write("60")
+                        third.await_("got", 5)
+                        assert third.number("fence") > waiter.number("fence")
+                        waiter.await_("lost", 5)
+        finally:
+            del os.environ["WEIR_CLOCK_OFFSET_FILE"]
+
+
+def test_c45_nobody_polls():
+    """1,000 waiters and no changes: the server sees renewals only."""
+    with Redis() as server:
+        url = server.url + "crowd?ttl=6s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with subprocess.Popen([TOOL, url, "crowd", "1", "1000"],
+                                  stdin=subprocess.PIPE) as crowd:
+                await_(lambda: stat(url)["waiters"] == 1000, "1,000 waiters")
+                time.sleep(0.5)
+                server.cli("CONFIG", "RESETSTAT")
+                time.sleep(6)
+                calls = server.calls()
+                crowd.stdin.close()
+                crowd.wait(60)
+            # 1,001 requests are renewed three times within the TTL, in batches.
+            scripts = calls.pop("evalsha", 0)
+            assert 0 < scripts <= 3 * (1001 / 100 + 20), scripts
+            assert calls.get("blpop", 0) == 0, calls
+            assert "released WEIR_OK" in holder.release()
+
+
+def hostile(server, *commands):
+    name = "hostile"
+    server.cli("FLUSHALL")
+    tool(server.url + name, "create", 3)
+    with Holder(server.url + name) as holder:
+        holder.await_("got")
+        for command in commands:
+            server.cli(*command)
+        texts = [tool(server.url + name, *words, check=False, timeout=30)
+                 for words in (("stat",), ("try", 1), ("take", 1), ("resize", 5))]
+        holder.kill()
+    return texts
+
+
+def test_hostile_data():
+    """Foreign or damaged keys: a clear error, no crash, no wait without end."""
+    key = "weir:{hostile}:"
+    first = "$(id)"
+    with Redis() as server:
+        def field():
+            return [f for f in server.cli("HKEYS", key + "e").split() if f != "c"][0]
+        for texts in (
+                hostile(server, ("DEL", key + "e"), ("SET", key + "e", "text")),
+                hostile(server, ("HSET", key + "e", "c", "text")),
+                hostile(server, ("HSET", key + "e", "c", "x" * 92)),
+                hostile(server, ("HDEL", key + "e", "c"))):
+            for text in texts:
+                assert "EBADMSG" in text, (first, text)
+        server.cli("FLUSHALL")
+        tool(server.url + "hostile", "create", 3)
+        with Holder(server.url + "hostile") as holder:
+            holder.await_("got")
+            for value in ("garbage", "H -1 1 1 1 1 1 1 0 ab text",
+                          "H 99999999999999999999 1 1 1 1 1 1 0 ab text",
+                          "W 1 1 -5 1 1 1 1 0 ab text", "H 1 1 1 1 1 1 1 0 ab " + "x" * 1000):
+                server.cli("HSET", key + "e", field(), value)
+                assert "EBADMSG" in tool(server.url + "hostile", "stat", check=False), value
+            holder.kill()
+        # Another version.
+        server.cli("FLUSHALL")
+        tool(server.url + "hostile", "create", 3)
+        server.cli("EVAL", "local s = redis.call('HGET', KEYS[1], 'c') "
+                   "redis.call('HSET', KEYS[1], 'c', string.sub(s, 1, 3) .. '\\9' .. "
+                   "string.sub(s, 5))", "1", key + "e")
+        assert "EPROTO" in tool(server.url + "hostile", "stat", check=False)
+
+
+def test_hostile_server():
+    """A server that answers garbage, or not at all."""
+    for answer in (b"garbage\r\n", b"*2147483647\r\n", b"$1073741824\r\n", b"*-7\r\n",
+                   b"+OK\r\n" * 5, b":1\r\n", b"*1\r\n" * 50, b"", b"-ERR no\r\n",
+                   b"\0" * 100, b"*3\r\n$1\r\nH\r\n:-1\r\n:5\r\n"):
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve(listener=listener, answer=answer):
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                client.settimeout(5)
+                try:
+                    while client.recv(65536):
+                        client.sendall(answer)
+                except OSError:
+                    pass
+                client.close()
+        threading.Thread(target=serve, daemon=True).start()
+        started = time.monotonic()
+        port = listener.getsockname()[1]
+        text = tool(f"redis://127.0.0.1:{port}/x?timeout=500ms", "stat", check=False, timeout=20)
+        assert "open WEIR_ESYSTEM" in text, (answer, text)
+        assert time.monotonic() - started < 5
+        listener.close()
+
+
+def test_errors_of_open():
+    with Redis("--requirepass", "secret") as server:
+        tool_ = lambda url, **k: tool(url, "stat", check=False, **k)
+        assert "EACCES" in tool_(server.url + "x")
+        wrong = tool_(server.url + "x", env={"WEIR_PASSWORD": "hidden-word"})
+        assert "EACCES" in wrong and "hidden-word" not in wrong
+        assert "ENOENT" in tool_(server.url + "x", env={"WEIR_PASSWORD": "secret"})
+        path = server.dir + "/password"
+        open(path, "w").write("secret\n")
+        assert "ENOENT" in tool_(server.url + "x", env={"WEIR_PASSWORD_FILE": path})
+        assert "ECONNREFUSED" in tool_("redis://127.0.0.1:1/x")
+        assert "WEIR_EINVAL" in tool_("redis://127.0.0.1")
+        assert "WEIR_EINVAL" in tool_("other://127.0.0.1/x")
+
+
+Redis.ready_ = Redis.ready
+Redis.ready = lambda self: (self.ready_() if "--requirepass" not in self.options else
+                            "NOAUTH" in self.cli("PING"))
+
+
+def test_doctor():
+    with Redis(appendfsync=None) as server:
+        tool(server.url + "x", "create", 1)
+        assert "finding appendonly" in tool(server.url + "x", "doctor")
+    with Redis("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as server:
+        tool(server.url + "x", "create", 1)
+        text = tool(server.url + "x", "doctor")
+        assert "finding maxmemory-policy" in text and "finding append" not in text
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Real servers for the tests: on loopback, on free ports, in temporary folders.
+
+    with Redis() as server:
+        server.url            "redis://127.0.0.1:34567/"
+        server.kill()         SIGKILL
+        server.start()        again, with the same data
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def await_(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("never: " + what)
+        time.sleep(0.01)
+
+
+def accepts(port):
+    with socket.socket() as s:
+        s.settimeout(1)
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Server:
+    """A process of its own, ended with the `with` block."""
+    preload = None
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="weir-")
+        self.port = free_port()
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def command(self):
+        raise NotImplementedError
+
+    def ready(self):
+        return accepts(self.port)
+
+    def start(self):
+        env = dict(os.environ, **({"LD_PRELOAD": self.preload} if self.preload else {}))
+        with open(self.dir + "/log", "ab") as log:
+            # pylint: disable=subprocess-popen-preexec-fn,consider-using-with
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, cwd=self.dir, env=env)
+        try:
+            await_(lambda: self.process.poll() is not None or self.ready(), "the server is ready")
+            assert self.process.poll() is None, open(self.dir + "/log").read()[-2000:]
+        except AssertionError:
+            self.kill()
+            raise
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+
+class Redis(Server):
+    def __init__(self, *options, appendfsync="always"):
+        super().__init__()
+        self.options = list(options)
+        self.appendfsync = appendfsync
+        self.url = f"redis://127.0.0.1:{self.port}/"
+
+    def command(self):
+        aof = (["--appendonly", "yes", "--appendfsync", self.appendfsync]
+               if self.appendfsync else ["--appendonly", "no"])
+        return (["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+                 "--save", "", "--dir", self.dir] + aof + self.options)
+
+    def ready(self):
+        return accepts(self.port) and self.cli("PING") == "PONG"
+
+    def cli(self, *words):
+        done = subprocess.run(["redis-cli", "-p", str(self.port), *map(str, words)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return done.stdout.decode(errors="replace").strip()
+
+    def calls(self):
+        """The number of calls of each command since the last CONFIG RESETSTAT."""
+        counts = {}
+        for line in self.cli("INFO", "commandstats").splitlines():
+            if line.startswith("cmdstat_"):
+                name, rest = line[8:].split(":", 1)
+                counts[name] = int(rest.split("calls=")[1].split(",")[0])
+        return counts
+
+
+ENGINES = {"redis": Redis}
