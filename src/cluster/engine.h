@@ -56,6 +56,8 @@ struct answer {
 	uint64_t ticket;
 	uint32_t place;		/* S_WAITS: in the queue, from 1; 0: not in it */
 	int64_t next_us;	/* S_WAITS: time to the next expiry; 0: none */
+	int64_t since;		/* the lease runs since then, not since the
+				   request was sent; 0: since the request */
 };
 
 enum ask_flags {
@@ -85,7 +87,7 @@ enum admin {
 	ADMIN_UNLINK
 };
 
-/* What the engine needs to know of its handle. */
+/* The properties of the handle that the engine uses. */
 struct session {
 	struct url url;
 	char id[17];		/* of the handle: random, hexadecimal */

@@ -135,16 +135,28 @@ static weir_err prepare(weir_cluster *c, const weir_cluster_opts *opts)
 {
 	int64_t capacity = opts->flags & WEIR_CLUSTER_CREATE ? opts->capacity :
 			   -1;
+	int64_t until = boot_now() + c->session.timeout_ns;
 	struct fault fault = { 0 };
 	bool made = false;
-	enum result result = c->ops->prepare(c->engine, capacity, &made,
-					     boot_now() + c->session.timeout_ns,
-					     &fault);
+	enum result result;
+	int attempt = 0;
 
-	if (result == RES_UNKNOWN)
-		return say(opts, WEIR_ESYSTEM, ETIMEDOUT, fault.why);
+	/*
+	 * A server that cannot be reached is reported at once.  One that ends
+	 * the connection or is loading its data is asked again.
+	 */
+	do
+		result = c->ops->prepare(c->engine, capacity, &made, until,
+					 &fault);
+	while ((result == RES_UNKNOWN ||
+		(result == RES_UNSENT && (fault.errnum == ECONNRESET ||
+					  fault.errnum == EAGAIN))) &&
+	       weir_cl_call_pause_(attempt++, NULL, until));
 	if (result)
 		return say(opts, WEIR_ESYSTEM, fault.errnum, fault.why);
+	if (!made && opts->flags & WEIR_CLUSTER_EXCLUSIVE && attempt)
+		return say(opts, WEIR_EINDETERMINATE, ETIMEDOUT,
+			   "the semaphore may have been created by this call");
 	if (!made && opts->flags & WEIR_CLUSTER_EXCLUSIVE)
 		return say(opts, WEIR_ESYSTEM, EEXIST,
 			   "the semaphore exists already");

@@ -121,6 +121,8 @@ void weir_cl_request_decide_(weir_lease *l, const struct answer *answer,
 		weir_cl_request_fail_(l, error_of(answer->state));
 		return;
 	}
+	if (answer->since && answer->since < sent)
+		sent = answer->since;
 	l->weight = answer->weight;
 	l->fence = answer->fence;
 	l->ticket = answer->ticket;
@@ -144,6 +146,8 @@ void weir_cl_request_waits_(weir_lease *l, const struct answer *answer,
 {
 	weir_cluster *c = l->cluster;
 
+	if (answer->since && answer->since < sent)
+		sent = answer->since;
 	if (l->phase != WAITING)
 		set_phase(l, WAITING);
 	l->place = answer->place;

@@ -123,6 +123,14 @@ static bool hold(weir_lease *lease, int64_t microseconds)
 	return weir_lease_check(lease) == WEIR_OK;
 }
 
+/* Mostly short; some longer than the TTL of the tests. */
+static int64_t duration(uint64_t *random)
+{
+	if (below(random, 5))
+		return below(random, 3000);
+	return below(random, 15) ? below(random, 60000) : 1500000;
+}
+
 static void round_of(uint64_t *random, const char *operation)
 {
 	int64_t weight = 1 + below(random, 4);
@@ -139,8 +147,7 @@ static void round_of(uint64_t *random, const char *operation)
 	      (long long)weir_lease_weight(lease),
 	      (unsigned long long)weir_lease_fence(lease),
 	      (unsigned long long)lease->ticket);
-	if (!hold(lease, below(random, 5) ? below(random, 3000) :
-		  below(random, 60000)))
+	if (!hold(lease, duration(random)))
 		event("lost", operation, "%lld", until_of(lease));
 	event("back", operation, "%lld", until_of(lease));
 	err = weir_lease_release(lease);

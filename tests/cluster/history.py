@@ -8,8 +8,11 @@ Rules, each named as in the report:
                     smaller token
     fifo            in the order of tokens, tickets increase
     capacity        at every grant, the leases that certainly exist fit into the capacity
-    blocked         no request waits longer than the TTL and some slack while it fits
+    blocked         no request waits while it fits: a release grants at once, and the permits
+                    of a dead client return after the TTL
     double          one request gets one grant
+    error           a request fails only by its deadline, or because the outcome is unknown
+    weight          a grant has the weight that was asked for
 
 "Certainly" is judged by the holder: from the grant (its token is the engine's time) to the
 beginning of the release, to the end of its validity, or to the last line of a client that
@@ -24,7 +27,7 @@ class Lease:
         self.client, self.operation = client, operation
         self.asked = self.got = self.weight = self.fence = self.ticket = None
         self.back = self.done = self.until = None
-        self.failed = None
+        self.failed = self.result = None
         self.wanted = 0
 
     def __repr__(self):
@@ -34,9 +37,11 @@ class Lease:
 
 
 class History:
-    def __init__(self, path, capacity, ttl_us, timed=True, tickets=True, slack_us=1500000):
-        self.capacities = [(0, capacity)]   # (time, capacity): the largest in effect
+    def __init__(self, path, capacity, ttl_us, timed=True, tickets=True, errors=True,
+                 slack_us=500000):
+        self.capacities = [(0, 0, capacity)]    # (call, return, capacity) of resizes
         self.ttl, self.timed, self.tickets, self.slack = ttl_us, timed, tickets, slack_us
+        self.errors = errors
         self.leases = {}
         self.last = {}
         self.problems = []
@@ -50,7 +55,13 @@ class History:
         when, client, what, operation = int(words[0]), words[1], words[2], words[3]
         self.last[client] = when
         if what == "resize":
-            self.capacities.append((when, int(words[4])))
+            self.capacities.append((when, 1 << 62, int(words[4])))
+            return
+        if what == "killed":
+            self.last[words[4]] = when
+            return
+        if what == "resized":
+            self.capacities[-1] = (self.capacities[-1][0], when, int(words[4]))
             return
         lease = self.leases.setdefault(operation, Lease(client, operation))
         if what == "ask":
@@ -60,28 +71,33 @@ class History:
                 self.problem("double", lease)
             lease.got = when
             lease.weight, lease.fence, lease.ticket = map(int, words[4:7])
+            if lease.weight != lease.wanted:
+                self.problem("weight", lease)
         elif what == "fail":
             lease.failed = when
+            if self.errors and words[4] not in ("WEIR_ETIMEDOUT", "WEIR_EAGAIN",
+                                                "WEIR_EINDETERMINATE", "WEIR_ETOOBIG"):
+                self.problem("error", words[4], lease)
         elif what in ("back", "lost"):
             lease.until = int(words[4])
             if what == "back":
                 lease.back = when
         elif what == "done":
-            lease.done = when
+            lease.done, lease.result = when, words[4]
 
     def problem(self, rule, *about):
         self.problems.append(rule + ": " + "; ".join(map(str, about)))
 
+    def in_effect(self, start, end):
+        """The capacities that may have been in effect between these times."""
+        done = [c for _, r, c in self.capacities if r <= start]
+        return done[-1:] + [c for t, r, c in self.capacities if t <= end and r > start]
+
     def capacity_at(self, when):
-        """The largest capacity that may be in effect around that time."""
-        around = [c for t, c in self.capacities if when - 1000000 < t <= when + 1000000]
-        before = [c for t, c in self.capacities if t <= when]
-        return max(around + before[-1:])
+        return max(self.in_effect(when - 1000, when + 1000))
 
     def least_capacity(self, start, end):
-        around = [c for t, c in self.capacities if start - 1000000 < t <= end + 1000000]
-        before = [c for t, c in self.capacities if t <= start]
-        return min(around + before[-1:])
+        return min(self.in_effect(start, end))
 
     def certain_end(self, lease):
         ends = [lease.back if lease.back is not None else self.last[lease.client]]
@@ -90,11 +106,11 @@ class History:
         return min(ends)
 
     def possible_end(self, lease):
-        if lease.done is not None and lease.until is not None:
-            return max(lease.done, min(lease.until + self.ttl, lease.done + self.ttl))
-        if lease.until is not None:
-            return lease.until + self.ttl
-        return self.last[lease.client] + self.ttl
+        """The lease has certainly ended then."""
+        if lease.done is not None and lease.result == "WEIR_OK":
+            return lease.done
+        until = max(filter(None, (lease.until, lease.done, lease.back, self.last[lease.client])))
+        return until + self.ttl + self.slack
 
     def check_fences(self):
         seen = {}
@@ -132,18 +148,28 @@ class History:
                 self.problem("capacity", f"{total} permits", *live)
 
     def check_blocked(self):
-        """The head of the queue waits although it fits."""
+        """The head of the queue waits although it fits.
+
+        The window before its grant is quiet: no other grant, no request that may have been
+        ahead, no lease that may have used the permits.
+        """
+        window = 30000
+        failed = sorted((l.asked, l.failed or self.last[l.client] + self.ttl + self.slack)
+                        for l in self.leases.values() if l.fence is None)
+        unknown = sorted((l.asked, self.last[l.client]) for l in self.leases.values()
+                         if l.fence is None and l.failed is None)
         for k, lease in enumerate(self.grants):
-            start = max(lease.asked, max((g.fence for g in self.grants[max(0, k - 200):k]),
-                                         default=0))
-            end = lease.fence
-            if end - start < self.ttl + self.slack:
+            end, start = lease.fence, lease.fence - window
+            if lease.asked > start - window or (k and self.grants[k - 1].fence > start):
                 continue
-            busy = max((self.possible_end(g) for g in self.grants[max(0, k - 200):k]),
-                       default=0)
-            if end - max(start, busy) > self.slack and \
-                    lease.weight <= self.least_capacity(start, end):
-                self.problem("blocked", lease)
+            if any(a < end and f > start for a, f in failed):
+                continue
+            # A dead client that is granted after its death holds a lease of its own.
+            if any(a < end and f + 2 * self.ttl + self.slack > start for a, f in unknown):
+                continue
+            used = sum(g.weight for g in self.grants[:k] if self.possible_end(g) > start)
+            if used + lease.weight <= self.least_capacity(start, end):
+                self.problem("blocked", lease, f"{used} permits were in use")
 
     def check(self):
         self.check_fences()

@@ -107,8 +107,7 @@ def test_c21_a_storm_with_resizes():
         def faults(storm):
             for capacity in (2, 8, 1, 4, 6):
                 time.sleep(0.5)
-                storm.note("resize", capacity)
-                tool(server.url + storm.name, "resize", capacity)
+                storm.resize(server.url, capacity)
         storm = storm_with(server, server.url, 4, faults)
         full_capacity(server, storm)
         storm.check()
@@ -135,17 +134,17 @@ def crash(appendfsync):
 
 
 def test_c41_the_server_is_killed_aof_always():
-    crash("always").check()
+    crash("always").check(errors=False)
 
 
 def test_c41_the_server_is_killed_aof_everysec():
     # Killing the process loses nothing that was written to the file.
-    crash("everysec").check()
+    crash("everysec").check(errors=False)
 
 
 def test_c41_the_server_is_killed_without_a_file():
     """All leases are forgotten: more may exist.  Tokens grow all the same."""
-    crash(None).check(timed=False, tickets=False)
+    crash(None).check(timed=False, tickets=False, errors=False)
 
 
 def test_c44_lost_answers():

@@ -8,20 +8,22 @@ import tempfile
 import time
 
 import history
+import support
 
 
 class Storm:
     """Clients of one semaphore.  TTL and request timeout are short, so that faults end
     within the test."""
 
-    def __init__(self, client, url, create, capacity=5, ttl_ms=1000, seed=None):
+    def __init__(self, client, url, create, capacity=5, ttl_ms=1000, seed=None,
+                 timeout_ms=800):
         self.client = client
         self.seed = seed if seed is not None else int(os.environ.get("WEIR_SEED", "0")) or \
             random.randrange(1 << 30)
         self.random = random.Random(self.seed)
         self.capacity, self.ttl_ms = capacity, ttl_ms
         self.name = f"storm-{os.getpid()}-{random.randrange(1 << 30)}"
-        self.url = f"{url}{self.name}?ttl={ttl_ms}ms&timeout=800ms"
+        self.url = f"{url}{self.name}?ttl={ttl_ms}ms&timeout={timeout_ms}ms"
         self.log = tempfile.mktemp(prefix="weir-history-")
         self.processes = []
         self.kills = 0
@@ -40,10 +42,18 @@ class Storm:
         os.write(fd, line.encode())
         os.close(fd)
 
+    def resize(self, url, capacity):
+        self.note("resize", capacity)
+        support.tool(url + self.name, "resize", capacity)
+        self.note("resized", capacity)
+
     def kill_one(self):
         alive = [p for p in self.processes if p.poll() is None]
         if alive:
-            self.random.choice(alive).kill()
+            process = self.random.choice(alive)
+            process.kill()
+            process.wait()
+            self.note("killed", process.pid)
             self.kills += 1
 
     def pause_one(self, seconds):

@@ -7,6 +7,9 @@
 # the same floor do not include each other.  The command includes no header of the
 # library except public ones.
 #
+# libweir-cluster is a library of its own: src/cluster includes public headers and itself.
+# Its engines, the folders cluster/X, do not include each other.
+#
 # Inside the command, cmd/lib includes cmd/lib.  Another folder cmd/X includes cmd/X
 # and cmd/lib.  A file directly in cmd, such as main.c, includes cmd/lib and the
 # header cmd/X/X.h of each folder.
@@ -16,8 +19,8 @@
 BEGIN {
 	floor["base"] = 0
 	floor["core"] = 1
-	floor["async"] = floor["named"] = floor["cluster"] = floor["pattern"] = 2
-	floor["diag"] = floor["posix"] = 3
+	floor["async"] = floor["named"] = floor["pattern"] = 2
+	floor["diag"] = floor["cluster"] = floor["posix"] = 3
 	floor["cmd"] = 4
 }
 
@@ -88,12 +91,16 @@ code ~ /^[ \t]*#[ \t]*include/ {
 		if (!allowed(folder, to[2], to[3], depth))
 			bad(FILENAME ":" FNR, "cmd" (folder ? "/" folder : "") \
 				" may not include " part[2])
-	} else if (to[1] == "weir" || to[1] == from)
+	} else if (to[1] == "cluster" && from == "cluster" && depth > 2 &&
+		   to[2] != folder)
+		bad(FILENAME ":" FNR, "cluster" (folder ? "/" folder : "") \
+			" may not include " part[2])
+	else if (to[1] == "weir" || to[1] == from)
 		;
 	else if (!(to[1] in floor))
 		bad(FILENAME ":" FNR, "unknown room " to[1])
-	else if (from == "cmd")
-		bad(FILENAME ":" FNR, "cmd uses public headers only")
+	else if (from == "cmd" || from == "cluster")
+		bad(FILENAME ":" FNR, from " uses public headers only")
 	else if (floor[to[1]] >= floor[from])
 		bad(FILENAME ":" FNR, from " may not include " to[1])
 }

@@ -34,8 +34,8 @@ BEGIN {
 
 { code = strip($0) }
 
-# The command is an ordinary program and may use them.
-FILENAME ~ /^src\/(base|cmd)\// { next }
+# The command is an ordinary program, and libweir-cluster is built on other libraries.
+FILENAME ~ /^src\/(base|cluster|cmd)\// { next }
 
 code ~ /^[ \t]*#[ \t]*include[ \t]*</ {
 	name = $0

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Planted bugs: the checks of a storm find each of them.
+
+The proxy replaces a text in the script while a client loads it, so the library has no hook
+for this.
+"""
+import sys
+import time
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from proxy import Proxy
+from servers import Redis, await_
+from storm import Storm
+from support import CLIENT, creator, main, stat
+
+# name: (text of the script, replacement)
+BUGS = {
+    "grants_one_permit_too_many":
+        ("elseif cap - used < e.min or cap <= used then", "elseif cap - used + 1 < e.min then"),
+    "newcomers_overtake_the_queue":
+        ("ARGV[3] == '1' and nq == 0 and closed == 0", "ARGV[3] == '1' and closed == 0"),
+    "the_fast_path_ignores_the_capacity":
+        ("if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then",
+         "if weight > 0 then free = 100"),
+    "last_come_first_served":
+        ("local id = r('ZRANGE', Q, 0, 0)[1]", "local id = r('ZREVRANGE', Q, 0, 0)[1]"),
+    "a_light_waiter_passes_a_heavy_head":
+        ("elseif cap - used < e.min or cap <= used then\nbreak",
+         "elseif cap - used < e.min then\nlocal n = r('ZRANGE', Q, 1, 1)[1]\n"
+         "local f = n and get(n)\nif f and cap - used >= f.min then\nr('ZREM', Q, n)\n"
+         "nq = nq - 1\nhold(n, f)\ntell_granted(n, f)\nend\nbreak"),
+    "tokens_repeat":
+        ("fence = math.max(fence + 1, now)\ne.role", "fence = math.max(fence, now - now % 1000000)"
+         "\ne.role"),
+    "tokens_start_again":
+        ("fence = fence + 1\nif fence < now then\nfence = now\nend", "fence = tick % 7"),
+    "a_release_grants_nobody":
+        ("elseif e then\ndrop(id, e)\nend\nsweep()\ngrant()\nsave()\nreturn { e and 'R' or 'L' }\n"
+         "end\nfunction ops.cancel",
+         "elseif e then\ndrop(id, e)\nend\nsave()\nreturn { e and 'R' or 'L' }\n"
+         "end\nfunction ops.cancel"),
+    "a_release_counts_twice":
+        ("r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used - weight, tick,",
+         "r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, math.max(0, used - 2 * weight), tick,"),
+    "a_release_leaks":
+        ("used = math.max(0, used - e.weight)\nelseif", "used = math.max(0, used)\nelseif"),
+    "nothing_expires":
+        ("if next_ == 0 or now < next_ then\nreturn false\nend", "if true then\nreturn false\nend"),
+    "a_renewal_does_not_renew":
+        ("if e then\nexpire(ARGV[i], now + ttl)\nend", ""),
+    "a_repeated_request_counts_twice":
+        ("local e = ARGV[3] ~= '1' and get(id)\nif e then", "local e\nif e then"),
+    "a_cancelled_waiter_stays":
+        ("if e then\ndrop(id, e)\nend\nsweep()\ngrant()\nsave()\nreturn { e and 'R' or 'L' }\nend\n"
+         "function ops.renew", "save()\nreturn { e and 'R' or 'L' }\nend\nfunction ops.renew"),
+}
+
+
+def run(plant):
+    """Returns what the checks of a storm find."""
+    with Redis(appendfsync=None) as server, Proxy(server, plant) as proxy:
+        create = creator(proxy.url)
+        storm = Storm(CLIENT, proxy.url, create, capacity=5, ttl_ms=600)
+        storm.start(3, count=4, threads=3)
+        for step in range(8):
+            time.sleep(0.3)
+            proxy.drop_replies(6)
+            if step % 3 == 0:
+                storm.kill_one()
+                storm.start(1.5, 1)
+            if step in (3, 5):
+                proxy.drop_replies(0)
+                try:
+                    storm.resize(proxy.url, 4)
+                    time.sleep(0.15)
+                    storm.resize(proxy.url, 5)
+                except AssertionError as failure:
+                    return [str(failure)]
+        try:
+            storm.finish(30)
+        except AssertionError as hang:
+            return [str(hang)]
+        assert proxy.planted
+        found = storm.problems(slack_us=400000)
+        url = proxy.url + storm.name
+        try:
+            await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 4)
+        except AssertionError as missing:
+            found.append(str(missing))
+        return found
+
+
+def planted(name):
+    def test():
+        for _ in range(3):
+            found = run([BUGS[name]])
+            if found:
+                print("    " + found[0][:150])
+                return
+        raise AssertionError("the checks do not find " + name)
+    return test
+
+
+for bug in BUGS:
+    globals()["test_" + bug] = planted(bug)
+
+
+def test_without_a_bug_nothing_is_found():
+    for _ in range(2):
+        found = run([])
+        assert not found, found[:3]
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
