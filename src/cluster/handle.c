@@ -142,8 +142,8 @@ static weir_err prepare(weir_cluster *c, const weir_cluster_opts *opts)
 	int attempt = 0;
 
 	/*
-	 * A server that cannot be reached is reported at once.  One that ends
-	 * the connection or is loading its data is asked again.
+	 * A server that cannot be reached is reported at once.  A server
+	 * that ends the connection or is loading its data is asked again.
 	 */
 	do
 		result = c->ops->prepare(c->engine, capacity, &made, until,

@@ -18,7 +18,6 @@ Rules, each named as in the report:
 beginning of the release, to the end of its validity, or to the last line of a client that
 was killed.
 """
-import collections
 import sys
 
 
@@ -38,10 +37,10 @@ class Lease:
 
 class History:
     def __init__(self, path, capacity, ttl_us, timed=True, tickets=True, errors=True,
-                 slack_us=500000):
+                 limit=True, slack_us=500000):
         self.capacities = [(0, 0, capacity)]    # (call, return, capacity) of resizes
         self.ttl, self.timed, self.tickets, self.slack = ttl_us, timed, tickets, slack_us
-        self.errors = errors
+        self.errors, self.limit = errors, limit
         self.leases = {}
         self.last = {}
         self.problems = []
@@ -138,9 +137,11 @@ class History:
             before = lease
 
     def check_capacity(self):
-        live = collections.deque()
-        for lease in self.grants:
-            when = lease.fence
+        """From the grant: its token if that is a time, otherwise the return of the call."""
+        when_of = (lambda l: l.fence) if self.timed else (lambda l: l.got)
+        live = []
+        for lease in sorted(self.grants, key=when_of):
+            when = when_of(lease)
             live = [l for l in live if self.certain_end(l) > when + 1000]
             live.append(lease)
             total = sum(l.weight for l in live)
@@ -175,8 +176,9 @@ class History:
         self.check_fences()
         if self.tickets:
             self.check_fifo()
-        if self.timed:
+        if self.limit:
             self.check_capacity()
+        if self.timed:
             self.check_blocked()
         return self.problems
 

@@ -144,7 +144,7 @@ def test_c41_the_server_is_killed_aof_everysec():
 
 def test_c41_the_server_is_killed_without_a_file():
     """All leases are forgotten: more may exist.  Tokens grow all the same."""
-    crash(None).check(timed=False, tickets=False, errors=False)
+    crash(None).check(timed=False, tickets=False, errors=False, limit=False)
 
 
 def test_c44_lost_answers():
@@ -348,11 +348,6 @@ def test_errors_of_open():
         assert "ECONNREFUSED" in tool_("redis://127.0.0.1:1/x")
         assert "WEIR_EINVAL" in tool_("redis://127.0.0.1")
         assert "WEIR_EINVAL" in tool_("other://127.0.0.1/x")
-
-
-Redis.ready_ = Redis.ready
-Redis.ready = lambda self: (self.ready_() if "--requirepass" not in self.options else
-                            "NOAUTH" in self.cli("PING"))
 
 
 def test_doctor():

@@ -100,7 +100,8 @@ class Redis(Server):
                  "--save", "", "--dir", self.dir] + aof + self.options)
 
     def ready(self):
-        return accepts(self.port) and self.cli("PING") == "PONG"
+        return accepts(self.port) and ("PONG" in self.cli("PING") or
+                                       "NOAUTH" in self.cli("PING"))
 
     def cli(self, *words):
         done = subprocess.run(["redis-cli", "-p", str(self.port), *map(str, words)],

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to the JSON gateway of etcd, one connection for each lane. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/clock.h"
+#include "cluster/etcd/http.h"
+
+void weir_cl_http_init_(struct http *http, const struct session *session)
+{
+	memset(http, 0, sizeof(*http));
+	http->session = session;
+}
+
+void weir_cl_http_close_(struct http *http)
+{
+	if (http->curl)
+		curl_easy_cleanup(http->curl);
+	curl_slist_free_all(http->headers);
+	free(http->token);
+	http->curl = NULL;
+	http->headers = NULL;
+	http->token = NULL;
+}
+
+bool weir_cl_http_append_(struct text *text, const char *data, size_t size)
+{
+	char *grown;
+
+	if (text->size + size > HTTP_MAX)
+		return false;
+	grown = realloc(text->data, text->size + size + 1);
+	if (!grown)
+		return false;
+	memcpy(grown + text->size, data, size);
+	text->data = grown;
+	text->size += size;
+	grown[text->size] = 0;
+	return true;
+}
+
+static size_t receive(char *data, size_t one, size_t count, void *user)
+{
+	return weir_cl_http_append_(user, data, one * count) ? one * count : 0;
+}
+
+/* curl must be set up once, before the first thread uses it. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void set_up_once(void)
+{
+	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+bool weir_cl_http_set_up_(struct http *http, CURL *curl, const char *path)
+{
+	const struct url *url = &http->session->url;
+	const struct url_host *host = &url->hosts[http->host];
+	bool six = strchr(host->name, ':');
+	char where[URL_TEXT + 64];
+
+	(void)snprintf(where, sizeof(where), "%s://%s%s%s:%s/v3/%s",
+		       url->tls ? "https" : "http", six ? "[" : "", host->name,
+		       six ? "]" : "", host->port[0] ? host->port : "2379",
+		       path);
+	if (!http->headers) {
+		http->headers = curl_slist_append(NULL,
+						  "Content-Type: application/json");
+		if (!http->headers)
+			return false;
+	}
+	curl_easy_setopt(curl, CURLOPT_URL, where);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 10L);
+	curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 5L);
+	curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
+			 (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
+	if (url->ca[0])
+		curl_easy_setopt(curl, CURLOPT_CAINFO, url->ca);
+	return true;
+}
+
+/* The request has not reached the server after these failures. */
+static bool is_unsent(CURLcode code)
+{
+	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+	       code == CURLE_SSL_CONNECT_ERROR ||
+	       code == CURLE_PEER_FAILED_VERIFICATION;
+}
+
+static enum result perform(struct http *http, const char *path,
+			   const char *body, struct text *text,
+			   int64_t deadline, struct fault *fault)
+{
+	int64_t left = (deadline - boot_now()) / 1000000;
+	CURLcode code;
+
+	pthread_once(&once, set_up_once);
+	if (!http->curl)
+		http->curl = curl_easy_init();
+	if (!http->curl || !weir_cl_http_set_up_(http, http->curl, path))
+		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM,
+				      "out of memory");
+	curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, body);
+	curl_easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, receive);
+	curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, text);
+	curl_easy_setopt(http->curl, CURLOPT_TIMEOUT_MS,
+			 (long)(left > 1 ? left : 1));
+	code = curl_easy_perform(http->curl);
+	if (code == CURLE_OK)
+		return RES_OK;
+	/* Try the next endpoint next time. */
+	http->host = (http->host + 1) % http->session->url.host_count;
+	return weir_cl_fault_(fault, is_unsent(code) ? RES_UNSENT : RES_UNKNOWN,
+			      code == CURLE_COULDNT_CONNECT ? ECONNREFUSED :
+			      ETIMEDOUT, "etcd: %s", curl_easy_strerror(code));
+}
+
+/* An error of etcd: {"error": text, "code": number}. */
+static enum result etcd_error(struct http *http, json_t *answer, int *code,
+			      struct fault *fault)
+{
+	const char *text = json_string_value(json_object_get(answer, "error"));
+	int number = (int)json_integer_value(json_object_get(answer, "code"));
+
+	if (!text)
+		text = "an error without a text";
+	*code = number ? number : 2;
+	switch (number) {
+	case CODE_NOT_FOUND:
+	case CODE_RANGE:
+		(void)weir_cl_fault_(fault, RES_OK, EIO, "etcd: %s", text);
+		return RES_OK;
+	case CODE_DENIED:
+	case CODE_UNAUTHENTICATED:
+		return weir_cl_fault_(fault, RES_REFUSED, EACCES, "etcd: %s",
+				      text);
+	case 3:
+		return weir_cl_fault_(fault, RES_REFUSED, EIO, "etcd: %s",
+				      text);
+	default:
+		http->host = (http->host + 1) % http->session->url.host_count;
+		return weir_cl_fault_(fault, RES_UNKNOWN, ETIMEDOUT,
+				      "etcd: %s", text);
+	}
+}
+
+enum result weir_cl_http_post_(struct http *http, const char *path,
+			       json_t *request, json_t **answer, int *code,
+			       int64_t deadline, struct fault *fault)
+{
+	char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	struct text text = { NULL, 0 };
+	enum result result;
+	json_error_t error;
+
+	json_decref(request);
+	*answer = NULL;
+	*code = 0;
+	if (!body)
+		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM,
+				      "out of memory");
+	result = perform(http, path, body, &text, deadline, fault);
+	free(body);
+	if (!result) {
+		/* A stream has one object on each line; the first is enough. */
+		*answer = json_loads(text.data ? text.data : "",
+				     JSON_DISABLE_EOF_CHECK, &error);
+		if (!json_is_object(*answer))
+			result = weir_cl_fault_(fault, RES_REFUSED, EPROTO,
+						"the answer is not of etcd");
+		else if (json_object_get(*answer, "error"))
+			result = etcd_error(http, *answer, code, fault);
+	}
+	free(text.data);
+	if (result || *code) {
+		json_decref(*answer);
+		*answer = NULL;
+	}
+	return result;
+}

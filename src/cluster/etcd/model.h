@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CLUSTER_ETCD_MODEL_H
+#define WEIR_CLUSTER_ETCD_MODEL_H
+
+/*
+ * The semaphore in etcd.  Keys below weir/NAME/:
+ *
+ *     s            the state; every change is a transaction that compares its
+ *                  mod_revision
+ *     q/TICKET     a request in the queue, attached to the lease of its handle
+ *     o/TICKET     a request outside the queue: oversized, or waiting for idle
+ *     w/ID         the ticket of a request that waits
+ *     g/ID         the outcome of a request: a lease of the semaphore (s is "G"),
+ *                  or closed, too big, idle ("C", "T", "I")
+ *
+ * The keys of a handle that has died vanish with its etcd lease, without a
+ * change of the state.  So `used`, nq and no of the state may be too large; a
+ * view has the true values as far as it has read the keys.
+ */
+#include "cluster/etcd/txn.h"
+
+#define VIEW_HEADS 8
+
+/* A request that waits, or an outcome. */
+struct entry {
+	char id[ID_SIZE];
+	char role;		/* W O I, or G C T I for an outcome */
+	int64_t min, max, weight;
+	uint64_t fence, ticket;
+	int64_t lease;		/* of etcd */
+	int64_t since_ms;
+	bool outside;		/* ASK_OUTSIDE */
+	char text[160];
+};
+
+struct model {
+	int64_t mod;		/* of the state; 0: it does not exist */
+	int64_t revision;	/* of the answer */
+	int64_t cap, used, tick, nq, no;
+	uint64_t fence;
+	int closed;		/* 0, 1 at once, 2 drain */
+	bool paused;
+	/* The keys that were read. */
+	struct entry heads[VIEW_HEADS], outside[VIEW_HEADS];
+	int head_count, outside_count;
+	bool more;		/* there may be more heads */
+	struct entry own;	/* the outcome of the request; role 0: none */
+	int64_t waits;		/* the ticket of the request; 0: none */
+	bool waits_outside;
+};
+
+/* The keys of a semaphore. */
+void weir_cl_model_key_(char key[ETCD_KEY], const char *name, const char *sub,
+			const char *id);
+void weir_cl_model_ticket_key_(char key[ETCD_KEY], const char *name, char kind,
+			       uint64_t ticket);
+
+/* Parse the value of the state.  Returns false if it is damaged. */
+bool weir_cl_model_parse_(const json_t *value, struct model *model);
+json_t *weir_cl_model_format_(const struct model *model);
+bool weir_cl_entry_parse_(const json_t *value, struct entry *entry);
+json_t *weir_cl_entry_format_(const struct entry *entry);
+
+/*
+ * Add a read of the state, the first heads, the outcomes and the first
+ * requests outside to txn; of the request `id` too, if it is not null.
+ */
+void weir_cl_model_read_(struct txn *txn, const char *name, const char *id);
+/* Fill in *model from the answer.  Returns false if it is damaged. */
+bool weir_cl_model_view_(const json_t *answer, bool has_id,
+			 struct model *model);
+
+/*
+ * Steps of a change: each changes *model and adds to txn.  grant grants from
+ * the head as long as requests fit, and tells the waiters for idle.
+ */
+void weir_cl_model_grant_(struct model *model, const char *name,
+			  struct txn *txn);
+void weir_cl_model_hold_(struct model *model, const char *name,
+			 struct entry *entry, struct txn *txn);
+void weir_cl_model_outcome_(const char *name, struct entry *entry, char role,
+			    struct txn *txn);
+void weir_cl_model_wait_(struct model *model, const char *name,
+			 struct entry *entry, char kind, struct txn *txn);
+void weir_cl_model_leave_(struct model *model, const char *name,
+			  const char *id, struct txn *txn);
+
+#endif /* WEIR_CLUSTER_ETCD_MODEL_H */

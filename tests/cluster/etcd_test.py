@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""etcd: crashes, elections, compaction, revoked leases, hostile data (C41, C44, C45)."""
+import base64
+import json
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from servers import Etcd, await_, free_port
+from storm import Storm
+from support import CLIENT, Holder, creator, main, stat, tool
+
+NAME = "?ttl=2s&timeout=5s"
+
+
+def test_c41_a_dead_holder():
+    with Etcd() as server:
+        url = server.url + "dead" + NAME
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                holder.kill()
+                waiter.await_("got", 15)
+                assert waiter.number("fence") > holder.number("fence")
+
+
+def test_c41_a_stopped_holder_is_lost():
+    with Etcd() as server:
+        url = server.url + "paused" + NAME
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                holder.process.send_signal(signal.SIGSTOP)
+                waiter.await_("got", 15)
+                holder.process.send_signal(signal.SIGCONT)
+                holder.await_("lost")
+                assert holder.number("fence") < waiter.number("fence")
+                assert "WEIR_ELOST" in holder.release()
+
+
+def test_c41_a_lease_revoked_by_hand():
+    """Hard test 4: the holder learns at its next renewal."""
+    with Etcd() as server:
+        url = server.url + "revoked" + NAME
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            lease = [w for w in server.ctl("lease", "list").split() if len(w) == 16][0]
+            server.ctl("lease", "revoke", lease)
+            holder.await_("lost", 10)
+
+
+def full_capacity(url, storm):
+    url = url + storm.name + NAME
+    await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 20)
+    assert "released WEIR_OK" in tool(url, "try", stat(url)["capacity"])
+
+
+def test_c41_a_storm_with_kills_and_a_crash():
+    with Etcd() as server:
+        storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=2000, timeout_ms=5000)
+        storm.start(10)
+        for _ in range(3):
+            time.sleep(2)
+            storm.kill_one()
+            storm.start(3, 1)
+        server.kill()
+        server.start()
+        storm.finish()
+        full_capacity(server.url, storm)
+        # Tokens are no times here; the rest is checked.
+        storm.check(timed=False, errors=False)
+
+
+def test_c41_three_members_the_leader_dies():
+    ports = [free_port() for _ in range(3)]
+    peers = ",".join(f"m{i}=http://127.0.0.1:{p}" for i, p in enumerate(ports))
+    members = [Etcd(f"m{i}", peers, p) for i, p in enumerate(ports)]
+    try:
+        for member in members[1:]:
+            member.ready = lambda: True
+            member.start()
+        members[0].ready = lambda: members[0].ctl("get", "x") == ""
+        members[0].start()
+        url = "etcd://" + ",".join(f"127.0.0.1:{m.port}" for m in members) + "/"
+        storm = Storm(CLIENT, url, creator(url), ttl_ms=4000, timeout_ms=6000)
+        storm.start(10)
+        time.sleep(3)
+        leader = next((m for m in members if m.ctl("endpoint", "status").split(", ")[4] == "true"),
+                      members[0])
+        leader.kill()
+        time.sleep(2)
+        other = next(m for m in members if m is not leader)
+        revision = json.loads(other.ctl("get", "x", "-w", "json"))["header"]["revision"]
+        other.ctl("compact", str(revision))     # during the watches
+        time.sleep(1)
+        leader.ready = lambda: True
+        leader.start()
+        storm.finish()
+        full_capacity(url, storm)
+        storm.check(timed=False, errors=False)
+    finally:
+        for member in members:
+            member.__exit__()
+
+
+def test_hostile_data():
+    with Etcd() as server:
+        url = server.url + "hostile" + NAME
+
+        def put(key, value):
+            server.ctl("put", "weir/hostile/" + key, value)
+        for value in ("", "garbage", "[]", "{}", '{"v":2}', '{"v":1,"cap":-1}',
+                      '{"v":1,"cap":9e99,"used":0,"tick":0,"nq":0,"no":0,"fence":0,'
+                      '"closed":0,"paused":0}'):
+            put("s", value)
+            text = tool(url, "stat", check=False)
+            assert "EBADMSG" in text or "EPROTO" in text, (value, text)
+        server.ctl("del", "--prefix", "weir/")
+        tool(url, "create", 1)
+        for key in ("g/x", "q/0000000000000001", "o/0000000000000001"):
+            put(key, '{"s":"G","id":"x","w":-5}')
+            assert "EBADMSG" in tool(url, "stat", check=False), key
+            assert "EBADMSG" in tool(url, "try", 1, check=False), key
+            server.ctl("del", "weir/hostile/" + key)
+        assert base64.b64encode(b"x")
+
+
+def test_errors_of_open():
+    with Etcd() as server:
+        assert "ENOENT" in tool(server.url + "x", "stat", check=False)
+        assert "ECONNREFUSED" in tool("etcd://127.0.0.1:1/x", "stat", check=False)
+        tool(server.url + "x", "create", 1)
+        assert "finding members" in tool(server.url + "x", "doctor")
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
