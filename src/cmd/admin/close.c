@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/admin/remote.h"
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
 enum { OPT_DRAIN = 256, OPT_SHARED, OPT_NESTED };
@@ -41,6 +43,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 	options_required(self, argc, argv, &name, "NAME");
 	if (drain_ns >= 0 && !nested)
 		env_refuse_held(self, name);
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		return remote_close(remote_url(name), drain_ns);
+	}
 	sem = semaphore_open(name, &opts);
 	weir_named_close(sem, WEIR_CLOSE_NOW);
 	if (drain_ns < 0)

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/admin/remote.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
 enum { OPT_SHARED = 256 };
@@ -29,6 +31,10 @@ static int change(const struct cmd *self, int argc, char **argv,
 			options_name(self, optarg, &name);
 	}
 	options_required(self, argc, argv, &name, "NAME");
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		return remote_pause(remote_url(name), call == weir_named_pause);
+	}
 	sem = semaphore_open(name, &opts);
 	err = call(sem);
 	if (err)

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/admin/remote.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
 enum { OPT_SHARED = 256 };
@@ -36,6 +38,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (count < 2 || optind < argc)
 		cmd_misuse(self, "resize: NAME and N are required");
 	capacity = options_count(self, "capacity", words[1], 0, WEIR_SEM_MAX);
+	if (remote_url(words[0])) {
+		remote_refuse_password(words[0]);
+		return remote_resize(remote_url(words[0]), capacity);
+	}
 	sem = semaphore_open(words[0], &opts);
 	err = weir_named_resize(sem, capacity, &debt);
 	if (err)

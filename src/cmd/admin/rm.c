@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/admin/remote.h"
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 #include "cmd/lib/snapshot.h"
 
@@ -101,6 +103,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 			options_name(self, optarg, &name);
 	}
 	options_required(self, argc, argv, &name, "NAME");
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		return remote_rm(remote_url(name));
+	}
 	return force ? remove_name(name) : remove_unused(name, &opts);
 }
 

@@ -17,9 +17,11 @@
 
 #include "cmd/inspect/doctor.h"
 #include "cmd/inspect/inspect.h"
+#include "cmd/inspect/remote.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 
@@ -120,6 +122,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 	while (options_next(self, argc, argv, "", longs) != -1)
 		options_name(self, optarg, &name);
 	options_rest(self, argc, argv, &name);
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		return remote_doctor(remote_url(name));
+	}
 	if (name) {
 		status = examine(name);
 	} else {

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "cmd/inspect/inspect.h"
+#include "cmd/inspect/remote.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
@@ -77,10 +79,16 @@ static int run(const struct cmd *self, int argc, char **argv)
 			options_name(self, optarg, &name);
 	}
 	options_required(self, argc, argv, &name, "NAME");
-	sem = semaphore_open(name, &opts);
-	err = snapshot_read(sem, &info, &entries);
-	if (err)
-		cmd_fail(name, err, NULL);
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		remote_snapshot(remote_url(name), &info, &entries);
+		name = remote_display(remote_url(name));
+	} else {
+		sem = semaphore_open(name, &opts);
+		err = snapshot_read(sem, &info, &entries);
+		if (err)
+			cmd_fail(name, err, NULL);
+	}
 	(json ? snapshot_json : print_table)(stdout, name, &info, entries,
 					     weir_now_ns());
 	free(entries);

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "cmd/inspect/inspect.h"
+#include "cmd/inspect/remote.h"
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
 enum { OPT_IDLE = 256, OPT_FREE, OPT_SHARED, OPT_NESTED };
@@ -109,6 +111,13 @@ static int run(const struct cmd *self, int argc, char **argv)
 	weir_err err;
 
 	parse_options(self, &opts, argc, argv);
+	if (remote_url(opts.name)) {
+		remote_refuse_password(opts.name);
+		if (!opts.idle)
+			cmd_misuse(self, "wait: a URL needs --idle");
+		return remote_wait(remote_url(opts.name), opts.timeout_ns,
+				   opts.timeout_status);
+	}
 	sem = semaphore_open(opts.name, &opts.open);
 	err = opts.idle ? semaphore_wait_idle(sem, opts.timeout_ns) :
 			  wait_free(sem, opts.free_wanted, opts.timeout_ns);

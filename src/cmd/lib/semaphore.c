@@ -5,6 +5,7 @@
 
 #include "cmd/lib/fail.h"
 #include "cmd/lib/names.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 #include "cmd/lib/text.h"
 #include "weir/ctx.h"
@@ -51,6 +52,9 @@ static weir_named *open_named(const char *name, const weir_named_opts *opts,
 	char why[512] = "";
 	weir_err err;
 
+	if (remote_url(name))
+		cmd_die(EXIT_MISUSE, "%s: this command does not take a URL",
+			remote_display(remote_url(name)));
 	all.why = why;
 	all.why_size = sizeof(why);
 	err = weir_named_open(name, &all, &sem);

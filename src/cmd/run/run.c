@@ -20,12 +20,14 @@
 #include "cmd/lib/children.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/process.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/signals.h"
 #include "cmd/lib/text.h"
 #include "cmd/run/guardian.h"
 #include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 #include "cmd/run/progress.h"
+#include "cmd/run/remote.h"
 #include "cmd/run/run.h"
 #include "weir/named.h"
 
@@ -184,7 +186,7 @@ static int wait_for_guardian(const struct run_opts *opts,
 			     struct run_shared *shared, pid_t guardian)
 {
 	bool shows = !opts->acquire.quiet && !opts->acquire.try &&
-		     isatty(STDERR_FILENO);
+		     !remote_url(opts->acquire.name) && isatty(STDERR_FILENO);
 	struct timespec pause = { 0, FIRST_LINE_NS };
 	int64_t since = weir_now_ns();
 	int status;
@@ -225,6 +227,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	struct signals signals;
 
 	parse_options(self, &opts, argc, argv);
+	remote_refuse_password(opts.acquire.name);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
@@ -236,6 +239,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 	guardian = fork();
 	if (guardian < 0)
 		cmd_die(EXIT_WEIR, "cannot fork: %s", strerror(errno));
+	if (!guardian && remote_url(opts.acquire.name))
+		exit(remote_guardian(&opts, remote_url(opts.acquire.name),
+				     &signals, shared, wrapper, getpgrp()));
 	if (!guardian)
 		exit(guardian_main(&opts, &signals, shared, wrapper,
 				   getpgrp()));

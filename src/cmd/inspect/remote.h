@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_INSPECT_REMOTE_H
+#define WEIR_CMD_INSPECT_REMOTE_H
+
+/* Looking at semaphores between machines. */
+#include <stdint.h>
+
+#include "weir/named.h"
+
+/*
+ * Read a snapshot in the form of a local semaphore, or exit with a message.
+ * The caller frees the entries.
+ */
+void remote_snapshot(const char *url, weir_named_info *info,
+		     weir_named_entry **entries);
+/* Print the findings about the engine.  Returns the exit status. */
+int remote_doctor(const char *url);
+/* Wait until no permit is held.  Returns the exit status. */
+int remote_wait(const char *url, int64_t timeout_ns, int timeout_status);
+
+#endif /* WEIR_CMD_INSPECT_REMOTE_H */

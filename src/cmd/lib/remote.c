@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* URLs, loading libweir-cluster, and its errors. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/remote.h"
+
+#define LIBRARY "libweir-cluster.so.0"
+
+struct remote_api remote_api;
+
+const char *remote_url(const char *name)
+{
+	const char *base = getenv("WEIR_URL"), *query;
+	size_t length, room;
+	char *url;
+
+	if (!name)
+		return NULL;
+	if (strstr(name, "://"))
+		return name;
+	if (!base || !*base || strchr(name, '/'))
+		return NULL;
+	query = strchr(base, '?');
+	length = query ? (size_t)(query - base) : strlen(base);
+	while (length && base[length - 1] == '/')
+		length--;
+	room = strlen(base) + strlen(name) + 2;
+	url = memory_realloc(NULL, room);
+	(void)snprintf(url, room, "%.*s/%s%s", (int)length, base, name,
+		       query ? query : "");
+	return url;
+}
+
+/* The password is between the first ':' and the last '@' of the authority. */
+static bool find_password(const char *url, size_t *from, size_t *to)
+{
+	const char *start = strstr(url, "://"), *end, *at, *colon;
+
+	if (!start)
+		return false;
+	start += 3;
+	end = start + strcspn(start, "/?");
+	at = memrchr(start, '@', (size_t)(end - start));
+	colon = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
+	if (!colon)
+		return false;
+	*from = (size_t)(colon - url);
+	*to = (size_t)(at - url);
+	return true;
+}
+
+const char *remote_display(const char *url)
+{
+	char *copy = memory_strdup(url);
+	size_t from, to;
+
+	if (find_password(copy, &from, &to))
+		memmove(copy + from, copy + to, strlen(copy + to) + 1);
+	return copy;
+}
+
+void remote_refuse_password(const char *argument)
+{
+	size_t from, to;
+
+	if (find_password(argument, &from, &to))
+		cmd_die(EXIT_MISUSE, "%s: a password in the arguments is visible "
+			"to other users; use WEIR_PASSWORD, WEIR_PASSWORD_FILE "
+			"or WEIR_URL", remote_display(argument));
+}
+
+static void load(const char *url)
+{
+	static bool loaded;
+	void *library;
+
+	if (loaded)
+		return;
+	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		cmd_die(EXIT_CLOSED, "%s: semaphores between machines need "
+			LIBRARY " (Debian package libweir-cluster0)",
+			remote_display(url));
+#define LOAD_(name)                                                            \
+	*(void **)&remote_api.name = dlsym(library, #name);                    \
+	if (!remote_api.name)                                                  \
+		cmd_die(EXIT_WEIR, LIBRARY ": " #name " is missing");
+	REMOTE_FUNCTIONS(LOAD_)
+#undef LOAD_
+	loaded = true;
+}
+
+int remote_status(weir_err err, int errnum)
+{
+	if (err == WEIR_ELOST)
+		return EXIT_LOST;
+	if (err == WEIR_EINDETERMINATE)
+		return EXIT_CLOSED;
+	if (err != WEIR_ESYSTEM)
+		return cmd_status(err, errnum);
+	switch (errnum) {
+	case EACCES:
+		return EXIT_REFUSED;
+	case EBADMSG:
+	case EPROTO:
+		return EXIT_DAMAGED;
+	default:
+		return EXIT_CLOSED;
+	}
+}
+
+void remote_fail(const char *url, weir_cluster *c, weir_err err)
+{
+	int errnum = errno;
+	char why[256] = "";
+
+	if (err == WEIR_ESYSTEM || err == WEIR_EINDETERMINATE)
+		remote_api.weir_cluster_why(c, why, sizeof(why));
+	cmd_die(remote_status(err, errnum), "%s: %s%s%s", remote_display(url),
+		*why ? why : weir_err_text(err),
+		err == WEIR_EINDETERMINATE ? "; " : "",
+		err == WEIR_EINDETERMINATE ? weir_err_text(err) : "");
+}
+
+weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
+{
+	weir_cluster_opts all = *opts;
+	char why[512] = "";
+	weir_cluster *c;
+	weir_err err;
+
+	load(url);
+	all.why = why;
+	all.why_size = sizeof(why);
+	err = remote_api.weir_cluster_open(url, &all, &c);
+	if (err)
+		cmd_die(remote_status(err, errno), "%s: %s",
+			remote_display(url), *why ? why : weir_err_text(err));
+	return c;
+}

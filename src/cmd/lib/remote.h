@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_REMOTE_H
+#define WEIR_CMD_LIB_REMOTE_H
+
+/*
+ * Semaphores between machines: a name with "://" is a URL.  libweir-cluster is
+ * loaded when the first URL is opened.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/cluster.h"
+
+/* The functions of libweir-cluster. */
+#define REMOTE_FUNCTIONS(X)                                                    \
+	X(weir_cluster_open)                                                   \
+	X(weir_cluster_close_handle)                                           \
+	X(weir_cluster_why)                                                    \
+	X(weir_cluster_acquire_until)                                          \
+	X(weir_cluster_try_acquire)                                            \
+	X(weir_cluster_resize)                                                 \
+	X(weir_cluster_close)                                                  \
+	X(weir_cluster_pause)                                                  \
+	X(weir_cluster_resume)                                                 \
+	X(weir_cluster_wait_idle)                                              \
+	X(weir_cluster_unlink)                                                 \
+	X(weir_cluster_stat)                                                   \
+	X(weir_cluster_doctor)                                                 \
+	X(weir_lease_release)                                                  \
+	X(weir_lease_fence)                                                    \
+	X(weir_lease_check)                                                    \
+	X(weir_lease_deadline)
+
+struct remote_api {
+#define REMOTE_MEMBER_(name) __typeof__(name) *name;
+	REMOTE_FUNCTIONS(REMOTE_MEMBER_)
+#undef REMOTE_MEMBER_
+};
+
+extern struct remote_api remote_api;
+
+/*
+ * Returns the URL that the name stands for: the name itself, or $WEIR_URL and
+ * the name.  Returns null if the name is that of a local semaphore.  Lives
+ * until the exit.
+ */
+const char *remote_url(const char *name);
+/* Returns the URL without a password, for messages.  Lives until the exit. */
+const char *remote_display(const char *url);
+/*
+ * Exit if the argument of the command line has a password: other users could
+ * read it in the process list.
+ */
+void remote_refuse_password(const char *argument);
+/* Open the semaphore, or exit with a message. */
+weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts);
+/* Returns the exit status for err. */
+int remote_status(weir_err err, int errnum);
+/* Exit because a call failed.  Uses errno. */
+_Noreturn void remote_fail(const char *url, weir_cluster *c, weir_err err);
+
+#endif /* WEIR_CMD_LIB_REMOTE_H */
