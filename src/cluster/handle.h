@@ -128,7 +128,7 @@ void weir_cl_thread_stop_(weir_cluster *c);
 void weir_cl_thread_at_(weir_cluster *c, int64_t at);
 void weir_cl_thread_kick_(weir_cluster *c);
 
-/* work.c: renewals, withdrawals and operations, by the thread alone */
+/* work.c: withdrawals and operations, by the thread alone */
 /* Do what is due.  Returns the time of the next work. */
 int64_t weir_cl_work_(weir_cluster *c);
 /* Handle a wake-up. */
@@ -136,6 +136,16 @@ void weir_cl_work_wake_(void *c, const char *id, const struct answer *answer);
 /* Mark leases as lost whose time has passed.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);
+/*
+ * The engine's answer to a request that the thread has sent.  Requires: the lock
+ * is held; it is dropped while a callback runs.
+ */
+void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
+			  const struct answer *answer, int64_t sent);
+
+/* renew.c */
+/* Renew one batch.  Returns false if none is due or if the engine fails. */
+bool weir_cl_renew_(weir_cluster *c);
 
 /* call.c */
 /*

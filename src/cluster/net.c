@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* TCP connections with deadlines. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cluster/clock.h"
@@ -81,6 +83,7 @@ enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 
 	net->fd = -1;
 	net->tls = NULL;
+	net->patience = 0;
 	if (host->port[0])
 		port = host->port;
 	error = getaddrinfo(host->name, port, &hints, &list);
@@ -106,6 +109,24 @@ enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 	return RES_UNSENT;
 }
 
+/*
+ * Reading an answer is then one system call instead of two.
+ */
+void weir_cl_net_block_(struct net *net, int64_t patience)
+{
+	struct timeval limit = {
+		.tv_sec = patience / SECOND_NS,
+		.tv_usec = patience % SECOND_NS / 1000,
+	};
+
+	net->patience = 0;
+	if (net->tls ||
+	    setsockopt(net->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    fcntl(net->fd, F_SETFL, 0))
+		return;
+	net->patience = patience;
+}
+
 void weir_cl_net_close_(struct net *net)
 {
 	if (net->tls)
@@ -123,7 +144,7 @@ bool weir_cl_net_write_(struct net *net, const char *data, size_t size,
 		short events = POLLOUT;
 		ssize_t done = net->tls ?
 			weir_cl_tls_write_(net->tls, data, size, &events) :
-			send(net->fd, data, size, MSG_NOSIGNAL);
+			send(net->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (done > 0) {
 			data += done;
@@ -140,8 +161,13 @@ bool weir_cl_net_write_(struct net *net, const char *data, size_t size,
 ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 			  int64_t deadline)
 {
-	/* An answer is never there at once: poll first.  TLS has a buffer. */
-	if (!net->tls && !weir_cl_net_poll_(net->fd, POLLIN, deadline))
+	/*
+	 * An answer is never there at once: poll first, unless recv(2) itself
+	 * ends in time.  TLS has a buffer.
+	 */
+	if (!net->tls &&
+	    !(net->patience && deadline - boot_now() >= net->patience) &&
+	    !weir_cl_net_poll_(net->fd, POLLIN, deadline))
 		return -1;
 	for (;;) {
 		short events = POLLIN;

@@ -18,9 +18,12 @@ struct tls;
 struct net {
 	int fd;			/* -1: not connected */
 	struct tls *tls;	/* null: plain */
+	int64_t patience;	/* time limit of one recv(2) */
 };
 
 /* Returns RES_OK or RES_UNSENT.  ca: a file of certificates; empty: the system's. */
+/* A plain socket blocks in reads, at most for `patience`. */
+void weir_cl_net_block_(struct net *net, int64_t patience);
 enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 				 const char *port, bool tls, const char *ca,
 				 int64_t deadline, struct fault *fault);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work of a handle's thread: expiry, wake-ups, withdrawals, operations and
- * renewals.  No pointer to a request is kept while the lock is not held: its
+ * The work of a handle's thread: expiry, wake-ups, withdrawals and operations.  No pointer to a request is kept while the lock is not held: its
  * owner may free it.  Requests are found again by their ids.
  */
 #include <errno.h>
@@ -29,12 +28,6 @@ void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault)
 	pthread_mutex_lock(&c->lock);
 	c->fault = *fault;
 	pthread_mutex_unlock(&c->lock);
-}
-
-static void succeeded(weir_cluster *c)
-{
-	c->retry_at = 0;
-	c->retry_ns = 0;
 }
 
 /* Requires: the lock is held.  Drops it while the callback runs. */
@@ -147,9 +140,8 @@ static bool withdraw(weir_cluster *c)
 	return good;
 }
 
-/* The engine's answer to a request that this thread has sent. */
-static void record(weir_cluster *c, const char *id, uint32_t changes,
-		   const struct answer *answer, int64_t sent)
+void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
+			  const struct answer *answer, int64_t sent)
 {
 	weir_lease *l = weir_cl_request_find_(c, id);
 
@@ -205,7 +197,7 @@ static bool enqueue(weir_cluster *c)
 	pthread_mutex_lock(&c->lock);
 	l = weir_cl_request_find_(c, r.id);
 	if (!result) {
-		record(c, r.id, changes, &r.answer, sent);
+		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
 	} else if (l && l->changes == changes) {
 		l->flags &= ~(unsigned)ASK_FRESH;
 		if (result == RES_REFUSED || boot_now() - l->asked_at >
@@ -221,66 +213,6 @@ static bool enqueue(weir_cluster *c)
 	if (result)
 		weir_cl_work_failed_(c, &fault);
 	return !result;
-}
-
-struct batch {
-	struct renewal list[RENEW_MAX];
-	uint32_t changes[RENEW_MAX];
-	int count;
-	int64_t deadline;	/* no lease of the handle ends earlier */
-};
-
-/* Collect requests whose renewal is due, and some that are due soon. */
-static void collect(weir_cluster *c, struct batch *batch)
-{
-	int64_t now = boot_now(), soon = now;
-	bool due = false;
-
-	batch->count = 0;
-	batch->deadline = now + c->session.timeout_ns;
-	pthread_mutex_lock(&c->lock);
-	for (weir_lease *l = c->first; l && !due; l = l->next)
-		due = l->renew_at <= now;
-	if (due)
-		soon = now + c->session.ttl_ns / 20;
-	for (weir_lease *l = c->first; l; l = l->next) {
-		if (l->phase == HELD && valid_until(l) < batch->deadline)
-			batch->deadline = valid_until(l);
-		if (!due || l->renew_at > soon || batch->count == RENEW_MAX ||
-		    (l->phase != HELD && l->phase != WAITING))
-			continue;
-		memcpy(batch->list[batch->count].id, l->id, ID_SIZE);
-		batch->list[batch->count].ask = weir_cl_request_ask_(l);
-		batch->list[batch->count].ask.id =
-			batch->list[batch->count].id;
-		batch->changes[batch->count++] = l->changes;
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-/* Renew one batch.  Returns false if none is due or if the engine fails. */
-static bool renew(weir_cluster *c)
-{
-	struct batch batch;
-	struct fault fault;
-	int64_t sent;
-
-	collect(c, &batch);
-	if (!batch.count)
-		return false;
-	sent = boot_now();
-	if (c->ops->renew(c->engine, batch.list, batch.count, batch.deadline,
-			  &fault)) {
-		weir_cl_work_failed_(c, &fault);
-		return false;
-	}
-	pthread_mutex_lock(&c->lock);
-	for (int i = 0; i < batch.count; i++)
-		record(c, batch.list[i].id, batch.changes[i],
-		       &batch.list[i].answer, sent);
-	pthread_mutex_unlock(&c->lock);
-	succeeded(c);
-	return true;
 }
 
 static void arm(weir_cluster *c)
@@ -331,7 +263,7 @@ static int64_t next_time(weir_cluster *c)
 int64_t weir_cl_work_(weir_cluster *c)
 {
 	if (boot_now() >= c->retry_at) {
-		while (renew(c))
+		while (weir_cl_renew_(c))
 			weir_cl_work_expire_(c);
 		while (enqueue(c))
 			;

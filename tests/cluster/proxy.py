@@ -20,6 +20,7 @@ class Proxy:
         self.planted = not self.plant
         self.lock = threading.Lock()
         self.drops = 0
+        self.only = b""
         self.dropped = 0
         self.running = threading.Event()
         self.running.set()
@@ -49,9 +50,11 @@ class Proxy:
                     pass
             self.sockets = []
 
-    def drop_replies(self, count):
+    def drop_replies(self, count, only=""):
+        """only: the operation of the script whose replies are dropped."""
         with self.lock:
             self.drops = count
+            self.only = only.encode()
 
     def freeze(self):
         self.running.clear()
@@ -92,7 +95,7 @@ class Proxy:
                         pending = pending[:-3]
                         continue
                 self.running.wait()
-                state["script"] = b"EVALSHA" in pending
+                state["script"] = b"EVALSHA" in pending and self.only in pending
                 upstream.sendall(pending)
                 pending = b""
         except OSError:

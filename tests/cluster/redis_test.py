@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from proxy import Proxy
-from servers import Redis, await_
+from servers import Redis, await_, free_port
 from storm import Storm
 from support import CLIENT, TOOL, Holder, creator, main, stat, tool
 
@@ -279,12 +279,14 @@ def test_hostile_data():
     first = "$(id)"
     with Redis() as server:
         def field():
+            tool(server.url + "hostile", "stat", check=False)
             return [f for f in server.cli("HKEYS", key + "e").split() if f != "c"][0]
         for texts in (
                 hostile(server, ("DEL", key + "e"), ("SET", key + "e", "text")),
                 hostile(server, ("HSET", key + "e", "c", "text")),
-                hostile(server, ("HSET", key + "e", "c", "x" * 92)),
-                hostile(server, ("HDEL", key + "e", "c"))):
+                hostile(server, ("HSET", key + "e", "c", "x" * 92 + "\n")),
+                hostile(server, ("HSET", key + "e", "foreign", "1"),
+                        ("HDEL", key + "e", "c"))):
             for text in texts:
                 assert "EBADMSG" in text, (first, text)
         server.cli("FLUSHALL")
@@ -348,6 +350,61 @@ def test_errors_of_open():
         assert "ECONNREFUSED" in tool_("redis://127.0.0.1:1/x")
         assert "WEIR_EINVAL" in tool_("redis://127.0.0.1")
         assert "WEIR_EINVAL" in tool_("other://127.0.0.1/x")
+
+
+def test_tls():
+    """rediss: the certificate and the name of the server are checked."""
+    with Redis() as server:
+        server.kill()
+        for name in ("good", "other"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout",
+                            f"{server.dir}/{name}.key", "-out", f"{server.dir}/{name}.crt",
+                            "-subj", "/CN=localhost", "-addext",
+                            "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                           check=True, stderr=subprocess.DEVNULL)
+        tls_port = free_port()
+        server.options += ["--tls-port", str(tls_port), "--tls-cert-file",
+                           server.dir + "/good.crt", "--tls-key-file", server.dir + "/good.key",
+                           "--tls-auth-clients", "no"]
+        server.start()
+        for host in ("localhost", "127.0.0.1"):
+            url = f"rediss://{host}:{tls_port}/tls?ttl=1s&ca={server.dir}/"
+            tool(url + "good.crt", "create", 1)
+            with Holder(url + "good.crt") as holder:
+                holder.await_("got")
+                with Holder(url + "good.crt") as waiter:
+                    await_(lambda u=url: stat(u + "good.crt")["waiters"] == 1, "a waiter")
+                    time.sleep(1.2)     # renewed over TLS
+                    assert not holder.says("lost")
+                    assert "released WEIR_OK" in holder.release()
+                    waiter.await_("got")
+                    assert "released WEIR_OK" in waiter.release()
+            text = tool(url + "other.crt", "stat", check=False)
+            assert "WEIR_ESYSTEM" in text and "certificate" in text, text
+
+
+def test_redis_cluster():
+    """Redis Cluster: a redirection is followed; all keys are in one slot."""
+    ports = [free_port(), free_port()]
+    one, two = (Redis("--cluster-enabled", "yes", "--cluster-port", str(p), appendfsync=None)
+                for p in ports)
+    with one, two:
+        one.cli("CLUSTER", "ADDSLOTSRANGE", 0, 8191)
+        two.cli("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
+        one.cli("CLUSTER", "MEET", "127.0.0.1", two.port, ports[1])
+        for server in (one, two):
+            await_(lambda s=server: "cluster_state:ok" in s.cli("CLUSTER", "INFO"), "the cluster")
+        for name in ("a", "b", "c", "d"):
+            url = one.url + name
+            tool(url, "create", 1)
+            with Holder(url) as holder:
+                holder.await_("got")
+                with Holder(url) as waiter:
+                    await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                    assert "released WEIR_OK" in holder.release()
+                    waiter.await_("got")
+        assert "weir:{" in one.cli("KEYS", "*") and "weir:{" in two.cli("KEYS", "*")
 
 
 def test_doctor():

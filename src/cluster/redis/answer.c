@@ -72,11 +72,29 @@ static bool state_of(const char *word, enum state *state)
 	return false;
 }
 
+/* "weight fence ticket" */
+static bool parse_grant(const char *text, struct answer *answer)
+{
+	char *end;
+
+	answer->state = S_HELD;
+	answer->weight = strtoll(text, &end, 10);
+	answer->fence = strtoull(end, &end, 10);
+	answer->ticket = strtoull(end, &end, 10);
+	return !*end && answer->weight > 0 && answer->weight <= NUMBER_MAX &&
+	       answer->fence > 0 && answer->fence <= NUMBER_MAX;
+}
+
 bool weir_cl_reply_answer_(const struct reply *reply, struct answer *answer)
 {
 	const char *word = weir_cl_reply_text_(reply, 0);
 
 	memset(answer, 0, sizeof(*answer));
+	/* The uncontended calls answer with a text. */
+	if (reply->type == REPLY_TEXT)
+		return !strncmp(reply->text, "H ", 2) ?
+		       parse_grant(reply->text + 2, answer) :
+		       state_of(reply->text, &answer->state);
 	if (!word)
 		return false;
 	if (!strcmp(word, "H"))
@@ -188,7 +206,6 @@ bool weir_cl_reply_wake_(const char *text, char id[ID_SIZE],
 			 struct answer *answer)
 {
 	const char *space = strchr(text, ' ');
-	char *end;
 
 	memset(answer, 0, sizeof(*answer));
 	if (!space || (size_t)(space - text) >= ID_SIZE)
@@ -197,10 +214,5 @@ bool weir_cl_reply_wake_(const char *text, char id[ID_SIZE],
 	id[space - text] = 0;
 	if (space[1] != 'G')
 		return state_of(space + 1, &answer->state);
-	answer->state = S_HELD;
-	answer->weight = strtoll(space + 2, &end, 10);
-	answer->fence = strtoull(end, &end, 10);
-	answer->ticket = strtoull(end, &end, 10);
-	return !*end && answer->weight > 0 && answer->weight <= NUMBER_MAX &&
-	       answer->fence > 0 && answer->fence <= NUMBER_MAX;
+	return parse_grant(space + 2, answer);
 }

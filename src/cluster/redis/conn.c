@@ -154,6 +154,8 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 		weir_cl_conn_close_(conn);
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 	}
+	/* Slightly less than the time that callers give. */
+	weir_cl_net_block_(&conn->net, conn->session->timeout_ns / 10 * 9);
 	return greet(conn, deadline, fault);
 }
 

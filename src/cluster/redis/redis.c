@@ -89,24 +89,31 @@ static enum result redis_acquire(struct engine *e, enum lane lane,
 				 const struct ask *ask, struct answer *answer,
 				 int64_t deadline, struct fault *fault)
 {
+	int64_t ttl_us = e->session.ttl_ns / 1000;
 	struct script_call call;
-	bool idle = ask->flags & ASK_IDLE;
+	char tail[320];
 
-	weir_cl_script_begin_(e, lane, &call, idle ? "idle" : "acquire");
+	weir_cl_script_begin_(e, lane, &call,
+			      ask->flags & ASK_IDLE ? "idle" : "acquire");
 	weir_cl_script_text_(&call, ask->id);
-	if (!idle) {
+	if (ask->flags & ASK_IDLE) {
+		weir_cl_script_number_(&call, ttl_us);
+		weir_cl_script_text_(&call, e->session.id);
+		weir_cl_script_text_(&call, e->session.text);
+	} else {
 		weir_cl_script_text_(&call, ask->flags & ASK_FRESH ? "1" : "0");
 		weir_cl_script_number_(&call, ask->min);
 		weir_cl_script_number_(&call, ask->max);
-	}
-	weir_cl_script_number_(&call, e->session.ttl_ns / 1000);
-	if (!idle) {
+		weir_cl_script_number_(&call, ttl_us);
 		weir_cl_script_text_(&call, ask->flags & ASK_TRY ? "1" : "0");
-		weir_cl_script_text_(&call,
-				     ask->flags & ASK_OUTSIDE ? "1" : "0");
+		/* The end of an entry, as the script stores it. */
+		(void)snprintf(tail, sizeof(tail), "%lld %lld %lld %d %s %s",
+			       (long long)ask->min, (long long)ask->max,
+			       (long long)ttl_us,
+			       ask->flags & ASK_OUTSIDE ? 1 : 0, e->session.id,
+			       e->session.text);
+		weir_cl_script_text_(&call, tail);
 	}
-	weir_cl_script_text_(&call, e->session.id);
-	weir_cl_script_text_(&call, e->session.text);
 	return answer_of(e, lane, &call, true, answer, deadline, fault);
 }
 

@@ -78,11 +78,10 @@ enum result weir_cl_redis_read_(struct engine *e, wake_fn *fn, void *user,
 	if (result)
 		return result;
 	e->armed = false;
-	/* Block again first, so that the next wake-up is not delayed. */
-	if (reply->type != REPLY_ERROR)
-		result = block(e, boot_now() + e->session.timeout_ns, fault);
+	/* The waiter runs while this thread blocks again. */
+	result = handle(e, reply, fn, user, fault);
 	if (!result)
-		result = handle(e, reply, fn, user, fault);
+		result = block(e, boot_now() + e->session.timeout_ns, fault);
 	weir_cl_reply_free_(reply);
 	return result;
 }

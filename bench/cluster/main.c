@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores between machines: the cost of calls, next to one bare round trip to
+ * the same server, interleaved.
+ *
+ *     cluster URL [ROUNDS]
+ *
+ * Prints a line "what median p99" in microseconds for each measurement.
+ * tools/bench-cluster starts a server and runs it.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "weir/cluster.h"
+#ifdef HAVE_HIREDIS
+#include <hiredis/hiredis.h>
+#endif
+
+#define MOST 20000
+#define BATCH 20
+
+struct series {
+	const char *name;
+	double us[MOST];
+	int count;
+};
+
+static void add(struct series *s, int64_t started)
+{
+	if (s->count < MOST)
+		s->us[s->count++] = (double)(weir_now_ns() - started) / 1000;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double print(struct series *s)
+{
+	double median;
+
+	if (!s->count)
+		return 0;
+	qsort(s->us, (size_t)s->count, sizeof(s->us[0]), by_value);
+	median = s->us[s->count / 2];
+	printf("%-28s %8.1f %8.1f\n", s->name, median,
+	       s->us[s->count * 99 / 100]);
+	return median;
+}
+
+static void must(weir_err err, const char *what)
+{
+	if (err) {
+		fprintf(stderr, "%s: %s\n", what, weir_err_name(err));
+		exit(1);
+	}
+}
+
+static weir_cluster *open_it(const char *url)
+{
+	weir_cluster_opts opts = { .capacity = 1, .ttl_ns = 30000000000,
+				   .flags = WEIR_CLUSTER_CREATE };
+	weir_cluster *c;
+
+	must(weir_cluster_open(url, &opts, &c), "open");
+	return c;
+}
+
+static void pair(weir_cluster *c, struct series *s)
+{
+	int64_t started = weir_now_ns();
+	weir_lease *lease;
+
+	must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
+	must(weir_lease_release(lease), "release");
+	add(s, started);
+}
+
+#ifdef HAVE_HIREDIS
+static redisContext *bare;
+static char sha[64];
+
+static void connect_bare(const char *url)
+{
+	char host[128] = "127.0.0.1";
+	int port = 6379;
+	redisReply *reply;
+
+	(void)sscanf(url, "redis://%127[^:/]:%d", host, &port);
+	bare = redisConnect(host, port);
+	if (!bare || bare->err)
+		exit(1);
+	reply = redisCommand(bare, "SCRIPT LOAD %s", "return 1");
+	(void)snprintf(sha, sizeof(sha), "%s", reply->str);
+	freeReplyObject(reply);
+}
+
+static void round_trip(struct series *s)
+{
+	int64_t started = weir_now_ns();
+
+	freeReplyObject(redisCommand(bare, "EVALSHA %s 0", sha));
+	add(s, started);
+}
+#else
+static void connect_bare(const char *url)
+{
+	(void)url;
+}
+
+static void round_trip(struct series *s)
+{
+	(void)s;
+}
+#endif
+
+/* Hand-off: a thread of another handle waits; the time until it has the lease. */
+struct waiter {
+	weir_cluster *c;
+	weir_sem ask, got, back;
+	int64_t granted;
+	int rounds;
+};
+
+static void *wait_for_it(void *arg)
+{
+	struct waiter *w = arg;
+
+	for (int i = 0; i < w->rounds; i++) {
+		weir_lease *lease;
+
+		must(weir_sem_acquire(&w->ask, 1, NULL), "ask");
+		must(weir_cluster_acquire(w->c, 1, NULL, &lease), "acquire");
+		w->granted = weir_now_ns();
+		weir_sem_release(&w->got, 1);
+		must(weir_sem_acquire(&w->back, 1, NULL), "back");
+		must(weir_lease_release(lease), "release");
+		weir_sem_release(&w->got, 1);
+	}
+	return NULL;
+}
+
+static void *wait_behind(void *arg)
+{
+	weir_lease *lease;
+
+	if (!weir_cluster_acquire_until(arg, 1, weir_deadline_after(
+					INT64_C(600000000000)), &lease))
+		(void)!weir_lease_release(lease);
+	return NULL;
+}
+
+static void await_waiters(weir_cluster *c, uint32_t count)
+{
+	weir_cluster_info info;
+
+	do
+		must(weir_cluster_stat(c, &info, NULL, 0), "stat");
+	while (info.waiters < count);
+}
+
+/* `behind` waiters of other requests stand behind the measured one. */
+static void hand_off(const char *url, int behind, int rounds, struct series *s)
+{
+	struct waiter w = { .c = open_it(url), .rounds = rounds };
+	weir_cluster *c = open_it(url), *others = open_it(url);
+	pthread_attr_t small;
+	pthread_t thread, crowd;
+	weir_lease *lease;
+
+	must(weir_sem_init_opts(&w.ask, &(weir_sem_opts){
+		.flags = WEIR_SEM_UNBOUNDED }), "init");
+	w.got = w.back = w.ask;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 131072);
+	pthread_create(&thread, NULL, wait_for_it, &w);
+	for (int i = 0; i < rounds; i++) {
+		int64_t started;
+
+		must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
+		weir_sem_release(&w.ask, 1);
+		await_waiters(c, 1);
+		/* The crowd comes once, behind; it is closed at the end. */
+		if (!i)
+			for (int k = 0; k < behind; k++)
+				pthread_create(&crowd, &small, wait_behind,
+					       others);
+		if (!i)
+			await_waiters(c, (uint32_t)behind + 1);
+		started = weir_now_ns();
+		must(weir_lease_release(lease), "release");
+		must(weir_sem_acquire(&w.got, 1, NULL), "got");
+		if (s->count < MOST)
+			s->us[s->count++] =
+				(double)(w.granted - started) / 1000;
+		weir_sem_release(&w.back, 1);
+		must(weir_sem_acquire(&w.got, 1, NULL), "got");
+		if (behind)
+			break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct series trip = { .name = "bare round trip" };
+	static struct series pairs = { .name = "uncontended pair" };
+	static struct series hand = { .name = "hand-off" };
+	int rounds = argc > 2 ? atoi(argv[2]) : 2000;
+	char url[512];
+	weir_cluster *c;
+	double one, two, three;
+
+	if (argc < 2)
+		return 2;
+	(void)snprintf(url, sizeof(url), "%sbench-pair", argv[1]);
+	connect_bare(argv[1]);
+	c = open_it(url);
+	for (int i = 0; i < rounds; i += BATCH) {
+		for (int k = 0; k < BATCH; k++)
+			round_trip(&trip);
+		for (int k = 0; k < BATCH; k++)
+			pair(c, &pairs);
+	}
+	(void)snprintf(url, sizeof(url), "%sbench-hand", argv[1]);
+	hand_off(url, 0, rounds / 4, &hand);
+	one = print(&trip);
+	two = print(&pairs);
+	three = print(&hand);
+	if (one > 0)
+		printf("pair / round trip %.2f, hand-off / round trip %.2f\n",
+		       two / one, three / one);
+	return 0;
+}
