@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/timespec.h"
 #include "weir/base.h"
 
@@ -21,6 +22,7 @@
  * ship.
  */
 #define WAKE 1
+#define CMP_REQUEUE 4
 #define WAIT_BITSET 9
 #define MATCH_ANY UINT32_MAX
 #define SIZE_32 2
@@ -103,6 +105,22 @@ void weir_shared_wake_all_(uint32_t *word)
 	wake(word, INT_MAX);
 }
 
+bool weir_shared_sleepers_(uint32_t *word)
+{
+	/* relaxed: the kernel compares the word again. */
+	uint32_t value = at_load_relaxed(word);
+	int saved = errno;
+	bool any;
+
+	/*
+	 * Wake 0 threads and move at most 1 from the word to the same word:
+	 * that changes nothing.  The call returns the number of moved threads.
+	 */
+	any = syscall(FUTEX_CALL, word, CMP_REQUEUE, 0, 1L, word, value) > 0;
+	errno = saved;
+	return any;
+}
+
 bool weir_shared_can_wait_any_(void)
 {
 	int saved = errno;
@@ -146,19 +164,24 @@ uint32_t weir_alive_value_(void)
 }
 
 bool weir_robust_enter_(struct weir_robust_ *robust,
-			struct weir_alive_word_ *words)
+			struct weir_alive_word_ *words, unsigned count,
+			uint32_t *obituary)
 {
 	_Static_assert(sizeof(robust->nodes[0]) == sizeof(words[0]),
 		       "one distance for all nodes");
 	int saved = errno;
 	bool done;
 
-	robust->pending = NULL;
 	robust->distance = (long)((uintptr_t)words - (uintptr_t)robust->nodes);
-	for (int i = 0; i < WEIR_ALIVE_WORDS_ - 1; i++)
-		robust->nodes[i].next = &robust->nodes[i + 1];
-	robust->nodes[WEIR_ALIVE_WORDS_ - 1].next = robust;
-	robust->next = &robust->nodes[0];
+	/* The kernel adds the distance to this pointer too. */
+	robust->pending = obituary ? (void *)((uintptr_t)obituary -
+					      (uintptr_t)robust->distance) :
+				     NULL;
+	for (unsigned i = 0; i < count; i++)
+		robust->nodes[i].next = i + 1 < count ?
+						(void *)&robust->nodes[i + 1] :
+						robust;
+	robust->next = count ? (void *)&robust->nodes[0] : robust;
 	done = syscall(SYS_set_robust_list, robust, 3 * sizeof(void *)) == 0;
 	if (done)
 		errno = saved;
@@ -169,6 +192,7 @@ void weir_robust_leave_(struct weir_robust_ *robust)
 {
 	/* The kernel reads the list only when the thread exits. */
 	robust->next = robust;
+	robust->pending = NULL;
 }
 
 static bool membarrier(int command)

@@ -23,6 +23,13 @@ enum weir_woke_ weir_shared_wait_(uint32_t *word, uint32_t value,
 void weir_shared_wake_(uint32_t *word);
 void weir_shared_wake_all_(uint32_t *word);
 
+/*
+ * Returns true if a thread sleeps on word, also with other words
+ * (weir_shared_wait_any_).  Returns false too if another thread changes the
+ * word meanwhile.  The sleepers keep their order and do not wake.
+ */
+bool weir_shared_sleepers_(uint32_t *word);
+
 /* One of several words to sleep on, and its expected value. */
 struct weir_watch_ {
 	uint32_t *word;
@@ -49,7 +56,7 @@ enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
  * list head and the nodes are private memory: the kernel never follows a
  * pointer that is stored in the file.
  */
-#define WEIR_ALIVE_WORDS_ 4
+#define WEIR_ALIVE_WORDS_ 4	/* at most */
 #define WEIR_DIED_ UINT32_C(0x40000000)
 
 struct weir_alive_word_ {
@@ -71,12 +78,20 @@ struct weir_robust_ {
 uint32_t weir_alive_value_(void);
 
 /*
- * weir_robust_enter_ puts words[] on this thread's robust list; each word has
- * the value weir_alive_value_().  It returns false with errno on failure.
- * weir_robust_leave_ empties the list.
+ * weir_robust_enter_ puts words[0 .. count - 1] on this thread's robust list;
+ * each word has the value weir_alive_value_().  It returns false with errno on
+ * failure.  weir_robust_leave_ empties the list.
+ *
+ * `obituary`, if not null, is a word that several threads share.  Its owner bits
+ * (all but the highest two) are 0.  When the thread ends, the kernel first marks
+ * the words of the list, then wakes one sleeper on the obituary word, whose
+ * value it does not change.  It is the pending entry of the robust list: its
+ * owner bits are 0, so the kernel takes it for a lock that the thread released
+ * without waking a waiter.  Linux 5.5, or a stable release of 2019 or later.
  */
 bool weir_robust_enter_(struct weir_robust_ *robust,
-			struct weir_alive_word_ *words);
+			struct weir_alive_word_ *words, unsigned count,
+			uint32_t *obituary);
 void weir_robust_leave_(struct weir_robust_ *robust);
 
 static inline bool weir_is_alive_(uint32_t word)

@@ -118,7 +118,8 @@ static void *keep(void *arg)
 	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
 		/* relaxed: the slot is not live yet. */
 		at_store_relaxed(&h->mine->alive[i].word, h->alive);
-	entered = weir_robust_enter_(&h->robust, h->mine->alive);
+	entered = weir_robust_enter_(&h->robust, h->mine->alive,
+				      WEIR_ALIVE_WORDS_, NULL);
 	/* [NK1] release */
 	at_store_release(&h->ready, entered ? READY : FAILED);
 	weir_futex_wake_(&h->ready);
