@@ -115,7 +115,8 @@ struct nm_slot {
 	uint64_t pid_namespace;
 	uint64_t id;
 	char label[WEIR_NAMED_LABEL_MAX + 1];
-	uint8_t unused1[80];
+	uint64_t lent;			/* T  number of the lent file; 0: none */
+	uint8_t unused1[72];
 };
 
 /* States of a record. */
@@ -162,6 +163,9 @@ _Static_assert(sizeof(struct nm_record) == 128, "file format");
  */
 #define NM_BYTE_JOIN ((int64_t)1 << 40)
 #define NM_BYTE_ALIVE(index) (NM_BYTE_JOIN + 2 + 2 * (int64_t)(index))
+
+/* A lent file beside the semaphore: this and 16 hexadecimal digits (lend.c). */
+#define NM_LENT_PREFIX ".lent-"
 
 /*
  * Read a reference from the file: copy it once, check its bounds, then use the

@@ -54,7 +54,6 @@ struct weir_named {
 	bool strict;			/* c */
 	bool can_wait_any;		/* c */
 	bool has_fences;		/* c  weir_fence_light_ works */
-	bool lent;			/* o  weir_named_lend was called */
 	bool lingers;			/* l  dead process still has threads */
 	bool repairing;			/* l */
 	uint32_t ready;			/* a  progress of the keeper thread */
@@ -111,6 +110,20 @@ int weir_nm_reopen_(const weir_named *h);
 bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait);
 void weir_nm_byte_unlock_(int fd, int64_t byte);
 bool weir_nm_byte_is_locked_(int fd, int64_t byte);
+
+/* --- lend.c --- */
+
+/*
+ * Set *fd to a new descriptor of our lent file, which is created if needed.
+ * Called with `opens` held.
+ */
+weir_err weir_nm_lend_(weir_named *h, int *fd);
+
+/* Returns true if a process has the lent file with this number open. */
+bool weir_nm_is_lent_(const weir_named *h, uint64_t number);
+
+/* Remove the lent file of a slot, our own or that of a dead owner. */
+void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot);
 
 /* Reserve storage for a range of the file. */
 bool weir_nm_reserve_(int fd, size_t from, size_t size);

@@ -67,6 +67,7 @@ static void fill_slot(weir_named *h, struct nm_slot *slot)
 	slot->listed = slot->holder_next = slot->holder_prev = 0;
 	slot->in_use = slot->chain_next = slot->chain_prev = 0;
 	slot->role = slot->armed_pred = slot->helped = 0;
+	slot->lent = 0;
 	slot->pid = (uint32_t)getpid();
 	slot->pid_namespace = pid_namespace();
 	slot->id = (uint64_t)generation << 16 | (uint64_t)(slot - h->slots);
@@ -152,6 +153,7 @@ void weir_nm_leave_(weir_named *h)
 		weir_nm_forget_arms_(h, h->mine);
 		nm_unlock(h);
 	}
+	weir_nm_unlend_(h, h->mine);
 	weir_nm_keeper_stop_(h);
 	/*
 	 * [NT1] release.  The CAS fails if another process has buried our slot.
@@ -160,9 +162,4 @@ void weir_nm_leave_(weir_named *h)
 				    h->state - NM_SLOT_LIVE + NM_SLOT_FREE))
 		if (state != h->state)
 			break;
-	/*
-	 * Otherwise lent copies of the descriptor would keep the slot in use.
-	 */
-	if (h->lent)
-		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(h->me - 1));
 }

@@ -13,7 +13,6 @@
  *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +59,6 @@ static void in_child(void)
 		h->mine = NULL;
 		h->helpers = NULL;
 		h->repairing = false;
-		h->lent = false;
 		h->calls = 0;
 	}
 	weir_nm_unlock_opens_();
@@ -305,12 +303,7 @@ weir_err weir_named_lend(weir_named *sem, int *fd)
 	if (err)
 		return err;
 	weir_nm_lock_opens_();
-	/* OFD locks belong to the description, which the copy shares. */
-	*fd = fcntl(sem->fd, F_DUPFD_CLOEXEC, 3);
-	if (*fd < 0)
-		err = WEIR_ESYSTEM;
-	else
-		sem->lent = true;
+	err = weir_nm_lend_(sem, fd);
 	weir_nm_unlock_opens_();
 	return err;
 }

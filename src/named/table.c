@@ -106,6 +106,16 @@ static void drop_records(weir_named *h, const struct nm_slot *slot)
 			weir_nm_record_free_(h, &h->records[i]);
 }
 
+/*
+ * Returns true if a thread of the dead owner is still running, or a process to
+ * which the owner has lent its permits.
+ */
+static bool is_held_on(const weir_named *h, const struct nm_slot *slot)
+{
+	return weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots)) ||
+	       (slot->lent && weir_nm_is_lent_(h, slot->lent));
+}
+
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 {
 	/*
@@ -120,8 +130,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 		return false;
 	drop_records(h, slot);
 	weir_nm_chain_remove_(h, slot);
-	if (h->strict && slot->held > 0 &&
-	    weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots))) {
+	if (h->strict && slot->held > 0 && is_held_on(h, slot)) {
 		h->lingers = true;
 		return false;
 	}
@@ -129,6 +138,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	slot->held = 0;
 	weir_nm_unlist_holder_(h, slot);
 	weir_nm_forget_arms_(h, slot);
+	weir_nm_unlend_(h, slot);
 	free_slot(slot, state);
 	return true;
 }

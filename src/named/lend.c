@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lent descriptors: permits that stay held after the death of their owner.
+ *
+ * The owner of a slot creates an empty file beside the semaphore, `.lent-` and
+ * the number in the `lent` field of its slot, and locks it with a read lock
+ * that belongs to a description of its own.  Processes that inherit the
+ * description prove by the lock that they are alive.
+ *
+ * The description must not be one of the semaphore's file, not even a read-only
+ * one: a read lock on the whole file would keep other processes from taking a
+ * slot, and the file shows the labels of all users.  Each description has a
+ * file of its own, because a lock on a shared file could pretend that other
+ * processes are alive.  So a process can do nothing with the descriptor but
+ * close it.
+ *
+ * The number is stored before the file exists.  So a process that buries a dead
+ * slot knows the file and removes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "named/handle.h"
+
+#define PATH_ROOM 4224
+#define READ_BITS 0444
+
+/* Write the path of the lent file with this number. */
+static void path_of(const weir_named *h, uint64_t number, char path[PATH_ROOM])
+{
+	const char *slash = strrchr(h->path, '/');
+	int folder = slash ? (int)(slash - h->path) + 1 : 0;
+
+	(void)snprintf(path, PATH_ROOM, "%.*s" NM_LENT_PREFIX "%016llx", folder,
+		       h->path, (unsigned long long)number);
+}
+
+/*
+ * Let the users of the semaphore examine the file, and no one else: give it the
+ * owner, the group and the read permissions of the semaphore's file.
+ */
+static bool copy_access(const weir_named *h, int fd)
+{
+	struct stat info;
+
+	if (fstat(h->fd, &info))
+		return false;
+	/* Only root can give a file away, and need not. */
+	if (fchown(fd, info.st_uid, info.st_gid) && errno == EPERM)
+		(void)!fchown(fd, (uid_t)-1, info.st_gid);
+	return !fchmod(fd, info.st_mode & READ_BITS);
+}
+
+/* Create the file, or open it again.  Returns -1 with errno on failure. */
+static int open_lent(weir_named *h)
+{
+	char path[PATH_ROOM];
+	uint64_t number = h->mine->lent;
+	int fd, saved;
+
+	if (number) {
+		path_of(h, number, path);
+		return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return -1;
+	number |= !number;
+	h->mine->lent = number;
+	path_of(h, number, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0400);
+	if (fd >= 0 && copy_access(h, fd))
+		return fd;
+	saved = errno;
+	if (fd >= 0)
+		close(fd);
+	weir_nm_unlend_(h, h->mine);
+	errno = saved;
+	return -1;
+}
+
+weir_err weir_nm_lend_(weir_named *h, int *fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int saved;
+
+	*fd = open_lent(h);
+	if (*fd < 0)
+		return WEIR_ESYSTEM;
+	if (!fcntl(*fd, F_OFD_SETLK, &lock))
+		return WEIR_OK;
+	saved = errno;
+	close(*fd);
+	*fd = -1;
+	errno = saved;
+	return WEIR_ESYSTEM;
+}
+
+void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot)
+{
+	char path[PATH_ROOM];
+	int saved = errno;
+
+	if (!slot->lent)
+		return;
+	path_of(h, slot->lent, path);
+	(void)unlink(path);
+	slot->lent = 0;
+	errno = saved;
+}
+
+bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char path[PATH_ROOM];
+	int saved = errno, fd;
+	bool lent;
+
+	path_of(h, number, path);
+	/* O_NONBLOCK: a process that has the file open may have a lease. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0) {
+		/*
+		 * A lease shows a process that has the file open.  The others
+		 * say nothing about the file.
+		 */
+		lent = errno == EWOULDBLOCK || errno == EMFILE ||
+		       errno == ENFILE || errno == ENOMEM || errno == EINTR;
+	} else {
+		lent = !fcntl(fd, F_OFD_GETLK, &lock) &&
+		       lock.l_type != F_UNLCK;
+		close(fd);
+	}
+	errno = saved;
+	return lent;
+}
