@@ -137,8 +137,6 @@ typedef struct weir_named_opts {
  *                          acceptable;
  *                 EBADMSG  the file is damaged;
  *                 EPROTO   another version or another kind of machine made it;
- *                 ESTALE   it is from before the last boot, and CREATE was not
- *                          given (with CREATE it is replaced);
  *                 EFBIG    RLIMIT_FSIZE (ulimit -f) is too low to create it;
  *                 ENOSYS   the system does not report deaths;
  *                 others   from the system.
@@ -254,7 +252,9 @@ typedef enum weir_named_role {
 	WEIR_NAMED_GRANTED = 1,	/* a call that was granted and not returned */
 	WEIR_NAMED_WAITS = 2,	/* a call in the queue */
 	WEIR_NAMED_OVERSIZED = 3,	/* a call outside the queue */
-	WEIR_NAMED_IDLE = 4	/* a call of weir_named_wait_idle */
+	WEIR_NAMED_IDLE = 4,	/* a call of weir_named_wait_idle */
+	WEIR_NAMED_LOCKS = 5	/* the process that is inside the internal lock
+				   of the semaphore and keeps others out */
 } weir_named_role;
 
 /* A holder or a waiter. */
@@ -273,7 +273,7 @@ typedef struct weir_named_entry {
 	char label[WEIR_NAMED_LABEL_MAX + 1];
 } weir_named_entry;
 
-/* A consistent snapshot: capacity == free + held + granted - debt. */
+/* A snapshot: capacity == free + held + granted - debt. */
 typedef struct weir_named_info {
 	int64_t capacity;
 	int64_t free;
@@ -288,14 +288,24 @@ typedef struct weir_named_info {
 	bool closed;
 	bool renamed;	/* the name is gone or has been reused */
 	bool paused;	/* weir_named_pause */
+	bool inconsistent;	/* other processes changed it meanwhile */
 	uint32_t entries;		/* number of existing entries */
 	uint64_t reserved_[4];
 } weir_named_info;
 
 /*
  * Fill in *info, and up to max entries (entries may be null): first the
- * holders, then the queue in order, then the rest.  Dead processes are removed
- * first.
+ * holders, then the queue in order, then the rest.  Dead processes whose
+ * permits are free again do not count.
+ *
+ * The call takes no lock and does not wait.  It reads the file until it has a
+ * copy that no process has changed meanwhile, but at most some times; then
+ * info->inconsistent is true, and the entries may be of different moments.  If
+ * one process was inside the internal lock all the time, because it is stopped
+ * or has lost its CPU, then the first entry is that process, as
+ * WEIR_NAMED_LOCKS.
+ *
+ * WEIR_ESYSTEM with EBADMSG: the file is damaged.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_stat(weir_named *sem, weir_named_info *info,

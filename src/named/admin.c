@@ -42,16 +42,6 @@ void weir_named_close(weir_named *sem, weir_close how)
 	nm_unlock(sem);
 }
 
-bool weir_named_is_closed(weir_named *sem)
-{
-	if (!sem) {
-		weir_panic_("weir_named_is_closed: %p is not a semaphore", sem);
-		return true;
-	}
-	/* relaxed: for display; a closed semaphore stays closed. */
-	return at_load_relaxed(&sem->head->closed) & (NM_DRAIN | NM_CLOSED);
-}
-
 /*
  * Store NM_PAUSED or NM_OPEN.  If this process dies after it has stored
  * NM_OPEN, the repair grants to the waiters.

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Create, check and map the file.
+ * Create, check, open and remove the file.
  *
  * A new file is written without a name and then linked to its name.  So no
  * process sees an incomplete file, and only one of two creating processes
- * succeeds.  A file is checked before it is mapped.  A file from before the
- * last boot is replaced under the lock on its join byte.
+ * succeeds.  A file is checked before it is mapped.
+ *
+ * The boot id in the file is that of its creator.  If an opener has another
+ * one, then the machine has been booted since, and the liveness words mean
+ * nothing; or the two see different boot ids, as containers may.  The file
+ * locks of participants tell the two cases apart, so a semaphore that a live
+ * process has open is never replaced.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "named/handle.h"
@@ -20,6 +27,8 @@
 /* The number of retries when other processes create and unlink concurrently. */
 #define TRIES 100
 #define UNLOCK_PAUSE_NS 1000000
+/* The pause between two attempts to lock the name; there are TRIES. */
+#define NAME_PAUSE_NS 10000000
 
 bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait)
 {
@@ -43,15 +52,21 @@ void weir_nm_byte_unlock_(int fd, int64_t byte)
 		weir_futex_nap_(UNLOCK_PAUSE_NS);
 }
 
-bool weir_nm_byte_is_locked_(int fd, int64_t byte)
+bool weir_nm_bytes_are_locked_(int fd, int64_t first, int64_t end)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
-			      .l_start = (off_t)byte, .l_len = 1 };
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET,
+			      .l_start = (off_t)first,
+			      .l_len = (off_t)(end - first) };
 	int saved = errno;
 	bool locked = !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 
 	errno = saved;
 	return locked;
+}
+
+bool weir_nm_byte_is_locked_(int fd, int64_t byte)
+{
+	return weir_nm_bytes_are_locked_(fd, byte, byte + 1);
 }
 
 bool weir_nm_reserve_(int fd, size_t from, size_t size)
@@ -150,32 +165,79 @@ static weir_err check_limit(const char *path, const weir_named_opts *opts)
 			    (unsigned long long)limit.rlim_cur);
 }
 
+/* Write the folder of a path. */
+static void folder_of(const char *path, char *folder, size_t room)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == path)
+		(void)snprintf(folder, room, "/");
+	else
+		(void)snprintf(folder, room, "%.*s",
+			       (int)(slash ? slash - path : 1),
+			       slash ? path : ".");
+}
+
+/*
+ * Create a file without a name.  If the file system cannot do that, or a file
+ * without a name could not be linked because /proc is missing, create one with
+ * a temporary name, which is stored in `name`.
+ */
+static int create_unlinked(const char *folder, char *name, size_t room)
+{
+	uint64_t number = 0;
+	int fd = -1;
+
+	*name = 0;
+	if (!access("/proc/self/fd", X_OK))
+		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	else
+		errno = EOPNOTSUPP;
+	/* Kernels and file systems without O_TMPFILE return the other two. */
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR &&
+			errno != EINVAL))
+		return fd;
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return -1;
+	(void)snprintf(name, room, "%s/" NM_NEW_PREFIX "%016llx", folder,
+		       (unsigned long long)number);
+	return open(name, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL | O_NOFOLLOW,
+		    0600);
+}
+
+/* Give the file its name.  EEXIST: another process was faster. */
+static int publish(int fd, const char *name, const char *path)
+{
+	char own[64];
+
+	/* RENAME_NOREPLACE; not every C library has the function. */
+	if (*name)
+		return (int)syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD,
+				    path, 1);
+	(void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 /* Create and link the file.  EEXIST: another process was faster. */
 static weir_err make_file(const char *path, const weir_named_opts *opts)
 {
-	char own[64], folder[4096];
-	const char *slash = strrchr(path, '/');
+	char folder[4096], name[4224];
 	int fd, failed, saved;
 	weir_err err = check_limit(path, opts);
 
 	if (err)
 		return err;
-	if (slash == path)
-		(void)snprintf(folder, sizeof(folder), "/");
-	else
-		(void)snprintf(folder, sizeof(folder), "%.*s",
-			       (int)(slash ? slash - path : 1),
-			       slash ? path : ".");
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	folder_of(path, folder, sizeof(folder));
+	fd = create_unlinked(folder, name, sizeof(name));
 	if (fd < 0)
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
 				    "cannot create a file in %s", folder);
-	(void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	failed = write_header(fd, opts);
 	if (!failed)
-		failed = linkat(AT_FDCWD, own, AT_FDCWD, path,
-				AT_SYMLINK_FOLLOW);
+		failed = publish(fd, name, path);
 	saved = errno;
+	if (failed && *name)
+		(void)unlink(name);
 	close(fd);
 	errno = saved;
 	if (failed)
@@ -217,40 +279,43 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	return WEIR_OK;
 }
 
-/* Check the header.  Sets *old if the file is from before the last boot. */
-static weir_err check_header(const weir_named *h, const weir_named_opts *opts,
-			     bool *old)
+const char *weir_nm_check_constants_(const struct nm_header *head)
+{
+	errno = EBADMSG;
+	if (memcmp(head->magic, NM_MAGIC, sizeof(head->magic)) != 0)
+		return "is not a semaphore";
+	errno = EPROTO;
+	if (head->order != NM_ORDER)
+		return "is from a machine with another byte order";
+	if (head->version != NM_VERSION)
+		return "has another version of the file format";
+	errno = EBADMSG;
+	if (head->header_size != sizeof(struct nm_header) ||
+	    head->slot_size != sizeof(struct nm_slot) ||
+	    head->record_size != sizeof(struct nm_record) ||
+	    head->slots != NM_SLOTS || head->records != NM_RECORDS ||
+	    head->file_size != NM_FILE_SIZE || head->policy > 1)
+		return "is damaged: its header is inconsistent";
+	return NULL;
+}
+
+/* Check the header, and set h->strict and h->other_boot. */
+static weir_err check_header(weir_named *h, const weir_named_opts *opts)
 {
 	struct nm_header head;
+	const char *wrong = "is not a semaphore";
 	uint8_t boot[16];
 
-	*old = false;
-	if (pread(h->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    memcmp(head.magic, NM_MAGIC, sizeof(head.magic))) {
-		errno = EBADMSG;
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s is not a semaphore",
-			      h->path);
-	}
-	if (head.order != NM_ORDER || head.version != NM_VERSION) {
-		errno = EPROTO;
-		return weir_nm_say_(opts, WEIR_ESYSTEM, head.order != NM_ORDER ?
-			      "%s is from a machine with another byte order" :
-			      "%s has another version of the file format",
-			      h->path);
-	}
-	if (head.header_size != sizeof(struct nm_header) ||
-	    head.slot_size != sizeof(struct nm_slot) ||
-	    head.record_size != sizeof(struct nm_record) ||
-	    head.slots != NM_SLOTS || head.records != NM_RECORDS ||
-	    head.file_size != NM_FILE_SIZE || head.policy > 1) {
-		errno = EBADMSG;
-		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is damaged: its header is inconsistent",
-			      h->path);
-	}
+	errno = EBADMSG;
+	if (pread(h->fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head))
+		wrong = weir_nm_check_constants_(&head);
+	if (wrong)
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s %s", h->path,
+				    wrong);
+	h->strict = head.policy == WEIR_NAMED_STRICT;
 	read_boot(boot);
-	*old = !is_zero(boot) && !is_zero(head.boot) &&
-	       memcmp(boot, head.boot, sizeof(boot));
+	h->other_boot = is_zero(boot) ||
+			memcmp(boot, head.boot, sizeof(boot)) != 0;
 	return WEIR_OK;
 }
 
@@ -262,43 +327,77 @@ bool weir_nm_is_current_(const weir_named *h)
 	       info.st_dev == h->device;
 }
 
-int weir_nm_reopen_(const weir_named *h)
+int weir_nm_reopen_(const weir_named *h, int access)
 {
 	char own[64];
 	struct stat info;
 	int fd;
 
 	(void)snprintf(own, sizeof(own), "/proc/self/fd/%d", h->fd);
-	fd = open(own, O_RDWR | O_CLOEXEC);
+	fd = open(own, access | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		fd = open(h->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		fd = open(h->path, access | O_CLOEXEC | O_NOFOLLOW |
+				   O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT)
+		errno = ESTALE;
 	if (fd >= 0 && (fstat(fd, &info) || info.st_ino != h->inode ||
 			info.st_dev != h->device)) {
 		close(fd);
+		errno = ESTALE;
 		fd = -1;
 	}
 	return fd;
 }
 
-/*
- * Remove a file from before the last boot.  Returns WEIR_EAGAIN if the file was
- * removed, or was replaced by another process; the caller then opens again.
- */
-static weir_err renew(weir_named *h, const weir_named_opts *opts)
+bool weir_nm_unlink_current_(const weir_named *h)
 {
-	if (!(opts->flags & WEIR_NAMED_CREATE)) {
-		errno = ESTALE;
-		return weir_nm_say_(opts, WEIR_ESYSTEM,
-			      "%s is from before the last boot",
-			      h->path);
+	bool removed = false;
+	int saved, fd = weir_nm_reopen_(h, O_RDWR);
+
+	if (fd < 0)
+		return false;
+	/*
+	 * Processes that lock the byte later find another file by that name, or
+	 * none.  A process that is stopped here, or a hostile one, may keep the
+	 * byte locked.
+	 */
+	for (int i = 0; !weir_nm_byte_lock_(fd, NM_BYTE_JOIN, false); i++) {
+		if (i == TRIES || (errno != EAGAIN && errno != EACCES)) {
+			saved = i == TRIES ? EBUSY : errno;
+			close(fd);
+			errno = saved;
+			return false;
+		}
+		weir_futex_nap_(NAME_PAUSE_NS);
 	}
-	if (!weir_nm_byte_lock_(h->fd, NM_BYTE_JOIN, true))
-		return WEIR_ESYSTEM;
-	/* Processes that lock the byte later find another file by that name. */
-	if (weir_nm_is_current_(h) && unlink(h->path))
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot replace %s",
+	if (!weir_nm_is_current_(h))
+		errno = ESTALE;
+	else
+		removed = !unlink(h->path);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return removed;
+}
+
+/* Replace errors that a hostile file causes. */
+static weir_err refuse_open(const weir_named *h, const weir_named_opts *opts)
+{
+	switch (errno) {
+	case ENXIO:
+	case ENODEV:
+		errno = EPERM;
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "%s is not a regular file", h->path);
+	case EWOULDBLOCK:	/* a lease */
+	case ETXTBSY:		/* it is being executed */
+		errno = EBADMSG;
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "%s is locked by another process", h->path);
+	default:
+		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot open %s",
 				    h->path);
-	return WEIR_EAGAIN;
+	}
 }
 
 /*
@@ -306,7 +405,9 @@ static weir_err renew(weir_named *h, const weir_named_opts *opts)
  */
 static weir_err open_or_create(weir_named *h, const weir_named_opts *opts)
 {
-	h->fd = open(h->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+	int access = opts->flags & WEIR_NAMED_OBSERVER ? O_RDONLY : O_RDWR;
+
+	h->fd = open(h->path, access | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
 			      O_NONBLOCK);
 	if (h->fd < 0 && errno == ENOENT && opts->flags & WEIR_NAMED_CREATE) {
 		weir_err err = make_file(h->path, opts);
@@ -321,17 +422,36 @@ static weir_err open_or_create(weir_named *h, const weir_named_opts *opts)
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s already exists",
 				    h->path);
 	}
-	if (h->fd < 0)
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot open %s",
-				    h->path);
+	return h->fd < 0 ? refuse_open(h, opts) : WEIR_OK;
+}
+
+/*
+ * Map a separate file description.  A mapping keeps its description open in a
+ * child of fork(2), and the description h->fd carries the lock on our byte.
+ */
+static weir_err map(weir_named *h, const weir_named_opts *opts)
+{
+	int saved, fd = weir_nm_reopen_(h, O_RDWR);
+	char *base = fd < 0 ? NULL : weir_map_(fd, NM_FILE_SIZE);
+
+	saved = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	if (!base)
+		return errno == ESTALE ? WEIR_EAGAIN :
+			weir_nm_say_(opts, WEIR_ESYSTEM, "cannot map %s",
+				     h->path);
+	h->head = (struct nm_header *)(void *)base;
+	h->slots = (struct nm_slot *)(void *)(base + sizeof(struct nm_header));
+	h->records = (struct nm_record *)(void *)(h->slots + NM_SLOTS);
 	return WEIR_OK;
 }
 
-/* Open the file and check it.  WEIR_EAGAIN: retry. */
+/* Open the file, check it and map it.  WEIR_EAGAIN: retry. */
 static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 {
 	struct stat info;
-	bool old;
 	weir_err err = open_or_create(h, opts);
 
 	if (err)
@@ -344,17 +464,37 @@ static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 		return WEIR_EAGAIN;
 	err = check_file(h, opts, &info);
 	if (!err)
-		err = check_header(h, opts, &old);
-	if (!err && old)
-		err = renew(h, opts);
+		err = check_header(h, opts);
+	/* Observers read: a mapped file that is truncated raises SIGBUS. */
+	if (!err && !(opts->flags & WEIR_NAMED_OBSERVER))
+		err = map(h, opts);
 	return err;
+}
+
+/*
+ * The file has another boot id: mark the slots as dead whose owners are gone.
+ * A slot cannot get a new owner while we have its byte locked.
+ */
+static void mark_gone(weir_named *h)
+{
+	uint32_t high = nm_slots_high(h);
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct nm_slot *slot = &h->slots[i];
+
+		if (!weir_nm_is_live_(slot) ||
+		    !weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(i), false))
+			continue;
+		if (weir_nm_is_live_(slot))
+			weir_nm_mark_dead_(slot);
+		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(i));
+	}
 }
 
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 {
 	weir_err err = WEIR_EAGAIN;
-	char *base;
-	int fd, saved;
+	int saved;
 
 	for (int i = 0; i < TRIES && err == WEIR_EAGAIN; i++) {
 		err = open_once(h, opts);
@@ -370,25 +510,7 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
 			      "%s is repeatedly created and removed", h->path);
 	}
-	if (err)
-		return err;
-	/*
-	 * Map a separate file description.  A mapping keeps its description
-	 * open in a child of fork(2), and the description h->fd carries the
-	 * lock on our byte.
-	 */
-	fd = weir_nm_reopen_(h);
-	base = fd < 0 ? NULL : weir_map_(fd, NM_FILE_SIZE);
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	if (!base)
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot map %s",
-				    h->path);
-	h->head = (struct nm_header *)(void *)base;
-	h->slots = (struct nm_slot *)(void *)(base + sizeof(struct nm_header));
-	h->records = (struct nm_record *)(void *)(h->slots + NM_SLOTS);
-	h->strict = h->head->policy == WEIR_NAMED_STRICT;
-	return WEIR_OK;
+	if (!err && h->head && h->other_boot)
+		mark_gone(h);
+	return err;
 }

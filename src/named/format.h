@@ -164,8 +164,11 @@ _Static_assert(sizeof(struct nm_record) == 128, "file format");
 #define NM_BYTE_JOIN ((int64_t)1 << 40)
 #define NM_BYTE_ALIVE(index) (NM_BYTE_JOIN + 2 + 2 * (int64_t)(index))
 
+/* The temporary name of a new file: this and 16 hexadecimal digits. */
+#define NM_NEW_PREFIX ".weir-temp-"
+
 /* A lent file beside the semaphore: this and 16 hexadecimal digits (lend.c). */
-#define NM_LENT_PREFIX ".lent-"
+#define NM_LENT_PREFIX ".weir-lent-"
 
 /*
  * Read a reference from the file: copy it once, check its bounds, then use the

@@ -52,6 +52,7 @@ struct weir_named {
 	uint32_t calls;			/* a  number of waiting calls */
 	uint32_t flags;			/* c  of weir_named_opts */
 	bool strict;			/* c */
+	bool other_boot;		/* c  of the file; or it is unknown */
 	bool can_wait_any;		/* c */
 	bool has_fences;		/* c  weir_fence_light_ works */
 	bool lingers;			/* l  dead process still has threads */
@@ -92,24 +93,45 @@ weir_nm_say_(const weir_named_opts *opts, weir_err err, const char *format,
 	     ...);
 
 /*
- * Open or create the file at h->path and map it.  Sets h->fd, h->head and the
- * pointers to the tables.
+ * Open or create the file at h->path, and map it.  Sets h->fd, h->head and the
+ * pointers to the tables.  For an observer nothing is mapped, and h->head stays
+ * null.
  */
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts);
 
 /* Returns true if h->path still leads to the file that h has open. */
 bool weir_nm_is_current_(const weir_named *h);
 
-/* Open the same file again, in the child of a fork.  Returns -1 on failure. */
-int weir_nm_reopen_(const weir_named *h);
+/*
+ * Open the same file again, with the access mode O_RDONLY or O_RDWR.  Returns
+ * -1 on failure; errno is ESTALE if the file cannot be found any more.
+ */
+int weir_nm_reopen_(const weir_named *h, int access);
 
 /*
  * Lock (waiting if `wait` is set), unlock or query a single byte of the file
- * with an OFD lock.
+ * with an OFD lock.  Participants take write locks; the query ignores read
+ * locks, which a process without write permission could take.
  */
 bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait);
 void weir_nm_byte_unlock_(int fd, int64_t byte);
 bool weir_nm_byte_is_locked_(int fd, int64_t byte);
+
+/* Returns true if a byte from `first` to before `end` is locked. */
+bool weir_nm_bytes_are_locked_(int fd, int64_t first, int64_t end);
+
+/*
+ * Check the constant fields of the header.  Returns null, or the format of a
+ * message with the path.  errno is EPROTO for another version or byte order,
+ * else EBADMSG.
+ */
+const char *weir_nm_check_constants_(const struct nm_header *head);
+
+/*
+ * Remove the name if it still leads to the file that h has open.  On failure
+ * errno is ESTALE if it does not.
+ */
+bool weir_nm_unlink_current_(const weir_named *h);
 
 /* --- lend.c --- */
 
@@ -159,6 +181,9 @@ static inline uint32_t nm_slots_high(const weir_named *h)
  */
 bool weir_nm_is_live_(const struct nm_slot *slot);
 bool weir_nm_is_dead_(const struct nm_slot *slot);
+
+/* Mark the owner of a slot as dead, as the kernel does. */
+void weir_nm_mark_dead_(struct nm_slot *slot);
 
 /* Put a slot on the holder list, or take it off the list. */
 void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot);

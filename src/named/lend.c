@@ -2,7 +2,7 @@
 /*
  * Lent descriptors: permits that stay held after the death of their owner.
  *
- * The owner of a slot creates an empty file beside the semaphore, `.lent-` and
+ * The owner of a slot creates an empty file beside the semaphore, `.weir-lent-` and
  * the number in the `lent` field of its slot, and locks it with a read lock
  * that belongs to a description of its own.  Processes that inherit the
  * description prove by the lock that they are alive.

@@ -13,6 +13,7 @@
  *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ static void in_child(void)
 {
 	RING_EACH(link, next, end, handles) {
 		weir_named *h = ring_entry(link, weir_named, link);
-		int fd = weir_nm_reopen_(h);
+		int fd = weir_nm_reopen_(h, h->head ? O_RDWR : O_RDONLY);
 
 		close(h->fd);
 		h->fd = fd;
@@ -176,10 +177,13 @@ static weir_err new_handle(const char *name, const weir_named_opts *opts,
 	err = weir_nm_find_place_(name, opts->flags & WEIR_NAMED_CREATE, opts,
 				  &h->path);
 	if (!err) {
+		bool observer = opts->flags & WEIR_NAMED_OBSERVER;
+
 		weir_nm_absolute_(&h->path);
-		h->scratch = weir_mem_alloc_(sizeof(*h->scratch));
+		if (!observer)
+			h->scratch = weir_mem_alloc_(sizeof(*h->scratch));
 		h->name = weir_mem_alloc_(strlen(name) + 1);
-		if (!h->scratch || !h->name)
+		if ((!h->scratch && !observer) || !h->name)
 			err = WEIR_ENOMEM;
 		else
 			memcpy(h->name, name, strlen(name));
@@ -217,9 +221,7 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	weir_nm_lock_opens_();
 	err = register_fork_handler() ? weir_nm_open_file_(h, &all) :
 					WEIR_ENOMEM;
-	if (!err && all.flags & WEIR_NAMED_OBSERVER)
-		h->has_fences = weir_fence_ask_();
-	else if (!err)
+	if (!err && !(all.flags & WEIR_NAMED_OBSERVER))
 		err = join(h, &all);
 	if (err)
 		free_handle(h);
@@ -270,23 +272,13 @@ weir_err weir_named_unlink(const char *name)
 weir_err weir_named_unlink_handle(weir_named *sem)
 {
 	weir_err err = WEIR_ESYSTEM;
-	int saved;
 
 	if (!sem)
 		return WEIR_EINVAL;
 	weir_nm_lock_opens_();
-	if (sem->fd < 0) {
-		errno = ESTALE;
-	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
-		/* A later caller finds another file by that name, or none. */
-		if (!weir_nm_is_current_(sem))
-			errno = ESTALE;
-		else if (!unlink(sem->path))
-			err = WEIR_OK;
-		saved = errno;
-		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
-		errno = saved;
-	}
+	errno = ESTALE;
+	if (sem->fd >= 0 && weir_nm_unlink_current_(sem))
+		err = WEIR_OK;
 	weir_nm_unlock_opens_();
 	return err;
 }

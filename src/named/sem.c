@@ -297,16 +297,3 @@ void weir_named_release(weir_named *sem, int64_t n)
 			    err == WEIR_EINVAL ? "the handle is an observer" :
 						 "its file is damaged");
 }
-
-int64_t weir_named_available(weir_named *sem)
-{
-	int64_t value;
-
-	if (!sem) {
-		weir_panic_("weir_named_available: %p is not a semaphore", sem);
-		return 0;
-	}
-	/* relaxed: for display; it may be outdated on return. */
-	value = at_load_relaxed(&sem->head->value);
-	return value > 0 ? value : 0;
-}

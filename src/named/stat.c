@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A consistent snapshot of a semaphore and its participants. */
+/*
+ * A snapshot of a semaphore and its participants, without the lock.
+ *
+ * The counts come from the source of truth: the capacity, the permits that the
+ * slots hold, and the records.  So they add up also while a process changes the
+ * file, or after a process has died with the lock.  Dead participants that the
+ * next process with the lock would bury do not count.
+ */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "named/handle.h"
+#include "base/panic.h"
+#include "named/image.h"
 #include "named/lock.h"
+
+/* A contradiction must be found this often; otherwise the file has changed. */
+#define CHECKS 3
 
 /* The caller's array; entries beyond max are only counted. */
 struct list {
@@ -12,9 +25,19 @@ struct list {
 	uint32_t count, max;
 };
 
-static weir_named_entry *add(weir_named *h, struct list *list,
-			     const struct nm_slot *slot, weir_named_role role)
+/* Add counts of the file without overflow; negative ones count as 0. */
+static int64_t sum(int64_t a, int64_t b)
 {
+	if (b < 0)
+		return a;
+	return b > INT64_MAX - a ? INT64_MAX : a + b;
+}
+
+static weir_named_entry *add(const weir_named *h, struct list *list,
+			     const struct nm_image *image, uint32_t index,
+			     weir_named_role role)
+{
+	const struct nm_slot *slot = &image->slots[index];
 	weir_named_entry *entry;
 
 	if (list->count++ >= list->max || !list->entries)
@@ -25,19 +48,31 @@ static weir_named_entry *add(weir_named *h, struct list *list,
 	entry->pid = (int32_t)slot->pid;
 	entry->pid_namespace = slot->pid_namespace;
 	entry->id = slot->id;
-	entry->mine = slot == h->mine;
+	entry->mine = h->me == index + 1;
 	entry->dead = weir_nm_is_dead_(slot);
 	/* Always NUL-terminate the copy. */
 	memcpy(entry->label, slot->label, sizeof(entry->label) - 1);
 	return entry;
 }
 
-static void add_record(weir_named *h, struct list *list,
-		       const struct nm_record *record, weir_named_role role,
-		       uint32_t place)
+/* Returns the owner of a record, or NM_SLOTS if it is gone. */
+static uint32_t owner_of(const struct nm_image *image,
+			 const struct nm_record *record)
 {
-	struct nm_slot *owner = nm_slot_at(h, &record->owner);
-	weir_named_entry *entry = owner ? add(h, list, owner, role) : NULL;
+	uint32_t index = nm_index(&record->owner, NM_SLOTS);
+
+	return index < NM_SLOTS &&
+	       image->slots[index].state == record->owner_state ?
+		       index : NM_SLOTS;
+}
+
+static void add_record(const weir_named *h, struct list *list,
+		       const struct nm_image *image, uint32_t index,
+		       weir_named_role role, uint32_t place)
+{
+	const struct nm_record *record = &image->records[index];
+	weir_named_entry *entry = add(h, list, image, owner_of(image, record),
+				      role);
 
 	if (!entry)
 		return;
@@ -46,47 +81,81 @@ static void add_record(weir_named *h, struct list *list,
 	entry->place = place;
 }
 
-static void add_state(weir_named *h, struct list *list, uint32_t state,
-		      weir_named_role role)
+/* Returns the number of records in this state. */
+static uint32_t add_state(const weir_named *h, struct list *list,
+			  const struct nm_image *image, uint32_t state,
+			  weir_named_role role)
 {
-	uint32_t high = nm_records_high(h);
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < high; i++)
-		if (h->records[i].state == state)
-			add_record(h, list, &h->records[i], role, 0);
-}
+	for (uint32_t i = 0; i < image->record_count; i++) {
+		uint32_t index = image->used_records[i];
 
-static void add_queue(weir_named *h, struct list *list, weir_named_info *info)
-{
-	struct nm_record *record = nm_record_at(h, &h->head->queue_first);
-	uint32_t place = 0;
-
-	for (; record && place < NM_RECORDS;
-	     record = nm_record_at(h, &record->next)) {
-		add_record(h, list, record, WEIR_NAMED_WAITS, ++place);
-		if (record->min > INT64_MAX - info->waiting_permits)
-			info->waiting_permits = INT64_MAX;
-		else if (record->min > 0)
-			info->waiting_permits += record->min;
+		if (image->records[index].state != state ||
+		    owner_of(image, &image->records[index]) == NM_SLOTS)
+			continue;
+		add_record(h, list, image, index, role, 0);
+		count++;
 	}
-	info->waiters = place;
+	return count;
 }
 
-static void add_slots(weir_named *h, struct list *list, weir_named_info *info)
+/* The queue, sorted by ticket. */
+static void add_queue(const weir_named *h, struct list *list,
+		      struct nm_image *image, weir_named_info *info)
 {
-	uint32_t high = nm_slots_high(h);
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < high; i++) {
-		struct nm_slot *slot = &h->slots[i];
+	for (uint32_t i = 0; i < image->record_count; i++) {
+		uint32_t index = image->used_records[i];
+		const struct nm_record *record = &image->records[index];
+
+		if (record->state == NM_REC_WAITS &&
+		    owner_of(image, record) < NM_SLOTS)
+			image->places[count++] = (struct nm_place){
+				record->ticket, index
+			};
+	}
+	weir_nm_sort_(image->places, count);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = image->places[i].index;
+
+		add_record(h, list, image, index, WEIR_NAMED_WAITS, i + 1);
+		info->waiting_permits = sum(info->waiting_permits,
+					    image->records[index].min);
+	}
+	info->waiters = count;
+}
+
+/* Forget the dead owners whose permits the next lock holder would free. */
+static void bury_dead(const weir_named *h, struct nm_image *image)
+{
+	for (uint32_t i = 0; i < image->slot_count; i++) {
+		uint32_t index = image->used_slots[i];
+		struct nm_slot *slot = &image->slots[index];
+
+		if (weir_nm_is_dead_(slot) &&
+		    !(h->strict && slot->held > 0 &&
+		      weir_nm_image_is_held_on_(h, image, index)))
+			slot->state = 0;
+	}
+}
+
+static void add_holders(const weir_named *h, struct list *list,
+			const struct nm_image *image, weir_named_info *info)
+{
+	for (uint32_t i = 0; i < image->slot_count; i++) {
+		uint32_t index = image->used_slots[i];
+		const struct nm_slot *slot = &image->slots[index];
 		weir_named_entry *entry;
 
-		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
+		if (!slot->state)
 			continue;
 		info->participants++;
 		if (slot->held <= 0)
 			continue;
-		info->held = nm_plus(info->held, slot->held);
-		entry = add(h, list, slot, WEIR_NAMED_HOLDS);
+		info->held = sum(info->held, slot->held);
+		entry = add(h, list, image, index, WEIR_NAMED_HOLDS);
 		if (entry) {
 			entry->weight = slot->held;
 			entry->since_ns = slot->since_ns;
@@ -94,67 +163,150 @@ static void add_slots(weir_named *h, struct list *list, weir_named_info *info)
 	}
 }
 
-/*
- * Take the lock.  An observer has no slot, so it takes the lock as a joining
- * process does, under the lock on the join byte.
- */
-static weir_err lock_for_stat(weir_named *sem)
+/* Returns the permits of granted calls that have not returned. */
+static int64_t granted(const struct nm_image *image, bool of_all)
 {
-	if (!(sem->flags & WEIR_NAMED_OBSERVER))
-		return weir_nm_enter_(sem);
-	/* The description of the file is shared by the threads. */
-	weir_nm_lock_opens_();
-	if (sem->fd < 0) {
-		errno = ESTALE;
-	} else if (weir_nm_byte_lock_(sem->fd, NM_BYTE_JOIN, true)) {
-		weir_nm_lock_joining_(sem);
-		return WEIR_OK;
+	int64_t total = 0;
+
+	for (uint32_t i = 0; i < image->record_count; i++) {
+		const struct nm_record *record =
+			&image->records[image->used_records[i]];
+
+		if (record->state == NM_REC_GRANTED &&
+		    (of_all || owner_of(image, record) < NM_SLOTS))
+			total = sum(total, record->got);
 	}
-	weir_nm_unlock_opens_();
-	return WEIR_ESYSTEM;
+	return total;
 }
 
-static void unlock_for_stat(weir_named *sem)
+/*
+ * Returns true if the copy contradicts itself: a count is out of bounds, or the
+ * permits do not add up although no process was changing them.
+ */
+static bool is_damaged(const struct nm_image *image)
 {
-	nm_unlock(sem);
-	if (sem->flags & WEIR_NAMED_OBSERVER) {
-		weir_nm_byte_unlock_(sem->fd, NM_BYTE_JOIN);
-		weir_nm_unlock_opens_();
+	int64_t out = granted(image, true);
+
+	if (image->head.capacity < 0 || image->head.capacity > WEIR_SEM_MAX)
+		return true;
+	for (uint32_t i = 0; i < image->slot_count; i++) {
+		int64_t held = image->slots[image->used_slots[i]].held;
+
+		if (held < 0 || held > WEIR_SEM_MAX)
+			return true;
+		out = sum(out, held);
 	}
+	return image->consistent &&
+	       nm_minus(image->head.capacity, image->head.value) != out;
+}
+
+/* The process that had the lock all the time. */
+static void add_lock_holder(const weir_named *h, struct list *list,
+			    const struct nm_image *image)
+{
+	uint32_t ref = image->lock & NM_LOCK_SLOT_MASK;
+	uint32_t index = nm_index(&ref, NM_SLOTS);
+
+	if (image->stuck && index < NM_SLOTS &&
+	    weir_nm_is_live_(&image->slots[index]))
+		(void)add(h, list, image, index, WEIR_NAMED_LOCKS);
+}
+
+static void fill_in(const weir_named *h, struct nm_image *image,
+		    weir_named_info *info, struct list *list)
+{
+	uint32_t closed = image->head.closed;
+	int64_t left;
+
+	*info = (weir_named_info){
+		.capacity = image->head.capacity,
+		.policy = h->strict ? WEIR_NAMED_STRICT : WEIR_NAMED_FAST,
+		.closed = closed & (NM_DRAIN | NM_CLOSED),
+		.paused = closed == NM_PAUSED,
+		.inconsistent = !image->consistent,
+	};
+	add_lock_holder(h, list, image);
+	bury_dead(h, image);
+	add_holders(h, list, image, info);
+	info->granted = granted(image, false);
+	left = nm_minus(nm_minus(info->capacity, info->held), info->granted);
+	info->free = left > 0 ? left : 0;
+	info->debt = left < 0 ? nm_minus(0, left) : 0;
+	(void)add_state(h, list, image, NM_REC_GRANTED, WEIR_NAMED_GRANTED);
+	add_queue(h, list, image, info);
+	info->oversized = add_state(h, list, image, NM_REC_OVERSIZED,
+				    WEIR_NAMED_OVERSIZED);
+	info->oversized += add_state(h, list, image, NM_REC_IDLE,
+				     WEIR_NAMED_IDLE);
+	info->entries = list->count;
 }
 
 weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 			 weir_named_entry *entries, uint32_t max)
 {
 	struct list list = { entries, 0, max };
-	weir_err err;
+	struct nm_image image;
+	weir_err err = WEIR_ESYSTEM;
+	bool damaged = true;
 
 	if (!sem || !info)
 		return WEIR_EINVAL;
-	err = lock_for_stat(sem);
-	if (err)
-		return err;
-	weir_nm_sweep_all_(sem);
-	weir_nm_grant_all_(sem);
-	*info = (weir_named_info){
-		.capacity = sem->head->capacity,
-		.free = sem->head->value > 0 ? sem->head->value : 0,
-		.debt = sem->head->value < 0 ? nm_minus(0, sem->head->value) :
-					       0,
-		.oversized = sem->head->oversized + sem->head->idlers,
-		.policy = sem->strict ? WEIR_NAMED_STRICT : WEIR_NAMED_FAST,
-		.closed = nm_is_closed(sem),
-		.paused = nm_is_paused(sem),
-	};
-	add_slots(sem, &list, info);
-	info->granted = nm_minus(nm_minus(info->capacity, sem->head->value),
-				 info->held);
-	add_state(sem, &list, NM_REC_GRANTED, WEIR_NAMED_GRANTED);
-	add_queue(sem, &list, info);
-	add_state(sem, &list, NM_REC_OVERSIZED, WEIR_NAMED_OVERSIZED);
-	add_state(sem, &list, NM_REC_IDLE, WEIR_NAMED_IDLE);
-	info->entries = list.count;
-	unlock_for_stat(sem);
+	for (int i = 0; i < CHECKS && damaged; i++) {
+		errno = ESTALE;
+		err = sem->fd < 0 ? WEIR_ESYSTEM :
+				    weir_nm_image_read_(sem, &image);
+		if (err)
+			return err;
+		damaged = is_damaged(&image);
+		if (!damaged)
+			fill_in(sem, &image, info, &list);
+		weir_nm_image_free_(&image);
+	}
+	if (damaged) {
+		errno = EBADMSG;
+		return WEIR_ESYSTEM;
+	}
 	info->renamed = !weir_nm_is_current_(sem);
 	return WEIR_OK;
+}
+
+/* An observer reads a field of the header; 0 on failure. */
+static void peek(const weir_named *sem, size_t offset, void *to, size_t size)
+{
+	if (pread(sem->fd, to, size, (off_t)offset) != (ssize_t)size)
+		memset(to, 0, size);
+}
+
+bool weir_named_is_closed(weir_named *sem)
+{
+	uint32_t closed = 0;
+
+	if (!sem) {
+		weir_panic_("weir_named_is_closed: %p is not a semaphore", sem);
+		return true;
+	}
+	if (sem->head)
+		/* relaxed: for display; a closed semaphore stays closed. */
+		closed = at_load_relaxed(&sem->head->closed);
+	else
+		peek(sem, offsetof(struct nm_header, closed), &closed,
+		     sizeof(closed));
+	return closed & (NM_DRAIN | NM_CLOSED);
+}
+
+int64_t weir_named_available(weir_named *sem)
+{
+	int64_t value = 0;
+
+	if (!sem) {
+		weir_panic_("weir_named_available: %p is not a semaphore", sem);
+		return 0;
+	}
+	if (sem->head)
+		/* relaxed: for display; it may be outdated on return. */
+		value = at_load_relaxed(&sem->head->value);
+	else
+		peek(sem, offsetof(struct nm_header, value), &value,
+		     sizeof(value));
+	return value > 0 ? value : 0;
 }

@@ -40,6 +40,13 @@ bool weir_nm_is_dead_(const struct nm_slot *slot)
 	return is_taken(slot) && has_died(slot);
 }
 
+void weir_nm_mark_dead_(struct nm_slot *slot)
+{
+	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
+		/* relaxed: the owner is dead and changes it no more. */
+		at_store_relaxed(&slot->alive[i].word, WEIR_DIED_);
+}
+
 void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot)
 {
 	struct nm_slot *first = nm_slot_at(h, &h->head->holders);

@@ -152,7 +152,7 @@ def test_the_descriptors_of_a_job():
     inherited = [one for one in inherited if len(one) > 1 and int(one[0]) > 2
                  and "/proc/" not in one[1] and "pipe:" not in one[1]]
     same(len(inherited), 1, str(inherited))
-    check("/.lent-" in inherited[0][1], str(inherited))
+    check("/.weir-lent-" in inherited[0][1], str(inherited))
 
 
 if __name__ == "__main__":

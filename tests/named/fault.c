@@ -129,8 +129,10 @@ static bool work(const char *name)
 	/* The first call that waits reserves storage for a record. */
 	well = weir_named_acquire_for(sem, 1, 1000000) == WEIR_ETIMEDOUT &&
 	       !err;
-	CHECK_OK(weir_named_stat(sem, &info, NULL, 0));
+	if (weir_named_stat(sem, &info, NULL, 0))
+		well = false;
 	on = false;
+	CHECK_OK(weir_named_stat(sem, &info, NULL, 0));
 	CHECK_EQ(info.held, 1);
 	CHECK_EQ(info.waiters, 0);
 	weir_named_release(sem, 1);

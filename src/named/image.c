@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Private copies of the file.
+ *
+ * The copy is consistent if the lock was free before and after it was made, and
+ * had the same value.  The file may belong to a hostile user: every read is
+ * bounded, indices are limited by the sizes of the tables, and the number of
+ * attempts and of queries of file locks is limited.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "named/image.h"
+
+#define ATTEMPTS 16
+#define QUERIES 64
+#define CHUNK 16384
+
+#define SLOTS_SIZE (NM_SLOTS * sizeof(struct nm_slot))
+#define RECORDS_SIZE (NM_RECORDS * sizeof(struct nm_record))
+#define IMAGE_SIZE                                                             \
+	(SLOTS_SIZE + RECORDS_SIZE + NM_RECORDS * sizeof(struct nm_place) +    \
+	 (NM_SLOTS + NM_RECORDS) * sizeof(uint32_t))
+
+/* Returns false with errno.  A file that has become shorter is damaged. */
+static bool read_at(int fd, void *to, size_t size, size_t from)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, to, size, (off_t)from);
+	while (got < 0 && errno == EINTR);
+	if (got >= 0 && (size_t)got < size)
+		errno = EBADMSG;
+	return got == (ssize_t)size;
+}
+
+static bool read_lock(int fd, uint32_t *lock)
+{
+	return read_at(fd, lock, sizeof(*lock),
+		       offsetof(struct nm_header, lock));
+}
+
+static uint32_t state_at(const char *element, size_t offset)
+{
+	uint32_t state;
+
+	memcpy(&state, element + offset, sizeof(state));
+	return state;
+}
+
+/* A table of the file. */
+struct table {
+	size_t from;		/* offset in the file */
+	size_t size;		/* size of an element */
+	size_t state;		/* offset of its state */
+	uint32_t mask, used;	/* is used if state & mask >= used */
+};
+
+/*
+ * Copy the used ones of the first `high` elements of a table, and list their
+ * indices.  The pages of unused elements are not touched: a copy of an empty
+ * table needs no memory.
+ */
+static bool read_table(int fd, const struct table *table, uint32_t high,
+		       char *to, uint32_t *list, uint32_t *count)
+{
+	uint32_t at_once = (uint32_t)(CHUNK / table->size);
+	char chunk[CHUNK];
+
+	*count = 0;
+	for (uint32_t i = 0; i < high; i += at_once) {
+		uint32_t n = high - i < at_once ? high - i : at_once;
+
+		if (!read_at(fd, chunk, n * table->size,
+			     table->from + i * table->size))
+			return false;
+		for (uint32_t j = 0; j < n; j++) {
+			const char *element = chunk + j * table->size;
+
+			if ((state_at(element, table->state) & table->mask) <
+			    table->used)
+				continue;
+			memcpy(to + (i + j) * table->size, element,
+			       table->size);
+			list[(*count)++] = i + j;
+		}
+	}
+	return true;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool read_tables(int fd, struct nm_image *image)
+{
+	static const struct table slots = {
+		.from = sizeof(struct nm_header),
+		.size = sizeof(struct nm_slot),
+		.state = offsetof(struct nm_slot, state),
+		.mask = NM_SLOT_MASK, .used = NM_SLOT_LIVE,
+	}, records = {
+		.from = sizeof(struct nm_header) + SLOTS_SIZE,
+		.size = sizeof(struct nm_record),
+		.state = offsetof(struct nm_record, state),
+		.mask = UINT32_MAX, .used = NM_REC_FREE + 1,
+	};
+
+	return read_table(fd, &slots, least(image->head.slots_high, NM_SLOTS),
+			  (char *)image->slots, image->used_slots,
+			  &image->slot_count) &&
+	       read_table(fd, &records,
+			  least(image->head.records_high, NM_RECORDS),
+			  (char *)image->records, image->used_records,
+			  &image->record_count);
+}
+
+/* Make one copy.  *before and *after are the lock word before and after it. */
+static bool read_once(const weir_named *h, struct nm_image *image,
+		      uint32_t *before, uint32_t *after)
+{
+	if (!read_lock(h->fd, before) ||
+	    !read_at(h->fd, &image->head, sizeof(image->head), 0))
+		return false;
+	if (weir_nm_check_constants_(&image->head)) {
+		errno = EBADMSG;
+		return false;
+	}
+	return read_tables(h->fd, image) && read_lock(h->fd, after);
+}
+
+/*
+ * Without the boot id, the liveness words do not tell if the machine has been
+ * booted since.  The file locks do.
+ */
+static void mark_dead(const weir_named *h, struct nm_image *image)
+{
+	bool any = weir_nm_bytes_are_locked_(h->fd, NM_BYTE_ALIVE(0),
+					     NM_BYTE_ALIVE(NM_SLOTS));
+
+	for (uint32_t i = 0; i < image->slot_count; i++) {
+		uint32_t index = image->used_slots[i];
+
+		if (any && !image->queries)
+			break;
+		image->queries -= any;
+		if (!any ||
+		    !weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(index)))
+			weir_nm_mark_dead_(&image->slots[index]);
+	}
+}
+
+weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
+{
+	char *memory = mmap(NULL, IMAGE_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint32_t before = 0, first = 0;
+	int saved;
+
+	image->slots = NULL;
+	if (memory == MAP_FAILED)
+		return WEIR_ENOMEM;
+	image->slots = (struct nm_slot *)(void *)memory;
+	image->records = (struct nm_record *)(void *)(memory + SLOTS_SIZE);
+	image->places = (struct nm_place *)(void *)(memory + SLOTS_SIZE +
+						    RECORDS_SIZE);
+	image->used_slots = (uint32_t *)(void *)(image->places + NM_RECORDS);
+	image->used_records = image->used_slots + NM_SLOTS;
+	image->queries = QUERIES;
+	image->consistent = false;
+	image->stuck = true;
+	for (int i = 0; i < ATTEMPTS && !image->consistent; i++) {
+		/* Make the memory zero again. */
+		if (i && madvise(memory, IMAGE_SIZE, MADV_DONTNEED))
+			memset(memory, 0, IMAGE_SIZE);
+		if (!read_once(h, image, &before, &image->lock)) {
+			saved = errno;
+			weir_nm_image_free_(image);
+			errno = saved;
+			return WEIR_ESYSTEM;
+		}
+		image->consistent = !before && !image->lock;
+		first = i ? first : before;
+		image->stuck = image->stuck && before && before == first &&
+			       image->lock == first;
+	}
+	/* A participant has marked the dead slots in the file itself. */
+	if (h->other_boot && !h->head)
+		mark_dead(h, image);
+	return WEIR_OK;
+}
+
+void weir_nm_image_free_(struct nm_image *image)
+{
+	if (image->slots)
+		(void)munmap(image->slots, IMAGE_SIZE);
+	image->slots = NULL;
+}
+
+bool weir_nm_image_is_held_on_(const weir_named *h, struct nm_image *image,
+			       uint32_t index)
+{
+	uint64_t lent = image->slots[index].lent;
+
+	if (!image->queries)
+		return true;
+	image->queries--;
+	return weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(index)) ||
+	       (lent && weir_nm_is_lent_(h, lent));
+}
