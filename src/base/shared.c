@@ -105,20 +105,23 @@ void weir_shared_wake_all_(uint32_t *word)
 	wake(word, INT_MAX);
 }
 
-bool weir_shared_sleepers_(uint32_t *word)
+bool weir_shared_move_(uint32_t *from, uint32_t *to)
 {
 	/* relaxed: the kernel compares the word again. */
-	uint32_t value = at_load_relaxed(word);
+	uint32_t value = at_load_relaxed(from);
 	int saved = errno;
-	bool any;
+	bool moved;
 
-	/*
-	 * Wake 0 threads and move at most 1 from the word to the same word:
-	 * that changes nothing.  The call returns the number of moved threads.
-	 */
-	any = syscall(FUTEX_CALL, word, CMP_REQUEUE, 0, 1L, word, value) > 0;
+	/* Wake 0 threads and move at most 1; the result counts both. */
+	moved = syscall(FUTEX_CALL, from, CMP_REQUEUE, 0, 1L, to, value) > 0;
 	errno = saved;
-	return any;
+	return moved;
+}
+
+bool weir_shared_sleepers_(uint32_t *word)
+{
+	/* Moving a thread to the word on which it sleeps changes nothing. */
+	return weir_shared_move_(word, word);
 }
 
 bool weir_shared_can_wait_any_(void)

@@ -30,6 +30,14 @@ void weir_shared_wake_all_(uint32_t *word);
  */
 bool weir_shared_sleepers_(uint32_t *word);
 
+/*
+ * Move one sleeper from one word to another: a wake-up of `to` wakes it.
+ * Returns false if no thread sleeps on `from`, or another thread changes it
+ * meanwhile.  If the sleep of the moved thread begins again, because its process
+ * was stopped and continues, it sleeps on `from`.
+ */
+bool weir_shared_move_(uint32_t *from, uint32_t *to);
+
 /* One of several words to sleep on, and its expected value. */
 struct weir_watch_ {
 	uint32_t *word;

@@ -2,12 +2,9 @@
 /*
  * Close, pause, resume, resize and forget.
  *
- * Each call changes the source of truth by one store.  Other processes may be
- * waiting for that change, but no keeper watches a calling process that neither
- * holds nor waits.  So the caller first kicks the keepers of the first two
- * participants of the chain.  If the caller dies between the store and the end
- * of the call, these keepers find a dead lock holder, and repair completes the
- * change.
+ * Each call changes the source of truth by one store.  If the caller dies
+ * between the store and the end of the call, its death wakes a keeper, which
+ * finds a dead lock holder, and repair completes the change.
  */
 #include "base/panic.h"
 #include "named/handle.h"
@@ -32,13 +29,11 @@ void weir_named_close(weir_named *sem, weir_close how)
 			    call, sem->name);
 		return;
 	}
-	if (weir_nm_enter_(sem))
+	if (weir_nm_enter_(sem, NULL))
 		return;
-	weir_nm_kick_first_(sem);
 	if (!nm_is_closed(sem) || sem->head->closed < closed)
 		sem->head->closed = closed;
 	weir_nm_sweep_(sem);
-	weir_nm_grant_all_(sem);
 	nm_unlock(sem);
 }
 
@@ -52,14 +47,13 @@ static weir_err set_paused(weir_named *sem, uint32_t closed)
 
 	if (!sem)
 		return WEIR_EINVAL;
-	err = weir_nm_enter_(sem);
+	err = weir_nm_enter_(sem, NULL);
 	if (err)
 		return err;
 	weir_nm_sweep_(sem);
 	if (nm_is_closed(sem)) {
 		err = WEIR_ECLOSED;
 	} else {
-		weir_nm_kick_first_(sem);
 		sem->head->closed = closed;
 		weir_nm_grant_all_(sem);
 	}
@@ -83,11 +77,10 @@ weir_err weir_named_resize(weir_named *sem, int64_t n, int64_t *debt)
 
 	if (!sem || n < 0 || n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	err = weir_nm_enter_(sem);
+	err = weir_nm_enter_(sem, NULL);
 	if (err)
 		return err;
 	weir_nm_sweep_(sem);
-	weir_nm_kick_first_(sem);
 	sem->head->value = nm_plus(sem->head->value,
 				 nm_minus(n, sem->head->capacity));
 	sem->head->capacity = n;
@@ -106,7 +99,7 @@ weir_err weir_named_forget(weir_named *sem, int64_t n)
 
 	if (!sem || n < 0 || n > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	err = weir_nm_enter_(sem);
+	err = weir_nm_enter_(sem, NULL);
 	if (err)
 		return err;
 	if (n > sem->mine->held) {
@@ -115,7 +108,6 @@ weir_err weir_named_forget(weir_named *sem, int64_t n)
 	}
 	debt = sem->head->value < 0 ? nm_minus(0, sem->head->value) : 0;
 	lost = n > debt ? nm_minus(n, debt) : 0;
-	weir_nm_kick_first_(sem);
 	sem->mine->held = nm_minus(sem->mine->held, n);
 	sem->head->capacity = nm_minus(sem->head->capacity, lost);
 	sem->head->value = nm_plus(sem->head->value, nm_minus(n, lost));

@@ -18,7 +18,7 @@
 #include "weir/named.h"
 
 #define NM_MAGIC "weir sem"
-#define NM_VERSION 1u
+#define NM_VERSION 2u
 #define NM_ORDER UINT32_C(0x01020304)
 #define NM_SLOTS ((uint32_t)WEIR_NAMED_PARTICIPANTS_MAX)
 #define NM_RECORDS ((uint32_t)WEIR_NAMED_WAITERS_MAX)
@@ -31,12 +31,6 @@
 #define NM_DRAIN 1u
 #define NM_CLOSED 2u
 #define NM_PAUSED 4u
-
-/* The lock word: 0 when free, else the owner's slot (lock.c), or this value. */
-#define NM_LOCK_JOINER UINT32_MAX
-
-/* Keepers that watch all holders (docs/design/named.md, "Watching"). */
-#define NM_ROLES 2u
 
 struct nm_header {
 	/* These fields are constant once the file has a name. */
@@ -51,39 +45,35 @@ struct nm_header {
 	uint8_t unused0[64];
 
 	/* The cache line that the fast path touches. */
-	uint32_t lock;			/*    atomic */
+	uint64_t lock;			/*    atomic; lock.h */
 	uint32_t closed;		/* T */
+	uint32_t in_use;		/* D  records that are linked */
 	int64_t value;			/* D  capacity - held - granted */
 	int64_t capacity;		/* T */
-	uint32_t in_use;		/* D  records that are not free */
 	uint32_t queue_first;		/* D  oldest record of the queue */
 	uint32_t queue_last;		/* D */
-	uint32_t holders;		/* D  first slot of the holder list */
 	uint64_t next_ticket;		/* T  above every ticket in use */
-	uint32_t repairs;		/*    how often repaired; for display */
 	uint32_t awaited;		/*    atomic; threads may sleep */
+	uint32_t stale;			/*    atomic; must be repaired */
 	uint32_t unused1[2];
 
-	uint32_t slots_high;		/* T  above every slot ever used */
+	uint32_t slots_high;		/* T  atomic; above every used slot */
+	uint32_t generations;		/* T  atomic; slots ever taken */
 	uint32_t records_high;		/* T  above every record ever used */
+	uint32_t records_room;		/* T  atomic; records with storage */
 	uint32_t free_record;		/* D  first record of the free list */
-	uint32_t chain_first;		/* D  waiting participants */
-	uint32_t chain_last;		/* D */
 	uint32_t waiters;		/* D  records in the queue */
 	uint32_t idlers;		/* D  records that wait for idle */
 	uint32_t oversized;		/* D  records on the oversized list */
-	uint32_t armed_by[NM_ROLES];	/* D  slot whose keeper has the role */
-	uint32_t generations;		/* T  number of slots ever taken */
-	uint8_t unused2[84];
+	uint32_t repairs;		/*    how often repaired; for display */
+	uint32_t unused2[7];
 
-	/* Slots that the role's keeper watches: bit i is slot i. */
-	uint64_t armed[NM_ROLES][NM_SLOTS / 64];	/* D */
 	/*
-	 * Slots whose keepers may sleep on words of the role, also after they
-	 * lost the role.
+	 * The obituary word: keepers sleep on it, and the kernel wakes one of
+	 * them at each death.  Always 0.
 	 */
-	uint64_t asleep[NM_ROLES][NM_SLOTS / 64];	/*    by each keeper */
-	uint8_t unused3[1728];
+	uint32_t obituary;
+	uint8_t unused3[3836];
 };
 
 /* States of a slot: the low bits of `state`.  The rest is its generation. */
@@ -92,48 +82,54 @@ struct nm_header {
 #define NM_SLOT_LIVE 2u
 #define NM_SLOT_MASK 3u
 
-/* The liveness words of a slot, one for each kind of watcher. */
-enum { NM_ALIVE_ROLE1, NM_ALIVE_ROLE2, NM_ALIVE_CHAIN, NM_ALIVE_LOCK };
-
 /* One participant: a handle in a process. */
 struct nm_slot {
 	uint32_t state;			/* T  atomic; by CAS */
 	uint32_t kick;			/*    atomic; the keeper sleeps on it */
 	int64_t held;			/* T  by the owner; bury sets 0 */
-	int64_t since_ns;		/* T  start of the hold; coarse */
-	uint32_t listed;		/* D  is on the holder list */
-	uint32_t holder_next;		/* D */
-	uint32_t holder_prev;		/* D */
-	uint32_t in_use;		/* D  number of records not free */
-	uint32_t chain_next;		/* D */
-	uint32_t chain_prev;		/* D */
-	uint32_t role;			/* D  1 or 2; 0: none */
-	uint32_t armed_pred;		/* D  slot watched as predecessor */
+	int64_t since_ns;		/*    start of the hold; coarse */
+	struct weir_alive_word_ alive;	/* T  kernel */
+	uint32_t lingers;		/* D  dead, not completely gone */
 	uint32_t pid;			/*    for display */
-	uint32_t helped;		/*    helpers may sleep on words */
-	struct weir_alive_word_ alive[WEIR_ALIVE_WORDS_];	/* T  kernel */
 	uint64_t pid_namespace;
 	uint64_t id;
-	char label[WEIR_NAMED_LABEL_MAX + 1];
 	uint64_t lent;			/* T  number of the lent file; 0: none */
-	uint8_t unused1[72];
+	char label[WEIR_NAMED_LABEL_MAX + 1];
+	uint8_t unused1[128];
 };
 
-/* States of a record. */
+/*
+ * States of a record: the low bits of `state`.  Records in an undecided state
+ * are linked: they are in the queue, on the oversized list, or wait for idle.
+ * A record that was left may still be linked.
+ *
+ *    31 .. 12                 11 .. 4            3 .. 0
+ *   +------------------------+------------------+---------+
+ *   | times it was reused    | times it was     | state   |
+ *   |                        | woken to check   |         |
+ *   +------------------------+------------------+---------+
+ */
 #define NM_REC_FREE 0u
-#define NM_REC_WAITS 1u			/* in the queue */
-#define NM_REC_OVERSIZED 2u			/* weight above the capacity */
-#define NM_REC_IDLE 3u			/* waits for idle */
+#define NM_REC_WAITS 1u			/* undecided: in the queue */
+#define NM_REC_OVERSIZED 2u		/* undecided: weight above capacity */
+#define NM_REC_IDLE 3u			/* undecided: waits for idle */
 #define NM_REC_GRANTED 4u		/* has been granted `got` permits */
-#define NM_REC_ENDED 5u			/* has `outcome`; holds nothing */
+#define NM_REC_TAKEN 5u			/* the same, and its call returned */
+#define NM_REC_REVOKED 6u		/* the same, and it was cancelled */
+#define NM_REC_ENDED 7u			/* has `outcome`; holds nothing */
+#define NM_REC_LEFT 8u			/* its call gave up; holds nothing */
+#define NM_REC_MASK 15u
+#define NM_REC_CHECKS 0xff0u
+#define NM_REC_CHECK 0x10u		/* one more check */
+#define NM_REC_USE 0x1000u		/* one more use */
 
 /* Flags of a record. */
 #define NM_REC_HAS_CTX 1u
 
 /* One waiting call. */
 struct nm_record {
-	uint32_t word;			/*    atomic; the waiter sleeps on it */
-	uint32_t state;			/* T */
+	uint32_t state;			/* T  atomic; the waiter sleeps on it */
+	uint32_t linked;		/* D  undecided state it is linked as */
 	uint32_t owner;			/* T  reference to a slot */
 	uint32_t owner_state;		/* T  state of that slot at the time */
 	int64_t min, max;		/* T */

@@ -23,14 +23,22 @@ struct nm_place {
 	uint32_t index;
 };
 
-/* Private working memory, allocated by open and used under the file's lock. */
+/* Private working memory, allocated by open. */
 struct nm_scratch {
-	struct nm_place order[NM_RECORDS];
-	struct weir_watch_ watches[NM_SLOTS + 1];
-	bool seen[NM_RECORDS];
+	struct nm_place order[NM_RECORDS];	/* l */
+	uint32_t finished_next[NM_RECORDS];	/* a  wait.c */
 };
 
-struct nm_helper;
+/*
+ * Records whose threads must be woken after the unlock.  If there are more than
+ * fit, the threads of all decided records are woken.
+ */
+#define NM_WAKES 12u
+#define NM_WAKE_ALL 0x100u
+struct nm_wakes {
+	uint32_t due;			/* their number; + NM_WAKE_ALL */
+	uint32_t index[NM_WAKES];
+};
 
 /*
  * Locking key: (c) constant while joined, (l) protected by the file's lock, (o)
@@ -42,13 +50,14 @@ struct weir_named {
 	struct nm_slot *slots;		/* c */
 	struct nm_record *records;	/* c */
 	struct nm_slot *mine;		/* c  our slot */
-	struct nm_scratch *scratch;	/* l */
+	struct nm_scratch *scratch;
 	int fd;				/* c */
 	uint32_t me;			/* c  reference to our slot */
 	uint32_t state;			/* c  state of our slot while joined */
-	uint32_t alive;			/* c  value of our liveness words */
+	uint32_t alive;			/* c  value of our liveness word */
 	uint32_t lock_id;		/* c  our value in the lock word */
 	uint32_t ticket;		/* a  lock_id; 0: not joined */
+	uint32_t finished;		/* a  finished records; 0: none */
 	uint32_t calls;			/* a  number of waiting calls */
 	uint32_t flags;			/* c  of weir_named_opts */
 	bool strict;			/* c */
@@ -57,11 +66,17 @@ struct weir_named {
 	bool has_fences;		/* c  weir_fence_light_ works */
 	bool lingers;			/* l  dead process still has threads */
 	bool repairing;			/* l */
+	bool polls;			/* k  liveness.c */
+	struct nm_wakes wakes;		/* l */
+	int64_t owed;			/* a  permits to give back */
+	uint32_t round;			/* a  liveness.c */
+	uint32_t checked;		/* a  liveness.c */
+	uint32_t listens;		/* a  liveness.c */
+	uint32_t lost;			/* a  our slot is not ours any more */
 	uint32_t ready;			/* a  progress of the keeper thread */
 	uint32_t stop;			/* a  the keeper thread must end */
 	pthread_t keeper;		/* o */
 	struct weir_robust_ robust;	/* k */
-	struct nm_helper *helpers;	/* k */
 	dev_t device;			/* c  identify the file */
 	ino_t inode;			/* c */
 	struct weir_ring_ link;		/* o  in the list of all handles */
@@ -177,20 +192,24 @@ static inline uint32_t nm_slots_high(const weir_named *h)
 
 /*
  * Return true if the slot is in use and its owner is alive; or if it is in use
- * and its owner is dead.  Both need no lock.
+ * and its owner is dead; or if any slot but ours is in use and its owner is
+ * dead.  These need no lock.
  */
 bool weir_nm_is_live_(const struct nm_slot *slot);
 bool weir_nm_is_dead_(const struct nm_slot *slot);
+bool weir_nm_any_dead_(const weir_named *h);
 
 /* Mark the owner of a slot as dead, as the kernel does. */
 void weir_nm_mark_dead_(struct nm_slot *slot);
 
-/* Put a slot on the holder list, or take it off the list. */
-void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot);
-void weir_nm_unlist_holder_(weir_named *h, struct nm_slot *slot);
+/*
+ * Claim a slot for this handle, without waiting.  Returns null with errno if
+ * storage is exhausted, or with errno 0 if all slots are in use.  Needs no lock.
+ */
+struct nm_slot *weir_nm_claim_(weir_named *h);
 
-/* Clear the slot in all armed sets, and its own roles in armed_by. */
-void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot);
+/* Free the slot if it still has this state.  Needs no lock. */
+void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
 
 /*
  * Reclaim the permits, the records and the slot of a dead participant.  Returns
@@ -198,14 +217,10 @@ void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot);
  */
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot);
 
-/*
- * Bury the dead holders and waiting participants; or the dead participants of
- * all slots.
- */
+/* Bury all dead participants, and grant. */
 void weir_nm_sweep_(weir_named *h);
-void weir_nm_sweep_all_(weir_named *h);
 
-/* --- queue.c: records --- */
+/* --- record.c: records --- */
 
 /* Returns true if the semaphore is closed, also for a drain; is paused. */
 static inline bool nm_is_closed(const weir_named *h)
@@ -243,25 +258,66 @@ static inline uint32_t nm_records_high(const weir_named *h)
 	return high < NM_RECORDS ? high : NM_RECORDS;
 }
 
-/* Read a record's state; the fields that belong to the state are valid then. */
-uint32_t weir_nm_state_of_(const struct nm_record *record);
+/* Returns true if a record with this state word waits for a decision. */
+static inline bool nm_is_undecided(uint32_t word)
+{
+	return (word & NM_REC_MASK) - 1 < NM_REC_IDLE;
+}
 
-/* Take a free record for this handle; its state stays FREE.  Null with *err. */
+/* Returns true if `got` of a record with this state word counts as held. */
+static inline bool nm_has_permits(uint32_t word)
+{
+	return (word & NM_REC_MASK) - NM_REC_GRANTED <=
+	       NM_REC_REVOKED - NM_REC_GRANTED;
+}
+
+/*
+ * Read a record's state word; the fields that belong to the state are valid
+ * then.  Needs no lock.
+ */
+uint32_t weir_nm_word_of_(const struct nm_record *record);
+
+/*
+ * Change the state of a record by CAS from the word *seen.  On failure load the
+ * word into *seen and return false.  Needs no lock.
+ */
+bool weir_nm_change_(struct nm_record *record, uint32_t *seen, uint32_t state);
+
+/*
+ * Take a free record for this handle; its state stays FREE.  Null with *err;
+ * WEIR_EAGAIN: call weir_nm_make_room_ without the lock, and retry.
+ */
 struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err);
+weir_err weir_nm_make_room_(weir_named *h);
 
-/* Put the record into a waiting state; WAITS enqueues it at the tail. */
+/* Put a new record into a waiting state; WAITS enqueues it at the tail. */
 void weir_nm_record_wait_(weir_named *h, struct nm_record *record,
 			  uint32_t state);
 
-/* Leave the record's state, dequeueing it if it is queued, and free it. */
+/*
+ * Link an undecided record, or unlink a record if it is linked: in the queue, on
+ * the oversized list, or as waiting for idle.
+ */
+void weir_nm_link_(weir_named *h, struct nm_record *record, uint32_t state);
+void weir_nm_unlink_(weir_named *h, struct nm_record *record);
+
+/* Unlink the record if it is linked, and free it. */
 void weir_nm_record_free_(weir_named *h, struct nm_record *record);
 
-/* End a wait with `outcome`, and wake its thread. */
-void weir_nm_record_end_(weir_named *h, struct nm_record *record,
-			 weir_err outcome);
+/*
+ * Called for a record that was left or revoked: unlink it, or take its permits
+ * back; its state becomes ENDED.  The caller grants.
+ */
+void weir_nm_record_clean_(weir_named *h, struct nm_record *record);
 
-/* Wake the record's thread; it examines its record under the lock. */
-void weir_nm_record_wake_(struct nm_record *record);
+/* Have the unlock wake the record's thread; all threads of decided records. */
+void weir_nm_wake_later_(weir_named *h, const struct nm_record *record);
+void weir_nm_wake_all_later_(weir_named *h);
+
+/* Wake the threads of these records.  Needs no lock. */
+void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes);
+
+/* --- queue.c: decisions --- */
 
 /* Grant to every waiter that can be granted now (C6, C7). */
 void weir_nm_grant_all_(weir_named *h);
@@ -280,77 +336,21 @@ void weir_nm_sort_(struct nm_place *places, uint32_t count);
 /* Compute all derived fields again from the source of truth. */
 void weir_nm_repair_(weir_named *h);
 
-/* --- liveness.c: which keeper watches which slot --- */
-
-/* Add a waiting participant to the chain, or take it off the chain. */
-void weir_nm_chain_add_(weir_named *h, struct nm_slot *slot);
-void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot);
-
-/*
- * Called when a slot holds permits and participants wait: kick its watchers if
- * they do not watch it yet.
- */
-void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot);
-
-/*
- * Called when the chain or the queue has changed: kick the watchers if they
- * must watch the last slot of the chain now.
- */
-void weir_nm_watch_last_(weir_named *h);
-
-/*
- * Wake the keeper of a slot, or the keepers of the first two slots of the
- * chain.
- */
-void weir_nm_kick_(struct nm_slot *slot);
-void weir_nm_kick_first_(weir_named *h);
-
-/*
- * Store the words that our keeper has to watch, and return their number.
- * Called by the keeper.
- */
-unsigned weir_nm_arm_(weir_named *h, struct weir_watch_ *watches);
-
-/* --- keeper.c, helper.c: the keeper thread and its helpers --- */
-
-/*
- * weir_nm_keeper_start_ starts the keeper thread, which puts our liveness words
- * on its robust list.  weir_nm_keeper_go_ lets the keeper watch, once our slot
- * is live.  weir_nm_keeper_stop_ ends the keeper.  Called without the lock.
- */
-weir_err weir_nm_keeper_start_(weir_named *h);
-void weir_nm_keeper_go_(weir_named *h);
-void weir_nm_keeper_stop_(weir_named *h);
-
-/*
- * Returns the number of words that the keeper can sleep on, besides its kick
- * word.
- */
-static inline unsigned nm_own_watches(const weir_named *h)
-{
-	return h->can_wait_any ? WEIR_WATCH_MAX_ - 1 : 0;
-}
-
-/*
- * Have helper threads sleep on these words; a helper that wakes kicks the
- * keeper.  weir_nm_helpers_are_idle_ returns true if no helper has words to
- * sleep on.
- */
-void weir_nm_helpers_watch_(weir_named *h, const struct weir_watch_ *watches,
-		      unsigned count);
-bool weir_nm_helpers_are_idle_(const weir_named *h);
-void weir_nm_helpers_stop_(weir_named *h);
-
 /* --- join.c: becoming a participant; called without the lock --- */
 weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts);
 void weir_nm_leave_(weir_named *h);
 
 /* --- open.c --- */
 
-/* Begin a call: join first if this is the child of a fork, then lock. */
-weir_err weir_nm_enter_(weir_named *h);
+struct nm_limit;
 
-/* --- sem.c, wait.c: acquiring --- */
+/*
+ * Begin a call: join first if this is the child of a fork, lock, and fold the
+ * records of finished calls.
+ */
+weir_err weir_nm_enter_(weir_named *h, const struct nm_limit *limit);
+
+/* --- sem.c: permits without waiting --- */
 
 /*
  * Returns how many of min..max permits can be taken now; -1 if the call must
@@ -358,13 +358,29 @@ weir_err weir_nm_enter_(weir_named *h);
  */
 int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max);
 
-/* Take n permits for our slot.  Requires: weir_nm_takeable_ allowed n. */
-void weir_nm_take_(weir_named *h, int64_t n);
+/*
+ * Take permits without waiting.  Returns WEIR_EAGAIN if too few are free.  A
+ * dead process may hold the missing permits.
+ */
+weir_err weir_nm_take_now_(weir_named *h, int64_t min, int64_t max,
+			   int64_t *got);
 
 /* Release n permits of our slot and grant to waiters. */
 void weir_nm_give_(weir_named *h, int64_t n);
 
+/* --- wait.c --- */
+
+/* Acquire, waiting if necessary; called without the lock. */
 weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
 		       struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got);
+
+/*
+ * Fold the records of finished calls: count their permits as held by our slot,
+ * and free them.
+ */
+void weir_nm_fold_(weir_named *h);
+
+/* Give back permits of our slot in bounded time; called without the lock. */
+void weir_nm_give_back_(weir_named *h, int64_t n);
 
 #endif /* WEIR_NAMED_HANDLE_H */

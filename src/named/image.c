@@ -2,8 +2,8 @@
 /*
  * Private copies of the file.
  *
- * The copy is consistent if the lock was free before and after it was made, and
- * had the same value.  The file may belong to a hostile user: every read is
+ * The copy is consistent if the lock was free before it was made, and the lock
+ * word, which counts critical sections, had the same value after it.  The file may belong to a hostile user: every read is
  * bounded, indices are limited by the sizes of the tables, and the number of
  * attempts and of queries of file locks is limited.
  */
@@ -16,6 +16,9 @@
 #include "named/image.h"
 
 #define ATTEMPTS 16
+/* A participant pauses between attempts after so many of them. */
+#define SPINS 4
+#define PAUSE_NS 500000
 #define QUERIES 64
 #define CHUNK 16384
 
@@ -38,7 +41,7 @@ static bool read_at(int fd, void *to, size_t size, size_t from)
 	return got == (ssize_t)size;
 }
 
-static bool read_lock(int fd, uint32_t *lock)
+static bool read_lock(int fd, uint64_t *lock)
 {
 	return read_at(fd, lock, sizeof(*lock),
 		       offsetof(struct nm_header, lock));
@@ -108,7 +111,7 @@ static bool read_tables(int fd, struct nm_image *image)
 		.from = sizeof(struct nm_header) + SLOTS_SIZE,
 		.size = sizeof(struct nm_record),
 		.state = offsetof(struct nm_record, state),
-		.mask = UINT32_MAX, .used = NM_REC_FREE + 1,
+		.mask = NM_REC_MASK, .used = NM_REC_FREE + 1,
 	};
 
 	return read_table(fd, &slots, least(image->head.slots_high, NM_SLOTS),
@@ -122,7 +125,7 @@ static bool read_tables(int fd, struct nm_image *image)
 
 /* Make one copy.  *before and *after are the lock word before and after it. */
 static bool read_once(const weir_named *h, struct nm_image *image,
-		      uint32_t *before, uint32_t *after)
+		      uint64_t *before, uint64_t *after)
 {
 	if (!read_lock(h->fd, before) ||
 	    !read_at(h->fd, &image->head, sizeof(image->head), 0))
@@ -159,7 +162,7 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 {
 	char *memory = mmap(NULL, IMAGE_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint32_t before = 0, first = 0;
+	uint64_t before = 0, first = 0;
 	int saved;
 
 	image->slots = NULL;
@@ -184,10 +187,13 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 			errno = saved;
 			return WEIR_ESYSTEM;
 		}
-		image->consistent = !before && !image->lock;
+		image->consistent = !(uint32_t)before && image->lock == before;
 		first = i ? first : before;
-		image->stuck = image->stuck && before && before == first &&
-			       image->lock == first;
+		image->stuck = image->stuck && (uint32_t)before &&
+			       before == first && image->lock == first;
+		/* Let a lock holder run that has lost its CPU. */
+		if (h->head && !image->consistent && i >= SPINS)
+			weir_futex_nap_(PAUSE_NS);
 	}
 	/* A participant has marked the dead slots in the file itself. */
 	if (h->other_boot && !h->head)

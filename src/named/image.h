@@ -16,7 +16,7 @@ struct nm_image {
 	uint32_t *used_records;		/* of the records not FREE */
 	uint32_t slot_count, record_count;	/* their numbers */
 	struct nm_place *places;	/* room for all records */
-	uint32_t lock;			/* the lock word after the last read */
+	uint64_t lock;			/* the lock word after the last read */
 	uint32_t queries;		/* queries of file locks that are left */
 	bool consistent;		/* no process changed it meanwhile */
 	bool stuck;			/* one process had the lock throughout */

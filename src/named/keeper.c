@@ -1,148 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper thread of a handle owns the handle's liveness words and watches
- * those of other participants.
+ * The keeper thread of a handle.
  *
- * The kernel marks a thread's words when the thread ends.  So the words need a
- * thread that ends with the process and not before: the keeper.  The keeper
- * sleeps until a watched participant dies, or when it is kicked because the set
- * of words to watch has changed.
+ * The kernel marks a thread's liveness word when the thread ends.  So the word
+ * needs a thread that ends with the process and not before: the keeper.
  *
  * Pairs
  *
  *   [NK1] ready   release: keep   acquire: weir_nm_keeper_start_
- *                 The opening thread sees that the liveness words are listed.
- *   [NK2] kick    release: weir_nm_kick_   acquire: keep_watch
- *                 A keeper that sleeps on the kicked value of the word has seen
- *                 the reason for the kick, such as a request to stop.
- *   [NK3] joined  release: weir_nm_keeper_go_   acquire: keep
- *                 The keeper sees the handle as it is after joining.
+ *                 The opening thread sees that the liveness word is listed.
  *   [NK4] ended   release: keep   acquire: weir_nm_keeper_stop_
  *                 The closing thread sees that the keeper has finished.
- *   [NK5] stop    release: weir_nm_keeper_stop_   acquire: keep_watch
- *                 A keeper that sees `stop` before the kick also sees that the
- *                 handle's records are free.
+ *   [NK5] lost    release: keep   acquire: sleep_until
+ *                 A waiting thread that sees it returns an error.
  */
+#include "named/keeper.h"
+
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
-
-#include "named/handle.h"
-#include "named/lock.h"
 
 #define STACK_SIZE ((size_t)128 << 10)
 #define WAITING 0u
 #define READY 1u
 #define FAILED 2u
-#define JOINED 3u
-#define ENDED 4u
+#define ENDED 3u
 
 /*
  * The time to wait for the end of the keeper thread before it is kicked again.
  */
 #define STOP_NS 20000000
 
-/*
- * The interval at which the keeper checks whether a dead process has ended
- * completely (STRICT): a lock on a byte of the file shows that, and no futex
- * sleep can wait for it.
- */
-#define LINGER_MIN_NS 50000
-#define LINGER_MAX_NS 2000000
-
-static void sleep_on(weir_named *h, struct weir_watch_ *watches,
-		     unsigned count, int64_t until)
+/* Tell the opening or closing thread how far the keeper is. */
+static void report(weir_named *h, uint32_t ready)
 {
-	unsigned own = nm_own_watches(h);
-
-	/* watches[0] is the kick word; the watched words follow. */
-	weir_nm_helpers_watch_(h, watches + 1 + own,
-			       count > own ? count - own : 0);
-	if (h->can_wait_any)
-		weir_shared_wait_any_(watches, 1 + (count < own ? count : own),
-				      until);
-	else
-		weir_shared_wait_(watches[0].word, watches[0].value, until);
-}
-
-static void keep_watch(weir_named *h)
-{
-	int64_t pause_ns = LINGER_MIN_NS;
-	struct weir_watch_ *watches = h->scratch->watches;
-
-	watches[0].word = &h->mine->kick;
-	for (;;) {
-		int64_t until = WEIR_FOREVER;
-		unsigned count;
-
-		/* [NK2] acquire */
-		watches[0].value = at_load_acquire(watches[0].word);
-		/* [NK5] acquire */
-		if (at_load_acquire(&h->stop) || !nm_lock(h))
-			return;
-		weir_nm_sweep_(h);
-		weir_nm_grant_all_(h);
-		count = weir_nm_arm_(h, watches + 1);
-		if (h->lingers) {
-			until = weir_deadline_after(pause_ns);
-			pause_ns = pause_ns < LINGER_MAX_NS ? 2 * pause_ns :
-							      LINGER_MAX_NS;
-		} else {
-			pause_ns = LINGER_MIN_NS;
-		}
-		nm_unlock(h);
-		sleep_on(h, watches, count, until);
-	}
-}
-
-/*
- * Wake the calls of this handle that wait.  This is needed if the file is
- * damaged and our slot is not ours any more: then no other process wakes these
- * calls.  On a regular stop there are no such calls.
- */
-static void wake_ours(weir_named *h)
-{
-	uint32_t high = nm_records_high(h);
-
-	for (uint32_t i = 0; i < high; i++)
-		if (h->records[i].owner == h->me)
-			weir_nm_record_wake_(&h->records[i]);
+	/* [NK1] [NK4] release */
+	at_store_release(&h->ready, ready);
+	weir_futex_wake_(&h->ready);
 }
 
 static void *keep(void *arg)
 {
 	weir_named *h = arg;
+	/* relaxed: the slot is not live yet. */
+	uint32_t kick = at_load_relaxed(&h->mine->kick);
 	bool entered;
 
 	h->alive = weir_alive_value_();
-	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: the slot is not live yet. */
-		at_store_relaxed(&h->mine->alive[i].word, h->alive);
-	entered = weir_robust_enter_(&h->robust, h->mine->alive,
-				      WEIR_ALIVE_WORDS_, NULL);
-	/* [NK1] release */
-	at_store_release(&h->ready, entered ? READY : FAILED);
-	weir_futex_wake_(&h->ready);
+	/* relaxed: the slot is not live yet. */
+	at_store_relaxed(&h->mine->alive.word, h->alive);
+	entered = weir_robust_enter_(&h->robust, &h->mine->alive, 1,
+				     &h->head->obituary);
+	if (entered)
+		/* [NT1] release: from now on we are a participant. */
+		at_store_release(&h->mine->state, h->state);
+	report(h, entered ? READY : FAILED);
 	if (!entered)
 		return NULL;
-	/* Wait until the slot is live.  [NK3] acquire */
-	while (at_load_acquire(&h->ready) == READY)
-		weir_futex_wait_(&h->ready, READY, WEIR_FOREVER);
-	keep_watch(h);
-	wake_ours(h);
-	weir_nm_helpers_stop_(h);
+	weir_nm_keep_watch_(h, kick);
 	/*
-	 * Clear the words before they leave the robust list: a word off the
-	 * list must not seem alive, and the kernel must not mark words of the
+	 * If the keeper was not stopped, the slot is lost: the file is damaged,
+	 * and no other process wakes the calls of this handle.
+	 */
+	/* [NK5] release */
+	at_store_release(&h->lost, 1);
+	/* relaxed: on a regular stop there are no calls. */
+	if (at_load_relaxed(&h->calls))
+		weir_nm_wake_ours_(h);
+	/*
+	 * Change the word before it leaves the robust list: a word off the list
+	 * must not seem alive, and the kernel must not mark the word of the
 	 * slot's next owner.
 	 */
-	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: the word carries no other data. */
-		at_store_relaxed(&h->mine->alive[i].word, 0);
+	/* relaxed: the word carries no other data. */
+	at_store_relaxed(&h->mine->alive.word, WEIR_DIED_);
 	weir_robust_leave_(&h->robust);
-	/* [NK4] release */
-	at_store_release(&h->ready, ENDED);
-	weir_futex_wake_(&h->ready);
+	report(h, ENDED);
 	return NULL;
 }
 
@@ -207,8 +140,9 @@ weir_err weir_nm_keeper_start_(weir_named *h)
 	int failed;
 
 	h->ready = WAITING;
-	h->stop = 0;
-	h->helpers = NULL;
+	h->stop = h->lost = h->checked = 0;
+	h->round = h->listens = 1;
+	h->polls = false;
 	failed = start(&h->keeper, keep, h);
 	if (failed) {
 		errno = failed;
@@ -224,13 +158,6 @@ weir_err weir_nm_keeper_start_(weir_named *h)
 	return WEIR_ESYSTEM;
 }
 
-void weir_nm_keeper_go_(weir_named *h)
-{
-	/* [NK3] release */
-	at_store_release(&h->ready, JOINED);
-	weir_futex_wake_(&h->ready);
-}
-
 /*
  * A single kick could be lost only if a process that may write the file sets
  * the kick word back between the keeper's load of it and its sleep: the kick
@@ -241,14 +168,17 @@ void weir_nm_keeper_stop_(weir_named *h)
 {
 	uint32_t ready;
 
-	/* [NK5] release */
-	at_store_release(&h->stop, 1);
-	weir_nm_kick_(h->mine);
+	/* relaxed: the kick orders it. */
+	at_store_relaxed(&h->stop, 1);
+	weir_nm_kick_(h);
 	/* [NK4] acquire */
 	while ((ready = at_load_acquire(&h->ready)) != ENDED)
 		if (weir_futex_wait_(&h->ready, ready,
 				     weir_deadline_after(STOP_NS)) ==
 		    WEIR_WOKE_LATE_)
-			weir_nm_kick_(h->mine);
+			weir_nm_kick_(h);
 	pthread_join(h->keeper, NULL);
+	/* The keeper may have used up a wake-up that others need. */
+	if (weir_nm_any_dead_(h))
+		weir_shared_wake_(&h->head->obituary);
 }

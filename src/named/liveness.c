@@ -1,341 +1,215 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots that each keeper watches.  See docs/design/named.md, "Watching".
+ * Deaths: the rounds of the keeper, and arming it.  keeper.c has its thread.
+ * See docs/design/named.md, "The central idea" and "Arm, then check".
  *
- * Participants with a waiting call form the chain, in the order in which they
- * began to wait.  The keepers of the first two participants have the roles 1
- * and 2.  Each of these keepers watches every holder, the other one of the
- * first two, and the last participant of the chain, on which an earlier
- * participant may depend.  Every later keeper watches its predecessor in the
- * chain.  Each kind of watcher has its own liveness word in the watched slot.
- * So every word has at most one sleeper, and the single wake-up that the kernel
- * sends per word and death reaches that sleeper.
+ * `round` counts the keeper's rounds.  It is odd while the keeper sleeps or is
+ * about to sleep, and even while it is awake; a keeper that polls counts as
+ * awake.  The keeper makes it odd inside the critical section of its round, and
+ * then wakes the waiting threads of its handle.  `checked` is the round that a
+ * waiting thread has checked: the keeper sleeps on the obituary word, and no
+ * participant was dead after that.  `listens` tells whether the keeper sleeps
+ * on the obituary word at all; it changes together with `round`.
  *
- * armed_by, armed and armed_pred record the words on which keepers sleep, so
- * that a keeper is kicked only if its set of words must change.
+ * Pairs
  *
- * A keeper that has lost its role continues to sleep on the role's words until
- * it wakes for another reason.  A death may wake this former keeper while its
- * own process is being killed, and then the wake-up is lost.  So the keeper
- * that has the role now also watches the former keeper; the death of the former
- * keeper wakes it.  The set `asleep` records the keepers that may sleep on a
- * role's words.
+ *   [NV1] kick   release: weir_nm_kick_   acquire: weir_nm_keep_watch_
+ *                A keeper that sleeps on the kicked value of the word has seen
+ *                the reason for the kick.
+ *   [NV2] round  release: run_round   acquire: weir_nm_arm_
+ *                A thread that sees an odd round sees `listens` of that round.
  */
-#include <string.h>
+#include "base/cpu.h"
+#include "named/keeper.h"
+#include "named/lock.h"
 
-#include "named/handle.h"
+/*
+ * The interval at which the keeper checks whether a dead process has ended
+ * completely (STRICT): a lock on a byte of the file shows that, and no futex
+ * sleep can wait for it.  The longest interval is multiplied by the number of
+ * waiting calls, because the keepers of all of them poll.
+ */
+#define POLL_MIN_NS 50000
+#define POLL_MAX_NS 2000000
+#define POLL_CALLS_MAX 500
 
-void weir_nm_kick_(struct nm_slot *slot)
+void weir_nm_kick_(weir_named *h)
 {
-	/* [NK2] release */
-	at_add_acq_rel(&slot->kick, 1);
-	weir_shared_wake_(&slot->kick);
+	/* [NV1] release */
+	at_add_acq_rel(&h->mine->kick, 1);
+	weir_shared_wake_(&h->mine->kick);
+	/* Without futex_waitv the keeper may have been moved: see arm_moved. */
+	if (!h->can_wait_any)
+		weir_shared_wake_all_(&h->head->obituary);
 }
 
-void weir_nm_kick_first_(weir_named *h)
+static void sleep_on(weir_named *h, uint32_t kick, int64_t until)
 {
-	struct nm_slot *first = nm_slot_at(h, &h->head->chain_first);
-	struct nm_slot *second = first ? nm_slot_at(h, &first->chain_next) :
-					 NULL;
+	struct weir_watch_ watches[2] = {
+		/* relaxed: the word is constant, unless the file is damaged. */
+		{ &h->head->obituary, at_load_relaxed(&h->head->obituary) },
+		{ &h->mine->kick, kick },
+	};
 
-	if (first)
-		weir_nm_kick_(first);
-	if (second)
-		weir_nm_kick_(second);
+	/*
+	 * The obituary word is first, so the kernel enqueues this thread on it
+	 * first: a thread that is found on the kick word is on both.
+	 */
+	/* relaxed: this thread has stored it. */
+	if (at_load_relaxed(&h->listens) && h->can_wait_any)
+		weir_shared_wait_any_(watches, 2, until);
+	else
+		weir_shared_wait_(&h->mine->kick, kick, until);
 }
 
 /*
- * Returns the role of slot, counted from 0; NM_ROLES if the slot has no role.
+ * Wake the waiting threads of this handle: they arm the keeper, or find that
+ * the slot is lost.  The state word changes, so a thread that has read it and
+ * does not sleep yet will not sleep.
  */
-static uint32_t role_of(const struct nm_slot *slot)
+void weir_nm_wake_ours_(weir_named *h)
 {
-	return nm_index(&slot->role, NM_ROLES);
+	uint32_t high = nm_records_high(h);
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct nm_record *record = &h->records[i];
+		uint32_t seen = weir_nm_word_of_(record), next;
+
+		/* relaxed: the lock orders our own records. */
+		if (at_load_relaxed(&record->owner) != h->me)
+			continue;
+		while (nm_is_undecided(seen)) {
+			next = (seen & ~NM_REC_CHECKS) |
+			       ((seen + NM_REC_CHECK) & NM_REC_CHECKS);
+			/* [NQ1] release */
+			if (at_cas_weak_release(&record->state, &seen, next)) {
+				weir_shared_wake_all_(&record->state);
+				break;
+			}
+		}
+	}
 }
 
-static bool has_role(const struct nm_slot *slot)
+/* Returns the time of the next poll; WEIR_FOREVER: the keeper does not poll. */
+static int64_t next_poll(const weir_named *h, uint32_t calls, int64_t *pause_ns)
 {
-	return role_of(slot) < NM_ROLES;
-}
+	int64_t most = POLL_MAX_NS;
 
-/* Returns true if watcher has a role and sleeps on slot's word. */
-static bool is_armed(weir_named *h, const struct nm_slot *watcher,
-		     const struct nm_slot *slot)
-{
-	uint32_t r = role_of(watcher), index = (uint32_t)(slot - h->slots);
-
-	return r < NM_ROLES &&
-	       h->head->armed_by[r] == nm_slot_ref(h, watcher) &&
-	       h->head->armed[r][index / 64] >> index % 64 & 1;
+	if (!h->polls) {
+		*pause_ns = POLL_MIN_NS;
+		return WEIR_FOREVER;
+	}
+	most *= calls < 1 ? 1 : calls < POLL_CALLS_MAX ? calls : POLL_CALLS_MAX;
+	*pause_ns = 2 * *pause_ns < most ? 2 * *pause_ns : most;
+	return weir_deadline_after(*pause_ns);
 }
 
 /*
- * Returns the partner of slot: the other one of the first two slots of the
- * chain; null if slot is alone.
+ * Bury the dead and grant.  Stores the time until which the keeper may sleep.
+ * Returns false if the keeper must end: it was stopped, or its slot is lost.
  */
-static struct nm_slot *partner(weir_named *h, const struct nm_slot *slot)
+static bool run_round(weir_named *h, int64_t *pause_ns, int64_t *until)
 {
-	struct nm_slot *first = nm_slot_at(h, &h->head->chain_first);
-	struct nm_slot *second = first ? nm_slot_at(h, &first->chain_next) :
-					 NULL;
+	struct nm_limit limit = { .deadline_ns = WEIR_FOREVER,
+				  .stop = &h->stop };
+	bool listens, pass;
+	uint32_t calls;
 
-	return slot == first ? second : first;
-}
-
-/* Returns true if slot, with its role, watches its partner and all holders. */
-static bool covers(weir_named *h, const struct nm_slot *slot)
-{
-	struct nm_slot *other = partner(h, slot);
-	uint32_t count = 0, r = role_of(slot);
-
-	if (other && !is_armed(h, slot, other))
+	if (nm_lock(h, &limit))
 		return false;
-	for (other = nm_slot_at(h, &h->head->holders); other;
-	     other = nm_slot_at(h, &other->holder_next))
-		if (++count > NM_SLOTS || (other != slot && other->held > 0 &&
-					   !is_armed(h, slot, other)))
-			return false;
-	return r < NM_ROLES && h->head->armed_by[r] == nm_slot_ref(h, slot);
-}
-
-/*
- * Give a role to slot, one of the first two of the chain.  The slot and its
- * partner then watch each other.
- */
-static void promote(weir_named *h, struct nm_slot *slot)
-{
-	struct nm_slot *other = partner(h, slot);
-	uint32_t ref = nm_slot_ref(h, slot), taken;
-
-	taken = other && has_role(other) ? role_of(other) + 1 : 0;
-	if (!taken)
-		slot->role = h->head->armed_by[1] == ref ? 2 : 1;
-	else
-		slot->role = taken == 1 ? 2 : 1;
-	if (!covers(h, slot))
-		weir_nm_kick_(slot);
-	if (taken && !is_armed(h, other, slot))
-		weir_nm_kick_(other);
-}
-
-void weir_nm_chain_add_(weir_named *h, struct nm_slot *slot)
-{
-	struct nm_slot *last = nm_slot_at(h, &h->head->chain_last);
-	uint32_t ref = nm_slot_ref(h, slot);
-
-	slot->role = 0;
-	slot->chain_next = 0;
-	slot->chain_prev = h->head->chain_last;
-	if (last)
-		last->chain_next = ref;
-	else
-		h->head->chain_first = ref;
-	h->head->chain_last = ref;
-	if (!last || !last->chain_prev)
-		promote(h, slot);
-	else if (slot->armed_pred != slot->chain_prev)
-		weir_nm_kick_(slot);
-}
-
-void weir_nm_chain_remove_(weir_named *h, struct nm_slot *slot)
-{
-	struct nm_slot *prev = nm_slot_at(h, &slot->chain_prev);
-	struct nm_slot *next = nm_slot_at(h, &slot->chain_next);
-	struct nm_slot *second;
-
-	if (!prev && h->head->chain_first != nm_slot_ref(h, slot))
-		return;
-	if (prev)
-		prev->chain_next = slot->chain_next;
-	else
-		h->head->chain_first = slot->chain_next;
-	if (next)
-		next->chain_prev = slot->chain_prev;
-	else
-		h->head->chain_last = slot->chain_prev;
-	slot->chain_next = slot->chain_prev = 0;
-	if (has_role(slot)) {
-		slot->role = 0;
-		second = nm_slot_at(h, &h->head->chain_first);
-		second = second ? nm_slot_at(h, &second->chain_next) : NULL;
-		if (second && !has_role(second))
-			promote(h, second);
-	} else {
-		/* Kick the keeper off the word that its successor will use. */
-		if (slot->armed_pred)
-			weir_nm_kick_(slot);
-		if (next && next->armed_pred != next->chain_prev)
-			weir_nm_kick_(next);
-	}
-	weir_nm_watch_last_(h);
-}
-
-void weir_nm_watch_holder_(weir_named *h, struct nm_slot *slot)
-{
-	struct nm_slot *watcher = nm_slot_at(h, &h->head->chain_first);
-
-	for (int i = 0; i < 2 && watcher; i++) {
-		if (watcher != slot && has_role(watcher) &&
-		    !is_armed(h, watcher, slot))
-			weir_nm_kick_(watcher);
-		watcher = nm_slot_at(h, &watcher->chain_next);
-	}
-}
-
-/*
- * Returns true if an earlier participant may depend on the last one of the
- * chain: because the earlier one waits for idle, or is behind the last one in
- * the queue.  Usually the result is false: the last participant has a single
- * call, at the end of the queue.
- */
-static bool is_awaited(weir_named *h, const struct nm_slot *last)
-{
-	struct nm_record *end = nm_record_at(h, &h->head->queue_last);
-
-	if (h->head->idlers)
-		return true;
-	return end && (last->in_use != 1 || nm_slot_at(h, &end->owner) != last);
-}
-
-void weir_nm_watch_last_(weir_named *h)
-{
-	struct nm_slot *last = nm_slot_at(h, &h->head->chain_last);
-
-	/* A slot with a role is watched by its partner anyway. */
-	if (last && !has_role(last) && is_awaited(h, last))
-		weir_nm_watch_holder_(h, last);
-}
-
-/*
- * Append one of slot's liveness words to the list.  Words 0 and 1 are those of
- * the roles.  If the owner has died since the sweep, the keeper must sweep
- * again.
- */
-static unsigned add(weir_named *h, struct nm_slot *slot, unsigned which,
-		    struct weir_watch_ *watches, unsigned count)
-{
-	uint32_t *word = &slot->alive[which].word, value, index;
-
-	if (slot == h->mine || count >= NM_SLOTS)
-		return count;
-	/* relaxed: the kernel compares the value when the sleep begins. */
-	value = at_load_relaxed(word);
-	if (!weir_is_alive_(value)) {
-		h->lingers = true;
-		return count;
-	}
-	watches[count].word = word;
-	watches[count].value = value;
-	index = (uint32_t)(slot - h->slots);
-	if (which < NM_ROLES)
-		h->head->armed[which][index / 64] |= UINT64_C(1) << index % 64;
-	return count + 1;
-}
-
-/*
- * Returns true if threads of slot's owner may sleep on liveness words.  Helpers
- * have no liveness word.  They end shortly before or after the keeper, and all
- * of them end before the files of the process are closed.
- */
-static bool can_be_asleep(weir_named *h, const struct nm_slot *slot)
-{
-	if (weir_nm_is_live_(slot))
-		return true;
-	if (!slot->helped ||
-	    !weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots)))
-		return false;
-	h->lingers = true;
+	weir_nm_fold_(h);
+	weir_nm_sweep_(h);
+	/* relaxed: waiting threads add to it under the lock. */
+	listens = at_load_relaxed(&h->calls);
+	calls = h->head->in_use;
+	/* The keepers of other waiting processes must poll too. */
+	pass = h->lingers && !h->polls;
+	h->polls = h->lingers && listens;
+	/* relaxed: published by `round`. */
+	at_store_relaxed(&h->listens, listens);
+	if (!h->polls)
+		/* [NV2] release */
+		at_store_release(&h->round, h->round + 1);
+	nm_unlock(h);
+	*until = next_poll(h, calls, pause_ns);
+	if (pass)
+		weir_shared_wake_(&h->head->obituary);
+	if (listens && !h->polls)
+		weir_nm_wake_ours_(h);
 	return true;
 }
 
+void weir_nm_keep_watch_(weir_named *h, uint32_t kick)
+{
+	int64_t until = WEIR_FOREVER, pause_ns = POLL_MIN_NS;
+
+	do {
+		sleep_on(h, kick, until);
+		if (h->round & 1)
+			/* [NV2] release */
+			at_store_release(&h->round, h->round + 1);
+		/* [NV1] acquire */
+		kick = at_load_acquire(&h->mine->kick);
+		/* relaxed: the kick orders it. */
+	} while (!at_load_relaxed(&h->stop) &&
+		 run_round(h, &pause_ns, &until));
+}
+
 /*
- * Append the former keepers of role r, which may still sleep on its words.
- * Kick the former keepers that neither hold nor wait: no other event would wake
- * them soon.
+ * Without futex_waitv the keeper sleeps on its kick word alone.  Move it to the
+ * obituary word.
  */
-static unsigned add_former(weir_named *h, uint32_t r,
-			   struct weir_watch_ *watches, unsigned count)
+static bool arm_moved(weir_named *h)
 {
-	uint64_t *asleep = h->head->asleep[r];
+	return h->can_wait_any ||
+	       weir_shared_move_(&h->mine->kick, &h->head->obituary);
+}
 
-	for (uint32_t i = 0; i < NM_SLOTS; i++) {
-		struct nm_slot *slot = &h->slots[i];
+/* Called while the keeper is about to sleep.  Returns false to try again. */
+static bool try_arm(weir_named *h, uint32_t round)
+{
+	if (!weir_shared_sleepers_(&h->mine->kick))
+		return false;
+	/*
+	 * Change the word and wake nobody: if the process is stopped and
+	 * continued, the kernel compares the word again, and the keeper wakes.
+	 */
+	at_add_acq_rel(&h->mine->kick, 1);
+	if (!arm_moved(h))
+		return false;
+	/* [NV2] acquire */
+	if (at_load_acquire(&h->round) != round || weir_nm_any_dead_(h))
+		weir_nm_kick_(h);
+	else
+		/* relaxed: threads of this handle compare it with `round`. */
+		at_store_relaxed(&h->checked, round);
+	return true;
+}
 
-		if (!asleep[i / 64]) {
-			i |= 63;
-			continue;
+bool weir_nm_is_armed_(const weir_named *h)
+{
+	/* relaxed: as above. */
+	return at_load_relaxed(&h->checked) == at_load_relaxed(&h->round);
+}
+
+void weir_nm_arm_(weir_named *h)
+{
+	struct weir_backoff_ backoff = { 0 };
+
+	for (;;) {
+		/* [NV2] acquire */
+		uint32_t round = at_load_acquire(&h->round);
+
+		/* relaxed: threads of this handle store it. */
+		if (!(round & 1) || at_load_relaxed(&h->checked) == round)
+			return;
+		/* relaxed: published by `round`. */
+		if (!at_load_relaxed(&h->listens)) {
+			weir_nm_kick_(h);
+			return;
 		}
-		if (!(asleep[i / 64] >> i % 64 & 1) || slot == h->mine)
-			continue;
-		if (!can_be_asleep(h, slot)) {
-			asleep[i / 64] &= ~(UINT64_C(1) << i % 64);
-			continue;
-		}
-		if (!weir_nm_is_live_(slot))
-			continue;
-		if (!is_armed(h, h->mine, slot))
-			count = add(h, slot, r, watches, count);
-		if (!slot->in_use && slot->held <= 0)
-			weir_nm_kick_(slot);
+		if (try_arm(h, round))
+			return;
+		weir_backoff_wait_(&backoff);
 	}
-	return count;
-}
-
-static unsigned arm_role(weir_named *h, uint32_t r,
-			 struct weir_watch_ *watches)
-{
-	unsigned count = 0, rounds = 0;
-	struct nm_slot *other;
-	uint32_t last;
-
-	memset(h->head->armed[r], 0, sizeof(h->head->armed[r]));
-	h->head->armed_by[r] = h->me;
-	for (other = nm_slot_at(h, &h->head->holders);
-	     other && rounds++ < NM_SLOTS;
-	     other = nm_slot_at(h, &other->holder_next))
-		if (other->held > 0)
-			count = add(h, other, r, watches, count);
-	other = partner(h, h->mine);
-	/* Do not add the partner twice: it may be a holder as well. */
-	if (other && !is_armed(h, h->mine, other))
-		count = add(h, other, r, watches, count);
-	last = nm_index(&h->head->chain_last, NM_SLOTS);
-	if (last < NM_SLOTS && !is_armed(h, h->mine, &h->slots[last]))
-		count = add(h, &h->slots[last], r, watches, count);
-	return add_former(h, r, watches, count);
-}
-
-/* Record that our keeper sleeps on words of role r and of no other role. */
-static void note_asleep(weir_named *h, uint32_t r)
-{
-	uint32_t index = (uint32_t)(h->mine - h->slots);
-	uint64_t bit = UINT64_C(1) << index % 64;
-
-	for (uint32_t i = 0; i < NM_ROLES; i++)
-		if (i == r)
-			h->head->asleep[i][index / 64] |= bit;
-		/* If helpers still have words, the next call clears the bit. */
-		else if (weir_nm_helpers_are_idle_(h))
-			h->head->asleep[i][index / 64] &= ~bit;
-}
-
-unsigned weir_nm_arm_(weir_named *h, struct weir_watch_ *watches)
-{
-	struct nm_slot *prev = nm_slot_at(h, &h->mine->chain_prev);
-	uint32_t role = role_of(h->mine);
-	unsigned count;
-
-	for (uint32_t r = 0; r < NM_ROLES; r++)
-		if (h->head->armed_by[r] == h->me)
-			h->head->armed_by[r] = 0;
-	note_asleep(h, role);
-	if (role < NM_ROLES) {
-		h->mine->armed_pred = 0;
-		count = arm_role(h, role, watches);
-	} else {
-		h->mine->armed_pred = h->mine->chain_prev;
-		count = prev ? add(h, prev, NM_ALIVE_CHAIN, watches, 0) : 0;
-	}
-	h->mine->helped = count > nm_own_watches(h) ||
-			  !weir_nm_helpers_are_idle_(h);
-	return count;
 }

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The contended paths of the lock inside the file.  lock.h has the uncontended
- * paths.
- *
- *    31 .. 13                          12 .. 0
- *   +---------------------------------+--------------------+
- *   | generation of the owner's slot  | the slot, plus 1   |
- *   +---------------------------------+--------------------+
- *
- * 0 means free.  The word contains the slot of its owner, so the liveness words
- * of that slot show whether the owner is alive, in any PID namespace.  The
- * generation distinguishes successive owners of a slot.  All ones means a
- * joining process, which has no slot yet: it is alive as long as it locks the
- * join byte.
+ * paths and the diagram.
  *
  * The word `awaited` must be set while a thread sleeps for the lock.  It may be
  * set without a sleeper, which costs one wake-up.  A contender sets `awaited`
@@ -21,10 +10,14 @@
  * fence between store and load.  The unlocking thread uses the light fence,
  * because every unlock needs it.  Without asymmetric fences, or if a contender
  * dies after it was woken and before it woke the next one, the wake-up is lost:
- * so sleepers wake up by themselves after RECHECK_NS.
+ * so sleepers wake up by themselves after RECHECK_MIN_NS, and then more and
+ * more rarely.  They also examine their limits then.
  */
+#include <errno.h>
+
 #include "base/atomic.h"
 #include "base/cpu.h"
+#include "core/ctx_wait.h"
 #include "named/handle.h"
 #include "named/lock.h"
 
@@ -34,31 +27,38 @@
  * A thread that sleeps for the lock examines the lock holder again after this
  * time.  Normally the lock is held for microseconds.
  */
-#define RECHECK_NS 4000000
+#define RECHECK_MIN_NS 4000000
+#define RECHECK_MAX_NS 50000000
+
+/*
+ * The time for which a brief call waits for a lock holder that does not run.
+ * Calls with a deadline wait that long too if their deadline has passed: C14,
+ * they succeed if permits are free.
+ */
+#define BRIEF_NS 10000000
 
 /* The time for which threads of a dead owner may continue to run: see grace. */
 #define GRACE_NS 100000
 #define GRACES 20
 
-static struct nm_slot *owner_of(weir_named *h, uint32_t lock)
+/* The half of the lock word that contains the owner. */
+static uint32_t *owner_word(weir_named *h)
 {
-	uint32_t ref = lock & NM_LOCK_SLOT_MASK;
+	uint32_t *half = (uint32_t *)(void *)&h->head->lock;
 
-	return nm_slot_at(h, &ref);
+	return half + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-static bool is_gone(weir_named *h, uint32_t lock)
+static bool is_gone(weir_named *h, uint64_t lock)
 {
-	struct nm_slot *slot = owner_of(h, lock);
+	struct nm_slot *slot = nm_lock_owner(h, lock);
 	uint32_t state;
 
-	if (lock == NM_LOCK_JOINER)
-		return !weir_nm_byte_is_locked_(h->fd, NM_BYTE_JOIN);
 	if (!slot)
 		return true;
 	/* relaxed: the slot of a dead owner does not change any more. */
 	state = at_load_relaxed(&slot->state);
-	return nm_lock_id(nm_slot_ref(h, slot), state) != lock ||
+	return nm_lock_id(nm_slot_ref(h, slot), state) != (uint32_t)lock ||
 	       !weir_nm_is_live_(slot);
 }
 
@@ -69,9 +69,9 @@ static bool is_gone(weir_named *h, uint32_t lock)
  * to the file.  Wait until the open files of the process are closed, which
  * happens last, or for longer than any CPU takes to be interrupted.
  */
-static void grace(weir_named *h, uint32_t lock)
+static void grace(weir_named *h, uint64_t lock)
 {
-	struct nm_slot *slot = owner_of(h, lock);
+	struct nm_slot *slot = nm_lock_owner(h, lock);
 
 	for (int i = 0; slot && i < GRACES; i++) {
 		if (!weir_nm_byte_is_locked_(h->fd,
@@ -81,26 +81,25 @@ static void grace(weir_named *h, uint32_t lock)
 	}
 }
 
-/* Sleep until the lock changes or its owner dies. */
-static void sleep_for(weir_named *h, uint32_t lock)
+/* Sleep until the lock changes or its owner dies, or until the time. */
+static enum weir_woke_ sleep_for(weir_named *h, uint64_t lock, int64_t until)
 {
-	struct weir_watch_ watches[2] = { { &h->head->lock, lock } };
-	struct nm_slot *slot = owner_of(h, lock);
-	int64_t until = weir_deadline_after(RECHECK_NS);
+	struct weir_watch_ watches[2] = { { owner_word(h), (uint32_t)lock } };
+	struct nm_slot *slot = nm_lock_owner(h, lock);
 
-	if (!slot || !h->can_wait_any) {
-		weir_shared_wait_(&h->head->lock, lock, until);
-		return;
-	}
-	watches[1].word = &slot->alive[NM_ALIVE_LOCK].word;
+	if (!slot || !h->can_wait_any)
+		return weir_shared_wait_(watches[0].word, watches[0].value,
+					 until);
+	watches[1].word = &slot->alive.word;
 	/* relaxed: only a change of the value matters. */
 	watches[1].value = at_load_relaxed(watches[1].word);
-	if (weir_is_alive_(watches[1].value))
-		weir_shared_wait_any_(watches, 2, until);
+	if (!weir_is_alive_(watches[1].value))
+		return WEIR_WOKEN_;
+	return weir_shared_wait_any_(watches, 2, until);
 }
 
 /* Announce that this thread will sleep.  Returns false if the lock changed. */
-static bool announce(weir_named *h, uint32_t seen)
+static bool announce(weir_named *h, uint64_t seen)
 {
 	/* relaxed: the fence orders the store. */
 	at_store_relaxed(&h->head->awaited, 1);
@@ -109,60 +108,133 @@ static bool announce(weir_named *h, uint32_t seen)
 	return at_load_relaxed(&h->head->lock) == seen;
 }
 
-/* Take the lock.  Returns true if it was taken from a dead owner. */
-static bool contend(weir_named *h, uint32_t id)
-{
-	uint32_t *lock = &h->head->lock, seen;
-	int spins = weir_cpu_has_others_() ? SPINS : 0;
-	bool stolen = false, slept = false;
+/* A wait for the lock. */
+struct wait {
+	const struct nm_limit *limit;
+	int64_t deadline_ns;	/* 0: not computed yet */
+	int64_t pause_ns;	/* until the next examination */
+	int spins;
+	bool slept;
+};
 
-	for (;;) {
+static void begin_sleeping(struct wait *wait)
+{
+	const struct nm_limit *limit = wait->limit;
+	int64_t brief_ns = weir_deadline_after(BRIEF_NS);
+
+	wait->slept = true;
+	wait->pause_ns = RECHECK_MIN_NS;
+	wait->deadline_ns = !limit ? WEIR_FOREVER :
+			    limit->brief || limit->deadline_ns < brief_ns ?
+				     brief_ns : limit->deadline_ns;
+}
+
+/* Sleep for a while.  Returns the error that ends the wait. */
+static weir_err sleep_once(weir_named *h, uint64_t seen, struct wait *wait)
+{
+	const struct nm_limit *limit = wait->limit;
+	enum weir_woke_ woke;
+	int64_t until;
+
+	if (!wait->slept)
+		begin_sleeping(wait);
+	if (limit && limit->ctx && weir_ctx_cancelled_(limit->ctx))
+		return weir_ctx_cancelled_(limit->ctx);
+	/* relaxed: only the value matters. */
+	if (limit && limit->stop && at_load_relaxed(limit->stop))
+		return WEIR_ECANCELED;
+	until = weir_deadline_after(wait->pause_ns);
+	if (until > wait->deadline_ns)
+		until = wait->deadline_ns;
+	woke = sleep_for(h, seen, until);
+	if (woke == WEIR_WOKE_LATE_ && until == wait->deadline_ns)
+		return limit->brief ? WEIR_EAGAIN : WEIR_ETIMEDOUT;
+	if (woke == WEIR_WOKE_SIGNAL_ && limit && limit->interruptible)
+		return WEIR_EINTR;
+	if (woke == WEIR_WOKE_LATE_)
+		wait->pause_ns = wait->pause_ns < RECHECK_MAX_NS / 2 ?
+					 2 * wait->pause_ns : RECHECK_MAX_NS;
+	return WEIR_OK;
+}
+
+/* Take the lock.  *stolen: it was taken from a dead owner. */
+static weir_err contend(weir_named *h, const struct nm_limit *limit,
+			bool *stolen)
+{
+	uint64_t *lock = &h->head->lock, seen;
+	struct wait wait = { .limit = limit,
+			     .spins = weir_cpu_has_others_() ? SPINS : 0 };
+	weir_err err = WEIR_OK;
+
+	while (!err) {
 		/* relaxed: the CAS below validates it. */
 		seen = at_load_relaxed(lock);
-		if (!seen || is_gone(h, seen)) {
-			stolen = seen;
-			if (stolen)
+		if (!(uint32_t)seen || is_gone(h, seen)) {
+			*stolen = (uint32_t)seen;
+			if (*stolen)
 				grace(h, seen);
 			/*
 			 * [NL1] acquire.  This thread also sees the writes of a
 			 * dead owner.
 			 */
-			if (at_cas_weak_acquire(lock, &seen, id))
+			if (at_cas_weak_acquire(lock, &seen,
+						seen - (uint32_t)seen +
+						h->lock_id))
 				break;
-		} else if (spins > 0) {
-			spins--;
+		} else if (wait.spins > 0) {
+			wait.spins--;
 			weir_cpu_pause_();
 		} else if (announce(h, seen)) {
-			slept = true;
-			sleep_for(h, seen);
+			err = sleep_once(h, seen, &wait);
 		}
 	}
 	/*
 	 * More threads may sleep: the wake-up cleared `awaited` and woke only
 	 * one thread.
 	 */
-	if (slept || stolen)
+	if (!err && (wait.slept || *stolen))
 		/* relaxed: this thread reads it when it unlocks. */
 		at_store_relaxed(&h->head->awaited, 1);
-	return stolen;
+	/* This thread may have used up a wake-up for the lock. */
+	if (err)
+		weir_shared_wake_(owner_word(h));
+	return err;
 }
 
 void weir_nm_wake_lock_(weir_named *h)
 {
 	/* relaxed: the woken thread sets it again. */
 	at_store_relaxed(&h->head->awaited, 0);
-	weir_shared_wake_(&h->head->lock);
+	weir_shared_wake_(owner_word(h));
 }
 
-bool weir_nm_lock_slow_(weir_named *h)
+void weir_nm_unlock_waking_(weir_named *h)
 {
-	if (contend(h, h->lock_id))
-		weir_nm_repair_(h);
-	return nm_is_ours(h);
+	struct nm_wakes wakes = h->wakes;
+	bool awaited;
+
+	h->wakes.due = 0;
+	awaited = nm_release(h);
+	weir_nm_wake_now_(h, &wakes);
+	if (awaited)
+		weir_nm_wake_lock_(h);
 }
 
-void weir_nm_lock_joining_(weir_named *h)
+weir_err weir_nm_lock_lost_(weir_named *h)
 {
-	if (contend(h, NM_LOCK_JOINER))
+	nm_unlock(h);
+	errno = EBADMSG;
+	return WEIR_ESYSTEM;
+}
+
+weir_err weir_nm_lock_slow_(weir_named *h, const struct nm_limit *limit)
+{
+	bool stolen = false;
+	weir_err err = contend(h, limit, &stolen);
+
+	if (err)
+		return err;
+	if (stolen)
 		weir_nm_repair_(h);
+	return nm_is_ours(h) ? WEIR_OK : weir_nm_lock_lost_(h);
 }

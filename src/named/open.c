@@ -9,7 +9,7 @@
  *
  * Pairs
  *
- *   [NO1] ticket  release: join   acquire: weir_nm_enter_
+ *   [NO1] ticket  release: join   acquire: weir_nm_enter_, enter_fast
  *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>
@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "named/handle.h"
 #include "named/lock.h"
 
 static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
@@ -58,7 +57,6 @@ static void in_child(void)
 		h->ticket = 0;
 		h->me = 0;
 		h->mine = NULL;
-		h->helpers = NULL;
 		h->repairing = false;
 		h->calls = 0;
 	}
@@ -108,19 +106,22 @@ static weir_err join_again(weir_named *h)
 	return err;
 }
 
-weir_err weir_nm_enter_(weir_named *h)
+weir_err weir_nm_enter_(weir_named *h, const struct nm_limit *limit)
 {
+	weir_err err;
+
+
 	/* [NO1] acquire */
 	if (!at_load_acquire(&h->ticket)) {
-		weir_err err = join_again(h);
-
+		err = join_again(h);
 		if (err)
 			return err;
 	}
-	if (nm_lock(h))
-		return WEIR_OK;
-	errno = EBADMSG;
-	return WEIR_ESYSTEM;
+	err = nm_lock(h, limit);
+	/* relaxed: what must be folded was stored before this call. */
+	if (!err && (at_load_relaxed(&h->finished) || at_load_relaxed(&h->owed)))
+		weir_nm_fold_(h);
+	return err;
 }
 
 static void free_handle(weir_named *h)

@@ -17,23 +17,15 @@ static int64_t bounded(int64_t n)
 	return n < 0 ? 0 : n > WEIR_SEM_MAX ? WEIR_SEM_MAX : n;
 }
 
-/* Rebuild the holder list.  Returns the sum of all held permits. */
+/* Returns the sum of the permits held by slots. */
 static int64_t repair_slots(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
 	int64_t held = 0, own;
 
-	h->head->holders = 0;
-	h->head->chain_first = h->head->chain_last = 0;
-	memset(h->head->armed_by, 0, sizeof(h->head->armed_by));
-	memset(h->head->armed, 0, sizeof(h->head->armed));
 	for (uint32_t i = 0; i < high; i++) {
 		struct nm_slot *slot = &h->slots[i];
 
-		slot->in_use = 0;
-		slot->listed = slot->holder_next = slot->holder_prev = 0;
-		slot->chain_next = slot->chain_prev = 0;
-		slot->role = slot->armed_pred = 0;
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
 		/*
@@ -45,31 +37,27 @@ static int64_t repair_slots(weir_named *h)
 			own = WEIR_SEM_MAX - held;
 		held += own;
 		slot->held = own;
-		if (own)
-			weir_nm_list_holder_(h, slot);
 	}
 	return held;
 }
 
 /*
- * Returns the slot of the call that the record stands for; null if the record
- * is free or invalid, or if its owner is gone.
+ * Returns true if the record stands for a call: it is neither free nor invalid,
+ * and its owner is not gone.
  */
-static struct nm_slot *sound_owner(weir_named *h,
-				   const struct nm_record *record)
+static bool is_sound(weir_named *h, const struct nm_record *record,
+		     uint32_t state)
 {
-	uint32_t state = weir_nm_state_of_(record);
 	struct nm_slot *owner = nm_slot_at(h, &record->owner);
 
 	/* relaxed: the state of a slot in use does not change. */
-	if (owner && at_load_relaxed(&owner->state) == record->owner_state &&
-	    (record->owner_state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
-	    state != NM_REC_FREE && state <= NM_REC_ENDED &&
-	    (state == NM_REC_IDLE ||
-	     (record->min >= 1 && record->min <= record->max &&
-	      record->max <= WEIR_SEM_MAX)))
-		return owner;
-	return NULL;
+	return owner && at_load_relaxed(&owner->state) == record->owner_state &&
+	       (record->owner_state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
+	       state != NM_REC_FREE && state <= NM_REC_LEFT &&
+	       (state == NM_REC_IDLE || state == NM_REC_ENDED ||
+		state == NM_REC_LEFT ||
+		(record->min >= 1 && record->min <= record->max &&
+		 record->max <= WEIR_SEM_MAX));
 }
 
 static bool is_before(struct nm_place a, struct nm_place b)
@@ -112,47 +100,64 @@ void weir_nm_sort_(struct nm_place *places, uint32_t count)
 	}
 }
 
+/* Bound the permits of a record, and add them to the sum. */
+static void repair_got(struct nm_record *record, int64_t *granted)
+{
+	int64_t got = bounded(record->got);
+
+	if (got > WEIR_SEM_MAX - *granted)
+		got = 0;
+	*granted += got;
+	record->got = got;
+}
+
 /* Free invalid records and collect the queue.  Returns the queue's length. */
 static uint32_t repair_records(weir_named *h, int64_t *granted)
 {
 	uint32_t high = nm_records_high(h), count = 0;
 
 	h->head->free_record = h->head->in_use = 0;
-	h->head->oversized = h->head->idlers = 0;
+	h->head->oversized = h->head->idlers = h->head->waiters = 0;
 	for (uint32_t i = 0; i < high; i++) {
 		struct nm_record *record = &h->records[i];
-		struct nm_slot *owner = sound_owner(h, record);
+		/* Read once: the owner may leave concurrently. */
+		uint32_t word = weir_nm_word_of_(record);
+		uint32_t state = word & NM_REC_MASK;
 
-		record->next = record->prev = 0;
-		if (!owner) {
-			record->state = NM_REC_FREE;
-			record->owner = 0;
-			record->next = h->head->free_record;
-			h->head->free_record = i + 1;
+		record->next = record->prev = record->linked = 0;
+		if (!is_sound(h, record, state)) {
+			/* A thread that sleeps on it finds that it is lost. */
+			if (nm_is_undecided(word))
+				weir_nm_wake_later_(h, record);
+			weir_nm_record_free_(h, record);
 			continue;
 		}
-		h->head->in_use++;
-		owner->in_use++;
-		if (record->state == NM_REC_WAITS)
+		if (h->head->next_ticket <= record->apart)
+			h->head->next_ticket = record->apart + 1;
+		if (state == NM_REC_WAITS)
 			h->scratch->order[count++] =
 				(struct nm_place){ record->ticket, i };
-		else if (record->state == NM_REC_OVERSIZED)
+		else if (state == NM_REC_OVERSIZED)
 			h->head->oversized++;
-		else if (record->state == NM_REC_IDLE)
+		else if (state == NM_REC_IDLE)
 			h->head->idlers++;
-		if (record->state == NM_REC_GRANTED) {
-			int64_t got = bounded(record->got);
-
-			if (got > WEIR_SEM_MAX - *granted)
-				got = 0;
-			*granted += got;
-			record->got = got;
+		if (nm_is_undecided(word)) {
+			record->linked = state;
+			h->head->in_use++;
 		}
-		/* The dead process may not have woken this waiter yet. */
-		if (record->state != NM_REC_WAITS)
-			weir_nm_record_wake_(record);
+		if (nm_has_permits(word))
+			repair_got(record, granted);
 	}
 	return count;
+}
+
+/* Complete what the owners of left and revoked records have begun. */
+static void clean_records(weir_named *h)
+{
+	uint32_t high = nm_records_high(h);
+
+	for (uint32_t i = 0; i < high; i++)
+		weir_nm_record_clean_(h, &h->records[i]);
 }
 
 static void repair_queue(weir_named *h, uint32_t count)
@@ -180,8 +185,8 @@ static void repair_queue(weir_named *h, uint32_t count)
 
 void weir_nm_repair_(weir_named *h)
 {
-	uint32_t high = nm_slots_high(h), count;
 	int64_t held, capacity, granted = 0;
+	uint32_t count;
 
 	/*
 	 * Another process is damaging the file during this repair: do not start
@@ -190,6 +195,10 @@ void weir_nm_repair_(weir_named *h)
 	if (h->repairing)
 		return;
 	h->repairing = true;
+	/* The dead process may owe wake-ups. */
+	weir_nm_wake_all_later_(h);
+	/* [NT2] acquire: a slot that is taken over later sets it again. */
+	(void)at_swap_acquire(&h->head->stale, 0);
 	held = repair_slots(h);
 	h->head->repairs++;
 	capacity = bounded(h->head->capacity);
@@ -197,14 +206,8 @@ void weir_nm_repair_(weir_named *h)
 	count = repair_records(h, &granted);
 	repair_queue(h, count);
 	h->head->value = capacity - held - granted;
-	/*
-	 * Rebuild the chain; this kicks the keepers, which then watch the words
-	 * of the new chain.
-	 */
-	for (uint32_t i = 0; i < high; i++)
-		if (h->slots[i].in_use)
-			weir_nm_chain_add_(h, &h->slots[i]);
-	weir_nm_sweep_all_(h);
+	clean_records(h);
+	weir_nm_sweep_(h);
 	/*
 	 * C11: the dead process may have changed the capacity without moving
 	 * records yet.

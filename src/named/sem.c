@@ -11,7 +11,6 @@
 
 #include "base/panic.h"
 #include "core/ctx_wait.h"
-#include "named/handle.h"
 #include "named/lock.h"
 
 static bool count_ok(int64_t n)
@@ -29,7 +28,7 @@ int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max)
 	return value < max ? value : max;
 }
 
-void weir_nm_take_(weir_named *h, int64_t n)
+static void take(weir_named *h, int64_t n)
 {
 	struct nm_slot *mine = h->mine;
 
@@ -37,10 +36,6 @@ void weir_nm_take_(weir_named *h, int64_t n)
 		mine->since_ns = weir_rough_now_ns_();
 	mine->held = nm_plus(mine->held, n);
 	h->head->value = nm_minus(h->head->value, n);
-	if (!mine->listed)
-		weir_nm_list_holder_(h, mine);
-	if (h->head->in_use)
-		weir_nm_watch_holder_(h, mine);
 }
 
 void weir_nm_give_(weir_named *h, int64_t n)
@@ -53,22 +48,16 @@ void weir_nm_give_(weir_named *h, int64_t n)
 
 /*
  * Take the lock if the call can finish right away: this process has joined, the
- * lock is free, no call waits, and the semaphore is open and not paused.  False:
- * no effect.
+ * lock is free, no call waits, no record must be folded, and the semaphore is
+ * open and not paused.  False: no effect.
  */
 static bool enter_fast(weir_named *h)
 {
-	uint32_t seen = 0, ticket;
+	/* [NO1] acquire: the ticket is 0, or our id in the lock word. */
+	uint32_t ticket = at_load_acquire(&h->ticket);
 
-	/*
-	 * relaxed: the ticket is 0, or our id in the lock word.  The ticket is
-	 * stored after this handle has taken and dropped the lock under that
-	 * id.  So the acquire below, which depends on the ticket, sees
-	 * everything done before.
-	 */
-	ticket = at_load_relaxed(&h->ticket);
-	/* [NL1] acquire */
-	if (!ticket || !at_cas_weak_acquire(&h->head->lock, &seen, ticket))
+	/* relaxed: a record that must be folded was pushed before this call. */
+	if (!ticket || at_load_relaxed(&h->finished) || !nm_try_lock(h, ticket))
 		return false;
 	if (nm_is_ours(h) && !h->head->in_use && !h->head->closed)
 		return true;
@@ -78,19 +67,13 @@ static bool enter_fast(weir_named *h)
 
 static bool take_fast(weir_named *h, int64_t n)
 {
-	struct nm_slot *mine;
 	bool fits;
 
 	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_fast(h))
 		return false;
-	mine = h->mine;
-	fits = mine->listed && n <= h->head->value;
-	if (fits) {
-		if (!mine->held)
-			mine->since_ns = weir_rough_now_ns_();
-		mine->held = nm_plus(mine->held, n);
-		h->head->value = nm_minus(h->head->value, n);
-	}
+	fits = n <= h->head->value;
+	if (fits)
+		take(h, n);
 	nm_unlock(h);
 	return fits;
 }
@@ -110,12 +93,8 @@ static bool give_fast(weir_named *h, int64_t n)
 	return fits;
 }
 
-/*
- * Take permits without waiting.  Returns WEIR_EAGAIN if too few are free.  A
- * dead process may hold the missing permits, so callers sweep before they give
- * up.
- */
-static weir_err take_now(weir_named *h, int64_t min, int64_t max, int64_t *got)
+weir_err weir_nm_take_now_(weir_named *h, int64_t min, int64_t max,
+			   int64_t *got)
 {
 	int64_t taken;
 
@@ -127,38 +106,47 @@ static weir_err take_now(weir_named *h, int64_t min, int64_t max, int64_t *got)
 	if (taken < 0)
 		return WEIR_EAGAIN;
 	if (taken)
-		weir_nm_take_(h, taken);
+		take(h, taken);
 	*got = taken;
 	return WEIR_OK;
+}
+
+/* Acquire with a context, without waiting: the context need not know. */
+static weir_err acquire_at_once(weir_named *h, int64_t min, int64_t max,
+				struct weir_ctx *ctx, int64_t *got)
+{
+	struct nm_limit limit = { .deadline_ns = weir_ctx_deadline(ctx),
+				  .ctx = ctx };
+	weir_err err = weir_nm_enter_(h, &limit);
+
+	if (err)
+		return err == WEIR_ETIMEDOUT ? weir_ctx_err(ctx) : err;
+	err = weir_nm_take_now_(h, min, max, got);
+	nm_unlock(h);
+	/* C13: a cancel since the first check wins over the permits. */
+	if (!err && weir_ctx_cancelled_(ctx)) {
+		err = weir_ctx_cancelled_(ctx);
+		weir_nm_give_back_(h, *got);
+		*got = 0;
+	}
+	return err;
 }
 
 static weir_err acquire(weir_named *h, int64_t min, int64_t max,
 			struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
 {
-	weir_err err;
+	weir_err err = WEIR_EAGAIN;
 
 	*got = 0;
 	if (!h || !count_ok(min) || !count_ok(max) || min > max)
 		return WEIR_EINVAL;
-	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
-	if (!err)
-		err = weir_nm_enter_(h);
-	if (err)
-		return err;
-	err = take_now(h, min, max, got);
-	nm_unlock(h);
-	if (err == WEIR_EAGAIN)
-		return weir_nm_wait_(h, min, max, ctx, deadline_ns, got);
-	/* C13: a cancel since the first check wins over the permits. */
-	if (!err && ctx && weir_ctx_cancelled_(ctx)) {
-		err = weir_ctx_cancelled_(ctx);
-		if (!weir_nm_enter_(h)) {
-			weir_nm_give_(h, *got);
-			nm_unlock(h);
-		}
-		*got = 0;
+	if (ctx) {
+		err = weir_ctx_err(ctx);
+		if (!err)
+			err = acquire_at_once(h, min, max, ctx, got);
 	}
-	return err;
+	return err == WEIR_EAGAIN ?
+		       weir_nm_wait_(h, min, max, ctx, deadline_ns, got) : err;
 }
 
 weir_err weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx)
@@ -200,6 +188,7 @@ weir_err weir_named_acquire_upto(weir_named *sem, int64_t min, int64_t max,
 
 weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 {
+	struct nm_limit brief = { .brief = true };
 	int64_t got;
 	weir_err err;
 
@@ -207,35 +196,34 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 		return WEIR_OK;
 	if (!sem || !count_ok(n))
 		return WEIR_EINVAL;
-	err = weir_nm_enter_(sem);
+	err = weir_nm_enter_(sem, &brief);
 	if (err)
 		return err;
-	err = take_now(sem, n, n, &got);
-	if (err == WEIR_EAGAIN) {
+	err = weir_nm_take_now_(sem, n, n, &got);
+	if (err == WEIR_EAGAIN && weir_nm_any_dead_(sem)) {
 		/* C5: permits of a dead process must not make this fail. */
 		weir_nm_sweep_(sem);
-		weir_nm_grant_all_(sem);
-		err = take_now(sem, n, n, &got);
-		if (err == WEIR_EAGAIN && nm_is_closed(sem))
-			err = WEIR_ECLOSED;
+		err = weir_nm_take_now_(sem, n, n, &got);
 	}
+	if (err == WEIR_EAGAIN && nm_is_closed(sem))
+		err = WEIR_ECLOSED;
 	nm_unlock(sem);
 	return err;
 }
 
 weir_err weir_named_drain(weir_named *sem, int64_t *got)
 {
+	struct nm_limit brief = { .brief = true };
 	weir_err err;
 
 	if (!sem || !got)
 		return WEIR_EINVAL;
 	*got = 0;
-	err = weir_nm_enter_(sem);
+	err = weir_nm_enter_(sem, &brief);
 	if (err)
 		return err;
 	weir_nm_sweep_(sem);
-	weir_nm_grant_all_(sem);
-	err = take_now(sem, 0, WEIR_SEM_MAX, got);
+	err = weir_nm_take_now_(sem, 0, WEIR_SEM_MAX, got);
 	nm_unlock(sem);
 	return err;
 }
@@ -247,7 +235,7 @@ struct counts {
 
 static weir_err give(weir_named *h, int64_t n, struct counts *counts)
 {
-	weir_err err = weir_nm_enter_(h);
+	weir_err err = weir_nm_enter_(h, NULL);
 
 	if (err)
 		return err;

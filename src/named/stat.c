@@ -81,6 +81,11 @@ static void add_record(const weir_named *h, struct list *list,
 	entry->place = place;
 }
 
+static uint32_t state_of(const struct nm_image *image, uint32_t index)
+{
+	return image->records[index].state & NM_REC_MASK;
+}
+
 /* Returns the number of records in this state. */
 static uint32_t add_state(const weir_named *h, struct list *list,
 			  const struct nm_image *image, uint32_t state,
@@ -91,7 +96,7 @@ static uint32_t add_state(const weir_named *h, struct list *list,
 	for (uint32_t i = 0; i < image->record_count; i++) {
 		uint32_t index = image->used_records[i];
 
-		if (image->records[index].state != state ||
+		if (state_of(image, index) != state ||
 		    owner_of(image, &image->records[index]) == NM_SLOTS)
 			continue;
 		add_record(h, list, image, index, role, 0);
@@ -110,7 +115,7 @@ static void add_queue(const weir_named *h, struct list *list,
 		uint32_t index = image->used_records[i];
 		const struct nm_record *record = &image->records[index];
 
-		if (record->state == NM_REC_WAITS &&
+		if (state_of(image, index) == NM_REC_WAITS &&
 		    owner_of(image, record) < NM_SLOTS)
 			image->places[count++] = (struct nm_place){
 				record->ticket, index
@@ -163,6 +168,24 @@ static void add_holders(const weir_named *h, struct list *list,
 	}
 }
 
+/* Count the permits of calls that have returned as held by their slots. */
+static void fold(struct nm_image *image)
+{
+	for (uint32_t i = 0; i < image->record_count; i++) {
+		uint32_t index = image->used_records[i];
+		struct nm_record *record = &image->records[index];
+		uint32_t owner = owner_of(image, record);
+
+		if (state_of(image, index) != NM_REC_TAKEN || owner == NM_SLOTS)
+			continue;
+		if (!image->slots[owner].held)
+			image->slots[owner].since_ns = record->since_ns;
+		image->slots[owner].held = sum(image->slots[owner].held,
+					       record->got);
+		record->state = NM_REC_ENDED;
+	}
+}
+
 /* Returns the permits of granted calls that have not returned. */
 static int64_t granted(const struct nm_image *image, bool of_all)
 {
@@ -172,7 +195,7 @@ static int64_t granted(const struct nm_image *image, bool of_all)
 		const struct nm_record *record =
 			&image->records[image->used_records[i]];
 
-		if (record->state == NM_REC_GRANTED &&
+		if (nm_has_permits(record->state) &&
 		    (of_all || owner_of(image, record) < NM_SLOTS))
 			total = sum(total, record->got);
 	}
@@ -196,7 +219,7 @@ static bool is_damaged(const struct nm_image *image)
 			return true;
 		out = sum(out, held);
 	}
-	return image->consistent &&
+	return image->consistent && !image->head.stale &&
 	       nm_minus(image->head.capacity, image->head.value) != out;
 }
 
@@ -204,7 +227,7 @@ static bool is_damaged(const struct nm_image *image)
 static void add_lock_holder(const weir_named *h, struct list *list,
 			    const struct nm_image *image)
 {
-	uint32_t ref = image->lock & NM_LOCK_SLOT_MASK;
+	uint32_t ref = (uint32_t)image->lock & NM_LOCK_SLOT_MASK;
 	uint32_t index = nm_index(&ref, NM_SLOTS);
 
 	if (image->stuck && index < NM_SLOTS &&
@@ -233,6 +256,7 @@ static void fill_in(const weir_named *h, struct nm_image *image,
 	info->free = left > 0 ? left : 0;
 	info->debt = left < 0 ? nm_minus(0, left) : 0;
 	(void)add_state(h, list, image, NM_REC_GRANTED, WEIR_NAMED_GRANTED);
+	(void)add_state(h, list, image, NM_REC_REVOKED, WEIR_NAMED_GRANTED);
 	add_queue(h, list, image, info);
 	info->oversized = add_state(h, list, image, NM_REC_OVERSIZED,
 				    WEIR_NAMED_OVERSIZED);
@@ -257,6 +281,7 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 				    weir_nm_image_read_(sem, &image);
 		if (err)
 			return err;
+		fold(&image);
 		damaged = is_damaged(&image);
 		if (!damaged)
 			fill_in(sem, &image, info, &list);

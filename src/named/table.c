@@ -1,27 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Participants: the holder list, and burying dead participants.
+ * Participants: claiming slots, and burying dead participants.
  *
- * A slot's state changes from LIVE to FREE by CAS, because an owner that leaves
- * does so without the lock.  The process whose CAS succeeds frees the slot.
+ * A joining process claims a slot without waiting.  It locks the byte of the
+ * slot, which it keeps until it ends: so two processes never claim one slot,
+ * and the threads of its former owner have ended.  A slot that is being set up
+ * is CLAIMED.  If the joining process dies, the next one reuses the slot.  The
+ * slot counts as a participant once it is LIVE.
+ *
+ * A slot's state changes from LIVE by CAS, because an owner that leaves does so
+ * without the lock, and a joining process takes over a dead slot without it.
  *
  * Pairs
  *
- *   [NT1] slot  release: free_slot, join_locked, weir_nm_leave_
- *               acquire: claim, is_taken, weir_nm_bury_
- *               A process that finds a slot free sees that its former owner has
- *               finished with it; a process that finds a slot live sees its
- *               fields set.
+ *   [NT1] slot   release: weir_nm_free_slot_, join, take_over
+ *                acquire: is_taken, weir_nm_bury_, claim
+ *                A process that finds a slot free sees that its former owner
+ *                has finished with it; a process that finds a slot live sees
+ *                its fields set.
+ *   [NT2] stale  release: take_over   acquire: weir_nm_sweep_
+ *                A process that repairs sees that the dead slot is gone.
  */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "named/handle.h"
+#include "named/lock.h"
 
 static bool has_died(const struct nm_slot *slot)
 {
-	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: the lock orders the owner's writes. */
-		if (!weir_is_alive_(at_load_relaxed(&slot->alive[i].word)))
-			return true;
-	return false;
+	/* relaxed: the lock orders the owner's writes. */
+	return !weir_is_alive_(at_load_relaxed(&slot->alive.word));
 }
 
 static bool is_taken(const struct nm_slot *slot)
@@ -42,56 +53,152 @@ bool weir_nm_is_dead_(const struct nm_slot *slot)
 
 void weir_nm_mark_dead_(struct nm_slot *slot)
 {
-	for (int i = 0; i < WEIR_ALIVE_WORDS_; i++)
-		/* relaxed: the owner is dead and changes it no more. */
-		at_store_relaxed(&slot->alive[i].word, WEIR_DIED_);
+	/* relaxed: the owner is dead and changes it no more. */
+	at_store_relaxed(&slot->alive.word, WEIR_DIED_);
 }
 
-void weir_nm_list_holder_(weir_named *h, struct nm_slot *slot)
+bool weir_nm_any_dead_(const weir_named *h)
 {
-	struct nm_slot *first = nm_slot_at(h, &h->head->holders);
+	uint32_t high = nm_slots_high(h);
 
-	if (slot->listed)
-		return;
-	slot->listed = 1;
-	slot->holder_prev = 0;
-	slot->holder_next = h->head->holders;
-	if (first)
-		first->holder_prev = nm_slot_ref(h, slot);
-	h->head->holders = nm_slot_ref(h, slot);
+	for (uint32_t i = 0; i < high; i++)
+		if (&h->slots[i] != h->mine && weir_nm_is_dead_(&h->slots[i]))
+			return true;
+	/* relaxed: a hint; the sweep reads it again. */
+	return at_load_relaxed(&h->head->stale);
 }
 
-void weir_nm_unlist_holder_(weir_named *h, struct nm_slot *slot)
-{
-	struct nm_slot *prev = nm_slot_at(h, &slot->holder_prev);
-	struct nm_slot *next = nm_slot_at(h, &slot->holder_next);
+/* --- Claiming a slot --- */
 
-	if (!slot->listed)
-		return;
-	if (prev)
-		prev->holder_next = slot->holder_next;
-	else
-		h->head->holders = slot->holder_next;
-	if (next)
-		next->holder_prev = slot->holder_prev;
-	slot->listed = 0;
-	slot->holder_next = slot->holder_prev = 0;
+static bool lock_byte(weir_named *h, const struct nm_slot *slot)
+{
+	return weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(slot - h->slots), false);
 }
 
-void weir_nm_forget_arms_(weir_named *h, const struct nm_slot *slot)
+static void unlock_byte(weir_named *h, const struct nm_slot *slot)
 {
-	uint32_t index = (uint32_t)(slot - h->slots);
+	weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(slot - h->slots));
+}
 
-	for (uint32_t r = 0; r < NM_ROLES; r++) {
-		h->head->armed[r][index / 64] &=
-			~(UINT64_C(1) << index % 64);
-		if (h->head->armed_by[r] == index + 1)
-			h->head->armed_by[r] = 0;
+/*
+ * Returns true if the slot is now ours: it is free, or a joining process died
+ * while setting it up.  In that case this handle has locked its byte.
+ */
+static bool claim(weir_named *h, struct nm_slot *slot)
+{
+	if (is_taken(slot) || !lock_byte(h, slot))
+		return false;
+	/* Another process may have joined and died before we had the byte. */
+	if (!is_taken(slot))
+		return true;
+	unlock_byte(h, slot);
+	return false;
+}
+
+static uint32_t next_generation(weir_named *h)
+{
+	/* relaxed: only the number matters. */
+	return at_add_relaxed(&h->head->generations, 1) + 1;
+}
+
+static uint32_t claimed_state(weir_named *h)
+{
+	return next_generation(h) * (NM_SLOT_MASK + 1) + NM_SLOT_CLAIMED;
+}
+
+/*
+ * Take over the slot of a dead participant, without burying it: the permits and
+ * records of the dead owner do not count any more, and a repair must compute
+ * the free permits again.
+ */
+static bool take_over(weir_named *h, struct nm_slot *slot)
+{
+	/* [NT1] acquire */
+	uint32_t seen = at_load_acquire(&slot->state), state = seen;
+
+	if (!weir_nm_is_dead_(slot) || !lock_byte(h, slot))
+		return false;
+	if (weir_nm_is_dead_(slot) &&
+	    !(slot->lent && weir_nm_is_lent_(h, slot->lent))) {
+		/* [NT2] release */
+		at_store_release(&h->head->stale, 1);
+		while (seen == state)
+			/* [NT1] release */
+			if (at_cas_weak_release(&slot->state, &seen,
+						claimed_state(h)))
+				return true;
 	}
+	unlock_byte(h, slot);
+	return false;
 }
 
-/* Free the slot if it still has this state. */
-static void free_slot(struct nm_slot *slot, uint32_t state)
+/* Make the table larger.  Returns false with errno if there is no storage. */
+static bool add_slot(weir_named *h, uint32_t high)
+{
+	size_t from = (size_t)((char *)&h->slots[high] - (char *)h->head);
+	/* relaxed: readers use it as a bound. */
+	uint32_t seen = at_load_relaxed(&h->head->slots_high);
+
+	if (!weir_nm_reserve_(h->fd, from, sizeof(struct nm_slot)))
+		return false;
+	while (seen <= high)
+		if (at_cas_weak_relaxed(&h->head->slots_high, &seen, high + 1))
+			break;
+	return true;
+}
+
+static struct nm_slot *find_slot(weir_named *h)
+{
+	uint32_t high = nm_slots_high(h);
+
+	for (uint32_t i = 0; i < NM_SLOTS; i++) {
+		if (i >= high && !add_slot(h, i))
+			return NULL;
+		if (claim(h, &h->slots[i]))
+			return &h->slots[i];
+	}
+	errno = 0;
+	for (uint32_t i = 0; i < NM_SLOTS; i++)
+		if (take_over(h, &h->slots[i]))
+			return &h->slots[i];
+	errno = 0;
+	return NULL;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) ? 0 : (uint64_t)info.st_ino;
+}
+
+struct nm_slot *weir_nm_claim_(weir_named *h)
+{
+	struct nm_slot *slot = find_slot(h);
+	uint32_t state;
+
+	if (!slot)
+		return NULL;
+	state = claimed_state(h);
+	/* relaxed: a slot that is not live is not read. */
+	at_store_relaxed(&slot->state, state);
+	slot->held = 0;
+	slot->since_ns = 0;
+	slot->lingers = 0;
+	slot->lent = 0;
+	slot->pid = (uint32_t)getpid();
+	slot->pid_namespace = pid_namespace();
+	slot->id = (uint64_t)(state / (NM_SLOT_MASK + 1)) << 16 |
+		   (uint64_t)(slot - h->slots);
+	memcpy(slot->label, h->label, sizeof(slot->label));
+	h->state = state - NM_SLOT_CLAIMED + NM_SLOT_LIVE;
+	h->lock_id = nm_lock_id(nm_slot_ref(h, slot), h->state);
+	return slot;
+}
+
+/* --- Burying --- */
+
+void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state)
 {
 	/* relaxed: the CAS validates it. */
 	uint32_t seen = at_load_relaxed(&slot->state);
@@ -103,14 +210,43 @@ static void free_slot(struct nm_slot *slot, uint32_t state)
 		;
 }
 
-static void drop_records(weir_named *h, const struct nm_slot *slot)
+static bool is_of(const struct nm_record *record, uint32_t ref)
+{
+	return (weir_nm_word_of_(record) & NM_REC_MASK) != NM_REC_FREE &&
+	       record->owner == ref;
+}
+
+static bool holds_permits(weir_named *h, const struct nm_slot *slot)
 {
 	uint32_t high = nm_records_high(h), ref = nm_slot_ref(h, slot);
 
-	for (uint32_t i = 0; i < high && slot->in_use; i++)
-		if (h->records[i].state != NM_REC_FREE &&
-		    h->records[i].owner == ref)
-			weir_nm_record_free_(h, &h->records[i]);
+	if (slot->held > 0)
+		return true;
+	for (uint32_t i = 0; i < high; i++)
+		if (is_of(&h->records[i], ref) &&
+		    nm_has_permits(weir_nm_word_of_(&h->records[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Free the records of a dead participant.  If it lingers, its records with
+ * permits stay.
+ */
+static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers)
+{
+	uint32_t high = nm_records_high(h), ref = nm_slot_ref(h, slot);
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct nm_record *record = &h->records[i];
+		bool permits = nm_has_permits(weir_nm_word_of_(record));
+
+		if (!is_of(record, ref) || (permits && lingers))
+			continue;
+		if (permits)
+			h->head->value = nm_plus(h->head->value, record->got);
+		weir_nm_record_free_(h, record);
+	}
 }
 
 /*
@@ -132,60 +268,36 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	 */
 	/* [NT1] acquire */
 	uint32_t state = at_load_acquire(&slot->state);
+	bool lingers;
 
 	if ((state & NM_SLOT_MASK) != NM_SLOT_LIVE || !has_died(slot))
 		return false;
-	drop_records(h, slot);
-	weir_nm_chain_remove_(h, slot);
-	if (h->strict && slot->held > 0 && is_held_on(h, slot)) {
+	/* The dead process may owe wake-ups. */
+	weir_nm_wake_all_later_(h);
+	lingers = h->strict && holds_permits(h, slot) && is_held_on(h, slot);
+	drop_records(h, slot, lingers);
+	if (lingers) {
+		slot->lingers = 1;
 		h->lingers = true;
 		return false;
 	}
 	h->head->value = nm_plus(h->head->value, slot->held);
 	slot->held = 0;
-	weir_nm_unlist_holder_(h, slot);
-	weir_nm_forget_arms_(h, slot);
 	weir_nm_unlend_(h, slot);
-	free_slot(slot, state);
+	weir_nm_free_slot_(slot, state);
 	return true;
 }
 
 void weir_nm_sweep_(weir_named *h)
 {
-	struct nm_slot *slot, *next;
-	uint32_t count = 0;
-
-	h->lingers = false;
-	for (slot = nm_slot_at(h, &h->head->holders); slot; slot = next) {
-		next = nm_slot_at(h, &slot->holder_next);
-		if (slot != h->mine && weir_nm_is_dead_(slot))
-			weir_nm_bury_(h, slot);
-		else if (slot->held == 0)
-			weir_nm_unlist_holder_(h, slot);
-		/* A list longer than the table has a cycle: damaged. */
-		if (++count > NM_SLOTS) {
-			weir_nm_repair_(h);
-			return;
-		}
-	}
-	for (slot = nm_slot_at(h, &h->head->chain_first), count = 0; slot;
-	     slot = next) {
-		next = nm_slot_at(h, &slot->chain_next);
-		if (slot != h->mine && weir_nm_is_dead_(slot))
-			weir_nm_bury_(h, slot);
-		if (++count > NM_SLOTS) {
-			weir_nm_repair_(h);
-			return;
-		}
-	}
-}
-
-void weir_nm_sweep_all_(weir_named *h)
-{
 	uint32_t high = nm_slots_high(h);
 
-	weir_nm_sweep_(h);
+	h->lingers = false;
+	/* [NT2] acquire */
+	if (at_load_acquire(&h->head->stale))
+		weir_nm_repair_(h);
 	for (uint32_t i = 0; i < high; i++)
 		if (&h->slots[i] != h->mine && weir_nm_is_dead_(&h->slots[i]))
 			weir_nm_bury_(h, &h->slots[i]);
+	weir_nm_grant_all_(h);
 }

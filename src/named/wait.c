@@ -2,55 +2,176 @@
 /*
  * Waiting: a call is enqueued, sleeps, and is granted or gives up.
  *
- * A thread sleeps only on the word of its own record.  A process that changes
- * the state of the record wakes the thread before that, under the lock; the
- * thread takes the lock to examine its record.  A cancelled context ends the
- * wait from the cancelling thread in the same way (C13).
+ * A thread sleeps on the state word of its own record, and needs no lock after
+ * it is queued.  A granted call changes the state to TAKEN and returns.  A call
+ * that gives up changes it to LEFT.  A cancelled context does that from the
+ * cancelling thread (C13), or changes GRANTED to REVOKED.
+ *
+ * Finished records are put on a private list of the handle, and the next
+ * critical section of the handle folds them.  If a call has left or was revoked,
+ * other calls may be grantable now (C7): so its thread folds at once.  If the
+ * lock is not available within a short time, the keeper does it.
+ *
+ * Pairs
+ *
+ *   [NW1] finished  release: push   acquire: weir_nm_fold_
+ *                   The folding thread sees the list up to the record.
+ *   [NW2] owed      release: weir_nm_give_back_   acquire: weir_nm_fold_
+ *                   The permits were held before they were owed.
+ *   [NW3] queued    release, acquire: join_queue, end
+ *                   Both are RMWs: either the cancelling thread finds the
+ *                   record, or the waiting thread sees that its context has
+ *                   been cancelled.
  */
 #include <errno.h>
 
 #include "core/ctx_wait.h"
-#include "named/handle.h"
+#include "named/keeper.h"
 #include "named/lock.h"
 
-/*
- * A waiting call, on the caller's stack.  Fields marked (l) are protected by
- * the file's lock.
- */
+/* A waiting call, on the caller's stack. */
 struct call {
 	struct weir_waiter_ w;		/* registered with the context */
 	weir_named *h;
-	struct nm_record *record;	/* l  null: none, or finished */
+	struct nm_record *record;	/* null: not queued */
+	uint32_t queued;		/* atomic; reference to it, for `end` */
+	int64_t deadline_ns;
 	int64_t min, max;
-	int64_t got;			/* l  granted, and counted as held */
+	int64_t got;			/* taken at once, without a record */
 	bool idle;			/* waits for idle */
 };
 
-/* Called when the context is cancelled. */
+static struct nm_limit limit_of(const struct call *call)
+{
+	return (struct nm_limit){
+		.deadline_ns = call->deadline_ns,
+		.ctx = call->w.ctx,
+		.interruptible = call->h->flags & WEIR_NAMED_INTERRUPTIBLE,
+	};
+}
+
+/* --- Finished records --- */
+
+static void push(weir_named *h, const struct nm_record *record)
+{
+	uint32_t ref = nm_record_ref(h, record);
+	/* relaxed: the CAS validates it. */
+	uint32_t first = at_load_relaxed(&h->finished);
+
+	do
+		/* relaxed: published by the CAS. */
+		at_store_relaxed(&h->scratch->finished_next[ref - 1], first);
+	/* [NW1] release */
+	while (!at_cas_weak_release(&h->finished, &first, ref));
+}
+
+void weir_nm_fold_(weir_named *h)
+{
+	/* [NW1] acquire */
+	uint32_t ref = at_swap_acquire(&h->finished, 0);
+	/* [NW2] acquire */
+	int64_t owed = at_swap_acquire(&h->owed, 0);
+	bool grant = false;
+
+	while (ref) {
+		struct nm_record *record = &h->records[ref - 1];
+		uint32_t state = weir_nm_word_of_(record) & NM_REC_MASK;
+
+		/* relaxed: ordered by the swap. */
+		ref = at_load_relaxed(&h->scratch->finished_next[ref - 1]);
+		/* The file is damaged, and the record is not ours any more. */
+		if (record->owner != h->me)
+			continue;
+		if (state == NM_REC_TAKEN) {
+			if (!h->mine->held)
+				h->mine->since_ns = record->since_ns;
+			h->mine->held = nm_plus(h->mine->held, record->got);
+		}
+		grant = grant || record->linked || state == NM_REC_REVOKED;
+		weir_nm_record_clean_(h, record);
+		weir_nm_record_free_(h, record);
+	}
+	if (owed)
+		weir_nm_give_(h, owed);
+	if (grant)
+		weir_nm_grant_all_(h);
+}
+
+/* Fold now, or let the keeper do it. */
+static void fold_soon(weir_named *h)
+{
+	struct nm_limit brief = { .brief = true };
+
+	if (nm_lock(h, &brief)) {
+		weir_nm_kick_(h);
+		return;
+	}
+	weir_nm_fold_(h);
+	nm_unlock(h);
+}
+
+void weir_nm_give_back_(weir_named *h, int64_t n)
+{
+	/* [NW2] release */
+	at_add_acq_rel(&h->owed, n);
+	fold_soon(h);
+}
+
+/* --- Ending a wait --- */
+
+/*
+ * Change an undecided record to LEFT, or a granted one to REVOKED if `revoke` is
+ * set.  Returns false if the record was decided otherwise.
+ */
+static bool withdraw(struct nm_record *record, bool revoke)
+{
+	uint32_t seen = weir_nm_word_of_(record);
+
+	for (;;) {
+		bool granted = (seen & NM_REC_MASK) == NM_REC_GRANTED;
+
+		if (!nm_is_undecided(seen) && !(granted && revoke))
+			return false;
+		if (weir_nm_change_(record, &seen, granted ? NM_REC_REVOKED :
+							     NM_REC_LEFT))
+			return true;
+	}
+}
+
+/*
+ * Called when the context is cancelled, maybe before the call is queued.  The
+ * record stays in use until its own thread has seen the state.
+ */
 static void end(struct weir_waiter_ *w, weir_err why)
 {
 	struct call *call = ring_entry(w, struct call, w);
 	weir_named *h = call->h;
+	struct nm_limit brief = { .brief = true };
+	/* [NW3] release, acquire */
+	uint32_t ref = at_add_acq_rel(&call->queued, 0);
+	struct nm_record *record;
 
-	if (!nm_lock(h)) {
-		/* The file is damaged; the woken thread will find that too. */
-		if (call->record)
-			weir_nm_record_wake_(call->record);
+	(void)why;
+	if (!ref)
+		return;
+	record = &h->records[ref - 1];
+	if (!withdraw(record, true))
+		return;
+	weir_shared_wake_all_(&record->state);
+	if (nm_lock(h, &brief)) {
+		weir_nm_kick_(h);
 		return;
 	}
-	if (call->record && call->record->state != NM_REC_ENDED) {
-		weir_nm_record_end_(h, call->record, why);
-		weir_nm_grant_all_(h);
-	} else if (call->got) {
-		weir_nm_give_(h, call->got);
-		call->got = 0;
-	}
+	weir_nm_record_clean_(h, record);
+	weir_nm_grant_all_(h);
 	nm_unlock(h);
 }
 
+/* --- Being queued --- */
+
 /* Choose the state in which the call waits, or return an error. */
-static weir_err find_place(const struct call *call, int64_t deadline_ns,
-			   int64_t now_ns, uint32_t *state)
+static weir_err find_place(const struct call *call, int64_t now_ns,
+			   uint32_t *state)
 {
 	const weir_named *h = call->h;
 
@@ -63,128 +184,175 @@ static weir_err find_place(const struct call *call, int64_t deadline_ns,
 	if (call->min > h->head->capacity)
 		return call->w.ctx ? WEIR_OK : WEIR_ETOOBIG;
 	*state = NM_REC_WAITS;
-	return now_ns >= deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
+	return now_ns >= call->deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
+}
+
+/* Take permits, or find that the semaphore is idle.  WEIR_EAGAIN: wait. */
+static weir_err take(struct call *call)
+{
+	weir_named *h = call->h;
+
+	if (!call->idle)
+		return weir_nm_take_now_(h, call->min, call->max, &call->got);
+	return h->head->value == h->head->capacity ? WEIR_OK : WEIR_EAGAIN;
+}
+
+/* Enqueue the call.  WEIR_EAGAIN: make room for more records, and retry. */
+static weir_err join_queue(struct call *call)
+{
+	weir_named *h = call->h;
+	int64_t now_ns = weir_now_ns();
+	struct nm_record *record;
+	uint32_t state;
+	weir_err err = find_place(call, now_ns, &state);
+
+	if (err)
+		return err;
+	record = weir_nm_record_new_(h, &err);
+	if (!record)
+		return err;
+	record->min = call->min;
+	record->max = call->max;
+	record->since_ns = now_ns;
+	record->flags = call->w.ctx ? NM_REC_HAS_CTX : 0;
+	weir_nm_record_wait_(h, record, state);
+	/* relaxed: the keeper reads it under the lock. */
+	at_add_relaxed(&h->calls, 1);
+	call->record = record;
+	/* [NW3] release, acquire */
+	at_add_acq_rel(&call->queued, nm_record_ref(h, record));
+	if (call->w.ctx && weir_ctx_cancelled_(call->w.ctx))
+		(void)withdraw(record, true);
+	return WEIR_OK;
 }
 
 /*
- * Take permits or enqueue the call.  Called with the lock held.  WEIR_EAGAIN:
- * enqueued.
+ * Take permits or enqueue the call.  Called with the lock held.  WEIR_OK with a
+ * record: enqueued.  WEIR_EAGAIN: as join_queue.
  */
-static weir_err take_or_join(struct call *call, int64_t deadline_ns)
+static weir_err take_or_join(struct call *call)
 {
 	weir_named *h = call->h;
-	int64_t now_ns;
-	uint32_t state;
 	weir_err err;
 
 	/* C13: a cancel marks the context first and calls `end` afterwards. */
 	err = call->w.ctx ? weir_ctx_cancelled_(call->w.ctx) : WEIR_OK;
-	if (!err && !call->idle && h->head->closed == NM_CLOSED)
-		err = WEIR_ECLOSED;
 	if (err)
 		return err;
-	weir_nm_sweep_(h);
-	weir_nm_grant_all_(h);
-	if (call->idle) {
-		if (h->head->value == h->head->capacity)
-			return WEIR_OK;
-	} else {
-		int64_t taken = weir_nm_takeable_(h, call->min, call->max);
-
-		if (taken >= 0) {
-			weir_nm_take_(h, taken);
-			call->got = taken;
-			return WEIR_OK;
-		}
+	err = take(call);
+	if (err == WEIR_EAGAIN && !weir_nm_is_armed_(h)) {
+		/* Nobody may have noticed the death of a holder. */
+		weir_nm_sweep_(h);
+		err = take(call);
 	}
-	now_ns = weir_now_ns();
-	err = find_place(call, deadline_ns, now_ns, &state);
-	if (err)
-		return err;
-	call->record = weir_nm_record_new_(h, &err);
-	if (!call->record)
-		return err;
-	call->record->min = call->min;
-	call->record->max = call->max;
-	call->record->since_ns = now_ns;
-	call->record->flags = call->w.ctx ? NM_REC_HAS_CTX : 0;
-	weir_nm_record_wait_(h, call->record, state);
-	return WEIR_EAGAIN;
+	return err == WEIR_EAGAIN ? join_queue(call) : err;
 }
 
-/*
- * Examine the record.  Returns WEIR_EAGAIN if the call still waits.  Called
- * with the lock held.
- */
-static weir_err check_record(struct call *call, enum weir_woke_ woke)
+/* Sleep until the record is decided or left.  Returns why it was left. */
+static weir_err sleep_until(struct call *call)
 {
 	struct nm_record *record = call->record;
 	weir_named *h = call->h;
-	weir_err err = WEIR_EAGAIN;
+	uint32_t word = weir_nm_word_of_(record), use = word / NM_REC_USE;
+	weir_err why = WEIR_OK;
 
-	if (record->owner != h->me || record->state == NM_REC_FREE) {
-		/*
-		 * The file is damaged: the record and its permits are not ours
-		 * any more.
-		 */
-		call->record = NULL;
+	while (nm_is_undecided(word) && word / NM_REC_USE == use) {
+		enum weir_woke_ woke;
+
+		/* [NK5] acquire */
+		if (at_load_acquire(&h->lost))
+			break;
+		weir_nm_arm_(h);
+		woke = weir_shared_wait_(&record->state, word,
+					 call->deadline_ns);
+		why = woke == WEIR_WOKE_LATE_ ? WEIR_ETIMEDOUT :
+		      woke == WEIR_WOKE_SIGNAL_ &&
+			      h->flags & WEIR_NAMED_INTERRUPTIBLE ?
+			      WEIR_EINTR : WEIR_OK;
+		if (why && withdraw(record, false))
+			return why;
+		word = weir_nm_word_of_(record);
+	}
+	if (nm_is_undecided(word) || word / NM_REC_USE != use) {
+		/* The record and its permits are not ours any more. */
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;
 	}
-	if (record->state == NM_REC_GRANTED) {
-		call->got = record->got;
-		weir_nm_take_(h, call->got);
-		err = WEIR_OK;
-	} else if (record->state == NM_REC_ENDED) {
-		err = (weir_err)record->outcome;
-	} else if (woke == WEIR_WOKE_LATE_) {
-		err = WEIR_ETIMEDOUT;
-	} else if (woke == WEIR_WOKE_SIGNAL_ &&
-		   h->flags & WEIR_NAMED_INTERRUPTIBLE) {
-		err = WEIR_EINTR;
-	}
-	if (err == WEIR_EAGAIN)
-		return err;
-	call->record = NULL;
-	weir_nm_record_free_(h, record);
-	/* C7: the new head of the queue may fit now. */
-	weir_nm_grant_all_(h);
-	return err;
+	return WEIR_OK;
 }
 
-/* Sleep until the call has an outcome.  Called with the lock held; drops it. */
-static weir_err sleep_until(struct call *call, int64_t deadline_ns)
+/* Returns the outcome of a record that is not undecided any more. */
+static weir_err outcome_of(const struct nm_record *record)
 {
-	uint32_t *word = &call->record->word;
+	uint32_t state = weir_nm_word_of_(record) & NM_REC_MASK;
+
+	if (state == NM_REC_GRANTED)
+		return WEIR_OK;
+	/* The reason of a cancelled call comes from its context. */
+	return state == NM_REC_ENDED ? (weir_err)record->outcome :
+				       WEIR_ECANCELED;
+}
+
+/* Collect the permits of a granted record, without the lock. */
+static weir_err collect(struct call *call)
+{
+	struct nm_record *record = call->record;
+	uint32_t seen = weir_nm_word_of_(record);
+
+	if (call->idle)
+		return WEIR_OK;
+	call->got = record->got;
+	/* The hold begins now. */
+	record->since_ns = weir_rough_now_ns_();
+	while ((seen & NM_REC_MASK) == NM_REC_GRANTED)
+		if (weir_nm_change_(record, &seen, NM_REC_TAKEN))
+			break;
+	return WEIR_OK;
+}
+
+/* Enqueue the call, and sleep until it has an outcome. */
+static weir_err wait_queued(struct call *call)
+{
+	struct nm_limit limit = limit_of(call);
 	weir_err err;
 
 	do {
-		/* relaxed: changed under the lock, which we hold. */
-		uint32_t value = at_load_relaxed(word);
-		enum weir_woke_ woke;
-
+		err = weir_nm_enter_(call->h, &limit);
+		if (err)
+			return err;
+		err = take_or_join(call);
 		nm_unlock(call->h);
-		woke = weir_shared_wait_(word, value, deadline_ns);
-		if (!nm_lock(call->h)) {
-			errno = EBADMSG;
+		if (err == WEIR_EAGAIN && weir_nm_make_room_(call->h))
 			return WEIR_ESYSTEM;
-		}
-		err = check_record(call, woke);
 	} while (err == WEIR_EAGAIN);
-	nm_unlock(call->h);
-	return err;
+	if (err || !call->record)
+		return err;
+	err = sleep_until(call);
+	return err ? err : outcome_of(call->record);
 }
 
-static weir_err wait_known(struct call *call, int64_t deadline_ns)
+/* The call has its outcome: collect its permits or give them back. */
+static weir_err finish(struct call *call, weir_err err, bool revoked)
 {
-	weir_err err = weir_nm_enter_(call->h);
+	struct nm_record *record = call->record;
+	weir_named *h = call->h;
+	bool lost = err == WEIR_ESYSTEM;
 
-	if (err)
+	if (!record) {
+		if (revoked && call->got)
+			weir_nm_give_back_(h, call->got);
 		return err;
-	err = take_or_join(call, deadline_ns);
-	if (err == WEIR_EAGAIN)
-		return sleep_until(call, deadline_ns);
-	nm_unlock(call->h);
+	}
+	if (revoked)
+		(void)withdraw(record, true);
+	else if (!err)
+		err = collect(call);
+	if (!lost)
+		push(h, record);
+	/* relaxed: for the keeper and close_handle. */
+	at_sub_relaxed(&h->calls, 1);
+	if (err && !lost)
+		fold_soon(h);
 	return err;
 }
 
@@ -192,9 +360,8 @@ static weir_err wait_known(struct call *call, int64_t deadline_ns)
  * Wait in a context, if any.  The call is registered with the context before it
  * is enqueued, so that a cancel ends it before the cancel returns.
  */
-static weir_err wait_within(struct call *call, int64_t deadline_ns)
+static weir_err wait_within(struct call *call)
 {
-	weir_named *h = call->h;
 	weir_ctx *ctx = call->w.ctx;
 	bool revoked = false;
 	weir_err err;
@@ -205,30 +372,20 @@ static weir_err wait_within(struct call *call, int64_t deadline_ns)
 		err = weir_ctx_join_(ctx, &call->w);
 		if (err)
 			return err;
-		deadline_ns = weir_ctx_deadline(ctx);
+		call->deadline_ns = weir_ctx_deadline(ctx);
 	}
-	/* relaxed: for close_handle, which must not run concurrently. */
-	at_add_relaxed(&h->calls, 1);
-	err = wait_known(call, deadline_ns);
+	err = wait_queued(call);
 	if (ctx)
 		err = weir_ctx_finish_(ctx, &call->w, err, &revoked);
-	/* C13.  got is 0 if `end` has taken the permits back. */
-	if (revoked && call->got && !weir_nm_enter_(h)) {
-		weir_nm_give_(h, call->got);
-		nm_unlock(h);
-		call->got = 0;
-	}
-	/* relaxed: as above. */
-	at_sub_relaxed(&h->calls, 1);
-	return err;
+	return finish(call, err, revoked);
 }
 
 weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
 		       struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got)
 {
 	struct call call = { .w = { .ctx = ctx }, .h = h, .min = min,
-			     .max = max };
-	weir_err err = wait_within(&call, deadline_ns);
+			     .max = max, .deadline_ns = deadline_ns };
+	weir_err err = wait_within(&call);
 
 	*got = err ? 0 : call.got;
 	return err;
@@ -236,11 +393,12 @@ weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
 
 weir_err weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx)
 {
-	struct call call = { .w = { .ctx = ctx }, .h = sem, .idle = true };
+	struct call call = { .w = { .ctx = ctx }, .h = sem, .idle = true,
+			     .deadline_ns = WEIR_FOREVER };
 	weir_err err;
 
 	if (!sem)
 		return WEIR_EINVAL;
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
-	return err ? err : wait_within(&call, WEIR_FOREVER);
+	return err ? err : wait_within(&call);
 }

@@ -102,7 +102,7 @@ static void stop(const struct puppet *puppet, weir_named *sem)
 {
 	int status;
 
-	CHECK(nm_lock(sem));
+	CHECK_OK(nm_lock(sem, NULL));
 	CHECK(process_signal(puppet->pid, SIGSTOP));
 	CHECK_EQ(waitpid(puppet->pid, &status, WUNTRACED), puppet->pid);
 	CHECK(WIFSTOPPED(status));

@@ -524,10 +524,8 @@ static void leave_dead_lock_holder(void)
 	/* Derived fields may have any value. */
 	file->value = 77;
 	file->queue_first = file->queue_last = 5;
-	file->holders = 9;
 	file->in_use = 3;
 	file->free_record = 1234;
-	file->chain_first = 4000;
 	file->waiters = 12;
 }
 
@@ -594,7 +592,7 @@ static int wait_for_stop(const struct scenario *s, pid_t pid)
  */
 static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
 {
-	uint32_t owner;
+	uint64_t owner;
 	bool finished = false;
 	int status;
 	pid_t pid;
@@ -632,7 +630,7 @@ static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
 		CHECK_EQ(WSTOPSIG(status), SIGTRAP);
 	}
 	owner = __atomic_load_n(&file->lock, __ATOMIC_RELAXED);
-	if (owner)
+	if ((uint32_t)owner)
 		locked_points++;
 	kill_hard(pid);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
