@@ -10,6 +10,7 @@
 #include "cmd/hold/hold.h"
 #include "cmd/inspect/inspect.h"
 #include "cmd/jobserver/jobserver.h"
+#include "cmd/lib/bus.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/text.h"
 #include "cmd/posix/posix.h"
@@ -104,6 +105,7 @@ int main(int argc, char **argv)
 	const struct cmd *command;
 
 	open_streams();
+	bus_install();
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_MISUSE;

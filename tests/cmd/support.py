@@ -143,6 +143,24 @@ def kill(pid, sig=signal.SIGKILL):
     contain.send_signal(pid, sig)
 
 
+# Offset of the lock word in the file, and the number of bits for the slot in it.
+LOCK_AT, LOCK_SLOT_BITS = 128, 13
+
+
+def lock_as(name, entry):
+    """Lock the semaphore, as if the process of this entry of stat were inside the lock."""
+    slot, generation = entry["id"] & 0xffff, entry["id"] >> 16
+    word = (slot + 1 | generation << LOCK_SLOT_BITS) & 0xffffffff
+    with open(path(name + ".weir"), "r+b", buffering=0) as file:
+        until(lambda: os.pread(file.fileno(), 4, LOCK_AT) == bytes(4), "the lock is free")
+        os.pwrite(file.fileno(), word.to_bytes(4, sys.byteorder), LOCK_AT)
+
+
+def unlock(name):
+    with open(path(name + ".weir"), "r+b", buffering=0) as file:
+        os.pwrite(file.fileno(), bytes(4), LOCK_AT)
+
+
 def mount(*args):
     """Run mount(8) in this test's own mount namespace."""
     if os.environ[contain.CONTAINED] != "namespace" or subprocess.run(

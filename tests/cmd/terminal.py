@@ -202,34 +202,19 @@ def test_stop_and_continue():
     same(terminal.end(), 6)
 
 
-def blocks_stop(pid):
-    with open(f"/proc/{pid}/status") as file:
-        mask = re.search(r"^SigBlk:\s*(\w+)$", file.read(), re.M)
-    return int(mask.group(1), 16) >> (signal.SIGTSTP - 1) & 1
-
-
-def test_no_stop_while_the_semaphore_is_locked():
-    # A control-Z during a snapshot would block all other users of the semaphore.
-    holder = blocked()
+def test_the_line_names_the_process_that_is_stopped_inside_the_lock():
+    same(weir("open", "a", "-n", "2")[0], 0)
+    same(weir("hold", "a", "--while-pid", str(os.getpid()))[0], 0)
+    holder, = roles("a", "holds")
+    kill(holder["pid"], signal.SIGSTOP)
+    until(lambda: state(holder["pid"]) == "T", "the process is stopped")
+    lock_as("a", holder)
     terminal = Terminal("run", "a", "--", "true")
-    terminal.sees(LINE)
-    until(lambda: not blocks_stop(terminal.pid), "it can be stopped")
-    with open(path("a.weir"), "r+b", buffering=0) as file:
-        # The lock of a process that joins.  A snapshot waits for it.
-        fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack(
-            "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
-
-        def is_in_a_snapshot():
-            if os.pread(file.fileno(), 4, 128) == bytes(4):
-                os.pwrite(file.fileno(), b"\xff" * 4, 128)
-            return blocks_stop(terminal.pid)
-        until(is_in_a_snapshot, "a snapshot with SIGTSTP blocked")
-        os.pwrite(file.fileno(), bytes(4), 128)
-    until(lambda: not blocks_stop(terminal.pid), "it can be stopped again")
-    terminal.type("\x03")
-    same(terminal.end(), 130)
-    let_end("x")
-    finish(holder)
+    terminal.sees(f"weir: a: waiting, .*; locked by weir hold, pid {holder['pid']}, "
+                  "which is stopped")
+    unlock("a")
+    kill(holder["pid"], signal.SIGCONT)
+    same(terminal.end(), 0)
 
 
 def test_hang_up():

@@ -154,7 +154,9 @@ int hold_daemon_main(const struct hold_opts *opts,
 	if (getppid() != parent)
 		return EXIT_WEIR;
 	process_close_others(opts->pidfd, opts->pair);
+	signals_may_end(signals, false);
 	sem = acquire_open(acquire);
+	signals_may_not_end(signals);
 	token = token_new(acquire->name);
 	/*
 	 * Check this before the wait: without a socket the wait would be

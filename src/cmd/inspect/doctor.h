@@ -13,14 +13,21 @@
 void doctor_print(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
+/* processes.c */
+/*
+ * Report stopped processes that belong to a participant: its wrapper, and its
+ * descendants.
+ */
+void doctor_report_processes(const weir_named_entry *entry);
+
 /* findings.c */
 /* Report on a semaphore that could be opened.  Returns the exit status. */
 int doctor_report(const weir_named_info *info, const weir_named_entry *entries);
 /*
- * Remove sockets without a listener from the folder of the semaphore `name`;
+ * Remove files of killed processes from the folder of the semaphore `name`;
  * null: from the default folder.
  */
-void doctor_remove_sockets(const char *name);
+void doctor_remove_abandoned(const char *name);
 
 /* repair.c */
 /* The identity of a semaphore's file, recorded before the open. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings about a semaphore that can be opened, and about old sockets. */
+/* Findings about a semaphore that can be opened, and about abandoned files. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,40 +11,13 @@
 #include <unistd.h>
 
 #include "cmd/inspect/doctor.h"
+#include "cmd/lib/describe_holder.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/process_state.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 #include "cmd/lib/token.h"
-
-/* Returns true if the process is in our own PID namespace. */
-static bool is_in_namespace(const weir_named_entry *entry)
-{
-	struct stat info;
-
-	return !stat("/proc/self/ns/pid", &info) &&
-	       entry->pid_namespace == (uint64_t)info.st_ino;
-}
-
-/* Returns true if the process is stopped: state T or t in /proc. */
-static bool is_stopped(const weir_named_entry *entry)
-{
-	char path[64], line[512] = "", *after;
-	FILE *stat;
-
-	if (!is_in_namespace(entry))
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", entry->pid);
-	stat = fopen(path, "re");
-	if (!stat)
-		return false;
-	if (!fgets(line, sizeof(line), stat))
-		line[0] = 0;
-	fclose(stat);
-	/* The name of the program may contain any character, also ')'. */
-	after = strrchr(line, ')');
-	return after && (after[2] == 'T' || after[2] == 't');
-}
 
 static void report_entry(const weir_named_info *info,
 		      const weir_named_entry *entry)
@@ -52,6 +26,7 @@ static void report_entry(const weir_named_info *info,
 	char age[DURATION_ROOM];
 	const char *since = duration_text(snapshot_age(entry, weir_now_ns()),
 					  age);
+	const char *obstacle = process_obstacle(entry);
 
 	if (entry->dead) {
 		printf("note: process %d (", entry->pid);
@@ -63,30 +38,34 @@ static void report_entry(const weir_named_info *info,
 		text_plain(stdout, label);
 		printf(") waits for %lld, more than the capacity of %lld\n",
 		       (long long)entry->weight, (long long)info->capacity);
-	} else if (is_stopped(entry)) {
+	} else if (obstacle) {
 		printf("note: process %d (", entry->pid);
 		text_plain(stdout, label);
-		printf(") is stopped; it has %s %lld for %s\n",
+		printf(") is %s; it has %s %lld for %s\n", obstacle,
 		       entry->role == WEIR_NAMED_WAITS ? "waited for" : "held",
 		       (long long)entry->weight, since);
 	}
+	doctor_report_processes(entry);
+}
+
+/* Report the process that keeps others out by the internal lock. */
+static int report_locker(const weir_named_entry *locker)
+{
+	char room[HOLDER_ROOM];
+
+	doctor_print("problem: %s; others wait until it continues or ends",
+		     describe_locker(locker, room));
+	return EXIT_CLOSED;
 }
 
 int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 {
-	/*
-	 * The sum is unsigned, because the counts of a damaged file may
-	 * overflow.
-	 */
-	int64_t rest = (int64_t)((uint64_t)info->capacity -
-				 (uint64_t)info->free - (uint64_t)info->held -
-				 (uint64_t)info->granted +
-				 (uint64_t)info->debt);
+	const weir_named_entry *locker = snapshot_locker(info, entries);
 
-	printf("ok: %lld of %lld free, %u waiting%s\n", (long long)info->free,
-	       (long long)info->capacity, info->waiters,
+	printf("%s%lld of %lld free, %u waiting%s\n", locker ? "" : "ok: ",
+	       (long long)info->free, (long long)info->capacity, info->waiters,
 	       info->closed ? ", closed" : info->paused ? ", paused" : "");
-	for (uint32_t i = 0; i < info->entries; i++)
+	for (uint32_t i = locker ? 1 : 0; i < info->entries; i++)
 		report_entry(info, &entries[i]);
 	if (!info->capacity)
 		printf("note: the capacity is 0; nothing is granted until "
@@ -97,14 +76,16 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 	if (info->debt)
 		printf("note: %lld must be released before any is granted\n",
 		       (long long)info->debt);
-	if (!rest)
-		return EXIT_SUCCESS;
-	printf("problem: %lld permits are neither free nor held\n",
-	       (long long)rest);
-	return EXIT_DAMAGED;
+	return locker ? report_locker(locker) : EXIT_SUCCESS;
 }
 
-/* A hold daemon needs microseconds between bind and rename. */
+/*
+ * Files beside the semaphores: docs/design/named-format.md.  A process needs
+ * microseconds to lock a lent file, to rename a temporary one, and to listen on
+ * a socket.
+ */
+#define LENT_PREFIX ".weir-lent-"
+#define TEMP_PREFIX ".weir-temp-"
 #define NEW_SECONDS 60
 
 static bool begins_with(const char *text, const char *prefix)
@@ -112,28 +93,47 @@ static bool begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
+static bool has_listener(const char *path)
+{
+	int fd = token_connect(path);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != ECONNREFUSED;
+}
+
+static bool is_locked(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool locked = fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) ||
+		      lock.l_type != F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
 /*
- * Returns true if the socket has no listener.  A new one without a listener may
- * belong to a hold daemon that has not called listen yet, so its age counts.
+ * Returns true if no process uses the file.  A new file may belong to a process
+ * that has not finished its preparations, so its age counts.
  */
 static bool is_abandoned(const char *path, const char *file)
 {
 	struct stat info;
-	int fd;
+	bool old = !lstat(path, &info) &&
+		   time(NULL) - info.st_mtime >= NEW_SECONDS;
 
-	if (!begins_with(file, TOKEN_PREFIX) && !begins_with(file, TOKEN_NEW))
-		return false;
-	if (begins_with(file, TOKEN_NEW) &&
-	    (lstat(path, &info) || !S_ISSOCK(info.st_mode) ||
-	     time(NULL) - info.st_mtime < NEW_SECONDS))
-		return false;
-	fd = token_connect(path);
-	if (fd >= 0)
-		close(fd);
-	return fd < 0 && errno == ECONNREFUSED;
+	if (begins_with(file, TOKEN_PREFIX))
+		return !has_listener(path);
+	if (begins_with(file, TOKEN_NEW))
+		return old && S_ISSOCK(info.st_mode) && !has_listener(path);
+	if (begins_with(file, LENT_PREFIX))
+		return old && S_ISREG(info.st_mode) && !is_locked(path);
+	return begins_with(file, TEMP_PREFIX) && old && S_ISREG(info.st_mode);
 }
 
-void doctor_remove_sockets(const char *name)
+void doctor_remove_abandoned(const char *name)
 {
 	char path[PATH_MAX], whole[TOKEN_PATH_ROOM];
 	struct dirent *entry;
@@ -147,11 +147,15 @@ void doctor_remove_sockets(const char *name)
 		*slash = 0;
 	folder = opendir(*path ? path : "/");
 	while (folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] != '.')
+			continue;
 		(void)snprintf(whole, sizeof(whole), "%.3900s/%.200s", path,
 			       entry->d_name);
 		if (is_abandoned(whole, entry->d_name) && !unlink(whole))
-			doctor_print("repaired: removed %s; its hold daemon "
-				     "was killed", entry->d_name);
+			doctor_print("repaired: removed %s; %s was killed",
+				     entry->d_name,
+				     begins_with(entry->d_name, TOKEN_PREFIX) ?
+				     "its hold daemon" : "its process");
 	}
 	if (folder)
 		closedir(folder);

@@ -6,7 +6,7 @@
  * Subcommands that examine semaphores: ls, stat, wait and doctor.
  *
  *     doctor.c    weir doctor
- *     findings.c  problems of a semaphore that can be opened, and old sockets
+ *     findings.c  problems of a semaphore that can be opened, and old files
  *     repair.c    files that cannot be opened
  */
 #include "cmd/lib/command.h"

@@ -26,6 +26,7 @@ static void print_semaphore(const char *name, const weir_named_info *info,
 	       strlen(name) < 24 ? 24 - (int)strlen(name) : 0, "",
 	       (long long)info->capacity, (long long)info->free,
 	       (long long)info->held, info->waiters,
+	       snapshot_locker(info, entries) ? "locked" :
 	       info->closed ? "closed" : info->paused ? "paused" :
 	       info->debt ? "shrinking" :
 	       info->held || info->granted ? "busy" : "idle");

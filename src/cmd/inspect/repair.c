@@ -2,8 +2,7 @@
 /*
  * Repairs of files that cannot be opened.
  *
- * A file that no process has open is moved away or removed.  A file in use is
- * left alone: a new semaphore of the same name would grant the same permits a
+ * A file that no process has open is moved away.  A file in use is left alone: a new semaphore of the same name would grant the same permits a
  * second time.
  */
 #include <errno.h>
@@ -98,24 +97,6 @@ static int move_damaged(const char *name, const struct doctor_file *file)
 	return status;
 }
 
-/* Remove a file from before the last boot. */
-static int remove_stale(const struct doctor_file *file, int status)
-{
-	int fd = lock_file(file);
-
-	if (fd < 0)
-		return status;
-	if (unlink(file->path)) {
-		printf("not repaired: %s\n", strerror(errno));
-	} else {
-		printf("repaired: removed the file, which is from before the "
-		       "last boot\n");
-		status = EXIT_SUCCESS;
-	}
-	close(fd);
-	return status;
-}
-
 int doctor_repair(const char *name, const struct doctor_file *file,
 		  weir_err err, int errnum, const char *why)
 {
@@ -128,7 +109,5 @@ int doctor_repair(const char *name, const struct doctor_file *file,
 			   file->path);
 	else
 		doctor_print("problem: %s", reason);
-	if (err == WEIR_ESYSTEM && errnum == ESTALE)
-		return remove_stale(file, status);
 	return status == EXIT_DAMAGED ? move_damaged(name, file) : status;
 }

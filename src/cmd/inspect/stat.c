@@ -6,6 +6,7 @@
 
 #include "cmd/inspect/inspect.h"
 #include "cmd/inspect/remote.h"
+#include "cmd/lib/describe_holder.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
@@ -15,8 +16,11 @@
 #include "cmd/lib/text.h"
 
 static void print_summary(FILE *out, const char *name,
-			  const weir_named_info *info)
+			  const weir_named_info *info,
+			  const weir_named_entry *locker)
 {
+	char room[HOLDER_ROOM];
+
 	text_plain(out, name);
 	fprintf(out, ": %lld of %lld free, %u waiting", (long long)info->free,
 		(long long)info->capacity, info->waiters);
@@ -28,6 +32,10 @@ static void print_summary(FILE *out, const char *name,
 		fputs(", paused", out);
 	if (info->renamed)
 		fputs(", name removed", out);
+	if (locker) {
+		fputs(", ", out);
+		text_plain(out, describe_locker(locker, room));
+	}
 	putc('\n', out);
 }
 
@@ -35,7 +43,7 @@ static void print_table(FILE *out, const char *name,
 			const weir_named_info *info,
 			const weir_named_entry *entries, int64_t now)
 {
-	print_summary(out, name, info);
+	print_summary(out, name, info, snapshot_locker(info, entries));
 	for (uint32_t i = 0; i < info->entries; i++) {
 		const weir_named_entry *entry = &entries[i];
 		char place[16] = "", age[DURATION_ROOM];
@@ -85,7 +93,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		name = remote_display(remote_url(name));
 	} else {
 		sem = semaphore_open(name, &opts);
-		err = snapshot_read(sem, &info, &entries);
+		err = snapshot_settle(sem, &info, &entries);
 		if (err)
 			cmd_fail(name, err, NULL);
 	}

@@ -6,11 +6,30 @@
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/process_state.h"
 #include "cmd/lib/snapshot.h"
+
+const char *describe_locker(const weir_named_entry *locker,
+			    char room[HOLDER_ROOM])
+{
+	const char *obstacle = process_obstacle(locker);
+	int64_t age = snapshot_age(locker, weir_now_ns());
+	char since[DURATION_ROOM] = "";
+
+	if (age)
+		(void)duration_text(age, since);
+	(void)snprintf(room, HOLDER_ROOM, "locked by %s%spid %d%s%s%s%s%s",
+		       locker->label, *locker->label ? ", " : "", locker->pid,
+		       process_is_here(locker) ? "" :
+						 " of another PID namespace",
+		       obstacle ? ", which is " : "",
+		       obstacle ? obstacle : "", age ? ", for " : "", since);
+	return room;
+}
 
 const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
 {
-	const weir_named_entry *oldest = NULL;
+	const weir_named_entry *oldest = NULL, *locker;
 	char others[32] = "";
 	weir_named_entry *entries;
 	weir_named_info info;
@@ -18,6 +37,13 @@ const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
 
 	room[0] = 0;
 	if (snapshot_read(sem, &info, &entries)) {
+		free(entries);
+		return room;
+	}
+	locker = snapshot_locker(&info, entries);
+	/* Otherwise it will leave the lock at once. */
+	if (locker && (process_obstacle(locker) || !process_is_here(locker))) {
+		describe_locker(locker, room);
 		free(entries);
 		return room;
 	}

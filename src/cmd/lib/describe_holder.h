@@ -5,9 +5,18 @@
 /* The holders of a semaphore, for messages. */
 #include "weir/named.h"
 
-#define HOLDER_ROOM 160
+#define HOLDER_ROOM 224
 
-/* "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held. */
+/*
+ * "locked by LABEL, pid 12, which is stopped, for 3s": the process that keeps
+ * others out by the internal lock.
+ */
+const char *describe_locker(const weir_named_entry *locker,
+			    char room[HOLDER_ROOM]);
+/*
+ * "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held.  If a
+ * process was stopped inside the internal lock, as describe_locker.
+ */
 const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM]);
 /* Print that the semaphore is in use, and the holder.  Returns status. */
 int describe_in_use(const char *name, weir_named *sem, int status);

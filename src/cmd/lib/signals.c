@@ -11,14 +11,19 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cmd/lib/fail.h"
 #include "cmd/lib/signals.h"
+#include "weir/base.h"
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static const int passed[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define REPEAT_US 2000
+/* The wrapper needs less to pass a signal on. */
+#define OF_THE_JOB_NS INT64_C(200000000)
 
 static volatile sig_atomic_t caught;
 
@@ -121,6 +126,56 @@ static void interrupting(const struct signals *signals, sigset_t *open)
 	signals_ending(signals, open);
 	sigaddset(open, SIG_ORPHANED);
 	sigaddset(open, SIGALRM);
+}
+
+static int64_t job_ended_ns;	/* 0: there is no job yet */
+
+/* The wrapper passes signals of the terminal on with a value that is not 0. */
+static void on_end(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (job_ended_ns && info->si_code == SI_QUEUE &&
+	    info->si_value.sival_int &&
+	    weir_now_ns() - job_ended_ns < OF_THE_JOB_NS)
+		return;
+	_exit(EXIT_SIGNAL(sig));
+}
+
+static void set_end(int sig)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = on_end;
+	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	sigemptyset(&action.sa_mask);
+	(void)sigaction(sig, &action, NULL);
+}
+
+void signals_may_end(const struct signals *signals, bool after_job)
+{
+	sigset_t open;
+
+	job_ended_ns = after_job ? weir_now_ns() : 0;
+	interrupting(signals, &open);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (sigismember(&open, ending[i]))
+			set_end(ending[i]);
+	sigdelset(&open, SIGALRM);
+	/* An orphan after the job releases its permits in the usual way. */
+	if (after_job)
+		sigdelset(&open, SIG_ORPHANED);
+	else
+		set_end(SIG_ORPHANED);
+	(void)sigprocmask(SIG_UNBLOCK, &open, NULL);
+}
+
+void signals_may_not_end(const struct signals *signals)
+{
+	sigset_t open;
+
+	interrupting(signals, &open);
+	(void)sigprocmask(SIG_BLOCK, &open, NULL);
 }
 
 void signals_begin_wait(const struct signals *signals)

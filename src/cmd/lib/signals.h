@@ -34,6 +34,15 @@ void signals_ignore_ttou(void);
 /* Restore mask and dispositions, in a child before exec. */
 void signals_restore(const struct signals *signals);
 /*
+ * Let the signals that end a wait end the process, with EXIT_SIGNAL, in a phase
+ * without a job in which it may have to wait for the internal lock of a
+ * semaphore; block them again.  The end of the process releases its permits.
+ * after_job: signals of the terminal that were sent at about the end of the job
+ * were the job's, and have no effect.
+ */
+void signals_may_end(const struct signals *signals, bool after_job);
+void signals_may_not_end(const struct signals *signals);
+/*
  * Called before and after a wait in the library.  signals_begin_wait unblocks
  * the signals that end a wait, so that they interrupt it.  signals_end_wait
  * blocks them again and returns the first signal that arrived, or 0.

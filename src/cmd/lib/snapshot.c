@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Snapshots of a semaphore, and their JSON form. */
+#include <stdlib.h>
+#include <time.h>
+
 #include "cmd/lib/snapshot.h"
 
 #include "cmd/lib/json.h"
@@ -25,6 +28,32 @@ weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 	return WEIR_OK;
 }
 
+/* Together longer than a process waits for its CPU. */
+#define SETTLE_TRIES 10
+#define SETTLE_NS 3000000
+
+weir_err snapshot_settle(weir_named *sem, weir_named_info *info,
+			 weir_named_entry **entries)
+{
+	static const struct timespec pause = { 0, SETTLE_NS };
+	weir_err err = snapshot_read(sem, info, entries);
+
+	for (int i = 0; i < SETTLE_TRIES && !err &&
+			snapshot_locker(info, *entries); i++) {
+		(void)nanosleep(&pause, NULL);
+		free(*entries);
+		err = snapshot_read(sem, info, entries);
+	}
+	return err;
+}
+
+const weir_named_entry *snapshot_locker(const weir_named_info *info,
+					const weir_named_entry *entries)
+{
+	return info->entries && entries[0].role == WEIR_NAMED_LOCKS ?
+		       &entries[0] : NULL;
+}
+
 const char *snapshot_role(const weir_named_entry *entry)
 {
 	static const char *const roles[] = {
@@ -33,6 +62,7 @@ const char *snapshot_role(const weir_named_entry *entry)
 		[WEIR_NAMED_WAITS] = "waits",
 		[WEIR_NAMED_OVERSIZED] = "oversized",
 		[WEIR_NAMED_IDLE] = "idle",
+		[WEIR_NAMED_LOCKS] = "locks",
 	};
 
 	return roles[entry->role];
@@ -64,6 +94,7 @@ void snapshot_json(FILE *out, const char *name, const weir_named_info *info,
 	json_bool(out, "closed", info->closed);
 	json_bool(out, "paused", info->paused);
 	json_bool(out, "renamed", info->renamed);
+	json_bool(out, "inconsistent", info->inconsistent);
 	json_list(out, "entries");
 	for (uint32_t i = 0; i < info->entries; i++) {
 		const weir_named_entry *entry = &entries[i];

@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_LIB_SNAPSHOT_H
 #define WEIR_CMD_LIB_SNAPSHOT_H
 
-/* A consistent snapshot of a semaphore: counts, holders and waiters. */
+/* A snapshot of a semaphore: counts, holders and waiters. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -15,7 +15,19 @@
  */
 weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 		       weir_named_entry **entries);
-/* "holds", "granted", "waits", "oversized" or "idle". */
+/*
+ * The same.  If a process is inside the internal lock, wait for some
+ * milliseconds until it has left it: it may just have lost its CPU.
+ */
+weir_err snapshot_settle(weir_named *sem, weir_named_info *info,
+			 weir_named_entry **entries);
+/*
+ * Returns the process that keeps others out by the internal lock; null if there
+ * is none.
+ */
+const weir_named_entry *snapshot_locker(const weir_named_info *info,
+					const weir_named_entry *entries);
+/* "holds", "granted", "waits", "oversized", "idle" or "locks". */
 const char *snapshot_role(const weir_named_entry *entry);
 /* Returns the age of an entry in nanoseconds; 0 if it is not known. */
 int64_t snapshot_age(const weir_named_entry *entry, int64_t now);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/lib/acquire.h"
+#include "cmd/lib/bus.h"
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/process.h"
@@ -127,22 +128,25 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	signals_ignore_ttou();
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
+	bus_set(&shared->damaged);
+	signals_may_end(signals, false);
 	if (getppid() != wrapper)
 		return EXIT_WEIR;
 	sem = acquire_open(acquire);
+	signals_may_not_end(signals);
 	began = weir_now_ns();
 	err = acquire_permits(acquire, sem, signals, &sig);
 	progress_end(shared);
 	if (sig || err) {
 		if (sig)
 			interrupt_taken(shared);
-		status = sig ? EXIT_SIGNAL(sig) :
-			       acquire_refused(acquire, sem, err);
 		/*
-		 * This releases permits that were granted despite the signal.
+		 * The exit releases permits that were granted despite the
+		 * signal.  To close the handle might take long, if a process is
+		 * stopped inside the lock of the semaphore.
 		 */
-		(void)!weir_named_close_handle(sem);
-		return status;
+		return sig ? EXIT_SIGNAL(sig) :
+			     acquire_refused(acquire, sem, err);
 	}
 	token = token_new(acquire->name);
 	env_export(acquire->name, token, acquire->weight,
@@ -151,7 +155,6 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	how.wrapper = interrupt_before_start(wrapper, group);
 	status = start(opts, sem, &how, &job);
 	if (!status) {
-		atomic_store(&shared->job, job.pid);
 		wait_for_job(opts, signals, shared, &job, wrapper);
 		status = process_exit_status(job.status);
 		/* A killed job could not end its own children. */
@@ -159,6 +162,7 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 		    WTERMSIG(job.status) == SIGKILL && !opts->keep)
 			job_end_all(&job, -1);
 	}
+	signals_may_end(signals, true);
 	if (weir_named_try_release(sem, acquire->weight)) {
 		cmd_message("%s: the permit was lost while %s ran",
 			    acquire->name, opts->command[0]);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -56,6 +57,8 @@ static int child_main(void *arg)
 		start->failed = errno;
 		return EXIT_WEIR;
 	}
+	/* The guardian may be killed before it can store the pid itself. */
+	atomic_store(&opts->shared->job, getpid());
 	if (joined && opts->wrapper >= 0)
 		interrupt_catch_up(opts->shared, opts->wrapper);
 	signals_restore(opts->signals);
@@ -85,6 +88,7 @@ int job_start(struct job *job, const struct job_opts *opts)
 		start.failed = errno;
 	else if (start.failed)
 		(void)waitpid(pid, NULL, 0);
+	atomic_store(&opts->shared->job, start.failed ? 0 : pid);
 	(void)munmap(stack, STACK_SIZE);
 	if (!start.failed)
 		*job = (struct job){ .pid = pid, .kill_at = WEIR_FOREVER };

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +62,10 @@ static bool in_background(void)
 	return front > 0 && front != getpgrp();
 }
 
-/* Make the line.  Returns false if the guardian is not in the queue. */
+/*
+ * Make the line.  Returns false if the guardian is neither in the queue nor kept
+ * out of it by a process that is stopped.
+ */
 static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 		 char text[LINE_ROOM])
 {
@@ -72,6 +74,7 @@ static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 	weir_named_entry *entries;
 	weir_named_info info;
 	uint32_t place = 0;
+	bool locked;
 
 	if (snapshot_read(sem, &info, &entries)) {
 		free(entries);
@@ -82,12 +85,18 @@ static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 		    entries[i].pid == guardian &&
 		    entries[i].pid_namespace == here)
 			place = entries[i].place;
+	locked = snapshot_locker(&info, entries);
 	free(entries);
-	if (!place)
+	if (!place && !locked)
 		return false;
-	(void)snprintf(text, LINE_ROOM, "weir: %s: %u%s of %u in the queue, %s",
-		       opts->acquire.name, place, ending(place), info.waiters,
-		       duration_text(weir_now_ns() - since, age));
+	(void)duration_text(weir_now_ns() - since, age);
+	if (place)
+		(void)snprintf(text, LINE_ROOM, "weir: %s: %u%s of %u in the "
+			       "queue, %s", opts->acquire.name, place,
+			       ending(place), info.waiters, age);
+	else
+		(void)snprintf(text, LINE_ROOM, "weir: %s: waiting, %s",
+			       opts->acquire.name, age);
 	if (*describe_holder(sem, holder)) {
 		size_t used = strlen(text);
 
@@ -98,12 +107,12 @@ static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 	return true;
 }
 
-static void draw(const struct run_opts *opts, struct run_shared *shared,
-		 pid_t guardian, int64_t since)
+void progress_draw(const struct run_opts *opts, struct run_shared *shared,
+		   pid_t guardian, int64_t since)
 {
 	weir_named_opts open = {
-		.flags = opts->acquire.shared ? WEIR_NAMED_SHARED : 0,
-		.label = "weir run, watching",
+		.flags = WEIR_NAMED_OBSERVER |
+			 (opts->acquire.shared ? WEIR_NAMED_SHARED : 0),
 	};
 	char text[LINE_ROOM];
 
@@ -121,24 +130,6 @@ static void draw(const struct run_opts *opts, struct run_shared *shared,
 		atomic_store(&shared->drawn, 1);
 	}
 	atomic_store(&shared->drawing, 0);
-}
-
-/*
- * Stop signals of the terminal are blocked meanwhile.  A process that is
- * stopped while it holds the lock of the semaphore would block all its users.
- */
-void progress_draw(const struct run_opts *opts, struct run_shared *shared,
-		   pid_t guardian, int64_t since)
-{
-	sigset_t stops, before;
-
-	sigemptyset(&stops);
-	sigaddset(&stops, SIGTSTP);
-	sigaddset(&stops, SIGTTIN);
-	sigaddset(&stops, SIGTTOU);
-	(void)sigprocmask(SIG_BLOCK, &stops, &before);
-	draw(opts, shared, guardian, since);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void progress_end(struct run_shared *shared)

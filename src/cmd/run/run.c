@@ -137,20 +137,43 @@ static void wait_for_death(struct job *job)
 }
 
 /*
- * The guardian was killed.  Its descendants have been reparented to the
- * wrapper.  If the wrapper had children before, they cannot be distinguished
- * from descendants of the job.  Then the wrapper waits for the job only;
- * descendants of the job keep the permit until they end.
+ * Wait for a job that outlives the guardian, and pass signals on.  Returns false
+ * if its status is not known: it has ended before, and its pid may have been
+ * reused.
+ */
+static bool wait_for_outliving(struct job *job, const struct signals *signals)
+{
+	while (job_reap(job) && !job->ended && children_has(job->pid)) {
+		siginfo_t info;
+		int sig = sigwaitinfo(&signals->handled, &info);
+
+		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED &&
+		    !interrupt_is_from_terminal(&info))
+			(void)job_signal(job, sig);
+	}
+	return job->ended;
+}
+
+/*
+ * The guardian was killed, or ended because the file was truncated; status is
+ * that of waitpid.  Its descendants have been reparented to the wrapper.  If the
+ * wrapper had children before, they cannot be distinguished from descendants of
+ * the job.  Then the wrapper waits for the job only; descendants of the job keep
+ * the permit until they end.
  */
 static int guardian_died(const struct run_opts *opts,
 			 const struct signals *signals,
-			 struct run_shared *shared, int by)
+			 struct run_shared *shared, int status)
 {
 	struct job job = { .pid = atomic_load(&shared->job) };
+	bool damaged = !WIFSIGNALED(status);
 
+	if (!job.pid && damaged)
+		return EXIT_DAMAGED;
 	if (!job.pid)
 		cmd_die(EXIT_WEIR, "%s: the guardian was killed by signal %d "
-			"while it waited", opts->acquire.name, by);
+			"while it waited", opts->acquire.name,
+			WTERMSIG(status));
 	if (!atomic_load(&shared->outlives)) {
 		if (opts->had_children)
 			wait_for_death(&job);
@@ -159,25 +182,13 @@ static int guardian_died(const struct run_opts *opts,
 		cmd_message("%s: the guardian was killed while it held the "
 			    "permit; %s was ended", opts->acquire.name,
 			    opts->command[0]);
-		return EXIT_LOST;
+		return damaged ? EXIT_DAMAGED : EXIT_LOST;
 	}
-	/*
-	 * The job is a child of the wrapper now, unless it has ended and its
-	 * pid may have been reused.
-	 */
-	while (job_reap(&job) && !job.ended && children_has(job.pid)) {
-		siginfo_t info;
-		int sig = sigwaitinfo(&signals->handled, &info);
-
-		if (sig > 0 && sig != SIGCHLD && sig != SIG_ORPHANED &&
-		    !interrupt_is_from_terminal(&info))
-			(void)job_signal(&job, sig);
-	}
-	if (!job.ended)
+	if (!wait_for_outliving(&job, signals))
 		cmd_die(EXIT_WEIR, "%s: the guardian was killed; the exit "
 			"status of %s is unknown", opts->acquire.name,
 			opts->command[0]);
-	return process_exit_status(job.status);
+	return damaged ? EXIT_DAMAGED : process_exit_status(job.status);
 }
 
 /* Pass on signals and draw the line until the guardian has ended. */
@@ -212,9 +223,8 @@ static int wait_for_guardian(const struct run_opts *opts,
 		else if (sig > 0 && sig != SIGCHLD)
 			interrupt_pass_on(shared, guardian, &info);
 	}
-	if (WIFSIGNALED(status))
-		return guardian_died(opts, signals, shared,
-				     WTERMSIG(status));
+	if (WIFSIGNALED(status) || atomic_load(&shared->damaged))
+		return guardian_died(opts, signals, shared, status);
 	return interrupt_status(shared, signals, WEXITSTATUS(status));
 }
 

@@ -26,6 +26,7 @@ struct run_shared {
 	_Atomic int drawn;	/* the line is on the terminal */
 	_Atomic pid_t job;	/* signalled only if it is a child */
 	_Atomic int outlives;	/* the job survives the guardian */
+	_Atomic int damaged;	/* the guardian ended because of SIGBUS */
 	/* For interrupt.c. */
 	_Atomic int sent, taken;	/* ending signals, by processes */
 	_Atomic int last_sent;		/* the last of them */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/lib/describe_holder.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/snapshot.h"
@@ -111,6 +112,12 @@ static void print_line(const struct watch *watch)
 		fputs(", paused", stdout);
 	if (info->renamed)
 		fputs(", name removed", stdout);
+	if (snapshot_locker(info, watch->entries)) {
+		char room[HOLDER_ROOM];
+
+		fputs(", ", stdout);
+		text_plain(stdout, describe_locker(watch->entries, room));
+	}
 	print_holders(watch);
 	putchar('\n');
 }

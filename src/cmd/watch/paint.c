@@ -217,6 +217,7 @@ static void paint_entry(const struct watch *watch,
 		       entry->role == WEIR_NAMED_GRANTED ? "granted" :
 		       entry->role == WEIR_NAMED_OVERSIZED ? "oversized" :
 		       entry->role == WEIR_NAMED_IDLE ? "idle" :
+		       entry->role == WEIR_NAMED_LOCKS ? "locks" :
 		       entry->place ? place : "holds",
 		       (long long)entry->weight, entry->pid,
 		       duration_text(watch_age(watch, entry), age));

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_LIB_PROCESS_STATE_H
+#define WEIR_CMD_LIB_PROCESS_STATE_H
+
+/* States of processes, from /proc. */
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "weir/named.h"
+
+struct process {
+	pid_t pid, parent;
+	char state;		/* as in proc(5) */
+	char name[64];
+};
+
+/* Returns false if the process does not exist, or /proc is not usable. */
+bool process_read(pid_t pid, struct process *process);
+/* Returns true for a state in which the process does not run at all. */
+bool process_is_stopped(const struct process *process);
+/*
+ * Returns true if the participant is a process of our own PID namespace, so
+ * that its pid means something here.
+ */
+bool process_is_here(const weir_named_entry *entry);
+/*
+ * Returns what keeps the participant from running: "stopped", "stopped by a
+ * debugger" or "frozen"; null if nothing does, or if it is not known.
+ */
+const char *process_obstacle(const weir_named_entry *entry);
+
+#endif /* WEIR_CMD_LIB_PROCESS_STATE_H */
