@@ -179,12 +179,14 @@ static int guardian_died(const struct run_opts *opts,
 			wait_for_death(&job);
 		else
 			job_end_all(&job, -1);
+		if (damaged)
+			return EXIT_DAMAGED;
 		cmd_message("%s: the guardian was killed while it held the "
 			    "permit; %s was ended", opts->acquire.name,
 			    opts->command[0]);
-		return damaged ? EXIT_DAMAGED : EXIT_LOST;
+		return EXIT_LOST;
 	}
-	if (!wait_for_outliving(&job, signals))
+	if (!wait_for_outliving(&job, signals) && !damaged)
 		cmd_die(EXIT_WEIR, "%s: the guardian was killed; the exit "
 			"status of %s is unknown", opts->acquire.name,
 			opts->command[0]);
