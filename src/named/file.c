@@ -69,6 +69,15 @@ bool weir_nm_byte_is_locked_(int fd, int64_t byte)
 	return weir_nm_bytes_are_locked_(fd, byte, byte + 1);
 }
 
+bool weir_nm_byte_is_foreign_(int fd, int64_t byte)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
+			      .l_start = (off_t)byte, .l_len = 1 };
+
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK &&
+	       (lock.l_type != F_WRLCK || lock.l_len != 1);
+}
+
 bool weir_nm_reserve_(int fd, size_t from, size_t size)
 {
 	int failed;
@@ -471,24 +480,26 @@ static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 	return err;
 }
 
-/*
- * The file has another boot id: mark the slots as dead whose owners are gone.
- * A slot cannot get a new owner while we have its byte locked.
- */
-static void mark_gone(weir_named *h)
+void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot)
+{
+	int64_t byte = NM_BYTE_ALIVE(slot - h->slots);
+
+	if (slot == h->mine || !weir_nm_is_live_(slot) ||
+	    !weir_nm_byte_lock_(h->fd, byte, false))
+		return;
+	/* The slot cannot get a new owner while we have its byte locked. */
+	if (weir_nm_is_live_(slot))
+		weir_nm_mark_dead_(slot);
+	weir_nm_byte_unlock_(h->fd, byte);
+}
+
+/* The file has another boot id: only the file locks show who is alive. */
+static void mark_all_gone(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
 
-	for (uint32_t i = 0; i < high; i++) {
-		struct nm_slot *slot = &h->slots[i];
-
-		if (!weir_nm_is_live_(slot) ||
-		    !weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(i), false))
-			continue;
-		if (weir_nm_is_live_(slot))
-			weir_nm_mark_dead_(slot);
-		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(i));
-	}
+	for (uint32_t i = 0; i < high; i++)
+		weir_nm_mark_gone_(h, &h->slots[i]);
 }
 
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
@@ -511,6 +522,6 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 			      "%s is repeatedly created and removed", h->path);
 	}
 	if (!err && h->head && h->other_boot)
-		mark_gone(h);
+		mark_all_gone(h);
 	return err;
 }

@@ -66,7 +66,11 @@ struct nm_header {
 	uint32_t idlers;		/* D  records that wait for idle */
 	uint32_t oversized;		/* D  records on the oversized list */
 	uint32_t repairs;		/*    how often repaired; for display */
-	uint32_t unused2[7];
+	uint32_t unused2;
+	/* For display: the value that the lock has had since the time. */
+	uint64_t stuck;			/*    atomic */
+	int64_t stuck_ns;		/*    atomic */
+	uint32_t unused4[2];
 
 	/*
 	 * The obituary word: keepers sleep on it, and the kernel wakes one of

@@ -132,6 +132,19 @@ bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait);
 void weir_nm_byte_unlock_(int fd, int64_t byte);
 bool weir_nm_byte_is_locked_(int fd, int64_t byte);
 
+/*
+ * Returns true if the byte is covered by a lock that no participant takes: a
+ * read lock, or one of several bytes.
+ */
+bool weir_nm_byte_is_foreign_(int fd, int64_t byte);
+
+/*
+ * Mark the owner of a slot as dead if the slot is in use and its byte is not
+ * locked.  This happens if the machine was booted since, or if a process has
+ * written nonsense to the file.  Called without the lock.
+ */
+void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
+
 /* Returns true if a byte from `first` to before `end` is locked. */
 bool weir_nm_bytes_are_locked_(int fd, int64_t first, int64_t end);
 

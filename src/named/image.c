@@ -3,9 +3,10 @@
  * Private copies of the file.
  *
  * The copy is consistent if the lock was free before it was made, and the lock
- * word, which counts critical sections, had the same value after it.  The file may belong to a hostile user: every read is
- * bounded, indices are limited by the sizes of the tables, and the number of
- * attempts and of queries of file locks is limited.
+ * word, which counts critical sections, had the same value after it.  The file
+ * may belong to a hostile user: every read is bounded, indices are limited by
+ * the sizes of the tables, and the number of attempts, the bytes that they read,
+ * and the number of queries of file locks are limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,6 +17,8 @@
 #include "named/image.h"
 
 #define ATTEMPTS 16
+/* No further attempt is made if so many bytes have been read. */
+#define BYTES_MAX 262144
 /* A participant pauses between attempts after so many of them. */
 #define SPINS 4
 #define PAUSE_NS 500000
@@ -100,6 +103,16 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* Returns the size of the part of the file that is read. */
+static size_t size_of(const struct nm_image *image)
+{
+	return sizeof(image->head) +
+	       least(image->head.slots_high, NM_SLOTS) *
+		       sizeof(struct nm_slot) +
+	       least(image->head.records_high, NM_RECORDS) *
+		       sizeof(struct nm_record);
+}
+
 static bool read_tables(int fd, struct nm_image *image)
 {
 	static const struct table slots = {
@@ -174,10 +187,12 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 						    RECORDS_SIZE);
 	image->used_slots = (uint32_t *)(void *)(image->places + NM_RECORDS);
 	image->used_records = image->used_slots + NM_SLOTS;
+	image->head.slots_high = image->head.records_high = 0;
 	image->queries = QUERIES;
 	image->consistent = false;
 	image->stuck = true;
-	for (int i = 0; i < ATTEMPTS && !image->consistent; i++) {
+	for (unsigned i = 0; i < ATTEMPTS && !image->consistent &&
+			i * size_of(image) < BYTES_MAX; i++) {
 		/* Make the memory zero again. */
 		if (i && madvise(memory, IMAGE_SIZE, MADV_DONTNEED))
 			memset(memory, 0, IMAGE_SIZE);

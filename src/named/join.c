@@ -26,8 +26,9 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 				    "%s is open in %u processes, the maximum",
 				    h->path, NM_SLOTS);
 	if (!slot)
-		return weir_nm_say_(opts, WEIR_ESYSTEM, "cannot extend %s",
-				    h->path);
+		return weir_nm_say_(opts, WEIR_ESYSTEM, errno == EBADMSG ?
+				    "%s is locked by another process" :
+				    "cannot extend %s", h->path);
 	h->mine = slot;
 	h->me = nm_slot_ref(h, slot);
 	h->finished = h->calls = h->wakes.due = 0;

@@ -108,6 +108,23 @@ static bool announce(weir_named *h, uint64_t seen)
 	return at_load_relaxed(&h->head->lock) == seen;
 }
 
+/*
+ * The owner has had the lock for long.  Note since when, for stat.  If it is no
+ * process at all, let the next examination find it dead.
+ */
+static void examine_owner(weir_named *h, uint64_t seen)
+{
+	struct nm_slot *slot = nm_lock_owner(h, seen);
+
+	/* relaxed: for display. */
+	if (at_load_relaxed(&h->head->stuck) != seen) {
+		at_store_relaxed(&h->head->stuck_ns, weir_now_ns());
+		at_store_relaxed(&h->head->stuck, seen);
+	}
+	if (slot)
+		weir_nm_mark_gone_(h, slot);
+}
+
 /* A wait for the lock. */
 struct wait {
 	const struct nm_limit *limit;
@@ -151,6 +168,8 @@ static weir_err sleep_once(weir_named *h, uint64_t seen, struct wait *wait)
 		return limit->brief ? WEIR_EAGAIN : WEIR_ETIMEDOUT;
 	if (woke == WEIR_WOKE_SIGNAL_ && limit && limit->interruptible)
 		return WEIR_EINTR;
+	if (woke == WEIR_WOKE_LATE_)
+		examine_owner(h, seen);
 	if (woke == WEIR_WOKE_LATE_)
 		wait->pause_ns = wait->pause_ns < RECHECK_MAX_NS / 2 ?
 					 2 * wait->pause_ns : RECHECK_MAX_NS;

@@ -17,7 +17,7 @@
 #include "named/lock.h"
 
 /* A contradiction must be found this often; otherwise the file has changed. */
-#define CHECKS 3
+#define CHECKS 2
 
 /* The caller's array; entries beyond max are only counted. */
 struct list {
@@ -230,9 +230,15 @@ static void add_lock_holder(const weir_named *h, struct list *list,
 	uint32_t ref = (uint32_t)image->lock & NM_LOCK_SLOT_MASK;
 	uint32_t index = nm_index(&ref, NM_SLOTS);
 
-	if (image->stuck && index < NM_SLOTS &&
-	    weir_nm_is_live_(&image->slots[index]))
-		(void)add(h, list, image, index, WEIR_NAMED_LOCKS);
+	weir_named_entry *entry;
+
+	if (!image->stuck || index >= NM_SLOTS ||
+	    !weir_nm_is_live_(&image->slots[index]))
+		return;
+	entry = add(h, list, image, index, WEIR_NAMED_LOCKS);
+	/* A process that waited for the lock has noted the time. */
+	if (entry && image->head.stuck == image->lock)
+		entry->since_ns = image->head.stuck_ns;
 }
 
 static void fill_in(const weir_named *h, struct nm_image *image,

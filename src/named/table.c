@@ -156,6 +156,11 @@ static struct nm_slot *find_slot(weir_named *h)
 			return NULL;
 		if (claim(h, &h->slots[i]))
 			return &h->slots[i];
+		if (!is_taken(&h->slots[i]) &&
+		    weir_nm_byte_is_foreign_(h->fd, NM_BYTE_ALIVE(i))) {
+			errno = EBADMSG;
+			return NULL;
+		}
 	}
 	errno = 0;
 	for (uint32_t i = 0; i < NM_SLOTS; i++)

@@ -48,16 +48,15 @@ def test_ulimit_f():
 def claim_all_slots(name):
     """Mark all slots of the file as live: the generation of each one is 1.
 
-    The owner of such a slot is dead for weir, so the keeper words get the thread ID of
+    The owner of such a slot is dead for weir, so the liveness word gets the thread ID of
     this process: bit 31 set, not ended.
     """
     with open(path(name + ".weir"), "r+b") as file:
         for i in range(4096):
             file.seek(4096 + 256 * i)
             file.write((6).to_bytes(4, sys.byteorder))
-            for word in range(4):
-                file.seek(4096 + 256 * i + 64 + 8 * word)
-                file.write((os.getpid() | 1 << 31).to_bytes(4, sys.byteorder))
+            file.seek(4096 + 256 * i + 24)
+            file.write((os.getpid() | 1 << 31).to_bytes(4, sys.byteorder))
         file.seek(192)
         file.write((4096).to_bytes(4, sys.byteorder))
 

@@ -143,22 +143,27 @@ def kill(pid, sig=signal.SIGKILL):
     contain.send_signal(pid, sig)
 
 
-# Offset of the lock word in the file, and the number of bits for the slot in it.
+# Offset of the lock word in the file, and the number of bits for the slot in its lower
+# half.  The upper half counts critical sections.
 LOCK_AT, LOCK_SLOT_BITS = 128, 13
 
 
 def lock_as(name, entry):
     """Lock the semaphore, as if the process of this entry of stat were inside the lock."""
     slot, generation = entry["id"] & 0xffff, entry["id"] >> 16
-    word = (slot + 1 | generation << LOCK_SLOT_BITS) & 0xffffffff
+    owner = (slot + 1 | generation << LOCK_SLOT_BITS) & 0xffffffff
     with open(path(name + ".weir"), "r+b", buffering=0) as file:
-        until(lambda: os.pread(file.fileno(), 4, LOCK_AT) == bytes(4), "the lock is free")
-        os.pwrite(file.fileno(), word.to_bytes(4, sys.byteorder), LOCK_AT)
+        def lock():
+            return int.from_bytes(os.pread(file.fileno(), 8, LOCK_AT), sys.byteorder)
+        until(lambda: not lock() & 0xffffffff, "the lock is free")
+        os.pwrite(file.fileno(), (lock() | owner).to_bytes(8, sys.byteorder), LOCK_AT)
 
 
 def unlock(name):
+    """Release the lock of lock_as.  Those who wait for it examine it by themselves."""
     with open(path(name + ".weir"), "r+b", buffering=0) as file:
-        os.pwrite(file.fileno(), bytes(4), LOCK_AT)
+        count = int.from_bytes(os.pread(file.fileno(), 8, LOCK_AT), sys.byteorder) >> 32
+        os.pwrite(file.fileno(), (count + 1 << 32).to_bytes(8, sys.byteorder), LOCK_AT)
 
 
 def mount(*args):
