@@ -100,8 +100,8 @@ static int hex(char c)
 	       c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Read the boot id of the machine; all zero if it cannot be read. */
-static void read_boot(uint8_t boot[16])
+/* Read the boot id of the machine.  Returns false if it cannot be read. */
+static bool read_boot(uint8_t boot[16])
 {
 	char text[64];
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -110,7 +110,7 @@ static void read_boot(uint8_t boot[16])
 
 	memset(boot, 0, 16);
 	if (fd < 0)
-		return;
+		return false;
 	size = read(fd, text, sizeof(text));
 	close(fd);
 	for (ssize_t i = 0; i < size && digits < 32; i++)
@@ -119,6 +119,21 @@ static void read_boot(uint8_t boot[16])
 						     hex(text[i]));
 			digits++;
 		}
+	return digits == 32;
+}
+
+/*
+ * Returns the boot id of the machine; all zero if it cannot be read.  Requires:
+ * opens is held.
+ */
+static const uint8_t *boot_id(void)
+{
+	static uint8_t boot[16];
+	static bool known;
+
+	if (!known)
+		known = read_boot(boot);
+	return boot;
 }
 
 static bool is_zero(const uint8_t boot[16])
@@ -148,7 +163,7 @@ static int write_header(int fd, const weir_named_opts *opts)
 	};
 
 	memcpy(head.magic, NM_MAGIC, sizeof(head.magic));
-	read_boot(head.boot);
+	memcpy(head.boot, boot_id(), sizeof(head.boot));
 	if (ftruncate(fd, (off_t)NM_FILE_SIZE))
 		return -1;
 	if (!weir_nm_reserve_(fd, 0, sizeof(head)))
@@ -313,7 +328,7 @@ static weir_err check_header(weir_named *h, const weir_named_opts *opts)
 {
 	struct nm_header head;
 	const char *wrong = "is not a semaphore";
-	uint8_t boot[16];
+	const uint8_t *boot = boot_id();
 
 	errno = EBADMSG;
 	if (pread(h->fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head))
@@ -322,9 +337,8 @@ static weir_err check_header(weir_named *h, const weir_named_opts *opts)
 		return weir_nm_say_(opts, WEIR_ESYSTEM, "%s %s", h->path,
 				    wrong);
 	h->strict = head.policy == WEIR_NAMED_STRICT;
-	read_boot(boot);
 	h->other_boot = is_zero(boot) ||
-			memcmp(boot, head.boot, sizeof(boot)) != 0;
+			memcmp(boot, head.boot, sizeof(head.boot)) != 0;
 	return WEIR_OK;
 }
 

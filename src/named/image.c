@@ -67,6 +67,21 @@ struct table {
 };
 
 /*
+ * Returns the first element, from i on, that may be used: one with storage.  The
+ * tables of a hostile file may seem large, but storage costs its owner memory.
+ */
+static uint32_t skip_hole(int fd, const struct table *table, uint32_t i,
+			  uint32_t high)
+{
+	off_t from = (off_t)(table->from + i * table->size);
+	off_t data = lseek(fd, from, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? high : i;
+	return i + (uint32_t)((size_t)(data - from) / table->size);
+}
+
+/*
  * Copy the used ones of the first `high` elements of a table, and list their
  * indices.  The pages of unused elements are not touched: a copy of an empty
  * table needs no memory.
@@ -78,7 +93,8 @@ static bool read_table(int fd, const struct table *table, uint32_t high,
 	char chunk[CHUNK];
 
 	*count = 0;
-	for (uint32_t i = 0; i < high; i += at_once) {
+	for (uint32_t i = skip_hole(fd, table, 0, high); i < high;
+	     i = skip_hole(fd, table, i + at_once, high)) {
 		uint32_t n = high - i < at_once ? high - i : at_once;
 
 		if (!read_at(fd, chunk, n * table->size,
