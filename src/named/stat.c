@@ -327,17 +327,17 @@ bool weir_named_is_closed(weir_named *sem)
 
 int64_t weir_named_available(weir_named *sem)
 {
+	weir_named_info info;
 	int64_t value = 0;
 
 	if (!sem) {
 		weir_panic_("weir_named_available: %p is not a semaphore", sem);
 		return 0;
 	}
-	if (sem->head)
+	if (sem->head && !weir_nm_any_dead_(sem))
 		/* relaxed: for display; it may be outdated on return. */
 		value = at_load_relaxed(&sem->head->value);
-	else
-		peek(sem, offsetof(struct nm_header, value), &value,
-		     sizeof(value));
+	else if (!weir_named_stat(sem, &info, NULL, 0))
+		value = info.free;
 	return value > 0 ? value : 0;
 }
