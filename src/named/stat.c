@@ -229,11 +229,12 @@ static void add_lock_holder(const weir_named *h, struct list *list,
 {
 	uint32_t ref = (uint32_t)image->lock & NM_LOCK_SLOT_MASK;
 	uint32_t index = nm_index(&ref, NM_SLOTS);
-
 	weir_named_entry *entry;
 
+	/* The owner may be dead, and its slot may have another owner. */
 	if (!image->stuck || index >= NM_SLOTS ||
-	    !weir_nm_is_live_(&image->slots[index]))
+	    !weir_nm_is_live_(&image->slots[index]) ||
+	    nm_lock_id(ref, image->slots[index].state) != (uint32_t)image->lock)
 		return;
 	entry = add(h, list, image, index, WEIR_NAMED_LOCKS);
 	/* A process that waited for the lock has noted the time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C38: killed at every instruction.
+ * C38, C42: killed at every instruction, and stopped at every instruction.
  *
  * A victim performs one operation, one instruction at a time (ptrace).  It is
  * killed after the first instruction, in the next run after the second, and so
@@ -17,6 +17,13 @@
  * By default the victim is killed at up to 120 instructions of each scenario,
  * evenly spaced from a random start; with WEIR_FULL=1 at up to 4000.
  * WEIR_STEPS="close" runs a single scenario.
+ *
+ * In other runs the victim is not killed but stopped (SIGSTOP).  Then another
+ * process opens the semaphore, looks, tries, waits with a deadline and with a
+ * context, and closes its handle.  Each of these calls must return in bounded
+ * time, with the answer that the state of the semaphore requires.  After that
+ * the victim continues and finishes, or is killed, in turn, and the checks are
+ * the same as after a death.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,13 +34,17 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/shared.h"
 #include "named/format.h"
 #include "puppet.h"
 #include "weir/ctx.h"
 
 #define CAPACITY 3
+/* A call that has a limit of some milliseconds must return after this time. */
+#define BOUND_NS INT64_C(5000000000)
 #define STEPS_MAX 2000000
 
 static const char *name;
@@ -42,10 +53,11 @@ static struct puppet first, second, third;
 static struct nm_header *file;		/* mapped, to read and to damage */
 static weir_named *own;			/* the victim's */
 static bool acted;			/* unblock has acted */
-static int64_t all_points, locked_points;
+static int64_t all_points, locked_points, stop_points, locked_stop_points;
 
 struct scenario {
 	const char *name;
+	bool stops;			/* also stop the victim */
 	void (*prepare)(void);
 	void (*stage)(void);
 	void (*act)(void);
@@ -497,48 +509,79 @@ static void act_close_handle(void)
 		_exit(9);
 }
 
+static void act_stat(void)
+{
+	(void)look_at(own);
+}
+
 /* --- recovery --- */
 
-/* Kill the puppet while it holds the lock. */
-static void kill_lock_holder(struct puppet *dead)
+/*
+ * Make the keepers of processes without waiting calls sleep on their kick words
+ * alone.  Then the victim must find a death, and not a keeper.
+ */
+static void deafen(void)
+{
+	while (weir_shared_sleepers_(&file->obituary)) {
+		weir_shared_wake_all_(&file->obituary);
+		AWAIT(!weir_shared_sleepers_(&file->obituary));
+	}
+	AWAIT(!(uint32_t)__atomic_load_n(&file->lock, __ATOMIC_RELAXED));
+}
+
+static struct nm_slot *slot_of(const struct puppet *puppet)
 {
 	struct nm_slot *slots = (struct nm_slot *)(void *)(file + 1);
 	uint32_t i;
 
 	for (i = 0; i < NM_SLOTS; i++)
-		if (slots[i].pid == (uint32_t)dead->pid &&
+		if (slots[i].pid == (uint32_t)puppet->pid &&
 		    (slots[i].state & NM_SLOT_MASK) == NM_SLOT_LIVE)
 			break;
 	CHECK(i < NM_SLOTS);
-	file->lock = (i + 1) | slots[i].state >> 2 << 13;
-	puppet_kill(dead);
+	return &slots[i];
 }
 
-/* The same, with derived fields in any state. */
+/* Store the lock word of a process that has this slot. */
+static void lock_as(uint32_t index, uint32_t state)
+{
+	__atomic_store_n(&file->lock, (index + 1) | state >> 2 << 13,
+			 __ATOMIC_RELEASE);
+}
+
+/* A dead process has the lock, and derived fields have any value. */
 static void leave_dead_lock_holder(void)
 {
 	struct puppet dead = puppet_at(name, CAPACITY);
+	struct nm_slot *slot = slot_of(&dead);
 
 	CHECK_EQ(puppet_do(&dead, PUPPET_ACQUIRE, 1), WEIR_OK);
-	kill_lock_holder(&dead);
-	/* Derived fields may have any value. */
+	deafen();
+	puppet_kill(&dead);
 	file->value = 77;
 	file->queue_first = file->queue_last = 5;
 	file->in_use = 3;
 	file->free_record = 1234;
 	file->waiters = 12;
+	lock_as((uint32_t)(slot - (struct nm_slot *)(void *)(file + 1)),
+		slot->state);
 }
 
+/*
+ * The same with a queue.  The keepers of the waiting processes bury the dead
+ * one.  The lock is stored after that, so the victim must take it over.
+ */
 static void stage_dead_queue(void)
 {
-	/*
-	 * This puppet holds nothing, so no keeper watches it: the victim must
-	 * find its death.
-	 */
 	struct puppet dead = puppet_at(name, CAPACITY);
+	struct nm_slot *slot = slot_of(&dead);
+	uint32_t state = slot->state;
 
 	stage_busy();
-	kill_lock_holder(&dead);
+	puppet_kill(&dead);
+	AWAIT(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != state);
+	AWAIT(!(uint32_t)__atomic_load_n(&file->lock, __ATOMIC_RELAXED));
+	lock_as((uint32_t)(slot - (struct nm_slot *)(void *)(file + 1)), state);
 }
 
 static void act_recover_queue(void)
@@ -553,6 +596,7 @@ static void stage_dead_holder(void)
 	struct puppet dead = puppet_at(name, CAPACITY);
 
 	CHECK_EQ(puppet_do(&dead, PUPPET_ACQUIRE, 2), WEIR_OK);
+	deafen();
 	puppet_kill(&dead);
 }
 
@@ -574,7 +618,7 @@ static int wait_for_stop(const struct scenario *s, pid_t pid)
 	int status;
 
 	for (;;) {
-		pid_t stopped = waitpid(pid, &status, WNOHANG);
+		pid_t stopped = waitpid(pid, &status, WNOHANG | WUNTRACED);
 
 		CHECK(stopped >= 0);
 		if (stopped == pid)
@@ -586,14 +630,132 @@ static int wait_for_stop(const struct scenario *s, pid_t pid)
 	}
 }
 
-/*
- * One run: execute up to `limit` steps, then kill.  Returns true if the
- * operation had finished before; *steps is the number of steps executed.
- */
-static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
+/* --- calls of others while the victim is stopped --- */
+
+static int64_t begun_ns;
+
+static void begin(void)
 {
-	uint64_t owner;
-	bool finished = false;
+	begun_ns = weir_now_ns();
+}
+
+static void returned(const struct scenario *s, const char *call)
+{
+	if (weir_now_ns() - begun_ns > BOUND_NS)
+		check_fail(__FILE__, __LINE__, "%s: %s took too long", s->name,
+			   call);
+}
+
+static void expect(const struct scenario *s, const char *call, weir_err err,
+		   weir_err wanted)
+{
+	returned(s, call);
+	if (err != wanted)
+		check_fail(__FILE__, __LINE__, "%s: %s is %s, not %s", s->name,
+			   call, weir_err_name(err), weir_err_name(wanted));
+}
+
+struct cancelled {
+	weir_named *sem;
+	weir_ctx ctx;
+	weir_err err;
+};
+
+static void *wait_to_be_cancelled(void *arg)
+{
+	struct cancelled *c = arg;
+
+	c->err = weir_named_acquire(c->sem, 1, &c->ctx);
+	return NULL;
+}
+
+/*
+ * Look at the semaphore.  Returns the answer that a try must have: while the
+ * victim has the lock, too few permits are available.
+ */
+static weir_err look(const struct scenario *s, weir_named *other, pid_t victim)
+{
+	weir_named_entry entries[8];
+	weir_named_info info;
+	bool locked = (uint32_t)__atomic_load_n(&file->lock, __ATOMIC_RELAXED);
+
+	begin();
+	CHECK_OK(weir_named_stat(other, &info, entries, 8));
+	returned(s, "stat");
+	CHECK_EQ(info.capacity,
+		 info.free + info.held + info.granted - info.debt);
+	if (locked) {
+		locked_stop_points++;
+		CHECK(info.inconsistent);
+		CHECK_EQ(entries[0].role, WEIR_NAMED_LOCKS);
+		CHECK_EQ(entries[0].pid, victim);
+		return WEIR_EAGAIN;
+	}
+	CHECK(!info.inconsistent);
+	return info.free && !info.waiters ? WEIR_OK : WEIR_EAGAIN;
+}
+
+/* Returns true if the lock changes, or a process that is not stopped has it. */
+static bool lock_moves(void)
+{
+	uint64_t lock = __atomic_load_n(&file->lock, __ATOMIC_RELAXED);
+
+	for (int i = 0; i < 5; i++) {
+		struct timespec pause = { 0, 200000 };
+
+		nanosleep(&pause, NULL);
+		if (__atomic_load_n(&file->lock, __ATOMIC_RELAXED) != lock)
+			return true;
+	}
+	return false;
+}
+
+static void others_call(const struct scenario *s, pid_t victim)
+{
+	weir_named_opts opts = { .label = "other" };
+	struct cancelled c = { .ctx = WEIR_CTX_INIT };
+	check_thread thread;
+	weir_named *other;
+	weir_err wanted;
+
+	begin();
+	expect(s, "open", weir_named_open(name, &opts, &other), WEIR_OK);
+	/* The keepers of the puppets may still have the lock for a moment. */
+	AWAIT(!lock_moves());
+	wanted = look(s, other, victim);
+	begin();
+	expect(s, "try", weir_named_try_acquire(other, 1), wanted);
+	if (!wanted)
+		weir_named_release(other, 1);
+	begin();
+	expect(s, "acquire_for", weir_named_acquire_for(other, 1, 2000000),
+	       wanted ? WEIR_ETIMEDOUT : WEIR_OK);
+	if (!wanted)
+		weir_named_release(other, 1);
+	c.sem = other;
+	begin();
+	thread = start(wait_to_be_cancelled, &c);
+	if (!wanted)
+		AWAIT(__atomic_load_n(&file->value, __ATOMIC_RELAXED) >= 0);
+	else
+		weir_ctx_cancel(&c.ctx);
+	finish(thread);
+	expect(s, "cancel", c.err, wanted ? WEIR_ECANCELED : WEIR_OK);
+	begin();
+	expect(s, "close_handle", weir_named_close_handle(other), WEIR_OK);
+	stop_points++;
+}
+
+/* --- a run --- */
+
+enum ending {
+	KILL,			/* kill the victim after its steps */
+	STOP_AND_KILL,		/* stop it, and kill it */
+	STOP_AND_CONTINUE	/* stop it, and let it finish */
+};
+
+static pid_t begin_victim(const struct scenario *s)
+{
 	int status;
 	pid_t pid;
 
@@ -612,8 +774,15 @@ static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-	if (s->stage)
-		s->stage();
+	return pid;
+}
+
+/* Returns true if the victim has finished within `limit` steps. */
+static bool step(const struct scenario *s, pid_t pid, int64_t limit,
+		 int64_t *steps)
+{
+	int status;
+
 	for (*steps = 0; *steps < limit; ++*steps) {
 		CHECK(*steps < STEPS_MAX);
 		CHECK(!ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL));
@@ -623,74 +792,127 @@ static bool live(const struct scenario *s, int64_t limit, int64_t *steps)
 				__FILE__, __LINE__,
 				"%s: the victim ended with %x after %" PRId64,
 				s->name, (unsigned)status, *steps);
-		if (WSTOPSIG(status) == SIGSTOP) {
-			finished = true;
-			break;
-		}
+		if (WSTOPSIG(status) == SIGSTOP)
+			return true;
 		CHECK_EQ(WSTOPSIG(status), SIGTRAP);
 	}
-	owner = __atomic_load_n(&file->lock, __ATOMIC_RELAXED);
-	if ((uint32_t)owner)
+	return false;
+}
+
+/* Stop all threads of the victim, which is not traced after that. */
+static void stop_victim(pid_t pid)
+{
+	int status;
+
+	CHECK(!ptrace(PTRACE_DETACH, pid, NULL, (void *)(intptr_t)SIGSTOP));
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+}
+
+/* Let the stopped victim continue until it has finished. */
+static void let_finish(const struct scenario *s, pid_t pid)
+{
+	int status;
+
+	CHECK(!kill(pid, SIGCONT));
+	status = wait_for_stop(s, pid);
+	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGSTOP)
+		check_fail(__FILE__, __LINE__, "%s: the victim ended with %x",
+			   s->name, (unsigned)status);
+}
+
+/*
+ * One run: execute up to `limit` steps, then the ending.  Returns true if the
+ * operation had finished after the steps; *steps is the number of steps.
+ */
+static bool live(const struct scenario *s, int64_t limit, int64_t *steps,
+		 enum ending ending)
+{
+	pid_t pid = begin_victim(s);
+	bool finished, done;
+
+	if (s->stage)
+		s->stage();
+	done = finished = step(s, pid, limit, steps);
+	if (!finished && ending != KILL) {
+		stop_victim(pid);
+		others_call(s, pid);
+		if (ending == STOP_AND_CONTINUE) {
+			let_finish(s, pid);
+			done = true;
+		}
+	} else if ((uint32_t)__atomic_load_n(&file->lock, __ATOMIC_RELAXED)) {
 		locked_points++;
+	}
 	kill_hard(pid);
-	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	s->judge(finished);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	s->judge(done);
 	return finished;
+}
+
+/* Kill, or stop, the victim at up to `points` of its instructions. */
+static int64_t run_at(const struct scenario *s, int64_t length, int64_t points,
+		      bool stop)
+{
+	uint64_t random = seed_of(7);
+	int64_t stride = 1 + length / points, done = 0, steps;
+
+	for (int64_t at = 1 + random_below(&random, stride); at <= length;
+	     at += stride, done++)
+		(void)live(s, at, &steps, !stop ? KILL : done % 2 ?
+			   STOP_AND_KILL : STOP_AND_CONTINUE);
+	return done;
 }
 
 static void run(const struct scenario *s)
 {
 	bool full = getenv("WEIR_FULL") && *getenv("WEIR_FULL");
-	int64_t length, steps, points = 0, stride, at;
-	uint64_t random = seed_of(7);
+	int64_t length, kills, stops = 0;
 
-	CHECK(live(s, STEPS_MAX, &length));
+	CHECK(live(s, STEPS_MAX, &length, KILL));
 	/* Most instructions of an open are in libc and the kernel. */
-	points = full ? 4000 : length < 5000 ? 120 : 25;
-	stride = 1 + length / points;
-	points = 0;
-	for (at = 1 + random_below(&random, stride); at <= length;
-	     at += stride) {
-		(void)live(s, at, &steps);
-		points++;
-	}
-	all_points += points;
-	printf("%-24s %6" PRId64 " instructions, killed at %" PRId64 "\n",
-	       s->name, length, points);
+	kills = run_at(s, length, full ? 4000 : length < 5000 ? 120 : 25,
+		       false);
+	if (s->stops)
+		stops = run_at(s, length, full ? 4000 : 30, true);
+	all_points += kills;
+	printf("%-24s %6" PRId64 " instructions, killed at %" PRId64
+	       ", stopped at %" PRId64 "\n", s->name, length, kills, stops);
 }
 
 static const struct scenario scenarios[] = {
-	{ "acquire", open_own, NULL, act_acquire, NULL, judge_free },
-	{ "release", prepare_held, NULL, act_release, NULL, judge_free },
-	{ "release to a queue", prepare_held, tell_waiters, act_release, NULL,
+	{ "acquire", true, open_own, NULL, act_acquire, NULL, judge_free },
+	{ "release", true, prepare_held, NULL, act_release, NULL, judge_free },
+	{ "release to a queue", true, prepare_held, tell_waiters, act_release, NULL,
 	  judge_queue },
-	{ "try with a queue", open_own, stage_busy, act_try_fails, NULL,
+	{ "try with a queue", false, open_own, stage_busy, act_try_fails, NULL,
 	  judge_busy },
-	{ "wait and be granted", open_own, stage_between, act_wait,
+	{ "wait and be granted", true, open_own, stage_between, act_wait,
 	  unblock_between, judge_between },
-	{ "wait with idlers", open_own, stage_idlers, act_wait, unblock_idlers,
+	{ "wait with idlers", false, open_own, stage_idlers, act_wait, unblock_idlers,
 	  judge_idlers },
-	{ "wait and give up", open_own, stage_full, act_time_out, unblock_head,
+	{ "wait and give up", true, open_own, stage_full, act_time_out, unblock_head,
 	  judge_head },
-	{ "cancel", prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
-	{ "grow", open_own, stage_busy, act_grow, NULL, judge_grow },
-	{ "shrink", open_own, stage_busy, act_shrink, NULL, judge_shrink },
-	{ "grow with oversized", open_own, stage_oversized, act_grow, NULL,
+	{ "cancel", true, prepare_ctx, stage_ctx, act_cancel, NULL, judge_ctx },
+	{ "grow", true, open_own, stage_busy, act_grow, NULL, judge_grow },
+	{ "shrink", true, open_own, stage_busy, act_shrink, NULL, judge_shrink },
+	{ "grow with oversized", false, open_own, stage_oversized, act_grow, NULL,
 	  judge_oversized },
-	{ "shrink to oversized", open_own, stage_heavy, act_shrink, NULL,
+	{ "shrink to oversized", false, open_own, stage_heavy, act_shrink, NULL,
 	  judge_heavy },
-	{ "close", open_own, stage_busy, act_close, NULL, judge_close },
-	{ "pause", open_own, stage_busy, act_pause, NULL, judge_pause },
-	{ "resume", open_own, stage_paused, act_resume, NULL, judge_resume },
-	{ "close a handle", prepare_held, tell_waiters, act_close_handle, NULL,
+	{ "close", false, open_own, stage_busy, act_close, NULL, judge_close },
+	{ "pause", false, open_own, stage_busy, act_pause, NULL, judge_pause },
+	{ "resume", false, open_own, stage_paused, act_resume, NULL, judge_resume },
+	{ "close a handle", true, prepare_held, tell_waiters, act_close_handle, NULL,
 	  judge_queue },
-	{ "open", prepare_nothing, NULL, open_own, NULL, judge_free },
-	{ "recover with a queue", open_own, stage_dead_queue,
+	{ "open", true, prepare_nothing, NULL, open_own, NULL, judge_free },
+	{ "recover with a queue", false, open_own, stage_dead_queue,
 	  act_recover_queue, NULL, judge_busy },
-	{ "bury", open_own, stage_dead_holder, act_recover, NULL, judge_free },
-	{ "forget", prepare_held, NULL, act_forget, NULL, judge_forget },
-	{ "recover", open_own, leave_dead_lock_holder, act_recover, NULL,
+	{ "bury", true, open_own, stage_dead_holder, act_recover, NULL, judge_free },
+	{ "forget", false, prepare_held, NULL, act_forget, NULL, judge_forget },
+	{ "recover", true, open_own, leave_dead_lock_holder, act_recover, NULL,
 	  judge_free },
+	{ "stat", true, open_own, stage_busy, act_stat, NULL, judge_busy },
 };
 
 static void open_all(void)
@@ -829,7 +1051,7 @@ NAMESPACE_TEST(c38_a_slot_is_reused_while_it_is_buried)
 	close_all();
 }
 
-NAMESPACE_TEST(c38_killed_at_every_instruction)
+NAMESPACE_TEST(c38_c42_killed_and_stopped_at_every_instruction)
 {
 	/* Run one scenario alone. */
 	const char *only = getenv("WEIR_STEPS");
@@ -844,5 +1066,8 @@ NAMESPACE_TEST(c38_killed_at_every_instruction)
 	printf("evidence: kill points | %" PRId64 "\n", all_points);
 	printf("evidence: kill points inside the lock | %" PRId64 "\n",
 	       locked_points);
+	printf("evidence: stop points | %" PRId64 "\n", stop_points);
+	printf("evidence: stop points inside the lock | %" PRId64 "\n",
+	       locked_stop_points);
 	CHECK(locked_points > 0);
 }

@@ -431,12 +431,12 @@ def errors_restore_the_terminal_first():
     # Standard error is the terminal as well.
     watch = Terminal(name, "-i", "20ms", stderr=subprocess.STDOUT)
     watch.shows("1 of 2 in use")
-    # The lock on the join byte fails.
-    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "inject=fcntl:error=ENOLCK",
+    # The file cannot be read any more.
+    with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "inject=pread64:error=EIO",
                            "-p", str(watch.process.pid)]):
         watch.ends(125)
     left = watch.raw.rindex(b"\x1b[?1049l")
-    check(b"No locks available" in watch.raw[left:], f"{watch.raw[left - 200:]!r}")
+    check(b"Input/output error" in watch.raw[left:], f"{watch.raw[left - 200:]!r}")
     holder.end()
 
 
