@@ -127,6 +127,8 @@ static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	/* If the C library rejects this size, use the default. */
 	(void)pthread_attr_setstacksize(&attr, stack_size());
 	sigfillset(&all);
+	/* A blocked SIGBUS would end the process without calling its handler. */
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	failed = pthread_create(thread, &attr, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
