@@ -113,23 +113,35 @@ void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot)
 	errno = saved;
 }
 
+/*
+ * A process of the same user may have changed the permissions.  No other user
+ * can have replaced a file of ours.
+ */
+static bool restore_access(const weir_named *h, const char *path)
+{
+	struct stat sem, lent;
+
+	return !fstat(h->fd, &sem) && !lstat(path, &lent) &&
+	       S_ISREG(lent.st_mode) && lent.st_uid == geteuid() &&
+	       !chmod(path, sem.st_mode & READ_BITS);
+}
+
 bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
 {
+	/* O_NONBLOCK: a process that has the file open may have a lease. */
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char path[PATH_ROOM];
 	int saved = errno, fd;
 	bool lent;
 
 	path_of(h, number, path);
-	/* O_NONBLOCK: a process that has the file open may have a lease. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = open(path, flags);
+	if (fd < 0 && errno == EACCES && restore_access(h, path))
+		fd = open(path, flags);
 	if (fd < 0) {
-		/*
-		 * A lease shows a process that has the file open.  The others
-		 * say nothing about the file.
-		 */
-		lent = errno == EWOULDBLOCK || errno == EMFILE ||
-		       errno == ENFILE || errno == ENOMEM || errno == EINTR;
+		/* Other errors, as EACCES or EMFILE, do not show its end. */
+		lent = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
 	} else {
 		lent = !fcntl(fd, F_OFD_GETLK, &lock) &&
 		       lock.l_type != F_UNLCK;
