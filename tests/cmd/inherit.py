@@ -11,7 +11,10 @@ import support
 # A job that does its worst to each inherited descriptor, reports what had an effect, and
 # ends when it is told to.
 ATTACK = r"""
-import fcntl, os, struct, sys
+import fcntl, os, signal, struct, sys
+
+# The kernel sends it when another process opens a file with a lease.
+signal.signal(signal.SIGIO, signal.SIG_IGN)
 
 def attempt(what, fd, action):
     try:
