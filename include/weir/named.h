@@ -169,6 +169,7 @@ WEIR_API WEIR_MUST_USE weir_err weir_named_unlink(const char *name);
  * errno ESTALE: the name is gone or refers to another semaphore, and is
  * unchanged.  If several processes call this for semaphores of one name, then
  * each removes at most its own.
+ * EBUSY: another process has kept the name locked for a second.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_unlink_handle(weir_named *sem);
 
@@ -187,7 +188,13 @@ weir_named_path(const char *name, char *path, size_t size);
  * the descriptor open.  So a process can keep its permits held until the last
  * child that works under them has ended.  The descriptor is closed on exec,
  * unless the caller changes that.  It does not affect release and close_handle.
- * WEIR_EINVAL: the semaphore is not WEIR_NAMED_STRICT.
+ *
+ * The descriptor is that of an empty file, which is beside the file of the
+ * semaphore until the permits are released.  It is read-only, and a process
+ * that has it can do nothing to the semaphore.
+ *
+ * WEIR_EINVAL: the semaphore is not WEIR_NAMED_STRICT.  WEIR_ESYSTEM: the file
+ * cannot be created; errno has the reason.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_named_lend(weir_named *sem, int *fd);
 
