@@ -6,6 +6,7 @@
 #include "base/shared.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -236,4 +237,21 @@ void *weir_map_(int fd, size_t size)
 void weir_unmap_(void *memory, size_t size)
 {
 	(void)munmap(memory, size);
+}
+
+void *weir_map_zero_(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* RENAME_NOREPLACE; some C libraries have neither it nor the function. */
+#define NO_REPLACE 1
+
+bool weir_rename_new_(const char *from, const char *to)
+{
+	return !syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to,
+			NO_REPLACE);
 }

@@ -137,4 +137,16 @@ int64_t weir_rough_now_ns_(void);
 void *weir_map_(int fd, size_t size);
 void weir_unmap_(void *memory, size_t size);
 
+/*
+ * Return private memory that is zero.  Pages that are not used cost nothing.
+ * Null on failure; free it with weir_unmap_.
+ */
+void *weir_map_zero_(size_t size);
+
+/*
+ * Rename a file.  Fails with EEXIST if `to` exists.  Returns false with errno on
+ * failure.
+ */
+bool weir_rename_new_(const char *from, const char *to);
+
 #endif /* WEIR_BASE_SHARED_H */

@@ -19,7 +19,6 @@
 #include <sys/resource.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "named/handle.h"
@@ -234,10 +233,8 @@ static int publish(int fd, const char *name, const char *path)
 {
 	char own[64];
 
-	/* RENAME_NOREPLACE; not every C library has the function. */
 	if (*name)
-		return (int)syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD,
-				    path, 1);
+		return weir_rename_new_(name, path) ? 0 : -1;
 	(void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
 	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "named/image.h"
@@ -187,31 +186,37 @@ static void mark_dead(const weir_named *h, struct nm_image *image)
 	}
 }
 
-weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
+/* Get memory for one copy, which is zero. */
+static bool get_memory(struct nm_image *image)
 {
-	char *memory = mmap(NULL, IMAGE_SIZE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint64_t before = 0, first = 0;
-	int saved;
+	char *memory = weir_map_zero_(IMAGE_SIZE);
 
-	image->slots = NULL;
-	if (memory == MAP_FAILED)
-		return WEIR_ENOMEM;
 	image->slots = (struct nm_slot *)(void *)memory;
+	if (!memory)
+		return false;
 	image->records = (struct nm_record *)(void *)(memory + SLOTS_SIZE);
 	image->places = (struct nm_place *)(void *)(memory + SLOTS_SIZE +
 						    RECORDS_SIZE);
 	image->used_slots = (uint32_t *)(void *)(image->places + NM_RECORDS);
 	image->used_records = image->used_slots + NM_SLOTS;
+	return true;
+}
+
+weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
+{
+	uint64_t before = 0, first = 0;
+	int saved;
+
+	image->slots = NULL;
 	image->head.slots_high = image->head.records_high = 0;
 	image->queries = QUERIES;
 	image->consistent = false;
 	image->stuck = true;
 	for (unsigned i = 0; i < ATTEMPTS && !image->consistent &&
-			i * size_of(image) < BYTES_MAX; i++) {
-		/* Make the memory zero again. */
-		if (i && madvise(memory, IMAGE_SIZE, MADV_DONTNEED))
-			memset(memory, 0, IMAGE_SIZE);
+			     i * size_of(image) < BYTES_MAX; i++) {
+		weir_nm_image_free_(image);
+		if (!get_memory(image))
+			return WEIR_ENOMEM;
 		if (!read_once(h, image, &before, &image->lock)) {
 			saved = errno;
 			weir_nm_image_free_(image);
@@ -235,7 +240,7 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 void weir_nm_image_free_(struct nm_image *image)
 {
 	if (image->slots)
-		(void)munmap(image->slots, IMAGE_SIZE);
+		weir_unmap_(image->slots, IMAGE_SIZE);
 	image->slots = NULL;
 }
 

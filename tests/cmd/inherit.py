@@ -9,7 +9,7 @@ from support import *
 import support
 
 # A job that does its worst to each inherited descriptor, reports what had an effect, and
-# ends when it is told to.
+# waits for let_end.
 ATTACK = r"""
 import fcntl, os, signal, struct, sys
 

@@ -160,7 +160,7 @@ def lock_as(name, entry):
 
 
 def unlock(name):
-    """Release the lock of lock_as.  Those who wait for it examine it by themselves."""
+    """Release the lock of lock_as.  Contenders examine it again by themselves."""
     with open(path(name + ".weir"), "r+b", buffering=0) as file:
         count = int.from_bytes(os.pread(file.fileno(), 8, LOCK_AT), sys.byteorder) >> 32
         os.pwrite(file.fileno(), (count + 1 << 32).to_bytes(8, sys.byteorder), LOCK_AT)
