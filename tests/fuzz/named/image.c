@@ -146,7 +146,7 @@ static void take_image(void)
 	memcpy(&image.head, head, sizeof(image.head));
 	memcpy(image.slots, slots, sizeof(image.slots));
 	memcpy(image.records, records, sizeof(image.records));
-	image.head.lock = 0;
+	image.head.lock = 0;	/* the threads may be inside */
 	weir_ctx_cancel(&ctx);
 	for (int i = 0; i < 4; i++)
 		finish(calls[i].thread);
@@ -191,15 +191,12 @@ static uint32_t *word_at(size_t place)
 /* Clear the lock if its holder seems to be alive; see above. */
 static void free_lock(void)
 {
-	uint32_t lock = at_load_relaxed(&head->lock);
-	uint32_t index = (lock & NM_LOCK_SLOT_MASK) - 1;
-	bool alive = lock != NM_LOCK_JOINER && index < NM_SLOTS;
+	uint64_t lock = at_load_relaxed(&head->lock);
+	uint32_t index = ((uint32_t)lock & NM_LOCK_SLOT_MASK) - 1;
 
-	for (int i = 0; alive && i < WEIR_ALIVE_WORDS_; i++)
-		alive = weir_is_alive_(
-			at_load_relaxed(&slots[index].alive[i].word));
-	if (alive)
-		at_store_release(&head->lock, 0);
+	if (index < NM_SLOTS &&
+	    weir_is_alive_(at_load_relaxed(&slots[index].alive.word)))
+		at_store_release(&head->lock, (lock | UINT32_MAX) + 1);
 }
 
 static bool is_damage(uint8_t what)
@@ -238,7 +235,9 @@ static void damage(uint8_t what, size_t place, uint32_t value)
 	}
 	at_store_release(word, value);
 	/* The lock was changed, or the liveness of its holder. */
-	if (word == &head->lock || (void *)word >= (void *)slots)
+	if ((void *)word == &head->lock ||
+	    (void *)word == (char *)&head->lock + 4 ||
+	    (void *)word >= (void *)slots)
 		free_lock();
 }
 
@@ -300,7 +299,7 @@ static void check_stat(weir_named *sem)
 	/* The entries can be printed. */
 	for (uint32_t i = 0; i < info.entries && i < 6; i++) {
 		CHECK(memchr(entries[i].label, 0, sizeof(entries[i].label)));
-		CHECK(entries[i].role <= WEIR_NAMED_IDLE);
+		CHECK(entries[i].role <= WEIR_NAMED_LOCKS);
 	}
 }
 
@@ -378,9 +377,8 @@ static void write_image(uint8_t dead)
 	memcpy(slots, image.slots, sizeof(image.slots));
 	memcpy(records, image.records, sizeof(image.records));
 	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < WEIR_ALIVE_WORDS_; k++)
-			if (dead & 1 << i)
-				slots[i].alive[k].word |= WEIR_DIED_;
+		if (dead & 1 << i)
+			slots[i].alive.word |= WEIR_DIED_;
 }
 
 void sequence_run(const uint8_t *bytes, size_t size)
