@@ -43,8 +43,10 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 				    "the system has no robust lists" :
 				    "cannot start a thread");
 	}
-	if (weir_nm_any_dead_(h) && !nm_lock(h, &brief)) {
-		weir_nm_sweep_(h);
+	/* The fast path relies on this critical section: see enter_fast. */
+	if (!nm_lock(h, &brief)) {
+		if (weir_nm_any_dead_(h))
+			weir_nm_sweep_(h);
 		nm_unlock(h);
 	}
 	return WEIR_OK;

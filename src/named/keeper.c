@@ -7,11 +7,11 @@
  *
  * Pairs
  *
- *   [NK1] ready   release: keep   acquire: weir_nm_keeper_start_
- *                 The opening thread sees that the liveness word is listed.
- *   [NK4] ended   release: keep   acquire: weir_nm_keeper_stop_
- *                 The closing thread sees that the keeper has finished.
- *   [NK5] lost    release: keep   acquire: sleep_until
+ *   [NK1] ready   release: report
+ *                 acquire: weir_nm_keeper_start_, weir_nm_keeper_stop_
+ *                 The opening thread sees that the liveness word is listed; the
+ *                 closing thread sees that the keeper has finished.
+ *   [NK2] lost    release: keep   acquire: sleep_until
  *                 A waiting thread that sees it returns an error.
  */
 #include "named/keeper.h"
@@ -34,7 +34,7 @@
 /* Tell the opening or closing thread how far the keeper is. */
 static void report(weir_named *h, uint32_t ready)
 {
-	/* [NK1] [NK4] release */
+	/* [NK1] release */
 	at_store_release(&h->ready, ready);
 	weir_futex_wake_(&h->ready);
 }
@@ -62,7 +62,7 @@ static void *keep(void *arg)
 	 * If the keeper was not stopped, the slot is lost: the file is damaged,
 	 * and no other process wakes the calls of this handle.
 	 */
-	/* [NK5] release */
+	/* [NK2] release */
 	at_store_release(&h->lost, 1);
 	/* relaxed: on a regular stop there are no calls. */
 	if (at_load_relaxed(&h->calls))
@@ -173,7 +173,7 @@ void weir_nm_keeper_stop_(weir_named *h)
 	/* relaxed: the kick orders it. */
 	at_store_relaxed(&h->stop, 1);
 	weir_nm_kick_(h);
-	/* [NK4] acquire */
+	/* [NK1] acquire */
 	while ((ready = at_load_acquire(&h->ready)) != ENDED)
 		if (weir_futex_wait_(&h->ready, ready,
 				     weir_deadline_after(STOP_NS)) ==

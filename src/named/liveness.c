@@ -16,7 +16,8 @@
  *   [NV1] kick   release: weir_nm_kick_   acquire: weir_nm_keep_watch_
  *                A keeper that sleeps on the kicked value of the word has seen
  *                the reason for the kick.
- *   [NV2] round  release: run_round   acquire: weir_nm_arm_
+ *   [NV2] round  release: run_round, weir_nm_keep_watch_
+ *                acquire: weir_nm_arm_, try_arm
  *                A thread that sees an odd round sees `listens` of that round.
  */
 #include "base/cpu.h"
@@ -171,10 +172,11 @@ static bool try_arm(weir_named *h, uint32_t round)
 	if (!weir_shared_sleepers_(&h->mine->kick))
 		return false;
 	/*
-	 * Change the word and wake nobody: if the process is stopped and
+	 * Change the word without a wake-up: if the process is stopped and
 	 * continued, the kernel compares the word again, and the keeper wakes.
 	 */
-	at_add_acq_rel(&h->mine->kick, 1);
+	/* relaxed: a stop orders it. */
+	at_add_relaxed(&h->mine->kick, 1);
 	if (!arm_moved(h))
 		return false;
 	/* [NV2] acquire */

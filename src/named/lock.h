@@ -31,7 +31,7 @@
 
 struct weir_ctx;
 
-/* What limits a wait for the lock.  A null pointer: nothing does. */
+/* The limits of a wait for the lock.  A null pointer: no limit. */
 struct nm_limit {
 	int64_t deadline_ns;
 	const struct weir_ctx *ctx;	/* null: none */
@@ -89,7 +89,7 @@ static inline bool nm_try_lock(weir_named *h, uint32_t id)
 static inline bool nm_release(weir_named *h)
 {
 	uint32_t *awaited = &h->head->awaited;
-	/* relaxed: nobody else changes it while we hold the lock. */
+	/* relaxed: no other thread changes it while we hold the lock. */
 	uint64_t lock = at_load_relaxed(&h->head->lock);
 
 	/* [NL1] release: clear the owner and add 1 to the count. */

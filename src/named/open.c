@@ -9,7 +9,7 @@
  *
  * Pairs
  *
- *   [NO1] ticket  release: join   acquire: weir_nm_enter_, enter_fast
+ *   [NO1] ticket  release: join   acquire: weir_nm_enter_
  *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>

@@ -9,7 +9,8 @@
  *
  * Pairs
  *
- *   [NQ1] record  release: weir_nm_change_, set_state, weir_nm_record_free_
+ *   [NQ1] record  release: weir_nm_change_, set_state, weir_nm_record_free_,
+ *                 weir_nm_wake_ours_
  *                 acquire: weir_nm_word_of_
  *                 A record in a state has valid fields for that state, even if
  *                 the writing process died at the next instruction.
@@ -92,6 +93,7 @@ weir_err weir_nm_make_room_(weir_named *h)
 	if (!weir_nm_reserve_(h->fd, from, ROOM * sizeof(struct nm_record)))
 		return WEIR_ESYSTEM;
 	while (seen < room)
+		/* relaxed: as above. */
 		if (at_cas_weak_relaxed(&h->head->records_room, &seen, room))
 			break;
 	return WEIR_OK;

@@ -53,8 +53,13 @@ void weir_nm_give_(weir_named *h, int64_t n)
  */
 static bool enter_fast(weir_named *h)
 {
-	/* [NO1] acquire: the ticket is 0, or our id in the lock word. */
-	uint32_t ticket = at_load_acquire(&h->ticket);
+	/*
+	 * relaxed: the ticket is 0, or our id in the lock word.  The ticket is
+	 * stored after this handle has taken and dropped the lock under that
+	 * id.  So the acquire of the lock, which depends on the ticket, sees
+	 * everything done before.
+	 */
+	uint32_t ticket = at_load_relaxed(&h->ticket);
 
 	/* relaxed: a record that must be folded was pushed before this call. */
 	if (!ticket || at_load_relaxed(&h->finished) || !nm_try_lock(h, ticket))

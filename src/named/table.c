@@ -13,12 +13,12 @@
  *
  * Pairs
  *
- *   [NT1] slot   release: weir_nm_free_slot_, join, take_over
- *                acquire: is_taken, weir_nm_bury_, claim
+ *   [NT1] slot   release: weir_nm_free_slot_, take_over, keep
+ *                acquire: is_taken, weir_nm_bury_, take_over
  *                A process that finds a slot free sees that its former owner
  *                has finished with it; a process that finds a slot live sees
  *                its fields set.
- *   [NT2] stale  release: take_over   acquire: weir_nm_sweep_
+ *   [NT2] stale  release: take_over   acquire: weir_nm_sweep_, weir_nm_repair_
  *                A process that repairs sees that the dead slot is gone.
  */
 #include <errno.h>

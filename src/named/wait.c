@@ -18,7 +18,7 @@
  *                   The folding thread sees the list up to the record.
  *   [NW2] owed      release: weir_nm_give_back_   acquire: weir_nm_fold_
  *                   The permits were held before they were owed.
- *   [NW3] queued    release, acquire: join_queue, end
+ *   [NW3] queued    release: join_queue, end   acquire: join_queue, end
  *                   Both are RMWs: either the cancelling thread finds the
  *                   record, or the waiting thread sees that its context has
  *                   been cancelled.
@@ -147,7 +147,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	struct call *call = ring_entry(w, struct call, w);
 	weir_named *h = call->h;
 	struct nm_limit brief = { .brief = true };
-	/* [NW3] release, acquire */
+	/* [NW3] release  [NW3] acquire */
 	uint32_t ref = at_add_acq_rel(&call->queued, 0);
 	struct nm_record *record;
 
@@ -219,7 +219,7 @@ static weir_err join_queue(struct call *call)
 	/* relaxed: the keeper reads it under the lock. */
 	at_add_relaxed(&h->calls, 1);
 	call->record = record;
-	/* [NW3] release, acquire */
+	/* [NW3] release  [NW3] acquire */
 	at_add_acq_rel(&call->queued, nm_record_ref(h, record));
 	if (call->w.ctx && weir_ctx_cancelled_(call->w.ctx))
 		(void)withdraw(record, true);
@@ -241,7 +241,7 @@ static weir_err take_or_join(struct call *call)
 		return err;
 	err = take(call);
 	if (err == WEIR_EAGAIN && !weir_nm_is_armed_(h)) {
-		/* Nobody may have noticed the death of a holder. */
+		/* The death of a holder may not have been noticed yet. */
 		weir_nm_sweep_(h);
 		err = take(call);
 	}
@@ -259,7 +259,7 @@ static weir_err sleep_until(struct call *call)
 	while (nm_is_undecided(word) && word / NM_REC_USE == use) {
 		enum weir_woke_ woke;
 
-		/* [NK5] acquire */
+		/* [NK2] acquire */
 		if (at_load_acquire(&h->lost))
 			break;
 		weir_nm_arm_(h);

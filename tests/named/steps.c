@@ -1069,5 +1069,5 @@ NAMESPACE_TEST(c38_c42_killed_and_stopped_at_every_instruction)
 	printf("evidence: stop points | %" PRId64 "\n", stop_points);
 	printf("evidence: stop points inside the lock | %" PRId64 "\n",
 	       locked_stop_points);
-	CHECK(locked_points > 0);
+	CHECK(only || locked_points > 0);
 }
