@@ -3,7 +3,9 @@
  * C37, C38, C40: the state after a death.  Each test runs in its own PID
  * namespace.
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +130,57 @@ NAMESPACE_TEST(c37_the_first_watcher_is_stopped_and_the_holder_killed)
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
 	puppet_end(&first);
 	puppet_end(&second);
+	close_named(sem);
+}
+
+static struct nm_header *map_file(const char *name)
+{
+	struct nm_header *head;
+	char path[300];
+	int fd;
+
+	CHECK_OK(weir_named_path(name, path, sizeof(path)));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	CHECK(head != MAP_FAILED);
+	close(fd);
+	return head;
+}
+
+/*
+ * The only waiting process is stopped when the holder dies, so no keeper notices
+ * the death.  The waiter must notice it when it continues.  This process only
+ * looks, so its keeper cannot help.
+ */
+NAMESPACE_TEST(c37_c42_a_death_while_the_only_waiter_is_stopped)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 3), waiter = puppet_at(name, 3);
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	struct nm_record *record;
+	struct nm_header *head;
+	weir_named *sem;
+	int status;
+
+	CHECK_OK(weir_named_open(name, &opts, &sem));
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 3), WEIR_OK);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	/* The waiter sleeps on the first record, and has armed its keeper. */
+	head = map_file(name);
+	record = (struct nm_record *)(void *)((struct nm_slot *)(void *)
+					      (head + 1) + NM_SLOTS);
+	AWAIT(weir_shared_sleepers_(&record->state));
+	munmap(head, NM_FILE_SIZE);
+	CHECK(process_signal(waiter.pid, SIGSTOP));
+	CHECK_EQ(waitpid(waiter.pid, &status, WUNTRACED), waiter.pid);
+	CHECK(WIFSTOPPED(status));
+	puppet_kill(&holder);
+	CHECK(process_signal(waiter.pid, SIGCONT));
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	puppet_end(&waiter);
 	close_named(sem);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C37, C38: a storm of kills.
+ * C37, C38, C42: a storm of kills and stops.
  *
  * Eight workers acquire and release as fast as they can.  They are killed at
- * random, one or several at once, and replaced.
+ * random, one or several at once, and replaced.  In half of the rounds some
+ * workers are stopped before that, and continue or are killed afterwards.  While
+ * they are stopped, calls of this process that have a limit must return.
  *
  * The referee does not rely on the semaphore.  The permits that workers hold
  * are recorded in one word of shared memory, eight bits a worker.  A worker
@@ -18,7 +20,7 @@
  * one still waits, has overtaken it.  No worker is killed between the two
  * snapshots, and workers that may time out are not judged.
  *
- * 20 seconds and at least 1000 kills; WEIR_FULL=1: ten minutes.
+ * 20 seconds and at least 1000 kills; WEIR_FULL=1: an hour.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -30,11 +32,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "puppet.h"
 
 #define WORKERS 8
 #define CAPACITY 3
 #define LOOK_MAX 64
+/* A call with a limit of a millisecond must return after this time. */
+#define BOUND_NS INT64_C(10000000000)
 
 static struct referee {
 	uint64_t held;		/* eight bits a worker */
@@ -140,7 +145,9 @@ static void look(weir_named *sem, struct look *look)
 {
 	weir_named_info info;
 
-	CHECK_OK(weir_named_stat(sem, &info, look->entries, LOOK_MAX));
+	do
+		CHECK_OK(weir_named_stat(sem, &info, look->entries, LOOK_MAX));
+	while (info.inconsistent);
 	look->count = info.entries < LOOK_MAX ? info.entries : LOOK_MAX;
 	CHECK_EQ(info.capacity, CAPACITY);
 	CHECK_EQ(info.capacity,
@@ -202,6 +209,59 @@ static void kill_some(pid_t *pids, uint64_t *random, int64_t *kills)
 	}
 }
 
+/* Stop some of the workers.  Returns their set. */
+static uint32_t stop_some(const pid_t *pids, uint64_t *random, int64_t *stops)
+{
+	uint32_t stopped = 0;
+
+	for (int i = 0; i < WORKERS; i++)
+		if (!random_below(random, 3)) {
+			CHECK(process_signal(pids[i], SIGSTOP));
+			stopped |= 1u << i;
+			++*stops;
+		}
+	return stopped;
+}
+
+/* The workers that were not killed meanwhile continue. */
+static void continue_all(const pid_t *pids, const pid_t *before,
+			 uint32_t stopped)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (stopped & 1u << i && pids[i] == before[i])
+			CHECK(process_signal(pids[i], SIGCONT));
+}
+
+static void check_limited(const char *call, weir_err err)
+{
+	if (err && err != WEIR_EAGAIN && err != WEIR_ETIMEDOUT)
+		check_fail(__FILE__, __LINE__, "%s returned %s", call,
+			   weir_err_name(err));
+}
+
+/* Calls that have a limit, while a stopped worker may have the lock. */
+static void call_all(void)
+{
+	weir_named_opts opts = { .label = "caller" };
+	int64_t since = weir_now_ns();
+	weir_named_info info;
+	weir_named *other;
+	weir_err err;
+
+	CHECK_OK(weir_named_open(name, &opts, &other));
+	CHECK_OK(weir_named_stat(other, &info, NULL, 0));
+	CHECK_EQ(info.capacity,
+		 info.free + info.held + info.granted - info.debt);
+	err = weir_named_try_acquire(other, 1);
+	check_limited("try", err);
+	/* A release has no limit; closing the handle releases too. */
+	err = weir_named_acquire_for(other, 1, 1000000);
+	check_limited("acquire_for", err);
+	CHECK_OK(weir_named_close_handle(other));
+	if (weir_now_ns() - since > BOUND_NS)
+		check_fail(__FILE__, __LINE__, "calls took too long");
+}
+
 static int64_t storm_ns(void)
 {
 	const char *seconds = getenv("WEIR_STORM_S");
@@ -209,13 +269,14 @@ static int64_t storm_ns(void)
 	if (seconds)
 		return atoll(seconds) * INT64_C(1000000000);
 	return getenv("WEIR_FULL") && *getenv("WEIR_FULL") ?
-		       INT64_C(600000000000) : INT64_C(20000000000);
+		       INT64_C(3600000000000) : INT64_C(20000000000);
 }
 
-NAMESPACE_TEST(c38_a_storm_of_kills)
+NAMESPACE_TEST(c38_c42_a_storm_of_kills_and_stops)
 {
 	uint64_t random = seed_of(3), before;
 	int64_t until = weir_now_ns() + storm_ns(), kills = 0, latest_ns = 0;
+	int64_t stops = 0;
 	struct look was, is;
 	pid_t pids[WORKERS];
 	weir_named *sem;
@@ -240,7 +301,17 @@ NAMESPACE_TEST(c38_a_storm_of_kills)
 			latest_ns = late_ns;
 		look(sem, &is);
 		check_order(&was, &is);
-		kill_some(pids, &random, &kills);
+		if (random_below(&random, 2)) {
+			pid_t pids_before[WORKERS];
+			uint32_t stopped = stop_some(pids, &random, &stops);
+
+			memcpy(pids_before, pids, sizeof(pids));
+			kill_some(pids, &random, &kills);
+			call_all();
+			continue_all(pids, pids_before, stopped);
+		} else {
+			kill_some(pids, &random, &kills);
+		}
 		before = __atomic_load_n(&referee->grants, __ATOMIC_RELAXED);
 		/* The workers must go on without a stat, which would sweep. */
 		AWAIT(__atomic_load_n(&referee->grants, __ATOMIC_RELAXED) >=
@@ -264,6 +335,7 @@ NAMESPACE_TEST(c38_a_storm_of_kills)
 	CHECK_OK(weir_named_try_acquire(sem, CAPACITY));
 	close_named(sem);
 	printf("evidence: kills in a storm | %" PRId64 "\n", kills);
+	printf("evidence: stops in that storm | %" PRId64 "\n", stops);
 	printf("evidence: grants in that storm | %" PRIu64 "\n",
 	       referee->grants);
 	/* The longest delay that this machine causes, for comparison. */
