@@ -7,8 +7,9 @@
  * finds a dead lock holder, and repair completes the change.
  */
 #include "base/panic.h"
-#include "named/handle.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 void weir_named_close(weir_named *sem, weir_close how)
 {

@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "named/handle.h"
+#include "named/record.h"
+#include "named/table.h"
 
 /* The number of retries when other processes create and unlink concurrently. */
 #define TRIES 100

@@ -178,177 +178,6 @@ void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot);
 /* Reserve storage for a range of the file. */
 bool weir_nm_reserve_(int fd, size_t from, size_t size);
 
-/* --- The rest requires the lock (lock.h) unless a comment differs. --- */
-
-/* --- table.c: participants --- */
-
-static inline struct nm_slot *nm_slot_at(weir_named *h, const uint32_t *ref)
-{
-	uint32_t index = nm_index(ref, NM_SLOTS);
-
-	return index < NM_SLOTS ? &h->slots[index] : NULL;
-}
-
-static inline uint32_t nm_slot_ref(const weir_named *h,
-				   const struct nm_slot *slot)
-{
-	return (uint32_t)(slot - h->slots) + 1;
-}
-
-static inline uint32_t nm_slots_high(const weir_named *h)
-{
-	/* relaxed: the copy is checked next; the word only grows. */
-	uint32_t high = at_load_relaxed(&h->head->slots_high);
-
-	return high < NM_SLOTS ? high : NM_SLOTS;
-}
-
-/*
- * Return true if the slot is in use and its owner is alive; or if it is in use
- * and its owner is dead; or if any slot but ours is in use and its owner is
- * dead.  These need no lock.
- */
-bool weir_nm_is_live_(const struct nm_slot *slot);
-bool weir_nm_is_dead_(const struct nm_slot *slot);
-bool weir_nm_any_dead_(const weir_named *h);
-
-/* Mark the owner of a slot as dead, as the kernel does. */
-void weir_nm_mark_dead_(struct nm_slot *slot);
-
-/*
- * Claim a slot for this handle, without waiting.  Returns null with errno if
- * storage is exhausted, or with errno 0 if all slots are in use.  Needs no lock.
- */
-struct nm_slot *weir_nm_claim_(weir_named *h);
-
-/* Free the slot if it still has this state.  Needs no lock. */
-void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
-
-/*
- * Reclaim the permits, the records and the slot of a dead participant.  Returns
- * true if the slot has been freed.
- */
-bool weir_nm_bury_(weir_named *h, struct nm_slot *slot);
-
-/* Bury all dead participants, and grant. */
-void weir_nm_sweep_(weir_named *h);
-
-/* --- record.c: records --- */
-
-/* Returns true if the semaphore is closed, also for a drain; is paused. */
-static inline bool nm_is_closed(const weir_named *h)
-{
-	return h->head->closed & (NM_DRAIN | NM_CLOSED);
-}
-
-static inline bool nm_is_paused(const weir_named *h)
-{
-	return h->head->closed == NM_PAUSED;
-}
-
-static inline struct nm_record *nm_record_at(weir_named *h,
-					     const uint32_t *ref)
-{
-	uint32_t index = nm_index(ref, NM_RECORDS);
-
-	/* For static analysers: an element of the table is not null. */
-	if (!h->records)
-		__builtin_unreachable();
-	return index < NM_RECORDS ? &h->records[index] : NULL;
-}
-
-static inline uint32_t nm_record_ref(const weir_named *h,
-				     const struct nm_record *record)
-{
-	return (uint32_t)(record - h->records) + 1;
-}
-
-static inline uint32_t nm_records_high(const weir_named *h)
-{
-	/* relaxed: as in nm_slots_high. */
-	uint32_t high = at_load_relaxed(&h->head->records_high);
-
-	return high < NM_RECORDS ? high : NM_RECORDS;
-}
-
-/* Returns true if a record with this state word waits for a decision. */
-static inline bool nm_is_undecided(uint32_t word)
-{
-	return (word & NM_REC_MASK) - 1 < NM_REC_IDLE;
-}
-
-/* Returns true if `got` of a record with this state word counts as held. */
-static inline bool nm_has_permits(uint32_t word)
-{
-	return (word & NM_REC_MASK) - NM_REC_GRANTED <=
-	       NM_REC_REVOKED - NM_REC_GRANTED;
-}
-
-/*
- * Read a record's state word; the fields that belong to the state are valid
- * then.  Needs no lock.
- */
-uint32_t weir_nm_word_of_(const struct nm_record *record);
-
-/*
- * Change the state of a record by CAS from the word *seen.  On failure load the
- * word into *seen and return false.  Needs no lock.
- */
-bool weir_nm_change_(struct nm_record *record, uint32_t *seen, uint32_t state);
-
-/*
- * Take a free record for this handle; its state stays FREE.  Null with *err;
- * WEIR_EAGAIN: call weir_nm_make_room_ without the lock, and retry.
- */
-struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err);
-weir_err weir_nm_make_room_(weir_named *h);
-
-/* Put a new record into a waiting state; WAITS enqueues it at the tail. */
-void weir_nm_record_wait_(weir_named *h, struct nm_record *record,
-			  uint32_t state);
-
-/*
- * Link an undecided record, or unlink a record if it is linked: in the queue, on
- * the oversized list, or as waiting for idle.
- */
-void weir_nm_link_(weir_named *h, struct nm_record *record, uint32_t state);
-void weir_nm_unlink_(weir_named *h, struct nm_record *record);
-
-/* Unlink the record if it is linked, and free it. */
-void weir_nm_record_free_(weir_named *h, struct nm_record *record);
-
-/*
- * Called for a record that was left or revoked: unlink it, or take its permits
- * back; its state becomes ENDED.  The caller grants.
- */
-void weir_nm_record_clean_(weir_named *h, struct nm_record *record);
-
-/* Have the unlock wake the record's thread; all threads of decided records. */
-void weir_nm_wake_later_(weir_named *h, const struct nm_record *record);
-void weir_nm_wake_all_later_(weir_named *h);
-
-/* Wake the threads of these records.  Needs no lock. */
-void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes);
-
-/* --- queue.c: decisions --- */
-
-/* Grant to every waiter that can be granted now (C6, C7). */
-void weir_nm_grant_all_(weir_named *h);
-
-/*
- * Called after a change of the capacity: move records between the queue and the
- * oversized list, then grant.
- */
-void weir_nm_regrant_all_(weir_named *h);
-
-/* --- repair.c --- */
-
-/* Sort by ticket, oldest first, in private memory.  This needs no lock. */
-void weir_nm_sort_(struct nm_place *places, uint32_t count);
-
-/* Compute all derived fields again from the source of truth. */
-void weir_nm_repair_(weir_named *h);
-
 /* --- join.c: becoming a participant; called without the lock --- */
 weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts);
 void weir_nm_leave_(weir_named *h);
@@ -363,7 +192,7 @@ struct nm_limit;
  */
 weir_err weir_nm_enter_(weir_named *h, const struct nm_limit *limit);
 
-/* --- sem.c: permits without waiting --- */
+/* --- sem.c: permits without waiting; called with the lock (lock.h) --- */
 
 /*
  * Returns how many of min..max permits can be taken now; -1 if the call must
@@ -387,11 +216,20 @@ void weir_nm_give_(weir_named *h, int64_t n);
 weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
 		       struct weir_ctx *ctx, int64_t deadline_ns, int64_t *got);
 
+/* --- fold.c: records of finished calls --- */
+
+struct nm_record;
+
+/* The call of this record has finished.  Called without the lock. */
+void weir_nm_finish_(weir_named *h, const struct nm_record *record);
+
 /*
- * Fold the records of finished calls: count their permits as held by our slot,
- * and free them.
+ * Count the permits of finished calls as held by our slot, and free their
+ * records.  weir_nm_fold_soon_ is called without the lock: it folds in bounded
+ * time, or lets the keeper do it.
  */
 void weir_nm_fold_(weir_named *h);
+void weir_nm_fold_soon_(weir_named *h);
 
 /* Give back permits of our slot in bounded time; called without the lock. */
 void weir_nm_give_back_(weir_named *h, int64_t n);

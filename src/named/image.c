@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "named/image.h"
+#include "named/table.h"
 
 #define ATTEMPTS 16
 /* No further attempt is made if so many bytes have been read. */

@@ -2,11 +2,156 @@
 /*
  * Become a participant, and cease to be one.  Neither waits for another process
  * for more than some milliseconds.
+ *
+ * A joining process locks the byte of a slot, without waiting, and keeps it
+ * locked until it ends: so two processes never claim one slot, and the threads
+ * of its former owner have ended.  A slot that is being set up is CLAIMED.  If
+ * the joining process dies, the next one reuses the slot.  The slot counts as a
+ * participant once its keeper has made it LIVE.
  */
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "named/keeper.h"
 #include "named/lock.h"
+#include "named/table.h"
+
+static bool lock_byte(weir_named *h, const struct nm_slot *slot)
+{
+	return weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(slot - h->slots), false);
+}
+
+static void unlock_byte(weir_named *h, const struct nm_slot *slot)
+{
+	weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(slot - h->slots));
+}
+
+/*
+ * Returns true if the slot is now ours: it is free, or a joining process died
+ * while setting it up.  In that case this handle has locked its byte.
+ */
+static bool claim(weir_named *h, struct nm_slot *slot)
+{
+	if (weir_nm_is_taken_(slot) || !lock_byte(h, slot))
+		return false;
+	/* Another process may have joined and died before we had the byte. */
+	if (!weir_nm_is_taken_(slot))
+		return true;
+	unlock_byte(h, slot);
+	return false;
+}
+
+static uint32_t next_generation(weir_named *h)
+{
+	/* relaxed: only the number matters. */
+	return at_add_relaxed(&h->head->generations, 1) + 1;
+}
+
+static uint32_t claimed_state(weir_named *h)
+{
+	return next_generation(h) * (NM_SLOT_MASK + 1) + NM_SLOT_CLAIMED;
+}
+
+/*
+ * Take over the slot of a dead participant, without burying it: the permits and
+ * records of the dead owner do not count any more, and a repair must compute
+ * the free permits again.
+ */
+static bool take_over(weir_named *h, struct nm_slot *slot)
+{
+	/* [NT1] acquire */
+	uint32_t seen = at_load_acquire(&slot->state), state = seen;
+
+	if (!weir_nm_is_dead_(slot) || !lock_byte(h, slot))
+		return false;
+	if (weir_nm_is_dead_(slot) &&
+	    !(slot->lent && weir_nm_is_lent_(h, slot->lent))) {
+		/* [NT2] release */
+		at_store_release(&h->head->stale, 1);
+		while (seen == state)
+			/* [NT1] release */
+			if (at_cas_weak_release(&slot->state, &seen,
+						claimed_state(h)))
+				return true;
+	}
+	unlock_byte(h, slot);
+	return false;
+}
+
+/* Make the table larger.  Returns false with errno if there is no storage. */
+static bool add_slot(weir_named *h, uint32_t high)
+{
+	size_t from = (size_t)((char *)&h->slots[high] - (char *)h->head);
+	/* relaxed: readers use it as a bound. */
+	uint32_t seen = at_load_relaxed(&h->head->slots_high);
+
+	if (!weir_nm_reserve_(h->fd, from, sizeof(struct nm_slot)))
+		return false;
+	while (seen <= high)
+		if (at_cas_weak_relaxed(&h->head->slots_high, &seen, high + 1))
+			break;
+	return true;
+}
+
+static struct nm_slot *find_slot(weir_named *h)
+{
+	uint32_t high = nm_slots_high(h);
+
+	for (uint32_t i = 0; i < NM_SLOTS; i++) {
+		if (i >= high && !add_slot(h, i))
+			return NULL;
+		if (claim(h, &h->slots[i]))
+			return &h->slots[i];
+		if (!weir_nm_is_taken_(&h->slots[i]) &&
+		    weir_nm_byte_is_foreign_(h->fd, NM_BYTE_ALIVE(i))) {
+			errno = EBADMSG;
+			return NULL;
+		}
+	}
+	errno = 0;
+	for (uint32_t i = 0; i < NM_SLOTS; i++)
+		if (take_over(h, &h->slots[i]))
+			return &h->slots[i];
+	errno = 0;
+	return NULL;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) ? 0 : (uint64_t)info.st_ino;
+}
+
+/*
+ * Claim a slot for this handle.  Returns null with errno if storage is exhausted,
+ * or with errno 0 if all slots are in use.
+ */
+static struct nm_slot *claim_any(weir_named *h)
+{
+	struct nm_slot *slot = find_slot(h);
+	uint32_t state;
+
+	if (!slot)
+		return NULL;
+	state = claimed_state(h);
+	/* relaxed: a slot that is not live is not read. */
+	at_store_relaxed(&slot->state, state);
+	slot->held = 0;
+	slot->since_ns = 0;
+	slot->lingers = 0;
+	slot->lent = 0;
+	slot->pid = (uint32_t)getpid();
+	slot->pid_namespace = pid_namespace();
+	slot->id = (uint64_t)(state / (NM_SLOT_MASK + 1)) << 16 |
+		   (uint64_t)(slot - h->slots);
+	memcpy(slot->label, h->label, sizeof(slot->label));
+	h->state = state - NM_SLOT_CLAIMED + NM_SLOT_LIVE;
+	h->lock_id = nm_lock_id(nm_slot_ref(h, slot), h->state);
+	return slot;
+}
 
 weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 {
@@ -20,7 +165,7 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 	 * it is repeated.
 	 */
 	h->has_fences = weir_fence_ask_();
-	slot = weir_nm_claim_(h);
+	slot = claim_any(h);
 	if (!slot && !errno)
 		return weir_nm_say_(opts, WEIR_EBUSY,
 				    "%s is open in %u processes, the maximum",

@@ -20,6 +20,8 @@
 #include <link.h>
 #include <signal.h>
 
+#include "named/table.h"
+
 #define STACK_SIZE ((size_t)128 << 10)
 #define WAITING 0u
 #define READY 1u

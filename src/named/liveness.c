@@ -23,6 +23,8 @@
 #include "base/cpu.h"
 #include "named/keeper.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 /*
  * The interval at which the keeper checks whether a dead process has ended

@@ -18,8 +18,9 @@
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "core/ctx_wait.h"
-#include "named/handle.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 #define SPINS 200
 

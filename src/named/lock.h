@@ -25,6 +25,7 @@
  */
 #include "base/atomic.h"
 #include "named/handle.h"
+#include "named/table.h"
 
 #define NM_LOCK_SLOT_BITS 13
 #define NM_LOCK_SLOT_MASK ((UINT32_C(1) << NM_LOCK_SLOT_BITS) - 1)

@@ -20,6 +20,7 @@
 
 #include "base/mem.h"
 #include "named/lock.h"
+#include "named/record.h"
 
 static pthread_mutex_t opens = PTHREAD_MUTEX_INITIALIZER;
 static struct weir_ring_ *handles;	/* under opens */

@@ -5,7 +5,8 @@
  * A lock holder decides a record by CAS, because its owner may leave at the
  * same moment, without the lock.
  */
-#include "named/handle.h"
+#include "named/record.h"
+#include "named/table.h"
 
 /* Decide an undecided record.  Returns false if its owner has left. */
 static bool decide(struct nm_record *record, uint32_t state)

@@ -15,7 +15,7 @@
  *                 A record in a state has valid fields for that state, even if
  *                 the writing process died at the next instruction.
  */
-#include "named/handle.h"
+#include "named/record.h"
 
 /* The number of records for which storage is reserved at once: a page. */
 #define ROOM 32u

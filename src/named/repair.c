@@ -10,7 +10,8 @@
  */
 #include <string.h>
 
-#include "named/handle.h"
+#include "named/record.h"
+#include "named/table.h"
 
 static int64_t bounded(int64_t n)
 {

@@ -12,6 +12,8 @@
 #include "base/panic.h"
 #include "core/ctx_wait.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 static bool count_ok(int64_t n)
 {

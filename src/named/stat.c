@@ -15,6 +15,8 @@
 #include "base/panic.h"
 #include "named/image.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 /* A contradiction must be found this often; otherwise the file has changed. */
 #define CHECKS 2

@@ -7,17 +7,8 @@
  * that gives up changes it to LEFT.  A cancelled context does that from the
  * cancelling thread (C13), or changes GRANTED to REVOKED.
  *
- * Finished records are put on a private list of the handle, and the next
- * critical section of the handle folds them.  If a call has left or was revoked,
- * other calls may be grantable now (C7): so its thread folds at once.  If the
- * lock is not available within a short time, the keeper does it.
- *
  * Pairs
  *
- *   [NW1] finished  release: push   acquire: weir_nm_fold_
- *                   The folding thread sees the list up to the record.
- *   [NW2] owed      release: weir_nm_give_back_   acquire: weir_nm_fold_
- *                   The permits were held before they were owed.
  *   [NW3] queued    release: join_queue, end   acquire: join_queue, end
  *                   Both are RMWs: either the cancelling thread finds the
  *                   record, or the waiting thread sees that its context has
@@ -28,6 +19,8 @@
 #include "core/ctx_wait.h"
 #include "named/keeper.h"
 #include "named/lock.h"
+#include "named/record.h"
+#include "named/table.h"
 
 /* A waiting call, on the caller's stack. */
 struct call {
@@ -48,73 +41,6 @@ static struct nm_limit limit_of(const struct call *call)
 		.ctx = call->w.ctx,
 		.interruptible = call->h->flags & WEIR_NAMED_INTERRUPTIBLE,
 	};
-}
-
-/* --- Finished records --- */
-
-static void push(weir_named *h, const struct nm_record *record)
-{
-	uint32_t ref = nm_record_ref(h, record);
-	/* relaxed: the CAS validates it. */
-	uint32_t first = at_load_relaxed(&h->finished);
-
-	do
-		/* relaxed: published by the CAS. */
-		at_store_relaxed(&h->scratch->finished_next[ref - 1], first);
-	/* [NW1] release */
-	while (!at_cas_weak_release(&h->finished, &first, ref));
-}
-
-void weir_nm_fold_(weir_named *h)
-{
-	/* [NW1] acquire */
-	uint32_t ref = at_swap_acquire(&h->finished, 0);
-	/* [NW2] acquire */
-	int64_t owed = at_swap_acquire(&h->owed, 0);
-	bool grant = false;
-
-	while (ref) {
-		struct nm_record *record = &h->records[ref - 1];
-		uint32_t state = weir_nm_word_of_(record) & NM_REC_MASK;
-
-		/* relaxed: ordered by the swap. */
-		ref = at_load_relaxed(&h->scratch->finished_next[ref - 1]);
-		/* The file is damaged, and the record is not ours any more. */
-		if (record->owner != h->me)
-			continue;
-		if (state == NM_REC_TAKEN) {
-			if (!h->mine->held)
-				h->mine->since_ns = record->since_ns;
-			h->mine->held = nm_plus(h->mine->held, record->got);
-		}
-		grant = grant || record->linked || state == NM_REC_REVOKED;
-		weir_nm_record_clean_(h, record);
-		weir_nm_record_free_(h, record);
-	}
-	if (owed)
-		weir_nm_give_(h, owed);
-	if (grant)
-		weir_nm_grant_all_(h);
-}
-
-/* Fold now, or let the keeper do it. */
-static void fold_soon(weir_named *h)
-{
-	struct nm_limit brief = { .brief = true };
-
-	if (nm_lock(h, &brief)) {
-		weir_nm_kick_(h);
-		return;
-	}
-	weir_nm_fold_(h);
-	nm_unlock(h);
-}
-
-void weir_nm_give_back_(weir_named *h, int64_t n)
-{
-	/* [NW2] release */
-	at_add_acq_rel(&h->owed, n);
-	fold_soon(h);
 }
 
 /* --- Ending a wait --- */
@@ -348,11 +274,11 @@ static weir_err finish(struct call *call, weir_err err, bool revoked)
 	else if (!err)
 		err = collect(call);
 	if (!lost)
-		push(h, record);
+		weir_nm_finish_(h, record);
 	/* relaxed: for the keeper and close_handle. */
 	at_sub_relaxed(&h->calls, 1);
 	if (err && !lost)
-		fold_soon(h);
+		weir_nm_fold_soon_(h);
 	return err;
 }
 

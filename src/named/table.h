@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_NAMED_TABLE_H
+#define WEIR_NAMED_TABLE_H
+
+/*
+ * Participants.  These functions require the lock (lock.h) unless a comment
+ * differs.
+ */
+#include "named/handle.h"
+
+static inline struct nm_slot *nm_slot_at(weir_named *h, const uint32_t *ref)
+{
+	uint32_t index = nm_index(ref, NM_SLOTS);
+
+	return index < NM_SLOTS ? &h->slots[index] : NULL;
+}
+
+static inline uint32_t nm_slot_ref(const weir_named *h,
+				   const struct nm_slot *slot)
+{
+	return (uint32_t)(slot - h->slots) + 1;
+}
+
+static inline uint32_t nm_slots_high(const weir_named *h)
+{
+	/* relaxed: the copy is checked next; the word only grows. */
+	uint32_t high = at_load_relaxed(&h->head->slots_high);
+
+	return high < NM_SLOTS ? high : NM_SLOTS;
+}
+
+/*
+ * Return true if the slot is in use; if it is and its owner is alive; if it is
+ * and its owner is dead; if any slot but ours is in use and its owner is dead.
+ * These need no lock.
+ */
+bool weir_nm_is_taken_(const struct nm_slot *slot);
+bool weir_nm_is_live_(const struct nm_slot *slot);
+bool weir_nm_is_dead_(const struct nm_slot *slot);
+bool weir_nm_any_dead_(const weir_named *h);
+
+/* Mark the owner of a slot as dead, as the kernel does. */
+void weir_nm_mark_dead_(struct nm_slot *slot);
+
+/* Free the slot if it still has this state.  Needs no lock. */
+void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
+
+/*
+ * Reclaim the permits, the records and the slot of a dead participant.  Returns
+ * true if the slot has been freed.
+ */
+bool weir_nm_bury_(weir_named *h, struct nm_slot *slot);
+
+/* Bury all dead participants, and grant. */
+void weir_nm_sweep_(weir_named *h);
+
+#endif /* WEIR_NAMED_TABLE_H */
