@@ -21,10 +21,13 @@ WEIR_DECLS_BEGIN
  * participants wait, no process polls or wakes up (for an exception see
  * WEIR_NAMED_STRICT).
  *
- * The two processes that have waited longest watch the other processes for
- * death.  If both are stopped (SIGSTOP, a debugger, a frozen cgroup), then the
- * waiters behind them learn of a death only when another call reaches the
- * semaphore: an open, a stat, or an acquire that waits.
+ * If a process is stopped (SIGSTOP, a debugger, a frozen cgroup), then it keeps
+ * the permits that it holds.  If it is stopped inside one of these functions,
+ * then it may also have the internal lock of the semaphore.  Even then open,
+ * stat, try_acquire, drain, cancelled contexts and close_handle return after
+ * some milliseconds, and calls with a deadline return at their deadline or some
+ * milliseconds later; other calls wait until the process continues or dies.
+ * weir_named_stat names the process.
  *
  *     weir_named_opts opts = { .capacity = 3, .flags = WEIR_NAMED_CREATE };
  *     weir_named *builds;
@@ -68,6 +71,7 @@ typedef struct weir_named weir_named;
 
 /*
  * The most open handles and the most waiting calls, in all processes together.
+ * A call that waited and was granted counts until the next call of its handle.
  */
 #define WEIR_NAMED_PARTICIPANTS_MAX 4096
 #define WEIR_NAMED_WAITERS_MAX 8192
@@ -105,8 +109,8 @@ typedef enum weir_named_policy {
 	WEIR_NAMED_FAST = 0,
 	/*
 	 * The permits are free when the last thread and the memory of the
-	 * process are gone.  Until then the two processes that have waited
-	 * longest poll, at least every 2 ms.
+	 * process are gone.  Until then the waiting processes poll; all of them
+	 * together about every 2 ms.
 	 */
 	WEIR_NAMED_STRICT = 1
 } weir_named_policy;
