@@ -9,6 +9,7 @@
  * The linker wraps the calls in their 64-bit forms, which are the ones that
  * glibc uses.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static const char *plan;	/* the call that fails */
 static int plan_errno;
 static int64_t countdown;	/* at which occurrence; 0: has failed */
 static bool on;			/* only inside the library */
+static bool no_tmpfile;		/* the file system has no O_TMPFILE */
 
 static bool fails(const char *call)
 {
@@ -78,6 +80,10 @@ int __wrap_open64(const char *path, int flags, ...)
 	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE)
 		mode = va_arg(args, mode_t);
 	va_end(args);
+	if (on && no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	return fails("open64") ? -1 : __real_open64(path, flags, mode);
 }
 
@@ -204,4 +210,23 @@ TEST(c18_a_signal_while_storage_is_reserved)
 			break;
 	}
 	CHECK(k > 2);
+}
+
+/* The file has a temporary name then, also if its creation fails. */
+TEST(c38_a_file_system_without_unnamed_files)
+{
+	DIR *folder;
+	struct dirent *entry;
+
+	no_tmpfile = true;
+	CHECK(work(fresh_name()));
+	refuse("open64", EACCES);
+	refuse("fchmod", EPERM);
+	refuse("pwrite64", ENOSPC);
+	no_tmpfile = false;
+	folder = opendir(getenv("WEIR_DIR"));
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		CHECK(strncmp(entry->d_name, ".weir-temp-", 11));
+	closedir(folder);
 }

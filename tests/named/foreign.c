@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C38, C39: files that other processes lock, truncate or leave from another
+ * boot, and borrowers of a lent descriptor.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "named/format.h"
+#include "named/lock.h"
+#include "puppet.h"
+
+/* The file of a semaphore, mapped by a process that may write it. */
+struct file {
+	char path[300];
+	int fd;
+	struct nm_header *head;
+	struct nm_slot *slots;
+};
+
+static struct file map_file(const char *name)
+{
+	struct file file;
+
+	CHECK_OK(weir_named_path(name, file.path, sizeof(file.path)));
+	file.fd = open(file.path, O_RDWR | O_CLOEXEC);
+	CHECK(file.fd >= 0);
+	file.head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 file.fd, 0);
+	CHECK(file.head != MAP_FAILED);
+	file.slots = (struct nm_slot *)(void *)(file.head + 1);
+	return file;
+}
+
+static void unmap_file(struct file *file)
+{
+	CHECK(!munmap(file->head, NM_FILE_SIZE));
+	close(file->fd);
+}
+
+static ino_t inode_of(const struct file *file)
+{
+	struct stat info;
+
+	CHECK(!stat(file->path, &info));
+	return info.st_ino;
+}
+
+/* A slot that seems to be in use; no process has its byte locked. */
+static struct nm_slot *forge_slot(struct file *file, int64_t held)
+{
+	struct nm_slot *slot = &file->slots[file->head->slots_high];
+
+	*slot = (struct nm_slot){ .state = 4 * ++file->head->generations +
+					   NM_SLOT_LIVE, .held = held,
+				  .pid = 4711 };
+	slot->alive.word = weir_alive_value_();
+	file->head->slots_high++;
+	file->head->value -= held;
+	return slot;
+}
+
+static void lock_as(struct file *file, const struct nm_slot *slot)
+{
+	uint32_t ref = (uint32_t)(slot - file->slots) + 1;
+
+	at_store_release(&file->head->lock, file->head->lock |
+			 nm_lock_id(ref, slot->state));
+}
+
+static weir_named *open_observer(const char *name)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	weir_named *sem;
+
+	CHECK_OK(weir_named_open(name, &opts, &sem));
+	return sem;
+}
+
+TEST(c39_an_observer_survives_a_truncation)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *observer;
+	weir_named_info info;
+	struct file file;
+
+	sem = open_named(name, 2);
+	file = map_file(name);
+	observer = open_observer(name);
+	CHECK_EQ(look_at(observer).free, 2);
+	close_named(sem);
+	for (off_t size = NM_FILE_SIZE - 1; size >= 0;
+	     size = size ? size / 2 : -1) {
+		CHECK(!ftruncate(file.fd, size));
+		if (weir_named_stat(observer, &info, NULL, 0))
+			CHECK_EQ(errno, EBADMSG);
+		(void)weir_named_available(observer);
+		(void)weir_named_is_closed(observer);
+	}
+	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	close_named(observer);
+	unmap_file(&file);
+}
+
+NAMESPACE_TEST(c38_another_boot_id_does_not_replace_a_semaphore_in_use)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 2);
+	weir_named *sem, *observer;
+	struct file file;
+	ino_t before;
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	file = map_file(name);
+	before = inode_of(&file);
+	memset(file.head->boot, 7, sizeof(file.head->boot));
+	observer = open_observer(name);
+	CHECK_EQ(look_at(observer).held, 1);
+	sem = open_named(name, 2);
+	CHECK_EQ(inode_of(&file), before);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_ERR(weir_named_try_acquire(sem, 2), WEIR_EAGAIN);
+	CHECK_EQ(puppet_do(&holder, PUPPET_RELEASE, 1), WEIR_OK);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	close_named(sem);
+	close_named(observer);
+	puppet_kill(&holder);
+	unmap_file(&file);
+}
+
+TEST(c38_participants_of_another_boot_are_dead)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *observer;
+	struct file file;
+
+	close_named(open_named(name, 3));
+	file = map_file(name);
+	memset(file.head->boot, 7, sizeof(file.head->boot));
+	/* The machine was switched off while a process was inside the lock. */
+	lock_as(&file, forge_slot(&file, 2));
+	observer = open_observer(name);
+	CHECK_EQ(look_at(observer).free, 3);
+	sem = open_named(name, 3);
+	CHECK_OK(weir_named_acquire(sem, 3, NULL));
+	CHECK_EQ(look_at(sem).held, 3);
+	CHECK_EQ(look_at(sem).participants, 1);
+	close_named(sem);
+	close_named(observer);
+	unmap_file(&file);
+}
+
+TEST(c39_a_lock_owner_that_is_no_process)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 3);
+	struct file file = map_file(name);
+
+	lock_as(&file, forge_slot(&file, 1));
+	CHECK_OK(weir_named_acquire(sem, 3, NULL));
+	CHECK_EQ(look_at(sem).held, 3);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+static void set_lock(int fd, int type, int64_t from, int64_t length)
+{
+	struct flock lock = { .l_type = (short)type, .l_whence = SEEK_SET,
+			      .l_start = (off_t)from,
+			      .l_len = (off_t)length };
+
+	CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
+}
+
+TEST(c39_a_file_that_a_foreign_lock_covers)
+{
+	static const int types[] = { F_WRLCK, F_RDLCK };
+	const char *name = fresh_name();
+	weir_named *sem, *other;
+	struct file file;
+
+	close_named(open_named(name, 1));
+	file = map_file(name);
+	for (int i = 0; i < 2; i++) {
+		char why[200] = "";
+		weir_named_opts opts = { .why = why, .why_size = sizeof(why) };
+
+		set_lock(file.fd, types[i], 0, 0);
+		CHECK_ERR(weir_named_open(name, &opts, &sem), WEIR_ESYSTEM);
+		CHECK_EQ(errno, EBADMSG);
+		CHECK(strstr(why, "locked by another process"));
+		other = open_observer(name);
+		CHECK_EQ(look_at(other).free, 1);
+		close_named(other);
+		set_lock(file.fd, F_UNLCK, 0, 0);
+		sem = open_named(name, 1);
+		close_named(sem);
+	}
+	unmap_file(&file);
+}
+
+/* A hostile process keeps the name locked: the call gives up. */
+TEST(c39_unlink_handle_does_not_wait_for_ever)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	struct file file = map_file(name);
+
+	set_lock(file.fd, F_WRLCK, NM_BYTE_JOIN, 1);
+	CHECK_ERR(weir_named_unlink_handle(sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBUSY);
+	CHECK(!access(file.path, F_OK));
+	set_lock(file.fd, F_UNLCK, NM_BYTE_JOIN, 1);
+	CHECK_OK(weir_named_unlink_handle(sem));
+	CHECK(access(file.path, F_OK));
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* Stat shows the process that is inside the lock, and since when. */
+NAMESPACE_TEST(a_lock_owner_that_does_not_leave)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	weir_named *sem, *observer;
+	weir_named_entry entry;
+	weir_named_info info;
+	struct file file;
+
+	sem = open_named(name, 2);
+	observer = open_observer(name);
+	file = map_file(name);
+	AWAIT(!(uint32_t)at_load_acquire(&file.head->lock));
+	/* The puppet was the first to open it. */
+	lock_as(&file, &file.slots[0]);
+	CHECK_OK(weir_named_stat(observer, &info, &entry, 1));
+	CHECK(info.inconsistent);
+	CHECK_EQ(info.free, 2);
+	CHECK_EQ(entry.role, WEIR_NAMED_LOCKS);
+	CHECK_EQ(entry.id, file.slots[0].id);
+	CHECK_EQ(entry.since_ns, 0);
+	/* A call that waits for the lock notes the time. */
+	CHECK_ERR(weir_named_acquire_for(sem, 1, 20000000), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_named_stat(observer, &info, &entry, 1));
+	CHECK(entry.since_ns > 0 && entry.since_ns <= weir_now_ns());
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	/* It dies there. */
+	puppet_kill(&owner);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_OK(weir_named_stat(observer, &info, &entry, 1));
+	CHECK(!info.inconsistent);
+	CHECK_EQ(entry.role, WEIR_NAMED_HOLDS);
+	close_named(observer);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+static weir_named *open_strict(const char *name)
+{
+	weir_named_opts opts = { .capacity = 2, .flags = WEIR_NAMED_CREATE,
+				 .policy = WEIR_NAMED_STRICT };
+	weir_named *sem;
+
+	CHECK_OK(weir_named_open(name, &opts, &sem));
+	return sem;
+}
+
+static int count_lent(void)
+{
+	DIR *folder = opendir(getenv("WEIR_DIR"));
+	struct dirent *entry;
+	int count = 0;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		count += !strncmp(entry->d_name, NM_LENT_PREFIX,
+				  strlen(NM_LENT_PREFIX));
+	closedir(folder);
+	return count;
+}
+
+TEST(c37_a_borrower_can_do_nothing_to_the_semaphore)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name), *other;
+	struct stat info;
+	int fd, again;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_lend(sem, &fd));
+	CHECK_EQ(count_lent(), 1);
+	CHECK_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	CHECK(!fstat(fd, &info));
+	CHECK_EQ(info.st_size, 0);
+	CHECK_EQ(info.st_mode & 0777, 0400);
+	CHECK(ftruncate(fd, 1 << 20));
+	CHECK(write(fd, "", 1) < 0);
+	set_lock(fd, F_RDLCK, 0, 0);
+	/* Others can open it and acquire. */
+	other = open_strict(name);
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	/* A second descriptor belongs to the same file. */
+	CHECK_OK(weir_named_lend(sem, &again));
+	CHECK_EQ(count_lent(), 1);
+	close(again);
+	close_named(other);
+	/* The file is gone with the handle; the descriptor stays harmless. */
+	CHECK_OK(weir_named_close_handle(sem));
+	CHECK_EQ(count_lent(), 0);
+	sem = open_strict(name);
+	CHECK_EQ(look_at(sem).free, 2);
+	close(fd);
+	close_named(sem);
+}
