@@ -339,6 +339,27 @@ def test_doctor():
     check("the capacity is 0" in weir("doctor", "a")[1])
 
 
+def test_the_doctor_removes_files_of_killed_processes():
+    same(weir("open", "a", "-n", "1")[0], 0)
+    for name in (".weir-lent-0123456789abcdef", ".weir-temp-0123456789abcdef"):
+        open(path(name), "w").close()
+    # New files may belong to processes that are not ready yet.
+    same(weir("doctor")[1], "a\nok: 1 of 1 free, 0 waiting\n")
+    for name in (".weir-lent-0123456789abcdef", ".weir-temp-0123456789abcdef"):
+        os.utime(path(name), (0, 0))
+    holder = held("a", "x")
+    lent, = [one for one in os.listdir(path(".")) if one.startswith(".weir-lent-")
+             and one != ".weir-lent-0123456789abcdef"]
+    os.utime(path(lent), (0, 0))
+    out = weir("doctor")[1].splitlines()
+    same(out[:2], ["a", "ok: 0 of 1 free, 0 waiting"])
+    same(sorted(out[2:]), [f"repaired: removed .weir-{kind}-0123456789abcdef; its process was "
+                           "killed" for kind in ("lent", "temp")])
+    check(os.path.exists(path(lent)), "a lent file in use is removed")
+    let_end("x")
+    same(finish(holder)[0], 0)
+
+
 def test_the_doctor_examines_shared_semaphores():
     weir("open", "a", "-n", "2", "--shared")
     same(weir("doctor", "a"), (0, "a\nok: 2 of 2 free, 0 waiting\n", ""))

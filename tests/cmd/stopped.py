@@ -71,6 +71,17 @@ def test_those_who_look():
     same(weir("doctor", "a")[0], 0)
 
 
+def test_since_when():
+    """A command that waits for the lock notes the time, and others show it."""
+    with Locked() as locked:
+        where = f"locked by weir hold, pid {locked.pid}, which is stopped, for "
+        runner = start("run", "a", "--", "true")
+        until(lambda: where in weir("stat", "a")[1], where)
+        check(where in weir("doctor", "a")[1], weir("doctor", "a")[1])
+        check(stat("a")["entries"][0]["age_ms"] >= 0)
+    same(finish(runner)[0], 0)
+
+
 def test_those_who_give_up():
     with Locked() as locked:
         where = f"locked by weir hold, pid {locked.pid}, which is stopped"
