@@ -41,7 +41,11 @@ void weir_nm_fold_(weir_named *h)
 	int64_t owed = at_swap_acquire(&h->owed, 0);
 	bool grant = false;
 
-	while (ref) {
+	/*
+	 * In a damaged file two calls may get the same record.  Then the list
+	 * has a cycle.
+	 */
+	for (uint32_t i = 0; ref && i < NM_RECORDS; i++) {
 		struct nm_record *record = &h->records[ref - 1];
 		uint32_t state = weir_nm_word_of_(record) & NM_REC_MASK;
 
