@@ -218,13 +218,34 @@ bool weir_fence_heavy_(void)
 	return membarrier(GLOBAL_EXPEDITED);
 }
 
-int64_t weir_rough_now_ns_(void)
+#if defined(__aarch64__)
+int64_t weir_ticks_ns_(int64_t ticks)
+{
+	uint64_t rate, passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
+	int64_t now = weir_now_ns(), ns;
+
+	__asm__("mrs %0, cntfrq_el0" : "=r"(rate));
+	/* A damaged file may contain any number. */
+	if (!rate || passed / rate > INT32_MAX)
+		return 0;
+	ns = (int64_t)(passed / rate * 1000000000 +
+		       passed % rate * 1000000000 / rate);
+	return ns < now ? now - ns : 0;
+}
+#else
+int64_t weir_ticks_(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+int64_t weir_ticks_ns_(int64_t ticks)
+{
+	return ticks;
+}
+#endif
 
 void *weir_map_(int fd, size_t size)
 {

@@ -56,7 +56,7 @@ void weir_nm_fold_(weir_named *h)
 			continue;
 		if (state == NM_REC_TAKEN) {
 			if (!h->mine->held)
-				h->mine->since_ns = record->since_ns;
+				h->mine->since_ticks = record->since;
 			h->mine->held = nm_plus(h->mine->held, record->got);
 		}
 		grant = grant || record->linked || state == NM_REC_REVOKED;

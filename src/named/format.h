@@ -91,7 +91,7 @@ struct nm_slot {
 	uint32_t state;			/* T  atomic; by CAS */
 	uint32_t kick;			/*    atomic; the keeper sleeps on it */
 	int64_t held;			/* T  by the owner; bury sets 0 */
-	int64_t since_ns;		/*    start of the hold; coarse */
+	int64_t since_ticks;		/*    start of the hold */
 	struct weir_alive_word_ alive;	/* T  kernel */
 	uint32_t lingers;		/* D  dead, not completely gone */
 	uint32_t pid;			/*    for display */
@@ -139,7 +139,8 @@ struct nm_record {
 	int64_t min, max;		/* T */
 	int64_t got;			/* T  set before state is GRANTED */
 	uint64_t ticket;		/* T  order in the queue */
-	int64_t since_ns;
+	int64_t since;			/*    start of the wait, ns; of the
+					      hold, ticks, if TAKEN */
 	uint32_t next;			/* D  in the queue or free list */
 	uint32_t prev;			/* D */
 	int32_t outcome;		/* T  set before state is ENDED */

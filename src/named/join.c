@@ -140,7 +140,7 @@ static struct nm_slot *claim_any(weir_named *h)
 	/* relaxed: a slot that is not live is not read. */
 	at_store_relaxed(&slot->state, state);
 	slot->held = 0;
-	slot->since_ns = 0;
+	slot->since_ticks = 0;
 	slot->lingers = 0;
 	slot->lent = 0;
 	slot->pid = (uint32_t)getpid();

@@ -35,7 +35,7 @@ static void take(weir_named *h, int64_t n)
 	struct nm_slot *mine = h->mine;
 
 	if (!mine->held)
-		mine->since_ns = weir_rough_now_ns_();
+		mine->since_ticks = weir_ticks_();
 	mine->held = nm_plus(mine->held, n);
 	h->head->value = nm_minus(h->head->value, n);
 }

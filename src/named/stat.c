@@ -79,7 +79,7 @@ static void add_record(const weir_named *h, struct list *list,
 	if (!entry)
 		return;
 	entry->weight = role == WEIR_NAMED_GRANTED ? record->got : record->min;
-	entry->since_ns = record->since_ns;
+	entry->since_ns = record->since;
 	entry->place = place;
 }
 
@@ -165,7 +165,7 @@ static void add_holders(const weir_named *h, struct list *list,
 		entry = add(h, list, image, index, WEIR_NAMED_HOLDS);
 		if (entry) {
 			entry->weight = slot->held;
-			entry->since_ns = slot->since_ns;
+			entry->since_ns = weir_ticks_ns_(slot->since_ticks);
 		}
 	}
 }
@@ -181,7 +181,7 @@ static void fold(struct nm_image *image)
 		if (state_of(image, index) != NM_REC_TAKEN || owner == NM_SLOTS)
 			continue;
 		if (!image->slots[owner].held)
-			image->slots[owner].since_ns = record->since_ns;
+			image->slots[owner].since_ticks = record->since;
 		image->slots[owner].held = sum(image->slots[owner].held,
 					       record->got);
 		record->state = NM_REC_ENDED;

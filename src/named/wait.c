@@ -139,7 +139,7 @@ static weir_err join_queue(struct call *call)
 		return err;
 	record->min = call->min;
 	record->max = call->max;
-	record->since_ns = now_ns;
+	record->since = now_ns;
 	record->flags = call->w.ctx ? NM_REC_HAS_CTX : 0;
 	weir_nm_record_wait_(h, record, state);
 	/* relaxed: the keeper reads it under the lock. */
@@ -229,7 +229,7 @@ static weir_err collect(struct call *call)
 		return WEIR_OK;
 	call->got = record->got;
 	/* The hold begins now. */
-	record->since_ns = weir_rough_now_ns_();
+	record->since = weir_ticks_();
 	while ((seen & NM_REC_MASK) == NM_REC_GRANTED)
 		if (weir_nm_change_(record, &seen, NM_REC_TAKEN))
 			break;
