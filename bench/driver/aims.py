@@ -191,6 +191,9 @@ def processes():
     yield beyond('a command', 'processes/command', 'weir-run', 'flock-run', 1)
     yield beyond('a command', 'processes/command', 'weir-run', 'exec', 2)
     yield over('a command', 'processes/command', 'weir-run', 'gnu-sem', 0.033)
+    yield Aim('10,000 files, half of them hostile (weir-ls)', 'ms', 1000,
+              lambda results: results.figure('processes/listing', 'weir-ls',
+                                             'ms'))
 
 
 def over_each(workload, mine, some):

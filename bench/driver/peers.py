@@ -79,6 +79,7 @@ COMMANDS = [Peer(name, 'bench-processes', kind, package)
                 ('flock-run', 'flock-run', 'util-linux'),
                 ('gnu-sem', 'sem-run', 'parallel'),
                 ('exec', 'exec', ''))]
+LISTING = [Peer('weir-ls', 'bench-processes', 'weir-ls')]
 
 # Patterns.  Peers in other languages are further workloads of their programs.
 GO, RUST = 'golang-go', 'rustc, cargo, librust-tokio-dev'
@@ -107,5 +108,5 @@ RATES = [
 ]
 PATTERNS = CHANNELS + RWLOCKS + TASK_GROUPS + RATES
 
-EVERY = ALL + BETWEEN + COMMANDS + PATTERNS
+EVERY = ALL + BETWEEN + COMMANDS + LISTING + PATTERNS
 BY_NAME = {peer.name: peer for peer in EVERY}

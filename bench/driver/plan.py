@@ -172,6 +172,8 @@ def processes(quick):
     yield Workload('processes/command', 'command', rounds=rounds, limit=30,
                    who=names(peers.COMMANDS),
                    ms=100 if quick else 500)
+    yield Workload('processes/listing', 'listing', rounds=rounds, limit=60,
+                   who=names(peers.LISTING), ms=100 if quick else 1000)
 
 
 def channel_cells(quick):

@@ -14,18 +14,28 @@
 extern char **environ;
 
 #define TIMES_MAX 20000
+#define ARGS_MAX 9
 
-/* Returns false if the command is not installed. */
-static bool run(char *const *argv)
+bool run_command(const char *const *argv)
 {
 	posix_spawn_file_actions_t quiet;
+	char *copy[ARGS_MAX] = { NULL };
 	int status, failed;
 	pid_t pid;
 
 	must(posix_spawn_file_actions_init(&quiet) == 0 &&
+	     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY,
+					      0) == 0 &&
 	     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY,
 					      0) == 0, "posix_spawn");
-	failed = posix_spawnp(&pid, argv[0], &quiet, NULL, argv, environ);
+	for (size_t i = 0; argv[i]; i++) {
+		must(i + 1 < ARGS_MAX, argv[i]);
+		copy[i] = strdup(argv[i]);
+		must(copy[i] != NULL, "strdup");
+	}
+	failed = posix_spawnp(&pid, copy[0], &quiet, NULL, copy, environ);
+	for (size_t i = 0; argv[i]; i++)
+		free(copy[i]);
 	posix_spawn_file_actions_destroy(&quiet);
 	if (failed == ENOENT)
 		return false;
@@ -41,7 +51,7 @@ void measure_command(const struct bench_args *args)
 	static double times[TIMES_MAX];
 	const struct {
 		const char *kind;
-		const char *argv[9];
+		const char *argv[ARGS_MAX];
 	} commands[] = {
 		{ "weir-run", { WEIR_COMMAND, "run", "bench", "-n", "1", "-q",
 				"--", "true", NULL } },
@@ -51,7 +61,6 @@ void measure_command(const struct bench_args *args)
 		{ "exec", { "true", NULL } },
 	};
 	const char *const *argv = NULL;
-	char *copy[9] = { NULL };
 	int64_t end;
 	size_t count = 0;
 
@@ -64,18 +73,14 @@ void measure_command(const struct bench_args *args)
 			argv = commands[i].argv;
 	if (!argv)
 		bench_cannot(args->kind);
-	for (size_t i = 0; argv[i]; i++) {
-		copy[i] = strdup(argv[i]);
-		must(copy[i] != NULL, "strdup");
-	}
 	/* The first run creates the files that later runs use. */
-	if (!run(copy))
-		bench_cannot(copy[0]);
+	if (!run_command(argv))
+		bench_cannot(argv[0]);
 	end = now_ns() + args->ms * 1000000;
 	while (count < 5 || (now_ns() < end && count < TIMES_MAX)) {
 		int64_t start = now_ns();
 
-		(void)run(copy);
+		(void)run_command(argv);
 		times[count++] = (double)(now_ns() - start);
 	}
 	printf("{\"ns\": %.0f, \"count\": %zu}\n", median_of(times, count),

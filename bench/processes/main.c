@@ -120,6 +120,10 @@ int main(int argc, char **argv)
 		measure_command(&args);
 		return 0;
 	}
+	if (!strcmp(args.workload, "listing")) {
+		measure_listing(&args);
+		return 0;
+	}
 	if (!strcmp(args.workload, "pair"))
 		measure_pair(&args, kind_called(args.kind));
 	else if (!strcmp(args.workload, "hand-off"))

@@ -7,6 +7,7 @@
  *     handoff.c   from a release, or from a death, to the next holder
  *     waiters.c   the cost of many waiting processes
  *     commands.c  a command under a limit
+ *     listing.c   the list of many files
  *     main.c      the choice of the workload
  *
  * The program kills only its own children.
@@ -47,5 +48,12 @@ void measure_handoff(const struct bench_args *args, const struct kind *kind);
 void measure_death(const struct bench_args *args, const struct kind *kind);
 void measure_waiters(const struct bench_args *args, const struct kind *kind);
 void measure_command(const struct bench_args *args);
+void measure_listing(const struct bench_args *args);
+
+/*
+ * Run a command without output.  Returns false if it is not installed.  The
+ * program ends if the command fails.
+ */
+bool run_command(const char *const *argv);
 
 #endif /* BENCH_PROCESSES_H */

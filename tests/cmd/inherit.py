@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """C37, C39: a job cannot damage the semaphore through the descriptors that it inherits."""
+import json
 import os
 import shutil
-import signal
+import subprocess
 import sys
 
 from support import *
@@ -144,6 +145,31 @@ def test_c37_a_hostile_job_holds_its_permit_after_its_guardian():
     let_end("x")
     same(weir("run", "v", "--", "true")[0], 0)
     same([one for one in os.listdir(support.DIR) if one.startswith(".")], [], "files left over")
+
+
+def test_a_folder_that_cannot_be_written():
+    """Nothing can be lent then.  The job runs, and ends with its guardian."""
+    nobody = as_nobody()
+    os.chmod(support.DIR, 0o755)
+    same(weir("open", "v", "-n", "1", "--shared")[0], 0)
+    done = subprocess.run([*nobody, support.WEIR, "run", "v", "--shared", "--", "echo", "ran"],
+                          env=ENV, capture_output=True, text=True)
+    same((done.returncode, done.stdout, done.stderr), (0, "ran\n", ""))
+    os.mkdir(path("out"))
+    os.chmod(path("out"), 0o777)
+    runner = subprocess.Popen([*nobody, support.WEIR, "run", "v", "--shared", "--orphan", "keep",
+                               "--", "sh", "-c", 'echo $$ >"$0.tmp"; mv "$0.tmp" "$0"; '
+                               "exec sleep 1000", path("out/x")], env=ENV,
+                              stderr=subprocess.DEVNULL)
+    job = job_pid("out/x")
+    kill(guardian(runner))
+    same(runner.wait(), 76)
+    until(lambda: is_gone(job), "the job ends")
+    until(lambda: stat_shared("v")["free"] == 1, "the permit is free")
+
+
+def stat_shared(name):
+    return json.loads(weir("stat", name, "--json", "--shared")[1])
 
 
 def test_the_descriptors_of_a_job():
