@@ -22,7 +22,7 @@ struct model {
 	off_t size;
 };
 
-/* A semaphore that nobody uses. */
+/* A semaphore that is not in use. */
 static void read_model(struct model *model)
 {
 	weir_named_opts opts = { .capacity = 2, .flags = WEIR_NAMED_CREATE };
