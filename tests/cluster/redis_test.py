@@ -259,6 +259,18 @@ def test_c45_nobody_polls():
             assert "released WEIR_OK" in holder.release()
 
 
+def test_wake_ups_do_not_wait_for_renewals():
+    with Redis() as server:
+        url = server.url + "wake?ttl=60s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 10)
+
+
 def hostile(server, *commands):
     name = "hostile"
     server.cli("FLUSHALL")

@@ -15,7 +15,7 @@ static struct engine *etcd_open(const struct session *session)
 	if (!e)
 		return NULL;
 	e->session = *session;
-	e->epoll_fd = -1;
+	e->epoll_fd = e->nudge_fd = -1;
 	pthread_mutex_init(&e->lock, NULL);
 	for (int i = 0; i < LANES; i++)
 		weir_cl_http_init_(&e->lanes[i], &e->session);

@@ -12,6 +12,7 @@
 struct watch {
 	struct http http;
 	CURL *curl;		/* null: not open */
+	int fd;			/* its socket; -1: none */
 	struct text text;	/* bytes of an incomplete line */
 	bool created;
 	bool broken;
@@ -30,7 +31,8 @@ struct engine {
 	CURLM *multi;
 	struct watch own;	/* outcomes of this handle */
 	struct watch deaths;	/* deletions of leases of any handle */
-	int epoll_fd;
+	int epoll_fd;		/* -1: none */
+	int nudge_fd;		/* readable: a message has been read already */
 };
 
 /* lease.c: the etcd lease of the handle. */

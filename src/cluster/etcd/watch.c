@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cluster/clock.h"
@@ -26,6 +28,17 @@ static size_t receive(char *data, size_t one, size_t count, void *user)
 	return one * count;
 }
 
+/* curl does not reveal the socket of a transfer that is not finished. */
+static curl_socket_t open_socket(void *user, curlsocktype purpose,
+				 struct curl_sockaddr *to)
+{
+	struct watch *w = user;
+
+	(void)purpose;
+	w->fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+	return w->fd < 0 ? CURL_SOCKET_BAD : w->fd;
+}
+
 static void close_watch(struct engine *e, struct watch *w)
 {
 	if (w->curl) {
@@ -35,6 +48,7 @@ static void close_watch(struct engine *e, struct watch *w)
 	free(w->text.data);
 	weir_cl_http_close_(&w->http);
 	w->curl = NULL;
+	w->fd = -1;
 	w->text = (struct text){ NULL, 0 };
 	w->created = w->broken = false;
 }
@@ -47,8 +61,10 @@ void weir_cl_etcd_unwatch_(struct engine *e)
 		(void)curl_multi_cleanup(e->multi);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
+	if (e->nudge_fd >= 0)
+		close(e->nudge_fd);
 	e->multi = NULL;
-	e->epoll_fd = -1;
+	e->epoll_fd = e->nudge_fd = -1;
 }
 
 /* Returns the request of a watch. */
@@ -154,6 +170,10 @@ static bool begin(struct engine *e, struct watch *w, const char *sub,
 	curl_easy_setopt(w->curl, CURLOPT_COPYPOSTFIELDS, body);
 	curl_easy_setopt(w->curl, CURLOPT_WRITEFUNCTION, receive);
 	curl_easy_setopt(w->curl, CURLOPT_WRITEDATA, w);
+	curl_easy_setopt(w->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(w->curl, CURLOPT_OPENSOCKETDATA, w);
+	curl_easy_setopt(w->curl, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(w->curl, CURLOPT_FORBID_REUSE, 1L);
 	free(body);
 	return curl_multi_add_handle(e->multi, w->curl) == CURLM_OK;
 }
@@ -178,15 +198,12 @@ static bool await(struct engine *e, struct watch *w, int64_t deadline)
 	return !w->broken;
 }
 
-static bool add_to_epoll(struct engine *e, struct watch *w)
+static bool add_to_epoll(struct engine *e, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	curl_socket_t fd;
 
-	return !curl_easy_getinfo(w->curl, CURLINFO_ACTIVESOCKET, &fd) &&
-	       fd != CURL_SOCKET_BAD &&
-	       (!epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &event) ||
-		errno == EEXIST);
+	return fd >= 0 && (!epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &event) ||
+			   errno == EEXIST);
 }
 
 static bool open_watch(struct engine *e, struct watch *w, const char *sub,
@@ -202,7 +219,7 @@ static bool open_watch(struct engine *e, struct watch *w, const char *sub,
 	if (!w->revision)
 		w->revision = known;
 	if (begin(e, w, sub, id, deletions) && await(e, w, deadline) &&
-	    add_to_epoll(e, w))
+	    add_to_epoll(e, w->fd))
 		return true;
 	close_watch(e, w);
 	return false;
@@ -218,22 +235,36 @@ static bool wants_deaths(struct engine *e)
 	return frontier;
 }
 
-enum result weir_cl_etcd_arm_(struct engine *e, int *fd, int64_t deadline,
-			      struct fault *fault)
+static bool set_up(struct engine *e)
 {
-	char prefix[32];
-
 	if (!e->multi)
 		e->multi = curl_multi_init();
 	if (e->epoll_fd < 0)
 		e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->nudge_fd < 0) {
+		e->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (!add_to_epoll(e, e->nudge_fd))
+			return false;
+	}
+	return e->multi && e->epoll_fd >= 0;
+}
+
+enum result weir_cl_etcd_arm_(struct engine *e, int *fd, int64_t deadline,
+			      struct fault *fault)
+{
+	static const uint64_t one = 1;
+	char prefix[32];
+
 	(void)snprintf(prefix, sizeof(prefix), "%s.", e->session.id);
-	if (!e->multi || e->epoll_fd < 0 ||
+	if (!set_up(e) ||
 	    !open_watch(e, &e->own, "g/", prefix, false, deadline) ||
 	    (wants_deaths(e) &&
 	     !open_watch(e, &e->deaths, "g/", "", true, deadline)))
 		return weir_cl_fault_(fault, RES_UNSENT, ETIMEDOUT,
 				      "etcd: the watch cannot be opened");
+	/* Events may have come with the answer that the watch was created. */
+	if (e->own.text.size || e->deaths.text.size)
+		(void)!write(e->nudge_fd, &one, sizeof(one));
 	*fd = e->epoll_fd;
 	return RES_OK;
 }
@@ -267,7 +298,9 @@ enum result weir_cl_etcd_wake_(struct engine *e, wake_fn *fn, void *user,
 	int64_t deadline = boot_now() + e->session.timeout_ns;
 	bool died = false;
 	json_t *message;
+	uint64_t count;
 
+	(void)!read(e->nudge_fd, &count, sizeof(count));
 	if (!e->multi || !run(e))
 		e->own.broken = true;
 	else
