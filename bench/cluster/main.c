@@ -6,7 +6,9 @@
  *     cluster URL [ROUNDS]
  *
  * Prints a line "what median p99" in microseconds for each measurement.
- * tools/bench-cluster starts a server and runs it.
+ * tests/cluster/serve.py starts a server:
+ *
+ *     tests/cluster/serve.py redis sh -c 'build/bench/bench-cluster $WEIR_TEST_URL'
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -145,16 +147,6 @@ static void *wait_for_it(void *arg)
 	return NULL;
 }
 
-static void *wait_behind(void *arg)
-{
-	weir_lease *lease;
-
-	if (!weir_cluster_acquire_until(arg, 1, weir_deadline_after(
-					INT64_C(600000000000)), &lease))
-		(void)!weir_lease_release(lease);
-	return NULL;
-}
-
 static void await_waiters(weir_cluster *c, uint32_t count)
 {
 	weir_cluster_info info;
@@ -164,34 +156,23 @@ static void await_waiters(weir_cluster *c, uint32_t count)
 	while (info.waiters < count);
 }
 
-/* `behind` waiters of other requests stand behind the measured one. */
-static void hand_off(const char *url, int behind, int rounds, struct series *s)
+static void hand_off(const char *url, int rounds, struct series *s)
 {
 	struct waiter w = { .c = open_it(url), .rounds = rounds };
-	weir_cluster *c = open_it(url), *others = open_it(url);
-	pthread_attr_t small;
-	pthread_t thread, crowd;
-	weir_lease *lease;
+	weir_cluster *c = open_it(url);
+	pthread_t thread;
 
 	must(weir_sem_init_opts(&w.ask, &(weir_sem_opts){
 		.flags = WEIR_SEM_UNBOUNDED }), "init");
 	w.got = w.back = w.ask;
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 131072);
 	pthread_create(&thread, NULL, wait_for_it, &w);
 	for (int i = 0; i < rounds; i++) {
+		weir_lease *lease;
 		int64_t started;
 
 		must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
 		weir_sem_release(&w.ask, 1);
 		await_waiters(c, 1);
-		/* The crowd comes once, behind; it is closed at the end. */
-		if (!i)
-			for (int k = 0; k < behind; k++)
-				pthread_create(&crowd, &small, wait_behind,
-					       others);
-		if (!i)
-			await_waiters(c, (uint32_t)behind + 1);
 		started = weir_now_ns();
 		must(weir_lease_release(lease), "release");
 		must(weir_sem_acquire(&w.got, 1, NULL), "got");
@@ -200,9 +181,55 @@ static void hand_off(const char *url, int behind, int rounds, struct series *s)
 				(double)(w.granted - started) / 1000;
 		weir_sem_release(&w.back, 1);
 		must(weir_sem_acquire(&w.got, 1, NULL), "got");
-		if (behind)
-			break;
 	}
+	pthread_join(thread, NULL);
+}
+
+static weir_ctx crowd_ctx = WEIR_CTX_INIT;
+
+static void *wait_in_crowd(void *arg)
+{
+	weir_lease *lease;
+
+	if (!weir_cluster_acquire(arg, 1, &crowd_ctx, &lease))
+		(void)!weir_lease_release(lease);
+	return NULL;
+}
+
+/*
+ * Join and leave the queue behind 10 and then 1,000 waiters: a request with a
+ * deadline that has passed.
+ */
+static void long_queue(const char *url, int rounds, struct series *ten,
+		       struct series *thousand)
+{
+	weir_cluster *c = open_it(url), *crowd = open_it(url);
+	pthread_attr_t small;
+	weir_lease *lease, *none;
+	pthread_t threads[1000];
+
+	must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 131072);
+	for (int count = 0; count < 1000;) {
+		struct series *s = count ? thousand : ten;
+		int until = count ? 1000 : 10;
+
+		for (; count < until; count++)
+			pthread_create(&threads[count], &small, wait_in_crowd,
+				       crowd);
+		await_waiters(c, (uint32_t)until);
+		for (int i = 0; i < rounds; i++) {
+			int64_t started = weir_now_ns();
+
+			(void)!weir_cluster_acquire_until(c, 1, 0, &none);
+			add(s, started);
+		}
+	}
+	weir_ctx_cancel(&crowd_ctx);
+	for (int i = 0; i < 1000; i++)
+		pthread_join(threads[i], NULL);
+	must(weir_lease_release(lease), "release");
 }
 
 int main(int argc, char **argv)
@@ -210,6 +237,8 @@ int main(int argc, char **argv)
 	static struct series trip = { .name = "bare round trip" };
 	static struct series pairs = { .name = "uncontended pair" };
 	static struct series hand = { .name = "hand-off" };
+	static struct series ten = { .name = "queue and leave, 10 wait" };
+	static struct series thousand = { .name = "queue and leave, 1000 wait" };
 	int rounds = argc > 2 ? atoi(argv[2]) : 2000;
 	char url[512];
 	weir_cluster *c;
@@ -218,21 +247,26 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	(void)snprintf(url, sizeof(url), "%sbench-pair", argv[1]);
-	connect_bare(argv[1]);
+	if (!strncmp(argv[1], "redis:", 6))
+		connect_bare(argv[1]);
 	c = open_it(url);
 	for (int i = 0; i < rounds; i += BATCH) {
-		for (int k = 0; k < BATCH; k++)
+		for (int k = 0; k < BATCH && !strncmp(url, "redis:", 6); k++)
 			round_trip(&trip);
 		for (int k = 0; k < BATCH; k++)
 			pair(c, &pairs);
 	}
 	(void)snprintf(url, sizeof(url), "%sbench-hand", argv[1]);
-	hand_off(url, 0, rounds / 4, &hand);
+	hand_off(url, rounds / 4, &hand);
+	(void)snprintf(url, sizeof(url), "%sbench-queue", argv[1]);
+	long_queue(url, rounds / 10, &ten, &thousand);
 	one = print(&trip);
 	two = print(&pairs);
 	three = print(&hand);
 	if (one > 0)
 		printf("pair / round trip %.2f, hand-off / round trip %.2f\n",
 		       two / one, three / one);
+	one = print(&ten);
+	printf("1000 waiters / 10 waiters %.2f\n", print(&thousand) / one);
 	return 0;
 }
