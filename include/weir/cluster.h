@@ -16,8 +16,8 @@ WEIR_DECLS_BEGIN
 
 /*
  * weir_cluster: a counting semaphore between machines, in an engine that is
- * already there: Redis or Valkey, etcd, PostgreSQL.  The library is
- * libweir-cluster (pkg-config weir-cluster).
+ * already there: Redis, Valkey or etcd.  The library is libweir-cluster
+ * (pkg-config weir-cluster).
  *
  *     weir_cluster_opts opts = { .capacity = 3, .flags = WEIR_CLUSTER_CREATE };
  *     weir_cluster *builds;
@@ -45,7 +45,6 @@ WEIR_DECLS_BEGIN
  *     redis://[USER@]HOST[:PORT][,HOST[:PORT]...]/NAME[?OPTION=VALUE&...]
  *     rediss://...    the same with TLS
  *     etcd://HOST[:PORT][,HOST[:PORT]...]/NAME, etcds:// with TLS
- *     postgres://[USER@]HOST[:PORT][/DATABASE]/NAME
  *
  * Options of all engines: ttl (a time such as 30s), timeout (of one request).
  * Redis: db, replicas, ca (a file).  A password is taken from the URL, or from

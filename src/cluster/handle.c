@@ -43,11 +43,6 @@ static const struct engine_ops *engine_of(const char *scheme, bool *known)
 #else
 		{ "etcd", NULL }, { "etcds", NULL },
 #endif
-#ifdef HAVE_PG
-		{ "postgres", &weir_cl_pg_ }, { "postgresql", &weir_cl_pg_ },
-#else
-		{ "postgres", NULL }, { "postgresql", NULL },
-#endif
 	};
 
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)

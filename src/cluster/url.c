@@ -206,8 +206,7 @@ const char *weir_cl_url_parse_(const char *text, struct url *url)
 	if (!why && *query && !parse_options(url, query + 1))
 		why = "an option is not valid";
 	length = strlen(url->scheme);
-	if (length > 4 && strcmp(url->scheme, "redis") &&
-	    strcmp(url->scheme, "postgres") && url->scheme[length - 1] == 's')
-		url->tls = true;
+	url->tls = length > 4 && strcmp(url->scheme, "redis") &&
+		   url->scheme[length - 1] == 's';
 	return why;
 }
