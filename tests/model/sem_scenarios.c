@@ -713,9 +713,10 @@ static void cancel_and_note_free(void)
 	/*
 	 * The permit is still free when cancel returns: the acquire must fail.
 	 * A read-modify-write reads the newest value; weir_sem_available may
-	 * return an older one.
+	 * return an older one.  It is a release, so that the cancel happens
+	 * before the acquire takes the permit.
 	 */
-	if (at_add_relaxed(&s.word_, 0) >> 2)
+	if (at_add_acq_rel(&s.word_, 0) >> 2)
 		results[1] = WEIR_ECANCELED;
 }
 
