@@ -184,8 +184,7 @@ glibc() {
 
 	support
 	mkdir -p "$work/a/nptl" && cp "$work/include/test-skeleton.c" "$work/a"
-	for source in $(grep -lE 'sem_|pthread_cancel' "$1"/nptl/tst-*.c \
-		"$1"/sysdeps/pthread/tst-*.c); do
+	while IFS= read -r source; do
 		name=$(basename "$source" .c)
 		case $name in
 		*-static | *-time64 | *cancelx* | tst-mqueue* | tst-timer*) continue ;;
@@ -194,7 +193,7 @@ glibc() {
 		cp "$(dirname "$source")"/tst-*.[ch] "$work/a/nptl" 2>/dev/null
 		build "$name" -I"$work/include" -I"$work/a/nptl" \
 			"$work/a/nptl/$name.c" && judge "$name" "$work/$name"
-	done
+	done < <(grep -lE 'sem_|pthread_cancel' "$1"/nptl/tst-*.c "$1"/sysdeps/pthread/tst-*.c)
 }
 
 python() {
