@@ -85,11 +85,14 @@ void weir_nm_wake_ours_(weir_named *h)
 			next = (seen & ~NM_REC_CHECKS) |
 			       ((seen + NM_REC_CHECK) & NM_REC_CHECKS);
 			/* [NQ1] release */
-			if (at_cas_weak_release(&record->state, &seen, next)) {
-				weir_shared_wake_all_(&record->state);
+			if (at_cas_weak_release(&record->state, &seen, next))
 				break;
-			}
 		}
+		/*
+		 * Also if it is decided: the wake-up may be owed by a process
+		 * that dies before this keeper is asleep.
+		 */
+		weir_shared_wake_all_(&record->state);
 	}
 }
 

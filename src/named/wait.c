@@ -6,33 +6,14 @@
  * it is queued.  A granted call changes the state to TAKEN and returns.  A call
  * that gives up changes it to LEFT.  A cancelled context does that from the
  * cancelling thread (C13), or changes GRANTED to REVOKED.
- *
- * Pairs
- *
- *   [NW3] queued    release: join_queue, end   acquire: join_queue, end
- *                   Both are RMWs: either the cancelling thread finds the
- *                   record, or the waiting thread sees that its context has
- *                   been cancelled.
  */
 #include <errno.h>
 
-#include "core/ctx_wait.h"
+#include "named/call.h"
 #include "named/keeper.h"
 #include "named/lock.h"
 #include "named/record.h"
 #include "named/table.h"
-
-/* A waiting call, on the caller's stack. */
-struct call {
-	struct weir_waiter_ w;		/* registered with the context */
-	weir_named *h;
-	struct nm_record *record;	/* null: not queued */
-	uint32_t queued;		/* atomic; reference to it, for `end` */
-	int64_t deadline_ns;
-	int64_t min, max;
-	int64_t got;			/* taken at once, without a record */
-	bool idle;			/* waits for idle */
-};
 
 static struct nm_limit limit_of(const struct call *call)
 {
@@ -43,25 +24,27 @@ static struct nm_limit limit_of(const struct call *call)
 	};
 }
 
-/* --- Ending a wait --- */
-
 /*
- * Change an undecided record to LEFT, or a granted one to REVOKED if `revoke` is
- * set.  Returns false if the record was decided otherwise.
+ * Withdraw the record, unlink it, and grant to the next waiters.  The lock is
+ * taken first: a process that is stopped after it has left, and before others
+ * were granted, would delay them and not be found as the lock owner.  If the
+ * lock is not available within a short time, the record is left without it.
  */
-static bool withdraw(struct nm_record *record, bool revoke)
+static bool leave(struct call *call, struct nm_record *record, bool revoke)
 {
-	uint32_t seen = weir_nm_word_of_(record);
+	struct nm_limit brief = { .brief = true };
+	weir_named *h = call->h;
+	bool locked = !nm_lock(h, &brief);
+	bool left = weir_nm_withdraw_(record, call->use, revoke);
 
-	for (;;) {
-		bool granted = (seen & NM_REC_MASK) == NM_REC_GRANTED;
-
-		if (!nm_is_undecided(seen) && !(granted && revoke))
-			return false;
-		if (weir_nm_change_(record, &seen, granted ? NM_REC_REVOKED :
-							     NM_REC_LEFT))
-			return true;
+	if (locked) {
+		if (left) {
+			weir_nm_record_clean_(h, record);
+			weir_nm_grant_all_(h);
+		}
+		nm_unlock(h);
 	}
+	return left;
 }
 
 /*
@@ -72,7 +55,6 @@ static void end(struct weir_waiter_ *w, weir_err why)
 {
 	struct call *call = ring_entry(w, struct call, w);
 	weir_named *h = call->h;
-	struct nm_limit brief = { .brief = true };
 	/* [NW3] release  [NW3] acquire */
 	uint32_t ref = at_add_acq_rel(&call->queued, 0);
 	struct nm_record *record;
@@ -81,97 +63,8 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	if (!ref)
 		return;
 	record = &h->records[ref - 1];
-	if (!withdraw(record, true))
-		return;
-	weir_shared_wake_all_(&record->state);
-	if (nm_lock(h, &brief)) {
-		weir_nm_kick_(h);
-		return;
-	}
-	weir_nm_record_clean_(h, record);
-	weir_nm_grant_all_(h);
-	nm_unlock(h);
-}
-
-/* --- Being queued --- */
-
-/* Choose the state in which the call waits, or return an error. */
-static weir_err find_place(const struct call *call, int64_t now_ns,
-			   uint32_t *state)
-{
-	const weir_named *h = call->h;
-
-	*state = NM_REC_IDLE;
-	if (call->idle)
-		return WEIR_OK;
-	if (nm_is_closed(h))
-		return WEIR_ECLOSED;
-	*state = NM_REC_OVERSIZED;
-	if (call->min > h->head->capacity)
-		return call->w.ctx ? WEIR_OK : WEIR_ETOOBIG;
-	*state = NM_REC_WAITS;
-	return now_ns >= call->deadline_ns ? WEIR_ETIMEDOUT : WEIR_OK;
-}
-
-/* Take permits, or find that the semaphore is idle.  WEIR_EAGAIN: wait. */
-static weir_err take(struct call *call)
-{
-	weir_named *h = call->h;
-
-	if (!call->idle)
-		return weir_nm_take_now_(h, call->min, call->max, &call->got);
-	return h->head->value == h->head->capacity ? WEIR_OK : WEIR_EAGAIN;
-}
-
-/* Enqueue the call.  WEIR_EAGAIN: make room for more records, and retry. */
-static weir_err join_queue(struct call *call)
-{
-	weir_named *h = call->h;
-	int64_t now_ns = weir_now_ns();
-	struct nm_record *record;
-	uint32_t state;
-	weir_err err = find_place(call, now_ns, &state);
-
-	if (err)
-		return err;
-	record = weir_nm_record_new_(h, &err);
-	if (!record)
-		return err;
-	record->min = call->min;
-	record->max = call->max;
-	record->since = now_ns;
-	record->flags = call->w.ctx ? NM_REC_HAS_CTX : 0;
-	weir_nm_record_wait_(h, record, state);
-	/* relaxed: the keeper reads it under the lock. */
-	at_add_relaxed(&h->calls, 1);
-	call->record = record;
-	/* [NW3] release  [NW3] acquire */
-	at_add_acq_rel(&call->queued, nm_record_ref(h, record));
-	if (call->w.ctx && weir_ctx_cancelled_(call->w.ctx))
-		(void)withdraw(record, true);
-	return WEIR_OK;
-}
-
-/*
- * Take permits or enqueue the call.  Called with the lock held.  WEIR_OK with a
- * record: enqueued.  WEIR_EAGAIN: as join_queue.
- */
-static weir_err take_or_join(struct call *call)
-{
-	weir_named *h = call->h;
-	weir_err err;
-
-	/* C13: a cancel marks the context first and calls `end` afterwards. */
-	err = call->w.ctx ? weir_ctx_cancelled_(call->w.ctx) : WEIR_OK;
-	if (err)
-		return err;
-	err = take(call);
-	if (err == WEIR_EAGAIN && !weir_nm_is_armed_(h)) {
-		/* The death of a holder may not have been noticed yet. */
-		weir_nm_sweep_(h);
-		err = take(call);
-	}
-	return err == WEIR_EAGAIN ? join_queue(call) : err;
+	if (leave(call, record, true))
+		weir_shared_wake_all_(&record->state);
 }
 
 /* Sleep until the record is decided or left.  Returns why it was left. */
@@ -179,10 +72,10 @@ static weir_err sleep_until(struct call *call)
 {
 	struct nm_record *record = call->record;
 	weir_named *h = call->h;
-	uint32_t word = weir_nm_word_of_(record), use = word / NM_REC_USE;
+	uint32_t word = weir_nm_word_of_(record);
 	weir_err why = WEIR_OK;
 
-	while (nm_is_undecided(word) && word / NM_REC_USE == use) {
+	while (nm_is_undecided(word) && word / NM_REC_USE == call->use) {
 		enum weir_woke_ woke;
 
 		/* [NK2] acquire */
@@ -195,11 +88,11 @@ static weir_err sleep_until(struct call *call)
 		      woke == WEIR_WOKE_SIGNAL_ &&
 			      h->flags & WEIR_NAMED_INTERRUPTIBLE ?
 			      WEIR_EINTR : WEIR_OK;
-		if (why && withdraw(record, false))
+		if (why && leave(call, record, false))
 			return why;
 		word = weir_nm_word_of_(record);
 	}
-	if (nm_is_undecided(word) || word / NM_REC_USE != use) {
+	if (nm_is_undecided(word) || word / NM_REC_USE != call->use) {
 		/* The record and its permits are not ours any more. */
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;
@@ -230,7 +123,8 @@ static weir_err collect(struct call *call)
 	call->got = record->got;
 	/* The hold begins now. */
 	record->since = weir_ticks_();
-	while ((seen & NM_REC_MASK) == NM_REC_GRANTED)
+	while ((seen & NM_REC_MASK) == NM_REC_GRANTED &&
+	       seen / NM_REC_USE == call->use)
 		if (weir_nm_change_(record, &seen, NM_REC_TAKEN))
 			break;
 	return WEIR_OK;
@@ -246,7 +140,7 @@ static weir_err wait_queued(struct call *call)
 		err = weir_nm_enter_(call->h, &limit);
 		if (err)
 			return err;
-		err = take_or_join(call);
+		err = weir_nm_enqueue_(call);
 		nm_unlock(call->h);
 		if (err == WEIR_EAGAIN && weir_nm_make_room_(call->h))
 			return WEIR_ESYSTEM;
@@ -263,6 +157,7 @@ static weir_err finish(struct call *call, weir_err err, bool revoked)
 	struct nm_record *record = call->record;
 	weir_named *h = call->h;
 	bool lost = err == WEIR_ESYSTEM;
+	uint32_t word;
 
 	if (!record) {
 		if (revoked && call->got)
@@ -270,15 +165,18 @@ static weir_err finish(struct call *call, weir_err err, bool revoked)
 		return err;
 	}
 	if (revoked)
-		(void)withdraw(record, true);
+		(void)leave(call, record, true);
 	else if (!err)
 		err = collect(call);
+	word = weir_nm_word_of_(record);
 	if (!lost)
 		weir_nm_finish_(h, record);
 	/* relaxed: for the keeper and close_handle. */
 	at_sub_relaxed(&h->calls, 1);
-	if (err && !lost)
-		weir_nm_fold_soon_(h);
+	/* It was left without the lock: the keeper must fold it. */
+	if (!lost && ((word & NM_REC_MASK) == NM_REC_LEFT ||
+		      (word & NM_REC_MASK) == NM_REC_REVOKED))
+		weir_nm_kick_(h);
 	return err;
 }
 
