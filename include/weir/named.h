@@ -205,7 +205,9 @@ WEIR_API WEIR_MUST_USE weir_err weir_named_lend(weir_named *sem, int *fd);
 /*
  * These functions work as the functions of the same name in weir/sem.h.
  * WEIR_EBUSY: WEIR_NAMED_WAITERS_MAX calls wait.  WEIR_ESYSTEM: no room on the
- * file system; or, in the child of a fork, as weir_named_open.
+ * file system; or, in the child of a fork, as weir_named_open.  try_acquire and
+ * drain return WEIR_EAGAIN also if a process that does not run has the internal
+ * lock for some milliseconds.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx);
