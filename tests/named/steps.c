@@ -110,6 +110,16 @@ static void all_is_free(void)
 	close_named(newcomer);
 }
 
+/*
+ * Look when the keepers of the waiting processes have taken over the lock, if
+ * the victim has died with it.
+ */
+static weir_named_info look_settled(void)
+{
+	AWAIT(!look_at(sem).inconsistent);
+	return look_at(sem);
+}
+
 static void judge_free(bool finished)
 {
 	(void)finished;
@@ -160,7 +170,7 @@ static void stage_busy(void)
 
 static void judge_busy(bool finished)
 {
-	CHECK_EQ(look_at(sem).waiters, 2);
+	CHECK_EQ(look_settled().waiters, 2);
 	weir_named_release(sem, CAPACITY);
 	judge_queue(finished);
 }
@@ -318,14 +328,14 @@ static void act_grow(void)
 
 static void judge_grow(bool finished)
 {
-	int64_t capacity = look_at(sem).capacity;
+	int64_t capacity = look_settled().capacity;
 
 	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
 	CHECK(!finished || capacity == CAPACITY + 2);
 	/* C7: if the growth happened, its grants follow without other calls. */
 	if (capacity != CAPACITY) {
 		CHECK_EQ(puppet_hear(&first), WEIR_OK);
-		CHECK_EQ(look_at(sem).waiters, 1);
+		CHECK_EQ(look_settled().waiters, 1);
 		CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, 2), WEIR_OK);
 		weir_named_release(sem, CAPACITY);
 		CHECK_EQ(puppet_hear(&second), WEIR_OK);
@@ -346,13 +356,13 @@ static void act_shrink(void)
 
 static void judge_shrink(bool finished)
 {
-	int64_t capacity = look_at(sem).capacity;
+	int64_t capacity = look_settled().capacity;
 
 	CHECK(capacity == CAPACITY || capacity == 1);
 	if (capacity == 1) {
 		/* C11: the first call's weight is above the capacity now. */
 		CHECK_EQ(puppet_hear(&first), WEIR_ETOOBIG);
-		CHECK_EQ(look_at(sem).debt, CAPACITY - 1);
+		CHECK_EQ(look_settled().debt, CAPACITY - 1);
 		weir_named_release(sem, CAPACITY);
 		CHECK_EQ(puppet_hear(&second), WEIR_OK);
 		CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, 1), WEIR_OK);
@@ -380,9 +390,9 @@ static void stage_oversized(void)
 /* C11: they are queued again, in the order in which they left the queue. */
 static void hear_in_order(int64_t one, int64_t other)
 {
-	CHECK_EQ(look_at(sem).oversized, 0);
+	CHECK_EQ(look_settled().oversized, 0);
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
-	CHECK_EQ(look_at(sem).waiters, 1);
+	CHECK_EQ(look_settled().waiters, 1);
 	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, one), WEIR_OK);
 	CHECK_EQ(puppet_hear(&second), WEIR_OK);
 	CHECK_EQ(puppet_do(&second, PUPPET_RELEASE, other), WEIR_OK);
@@ -392,7 +402,7 @@ static void hear_in_order(int64_t one, int64_t other)
 
 static void judge_oversized(bool finished)
 {
-	int64_t capacity = look_at(sem).capacity;
+	int64_t capacity = look_settled().capacity;
 
 	CHECK(capacity == CAPACITY || capacity == CAPACITY + 2);
 	CHECK(!finished || capacity == CAPACITY + 2);
@@ -415,11 +425,11 @@ static void stage_heavy(void)
 
 static void judge_heavy(bool finished)
 {
-	int64_t capacity = look_at(sem).capacity;
+	int64_t capacity = look_settled().capacity;
 
 	CHECK(capacity == CAPACITY || capacity == 1);
 	CHECK(!finished || capacity == 1);
-	CHECK_EQ(look_at(sem).oversized, capacity == 1 ? 2 : 0);
+	CHECK_EQ(look_settled().oversized, capacity == 1 ? 2 : 0);
 	weir_named_release(sem, CAPACITY);
 	CHECK_OK(weir_named_resize(sem, CAPACITY, NULL));
 	hear_in_order(CAPACITY, CAPACITY - 1);
@@ -493,11 +503,11 @@ static void act_resume(void)
 
 static void judge_resume(bool finished)
 {
-	bool paused = look_at(sem).paused;
+	bool paused = look_settled().paused;
 
 	CHECK(!(finished && paused));
 	/* C7: if it was resumed, its grants follow without other calls. */
-	CHECK_EQ(look_at(sem).waiters, paused ? 2 : 0);
+	CHECK_EQ(look_settled().waiters, paused ? 2 : 0);
 	if (paused)
 		CHECK_OK(weir_named_resume(sem));
 	judge_queue(finished);
