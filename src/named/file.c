@@ -517,9 +517,10 @@ static void mark_all_gone(weir_named *h)
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 {
 	weir_err err = WEIR_EAGAIN;
-	int saved;
 
 	for (int i = 0; i < TRIES && err == WEIR_EAGAIN; i++) {
+		int saved;
+
 		err = open_once(h, opts);
 		saved = errno;
 		if (err && h->fd >= 0) {

@@ -158,7 +158,6 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 	struct nm_limit brief = { .brief = true };
 	struct nm_slot *slot;
 	weir_err err;
-	int saved;
 
 	/*
 	 * This call is cheap in a process with one thread, and costs nothing if
@@ -180,7 +179,8 @@ weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts)
 	h->owed = 0;
 	err = weir_nm_keeper_start_(h);
 	if (err) {
-		saved = errno;
+		int saved = errno;
+
 		weir_nm_byte_unlock_(h->fd, NM_BYTE_ALIVE(h->me - 1));
 		errno = saved;
 		/* set_robust_list(2) is missing in some emulators. */

@@ -48,21 +48,24 @@ void weir_nm_kick_(weir_named *h)
 
 static void sleep_on(weir_named *h, uint32_t kick, int64_t until)
 {
-	struct weir_watch_ watches[2] = {
-		/* relaxed: the word is constant, unless the file is damaged. */
-		{ &h->head->obituary, at_load_relaxed(&h->head->obituary) },
-		{ &h->mine->kick, kick },
-	};
+	uint32_t *obituary = &h->head->obituary;
 
-	/*
-	 * The obituary word is first, so the kernel enqueues this thread on it
-	 * first: a thread that is found on the kick word is on both.
-	 */
 	/* relaxed: this thread has stored it. */
-	if (at_load_relaxed(&h->listens) && h->can_wait_any)
+	if (at_load_relaxed(&h->listens) && h->can_wait_any) {
+		/* relaxed: the word is constant, unless the file is damaged. */
+		uint32_t value = at_load_relaxed(obituary);
+		/*
+		 * The obituary word is first, so the kernel enqueues this
+		 * thread on it first: a thread that is found on the kick word
+		 * is on both.
+		 */
+		struct weir_watch_ watches[2] = { { obituary, value },
+						  { &h->mine->kick, kick } };
+
 		weir_shared_wait_any_(watches, 2, until);
-	else
+	} else {
 		weir_shared_wait_(&h->mine->kick, kick, until);
+	}
 }
 
 /*
@@ -76,14 +79,15 @@ void weir_nm_wake_ours_(weir_named *h)
 
 	for (uint32_t i = 0; i < high; i++) {
 		struct nm_record *record = &h->records[i];
-		uint32_t seen = weir_nm_word_of_(record), next;
+		uint32_t seen = weir_nm_word_of_(record);
 
 		/* relaxed: the lock orders our own records. */
 		if (at_load_relaxed(&record->owner) != h->me)
 			continue;
 		while (nm_is_undecided(seen)) {
-			next = (seen & ~NM_REC_CHECKS) |
-			       ((seen + NM_REC_CHECK) & NM_REC_CHECKS);
+			uint32_t next = (seen & ~NM_REC_CHECKS) |
+				((seen + NM_REC_CHECK) & NM_REC_CHECKS);
+
 			/* [NQ1] release */
 			if (at_cas_weak_release(&record->state, &seen, next))
 				break;

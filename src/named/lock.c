@@ -169,11 +169,11 @@ static weir_err sleep_once(weir_named *h, uint64_t seen, struct wait *wait)
 		return limit->brief ? WEIR_EAGAIN : WEIR_ETIMEDOUT;
 	if (woke == WEIR_WOKE_SIGNAL_ && limit && limit->interruptible)
 		return WEIR_EINTR;
-	if (woke == WEIR_WOKE_LATE_)
+	if (woke == WEIR_WOKE_LATE_) {
 		examine_owner(h, seen);
-	if (woke == WEIR_WOKE_LATE_)
 		wait->pause_ns = wait->pause_ns < RECHECK_MAX_NS / 2 ?
 					 2 * wait->pause_ns : RECHECK_MAX_NS;
+	}
 	return WEIR_OK;
 }
 

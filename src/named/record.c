@@ -15,6 +15,8 @@
  *                 A record in a state has valid fields for that state, even if
  *                 the writing process died at the next instruction.
  */
+#include <errno.h>
+
 #include "named/record.h"
 
 /* The number of records for which storage is reserved at once: a page. */
@@ -135,6 +137,12 @@ struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err)
 		if (*err)
 			return NULL;
 		record = nm_record_at(h, &h->head->free_record);
+	}
+	if (!record) {
+		/* Another process has overwritten the word since. */
+		errno = EBADMSG;
+		*err = WEIR_ESYSTEM;
+		return NULL;
 	}
 	h->head->free_record = record->next;
 	record->next = record->prev = record->linked = 0;

@@ -279,12 +279,13 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 {
 	struct list list = { entries, 0, max };
 	struct nm_image image;
-	weir_err err = WEIR_ESYSTEM;
 	bool damaged = true;
 
 	if (!sem || !info)
 		return WEIR_EINVAL;
 	for (int i = 0; i < CHECKS && damaged; i++) {
+		weir_err err;
+
 		errno = ESTALE;
 		err = sem->fd < 0 ? WEIR_ESYSTEM :
 				    weir_nm_image_read_(sem, &image);

@@ -73,10 +73,10 @@ static weir_err sleep_until(struct call *call)
 	struct nm_record *record = call->record;
 	weir_named *h = call->h;
 	uint32_t word = weir_nm_word_of_(record);
-	weir_err why = WEIR_OK;
 
 	while (nm_is_undecided(word) && word / NM_REC_USE == call->use) {
 		enum weir_woke_ woke;
+		weir_err why;
 
 		/* [NK2] acquire */
 		if (at_load_acquire(&h->lost))

@@ -52,7 +52,7 @@ enum weir_found_ {
 };
 
 /* Find the object of *s.  If *s is zeroed or a copy, then one is made. */
-enum weir_found_ weir_posix_find_(sem_t *s, struct weir_object_posix_ **object);
+enum weir_found_ weir_posix_find_(sem_t *s, struct weir_object_posix_ **found);
 
 /*
  * Returns true if *s is zeroed and has no object: its value is 0.  For calls
@@ -70,6 +70,6 @@ bool weir_posix_make_(sem_t *s, unsigned value, const void *caller);
 void weir_posix_forget_(sem_t *s);
 
 /* Retire *s.  WEIR_EBUSY: a thread waits. */
-weir_err weir_posix_retire_(sem_t *s, struct weir_object_posix_ *object);
+weir_err weir_posix_retire_(sem_t *s, struct weir_object_posix_ *o);
 
 #endif /* WEIR_POSIX_OBJECT_H */

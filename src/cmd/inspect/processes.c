@@ -43,7 +43,7 @@ static void read_all(void)
 
 static const struct process *find(pid_t pid)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; all && i < count; i++)
 		if (all[i].pid == pid)
 			return &all[i];
 	return NULL;

@@ -64,7 +64,7 @@ void remote_snapshot(const char *url, weir_named_info *info,
 	info->entries = remote.entries < room ? remote.entries : room;
 	*entries = memory_realloc(NULL, (info->entries + 1) *
 				  sizeof(**entries));
-	for (uint32_t i = 0; i < info->entries; i++)
+	for (uint32_t i = 0; list && i < info->entries; i++)
 		convert(&list[i], remote.now_ms, &(*entries)[i]);
 	free(list);
 	(void)!remote_api.weir_cluster_close_handle(c);

@@ -19,8 +19,6 @@ static void print_summary(FILE *out, const char *name,
 			  const weir_named_info *info,
 			  const weir_named_entry *locker)
 {
-	char room[HOLDER_ROOM];
-
 	text_plain(out, name);
 	fprintf(out, ": %lld of %lld free, %u waiting", (long long)info->free,
 		(long long)info->capacity, info->waiters);
@@ -33,6 +31,8 @@ static void print_summary(FILE *out, const char *name,
 	if (info->renamed)
 		fputs(", name removed", out);
 	if (locker) {
+		char room[HOLDER_ROOM];
+
 		fputs(", ", out);
 		text_plain(out, describe_locker(locker, room));
 	}
@@ -74,8 +74,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 	weir_named_info info;
 	const char *name = NULL;
 	bool json = false;
-	weir_named *sem;
-	weir_err err;
 	int option;
 
 	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
@@ -92,8 +90,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 		remote_snapshot(remote_url(name), &info, &entries);
 		name = remote_display(remote_url(name));
 	} else {
-		sem = semaphore_open(name, &opts);
-		err = snapshot_settle(sem, &info, &entries);
+		weir_named *sem = semaphore_open(name, &opts);
+		weir_err err = snapshot_settle(sem, &info, &entries);
+
 		if (err)
 			cmd_fail(name, err, NULL);
 	}
