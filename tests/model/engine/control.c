@@ -25,9 +25,10 @@
 #include <string.h>
 
 #include "engine.h"
+#if EX_PROCESSES
+#include "process.h"
+#endif
 #include "weir/base.h"
-
-#define WRITTEN 0x80u		/* in ex_use.users, with a bit per thread */
 
 struct engine *ex;
 
@@ -64,17 +65,17 @@ static struct ex_use *use_of(const void *address)
 
 static bool is_shared(unsigned users)
 {
-	unsigned threads = users & ~WRITTEN;
+	unsigned threads = users & ~EX_WRITTEN;
 
-	return users & WRITTEN && threads & (threads - 1);
+	return users & EX_WRITTEN && threads & (threads - 1);
 }
 
-static bool note_users(const void *address, unsigned users)
+bool ex_note_users(const void *address, unsigned users)
 {
 	struct ex_use *use = use_of(address);
 	bool before = is_shared(use->users);
 
-	use->users |= (uint8_t)users;
+	use->users |= (ex_users)users;
 	if (before != is_shared(use->users))
 		ex->more_is_shared = true;
 	return is_shared(use->users);
@@ -82,7 +83,8 @@ static bool note_users(const void *address, unsigned users)
 
 bool ex_note_use(const void *address, bool write)
 {
-	return note_users(address, 1u << ex->self | (write ? WRITTEN : 0));
+	return ex_note_users(address,
+			     1u << ex->self | (write ? EX_WRITTEN : 0));
 }
 
 void ex_free(void *memory, size_t size)
@@ -94,8 +96,9 @@ void ex_free(void *memory, size_t size)
 	ex->freed[ex->freed_count].memory = memory;
 	ex->freed[ex->freed_count++].size = size;
 	/* Any access by any thread must be ordered with this one. */
-	for (size_t i = 0; i < size; i++)
-		note_users((char *)memory + i, WRITTEN | 0xf);
+	for (size_t i = 0; i < size && !EX_PROCESSES; i++)
+		ex_note_users((char *)memory + i,
+			      EX_WRITTEN | ((1u << EX_THREADS) - 1));
 	ex_touch(memory, size, true);
 }
 
@@ -112,6 +115,10 @@ bool ex_is_freed(const void *memory)
  */
 static bool can_go_on(const struct ex_thread *t)
 {
+#if EX_PROCESSES
+	if (!ex_process_lets_go((int)(t - ex->threads)))
+		return false;
+#endif
 	return t->status == EX_READY ||
 	       ((t->status == EX_SPINNING || t->status == EX_POLLING) &&
 		t->writes_seen != ex->writes);
@@ -129,19 +136,30 @@ bool ex_can_go(const struct ex_thread *t)
 	return true;
 }
 
-static bool self_can_go(void)
-{
-	return ex->self >= 0 && ex_can_go(&ex->threads[ex->self]);
-}
-
 /* Add an option of this kind for each thread of a bit set. */
-static int list_kind(struct ex_option *options, int n, unsigned set,
-		     enum ex_kind kind)
+int ex_list_kind(struct ex_option *options, int n, unsigned set,
+		 enum ex_kind kind)
 {
 	for (; set; set &= set - 1)
 		options[n++] = (struct ex_option){ (uint8_t)__builtin_ctz(set),
 						   (uint8_t)kind };
 	return n;
+}
+
+void ex_wake(struct ex_thread *t, enum weir_woke_ why)
+{
+	t->status = EX_READY;
+	t->futex = NULL;
+	t->woke = why;
+}
+
+#if EX_PROCESSES
+#define list_options ex_process_options
+#define is_stuck(options, n) false
+#else
+static bool self_can_go(void)
+{
+	return ex->self >= 0 && ex_can_go(&ex->threads[ex->self]);
 }
 
 /* Called at every point of every run. */
@@ -168,17 +186,17 @@ static int list_options(struct ex_option *options)
 			go |= bit;
 		}
 	}
-	n = list_kind(options, n, go & self, EX_GO);
+	n = ex_list_kind(options, n, go & self, EX_GO);
 	/* A delayed store may reach memory at any time. */
-	n = list_kind(options, n, delayed, EX_DRAIN);
+	n = ex_list_kind(options, n, delayed, EX_DRAIN);
 	if (go & self && ex->search == EX_DEPTH_FIRST && !ex->budget)
 		return n;
-	n = list_kind(options, n, go & ~self, EX_GO);
-	n = list_kind(options, n, timed, EX_TIMEOUT);
+	n = ex_list_kind(options, n, go & ~self, EX_GO);
+	n = ex_list_kind(options, n, timed, EX_TIMEOUT);
 	if (!ex->budget)
 		return n;
-	n = list_kind(options, n, blocked, EX_SPURIOUS);
-	return list_kind(options, n, handlers & (blocked | self), EX_SIGNAL);
+	n = ex_list_kind(options, n, blocked, EX_SPURIOUS);
+	return ex_list_kind(options, n, handlers & (blocked | self), EX_SIGNAL);
 }
 
 /* Returns true if only spurious wake-ups are possible. */
@@ -188,13 +206,6 @@ static bool is_stuck(const struct ex_option *options, int n)
 		if (options[i].kind != EX_SPURIOUS)
 			return false;
 	return true;
-}
-
-void ex_wake(struct ex_thread *t, enum weir_woke_ why)
-{
-	t->status = EX_READY;
-	t->futex = NULL;
-	t->woke = why;
 }
 
 static void apply(struct ex_option o)
@@ -210,7 +221,7 @@ static void apply(struct ex_option o)
 	    (switches && self_can_go() && ex->search == EX_DEPTH_FIRST))
 		ex->budget--;
 	if (o.kind == EX_TIMEOUT) {
-		note_users(&ex->now_ns, 1u << o.thread | WRITTEN);
+		ex_note_users(&ex->now_ns, 1u << o.thread | EX_WRITTEN);
 		if (ex->now_ns < t->deadline)
 			ex->now_ns = t->deadline;
 	}
@@ -222,6 +233,8 @@ static void apply(struct ex_option o)
 	t->handle = o.kind == EX_SIGNAL;
 	ex->self = o.thread;
 }
+
+#endif
 
 /* Choose the thread that runs now; the controller if the run has ended. */
 static struct fiber *choose_next(void)
@@ -236,9 +249,16 @@ static struct fiber *choose_next(void)
 		chosen = ex_decide(options, n);
 		if (ex->abandoned)
 			return &ex->controller;
+#if EX_PROCESSES
+		if (options[chosen].kind == EX_FINISH)
+			return &ex->controller;
+		if (ex_process_apply(options[chosen]))
+			return &ex->threads[ex->self].fiber;
+#else
 		apply(options[chosen]);
 		if (options[chosen].kind != EX_DRAIN)
 			return &ex->threads[ex->self].fiber;
+#endif
 	}
 }
 
@@ -249,6 +269,9 @@ static void control(void)
 
 	while ((next = choose_next()) != &ex->controller)
 		fiber_switch(&ex->controller, next);
+#if EX_PROCESSES
+	return;
+#endif
 	for (int i = 0; i < ex->thread_count && !ex->abandoned; i++)
 		if (ex->threads[i].status != EX_DONE)
 			ex_fail("deadlock: thread %d cannot go on", i);
@@ -286,7 +309,11 @@ static void thread_main(void)
 {
 	struct ex_thread *t = &ex->threads[ex->self];
 
+#if EX_PROCESSES
+	ex_process_main();
+#else
 	ex->scenario->threads[ex->self]();
+#endif
 	while (t->delayed_count)
 		ex_drain_one(t);
 	t->status = EX_DONE;
@@ -296,8 +323,26 @@ static void thread_main(void)
 	abort();	/* an ended thread is never chosen */
 }
 
+#if EX_PROCESSES
+int ex_thread_new(void)
+{
+	int i = ex->thread_count++;
+	struct ex_thread *t = &ex->threads[i];
+
+	if (i == EX_THREADS)
+		ex_fail("too many threads");
+	*t = (struct ex_thread){ .fiber.stack = ex->stacks[i] };
+	fiber_prepare(&t->fiber, thread_main);
+	return i;
+}
+#endif
+
 static void make_threads(void)
 {
+#if EX_PROCESSES
+	ex_process_begin();
+	return;
+#endif
 	while (ex->thread_count < EX_THREADS &&
 	       ex->scenario->threads[ex->thread_count]) {
 		int i = ex->thread_count++;
@@ -323,6 +368,12 @@ bool ex_run(void)
 		ex->self = -1;
 		return false;
 	}
+#if EX_PROCESSES
+	if (ex_process_resume()) {
+		control();
+		goto ended;
+	}
+#endif
 	ex_state_restore();
 	if (ex->races)
 		ex_races_begin();
@@ -331,6 +382,9 @@ bool ex_run(void)
 	ex->scenario->setup();
 	make_threads();
 	control();
+#if EX_PROCESSES
+ended:
+#endif
 	ex->self = -1;
 	if (ex->tracing)
 		ex_trace_end();

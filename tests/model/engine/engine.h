@@ -12,6 +12,7 @@
  *   races.c     happens-before, to find unordered accesses
  *   stale.c     loads that return an older value
  *   trace.c     prints a failing run
+ *   process.c   processes and the kernel services between them (EX_PROCESSES)
  *   main.c      the command
  *
  * The engine keeps all its memory behind one pointer.  So the static variables
@@ -47,6 +48,14 @@ enum ex_kind {
 	EX_DRAIN,	/* its oldest delayed store reaches memory */
 	EX_SPURIOUS,	/* its wait wakes spuriously */
 	EX_SIGNAL,	/* its signal handler runs */
+#if EX_PROCESSES
+	EX_END,		/* the thread of a killed process ends */
+	EX_CLOSE,	/* the files of a dead process are closed */
+	EX_KILL,	/* its process is killed, and this thread ends first */
+	EX_STOP,	/* the process is stopped */
+	EX_CONT,	/* the process continues */
+	EX_FINISH,	/* the run ends: no thread can go on */
+#endif
 	EX_KINDS
 };
 
@@ -55,6 +64,14 @@ struct ex_option {
 };
 
 #define EX_OPTIONS_MAX (EX_THREADS * EX_KINDS)
+
+#if EX_THREADS > 7
+typedef uint16_t ex_users;
+#define EX_WRITTEN 0x8000u
+#else
+typedef uint8_t ex_users;
+#define EX_WRITTEN 0x80u		/* with a bit per thread */
+#endif
 
 struct ex_decision {
 	uint8_t chosen, options;
@@ -85,7 +102,10 @@ struct ex_thread {
 	int delayed_count;
 };
 
-enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_CAS, EX_WAIT, EX_WAKE, EX_CLOCK };
+enum ex_op {
+	EX_LOAD, EX_STORE, EX_RMW, EX_CAS, EX_WAIT, EX_WAKE, EX_CLOCK,
+	EX_PLAIN, EX_CALL
+};
 
 enum ex_search { EX_DEPTH_FIRST, EX_PCT, EX_RANDOM, EX_REPLAY };
 
@@ -113,6 +133,11 @@ struct engine {
 	} freed[EX_FREED_MAX];
 	int freed_count;
 
+#if EX_PROCESSES
+	enum ex_op point_op;		/* the step that the thread takes next */
+	const void *point_word;
+#endif
+
 	/* The decisions. */
 	enum ex_search search;
 	bool delays;			/* stores may be delayed */
@@ -131,7 +156,7 @@ struct engine {
 	/* Memory used by threads in any run of this scenario. */
 	struct ex_use {
 		const void *address;
-		uint8_t users;
+		ex_users users;
 	} uses[EX_PLACES];
 	bool more_is_shared;
 
@@ -157,9 +182,14 @@ bool ex_can_go(const struct ex_thread *t);
 void ex_pause(void);			/* decide which thread runs */
 void ex_step(void);			/* count a step; too many: livelock */
 bool ex_note_use(const void *address, bool write);
+bool ex_note_users(const void *address, unsigned users);
+int ex_list_kind(struct ex_option *options, int n, unsigned set,
+		 enum ex_kind kind);
 void ex_wake(struct ex_thread *t, enum weir_woke_ why);
 
 /* seam.c */
+void ex_point(enum ex_op op, const void *p, size_t size, bool shared,
+	      const struct ex_place *at);
 bool ex_others_wrote(const struct ex_thread *t);
 void ex_drain_one(struct ex_thread *t);	/* its oldest delayed store */
 void ex_drain(const void *p);		/* of this thread, up to that at p */
@@ -174,6 +204,11 @@ void ex_shrink(void);			/* shorten the failing path */
 /* state.c */
 void ex_state_begin(void);		/* once, before the first run */
 void ex_state_restore(void);
+#if EX_PROCESSES
+size_t ex_state_size(void);
+void ex_state_save(char *to);
+void ex_state_load(const char *from);
+#endif
 uint64_t ex_state_hash(void);
 void ex_state_forget(void);		/* forget all known states */
 bool ex_state_is_known(uint64_t state, int budget);
@@ -203,6 +238,9 @@ void ex_trace_begin(enum ex_op op, const void *p, size_t size,
 		    const struct ex_place *at);
 void ex_trace_note(const char *text);
 void ex_trace_end(void);
+#if EX_PROCESSES
+void ex_trace_event(const char *what, int number);
+#endif
 void ex_trace_schedule(void);		/* the decisions that are not 0 */
 
 #endif /* TESTS_MODEL_ENGINE_H */

@@ -10,7 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * EX_PROCESSES: the threads belong to processes, which may be killed and stopped
+ * (process.h).
+ */
+#ifndef EX_PROCESSES
+#define EX_PROCESSES 0
+#endif
+#if EX_PROCESSES
+#define EX_THREADS 10
+#else
 #define EX_THREADS 4
+#endif
 
 struct ex_scenario {
 	const char *name;
@@ -18,6 +29,9 @@ struct ex_scenario {
 	void (*threads[EX_THREADS])(void);
 	void (*check)(void);			/* after each run */
 	int bound;				/* preemptions */
+#if EX_PROCESSES
+	unsigned mortal, stoppable;		/* a bit for each process */
+#endif
 };
 
 void ex_register(const struct ex_scenario *scenario);

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "engine.h"
+#if EX_PROCESSES
+#include "process.h"
+#endif
 #include "weir/base.h"
 
 #define SCENARIOS_MAX 512
@@ -58,6 +61,9 @@ void ex_register(const struct ex_scenario *s)
 
 static void on_panic(const char *text)
 {
+#if EX_PROCESSES
+	proc_check();
+#endif
 	if (!ex->panics_expected)
 		ex_fail("panic: %s", text);
 }

@@ -26,6 +26,9 @@
 #include <string.h>
 
 #include "engine.h"
+#if EX_PROCESSES
+#include "process.h"
+#endif
 
 #define WORDS 4096		/* a power of two */
 #define WORD ((size_t)8)
@@ -38,7 +41,7 @@ static struct shadow {
 	struct ex_clock now[EX_THREADS];
 	struct word {
 		uintptr_t address;
-		uint8_t users;		/* a bit for each thread, in any run */
+		ex_users users;		/* a bit for each thread, in any run */
 		uint64_t run;		/* to which the rest belongs */
 		struct ex_clock released;	/* by the atomic at this address */
 		struct ex_clock last[WORD][WAYS];
@@ -90,7 +93,7 @@ static void refresh(struct word *w)
  */
 static bool is_shared(struct word *w)
 {
-	uint8_t users = w->users | (uint8_t)(1u << ex->self);
+	ex_users users = w->users | (ex_users)(1u << ex->self);
 	bool shared = users & (users - 1);
 
 	if (shared && !(w->users & (w->users - 1)))
@@ -208,6 +211,9 @@ static void plain(const void *p, size_t size, bool write)
 		ex_stale_plain_write(p, size);
 	if (ex->races)
 		use(p, size, write ? PLAIN_WRITE : PLAIN_READ);
+#if EX_PROCESSES
+	ex_process_plain(p, write);
+#endif
 }
 
 void ex_touch(const void *p, size_t size, bool write)

@@ -22,6 +22,9 @@
 #include "base/frame.h"
 #include "base/thread.h"
 #include "engine.h"
+#if EX_PROCESSES
+#include "process.h"
+#endif
 #include "weir/base.h"
 
 static const struct ex_place here = { "explorer", 0 };
@@ -60,6 +63,11 @@ static void check_alive(const void *p, const struct ex_place *at)
 	if (!inside(p, ex->stacks[0], sizeof(ex->stacks)))
 		return;
 	i = (int)(((const char *)p - ex->stacks[0]) / FIBER_STACK);
+#if EX_PROCESSES
+	/* The memory of a killed process is there until its last thread ends. */
+	if (proc_status(proc_of(i)) > EX_STOPPED)
+		return;
+#endif
 	if (i != ex->self && (ex->threads[i].status == EX_DONE ||
 			      (const char *)p < (char *)ex->threads[i].fiber.sp))
 		ex_fail("%s:%d: access to the stack of a call that has returned",
@@ -98,6 +106,14 @@ __attribute__((noinline)) static bool goes_on(bool shared)
 	const struct ex_thread *t = &ex->threads[ex->self];
 	bool replays = ex->path_at < ex->path_length;
 
+#if EX_PROCESSES
+	if (!replays && ex_process_goes_on()) {
+		(void)ex_decide(NULL, 1);
+		return true;
+	}
+	if (!replays && ex_process_is_dying())
+		return false;
+#endif
 	if (replays && !ex->path[ex->path_at].chosen && ex_can_go(t)) {
 		ex->path_at++;
 		return true;
@@ -111,10 +127,13 @@ __attribute__((noinline)) static bool goes_on(bool shared)
 	return false;
 }
 
-static void point(enum ex_op op, const void *p, size_t size, bool shared,
-		  const struct ex_place *at)
+void ex_point(enum ex_op op, const void *p, size_t size, bool shared,
+	      const struct ex_place *at)
 {
 	ex_step();
+#if EX_PROCESSES
+	ex_process_at(op, p);
+#endif
 	if (!goes_on(shared))
 		ex_pause();
 	if (ex->tracing)
@@ -136,8 +155,11 @@ static bool enter(enum ex_op op, const void *p, size_t size,
 	if (is_replayed() && !ex->path[ex->path_at].chosen) {
 		ex_step();
 		ex->path_at++;
+#if EX_PROCESSES
+		ex_process_at(op, p);
+#endif
 	} else {
-		point(op, p, size, ex_note_use(p, op != EX_LOAD), at);
+		ex_point(op, p, size, ex_note_use(p, op != EX_LOAD), at);
 		check_alive(p, at);
 	}
 	ex->threads[ex->self].at = *at;
@@ -147,7 +169,12 @@ static bool enter(enum ex_op op, const void *p, size_t size,
 /* Returns true if the search decides to spend budget on a disturbance. */
 __attribute__((noinline)) static bool disturbed(const char *what)
 {
-	if (!ex_decide(NULL, ex->budget ? 2 : 1))
+	bool may = ex->budget > 0;
+
+#if EX_PROCESSES
+	may = may && ex_process_explores();
+#endif
+	if (!ex_decide(NULL, may ? 2 : 1))
 		return false;
 	ex->budget--;
 	if (ex->tracing)
@@ -321,6 +348,9 @@ static void let_others_go(enum ex_status status)
 	}
 	t->status = status;
 	t->writes_seen = ex->writes;
+#if EX_PROCESSES
+	ex_process_at(EX_CALL, NULL);
+#endif
 	ex_pause();
 }
 
@@ -385,7 +415,7 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 	struct ex_thread *t = &ex->threads[ex->self];
 
 	ex_drain(NULL);
-	point(EX_WAIT, word, sizeof(*word), true, &here);
+	ex_point(EX_WAIT, word, sizeof(*word), true, &here);
 	check_alive(word, &here);
 	if (*word != value)
 		return WEIR_WOKEN_;
@@ -413,7 +443,7 @@ void weir_futex_wake_(uint32_t *word)
 	struct ex_thread *first = NULL;
 
 	ex_drain(NULL);
-	point(EX_WAKE, word, 0, true, &here);
+	ex_point(EX_WAKE, word, 0, true, &here);
 	for (int i = 0; i < ex->thread_count; i++) {
 		struct ex_thread *t = &ex->threads[i];
 
@@ -431,8 +461,8 @@ void weir_futex_wake_(uint32_t *word)
 int64_t weir_now_ns(void)
 {
 	if (ex->self >= 0)
-		point(EX_CLOCK, &ex->now_ns, sizeof(ex->now_ns),
-		      ex_note_use(&ex->now_ns, false), &here);
+		ex_point(EX_CLOCK, &ex->now_ns, sizeof(ex->now_ns),
+			 ex_note_use(&ex->now_ns, false), &here);
 	return ex->now_ns;
 }
 
@@ -594,10 +624,14 @@ void weir_event_close_(int fd)
 
 /* A heap of cache lines.  Freed lines are not reused: late accesses fail. */
 #define LINE ((size_t)64)
+#ifdef EX_HEAP_LINES
+#define LINES EX_HEAP_LINES
+#else
 #define LINES 4
+#endif
 
 static _Alignas(64) char heap[LINES][LINE];
-static uint8_t heap_used, heap_sizes[LINES];
+static uint16_t heap_used, heap_sizes[LINES];
 
 void *weir_mem_alloc_(size_t size)
 {
@@ -606,8 +640,8 @@ void *weir_mem_alloc_(size_t size)
 
 	if (lines > LINES - at)
 		return NULL;
-	heap_used = (uint8_t)(at + lines);
-	heap_sizes[at] = (uint8_t)lines;
+	heap_used = (uint16_t)(at + lines);
+	heap_sizes[at] = (uint16_t)lines;
 	return heap[at];
 }
 

@@ -30,6 +30,7 @@
 #include "engine.h"
 
 #define DISTURB_ONE_IN 16	/* of the yes-or-no decisions */
+#define DEATH_ONE_IN 64		/* of the points that allow it */
 #define DISTURB_MAX 3		/* disturbances in a random run */
 
 static uint64_t next_random(void)
@@ -120,10 +121,32 @@ static int decide_by_priority(const struct ex_option *options, int n)
 	return best;
 }
 
+#if EX_PROCESSES
+/* The number of options before the deaths, stops and spurious wake-ups. */
+static int count_cheap(const struct ex_option *options, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (options[i].kind == EX_KILL || options[i].kind == EX_STOP ||
+		    options[i].kind == EX_SPURIOUS)
+			return i;
+	return n;
+}
+#endif
+
 static int decide_at_random(const struct ex_option *options, int n)
 {
-	int chosen = 0;
+	int chosen = 0, all = n;
 
+#if EX_PROCESSES
+	if (options) {
+		n = count_cheap(options, n);
+		if (n < all && !random_below(DEATH_ONE_IN)) {
+			chosen = n + random_below(all - n);
+			append(chosen, all, 0);
+			return chosen;
+		}
+	}
+#endif
 	if (n > 1 && !options)
 		chosen = random_below(DISTURB_ONE_IN) ? 0 :
 			 n == 2 ? 1 : 1 + random_below(n - 1);
@@ -131,7 +154,7 @@ static int decide_at_random(const struct ex_option *options, int n)
 		chosen = decide_by_priority(options, n);
 	else if (n > 1)
 		chosen = random_below(n);
-	append(chosen, n, 0);
+	append(chosen, all, 0);
 	return chosen;
 }
 

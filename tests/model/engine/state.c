@@ -25,7 +25,7 @@
 
 #include "engine.h"
 
-#define STATIC_MAX ((size_t)64 * 1024)
+#define STATIC_MAX ((size_t)(EX_PROCESSES ? 256 : 64) * 1024)
 #define BLOCK ((size_t)256)
 #define KNOWN ((size_t)1 << 23)		/* a power of two */
 #define PROBES 8
@@ -87,6 +87,23 @@ void ex_state_restore(void)
 {
 	memcpy(memory->start, memory->copy, memory->size);
 }
+
+#if EX_PROCESSES
+size_t ex_state_size(void)
+{
+	return memory->size;
+}
+
+void ex_state_save(char *to)
+{
+	memcpy(to, memory->start, memory->size);
+}
+
+void ex_state_load(const char *from)
+{
+	memcpy(memory->start, from, memory->size);
+}
+#endif
 
 /*
  * The hash has four lanes, so that the multiplications overlap.  The lanes

@@ -55,7 +55,8 @@ static void print_value(const void *p, uint64_t value)
 void ex_trace_end(void)
 {
 	static const char *const names[] = { "load", "store", "rmw", "cas",
-					     "sleep", "wake", "clock" };
+					     "sleep", "wake", "clock",
+					     "plain", "call" };
 	const char *file = ex->step.at.file, *slash;
 	uint64_t after;
 	int width;
@@ -108,3 +109,10 @@ void ex_trace_schedule(void)
 		if (ex->path[i].chosen)
 			printf(" %d:%d", i, ex->path[i].chosen);
 }
+
+#if EX_PROCESSES
+void ex_trace_event(const char *what, int number)
+{
+	printf("%4d %s %d\n", ex->path_at - 1, what, number);
+}
+#endif
