@@ -109,6 +109,8 @@ static const char *execute(const struct actor *a, int fd)
 		weir_shared_wake_all_(word);
 	else if (!strcmp(verb, "sleepers"))
 		return weir_shared_sleepers_(word) ? "yes" : "no";
+	else if (!strcmp(verb, "move"))
+		return weir_shared_move_(word, &shared->words[a->args[1]]) ? "yes" : "no";
 	else if (!strcmp(verb, "set"))
 		*word = (uint32_t)a->args[1];
 	else if (!strcmp(verb, "lock"))

@@ -20,6 +20,7 @@
  *   late W...    the same, with a deadline
  *   wake W       wake one sleeper; wakeall W: all
  *   sleepers W   ask whether a thread sleeps on the word: yes or no
+ *   move W V     move one sleeper from word W to word V: yes or no
  *   set W V      store V, in one step
  *   lock B       lock byte B of the file without waiting: yes or no
  *   unlock B
@@ -67,6 +68,21 @@ static const struct kernel_program kernel_programs[] = {
 	  "A wait 0 1; B wait 0 2; C sleepers 1; C sleepers 0; C sleepers 0; "
 	  "C wake 0; C sleepers 1; C sleepers 2",
 	  "C yes; C yes; C yes; A woken; C no; C yes; B asleep;" },
+	{ "moved_sleeper_wakes_by_the_other_word",
+	  "A wait 1; C move 1 0; C sleepers 1; C sleepers 0; C wake 1; C wake 0",
+	  "C yes; C no; C yes; A woken;" },
+	{ "moved_sleeper_is_last",
+	  "A wait 1; B wait 0; C move 1 0; C wake 0; C move 1 0",
+	  "C yes; B woken; C no; A asleep;" },
+	{ "moved_sleeper_continues_on_its_own_word",
+	  "A wait 1; C move 1 0; A stop; A cont; C wake 0; C sleepers 1; C wake 1",
+	  "C yes; C yes; A woken;" },
+	{ "moved_sleeper_compares_when_it_continues",
+	  "A wait 1; C set 1 1; C move 1 0; A stop; A cont",
+	  "C yes; A woken; w1=1" },
+	{ "death_wakes_moved_sleeper",
+	  "A enter 4 0; B wait 1; C move 1 0; A kill",
+	  "C yes; B woken; w4=died" },
 	{ "death_marks_and_wakes_one",
 	  "A enter 4 9; B wait 4; C wait 4; A kill",
 	  "B woken; C asleep; w4=died" },

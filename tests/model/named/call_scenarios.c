@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that meet deaths and stops: deadlines, cancels, weights, resize, close,
+ * pause, idle waits and tries.
+ */
+#include "roles.h"
+
+#define SOON (ex->now_ns + 500000)
+
+/*
+ * Deadlines.
+ */
+static void wait_a_while(void)
+{
+	weir_err err;
+
+	join(1);
+	err = take_until(1, SOON);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	if (!err)
+		give(1);
+}
+
+PROCESSES(deadline_passes, 3, NONE, ALL, NULL, hold, wait_a_while)
+PROCESSES(deadline_meets_death, 3, P(0), NONE, NULL, hold, wait_a_while)
+PROCESSES(deadline_meets_release, 2, ALL, NONE, NULL, hold_and_give, wait_a_while)
+PROCESSES(deadline_meets_stopped_lock_owner, 2, NONE, P(0), NULL, hold_and_give,
+	  wait_a_while)
+PROCESSES(deadline_of_the_first, 2, ALL, NONE, NULL, hold_and_give, wait_a_while,
+	  wait_and_give)
+PROCESSES(deadline_of_the_first_with_stops, 2, NONE, ALL, NULL, hold_and_give,
+	  wait_a_while, wait_and_give)
+
+static void come_for_a_while(void)
+{
+	weir_err err;
+
+	join(1);
+	proc_settle();
+	err = take_until(1, SOON);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	if (!err)
+		give(1);
+}
+
+PROCESSES(deadline_of_a_newcomer_with_stops, 2, NONE, P(0), NULL, hold_and_give,
+	  come_for_a_while)
+
+/*
+ * Cancels.  One process has a waiting thread and a cancelling one.
+ */
+static weir_ctx ctx;
+
+static void *cancel_it(void *unused)
+{
+	(void)unused;
+	proc_settle();
+	cancel(&ctx);
+	return NULL;
+}
+
+static void wait_in_context(void)
+{
+	weir_err err;
+
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	proc_thread(cancel_it, NULL);
+	err = take_in(1, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		give(1);
+}
+
+static void come_in_context(void)
+{
+	weir_err err;
+
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	proc_thread(cancel_it, NULL);
+	proc_settle();
+	err = take_in(1, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		give(1);
+}
+
+/* The holder lives, so the call must be cancelled. */
+static void was_cancelled(void)
+{
+	if (is_well(0) && is_well(1))
+		EX_ASSERT(!is_waiting(1));
+}
+
+PROCESSES(cancel_of_a_newcomer, 2, NONE, P(0), was_cancelled, hold,
+	  come_in_context)
+PROCESSES(cancel_alone, 3, NONE, ALL, NULL, hold, wait_in_context)
+PROCESSES(cancel_meets_release, 2, P(0), NONE, NULL, hold_and_give,
+	  wait_in_context)
+PROCESSES(cancel_meets_stopped_lock_owner, 2, NONE, P(0), NULL, hold_and_give,
+	  wait_in_context)
+PROCESSES(cancel_hands_on, 2, P(1), NONE, NULL, hold_and_give, wait_in_context,
+	  wait_and_give)
+PROCESSES(cancel_hands_on_with_stops, 2, NONE, P(0) | P(1), NULL, hold_and_give,
+	  wait_in_context, wait_and_give)
+PROCESSES(cancel_meets_death, 2, P(0), NONE, NULL, hold, wait_in_context)
+
+/*
+ * Weights: the first of the queue blocks the others until it leaves (C6, C7).
+ */
+static void hold_1_of_2(void)
+{
+	hold_of(2, 1);
+}
+
+static void wait_for_2(void)
+{
+	join(2);
+	EX_ASSERT(take(2) == WEIR_OK);
+	give(2);
+}
+
+static void wait_for_1(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+static void wait_for_2_a_while(void)
+{
+	weir_err err;
+
+	join(2);
+	err = take_until(2, SOON);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	if (!err)
+		give(2);
+}
+
+static void wait_for_2_in_context(void)
+{
+	weir_err err;
+
+	join(2);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	proc_thread(cancel_it, NULL);
+	err = take_in(2, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		give(2);
+}
+
+PROCESSES(heavy_first_dies, 3, P(1), P(1), NULL, hold_1_of_2, wait_for_2,
+	  wait_for_1)
+PROCESSES(heavy_first_times_out, 2, NONE, ALL, NULL, hold_1_of_2,
+	  wait_for_2_a_while, wait_for_1)
+PROCESSES(heavy_first_is_cancelled, 2, P(1), NONE, NULL, hold_1_of_2,
+	  wait_for_2_in_context, wait_for_1)
+
+static void hold_2_give_both(void)
+{
+	join(2);
+	EX_ASSERT(take(2) == WEIR_OK);
+	proc_settle();
+	give(1);
+	give(1);
+}
+
+PROCESSES(heavy_first_is_served_first, 2, P(0), NONE, NULL, hold_2_give_both,
+	  wait_for_2, wait_for_1)
+PROCESSES(two_holders_die, 3, P(0) | P(1), NONE, NULL, hold_1_of_2, hold_1_of_2,
+	  wait_for_2)
+
+static void wait_for_1_or_2(void)
+{
+	int64_t got = 0;
+
+	join(2);
+	EX_ASSERT(take_upto(1, 2, NULL, &got) == WEIR_OK);
+	EX_ASSERT(got == 1 || got == 2);
+	give(got);
+}
+
+PROCESSES(upto_takes_what_is_there, 2, P(0), NONE, NULL, hold_2_give_both,
+	  wait_for_1_or_2, wait_for_1)
+
+/*
+ * Resize.
+ */
+static void resize_to_2(void)
+{
+	join(1);
+	proc_settle();
+	EX_ASSERT(resize(2) == WEIR_OK);
+}
+
+PROCESSES(resize_serves_the_first, 2, P(2), P(2), NULL, hold, wait_and_give,
+	  resize_to_2)
+PROCESSES(resize_meets_release, 2, P(0) | P(2), NONE, NULL, hold_and_give,
+	  wait_and_give, resize_to_2)
+
+static void wait_for_2_oversized(void)
+{
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(take_in(2, &ctx) == WEIR_OK);
+	give(2);
+}
+
+static void oversized_or_cancelled(void)
+{
+	weir_err err;
+
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	proc_thread(cancel_it, NULL);
+	err = take_in(2, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		give(2);
+}
+
+PROCESSES(resize_recalls_oversized, 2, P(1), P(1), NULL, wait_for_2_oversized,
+	  resize_to_2)
+PROCESSES(resize_meets_cancel_of_oversized, 2, P(1), P(1), NULL,
+	  oversized_or_cancelled, resize_to_2)
+
+static void hold_of_2_and_shrink(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+static void wait_for_2_or_too_big(void)
+{
+	weir_err err;
+
+	join(2);
+	err = take(2);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETOOBIG);
+	if (!err)
+		give(2);
+}
+
+PROCESSES(shrink_ends_a_wait, 2, P(0), P(0), NULL, hold_of_2_and_shrink,
+	  wait_for_2_or_too_big, wait_for_1)
+
+/*
+ * Close.
+ */
+static void wait_or_closed(void)
+{
+	weir_err err;
+
+	join(1);
+	err = take(1);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECLOSED);
+	if (!err)
+		give(1);
+}
+
+static void close_now(void)
+{
+	join(1);
+	proc_settle();
+	close_sem(WEIR_CLOSE_NOW);
+}
+
+static void close_drain(void)
+{
+	join(1);
+	proc_settle();
+	close_sem(WEIR_CLOSE_DRAIN);
+}
+
+PROCESSES(close_ends_waits, 2, P(2), P(2), NULL, hold, wait_or_closed, close_now)
+PROCESSES(close_meets_release, 2, P(0) | P(2), NONE, NULL, hold_and_give,
+	  wait_or_closed, close_now)
+PROCESSES(drain_serves_the_queue, 2, P(2), NONE, NULL, hold_and_give,
+	  wait_or_closed, close_drain)
+static void wait_a_while_or_closed(void)
+{
+	weir_err err;
+
+	join(1);
+	err = take_until(1, SOON);
+	EX_ASSERT(err == WEIR_ECLOSED || err == WEIR_ETIMEDOUT);
+}
+
+PROCESSES(close_meets_deadline, 2, P(2), NONE, NULL, hold,
+	  wait_a_while_or_closed, close_now)
+
+/*
+ * Pause.
+ */
+static void pause_and_resume(void)
+{
+	join(1);
+	EX_ASSERT(pause_sem() == WEIR_OK);
+	proc_settle();
+	EX_ASSERT(resume_sem() == WEIR_OK);
+}
+
+PROCESSES(resume_serves_the_queue, 2, P(0), P(0), NULL, pause_and_resume,
+	  wait_and_give)
+
+static void pause_late(void)
+{
+	join(1);
+	proc_settle();
+	EX_ASSERT(pause_sem() == WEIR_OK);
+	EX_ASSERT(resume_sem() == WEIR_OK);
+}
+
+PROCESSES(pause_meets_release, 2, P(2), NONE, NULL, hold_and_give,
+	  wait_and_give, pause_late)
+
+/*
+ * Idle waits.
+ */
+static void wait_for_idle(void)
+{
+	join(1);
+	EX_ASSERT(idle(NULL) == WEIR_OK);
+}
+
+PROCESSES(idle_after_release, 2, P(0), P(0), NULL, hold_and_give, wait_for_idle)
+PROCESSES(idle_after_death, 3, P(0), P(1), NULL, hold, wait_for_idle)
+PROCESSES(idle_and_a_waiter, 2, P(0) | P(1), NONE, NULL, hold_and_give,
+	  wait_and_give, wait_for_idle)
+
+/*
+ * Tries.
+ */
+static void try_it(void)
+{
+	weir_err err;
+
+	join(1);
+	proc_settle();
+	err = try_take(1);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EAGAIN);
+	if (!err)
+		give(1);
+}
+
+PROCESSES(try_meets_death, 3, P(0), NONE, NULL, hold, try_it)
+PROCESSES(try_meets_stopped_lock_owner, 2, NONE, P(0), NULL, hold_and_give,
+	  try_it)
+PROCESSES(try_does_not_overtake, 2, P(0), NONE, NULL, hold_and_give,
+	  wait_and_give, try_it)
+
+/*
+ * Stat: consistent, and without waiting for a stopped lock owner.
+ */
+static void look(void)
+{
+	weir_named_info info;
+	weir_err err;
+
+	join(1);
+	proc_settle();
+	err = stat_sem(&info);
+	if (!err)
+		EX_ASSERT(info.capacity ==
+			  info.free + info.held + info.granted - info.debt);
+}
+
+PROCESSES(stat_meets_release, 2, NONE, P(0), NULL, hold_and_give, wait_and_give,
+	  look)
+PROCESSES(stat_meets_death, 3, P(0), NONE, NULL, hold, look)
+
+/* A newcomer that fits does not overtake a heavier call (C5). */
+static void come_for_1(void)
+{
+	join(2);
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+static void hold_1_of_2_and_give(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+}
+
+PROCESSES(heavy_first_is_overtaken, 2, P(0), NONE, NULL, hold_1_of_2_and_give,
+	  wait_for_2, come_for_1)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deaths and stops of holders, waiters, lock owners and keepers (C37, C38).  The
+ * audit checks each run; these scenarios have few checks of their own.
+ */
+#include "roles.h"
+
+/* A waiter that lives gets the permit of a holder that died. */
+static void waiter_1_got_it(void)
+{
+	if (is_well(1) && proc_status(0) == EX_CLOSED)
+		EX_ASSERT(calls_done(1) >= 2);
+}
+
+PROCESSES(holder_dies, 3, ALL, NONE, waiter_1_got_it, hold, wait_and_give)
+PROCESSES(holder_dies_or_stops, 3, ALL, ALL, waiter_1_got_it, hold, wait_and_give)
+
+/* The waiter comes while the holder dies: the keeper may not sleep yet. */
+PROCESSES(holder_dies_as_waiter_comes, 3, P(0), NONE, waiter_1_got_it, hold,
+	  come_and_give)
+PROCESSES(holder_dies_as_waiter_comes_and_stops, 2, P(0), P(1), waiter_1_got_it,
+	  hold, come_and_give)
+
+/* Holder and first waiter die together; the second is woken. */
+PROCESSES(holder_and_first_waiter_die, 3, P(0) | P(1), NONE, NULL, hold,
+	  wait_and_give, wait_and_give)
+PROCESSES(any_two_of_three_die, 2, ALL, NONE, NULL, hold, wait_and_give,
+	  wait_and_give)
+PROCESSES(any_two_of_four_die, 2, ALL, NONE, NULL, hold, wait_and_keep,
+	  wait_and_keep, wait_and_keep)
+
+/* A participant that neither holds nor waits swallows no wake-up. */
+PROCESSES(idle_process_dies_with_holder, 3, ALL, NONE, waiter_1_got_it, hold,
+	  wait_and_give, idle_along)
+PROCESSES(idle_process_stops_as_holder_dies, 3, P(0) | P(2), ALL,
+	  waiter_1_got_it, hold, wait_and_give, idle_along)
+
+/* A stopped waiter misses the death; it notices it when it continues. */
+PROCESSES(waiter_stops_as_holder_dies, 3, P(0), P(1), waiter_1_got_it, hold,
+	  wait_and_give)
+PROCESSES(first_waiter_stops_as_holder_dies, 2, P(0), P(1) | P(2), NULL, hold,
+	  wait_and_give, wait_and_give)
+
+/* The releasing process dies or stops anywhere. */
+PROCESSES(releaser_dies, 2, P(0), NONE, waiter_1_got_it, hold_and_give,
+	  wait_and_give)
+PROCESSES(releaser_dies_or_stops, 3, P(0), P(0), waiter_1_got_it, hold_and_give,
+	  wait_and_give)
+/* Its death wakes the keeper of an idle process, which owes its wake-ups. */
+PROCESSES(releaser_dies_beside_an_idle_process, 2, P(1), NONE, NULL, idle_along,
+	  hold_and_give, wait_and_give)
+PROCESSES(release_while_waiter_dies_or_stops, 2, P(1), P(1), NULL,
+	  hold_and_give, wait_and_give)
+PROCESSES(release_with_two_waiters, 2, ALL, NONE, NULL, hold_and_give,
+	  wait_and_give, wait_and_give)
+PROCESSES(release_with_two_waiters_stops, 2, NONE, ALL, NULL, hold_and_give,
+	  wait_and_give, wait_and_give)
+
+/* The granted waiter dies before it takes its grant. */
+PROCESSES(granted_waiter_dies, 2, P(1), P(1), NULL, hold_and_give,
+	  wait_and_keep, wait_and_give)
+
+/* Two processes acquire and release on the fast path; one dies or stops. */
+static void take_and_give(void)
+{
+	join(1);
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+PROCESSES(fast_paths_and_a_death, 2, P(0), NONE, NULL, take_and_give,
+	  take_and_give)
+PROCESSES(fast_paths_and_a_stop, 2, NONE, P(0), NULL, take_and_give,
+	  take_and_give)
+
+/* A process that waited before: its keeper has run a round. */
+static void wait_again(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+static void give_and_take(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_pause();
+}
+
+PROCESSES(holder_dies_as_waiter_waits_again, 2, P(0), NONE, NULL, give_and_take,
+	  wait_again)
+
+/* A handle without waiting calls: its keeper does not listen any more. */
+static void listen_no_more(void)
+{
+	join(1);
+	proc_let_time_pass();
+	EX_ASSERT(take_until(1, ex->now_ns + 500000) == WEIR_ETIMEDOUT);
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+static void exit_soon(void)
+{
+	join(1);
+	proc_exit();
+}
+
+/*
+ * An idle process dies and wakes the keeper of the waiter; the holder dies while
+ * that keeper goes back to sleep.  The holder's keeper does not listen: another
+ * process has exited before.
+ */
+PROCESSES(keeper_goes_back_to_sleep, 3, P(0) | P(2), NONE, NULL, hold,
+	  wait_and_give, idle_along, exit_soon)
+
+PROCESSES(keeper_listens_again, 2, P(0), NONE, NULL, hold, listen_no_more,
+	  exit_soon)
+
+/* The lock owner dies while two others want the lock. */
+PROCESSES(lock_owner_dies, 2, P(0), NONE, NULL, take_and_give, take_and_give,
+	  take_and_give)
+
+/* A process exits with its permit, as the command does after a signal. */
+static void hold_and_exit(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	proc_exit();
+}
+
+PROCESSES(holder_exits, 2, ALL, ALL, waiter_1_got_it, hold_and_exit,
+	  wait_and_give)
+
+/* A second waiting thread of the same process. */
+static void *wait_too(void *unused)
+{
+	(void)unused;
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+	return NULL;
+}
+
+static void wait_twice(void)
+{
+	join(1);
+	proc_thread(wait_too, NULL);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+PROCESSES(two_threads_wait_and_holder_dies, 3, P(0), P(1), NULL, hold,
+	  wait_twice)
+PROCESSES(two_threads_wait_and_die, 2, ALL, NONE, NULL, hold, wait_twice,
+	  wait_and_give)
+
+/* The holder's process waits as well. */
+static void hold_and_wait(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	EX_ASSERT(take(1) == WEIR_OK);
+}
+
+PROCESSES(holder_waits_and_dies, 3, P(0), ALL, NULL, hold_and_wait,
+	  wait_and_give)
+
+/* STRICT: the permits are free when all threads have ended. */
+static void strict_hold(void)
+{
+	join_as(1, WEIR_NAMED_STRICT, WEIR_NAMED_CREATE);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_pause();
+}
+
+static void strict_wait(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	EX_ASSERT(proc_status(0) == EX_CLOSED);
+	give(1);
+}
+
+PROCESSES(strict_holder_dies, 3, P(0), NONE, NULL, strict_hold, strict_wait)
+PROCESSES(strict_holder_dies_with_another, 2, P(0) | P(2), P(1), NULL,
+	  strict_hold, strict_wait, idle_along)
+
+/*
+ * A waiter dies; its record is reused before its thread has left the queue of the
+ * word.  The new waiter must be woken too.
+ */
+PROCESSES(record_is_reused_under_a_dying_sleeper, 2, P(1), NONE, NULL,
+	  hold_and_give, wait_and_keep, come_and_give)
+
+/* Without futex_waitv a waiting thread moves its keeper to the obituary word. */
+OLD_PROCESSES(old_holder_dies, 3, ALL, NONE, waiter_1_got_it, hold,
+	      wait_and_give)
+OLD_PROCESSES(old_holder_dies_as_waiter_comes, 2, P(0), P(1), waiter_1_got_it,
+	      hold, come_and_give)
+OLD_PROCESSES(old_waiter_stops_as_holder_dies, 3, P(0), P(1), waiter_1_got_it,
+	      hold, wait_and_give)
+OLD_PROCESSES(old_any_two_of_three_die, 2, ALL, NONE, NULL, hold, wait_and_give,
+	      wait_and_give)
+OLD_PROCESSES(old_releaser_dies, 2, P(0), P(1), waiter_1_got_it, hold_and_give,
+	      wait_and_give)
+OLD_PROCESSES(old_keeper_goes_back_to_sleep, 2, P(0) | P(2), NONE, NULL, hold,
+	      wait_and_give, idle_along, exit_soon)

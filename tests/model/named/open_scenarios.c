@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening and closing handles while others die, stop and wait.
+ */
+#include "roles.h"
+
+/* The exploration begins before the first open. */
+static void open_take_give(void)
+{
+	proc_settle();
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+static void open_only(void)
+{
+	proc_settle();
+	join(1);
+}
+
+PROCESSES(two_opens, 2, NONE, NONE, NULL, open_only, open_only)
+PROCESSES(open_and_die, 2, P(0), P(0), NULL, open_take_give, open_take_give)
+PROCESSES(open_as_holder_dies, 2, P(0), NONE, NULL, hold, open_take_give)
+PROCESSES(open_of_a_dead_slot, 2, P(0), NONE, NULL, hold, wait_and_give,
+	  open_take_give)
+PROCESSES(open_meets_stopped_lock_owner, 2, NONE, P(0), NULL, hold_and_give,
+	  open_only)
+PROCESSES(opener_stops, 2, NONE, P(2), NULL, hold_and_give, wait_and_give,
+	  open_only)
+PROCESSES(opener_dies_as_release_comes, 2, P(2), NONE, NULL, hold_and_give,
+	  wait_and_give, open_only)
+
+/* close_handle gives back what the handle holds. */
+static void hold_and_leave(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	leave_handle();
+}
+
+static void leave(void)
+{
+	join(1);
+	proc_settle();
+	leave_handle();
+}
+
+PROCESSES(leaving_holder_hands_over, 2, P(0), P(0), NULL, hold_and_leave,
+	  wait_and_give)
+/* The keeper that ends may have used up the wake-up of the holder's death. */
+PROCESSES(leave_as_holder_dies, 3, P(0), NONE, NULL, hold, wait_and_give, leave)
+PROCESSES(leave_as_holder_dies_with_stops, 2, P(0), ALL, NULL, hold,
+	  wait_and_give, leave)
+PROCESSES(leaver_dies_with_holder, 2, P(0) | P(2), NONE, NULL, hold,
+	  wait_and_give, leave)
+
+/* Waits, gives up, and leaves: its keeper has listened. */
+static void wait_give_up_and_leave(void)
+{
+	weir_err err;
+
+	join(1);
+	err = take_until(1, ex->now_ns + 500000);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	leave_handle();
+}
+
+PROCESSES(waiter_leaves_as_holder_dies, 2, P(0), NONE, NULL, hold,
+	  wait_give_up_and_leave, wait_and_give)
+
+/* Leave, and open again: the slot is reused. */
+static void leave_and_return(void)
+{
+	join(1);
+	proc_settle();
+	leave_handle();
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+PROCESSES(slot_is_reused, 2, P(0), NONE, NULL, hold, leave_and_return)
+PROCESSES(slot_is_reused_as_owner_dies, 2, P(0), NONE, NULL, leave, open_only)

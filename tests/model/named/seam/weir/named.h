@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The public header, with tables of a few entries: they are part of the state. */
+#pragma GCC system_header	/* #include_next is an extension */
+#include_next "weir/named.h"
+
+#ifndef TESTS_MODEL_NAMED_SMALL
+#define TESTS_MODEL_NAMED_SMALL
+#undef WEIR_NAMED_PARTICIPANTS_MAX
+#undef WEIR_NAMED_WAITERS_MAX
+#ifndef MODEL_SLOTS
+#define MODEL_SLOTS 6
+#endif
+#define WEIR_NAMED_PARTICIPANTS_MAX MODEL_SLOTS
+#define WEIR_NAMED_WAITERS_MAX 8
+#endif

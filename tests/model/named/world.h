@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_MODEL_NAMED_WORLD_H
+#define TESTS_MODEL_NAMED_WORLD_H
+
+/*
+ * The machine of the scenarios: the kernel (kernel.c), one file (files.c), and
+ * what the C library does for src/named (libc.c).
+ */
+#include <sys/types.h>
+
+#include "named/handle.h"
+#include "process.h"
+
+/* The file: its tables have few entries (seam/weir/named.h). */
+struct world_file {
+	struct nm_header head;
+	struct nm_slot slots[NM_SLOTS];
+	struct nm_record records[NM_RECORDS];
+};
+extern struct world_file world_file;
+
+/* Descriptors of the file, of the current process; reading the file. */
+int world_open(void);
+void world_close(int fd);
+ssize_t world_read(void *to, size_t size, off_t from);
+
+/* For setup: the kernel has no futex_waitv. */
+void world_be_old(void);
+bool world_is_old(void);
+
+/* Returns true if the thread sleeps on shared words, or will when it continues. */
+bool kernel_is_asleep(int t);
+bool kernel_has_sleeper(const uint32_t *word);
+
+#endif /* TESTS_MODEL_NAMED_WORLD_H */
