@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster/net.h"
@@ -39,6 +40,11 @@ static ssize_t translate(struct tls *tls, int result, short *events)
 
 static bool set_up(struct tls *tls, int fd, const char *host, const char *ca)
 {
+	char name[256];
+
+	/* The macro below takes a name that is not constant. */
+	if ((size_t)snprintf(name, sizeof(name), "%s", host) >= sizeof(name))
+		return false;
 	tls->context = SSL_CTX_new(TLS_client_method());
 	if (!tls->context)
 		return false;
@@ -53,7 +59,7 @@ static bool set_up(struct tls *tls, int fd, const char *host, const char *ca)
 		return false;
 	tls->ssl = SSL_new(tls->context);
 	return tls->ssl && SSL_set1_host(tls->ssl, host) &&
-	       SSL_set_tlsext_host_name(tls->ssl, host) &&
+	       SSL_set_tlsext_host_name(tls->ssl, name) &&
 	       SSL_set_fd(tls->ssl, fd);
 }
 

@@ -120,7 +120,7 @@ TEST(loan_scopes)
 	CHECK_EQ(unmade, 1);
 	weir_pool_close(&pool);
 	WEIR_WITH_LOAN(err, item, &pool, "d", NULL)
-		CHECK(!"borrowed");
+		CHECK(false);
 	CHECK_ERR(err, WEIR_ECLOSED);
 	CHECK_OK(weir_pool_destroy(&pool));
 }
@@ -161,7 +161,7 @@ TEST(group_scope_returns_the_tasks_own_value)
 	CHECK_EQ(err, 4711);
 	opts.workers = 0;
 	WEIR_WITH_GROUP(err, group, &opts)
-		CHECK(!"made");
+		CHECK(false);
 	CHECK_ERR(err, WEIR_EINVAL);
 }
 

@@ -348,7 +348,7 @@ TEST(c34_scoped_ctx)
 	CHECK_OK(err);
 	CHECK_ERR(inside, WEIR_ETIMEDOUT);
 	WEIR_WITH_CTX(err, d, (weir_ctx *)1, WEIR_FOREVER)
-		CHECK(!"reached");
+		CHECK(false);
 	CHECK_ERR(err, WEIR_EINVAL);
 	CHECK_OK(weir_ctx_destroy(&root));
 }

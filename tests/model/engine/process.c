@@ -29,7 +29,7 @@
 
 #if EX_PROCESSES
 
-#define TIMEOUTS 3		/* of each thread in a run, */
+#define TIMEOUTS 3		/* of each thread between two ends, */
 #define MORE_TIMEOUTS 5		/* and more if its call is limited */
 #define LONG_NS 1000000		/* after that time a killed thread is gone */
 
@@ -632,6 +632,13 @@ static void note(const char *what, int number)
 	ex_trace_event(what, number);
 }
 
+/* A thread or process has ended: a sleep with a limit may find something new. */
+static void allow_more_timeouts(void)
+{
+	for (int i = 0; i < ex->thread_count; i++)
+		tasks[i].timeouts = 0;
+}
+
 bool ex_process_apply(struct ex_option o)
 {
 	struct ex_thread *t = &ex->threads[o.thread];
@@ -652,8 +659,10 @@ bool ex_process_apply(struct ex_option o)
 	case EX_END:
 		note("end of thread", o.thread);
 		end_thread(o.thread);
+		allow_more_timeouts();
 		return false;
 	case EX_CLOSE:
+		allow_more_timeouts();
 		note("close files of process", o.thread);
 		procs[o.thread].status = EX_CLOSED;
 		kernel_close(o.thread);
