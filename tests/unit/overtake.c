@@ -111,7 +111,7 @@ TEST(c3_waiters)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
 	weir_ctx ctx = WEIR_CTX_INIT;
-	weir_sem_waiter list[4];
+	weir_sem_waiter list[5];
 	job a, b, idle, big;
 	size_t n = 9;
 	weir_op op;
@@ -136,6 +136,10 @@ TEST(c3_waiters)
 	CHECK_EQ(list[2].permits, 2);
 	CHECK(list[2].ctx == &ctx);
 	CHECK_EQ(list[3].waits, WEIR_WAITS_IDLE);
+	CHECK_OK(weir_sem_waiters(&sem, list, 5, &n));
+	CHECK_EQ(n, 5);
+	CHECK_EQ(list[4].permits, 9);
+	CHECK_EQ(list[4].waits, WEIR_WAITS_OVERSIZED);
 	CHECK_ERR(weir_sem_waiters(&sem, NULL, 1, &n), WEIR_EINVAL);
 	CHECK_ERR(weir_sem_waiters(&sem, list, 1, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_sem_waiters(NULL, list, 1, &n), WEIR_EINVAL);
