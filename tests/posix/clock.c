@@ -62,3 +62,12 @@ TEST(other_deadlines)
 	CHECK_EQ(weir_futex_wait_(&mine, 0, weir_deadline_after(1000000)),
 		 WEIR_WOKE_LATE_);
 }
+
+/* C14: a sleep until a time of the real-time clock ends if the word has changed. */
+TEST(c14_changed_word_ends_a_realtime_sleep)
+{
+	uint32_t changed = 1;
+
+	CHECK_EQ(weir_futex_wait_realtime_(&changed, 0, INT64_MAX),
+		 WEIR_WOKEN_);
+}
