@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""C37, C39: a job cannot damage the semaphore through the descriptors that it inherits."""
+"""C43: a job cannot damage the semaphore through the descriptors that it inherits."""
 import json
 import os
 import shutil
@@ -123,15 +123,15 @@ def attacked(*prefix):
     same([one for one in os.listdir(support.DIR) if one.startswith(".")], [], "files left over")
 
 
-def test_c37_a_job_of_the_same_user():
+def test_c43_a_job_of_the_same_user():
     attacked()
 
 
-def test_c37_a_job_of_another_user():
+def test_c43_a_job_of_another_user():
     attacked(*as_nobody())
 
 
-def test_c37_a_hostile_job_holds_its_permit_after_its_guardian():
+def test_c43_a_hostile_job_holds_its_permit_after_its_guardian():
     """The permit stays held while a job lives whose wrapper and guardian are killed."""
     runner = start("run", "v", "-n", "1", "--orphan", "keep", "--", *attack("x"))
     job, _ = effects("x")
