@@ -527,15 +527,23 @@ static void act_stat(void)
 /* --- recovery --- */
 
 /*
+ * Wake the keepers that listen for deaths.  Returns true if none is left.  A
+ * keeper that starts late goes to sleep after an earlier wake, so a caller
+ * repeats this.
+ */
+static bool is_deaf(void)
+{
+	weir_shared_wake_all_(&file->obituary);
+	return !weir_shared_sleepers_(&file->obituary);
+}
+
+/*
  * Make the keepers of processes without waiting calls sleep on their kick words
  * alone.  Then the victim must find a death, and not a keeper.
  */
 static void deafen(void)
 {
-	while (weir_shared_sleepers_(&file->obituary)) {
-		weir_shared_wake_all_(&file->obituary);
-		AWAIT(!weir_shared_sleepers_(&file->obituary));
-	}
+	AWAIT(is_deaf());
 	AWAIT(!(uint32_t)__atomic_load_n(&file->lock, __ATOMIC_RELAXED));
 }
 
@@ -779,8 +787,9 @@ static pid_t begin_victim(const struct scenario *s)
 		s->prepare();
 		raise(SIGSTOP);
 		s->act();
-		raise(SIGSTOP);
-		_exit(7);
+		/* SIGCONT discards a SIGSTOP that is still pending. */
+		for (;;)
+			raise(SIGSTOP);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
