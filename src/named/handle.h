@@ -124,11 +124,19 @@ bool weir_nm_is_current_(const weir_named *h);
 int weir_nm_reopen_(const weir_named *h, int access);
 
 /*
- * Lock (waiting if `wait` is set), unlock or query a single byte of the file
- * with an OFD lock.  Participants take write locks; the query ignores read
+ * Remove the name if it still leads to the file that h has open.  On failure
+ * errno is ESTALE if it does not.
+ */
+bool weir_nm_unlink_current_(const weir_named *h);
+
+/* --- bytes.c --- */
+
+/*
+ * Lock (without waiting), unlock or query a single byte of the file with an OFD
+ * lock.  Participants take write locks; the query ignores read
  * locks, which a process without write permission could take.
  */
-bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait);
+bool weir_nm_byte_lock_(int fd, int64_t byte);
 void weir_nm_byte_unlock_(int fd, int64_t byte);
 bool weir_nm_byte_is_locked_(int fd, int64_t byte);
 
@@ -138,15 +146,16 @@ bool weir_nm_byte_is_locked_(int fd, int64_t byte);
  */
 bool weir_nm_byte_is_foreign_(int fd, int64_t byte);
 
-/*
- * Mark the owner of a slot as dead if the slot is in use and its byte is not
- * locked.  This happens if the machine was booted since, or if a process has
- * written nonsense to the file.  Called without the lock.
- */
-void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
-
 /* Returns true if a byte from `first` to before `end` is locked. */
 bool weir_nm_bytes_are_locked_(int fd, int64_t first, int64_t end);
+
+/* Reserve storage for a range of the file. */
+bool weir_nm_reserve_(int fd, size_t from, size_t size);
+
+/* --- header.c --- */
+
+/* Set up the header of a new file; its boot id stays unknown (0). */
+void weir_nm_header_init_(struct nm_header *head, const weir_named_opts *opts);
 
 /*
  * Check the constant fields of the header.  Returns null, or the format of a
@@ -155,11 +164,13 @@ bool weir_nm_bytes_are_locked_(int fd, int64_t first, int64_t end);
  */
 const char *weir_nm_check_constants_(const struct nm_header *head);
 
-/*
- * Remove the name if it still leads to the file that h has open.  On failure
- * errno is ESTALE if it does not.
- */
-bool weir_nm_unlink_current_(const weir_named *h);
+/* --- create.c; both require that `opens` is held --- */
+
+/* Returns the boot id of the machine; all zero if it cannot be read. */
+const uint8_t *weir_nm_boot_id_(void);
+
+/* Create and link the file.  EEXIST: another process was faster. */
+weir_err weir_nm_make_file_(const char *path, const weir_named_opts *opts);
 
 /* --- lend.c --- */
 
@@ -174,9 +185,6 @@ bool weir_nm_is_lent_(const weir_named *h, uint64_t number);
 
 /* Remove the lent file of a slot, our own or that of a dead owner. */
 void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot);
-
-/* Reserve storage for a range of the file. */
-bool weir_nm_reserve_(int fd, size_t from, size_t size);
 
 /* --- join.c: becoming a participant; called without the lock --- */
 weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts);

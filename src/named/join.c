@@ -20,7 +20,7 @@
 
 static bool lock_byte(weir_named *h, const struct nm_slot *slot)
 {
-	return weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(slot - h->slots), false);
+	return weir_nm_byte_lock_(h->fd, NM_BYTE_ALIVE(slot - h->slots));
 }
 
 static void unlock_byte(weir_named *h, const struct nm_slot *slot)

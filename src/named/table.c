@@ -46,6 +46,19 @@ void weir_nm_mark_dead_(struct nm_slot *slot)
 	at_store_relaxed(&slot->alive.word, WEIR_DIED_);
 }
 
+void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot)
+{
+	int64_t byte = NM_BYTE_ALIVE(slot - h->slots);
+
+	if (slot == h->mine || !weir_nm_is_live_(slot) ||
+	    !weir_nm_byte_lock_(h->fd, byte))
+		return;
+	/* The slot cannot get a new owner while we have its byte locked. */
+	if (weir_nm_is_live_(slot))
+		weir_nm_mark_dead_(slot);
+	weir_nm_byte_unlock_(h->fd, byte);
+}
+
 bool weir_nm_any_dead_(const weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);

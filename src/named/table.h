@@ -42,6 +42,13 @@ bool weir_nm_any_dead_(const weir_named *h);
 /* Mark the owner of a slot as dead, as the kernel does. */
 void weir_nm_mark_dead_(struct nm_slot *slot);
 
+/*
+ * Mark the owner of a slot as dead if the slot is in use and its byte is not
+ * locked.  This happens if the machine was booted since, or if a process has
+ * written nonsense to the file.  Called without the lock.
+ */
+void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
+
 /* Free the slot if it still has this state.  Needs no lock. */
 void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
 

@@ -114,7 +114,7 @@ static const char *execute(const struct actor *a, int fd)
 	else if (!strcmp(verb, "set"))
 		*word = (uint32_t)a->args[1];
 	else if (!strcmp(verb, "lock"))
-		return weir_nm_byte_lock_(fd, a->args[0], false) ? "yes" : "no";
+		return weir_nm_byte_lock_(fd, a->args[0]) ? "yes" : "no";
 	else if (!strcmp(verb, "unlock"))
 		weir_nm_byte_unlock_(fd, a->args[0]);
 	else if (!strcmp(verb, "query"))

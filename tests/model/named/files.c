@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model of src/named/file.c and place.c: one file, which exists from the
- * first open on, and locks on its bytes.  A lock belongs to an open file
- * description; the kernel drops it when the process has ended.
+ * The model of bytes.c, create.c, file.c, place.c and lend.c in src/named: one
+ * file, which exists from the first open on, and locks on its bytes.  A lock
+ * belongs to an open file description; the kernel drops it when the process has
+ * ended.
  */
 #include <errno.h>
 #include <string.h>
@@ -133,18 +134,13 @@ static void enter(int64_t byte)
 		ex_point(EX_CALL, NULL, 0, true, &here);
 }
 
-bool weir_nm_byte_lock_(int fd, int64_t byte, bool wait)
+bool weir_nm_byte_lock_(int fd, int64_t byte)
 {
-	for (;;) {
-		enter(byte);
-		if (try_lock(fd - FIRST, byte, false))
-			return true;
-		if (!wait) {
-			errno = EAGAIN;
-			return false;
-		}
-		ex_yield();
-	}
+	enter(byte);
+	if (try_lock(fd - FIRST, byte, false))
+		return true;
+	errno = EAGAIN;
+	return false;
 }
 
 void weir_nm_byte_unlock_(int fd, int64_t byte)
@@ -204,23 +200,8 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 {
 	struct nm_header *head = &world_file.head;
 
-	if (!head->version) {
-		*head = (struct nm_header){
-			.version = NM_VERSION,
-			.order = NM_ORDER,
-			.header_size = sizeof(struct nm_header),
-			.slot_size = sizeof(struct nm_slot),
-			.record_size = sizeof(struct nm_record),
-			.slots = NM_SLOTS,
-			.records = NM_RECORDS,
-			.policy = (uint32_t)opts->policy,
-			.file_size = NM_FILE_SIZE,
-			.capacity = opts->capacity,
-			.value = opts->capacity,
-			.next_ticket = 1,
-		};
-		memcpy(head->magic, NM_MAGIC, sizeof(head->magic));
-	}
+	if (!head->version)
+		weir_nm_header_init_(head, opts);
 	h->fd = world_open();
 	h->head = head;
 	h->slots = world_file.slots;
@@ -257,24 +238,6 @@ bool weir_nm_byte_is_foreign_(int fd, int64_t byte)
 	(void)fd;
 	(void)byte;
 	return false;
-}
-
-/* As in src/named/file.c. */
-void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot)
-{
-	int64_t byte = NM_BYTE_ALIVE(slot - h->slots);
-
-	if (slot == h->mine || !weir_nm_is_live_(slot) ||
-	    !weir_nm_byte_lock_(h->fd, byte, false))
-		return;
-	if (weir_nm_is_live_(slot))
-		weir_nm_mark_dead_(slot);
-	weir_nm_byte_unlock_(h->fd, byte);
-}
-
-const char *weir_nm_check_constants_(const struct nm_header *head)
-{
-	return head->version == NM_VERSION ? NULL : "%s";
 }
 
 bool weir_nm_unlink_current_(const weir_named *h)
