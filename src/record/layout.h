@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_RECORD_LAYOUT_H
+#define WEIR_RECORD_LAYOUT_H
+
+/*
+ * The registry: the memory in which a process records who holds and who awaits
+ * the permits of its watched semaphores.  It is a memfd with the name
+ * "weir-diag", so another process of the same user finds it in /proc/PID/maps
+ * and reads it through /proc/PID/fd.  docs/design/diag.md describes it.
+ *
+ *   header | objects | contexts | waits | events
+ *
+ * A reader trusts nothing: it copies the memory, and checks every index.  The
+ * tables have a fixed size, and only the pages in use are allocated.
+ *
+ * Writers and their order.  A record has one writer at a time.  It is in use if
+ * its `state` is not RG_FREE.  A writer that changes more than one word of a
+ * record makes `seq` odd before and even after.  A reader copies the record and
+ * reads `seq` again: if it was odd or has changed, the copy is torn.  A holder
+ * slot has no `seq`: its `object` is stored last with release and cleared first.
+ *
+ * Times are in ticks of the clock that the header names.
+ */
+#include <stdint.h>
+
+#define RG_MAGIC "weirdiag"
+#define RG_VERSION 1u
+#define RG_ORDER UINT32_C(0x01020304)
+#define RG_FILE_NAME "weir-diag"
+
+#define RG_OBJECTS 4096u
+#define RG_CONTEXTS 16384u
+#define RG_WAITS 16384u
+#define RG_EVENTS 1024u
+#define RG_SLOTS 16u		/* holder slots of one context */
+#define RG_NAME 48u		/* bytes of a name, with the terminating 0 */
+#define RG_BUCKETS 18u		/* of a histogram: below 1, 3, 10 us ... 100 s */
+
+enum rg_clock {
+	RG_CLOCK_NS = 0,	/* CLOCK_MONOTONIC in nanoseconds */
+	RG_CLOCK_COUNTER = 1	/* the counter of the CPU */
+};
+
+enum rg_state {
+	RG_FREE = 0,
+	RG_LIVE = 1,
+	RG_ENDED = 2		/* a context: its thread has ended */
+};
+
+enum rg_type {			/* of an object */
+	RG_SEM = 0,
+	RG_GROUP, RG_POOL, RG_CHAN, RG_RATE, RG_RWLOCK, RG_LIMITS,
+	RG_ADAPTIVE, RG_BREAKER, RG_POSIX,
+	RG_TYPES
+};
+
+enum rg_kind {			/* of a context */
+	RG_THREAD = 0,
+	RG_OPERATION, RG_TASK, RG_LOAN,
+	RG_KINDS
+};
+
+enum rg_outcome {
+	RG_IMMEDIATE = 0,	/* granted without joining the queue */
+	RG_QUEUED, RG_TIMEOUT, RG_CANCELLED, RG_CLOSED, RG_WOULD_BLOCK,
+	RG_OUTCOMES
+};
+
+/* Flags of an object. */
+#define RG_UNBOUNDED 1u
+#define RG_BARGING 2u
+#define RG_IS_CLOSED 4u
+#define RG_HANDED_OVER 8u	/* permits were released by a context that held
+				   none: see "Handing over" in diag.md */
+
+/* Flags of a wait. */
+#define RG_ANY_OF 1u		/* one of the waits of the same context is
+				   enough; otherwise it needs all of them */
+#define RG_HAS_CTX 2u		/* a context can cancel it */
+#define RG_GRANTED 4u		/* granted, and not picked up */
+#define RG_OVERSIZED 8u		/* more than the capacity: not in the queue */
+#define RG_IDLE 16u		/* waits until no permit is out */
+
+struct rg_header {
+	char magic[8];
+	uint32_t version, order;
+	uint32_t header_size, object_size, context_size, wait_size, event_size;
+	uint32_t objects, contexts, waits, events;
+	uint32_t pid;
+	uint32_t clock;			/* enum rg_clock */
+	uint32_t pad;
+	uint64_t size;			/* of the whole registry */
+	uint64_t ticks_per_s;
+	uint64_t start_ticks;		/* the same instant as the next two */
+	int64_t start_ns;		/* CLOCK_MONOTONIC */
+	int64_t start_realtime_ns;
+	uint32_t objects_high;		/* records above were never in use */
+	uint32_t contexts_high;
+	uint32_t waits_high;
+	uint32_t lost;			/* not recorded: a table was full */
+	uint64_t next_event;		/* the number of events so far */
+	uint64_t generations;		/* the last id that was given */
+	char library[32];		/* version of the library */
+	char program[64];		/* path of the program, its end if long */
+	uint64_t reserved[11];
+};
+
+/*
+ * A watched object.  `id` is unique in the process; records refer to an object
+ * by it, so that an old reference does not name a later object.
+ */
+struct rg_object {
+	uint32_t seq;
+	uint32_t state;			/* enum rg_state */
+	uint64_t id;			/* (generation << 16) | index */
+	uint64_t address;		/* of the semaphore */
+	uint32_t type;			/* enum rg_type */
+	uint32_t flags;
+	int64_t capacity;
+	char name[RG_NAME];
+	uint64_t site;			/* where it was initialised */
+	uint64_t since;
+	uint64_t next_ticket;		/* of the queue; under its lock */
+	uint64_t last_release;		/* ticks; of slow releases */
+	int64_t handed_over;		/* permits that were released by a
+					   context without them, not yet
+					   subtracted from a holder */
+	/* What contexts that no longer exist, and slow paths, have counted. */
+	uint64_t acquires[RG_OUTCOMES];
+	uint64_t releases;
+	uint64_t waits[RG_BUCKETS];	/* histogram of wait times */
+	uint64_t wait_ticks;
+	uint64_t holds[RG_BUCKETS];	/* histogram of hold times */
+	uint64_t hold_ticks;
+	uint64_t reserved[11];
+};
+
+/*
+ * What one context holds of one object, acquired at one call site, and what it
+ * has counted there.  `held` is 0 if it holds nothing at present; the counts
+ * remain until the slot is used for another object.  Its owner writes it.
+ */
+struct rg_slot {
+	uint64_t object;		/* id; 0: unused */
+	uint64_t site;
+	int64_t held;
+	uint64_t since;			/* the oldest acquire of `held` */
+	uint64_t acquires;		/* RG_IMMEDIATE only */
+	uint64_t releases;
+	uint64_t hold_ticks;		/* sum over `releases` */
+	uint64_t last_release;
+};
+
+struct rg_context {
+	uint32_t seq;
+	uint32_t state;			/* enum rg_state */
+	uint32_t kind;			/* enum rg_kind */
+	uint32_t tid;			/* of the thread; 0: none */
+	uint64_t id;			/* (generation << 16) | index */
+	uint64_t address;		/* of an operation or a loan */
+	uint64_t since;
+	uint64_t ended;			/* when the thread ended; 0: alive */
+	char name[16];			/* of the thread */
+	uint32_t more;			/* index + 1 of a context record with
+					   further slots of this context; 0: none */
+	uint32_t first;			/* in such a record: index + 1 of the
+					   first record of the context */
+	uint64_t reserved[7];
+	struct rg_slot slots[RG_SLOTS];
+};
+
+struct rg_wait {
+	uint32_t seq;
+	uint32_t state;			/* enum rg_state */
+	uint64_t context;		/* id */
+	uint64_t object;		/* id */
+	int64_t min, max;
+	uint64_t site;
+	uint64_t since;
+	int64_t deadline_ns;		/* CLOCK_MONOTONIC; INT64_MAX: none */
+	uint64_t ticket;		/* the order of the queue */
+	uint32_t flags;
+	uint32_t overtaken;		/* how often another was granted first */
+	uint64_t reserved[6];
+};
+
+/* A slow event; the ring keeps the last RG_EVENTS. */
+struct rg_event {
+	uint64_t number;		/* from 1; stored last.  0: unused */
+	uint64_t ticks;
+	uint64_t object, context;	/* ids */
+	int64_t n;
+	uint64_t site;
+	uint32_t kind;			/* enum weir_event_kind_ (base/hook.h) */
+	uint32_t err;			/* weir_err */
+	uint64_t reserved;
+};
+
+#define RG_OBJECTS_AT sizeof(struct rg_header)
+#define RG_CONTEXTS_AT (RG_OBJECTS_AT + RG_OBJECTS * sizeof(struct rg_object))
+#define RG_WAITS_AT (RG_CONTEXTS_AT + RG_CONTEXTS * sizeof(struct rg_context))
+#define RG_EVENTS_AT (RG_WAITS_AT + RG_WAITS * sizeof(struct rg_wait))
+#define RG_SIZE (RG_EVENTS_AT + RG_EVENTS * sizeof(struct rg_event))
+
+_Static_assert(sizeof(struct rg_header) % 64 == 0, "header");
+_Static_assert(sizeof(struct rg_object) % 64 == 0, "object");
+_Static_assert(sizeof(struct rg_slot) == 64, "slot");
+_Static_assert(sizeof(struct rg_context) == 128 + 64 * RG_SLOTS, "context");
+_Static_assert(sizeof(struct rg_wait) == 128, "wait");
+_Static_assert(sizeof(struct rg_event) == 64, "event");
+
+#endif /* WEIR_RECORD_LAYOUT_H */
