@@ -125,7 +125,7 @@ struct rg_object {
 	int64_t handed_over;		/* permits that were released by a
 					   context without them, not yet
 					   subtracted from a holder */
-	/* What contexts that no longer exist, and slow paths, have counted. */
+	/* The counts of slow paths, and of slots that no longer exist. */
 	uint64_t acquires[RG_OUTCOMES];
 	uint64_t releases;
 	uint64_t waits[RG_BUCKETS];	/* histogram of wait times */
@@ -136,8 +136,8 @@ struct rg_object {
 };
 
 /*
- * What one context holds of one object, acquired at one call site, and what it
- * has counted there.  `held` is 0 if it holds nothing at present; the counts
+ * The permits of one object that one context holds from one call site, and the
+ * counts of that call site.  `held` is 0 if it holds nothing at present; the counts
  * remain until the slot is used for another object.  Its owner writes it.
  */
 struct rg_slot {
