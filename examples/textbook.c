@@ -198,7 +198,10 @@ static void *visit(void *arg)
 		while (now > seen && !atomic_compare_exchange_weak(&most, &seen,
 								   now))
 			continue;
-		sched_yield();
+		/* The first visitors stay until all permits are in use. */
+		do
+			sched_yield();
+		while (most < PERMITS);
 		atomic_fetch_add(&entries, 1);
 		atomic_fetch_sub(&inside, 1);
 		release(&gate);
