@@ -46,12 +46,11 @@ static enum result send_request(weir_lease *l, const struct limit *limit,
 	weir_cluster *c = l->cluster;
 	int64_t until = boot_now() + c->session.timeout_ns;
 	bool unknown = false;
-	enum result result;
 
 	for (int attempt = 0;; attempt++) {
 		struct ask ask = weir_cl_request_ask_(l);
+		enum result result = weir_cl_call_begin_(c, limit->ctx, fault);
 
-		result = weir_cl_call_begin_(c, limit->ctx, fault);
 		if (!result) {
 			*sent = boot_now();
 			if (!attempt) {

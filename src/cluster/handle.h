@@ -132,7 +132,8 @@ void weir_cl_thread_kick_(weir_cluster *c);
 /* Do what is due.  Returns the time of the next work. */
 int64_t weir_cl_work_(weir_cluster *c);
 /* Handle a wake-up. */
-void weir_cl_work_wake_(void *c, const char *id, const struct answer *answer);
+void weir_cl_work_wake_(void *cluster, const char *id,
+			const struct answer *answer);
 /* Mark leases as lost whose time has passed.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);

@@ -12,30 +12,30 @@
  * been lost.  A lease whose time has passed is lost, also if the thread has not
  * noticed it yet.
  */
-static weir_err begin_release(weir_lease *l, enum phase phase)
+static weir_err begin_release(weir_lease *lease, enum phase phase)
 {
-	weir_cluster *c = l->cluster;
+	weir_cluster *c = lease->cluster;
 	weir_err err = WEIR_OK;
 
 	pthread_mutex_lock(&c->lock);
-	if (l->phase != HELD || boot_now() >= valid_until(l))
+	if (lease->phase != HELD || boot_now() >= valid_until(lease))
 		err = WEIR_ELOST;
 	else
-		weir_cl_request_phase_(l, phase);
+		weir_cl_request_phase_(lease, phase);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
-static void withdraw_later(weir_lease *l)
+static void withdraw_later(weir_lease *lease)
 {
-	weir_cluster *c = l->cluster;
+	weir_cluster *c = lease->cluster;
 
 	pthread_mutex_lock(&c->lock);
-	weir_cl_request_withdraw_(l);
+	weir_cl_request_withdraw_(lease);
 	pthread_mutex_unlock(&c->lock);
 }
 
-weir_err weir_lease_release(weir_lease *l)
+weir_err weir_lease_release(weir_lease *lease)
 {
 	struct answer answer;
 	struct fault fault;
@@ -43,29 +43,30 @@ weir_err weir_lease_release(weir_lease *l)
 	bool repeated;
 	weir_err err;
 
-	if (!l)
+	if (!lease)
 		return WEIR_OK;
-	err = begin_release(l, LEAVING);
+	err = begin_release(lease, LEAVING);
 	if (err) {
 		/* The engine may still have it: its expiry need not be awaited. */
-		withdraw_later(l);
-		weir_cl_request_free_(l);
+		withdraw_later(lease);
+		weir_cl_request_free_(lease);
 		return err;
 	}
-	result = weir_cl_call_release_(l, 0, false, &answer, &repeated, &fault);
+	result = weir_cl_call_release_(lease, 0, false, &answer, &repeated,
+				       &fault);
 	if (result) {
-		err = weir_cl_call_failed_(l->cluster, result, &fault);
-		withdraw_later(l);
+		err = weir_cl_call_failed_(lease->cluster, result, &fault);
+		withdraw_later(lease);
 		if (result == RES_UNSENT)
 			err = WEIR_EINDETERMINATE;
 	} else if (answer.state == S_GONE && !repeated) {
 		err = WEIR_ELOST;
 	}
-	weir_cl_request_free_(l);
+	weir_cl_request_free_(lease);
 	return err;
 }
 
-weir_err weir_lease_reduce(weir_lease *l, int64_t keep)
+weir_err weir_lease_reduce(weir_lease *lease, int64_t keep)
 {
 	weir_cluster *c;
 	struct answer answer;
@@ -74,13 +75,13 @@ weir_err weir_lease_reduce(weir_lease *l, int64_t keep)
 	bool repeated;
 	weir_err err;
 
-	if (!l || keep < 1 || keep > l->weight)
+	if (!lease || keep < 1 || keep > lease->weight)
 		return WEIR_EINVAL;
-	c = l->cluster;
-	err = begin_release(l, HELD);
+	c = lease->cluster;
+	err = begin_release(lease, HELD);
 	if (err)
 		return err;
-	result = weir_cl_call_release_(l, keep, false, &answer, &repeated,
+	result = weir_cl_call_release_(lease, keep, false, &answer, &repeated,
 				       &fault);
 	if (result)
 		return weir_cl_call_failed_(c, result, &fault);
@@ -88,69 +89,69 @@ weir_err weir_lease_reduce(weir_lease *l, int64_t keep)
 	if (answer.state == S_GONE)
 		err = WEIR_ELOST;
 	else
-		l->weight = keep;
+		lease->weight = keep;
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
-uint64_t weir_lease_fence(const weir_lease *l)
+uint64_t weir_lease_fence(const weir_lease *lease)
 {
-	return l->fence;
+	return lease->fence;
 }
 
-int64_t weir_lease_weight(const weir_lease *l)
+int64_t weir_lease_weight(const weir_lease *lease)
 {
-	return l->weight;
+	return lease->weight;
 }
 
-const char *weir_lease_id(const weir_lease *l)
+const char *weir_lease_id(const weir_lease *lease)
 {
-	return l->id;
+	return lease->id;
 }
 
-int64_t weir_lease_deadline(const weir_lease *l)
+int64_t weir_lease_deadline(const weir_lease *lease)
 {
 	int64_t deadline = 0;
 
-	pthread_mutex_lock(&l->cluster->lock);
-	if (l->phase == HELD)
-		deadline = valid_until(l);
-	pthread_mutex_unlock(&l->cluster->lock);
+	pthread_mutex_lock(&lease->cluster->lock);
+	if (lease->phase == HELD)
+		deadline = valid_until(lease);
+	pthread_mutex_unlock(&lease->cluster->lock);
 	return deadline;
 }
 
-weir_err weir_lease_check(const weir_lease *l)
+weir_err weir_lease_check(const weir_lease *lease)
 {
-	return boot_now() < weir_lease_deadline(l) ? WEIR_OK : WEIR_ELOST;
+	return boot_now() < weir_lease_deadline(lease) ? WEIR_OK : WEIR_ELOST;
 }
 
-weir_err weir_lease_lost_fd(weir_lease *l, int *fd)
+weir_err weir_lease_lost_fd(weir_lease *lease, int *fd)
 {
-	weir_cluster *c = l->cluster;
+	weir_cluster *c = lease->cluster;
 	weir_err err = WEIR_OK;
 
 	pthread_mutex_lock(&c->lock);
-	if (l->lost_fd < 0) {
-		l->lost_fd = eventfd(l->phase == LOST, EFD_CLOEXEC |
+	if (lease->lost_fd < 0) {
+		lease->lost_fd = eventfd(lease->phase == LOST, EFD_CLOEXEC |
 				     EFD_NONBLOCK);
-		if (l->lost_fd < 0)
+		if (lease->lost_fd < 0)
 			err = WEIR_ESYSTEM;
 	}
-	*fd = l->lost_fd;
+	*fd = lease->lost_fd;
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 
-void weir_lease_on_lost(weir_lease *l, weir_lease_lost_fn *fn, void *user)
+void weir_lease_on_lost(weir_lease *lease, weir_lease_lost_fn *fn, void *user)
 {
-	weir_cluster *c = l->cluster;
+	weir_cluster *c = lease->cluster;
 	bool lost;
 
 	pthread_mutex_lock(&c->lock);
-	lost = l->phase == LOST;
-	l->lost_fn = lost ? NULL : fn;
-	l->lost_user = user;
+	lost = lease->phase == LOST;
+	lease->lost_fn = lost ? NULL : fn;
+	lease->lost_user = user;
 	pthread_mutex_unlock(&c->lock);
 	if (lost && fn)
-		fn(l, user);
+		fn(lease, user);
 }

@@ -175,6 +175,11 @@ struct ask weir_cl_request_ask_(const weir_lease *l)
 			     .flags = l->flags };
 }
 
+/* The analyser of gcc 12 does not follow the pointer into the list. */
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
 void weir_cl_request_withdraw_(weir_lease *l)
 {
 	weir_cluster *c = l->cluster;
@@ -189,3 +194,4 @@ void weir_cl_request_withdraw_(weir_lease *l)
 	c->withdrawals = w;
 	weir_cl_thread_kick_(c);
 }
+#pragma GCC diagnostic pop

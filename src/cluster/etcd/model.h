@@ -56,33 +56,33 @@ void weir_cl_model_ticket_key_(char key[ETCD_KEY], const char *name, char kind,
 			       uint64_t ticket);
 
 /* Parse the value of the state.  Returns false if it is damaged. */
-bool weir_cl_model_parse_(const json_t *value, struct model *model);
-json_t *weir_cl_model_format_(const struct model *model);
-bool weir_cl_entry_parse_(const json_t *value, struct entry *entry);
-json_t *weir_cl_entry_format_(const struct entry *entry);
+bool weir_cl_model_parse_(const json_t *value, struct model *m);
+json_t *weir_cl_model_format_(const struct model *m);
+bool weir_cl_entry_parse_(const json_t *value, struct entry *e);
+json_t *weir_cl_entry_format_(const struct entry *e);
 
 /*
  * Add a read of the state, the first heads, the outcomes and the first
  * requests outside to txn; of the request `id` too, if it is not null.
  */
 void weir_cl_model_read_(struct txn *txn, const char *name, const char *id);
-/* Fill in *model from the answer.  Returns false if it is damaged. */
+/* Fill in *m from the answer.  Returns false if it is damaged. */
 bool weir_cl_model_view_(const json_t *answer, bool has_id,
-			 struct model *model);
+			 struct model *m);
 
 /*
- * Steps of a change: each changes *model and adds to txn.  grant grants from
+ * Steps of a change: each changes *m and adds to txn.  grant grants from
  * the head as long as requests fit, and tells the waiters for idle.
  */
-void weir_cl_model_grant_(struct model *model, const char *name,
+void weir_cl_model_grant_(struct model *m, const char *name,
 			  struct txn *txn);
-void weir_cl_model_hold_(struct model *model, const char *name,
-			 struct entry *entry, struct txn *txn);
-void weir_cl_model_outcome_(const char *name, struct entry *entry, char role,
+void weir_cl_model_hold_(struct model *m, const char *name,
+			 struct entry *e, struct txn *txn);
+void weir_cl_model_outcome_(const char *name, struct entry *e, char role,
 			    struct txn *txn);
-void weir_cl_model_wait_(struct model *model, const char *name,
-			 struct entry *entry, char kind, struct txn *txn);
-void weir_cl_model_leave_(struct model *model, const char *name,
+void weir_cl_model_wait_(struct model *m, const char *name,
+			 struct entry *e, char kind, struct txn *txn);
+void weir_cl_model_leave_(struct model *m, const char *name,
 			  const char *id, struct txn *txn);
 
 #endif /* WEIR_CLUSTER_ETCD_MODEL_H */

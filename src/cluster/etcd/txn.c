@@ -146,9 +146,10 @@ void weir_cl_txn_range_(struct txn *txn, const char *key, bool prefix,
 			int limit)
 {
 	json_t *range = weir_cl_etcd_range_(key, prefix);
-	char number[16];
 
 	if (range && limit) {
+		char number[16];
+
 		(void)snprintf(number, sizeof(number), "%d", limit);
 		if (json_object_set_new(range, "limit", json_string(number)))
 			txn->bad = true;

@@ -14,13 +14,13 @@ struct reader {
 static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 {
 	struct reply *reply = calloc(1, sizeof(*reply));
-	struct reply *parent;
 
 	if (!reply)
 		return NULL;
 	reply->type = type;
 	if (task->parent) {
-		parent = task->parent->obj;
+		struct reply *parent = task->parent->obj;
+
 		parent->items[task->idx] = reply;
 	}
 	return reply;

@@ -105,6 +105,8 @@ static enum result attempt(struct engine *e, enum lane lane,
 	struct command commands[2] = { call->command };
 	struct reply *replies[2] = { NULL, NULL };
 	int count = confirm && e->session.replicas ? 2 : 1;
+	/* The command refers to them. */
+	// cppcheck-suppress variableScope
 	char replicas[16], limit[24];
 	enum result result;
 
