@@ -198,10 +198,13 @@ weir_err weir_nm_say_(const weir_named_opts *opts, weir_err err,
 
 weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 {
-	struct nm_header *head = &world_file.head;
+	struct nm_header *head = &world_file.head, fresh;
 
-	if (!head->version)
-		weir_nm_header_init_(head, opts);
+	/* In one step: a file has its name when its header is complete. */
+	if (!head->version) {
+		weir_nm_header_init_(&fresh, opts);
+		*head = fresh;
+	}
 	h->fd = world_open();
 	h->head = head;
 	h->slots = world_file.slots;
