@@ -42,7 +42,7 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 		taken = weir_sem_spin_acquire_(sem, min, max);
 	if (taken < 0)
 		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
-				      call);
+				      call, 0);
 	/* C13: a cancel that came meanwhile wins over the permits. */
 	err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 	if (err)
@@ -65,7 +65,7 @@ weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 	    weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
-			      "weir_sem_acquire_until");
+			      "weir_sem_acquire_until", 0);
 }
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
@@ -74,7 +74,7 @@ weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 	    weir_sem_spin_acquire_(sem, n, n) >= 0)
 		return WEIR_OK;
 	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
-			      NULL, "weir_sem_acquire_for");
+			      NULL, "weir_sem_acquire_for", 0);
 }
 
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)

@@ -169,11 +169,12 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
-			const char *call)
+			const char *call, uint64_t site)
 {
 	struct weir_waiter_ w;
 	weir_err err;
 
+	(void)site;
 	if (!weir_request_ok_(sem, min, max))
 		return WEIR_EINVAL;
 	err = weir_frame_check_(call);

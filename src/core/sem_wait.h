@@ -12,11 +12,11 @@
 /*
  * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx
  * ends (null: no context) or deadline_ns passes, whichever comes first.  *got, unless got is null, is
- * the number of permits.  `call` is for messages.
+ * the number of permits.  `call` is for messages, `site` is recorded.
  */
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
-			const char *call);
+			const char *call, uint64_t site);
 
 /*
  * The two halves of a wait (sem_enqueue.c).  Between the halves, a thread
@@ -44,7 +44,10 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 void weir_sem_cancel_(struct weir_waiter_ *w,
 		      struct weir_to_notify_ *to_notify);
 
-/* The slow path of weir_sem_try_acquire (sem_try.c). */
+/*
+ * weir_sem_try_acquire after the fast path of weir/inline.h has failed
+ * (sem_try.c).
+ */
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 
 /* Return n permits that an acquire took and must not keep. */

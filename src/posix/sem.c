@@ -159,14 +159,14 @@ static weir_err wait_once(object *o, bool cancellable, int64_t deadline_ns)
 
 	if (!cancellable)
 		return weir_sem_wait_(&o->sem, 1, 1, NULL, deadline_ns, NULL,
-				      "sem_wait");
+				      "sem_wait", 0);
 	weir_posix_wait_begin_(&wait);
 	pthread_cleanup_push(unlist, &wait);
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	pthread_testcancel();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	err = weir_sem_wait_(&o->sem, 1, 1, &wait.ctx, deadline_ns, NULL,
-			     "sem_wait");
+			     "sem_wait", 0);
 	pthread_cleanup_pop(1);
 	return err;
 }
