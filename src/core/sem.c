@@ -13,6 +13,7 @@
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "weir/ctx.h"
 #include "weir/sem.h"
@@ -26,8 +27,45 @@ const uint8_t weir_layout_1_ = 1;
 _Static_assert(sizeof(weir_sem) <= 64, "one cache line");
 _Static_assert(sizeof(void *) != 8 || sizeof(weir_sem) == 64, "public layout");
 
-static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
-			struct weir_ctx *ctx, int64_t *got, const char *call)
+/*
+ * The functions *_long are called after the fast path of weir/inline.h has
+ * failed.  They are not inlined, so that the fast paths need no stack frame, and
+ * their parameters fit into registers: WEIR_SITE_.
+ */
+__attribute__((noinline))
+static weir_err acquire_long(weir_sem *sem, int64_t min, int64_t max,
+			     struct weir_ctx *ctx, int64_t *got,
+			     const char *call)
+{
+	uint64_t site = WEIR_SITE_;
+	int64_t taken;
+	weir_err err;
+
+	if (!weir_request_ok_(sem, min, max))
+		return WEIR_EINVAL;
+	taken = weir_take_watched_(sem, min, max);
+	if (taken < 0)
+		taken = weir_sem_spin_acquire_(sem, min, max);
+	if (taken < 0)
+		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
+				      call, site);
+	/* C13: a cancel that came meanwhile wins over the permits. */
+	err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
+	if (err) {
+		weir_sem_put_(sem, taken);
+		return err;
+	}
+	if (got)
+		*got = taken;
+	weir_sem_record_took_(sem, taken, site);
+	return WEIR_OK;
+}
+
+/* Inlined: acquire_within has one count instead of two. */
+__attribute__((always_inline))
+static inline weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
+			       struct weir_ctx *ctx, int64_t *got,
+			       const char *call)
 {
 	weir_err err;
 	int64_t taken;
@@ -39,11 +77,8 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 		return err;
 	taken = weir_take_fast_(sem, min, max);
 	if (taken < 0)
-		taken = weir_sem_spin_acquire_(sem, min, max);
-	if (taken < 0)
-		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,
-				      call, 0);
-	/* C13: a cancel that came meanwhile wins over the permits. */
+		return acquire_long(sem, min, max, ctx, got, call);
+	/* C13: as in acquire_long. */
 	err = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;
 	if (err)
 		weir_sem_put_(sem, taken);
@@ -52,29 +87,70 @@ static weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 	return err;
 }
 
+static const char acquire_call[] = "weir_sem_acquire";
+
+__attribute__((noinline))
+static weir_err acquire_within(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
+{
+	return acquire(sem, n, n, ctx, NULL, acquire_call);
+}
+
+/*
+ * One call of one function, so that weir_sem_acquire keeps its arguments where
+ * they are.
+ */
+__attribute__((noinline))
+static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
+{
+	if (ctx)
+		return acquire_within(sem, n, ctx);
+	if (!weir_request_ok_(sem, n, n) || weir_take_watched_(sem, n, n) < 0)
+		return acquire_long(sem, n, n, NULL, NULL, acquire_call);
+	weir_sem_record_took_(sem, n, WEIR_SITE_);
+	return WEIR_OK;
+}
+
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
 	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
-	return acquire(sem, n, n, ctx, NULL, "weir_sem_acquire");
+	return acquire_one_long(sem, n, ctx);
+}
+
+/* The limit is a deadline, or a timeout if `is_timeout`. */
+__attribute__((noinline))
+static weir_err acquire_limited_long(weir_sem *sem, int64_t n,
+				     int64_t limit_ns, bool is_timeout)
+{
+	uint64_t site = WEIR_SITE_;
+	int64_t taken;
+
+	if (!weir_request_ok_(sem, n, n))
+		return WEIR_EINVAL;
+	taken = weir_take_watched_(sem, n, n);
+	if (taken < 0)
+		taken = weir_sem_spin_acquire_(sem, n, n);
+	if (taken < 0)
+		return weir_sem_wait_(sem, n, n, NULL, is_timeout ?
+				      weir_deadline_after(limit_ns) : limit_ns,
+				      NULL, is_timeout ? "weir_sem_acquire_for" :
+				      "weir_sem_acquire_until", site);
+	weir_sem_record_took_(sem, taken, site);
+	return WEIR_OK;
 }
 
 weir_err weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns)
 {
-	if (weir_take_fast_(sem, n, n) >= 0 ||
-	    weir_sem_spin_acquire_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
-	return weir_sem_wait_(sem, n, n, NULL, deadline_ns, NULL,
-			      "weir_sem_acquire_until", 0);
+	return acquire_limited_long(sem, n, deadline_ns, false);
 }
 
 weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 {
-	if (weir_take_fast_(sem, n, n) >= 0 ||
-	    weir_sem_spin_acquire_(sem, n, n) >= 0)
+	if (weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
-	return weir_sem_wait_(sem, n, n, NULL, weir_deadline_after(timeout_ns),
-			      NULL, "weir_sem_acquire_for", 0);
+	return acquire_limited_long(sem, n, timeout_ns, true);
 }
 
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
@@ -149,9 +225,13 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	uint64_t word;
 
 	for (;;) {
+		uint64_t more;
+
 		if (overflows(sem, &word, n))
 			return WEIR_EOVERFLOW;
-		if (weir_door_(word) != WEIR_SHUT_) {
+		more = word + weir_units_(n);
+		/* A marked word is SHUT if it would lose its mark. */
+		if (weir_door_(more) != WEIR_SHUT_) {
 			/*
 			 * If LOCKED, the lock holder's unlock fails, and it
 			 * re-examines the word; if SPINNING, the spinner sees
@@ -162,14 +242,13 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 			 * the next holder may destroy it: this is the last
 			 * access.
 			 */
-			if (at_cas_weak_release(&sem->word_, &word,
-						word + weir_units_(n)))
+			if (at_cas_weak_release(&sem->word_, &word, more))
 				return WEIR_OK;
 			continue;
 		}
 		/* [S1] release, and [S2] acquire: add and lock in one step. */
 		if (at_cas_weak_acq_rel(&sem->word_, &word,
-					(word + weir_units_(n)) | WEIR_LOCKED_))
+					weir_locked_(word) + weir_units_(n)))
 			break;
 	}
 	problem = weir_sem_enter_(sem, n);
@@ -181,12 +260,13 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 }
 
 /*
- * The slow path of a release by the user: checks the arguments and emits an
- * event.
+ * The slow path of a release by the user: checks the arguments, emits an event
+ * and records the release.
  */
-static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
+static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
+			     uint64_t site)
 {
-	uint64_t word;
+	uint64_t word, object;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
@@ -197,25 +277,55 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call)
 	if (overflows(sem, &word, n))
 		return WEIR_EOVERFLOW;
 	weir_hook_emit_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
-	return put(sem, n, call);
+	/* When the permits have been added, *sem may not exist any more. */
+	object = weir_record_of_(sem);
+	err = put(sem, n, call);
+	if (!err)
+		weir_record_gave_(object, n, site);
+	return err;
+}
+
+/* The fast path of a watched semaphore.  Returns false if nothing was done. */
+static bool put_watched(weir_sem *sem, int64_t n, uint64_t site)
+{
+	uint64_t object;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return false;
+	/* As in put_reported. */
+	object = weir_record_of_(sem);
+	if (!weir_put_watched_(sem, n))
+		return false;
+	weir_record_gave_(object, n, site);
+	return true;
+}
+
+__attribute__((noinline))
+static weir_err try_release_long(weir_sem *sem, int64_t n)
+{
+	uint64_t site = WEIR_SITE_;
+
+	if (put_watched(sem, n, site))
+		return WEIR_OK;
+	return put_reported(sem, n, NULL, site);
 }
 
 weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 {
 	if (weir_put_fast_(sem, n))
 		return WEIR_OK;
-	return put_reported(sem, n, NULL);
+	return try_release_long(sem, n);
 }
 
-/*
- * This function is not inlined, so that the fast path of weir_sem_release needs
- * no stack frame.
- */
 __attribute__((noinline))
 static void release_long(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_release";
+	uint64_t site = WEIR_SITE_;
 	weir_err err;
+
+	if (put_watched(sem, n, site))
+		return;
 
 	if (weir_sem_is_misplaced_(sem)) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);
@@ -226,7 +336,7 @@ static void release_long(weir_sem *sem, int64_t n)
 			    sem->name_, n);
 		return;
 	}
-	err = put_reported(sem, n, call);
+	err = put_reported(sem, n, call, site);
 	if (err == WEIR_EOVERFLOW) {
 		/* relaxed: both loads, for the message only. */
 		int64_t capacity = at_load_relaxed(&sem->capacity_);

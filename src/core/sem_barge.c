@@ -12,6 +12,7 @@
 #include "base/hook.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "weir/sem.h"
 
@@ -26,22 +27,21 @@ static int64_t free_of(const weir_sem *sem)
 	return value > 0 ? value : 0;
 }
 
-weir_err weir_sem_try_acquire_barging(weir_sem *sem, int64_t n)
+/* Not inlined, for the fast path and for WEIR_SITE_. */
+__attribute__((noinline))
+static weir_err try_long(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_try_acquire_barging";
+	uint64_t site = WEIR_SITE_;
 	const char *name;
 	uint32_t state;
 	bool taken;
 	weir_err err;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return WEIR_EINVAL;
-	/* The policy never changes. */
-	if (weir_state_(sem) & WEIR_STATE_BARGING_)
-		return weir_sem_try_acquire(sem, n);
-	err = weir_try_fast_(sem, n);
-	if (err != WEIR_EINVAL)
-		return err;
+	if (weir_take_watched_(sem, n, n) >= 0) {
+		weir_sem_record_took_(sem, n, site);
+		return WEIR_OK;
+	}
 	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
@@ -52,7 +52,21 @@ weir_err weir_sem_try_acquire_barging(weir_sem *sem, int64_t n)
 	if (!taken)
 		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
 	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, name, n, WEIR_OK);
+	weir_sem_record_took_(sem, n, site);
 	return WEIR_OK;
+}
+
+weir_err weir_sem_try_acquire_barging(weir_sem *sem, int64_t n)
+{
+	weir_err err;
+
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+		return WEIR_EINVAL;
+	/* The policy never changes. */
+	if (weir_state_(sem) & WEIR_STATE_BARGING_)
+		return weir_sem_try_acquire(sem, n);
+	err = weir_try_fast_(sem, n);
+	return err == WEIR_EINVAL ? try_long(sem, n) : err;
 }
 
 weir_err weir_sem_remove(weir_sem *sem, int64_t max, int64_t *removed)

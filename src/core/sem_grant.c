@@ -158,14 +158,12 @@ static void serve_idle(weir_sem *sem, struct weir_to_notify_ *to_notify)
 }
 
 /* Returns the door that the unlock has to set. */
-static uint64_t door_after(const weir_sem *sem)
+static uint64_t door_after(const weir_sem *sem, uint32_t state)
 {
-	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_TRACKED_ |
-			      WEIR_STATE_DESTROYED_;
+	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_DESTROYED_;
 	const struct weir_waiter_ *head;
 
-	/* relaxed: changed only under the lock, which this thread holds. */
-	if (at_load_relaxed(&sem->state_) & shut || sem->oversized_)
+	if (state & shut || sem->oversized_)
 		return WEIR_SHUT_;
 	if (!sem->queue_)
 		return WEIR_OPEN_;
@@ -174,6 +172,24 @@ static uint64_t door_after(const weir_sem *sem)
 		return WEIR_SPINNING_;
 	return head->woken_to_retry && weir_sem_may_retry_(sem, head) ?
 		       WEIR_OPEN_ : WEIR_SHUT_;
+}
+
+/*
+ * Returns the word that the unlock has to store.  `word` is LOCKED and has the
+ * new value.
+ */
+static uint64_t word_after(const weir_sem *sem, uint64_t word)
+{
+	/* relaxed: changed only under the lock, which this thread holds. */
+	uint32_t state = at_load_relaxed(&sem->state_);
+	uint64_t door = door_after(sem, state);
+
+	if (!(state & WEIR_STATE_TRACKED_))
+		return weir_with_door_(word, door);
+	word = weir_with_door_(word, WEIR_SHUT_);
+	if (door == WEIR_OPEN_ && weir_is_marked_(word | WEIR_MARK_))
+		word |= WEIR_MARK_;
+	return word;
 }
 
 /*
@@ -204,8 +220,7 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
-		next = weir_with_door_(word - weir_units_(taken),
-				       door_after(sem));
+		next = word_after(sem, word - weir_units_(taken));
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
 		 * were granted permits which other threads added during the
@@ -229,7 +244,7 @@ static bool relock(weir_sem *sem)
 	while (weir_door_(word) != WEIR_LOCKED_)
 		/* [S2] acquire */
 		if (at_cas_weak_acquire(&sem->word_, &word,
-					word | WEIR_LOCKED_))
+					weir_locked_(word)))
 			return true;
 	return false;
 }

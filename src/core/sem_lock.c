@@ -155,7 +155,7 @@ static bool try_lock(weir_sem *sem, enum weir_problem_ *problem)
 	while (weir_door_(word) != WEIR_LOCKED_) {
 		/* [S2] acquire */
 		if (at_cas_weak_acquire(&sem->word_, &word,
-					word | WEIR_LOCKED_)) {
+					weir_locked_(word))) {
 			*problem = weir_sem_enter_(sem, 0);
 			return true;
 		}

@@ -12,6 +12,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 
 /*
@@ -136,10 +137,12 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	    !may_pay(sem, weir_cpu_()))
 		return -1;
 	spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
-	do
+	do {
 		taken = weir_take_fast_(sem, min, max);
+		if (taken < 0)
+			taken = weir_take_watched_(sem, min, max);
 	/* relaxed: checked again under the lock. */
-	while (taken < 0 &&
+	} while (taken < 0 &&
 	       weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
 	       weir_spin_wait_continue_(&spin));
 	weir_spin_wait_end_(taken >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir_sem_try_acquire after its fast path has failed. */
+/* weir_sem_try_acquire after the fast path of weir/inline.h has failed. */
 #include "base/atomic.h"
 #include "base/fork.h"
 #include "base/hook.h"
@@ -7,6 +7,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 
 /*
@@ -42,12 +43,17 @@ static bool seen_to_fail(weir_sem *sem, int64_t n)
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_try_acquire";
+	uint64_t site = WEIR_SITE_;
 	uint32_t state;
 	int64_t taken;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
+	if (weir_take_watched_(sem, n, n) >= 0) {
+		weir_sem_record_took_(sem, n, site);
+		return WEIR_OK;
+	}
 	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
@@ -62,5 +68,6 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	if (taken < 0)
 		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
 	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
+	weir_sem_record_took_(sem, n, site);
 	return WEIR_OK;
 }

@@ -27,7 +27,7 @@
  *               - a waiter is queued and the head has not been woken to retry
  *                 (BARGING),
  *               - the oversized list is not empty, or
- *               - state_ has CLOSED, TRACKED or DESTROYED.
+ *               - state_ has CLOSED or DESTROYED.
  *   LOCKED    The wait queue is being modified.  The lock holder re-examines
  *             the word before it unlocks, so a release may add permits and
  *             return.  Only releases, which add, and the lock holder change the
@@ -35,20 +35,45 @@
  *
  *   The door changes only when a thread takes or drops the lock.
  *
+ * A watched semaphore: state_ has TRACKED
+ *
+ *   Every acquire and release must reach the library, which records it.  So the
+ *   low bits of an unlocked word never are OPEN or SPINNING: code that has
+ *   inlined the fast paths finds SHUT and calls the library.  Where another
+ *   semaphore is OPEN, the word of a watched one has this form:
+ *
+ *      63 62 61                                              2 1    0
+ *     +-----+-------------------------------------------------+------+
+ *     | 1 0 |  value, 0 .. 2^60 - 1                           | SHUT |
+ *     +-----+-------------------------------------------------+------+
+ *
+ *   Values of -2^60 .. 2^60 have the bits 00, 01 or 11 there, so no other word
+ *   has 10.  weir_door_ and weir_value_ decode this form: it is OPEN.
+ *   weir_take_watched_ and weir_put_watched_ are its fast paths.
+ *
+ *     - The lock removes the mark, bit 63 (weir_locked_): a LOCKED word is the
+ *       same for every semaphore.
+ *     - The unlock sets the mark (word_after) if the door would be OPEN and the
+ *       value is in 0 .. 2^60 - 1.  Otherwise the door is SHUT.
+ *     - An acquire leaves the mark: it takes no more than the value.
+ *     - A release that would leave 2^60 permits free takes the lock.
+ *     - A watched semaphore is never SPINNING, but SHUT.
+ *
  *   Every update adds to, subtracts from or sets bits of the word that was
  *   read.  None rebuilds the word from the value alone: that would lose the
  *   door.
  *
  * Pairs
  *
- *   [S1] permit    release: put, weir_put_fast_
+ *   [S1] permit    release: put, weir_put_fast_, weir_put_watched_
  *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
- *                  weir_try_fast_
+ *                  weir_take_watched_, weir_try_fast_
  *                  Work done under a permit is visible to its next holders.
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
- *                  acquire: put, relock, seen_to_fail, try_lock, weir_put_fast_
+ *                  acquire: put, relock, seen_to_fail, try_lock,
+ *                  weir_put_fast_, weir_put_watched_
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
  *                  acquire: weir_sem_is_closed, weir_state_
@@ -89,20 +114,39 @@
 #define WEIR_SHUT_ UINT64_C(2)
 #define WEIR_LOCKED_ UINT64_C(3)	/* both bits: OR locks from any door */
 
-static inline uint64_t weir_door_(uint64_t word)
+/* The mark of a watched word that is OPEN, and the bits that identify it. */
+#define WEIR_MARK_ (UINT64_C(1) << 63)
+#define WEIR_MARKED_ (WEIR_MARK_ | WEIR_SHUT_)
+#define WEIR_MARK_BITS_ (UINT64_C(3) << 62 | WEIR_LOCKED_)
+
+static inline bool weir_is_marked_(uint64_t word)
 {
-	return word & WEIR_LOCKED_;
+	return (word & WEIR_MARK_BITS_) == WEIR_MARKED_;
 }
 
-/* Returns the word with another door. */
+/* Returns the door of any word; OPEN if the word is marked. */
+static inline uint64_t weir_door_(uint64_t word)
+{
+	return weir_is_marked_(word) ? WEIR_OPEN_ : word & WEIR_LOCKED_;
+}
+
+/* Returns the word, which is not marked, with another door. */
 static inline uint64_t weir_with_door_(uint64_t word, uint64_t door)
 {
 	return (word & ~WEIR_LOCKED_) | door;
 }
 
+/* Returns the LOCKED word with the same value. */
+static inline uint64_t weir_locked_(uint64_t word)
+{
+	return (weir_is_marked_(word) ? word ^ WEIR_MARK_ : word) |
+	       WEIR_LOCKED_;
+}
+
+/* Returns the value of any word. */
 static inline int64_t weir_value_(uint64_t word)
 {
-	return (int64_t)word >> 2;
+	return (int64_t)weir_locked_(word) >> 2;
 }
 
 /* Returns n permits in the units of the word. */

@@ -70,7 +70,7 @@ PROGRAM(release_meets_growth_and_shrink)
 	quiet(2);
 }
 
-/* TRACKED: the door is shut, so every release takes the slow path. */
+/* TRACKED: the word is SHUT until the first unlock, and marked afterwards. */
 PROGRAM(tracked_release_meets_shrink)
 {
 	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);

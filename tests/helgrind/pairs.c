@@ -97,24 +97,38 @@ TEST(c24_s1_permit_of_try_acquire)
 	CHECK_EQ(p.plain, 2);
 }
 
+static void pass_permit(struct pair *p)
+{
+	check_thread other = start(use_permit, p);
+
+	CHECK_OK(weir_sem_acquire(&p->sem, 1, NULL));
+	p->plain++;
+	weir_sem_release(&p->sem, 1);
+	give_turn(p, 1);
+	await_turn(p, 2);
+	CHECK_OK(weir_sem_acquire(&p->sem, 1, NULL));
+	CHECK_EQ(p->plain, 2);
+	weir_sem_release(&p->sem, 1);
+	finish(other);
+}
+
 /* [S1] and [S2] when every call goes through the lock. */
-TEST(c24_s1_permit_when_tracked)
+TEST(c24_s1_permit_when_locked)
+{
+	struct pair p = { .sem = WEIR_SEM_INIT(1) };
+
+	weir_sem_close(&p.sem, WEIR_CLOSE_DRAIN);
+	pass_permit(&p);
+}
+
+/* [S1] on the fast path of a watched semaphore. */
+TEST(c24_s1_permit_when_watched)
 {
 	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
 	struct pair p = { .turn = 0 };
-	check_thread other;
 
 	CHECK_OK(weir_sem_init_opts(&p.sem, &opts));
-	other = start(use_permit, &p);
-	CHECK_OK(weir_sem_acquire(&p.sem, 1, NULL));
-	p.plain++;
-	weir_sem_release(&p.sem, 1);
-	give_turn(&p, 1);
-	await_turn(&p, 2);
-	CHECK_OK(weir_sem_acquire(&p.sem, 1, NULL));
-	CHECK_EQ(p.plain, 2);
-	weir_sem_release(&p.sem, 1);
-	finish(other);
+	pass_permit(&p);
 }
 
 static void *wait_for_permit(void *arg)

@@ -182,7 +182,8 @@ static bool show(const void *address, uint64_t value, char *text, size_t size)
 		if (!accounts[i].sem || address != &accounts[i].sem->word_)
 			continue;
 		snprintf(text, size, "%" PRId64 "%s", weir_value_(value),
-			 doors[weir_door_(value)]);
+			 weir_is_marked_(value) ? " watched" :
+						  doors[weir_door_(value)]);
 		return true;
 	}
 	return false;
@@ -199,8 +200,16 @@ const struct ex_meaning ex_meaning = {
  */
 weir_err ledger_init(weir_sem *sem, const weir_sem_opts *opts)
 {
-	weir_err err = weir_sem_init_opts(sem, opts);
+	weir_sem_opts changed = *opts;
 	struct account *a = account_of(sem);
+	weir_err err;
+
+	if (ex_is_watched())
+		changed.flags |= WEIR_SEM_TRACKED;
+	err = weir_sem_init_opts(sem, &changed);
+	/* The first unlock turns SHUT into the form with a fast path. */
+	if (!err && changed.flags & WEIR_SEM_TRACKED)
+		err = weir_sem_acquire(sem, 0, NULL);
 
 	if (!a)
 		a = account_of(NULL);

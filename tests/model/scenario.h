@@ -7,6 +7,7 @@
 
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
+#include "core/sem_word.h"
 #include "core/waiter.h"
 #include "explore.h"
 #include "weir/ctx.h"
@@ -32,7 +33,10 @@ static inline void check_quiet(weir_sem *sem)
 	EX_ASSERT(info.granted == 0 && info.free >= 0 && info.held >= 0);
 	EX_ASSERT((sem->word_ & 1) == 0);
 	/* A door that stays SHUT would keep later calls off the fast path. */
-	EX_ASSERT(info.closed || (sem->word_ & 2) == 0);
+	EX_ASSERT(info.closed || weir_door_(sem->word_) == WEIR_OPEN_ ||
+		  (info.debt && sem->state_ & WEIR_STATE_TRACKED_));
+	/* C47: no inlined code changes the word of a watched semaphore. */
+	EX_ASSERT(!(sem->state_ & WEIR_STATE_TRACKED_) || sem->word_ & 2);
 }
 
 #endif /* TESTS_MODEL_SCENARIO_H */

@@ -716,7 +716,7 @@ static void cancel_and_note_free(void)
 	 * return an older one.  It is a release, so that the cancel happens
 	 * before the acquire takes the permit.
 	 */
-	if (at_add_acq_rel(&s.word_, 0) >> 2)
+	if (weir_value_(at_add_acq_rel(&s.word_, 0)))
 		results[1] = WEIR_ECANCELED;
 }
 

@@ -142,6 +142,7 @@ struct engine {
 	enum ex_search search;
 	bool delays;			/* stores may be delayed */
 	uint32_t spins;			/* rounds of a spin; 0: one CPU */
+	bool watched;			/* semaphores are watched */
 	bool stale;			/* loads may return older values */
 	bool races;			/* find unordered accesses */
 	int bound;

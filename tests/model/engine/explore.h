@@ -76,6 +76,7 @@ void ex_clock_advance(int64_t ns);
 void ex_expect_panics(void);		/* for setup: panics do not fail */
 int ex_self(void);				/* number of this thread */
 bool ex_is_stale(void);			/* loads may return older values */
+bool ex_is_watched(void);			/* --watched */
 void ex_await(const uint32_t *flag);		/* wait until it is set */
 void ex_set(uint32_t *flag);
 extern uint32_t ex_event;			/* the descriptor is readable */

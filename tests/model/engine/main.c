@@ -25,7 +25,8 @@
 #define EX_RACES 0
 #endif
 #define EX_NAME                                                                \
-	(ex->stale  ? "stale reads" :                                          \
+	(ex->watched ? "watched" :                                             \
+	 ex->stale  ? "stale reads" :                                          \
 	 ex->races  ? "races" :                                                \
 	 ex->delays ? "delayed stores" :                                       \
 	 ex->spins  ? "many CPUs" : "model")
@@ -117,10 +118,10 @@ static void report(void)
 	printf("FAIL %s after %" PRIu64 " schedules: %s\n", ex->scenario->name,
 	       ex->runs, ex->message);
 	ex_shrink();
-	printf("replay: %s%s --spin %u --replay '",
+	printf("replay: %s%s%s --spin %u --replay '",
 	       EX_RACES ? "model-races" : "model",
 	       ex->delays ? " --delays" : ex->stale ? " --stale" : "",
-	       ex->spins);
+	       ex->watched ? " --watched" : "", ex->spins);
 	ex_trace_schedule();
 	printf(" ' %s\n", ex->scenario->name);
 	ex->tracing = true;
@@ -214,6 +215,7 @@ static const char help[] =
 	"  --only-random    no depth-first search\n"
 	"  --delays         (model-races) delay stores instead of finding races\n"
 	"  --stale          (model-races) loads may also return older values\n"
+	"  --watched        the semaphores of the scenarios are watched\n"
 	"  --spin N         many CPUs: threads spin N rounds before they sleep (0)\n"
 	"  --jobs N         use N processes\n"
 	"  --replay 'P:C..' replay this schedule and print its steps\n";
@@ -230,6 +232,7 @@ static void read_options(int argc, char **argv)
 		{ "only-random", no_argument, NULL, 'o' },
 		{ "delays", no_argument, NULL, 'd' },
 		{ "stale", no_argument, NULL, 't' },
+		{ "watched", no_argument, NULL, 'w' },
 		{ "spin", required_argument, NULL, 'c' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "replay", required_argument, NULL, 'p' },
@@ -254,6 +257,7 @@ static void read_options(int argc, char **argv)
 		case 'o': command->depth_first = false; break;
 		case 'd': ex->delays = EX_RACES; break;
 		case 't': ex->stale = EX_RACES; break;
+		case 'w': ex->watched = true; break;
 		case 'c': ex->spins = (uint32_t)atoi(optarg); break;
 		case 'j': command->jobs = atoi(optarg); break;
 		case 'p': command->replay = optarg; break;

@@ -374,6 +374,11 @@ void ex_yield(void)
 		let_others_go(EX_SPINNING);
 }
 
+bool ex_is_watched(void)
+{
+	return ex->watched;
+}
+
 int ex_self(void)
 {
 	return ex->self;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CORE_SEM_WATCHED_H
+#define WEIR_CORE_SEM_WATCHED_H
+
+/*
+ * The fast paths of a watched semaphore: an acquire or a release that needs no
+ * lock.  They are called after the fast paths of weir/inline.h have failed.
+ * sem_word.h describes the marked word.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "core/sem_word.h"
+#include "record/record.h"
+#include "weir/sem.h"
+
+/*
+ * The return address of the current function: the call site that is recorded.
+ *
+ * The public functions must not use it: that would add a stack frame to their
+ * fast paths.  They call a function that does, and this call is a jump (it is
+ * the last statement, and the arguments fit into registers), so that the return
+ * address is in the code of the user.  In a build without such jumps (without
+ * optimisation, or with ThreadSanitizer) it is in the public function instead.
+ */
+#define WEIR_SITE_ ((uint64_t)(uintptr_t)__builtin_return_address(0))
+
+/*
+ * Take as many permits as are free, in min..max, if the word is marked and at
+ * least min are free.  Returns the number taken, or -1 if nothing was done.
+ * Requires: weir_request_ok_(sem, min, max).
+ */
+static inline int64_t weir_take_watched_(weir_sem *sem, int64_t min,
+					 int64_t max)
+{
+	/* relaxed: a first guess; the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	while (weir_is_marked_(word) && weir_value_(word) >= min) {
+		int64_t value = weir_value_(word);
+		int64_t taken = value < max ? value : max;
+
+		/* [S1] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word - weir_units_(taken)))
+			return taken;
+	}
+	return -1;
+}
+
+/*
+ * Return n permits if the word is marked and stays marked, and n are out.
+ * Returns false if nothing was done.
+ * Requires: sem is not misplaced, and n is a valid count.
+ */
+static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
+{
+	for (;;) {
+		/* [S2] acquire: as in weir_put_fast_. */
+		uint64_t word = at_load_acquire(&sem->word_);
+		uint64_t more = word + weir_units_(n);
+
+		/*
+		 * relaxed: as in weir_put_fast_.
+		 */
+		if (!weir_is_marked_(word) || !weir_is_marked_(more) ||
+		    n > at_load_relaxed(&sem->capacity_) - weir_value_(word))
+			return false;
+		/*
+		 * [S1] release.  This is the last access to *sem, as in put().
+		 */
+		if (at_cas_weak_release(&sem->word_, &word, more))
+			return true;
+	}
+}
+
+/* Record that this thread has taken n permits.  Requires: *sem exists. */
+static inline void weir_sem_record_took_(const weir_sem *sem, int64_t n,
+					 uint64_t site)
+{
+	weir_record_took_(weir_record_of_(sem), n, site);
+}
+
+#endif /* WEIR_CORE_SEM_WATCHED_H */
