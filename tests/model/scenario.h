@@ -31,6 +31,7 @@ static inline void check_quiet(weir_sem *sem)
 	EX_ASSERT(weir_sem_stat(sem, &info) == WEIR_OK);
 	EX_ASSERT(info.waiters == 0 && info.oversized == 0);
 	EX_ASSERT(info.granted == 0 && info.free >= 0 && info.held >= 0);
+	EX_ASSERT(info.free - info.debt == weir_value_(sem->word_));
 	EX_ASSERT((sem->word_ & 1) == 0);
 	/* A door that stays SHUT would keep later calls off the fast path. */
 	EX_ASSERT(info.closed || weir_door_(sem->word_) == WEIR_OPEN_ ||
