@@ -78,7 +78,7 @@ static void quiet(int64_t available)
 	OK(weir_sem_stat(&s, &info));
 	assert(info.waiters == 0 && info.oversized == 0 && info.granted == 0);
 	assert(info.held >= 0 && info.free == available);
-	assert(!(s.word_ & 1) && (info.closed || !(s.word_ & 2)));
+	assert(info.closed || weir_door_(s.word_) == WEIR_OPEN_);
 }
 
 THREAD(put_one)
