@@ -4,7 +4,8 @@
  *
  * Pairs
  *
- *   [K1] hook  release: weir_hook_set_   acquire: weir_hook_emit_
+ *   [K1] hook  release: weir_hook_set_, weir_hook_set_recorder_
+ *              acquire: weir_hook_emit_
  *              A call of the hook sees the writes that preceded its setting.
  */
 #include "base/hook.h"
@@ -13,7 +14,7 @@
 
 #include "base/atomic.h"
 
-static weir_hook_fn_ *listener;
+static weir_hook_fn_ *listener, *recorder;
 
 weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook)
 {
@@ -26,13 +27,22 @@ weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook)
 	return before;
 }
 
+void weir_hook_set_recorder_(weir_hook_fn_ *record)
+{
+	/* [K1] release */
+	at_store_release(&recorder, record);
+}
+
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err)
 {
-	/* [K1] acquire */
+	/* [K1] acquire: both. */
+	weir_hook_fn_ *record = at_load_acquire(&recorder);
 	weir_hook_fn_ *hook = at_load_acquire(&listener);
 	struct weir_event_ event = { kind, err, object, name, n };
 
+	if (record)
+		record(&event);
 	if (hook)
 		hook(&event);
 }

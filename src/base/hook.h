@@ -36,6 +36,9 @@ typedef void weir_hook_fn_(const struct weir_event_ *event);
 /* Set the hook; null: none.  Returns the previous hook. */
 weir_hook_fn_ *weir_hook_set_(weir_hook_fn_ *hook);
 
+/* Set the recorder, which gets every event before the hook does. */
+void weir_hook_set_recorder_(weir_hook_fn_ *record);
+
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err);
 

@@ -90,7 +90,7 @@ static void put_format(struct line *line, const char *format, va_list args)
 		switch (*++format) {
 		case 's':
 			s = va_arg(args, const char *);
-			if (s)
+			if (s && *s)
 				put_name(line, s);
 			else
 				put_string(line, "(unnamed)");

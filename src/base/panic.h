@@ -7,7 +7,7 @@
 /*
  * Report a programming error, in one line: call the panic hook, or write the
  * line to stderr and abort if no hook is set.  The format supports %s (null
- * prints as "(unnamed)"), %d (int64_t) and %p.  Async-signal-safe.  Requires:
+ * or "" prints as "(unnamed)"), %d (int64_t) and %p.  Async-signal-safe.  Requires:
  * no lock is held.  Returns WEIR_EINVAL if the hook returns; the caller passes
  * this result on.
  */

@@ -219,12 +219,19 @@ bool weir_fence_heavy_(void)
 }
 
 #if defined(__aarch64__)
-int64_t weir_ticks_ns_(int64_t ticks)
+uint64_t weir_ticks_per_s_(void)
 {
-	uint64_t rate, passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
-	int64_t now = weir_now_ns(), ns;
+	uint64_t rate;
 
 	__asm__("mrs %0, cntfrq_el0" : "=r"(rate));
+	return rate;
+}
+
+int64_t weir_ticks_ns_(int64_t ticks)
+{
+	uint64_t rate = weir_ticks_per_s_(), passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
+	int64_t now = weir_now_ns(), ns;
+
 	/* A damaged file may contain any number. */
 	if (!rate || passed / rate > INT32_MAX)
 		return 0;
@@ -241,11 +248,24 @@ int64_t weir_ticks_(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+uint64_t weir_ticks_per_s_(void)
+{
+	return 1000000000;
+}
+
 int64_t weir_ticks_ns_(int64_t ticks)
 {
 	return ticks;
 }
 #endif
+
+int64_t weir_wall_ns_(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 void *weir_map_(int fd, size_t size)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/thread.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/tls.h"
 
@@ -23,4 +27,18 @@ int weir_thread_cancel_off_(void)
 void weir_thread_cancel_reset_(int before)
 {
 	pthread_setcancelstate(before, NULL);
+}
+
+uint32_t weir_thread_id_(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+void weir_thread_name_(char name[16])
+{
+	int before = errno;
+
+	if (prctl(PR_GET_NAME, name))
+		name[0] = '\0';
+	errno = before;
 }

@@ -3,6 +3,7 @@
 #define WEIR_BASE_THREAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "weir/base.h"
 
@@ -24,5 +25,9 @@ struct weir_to_run_ *weir_thread_to_run_(void);
  */
 int weir_thread_cancel_off_(void);
 void weir_thread_cancel_reset_(int before);
+
+/* The calling thread's id and name, for people.  Both preserve errno. */
+uint32_t weir_thread_id_(void);
+void weir_thread_name_(char name[16]);
 
 #endif /* WEIR_BASE_THREAD_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_MEMFD_H
+#define WEIR_BASE_MEMFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Memory that other processes of the same user can read: a file without a path,
+ * mapped and open for the rest of the life of the process.  All functions
+ * preserve errno.
+ */
+
+/*
+ * Make the file and map `size` zeroed bytes.  Its size cannot change any more,
+ * and no other process can map it for writing, if the kernel supports that.
+ * The descriptor is closed at exec and has a high number, out of the way of
+ * programs that count descriptors from 0.  Returns null on failure.
+ */
+void *weir_memfd_map_(const char *name, size_t size);
+
+/* Close the descriptor of the parent process in the child of a fork. */
+void weir_memfd_close_in_child_(void);
+
+/*
+ * Allocate the pages of `size` bytes at `memory`.  Returns false if the kernel
+ * has no memory for them: an access would raise SIGBUS.
+ */
+bool weir_memfd_populate_(void *memory, size_t size);
+
+/*
+ * Returns a page of zeroed memory that the child of a fork finds zeroed again,
+ * however it was forked; null on failure.
+ */
+void *weir_wiped_page_(void);
+
+#endif /* WEIR_BASE_MEMFD_H */
