@@ -52,7 +52,7 @@ typedef struct weir_permit {
 	weir_sem *sem_;		/* null: empty */
 	int64_t n_;		/* at least 1, or 0 with a null sem_ */
 	uint32_t owned_;	/* also holds a reference to the semaphore */
-	uint32_t reserved_;
+	uint32_t slot_;		/* of a watched semaphore: the holder */
 } weir_permit;
 
 #define WEIR_PERMIT_INIT { 0, 0, 0, 0 }

@@ -100,9 +100,9 @@ typedef enum weir_policy {
 					   wait has a deadline, or is BARGING
 					   and within the bound, then any
 					   handler ends it with WEIR_EINTR */
-#define WEIR_SEM_TRACKED 4u		/* every acquire and release takes the
-					   lock, for diagnostics; slower.  This
-					   version has no diagnostics */
+#define WEIR_SEM_TRACKED 4u		/* watched, also without a name:
+					   weir/diag.h */
+#define WEIR_SEM_UNWATCHED 8u		/* not watched, although it has a name */
 
 /* The default starvation bound of WEIR_BARGING, and the longest. */
 #define WEIR_BARGE_US 1000u
@@ -114,7 +114,8 @@ typedef struct weir_sem_opts {
 	int64_t capacity;	/* 0: the same as permits; ignored if unbounded.
 				   More than permits: the rest starts as out.
 				   Fewer: WEIR_EINVAL */
-	const char *name;	/* for messages; not copied; may be null */
+	const char *name;	/* for messages; not copied; may be null.  A
+				   semaphore with a name is watched */
 	weir_policy policy;
 	uint32_t max_waiters;	/* 0: no limit */
 	uint32_t barge_us;	/* 0: WEIR_BARGE_US */
@@ -169,7 +170,7 @@ typedef struct weir_sem_opts {
 				  !(capacity) || (capacity) >= (permits)) &&   \
 				 ((policy) == WEIR_FIFO ||                     \
 				  (policy) == WEIR_BARGING) &&                 \
-				 !((flags) & ~7u) ? 1 : -1]))
+				 !((flags) & ~15u) ? 1 : -1]))
 
 /*
  * Set up *sem as a bounded FIFO semaphore with `permits` free permits.

@@ -95,10 +95,6 @@ static weir_err acquire_within(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	return acquire(sem, n, n, ctx, NULL, acquire_call);
 }
 
-/*
- * One call of one function, so that weir_sem_acquire keeps its arguments where
- * they are.
- */
 __attribute__((noinline))
 static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
@@ -110,11 +106,33 @@ static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	return WEIR_OK;
 }
 
+/*
+ * Repeated acquires of a watched semaphore at one call site.  No stack frame is
+ * needed.  One call of one function, so that weir_sem_acquire keeps its
+ * arguments where they are.
+ */
+__attribute__((noinline))
+static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
+{
+	struct weir_ready_ ready;
+	uint64_t now;
+
+	if (!ctx && weir_count_ok_(n)) {
+		ready = weir_record_ready_to_take_(sem, WEIR_SITE_);
+		now = weir_record_now_();
+		if (ready.slot && weir_take_watched_(sem, n, n) >= 0) {
+			weir_record_took_in_(ready, n, now);
+			return WEIR_OK;
+		}
+	}
+	return acquire_one_long(sem, n, ctx);
+}
+
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
 	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
 		return WEIR_OK;
-	return acquire_one_long(sem, n, ctx);
+	return acquire_again(sem, n, ctx);
 }
 
 /* The limit is a deadline, or a timeout if `is_timeout`. */
@@ -333,7 +351,7 @@ static void release_long(weir_sem *sem, int64_t n)
 	}
 	if (!weir_count_ok_(n)) {
 		weir_panic_("%s: semaphore \"%s\": invalid count %d", call,
-			    sem->name_, n);
+			    weir_sem_name_(sem), n);
 		return;
 	}
 	err = put_reported(sem, n, call, site);
@@ -345,19 +363,35 @@ static void release_long(weir_sem *sem, int64_t n)
 		if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
 			weir_panic_("%s: semaphore \"%s\": %d permits "
 				    "released, %d free (maximum %d)", call,
-				    sem->name_, n, value, capacity);
+				    weir_sem_name_(sem), n, value, capacity);
 		else
 			weir_panic_("%s: semaphore \"%s\": %d permits "
 				    "released, %d held (capacity %d, free %d)",
-				    call, sem->name_, n, capacity - value,
+				    call, weir_sem_name_(sem), n, capacity - value,
 				    capacity, value > 0 ? value : 0);
 	}
+}
+
+/* As acquire_again, for a release of permits that were acquired last. */
+__attribute__((noinline))
+static void release_again(weir_sem *sem, int64_t n)
+{
+	struct weir_ready_ ready = weir_record_ready_to_give_(sem, n);
+
+	if (ready.slot) {
+		if (weir_put_watched_(sem, n)) {
+			weir_record_gave_in_(ready, n);
+			return;
+		}
+		weir_record_not_given_();
+	}
+	release_long(sem, n);
 }
 
 void weir_sem_release(weir_sem *sem, int64_t n)
 {
 	if (!weir_put_fast_(sem, n))
-		release_long(sem, n);
+		release_again(sem, n);
 }
 
 void weir_sem_put_(weir_sem *sem, int64_t n)

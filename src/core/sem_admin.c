@@ -6,20 +6,15 @@
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 #include "weir/sem.h"
-
-weir_err weir_sem_init(weir_sem *sem, int64_t permits)
-{
-	weir_sem_opts opts = { .permits = permits };
-
-	return weir_sem_init_opts(sem, &opts);
-}
 
 static bool opts_ok(const weir_sem_opts *o)
 {
 	const uint32_t known = WEIR_SEM_UNBOUNDED | WEIR_SEM_INTERRUPTIBLE |
-			       WEIR_SEM_TRACKED;
+			       WEIR_SEM_TRACKED | WEIR_SEM_UNWATCHED;
 
 	if (!weir_count_ok_(o->permits) || !weir_count_ok_(o->capacity) ||
 	    o->flags & ~known || o->barge_us > WEIR_BARGE_US_MAX)
@@ -32,8 +27,43 @@ static bool opts_ok(const weir_sem_opts *o)
 	       o->capacity >= o->permits;
 }
 
-weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
+/*
+ * Watch *sem, which no other thread can reach yet, if WEIR_DIAG allows it.
+ * `asked`: also if it has no name.
+ */
+static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
 {
+	struct weir_watched_ what = {
+		.address = sem,
+		.type = type,
+		.name = sem->name_,
+		.capacity = sem->capacity_,
+		.site = site,
+	};
+	const char *name;
+
+	if (sem->state_ & WEIR_STATE_BARGING_)
+		what.flags |= RG_BARGING;
+	if (sem->state_ & WEIR_STATE_UNBOUNDED_)
+		what.flags |= RG_UNBOUNDED;
+	else
+		what.out = sem->capacity_ - weir_value_(sem->word_);
+	name = weir_record_add_(&what, asked);
+	if (!name)
+		return;
+	sem->name_ = name;
+	sem->state_ |= WEIR_STATE_TRACKED_;
+	sem->word_ |= WEIR_SHUT_;
+}
+
+void weir_sem_watch_(weir_sem *sem, enum rg_type type)
+{
+	watch(sem, type, false, 0);
+}
+
+static weir_err init(weir_sem *sem, const weir_sem_opts *opts, uint64_t site)
+{
+	bool tracked = opts && opts->flags & WEIR_SEM_TRACKED;
 	uint64_t word;
 	int64_t capacity;
 	uint32_t state = 0;
@@ -48,10 +78,6 @@ weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
 	}
 	if (opts->flags & WEIR_SEM_INTERRUPTIBLE)
 		state |= WEIR_STATE_INTERRUPTIBLE_;
-	if (opts->flags & WEIR_SEM_TRACKED) {
-		state |= WEIR_STATE_TRACKED_;
-		word |= WEIR_SHUT_;
-	}
 	if (opts->policy == WEIR_BARGING) {
 		uint32_t bound = opts->barge_us ? opts->barge_us :
 						  WEIR_BARGE_US;
@@ -65,11 +91,30 @@ weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
 		.state_ = state,
 		.max_waiters_ = opts->max_waiters,
 	};
+	if (tracked) {
+		sem->state_ |= WEIR_STATE_TRACKED_;
+		sem->word_ |= WEIR_SHUT_;
+	}
+	if (!(opts->flags & WEIR_SEM_UNWATCHED))
+		watch(sem, RG_SEM, tracked, site);
 	return WEIR_OK;
+}
+
+weir_err weir_sem_init_opts(weir_sem *sem, const weir_sem_opts *opts)
+{
+	return init(sem, opts, (uintptr_t)__builtin_return_address(0));
+}
+
+weir_err weir_sem_init(weir_sem *sem, int64_t permits)
+{
+	weir_sem_opts opts = { .permits = permits };
+
+	return init(sem, &opts, (uintptr_t)__builtin_return_address(0));
 }
 
 weir_err weir_sem_destroy(weir_sem *sem)
 {
+	uint64_t object;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem))
@@ -77,6 +122,7 @@ weir_err weir_sem_destroy(weir_sem *sem)
 	err = weir_sem_lock_(sem, "weir_sem_destroy");
 	if (err)
 		return err;
+	object = weir_record_of_(sem);
 	/*
 	 * [S5] acquire.  granted_ does not count the caller's own permits: its
 	 * acquire has returned.
@@ -88,6 +134,8 @@ weir_err weir_sem_destroy(weir_sem *sem)
 		at_store_release(&sem->state_,
 				 sem->state_ | WEIR_STATE_DESTROYED_);
 	weir_sem_unlock_(sem, 0);
+	if (!err)
+		weir_record_remove_(object);
 	return err;
 }
 
@@ -152,7 +200,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 	}
 	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
 		weir_panic_("%s: semaphore \"%s\": invalid close mode %d", call,
-			    sem->name_, (int64_t)how);
+			    weir_sem_name_(sem), (int64_t)how);
 		return;
 	}
 	if (weir_sem_lock_(sem, call))
@@ -164,6 +212,7 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 		state |= WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_;
 	/* [S3] release */
 	at_store_release(&sem->state_, state);
+	weir_record_closed_(weir_record_of_(sem));
 	taken = grant_what_fits(sem, state & WEIR_STATE_DRAIN_, &to_notify);
 	refuse_oversized(sem, &to_notify);
 	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);

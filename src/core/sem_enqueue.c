@@ -13,6 +13,7 @@
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 
 /*
  * Choose the list for a request that cannot be granted now, or return an error.
@@ -34,11 +35,34 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 }
 
 /*
+ * Record that w is about to wait.  The members of an any-of request are not
+ * recorded.
+ */
+static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
+			enum weir_place_ place, int64_t deadline_ns)
+{
+	uint64_t object = weir_record_of_(sem);
+	uint32_t flags = (w->wants == WEIR_WANTS_IDLE_ ? RG_IDLE :
+			  place == WEIR_OVERSIZED_ ? RG_OVERSIZED : 0) |
+			 (w->ctx ? RG_HAS_CTX : 0);
+	uint32_t number;
+
+	if (!object || w->kind == WEIR_MEMBER_)
+		return;
+	number = weir_record_wait_(object, w->kind ? w : NULL, w->min,
+				   weir_waiter_max_(w), deadline_ns, flags);
+	if (!w->kind)
+		w->record = number;
+}
+
+/*
  * Put w on its list and unlock.  After the unlock an operation may be decided,
  * notified and freed: *w is not accessed any more.
  */
-static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
+static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place,
+		 int64_t deadline_ns)
 {
+	record_wait(sem, w, place, deadline_ns);
 	w->cpu = weir_cpu_();
 	if (!w->kind) {
 		w->may_spin = place == WEIR_IN_QUEUE_ &&
@@ -74,7 +98,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		weir_waiter_set_since_(w, now_ns);
 		*err = find_place(sem, w, now_ns >= deadline_ns, &place);
 		if (!*err) {
-			join(sem, w, place);
+			join(sem, w, place, deadline_ns);
 			return true;
 		}
 	}
@@ -107,6 +131,7 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 	}
 	if (w->wants == WEIR_WANTS_IDLE_) {
 		w->since_ns = weir_now_ns();
+		record_wait(w->sem, w, WEIR_OVERSIZED_, deadline_ns);
 		/* If the semaphore is idle already, the unlock decides w. */
 		weir_sem_join_(w->sem, w, WEIR_OVERSIZED_);
 		weir_sem_unlock_(w->sem, 0);
@@ -130,10 +155,23 @@ static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 		w->sem, -weir_sem_take_back_(w->sem, w), to_notify);
 }
 
+/* Record the outcome.  The semaphore may not exist any more. */
+static void record_end(struct weir_waiter_ *w, uint64_t object, weir_err err,
+		       int64_t got)
+{
+	if (!object)
+		return;
+	if (w->kind)
+		weir_record_end_wait_(object, w, 0, err, got);
+	else
+		weir_record_end_wait_(object, NULL, w->record, err, got);
+}
+
 weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 			  weir_err err)
 {
 	struct weir_to_notify_ to_notify = { NULL, NULL };
+	uint64_t object = weir_record_named_(name, w->sem);
 	bool revoked = false;
 	int64_t got;
 
@@ -145,6 +183,7 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 	/* [S5] release.  This is the last access to the semaphore. */
 	else if (w->counted)
 		at_sub_release(&w->sem->granted_, got);
+	record_end(w, object, err, got);
 	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
 			name, err ? w->min : got, err);
 	weir_notify_all_(&to_notify);
@@ -154,9 +193,11 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 void weir_sem_cancel_(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {
 	const char *name = w->sem->name_;
+	uint64_t object = weir_record_named_(name, w->sem);
 
 	if (w->ctx)
 		(void)weir_ctx_leave_(w->ctx, w, false);
 	give_back(w, to_notify);
+	record_end(w, object, WEIR_ECANCELED, 0);
 	weir_hook_emit_(WEIR_EVENT_LEFT_, w->sem, name, w->min, WEIR_ECANCELED);
 }

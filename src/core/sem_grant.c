@@ -11,6 +11,7 @@
 #include "core/sem_contend.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 
 /* Record that w has been given as many of `open` permits as it wants. */
 static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
@@ -21,6 +22,10 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 	w->counted = true;
 	/* [S5] release.  The waiter subtracts it again. */
 	at_add_release(&sem->granted_, weir_waiter_got_(w));
+	if (!w->kind && w->record)
+		weir_record_granted_(NULL, w->record);
+	else if (w->kind >= WEIR_OPERATION_ && weir_record_of_(sem))
+		weir_record_granted_(w, 0);
 	weir_sem_taken_at_(sem, w->cpu);
 }
 

@@ -27,6 +27,7 @@
 #include "base/atomic.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "core/sem_lock.h"
 #include "core/sem_word.h"
 #include "weir/sem.h"
 
@@ -53,7 +54,7 @@ static struct heap_sem *heap_of(weir_sem *sem, const char *call)
 	/* relaxed: set before sem is shared, and never changed. */
 	if (!(at_load_relaxed(&sem->state_) & WEIR_STATE_HEAP_)) {
 		weir_panic_("%s: semaphore \"%s\" (%p) was not made by "
-			    "weir_sem_new", call, sem->name_, (void *)sem);
+			    "weir_sem_new", call, weir_sem_name_(sem), (void *)sem);
 		return NULL;
 	}
 	return (struct heap_sem *)(void *)sem;
@@ -89,7 +90,7 @@ weir_sem *weir_sem_ref(weir_sem *sem)
 	refs = at_load_relaxed(&heap->refs);
 	if (refs == 0 || refs > REFS_MAX) {
 		weir_panic_("weir_sem_ref: semaphore \"%s\" (%p) has %s",
-			    sem->name_, (void *)sem,
+			    weir_sem_name_(sem), (void *)sem,
 			    refs ? "too many references" : "no reference left");
 		return NULL;
 	}
@@ -107,7 +108,7 @@ static void end(struct heap_sem *heap)
 	if (err == WEIR_EBUSY)
 		weir_panic_("weir_sem_unref: semaphore \"%s\" (%p): the last "
 			    "reference, but there are waiters",
-			    heap->sem.name_, (void *)heap);
+			    weir_sem_name_(&heap->sem), (void *)heap);
 	if (err != WEIR_OK)
 		return;
 	/*
@@ -130,7 +131,7 @@ void weir_sem_unref(weir_sem *sem)
 		refs = at_load_acquire(&heap->refs);
 		if (refs == 0) {
 			weir_panic_("weir_sem_unref: semaphore \"%s\" (%p) has "
-				    "no reference left", sem->name_,
+				    "no reference left", weir_sem_name_(sem),
 				    (void *)sem);
 			return;
 		}

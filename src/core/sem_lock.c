@@ -27,10 +27,16 @@
 #include "core/sem_grant.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 
 #define ORPHANED_NS 1000000000	/* then the lock is held since a fork */
 #define STEP_NS 100000000	/* at most, for one wait */
 #define GRACE_NS 10000000	/* before a deadline or a context counts */
+
+const char *weir_sem_name_(const weir_sem *sem)
+{
+	return weir_record_user_name_(sem->name_);
+}
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 {
@@ -57,13 +63,13 @@ weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 		return weir_panic_("%s: %p is not a semaphore", call, sem);
 	case WEIR_HAD_WAITERS_:
 		return weir_panic_("%s: semaphore \"%s\" had waiters at a fork "
-				   "and is used in the child", call, sem->name_);
+				   "and is used in the child", call, weir_sem_name_(sem));
 	case WEIR_WAS_LOCKED_:
 	case WEIR_GAVE_UP_:
 		break;
 	}
 	return weir_panic_("%s: semaphore \"%s\" was in use at a fork and is "
-			   "used in the child", call, sem->name_);
+			   "used in the child", call, weir_sem_name_(sem));
 }
 
 /* Subtract `back` permits and drop the lock without granting. */

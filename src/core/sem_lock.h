@@ -29,6 +29,9 @@ enum weir_problem_ {
 	WEIR_GAVE_UP_		/* as WAS_LOCKED, but the limit came first */
 };
 
+/* Returns the name that the caller gave, for messages; null: none. */
+const char *weir_sem_name_(const weir_sem *sem);
+
 /* Returns the problem that can be detected without the lock, if any. */
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
 

@@ -10,6 +10,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 #include "weir/sem.h"
 
 /*
@@ -104,6 +105,7 @@ static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
 		return WEIR_EINVAL;
 	}
 	set_capacity(sem, n, n - sem->capacity_);
+	weir_record_capacity_(weir_record_of_(sem), n);
 	sort_waiters(sem, n, &to_notify);
 	left = debt_of(sem);
 	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
@@ -111,7 +113,7 @@ static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
 	if (debt)
 		*debt = left;
 	weir_hook_emit_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
-	report_excess(name, call, excess);
+	report_excess(weir_record_user_name_(name), call, excess);
 	return WEIR_OK;
 }
 
@@ -136,6 +138,7 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	struct weir_to_notify_ to_notify = { NULL, NULL };
 	int64_t out, paid, excess;
 	const char *name;
+	uint64_t object;
 	weir_err err;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
@@ -161,9 +164,12 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	 */
 	paid = debt_of(sem) < n ? debt_of(sem) : n;
 	set_capacity(sem, sem->capacity_ - (n - paid), paid);
+	object = weir_record_of_(sem);
+	weir_record_capacity_(object, sem->capacity_);
 	sort_waiters(sem, sem->capacity_, &to_notify);
 	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
+	weir_record_forgot_(object, n);
 	weir_notify_all_(&to_notify);
-	report_excess(name, call, excess);
+	report_excess(weir_record_user_name_(name), call, excess);
 	return WEIR_OK;
 }

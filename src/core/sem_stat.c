@@ -15,6 +15,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 #include "weir/sem.h"
 
 /* Attempts without the lock; the semaphore may change during each of them. */
@@ -46,7 +47,7 @@ static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
 		 int64_t capacity, int64_t value, int64_t granted)
 {
 	*info = (weir_sem_info){
-		.name = sem->name_,
+		.name = weir_record_user_name_(sem->name_),
 		.capacity = capacity,
 		.free = value > 0 ? value : 0,
 		.debt = value < 0 ? -value : 0,

@@ -43,7 +43,7 @@ static bool seen_to_fail(weir_sem *sem, int64_t n)
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_try_acquire";
-	uint64_t site = WEIR_SITE_;
+	uint64_t site = WEIR_SITE_, object;
 	uint32_t state;
 	int64_t taken;
 	weir_err err;
@@ -57,17 +57,23 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
-	if (seen_to_fail(sem, n))
+	if (seen_to_fail(sem, n)) {
+		weir_record_failed_(weir_record_of_(sem), WEIR_EAGAIN);
 		return WEIR_EAGAIN;
+	}
 	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
+	object = weir_record_of_(sem);
 	state = weir_state_(sem);
 	taken = weir_state_is_shut_(state) ? -1 : weir_sem_takeable_(sem, n, n);
 	weir_sem_unlock_(sem, taken < 0 ? 0 : taken);
-	if (taken < 0)
-		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+	if (taken < 0) {
+		err = state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+		weir_record_failed_(object, err);
+		return err;
+	}
 	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, sem->name_, n, WEIR_OK);
-	weir_sem_record_took_(sem, n, site);
+	weir_record_took_(object, n, site);
 	return WEIR_OK;
 }

@@ -13,6 +13,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 
 /*
  * Stop waiting, for the reason `why`.  If w has been decided meanwhile, that
@@ -174,7 +175,6 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	struct weir_waiter_ w;
 	weir_err err;
 
-	(void)site;
 	if (!weir_request_ok_(sem, min, max))
 		return WEIR_EINVAL;
 	err = weir_frame_check_(call);
@@ -185,6 +185,7 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx, call);
 	w.min = min;
 	w.max = max;
+	weir_record_call_(site);
 	err = wait_within(&w, deadline_ns);
 	if (got)
 		*got = err ? 0 : w.got;

@@ -75,6 +75,13 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 	}
 }
 
+/*
+ * Watch *sem as an object of this type, if it has a name and WEIR_DIAG allows
+ * it.  Patterns use this for their semaphores, which they initialise with
+ * WEIR_SEM_UNWATCHED.  Requires: no other thread can reach *sem yet.
+ */
+void weir_sem_watch_(weir_sem *sem, enum rg_type type);
+
 /* Record that this thread has taken n permits.  Requires: *sem exists. */
 static inline void weir_sem_record_took_(const weir_sem *sem, int64_t n,
 					 uint64_t site)

@@ -112,6 +112,7 @@ struct weir_waiter_ {
 			};
 			bool may_spin;		/* c  spins before it parks */
 			bool leads;		/* c  joined an empty queue */
+			uint32_t record;	/* c  of this wait; 0: none */
 		};
 		struct {			/* an operation */
 			union {			/* c */

@@ -44,7 +44,8 @@ enum rg_clock {
 enum rg_state {
 	RG_FREE = 0,
 	RG_LIVE = 1,
-	RG_ENDED = 2		/* a context: its thread has ended */
+	RG_ENDED = 2,		/* a context: its thread has ended */
+	RG_MAKING = 3		/* is being changed; not to be read */
 };
 
 enum rg_type {			/* of an object */
@@ -72,6 +73,9 @@ enum rg_outcome {
 #define RG_IS_CLOSED 4u
 #define RG_HANDED_OVER 8u	/* permits were released by a context that held
 				   none: see "Handing over" in diag.md */
+#define RG_MOVED 16u		/* a permit object was moved: its holder may be
+				   another thread than its slot says */
+#define RG_DEFERRED 32u		/* a signal handler has added to handed_over */
 
 /* Flags of a wait. */
 #define RG_ANY_OF 1u		/* one of the waits of the same context is
@@ -124,31 +128,40 @@ struct rg_object {
 	uint64_t last_release;		/* ticks; of slow releases */
 	int64_t handed_over;		/* permits that were released by a
 					   context without them, not yet
-					   subtracted from a holder */
+					   subtracted from a holder.  Negative:
+					   permits that are out, and that no
+					   slot contains */
 	/* The counts of slow paths, and of slots that no longer exist. */
 	uint64_t acquires[RG_OUTCOMES];
 	uint64_t releases;
 	uint64_t waits[RG_BUCKETS];	/* histogram of wait times */
 	uint64_t wait_ticks;
-	uint64_t holds[RG_BUCKETS];	/* histogram of hold times */
+	uint64_t holds[RG_BUCKETS];	/* histogram of hold times; a hold below
+					   10 us is in `releases` only */
 	uint64_t hold_ticks;
-	uint64_t reserved[11];
+	uint64_t user_name;		/* address of the caller's name */
+	uint64_t next_free;		/* private to the process */
+	uint64_t reserved[9];
 };
 
 /*
  * The permits of one object that one context holds from one call site, and the
- * counts of that call site.  `held` is 0 if it holds nothing at present; the counts
- * remain until the slot is used for another object.  Its owner writes it.
+ * counts of that call site.  It holds taken - given - returned permits, modulo
+ * 2^64.  If that is 0, the slot may be used for another object later; its counts
+ * are then added to the object.  Its owner writes it, but other threads add to
+ * `returned`.
  */
 struct rg_slot {
 	uint64_t object;		/* id; 0: unused */
 	uint64_t site;
-	int64_t held;
-	uint64_t since;			/* the oldest acquire of `held` */
+	uint64_t taken;			/* permits, so far */
+	uint64_t since;			/* when `taken` - `given` - `returned`
+					   was 0 last */
 	uint64_t acquires;		/* RG_IMMEDIATE only */
 	uint64_t releases;
-	uint64_t hold_ticks;		/* sum over `releases` */
-	uint64_t last_release;
+	uint64_t given;			/* permits, so far */
+	uint64_t returned;		/* permits that other threads have
+					   released or taken over, so far */
 };
 
 struct rg_context {
@@ -181,7 +194,8 @@ struct rg_wait {
 	uint64_t ticket;		/* the order of the queue */
 	uint32_t flags;
 	uint32_t overtaken;		/* how often another was granted first */
-	uint64_t reserved[6];
+	uint64_t granted;		/* ticks, with RG_GRANTED */
+	uint64_t reserved[5];
 };
 
 /* A slow event; the ring keeps the last RG_EVENTS. */

@@ -2,38 +2,314 @@
 #ifndef WEIR_RECORD_RECORD_H
 #define WEIR_RECORD_RECORD_H
 
-/* Recording who holds the permits of a watched semaphore: a stub. */
+/*
+ * Recording who holds and who awaits the permits of watched semaphores.
+ * docs/design/diag.md.
+ *
+ *   Threads   Every function may be called from any thread.
+ *   Memory    No function allocates memory from the heap.
+ *   Signals   weir_record_of_ and weir_record_gave_ are async-signal-safe, also
+ *             if they interrupted another function of this file.
+ *   Failure   If something cannot be recorded, the registry counts it as lost;
+ *             the caller does not notice.  All functions preserve errno.
+ *
+ * With WEIR_NO_RECORD, as in the builds on the seams of the tests, nothing is
+ * watched.
+ */
+#include <stddef.h>
 #include <stdint.h>
 
+#include "record/layout.h"
 #include "weir/sem.h"
 
+/* The lowest number of a slot, other than 0: weir_record_slot_. */
+#define WEIR_RECORD_SLOT_MIN_ (UINT32_C(1) << 18)
+
+#ifndef WEIR_NO_RECORD
+
+#include "base/atomic.h"
+#include "base/shared.h"
+#include "record/context.h"
+#include "record/registry.h"
+
+/* Returns the name that the caller gave; `name` is name_ of a semaphore. */
+const char *weir_record_user_name_(const char *name);
+
 /*
- * Returns the object of a watched semaphore; 0: nothing is recorded.
+ * Returns the object whose name is at `name` and which has this address; 0 if
+ * there is none.  Accesses only the registry.
+ */
+static inline uint64_t weir_record_named_(const char *name,
+					  const void *address)
+{
+	/* relaxed: all; the caller has seen the object's registration. */
+	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
+	uintptr_t at = (uintptr_t)name - (uintptr_t)base - RG_OBJECTS_AT;
+	const struct rg_object *object;
+
+	if (at >= RG_OBJECTS * sizeof(struct rg_object))
+		return 0;
+	object = (const struct rg_object *)(const void *)
+		(name - offsetof(struct rg_object, name));
+	/* relaxed: as above. */
+	return at_load_relaxed(&object->address) == (uintptr_t)address ?
+		       at_load_relaxed(&object->id) : 0;
+}
+
+/*
+ * Returns the object of a watched semaphore; 0: nothing is recorded.  Name_ of a
+ * watched semaphore points to the name in its object.
  * Requires: *sem exists.
  */
 static inline uint64_t weir_record_of_(const weir_sem *sem)
 {
-	(void)sem;
-	return 0;
+	/* relaxed: it changes at init only. */
+	return weir_record_named_(at_load_relaxed(&sem->name_), sem);
 }
+
+/* An object that is to be watched. */
+struct weir_watched_ {
+	const void *address;
+	enum rg_type type;
+	uint32_t flags;			/* RG_UNBOUNDED, RG_BARGING */
+	const char *name;		/* null: none */
+	int64_t capacity;
+	int64_t out;			/* permits that are out at the start */
+	uint64_t site;
+};
+
+/*
+ * Watch an object, if WEIR_DIAG does not forbid it.  `asked`: also if it has no
+ * name.  Returns its name in the registry, which is name_ of the semaphore from
+ * now on; null if it is not watched.
+ */
+const char *weir_record_add_(const struct weir_watched_ *what, bool asked);
+void weir_record_remove_(uint64_t object);
+
+void weir_record_capacity_(uint64_t object, int64_t capacity);
+void weir_record_closed_(uint64_t object);
 
 /*
  * Record that this thread took or returned n permits of `object`, called at
  * `site`.  weir_record_gave_ comes after the CAS that returned the permits, when
- * the semaphore may not exist any more.
+ * the semaphore may not exist any more.  All do nothing if object or n is 0.
+ * weir_record_took_queued_ does not count an acquire that did not wait.
  */
-static inline void weir_record_took_(uint64_t object, int64_t n, uint64_t site)
+void weir_record_took_(uint64_t object, int64_t n, uint64_t site);
+void weir_record_took_queued_(uint64_t object, int64_t n, uint64_t site);
+void weir_record_gave_(uint64_t object, int64_t n, uint64_t site);
+
+/*
+ * The fast paths.  The slot that a thread used last serves most of its calls.
+ * It is looked for before the CAS that takes or returns the permits: loads that
+ * follow a CAS with acquire order wait for it.
+ *
+ *     ready = weir_record_ready_to_take_(sem, site);
+ *     ... CAS ...
+ *     if (ready.slot)
+ *             weir_record_took_in_(ready, n, now);
+ *     else
+ *             weir_record_took_(object, n, site);
+ */
+
+/*
+ * Returns true if the slot that this thread used last is of *sem.  The epoch
+ * changes whenever an object begins, ends or gets a flag; it is another one in
+ * the child of a fork.
+ */
+static inline bool weir_record_is_last_(const weir_sem *sem)
 {
-	(void)object;
-	(void)n;
-	(void)site;
+	/* relaxed: a thread that may use *sem has seen its registration. */
+	return sem && weir_mine_.sem == sem &&
+	       weir_mine_.epoch == at_load_relaxed(&weir_registry_->epoch);
 }
 
-static inline void weir_record_gave_(uint64_t object, int64_t n, uint64_t site)
+/* A slot before an acquire, read in advance; slot null: use the slow path. */
+struct weir_ready_ {
+	struct rg_slot *slot;
+	struct rg_object *object;
+	uint64_t permits, calls;	/* taken and acquires, or given and
+					   releases */
+	bool holds;
+};
+
+static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
+							    uint64_t site)
 {
-	(void)object;
-	(void)n;
-	(void)site;
+	struct weir_ready_ ready = { NULL, NULL, 0, 0, false };
+	struct rg_slot *slot = weir_mine_.last;
+
+	if (!weir_record_is_last_(sem) || weir_mine_.last_site != site)
+		return ready;
+	ready.slot = slot;
+	/* Plain: this thread writes them. */
+	ready.permits = slot->taken;
+	ready.calls = slot->acquires;
+	/* relaxed: it may lag. */
+	ready.holds = slot->taken - slot->given !=
+		      at_load_relaxed(&slot->returned);
+	return ready;
 }
+
+/* The time of an acquire; read before the CAS, which hides its cost. */
+static inline uint64_t weir_record_now_(void)
+{
+	return (uint64_t)weir_ticks_();
+}
+
+/*
+ * A signal handler may release meanwhile: it changes other words of the slot.
+ */
+static inline void weir_record_took_in_(struct weir_ready_ ready, int64_t n,
+					uint64_t now)
+{
+	/* relaxed: all; readers read it twice. */
+	if (!ready.holds)
+		at_store_relaxed(&ready.slot->since, now);
+	at_store_relaxed(&ready.slot->taken, ready.permits + (uint64_t)n);
+	at_store_relaxed(&ready.slot->acquires, ready.calls + 1);
+}
+
+/*
+ * Reading the clock costs as much as the rest.  The hold times of the first
+ * EXACT releases of a slot are measured, and later every SAMPLE-th, which then
+ * counts SAMPLE times.
+ */
+#define WEIR_RECORD_EXACT_ 64u
+#define WEIR_RECORD_SAMPLE_ 64u
+
+void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
+			  uint64_t releases);
+
+/*
+ * As weir_record_ready_to_take_, for a release.  If the slot is not null, the
+ * thread is busy until weir_record_gave_in_ or weir_record_not_given_.
+ */
+static inline struct weir_ready_ weir_record_ready_to_give_(const weir_sem *sem,
+							    int64_t n)
+{
+	struct weir_ready_ ready = { NULL, NULL, 0, 0, false };
+	struct rg_slot *slot = weir_mine_.last;
+
+	/* relaxed: a signal handler finds the thread busy. */
+	if (!weir_record_is_last_(sem) || at_load_relaxed(&weir_mine_.busy))
+		return ready;
+	/* relaxed: both; as above. */
+	at_store_relaxed(&weir_mine_.busy, true);
+	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
+		at_store_relaxed(&weir_mine_.busy, false);
+		return ready;
+	}
+	ready.slot = slot;
+	ready.object = weir_mine_.object;
+	/* Plain: this thread writes them. */
+	ready.permits = slot->given;
+	ready.calls = slot->releases;
+	return ready;
+}
+
+static inline void weir_record_not_given_(void)
+{
+	/* relaxed: as in weir_record_ready_to_give_. */
+	at_store_relaxed(&weir_mine_.busy, false);
+}
+
+static inline void weir_record_gave_in_(struct weir_ready_ ready, int64_t n)
+{
+	/* relaxed: all; readers read it twice. */
+	at_store_relaxed(&ready.slot->given, ready.permits + (uint64_t)n);
+	at_store_relaxed(&ready.slot->releases, ready.calls + 1);
+	if (ready.calls < WEIR_RECORD_EXACT_ ||
+	    ready.calls % WEIR_RECORD_SAMPLE_ == 0)
+		weir_record_measure_(ready.object, ready.slot, ready.calls);
+	/* relaxed: as above. */
+	at_store_relaxed(&weir_mine_.busy, false);
+}
+
+/* As weir_record_gave_, for permits that were forgotten, not released. */
+void weir_record_forgot_(uint64_t object, int64_t n);
+
+/* An acquire has failed. */
+void weir_record_failed_(uint64_t object, weir_err err);
+
+/*
+ * A wait.  weir_record_call_ stores the call site of the calling thread's next
+ * wait.  weir_record_wait_ is called with the semaphore locked, just before the
+ * waiter joins a list.  It returns the number of the wait, 0 if it is not
+ * recorded.  `op`: the operation that waits; null: the calling thread.
+ * weir_record_end_wait_ is called with the outcome; if that is WEIR_OK, then the
+ * calling thread has taken n permits.
+ */
+void weir_record_call_(uint64_t site);
+uint32_t weir_record_wait_(uint64_t object, const void *op, int64_t min,
+			   int64_t max, int64_t deadline_ns, uint32_t flags);
+void weir_record_end_wait_(uint64_t object, const void *op, uint32_t wait,
+			   weir_err err, int64_t n);
+
+/*
+ * The wait was granted, and its call has not returned yet.  Called with the
+ * semaphore locked.  Async-signal-safe.
+ */
+void weir_record_granted_(const void *op, uint32_t wait);
+
+/*
+ * A permit object.  weir_record_slot_ returns the slot in which this thread has
+ * recorded its last acquire of `object`; 0: none.  weir_record_take_over_ moves
+ * n permits from the slot to the calling thread, if that is another one, and
+ * returns the slot that has them now.  weir_record_moved_ marks the object: the
+ * permits may belong to another thread from now on.
+ */
+uint32_t weir_record_slot_(uint64_t object);
+uint32_t weir_record_take_over_(uint64_t object, uint32_t slot, int64_t n);
+void weir_record_moved_(uint64_t object);
+
+#else /* WEIR_NO_RECORD */
+
+struct weir_watched_ {
+	const void *address;
+	enum rg_type type;
+	uint32_t flags;
+	const char *name;
+	int64_t capacity;
+	int64_t out;
+	uint64_t site;
+};
+
+#define weir_record_user_name_(name) (name)
+#define weir_record_named_(name, address) ((void)(name), (void)(address), UINT64_C(0))
+#define weir_record_of_(sem) ((void)(sem), UINT64_C(0))
+#define weir_record_add_(what, asked) ((void)(what), (void)(asked), (const char *)0)
+#define weir_record_remove_(object) ((void)(object))
+#define weir_record_capacity_(object, capacity) ((void)(object), (void)(capacity))
+#define weir_record_closed_(object) ((void)(object))
+#define weir_record_took_(object, n, site) ((void)(object), (void)(n), (void)(site))
+#define weir_record_gave_(object, n, site) ((void)(object), (void)(n), (void)(site))
+struct weir_ready_ {
+	void *slot;
+};
+#define weir_record_ready_to_take_(sem, site)                                  \
+	((void)(sem), (void)(site), (struct weir_ready_){ 0 })
+#define weir_record_now_() UINT64_C(0)
+#define weir_record_took_in_(ready, n, now)                                    \
+	((void)(ready), (void)(n), (void)(now))
+#define weir_record_ready_to_give_(sem, n)                                     \
+	((void)(sem), (void)(n), (struct weir_ready_){ 0 })
+#define weir_record_not_given_() ((void)0)
+#define weir_record_gave_in_(ready, n) ((void)(ready), (void)(n))
+#define weir_record_forgot_(object, n) ((void)(object), (void)(n))
+#define weir_record_failed_(object, err) ((void)(object), (void)(err))
+#define weir_record_call_(site) ((void)(site))
+#define weir_record_wait_(object, op, min, max, deadline_ns, flags)            \
+	((void)(object), (void)(op), (void)(min), (void)(max),                 \
+	 (void)(deadline_ns), (void)(flags), UINT32_C(0))
+#define weir_record_end_wait_(object, op, wait, err, n)                        \
+	((void)(object), (void)(op), (void)(wait), (void)(err), (void)(n))
+#define weir_record_granted_(op, wait) ((void)(op), (void)(wait))
+#define weir_record_slot_(object) ((void)(object), UINT32_C(0))
+#define weir_record_take_over_(object, slot, n)                                \
+	((void)(object), (void)(n), (slot))
+#define weir_record_moved_(object) ((void)(object))
+
+#endif /* WEIR_NO_RECORD */
 
 #endif /* WEIR_RECORD_RECORD_H */

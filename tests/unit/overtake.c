@@ -167,6 +167,11 @@ static void check_same(const weir_sem *made, const weir_sem_opts *opts)
 	weir_sem sem;
 
 	CHECK_OK(weir_sem_init_opts(&sem, opts));
+	/* The call has made it a watched one: its name is in the registry. */
+	if (opts->flags & WEIR_SEM_TRACKED) {
+		CHECK_EQ(strcmp(sem.name_, opts->name), 0);
+		sem.name_ = opts->name;
+	}
 	CHECK_EQ(memcmp(made, &sem, sizeof(sem)), 0);
 }
 
@@ -175,9 +180,10 @@ TEST(c23_static_with_options)
 {
 	check_same(&slots, &(weir_sem_opts){
 		.permits = 1, .capacity = 8, .name = slots.name_,
-		.flags = WEIR_SEM_INTERRUPTIBLE });
+		.flags = WEIR_SEM_INTERRUPTIBLE | WEIR_SEM_UNWATCHED });
 	check_same(&same, &(weir_sem_opts){
-		.permits = 3, .name = same.name_ });
+		.permits = 3, .name = same.name_,
+		.flags = WEIR_SEM_UNWATCHED });
 	check_same(&event, &(weir_sem_opts){
 		.permits = 2, .flags = WEIR_SEM_UNBOUNDED });
 	check_same(&tracked, &(weir_sem_opts){

@@ -44,7 +44,7 @@ def write(path, text):
 
 def copy_core(where, changed=()):
     """Copy the core to `where`; changed: {path: text} replaces files of it."""
-    for folder in ("src/base", "src/core", "include"):
+    for folder in ("src/base", "src/core", "src/record", "include"):
         shutil.copytree(folder, f"{where}/{folder}", dirs_exist_ok=True)
     for path in changed:
         write(f"{where}/{path}", changed[path])

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_DIAG_H
+#define WEIR_DIAG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/base.h"
+
+WEIR_DECLS_BEGIN
+
+/*
+ * Diagnostics: who holds and who awaits the permits of watched semaphores.
+ *
+ * A semaphore is watched if it was given a name and initialised by a call.
+ * WEIR_SEM_UNWATCHED turns this off; WEIR_SEM_TRACKED turns it on without a
+ * name.  The environment variable WEIR_DIAG changes it for the process: "off"
+ * watches nothing, "all" also semaphores without a name.
+ *
+ * The process records the holders and waiters in memory that other processes of
+ * the same user can read.  A semaphore that is not watched costs nothing more;
+ * a watched one costs a few nanoseconds for each acquire and release.
+ *
+ * The following holds for every function below unless its comment differs.
+ *
+ *   Threads   Every function may be called from any thread.
+ *   Memory    weir_diag_each allocates; the others do not.  The first watched
+ *             semaphore of a process makes a file in memory, which stays open.
+ *             If the kernel refuses it, then nothing is watched, and everything
+ *             else works.
+ *   Orders    No function orders anything.
+ *   Signals   No function is async-signal-safe.
+ *   Fork      The child watches nothing until it initialises a semaphore with a
+ *             name.  Semaphores of the parent are not watched in the child.
+ *   Misuse    If a function pointer is null, then the result is WEIR_EINVAL.
+ */
+typedef enum weir_diag_type {
+	WEIR_DIAG_SEM = 0,
+	WEIR_DIAG_GROUP, WEIR_DIAG_POOL, WEIR_DIAG_CHAN, WEIR_DIAG_RATE,
+	WEIR_DIAG_RWLOCK, WEIR_DIAG_LIMITS, WEIR_DIAG_ADAPTIVE,
+	WEIR_DIAG_BREAKER, WEIR_DIAG_POSIX
+} weir_diag_type;
+
+/* A watched object.  Counts may lag behind its calls by a moment. */
+typedef struct weir_diag_object {
+	const char *name;	/* up to 47 bytes, valid during the callback;
+				   null: none */
+	const void *address;
+	weir_diag_type type;
+	bool unbounded;
+	bool barging;
+	bool closed;
+	bool handed_over;	/* permits were released by a thread that did
+				   not hold them */
+	bool incomplete;	/* the registry was full: some are missing */
+	int64_t capacity;
+	int64_t held;		/* the sum over its holders; 0 if unbounded */
+	int64_t free;		/* capacity - held, at least 0; 0 if unbounded */
+	int64_t waiting_permits;
+	uint64_t holders;	/* threads that hold its permits */
+	uint64_t waiters;
+	uint64_t immediate;	/* acquires that did not wait */
+	uint64_t queued;	/* acquires that waited and succeeded */
+	uint64_t timed_out, cancelled, refused, would_block;
+	uint64_t releases;
+	int64_t waited_ns;	/* sum of all waits that have ended */
+	int64_t held_ns;	/* sum of all holds that have ended */
+	int64_t oldest_hold_ns;	/* 0: none */
+	int64_t oldest_wait_ns;	/* 0: none */
+	uint64_t reserved_[8];
+} weir_diag_object;
+
+typedef void weir_diag_fn(const weir_diag_object *object, void *user);
+
+/*
+ * Call fn for every watched object of this process.  WEIR_ENOMEM: nothing was
+ * called.  fn may call every function of weir.
+ */
+WEIR_API WEIR_MUST_USE weir_err weir_diag_each(weir_diag_fn *fn, void *user);
+
+/* Events of the slow paths, of every semaphore of the process. */
+typedef enum weir_diag_kind {
+	WEIR_DIAG_QUEUED = 0,	/* began to wait for n permits */
+	WEIR_DIAG_ACQUIRED = 1,	/* took n permits; the call will return */
+	WEIR_DIAG_LEFT = 2,	/* failed to take n permits: err */
+	WEIR_DIAG_RELEASED = 3,	/* n permits will be released */
+	WEIR_DIAG_RESIZED = 4,	/* the capacity is now n */
+	WEIR_DIAG_CLOSED = 5
+} weir_diag_kind;
+
+typedef struct weir_diag_event {
+	weir_diag_kind kind;
+	weir_err err;
+	const void *object;	/* the semaphore; it may not exist any more */
+	const char *name;	/* valid during the call; null: none */
+	int64_t n;
+	uint64_t reserved_[2];
+} weir_diag_event;
+
+typedef void weir_diag_hook_fn(const weir_diag_event *event);
+
+/*
+ * Set the event hook; null: none.  Returns the previous hook.  The hook runs on
+ * the thread of the call, without any lock of weir; for WEIR_DIAG_RELEASED
+ * possibly in a signal handler.  A call that takes or returns permits without
+ * the slow path reports nothing.
+ */
+WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
+
+WEIR_DECLS_END
+
+#endif /* WEIR_DIAG_H */

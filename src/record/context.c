@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts and their slots (context.h).
+ *
+ *   state    FREE     -> MAKING by any thread (CAS)
+ *            MAKING   -> LIVE, ENDED or FREE by that thread
+ *            LIVE     -> FREE or ENDED by its thread, when that ends
+ *            ENDED    -> MAKING by any thread (CAS), which frees the record if
+ *                        it holds nothing any more
+ */
+#include "record/context.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/shared.h"
+#include "base/thread.h"
+
+/* How many records are examined before the table grows, and if it is full. */
+#define SCAN 8u
+#define SCAN_FULL 1024u
+
+_Thread_local struct weir_mine_ weir_mine_ WEIR_TLS_READY_;
+
+static pthread_key_t key;
+static bool has_key;
+
+/* Change the state.  Returns false if it is not `from`. */
+static bool become(struct rg_context *context, uint32_t from, uint32_t to)
+{
+	uint32_t seen = from;
+
+	/* relaxed: the record is private to the thread that gets it. */
+	while (!at_cas_weak_relaxed(&context->state, &seen, to))
+		if (seen != from)
+			return false;
+	return true;
+}
+
+/* Returns the object of the slot; null: it does not exist any more. */
+static struct rg_object *object_of(char *base, const struct rg_slot *slot)
+{
+	/* relaxed: all; only its owner reuses a slot. */
+	uint64_t id = at_load_relaxed(&slot->object);
+	struct rg_object *object = weir_rg_object_(base, id);
+
+	return id && at_load_relaxed(&object->id) == id ? object : NULL;
+}
+
+void weir_context_absorb_(struct rg_object *object, struct rg_slot *slot)
+{
+	/* relaxed: all; counts, of which only the sum matters. */
+	int64_t over = at_load_relaxed(&object->handed_over);
+	int64_t n, holds = weir_slot_holds_(slot);
+
+	do {
+		n = over < holds ? over : holds;
+		if (n <= 0)
+			return;
+	/* relaxed: as above. */
+	} while (!at_cas_weak_relaxed(&object->handed_over, &over, over - n));
+	at_store_relaxed(&slot->given,
+			 at_load_relaxed(&slot->given) + (uint64_t)n);
+}
+
+/* Add the counts of a slot to its object, and empty the slot. */
+static void fold(char *base, struct rg_slot *slot)
+{
+	struct rg_object *object = object_of(base, slot);
+
+	if (slot == weir_mine_.last)
+		weir_mine_.sem = NULL;
+	/* relaxed: all; the key goes first, and readers check it again. */
+	at_store_relaxed(&slot->object, 0);
+	if (object) {
+		at_add_relaxed(&object->acquires[RG_IMMEDIATE],
+			       at_load_relaxed(&slot->acquires));
+		at_add_relaxed(&object->releases,
+			       at_load_relaxed(&slot->releases));
+		/* relaxed: as above. */
+	}
+	at_store_relaxed(&slot->taken, 0);
+	at_store_relaxed(&slot->given, 0);
+	at_store_relaxed(&slot->returned, 0);
+	at_store_relaxed(&slot->acquires, 0);
+	/* relaxed: as above. */
+	at_store_relaxed(&slot->releases, 0);
+}
+
+/* Empty the slots that hold nothing.  Returns true if none holds anything. */
+static bool empty_slots(char *base, struct rg_context *context)
+{
+	bool empty = true;
+
+	for (; context; context = weir_context_more_(base, context))
+		for (unsigned i = 0; i < RG_SLOTS; i++) {
+			struct rg_slot *slot = &context->slots[i];
+			struct rg_object *object = object_of(base, slot);
+
+			if (object)
+				weir_context_absorb_(object, slot);
+			if (!object || weir_slot_holds_(slot) <= 0)
+				fold(base, slot);
+			else
+				empty = false;
+		}
+	return empty;
+}
+
+/* Requires: the record is MAKING, or belongs to this thread. */
+static void free_chain(char *base, struct rg_context *context)
+{
+	while (context) {
+		struct rg_context *more = weir_context_more_(base, context);
+		uint32_t index = (uint32_t)(context->id & 0xffff);
+
+		/* relaxed: all; the next user sets every field. */
+		at_store_relaxed(&context->id, 0);
+		at_store_relaxed(&context->more, 0);
+		at_store_relaxed(&context->first, 0);
+		at_store_relaxed(&context->state, RG_FREE);
+		at_store_relaxed(&weir_registry_->free_context, index + 1);
+		context = more;
+	}
+}
+
+void weir_context_free_(char *base, struct rg_context *context)
+{
+	free_chain(base, context);
+}
+
+/* The thread of an ENDED record is gone; its permits may have come back. */
+static void sweep(char *base, struct rg_context *context)
+{
+	/* relaxed: all; become() decides which thread does this. */
+	if (at_load_relaxed(&context->state) != RG_ENDED ||
+	    at_load_relaxed(&context->first) ||
+	    !become(context, RG_ENDED, RG_MAKING))
+		return;
+	if (empty_slots(base, context))
+		free_chain(base, context);
+	/* relaxed: as above. */
+	else
+		at_store_relaxed(&context->state, RG_ENDED);
+}
+
+/* Returns a record that was FREE and is MAKING now, among `count` records. */
+static struct rg_context *scan(char *base, uint32_t high, uint32_t count)
+{
+	struct weir_registry_ *registry = weir_registry_;
+
+	for (uint32_t i = 0; high && i < count && i < high; i++) {
+		/* relaxed: a hint. */
+		uint32_t at = at_add_relaxed(&registry->context_cursor, 1);
+		struct rg_context *context = weir_rg_context_(base, at % high);
+
+		sweep(base, context);
+		/* relaxed: become() checks it. */
+		if (at_load_relaxed(&context->state) == RG_FREE &&
+		    become(context, RG_FREE, RG_MAKING))
+			return context;
+	}
+	return NULL;
+}
+
+static struct rg_context *find_free(char *base)
+{
+	struct weir_registry_ *registry = weir_registry_;
+	struct rg_header *header = weir_rg_header_(base);
+	struct rg_context *context;
+	/* relaxed: a hint; become() decides. */
+	uint32_t hint = at_load_relaxed(&registry->free_context), high;
+
+	if (hint) {
+		/* relaxed: as above. */
+		at_store_relaxed(&registry->free_context, 0);
+		context = weir_rg_context_(base, hint - 1);
+		if (become(context, RG_FREE, RG_MAKING))
+			return context;
+	}
+	/* relaxed: weir_registry_grow_ checks it. */
+	high = at_load_relaxed(&header->contexts_high);
+	context = scan(base, high, SCAN);
+	if (context)
+		return context;
+	for (uint32_t tries = 0; high < RG_CONTEXTS && tries < SCAN_FULL;
+	     tries++) {
+		context = weir_rg_context_(base, high);
+		if (weir_registry_grow_(&header->contexts_high, high, context,
+					sizeof(*context)) &&
+		    become(context, RG_FREE, RG_MAKING))
+			return context;
+		/* relaxed: as above. */
+		high = at_load_relaxed(&header->contexts_high);
+	}
+	return scan(base, high, SCAN_FULL);
+}
+
+struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
+				      const void *address)
+{
+	struct rg_context *context = find_free(base);
+	uint32_t index;
+
+	if (!context) {
+		weir_registry_lost_(base);
+		return NULL;
+	}
+	index = (uint32_t)(context - weir_rg_context_(base, 0));
+	context->kind = kind;
+	context->tid = kind == RG_THREAD ? weir_thread_id_() : 0;
+	context->address = (uintptr_t)address;
+	context->since = (uint64_t)weir_ticks_();
+	context->ended = 0;
+	context->more = context->first = 0;
+	memset(context->name, 0, sizeof(context->name));
+	memset(context->slots, 0, sizeof(context->slots));
+	if (kind == RG_THREAD)
+		weir_thread_name_(context->name);
+	/* relaxed: published by the state. */
+	at_store_relaxed(&context->id, weir_registry_id_(base, index));
+	at_add_relaxed(&context->seq, 2);
+	/* [D1] release */
+	at_store_release(&context->state, RG_LIVE);
+	return context;
+}
+
+/* The destructor of the key: the thread ends. */
+static void end_thread(void *unused)
+{
+	struct weir_mine_ *my = &weir_mine_;
+	struct rg_context *context = my->context;
+	char *base = my->base;
+
+	(void)unused;
+	/* relaxed: in the child of a fork it is another one, or null. */
+	if (!base || base != at_load_relaxed(&weir_registry_->base))
+		return;
+	my->busy = true;
+	my->base = NULL;
+	my->context = NULL;
+	my->last = NULL;
+	my->sem = NULL;
+	if (empty_slots(base, context)) {
+		free_chain(base, context);
+	} else {
+		/* relaxed: both; for display. */
+		at_store_relaxed(&context->ended, (uint64_t)weir_ticks_());
+		at_store_relaxed(&context->state, RG_ENDED);
+	}
+	my->busy = false;
+}
+
+/*
+ * glibc has room for the values of the first 32 keys in every thread, and
+ * allocates memory for those of others: C26.  Without a key, the end of a thread
+ * goes unnoticed; a reader can tell by the thread's id.
+ */
+__attribute__((constructor)) static void make_key(void)
+{
+	if (pthread_key_create(&key, end_thread))
+		return;
+	has_key = true;
+#ifdef __GLIBC__
+	if (key >= 32) {
+		pthread_key_delete(key);
+		has_key = false;
+	}
+#endif
+}
+
+bool weir_context_enter_(char *base)
+{
+	struct weir_mine_ *my = &weir_mine_;
+	struct rg_context *context;
+
+	my->busy = true;
+	context = weir_context_make_(base, RG_THREAD, NULL);
+	if (context) {
+		my->context = context;
+		my->last = &context->slots[0];
+		my->sem = NULL;
+		my->base = base;
+		if (has_key)
+			(void)pthread_setspecific(key, my);
+	}
+	my->busy = false;
+	return context;
+}
+
+/* Chain another record to the context of this thread. */
+static struct rg_slot *add_slots(char *base, struct rg_context *tail)
+{
+	struct rg_context *first = weir_mine_.context, *context;
+
+	context = weir_context_make_(base, RG_THREAD, NULL);
+	if (!context)
+		return NULL;
+	/* relaxed: both; readers follow `more` only to a record of `first`. */
+	at_store_relaxed(&context->first, (uint32_t)(first->id & 0xffff) + 1);
+	at_store_relaxed(&tail->more, (uint32_t)(context->id & 0xffff) + 1);
+	return &context->slots[0];
+}
+
+static struct rg_slot *use(char *base, struct rg_slot *slot, uint64_t id,
+			   uint64_t site)
+{
+	/* relaxed: all; the key is stored last. */
+	if (at_load_relaxed(&slot->object))
+		fold(base, slot);
+	at_store_relaxed(&slot->site, site);
+	at_store_relaxed(&slot->since, 0);
+	/* [D1] release */
+	at_store_release(&slot->object, id);
+	return slot;
+}
+
+struct rg_slot *weir_context_slot_(char *base, uint64_t id, uint64_t site)
+{
+	struct rg_context *context = weir_mine_.context, *tail = context;
+	struct rg_slot *same = NULL, *spare = NULL, *slot;
+
+	for (; context; context = weir_context_more_(base, context)) {
+		tail = context;
+		for (unsigned i = 0; i < RG_SLOTS; i++) {
+			/* relaxed: all; this thread writes them. */
+			uint64_t key_of = at_load_relaxed(
+				&context->slots[i].object);
+
+			slot = &context->slots[i];
+			if (key_of == id && at_load_relaxed(&slot->site) == site)
+				return slot;
+			if (key_of == id)
+				same = slot;
+			else if (!spare && (!key_of || !object_of(base, slot) ||
+					    weir_slot_holds_(slot) <= 0))
+				spare = slot;
+			if (!key_of)
+				break;
+		}
+	}
+	if (!spare)
+		spare = add_slots(base, tail);
+	return spare ? use(base, spare, id, site) : same;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_RECORD_CONTEXT_H
+#define WEIR_RECORD_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/tls.h"
+#include "record/layout.h"
+#include "record/registry.h"
+
+/*
+ * Contexts: the holders and waiters.  A thread has a context from its first
+ * watched call until it ends; an operation has one while it waits.
+ *
+ * The slots of a context are written by its thread alone, without atomic
+ * read-modify-writes.  `busy` is true meanwhile: a signal handler that releases
+ * then leaves the slots alone.
+ */
+struct weir_mine_ {
+	char *base;		/* the registry of `context`; null: none */
+	struct rg_context *context;
+	struct rg_slot *last;	/* that an acquire used last */
+	struct rg_object *object; /* of `last` */
+	const void *sem;	/* of `last`; null: not for the fast paths */
+	uint64_t last_site;	/* of `last` */
+	uint64_t epoch;		/* when `sem` was set */
+	uint64_t site;		/* of the call that is about to wait */
+	uint32_t busy;
+};
+
+extern _Thread_local struct weir_mine_ weir_mine_
+	__attribute__((visibility("hidden"))) WEIR_TLS_READY_;
+
+/* Make a context.  Returns null if that fails. */
+struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
+				      const void *address);
+
+/* Give a context back that holds nothing. */
+void weir_context_free_(char *base, struct rg_context *context);
+
+/* Make the context of the calling thread.  Returns false if that fails. */
+bool weir_context_enter_(char *base);
+
+/*
+ * Returns the slot of the calling thread for this object and call site, which is
+ * made if there is none; null: no slot is free.  Requires: the thread has a
+ * context and is busy.
+ */
+struct rg_slot *weir_context_slot_(char *base, uint64_t object, uint64_t site);
+
+/*
+ * Subtract permits that other contexts have released from the slot.  Requires:
+ * the slot is of the calling thread, or its thread has ended.
+ */
+void weir_context_absorb_(struct rg_object *object, struct rg_slot *slot);
+
+/* The permits that the context holds in this slot. */
+static inline int64_t weir_slot_holds_(const struct rg_slot *slot)
+{
+	/* relaxed: all; its own thread writes it; `returned` may lag. */
+	return (int64_t)(at_load_relaxed(&slot->taken) -
+			 at_load_relaxed(&slot->given) -
+			 at_load_relaxed(&slot->returned));
+}
+
+/* The next record with slots of the same context; null: none. */
+static inline struct rg_context *weir_context_more_(
+	char *base, const struct rg_context *context)
+{
+	/* relaxed: its own thread writes it. */
+	uint32_t more = at_load_relaxed(&context->more);
+
+	return more ? weir_rg_context_(base, more - 1) : NULL;
+}
+
+#endif /* WEIR_RECORD_CONTEXT_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring of the last events, and the public event hook.  The events come from
+ * the slow paths, through base/hook.h.
+ *
+ * Pairs
+ *
+ *   [D3] hook  release: weir_diag_set_hook   acquire: pass_on
+ *              A call of the hook sees the writes that preceded its setting.
+ */
+#include "record/event.h"
+
+#include <stddef.h>
+
+#include "base/atomic.h"
+#include "base/hook.h"
+#include "base/shared.h"
+#include "record/context.h"
+#include "record/record.h"
+#include "weir/diag.h"
+
+void weir_record_event_(uint64_t id, uint32_t kind, int64_t n, weir_err err)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct weir_mine_ *my = &weir_mine_;
+	struct rg_event *event;
+	uint64_t number;
+
+	if (!id || !base)
+		return;
+	/*
+	 * relaxed: all but the last store; a reader checks the number before
+	 * and after it copies the event.
+	 */
+	number = at_add_relaxed(&weir_rg_header_(base)->next_event, 1) + 1;
+	event = (struct rg_event *)(void *)(base + RG_EVENTS_AT) +
+		(number - 1) % RG_EVENTS;
+	at_store_relaxed(&event->number, 0);
+	/* relaxed: as above. */
+	at_store_relaxed(&event->ticks, (uint64_t)weir_ticks_());
+	at_store_relaxed(&event->object, id);
+	/* relaxed: as above. */
+	at_store_relaxed(&event->context,
+			 my->base == base && my->context ? my->context->id : 0);
+	at_store_relaxed(&event->n, n);
+	at_store_relaxed(&event->site, my->base == base ? my->site : 0);
+	/* relaxed: as above. */
+	at_store_relaxed(&event->kind, kind);
+	at_store_relaxed(&event->err, (uint32_t)err);
+	/* [D1] release */
+	at_store_release(&event->number, number);
+}
+
+void weir_record_heard_(const struct weir_event_ *event)
+{
+	uint64_t id = weir_record_named_(event->name, event->object);
+	struct rg_object *object;
+
+	if (!id)
+		return;
+	if (event->kind == WEIR_EVENT_RELEASED_) {
+		object = weir_rg_object_(weir_registry_->base, id);
+		/* relaxed: for display. */
+		at_store_relaxed(&object->last_release,
+				 (uint64_t)weir_ticks_());
+	}
+	weir_record_event_(id, event->kind, event->n, event->err);
+}
+
+/* The hook of the program. */
+static weir_diag_hook_fn *public_hook;
+
+static void pass_on(const struct weir_event_ *event)
+{
+	/* [D3] acquire */
+	weir_diag_hook_fn *hook = at_load_acquire(&public_hook);
+	weir_diag_event copy = {
+		.kind = (weir_diag_kind)event->kind,
+		.err = event->err,
+		.object = event->object,
+		.name = event->name && *event->name ? event->name : NULL,
+		.n = event->n,
+	};
+
+	if (hook)
+		hook(&copy);
+}
+
+weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook)
+{
+	/* relaxed: a first guess, the CAS checks it. */
+	weir_diag_hook_fn *before = at_load_relaxed(&public_hook);
+
+	/* [D3] release */
+	while (!at_cas_weak_acq_rel(&public_hook, &before, hook))
+		;
+	(void)weir_hook_set_(hook ? pass_on : NULL);
+	return before;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of watched objects.  The lock of the registry guards the list of
+ * unused records, which are reused in the order in which they became unused.
+ *
+ * Pairs
+ *
+ *   [D1] key   release: weir_record_add_, weir_record_event_,
+ *              weir_context_make_, use, weir_record_wait_
+ *              acquire: read_object
+ *              A reader that finds a record in use finds its contents.
+ */
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/hook.h"
+#include "base/lock.h"
+#include "base/shared.h"
+#include "record/event.h"
+#include "record/record.h"
+#include "record/registry.h"
+#include "record/words.h"
+
+/*
+ * A record is reused if so many others became unused later: a late message may
+ * still print the old name.
+ */
+#define UNUSED_MAX 32u
+
+const char *weir_record_user_name_(const char *name)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
+	uintptr_t at = (uintptr_t)name - (uintptr_t)base - RG_OBJECTS_AT;
+
+	if (at >= RG_OBJECTS * sizeof(struct rg_object))
+		return name;
+	return (const char *)(uintptr_t)((const struct rg_object *)(const void *)
+		(name - offsetof(struct rg_object, name)))->user_name;
+}
+
+/*
+ * The record that was added last for an address with this hash, index + 1; a
+ * hint.  A semaphore that was not destroyed, and whose memory is used for
+ * another one, is found by it.
+ */
+static uint16_t added[2 * RG_OBJECTS];
+
+static uint16_t *added_at(const void *address)
+{
+	uintptr_t at = (uintptr_t)address >> 3;
+
+	return &added[(at ^ at >> 9 ^ at >> 18) % (2 * RG_OBJECTS)];
+}
+
+/* Requires: the lock. */
+static void make_unused(char *base, uint32_t index)
+{
+	struct weir_registry_ *registry = weir_registry_;
+	struct rg_object *object = weir_rg_object_(base, index);
+
+	/* relaxed: all; readers check the state and the id again. */
+	at_store_relaxed(&object->state, RG_FREE);
+	at_store_relaxed(&object->id, 0);
+	at_store_relaxed(&object->address, 0);
+	object->next_free = 0;
+	if (registry->free_last)
+		weir_rg_object_(base, registry->free_last - 1)->next_free =
+			index + 1;
+	else
+		registry->free_first = index + 1;
+	registry->free_last = index + 1;
+	registry->free_count++;
+	weir_registry_next_epoch_();
+}
+
+/* Returns an unused object; null: the table is full.  Requires: the lock. */
+static struct rg_object *take_unused(char *base, uint32_t *index)
+{
+	struct weir_registry_ *registry = weir_registry_;
+	struct rg_header *header = weir_rg_header_(base);
+	struct rg_object *object;
+
+	/* relaxed: changed only under the lock. */
+	*index = at_load_relaxed(&header->objects_high);
+	object = weir_rg_object_(base, *index);
+	if (registry->free_count < UNUSED_MAX && *index < RG_OBJECTS &&
+	    weir_registry_grow_(&header->objects_high, *index, object,
+				sizeof(*object)))
+		return object;
+	if (!registry->free_first)
+		return NULL;
+	*index = registry->free_first - 1;
+	object = weir_rg_object_(base, *index);
+	registry->free_first = (uint32_t)object->next_free;
+	if (!registry->free_first)
+		registry->free_last = 0;
+	registry->free_count--;
+	return object;
+}
+
+/*
+ * Write a record that is not in use.  relaxed: all of it; the state publishes
+ * it, and a reader of the earlier object compares the id again.
+ */
+static void fill(struct rg_object *object, const struct weir_watched_ *what)
+{
+	size_t length = what->name ? strnlen(what->name, RG_NAME - 1) : 0;
+
+	for (size_t i = 0; i < RG_NAME; i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&object->name[i],
+				 i < length ? what->name[i] : '\0');
+	for (unsigned i = 0; i < RG_OUTCOMES; i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&object->acquires[i], 0);
+	for (unsigned i = 0; i < RG_BUCKETS; i++) {
+		/* relaxed: as above. */
+		at_store_relaxed(&object->waits[i], 0);
+		at_store_relaxed(&object->holds[i], 0);
+	}
+	/* relaxed: as above. */
+	at_store_relaxed(&object->type, what->type);
+	at_store_relaxed(&object->flags,
+			 what->flags | (what->out ? RG_HANDED_OVER : 0));
+	at_store_relaxed(&object->capacity, what->capacity);
+	at_store_relaxed(&object->site, what->site);
+	/* relaxed: as above. */
+	at_store_relaxed(&object->since, (uint64_t)weir_ticks_());
+	at_store_relaxed(&object->next_ticket, 0);
+	at_store_relaxed(&object->last_release, 0);
+	at_store_relaxed(&object->handed_over, -what->out);
+	at_store_relaxed(&object->releases, 0);
+	/* relaxed: as above. */
+	at_store_relaxed(&object->wait_ticks, 0);
+	at_store_relaxed(&object->hold_ticks, 0);
+	at_store_relaxed(&object->user_name, (uintptr_t)what->name);
+	at_store_relaxed(&object->address, (uintptr_t)what->address);
+	at_add_relaxed(&object->seq, 2);
+}
+
+const char *weir_record_add_(const struct weir_watched_ *what, bool asked)
+{
+	const struct weir_diag_words_ *words = weir_diag_words_();
+	struct rg_object *object;
+	uint32_t index;
+	char *base;
+
+	if (words->off || (!what->name && !asked && !words->all))
+		return NULL;
+	base = weir_registry_make_();
+	if (!base)
+		return NULL;
+	weir_hook_set_recorder_(weir_record_heard_);
+	weir_lock_(&weir_registry_->lock);
+	index = *added_at(what->address);
+	if (index &&
+	    weir_rg_object_(base, index - 1)->address ==
+		    (uintptr_t)what->address)
+		make_unused(base, index - 1);
+	object = take_unused(base, &index);
+	if (object)
+		*added_at(what->address) = (uint16_t)(index + 1);
+	weir_unlock_(&weir_registry_->lock);
+	if (!object) {
+		weir_registry_lost_(base);
+		return NULL;
+	}
+	fill(object, what);
+	/* relaxed: published by the state. */
+	at_store_relaxed(&object->id, weir_registry_id_(base, index));
+	weir_registry_next_epoch_();
+	/* [D1] release */
+	at_store_release(&object->state, RG_LIVE);
+	return object->name;
+}
+
+void weir_record_remove_(uint64_t id)
+{
+	struct weir_registry_ *registry = weir_registry_;
+
+	if (!id)
+		return;
+	weir_lock_(&registry->lock);
+	make_unused(registry->base, (uint32_t)(id & 0xffff));
+	weir_unlock_(&registry->lock);
+}
+
+/* Returns the object with this id; null: it does not exist any more. */
+static struct rg_object *find(uint64_t id)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_object *object;
+
+	if (!id || !base)
+		return NULL;
+	object = weir_rg_object_(base, id);
+	/* relaxed: as above. */
+	return at_load_relaxed(&object->id) == id ? object : NULL;
+}
+
+void weir_record_capacity_(uint64_t id, int64_t capacity)
+{
+	struct rg_object *object = find(id);
+
+	/* relaxed: for display. */
+	if (object)
+		at_store_relaxed(&object->capacity, capacity);
+}
+
+void weir_record_closed_(uint64_t id)
+{
+	struct rg_object *object = find(id);
+
+	if (!object)
+		return;
+	weir_registry_flag_(object, RG_IS_CLOSED);
+	weir_record_event_(id, WEIR_EVENT_CLOSED_, 0, WEIR_OK);
+}
+
+void weir_record_moved_(uint64_t id)
+{
+	struct rg_object *object = find(id);
+
+	if (object)
+		weir_registry_flag_(object, RG_MOVED);
+}
+
+/* The outcome that a reader counts; RG_OUTCOMES: none. */
+static enum rg_outcome outcome_of(weir_err err)
+{
+	switch (err) {
+	case WEIR_ETIMEDOUT:
+		return RG_TIMEOUT;
+	case WEIR_ECANCELED:
+		return RG_CANCELLED;
+	case WEIR_ECLOSED:
+		return RG_CLOSED;
+	case WEIR_EAGAIN:
+	case WEIR_EBUSY:
+		return RG_WOULD_BLOCK;
+	default:
+		return RG_OUTCOMES;
+	}
+}
+
+void weir_record_failed_(uint64_t id, weir_err err)
+{
+	struct rg_object *object = find(id);
+	enum rg_outcome outcome = outcome_of(err);
+
+	/* relaxed: a count. */
+	if (object && outcome != RG_OUTCOMES)
+		at_add_relaxed(&object->acquires[outcome], 1);
+}

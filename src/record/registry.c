@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registry of this process (registry.h).
+ *
+ * Pairs
+ *
+ *   [D2] base  release: make   acquire: weir_registry_make_
+ *              A thread that finds the registry finds its header.
+ */
+#include "record/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/memfd.h"
+#include "base/shared.h"
+#include "weir/base.h"
+
+static struct weir_registry_ none;
+struct weir_registry_ *weir_registry_ = &none;
+
+static void close_in_child(void)
+{
+	weir_memfd_close_in_child_();
+}
+
+__attribute__((constructor)) static void register_fork_handler(void)
+{
+	(void)!pthread_atfork(NULL, NULL, close_in_child);
+}
+
+/* The end of the program's path, if it is long. */
+static void find_program(char *program, size_t size)
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+	size_t skip;
+
+	if (length <= 0)
+		return;
+	skip = (size_t)length >= size ? (size_t)length - size + 1 : 0;
+	memcpy(program, path + skip, (size_t)length - skip);
+}
+
+static void fill_header(struct rg_header *header)
+{
+	*header = (struct rg_header){
+		.version = RG_VERSION,
+		.order = RG_ORDER,
+		.header_size = sizeof(struct rg_header),
+		.object_size = sizeof(struct rg_object),
+		.context_size = sizeof(struct rg_context),
+		.wait_size = sizeof(struct rg_wait),
+		.event_size = sizeof(struct rg_event),
+		.objects = RG_OBJECTS,
+		.contexts = RG_CONTEXTS,
+		.waits = RG_WAITS,
+		.events = RG_EVENTS,
+		.pid = (uint32_t)getpid(),
+		.clock = weir_ticks_per_s_() == 1000000000 ? RG_CLOCK_NS :
+							     RG_CLOCK_COUNTER,
+		.size = RG_SIZE,
+		.ticks_per_s = weir_ticks_per_s_(),
+		.start_ticks = (uint64_t)weir_ticks_(),
+		.start_ns = weir_now_ns(),
+		.start_realtime_ns = weir_wall_ns_(),
+	};
+	strncpy(header->library, weir_version(), sizeof(header->library) - 1);
+	find_program(header->program, sizeof(header->program));
+	/* A reader looks for the magic first. */
+	memcpy(header->magic, RG_MAGIC, sizeof(header->magic));
+}
+
+/* The bounds of the histograms: 1, 3, 10, 30 us, and so on, in ticks. */
+static void set_bounds(struct weir_registry_ *registry, uint64_t ticks_per_s)
+{
+	uint64_t us = 1;
+
+	for (unsigned i = 0; i < RG_BUCKETS - 1; i += 2, us *= 10) {
+		registry->bounds[i] = us * ticks_per_s / 1000000;
+		if (i + 1 < RG_BUCKETS - 1)
+			registry->bounds[i + 1] = 3 * us * ticks_per_s /
+						  1000000;
+	}
+}
+
+/* Requires: the lock. */
+static char *make(struct weir_registry_ *registry)
+{
+	char *base = weir_memfd_map_(RG_FILE_NAME, RG_SIZE);
+
+	if (!base || !weir_memfd_populate_(base, sizeof(struct rg_header)) ||
+	    !weir_memfd_populate_(base + RG_EVENTS_AT,
+				  RG_SIZE - RG_EVENTS_AT))
+		return NULL;
+	fill_header(weir_rg_header_(base));
+	set_bounds(registry, weir_rg_header_(base)->ticks_per_s);
+	registry->epoch = (uint64_t)weir_ticks_() << 16;
+	/* [D2] release */
+	at_store_release(&registry->base, base);
+	return base;
+}
+
+/* The page that a child finds zeroed; null if there is none. */
+static struct weir_registry_ *page(void)
+{
+	/* relaxed: all; the page is zero, as `none` is, until it has a base. */
+	struct weir_registry_ *found = at_load_relaxed(&weir_registry_), *made;
+
+	if (found != &none || at_load_relaxed(&none.failed))
+		return found == &none ? NULL : found;
+	made = weir_wiped_page_();
+	if (!made) {
+		/* relaxed: as above. */
+		at_store_relaxed(&none.failed, 1);
+		return NULL;
+	}
+	/* If another thread was faster, this page remains unused. */
+	while (!at_cas_weak_relaxed(&weir_registry_, &found, made))
+		if (found != &none)
+			return found;
+	return made;
+}
+
+char *weir_registry_make_(void)
+{
+	struct weir_registry_ *registry = page();
+	int before = errno;
+	char *base;
+
+	if (!registry)
+		return NULL;
+	/* [D2] acquire */
+	base = at_load_acquire(&registry->base);
+	if (base)
+		return base;
+	weir_lock_(&registry->lock);
+	base = registry->base;
+	if (!base && !registry->failed) {
+		base = make(registry);
+		registry->failed = !base;
+	}
+	weir_unlock_(&registry->lock);
+	errno = before;
+	return base;
+}
+
+/*
+ * Epochs of different processes differ, so that the child of a fork does not use
+ * a slot of its parent.
+ */
+void weir_registry_next_epoch_(void)
+{
+	/* relaxed: a thread that uses the object later has seen this. */
+	at_add_relaxed(&weir_registry_->epoch, 1);
+}
+
+void weir_registry_lost_(char *base)
+{
+	/* relaxed: a count, for display. */
+	at_add_relaxed(&weir_rg_header_(base)->lost, 1);
+}
+
+uint64_t weir_registry_id_(char *base, uint32_t index)
+{
+	/* relaxed: only the value matters. */
+	return (at_add_relaxed(&weir_rg_header_(base)->generations, 1) + 1)
+		       << 16 | index;
+}
+
+bool weir_registry_grow_(uint32_t *high, uint32_t index, void *record,
+			 size_t size)
+{
+	/* relaxed: the state of the record decides who gets it. */
+	return weir_memfd_populate_(record, size) &&
+	       at_cas_weak_relaxed(high, &index, index + 1);
+}
+
+void weir_registry_flag_(struct rg_object *object, uint32_t flags)
+{
+	/* relaxed: both; a flag is of its own. */
+	uint32_t before = at_load_relaxed(&object->flags);
+
+	while ((before & flags) != flags)
+		if (at_cas_weak_relaxed(&object->flags, &before,
+					before | flags)) {
+			weir_registry_next_epoch_();
+			return;
+		}
+}
+
+unsigned weir_registry_bucket_(uint64_t ticks)
+{
+	unsigned i = 0;
+
+	while (i < RG_BUCKETS - 1 && ticks >= weir_registry_->bounds[i])
+		i++;
+	return i;
+}

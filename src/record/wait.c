@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recording waits.  The record of a thread's wait is known by its number, which
+ * is in the waiter.  An operation has no room for it: a table finds the record
+ * by the address of the operation.
+ */
+#include "base/atomic.h"
+#include "base/shared.h"
+#include "record/context.h"
+#include "record/record.h"
+
+#define SCAN 16u		/* records that are examined before the table grows */
+#define SCAN_FULL 512u
+
+#define OPS 4096u		/* entries of the table of operations */
+#define OPS_REACH 32u		/* entries in which an operation may be */
+
+/* Waiting operations; the key is set last and cleared last. */
+static struct {
+	uintptr_t op;		/* 0: unused; 1: being changed */
+	char *base;		/* registry of the wait */
+	uint32_t wait;		/* index + 1 */
+	uint32_t context;	/* index + 1 */
+} ops[OPS];
+
+static bool take(struct rg_wait *wait)
+{
+	uint32_t state = RG_FREE;
+
+	/* relaxed: the record is private to the thread that gets it. */
+	while (!at_cas_weak_relaxed(&wait->state, &state, RG_MAKING))
+		if (state != RG_FREE)
+			return false;
+	return true;
+}
+
+static struct rg_wait *scan(char *base, uint32_t high, uint32_t count)
+{
+	for (uint32_t i = 0; high && i < count && i < high; i++) {
+		/* relaxed: both; a hint, which take() checks. */
+		uint32_t at = at_add_relaxed(&weir_registry_->wait_cursor, 1);
+		struct rg_wait *wait = weir_rg_wait_(base, at % high);
+
+		if (at_load_relaxed(&wait->state) == RG_FREE && take(wait))
+			return wait;
+	}
+	return NULL;
+}
+
+static struct rg_wait *find_free(char *base)
+{
+	struct rg_header *header = weir_rg_header_(base);
+	/* relaxed: weir_registry_grow_ checks it. */
+	uint32_t high = at_load_relaxed(&header->waits_high);
+	struct rg_wait *wait = scan(base, high, SCAN);
+
+	if (wait)
+		return wait;
+	for (uint32_t tries = 0; high < RG_WAITS && tries < SCAN_FULL; tries++) {
+		wait = weir_rg_wait_(base, high);
+		if (weir_registry_grow_(&header->waits_high, high, wait,
+					sizeof(*wait)) &&
+		    take(wait))
+			return wait;
+		/* relaxed: as above. */
+		high = at_load_relaxed(&header->waits_high);
+	}
+	return scan(base, high, SCAN_FULL);
+}
+
+static uint32_t op_hash(const void *op)
+{
+	uintptr_t at = (uintptr_t)op >> 4;
+
+	return (uint32_t)(at ^ at >> 7 ^ at >> 15);
+}
+
+/* Remember the wait of an operation.  Returns false if the table is full. */
+static bool remember(const void *op, char *base, uint32_t wait,
+		     uint32_t context)
+{
+	for (uint32_t i = 0; i < OPS_REACH; i++) {
+		uint32_t at = (op_hash(op) + i) % OPS;
+		uintptr_t none = 0;
+
+		/* relaxed: all; the lock of the semaphore publishes it. */
+		if (at_load_relaxed(&ops[at].op) ||
+		    !at_cas_weak_relaxed(&ops[at].op, &none, 1))
+			continue;
+		ops[at].base = base;
+		ops[at].wait = wait;
+		ops[at].context = context;
+		/* relaxed: as above. */
+		at_store_relaxed(&ops[at].op, (uintptr_t)op);
+		return true;
+	}
+	return false;
+}
+
+/* Returns the wait of an operation; 0: there is none. */
+static uint32_t wait_of(const void *op, const char *base)
+{
+	for (uint32_t i = 0; i < OPS_REACH; i++) {
+		uint32_t at = (op_hash(op) + i) % OPS;
+
+		/* relaxed: as in remember(). */
+		if (at_load_relaxed(&ops[at].op) == (uintptr_t)op &&
+		    ops[at].base == base)
+			return ops[at].wait;
+	}
+	return 0;
+}
+
+void weir_record_granted_(const void *op, uint32_t number)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_wait *wait;
+
+	if (!base)
+		return;
+	if (op)
+		number = wait_of(op, base);
+	if (!number)
+		return;
+	wait = weir_rg_wait_(base, number - 1);
+	/* relaxed: all; under the lock of the semaphore, for display. */
+	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
+	at_store_relaxed(&wait->flags,
+			 at_load_relaxed(&wait->flags) | RG_GRANTED);
+}
+
+/* Returns the wait of an operation, 0 if there is none, and forgets it. */
+static uint32_t recall(const void *op, const char *base, uint32_t *context)
+{
+	for (uint32_t i = 0; i < OPS_REACH; i++) {
+		uint32_t at = (op_hash(op) + i) % OPS, wait;
+
+		/* relaxed: both; as in remember(). */
+		if (at_load_relaxed(&ops[at].op) != (uintptr_t)op)
+			continue;
+		wait = ops[at].base == base ? ops[at].wait : 0;
+		*context = ops[at].context;
+		at_store_relaxed(&ops[at].op, 0);
+		if (wait)
+			return wait;
+	}
+	return 0;
+}
+
+static void release_wait(struct rg_wait *wait)
+{
+	/* relaxed: both; readers compare seq. */
+	at_add_relaxed(&wait->seq, 2);
+	at_store_relaxed(&wait->state, RG_FREE);
+}
+
+/* The context that waits; null: it cannot be recorded. */
+static struct rg_context *waiting_context(char *base, const void *op)
+{
+	if (op)
+		return weir_context_make_(base, RG_OPERATION, op);
+	if (weir_mine_.base != base && !weir_context_enter_(base))
+		return NULL;
+	return weir_mine_.context;
+}
+
+uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
+			   int64_t max, int64_t deadline_ns, uint32_t flags)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_context *context;
+	struct rg_object *object;
+	struct rg_wait *wait;
+	uint64_t ticket;
+	uint32_t number;
+
+	if (!id || !base)
+		return 0;
+	context = waiting_context(base, op);
+	if (!context)
+		return 0;
+	wait = find_free(base);
+	number = wait ? (uint32_t)(wait - weir_rg_wait_(base, 0)) + 1 : 0;
+	if (!wait || (op && !remember(op, base, number,
+				      (uint32_t)(context->id & 0xffff) + 1))) {
+		weir_registry_lost_(base);
+		if (wait)
+			release_wait(wait);
+		if (op)
+			weir_context_free_(base, context);
+		return 0;
+	}
+	object = weir_rg_object_(base, id);
+	/*
+	 * relaxed: all; the state publishes them.  The caller holds the lock of
+	 * the semaphore, which guards the tickets.
+	 */
+	ticket = at_load_relaxed(&object->next_ticket);
+	at_store_relaxed(&object->next_ticket, ticket + 1);
+	at_store_relaxed(&wait->context, context->id);
+	at_store_relaxed(&wait->object, id);
+	/* relaxed: as above. */
+	at_store_relaxed(&wait->min, min);
+	/* relaxed: as above. */
+	at_store_relaxed(&wait->max, max);
+	at_store_relaxed(&wait->site, weir_mine_.site);
+	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_());
+	at_store_relaxed(&wait->deadline_ns, deadline_ns);
+	at_store_relaxed(&wait->ticket, ticket);
+	/* relaxed: as above. */
+	at_store_relaxed(&wait->flags, flags);
+	at_store_relaxed(&wait->overtaken, 0);
+	at_store_relaxed(&wait->granted, 0);
+	at_add_relaxed(&wait->seq, 2);
+	/* [D1] release */
+	at_store_release(&wait->state, RG_LIVE);
+	return number;
+}
+
+/* Count a wait that has ended. */
+static void count(struct rg_object *object, const struct rg_wait *wait)
+{
+	uint64_t ticks = (uint64_t)weir_ticks_() - wait->since;
+
+	/* relaxed: both; counts. */
+	at_add_relaxed(&object->waits[weir_registry_bucket_(ticks)], 1);
+	at_add_relaxed(&object->wait_ticks, ticks);
+}
+
+void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
+			   weir_err err, int64_t n)
+{
+	/* relaxed: as in weir_record_named_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	uint64_t site = weir_mine_.site;
+	uint32_t context = 0;
+	struct rg_object *object;
+
+	if (!base || (!id && !number && !op))
+		return;
+	if (op)
+		number = recall(op, base, &context);
+	if (number) {
+		struct rg_wait *wait = weir_rg_wait_(base, number - 1);
+
+		site = wait->site;
+		id = wait->object;
+		object = weir_rg_object_(base, id);
+		/* relaxed: the object may have ended. */
+		if (at_load_relaxed(&object->id) == id)
+			count(object, wait);
+		release_wait(wait);
+	}
+	if (context)
+		weir_context_free_(base, weir_rg_context_(base, context - 1));
+	if (err) {
+		weir_record_failed_(id, err);
+		return;
+	}
+	if (!number) {
+		weir_record_took_(id, n, site);
+		return;
+	}
+	object = weir_rg_object_(base, id);
+	/* relaxed: a count. */
+	if (at_load_relaxed(&object->id) == id)
+		at_add_relaxed(&object->acquires[RG_QUEUED], 1);
+	weir_record_took_queued_(id, n, site);
+}

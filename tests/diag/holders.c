@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* C48: the recorded holders of a watched semaphore add up. */
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "base/atomic.h"
+#include "base/shared.h"
+#include "base/thread.h"
+#include "check.h"
+#include "look.h"
+#include "weir/async.h"
+#include "weir/permit.h"
+
+#ifdef __OPTIMIZE__
+#define SITES_ARE_EXACT (!UNDER_TSAN)
+#else
+#define SITES_ARE_EXACT 0
+#endif
+
+static weir_sem a, b;
+
+static bool is_flagged(const weir_sem *sem, uint32_t flag)
+{
+	/* relaxed: the test has synchronised with the writers. */
+	return at_load_relaxed(&object_of(sem)->flags) & flag;
+}
+
+TEST(c48_a_holder_has_a_weight_a_thread_and_a_time)
+{
+	uint64_t before = (uint64_t)weir_ticks_();
+	struct rg_slot *slot;
+
+	watch(&a, 5, "a");
+	CHECK(!strcmp(object_of(&a)->name, "a"));
+	CHECK_EQ(object_of(&a)->capacity, 5);
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 2);
+	CHECK_ADDS_UP(&a);
+	slot = slot_with(&a);
+	CHECK(slot->since >= before && slot->since <= (uint64_t)weir_ticks_());
+	CHECK(slot->site);
+	weir_sem_release(&a, 1);
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 1);
+	weir_sem_release(&a, 1);
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Each call of this function is one call site. */
+__attribute__((noinline)) static void take_here(int64_t n)
+{
+	CHECK_OK(weir_sem_acquire(&a, n, NULL));
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void take_there(int64_t n)
+{
+	CHECK_OK(weir_sem_try_acquire(&a, n));
+	__asm__ volatile("");
+}
+
+TEST(c48_call_sites_have_slots_of_their_own)
+{
+	watch(&a, 10, "a");
+	take_here(1);
+	take_here(2);
+	take_there(4);
+	/* Without tail calls, the site is in the library: core/sem_watched.h. */
+	if (SITES_ARE_EXACT)
+		CHECK_EQ(slots_with(&a), 2);
+	CHECK_ADDS_UP(&a);
+	/* The newest hold is released first. */
+	weir_sem_release(&a, 4);
+	if (SITES_ARE_EXACT)
+		CHECK_EQ(slots_with(&a), 1);
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 3);
+	CHECK_EQ(slots_with(&a), 0);
+	CHECK_EQ(recorded(&a), 0);
+	/* A release may return permits of several call sites. */
+	take_here(2);
+	take_there(3);
+	weir_sem_release(&a, 5);
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_more_semaphores_than_slots)
+{
+	enum { MANY = 3 * RG_SLOTS };
+	static weir_sem many[MANY];
+
+	for (int i = 0; i < MANY; i++) {
+		watch(&many[i], 2, "many");
+		CHECK_OK(weir_sem_acquire(&many[i], 1, NULL));
+	}
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(sum_of_slots(&many[i]), 1);
+		CHECK_ADDS_UP(&many[i]);
+		weir_sem_release(&many[i], 1);
+		CHECK_EQ(sum_of_slots(&many[i]), 0);
+		CHECK_EQ(recorded(&many[i]), 0);
+		CHECK(!is_flagged(&many[i], RG_HANDED_OVER));
+		CHECK_OK(weir_sem_destroy(&many[i]));
+	}
+}
+
+static void *release_one(void *unused)
+{
+	weir_sem_release(&a, 1);
+	return unused;
+}
+
+TEST(c48_a_release_without_a_hold_is_marked_as_handed_over)
+{
+	watch(&a, 3, "a");
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	finish(start(release_one, NULL));
+	CHECK(is_flagged(&a, RG_HANDED_OVER));
+	CHECK_EQ(recorded(&a), 1);
+	CHECK_ADDS_UP(&a);
+	/* The owner of the slot subtracts it with its next acquire. */
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK_EQ(object_of(&a)->handed_over, 0);
+	CHECK_EQ(sum_of_slots(&a), 2);
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 2);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_permits_that_start_as_out_have_no_known_holder)
+{
+	weir_sem_opts opts = { .permits = 1, .capacity = 3, .name = "a" };
+
+	CHECK_OK(weir_sem_init_opts(&a, &opts));
+	CHECK_EQ(object_of(&a)->handed_over, -2);
+	CHECK(is_flagged(&a, RG_HANDED_OVER));
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 1);
+	CHECK_ADDS_UP(&a);
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 3);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_an_unbounded_semaphore_has_no_holders)
+{
+	weir_sem_opts opts = { .name = "a", .flags = WEIR_SEM_UNBOUNDED };
+
+	CHECK_OK(weir_sem_init_opts(&a, &opts));
+	weir_sem_release(&a, 3);
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(object_of(&a)->handed_over, 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_EQ(acquires_of(&a), 1);
+	CHECK_EQ(releases_of(&a), 1);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_forget_resize_and_close)
+{
+	watch(&a, 4, "a");
+	CHECK_OK(weir_sem_acquire(&a, 3, NULL));
+	CHECK_OK(weir_sem_forget(&a, 1));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 2);
+	CHECK_EQ(object_of(&a)->capacity, 3);
+	CHECK_ADDS_UP(&a);
+	CHECK_OK(weir_sem_resize(&a, 9, NULL));
+	CHECK_EQ(object_of(&a)->capacity, 9);
+	weir_sem_close(&a, WEIR_CLOSE_NOW);
+	CHECK(is_flagged(&a, RG_IS_CLOSED));
+	CHECK_ERR(weir_sem_try_acquire(&a, 1), WEIR_ECLOSED);
+	weir_sem_release(&a, 2);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Permit objects. */
+
+struct moved {
+	weir_permit permit;
+	uint32_t tid;
+	bool release;
+};
+
+static void *use_permit(void *arg)
+{
+	struct moved *moved = arg;
+	weir_permit part = WEIR_PERMIT_INIT;
+
+	moved->tid = weir_thread_id_();
+	if (moved->release) {
+		weir_permit_release(&moved->permit);
+		return NULL;
+	}
+	/* The first use of the object makes this thread its holder. */
+	CHECK_OK(weir_permit_split(&moved->permit, 1, &part));
+	CHECK_EQ(held_by(&a, moved->tid), 3);
+	CHECK_OK(weir_permit_merge(&moved->permit, &part));
+	moved->permit = weir_permit_move(&moved->permit);
+	return NULL;
+}
+
+TEST(c48_a_moved_permit_is_released_exactly)
+{
+	struct moved moved = { .permit = WEIR_PERMIT_INIT, .release = true };
+	weir_permit mine = WEIR_PERMIT_INIT;
+
+	watch(&a, 5, "a");
+	CHECK_OK(weir_permit_acquire(&mine, &a, 3, NULL));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 3);
+	moved.permit = weir_permit_move(&mine);
+	CHECK(is_flagged(&a, RG_MOVED));
+	finish(start(use_permit, &moved));
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(object_of(&a)->handed_over, 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_a_permit_that_is_used_by_a_thread_is_held_by_it)
+{
+	struct moved moved = { .permit = WEIR_PERMIT_INIT };
+	weir_permit mine = WEIR_PERMIT_INIT;
+
+	watch(&a, 5, "a");
+	CHECK_OK(weir_permit_try_acquire(&mine, &a, 3));
+	moved.permit = weir_permit_move(&mine);
+	finish(start(use_permit, &moved));
+	/* The thread has ended with the permits; they are in `moved`. */
+	CHECK_EQ(held_by(&a, moved.tid), 3);
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 0);
+	CHECK_ADDS_UP(&a);
+	weir_permit_release(&moved.permit);
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_split_merged_and_disowned_permits)
+{
+	weir_permit p = WEIR_PERMIT_INIT, q = WEIR_PERMIT_INIT;
+
+	watch(&a, 5, "a");
+	CHECK_OK(weir_permit_acquire_until(&p, &a, 4, WEIR_FOREVER));
+	CHECK_OK(weir_permit_split(&p, 1, &q));
+	CHECK_ADDS_UP(&a);
+	weir_permit_release(&q);
+	CHECK_ADDS_UP(&a);
+	CHECK_OK(weir_permit_split(&p, 2, &q));
+	CHECK_OK(weir_permit_merge(&p, &q));
+	CHECK_OK(weir_permit_split(&p, 1, &q));
+	CHECK_OK(weir_permit_forget(&q));
+	CHECK_ADDS_UP(&a);
+	CHECK_EQ(weir_permit_disown(&p), 2);
+	CHECK_ADDS_UP(&a);
+	CHECK_OK(weir_permit_adopt(&q, &a, 2));
+	weir_permit_release(&q);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Waits. */
+
+static void *acquire_two(void *arg)
+{
+	uint32_t *tid = arg;
+
+	*tid = weir_thread_id_();
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	CHECK_EQ(held_by(&a, *tid), 2);
+	weir_sem_release(&a, 2);
+	return NULL;
+}
+
+TEST(c48_a_waiter_is_recorded_with_its_context_and_ticket)
+{
+	struct rg_wait wait, second;
+	uint32_t tid, tid2;
+	check_thread thread, thread2;
+
+	watch(&a, 2, "a");
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	thread = start(acquire_two, &tid);
+	AWAIT(waits_on(&a, &wait) == 1);
+	CHECK_EQ(wait.min, 2);
+	CHECK_EQ(wait.max, 2);
+	CHECK_EQ(wait.deadline_ns, INT64_MAX);
+	CHECK(context_of(wait.context));
+	CHECK_EQ(context_of(wait.context)->tid, tid);
+	thread2 = start(acquire_two, &tid2);
+	AWAIT(waits_on(&a, NULL) == 2);
+	wait_of(&a, tid2, &second);
+	CHECK(second.ticket > wait.ticket);
+	weir_sem_release(&a, 1);
+	finish(thread);
+	finish(thread2);
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_EQ(object_of(&a)->acquires[RG_QUEUED], 2);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+TEST(c48_failed_acquires_are_counted_by_outcome)
+{
+	watch(&a, 1, "a");
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK_ERR(weir_sem_acquire_for(&a, 1, 1), WEIR_ETIMEDOUT);
+	CHECK_EQ(object_of(&a)->acquires[RG_TIMEOUT], 1);
+	CHECK_ERR(weir_sem_try_acquire(&a, 1), WEIR_EAGAIN);
+	CHECK_EQ(object_of(&a)->acquires[RG_WOULD_BLOCK], 1);
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 1);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Operations. */
+
+static void count_call(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	CHECK_OK(err);
+	++*(int *)user;
+}
+
+TEST(c48_an_operation_waits_as_a_context_of_its_own)
+{
+	struct rg_wait wait;
+	int calls = 0;
+	weir_op op, polled;
+
+	watch(&a, 2, "a");
+	weir_op_init(&op, NULL, count_call, &calls);
+	weir_op_init(&polled, NULL, NULL, NULL);
+	CHECK_OK(weir_op_submit(&op, &a, 1, NULL));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 1);
+	CHECK_ERR(weir_op_submit(&op, &a, 2, NULL), WEIR_EQUEUED);
+	CHECK_EQ(waits_on(&a, &wait), 1);
+	CHECK_EQ(context_of(wait.context)->kind, RG_OPERATION);
+	CHECK_EQ(context_of(wait.context)->address, (uintptr_t)&op);
+	CHECK_ERR(weir_op_submit(&polled, &a, 1, NULL), WEIR_EQUEUED);
+	CHECK_OK(weir_op_cancel(&polled));
+	CHECK_EQ(object_of(&a)->acquires[RG_CANCELLED], 1);
+	weir_sem_release(&a, 1);
+	CHECK_EQ(calls, 1);
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK(!context_of(wait.context));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 2);
+	CHECK_ADDS_UP(&a);
+	/* A polled operation was granted, and its owner has not polled it yet. */
+	CHECK_ERR(weir_op_submit(&polled, &a, 1, NULL), WEIR_EQUEUED);
+	CHECK_EQ(waits_on(&a, &wait), 1);
+	CHECK(!(wait.flags & RG_GRANTED));
+	weir_sem_release(&a, 2);
+	CHECK_EQ(waits_on(&a, &wait), 1);
+	CHECK(wait.flags & RG_GRANTED && wait.granted >= wait.since);
+	CHECK_OK(weir_op_poll(&polled));
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 1);
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 1);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Signal handlers. */
+
+static volatile sig_atomic_t stock, handled;
+
+static void release_in_handler(int unused)
+{
+	(void)unused;
+	if (stock > 0) {
+		stock--;
+		handled++;
+		weir_sem_release(&b, 1);
+	}
+}
+
+/*
+ * A handler interrupts acquires and releases of the same thread at any
+ * instruction.  Whether it finds the slots busy or not, nothing drifts.
+ */
+TEST(c48_releases_in_a_signal_handler_do_not_drift)
+{
+	struct sigaction action = { .sa_handler = release_in_handler };
+	const struct itimerval often = { { 0, 50 }, { 0, 50 } };
+	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction before;
+
+	CHECK(!sigaction(SIGVTALRM, &action, &before));
+	watch(&a, 2, "a");
+	watch(&b, 1000000, "b");
+	CHECK_OK(weir_sem_acquire(&b, 100000, NULL));
+	stock = 100000;
+	handled = 0;
+	CHECK(!setitimer(ITIMER_VIRTUAL, &often, NULL));
+	while (handled < 50) {
+		for (int i = 0; i < 1000; i++) {
+			CHECK_OK(weir_sem_acquire(&b, 1, NULL));
+			weir_sem_release(&b, 1);
+			CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+			weir_sem_release(&a, 1);
+		}
+	}
+	CHECK(!setitimer(ITIMER_VIRTUAL, &never, NULL));
+	CHECK_EQ(recorded(&b), stock);
+	CHECK_ADDS_UP(&b);
+	CHECK_EQ(recorded(&a), 0);
+	weir_sem_release(&b, stock);
+	stock = 0;
+	CHECK_EQ(recorded(&b), 0);
+	stock = 1;
+	/* In the middle of a change of the slots: defer. */
+	CHECK_OK(weir_sem_acquire(&b, 2, NULL));
+	mark_busy(true);
+	release_in_handler(0);
+	mark_busy(false);
+	CHECK(is_flagged(&b, RG_DEFERRED));
+	CHECK(!is_flagged(&b, RG_HANDED_OVER));
+	CHECK_EQ(recorded(&b), 1);
+	CHECK_ADDS_UP(&b);
+	CHECK_OK(weir_sem_acquire(&b, 1, NULL));
+	CHECK_EQ(sum_of_slots(&b), 2);
+	CHECK_ADDS_UP(&b);
+	weir_sem_release(&b, 2);
+	CHECK_EQ(recorded(&b), 0);
+	CHECK(!sigaction(SIGVTALRM, &before, NULL));
+	CHECK_OK(weir_sem_destroy(&a));
+	CHECK_OK(weir_sem_destroy(&b));
+}
+
+/* Several threads at once. */
+
+#define THREADS 4
+
+static void *take_and_release(void *arg)
+{
+	uint64_t random = seed_of((uint64_t)(uintptr_t)arg);
+	int rounds = 20000 * check_scale() / (UNDER_TSAN ? 10 : 1);
+
+	for (int i = 0; i < rounds; i++) {
+		int64_t n = 1 + random_below(&random, 3);
+		weir_sem *sem = random_below(&random, 2) ? &a : &b;
+
+		if (random_below(&random, 4))
+			CHECK_OK(weir_sem_acquire(sem, n, NULL));
+		else if (weir_sem_try_acquire(sem, n))
+			continue;
+		if (!random_below(&random, 8) && !weir_sem_try_acquire(sem, 1))
+			n++;
+		if (!random_below(&random, 8)) {
+			weir_sem_release(sem, 1);
+			n--;
+		}
+		weir_sem_release(sem, n);
+	}
+	return NULL;
+}
+
+TEST(c48_holders_add_up_after_random_calls_of_several_threads)
+{
+	check_thread threads[THREADS];
+
+	watch(&a, 4, "a");
+	watch(&b, 5, "b");
+	for (uintptr_t i = 0; i < THREADS; i++)
+		threads[i] = start(take_and_release, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		finish(threads[i]);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_EQ(recorded(&b), 0);
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER | RG_DEFERRED));
+	CHECK_OK(weir_sem_destroy(&a));
+	CHECK_OK(weir_sem_destroy(&b));
+}
