@@ -27,9 +27,11 @@ weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 			size_t item_size)
 {
 	weir_sem_opts space = { .permits = capacity, .name = "weir_chan",
-				.policy = WEIR_BARGING };
+				.policy = WEIR_BARGING,
+				.flags = WEIR_SEM_UNWATCHED };
 	weir_sem_opts items = { .capacity = capacity, .name = "weir_chan",
-				.policy = WEIR_BARGING };
+				.policy = WEIR_BARGING,
+				.flags = WEIR_SEM_UNWATCHED };
 	uint64_t n = (uint64_t)capacity;
 	size_t stride = WEIR_CHAN_BYTES(1, item_size);
 	bool owned = !slots;

@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 
 weir_err weir_group_unready_(weir_group *group, const char *call,
 			     enum weir_refusal_ refusal)
@@ -33,7 +34,8 @@ static bool opts_ok(const weir_group_opts *o)
 
 weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 {
-	weir_sem_opts permits, tasks = { .permits = WEIR_SEM_MAX };
+	weir_sem_opts permits, tasks = { .permits = WEIR_SEM_MAX,
+					 .flags = WEIR_SEM_UNWATCHED };
 	weir_err err;
 
 	if (!group || (uintptr_t)group % sizeof(uint64_t) || !opts_ok(opts))
@@ -44,8 +46,10 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 	if (!opts->permits)
 		group->opts_.permits = opts->workers;
 	permits = (weir_sem_opts){ .permits = group->opts_.permits,
-				   .name = opts->name };
+				   .name = opts->name,
+				   .flags = WEIR_SEM_UNWATCHED };
 	(void)!weir_sem_init_opts(&group->permits_, &permits);
+	weir_sem_watch_(&group->permits_, RG_GROUP);
 	(void)!weir_sem_init_opts(&group->tasks_, &tasks);
 	err = weir_ctx_init(&group->ctx_, opts->ctx, WEIR_FOREVER);
 	if (err)

@@ -16,6 +16,7 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
+#include "core/sem_watched.h"
 #include "pattern/limits.h"
 #include "pattern/ready.h"
 
@@ -95,8 +96,10 @@ static void add(weir_limits *limits, const struct weir_limits_spec_ *spec)
 		.policy = spec->policy,
 		.max_waiters = (uint32_t)spec->max_waiters,
 		.barge_us = (uint32_t)spec->barge_us,
+		.flags = WEIR_SEM_UNWATCHED,
 	};
 	(void)!weir_sem_init_opts(&e->sem, &opts);
+	weir_sem_watch_(&e->sem, RG_LIMITS);
 	limits->count_++;
 }
 

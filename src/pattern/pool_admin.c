@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/ring.h"
+#include "core/sem_watched.h"
 #include "core/waiter.h"
 #include "pattern/pool.h"
 #include "pattern/unused.h"
@@ -55,8 +56,10 @@ weir_err weir_pool_init(weir_pool *pool, void *memory,
 		.permits = opts->max,
 		.name = opts->name,
 		.max_waiters = opts->max_waiters,
+		.flags = WEIR_SEM_UNWATCHED,
 	};
 	(void)!weir_sem_init_opts(&pool->permits_, &permits);
+	weir_sem_watch_(&pool->permits_, RG_POOL);
 	for (int64_t i = 0; i < opts->max; i++) {
 		pool->items_[i] = (weir_pool_item){
 			.state_ = WEIR_ITEM_EMPTY_ };

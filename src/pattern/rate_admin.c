@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -56,8 +57,9 @@ weir_err weir_rate_unready_(weir_rate *limit, const char *call,
 
 weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 {
-	const weir_sem_opts wake = { .flags = WEIR_SEM_UNBOUNDED };
-	weir_sem_opts gate = { .permits = 1 };
+	const weir_sem_opts wake = { .flags = WEIR_SEM_UNBOUNDED |
+					      WEIR_SEM_UNWATCHED };
+	weir_sem_opts gate = { .permits = 1, .flags = WEIR_SEM_UNWATCHED };
 	weir_rate made = { .period_ns_ = SECOND,
 			   .ready_ = weir_generation_ };
 
@@ -79,6 +81,7 @@ weir_err weir_rate_init(weir_rate *limit, const weir_rate_opts *opts)
 	(void)!weir_sem_init_opts(&made.gate_, &gate);
 	(void)!weir_sem_init_opts(&made.wake_, &wake);
 	*limit = made;
+	weir_sem_watch_(&limit->gate_, RG_RATE);
 	return WEIR_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reader-writer lock: init, destroy, close and stat. */
+#include "core/sem_watched.h"
 #include "pattern/rwlock.h"
 
 weir_err weir_rwlock_unready_(weir_rwlock *rw, const char *call,
@@ -36,10 +37,11 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 							 WEIR_FIFO,
 		.max_waiters = two_queues ? 0 : o->max_waiters,
 		.barge_us = o->barge_us,
+		.flags = WEIR_SEM_UNWATCHED,
 	};
 	const weir_sem_opts recall = {
 		.name = o->name,
-		.flags = WEIR_SEM_UNBOUNDED,
+		.flags = WEIR_SEM_UNBOUNDED | WEIR_SEM_UNWATCHED,
 	};
 	weir_rwlock made = {
 		.prefer_ = (uint32_t)o->prefer,
@@ -53,6 +55,7 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 	    weir_sem_init_opts(&made.recall_, &recall))
 		return WEIR_EINVAL;
 	*rw = made;
+	weir_sem_watch_(&rw->inside_, RG_RWLOCK);
 	return WEIR_OK;
 }
 
