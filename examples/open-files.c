@@ -212,9 +212,12 @@ static void watch(struct run *run)
 
 static void run_all(struct run *run, bool limited)
 {
-	weir_sem_opts files = { .permits = limit, .name = "open files" };
+	/* Watching needs a descriptor, and every one is counted here. */
+	weir_sem_opts files = { .permits = limit, .name = "open files",
+				.flags = WEIR_SEM_UNWATCHED };
 	weir_sem_opts finished = { .name = "finished",
-				   .flags = WEIR_SEM_UNBOUNDED };
+				   .flags = WEIR_SEM_UNBOUNDED |
+					    WEIR_SEM_UNWATCHED };
 	pthread_t *threads = calloc((size_t)thread_count, sizeof(*threads));
 	int64_t began = weir_now_ns();
 
