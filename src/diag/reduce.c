@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reduction.  A context that does not wait runs to its end and returns what
+ * it holds.  Then the heads of the queues that fit are granted, and each context
+ * that has all it needs runs to its end as well.  What is left waiting cannot
+ * proceed in any order of releases.
+ *
+ * Why one order is enough:
+ *
+ *   - A context that has ended returns all that it was granted, so a grant that
+ *     lets a context proceed never takes permits away from another one for ever.
+ *   - A grant to a context that still needs other permits (all-of) does take
+ *     permits.  In a queue that no request passes (FIFO) the order of grants is
+ *     fixed, so such a grant cannot be avoided.  A waiter that may be passed
+ *     (BARGING) is granted only together with the rest of its context: `free` is
+ *     not reduced for it.
+ *
+ * A context has at most one wait for each object.  A wait for idle is judged
+ * exactly if no context needs all of several objects at once; in weir no context
+ * does, because weir_acquire_all waits for one object after the other.
+ */
+#include <string.h>
+
+#include "diag/verdict.h"
+
+/* More than any sum of requests, and far from overflow. */
+#define PLENTY (INT64_MAX / 4)
+
+static size_t rounded(size_t size)
+{
+	return (size + 15) & ~(size_t)15;
+}
+
+/* The arrays, in one place for their sizes and their addresses. */
+static size_t place(const struct dg_limits *max, char *at, struct dg_work *work)
+{
+	size_t used = rounded(sizeof(*work));
+
+#define PLACE(field, count)                                                    \
+	do {                                                                   \
+		if (work)                                                      \
+			work->field = (void *)(at + used);                     \
+		used += rounded((count) *                                      \
+				sizeof(*((struct dg_work *)0)->field));        \
+	} while (0)
+	PLACE(free, max->objects);
+	PLACE(head, max->objects);
+	PLACE(changed, max->objects);
+	PLACE(is_changed, max->objects);
+	PLACE(needed, max->contexts);
+	PLACE(finishing, max->contexts);
+	PLACE(done, max->contexts);
+	PLACE(granted, max->waits);
+	PLACE(order, max->waits);
+	PLACE(left, max->contexts);
+	PLACE(parent, max->contexts);
+#undef PLACE
+	return used;
+}
+
+size_t weir_diag_work_size_(const struct dg_limits *limits)
+{
+	return place(limits, NULL, NULL);
+}
+
+static struct dg_work *work_of(struct dg_model *model)
+{
+	if (!model->work) {
+		model->work = model->work_memory;
+		(void)place(&model->max, model->work_memory, model->work);
+	}
+	return model->work;
+}
+
+uint32_t *weir_diag_work_order_(struct dg_model *model)
+{
+	return work_of(model)->order;
+}
+
+bool weir_diag_open_(const struct dg_object *object)
+{
+	return object->flags & (RG_UNBOUNDED | RG_HANDED_OVER) ||
+	       object->unowned > 0 || object->type == RG_CHAN ||
+	       object->type == RG_RATE;
+}
+
+static void change(struct dg_work *work, uint32_t object)
+{
+	if (work->is_changed[object])
+		return;
+	work->is_changed[object] = 1;
+	work->changed[work->changed_n++] = object;
+}
+
+static void finish(struct dg_work *work, uint32_t context)
+{
+	if (work->done[context])
+		return;
+	work->done[context] = 1;
+	work->finishing[work->finishing_n++] = context;
+}
+
+/* Return what the context holds, and take its waits out of the queues. */
+static void give_back(const struct dg_model *model, struct dg_work *work,
+		      uint32_t context)
+{
+	const struct dg_context *c = &model->contexts[context];
+
+	for (uint32_t h = c->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_context) {
+		const struct dg_hold *hold = &model->holds[h];
+
+		work->free[hold->object] = weir_diag_add_(
+			work->free[hold->object], hold->weight);
+		change(work, hold->object);
+	}
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+
+		if (work->granted[w] && !(wait->flags & RG_IDLE))
+			work->free[wait->object] = weir_diag_add_(
+				work->free[wait->object], wait->min);
+		change(work, wait->object);
+	}
+}
+
+/* One wait of the context has what it needs. */
+static void satisfy(struct dg_work *work, const struct dg_wait *wait)
+{
+	uint32_t c = wait->context;
+
+	if (work->done[c] || !work->needed[c])
+		return;
+	if (wait->flags & RG_ANY_OF)
+		work->needed[c] = 0;
+	else
+		work->needed[c]--;
+	if (!work->needed[c])
+		finish(work, c);
+}
+
+/* Whether the wait takes no part in the queue. */
+static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
+{
+	return work->done[wait->context] ||
+	       wait->flags & (RG_GRANTED | RG_OVERSIZED | RG_IDLE);
+}
+
+/* Grant the heads of the queue that fit. */
+static void grant(const struct dg_model *model, struct dg_work *work,
+		  uint32_t object)
+{
+	while (work->head[object] != DG_NONE) {
+		uint32_t w = work->head[object];
+		const struct dg_wait *wait = &model->waits[w];
+
+		if (!is_outside(work, wait)) {
+			if (work->free[object] < wait->min)
+				return;
+			if (!(wait->flags & DG_PASSABLE)) {
+				work->free[object] -= wait->min;
+				work->granted[w] = 1;
+			}
+			satisfy(work, wait);
+		}
+		work->head[object] = wait->next_of_object;
+	}
+}
+
+/* No permit is out: the waits for that end. */
+static void grant_idle(const struct dg_model *model, struct dg_work *work,
+		       uint32_t object)
+{
+	const struct dg_object *o = &model->objects[object];
+
+	if (o->flags & RG_UNBOUNDED || work->free[object] < o->capacity)
+		return;
+	for (uint32_t w = o->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object)
+		if (model->waits[w].flags & RG_IDLE && !work->granted[w]) {
+			work->granted[w] = 1;
+			satisfy(work, &model->waits[w]);
+		}
+}
+
+/* Whether an assumption ends this wait. */
+static bool is_ended(const struct dg_wait *wait, const struct dg_assume *assume)
+{
+	return (assume->oversized && wait->flags & RG_OVERSIZED) ||
+	       (assume->timed && wait->left_ns != DG_NO_DEADLINE);
+}
+
+/* Count the waits that block the context. */
+static void begin_context(struct dg_model *model, struct dg_work *work,
+			  uint32_t context, const struct dg_assume *assume)
+{
+	const struct dg_context *c = &model->contexts[context];
+	uint32_t needed = 0;
+	bool free_to_go = c->moving || assume->cancelled == context;
+
+	work->done[context] = 0;
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+		bool granted = (wait->flags & RG_GRANTED) != 0;
+
+		work->granted[w] = granted;
+		needed += !granted;
+		if ((granted && wait->flags & RG_ANY_OF) ||
+		    is_ended(wait, assume))
+			free_to_go = true;
+	}
+	work->needed[context] = free_to_go || c->ended ? 0 : needed;
+	if (!work->needed[context] && (!c->ended || assume->ended))
+		finish(work, context);
+}
+
+static void begin_object(const struct dg_model *model, struct dg_work *work,
+			 uint32_t object, const struct dg_assume *assume)
+{
+	const struct dg_object *o = &model->objects[object];
+
+	work->free[object] = o->free;
+	if (assume->raised == object)
+		work->free[object] = weir_diag_add_(o->free, assume->by);
+	if (assume->outside && weir_diag_open_(o))
+		work->free[object] = PLENTY;
+	work->head[object] = o->first_wait;
+	work->is_changed[object] = 0;
+	change(work, object);
+}
+
+void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume)
+{
+	struct dg_work *work = work_of(model);
+
+	work->changed_n = work->finishing_n = 0;
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		begin_object(model, work, i, assume);
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		begin_context(model, work, i, assume);
+	while (work->finishing_n || work->changed_n) {
+		uint32_t object;
+
+		if (work->finishing_n) {
+			give_back(model, work,
+				  work->finishing[--work->finishing_n]);
+			continue;
+		}
+		object = work->changed[--work->changed_n];
+		work->is_changed[object] = 0;
+		grant(model, work, object);
+		grant_idle(model, work, object);
+	}
+}
+
+bool weir_diag_left_(const struct dg_model *model, uint32_t context)
+{
+	return model->work->needed[context] && !model->work->done[context];
+}

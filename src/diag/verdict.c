@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The causes.  A context that the reduction leaves is reduced again under more
+ * and more assumptions.  The first assumption that lets it proceed is the
+ * cause:
+ *
+ *     nothing assumed            it proceeds: SLOW, STALLED, STARVED, STRANDED
+ *     releases from outside      NO KNOWN RELEASER
+ *     ended contexts release     LEAKED
+ *     oversized waits end        UNSATISFIABLE
+ *     none of these              DEADLOCK, or SELF-NESTED
+ */
+#include "diag/verdict.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* How often a waiter may be overtaken before it is STARVED. */
+#define OVERTAKEN_FIFO 16u
+#define OVERTAKEN_BARGING 4096u
+
+/* Bits of dg_work.left: the context is left under assumption i. */
+enum { PLAIN, OUTSIDE, ENDED, OVERSIZED, STEPS };
+
+static void reduce_all(struct dg_model *model)
+{
+	struct dg_assume assume = DG_ASSUME_NOTHING;
+
+	for (int step = 0; step < STEPS; step++) {
+		assume.outside = step >= OUTSIDE;
+		assume.ended = step >= ENDED;
+		assume.oversized = step >= OVERSIZED;
+		weir_diag_reduce_(model, &assume);
+		for (uint32_t i = 0; i < model->used.contexts; i++) {
+			uint8_t *left = &model->work->left[i];
+
+			if (!step)
+				*left = 0;
+			if (weir_diag_left_(model, i))
+				*left |= (uint8_t)(1u << step);
+		}
+	}
+}
+
+static bool is_left(const struct dg_model *model, uint32_t context, int step)
+{
+	return model->work->left[context] & 1u << step;
+}
+
+/* Set free[object] to what the context itself holds of each awaited object. */
+static void sum_own(struct dg_model *model, const struct dg_context *c)
+{
+	int64_t *own = model->work->free;
+
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context)
+		own[model->waits[w].object] = 0;
+	for (uint32_t h = c->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_context)
+		own[model->holds[h].object] = weir_diag_add_(
+			own[model->holds[h].object], model->holds[h].weight);
+}
+
+/* Whether the context blocks itself, even if all others release everything. */
+static bool is_self_nested(struct dg_model *model, const struct dg_context *c)
+{
+	bool all = true, some = false, any_of = false;
+
+	sum_own(model, c);
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+		int64_t own = model->work->free[wait->object];
+		int64_t room = weir_diag_add_(
+			model->objects[wait->object].capacity, -own);
+		bool blocked = own > 0 && (wait->flags & RG_IDLE ||
+					   room < wait->min);
+
+		any_of = wait->flags & RG_ANY_OF;
+		all = all && blocked;
+		some = some || blocked;
+	}
+	return any_of ? all && some : some;
+}
+
+static bool is_oversized(const struct dg_model *model, uint32_t context)
+{
+	for (uint32_t w = model->contexts[context].first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context)
+		if (model->waits[w].flags & RG_OVERSIZED)
+			return true;
+	return false;
+}
+
+static enum dg_verdict cause(struct dg_model *model, uint32_t context)
+{
+	if (is_oversized(model, context))
+		return DG_UNSATISFIABLE;
+	if (!is_left(model, context, OUTSIDE))
+		return DG_NO_RELEASER;
+	if (!is_left(model, context, ENDED))
+		return DG_LEAKED;
+	if (!is_left(model, context, OVERSIZED))
+		return DG_UNSATISFIABLE;
+	/* A record that was lost may be that of a releaser. */
+	if (model->lost || model->incomplete)
+		return DG_NO_RELEASER;
+	return is_self_nested(model, &model->contexts[context]) ?
+		       DG_SELF_NESTED : DG_DEADLOCK;
+}
+
+/* No release for ten times as long as usual, and for a second at least. */
+static bool is_stalled(const struct dg_object *object)
+{
+	int64_t usual;
+
+	if (!object->releases || object->age_ns <= 0 ||
+	    object->last_release_ns < SECOND)
+		return false;
+	usual = object->age_ns / (object->releases > INT64_MAX ? INT64_MAX :
+				  (int64_t)object->releases);
+	return object->last_release_ns / 10 > usual;
+}
+
+/* The verdict on a wait that can end. */
+static enum dg_verdict slow(const struct dg_model *model,
+			    const struct dg_wait *wait)
+{
+	const struct dg_object *object = &model->objects[wait->object];
+	uint32_t bound = object->flags & RG_BARGING ? OVERTAKEN_BARGING :
+						      OVERTAKEN_FIFO;
+
+	if (wait->flags & RG_GRANTED)
+		return wait->age_ns > SECOND &&
+		       (object->last_release_ns == DG_UNKNOWN ||
+			object->last_release_ns > SECOND) ? DG_STRANDED :
+							    DG_SLOW;
+	if (wait->overtaken > bound)
+		return DG_STARVED;
+	return is_stalled(object) ? DG_STALLED : DG_SLOW;
+}
+
+static uint32_t root(uint32_t *parent, uint32_t i)
+{
+	while (parent[i] != i) {
+		parent[i] = parent[parent[i]];
+		i = parent[i];
+	}
+	return i;
+}
+
+/* The left waiters and the left holders of an object are one group. */
+static void join_object(struct dg_model *model, const struct dg_object *object)
+{
+	uint32_t *parent = model->work->parent, first = DG_NONE;
+
+	for (uint32_t w = object->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object) {
+		uint32_t c = model->waits[w].context;
+
+		if (!is_left(model, c, PLAIN))
+			continue;
+		if (first == DG_NONE)
+			first = c;
+		parent[root(parent, c)] = root(parent, first);
+	}
+	if (first == DG_NONE)
+		return;
+	for (uint32_t h = object->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_object) {
+		uint32_t c = model->holds[h].context;
+
+		if (is_left(model, c, PLAIN))
+			parent[root(parent, c)] = root(parent, first);
+	}
+}
+
+/*
+ * Whether the context neither holds what others need nor is first in line.
+ * is_changed[object] is set if a context that is left waits for the object.
+ */
+static bool is_behind(const struct dg_model *model, uint32_t context)
+{
+	const struct dg_context *c = &model->contexts[context];
+
+	for (uint32_t h = c->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_context)
+		if (model->work->is_changed[model->holds[h].object])
+			return false;
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context)
+		if (model->waits[w].place < 2)
+			return false;
+	return true;
+}
+
+static void number_groups(struct dg_model *model)
+{
+	uint32_t *parent = model->work->parent, *number = model->work->needed;
+
+	for (uint32_t i = 0; i < model->used.contexts; i++) {
+		parent[i] = i;
+		number[i] = 0;
+	}
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		join_object(model, &model->objects[i]);
+	model->groups = 0;
+	for (uint32_t i = 0; i < model->used.contexts; i++) {
+		uint32_t first = root(parent, i);
+
+		model->contexts[i].group = 0;
+		if (!is_left(model, i, PLAIN))
+			continue;
+		if (!number[first])
+			number[first] = ++model->groups;
+		model->contexts[i].group = number[first];
+	}
+}
+
+static void judge_context(struct dg_model *model, uint32_t context)
+{
+	struct dg_context *c = &model->contexts[context];
+
+	c->verdict = DG_FINE;
+	if (is_left(model, context, PLAIN)) {
+		c->verdict = cause(model, context);
+		return;
+	}
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		enum dg_verdict v = slow(model, &model->waits[w]);
+
+		if (v > c->verdict)
+			c->verdict = v;
+	}
+}
+
+static void judge_object(struct dg_model *model, uint32_t object)
+{
+	struct dg_object *o = &model->objects[object];
+
+	o->verdict = o->leaked > 0 ? DG_LEAKED : DG_FINE;
+	model->work->is_changed[object] = 0;
+	for (uint32_t w = o->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object) {
+		uint32_t c = model->waits[w].context;
+
+		if (model->contexts[c].verdict > o->verdict)
+			o->verdict = model->contexts[c].verdict;
+		if (is_left(model, c, PLAIN))
+			model->work->is_changed[object] = 1;
+	}
+}
+
+void weir_diag_judge_(struct dg_model *model)
+{
+	reduce_all(model);
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		judge_context(model, i);
+	number_groups(model);
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		judge_object(model, i);
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		model->contexts[i].behind = model->contexts[i].group &&
+					    is_behind(model, i);
+}
+
+enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
+					 uint32_t group)
+{
+	enum dg_verdict gravest = DG_FINE, behind = DG_FINE;
+
+	/* A context that is behind shares the fate of the others. */
+	for (uint32_t i = 0; i < model->used.contexts; i++) {
+		const struct dg_context *c = &model->contexts[i];
+
+		if (c->group != group)
+			continue;
+		if (c->behind && c->verdict > behind)
+			behind = c->verdict;
+		else if (!c->behind && c->verdict > gravest)
+			gravest = c->verdict;
+	}
+	return gravest ? gravest : behind;
+}
+
+enum dg_verdict weir_diag_gravest_(const struct dg_model *model)
+{
+	enum dg_verdict gravest = DG_FINE;
+
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		if (model->contexts[i].verdict > gravest)
+			gravest = model->contexts[i].verdict;
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		if (model->objects[i].verdict > gravest)
+			gravest = model->objects[i].verdict;
+	return gravest;
+}

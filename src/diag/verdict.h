@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_DIAG_VERDICT_H
+#define WEIR_DIAG_VERDICT_H
+
+/*
+ * The verdict: which contexts can never proceed, why, and what would help.
+ * docs/design/diag.md, "The verdict".
+ *
+ *     reduce.c    the reduction: which contexts are left
+ *     verdict.c   the causes, and the groups of contexts that block each other
+ *     ways.c      the ways out of a group
+ *
+ * No function allocates, and the time of a reduction is linear in the size of
+ * the model.
+ */
+#include "diag/model.h"
+
+/*
+ * Assumptions of a reduction.  All zero, with DG_NONE for the indexes: only the
+ * known contexts release, each what it holds.
+ */
+struct dg_assume {
+	bool outside;		/* any number of permits of an open object may
+				   be released from outside */
+	bool ended;		/* contexts that have ended release, too */
+	bool oversized;		/* a wait for more than the capacity ends */
+	bool timed;		/* a wait with a deadline ends */
+	uint32_t cancelled;	/* the waits of this context end */
+	uint32_t raised;	/* the capacity of this object grows ... */
+	int64_t by;		/* ... by this */
+};
+#define DG_ASSUME_NOTHING                                                      \
+	{ false, false, false, false, DG_NONE, DG_NONE, 0 }
+
+/* The arrays of a reduction; element i is of record i. */
+struct dg_work {
+	int64_t *free;		/* of objects */
+	uint32_t *head;		/* of objects: the next wait to grant */
+	uint32_t *changed;	/* a stack of objects to examine */
+	uint8_t *is_changed;	/* of objects: it is on that stack */
+	uint32_t *needed;	/* of contexts: waits that block it */
+	uint32_t *finishing;	/* a stack of contexts that run to their end */
+	uint8_t *done;		/* of contexts: it is on that stack, or was */
+	uint8_t *granted;	/* of waits: permits were taken for it */
+	uint32_t *order;	/* of waits: room for sorting */
+	uint8_t *left;		/* of contexts: a set of DG_LEFT_... */
+	uint32_t *parent;	/* of contexts: union-find */
+	uint32_t changed_n, finishing_n;
+};
+
+size_t weir_diag_work_size_(const struct dg_limits *limits);
+/* Returns room for one index of each wait; a reduction overwrites it. */
+uint32_t *weir_diag_work_order_(struct dg_model *model);
+
+/*
+ * Reduce the model.  Afterwards weir_diag_left_ tells whether a context is left
+ * waiting.  Requires: weir_diag_finish_ was called.
+ */
+void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume);
+bool weir_diag_left_(const struct dg_model *model, uint32_t context);
+
+/* Whether permits of the object may come from outside the model. */
+bool weir_diag_open_(const struct dg_object *object);
+
+/* Set verdict, group and behind of all contexts and objects. */
+void weir_diag_judge_(struct dg_model *model);
+/* The gravest verdict of a group, and of the whole model. */
+enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
+					 uint32_t group);
+enum dg_verdict weir_diag_gravest_(const struct dg_model *model);
+
+/* A change after which all contexts of a group can proceed. */
+struct dg_way {
+	uint32_t context;	/* cancel its waits; or DG_NONE: */
+	uint32_t object;	/* raise its capacity ... */
+	int64_t by;		/* ... by this */
+};
+
+/* Find up to max ways out of a group.  Returns their number. */
+uint32_t weir_diag_ways_(struct dg_model *model, uint32_t group,
+			 struct dg_way *ways, uint32_t max);
+/*
+ * Returns the time after which a group ends by itself, because waits time out;
+ * DG_NO_DEADLINE if it does not.  *context is the context whose wait ends
+ * then.
+ */
+int64_t weir_diag_ends_(struct dg_model *model, uint32_t group,
+			uint32_t *context);
+
+#endif /* WEIR_DIAG_VERDICT_H */
