@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/diag/diag.h"
 #include "cmd/hold/hold.h"
 #include "cmd/inspect/inspect.h"
 #include "cmd/jobserver/jobserver.h"
@@ -26,6 +27,8 @@ static const struct cmd *const commands[] = {
 	&cmd_ls,
 	&cmd_stat,
 	&cmd_watch,
+	&cmd_explain,
+	&cmd_dump,
 	&cmd_resize,
 	&cmd_pause,
 	&cmd_resume,

@@ -17,6 +17,9 @@ size_t weir_diag_model_size_(const struct dg_limits *limits)
 	       rounded(limits->contexts * sizeof(struct dg_context)) +
 	       rounded(limits->holds * sizeof(struct dg_hold)) +
 	       rounded(limits->waits * sizeof(struct dg_wait)) +
+	       rounded(limits->objects * sizeof(uint32_t)) +
+	       rounded(limits->contexts * sizeof(uint32_t)) +
+	       rounded(limits->objects * sizeof(uint64_t)) +
 	       weir_diag_work_size_(limits);
 }
 
@@ -35,6 +38,12 @@ void weir_diag_model_init_(struct dg_model *model,
 	at += rounded(limits->holds * sizeof(struct dg_hold));
 	model->waits = (struct dg_wait *)(void *)at;
 	at += rounded(limits->waits * sizeof(struct dg_wait));
+	model->object_of = (uint32_t *)(void *)at;
+	at += rounded(limits->objects * sizeof(uint32_t));
+	model->context_of = (uint32_t *)(void *)at;
+	at += rounded(limits->contexts * sizeof(uint32_t));
+	model->prints = (uint64_t *)(void *)at;
+	at += rounded(limits->objects * sizeof(uint64_t));
 	model->work_memory = at;
 }
 
@@ -186,6 +195,8 @@ static void count_hold(struct dg_model *model, const struct dg_hold *hold)
 {
 	struct dg_object *object = &model->objects[hold->object];
 
+	if (!hold->weight)
+		return;
 	object->holders++;
 	object->held = weir_diag_add_(object->held, hold->weight);
 	if (model->contexts[hold->context].ended)

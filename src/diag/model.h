@@ -45,6 +45,7 @@ struct dg_object {
 	uint32_t first_wait;	/* list: next_of_object, in queue order
 				   once the model has been finished */
 	enum dg_verdict verdict;
+	bool approximate;	/* its holders changed while they were read */
 	int64_t capacity;
 	int64_t held;		/* by known contexts, granted ones too */
 	int64_t unowned;	/* out, but held by no known context */
@@ -65,8 +66,8 @@ struct dg_context {
 	uint32_t kind;		/* enum rg_kind; DG_PROCESS */
 	uint32_t tid;
 	bool ended;		/* its thread has ended */
-	bool moving;		/* it changed while it was read: see
-				   snapshot.h */
+	bool moving;		/* its wait changed while it was read: it is
+				   judged as if it did not wait */
 	uint32_t first_hold, first_wait;	/* list: next_of_context */
 	uint32_t group;		/* of contexts that block each other, from 1;
 				   0: none (verdict.h) */
@@ -112,7 +113,10 @@ struct dg_model {
 	struct dg_context *contexts;
 	struct dg_hold *holds;
 	struct dg_wait *waits;
-	struct dg_work *work;	/* of verdict.c */
+	/* Indexes of the records of the registry; DG_NONE: not in use. */
+	uint32_t *object_of, *context_of;
+	uint64_t *prints;	/* of objects: fingerprints of the holders */
+	struct dg_work *work;	/* of verdict.h */
 	void *work_memory;
 	uint32_t pid;
 	uint32_t lost;		/* records that the process could not write */

@@ -5,8 +5,8 @@
  */
 #include "diag/verdict.h"
 
-#define CONTEXTS_TRIED 12u
-#define OBJECTS_TRIED 6u
+#define CONTEXTS_TRIED 8u
+#define OBJECTS_TRIED 4u
 
 /* Whether the assumption lets all contexts of the group proceed. */
 static bool resolves(struct dg_model *model, uint32_t group,

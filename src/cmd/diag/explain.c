@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* weir explain: who holds what, who waits, and whether that can ever end. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/diag/diag.h"
+#include "cmd/diag/json.h"
+#include "cmd/diag/source.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/options.h"
+#include "diag/text.h"
+
+/* The exit status if contexts can never proceed. */
+#define EXIT_STUCK 1
+
+static void flush(struct dg_text *text)
+{
+	fwrite(text->to, 1, text->used, stdout);
+	text->used = 0;
+}
+
+static uint32_t print_report(struct diag *diag, const char *only)
+{
+	char room[4096];
+	struct dg_text text = {
+		.to = room, .size = sizeof(room), .flush = flush,
+		.site = symbols_name, .site_user = &diag->modules,
+	};
+	uint32_t shown = weir_diag_report_(&text, &diag->model, only);
+
+	flush(&text);
+	return shown;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP, { "json", no_argument, NULL, 'j' }, OPTIONS_END
+	};
+	const char *what = NULL, *only = NULL;
+	static struct diag diag;
+	enum dg_verdict gravest;
+	bool json = false;
+	uint32_t shown;
+	int option;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == 'j')
+			json = true;
+		else if (!what)
+			what = optarg;
+		else
+			options_name(self, optarg, &only);
+	}
+	if (optind < argc && !what)
+		what = argv[optind++];
+	options_rest(self, argc, argv, &only);
+	if (what)
+		diag_open(&diag, what);
+	else
+		diag_open_named(&diag);
+	diag_read(&diag);
+	shown = json ? diag_json(stdout, &diag, only) :
+		       print_report(&diag, only);
+	cmd_flush();
+	if (only && !shown)
+		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
+			diag.name, only);
+	gravest = weir_diag_gravest_(&diag.model);
+	diag_close(&diag);
+	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;
+}
+
+const struct cmd cmd_explain = {
+	.name = "explain",
+	.summary = "show who holds what in a process, and find deadlocks",
+	.help =
+"usage: weir explain PID|FILE [NAME] [--json]\n"
+"       weir explain [--json]\n"
+"\n"
+"Shows the watched semaphores of a process: holders and waiters with their call\n"
+"sites, and the verdict: whether the waits can end, and what would help.  FILE\n"
+"is a dump (weir dump) or a core file.  Without arguments, the named semaphores\n"
+"of all processes.  The process is not stopped and does not notice.\n"
+"\n"
+"      --json   print one JSON object on one line\n"
+"  -h, --help   print this text\n"
+"\n"
+"Exit status: 0, or 1 if some context can never proceed or permits have leaked.\n",
+	.run = run,
+};

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named semaphores as objects, processes as contexts.
+ *
+ * The process that holds the permit of a job is the guardian of `weir run`; it
+ * releases when the job has ended.  If the job, or a descendant of it, waits for
+ * another name, and all processes between wait for it alone, then the
+ * guardian cannot release before that wait has ended.  So the chain from the
+ * waiting process up to the outermost holder is one context.
+ *
+ * DEADLOCK must not be printed if the permits could be released in another way
+ * (C50).  A context is judged as if it did not wait, if several processes of its
+ * chain wait, if other threads of the process may release, if the semaphore is
+ * paused, or if the wait has changed while the semaphores were read.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/diag/kin.h"
+#include "cmd/diag/source.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/snapshot.h"
+
+/* The longest chain of processes between a waiter and a holder. */
+#define CHAIN_MAX 64
+
+struct name {
+	const char *name;
+	weir_named_info info;
+	weir_named_entry *entries;
+};
+
+/* Reads the semaphores.  One that cannot be read is left out. */
+static struct name *read_names(char **names, int count, uint32_t *used,
+			       uint32_t *entries)
+{
+	struct name *list = memory_realloc(NULL, ((size_t)count + 1) *
+					   sizeof(*list));
+
+	*used = *entries = 0;
+	for (int i = 0; i < count; i++) {
+		weir_named_opts opts = { .flags = WEIR_NAMED_SHARED |
+						  WEIR_NAMED_OBSERVER };
+		struct name *name = &list[*used];
+		weir_named *sem;
+
+		if (weir_named_open(names[i], &opts, &sem))
+			continue;
+		name->name = names[i];
+		if (!snapshot_settle(sem, &name->info, &name->entries)) {
+			*entries += name->info.entries;
+			(*used)++;
+		} else {
+			free(name->entries);
+		}
+		(void)!weir_named_close_handle(sem);
+	}
+	return list;
+}
+
+static void free_names(struct name *list, uint32_t used)
+{
+	for (uint32_t i = 0; i < used; i++)
+		free(list[i].entries);
+	free(list);
+}
+
+static bool is_waiting(const weir_named_entry *entry)
+{
+	return entry->role == WEIR_NAMED_WAITS ||
+	       entry->role == WEIR_NAMED_OVERSIZED ||
+	       entry->role == WEIR_NAMED_IDLE;
+}
+
+/* The context of a process; it is added if it is new. */
+static uint32_t context_of(struct dg_model *model,
+			   const weir_named_entry *entry)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->used.contexts; i++)
+		if (model->contexts[i].tid == (uint32_t)entry->pid &&
+		    model->contexts[i].address == entry->pid_namespace)
+			return i;
+	i = weir_diag_add_context_(model);
+	if (i == DG_NONE)
+		return i;
+	model->contexts[i].kind = DG_PROCESS;
+	model->contexts[i].tid = (uint32_t)entry->pid;
+	model->contexts[i].address = entry->pid_namespace;
+	weir_diag_clean_(model->contexts[i].name,
+			 sizeof(model->contexts[i].name), entry->label,
+			 sizeof(entry->label));
+	return i;
+}
+
+/* The context of a holder with this process ID in our namespace. */
+static uint32_t find_holder(const struct dg_model *model, pid_t pid,
+			    uint64_t space)
+{
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		if (model->contexts[i].tid == (uint32_t)pid &&
+		    model->contexts[i].address == space &&
+		    model->contexts[i].first_hold != DG_NONE)
+			return i;
+	return DG_NONE;
+}
+
+/* Move the holds of a context to another one. */
+static void merge(struct dg_model *model, uint32_t from, uint32_t to)
+{
+	struct dg_context *context = &model->contexts[to];
+	uint32_t next;
+	char name[sizeof(context->name)];
+
+	if (from == to)
+		return;
+	/* The holder is the process that users see with weir stat. */
+	(void)snprintf(name, sizeof(name), "in %u %.40s",
+		       model->contexts[from].tid, context->name);
+	weir_diag_clean_(context->name, sizeof(context->name), name,
+			 sizeof(name));
+	for (uint32_t h = model->contexts[from].first_hold; h != DG_NONE;
+	     h = next) {
+		struct dg_hold *hold = &model->holds[h];
+
+		next = hold->next_of_context;
+		hold->context = to;
+		hold->next_of_context = model->contexts[to].first_hold;
+		model->contexts[to].first_hold = h;
+	}
+	model->contexts[from].first_hold = DG_NONE;
+	if (model->contexts[from].moving)
+		model->contexts[to].moving = true;
+}
+
+/*
+ * Follow the parents of a waiting process, and merge the holders among them
+ * into the process's own context.
+ */
+static void climb(struct dg_model *model, uint32_t waiter, uint64_t space)
+{
+	pid_t pid = (pid_t)model->contexts[waiter].tid;
+
+	if (model->contexts[waiter].address != space)
+		return;
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		pid_t child = pid;
+		uint32_t holder;
+
+		pid = kin_parent(child);
+		if (pid <= 1 || !kin_awaits(pid, child))
+			return;
+		holder = find_holder(model, pid, space);
+		if (holder == DG_NONE)
+			continue;
+		/* Another process of the same job waits as well. */
+		if (model->contexts[holder].first_wait != DG_NONE)
+			model->contexts[waiter].moving = true;
+		merge(model, holder, waiter);
+	}
+}
+
+/* Other threads of a process that holds and waits may release. */
+static void check_threads(struct dg_context *context, unsigned handles,
+			  uint64_t space)
+{
+	unsigned threads = context->address == space ?
+			   kin_threads((pid_t)context->tid) : 0;
+
+	/* A handle has one thread of the library. */
+	if (!threads || threads > 1 + handles)
+		context->moving = true;
+}
+
+/* Whether the wait was there in the earlier reading. */
+static bool is_steady(const struct name *before, uint32_t used,
+		      const struct name *name, const weir_named_entry *entry)
+{
+	for (uint32_t i = 0; i < used; i++) {
+		if (strcmp(before[i].name, name->name) != 0)
+			continue;
+		for (uint32_t k = 0; k < before[i].info.entries; k++)
+			if (before[i].entries[k].id == entry->id &&
+			    before[i].entries[k].role == entry->role &&
+			    before[i].entries[k].since_ns == entry->since_ns)
+				return true;
+	}
+	return false;
+}
+
+static void add_entry(struct dg_model *model, uint32_t object,
+		      const weir_named_entry *entry, int64_t now, bool steady)
+{
+	uint32_t context = context_of(model, entry), i;
+
+	if (context == DG_NONE)
+		return;
+	if (!is_waiting(entry)) {
+		i = weir_diag_add_hold_(model, context, object, entry->weight);
+		if (i != DG_NONE)
+			model->holds[i].age_ns = snapshot_age(entry, now);
+		return;
+	}
+	if (model->contexts[context].first_wait != DG_NONE || !steady)
+		model->contexts[context].moving = true;
+	i = weir_diag_add_wait_(model, context, object, entry->weight,
+				entry->weight);
+	if (i == DG_NONE)
+		return;
+	model->waits[i].ticket = entry->place;
+	model->waits[i].age_ns = snapshot_age(entry, now);
+	model->waits[i].flags = entry->role == WEIR_NAMED_OVERSIZED ?
+				RG_OVERSIZED :
+				entry->role == WEIR_NAMED_IDLE ? RG_IDLE : 0;
+}
+
+static void add_name(struct dg_model *model, const struct name *name,
+		     const struct name *before, uint32_t before_used)
+{
+	uint32_t object = weir_diag_add_object_(model);
+	struct dg_object *o = &model->objects[object];
+	int64_t now = weir_now_ns();
+
+	if (object == DG_NONE)
+		return;
+	o->capacity = name->info.capacity;
+	o->flags = name->info.closed ? RG_IS_CLOSED : 0;
+	weir_diag_clean_(o->name, sizeof(o->name), name->name,
+			 strlen(name->name));
+	for (uint32_t i = 0; i < name->info.entries; i++) {
+		const weir_named_entry *entry = &name->entries[i];
+
+		if (entry->role == WEIR_NAMED_LOCKS)
+			continue;
+		add_entry(model, object, entry, now,
+			  !name->info.paused && !name->info.inconsistent &&
+			  is_steady(before, before_used, name, entry));
+	}
+	if (name->info.inconsistent)
+		model->approximate = true;
+}
+
+/* Join what belongs together, after all entries have been added. */
+static void join(struct dg_model *model)
+{
+	uint64_t space = kin_namespace();
+
+	for (uint32_t i = 0; i < model->used.contexts; i++) {
+		struct dg_context *context = &model->contexts[i];
+		unsigned handles = 1;
+
+		if (context->first_wait == DG_NONE)
+			continue;
+		if (context->first_hold != DG_NONE) {
+			for (uint32_t h = context->first_hold; h != DG_NONE;
+			     h = model->holds[h].next_of_context)
+				handles++;
+			check_threads(context, handles, space);
+		}
+	}
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		if (model->contexts[i].first_wait != DG_NONE)
+			climb(model, i, space);
+}
+
+bool diag_named_read(struct diag *diag)
+{
+	uint32_t used, before_used, entries, before_entries;
+	struct name *before, *list;
+	struct dg_limits limits;
+	char **names;
+	int count = names_list(&names);
+
+	if (count < 0)
+		names_fail("explain");
+	before = read_names(names, count, &before_used, &before_entries);
+	list = read_names(names, count, &used, &entries);
+	limits = (struct dg_limits){ used, entries, entries, entries };
+	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
+	for (uint32_t i = 0; i < used; i++)
+		add_name(&diag->model, &list[i], before, before_used);
+	join(&diag->model);
+	weir_diag_finish_(&diag->model);
+	free_names(before, before_used);
+	free_names(list, used);
+	free(names);
+	return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registry of a living process.  Its mapping is found in /proc/PID/maps, and
+ * is read through /proc/PID/fd/N.  If the process has closed the descriptor,
+ * its memory is read (process_vm_readv).  Neither stops the process nor makes it
+ * do anything.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/diag/source.h"
+#include "cmd/lib/fail.h"
+
+/* Returns the ID of the process in its own PID namespace. */
+static uint32_t inner_pid(pid_t pid)
+{
+	char path[48], line[256];
+	uint32_t inner = (uint32_t)pid;
+	FILE *status;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = fopen(path, "re");
+	if (!status)
+		return inner;
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, "NSpid:", 6)) {
+			const char *last = strrchr(line, '\t');
+
+			if (last)
+				inner = (uint32_t)strtoul(last, NULL, 10);
+		}
+	(void)fclose(status);
+	return inner;
+}
+
+/* Open the file of the mapping through a descriptor of the process. */
+static int open_descriptor(pid_t pid, uint64_t inode)
+{
+	char path[64];
+	struct dirent *entry;
+	int found = -1;
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	folder = opendir(path);
+	if (!folder)
+		return -1;
+	while (found < 0 && (entry = readdir(folder))) {
+		char name[300], target[64] = "";
+		struct stat info;
+		ssize_t n;
+
+		(void)snprintf(name, sizeof(name), "/proc/%d/fd/%s", (int)pid,
+			       entry->d_name);
+		n = readlink(name, target, sizeof(target) - 1);
+		if (n < 0 || !strstr(target, "memfd:" RG_FILE_NAME))
+			continue;
+		found = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (found >= 0 && (fstat(found, &info) ||
+				   info.st_ino != inode)) {
+			(void)close(found);
+			found = -1;
+		}
+	}
+	(void)closedir(folder);
+	return found;
+}
+
+/*
+ * Try one mapping.  The child of a fork may map its parent's registry; the
+ * header tells whose it is.
+ */
+static bool try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
+			uint32_t pid)
+{
+	struct rg_header header;
+
+	diag->address = start;
+	diag->fd = open_descriptor(diag->pid, inode);
+	if (diag_read_bytes(diag, 0, &header, sizeof(header)) &&
+	    header.pid == pid)
+		return true;
+	if (diag->fd >= 0)
+		(void)close(diag->fd);
+	diag->fd = -1;
+	return false;
+}
+
+static bool find_registry(struct diag *diag, FILE *maps, bool *seen)
+{
+	uint32_t pid = inner_pid(diag->pid);
+	char line[4096 + 256];
+	bool found = false;
+
+	*seen = false;
+	while (!found && fgets(line, sizeof(line), maps)) {
+		uint64_t start, offset, inode;
+		int path = 0;
+
+		*seen = true;
+		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %*s %" SCNu64
+			   " %n", &start, &offset, &inode, &path) < 3 ||
+		    !path || offset ||
+		    strncmp(line + path, "/memfd:" RG_FILE_NAME,
+			    strlen("/memfd:" RG_FILE_NAME)) != 0)
+			continue;
+		found = try_mapping(diag, start, inode, pid);
+	}
+	return found;
+}
+
+static bool fail_open(struct diag *diag, int errnum)
+{
+	if (errnum == ENOENT || errnum == ESRCH)
+		return diag_fail(diag, EXIT_CLOSED, "%s: no such process",
+				 diag->name);
+	if (errnum == EACCES || errnum == EPERM)
+		return diag_fail(diag, EXIT_REFUSED, "%s: permission denied: "
+				 "only the user of a process and root may read "
+				 "its registry", diag->name);
+	return diag_fail(diag, EXIT_WEIR, "%s: %s", diag->name,
+			 strerror(errnum));
+}
+
+bool diag_pid_open(struct diag *diag, pid_t pid)
+{
+	char path[48];
+	bool found, seen;
+	int errnum;
+	FILE *maps;
+
+	diag->pid = pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return fail_open(diag, errno);
+	errno = 0;
+	found = find_registry(diag, maps, &seen);
+	errnum = errno;
+	(void)fclose(maps);
+	if (found) {
+		(void)snprintf(diag->modules.root, sizeof(diag->modules.root),
+			       "/proc/%d/root", (int)pid);
+		modules_of_process(&diag->modules, pid);
+		return true;
+	}
+	/* An older kernel refuses the read, not the open. */
+	if (!seen && errnum)
+		return fail_open(diag, errnum);
+	return diag_fail(diag, EXIT_CLOSED, "%s: the process has no watched "
+			 "semaphores: none has a name, or WEIR_DIAG=off is set, "
+			 "or its libweir has no diagnostics", diag->name);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_DIAG_SOURCE_H
+#define WEIR_CMD_DIAG_SOURCE_H
+
+/*
+ * A source of a model: a process, a dump file, a core file, or the named
+ * semaphores.
+ *
+ *     struct diag diag;
+ *     diag_open(&diag, "4711");
+ *     diag_read(&diag);
+ *     ... diag.model ...
+ *     diag_close(&diag);
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cmd/diag/modules.h"
+#include "diag/snapshot.h"
+#include "diag/verdict.h"
+
+/* A part of a registry in a file. */
+struct diag_extent {
+	uint64_t at, size;	/* in the registry */
+	uint64_t offset;	/* in the file */
+	uint32_t copy;		/* 0: the first copy, 1: the second one */
+	uint32_t pad;
+};
+#define DIAG_EXTENTS_MAX 16u
+
+#define DIAG_WHY 512
+
+struct diag {
+	const char *name;	/* as the user gave it */
+	pid_t pid;		/* of a living process; 0: none */
+	int fd;			/* of the registry or the file; -1: none */
+	uint64_t address;	/* without fd: of the registry in the process */
+	uint32_t extents;	/* 0: the file is the registry */
+	struct diag_extent extent[DIAG_EXTENTS_MAX];
+	uint32_t copy;		/* the copy that is read */
+	bool is_file;		/* it does not change */
+	bool is_named;
+	struct dg_source source;
+	struct rg_header header;
+	struct dg_model model;
+	void *memory;
+	size_t memory_size;
+	struct modules modules;
+	int status;		/* exit status for `why` */
+	char why[DIAG_WHY];	/* why diag_try has failed */
+};
+
+/*
+ * Open a source; `what` is a process ID or the path of a file.  diag_try
+ * returns false and sets why and status if that fails; diag_open exits.
+ */
+bool diag_try(struct diag *diag, const char *what);
+void diag_open(struct diag *diag, const char *what);
+/* The named semaphores of the default folder. */
+void diag_open_named(struct diag *diag);
+/*
+ * Read a snapshot, and judge it.  diag_try_read returns false as diag_try does;
+ * diag_read exits.
+ */
+bool diag_try_read(struct diag *diag);
+void diag_read(struct diag *diag);
+void diag_close(struct diag *diag);
+
+/* For the sources: set why and status; returns false. */
+bool diag_fail(struct diag *diag, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Returns room for a model of this size. */
+void *diag_room(struct diag *diag, const struct dg_limits *limits);
+
+/* The sources.  Each returns false as diag_try does. */
+bool diag_pid_open(struct diag *diag, pid_t pid);
+bool diag_dump_open(struct diag *diag);
+bool diag_core_open(struct diag *diag);
+bool diag_named_read(struct diag *diag);
+
+/* Write a dump of the source to standard output. */
+void diag_dump_write(struct diag *diag);
+
+/* Read from the registry; a dg_read_fn, and `user` is the struct diag. */
+bool diag_read_bytes(void *user, uint64_t at, void *to, size_t size);
+/* As pread, for all of the bytes. */
+bool diag_pread(int fd, void *to, size_t size, uint64_t at);
+
+#endif /* WEIR_CMD_DIAG_SOURCE_H */
