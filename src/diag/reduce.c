@@ -79,7 +79,8 @@ uint32_t *weir_diag_work_order_(struct dg_model *model)
 
 bool weir_diag_open_(const struct dg_object *object)
 {
-	return object->flags & (RG_UNBOUNDED | RG_HANDED_OVER) ||
+	return object->flags & (RG_UNBOUNDED | RG_HANDED_OVER |
+				RG_MOVED) ||
 	       object->unowned > 0 || object->type == RG_CHAN ||
 	       object->type == RG_RATE;
 }

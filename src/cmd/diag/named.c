@@ -277,7 +277,8 @@ bool diag_named_read(struct diag *diag)
 	int count = names_list(&names);
 
 	if (count < 0)
-		names_fail("explain");
+		return diag_fail(diag, EXIT_CLOSED, "the folder of names: %s",
+				 strerror(errno));
 	before = read_names(names, count, &before_used, &before_entries);
 	list = read_names(names, count, &used, &entries);
 	limits = (struct dg_limits){ used, entries, entries, entries };

@@ -17,6 +17,7 @@
 
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
 
 /* Returns the ID of the process in its own PID namespace. */
 static uint32_t inner_pid(pid_t pid)
@@ -129,7 +130,7 @@ static bool fail_open(struct diag *diag, int errnum)
 			 strerror(errnum));
 }
 
-bool diag_pid_open(struct diag *diag, pid_t pid)
+static bool find_pid(struct diag *diag, pid_t pid)
 {
 	char path[48];
 	bool found, seen;
@@ -145,16 +146,46 @@ bool diag_pid_open(struct diag *diag, pid_t pid)
 	found = find_registry(diag, maps, &seen);
 	errnum = errno;
 	(void)fclose(maps);
-	if (found) {
-		(void)snprintf(diag->modules.root, sizeof(diag->modules.root),
-			       "/proc/%d/root", (int)pid);
-		modules_of_process(&diag->modules, pid);
+	if (found)
 		return true;
-	}
 	/* An older kernel refuses the read, not the open. */
 	if (!seen && errnum)
 		return fail_open(diag, errnum);
 	return diag_fail(diag, EXIT_CLOSED, "%s: the process has no watched "
 			 "semaphores: none has a name, or WEIR_DIAG=off is set, "
 			 "or its libweir has no diagnostics", diag->name);
+}
+
+bool diag_pid_open(struct diag *diag, pid_t pid)
+{
+	if (!find_pid(diag, pid))
+		return false;
+	(void)snprintf(diag->modules.root, sizeof(diag->modules.root),
+		       "/proc/%d/root", (int)pid);
+	modules_of_process(&diag->modules, pid);
+	return true;
+}
+
+uint32_t diag_processes(pid_t **list)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	uint32_t count = 0;
+
+	*list = memory_realloc(NULL, sizeof(**list));
+	if (!folder)
+		return 0;
+	while ((entry = readdir(folder))) {
+		struct diag diag = { .name = entry->d_name, .fd = -1 };
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid < 1 || !find_pid(&diag, (pid_t)pid))
+			continue;
+		if (diag.fd >= 0)
+			(void)close(diag.fd);
+		*list = memory_realloc(*list, (count + 1) * sizeof(**list));
+		(*list)[count++] = (pid_t)pid;
+	}
+	(void)closedir(folder);
+	return count;
 }

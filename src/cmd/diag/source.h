@@ -67,6 +67,12 @@ bool diag_try_read(struct diag *diag);
 void diag_read(struct diag *diag);
 void diag_close(struct diag *diag);
 
+/*
+ * Find the processes whose registry this user can read.  Returns their number;
+ * the caller frees *list.
+ */
+uint32_t diag_processes(pid_t **list);
+
 /* For the sources: set why and status; returns false. */
 bool diag_fail(struct diag *diag, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

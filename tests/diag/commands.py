@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+"""weir explain and weir dump: a process, a dump, a core file, names, and errors.
+
+    commands.py WEIR TARGET [TEST...]
+
+TARGET is the program of target.c: its registry is filled in by hand.
+"""
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cmd"))
+from support import *  # noqa: E402
+import support  # noqa: E402
+
+TARGET = os.path.abspath(os.environ.get("WEIR_DIAG_TARGET") or sys.argv.pop(2))
+os.environ["WEIR_DIAG_TARGET"] = TARGET
+
+# Bytes that a terminal interprets; tabs are not printed either.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+class target:
+    """A process with a registry."""
+
+    def __init__(self, *args, **more):
+        self.process = subprocess.Popen([TARGET, *args], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, **more)
+        same(self.process.stdout.readline(), b"ready\n", "the target")
+        self.pid = str(self.process.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def dump(pid, name="dump"):
+    with open(path(name), "wb") as file:
+        done = subprocess.run([support.WEIR, "dump", pid], env=support.ENV, stdout=file,
+                              stderr=subprocess.PIPE, timeout=LIMIT)
+    same((done.returncode, done.stderr), (0, b""), "dump")
+    return path(name)
+
+
+def without_ages(text):
+    return re.sub(r"\d+(\.\d)? (s|ms|us)|\d+m\d\ds", "AGE", text)
+
+
+def test_c50_explain_a_process():
+    for scenario, verdict, want in (
+            ("deadlock", "DEADLOCK", 1), ("nested", "SELF-NESTED", 1),
+            ("leaked", "LEAKED", 1), ("unsatisfiable", "UNSATISFIABLE", 1),
+            ("signal", "NO KNOWN RELEASER", 0), ("handed", "NO KNOWN RELEASER", 0),
+            ("slow", "SLOW", 0)):
+        with target(scenario) as t:
+            status, out, err = weir("explain", t.pid)
+            same((status, err), (want, ""), scenario)
+            check(f"verdict  {verdict}" in out, out)
+            same(f"weir: {verdict}  " in out, scenario != "slow", out)
+            status, out, err = weir("explain", t.pid, "--json")
+            same((status, err), (want, ""), scenario)
+            same(json.loads(out)["verdict"], verdict, "json")
+
+
+def test_explain_one_name():
+    with target("deadlock") as t:
+        status, out, err = weir("explain", t.pid, "smtp_conn")
+        same((status, err), (1, ""))
+        check("\nsmtp_conn: semaphore" in out and "\ndb_pool: " not in out, out)
+        status, out, err = weir("explain", t.pid, "nothing")
+        same(status, 69)
+        check("no watched object has the name nothing" in err, err)
+
+
+def test_explain_without_an_open_descriptor():
+    with target("deadlock", "closed") as t:
+        status, out, err = weir("explain", t.pid)
+        if status == 69 and os.getuid():
+            raise Skipped("the system refuses process_vm_readv")
+        same((status, err), (1, ""))
+        check("DEADLOCK" in out, out)
+
+
+def test_dump_and_explain_agree():
+    with target("deadlock") as t:
+        _, live, _ = weir("explain", t.pid)
+        file = dump(t.pid)
+    status, out, err = weir("explain", file)
+    same((status, err), (1, ""))
+    same(without_ages(out), without_ages(live), "the dump")
+    # A dump of a dump is the same.
+    same(weir("explain", dump(file, "copy")), (status, out, err), "the copy")
+
+
+def test_core_file():
+    with open("/proc/sys/kernel/core_pattern") as file:
+        pattern = file.read().strip()
+    if pattern.startswith("|") or "/" in pattern:
+        raise Skipped(f"core files go to {pattern}")
+    for scenario in "deadlock", "none":
+        folder = path(scenario)
+        os.mkdir(folder)
+        with target(scenario, "abort", cwd=folder) as t:
+            t.process.stdin.write(b"\n")
+            t.process.stdin.flush()
+            t.process.wait()
+        files = glob.glob(folder + "/*core*")
+        if scenario == "none":
+            continue
+        if not files:
+            raise Skipped("the system writes no core files")
+        status, out, err = weir("explain", files[0])
+        same((status, err), (1, ""))
+        check("weir: DEADLOCK  5 contexts" in out, out)
+        # A part of a core file.
+        os.truncate(files[0], os.path.getsize(files[0]) // 2)
+        status, out, err = weir("explain", files[0])
+        check(status in (65, 69) and err, (status, out, err))
+
+
+def test_c50_nested_runs_of_two_names_are_a_deadlock():
+    for name in "one", "two":
+        same(weir("open", "-n", "1", name)[0], 0)
+    runs = []
+    for first, second in (("one", "two"), ("two", "one")):
+        script = (f"touch {path(first + '.up')}; while [ ! -e {path('go')} ]; do sleep 0.01;"
+                  f" done; {support.WEIR} run {second} true; true")
+        runs.append(start("run", first, "--", "sh", "-c", script))
+        until(lambda: os.path.exists(path(first + ".up")), first)
+    status, out, err = weir("explain")
+    same((status, err), (0, ""), "before")
+    check("DEADLOCK" not in out, out)
+    open(path("go"), "w").close()
+    for name in "one", "two":
+        until(lambda: roles(name, "waits"), f"a waiter of {name}")
+    status, out, err = weir("explain")
+    same((status, err), (1, ""), "after")
+    check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
+    check("raise one by 1 | raise two by 1" in out, out)
+    same(weir("resize", "one", "2")[0], 0, "a way out")
+    for run in runs:
+        same(finish(run)[0], 0, "the jobs")
+    same(weir("explain")[0], 0)
+
+
+def test_c50_a_job_that_waits_in_the_background_is_no_deadlock():
+    for name in "one", "two":
+        same(weir("open", "-n", "1", name)[0], 0)
+    runs = []
+    for first, second in (("one", "two"), ("two", "one")):
+        script = (f"touch {path(first + '.up')}; while [ ! -e {path('go')} ]; do sleep 0.01;"
+                  f" done; {support.WEIR} run {second} true & read x < {path('end')}")
+        if not runs:
+            os.mkfifo(path("end"))
+        runs.append(start("run", first, "--", "sh", "-c", script))
+        until(lambda: os.path.exists(path(first + ".up")), first)
+    open(path("go"), "w").close()
+    for name in "one", "two":
+        until(lambda: roles(name, "waits"), f"a waiter of {name}")
+    status, out, err = weir("explain")
+    same((status, err), (0, ""))
+    check("DEADLOCK" not in out, out)
+    for run in runs:
+        run.kill()
+        finish(run)
+
+
+def test_c49_errors():
+    with target("none") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, out), (69, ""))
+        check(f"weir: {t.pid}: the process has no watched semaphores" in err, err)
+        gone = t.pid
+    same(weir("explain", gone), (69, "", f"weir: {gone}: no such process\n"))
+    same(weir("dump", gone), (69, "", f"weir: {gone}: no such process\n"))
+    with target("deadlock", "old") as t:
+        same(weir("explain", t.pid),
+             (65, "", f"weir: {t.pid}: its registry has another version\n"))
+    with target("deadlock", "short") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, out), (65, ""))
+        check("truncated" in err, err)
+    same(weir("explain", path("nothing"))[::2],
+         (69, f"weir: {path('nothing')}: no such file\n"))
+    with open(path("text"), "w") as file:
+        file.write("some text\n")
+    status, out, err = weir("explain", path("text"))
+    same(status, 65)
+    check("neither a dump of weir nor a core file" in err, err)
+    shutil.copy(support.WEIR, path("program"))
+    same(weir("explain", path("program"))[0], 65, "a program is no core file")
+    same(weir("explain", "1", "2", "3")[0], 64, "too many arguments")
+    same(weir("dump")[0], 64)
+
+
+def test_c49_other_users_are_refused():
+    if os.getuid():
+        status, out, err = weir("explain", "1")
+        same((status, out), (77, ""))
+        check("permission denied" in err, err)
+        return
+    with target("deadlock") as t:
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534",
+                               "--clear-groups", support.WEIR, "explain", t.pid],
+                              capture_output=True, text=True, timeout=LIMIT)
+        if done.returncode == 127:
+            raise Skipped("another user cannot execute the command")
+        same((done.returncode, done.stdout), (77, ""), done.stderr)
+        check("permission denied" in done.stderr, done.stderr)
+
+
+def test_c49_damaged_dumps():
+    rng = random.Random(int(os.environ.get("WEIR_SEED", "1")))
+    with target("deadlock") as t:
+        whole = open(dump(t.pid), "rb").read()
+    for cut in [*range(0, 400, 24), len(whole) // 3, len(whole) - 1]:
+        with open(path("cut"), "wb") as file:
+            file.write(whole[:cut])
+        status, out, err = weir("explain", path("cut"))
+        check(status in (65, 69) and err and not out, (cut, status, out, err))
+    for i in range(150):
+        bad = bytearray(whole)
+        for _ in range(rng.choice((1, 4, 40, 400))):
+            at = rng.choice((rng.randrange(min(900, len(bad))),
+                             rng.randrange(len(bad))))
+            bad[at] = rng.choice((0, 1, 255, 27, rng.randrange(256)))
+        with open(path("bad"), "wb") as file:
+            file.write(bad)
+        status, out, err = weir("explain", path("bad"), *rng.choice(([], ["--json"])))
+        check(status in (0, 1, 65), (i, status, out, err))
+        check(not CONTROL.search(out + err), (i, out, err))
+
+
+def test_c49_a_registry_that_changes():
+    with target("deadlock", "changing") as t:
+        for i in range(40):
+            status, out, err = weir("explain", t.pid, *([], ["--json"])[i % 2])
+            check(status in (0, 1, 65), (status, out, err))
+            check(not CONTROL.search(out + err), (out, err))
+
+
+def test_c49_no_system_call_in_the_target():
+    strace = shutil.which("strace")
+    if not strace:
+        raise Skipped("needs strace")
+    log = path("strace")
+    with target("deadlock") as t:
+        tracer = subprocess.Popen([strace, "-f", "-o", log, "-p", t.pid],
+                                  stderr=subprocess.PIPE, text=True)
+        line = tracer.stderr.readline()
+        if "attached" not in line:
+            tracer.wait()
+            raise Skipped(f"strace: {line}")
+        # The read(2) in which the target sleeps.
+        until(lambda: os.path.getsize(log), "the log of strace")
+        before = open(log).read()
+        for i in range(20):
+            same(weir("explain", t.pid)[0], 1)
+            dump(t.pid)
+        same(open(log).read(), before, "system calls of the target")
+        # The log works: the end of the target is in it.
+        t.process.stdin.close()
+        tracer.wait()
+        check("exit" in open(log).read()[len(before):], "the log has no end")
+        t.process.stdin = open(os.devnull, "wb")
+
+
+if __name__ == "__main__":
+    main()

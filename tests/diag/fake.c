@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* A registry that a test fills in by hand. */
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * FAKE_SECOND + now.tv_nsec;
+}
+
+static void fill_header(struct rg_header *h)
+{
+	memcpy(h->magic, RG_MAGIC, sizeof(h->magic));
+	h->version = RG_VERSION;
+	h->order = RG_ORDER;
+	h->header_size = sizeof(struct rg_header);
+	h->object_size = sizeof(struct rg_object);
+	h->context_size = sizeof(struct rg_context);
+	h->wait_size = sizeof(struct rg_wait);
+	h->event_size = sizeof(struct rg_event);
+	h->objects = RG_OBJECTS;
+	h->contexts = RG_CONTEXTS;
+	h->waits = RG_WAITS;
+	h->events = RG_EVENTS;
+	h->pid = (uint32_t)getpid();
+	h->clock = RG_CLOCK_NS;
+	h->size = RG_SIZE;
+	h->ticks_per_s = (uint64_t)FAKE_SECOND;
+	h->start_ns = clock_ns(CLOCK_MONOTONIC);
+	h->start_ticks = (uint64_t)h->start_ns;
+	h->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	strcpy(h->library, "0.1.0");
+	strcpy(h->program, "fake");
+}
+
+char *fake_registry(int in_memfd)
+{
+	int fd = in_memfd ? memfd_create(RG_FILE_NAME, MFD_CLOEXEC) : -1;
+	char *base;
+
+	if (in_memfd && (fd < 0 || ftruncate(fd, (off_t)RG_SIZE))) {
+		perror("memfd");
+		exit(1);
+	}
+	base = mmap(NULL, RG_SIZE, PROT_READ | PROT_WRITE,
+		    in_memfd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (base == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	fill_header(fake_header(base));
+	return base;
+}
+
+void fake_free(char *base)
+{
+	munmap(base, RG_SIZE);
+}
+
+struct rg_header *fake_header(char *base)
+{
+	return (struct rg_header *)(void *)base;
+}
+
+struct rg_object *fake_object(char *base, uint32_t i)
+{
+	return (struct rg_object *)(void *)(base + RG_OBJECTS_AT) + i;
+}
+
+struct rg_context *fake_context(char *base, uint32_t i)
+{
+	return (struct rg_context *)(void *)(base + RG_CONTEXTS_AT) + i;
+}
+
+struct rg_wait *fake_wait(char *base, uint32_t i)
+{
+	return (struct rg_wait *)(void *)(base + RG_WAITS_AT) + i;
+}
+
+static uint64_t new_id(char *base, uint32_t i)
+{
+	return ++fake_header(base)->generations << 16 | i;
+}
+
+uint64_t fake_add_object(char *base, const char *name, int64_t capacity)
+{
+	uint32_t i = fake_header(base)->objects_high++;
+	struct rg_object *object = fake_object(base, i);
+
+	object->state = RG_LIVE;
+	object->id = new_id(base, i);
+	object->address = 0x1000 * (i + 1);
+	object->capacity = capacity;
+	object->since = fake_header(base)->start_ticks;
+	snprintf(object->name, sizeof(object->name), "%s", name);
+	return object->id;
+}
+
+uint64_t fake_add_thread(char *base, uint32_t tid, const char *name)
+{
+	uint32_t i = fake_header(base)->contexts_high++;
+	struct rg_context *context = fake_context(base, i);
+
+	context->state = RG_LIVE;
+	context->kind = RG_THREAD;
+	context->tid = tid;
+	context->id = new_id(base, i);
+	context->since = fake_header(base)->start_ticks;
+	snprintf(context->name, sizeof(context->name), "%s", name);
+	return context->id;
+}
+
+void fake_hold(char *base, uint64_t context, uint64_t object, int64_t n,
+	       uint64_t site, int64_t age_ns)
+{
+	struct rg_slot *slot = fake_context(base, context & 0xffff)->slots;
+
+	while (slot->object)
+		slot++;
+	slot->site = site;
+	slot->held = n;
+	slot->since = fake_header(base)->start_ticks - (uint64_t)age_ns;
+	slot->acquires = 1;
+	slot->object = object;
+}
+
+struct rg_wait *fake_add_wait(char *base, uint64_t context, uint64_t object,
+			      int64_t n, uint64_t site, int64_t age_ns)
+{
+	struct rg_wait *wait = fake_wait(base, fake_header(base)->waits_high++);
+
+	wait->seq = 2;
+	wait->state = RG_LIVE;
+	wait->context = context;
+	wait->object = object;
+	wait->min = wait->max = n;
+	wait->site = site;
+	wait->since = fake_header(base)->start_ticks - (uint64_t)age_ns;
+	wait->deadline_ns = INT64_MAX;
+	wait->ticket = ++fake_object(base, object & 0xffff)->next_ticket;
+	return wait;
+}
+
+/* The deadlock of docs/design/diag.md: two threads, and three behind them. */
+static void deadlock(char *base)
+{
+	uint64_t db = fake_add_object(base, "db_pool", 20);
+	uint64_t smtp = fake_add_object(base, "smtp_conn", 2);
+	uint64_t one = fake_add_thread(base, 8131, "worker-1");
+	uint64_t two = fake_add_thread(base, 8140, "worker-7");
+
+	fake_hold(base, one, db, 10, 0x77, 40 * FAKE_SECOND);
+	fake_hold(base, two, smtp, 2, 0x12, 41 * FAKE_SECOND);
+	fake_add_wait(base, one, smtp, 1, 0x40, 39 * FAKE_SECOND);
+	fake_add_wait(base, two, db, 11, 0x18, 40 * FAKE_SECOND);
+	for (uint32_t i = 0; i < 3; i++)
+		fake_add_wait(base, fake_add_thread(base, 8151 + i, "late"),
+			      db, 1, 0x118, FAKE_SECOND);
+}
+
+int fake_scenario(char *base, const char *name)
+{
+	uint64_t object, one, two;
+
+	if (!strcmp(name, "empty"))
+		return 1;
+	if (!strcmp(name, "deadlock")) {
+		deadlock(base);
+		return 1;
+	}
+	object = fake_add_object(base, "limit", 2);
+	one = fake_add_thread(base, 101, "one");
+	two = fake_add_thread(base, 102, "two");
+	if (!strcmp(name, "unsatisfiable")) {
+		fake_add_wait(base, one, object, 3, 0x1, 0)->flags =
+			RG_OVERSIZED;
+		return 1;
+	}
+	fake_hold(base, one, object, 2, 0x10, 5 * FAKE_SECOND);
+	if (!strcmp(name, "nested")) {
+		fake_add_wait(base, one, object, 1, 0x11, FAKE_SECOND);
+		return 1;
+	}
+	fake_add_wait(base, two, object, 1, 0x20, FAKE_SECOND);
+	if (!strcmp(name, "slow"))
+		return 1;
+	if (!strcmp(name, "leaked")) {
+		fake_context(base, one & 0xffff)->state = RG_ENDED;
+		fake_context(base, one & 0xffff)->ended =
+			fake_header(base)->start_ticks - FAKE_SECOND;
+		return 1;
+	}
+	fake_add_wait(base, one, fake_add_object(base, "signal", 0), 1, 0x30, 0);
+	if (!strcmp(name, "signal")) {
+		fake_object(base, 1)->flags = RG_UNBOUNDED;
+		return 1;
+	}
+	if (!strcmp(name, "handed")) {
+		fake_object(base, 1)->flags = RG_HANDED_OVER;
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Snapshots of registries that are filled in by hand, and their reports. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "diag/text.h"
+#include "fake.h"
+
+static struct dg_model model;
+static void *memory;
+static char report[16384];
+/* Called by the reader between its two passes. */
+static void (*meanwhile)(char *base);
+
+static bool read_bytes(void *user, uint64_t at, void *to, size_t size)
+{
+	if (at > RG_SIZE || size > RG_SIZE - at)
+		return false;
+	memcpy(to, (const char *)user + at, size);
+	return true;
+}
+
+static void again(void *user)
+{
+	if (meanwhile)
+		meanwhile(user);
+}
+
+static const char *look(char *base, const char *only)
+{
+	struct dg_source source = { read_bytes, base,
+				    fake_header(base)->start_ns, again };
+	struct dg_text text = { .to = report, .size = sizeof(report) };
+	struct dg_limits limits;
+	struct rg_header header;
+
+	CHECK_EQ(weir_diag_header_(&source, &header), DG_OK);
+	weir_diag_limits_(&header, &limits);
+	free(memory);
+	memory = malloc(weir_diag_model_size_(&limits));
+	CHECK(memory);
+	weir_diag_model_init_(&model, &limits, memory);
+	CHECK_EQ(weir_diag_snapshot_(&source, &header, &model), DG_OK);
+	weir_diag_judge_(&model);
+	(void)weir_diag_report_(&text, &model, only);
+	return report;
+}
+
+static enum dg_verdict verdict_of(const char *scenario)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, scenario));
+	look(base, NULL);
+	fake_free(base);
+	return weir_diag_gravest_(&model);
+}
+
+#define CHECK_TEXT(text, part)                                                 \
+	do {                                                                   \
+		if (!strstr(text, part))                                       \
+			check_fail(__FILE__, __LINE__,                         \
+				   "\"%s\" is not in:\n%s", part, text);       \
+	} while (0)
+
+TEST(c50_verdicts)
+{
+	CHECK_EQ(verdict_of("deadlock"), DG_DEADLOCK);
+	CHECK_EQ(verdict_of("nested"), DG_SELF_NESTED);
+	CHECK_EQ(verdict_of("leaked"), DG_LEAKED);
+	CHECK_EQ(verdict_of("unsatisfiable"), DG_UNSATISFIABLE);
+	CHECK_EQ(verdict_of("signal"), DG_NO_RELEASER);
+	CHECK_EQ(verdict_of("handed"), DG_NO_RELEASER);
+	CHECK_EQ(verdict_of("slow"), DG_SLOW);
+	CHECK_EQ(verdict_of("empty"), DG_FINE);
+}
+
+TEST(c50_deadlock_report)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	look(base, NULL);
+	CHECK_TEXT(report, "weir: DEADLOCK  5 contexts can never proceed "
+			   "(exact; no outside releaser known)\n"
+			   "  tid 8131 worker-1  holds db_pool 10 (0x77, "
+			   "40.0 s)  waits for smtp_conn 1 (0x40, 39.0 s); "
+			   "0 of 2 free\n"
+			   "  tid 8140 worker-7  holds smtp_conn 2 (0x12, "
+			   "41.0 s)  waits for db_pool 11 (0x18, 40.0 s); 10 "
+			   "of 20 free\n"
+			   "  behind them: tid 8151 late (db_pool 1), tid 8152 "
+			   "late (db_pool 1), tid 8153 late (db_pool 1)\n"
+			   "  ways out  any of: end the wait of tid 8131 "
+			   "worker-1 | end the wait of tid 8140 worker-7 | "
+			   "raise db_pool by 1 | raise smtp_conn by 1\n");
+	fake_free(base);
+}
+
+/* C50: a process that cannot record everything gets no DEADLOCK. */
+TEST(c50_no_deadlock_if_records_were_lost)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	fake_header(base)->lost = 1;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_NO_RELEASER);
+	CHECK_TEXT(report, "incomplete");
+	fake_free(base);
+}
+
+/* The wait of worker-7 ends while the registry is read. */
+static void end_wait(char *base)
+{
+	fake_wait(base, 1)->seq += 2;
+}
+
+TEST(c50_no_deadlock_if_a_wait_ends_meanwhile)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	meanwhile = end_wait;
+	look(base, NULL);
+	meanwhile = NULL;
+	CHECK(weir_diag_gravest_(&model) < DG_NO_RELEASER);
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_DEADLOCK);
+	fake_free(base);
+}
+
+static void change_hold(char *base)
+{
+	fake_context(base, 0)->slots[0].held--;
+}
+
+TEST(c51_holders_of_different_instants_are_marked)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	look(base, NULL);
+	CHECK(!model.objects[0].approximate);
+	meanwhile = change_hold;
+	look(base, NULL);
+	meanwhile = NULL;
+	CHECK(model.objects[0].approximate);
+	CHECK(!model.objects[1].approximate);
+	CHECK_TEXT(report, "(approximate: they change)");
+	fake_free(base);
+}
+
+TEST(c50_deadline_ends_it)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	fake_wait(base, 1)->deadline_ns = fake_header(base)->start_ns +
+					  12 * FAKE_SECOND;
+	look(base, NULL);
+	CHECK_TEXT(report, "DEADLOCK");
+	CHECK_TEXT(report, "  ends by itself: the wait of tid 8140 worker-7 "
+			   "times out in 12.0 s\n");
+	fake_free(base);
+}
+
+/* C48: permits that other threads have released are subtracted. */
+TEST(c48_handed_over)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "o", 10);
+	uint64_t old = fake_add_thread(base, 1, "old");
+	uint64_t young = fake_add_thread(base, 2, "young");
+
+	fake_hold(base, young, object, 3, 0, FAKE_SECOND);
+	fake_hold(base, old, object, 4, 0, 2 * FAKE_SECOND);
+	fake_object(base, 0)->handed_over = 5;
+	fake_object(base, 0)->flags = RG_HANDED_OVER;
+	look(base, NULL);
+	CHECK_EQ(model.objects[0].held, 2);
+	CHECK_EQ(model.objects[0].free, 8);
+	CHECK_EQ(model.objects[0].holders, 1);
+	CHECK_TEXT(report, "     2  tid 2 young");
+	fake_object(base, 0)->handed_over = -1;
+	look(base, NULL);
+	CHECK_EQ(model.objects[0].held, 7);
+	CHECK_EQ(model.objects[0].free, 2);
+	CHECK_TEXT(report, "     1  held by no known context");
+	fake_free(base);
+}
+
+TEST(c48_further_slots)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "o", 100);
+	uint64_t one = fake_add_thread(base, 1, "one");
+	uint64_t more = fake_add_thread(base, 1, "one");
+
+	for (int i = 0; i < (int)RG_SLOTS; i++) {
+		fake_hold(base, one, object, 1, (uint64_t)i, 0);
+		fake_hold(base, more, object, 2, (uint64_t)i, 0);
+	}
+	fake_context(base, 0)->more = 2;
+	fake_context(base, 1)->first = 1;
+	look(base, NULL);
+	CHECK_EQ(model.used.contexts, 1);
+	CHECK_EQ(model.objects[0].held, 48);
+	fake_free(base);
+}
+
+TEST(c50_barging_waiter_may_be_passed)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "o", 10);
+	uint64_t one = fake_add_thread(base, 1, "one");
+	uint64_t two = fake_add_thread(base, 2, "two");
+
+	fake_object(base, 0)->flags = RG_BARGING;
+	fake_hold(base, one, object, 5, 0, 0);
+	fake_add_wait(base, one, object, 6, 0, FAKE_SECOND);
+	fake_add_wait(base, two, object, 1, 0, FAKE_SECOND);
+	look(base, NULL);
+	CHECK_EQ(model.contexts[0].verdict, DG_SELF_NESTED);
+	CHECK_EQ(model.contexts[1].verdict, DG_SLOW);
+	/* After the longest starvation bound no request passes it. */
+	fake_wait(base, 0)->since -= 20 * (uint64_t)FAKE_SECOND;
+	look(base, NULL);
+	CHECK_EQ(model.contexts[1].verdict, DG_DEADLOCK);
+	fake_free(base);
+}
+
+TEST(c49_text_is_clean)
+{
+	char *base = fake_registry(0);
+
+	fake_add_object(base, "a\033[2Jb\xc2\x9b" "c\xe2\x80\xae" "d\xff"
+			"\xe4\xb8\xad", 1);
+	look(base, NULL);
+	CHECK_TEXT(report, "a?[2Jb?c?d?\xe4\xb8\xad: semaphore");
+	fake_free(base);
+}
