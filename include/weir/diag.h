@@ -3,6 +3,7 @@
 #define WEIR_DIAG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "weir/base.h"
@@ -106,6 +107,57 @@ typedef void weir_diag_hook_fn(const weir_diag_event *event);
  * the slow path reports nothing.
  */
 WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
+
+/*
+ * The state of the watched objects of this process, from harmless to grave.
+ * weir(1) has a command that prints the same from outside: weir explain PID.
+ */
+typedef enum weir_diag_verdict {
+	WEIR_DIAG_FINE = 0,	/* no context waits */
+	WEIR_DIAG_SLOW = 1,	/* waits that can end */
+	WEIR_DIAG_STALLED = 2,	/* no release for far longer than usual */
+	WEIR_DIAG_STARVED = 3,	/* a waiter is overtaken again and again */
+	WEIR_DIAG_STRANDED = 4,	/* granted, and not picked up */
+	WEIR_DIAG_NO_RELEASER = 5,	/* only a release by a context that holds
+					   nothing could end a wait */
+	WEIR_DIAG_UNSATISFIABLE = 6,	/* asks for more than the capacity */
+	WEIR_DIAG_LEAKED = 7,	/* a thread has ended that held permits */
+	WEIR_DIAG_SELF_NESTED = 8,	/* a thread waits for what it holds */
+	WEIR_DIAG_DEADLOCK = 9	/* no order of releases ends the waits */
+} weir_diag_verdict;
+
+/*
+ * Write a report on all watched objects to fd: holders and waiters with their
+ * call sites, and the verdict.  It does not stop other threads, so a picture of
+ * objects that are in use may be approximate; the report says so.  A verdict
+ * from LEAKED on is exact.
+ *
+ *   Memory    Maps memory for the time of the call.
+ *   Signals   Async-signal-safe.
+ *
+ * WEIR_EAGAIN: the process watches nothing.  WEIR_ENOMEM: no memory; nothing
+ * was written.
+ */
+WEIR_API WEIR_MUST_USE weir_err weir_report(int fd);
+
+/*
+ * Write the same report to text, a buffer of size bytes; it is cut if it does
+ * not fit.  Sets *verdict to the gravest verdict.  A size of 0 and a null
+ * verdict are allowed.  The results are those of weir_report.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_explain(char *text, size_t size, weir_diag_verdict *verdict);
+
+/*
+ * Set the function that gets a report for each wait on a watched object that
+ * times out; null: none.  Returns the previous function.  It runs on the thread
+ * of the call, without any lock of weir.  The report names the holders of the
+ * object as of one instant, or says that it could not.  Without such a function
+ * WEIR_DIAG=report prints the reports to standard error, at most 6 a minute;
+ * WEIR_DIAG=report=N, at most N.
+ */
+typedef void weir_diag_report_fn(const char *text);
+WEIR_API weir_diag_report_fn *weir_diag_set_report(weir_diag_report_fn *fn);
 
 WEIR_DECLS_END
 

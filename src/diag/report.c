@@ -165,8 +165,11 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 		if (model->lost || model->incomplete)
 			put(text, " (the registry is incomplete)");
 	} else {
-		put(text, " can never proceed");
-		put(text, " (exact; no outside releaser known)");
+		put(text, verdict != DG_LEAKED ? " can never proceed" :
+			  members == 1 ? " waits" : " wait");
+		put(text, verdict != DG_LEAKED ?
+			  " (exact; no outside releaser known)" :
+			  " for permits of threads that have ended");
 	}
 	put(text, "\n");
 }
@@ -374,8 +377,8 @@ static void put_flow(struct dg_text *text, const struct dg_object *object)
 	put(text, " on average\n");
 }
 
-void weir_diag_report_object_(struct dg_text *text, struct dg_model *model,
-			      uint32_t index)
+void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
+			    uint32_t index)
 {
 	const struct dg_object *object = &model->objects[index];
 
@@ -392,6 +395,14 @@ void weir_diag_report_object_(struct dg_text *text, struct dg_model *model,
 	put_flow(text, object);
 	put_holders(text, model, object);
 	put_queue(text, model, object);
+}
+
+void weir_diag_report_object_(struct dg_text *text,
+			      const struct dg_model *model, uint32_t index)
+{
+	const struct dg_object *object = &model->objects[index];
+
+	weir_diag_report_body_(text, model, index);
 	put(text, "  verdict  ");
 	put(text, weir_diag_verdict_name_(object->verdict));
 	if (object->leaked > 0) {

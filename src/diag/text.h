@@ -51,7 +51,10 @@ uint32_t weir_diag_report_(struct dg_text *text, struct dg_model *model,
 /* One group, and one object with its holders and waiters. */
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 			     uint32_t group);
-void weir_diag_report_object_(struct dg_text *text, struct dg_model *model,
-			      uint32_t object);
+void weir_diag_report_object_(struct dg_text *text,
+			      const struct dg_model *model, uint32_t object);
+/* The same without the verdict. */
+void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
+			    uint32_t object);
 
 #endif /* WEIR_DIAG_TEXT_H */

@@ -8,6 +8,7 @@
 #include "base/shared.h"
 #include "record/context.h"
 #include "record/record.h"
+#include "record/timeout.h"
 
 #define SCAN 16u		/* records that are examined before the table grows */
 #define SCAN_FULL 512u
@@ -247,6 +248,8 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 
 		site = wait->site;
 		id = wait->object;
+		if (err == WEIR_ETIMEDOUT)
+			weir_diag_timed_out_(id, number - 1);
 		object = weir_rg_object_(base, id);
 		/* relaxed: the object may have ended. */
 		if (at_load_relaxed(&object->id) == id)

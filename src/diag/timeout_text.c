@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* The text of a timeout report. */
+#include "diag/own.h"
+
+static void put(struct dg_text *text, const char *string)
+{
+	weir_diag_put_(text, string);
+}
+
+static void put_int(struct dg_text *text, int64_t number)
+{
+	weir_diag_put_int_(text, number);
+}
+
+/* "you were number 3, with 5 permits before you" */
+static void put_place(struct dg_text *text, const struct dg_model *model,
+		      const struct dg_wait *own)
+{
+	int64_t before = 0;
+
+	for (uint32_t w = model->objects[own->object].first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object) {
+		const struct dg_wait *wait = &model->waits[w];
+
+		if (wait == own)
+			break;
+		if (wait->place)
+			before = weir_diag_add_(before, wait->min);
+	}
+	put(text, ", you were number ");
+	put_int(text, own->place);
+	put(text, " (");
+	put_int(text, before);
+	put(text, before == 1 ? " permit" : " permits");
+	put(text, " before you)");
+}
+
+/* What the running holders could free. */
+static void put_outlook(struct dg_text *text, const struct dg_model *model,
+			const struct dg_wait *own, enum dg_verdict verdict)
+{
+	const struct dg_object *object = &model->objects[own->object];
+	int64_t running = 0;
+
+	put(text, "  verdict  ");
+	if (verdict >= DG_NO_RELEASER) {
+		put(text, weir_diag_verdict_name_(verdict));
+		put(text, "\n");
+		return;
+	}
+	for (uint32_t h = object->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_object) {
+		const struct dg_hold *hold = &model->holds[h];
+		const struct dg_context *c = &model->contexts[hold->context];
+
+		if (!c->ended && c->first_wait == DG_NONE)
+			running = weir_diag_add_(running, hold->weight);
+	}
+	put(text, weir_diag_verdict_name_(verdict));
+	put(text, ", not a deadlock");
+	if (running) {
+		put(text, ": contexts that do not wait hold ");
+		put_int(text, running);
+	}
+	put(text, "\n");
+}
+
+bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
+			       uint32_t record)
+{
+	const struct dg_object *object;
+	const struct dg_wait *own = NULL;
+	const struct dg_context *context;
+
+	for (uint32_t w = 0; w < model->used.waits && !own; w++)
+		if (model->waits[w].record == record)
+			own = &model->waits[w];
+	if (!own)
+		return false;
+	object = &model->objects[own->object];
+	context = &model->contexts[own->context];
+	put(text, "weir: acquire timed out: ");
+	weir_diag_put_object_(text, object);
+	put(text, " wants ");
+	put_int(text, own->min);
+	if (!(object->flags & RG_UNBOUNDED)) {
+		put(text, " of ");
+		put_int(text, object->capacity);
+	}
+	put(text, ", waited ");
+	weir_diag_put_time_(text, own->age_ns);
+	put(text, "\n  by    ");
+	weir_diag_put_context_(text, context);
+	put(text, "  ");
+	weir_diag_put_site_(text, own->site);
+	put(text, "\n  queue ");
+	put_int(text, object->waiters);
+	put(text, " waiting");
+	if (own->place)
+		put_place(text, model, own);
+	put(text, "\n");
+	put(text, "  ");
+	weir_diag_report_body_(text, model, own->object);
+	put_outlook(text, model, own, context->verdict);
+	if (context->group)
+		weir_diag_report_group_(text, model, context->group);
+	put(text, "  more  weir explain ");
+	put_int(text, model->pid);
+	put(text, "   weir dump ");
+	put_int(text, model->pid);
+	put(text, " > hang.weir\n");
+	return true;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir_report, weir_explain and timeout reports, with the real recorder in this
+ * process; and what the recorder writes, as the reader sees it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "weir/ctx.h"
+#include "weir/diag.h"
+
+static char text[65536];
+
+#define CHECK_TEXT(whole, part)                                                \
+	do {                                                                   \
+		if (!strstr(whole, part))                                      \
+			check_fail(__FILE__, __LINE__,                         \
+				   "\"%s\" is not in:\n%s", part, whole);      \
+	} while (0)
+
+static void init(weir_sem *sem, const char *name, int64_t permits)
+{
+	weir_sem_opts opts = { .permits = permits, .name = name };
+
+	CHECK_OK(weir_sem_init_opts(sem, &opts));
+}
+
+static weir_diag_verdict explain(void)
+{
+	weir_diag_verdict verdict = WEIR_DIAG_FINE;
+
+	CHECK_OK(weir_explain(text, sizeof(text), &verdict));
+	return verdict;
+}
+
+struct pair {
+	weir_sem first, second;
+	weir_ctx *end;
+};
+
+static void *take_forward(void *arg)
+{
+	struct pair *pair = arg;
+
+	CHECK_OK(weir_sem_acquire(&pair->first, 1, NULL));
+	while (weir_sem_available(&pair->second))
+		check_pause(__FILE__, __LINE__, "the other thread",
+			    &(int64_t){ 0 });
+	CHECK_ERR(weir_sem_acquire(&pair->second, 1, pair->end),
+		  WEIR_ECANCELED);
+	weir_sem_release(&pair->first, 1);
+	return NULL;
+}
+
+static void *take_backward(void *arg)
+{
+	struct pair *pair = arg;
+
+	CHECK_OK(weir_sem_acquire(&pair->second, 1, NULL));
+	while (weir_sem_available(&pair->first))
+		check_pause(__FILE__, __LINE__, "the other thread",
+			    &(int64_t){ 0 });
+	CHECK_OK(weir_sem_acquire(&pair->first, 1, NULL));
+	weir_sem_release(&pair->first, 1);
+	weir_sem_release(&pair->second, 1);
+	return NULL;
+}
+
+TEST(c50_deadlock_of_two_threads)
+{
+	struct pair pair;
+	check_thread one, two;
+	weir_ctx ctx;
+
+	init(&pair.first, "first", 1);
+	init(&pair.second, "second", 1);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	pair.end = &ctx;
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	one = start(take_forward, &pair);
+	two = start(take_backward, &pair);
+	AWAIT(waiters_of(&pair.first) && waiters_of(&pair.second));
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	CHECK_TEXT(text, "weir: DEADLOCK  2 contexts can never proceed");
+	CHECK_TEXT(text, "raise first by 1 | raise second by 1");
+	CHECK_TEXT(text, "can be cancelled");
+	weir_ctx_cancel(&ctx);
+	finish(one);
+	finish(two);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_sem_destroy(&pair.first));
+	CHECK_OK(weir_sem_destroy(&pair.second));
+}
+
+static void *leak(void *arg)
+{
+	CHECK_OK(weir_sem_acquire(arg, 1, NULL));
+	return NULL;
+}
+
+TEST(c48_leak_of_a_thread_that_has_ended)
+{
+	weir_sem sem;
+
+	init(&sem, "leaky", 2);
+	finish(start(leak, &sem));
+	CHECK_EQ(explain(), WEIR_DIAG_LEAKED);
+	CHECK_TEXT(text, "THREAD EXITED");
+	CHECK_TEXT(text, "1 permit is lost for good");
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static char reported[16384];
+
+static void keep_report(const char *report)
+{
+	snprintf(reported, sizeof(reported), "%s", report);
+}
+
+TEST(c51_timeout_report_names_the_holders)
+{
+	weir_sem sem;
+
+	init(&sem, "limit", 3);
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	CHECK(!weir_diag_set_report(keep_report));
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
+	CHECK(weir_diag_set_report(NULL) == keep_report);
+	CHECK_TEXT(reported, "weir: acquire timed out: limit wants 2 of 3, "
+			     "waited ");
+	CHECK_TEXT(reported, "queue 1 waiting, you were number 1 (0 permits "
+			     "before you)");
+	CHECK_TEXT(reported, "held  2 permits by 1 context:\n");
+	CHECK_TEXT(reported, "verdict  SELF-NESTED");
+	CHECK_TEXT(reported, "more  weir explain ");
+	reported[0] = '\0';
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
+	CHECK_EQ(reported[0], 0);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static int report_fd;
+static volatile sig_atomic_t report_err;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	report_err = weir_report(report_fd);
+}
+
+TEST(report_in_a_signal_handler)
+{
+	weir_sem sem;
+	ssize_t n;
+
+	init(&sem, "signalled", 2);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	report_fd = memfd_create("report", MFD_CLOEXEC);
+	CHECK(report_fd >= 0);
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	signal(SIGUSR1, SIG_DFL);
+	CHECK_OK((weir_err)report_err);
+	n = pread(report_fd, text, sizeof(text) - 1, 0);
+	CHECK(n > 0);
+	text[n] = '\0';
+	CHECK_TEXT(text, "signalled: semaphore, 1 of 2 free; fifo; open\n");
+	CHECK_TEXT(text, "held  1 permit by 1 context:\n");
+	close(report_fd);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(explain_cuts_the_text)
+{
+	weir_sem sem;
+	char small[24];
+
+	init(&sem, "small", 2);
+	memset(small, 'x', sizeof(small));
+	CHECK_OK(weir_explain(small, 16, NULL));
+	CHECK_EQ(strlen(small), 15);
+	CHECK_EQ(small[16], 'x');
+	CHECK_OK(weir_explain(NULL, 0, NULL));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
