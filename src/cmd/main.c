@@ -29,6 +29,7 @@ static const struct cmd *const commands[] = {
 	&cmd_watch,
 	&cmd_explain,
 	&cmd_dump,
+	&cmd_top,
 	&cmd_resize,
 	&cmd_pause,
 	&cmd_resume,

@@ -13,9 +13,12 @@
  *     modules.c    the executable segments of a process
  *     symbols.c    from an address to function, file and line (libdw)
  *     nosymbols.c  in place of symbols.c: module and offset
+ *     kin.c        parents and threads of processes
  *     named.c      named semaphores as objects, processes as contexts
  *     json.c       a model as JSON
- *     explain.c, dump.c, top.c    the commands
+ *     rows.c       the table of weir top
+ *     top_screen.c, top_noscreen.c    that table on a terminal
+ *     explain.c, dump.c, top.c        the commands
  */
 #include "cmd/lib/command.h"
 

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of weir top on the terminal: updates, signals and keys.
+ *
+ * Curses writes only the difference to the last picture.  Signals that end the
+ * view are unblocked only in ppoll, so the terminal is always restored.
+ */
+#include <curses.h>
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/diag/top.h"
+#include "cmd/lib/fail.h"
+
+/* Rows above and below the list. */
+#define FRAME 3
+#define DETAIL_ROOM 16384
+
+enum { GOOD = 1, FULL, BAD };
+
+struct view {
+	struct rows *rows;
+	bool paused, coloured;
+	bool opened;		/* one object is shown */
+	uint32_t pid;		/* of the selected object */
+	uint64_t id;
+	uint32_t selected, top;
+	char detail[DETAIL_ROOM];
+};
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int sig)
+{
+	caught = sig;
+}
+
+static void catch_signals(sigset_t *outside)
+{
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action;
+	sigset_t blocked;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = on_signal;
+	sigemptyset(&action.sa_mask);
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		struct sigaction old;
+
+		/* A signal that nohup(1) has set to be ignored stays so. */
+		if (!sigaction(ending[i], NULL, &old) &&
+		    old.sa_handler == SIG_IGN)
+			continue;
+		(void)sigaction(ending[i], &action, NULL);
+		sigaddset(&blocked, ending[i]);
+	}
+	sigaddset(&blocked, SIGWINCH);
+	sigaddset(&blocked, SIGTSTP);
+	(void)sigprocmask(SIG_BLOCK, &blocked, outside);
+	sigdelset(outside, SIGWINCH);
+	sigdelset(outside, SIGTSTP);
+}
+
+static bool wait_until(int64_t when, const sigset_t *outside)
+{
+	int64_t left = when - weir_now_ns();
+	struct pollfd keys = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct timespec time;
+
+	if (left < 0)
+		left = 0;
+	time = (struct timespec){ left / 1000000000, left % 1000000000 };
+	if (ppoll(&keys, 1, when == WEIR_FOREVER ? NULL : &time, outside) < 0)
+		return errno == EINTR;
+	return !(keys.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+/* Write a line, cut at the width of the terminal. */
+static void put(const struct view *view, int y, const char *line, int colour)
+{
+	if (view->coloured && colour)
+		attron(COLOR_PAIR(colour));
+	if (y >= 0 && y < LINES)
+		(void)mvaddnstr(y, 0, line, COLS);
+	if (view->coloured && colour)
+		attroff(COLOR_PAIR(colour));
+}
+
+static int colour_of(enum dg_verdict verdict)
+{
+	return verdict >= DG_NO_RELEASER ? BAD : verdict > DG_SLOW ? FULL : 0;
+}
+
+/* Find the selected object again after a sample or a change of the order. */
+static void keep_selection(struct view *view)
+{
+	struct rows *rows = view->rows;
+
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (rows->list[i].pid == view->pid &&
+		    rows->list[i].id == view->id)
+			view->selected = i;
+	if (view->selected >= rows->count)
+		view->selected = rows->count ? rows->count - 1 : 0;
+}
+
+static void select_row(struct view *view, int64_t to)
+{
+	struct rows *rows = view->rows;
+
+	if (to >= (int64_t)rows->count)
+		to = (int64_t)rows->count - 1;
+	if (to < 0)
+		to = 0;
+	view->selected = (uint32_t)to;
+	if (rows->count) {
+		view->pid = rows->list[to].pid;
+		view->id = rows->list[to].id;
+	}
+}
+
+static void paint_table(struct view *view)
+{
+	const struct rows *rows = view->rows;
+	uint32_t room = LINES > FRAME ? (uint32_t)(LINES - FRAME) : 0;
+	char line[ROWS_LINE];
+
+	(void)snprintf(line, sizeof(line), "weir top: %u objects in %u "
+		       "processes%s", rows->count, rows->processes,
+		       view->paused ? ", paused" : "");
+	attrset(A_BOLD);
+	put(view, 0, line, 0);
+	rows_line(NULL, line);
+	attrset(A_REVERSE);
+	(void)mvhline(1, 0, ' ', COLS);
+	put(view, 1, line, 0);
+	attrset(A_NORMAL);
+	if (view->selected < view->top)
+		view->top = view->selected;
+	if (room && view->selected >= view->top + room)
+		view->top = view->selected - room + 1;
+	for (uint32_t i = 0; i < room && view->top + i < rows->count; i++) {
+		const struct row *row = &rows->list[view->top + i];
+
+		rows_line(row, line);
+		attrset(view->top + i == view->selected ? A_BOLD | A_UNDERLINE :
+							  A_NORMAL);
+		put(view, (int)i + 2, line, colour_of(row->verdict));
+	}
+	attrset(A_DIM);
+	(void)snprintf(line, sizeof(line), "q quit  enter open  s sorted by "
+		       "%s  p %s", rows_sort_name(rows->sort),
+		       view->paused ? "continue" : "pause");
+	put(view, LINES - 1, line, 0);
+	attrset(A_NORMAL);
+}
+
+static void paint_detail(struct view *view)
+{
+	const char *at = view->detail;
+
+	for (int y = 0; y < LINES - 1 && *at; y++) {
+		size_t length = strcspn(at, "\n");
+
+		(void)mvaddnstr(y, 0, at, length < (size_t)COLS ? (int)length :
+								  COLS);
+		at += length + (at[length] == '\n');
+	}
+	attrset(A_DIM);
+	put(view, LINES - 1, "q back to the table", 0);
+	attrset(A_NORMAL);
+}
+
+static void paint(struct view *view)
+{
+	erase();
+	if (view->opened)
+		paint_detail(view);
+	else
+		paint_table(view);
+	refresh();
+}
+
+static void open_selected(struct view *view)
+{
+	struct rows *rows = view->rows;
+
+	view->opened = rows->count > 0;
+	if (view->opened &&
+	    !rows_detail(rows, &rows->list[view->selected], view->detail,
+			 sizeof(view->detail)))
+		(void)snprintf(view->detail, sizeof(view->detail),
+			       "The object does not exist any more.\n");
+}
+
+/* Returns false if the key ends the view. */
+static bool handle_key(struct view *view, int key)
+{
+	int64_t page = LINES - FRAME;
+
+	switch (key) {
+	case 'q':
+	case 'Q':
+	case 27:
+		if (!view->opened)
+			return false;
+		view->opened = false;
+		break;
+	case 'p':
+	case ' ':
+		view->paused = !view->paused;
+		break;
+	case 's':
+		view->rows->sort = (view->rows->sort + 1) % ROWS_SORTS;
+		rows_order(view->rows);
+		keep_selection(view);
+		break;
+	case KEY_UP:
+	case 'k':
+		select_row(view, (int64_t)view->selected - 1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		select_row(view, (int64_t)view->selected + 1);
+		break;
+	case KEY_PPAGE:
+		select_row(view, view->selected - page);
+		break;
+	case KEY_NPAGE:
+		select_row(view, view->selected + page);
+		break;
+	case KEY_HOME:
+		select_row(view, 0);
+		break;
+	case '\n':
+	case '\r':
+	case KEY_ENTER:
+		open_selected(view);
+		break;
+	case 'L' - '@':		/* control-L: draw everything again */
+		clearok(curscr, TRUE);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* Restore the terminal.  This is also called at exit, after an error. */
+static void restore(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
+static void sample(struct view *view)
+{
+	char why[DIAG_WHY];
+	int status;
+
+	if (!rows_sample(view->rows, why, &status)) {
+		restore();
+		cmd_die(status, "%s", why);
+	}
+	rows_order(view->rows);
+	keep_selection(view);
+	select_row(view, view->selected);
+	if (view->opened)
+		open_selected(view);
+}
+
+static int run_view(struct view *view, int64_t interval_ns,
+		    const sigset_t *outside)
+{
+	int64_t next = 0;
+
+	for (;;) {
+		int key;
+
+		if (!view->paused && weir_now_ns() >= next) {
+			sample(view);
+			next = weir_deadline_after(interval_ns);
+		}
+		paint(view);
+		if (!wait_until(view->paused ? WEIR_FOREVER : next, outside))
+			return EXIT_SIGNAL(SIGHUP);
+		if (caught)
+			return EXIT_SIGNAL(caught);
+		while ((key = getch()) != ERR)
+			if (!handle_key(view, key))
+				return EXIT_SUCCESS;
+	}
+}
+
+static void use_colours(struct view *view)
+{
+	const char *without = getenv("NO_COLOR");
+
+	if ((without && *without) || !has_colors())
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(GOOD, COLOR_GREEN, -1);
+	init_pair(FULL, COLOR_YELLOW, -1);
+	init_pair(BAD, COLOR_RED, -1);
+	view->coloured = true;
+}
+
+int top_screen(struct rows *rows, int64_t interval_ns, const char **why)
+{
+	static struct view view;
+	sigset_t outside;
+	SCREEN *screen;
+	int status;
+
+	(void)setlocale(LC_ALL, "");
+	screen = newterm(NULL, stdout, stdin);
+	if (!screen) {
+		*why = "unknown terminal type ($TERM)";
+		return -1;
+	}
+	(void)atexit(restore);
+	view.rows = rows;
+	cbreak();
+	noecho();
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	use_colours(&view);
+	catch_signals(&outside);
+	status = run_view(&view, interval_ns, &outside);
+	restore();
+	delscreen(screen);
+	return status;
+}
