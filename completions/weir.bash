@@ -17,6 +17,8 @@ _weir_options() {
 	ls) echo '--json' ;;
 	stat) echo '--json --shared' ;;
 	watch) echo '-i --interval --lines --json -c --count --shared' ;;
+	explain|dump) echo '--json' ;;
+	top) echo '-i --interval --once --json' ;;
 	resize|pause|resume) echo '--shared' ;;
 	close) echo '--drain --nested --shared' ;;
 	open) echo '-n --capacity -t --timeout --fast --nested --shared' ;;
@@ -41,7 +43,7 @@ _weir_reply_names() {
 }
 
 _weir() {
-	local commands='run hold release wait ls stat watch resize pause resume close
+	local commands='run hold release wait ls stat watch explain dump top resize pause resume close
 		open rm doctor jobserver posix help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
@@ -97,6 +99,10 @@ _weir() {
 		*,*,-*) _weir_reply "$(_weir_options "$command")" "$word" ;;
 		help,0,*) _weir_reply "$commands" "$word" ;;
 		run,1,*) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
+		explain,0,*|dump,0,*|top,0,*)
+			mapfile -t COMPREPLY < <(compgen -f -W "$(ps -eo pid= 2>/dev/null)" -- "$word")
+			;;
+		explain,*|dump,*|top,*) ;;
 		release,*|ls,*|jobserver,*|posix,*) ;;
 		*,0,*) _weir_reply_names "$word" ;;
 		esac

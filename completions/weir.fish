@@ -5,7 +5,7 @@ function __weir_names
 	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
 end
 
-set -l all run hold release wait ls stat watch resize pause resume close open rm doctor jobserver posix help
+set -l all run hold release wait ls stat watch explain dump top resize pause resume close open rm doctor jobserver posix help
 set -l first "not __fish_seen_subcommand_from $all"
 
 complete -c weir -f
@@ -16,6 +16,9 @@ complete -c weir -n $first -a wait -d 'wait until a semaphore is idle, or until 
 complete -c weir -n $first -a ls -d 'list semaphores'
 complete -c weir -n $first -a stat -d 'show the holders and waiters of a semaphore'
 complete -c weir -n $first -a watch -d 'show a semaphore live'
+complete -c weir -n $first -a explain -d 'show who holds what in a process, and find deadlocks'
+complete -c weir -n $first -a dump -d 'save the holders and waiters of a process to a file'
+complete -c weir -n $first -a top -d 'show the watched semaphores of processes live'
 complete -c weir -n $first -a resize -d 'change the capacity of a semaphore'
 complete -c weir -n $first -a pause -d 'stop granting permits, and keep the queue'
 complete -c weir -n $first -a resume -d 'grant permits again after a pause'
@@ -58,11 +61,13 @@ complete -c weir -n '__fish_seen_subcommand_from wait close open' -l nested \
 	-d 'even if WEIR_HELD contains the name'
 complete -c weir -n '__fish_seen_subcommand_from wait' -l idle -d 'no permit is held'
 complete -c weir -n '__fish_seen_subcommand_from wait' -x -l free -d 'this many permits are free'
-complete -c weir -n '__fish_seen_subcommand_from ls stat watch' -l json -d 'one object per line'
+complete -c weir -n '__fish_seen_subcommand_from ls stat watch explain dump top' -l json -d 'one object per line'
 complete -c weir -n '__fish_seen_subcommand_from close' -x -l drain -d 'wait until all permits are released'
 complete -c weir -n '__fish_seen_subcommand_from open' -l fast -d 'release permits of killed processes at once'
 complete -c weir -n '__fish_seen_subcommand_from rm' -s f -l force -d 'remove it unconditionally'
-complete -c weir -n '__fish_seen_subcommand_from watch' -x -s i -l interval -d 'sampling interval'
+complete -c weir -n '__fish_seen_subcommand_from explain dump top' -F -a '(__fish_complete_pids)'
+complete -c weir -n '__fish_seen_subcommand_from top' -l once -d 'print one table and exit'
+complete -c weir -n '__fish_seen_subcommand_from watch top' -x -s i -l interval -d 'sampling interval'
 complete -c weir -n '__fish_seen_subcommand_from watch' -l lines -d 'print lines even on a terminal'
 complete -c weir -n '__fish_seen_subcommand_from watch' -x -s c -l count -d 'exit after this many lines'
 complete -c weir -n '__fish_seen_subcommand_from jobserver' \

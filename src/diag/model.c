@@ -169,12 +169,22 @@ void weir_diag_sort_(uint32_t *indexes, uint32_t n, dg_before_fn *before,
 	}
 }
 
+/* The order of arrival.  Waits of one object are adjacent. */
+static bool is_earlier(uint32_t a, uint32_t b, const void *user)
+{
+	const struct dg_model *model = user;
+	const struct dg_wait *x = &model->waits[a], *y = &model->waits[b];
+
+	if (x->object != y->object)
+		return x->object < y->object;
+	return x->ticket != y->ticket ? x->ticket < y->ticket : a < b;
+}
+
 /*
- * The order of a queue: the waiters that no request passes, by ticket; then
- * those that may be passed, the smallest first.  Waits of one object are
- * adjacent.
+ * The order of granting: the waiters that no request passes, by arrival; then
+ * those that may be passed, the smallest first.
  */
-static bool is_before(uint32_t a, uint32_t b, const void *user)
+static bool is_granted_before(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;
 	const struct dg_wait *x = &model->waits[a], *y = &model->waits[b];
@@ -186,9 +196,18 @@ static bool is_before(uint32_t a, uint32_t b, const void *user)
 		return !x_passable;
 	if (x_passable && x->min != y->min)
 		return x->min < y->min;
-	if (x->ticket != y->ticket)
-		return x->ticket < y->ticket;
-	return a < b;
+	return is_earlier(a, b, user);
+}
+
+/* Holds of one object are adjacent, the oldest first. */
+static bool is_older(uint32_t a, uint32_t b, const void *user)
+{
+	const struct dg_model *model = user;
+	const struct dg_hold *x = &model->holds[a], *y = &model->holds[b];
+
+	if (x->object != y->object)
+		return x->object < y->object;
+	return x->age_ns != y->age_ns ? x->age_ns > y->age_ns : a < b;
 }
 
 static void count_hold(struct dg_model *model, const struct dg_hold *hold)
@@ -218,23 +237,57 @@ static void count_wait(struct dg_model *model, struct dg_wait *wait)
 		wait->place = 1;	/* numbered in weir_diag_finish_ */
 }
 
-void weir_diag_finish_(struct dg_model *model)
+static void order_holds(struct dg_model *model, uint32_t *order)
 {
-	uint32_t *order = weir_diag_work_order_(model);
-
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		model->objects[i].first_hold = DG_NONE;
 	for (uint32_t i = 0; i < model->used.holds; i++)
-		count_hold(model, &model->holds[i]);
-	for (uint32_t i = 0; i < model->used.waits; i++) {
-		count_wait(model, &model->waits[i]);
 		order[i] = i;
+	weir_diag_sort_(order, model->used.holds, is_older, model);
+	for (uint32_t i = model->used.holds; i-- > 0;) {
+		struct dg_hold *hold = &model->holds[order[i]];
+
+		hold->next_of_object = model->objects[hold->object].first_hold;
+		model->objects[hold->object].first_hold = order[i];
 	}
-	weir_diag_sort_(order, model->used.waits, is_before, model);
-	for (uint32_t i = model->used.waits; i-- > 0;) {
+}
+
+static void order_waits(struct dg_model *model, struct dg_work *work)
+{
+	uint32_t *order = work->order, n = model->used.waits;
+
+	for (uint32_t i = 0; i < model->used.objects; i++) {
+		model->objects[i].first_wait = DG_NONE;
+		work->first[i] = DG_NONE;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	weir_diag_sort_(order, n, is_earlier, model);
+	for (uint32_t i = n; i-- > 0;) {
 		struct dg_wait *wait = &model->waits[order[i]];
 
 		wait->next_of_object = model->objects[wait->object].first_wait;
 		model->objects[wait->object].first_wait = order[i];
 	}
+	weir_diag_sort_(order, n, is_granted_before, model);
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t object = model->waits[order[i]].object;
+
+		work->next[order[i]] = work->first[object];
+		work->first[object] = order[i];
+	}
+}
+
+void weir_diag_finish_(struct dg_model *model)
+{
+	struct dg_work *work = weir_diag_work_(model);
+
+	for (uint32_t i = 0; i < model->used.holds; i++)
+		count_hold(model, &model->holds[i]);
+	for (uint32_t i = 0; i < model->used.waits; i++)
+		count_wait(model, &model->waits[i]);
+	order_holds(model, work->order);
+	order_waits(model, work);
 	for (uint32_t i = 0; i < model->used.objects; i++) {
 		struct dg_object *object = &model->objects[i];
 		uint32_t place = 0;

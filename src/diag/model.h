@@ -41,9 +41,8 @@ struct dg_object {
 	uint32_t record;	/* its index in the registry */
 	uint32_t type, flags;	/* enum rg_type, RG_... */
 	uint32_t holders, waiters;
-	uint32_t first_hold;	/* list: next_of_object */
-	uint32_t first_wait;	/* list: next_of_object, in queue order
-				   once the model has been finished */
+	/* Lists: next_of_object.  In a finished model the oldest is first. */
+	uint32_t first_hold, first_wait;
 	enum dg_verdict verdict;
 	bool approximate;	/* its holders changed while they were read */
 	int64_t capacity;

@@ -51,7 +51,9 @@ static size_t place(const struct dg_limits *max, char *at, struct dg_work *work)
 	PLACE(finishing, max->contexts);
 	PLACE(done, max->contexts);
 	PLACE(granted, max->waits);
-	PLACE(order, max->waits);
+	PLACE(first, max->objects);
+	PLACE(next, max->waits);
+	PLACE(order, max->waits > max->holds ? max->waits : max->holds);
 	PLACE(left, max->contexts);
 	PLACE(parent, max->contexts);
 #undef PLACE
@@ -63,18 +65,13 @@ size_t weir_diag_work_size_(const struct dg_limits *limits)
 	return place(limits, NULL, NULL);
 }
 
-static struct dg_work *work_of(struct dg_model *model)
+struct dg_work *weir_diag_work_(struct dg_model *model)
 {
 	if (!model->work) {
 		model->work = model->work_memory;
 		(void)place(&model->max, model->work_memory, model->work);
 	}
 	return model->work;
-}
-
-uint32_t *weir_diag_work_order_(struct dg_model *model)
-{
-	return work_of(model)->order;
 }
 
 bool weir_diag_open_(const struct dg_object *object)
@@ -165,7 +162,7 @@ static void grant(const struct dg_model *model, struct dg_work *work,
 			}
 			satisfy(work, wait);
 		}
-		work->head[object] = wait->next_of_object;
+		work->head[object] = work->next[w];
 	}
 }
 
@@ -227,14 +224,14 @@ static void begin_object(const struct dg_model *model, struct dg_work *work,
 		work->free[object] = weir_diag_add_(o->free, assume->by);
 	if (assume->outside && weir_diag_open_(o))
 		work->free[object] = PLENTY;
-	work->head[object] = o->first_wait;
+	work->head[object] = work->first[object];
 	work->is_changed[object] = 0;
 	change(work, object);
 }
 
 void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume)
 {
-	struct dg_work *work = work_of(model);
+	struct dg_work *work = weir_diag_work_(model);
 
 	work->changed_n = work->finishing_n = 0;
 	for (uint32_t i = 0; i < model->used.objects; i++)

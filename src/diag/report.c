@@ -153,13 +153,17 @@ static void put_waits(struct dg_text *text, const struct dg_model *model,
 }
 
 static void put_head(struct dg_text *text, const struct dg_model *model,
-		     enum dg_verdict verdict, uint32_t members)
+		     enum dg_verdict verdict, uint32_t members, int64_t ends_ns)
 {
 	put(text, "weir: ");
 	put(text, weir_diag_verdict_name_(verdict));
-	put(text, "  ");
+	put(text, ends_ns != DG_NO_DEADLINE ? " until a timeout  " : "  ");
 	put_count(text, members, "context");
-	if (verdict == DG_NO_RELEASER) {
+	if (ends_ns != DG_NO_DEADLINE) {
+		put(text, " cannot proceed before a wait times out (in ");
+		weir_diag_put_time_(text, ends_ns);
+		put(text, ")");
+	} else if (verdict == DG_NO_RELEASER) {
 		put(text, members == 1 ? " waits" : " wait");
 		put(text, ", and no known context can release enough");
 		if (model->lost || model->incomplete)
@@ -207,8 +211,7 @@ static void put_ways(struct dg_text *text, struct dg_model *model,
 		     uint32_t group)
 {
 	struct dg_way ways[8];
-	uint32_t n = weir_diag_ways_(model, group, ways, 8), ended_by = 0;
-	int64_t ends = weir_diag_ends_(model, group, &ended_by);
+	uint32_t n = weir_diag_ways_(model, group, ways, 8);
 
 	for (uint32_t i = 0; i < n; i++) {
 		put(text, i ? " | " : "  ways out  any of: ");
@@ -225,23 +228,30 @@ static void put_ways(struct dg_text *text, struct dg_model *model,
 	}
 	if (n)
 		put(text, "\n");
-	if (ends == DG_NO_DEADLINE)
-		return;
+}
+
+static void put_end(struct dg_text *text, const struct dg_context *context,
+		    int64_t ends_ns)
+{
 	put(text, "  ends by itself: the wait of ");
-	weir_diag_put_context_(text, &model->contexts[ended_by]);
+	weir_diag_put_context_(text, context);
 	put(text, " times out in ");
-	weir_diag_put_time_(text, ends);
+	weir_diag_put_time_(text, ends_ns);
 	put(text, "\n");
 }
 
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 			     uint32_t group)
 {
-	uint32_t members = 0, shown = 0;
+	uint32_t members = 0, shown = 0, ended_by = 0;
+	int64_t ends_ns = DG_NO_DEADLINE;
 
+	if (group <= GROUPS_SEARCHED)
+		ends_ns = weir_diag_ends_(model, group, &ended_by);
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		members += model->contexts[i].group == group;
-	put_head(text, model, weir_diag_group_verdict_(model, group), members);
+	put_head(text, model, weir_diag_group_verdict_(model, group), members,
+		 ends_ns);
 	for (uint32_t i = 0; i < model->used.contexts; i++) {
 		const struct dg_context *c = &model->contexts[i];
 
@@ -260,6 +270,8 @@ void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 	put_behind(text, model, group);
 	if (group <= GROUPS_SEARCHED)
 		put_ways(text, model, group);
+	if (ends_ns != DG_NO_DEADLINE)
+		put_end(text, &model->contexts[ended_by], ends_ns);
 }
 
 /* What the holder does: ended, waits, runs. */

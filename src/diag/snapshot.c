@@ -397,7 +397,7 @@ enum dg_error weir_diag_snapshot_(const struct dg_source *source,
 				  struct dg_model *model)
 {
 	struct reading r = { source, header, model, false };
-	uint32_t *seqs = weir_diag_work_order_(model);
+	uint32_t *seqs = weir_diag_work_(model)->order;
 	struct rg_wait raw;
 
 	model->pid = header->pid;

@@ -42,15 +42,17 @@ struct dg_work {
 	uint32_t *finishing;	/* a stack of contexts that run to their end */
 	uint8_t *done;		/* of contexts: it is on that stack, or was */
 	uint8_t *granted;	/* of waits: permits were taken for it */
-	uint32_t *order;	/* of waits: room for sorting */
+	uint32_t *first;	/* of objects: the first wait to grant */
+	uint32_t *next;		/* of waits: the order of granting */
+	uint32_t *order;	/* room for sorting waits or holds */
 	uint8_t *left;		/* of contexts: a set of DG_LEFT_... */
 	uint32_t *parent;	/* of contexts: union-find */
 	uint32_t changed_n, finishing_n;
 };
 
 size_t weir_diag_work_size_(const struct dg_limits *limits);
-/* Returns room for one index of each wait; a reduction overwrites it. */
-uint32_t *weir_diag_work_order_(struct dg_model *model);
+/* The arrays of the model. */
+struct dg_work *weir_diag_work_(struct dg_model *model);
 
 /*
  * Reduce the model.  Afterwards weir_diag_left_ tells whether a context is left

@@ -161,7 +161,8 @@ TEST(c50_deadline_ends_it)
 	fake_wait(base, 1)->deadline_ns = fake_header(base)->start_ns +
 					  12 * FAKE_SECOND;
 	look(base, NULL);
-	CHECK_TEXT(report, "DEADLOCK");
+	CHECK_TEXT(report, "weir: DEADLOCK until a timeout  5 contexts cannot "
+			   "proceed before a wait times out (in 12.0 s)\n");
 	CHECK_TEXT(report, "  ends by itself: the wait of tid 8140 worker-7 "
 			   "times out in 12.0 s\n");
 	fake_free(base);

@@ -9,6 +9,7 @@
  * parsed; for the others the module and the offset are printed.
  */
 #include <dlfcn.h>
+#include <dwarf.h>
 #include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -23,11 +24,15 @@
 
 /* The functions of libdw. */
 #define FUNCTIONS(X)                                                           \
+	X(dwarf_diename)                                                       \
+	X(dwarf_getscopes)                                                     \
+	X(dwarf_tag)                                                           \
 	X(dwfl_addrmodule)                                                     \
 	X(dwfl_begin)                                                          \
 	X(dwfl_build_id_find_elf)                                              \
 	X(dwfl_end)                                                            \
 	X(dwfl_lineinfo)                                                       \
+	X(dwfl_module_addrdie)                                                 \
 	X(dwfl_module_addrname)                                                \
 	X(dwfl_module_getsrc)                                                  \
 	X(dwfl_report_begin)                                                   \
@@ -151,6 +156,29 @@ static Dwfl *begin(const struct modules *modules)
 	return dwfl;
 }
 
+/*
+ * The innermost function at an address, also if it was inlined into another one;
+ * null if there is no debug information.
+ */
+static const char *innermost(Dwfl_Module *module, uint64_t pc)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_Die *unit = dw.dwfl_module_addrdie(module, pc, &bias);
+	Dwarf_Die *scopes = NULL;
+	const char *name = NULL;
+	int count = unit ? dw.dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+
+	for (int i = 0; i < count && !name; i++) {
+		int tag = dw.dwarf_tag(&scopes[i]);
+
+		if (tag == DW_TAG_inlined_subroutine ||
+		    tag == DW_TAG_subprogram)
+			name = dw.dwarf_diename(&scopes[i]);
+	}
+	free(scopes);
+	return name;
+}
+
 bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 {
 	struct modules *modules = user;
@@ -167,7 +195,9 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 				    NULL;
 	if (!module)
 		return modules_offset(modules, site + 1, to, size);
-	function = dw.dwfl_module_addrname(module, site);
+	function = innermost(module, site);
+	if (!function)
+		function = dw.dwfl_module_addrname(module, site);
 	line = dw.dwfl_module_getsrc(module, site);
 	if (line)
 		file = dw.dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
