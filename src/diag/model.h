@@ -127,6 +127,8 @@ struct dg_model {
 	char program[64], library[32];
 };
 
+/* The size of the arrays of a reduction, which are part of that memory. */
+size_t weir_diag_work_size_(const struct dg_limits *limits);
 /* The size of the memory of a model, and its initialisation in that memory. */
 size_t weir_diag_model_size_(const struct dg_limits *limits);
 void weir_diag_model_init_(struct dg_model *model,

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * weir_report and weir_explain: the registry of this process.
- *
- * Pairs
- *
- *   [D1] record  release: the writers of src/record
- *                acquire: read_word
- *                A reader that sees the last word of a record sees the others.
- */
+/* weir_report and weir_explain: the registry of this process. */
 #include "diag/own.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 /*
  * The reduction.  A context that does not wait runs to its end and returns what
  * it holds.  Then the heads of the queues that fit are granted, and each context
- * that has all it needs runs to its end as well.  What is left waiting cannot
- * proceed in any order of releases.
+ * that has all it needs runs to its end as well.  A context that is left waiting
+ * cannot proceed in any order of releases.
  *
  * Why one order is enough:
  *

@@ -274,7 +274,7 @@ void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 		put_end(text, &model->contexts[ended_by], ends_ns);
 }
 
-/* What the holder does: ended, waits, runs. */
+/* The state of the holder: ended, waits, runs. */
 static void put_activity(struct dg_text *text, const struct dg_model *model,
 			 const struct dg_context *c)
 {

@@ -342,8 +342,8 @@ static bool is_older(uint32_t a, uint32_t b, const void *user)
 static void hand_over(struct dg_model *model, struct dg_object *object)
 {
 	/*
-	 * The oldest hold is searched anew each time: few holds are handed over
-	 * between two calls of their owner.
+	 * The search for the oldest hold is repeated each time: few holds are
+	 * handed over between two calls of their owner.
 	 */
 	for (int i = 0; i < HANDED_MAX && object->unowned < 0; i++) {
 		uint32_t oldest = DG_NONE;

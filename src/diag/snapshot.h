@@ -19,8 +19,8 @@
  *
  * All waits that are not moving were waiting at every instant between 1 and 5.
  * A context that waits does not change what it holds.  So what step 3 has read
- * of these contexts is the picture of one instant.  What the other contexts
- * hold does not matter to the reduction, because they release it.
+ * of these contexts is the picture of one instant.  The permits of the other
+ * contexts do not matter to the reduction, because they are released.
  */
 #include "diag/model.h"
 

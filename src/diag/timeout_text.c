@@ -35,7 +35,7 @@ static void put_place(struct dg_text *text, const struct dg_model *model,
 	put(text, " before you)");
 }
 
-/* What the running holders could free. */
+/* The permits that the running holders could free. */
 static void put_outlook(struct dg_text *text, const struct dg_model *model,
 			const struct dg_wait *own, enum dg_verdict verdict)
 {

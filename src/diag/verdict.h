@@ -50,7 +50,6 @@ struct dg_work {
 	uint32_t changed_n, finishing_n;
 };
 
-size_t weir_diag_work_size_(const struct dg_limits *limits);
 /* The arrays of the model. */
 struct dg_work *weir_diag_work_(struct dg_model *model);
 

@@ -6,6 +6,7 @@
  * weir explain, dump and top: the watched objects of a process, a dump file, a
  * core file, and the named semaphores of all processes.
  *
+ *     io.c         reading files
  *     source.c     where a registry comes from; errors
  *     pid.c        the registry of a process
  *     file.c       dump files: the registry's bytes and the modules

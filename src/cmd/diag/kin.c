@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc tells about processes that hold or wait. */
+/* Facts from /proc about processes that hold or wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

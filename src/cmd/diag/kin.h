@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_DIAG_KIN_H
 #define WEIR_CMD_DIAG_KIN_H
 
-/* What /proc tells about processes that hold or wait. */
+/* Facts from /proc about processes that hold or wait. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

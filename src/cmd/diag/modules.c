@@ -8,10 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/diag/io.h"
 #include "cmd/diag/modules.h"
-#include "cmd/diag/source.h"
 #include "cmd/lib/memory.h"
-#include "cmd/lib/text.h"
 
 void modules_add(struct modules *modules, uint64_t start, uint64_t end,
 		 uint64_t offset, const char *path)

@@ -34,7 +34,7 @@ struct name {
 	weir_named_entry *entries;
 };
 
-/* Reads the semaphores.  One that cannot be read is left out. */
+/* Reads the semaphores, except those that cannot be read. */
 static struct name *read_names(char **names, int count, uint32_t *used,
 			       uint32_t *entries)
 {

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cmd/diag/io.h"
 #include "cmd/diag/modules.h"
 #include "diag/snapshot.h"
 #include "diag/verdict.h"
@@ -90,7 +91,5 @@ void diag_dump_write(struct diag *diag);
 
 /* Read from the registry; a dg_read_fn, and `user` is the struct diag. */
 bool diag_read_bytes(void *user, uint64_t at, void *to, size_t size);
-/* As pread, for all of the bytes. */
-bool diag_pread(int fd, void *to, size_t size, uint64_t at);
 
 #endif /* WEIR_CMD_DIAG_SOURCE_H */

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/diag/io.h"
 #include "cmd/diag/modules.h"
-#include "cmd/diag/source.h"
 
 /* The functions of libdw. */
 #define FUNCTIONS(X)                                                           \
