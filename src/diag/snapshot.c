@@ -154,14 +154,20 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
+/* The permits that the slot holds; the counts may have overflowed. */
+static int64_t held_by(const struct rg_slot *raw)
+{
+	return (int64_t)(raw->taken - raw->given - raw->returned);
+}
+
 /* The fingerprint of one slot; those of an object are added. */
 static uint64_t print(uint32_t record, uint32_t slot, const struct rg_slot *raw)
 {
 	uint64_t value = mix((uint64_t)record << 32 | slot, raw->object);
+	int64_t held = held_by(raw);
 
-	value = mix(value, (uint64_t)raw->held);
-	value = mix(value, (uint64_t)raw->returned);
-	return mix(value, raw->held > raw->returned ? raw->since : 0);
+	value = mix(value, (uint64_t)held);
+	return mix(value, held > 0 ? raw->since : 0);
 }
 
 static void take_slots(struct reading *r, uint32_t context,
@@ -178,12 +184,12 @@ static void take_slots(struct reading *r, uint32_t context,
 		o = &r->model->objects[object];
 		o->acquires[RG_IMMEDIATE] += slot->acquires;
 		o->releases += slot->releases;
-		o->hold_ns += (uint64_t)weir_diag_to_ns_(r->header, slot->hold_ticks);
 		r->model->prints[object] += print(record, i, slot);
-		held = permits(r->model, slot->held) -
-		       permits(r->model, slot->returned);
+		held = held_by(slot);
+		/* A release is counted a moment after or before its acquire. */
 		if (held <= 0)
 			continue;
+		held = permits(r->model, held);
 		at = weir_diag_add_hold_(r->model, context, object, held);
 		if (at == DG_NONE)
 			return;

@@ -127,7 +127,7 @@ void fake_hold(char *base, uint64_t context, uint64_t object, int64_t n,
 	while (slot->object)
 		slot++;
 	slot->site = site;
-	slot->held = n;
+	slot->taken = (uint64_t)n;
 	slot->since = fake_header(base)->start_ticks - (uint64_t)age_ns;
 	slot->acquires = 1;
 	slot->object = object;

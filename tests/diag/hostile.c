@@ -171,7 +171,8 @@ TEST(c49_full_tables_of_random_records)
 		for (uint32_t k = 0; k < RG_SLOTS; k++) {
 			context->slots[k].object = 0x10000 |
 				(uint64_t)random_below(&rng, RG_OBJECTS);
-			context->slots[k].held = random_below(&rng, 4);
+			context->slots[k].taken =
+				(uint64_t)random_below(&rng, 4);
 		}
 	}
 	for (uint32_t i = 0; i < RG_WAITS; i++) {

@@ -134,7 +134,7 @@ TEST(c50_no_deadlock_if_a_wait_ends_meanwhile)
 
 static void change_hold(char *base)
 {
-	fake_context(base, 0)->slots[0].held--;
+	fake_context(base, 0)->slots[0].given++;
 }
 
 TEST(c51_holders_of_different_instants_are_marked)
