@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """weir explain and weir dump: a process, a dump, a core file, names, and errors.
 
-    commands.py WEIR TARGET [TEST...]
+    commands.py WEIR TARGET REAL [TEST...]
 
-TARGET is the program of target.c: its registry is filled in by hand.
+TARGET is the program of target.c: its registry is filled in by hand.  REAL is the program
+of real.c: the library fills its registry in.
 """
+import ctypes
 import glob
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -15,7 +18,6 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cmd"))
 from support import *  # noqa: E402
@@ -23,6 +25,8 @@ import support  # noqa: E402
 
 TARGET = os.path.abspath(os.environ.get("WEIR_DIAG_TARGET") or sys.argv.pop(2))
 os.environ["WEIR_DIAG_TARGET"] = TARGET
+REAL = os.path.abspath(os.environ.get("WEIR_DIAG_REAL") or sys.argv.pop(2))
+os.environ["WEIR_DIAG_REAL"] = REAL
 
 # Bytes that a terminal interprets; tabs are not printed either.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -31,8 +35,8 @@ CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 class target:
     """A process with a registry."""
 
-    def __init__(self, *args, **more):
-        self.process = subprocess.Popen([TARGET, *args], stdin=subprocess.PIPE,
+    def __init__(self, *args, program=TARGET, **more):
+        self.process = subprocess.Popen([program, *args], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, **more)
         same(self.process.stdout.readline(), b"ready\n", "the target")
         self.pid = str(self.process.pid)
@@ -176,6 +180,96 @@ def test_c50_a_job_that_waits_in_the_background_is_no_deadlock():
     for run in runs:
         run.kill()
         finish(run)
+
+
+def has_libdw():
+    try:
+        return bool(ctypes.CDLL("libdw.so.1"))
+    except OSError:
+        return False
+
+
+def test_c50_a_real_deadlock_with_call_sites():
+    with target(program=REAL) as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, err), (1, ""))
+        file = dump(t.pid)
+        check("weir: DEADLOCK  2 contexts can never proceed (exact;" in out, out)
+        check("raise orders by 1 | raise mails by 1" in out, out)
+        sites = set(re.findall(r"\((\S+ ?\w*), ", out))
+        if any(site.startswith("real.c:") for site in sites):
+            check(all(re.fullmatch(r"real\.c:\d+ take", site) for site in sites), sites)
+        else:
+            check(not has_libdw() or sites == {"take"} or
+                  all("+0x" in site for site in sites), sites)
+            check(all("+0x" in site or site == "take" for site in sites), sites)
+    same(without_ages(weir("explain", file)[1]).split("behind")[0],
+         without_ages(out).split("behind")[0], "the dump")
+
+
+def test_top_once():
+    with target(program=REAL) as t:
+        status, out, err = weir("top", t.pid, "--once")
+        same((status, err), (0, ""))
+        lines = out.splitlines()
+        same(lines[0].split()[:3], ["PID", "FREE", "HELD"], "the heading")
+        same(len(lines), 3, out)
+        for line in lines[1:]:
+            words = line.split()
+            same(words[:4], [t.pid, "0/1", "1", "1"], line)
+            check("DEADLOCK" in words, line)
+        status, out, err = weir("top", "--once")
+        same(status, 0, err)
+        check(t.pid in out, "all processes")
+        status, out, err = weir("top", t.pid, "--once", "--json")
+        same(json.loads(out)["verdict"], "DEADLOCK", "json")
+        file = dump(t.pid)
+    same(weir("top", t.pid, "--once")[0], 69, "the process has ended")
+    status, out, err = weir("top", file, "--once")
+    same((status, out.count("DEADLOCK")), (0, 2), err)
+
+
+def test_top_on_a_terminal():
+    with target(program=REAL) as t:
+        pid, fd = pty.fork()
+        if not pid:
+            os.execve(support.WEIR, [support.WEIR, "top", t.pid, "-i", "50ms"],
+                      {**support.ENV, "TERM": "vt100"})
+        seen = b""
+
+        def shows(text):
+            nonlocal seen
+            while text not in seen:
+                try:
+                    seen += os.read(fd, 4096)
+                except OSError:
+                    raise Failed(f"{text!r} is not in {seen!r}")
+        try:
+            while b"weir top:" not in seen and b"printing tables" not in seen:
+                seen += os.read(fd, 4096)
+        except OSError:
+            raise Failed(f"no table: {seen!r}")
+        if b"built without ncurses" in seen:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(fd)
+            raise Skipped("weir was built without ncurses")
+        shows(b"sorted by verdict")
+        os.write(fd, b"s")
+        shows(b"waiting")
+        os.write(fd, b"\r")
+        shows(b"1 permit by 1 context")
+        os.write(fd, b"q")
+        seen = b""
+        shows(b"weir top:")
+        os.write(fd, b"q")
+        try:
+            while os.read(fd, 4096):
+                pass
+        except OSError:
+            pass
+        same(os.waitpid(pid, 0)[1], 0, "the status of weir top")
+        os.close(fd)
 
 
 def test_c49_errors():
