@@ -30,10 +30,10 @@ void weir_diag_own_free_(struct dg_own *own);
 bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size);
 
 /*
- * The report on a wait that has timed out and is still in the model.  `wait` is
- * its index in the registry.  Returns false if it is not in the model.
+ * The report on a wait that has timed out and is still in the model.  `record`
+ * is its index in the registry.  Returns false if it is not in the model.
  */
 bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
-			       uint32_t wait);
+			       uint32_t record);
 
 #endif /* WEIR_DIAG_OWN_H */

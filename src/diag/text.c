@@ -114,12 +114,14 @@ void weir_diag_put_time_(struct dg_text *text, int64_t ns)
 
 void weir_diag_put_site_(struct dg_text *text, uint64_t site)
 {
-	char room[256], clean[256];
+	char room[256];
 
 	if (!site)
 		return;
 	if (text->site &&
 	    text->site(text->site_user, site, room, sizeof(room))) {
+		char clean[256];
+
 		weir_diag_clean_(clean, sizeof(clean), room, sizeof(room));
 		weir_diag_put_(text, clean);
 	} else

@@ -52,9 +52,9 @@ uint32_t weir_diag_report_(struct dg_text *text, struct dg_model *model,
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 			     uint32_t group);
 void weir_diag_report_object_(struct dg_text *text,
-			      const struct dg_model *model, uint32_t object);
+			      const struct dg_model *model, uint32_t index);
 /* The same without the verdict. */
 void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
-			    uint32_t object);
+			    uint32_t index);
 
 #endif /* WEIR_DIAG_TEXT_H */

@@ -52,8 +52,10 @@ static void find_id(int fd, const Elf64_Phdr *segment, char id[MODULE_ID])
 			return;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
 		    !memcmp(notes + at, "GNU", 4)) {
-			size_t n = note.n_descsz < MODULE_ID / 2 - 1 ?
-				   note.n_descsz : MODULE_ID / 2 - 1;
+			size_t n = note.n_descsz;
+
+			if (n > MODULE_ID / 2 - 1)
+				n = MODULE_ID / 2 - 1;
 
 			for (size_t i = 0; i < n; i++) {
 				unsigned byte = notes[at + name + i];

@@ -252,11 +252,12 @@ static void join(struct dg_model *model)
 
 	for (uint32_t i = 0; i < model->used.contexts; i++) {
 		struct dg_context *context = &model->contexts[i];
-		unsigned handles = 1;
 
 		if (context->first_wait == DG_NONE)
 			continue;
 		if (context->first_hold != DG_NONE) {
+			unsigned handles = 1;
+
 			for (uint32_t h = context->first_hold; h != DG_NONE;
 			     h = model->holds[h].next_of_context)
 				handles++;
