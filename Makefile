@@ -53,6 +53,11 @@ install:
 	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
 	@tools/install $(BUILD) '$(DESTDIR)'
 
+static:
+	@tools/setup $@
+	@tools/build -q static src/cmd/weir
+	@echo build-static/src/cmd/weir
+
 lint:
 	@tools/lint/run
 
@@ -70,6 +75,7 @@ help:
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
 	@echo 'make bench        measure against every peer; QUICK=1: two minutes'
 	@echo 'make install      install into PREFIX=$(PREFIX), below DESTDIR if set'
+	@echo 'make static       build the command as one static file, with musl'
 	@echo 'make lint         run the lints over the sources'
 	@echo 'make clean        remove the build directories'
 	@echo
@@ -77,4 +83,4 @@ help:
 	@echo 'with check or check-long it runs that stage alone.'
 
 .PHONY: all demo check check-all check-rest check-long genmc evidence bench install \
-	lint clean help
+	static lint clean help

@@ -11,6 +11,11 @@
 #include "cmd/lib/remote.h"
 
 #define LIBRARY "libweir-cluster.so.0"
+#ifdef WEIR_STATIC
+#define REMEDY ", which this static program cannot load"
+#else
+#define REMEDY " (Debian package libweir-cluster0)"
+#endif
 
 struct remote_api remote_api;
 
@@ -85,8 +90,7 @@ static void load(const char *url)
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		cmd_die(EXIT_CLOSED, "%s: semaphores between machines need "
-			LIBRARY " (Debian package libweir-cluster0)",
-			remote_display(url));
+			LIBRARY REMEDY, remote_display(url));
 #define LOAD_(name)                                                            \
 	*(void **)&remote_api.name = dlsym(library, #name);                    \
 	if (!remote_api.name)                                                  \
