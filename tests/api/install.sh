@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Run `make install` into an empty prefix and build programs against it with
-# pkg-config: in C and in C++, with the shared library and with the archive.
+# pkg-config and with CMake: in C and in C++, with the shared library and the archive.
 #
 #   install.sh ROOT
 set -eu
@@ -80,6 +80,11 @@ for compiler in g++ clang++; do
 	has $compiler || continue
 	consume $compiler "$cases/consumer.cc" -std=c++17
 done
+
+if has cmake; then
+	echo "# CMake"
+	"$cases/cmake.sh" "$cases" "$work/cmake" "$prefix"
+fi
 
 echo "# DESTDIR"
 make -C "$root" install BUILD="$work/build" PREFIX=/opt/weir \
