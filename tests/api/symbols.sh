@@ -67,6 +67,11 @@ nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /_$/ { print $3 }' |
 	grep -v '^DW\.ref\.' | sort >"$work/got"
 same "global names of the archive without a trailing underscore are not public"
 
+# The list of the Debian package has the exported names.
+sed -n 's/^ \(weir_.*\)@WEIR_0 .*/\1/p' "$root/debian/libweir0.symbols" |
+	grep -v '_$' | sort >"$work/got"
+same "debian/libweir0.symbols differs: tools/abi -u writes it"
+
 # The library needs only libc, and the compiler's library for unwinding.
 needed=$(objdump -p "$library" | awk '$1 == "NEEDED" { print $2 }' |
 	grep -vE '^(libc|libgcc_s|ld-linux[a-z0-9-]*|libc\.musl-[a-z0-9_]+)\.so' | tr '\n' ' ')
