@@ -58,6 +58,14 @@ static:
 	@tools/build -q static src/cmd/weir
 	@echo build-static/src/cmd/weir
 
+deb:
+	@tools/setup $@
+	@tools/deb
+
+check-deb:
+	@tools/setup check-all
+	@tools/check deb
+
 lint:
 	@tools/lint/run
 
@@ -76,6 +84,8 @@ help:
 	@echo 'make bench        measure against every peer; QUICK=1: two minutes'
 	@echo 'make install      install into PREFIX=$(PREFIX), below DESTDIR if set'
 	@echo 'make static       build the command as one static file, with musl'
+	@echo 'make deb          build the Debian packages in build-deb/'
+	@echo 'make check-deb    build them, and install, use and remove them in a chroot'
 	@echo 'make lint         run the lints over the sources'
 	@echo 'make clean        remove the build directories'
 	@echo
@@ -83,4 +93,4 @@ help:
 	@echo 'with check or check-long it runs that stage alone.'
 
 .PHONY: all demo check check-all check-rest check-long genmc evidence bench install \
-	static lint clean help
+	static deb check-deb lint clean help
