@@ -56,7 +56,7 @@ install:
 static:
 	@tools/setup $@
 	@tools/build -q static src/cmd/weir
-	@echo build-static/src/cmd/weir
+	@echo build-standalone/src/cmd/weir
 
 deb:
 	@tools/setup $@

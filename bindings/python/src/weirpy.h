@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIRPY_H
+#define WEIRPY_H
+
+/*
+ * The module weir._weir: weir's objects as Python types, on the limited API of
+ * CPython 3.10.  The package weir (weir/__init__.py) is built on these types.
+ *
+ * Every function below is called with the GIL held.  A call that may block
+ * releases the GIL.
+ */
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030A0000
+#endif
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/async.h"
+#include "weir/base.h"
+#include "weir/loop.h"
+#include "weir/sem.h"
+
+/* A function of a method table; the calling convention is in its flags. */
+#define METHOD(fn) ((PyCFunction)(void (*)(void))(fn))
+#define SLOT(id, fn) { (id), (void *)(fn) }
+
+/* The arguments of an acquire. */
+struct weirpy_acquire {
+	bool blocking;
+	int64_t n;
+	int64_t deadline;	/* WEIR_FOREVER: no timeout */
+};
+
+/* A semaphore between threads, sem.c. */
+struct weirpy_sem {
+	PyObject_HEAD
+	weir_sem *sem;		/* null before __init__ */
+	PyObject *name;		/* bytes; the semaphore refers to them */
+};
+
+/* A loop, loop.c. */
+struct weirpy_loop {
+	PyObject_HEAD
+	weir_loop loop;
+	bool ready;		/* set up */
+};
+
+extern PyObject *weirpy_Error, *weirpy_ClosedError;
+extern PyTypeObject *weirpy_LoopType;
+extern PyType_Spec weirpy_sem_spec, weirpy_loop_spec, weirpy_op_spec,
+	weirpy_named_spec, weirpy_rate_spec;
+
+/* Set the Python exception for err, which is not WEIR_OK.  Returns null. */
+PyObject *weirpy_raise(weir_err err);
+
+/*
+ * Parse acquire(blocking=True, timeout=None, *, n=1).  Returns false with an
+ * exception set.
+ */
+bool weirpy_parse_acquire(PyObject *args, PyObject *kwargs,
+			  struct weirpy_acquire *out);
+
+/* Parse release(n=1).  Returns false with an exception set. */
+bool weirpy_parse_n(PyObject *args, PyObject *kwargs, int64_t *n);
+
+/*
+ * Turn the result of an acquire into True, False or an exception.  WEIR_EINTR
+ * means that an exception is set.
+ */
+PyObject *weirpy_acquired(weir_err err);
+
+/* Free an object whose fields have been released. */
+void weirpy_free(PyObject *self);
+
+/*
+ * Wait in the queue of sem for n permits, without the GIL.  WEIR_EINTR: a
+ * signal handler has raised a Python exception, and nothing is held.
+ */
+weir_err weirpy_wait(weir_sem *sem, int64_t n, int64_t deadline);
+
+/* The method Sem._submit, in loop.c. */
+PyObject *weirpy_submit(PyObject *self, PyObject *args);
+/* Set by the module: the type of the result. */
+extern PyTypeObject *weirpy_OpType;
+
+/* The function unlink(name) of the module, in named.c. */
+PyObject *weirpy_unlink(PyObject *module, PyObject *name);
+
+#endif /* WEIRPY_H */
