@@ -71,6 +71,15 @@ esac
 weir rm slots
 echo "# weir run, weir posix"
 
+python3 -c '
+import weir
+with weir.NamedSemaphore("/tmp/slots", 2) as held:
+    assert held
+with weir.Semaphore(1):
+    print(weir.__version__)' >log 2>&1 || { cat log; fail "python3"; }
+rm /tmp/slots
+echo "# python3"
+
 for file in man/man1/weir-run.1.gz man/man3/weir_sem_acquire.3.gz \
 	man/man3/weir_cluster_open.3.gz man/man7/weir.7.gz doc/weir/README.md.gz; do
 	# A slim system has no documentation.

@@ -82,7 +82,7 @@ void weirpy_free(PyObject *self);
 weir_err weirpy_wait(weir_sem *sem, int64_t n, int64_t deadline);
 
 /* The method Sem._submit, in loop.c. */
-PyObject *weirpy_submit(PyObject *self, PyObject *args);
+PyObject *weirpy_submit(PyObject *object, PyObject *args);
 /* Set by the module: the type of the result. */
 extern PyTypeObject *weirpy_OpType;
 
