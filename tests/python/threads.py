@@ -171,6 +171,20 @@ class Misuse(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             weir.Semaphore(1).__init__(2)
 
+    def test_c29_release_in_a_child_of_a_fork_with_waiters(self):
+        sem = weir.Semaphore(0)
+        waiter = queue(sem, sem.acquire, 1)
+        child = os.fork()
+        if not child:
+            try:
+                sem.release()
+            except ValueError:
+                os._exit(3)
+            os._exit(4)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 3)
+        sem.release()
+        self.assertTrue(waiter.end())
+
     def test_over_release(self):
         sem = weir.BoundedSemaphore(1)
         with self.assertRaises(ValueError):

@@ -103,10 +103,15 @@ static PyObject *close_handle(PyObject *object, PyObject *unused)
 static void dealloc(PyObject *object)
 {
 	struct named *self = (struct named *)object;
+	PyObject *type, *value, *trace;
 
-	/* A call that runs has a reference to *self. */
-	if (self->sem && weir_named_close_handle(self->sem))
+	/* A call that runs has a reference to *self, so none does. */
+	if (self->sem && weir_named_close_handle(self->sem)) {
+		PyErr_Fetch(&type, &value, &trace);
+		PyErr_SetString(weirpy_Error, "a handle could not be closed");
 		PyErr_WriteUnraisable(NULL);
+		PyErr_Restore(type, value, trace);
+	}
 	weirpy_free(object);
 }
 
