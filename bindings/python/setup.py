@@ -35,16 +35,17 @@ build = os.environ.get("WEIR_BUILD")
 if build:
     where = {"include_dirs": [os.path.join(HERE, "../../include")],
              "library_dirs": [os.path.join(os.path.abspath(build), "src")],
-             "libraries": ["weir"]}
+             "libraries": ["weir", "dl"]}
 else:
-    where = {"extra_compile_args": flags("--cflags"), "extra_link_args": flags("--libs")}
+    where = {"extra_compile_args": flags("--cflags"), "extra_link_args": flags("--libs"),
+             "libraries": ["dl"]}
 
 setup(
     version=version(),
     ext_modules=[Extension(
         "weir._weir",
-        sources=["src/" + name for name in ("loop.c", "module.c", "named.c", "rate.c", "sem.c",
-                                            "wait.c")],
+        sources=["src/" + name for name in ("cluster.c", "loop.c", "module.c", "named.c",
+                                            "rate.c", "sem.c", "wait.c")],
         depends=["src/weirpy.h"],
         define_macros=[("_GNU_SOURCE", "1"), ("Py_LIMITED_API", "0x030A0000")],
         py_limited_api=True,

@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <math.h>
 
-PyObject *weirpy_Error, *weirpy_ClosedError;
-PyTypeObject *weirpy_LoopType, *weirpy_OpType;
+PyObject *weirpy_Error, *weirpy_ClosedError, *weirpy_LostError;
+PyTypeObject *weirpy_LoopType, *weirpy_OpType, *weirpy_LeaseType;
 
 PyObject *weirpy_raise(weir_err err)
 {
 	switch (err) {
 	case WEIR_ECLOSED:
 		PyErr_SetString(weirpy_ClosedError, weir_err_text(err));
+		break;
+	case WEIR_ELOST:
+		PyErr_SetString(weirpy_LostError, weir_err_text(err));
 		break;
 	case WEIR_EINVAL:
 	case WEIR_ETOOBIG:
@@ -159,22 +162,36 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 	return (PyTypeObject *)type;
 }
 
+/* Add an exception to the module.  Returns null with an exception set. */
+static PyObject *add_error(PyObject *module, const char *name, const char *doc,
+			   PyObject *base)
+{
+	PyObject *error = PyErr_NewExceptionWithDoc(name, doc, base, NULL);
+
+	/* The name without the package. */
+	if (error && PyModule_AddObjectRef(module, name + 5, error) < 0)
+		Py_CLEAR(error);
+	return error;
+}
+
 static bool fill(PyObject *module)
 {
-	weirpy_Error = PyErr_NewExceptionWithDoc("weir.Error",
-		"An error of weir.", NULL, NULL);
-	weirpy_ClosedError = weirpy_Error ?
-		PyErr_NewExceptionWithDoc("weir.ClosedError",
-			"The semaphore is closed.", weirpy_Error, NULL) : NULL;
-	if (!weirpy_ClosedError ||
-	    PyModule_AddObjectRef(module, "Error", weirpy_Error) < 0 ||
-	    PyModule_AddObjectRef(module, "ClosedError", weirpy_ClosedError) < 0)
+	weirpy_Error = add_error(module, "weir.Error", "An error of weir.",
+				 NULL);
+	if (!weirpy_Error)
 		return false;
+	weirpy_ClosedError = add_error(module, "weir.ClosedError",
+				       "The semaphore is closed.", weirpy_Error);
+	weirpy_LostError = add_error(module, "weir.LostError",
+				     "The lease was lost.", weirpy_Error);
 	weirpy_LoopType = add_type(module, &weirpy_loop_spec);
 	weirpy_OpType = add_type(module, &weirpy_op_spec);
-	return weirpy_LoopType && weirpy_OpType &&
+	weirpy_LeaseType = add_type(module, &weirpy_lease_spec);
+	return weirpy_ClosedError && weirpy_LostError && weirpy_LoopType &&
+	       weirpy_OpType && weirpy_LeaseType &&
 	       add_type(module, &weirpy_sem_spec) &&
 	       add_type(module, &weirpy_named_spec) &&
+	       add_type(module, &weirpy_cluster_spec) &&
 	       add_type(module, &weirpy_rate_spec);
 }
 

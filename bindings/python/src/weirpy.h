@@ -48,10 +48,11 @@ struct weirpy_loop {
 	bool ready;		/* set up */
 };
 
-extern PyObject *weirpy_Error, *weirpy_ClosedError;
-extern PyTypeObject *weirpy_LoopType;
+extern PyObject *weirpy_Error, *weirpy_ClosedError, *weirpy_LostError;
+extern PyTypeObject *weirpy_LoopType, *weirpy_LeaseType;
 extern PyType_Spec weirpy_sem_spec, weirpy_loop_spec, weirpy_op_spec,
-	weirpy_named_spec, weirpy_rate_spec;
+	weirpy_named_spec, weirpy_rate_spec, weirpy_cluster_spec,
+	weirpy_lease_spec;
 
 /* Set the Python exception for err, which is not WEIR_OK.  Returns null. */
 PyObject *weirpy_raise(weir_err err);

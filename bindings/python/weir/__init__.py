@@ -4,7 +4,7 @@
 Semaphore and BoundedSemaphore replace those of threading and of asyncio: permits are
 granted in order of arrival, with weights, to threads and tasks in one queue.
 NamedSemaphore limits processes, and releases the permits of a process that is killed.
-RateLimiter limits calls per second.
+ClusterSemaphore limits machines.  RateLimiter limits calls per second.
 
 >>> slots = Semaphore(2)
 >>> with slots:
@@ -27,10 +27,10 @@ from types import TracebackType
 from typing import Any, Optional, Type, Union
 
 from . import _weir
-from ._weir import ClosedError, Error
+from ._weir import ClosedError, Error, Lease, LostError
 
-__all__ = ["BoundedSemaphore", "ClosedError", "Error", "NamedSemaphore", "RateLimiter",
-           "Semaphore"]
+__all__ = ["BoundedSemaphore", "ClosedError", "ClusterSemaphore", "Error", "Lease", "LostError",
+           "NamedSemaphore", "RateLimiter", "Semaphore"]
 __version__ = _weir.version()
 
 
@@ -269,6 +269,36 @@ class NamedSemaphore(_weir.Named):
 
 def _reopen(name: str, shared: bool) -> NamedSemaphore:
     return NamedSemaphore(name, shared=shared)
+
+
+class ClusterSemaphore(_weir.Cluster):
+    """A semaphore between machines, in a Redis, Valkey or etcd server.
+
+    The URL is redis://HOST/NAME, rediss://, etcd:// or etcds://; the manual page
+    weir_cluster(3) has its options.  With a capacity, the semaphore is created if it
+    does not exist.  Leases are renewed until they are released; if that fails for ttl
+    seconds, then the lease is lost.  The library libweir-cluster must be installed;
+    otherwise Error is raised.
+
+        with ClusterSemaphore("redis://host/builds", 3).lease() as lease:
+            write(lease.fence)
+    """
+
+    def __init__(self, url: str, capacity: Optional[int] = None, *, exclusive: bool = False,
+                 ttl: Optional[float] = None, label: Optional[str] = None,
+                 password: Optional[str] = None) -> None:
+        super().__init__(url, capacity or 0, capacity is not None, exclusive,
+                         round((ttl or 0) * 1e9), label, password)
+
+    def lease(self, n: int = 1, timeout: Optional[float] = None) -> Lease:
+        """Take n permits; raise TimeoutError if they are not granted in time.
+
+        The lease is a context manager that returns the permits.
+        """
+        lease = self.acquire(timeout=timeout, n=n)
+        if lease is None:
+            raise TimeoutError(f"no {n} permits within {timeout} s")
+        return lease
 
 
 class RateLimiter(_weir.Rate):
