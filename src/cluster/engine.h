@@ -147,7 +147,7 @@ struct engine_ops {
 			    struct fault *fault);
 };
 
-extern const struct engine_ops weir_cl_redis_, weir_cl_etcd_;
+extern const struct engine_ops weir_cl_redis_, weir_cl_etcd_, weir_cl_postgres_;
 
 /* Set *fault.  Returns result. */
 enum result weir_cl_fault_(struct fault *fault, enum result result, int errnum,

@@ -43,6 +43,12 @@ static const struct engine_ops *engine_of(const char *scheme, bool *known)
 #else
 		{ "etcd", NULL }, { "etcds", NULL },
 #endif
+#ifdef HAVE_POSTGRES
+		{ "postgresql", &weir_cl_postgres_ },
+		{ "postgres", &weir_cl_postgres_ },
+#else
+		{ "postgresql", NULL }, { "postgres", NULL },
+#endif
 	};
 
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)

@@ -124,6 +124,9 @@ static bool set_option(struct url *url, const char *key, const char *value)
 	if (!strcmp(key, "ca"))
 		return copy(url->ca, sizeof(url->ca), value,
 			    value + strlen(value));
+	if (!strcmp(key, "sslmode"))
+		return copy(url->sslmode, sizeof(url->sslmode), value,
+			    value + strlen(value));
 	if (strcmp(key, "replicas"))
 		return false;
 	number = strtol(value, &end, 10);
@@ -189,7 +192,6 @@ static const char *parse_path(struct url *url, const char *from,
 const char *weir_cl_url_parse_(const char *text, struct url *url)
 {
 	const char *rest = strstr(text, "://"), *path, *query, *why;
-	size_t length;
 
 	memset(url, 0, sizeof(*url));
 	if (!rest || rest == text ||
@@ -205,8 +207,7 @@ const char *weir_cl_url_parse_(const char *text, struct url *url)
 		why = parse_path(url, path, query);
 	if (!why && *query && !parse_options(url, query + 1))
 		why = "an option is not valid";
-	length = strlen(url->scheme);
-	url->tls = length > 4 && strcmp(url->scheme, "redis") &&
-		   url->scheme[length - 1] == 's';
+	url->tls = !strcmp(url->scheme, "rediss") ||
+		   !strcmp(url->scheme, "etcds");
 	return why;
 }

@@ -23,10 +23,11 @@ struct url {
 	char database[URL_TEXT];	/* path before the name, or option db */
 	char name[129];
 	char ca[URL_TEXT];	/* option ca */
+	char sslmode[16];	/* option sslmode */
 	int64_t ttl_ns;		/* option ttl; 0: not given */
 	int64_t timeout_ns;	/* option timeout; 0: not given */
 	uint32_t replicas;	/* option replicas */
-	bool tls;		/* the scheme ends in "s" */
+	bool tls;		/* by the scheme: rediss, etcds */
 };
 
 /*

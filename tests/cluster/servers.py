@@ -6,7 +6,9 @@
         server.kill()         SIGKILL
         server.start()        again, with the same data
 """
+import glob
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -149,4 +151,80 @@ class Etcd(Server):
         return done.stdout.decode(errors="replace").strip()
 
 
-ENGINES = {"redis": Redis, "etcd": Etcd}
+def postgres_bin():
+    """The folder of the newest PostgreSQL; Debian does not put it into PATH."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"),
+                   key=lambda path: int(path.split("/")[4]))
+    return found[-1] if found else os.path.dirname(shutil.which("postgres") or "/nonexistent/x")
+
+
+class Postgres(Server):
+    """Runs as another user if this is root: PostgreSQL refuses root."""
+
+    def __init__(self, *options, auth="trust", password=None):
+        super().__init__()
+        self.options = list(options)
+        self.bin = postgres_bin()
+        self.ids = {}
+        if os.getuid() == 0:
+            user = next(u for u in pwd.getpwall() if u.pw_name in ("postgres", "nobody"))
+            self.ids = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            os.chown(self.dir, user.pw_uid, user.pw_gid)
+        self.data = self.dir + "/data"
+        self.password = password
+        words = [self.bin + "/initdb", "-D", self.data, "-U", "weir", "-A", auth, "-N",
+                 "--locale=C", "-E", "UTF8"]
+        if password:
+            with open(self.dir + "/pw", "w", encoding="ascii") as file:
+                file.write(password + "\n")
+            words += ["--pwfile", self.dir + "/pw"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              cwd=self.dir, env=dict(os.environ, LC_ALL="C"), **self.ids)
+        assert done.returncode == 0, done.stdout.decode()
+        self.url = f"postgresql://weir@127.0.0.1:{self.port}/postgres/"
+
+    def command(self):
+        words = [self.bin + "/postgres", "-D", self.data, "-h", "127.0.0.1", "-p", str(self.port),
+                 "-k", "", "-c", "max_connections=200", "-c", "shared_buffers=32MB"]
+        for option in self.options:
+            words += ["-c", option]
+        return words
+
+    def start(self):
+        """After a crash the processes of the old server may live for a moment."""
+        for attempt in range(20):
+            with open(self.dir + "/log", "ab") as log:
+                # pylint: disable=consider-using-with
+                self.process = subprocess.Popen(self.command(), stdout=log, stderr=log,
+                                                stdin=subprocess.DEVNULL, cwd=self.dir,
+                                                env=dict(os.environ, LC_ALL="C"), **self.ids)
+            await_(lambda: self.process.poll() is not None or self.ready(), "the server is ready")
+            if self.process.poll() is None:
+                return
+            time.sleep(0.1)
+        raise AssertionError(open(self.dir + "/log", encoding="utf-8").read()[-2000:])
+
+    def ready(self):
+        return subprocess.run([self.bin + "/pg_isready", "-q", "-h", "127.0.0.1", "-p",
+                               str(self.port)], check=False).returncode == 0
+
+    def sql(self, text):
+        done = subprocess.run([self.bin + "/psql", "-XAtq", "-h", "127.0.0.1", "-p",
+                               str(self.port), "-U", "weir", "-d", "postgres", "-c", text],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env=dict(os.environ, PGPASSWORD=self.password or ""))
+        return done.stdout.decode(errors="replace").strip()
+
+    def __exit__(self, *words):
+        """An immediate shutdown also ends the server's processes."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGQUIT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                pass
+        super().__exit__(*words)
+
+
+ENGINES = {"redis": Redis, "etcd": Etcd, "postgres": Postgres}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The connections that show that the handle lives, and wake-ups.
+ *
+ * `life` is never closed because of a slow answer, unlike the lanes.  `guard`
+ * is blocked in weir.guard inside the server, which returns the permits of this
+ * handle when all its other connections have ended.  Without them the permits
+ * of a dead client return after the TTL.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "cluster/clock.h"
+#include "cluster/postgres/postgres.h"
+
+static void nudge(struct engine *e)
+{
+	static const uint64_t one = 1;
+
+	(void)!write(e->nudge_fd, &one, sizeof(one));
+}
+
+/* Become the thread that opens life and guard.  always: also after a failure */
+static bool begin(struct engine *e, bool always, bool *alive, bool *guarded)
+{
+	bool mine;
+
+	pthread_mutex_lock(&e->lock);
+	*alive = e->alive;
+	*guarded = e->guarded;
+	mine = !e->enlisting && (always || boot_now() >= e->enlist_at);
+	if (*alive && *guarded && !always)
+		mine = false;
+	if (mine)
+		e->enlisting = true;
+	pthread_mutex_unlock(&e->lock);
+	return mine;
+}
+
+static void end(struct engine *e, bool alive, bool guarded)
+{
+	pthread_mutex_lock(&e->lock);
+	e->alive = alive;
+	e->guarded = guarded;
+	e->enlist_at = alive && guarded ? 0 : boot_now() + SECOND_NS;
+	e->enlisting = false;
+	pthread_mutex_unlock(&e->lock);
+}
+
+static bool open_life(struct engine *e, int64_t deadline)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct fault fault;
+
+	if (weir_cl_pg_open_(&e->life, deadline, &fault))
+		return false;
+	if (!epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, PQsocket(e->life.pg),
+		       &event))
+		return true;
+	weir_cl_pg_close_(&e->life);
+	return false;
+}
+
+static bool open_guard(struct engine *e, int64_t deadline)
+{
+	struct query q;
+	struct fault fault;
+
+	if (weir_cl_pg_open_(&e->guard, deadline, &fault))
+		return false;
+	weir_cl_pg_query_(&q, DO_ONCE, "CALL weir.guard($1, $2)");
+	weir_cl_pg_text_(&q, e->session.url.name);
+	weir_cl_pg_text_(&q, e->session.id);
+	return !weir_cl_pg_send_(&e->guard, &q, deadline, &fault);
+}
+
+static void enlist(struct engine *e, bool always, int64_t deadline)
+{
+	int64_t now;
+	bool alive, guarded;
+
+	if (!begin(e, always, &alive, &guarded))
+		return;
+	/* Leave most of the time to the request itself. */
+	now = boot_now();
+	deadline = now + (deadline - now) / 3;
+	if (!alive)
+		alive = open_life(e, deadline);
+	if (alive && !guarded)
+		guarded = open_guard(e, deadline);
+	end(e, alive, guarded);
+}
+
+void weir_cl_postgres_enlist_(struct engine *e, int64_t deadline)
+{
+	enlist(e, false, deadline);
+}
+
+/* Returns false if the connection has ended. */
+static bool works(const struct conn *conn)
+{
+	struct pollfd socket = { .events = POLLIN };
+
+	if (!conn->pg)
+		return false;
+	socket.fd = PQsocket(conn->pg);
+	if (poll(&socket, 1, 0) <= 0)
+		return true;
+	return PQconsumeInput(conn->pg) && PQstatus(conn->pg) == CONNECTION_OK;
+}
+
+static void close_life(struct engine *e)
+{
+	weir_cl_pg_close_(&e->life);
+	e->listens = false;
+	pthread_mutex_lock(&e->lock);
+	e->alive = false;
+	pthread_mutex_unlock(&e->lock);
+}
+
+void weir_cl_postgres_inspect_(struct engine *e)
+{
+	bool alive, guarded;
+
+	if (!begin(e, true, &alive, &guarded))
+		return;
+	/* A guard that has an answer has come to its end. */
+	if (guarded && (!works(&e->guard) || !PQisBusy(e->guard.pg))) {
+		weir_cl_pg_close_(&e->guard);
+		guarded = false;
+	}
+	end(e, alive, guarded);
+	if (!alive || works(&e->life)) {
+		/* Notifications may have been read now. */
+		if (alive && e->listens)
+			nudge(e);
+		return;
+	}
+	close_life(e);
+	nudge(e);
+}
+
+static bool is_alive(struct engine *e)
+{
+	bool result;
+
+	pthread_mutex_lock(&e->lock);
+	result = e->alive;
+	pthread_mutex_unlock(&e->lock);
+	return result;
+}
+
+/* Keep the rows as lines. */
+static bool keep(struct engine *e, const PGresult *table)
+{
+	size_t size = 1;
+	char *text;
+
+	for (int i = 0; i < PQntuples(table); i++)
+		size += strlen(PQgetvalue(table, i, 0)) + 1;
+	text = malloc(size);
+	if (!text)
+		return false;
+	*text = 0;
+	size = 0;
+	for (int i = 0; i < PQntuples(table); i++) {
+		const char *row = PQgetvalue(table, i, 0);
+
+		size += (size_t)sprintf(text + size, "%s\n", row);
+	}
+	free(e->missed);
+	e->missed = text;
+	return true;
+}
+
+/*
+ * LISTEN has an effect when it is committed.  Outcomes of earlier transactions
+ * are then visible to the next statement.
+ */
+static enum result listen(struct engine *e, int64_t deadline,
+			  struct fault *fault)
+{
+	char sql[64];
+	PGresult *table;
+	struct query q;
+	enum result result;
+
+	(void)snprintf(sql, sizeof(sql), "LISTEN %s", e->channel);
+	result = weir_cl_pg_script_(&e->life, sql, NULL, deadline, fault);
+	if (result)
+		return result;
+	weir_cl_pg_query_(&q, DO_ONCE, "SELECT weir.outcomes($1, $2)");
+	weir_cl_pg_text_(&q, e->session.url.name);
+	weir_cl_pg_text_(&q, e->session.id);
+	result = weir_cl_pg_run_(&e->life, &q, &table, deadline, fault);
+	if (result)
+		return result;
+	e->listens = true;
+	if (!keep(e, table))
+		result = weir_cl_fault_(fault, RES_UNSENT, ENOMEM,
+					"out of memory");
+	PQclear(table);
+	return result;
+}
+
+enum result weir_cl_postgres_arm_(struct engine *e, int *fd, int64_t deadline,
+				  struct fault *fault)
+{
+	enum result result = RES_OK;
+
+	if (!is_alive(e))
+		enlist(e, true, deadline);
+	if (!is_alive(e))
+		return weir_cl_fault_(fault, RES_UNSENT, ENOTCONN,
+				      "no connection for notifications");
+	if (!e->listens)
+		result = listen(e, deadline, fault);
+	if (result) {
+		close_life(e);
+		return result;
+	}
+	/* Notifications may have been read already. */
+	nudge(e);
+	*fd = e->epoll_fd;
+	return RES_OK;
+}
+
+/* Any user may send notifications: ignore those that are not understood. */
+static void wake(const char *text, wake_fn *fn, void *user)
+{
+	char id[ID_SIZE];
+	struct answer answer;
+
+	if (weir_cl_pg_wake_(text, id, &answer))
+		fn(user, id, &answer);
+}
+
+static void wake_missed(struct engine *e, wake_fn *fn, void *user)
+{
+	char *text = e->missed, *rest = text, *line;
+
+	e->missed = NULL;
+	while (rest && (line = strsep(&rest, "\n")))
+		wake(line, fn, user);
+	free(text);
+}
+
+enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
+				   struct fault *fault)
+{
+	uint64_t count;
+	PGnotify *notify;
+	bool good;
+
+	(void)!read(e->nudge_fd, &count, sizeof(count));
+	wake_missed(e, fn, user);
+	if (!is_alive(e) || !e->life.pg)
+		return weir_cl_fault_(fault, RES_UNSENT, ENOTCONN,
+				      "not connected");
+	good = works(&e->life);
+	while ((notify = PQnotifies(e->life.pg))) {
+		if (!strcmp(notify->relname, e->channel))
+			wake(notify->extra, fn, user);
+		PQfreemem(notify);
+	}
+	if (good && PQstatus(e->life.pg) == CONNECTION_OK)
+		return RES_OK;
+	close_life(e);
+	return weir_cl_fault_(fault, RES_UNSENT, ECONNRESET,
+			      "the connection for notifications was lost");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CLUSTER_POSTGRES_POSTGRES_H
+#define WEIR_CLUSTER_POSTGRES_POSTGRES_H
+
+/* The state of the PostgreSQL engine. */
+#include <pthread.h>
+
+#include "cluster/postgres/answer.h"
+#include "cluster/postgres/conn.h"
+
+struct engine {
+	struct session session;
+	struct conn lanes[LANES];	/* each used by one thread at a time */
+	char channel[32];	/* of notifications */
+	pthread_mutex_t lock;
+	bool enlisting;		/* l: a thread opens life or guard */
+	bool alive;		/* l: life is open */
+	bool guarded;		/* l: guard is open */
+	int64_t enlist_at;	/* l: not before, after a failure */
+	struct conn guard;	/* by the thread that has set enlisting */
+	/* By the thread that has set enlisting, then by the handle's thread. */
+	struct conn life;	/* idle; receives notifications */
+	/* Used by the handle's thread alone. */
+	bool listens;
+	char *missed;		/* wake-ups that came before LISTEN; lines */
+	int epoll_fd;		/* life and nudge_fd */
+	int nudge_fd;		/* eventfd: missed is not empty, or life failed */
+};
+
+/* The text of weir.sql, and the number of its functions' version. */
+extern const char weir_cl_postgres_schema_[];
+#define SCHEMA_VERSION 1
+#define SCHEMA_CODE 1
+
+/* life.c */
+/* Open life and the guard, if they are not open.  A failure is no error. */
+void weir_cl_postgres_enlist_(struct engine *e, int64_t deadline);
+/* Close life and the guard if they have failed.  By the handle's thread. */
+void weir_cl_postgres_inspect_(struct engine *e);
+enum result weir_cl_postgres_arm_(struct engine *e, int *fd, int64_t deadline,
+				  struct fault *fault);
+enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
+				   struct fault *fault);
+
+/* schema.c, doctor.c */
+enum result weir_cl_postgres_prepare_(struct engine *e, int64_t capacity,
+				      bool *made, int64_t deadline,
+				      struct fault *fault);
+enum result weir_cl_postgres_doctor_(struct engine *e,
+				     weir_cluster_finding_fn *fn, void *user,
+				     int64_t deadline, struct fault *fault);
+
+#endif /* WEIR_CLUSTER_POSTGRES_POSTGRES_H */

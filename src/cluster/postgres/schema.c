@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The schema: created with the first semaphore of a database. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/postgres/postgres.h"
+
+/*
+ * *code: the version of the functions; 0: the schema does not exist.
+ */
+static enum result look(struct engine *e, int *code, int64_t deadline,
+			struct fault *fault)
+{
+	PGresult *table;
+	struct query q;
+	enum result result;
+
+	*code = 0;
+	weir_cl_pg_query_(&q, DO_ONCE, "SELECT version, code FROM weir.meta");
+	result = weir_cl_pg_run_(&e->lanes[LANE_CALL], &q, &table, deadline,
+				 fault);
+	if (result == RES_REFUSED && fault->errnum == ENOENT)
+		return RES_OK;
+	if (result)
+		return result == RES_UNKNOWN ? RES_UNSENT : result;
+	if (PQntuples(table) != 1 || PQnfields(table) != 2)
+		result = weir_cl_fault_(fault, RES_REFUSED, EBADMSG,
+					"the table weir.meta is damaged");
+	else if (atoi(PQgetvalue(table, 0, 0)) != SCHEMA_VERSION)
+		result = weir_cl_fault_(fault, RES_REFUSED, EPROTO,
+					"another version of weir made the data");
+	else
+		*code = atoi(PQgetvalue(table, 0, 1));
+	PQclear(table);
+	return result;
+}
+
+static enum result install(struct engine *e, int64_t deadline,
+			   struct fault *fault)
+{
+	enum result result = weir_cl_pg_script_(&e->lanes[LANE_CALL],
+						weir_cl_postgres_schema_, NULL,
+						deadline, fault);
+
+	/* Repeating it is harmless. */
+	return result == RES_UNKNOWN ? RES_UNSENT : result;
+}
+
+enum result weir_cl_postgres_prepare_(struct engine *e, int64_t capacity,
+				      bool *made, int64_t deadline,
+				      struct fault *fault)
+{
+	weir_cluster_info info;
+	PGresult *table;
+	struct query q;
+	const char *text, *rest;
+	enum result result;
+	int code;
+
+	*made = false;
+	result = weir_cl_pg_open_(&e->lanes[LANE_CALL], deadline, fault);
+	if (!result)
+		result = look(e, &code, deadline, fault);
+	if (!result && !code && capacity < 0)
+		result = weir_cl_fault_(fault, RES_REFUSED, ENOENT,
+					"the semaphore does not exist");
+	if (!result && code < SCHEMA_CODE)
+		result = install(e, deadline, fault);
+	if (result)
+		return result;
+	weir_cl_pg_query_(&q, DO_ONCE, capacity < 0 ?
+			  "SELECT weir.info($1)" : "SELECT weir.create($1, $2)");
+	weir_cl_pg_text_(&q, e->session.url.name);
+	if (capacity >= 0)
+		weir_cl_pg_number_(&q, capacity);
+	result = weir_cl_pg_run_(&e->lanes[LANE_CALL], &q, &table, deadline,
+				 fault);
+	if (result)
+		return result;
+	text = PQntuples(table) ? PQgetvalue(table, 0, 0) : "";
+	*made = !strcmp(text, "MADE");
+	if (!*made && !weir_cl_pg_info_(text, &info, &rest))
+		result = weir_cl_fault_(fault, RES_REFUSED, EPROTO,
+					"the server's answer is not understood");
+	PQclear(table);
+	return result;
+}

@@ -1,0 +1,677 @@
+-- SPDX-License-Identifier: MIT
+-- The semaphore in PostgreSQL: the schema weir, its tables and functions.
+-- docs/design/cluster.md describes who changes what.  The library sends this
+-- text as one transaction when it creates the first semaphore of a database,
+-- or when the functions there are older than its own.
+--
+-- Times are microseconds since 1970.  Every change of a semaphore is made by a
+-- transaction that has locked its row in weir.sem.
+--
+-- Errors: WR001 the semaphore does not exist, WR002 the data is damaged or
+-- foreign, WR003 another version.
+SELECT pg_advisory_xact_lock(8603216354771628402);
+
+DO $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'weir') AND
+	    to_regclass('weir.meta') IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'WR002',
+			MESSAGE = 'the schema weir belongs to another program';
+	END IF;
+END $$;
+
+CREATE SCHEMA IF NOT EXISTS weir;
+
+CREATE TABLE IF NOT EXISTS weir.meta (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	version integer NOT NULL,
+	code integer NOT NULL
+);
+
+DO $$
+BEGIN
+	IF EXISTS (SELECT FROM weir.meta WHERE version <> 1) THEN
+		RAISE EXCEPTION USING ERRCODE = 'WR003',
+			MESSAGE = 'another version of weir made the data';
+	END IF;
+END $$;
+
+-- closed: 0 open, 1 at once, 2 drains.  next: no entry expires earlier; 0: none.
+-- last: the last time seen; skew is added to the clock, so that time does not
+-- go back.
+CREATE TABLE IF NOT EXISTS weir.sem (
+	name text COLLATE "C" PRIMARY KEY,
+	capacity bigint NOT NULL,
+	used bigint NOT NULL DEFAULT 0,
+	ticket bigint NOT NULL DEFAULT 0,
+	fence bigint NOT NULL DEFAULT 0,
+	closed smallint NOT NULL DEFAULT 0,
+	paused smallint NOT NULL DEFAULT 0,
+	waiters bigint NOT NULL DEFAULT 0,
+	outside bigint NOT NULL DEFAULT 0,
+	last bigint NOT NULL DEFAULT 0,
+	next bigint NOT NULL DEFAULT 0,
+	skew bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000,
+	autovacuum_vacuum_scale_factor = 0);
+
+-- role: H holds, W waits in the queue, O is oversized, I waits for idle;
+-- outcomes that the client may not have seen: C closed, T too big, D idle.
+-- The id begins with the session of the handle and a dot.
+CREATE TABLE IF NOT EXISTS weir.entry (
+	id text COLLATE "C" PRIMARY KEY,
+	sem text COLLATE "C" NOT NULL,
+	role "char" NOT NULL,
+	ticket bigint NOT NULL,
+	weight bigint NOT NULL,
+	least bigint NOT NULL,
+	most bigint NOT NULL,
+	fence bigint NOT NULL,
+	since bigint NOT NULL,
+	ends bigint NOT NULL,
+	ttl bigint NOT NULL,
+	aside boolean NOT NULL,
+	about text NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000,
+	autovacuum_vacuum_scale_factor = 0);
+
+CREATE INDEX IF NOT EXISTS entry_queue ON weir.entry (sem, role, ticket);
+
+CREATE OR REPLACE FUNCTION weir.bad_(what text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION USING ERRCODE = 'WR002', MESSAGE = what;
+END $$;
+
+-- Lock the semaphore and set its time, which is then last.
+CREATE OR REPLACE FUNCTION weir.lock_(a_name text) RETURNS weir.sem
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+	now bigint;
+	most CONSTANT bigint := 4503599627370496;
+BEGIN
+	SELECT * INTO s FROM weir.sem WHERE name = a_name FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'WR001',
+			MESSAGE = 'the semaphore does not exist';
+	END IF;
+	IF NOT (s.capacity BETWEEN 0 AND most AND s.used BETWEEN 0 AND most AND
+	    s.ticket BETWEEN 0 AND most AND s.fence BETWEEN 0 AND most AND
+	    s.closed BETWEEN 0 AND 2 AND s.paused BETWEEN 0 AND 1 AND
+	    s.waiters BETWEEN 0 AND most AND s.outside BETWEEN 0 AND most AND
+	    s.last BETWEEN 0 AND most AND s.next BETWEEN 0 AND most AND
+	    s.skew BETWEEN 0 AND most) THEN
+		PERFORM weir.bad_('a number of the semaphore is out of range');
+	END IF;
+	now := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + s.skew;
+	IF now < s.last THEN
+		-- The clock was set back.
+		s.skew := s.skew + s.last - now;
+		now := s.last;
+	END IF;
+	s.last := now;
+	RETURN s;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.save_(s weir.sem) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE weir.sem SET capacity = s.capacity, used = s.used,
+		ticket = s.ticket, fence = s.fence, closed = s.closed,
+		paused = s.paused, waiters = s.waiters, outside = s.outside,
+		last = s.last, next = s.next, skew = s.skew
+		WHERE name = s.name;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.check_(e weir.entry) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+	most CONSTANT bigint := 4503599627370496;
+BEGIN
+	IF NOT (e.weight BETWEEN 0 AND most AND e.least BETWEEN 0 AND e.most AND
+	    e.most BETWEEN 0 AND most AND e.ticket BETWEEN 0 AND most AND
+	    e.fence BETWEEN 0 AND most AND e.since BETWEEN 0 AND most AND
+	    e.ends BETWEEN 0 AND most AND e.ttl BETWEEN 1 AND most AND
+	    length(e.about) <= 600 AND length(e.id) < 48 AND
+	    e.role IN ('H', 'W', 'O', 'I', 'C', 'T', 'D')) THEN
+		PERFORM weir.bad_('an entry is damaged');
+	END IF;
+END $$;
+
+-- Tell the handle of an entry its outcome.
+CREATE OR REPLACE FUNCTION weir.tell_(e weir.entry) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify('weir_' || split_part(e.id, '.', 1), weir.wake_(e));
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.wake_(e weir.entry) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF e.role = 'H' THEN
+		RETURN e.id || ' H ' || e.weight || ' ' || e.fence || ' ' ||
+			e.ticket;
+	END IF;
+	RETURN e.id || ' ' || CASE e.role WHEN 'D' THEN 'I' ELSE e.role END;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.expiry_(INOUT s weir.sem, at bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+	IF s.next = 0 OR at < s.next THEN
+		s.next := at;
+	END IF;
+END $$;
+
+-- Set the counts of the semaphore from its entries.
+CREATE OR REPLACE FUNCTION weir.count_(INOUT s weir.sem)
+LANGUAGE plpgsql AS $$
+BEGIN
+	SELECT coalesce(sum(weight) FILTER (WHERE role = 'H'), 0),
+		count(*) FILTER (WHERE role = 'W'),
+		count(*) FILTER (WHERE role IN ('O', 'I')),
+		coalesce(min(ends), 0)
+		INTO s.used, s.waiters, s.outside, s.next
+		FROM weir.entry WHERE sem = s.name;
+END $$;
+
+-- Remove every entry that has expired.
+CREATE OR REPLACE FUNCTION weir.sweep_(INOUT s weir.sem)
+LANGUAGE plpgsql AS $$
+BEGIN
+	IF s.next <> 0 AND s.last >= s.next THEN
+		DELETE FROM weir.entry WHERE sem = s.name AND ends <= s.last;
+		s := weir.count_(s);
+	END IF;
+END $$;
+
+-- Give the entry its permits and tell its handle.  A full lease begins now.
+CREATE OR REPLACE FUNCTION weir.hold_(INOUT s weir.sem, e weir.entry)
+LANGUAGE plpgsql AS $$
+BEGIN
+	e.role := 'H';
+	e.weight := least(e.most, s.capacity - s.used);
+	s.used := s.used + e.weight;
+	s.fence := greatest(s.fence + 1, s.last);
+	e.fence := s.fence;
+	UPDATE weir.entry SET role = 'H', weight = e.weight, fence = e.fence,
+		since = s.last, ends = s.last + e.ttl WHERE id = e.id;
+	s := weir.expiry_(s, s.last + e.ttl);
+	PERFORM weir.tell_(e);
+END $$;
+
+-- Grant strictly from the head of the queue.  Tell the waiters for idle.
+CREATE OR REPLACE FUNCTION weir.grant_(INOUT s weir.sem)
+LANGUAGE plpgsql AS $$
+DECLARE
+	e weir.entry;
+BEGIN
+	WHILE s.waiters > 0 AND s.paused = 0 LOOP
+		SELECT * INTO e FROM weir.entry
+			WHERE sem = s.name AND role = 'W'
+			ORDER BY ticket LIMIT 1;
+		IF NOT FOUND THEN
+			s := weir.count_(s);
+			EXIT;
+		END IF;
+		PERFORM weir.check_(e);
+		EXIT WHEN s.capacity - s.used < e.least OR s.capacity <= s.used;
+		s.waiters := s.waiters - 1;
+		s := weir.hold_(s, e);
+	END LOOP;
+	IF s.outside > 0 AND s.used = 0 THEN
+		FOR e IN UPDATE weir.entry SET role = 'D', ends = s.last + ttl
+		    WHERE sem = s.name AND role = 'I' RETURNING * LOOP
+			s.outside := s.outside - 1;
+			PERFORM weir.tell_(e);
+		END LOOP;
+	END IF;
+END $$;
+
+-- Delete the entry.
+CREATE OR REPLACE FUNCTION weir.drop_(INOUT s weir.sem, e weir.entry)
+LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM weir.entry WHERE id = e.id;
+	IF e.role = 'H' THEN
+		s.used := greatest(0, s.used - e.weight);
+	ELSIF e.role = 'W' THEN
+		s.waiters := greatest(0, s.waiters - 1);
+	ELSIF e.role IN ('O', 'I') THEN
+		s.outside := greatest(0, s.outside - 1);
+	END IF;
+END $$;
+
+-- End the wait of an entry with an outcome, which stays until it expires.
+CREATE OR REPLACE FUNCTION weir.end_(INOUT s weir.sem, e weir.entry,
+	a_role "char")
+LANGUAGE plpgsql AS $$
+BEGIN
+	IF e.role = 'W' THEN
+		s.waiters := greatest(0, s.waiters - 1);
+	ELSE
+		s.outside := greatest(0, s.outside - 1);
+	END IF;
+	e.role := a_role;
+	UPDATE weir.entry SET role = a_role, ends = s.last + ttl
+		WHERE id = e.id;
+	PERFORM weir.tell_(e);
+END $$;
+
+-- The answer about an entry.  The place in the queue is exact up to 8.
+CREATE OR REPLACE FUNCTION weir.answer_(s weir.sem, e weir.entry) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	place bigint := 0;
+BEGIN
+	IF e.role = 'H' THEN
+		RETURN 'H ' || e.weight || ' ' || e.fence || ' ' || e.ticket;
+	ELSIF e.role NOT IN ('W', 'O', 'I') THEN
+		RETURN CASE e.role WHEN 'D' THEN 'I' ELSE e.role::text END;
+	END IF;
+	IF e.role = 'W' THEN
+		SELECT count(*) INTO place FROM (SELECT FROM weir.entry
+			WHERE sem = s.name AND role = 'W' AND ticket <= e.ticket
+			ORDER BY ticket LIMIT 9) AS first;
+	END IF;
+	RETURN 'W ' || place || ' ' || e.ticket || ' ' ||
+		CASE s.next WHEN 0 THEN 0 ELSE greatest(1, s.next - s.last) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.info_(s weir.sem) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN 'OK ' || s.capacity || ' ' || s.used || ' ' || s.closed || ' ' ||
+		s.paused || ' ' || s.fence || ' ' || s.last;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.create(a_name text, a_capacity bigint)
+RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO weir.sem (name, capacity) VALUES (a_name, a_capacity)
+		ON CONFLICT DO NOTHING;
+	RETURN CASE WHEN FOUND THEN 'MADE' ELSE weir.info(a_name) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.info(a_name text) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN weir.info_(weir.lock_(a_name));
+END $$;
+
+-- a_fresh: the id was never sent before.
+CREATE OR REPLACE FUNCTION weir.acquire(a_name text, a_id text, a_fresh boolean,
+	a_least bigint, a_most bigint, a_ttl bigint, a_try boolean,
+	a_aside boolean, a_about text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+	e weir.entry;
+	now bigint;
+BEGIN
+	-- The uncontended case: one update and one insert.
+	IF a_fresh AND a_least = a_most AND a_least > 0 THEN
+		now := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+		UPDATE weir.sem SET used = used + a_least, ticket = ticket + 1,
+			fence = greatest(fence + 1, now + skew),
+			last = now + skew,
+			next = CASE WHEN next = 0 OR next > now + skew + a_ttl
+				THEN now + skew + a_ttl ELSE next END
+			WHERE name = a_name AND closed = 0 AND paused = 0 AND
+			waiters = 0 AND capacity - used >= a_least AND
+			used >= 0 AND last <= now + skew AND
+			(next = 0 OR next > now + skew)
+			RETURNING ticket, fence, last
+			INTO e.ticket, e.fence, e.since;
+		IF FOUND THEN
+			INSERT INTO weir.entry VALUES (a_id, a_name, 'H',
+				e.ticket, a_least, a_least, a_most, e.fence,
+				e.since, e.since + a_ttl, a_ttl, a_aside,
+				a_about);
+			RETURN 'H ' || a_least || ' ' || e.fence || ' ' ||
+				e.ticket;
+		END IF;
+	END IF;
+	s := weir.lock_(a_name);
+	IF s.next <> 0 AND s.last >= s.next THEN
+		s := weir.grant_(weir.sweep_(s));
+		PERFORM weir.save_(s);
+	END IF;
+	IF NOT a_fresh THEN
+		SELECT * INTO e FROM weir.entry WHERE id = a_id;
+		IF FOUND THEN
+			-- A repeated request: a full lease begins now.
+			PERFORM weir.check_(e);
+			UPDATE weir.entry SET ends = s.last + ttl
+				WHERE id = a_id;
+			RETURN weir.answer_(s, e);
+		END IF;
+	END IF;
+	IF s.closed = 1 THEN
+		RETURN 'C';
+	ELSIF a_most = 0 THEN
+		RETURN 'H 0 0 0';
+	END IF;
+	e := ROW(a_id, a_name, 'W', s.ticket + 1, 0, a_least, a_most, 0, s.last,
+		s.last + a_ttl, a_ttl, a_aside, a_about)::weir.entry;
+	IF s.waiters = 0 AND s.paused = 0 AND s.capacity > s.used AND
+	    s.capacity - s.used >= a_least THEN
+		e.role := 'H';
+		e.weight := least(a_most, s.capacity - s.used);
+		s.used := s.used + e.weight;
+		s.fence := greatest(s.fence + 1, s.last);
+		e.fence := s.fence;
+	ELSIF a_least = 0 THEN
+		RETURN 'H 0 0 0';
+	ELSIF s.closed = 2 THEN
+		RETURN 'C';
+	ELSIF a_try THEN
+		RETURN 'B';
+	ELSIF a_least > s.capacity THEN
+		IF NOT a_aside THEN
+			RETURN 'T';
+		END IF;
+		e.role := 'O';
+		s.outside := s.outside + 1;
+	ELSE
+		s.waiters := s.waiters + 1;
+	END IF;
+	s.ticket := s.ticket + 1;
+	INSERT INTO weir.entry SELECT e.*;
+	s := weir.expiry_(s, e.ends);
+	PERFORM weir.save_(s);
+	RETURN weir.answer_(s, e);
+END $$;
+
+-- Wait until no permit is held.
+CREATE OR REPLACE FUNCTION weir.idle(a_name text, a_id text, a_ttl bigint,
+	a_about text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.grant_(weir.sweep_(weir.lock_(a_name)));
+	e weir.entry;
+BEGIN
+	SELECT * INTO e FROM weir.entry WHERE id = a_id;
+	IF s.used = 0 THEN
+		IF e.id IS NOT NULL THEN
+			s := weir.drop_(s, e);
+		END IF;
+		PERFORM weir.save_(s);
+		RETURN 'I';
+	END IF;
+	IF e.id IS NULL THEN
+		s.ticket := s.ticket + 1;
+		s.outside := s.outside + 1;
+		e := ROW(a_id, a_name, 'I', s.ticket, 0, 0, 0, 0, s.last,
+			s.last + a_ttl, a_ttl, false, a_about)::weir.entry;
+		INSERT INTO weir.entry SELECT e.*;
+		s := weir.expiry_(s, e.ends);
+	END IF;
+	PERFORM weir.save_(s);
+	RETURN weir.answer_(s, e);
+END $$;
+
+-- Release all but a_keep permits; withdraw a request that waits.
+CREATE OR REPLACE FUNCTION weir.release(a_name text, a_id text, a_keep bigint)
+RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+	e weir.entry;
+	returned bigint;
+BEGIN
+	-- The uncontended case.
+	IF a_keep = 0 THEN
+		PERFORM FROM weir.sem WHERE name = a_name AND waiters = 0 AND
+			outside = 0 FOR UPDATE;
+		IF FOUND THEN
+			DELETE FROM weir.entry WHERE id = a_id AND role = 'H'
+				RETURNING weight INTO returned;
+			IF FOUND THEN
+				UPDATE weir.sem SET used =
+					greatest(0, used - returned)
+					WHERE name = a_name;
+				RETURN 'R';
+			END IF;
+		END IF;
+	END IF;
+	s := weir.lock_(a_name);
+	SELECT * INTO e FROM weir.entry WHERE id = a_id;
+	IF e.role = 'H' AND a_keep > 0 THEN
+		IF a_keep < e.weight THEN
+			s.used := greatest(0, s.used - e.weight + a_keep);
+			UPDATE weir.entry SET weight = a_keep WHERE id = a_id;
+		END IF;
+	ELSIF e.id IS NOT NULL THEN
+		s := weir.drop_(s, e);
+	END IF;
+	s := weir.grant_(weir.sweep_(s));
+	PERFORM weir.save_(s);
+	RETURN CASE WHEN e.id IS NULL THEN 'L' ELSE 'R' END;
+END $$;
+
+-- Withdraw a request that waits; a lease stays.
+CREATE OR REPLACE FUNCTION weir.cancel(a_name text, a_id text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.lock_(a_name);
+	e weir.entry;
+BEGIN
+	SELECT * INTO e FROM weir.entry WHERE id = a_id;
+	IF e.role = 'H' THEN
+		RETURN weir.answer_(s, e);
+	END IF;
+	IF e.id IS NOT NULL THEN
+		s := weir.drop_(s, e);
+	END IF;
+	s := weir.grant_(weir.sweep_(s));
+	PERFORM weir.save_(s);
+	RETURN CASE WHEN e.id IS NULL THEN 'L' ELSE 'R' END;
+END $$;
+
+-- One answer in a row for each id, in order.  An unknown id is never added.
+CREATE OR REPLACE FUNCTION weir.renew(a_name text, a_ttl bigint, a_ids text[])
+RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.sweep_(weir.lock_(a_name));
+	e weir.entry;
+	i text;
+BEGIN
+	UPDATE weir.entry SET ends = s.last + a_ttl
+		WHERE id = ANY (a_ids) AND sem = a_name;
+	s := weir.grant_(s);
+	PERFORM weir.save_(s);
+	FOREACH i IN ARRAY a_ids LOOP
+		SELECT * INTO e FROM weir.entry WHERE id = i AND sem = a_name;
+		IF FOUND THEN
+			PERFORM weir.check_(e);
+			RETURN NEXT weir.answer_(s, e);
+		ELSE
+			RETURN NEXT 'L';
+		END IF;
+	END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.resize(a_name text, a_value bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.lock_(a_name);
+	e weir.entry;
+BEGIN
+	s.capacity := a_value;
+	s := weir.sweep_(s);
+	FOR e IN SELECT * FROM weir.entry WHERE sem = a_name AND role = 'W' AND
+	    least > a_value ORDER BY ticket LOOP
+		IF e.aside THEN
+			s.waiters := s.waiters - 1;
+			s.outside := s.outside + 1;
+			UPDATE weir.entry SET role = 'O' WHERE id = e.id;
+		ELSE
+			s := weir.end_(s, e, 'T');
+		END IF;
+	END LOOP;
+	FOR e IN SELECT * FROM weir.entry WHERE sem = a_name AND role = 'O' AND
+	    least <= a_value ORDER BY ticket LOOP
+		s.outside := s.outside - 1;
+		s.waiters := s.waiters + 1;
+		s.ticket := s.ticket + 1;
+		UPDATE weir.entry SET role = 'W', ticket = s.ticket
+			WHERE id = e.id;
+	END LOOP;
+	s := weir.grant_(s);
+	PERFORM weir.save_(s);
+	RETURN weir.info_(s);
+END $$;
+
+-- a_value: 1 at once, 2 drain
+CREATE OR REPLACE FUNCTION weir.close(a_name text, a_value bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.sweep_(weir.lock_(a_name));
+	e weir.entry;
+BEGIN
+	IF s.closed <> 1 THEN
+		s.closed := a_value;
+		s.paused := 0;
+	END IF;
+	FOR e IN SELECT * FROM weir.entry WHERE sem = a_name AND role = 'W'
+	    ORDER BY ticket LOOP
+		PERFORM weir.check_(e);
+		IF a_value = 2 AND s.capacity - s.used >= e.least AND
+		    s.capacity > s.used THEN
+			s.waiters := s.waiters - 1;
+			s := weir.hold_(s, e);
+		ELSE
+			s := weir.end_(s, e, 'C');
+		END IF;
+	END LOOP;
+	FOR e IN SELECT * FROM weir.entry WHERE sem = a_name AND role = 'O'
+	    ORDER BY ticket LOOP
+		s := weir.end_(s, e, 'C');
+	END LOOP;
+	s := weir.grant_(s);
+	PERFORM weir.save_(s);
+	RETURN weir.info_(s);
+END $$;
+
+-- a_value: 1 pause, 0 resume
+CREATE OR REPLACE FUNCTION weir.pause(a_name text, a_value bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.sweep_(weir.lock_(a_name));
+BEGIN
+	IF s.closed <> 0 THEN
+		RETURN 'C';
+	END IF;
+	s.paused := a_value;
+	s := weir.grant_(s);
+	PERFORM weir.save_(s);
+	RETURN weir.info_(s);
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.unlink(a_name text, a_value bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.grant_(weir.sweep_(weir.lock_(a_name)));
+BEGIN
+	IF s.used > 0 OR s.waiters > 0 OR s.outside > 0 THEN
+		PERFORM weir.save_(s);
+		RETURN 'B';
+	END IF;
+	DELETE FROM weir.entry WHERE sem = a_name;
+	DELETE FROM weir.sem WHERE name = a_name;
+	RETURN weir.info_(s);
+END $$;
+
+-- The first row describes the semaphore, the others its entries, at most a_max.
+CREATE OR REPLACE FUNCTION weir.stat(a_name text, a_max bigint)
+RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.lock_(a_name);
+	e weir.entry;
+	waiting bigint;
+	number bigint;
+BEGIN
+	IF s.next <> 0 AND s.last >= s.next THEN
+		s := weir.grant_(weir.sweep_(s));
+		PERFORM weir.save_(s);
+	END IF;
+	PERFORM weir.check_(q) FROM weir.entry AS q WHERE q.sem = a_name;
+	SELECT coalesce(sum(least) FILTER (WHERE role = 'W'), 0), count(*)
+		INTO waiting, number FROM weir.entry
+		WHERE sem = a_name AND role IN ('H', 'W', 'O', 'I');
+	RETURN NEXT weir.info_(s) || ' ' || s.waiters || ' ' || s.outside ||
+		' ' || waiting || ' ' || number;
+	FOR e IN SELECT * FROM weir.entry WHERE sem = a_name AND
+	    role IN ('H', 'W', 'O', 'I')
+	    ORDER BY position(role::text IN 'HWOI'),
+	    CASE role WHEN 'H' THEN fence ELSE ticket END LIMIT a_max LOOP
+		RETURN NEXT e.role::text || ' ' || e.weight || ' ' || e.least ||
+			' ' || e.fence || ' ' || e.since || ' ' || e.ends ||
+			' ' || e.id || ' ' || e.about;
+	END LOOP;
+END $$;
+
+-- The outcomes of a handle, as wake-ups: notifications that it has missed.
+CREATE OR REPLACE FUNCTION weir.outcomes(a_name text, a_session text)
+RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT weir.wake_(e) FROM weir.entry AS e
+		WHERE id > a_session || '.' AND id < a_session || '/' AND
+		sem = a_name AND role IN ('H', 'C', 'T', 'D');
+END $$;
+
+-- Remove all entries of a handle that has died.
+CREATE OR REPLACE FUNCTION weir.bury_(a_name text, a_session text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+BEGIN
+	PERFORM FROM weir.entry
+		WHERE id > a_session || '.' AND id < a_session || '/' LIMIT 1;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	s := weir.lock_(a_name);
+	DELETE FROM weir.entry WHERE sem = a_name AND
+		id > a_session || '.' AND id < a_session || '/';
+	PERFORM weir.save_(weir.grant_(weir.sweep_(weir.count_(s))));
+END $$;
+
+-- Wait until every connection of the handle has ended, then return its permits.
+-- Each connection holds the shared lock (a, b) of the handle, and an exclusive
+-- lock of its own whose key is made of a and its pid.  The wait begins again
+-- after lock_timeout: a transaction that lasts would keep old row versions alive.
+CREATE OR REPLACE PROCEDURE weir.guard(a_name text, a_session text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	a CONSTANT bigint := ('x' || substr(a_session, 1, 8))::bit(32)::bigint;
+	b CONSTANT bigint := ('x' || substr(a_session, 9, 8))::bit(32)::bigint;
+	here CONSTANT oid := (SELECT oid FROM pg_database
+		WHERE datname = current_database());
+	alive integer;
+BEGIN
+	LOOP
+		SELECT min(pid) INTO alive FROM pg_locks
+			WHERE locktype = 'advisory' AND objsubid = 2 AND
+			database = here AND classid::bigint = a AND
+			objid::bigint = b AND granted;
+		EXIT WHEN alive IS NULL;
+		BEGIN
+			PERFORM pg_advisory_xact_lock_shared((a << 32) | alive);
+		EXCEPTION WHEN lock_not_available THEN
+			NULL;
+		END;
+		COMMIT;
+	END LOOP;
+	PERFORM set_config('lock_timeout', '0', false);
+	PERFORM weir.bury_(a_name, a_session);
+END $$;
+
+INSERT INTO weir.meta (version, code) VALUES (1, 1)
+	ON CONFLICT (one) DO UPDATE SET code = excluded.code;
