@@ -11,6 +11,7 @@ import time
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
+from proxy import Proxy
 from servers import Postgres, await_
 from storm import Storm
 from support import CLIENT, TOOL, Holder, creator, main, stat, tool
@@ -32,6 +33,403 @@ def test_c41_a_dead_holder_returns_at_once():
                 print(f"    granted after {waiter.time_of('got') / 1e3 - died * 1e3:.1f} ms")
                 assert waiter.number("fence") > holder.number("fence")
                 assert stat(url)["held"] == 2
+
+
+def test_c41_a_dead_waiter_leaves_the_queue():
+    with Postgres() as server:
+        url = server.url + "dead?ttl=60s"
+        tool(url, "create", 2)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url, 2) as head:
+                await_(lambda: stat(url)["waiters"] == 1, "the head")
+                with Holder(url) as second:
+                    await_(lambda: stat(url)["waiters"] == 2, "the second")
+                    head.kill()
+                    second.await_("got", 20)
+
+
+def test_c41_a_stopped_holder_is_lost_and_its_token_refused():
+    """Hard test 1: the connections of a stopped process live; the TTL ends the lease."""
+    with Postgres() as server:
+        url = server.url + "paused?ttl=500ms"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                holder.process.send_signal(signal.SIGSTOP)
+                waiter.await_("got", 20)
+                resource = waiter.number("fence")
+                holder.process.send_signal(signal.SIGCONT)
+                holder.await_("lost").await_("callback")
+                assert "check WEIR_ELOST" in holder.output()
+                assert holder.number("fence") < resource, "the resource refuses it"
+                assert "WEIR_ELOST" in holder.release()
+                assert "released WEIR_OK" in waiter.release()
+
+
+def test_c41_the_holder_knows_before_the_next_grant():
+    """Hard test 5, without namespaces: the proxy cuts the holder off."""
+    with Postgres() as server, Proxy(server) as proxy:
+        name = "cut?ttl=1000ms&timeout=300ms"
+        tool(server.url + name, "create", 1)
+        with Holder(proxy.url + name) as holder:
+            holder.await_("got")
+            with Holder(server.url + name) as waiter:
+                await_(lambda: stat(server.url + name)["waiters"] == 1, "a waiter")
+                proxy.freeze()
+                holder.await_("lost")
+                waiter.await_("got", 20)
+                assert holder.time_of("lost") < waiter.time_of("got")
+                assert waiter.number("fence") > holder.number("fence")
+
+
+def test_c41_one_broken_connection_is_no_death():
+    """The server ends connections of a live holder one by one; it keeps its lease."""
+    with Postgres() as server:
+        url = server.url + "broken?ttl=3s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            time.sleep(1.2)     # the first renewal opens the lane of the thread
+            for _ in range(4):
+                pids = server.sql("SELECT pid FROM pg_stat_activity WHERE application_name "
+                                  "LIKE 'weir%' ORDER BY random()").split()
+                assert len(pids) >= 3, pids
+                server.sql(f"SELECT pg_terminate_backend({pids[0]})")
+                time.sleep(1.2)
+            assert stat(url)["held"] == 1 and not holder.says("lost")
+            # The guard was opened again where it was the victim.
+            holder.kill()
+            await_(lambda: stat(url)["held"] == 0, "the permit", 2)
+
+
+def storm_with(server, url, seconds, faults, **options):
+    storm = Storm(CLIENT, url, creator(server.url), **options)
+    storm.start(seconds)
+    faults(storm)
+    storm.finish()
+    return storm
+
+
+def full_capacity(server, storm):
+    """After the last fault everything comes back within the TTL."""
+    url = server.url + storm.name
+    await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 10)
+    assert stat(url)["waiters"] == 0
+    assert "released WEIR_OK" in tool(url, "try", stat(url)["capacity"])
+
+
+def test_c41_a_storm_with_kills_and_pauses():
+    with Postgres() as server:
+        def faults(storm):
+            for _ in range(6):
+                time.sleep(0.4)
+                storm.kill_one()
+                storm.start(2, 1)
+                storm.pause_one(0.3)
+        storm = storm_with(server, server.url, 5, faults)
+        full_capacity(server, storm)
+        storm.check()
+
+
+def test_c21_a_storm_with_resizes():
+    with Postgres() as server:
+        def faults(storm):
+            for capacity in (2, 8, 1, 4, 6):
+                time.sleep(0.5)
+                storm.resize(server.url, capacity)
+        storm = storm_with(server, server.url, 4, faults)
+        full_capacity(server, storm)
+        storm.check()
+
+
+def test_c41_the_server_is_killed():
+    """Hard test 2: leases and the queue survive kill -9 of the server."""
+    with Postgres() as server:
+        def faults(_):
+            for _ in range(3):
+                time.sleep(0.8)
+                server.kill()
+                server.start()
+        storm = storm_with(server, server.url, 6, faults, ttl_ms=3000, timeout_ms=3000)
+        full_capacity(server, storm)
+        storm.check(errors=False)
+
+
+def test_c44_lost_answers():
+    """Hard test 7: answers of acquire, renew and release are dropped."""
+    with Postgres() as server, Proxy(server) as proxy:
+        def faults(storm):
+            for _ in range(25):
+                time.sleep(0.15)
+                proxy.drop_replies(storm.random.randrange(1, 4))
+        storm = storm_with(server, proxy.url, 5, faults)
+        assert proxy.dropped > 20, proxy.dropped
+        full_capacity(server, storm)
+        storm.check()
+
+
+def test_c44_no_answer_is_indeterminate():
+    with Postgres() as server, Proxy(server) as proxy:
+        name = "mute?ttl=1000ms&timeout=300ms"
+        tool(server.url + name, "create", 1)
+        with Holder(proxy.url + name) as holder:
+            holder.await_("got")
+            proxy.freeze()
+            assert "WEIR_EINDETERMINATE" in holder.release() or holder.says("WEIR_ELOST")
+        proxy.thaw()
+        await_(lambda: stat(server.url + name)["free"] == 1, "the permit", 10)
+
+
+def statements(server):
+    """Statements that clients have sent, by log_statement=all."""
+    with open(server.dir + "/log", encoding="utf-8") as log:
+        return [line for line in log
+                if "statement: " in line or "execute " in line]
+
+
+def test_c45_nobody_polls():
+    """1,000 waiters and no changes: the server sees renewals only."""
+    with Postgres("log_statement=all") as server:
+        url = server.url + "crowd?ttl=6s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with subprocess.Popen([TOOL, url, "crowd", "1", "1000"],
+                                  stdin=subprocess.PIPE) as crowd:
+                await_(lambda: stat(url)["waiters"] == 1000, "1,000 waiters")
+                time.sleep(0.5)
+                before = len(statements(server))
+                time.sleep(6)
+                sent = statements(server)[before:]
+                crowd.stdin.close()
+                crowd.wait(60)
+            # 1,001 requests are renewed three times within the TTL, in batches.
+            renewals = [s for s in sent if "weir.renew" in s]
+            assert 0 < len(renewals) <= 3 * (1001 / 100 + 20), len(renewals)
+            rest = [s for s in sent if "weir.renew" not in s]
+            assert len(rest) <= 6, rest     # the thread's lane connects and prepares
+            assert "released WEIR_OK" in holder.release()
+
+
+def test_c45_wake_ups_and_no_polling():
+    """With a TTL of a minute no renewal is due: NOTIFY delivers the grant, and while
+    nothing changes the server gets no statement."""
+    with Postgres("log_statement=all") as server:
+        url = server.url + "wake?ttl=60s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter, Holder(url) as other:
+                await_(lambda: stat(url)["waiters"] == 2, "waiters")
+                time.sleep(0.5)
+                before = len(statements(server))
+                time.sleep(3)
+                assert statements(server)[before:] == []
+                assert "released WEIR_OK" in holder.release()
+                await_(lambda: waiter.says("got") or other.says("got"), "a wake-up", 10)
+
+
+def test_hostile_data():
+    """Damaged rows: a clear error, no crash, no wait without end."""
+    with Postgres() as server:
+        url = server.url + "hostile"
+        tool(url, "create", 3)
+
+        def texts():
+            return [tool(url, *words, check=False, timeout=30)
+                    for words in (("stat",), ("try", 1), ("take", 1), ("resize", 5))]
+        for change in ("capacity = -1", "used = -5", "fence = 9223372036854775807",
+                       "ticket = -7", "last = 9223372036854775807", "closed = 9",
+                       "waiters = -1", "skew = -1"):
+            server.sql("UPDATE weir.sem SET " + change)
+            for text in texts():
+                # Only what an operation reads is checked.
+                assert "EBADMSG" in text or "got" in text, (change, text)
+            assert "EBADMSG" in texts()[0], change
+            server.sql("DELETE FROM weir.entry; DELETE FROM weir.sem")
+            tool(url, "create", 3)
+        with Holder(url, 3) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                for change in ("weight = -1", "weight = 9223372036854775807", "ticket = -5",
+                               "least = 7, most = 3", "ttl = 0", "role = 'x'", "fence = -1",
+                               "about = repeat('x', 1000)"):
+                    server.sql("CREATE TABLE copy AS SELECT * FROM weir.entry")
+                    server.sql("UPDATE weir.entry SET " + change)
+                    assert "EBADMSG" in tool(url, "stat", check=False), change
+                    tool(url, "try", 1, check=False)
+                    server.sql("DELETE FROM weir.entry; INSERT INTO weir.entry SELECT * FROM copy;"
+                               " DROP TABLE copy")
+                # Foreign notifications are ignored.
+                channel = "weir_" + server.sql("SELECT split_part(id, '.', 1) FROM weir.entry "
+                                               "WHERE role = 'W'")
+                for text in ("", "x", "a b c", "x H 1", "9" * 3000, "x H -1 2 3"):
+                    server.sql(f"SELECT pg_notify('{channel}', '{text}')")
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 20)
+        # Another version, a damaged table, a foreign schema.
+        server.sql("UPDATE weir.meta SET version = 2")
+        assert "EPROTO" in tool(url, "stat", check=False)
+        server.sql("DELETE FROM weir.meta")
+        assert "EBADMSG" in tool(url, "stat", check=False)
+        server.sql("INSERT INTO weir.meta VALUES (true, 1, 1); DROP FUNCTION weir.stat")
+        assert "EBADMSG" in tool(url, "stat", check=False)
+        server.sql("ALTER TABLE weir.entry DROP COLUMN fence")
+        assert "EBADMSG" in tool(url, "take", 1, check=False)
+        server.sql("DROP SCHEMA weir CASCADE")
+        assert "ENOENT" in tool(url, "stat", check=False)
+        server.sql("CREATE SCHEMA weir; CREATE TABLE weir.sem (x int)")
+        assert "EBADMSG" in tool(url, "create", 1, check=False)
+
+
+def test_the_schema_is_created_once():
+    """Many clients create the first semaphores of a database at the same time; functions of
+    an older library are replaced."""
+    with Postgres() as server:
+        clients = [subprocess.Popen([TOOL, server.url + f"s{i % 3}", "create", "2"],
+                                    stdout=subprocess.PIPE) for i in range(12)]
+        for client in clients:
+            text = client.communicate(timeout=60)[0]
+            assert client.returncode == 0, text
+        assert server.sql("SELECT count(*) FROM weir.sem") == "3"
+        server.sql("UPDATE weir.meta SET code = 0; DROP FUNCTION weir.stat")
+        assert stat(server.url + "s0")["capacity"] == 2
+        assert server.sql("SELECT code FROM weir.meta") == "1"
+
+
+def test_hostile_server():
+    """A server that answers garbage, or not at all."""
+    hello = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\1\0\0\0\2Z\0\0\0\5I"
+    hello = b"S\0\0\0\x18server_version\0" + b"15.0\0" + hello
+    for answer in (b"garbage\r\n", b"R\x7f\xff\xff\xff", b"N" * 50, b"", b"E\0\0\0\4", b"\0" * 100,
+                   hello, hello + b"D\0\0\0\6\xff\xff", hello + b"Z\0\0\0\5I" * 20,
+                   hello + b"T\0\0\0\6\0\0C\0\0\0\6x\0Z\0\0\0\5I"):
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve(listener=listener, answer=answer):
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                client.settimeout(5)
+                try:
+                    while True:
+                        data = client.recv(65536)
+                        if not data:
+                            break
+                        ssl = data[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30")
+                        client.sendall(b"N" if ssl and answer.startswith(b"S") else answer)
+                except OSError:
+                    pass
+                client.close()
+        threading.Thread(target=serve, daemon=True).start()
+        started = time.monotonic()
+        port = listener.getsockname()[1]
+        text = tool(f"postgresql://u@127.0.0.1:{port}/d/x?timeout=500ms", "stat", check=False,
+                    timeout=20)
+        assert "open WEIR_ESYSTEM" in text, (answer, text)
+        assert time.monotonic() - started < 5
+        listener.close()
+
+
+class Pooler(Proxy):
+    """A pooler invents the process number of the server."""
+
+    @staticmethod
+    def change(data):
+        at = data.find(b"K\0\0\0\x0c")
+        return data[:at + 5] + b"\0\0\0\7" + data[at + 9:] if at >= 0 else data
+
+
+def test_a_pooler_is_refused():
+    with Postgres() as server, Pooler(server) as pooler:
+        tool(server.url + "x", "create", 1)
+        text = tool(pooler.url + "x", "stat", check=False)
+        assert "EPROTO" in text and "pooler" in text, text
+
+
+def test_errors_of_open():
+    with Postgres(auth="scram-sha-256", password="secret") as server:
+        tool_ = lambda url, **k: tool(url, "stat", check=False, **k)
+        assert "EACCES" in tool_(server.url + "x")
+        wrong = tool_(server.url + "x", env={"WEIR_PASSWORD": "hidden-word"})
+        assert "EACCES" in wrong and "hidden-word" not in wrong, wrong
+        assert "ENOENT" in tool_(server.url + "x", env={"WEIR_PASSWORD": "secret"})
+        path = server.dir + "/password"
+        open(path, "w").write("secret\n")
+        assert "ENOENT" in tool_(server.url + "x", env={"WEIR_PASSWORD_FILE": path})
+        other = server.url.replace("/postgres/", "/nowhere/")
+        assert "ENOENT" in tool_(other + "x", env={"WEIR_PASSWORD": "secret"})
+        assert "ECONNREFUSED" in tool_("postgres://127.0.0.1:1/x")
+        assert "WEIR_EINVAL" in tool_("postgres://127.0.0.1")
+        # A user without privileges.
+        tool(server.url + "x", "create", 1, env={"WEIR_PASSWORD": "secret"})
+        server.sql("CREATE USER guest PASSWORD 'guest'")
+        text = tool_(server.url.replace("weir@", "guest@") + "x", env={"WEIR_PASSWORD": "guest"})
+        assert "EACCES" in text, text
+
+
+def test_tls():
+    """TLS by libpq: the certificate and the name of the server are checked."""
+    with Postgres() as server:
+        server.kill()
+        for name in ("good", "other"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout",
+                            f"{server.dir}/{name}.key", "-out", f"{server.dir}/{name}.crt",
+                            "-subj", "/CN=localhost", "-addext",
+                            "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                           check=True, stderr=subprocess.DEVNULL)
+            os.chmod(f"{server.dir}/{name}.key", 0o600)
+            if server.ids:
+                os.chown(f"{server.dir}/{name}.key", server.ids["user"], server.ids["group"])
+        server.options += ["ssl=on", f"ssl_cert_file={server.dir}/good.crt",
+                           f"ssl_key_file={server.dir}/good.key"]
+        server.start()
+        url = server.url + f"tls?ttl=1s&ca={server.dir}/"
+        tool(url + "good.crt", "create", 1)
+        with Holder(url + "good.crt") as holder:
+            holder.await_("got")
+            with Holder(url + "good.crt") as waiter:
+                await_(lambda: stat(url + "good.crt")["waiters"] == 1, "a waiter")
+                time.sleep(1.2)     # renewed over TLS
+                assert not holder.says("lost")
+                assert server.sql("SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity "
+                                  "USING (pid) WHERE application_name LIKE 'weir%' AND NOT ssl "
+                                  ) == "0"
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got")
+                assert "released WEIR_OK" in waiter.release()
+        text = tool(url + "other.crt", "stat", check=False)
+        assert "WEIR_ESYSTEM" in text and "certificate" in text, text
+
+
+def test_doctor():
+    with Postgres("fsync=off", "synchronous_commit=off") as server:
+        tool(server.url + "x", "create", 1)
+        text = tool(server.url + "x", "doctor")
+        assert "finding fsync" in text and "finding synchronous_commit" in text, text
+    with Postgres() as server:
+        tool(server.url + "x", "create", 1)
+        assert "finding" not in tool(server.url + "x", "doctor")
+
+
+def test_nothing_stays_behind():
+    """A closed handle leaves no connection, no lock and no row."""
+    with Postgres() as server:
+        url = server.url + "clean"
+        tool(url, "create", 1)
+        for _ in range(3):
+            assert "released WEIR_OK" in tool(url, "try", 1)
+        await_(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name "
+                                  "LIKE 'weir%'") == "0", "no connection", 10)
+        assert server.sql("SELECT count(*) FROM weir.entry") == "0"
+        assert server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
 
 
 if __name__ == "__main__":

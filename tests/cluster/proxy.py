@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A proxy for Redis on loopback, which damages the conversation on purpose.
+"""A proxy on loopback, which damages the conversation on purpose.
 
     with Proxy(server, plant=[(old, new)]) as proxy:
         proxy.url                 as server.url, through the proxy
-        proxy.drop_replies(n)     the next n replies to scripts are dropped, and the
+        proxy.drop_replies(n)     the next n replies to operations are dropped, and the
                                   connection is closed: the request has been executed
         proxy.freeze() / thaw()   nothing passes
 
@@ -27,7 +27,7 @@ class Proxy:
         self.sockets = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}/"
+        self.url = server.url.replace(f":{server.port}/", f":{self.port}/")
         self.closing = False
 
     def __enter__(self):
@@ -95,7 +95,8 @@ class Proxy:
                         pending = pending[:-3]
                         continue
                 self.running.wait()
-                state["script"] = b"EVALSHA" in pending and self.only in pending
+                state["script"] = (any(m in pending for m in self.server.marks) and
+                                   self.only in pending)
                 upstream.sendall(pending)
                 pending = b""
         except OSError:
@@ -129,10 +130,15 @@ class Proxy:
                         self.dropped += 1
                 if drop:
                     break
-                client.sendall(data)
+                client.sendall(self.change(data))
         except OSError:
             pass
         self.end(client, upstream)
+
+    @staticmethod
+    def change(data):
+        """For subclasses: replace a reply."""
+        return data
 
     @staticmethod
     def end(*sockets):

@@ -89,6 +89,8 @@ class Server:
 
 
 class Redis(Server):
+    marks = (b"EVALSHA",)       # of operations, for the proxy
+
     def __init__(self, *options, appendfsync="always"):
         super().__init__()
         self.options = list(options)
@@ -160,6 +162,8 @@ def postgres_bin():
 
 class Postgres(Server):
     """Runs as another user if this is root: PostgreSQL refuses root."""
+    marks = (b"weir.acquire", b"weir.release", b"weir.renew",
+             b"\0a\0\0\0", b"\0r\0\0\0", b"\0n\0\0\0")    # prepared
 
     def __init__(self, *options, auth="trust", password=None):
         super().__init__()

@@ -109,9 +109,11 @@ static bool works(const struct conn *conn)
 	if (!conn->pg)
 		return false;
 	socket.fd = PQsocket(conn->pg);
-	if (poll(&socket, 1, 0) <= 0)
-		return true;
-	return PQconsumeInput(conn->pg) && PQstatus(conn->pg) == CONNECTION_OK;
+	/* The end of the stream may follow a last message. */
+	while (poll(&socket, 1, 0) > 0)
+		if (!PQconsumeInput(conn->pg))
+			return false;
+	return PQstatus(conn->pg) == CONNECTION_OK;
 }
 
 static void close_life(struct engine *e)

@@ -7,7 +7,7 @@
 #include "cluster/postgres/postgres.h"
 
 /*
- * *code: the version of the functions; 0: the schema does not exist.
+ * *code: the version of the functions; -1: the schema does not exist.
  */
 static enum result look(struct engine *e, int *code, int64_t deadline,
 			struct fault *fault)
@@ -16,7 +16,7 @@ static enum result look(struct engine *e, int *code, int64_t deadline,
 	struct query q;
 	enum result result;
 
-	*code = 0;
+	*code = -1;
 	weir_cl_pg_query_(&q, DO_ONCE, "SELECT version, code FROM weir.meta");
 	result = weir_cl_pg_run_(&e->lanes[LANE_CALL], &q, &table, deadline,
 				 fault);
@@ -62,7 +62,7 @@ enum result weir_cl_postgres_prepare_(struct engine *e, int64_t capacity,
 	result = weir_cl_pg_open_(&e->lanes[LANE_CALL], deadline, fault);
 	if (!result)
 		result = look(e, &code, deadline, fault);
-	if (!result && !code && capacity < 0)
+	if (!result && code < 0 && capacity < 0)
 		result = weir_cl_fault_(fault, RES_REFUSED, ENOENT,
 					"the semaphore does not exist");
 	if (!result && code < SCHEMA_CODE)

@@ -153,7 +153,8 @@ BEGIN
 		RETURN e.id || ' H ' || e.weight || ' ' || e.fence || ' ' ||
 			e.ticket;
 	END IF;
-	RETURN e.id || ' ' || CASE e.role WHEN 'D' THEN 'I' ELSE e.role END;
+	RETURN e.id || ' ' || CASE e.role WHEN 'D' THEN 'I'
+		ELSE e.role::text END;
 END $$;
 
 CREATE OR REPLACE FUNCTION weir.expiry_(INOUT s weir.sem, at bigint)
