@@ -16,8 +16,8 @@ WEIR_DECLS_BEGIN
 
 /*
  * weir_cluster: a counting semaphore between machines, in an engine that is
- * already there: Redis, Valkey or etcd.  The library is libweir-cluster
- * (pkg-config weir-cluster).
+ * already there: Redis, Valkey, etcd or PostgreSQL.  The library is
+ * libweir-cluster (pkg-config weir-cluster).
  *
  *     weir_cluster_opts opts = { .capacity = 3, .flags = WEIR_CLUSTER_CREATE };
  *     weir_cluster *builds;
@@ -45,9 +45,11 @@ WEIR_DECLS_BEGIN
  *     redis://[USER@]HOST[:PORT][,HOST[:PORT]...]/NAME[?OPTION=VALUE&...]
  *     rediss://...    the same with TLS
  *     etcd://HOST[:PORT][,HOST[:PORT]...]/NAME, etcds:// with TLS
+ *     postgresql://[USER@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]/NAME,
+ *             postgres://; a host may be the folder of a socket ("%2Frun")
  *
  * Options of all engines: ttl (a time such as 30s), timeout (of one request).
- * Redis: db, replicas, ca (a file).  A password is taken from the URL, or from
+ * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password is taken from the URL, or from
  * the variable WEIR_PASSWORD, or from the file that WEIR_PASSWORD_FILE names.
  *
  * The following holds for every function below unless its comment differs.

@@ -145,6 +145,11 @@ struct engine_ops {
 			   struct fault *fault);
 	enum result (*read)(struct engine *e, wake_fn *fn, void *user,
 			    struct fault *fault);
+	/*
+	 * May be null.  No request waits.  Returns true if wake-ups have been
+	 * switched off, so that arm has to be called before the next wait.
+	 */
+	bool (*rest)(struct engine *e);
 };
 
 extern const struct engine_ops weir_cl_redis_, weir_cl_etcd_, weir_cl_postgres_;

@@ -215,6 +215,25 @@ static bool enqueue(weir_cluster *c)
 	return !result;
 }
 
+/* No request waits: let the engine switch wake-ups off. */
+static void rest(weir_cluster *c)
+{
+	bool off;
+
+	if (c->wake_fd < 0 || !c->ops->rest)
+		return;
+	/* A request that begins to wait now kicks this thread. */
+	pthread_mutex_lock(&c->lock);
+	c->armed = false;
+	pthread_mutex_unlock(&c->lock);
+	off = c->ops->rest(c->engine);
+	if (off)
+		c->wake_fd = -1;
+	pthread_mutex_lock(&c->lock);
+	c->armed = !off;
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void arm(weir_cluster *c)
 {
 	struct fault fault;
@@ -223,6 +242,8 @@ static void arm(weir_cluster *c)
 	pthread_mutex_lock(&c->lock);
 	waits = c->waiting;
 	pthread_mutex_unlock(&c->lock);
+	if (!waits)
+		rest(c);
 	if (!waits || c->wake_fd >= 0)
 		return;
 	if (c->ops->arm(c->engine, &c->wake_fd, boot_now() +

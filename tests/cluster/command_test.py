@@ -10,7 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from proxy import Proxy
-from servers import Redis, await_
+from servers import Postgres, Redis, await_
 from support import main, stat
 
 WEIR = os.environ.get("WEIR_TEST_COMMAND", "weir")
@@ -144,6 +144,36 @@ def test_passwords_are_hidden():
                 assert job.wait(30) == 0 and b"hidden-word" not in job.stdout.read()
         status, text = weir("stat", server.url + "x", env={"WEIR_PASSWORD": "wrong-word"})
         assert status == 77 and "wrong-word" not in text
+
+
+def test_postgres():
+    with Postgres(auth="scram-sha-256", password="hidden-word") as server:
+        url, env = server.url + "x", {"WEIR_PASSWORD": "hidden-word"}
+        assert weir("run", url, "-n", 1, "--", "sh", "-c", "exit $((WEIR_FENCE > 0 ? 7 : 1))",
+                    env=env)[0] == 7
+        with start("run", url, "--", "sleep", "100", env=env) as job:
+            await_(lambda: '"held":1' in weir("stat", "--json", url, env=env)[1], "the lease")
+            assert weir("run", url, "--try", "--", "true", env=env)[0] == 75
+            assert weir("run", url, "-t", "50ms", "--", "true", env=env)[0] == 124
+            with start("run", url, "--", "echo", "granted", env=env) as waiter:
+                await_(lambda: '"waiters":1' in weir("stat", "--json", url, env=env)[1] or
+                       waiter.poll() is not None, "the waiter")
+                job.send_signal(signal.SIGTERM)
+                assert job.wait(30) == 143
+                assert waiter.wait(30) == 0 and b"granted" in waiter.stdout.read()
+        status, text = weir("doctor", url, env=env)
+        assert status == 0 and "ok" in text, text
+        assert weir("resize", url, 3, env=env)[0] == 0
+        assert "hidden-word" not in weir("stat", "--json", url, env=env)[1]
+        status, text = weir("stat", url, env={"WEIR_PASSWORD": "wrong-word"})
+        assert status == 77 and "wrong-word" not in text, text
+        secret = server.url.replace("weir@", "weir:hidden-word@")
+        status, text = weir("stat", secret + "x")
+        assert status == 64 and "hidden-word" not in text
+        assert weir("stat", "x", env={"WEIR_URL": secret})[0] == 0
+        assert weir("rm", url, env=env)[0] == 0 and weir("stat", url, env=env)[0] == 69
+        status, text = weir("run", "postgresql://127.0.0.1:1/x", "--", "true")
+        assert status == 69 and "refused" in text and text.count("\n") == 1, text
 
 
 def test_without_the_library():

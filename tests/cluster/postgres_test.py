@@ -232,6 +232,23 @@ def test_c45_wake_ups_and_no_polling():
                 await_(lambda: waiter.says("got") or other.says("got"), "a wake-up", 10)
 
 
+def test_c45_a_handle_listens_only_while_it_waits():
+    """NOTIFY wakes every listener of the database."""
+    with Postgres("log_statement=all") as server:
+        url = server.url + "quiet?ttl=600ms"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got")
+                words = lambda: "".join(statements(server))
+                await_(lambda: "UNLISTEN" in words(), "UNLISTEN", 10)
+                assert words().count("LISTEN weir_") == 1
+                assert not waiter.says("lost")
+
+
 def test_hostile_data():
     """Damaged rows: a clear error, no crash, no wait without end."""
     with Postgres() as server:
@@ -372,6 +389,12 @@ def test_errors_of_open():
         server.sql("CREATE USER guest PASSWORD 'guest'")
         text = tool_(server.url.replace("weir@", "guest@") + "x", env={"WEIR_PASSWORD": "guest"})
         assert "EACCES" in text, text
+        # The privileges of the guide.
+        server.sql("GRANT USAGE ON SCHEMA weir TO guest; GRANT SELECT, INSERT, UPDATE, DELETE "
+                   "ON ALL TABLES IN SCHEMA weir TO guest")
+        guest = server.url.replace("weir@", "guest@") + "x"
+        assert "released WEIR_OK" in tool(guest, "try", 1, env={"WEIR_PASSWORD": "guest"})
+        assert "finding" not in tool(guest, "doctor", env={"WEIR_PASSWORD": "guest"})
 
 
 def test_tls():

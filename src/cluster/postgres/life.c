@@ -42,12 +42,13 @@ static bool begin(struct engine *e, bool always, bool *alive, bool *guarded)
 	return mine;
 }
 
-static void end(struct engine *e, bool alive, bool guarded)
+/* again_at: do not try to open them earlier. */
+static void end(struct engine *e, bool alive, bool guarded, int64_t again_at)
 {
 	pthread_mutex_lock(&e->lock);
 	e->alive = alive;
 	e->guarded = guarded;
-	e->enlist_at = alive && guarded ? 0 : boot_now() + SECOND_NS;
+	e->enlist_at = again_at;
 	e->enlisting = false;
 	pthread_mutex_unlock(&e->lock);
 }
@@ -93,7 +94,7 @@ static void enlist(struct engine *e, bool always, int64_t deadline)
 		alive = open_life(e, deadline);
 	if (alive && !guarded)
 		guarded = open_guard(e, deadline);
-	end(e, alive, guarded);
+	end(e, alive, guarded, alive && guarded ? 0 : boot_now() + SECOND_NS);
 }
 
 void weir_cl_postgres_enlist_(struct engine *e, int64_t deadline)
@@ -136,15 +137,10 @@ void weir_cl_postgres_inspect_(struct engine *e)
 		weir_cl_pg_close_(&e->guard);
 		guarded = false;
 	}
-	end(e, alive, guarded);
-	if (!alive || works(&e->life)) {
-		/* Notifications may have been read now. */
-		if (alive && e->listens)
-			nudge(e);
-		return;
-	}
-	close_life(e);
-	nudge(e);
+	end(e, alive, guarded, 0);
+	/* While the handle listens, its thread polls the connection. */
+	if (alive && !e->listens && !works(&e->life))
+		close_life(e);
 }
 
 static bool is_alive(struct engine *e)
@@ -228,8 +224,28 @@ enum result weir_cl_postgres_arm_(struct engine *e, int *fd, int64_t deadline,
 	}
 	/* Notifications may have been read already. */
 	nudge(e);
+	e->quiet_since = 0;
 	*fd = e->epoll_fd;
 	return RES_OK;
+}
+
+/* UNLISTEN after one TTL without waits: a NOTIFY wakes every listener. */
+bool weir_cl_postgres_rest_(struct engine *e)
+{
+	int64_t now = boot_now();
+	struct fault fault;
+
+	if (!e->listens || !is_alive(e))
+		return false;
+	if (!e->quiet_since)
+		e->quiet_since = now;
+	if (now - e->quiet_since < e->session.ttl_ns)
+		return false;
+	if (weir_cl_pg_script_(&e->life, "UNLISTEN *", NULL,
+			       now + e->session.ttl_ns / 10, &fault))
+		close_life(e);
+	e->listens = false;
+	return true;
 }
 
 /* Any user may send notifications: ignore those that are not understood. */
@@ -260,6 +276,7 @@ enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
 	bool good;
 
 	(void)!read(e->nudge_fd, &count, sizeof(count));
+	e->quiet_since = 0;
 	wake_missed(e, fn, user);
 	if (!is_alive(e) || !e->life.pg)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOTCONN,

@@ -252,4 +252,5 @@ const struct engine_ops weir_cl_postgres_ = {
 	.doctor = weir_cl_postgres_doctor_,
 	.arm = weir_cl_postgres_arm_,
 	.read = weir_cl_postgres_read_,
+	.rest = weir_cl_postgres_rest_,
 };

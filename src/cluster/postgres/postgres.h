@@ -22,6 +22,7 @@ struct engine {
 	struct conn life;	/* idle; receives notifications */
 	/* Used by the handle's thread alone. */
 	bool listens;
+	int64_t quiet_since;	/* no request waits; 0: one has waited */
 	char *missed;		/* wake-ups that came before LISTEN; lines */
 	int epoll_fd;		/* life and nudge_fd */
 	int nudge_fd;		/* eventfd: missed is not empty, or life failed */
@@ -41,6 +42,7 @@ enum result weir_cl_postgres_arm_(struct engine *e, int *fd, int64_t deadline,
 				  struct fault *fault);
 enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
 				   struct fault *fault);
+bool weir_cl_postgres_rest_(struct engine *e);
 
 /* schema.c, doctor.c */
 enum result weir_cl_postgres_prepare_(struct engine *e, int64_t capacity,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzz target: everything that is parsed before it is trusted.  The first byte
- * chooses the parser: replies of Redis, wake-ups, values of etcd, URLs.
+ * chooses the parser: replies of Redis, wake-ups, values of etcd, answers of PostgreSQL, URLs.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/etcd/model.h"
+#include "cluster/postgres/answer.h"
 #include "cluster/redis/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,6 +60,21 @@ static void etcd_values(const char *text)
 	json_decref(value);
 }
 
+static void postgres_answers(const char *text)
+{
+	weir_cluster_entry entry;
+	weir_cluster_info info;
+	struct answer answer;
+	char id[ID_SIZE];
+	const char *rest;
+
+	(void)weir_cl_pg_answer_(text, &answer);
+	(void)weir_cl_pg_wake_(text, id, &answer);
+	(void)weir_cl_pg_info_(text, &info, &rest);
+	(void)weir_cl_pg_stat_(text, &info);
+	(void)weir_cl_pg_entry_(text, "abcd", 0, &entry);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char id[ID_SIZE], *text;
@@ -72,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = 0;
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		redis_replies(text, size - 1);
 		break;
@@ -81,6 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		etcd_values(text);
+		break;
+	case 3:
+		postgres_answers(text);
 		break;
 	default:
 		(void)weir_cl_url_parse_(text, &url);
