@@ -156,7 +156,7 @@ def test_postgres():
             assert weir("run", url, "--try", "--", "true", env=env)[0] == 75
             assert weir("run", url, "-t", "50ms", "--", "true", env=env)[0] == 124
             with start("run", url, "--", "echo", "granted", env=env) as waiter:
-                await_(lambda: '"waiters":1' in weir("stat", "--json", url, env=env)[1] or
+                await_(lambda: '"waiting":1' in weir("stat", "--json", url, env=env)[1] or
                        waiter.poll() is not None, "the waiter")
                 job.send_signal(signal.SIGTERM)
                 assert job.wait(30) == 143
