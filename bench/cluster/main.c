@@ -6,7 +6,8 @@
  *     cluster URL [ROUNDS]
  *
  * Prints a line "what median p99" in microseconds for each measurement.
- * tests/cluster/serve.py starts a server:
+ * The bare round trip is an empty script in Redis, and one update of a row with
+ * its commit in PostgreSQL.  tests/cluster/serve.py starts a server:
  *
  *     tests/cluster/serve.py redis sh -c 'build/bench/bench-cluster $WEIR_TEST_URL'
  */
@@ -18,6 +19,9 @@
 #include "weir/cluster.h"
 #ifdef HAVE_HIREDIS
 #include <hiredis/hiredis.h>
+#endif
+#ifdef HAVE_LIBPQ
+#include <libpq-fe.h>
 #endif
 
 #define MOST 20000
@@ -87,7 +91,7 @@ static void pair(weir_cluster *c, struct series *s)
 static redisContext *bare;
 static char sha[64];
 
-static void connect_bare(const char *url)
+static void connect_redis(const char *url)
 {
 	char host[128] = "127.0.0.1";
 	int port = 6379;
@@ -102,24 +106,75 @@ static void connect_bare(const char *url)
 	freeReplyObject(reply);
 }
 
-static void round_trip(struct series *s)
+static void round_trip_redis(struct series *s)
 {
 	int64_t started = weir_now_ns();
 
 	freeReplyObject(redisCommand(bare, "EVALSHA %s 0", sha));
 	add(s, started);
 }
-#else
+#endif
+
+#ifdef HAVE_LIBPQ
+static PGconn *postgres;
+
+static void connect_postgres(const char *url)
+{
+	char text[512];
+	size_t length;
+
+	/* Without the slash before the name. */
+	(void)snprintf(text, sizeof(text), "%s", url);
+	length = strlen(text);
+	if (length && text[length - 1] == '/')
+		text[length - 1] = 0;
+	postgres = PQconnectdb(text);
+	PQclear(PQexec(postgres, "CREATE TABLE bench (id int PRIMARY KEY, n int) "
+		       "WITH (fillfactor = 10)"));
+	PQclear(PQexec(postgres, "INSERT INTO bench VALUES (1, 0)"));
+	PQclear(PQprepare(postgres, "u", "UPDATE bench SET n = n + 1 WHERE "
+			  "id = 1", 0, NULL));
+}
+
+static void round_trip_postgres(struct series *s)
+{
+	int64_t started = weir_now_ns();
+	PGresult *result = PQexecPrepared(postgres, "u", 0, NULL, NULL, NULL, 0);
+
+	if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+		fprintf(stderr, "%s", PQerrorMessage(postgres));
+		exit(1);
+	}
+	PQclear(result);
+	add(s, started);
+}
+#endif
+
 static void connect_bare(const char *url)
 {
+#ifdef HAVE_HIREDIS
+	if (!strncmp(url, "redis:", 6))
+		connect_redis(url);
+#endif
+#ifdef HAVE_LIBPQ
+	if (!strncmp(url, "postgres", 8))
+		connect_postgres(url);
+#endif
 	(void)url;
 }
 
 static void round_trip(struct series *s)
 {
+#ifdef HAVE_HIREDIS
+	if (bare)
+		round_trip_redis(s);
+#endif
+#ifdef HAVE_LIBPQ
+	if (postgres)
+		round_trip_postgres(s);
+#endif
 	(void)s;
 }
-#endif
 
 /* Hand-off: a thread of another handle waits; the time until it has the lease. */
 struct waiter {
@@ -247,11 +302,10 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	(void)snprintf(url, sizeof(url), "%sbench-pair", argv[1]);
-	if (!strncmp(argv[1], "redis:", 6))
-		connect_bare(argv[1]);
+	connect_bare(argv[1]);
 	c = open_it(url);
 	for (int i = 0; i < rounds; i += BATCH) {
-		for (int k = 0; k < BATCH && !strncmp(url, "redis:", 6); k++)
+		for (int k = 0; k < BATCH; k++)
 			round_trip(&trip);
 		for (int k = 0; k < BATCH; k++)
 			pair(c, &pairs);

@@ -36,7 +36,7 @@ static void check_settings(const PGresult *table, weir_cluster_finding_fn *fn,
 				fn(findings[k].setting, findings[k].text, user);
 }
 
-static long number(const PGresult *table, const char *name)
+static long number_of(const PGresult *table, const char *name)
 {
 	for (int i = 0; i < PQntuples(table); i++)
 		if (!strcmp(PQgetvalue(table, i, 0), name))
@@ -44,7 +44,7 @@ static long number(const PGresult *table, const char *name)
 	return 0;
 }
 
-static const char *word(const PGresult *table, const char *name)
+static const char *value_of(const PGresult *table, const char *name)
 {
 	for (int i = 0; i < PQntuples(table); i++)
 		if (!strcmp(PQgetvalue(table, i, 0), name))
@@ -55,16 +55,16 @@ static const char *word(const PGresult *table, const char *name)
 static void check_rest(const PGresult *table, weir_cluster_finding_fn *fn,
 		       void *user)
 {
-	long replicas = number(table, "replicas");
+	long replicas = number_of(table, "replicas");
 
-	if (replicas > 0 && !*word(table, "synchronous_standby_names"))
+	if (replicas > 0 && !*value_of(table, "synchronous_standby_names"))
 		fn("synchronous_standby_names", "standbys exist, but no commit "
 		   "waits for one: after a failover two holders may have the "
 		   "same permit", user);
-	if (number(table, "connections") + 8 > number(table, "max_connections"))
+	if (number_of(table, "connections") + 8 > number_of(table, "max_connections"))
 		fn("max_connections", "nearly all connections are in use; each "
 		   "client needs up to 4", user);
-	if (strcmp(word(table, "guard"), "t"))
+	if (strcmp(value_of(table, "guard"), "t"))
 		fn("weir.guard", "the user may not call it: permits of a dead "
 		   "client return after the TTL only", user);
 }

@@ -70,10 +70,10 @@ enum result weir_cl_pg_connect_error_(const char *text, struct fault *fault)
 				      ETIMEDOUT, ECONNRESET, EACCES, ENOENT };
 	const char *state = find_state(text);
 	int errnum = EHOSTUNREACH;
-	enum result result;
 
 	if (state) {
-		result = weir_cl_pg_error_(state, state + 7, fault);
+		enum result result = weir_cl_pg_error_(state, state + 7, fault);
+
 		return result == RES_UNKNOWN ? RES_UNSENT : result;
 	}
 	/* libpq has the words of strerror(3) in its messages only. */

@@ -56,7 +56,7 @@ enum result weir_cl_postgres_prepare_(struct engine *e, int64_t capacity,
 	struct query q;
 	const char *text, *rest;
 	enum result result;
-	int code;
+	int code = -1;
 
 	*made = false;
 	result = weir_cl_pg_open_(&e->lanes[LANE_CALL], deadline, fault);
