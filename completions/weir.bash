@@ -19,6 +19,7 @@ _weir_options() {
 	watch) echo '-i --interval --lines --json -c --count --shared' ;;
 	explain|dump) echo '--json' ;;
 	top) echo '-i --interval --once --json' ;;
+	export) echo '--listen --allow-remote --once --openmetrics' ;;
 	resize|pause|resume) echo '--shared' ;;
 	close) echo '--drain --nested --shared' ;;
 	open) echo '-n --capacity -t --timeout --fast --nested --shared' ;;
@@ -43,8 +44,8 @@ _weir_reply_names() {
 }
 
 _weir() {
-	local commands='run hold release wait ls stat watch explain dump top resize pause resume close
-		open rm doctor jobserver posix help'
+	local commands='run hold release wait ls stat watch explain dump top export resize pause
+		resume close open rm doctor jobserver posix help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
 
@@ -65,7 +66,7 @@ _weir() {
 		--) words=2; i=$((i + 1)); break ;;
 		-n|-w|-t|-E|-l|--capacity|--weight|--timeout|--exit-code|--label|\
 		--orphan|--kill-after|--while-pid|--free|--drain|-i|--interval|-c|\
-		--count|--style|=)
+		--count|--style|--listen|=)
 			[ "${COMP_WORDS[i + 1]}" = = ] || i=$((i + 1))
 			;;
 		-*) ;;
@@ -93,7 +94,7 @@ _weir() {
 	--style) _weir_reply 'pipe fifo' "$word" ;;
 	--while-pid) _weir_reply "\$\$ $(ps -eo pid= 2>/dev/null)" "$word" ;;
 	-n|-w|-t|-E|-l|--capacity|--weight|--timeout|--exit-code|--label|\
-	--kill-after|--free|--drain|-i|--interval|-c|--count) ;;
+	--kill-after|--free|--drain|-i|--interval|-c|--count|--listen) ;;
 	*)
 		case $command,$words,$word in
 		*,*,-*) _weir_reply "$(_weir_options "$command")" "$word" ;;
@@ -103,7 +104,7 @@ _weir() {
 			mapfile -t COMPREPLY < <(compgen -f -W "$(ps -eo pid= 2>/dev/null)" -- "$word")
 			;;
 		explain,*|dump,*|top,*) ;;
-		release,*|ls,*|jobserver,*|posix,*) ;;
+		release,*|ls,*|export,*|jobserver,*|posix,*) ;;
 		*,0,*) _weir_reply_names "$word" ;;
 		esac
 		;;

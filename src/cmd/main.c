@@ -8,6 +8,7 @@
 
 #include "cmd/admin/admin.h"
 #include "cmd/diag/diag.h"
+#include "cmd/export/export.h"
 #include "cmd/hold/hold.h"
 #include "cmd/inspect/inspect.h"
 #include "cmd/jobserver/jobserver.h"
@@ -30,6 +31,7 @@ static const struct cmd *const commands[] = {
 	&cmd_explain,
 	&cmd_dump,
 	&cmd_top,
+	&cmd_export,
 	&cmd_resize,
 	&cmd_pause,
 	&cmd_resume,

@@ -32,6 +32,9 @@ test "$("$prefix/bin/weir" --version)" = "weir $(sed -n "s/^ *version: '\(.*\)',
 cmp "$root/completions/weir.bash" "$prefix/share/bash-completion/completions/weir"
 cmp "$root/completions/_weir" "$prefix/share/zsh/site-functions/_weir"
 cmp "$root/completions/weir.fish" "$prefix/share/fish/vendor_completions.d/weir.fish"
+for file in weir-alerts.yml weir-dashboard.json; do
+	cmp "$root/share/$file" "$prefix/share/weir/$file"
+done
 
 PKG_CONFIG_LIBDIR=$(dirname "$(find "$prefix" -name weir.pc)")
 export PKG_CONFIG_LIBDIR

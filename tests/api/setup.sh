@@ -57,9 +57,9 @@ TEXT
 
 run check
 expect "nothing is missing" 0
-# Without ncurses or Python.h there is a message: they are wished for.
+# Without ncurses or libdw there is a message: they are wished for.
 [ -z "$said$(cat "$WEIR_SETUP_LOG")" ] || [ ! -e /usr/include/curses.h ] ||
-	! ls /usr/include/python3.*/Python.h >/dev/null 2>&1 || {
+	[ ! -e /usr/include/elfutils/libdwfl.h ] || {
 	failed=$((failed + 1))
 	echo "FAIL output although nothing is missing: $said"
 }

@@ -52,6 +52,9 @@ offers 'weir run --label=x --orphan=keep builds sha256su' sha256sum
 offers 'weir wait builds --free=' ''
 offers 'weir wait builds --' --exit-code --free --help --idle --nested --shared --timeout
 offers 'weir help cl' close
+offers 'weir export --' --allow-remote --help --listen --once --openmetrics
+offers 'weir export --listen ' ''
+offers 'weir export ' ''
 offers 'weir stat builds ' ''
 offers 'weir run builds sha256su' sha256sum
 offers 'weir run builds -- sha256su' sha256sum

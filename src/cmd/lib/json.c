@@ -4,46 +4,10 @@
 #include <string.h>
 
 #include "cmd/lib/json.h"
+#include "cmd/lib/text.h"
 
 /* True if the next item has to be separated from the last one. */
 static bool comma;
-
-/*
- * Returns the length of a UTF-8 sequence by its lead byte; 0 if the byte is not
- * a lead byte.
- */
-static size_t utf8_size(unsigned char lead)
-{
-	return lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 :
-	       (lead & 0xf0) == 0xe0 ? 3 :
-	       lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
-/*
- * Returns true for an overlong form, a surrogate, or a value above U+10FFFF.
- * Requires: text is a lead byte and its continuation bytes.
- */
-static bool is_invalid(const unsigned char *text)
-{
-	return (text[0] == 0xe0 && text[1] < 0xa0) ||
-	       (text[0] == 0xed && text[1] > 0x9f) ||
-	       (text[0] == 0xf0 && text[1] < 0x90) ||
-	       (text[0] == 0xf4 && text[1] > 0x8f);
-}
-
-/*
- * Returns the length of the well-formed UTF-8 character at text; 0 if there is
- * none.
- */
-static size_t utf8(const unsigned char *text)
-{
-	size_t size = utf8_size(*text);
-
-	for (size_t i = 1; i < size; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	return is_invalid(text) ? 0 : size;
-}
 
 static void string(FILE *out, const char *text)
 {
@@ -51,7 +15,7 @@ static void string(FILE *out, const char *text)
 
 	putc('"', out);
 	while (*at) {
-		size_t size = utf8(at);
+		size_t size = text_utf8((const char *)at);
 
 		if (!size) {
 			fputs("\\ufffd", out);

@@ -89,11 +89,8 @@ void text_tidy(char *text)
 		*last = 0;
 }
 
-/*
- * Returns the length of the control character at text; 0 if it is not one.  The
- * control characters U+0080 to U+009F have two bytes in UTF-8.
- */
-static size_t control_length(const char *text)
+/* The control characters U+0080 to U+009F have two bytes in UTF-8. */
+size_t text_control(const char *text)
 {
 	unsigned char c = (unsigned char)*text;
 
@@ -107,7 +104,7 @@ void text_clean(char *text)
 	char *to = text;
 
 	while (*text) {
-		size_t skipped = control_length(text);
+		size_t skipped = text_control(text);
 
 		*to++ = skipped ? '?' : *text;
 		text += skipped ? skipped : 1;
@@ -118,9 +115,43 @@ void text_clean(char *text)
 void text_plain(FILE *out, const char *text)
 {
 	while (*text) {
-		size_t skipped = control_length(text);
+		size_t skipped = text_control(text);
 
 		putc(skipped ? '?' : (unsigned char)*text, out);
 		text += skipped ? skipped : 1;
 	}
+}
+
+/*
+ * Returns the length of a UTF-8 sequence by its lead byte; 0 if the byte is not
+ * a lead byte.
+ */
+static size_t utf8_size(unsigned char lead)
+{
+	return lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 :
+	       (lead & 0xf0) == 0xe0 ? 3 :
+	       lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+/*
+ * Returns true for an overlong form, a surrogate, or a value above U+10FFFF.
+ * Requires: text is a lead byte and its continuation bytes.
+ */
+static bool is_invalid(const unsigned char *text)
+{
+	return (text[0] == 0xe0 && text[1] < 0xa0) ||
+	       (text[0] == 0xed && text[1] > 0x9f) ||
+	       (text[0] == 0xf0 && text[1] < 0x90) ||
+	       (text[0] == 0xf4 && text[1] > 0x8f);
+}
+
+size_t text_utf8(const char *text)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t size = utf8_size(*bytes);
+
+	for (size_t i = 1; i < size; i++)
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+	return is_invalid(bytes) ? 0 : size;
 }

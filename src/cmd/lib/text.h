@@ -17,5 +17,11 @@ void text_tidy(char *text);
 /* Replace control characters by '?': in place, or while the text is written. */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
+/*
+ * Return the length of the control character, or of the well-formed UTF-8
+ * character, at text; 0 if there is none.
+ */
+size_t text_control(const char *text);
+size_t text_utf8(const char *text);
 
 #endif /* WEIR_CMD_LIB_TEXT_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* weir export: metrics for Prometheus. */
+#include "cmd/export/export.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/export/address.h"
+#include "cmd/export/format.h"
+#include "cmd/export/http.h"
+#include "cmd/export/sources.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
+#include "cmd/lib/options.h"
+
+enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS };
+
+struct export_opts {
+	const char *listen;
+	bool remote, once, openmetrics;
+};
+
+/* Print the metrics to standard output. */
+static void print_once(enum format format)
+{
+	struct metrics *m = metrics_new();
+
+	if (!source_all(m))
+		names_fail("export");
+	metrics_merge(m);
+	format_write(stdout, m, format);
+	metrics_free(m);
+	cmd_flush();
+}
+
+/* Exit if the folder of names cannot be read, as every answer would fail. */
+static void check_folder(void)
+{
+	char **names;
+
+	if (names_list(&names) < 0)
+		names_fail("export");
+	free(names);
+}
+
+static void serve(const struct cmd *self, const struct export_opts *opts)
+{
+	const char *text = opts->listen ? opts->listen : ADDRESS_DEFAULT;
+	char room[ADDRESS_ROOM];
+	struct address address;
+	int listener;
+
+	address_parse(self, text, opts->remote, &address);
+	http_load();
+	check_folder();
+	listener = address_listen(text, &address);
+	printf("listening on http://%s/metrics\n",
+	       address_text(&address, room));
+	cmd_flush();
+	http_run(listener);
+}
+
+static void parse_options(const struct cmd *self, struct export_opts *opts,
+			  int argc, char **argv)
+{
+	static const struct option longs[] = {
+		OPTIONS_HELP,
+		{ "listen", required_argument, NULL, OPT_LISTEN },
+		{ "allow-remote", no_argument, NULL, OPT_REMOTE },
+		{ "once", no_argument, NULL, OPT_ONCE },
+		{ "openmetrics", no_argument, NULL, OPT_OPENMETRICS },
+		OPTIONS_END
+	};
+	const char *rest = "";
+	int option;
+
+	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+		if (option == OPT_LISTEN)
+			opts->listen = optarg;
+		else if (option == OPT_REMOTE)
+			opts->remote = true;
+		else if (option == OPT_ONCE)
+			opts->once = true;
+		else if (option == OPT_OPENMETRICS)
+			opts->openmetrics = true;
+		else
+			options_name(self, optarg, &rest);
+	}
+	options_rest(self, argc, argv, &rest);
+	if (opts->once && (opts->listen || opts->remote))
+		cmd_misuse(self, "export: --once does not listen; leave out "
+			   "--listen and --allow-remote");
+	if (opts->openmetrics && !opts->once)
+		cmd_misuse(self, "export: --openmetrics needs --once; a server "
+			   "chooses the format by the request");
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+	struct export_opts opts = { .listen = NULL };
+
+	parse_options(self, &opts, argc, argv);
+	if (opts.once)
+		print_once(opts.openmetrics ? FORMAT_OPENMETRICS :
+					      FORMAT_PROMETHEUS);
+	else
+		serve(self, &opts);
+	return EXIT_SUCCESS;
+}
+
+const struct cmd cmd_export = {
+	.name = "export",
+	.summary = "serve metrics of semaphores to Prometheus",
+	.help =
+"usage: weir export [--listen=ADDRESS:PORT] [--allow-remote]\n"
+"       weir export --once [--openmetrics]\n"
+"\n"
+"Serves the state of the semaphores on this host over HTTP, for Prometheus, at\n"
+"the path /metrics, until SIGTERM or SIGINT.  A semaphore is read when it is\n"
+"asked for, and not between requests.\n"
+"\n"
+"      --listen=ADDRESS:PORT  listen there (default: 127.0.0.1:9464); port 0\n"
+"                     chooses a free port, which is printed\n"
+"      --allow-remote allow an ADDRESS that other machines can reach\n"
+"      --once         print the metrics to standard output instead\n"
+"      --openmetrics  with --once: in the format OpenMetrics\n"
+"  -h, --help         print this text\n"
+"\n"
+"Exit status: 0 after SIGTERM or SIGINT, or --once; 64 wrong usage; 69 there is\n"
+"no libmicrohttpd; 75 the port is in use; 77 permission denied; 125 weir failed.\n",
+	.run = run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_EXPORT_EXPORT_H
+#define WEIR_CMD_EXPORT_EXPORT_H
+
+/*
+ * weir export: metrics for Prometheus.
+ *
+ *     metrics.c   the model: families and samples
+ *     sources.c   the list of sources
+ *     named.c     a source: the semaphores between the processes of this host
+ *     format.c    the model as Prometheus text and as OpenMetrics
+ *     accept.c    the choice between the two by a request's Accept header
+ *     page.c      the answers, kept for a moment
+ *     address.c   the address of --listen, and its socket
+ *     http.c      HTTP, by libmicrohttpd; nohttp.c replaces it
+ *     export.c    the options
+ */
+#include "cmd/lib/command.h"
+
+extern const struct cmd cmd_export;
+
+#endif /* WEIR_CMD_EXPORT_EXPORT_H */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of families, and the samples of an answer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/export/metrics.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/text.h"
+
+static const char *const outcomes[METRICS_OUTCOMES] = {
+	[METRICS_IMMEDIATE] = "immediate",
+	[METRICS_QUEUED] = "queued",
+	[METRICS_TIMEOUT] = "timeout",
+	[METRICS_CANCELLED] = "cancelled",
+	[METRICS_CLOSED] = "closed",
+	[METRICS_WOULD_BLOCK] = "would_block",
+};
+
+const char *const metrics_bounds[METRICS_BOUNDS] = {
+	"1e-06", "3e-06", "1e-05", "3e-05", "0.0001", "0.0003", "0.001",
+	"0.003", "0.01", "0.03", "0.1", "0.3", "1.0", "3.0", "10.0", "30.0",
+	"100.0",
+};
+
+const struct metrics_description metrics_families[METRICS_FAMILIES] = {
+	[METRICS_PERMITS] = {
+		.name = "weir_semaphore_permits",
+		.help = "Permits that may be held at once: the capacity.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_AVAILABLE] = {
+		.name = "weir_semaphore_permits_available",
+		.help = "Free permits.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_WAITERS] = {
+		.name = "weir_semaphore_waiters",
+		.help = "Requests that wait.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_WAITING_PERMITS] = {
+		.name = "weir_semaphore_waiting_permits",
+		.help = "Permits that the waiting requests want together.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_OLDEST_WAITER] = {
+		.name = "weir_semaphore_oldest_waiter_seconds",
+		.help = "Age of the oldest waiting request; 0 if none waits.",
+		.type = METRICS_GAUGE,
+		.rule = METRICS_LARGEST,
+		.is_time = true,
+	},
+	[METRICS_OLDEST_HOLDER] = {
+		.name = "weir_semaphore_oldest_holder_seconds",
+		.help = "Age of the oldest hold; 0 if no permit is held.",
+		.type = METRICS_GAUGE,
+		.rule = METRICS_LARGEST,
+		.is_time = true,
+	},
+	[METRICS_NEWEST_HOLDER] = {
+		.name = "weir_semaphore_newest_holder_seconds",
+		.help = "Age of the newest hold; absent if no permit is held.",
+		.type = METRICS_GAUGE,
+		.rule = METRICS_SMALLEST,
+		.is_time = true,
+	},
+	[METRICS_LEAKED] = {
+		.name = "weir_semaphore_leaked_permits",
+		.help = "Permits whose holder has ended without a release.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_DEADLOCKED] = {
+		.name = "weir_semaphore_deadlocked_waiters",
+		.help = "Requests that can never be granted: deadlock.",
+		.type = METRICS_GAUGE,
+	},
+	[METRICS_ACQUIRES] = {
+		.name = "weir_semaphore_acquires",
+		.help = "Acquires that have returned, by outcome.",
+		.type = METRICS_COUNTER,
+		.label = "outcome",
+		.values = outcomes,
+	},
+	[METRICS_RELEASES] = {
+		.name = "weir_semaphore_releases",
+		.help = "Releases.",
+		.type = METRICS_COUNTER,
+	},
+	[METRICS_WAIT_DURATION] = {
+		.name = "weir_semaphore_wait_duration_seconds",
+		.help = "Time between an acquire and its grant.",
+		.type = METRICS_HISTOGRAM,
+		.is_time = true,
+	},
+	[METRICS_HOLD_DURATION] = {
+		.name = "weir_semaphore_hold_duration_seconds",
+		.help = "Time between a grant and the release.",
+		.type = METRICS_HISTOGRAM,
+		.is_time = true,
+	},
+};
+
+struct metrics *metrics_new(void)
+{
+	struct metrics *m = memory_realloc(NULL, sizeof(*m));
+
+	memset(m, 0, sizeof(*m));
+	return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+	for (uint32_t i = 0; i < m->series_count; i++)
+		free(m->series[i].semaphore);
+	free(m->series);
+	for (int i = 0; i < METRICS_FAMILIES; i++)
+		free(m->families[i].list);
+	free(m);
+}
+
+/* Returns the next size of an array that is full. */
+static uint32_t larger(uint32_t room)
+{
+	return room ? room * 2 : 64;
+}
+
+/*
+ * Returns a copy of a name in valid UTF-8, without control characters.  Two
+ * names may become equal; their samples are then combined.
+ */
+static char *clean(const char *name)
+{
+	char *copy = memory_realloc(NULL, 3 * strlen(name) + 1), *to = copy;
+
+	while (*name) {
+		size_t size = text_control(name);
+
+		if (size) {
+			*to++ = '?';
+		} else if ((size = text_utf8(name)) != 0) {
+			memcpy(to, name, size);
+			to += size;
+		} else {
+			/* U+FFFD, the replacement character. */
+			memcpy(to, "\xef\xbf\xbd", 3);
+			to += 3;
+			size = 1;
+		}
+		name += size;
+	}
+	*to = 0;
+	return copy;
+}
+
+uint32_t metrics_series(struct metrics *m, const char *semaphore,
+			enum metrics_policy policy, enum metrics_scope scope)
+{
+	if (m->series_count == m->series_room) {
+		m->series_room = larger(m->series_room);
+		m->series = memory_realloc(m->series, m->series_room *
+					   sizeof(*m->series));
+	}
+	m->series[m->series_count] = (struct metrics_labels){
+		clean(semaphore), policy, scope
+	};
+	return m->series_count++;
+}
+
+void metrics_add(struct metrics *m, enum metrics_family family,
+		 uint32_t series, uint32_t part, int64_t value)
+{
+	struct metrics_samples *samples = &m->families[family];
+
+	if (samples->count == samples->room) {
+		samples->room = larger(samples->room);
+		samples->list = memory_realloc(samples->list, samples->room *
+					       sizeof(*samples->list));
+	}
+	samples->list[samples->count++] = (struct metrics_sample){
+		series, part, value
+	};
+}
+
+int metrics_compare(const struct metrics_labels *a,
+		    const struct metrics_labels *b)
+{
+	if (a->scope != b->scope)
+		return a->scope < b->scope ? -1 : 1;
+	if (a->policy != b->policy)
+		return a->policy < b->policy ? -1 : 1;
+	return strcmp(a->semaphore, b->semaphore);
+}
+
+static int compare(const void *a, const void *b, void *series)
+{
+	const struct metrics_sample *one = a, *other = b;
+	const struct metrics_labels *labels = series;
+	int order = metrics_compare(&labels[one->series],
+				    &labels[other->series]);
+
+	if (order)
+		return order;
+	return (one->part > other->part) - (one->part < other->part);
+}
+
+/* A sum stays within the range: the counts of a process may be false. */
+static int64_t combine(enum metrics_rule rule, int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	switch (rule) {
+	case METRICS_LARGEST:
+		return a > b ? a : b;
+	case METRICS_SMALLEST:
+		return a < b ? a : b;
+	default:
+		if (__builtin_add_overflow(a, b, &sum))
+			return a < 0 ? INT64_MIN : INT64_MAX;
+		return sum;
+	}
+}
+
+static void merge(struct metrics_samples *samples,
+		  struct metrics_labels *series, enum metrics_rule rule)
+{
+	struct metrics_sample *list = samples->list;
+	uint32_t kept = 0;
+
+	if (!samples->count)
+		return;
+	qsort_r(list, samples->count, sizeof(*list), compare, series);
+	for (uint32_t i = 1; i < samples->count; i++) {
+		if (!compare(&list[kept], &list[i], series))
+			list[kept].value = combine(rule, list[kept].value,
+						   list[i].value);
+		else
+			list[++kept] = list[i];
+	}
+	samples->count = kept + 1;
+}
+
+void metrics_merge(struct metrics *m)
+{
+	for (int i = 0; i < METRICS_FAMILIES; i++)
+		merge(&m->families[i], m->series, metrics_families[i].rule);
+}
+
+const char *metrics_policy_text(enum metrics_policy policy)
+{
+	return policy == METRICS_BARGING ? "barging" : "fifo";
+}
+
+const char *metrics_scope_text(enum metrics_scope scope)
+{
+	return scope == METRICS_HOST ? "host" : "process";
+}

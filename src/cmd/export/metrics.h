@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_EXPORT_METRICS_H
+#define WEIR_CMD_EXPORT_METRICS_H
+
+/*
+ * The model of an answer: samples, grouped by family.  Sources add samples;
+ * format.c writes them.
+ *
+ *     uint32_t series = metrics_series(m, "builds", METRICS_FIFO,
+ *                                      METRICS_HOST);
+ *     metrics_add(m, METRICS_PERMITS, series, 0, 3);
+ *     ...
+ *     metrics_merge(m);
+ *
+ * A source adds only values that it knows.  A family without samples is not
+ * written.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum metrics_family {
+	METRICS_PERMITS,
+	METRICS_AVAILABLE,
+	METRICS_WAITERS,
+	METRICS_WAITING_PERMITS,
+	METRICS_OLDEST_WAITER,
+	METRICS_OLDEST_HOLDER,
+	METRICS_NEWEST_HOLDER,
+	METRICS_LEAKED,
+	METRICS_DEADLOCKED,
+	METRICS_ACQUIRES,
+	METRICS_RELEASES,
+	METRICS_WAIT_DURATION,
+	METRICS_HOLD_DURATION,
+	METRICS_FAMILIES
+};
+
+enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_HISTOGRAM };
+enum metrics_policy { METRICS_FIFO, METRICS_BARGING };
+enum metrics_scope { METRICS_PROCESS, METRICS_HOST };
+
+/*
+ * How samples with the same labels become one: several processes may have a
+ * semaphore of one name, and a pid is not a label.
+ */
+enum metrics_rule { METRICS_SUM, METRICS_LARGEST, METRICS_SMALLEST };
+
+/*
+ * The part of a sample in its family: of METRICS_ACQUIRES the outcome; of a
+ * histogram the bucket, or METRICS_TOTAL for the sum of the observed values;
+ * otherwise 0.
+ */
+enum {
+	METRICS_IMMEDIATE, METRICS_QUEUED, METRICS_TIMEOUT, METRICS_CANCELLED,
+	METRICS_CLOSED, METRICS_WOULD_BLOCK,
+	METRICS_OUTCOMES
+};
+#define METRICS_BOUNDS 17	/* of a histogram: 1 us, 3 us, ... 100 s */
+#define METRICS_BUCKETS (METRICS_BOUNDS + 1)
+#define METRICS_TOTAL METRICS_BUCKETS
+
+struct metrics_description {
+	const char *name;		/* without "_total" */
+	const char *help;
+	enum metrics_type type;
+	enum metrics_rule rule;
+	bool is_time;			/* values in nanoseconds */
+	const char *label;		/* of the part; null: none */
+	const char *const *values;	/* of that label */
+};
+
+extern const struct metrics_description metrics_families[METRICS_FAMILIES];
+/* The bounds of the buckets, as values of the label "le". */
+extern const char *const metrics_bounds[METRICS_BOUNDS];
+
+struct metrics_sample {
+	uint32_t series;
+	uint32_t part;
+	int64_t value;
+};
+
+struct metrics_samples {
+	struct metrics_sample *list;
+	uint32_t count, room;
+};
+
+/* The labels of all samples of one semaphore. */
+struct metrics_labels {
+	char *semaphore;
+	enum metrics_policy policy;
+	enum metrics_scope scope;
+};
+
+struct metrics {
+	struct metrics_labels *series;
+	uint32_t series_count, series_room;
+	struct metrics_samples families[METRICS_FAMILIES];
+	/* Semaphores, or processes, that exist and cannot be read. */
+	int64_t unreadable[METRICS_HOST + 1];
+	bool is_read[METRICS_HOST + 1];		/* by scope: has a source */
+};
+
+/* Returns an empty model; metrics_free frees it. */
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *m);
+/* Returns the number of a new series.  The name may be any text. */
+uint32_t metrics_series(struct metrics *m, const char *semaphore,
+			enum metrics_policy policy, enum metrics_scope scope);
+void metrics_add(struct metrics *m, enum metrics_family family,
+		 uint32_t series, uint32_t part, int64_t value);
+/*
+ * Sort the samples of each family by labels and part, and combine those with
+ * the same labels and part by the rule of the family.
+ */
+void metrics_merge(struct metrics *m);
+/* Orders labels, as strcmp orders texts. */
+int metrics_compare(const struct metrics_labels *a,
+		    const struct metrics_labels *b);
+const char *metrics_policy_text(enum metrics_policy policy);
+const char *metrics_scope_text(enum metrics_scope scope);
+
+#endif /* WEIR_CMD_EXPORT_METRICS_H */

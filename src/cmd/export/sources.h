@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_EXPORT_SOURCES_H
+#define WEIR_CMD_EXPORT_SOURCES_H
+
+/*
+ * The sources of samples.  A source reads at the moment of the call and keeps
+ * nothing open.
+ */
+#include <stdbool.h>
+
+#include "cmd/export/metrics.h"
+
+/*
+ * Add the semaphores of the folder of names.  Returns false with errno if the
+ * folder cannot be read.
+ */
+bool source_named(struct metrics *m);
+/* Add the samples of all sources.  Returns false with errno, as above. */
+bool source_all(struct metrics *m);
+
+#endif /* WEIR_CMD_EXPORT_SOURCES_H */
