@@ -55,10 +55,7 @@ static void serve(const struct cmd *self, const struct export_opts *opts)
 	http_load();
 	check_folder();
 	listener = address_listen(text, &address);
-	printf("listening on http://%s/metrics\n",
-	       address_text(&address, room));
-	cmd_flush();
-	http_run(listener);
+	http_run(listener, address_text(&address, room));
 }
 
 static void parse_options(const struct cmd *self, struct export_opts *opts,

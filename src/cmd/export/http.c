@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -295,7 +296,7 @@ static void run(struct MHD_Daemon *daemon)
 	} while (one_has_ended);
 }
 
-void http_run(int listener)
+void http_run(int listener, const char *address)
 {
 	struct pollfd fds[] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct MHD_Daemon *daemon;
@@ -305,6 +306,8 @@ void http_run(int listener)
 	daemon = start(listener);
 	fds[1].fd = api.MHD_get_daemon_info(daemon,
 					    MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	printf("listening on http://%s/metrics\n", address);
+	cmd_flush();
 	do {
 		now = weir_now_ns();
 		next = shut_old(now);

@@ -10,7 +10,8 @@ void http_load(void)
 		"prints the metrics");
 }
 
-void http_run(int listener)
+void http_run(int listener, const char *address)
 {
 	(void)listener;
+	(void)address;
 }

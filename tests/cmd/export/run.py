@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: MIT
+"""weir export: run.py WEIR http|once [TEST...]
+
+The formats, the values for semaphores with holders and waiters, the options, and the
+server with clients that are slow or hostile.
+"""
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# The program runs again in a PID namespace, without this argument.
+if len(sys.argv) > 2 and sys.argv[2] in ("http", "once"):
+    os.environ["WEIR_TEST_EXPORT"] = sys.argv.pop(2)
+sys.path[1:1] = [os.path.dirname(HERE), HERE]
+from support import *  # noqa: E402
+import support  # noqa: E402
+from exposition import Wrong, parse, values  # noqa: E402
+from server import HAS_HTTP, Server, end_staged, staged  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+OPEN = "application/openmetrics-text"
+PREFIX = "weir_semaphore_"
+GAUGES = ("permits", "permits_available", "waiters", "waiting_permits",
+          "oldest_waiter_seconds", "oldest_holder_seconds")
+
+
+def once(*args):
+    status, out, err = weir("export", "--once", *args)
+    same((status, err), (0, ""), "export --once")
+    return parse(out, "--openmetrics" in args)
+
+
+def is_closed(connection):
+    """The server has closed the connection, with or without an answer."""
+    connection.settimeout(LIMIT)
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+# The formats and the values.
+
+def check_staged(families):
+    same(values(families, PREFIX + "permits"), {"builds": 3, "idle": 5}, "permits")
+    same(values(families, PREFIX + "permits_available"), {"builds": 1, "idle": 5}, "available")
+    same(values(families, PREFIX + "waiters"), {"builds": 2, "idle": 0}, "waiters")
+    same(values(families, PREFIX + "waiting_permits"), {"builds": 3, "idle": 0}, "wanted")
+    for age in ("oldest_waiter_seconds", "oldest_holder_seconds"):
+        found = values(families, PREFIX + age)
+        same(found["idle"], 0, age)
+        check(0 < found["builds"] < LIMIT, (age, found))
+    held = values(families, PREFIX + "oldest_holder_seconds")["builds"]
+    check(held > values(families, PREFIX + "oldest_waiter_seconds")["builds"], "the order")
+    same(values(families, PREFIX + "newest_holder_seconds"), {"builds": held}, "one hold")
+    for name in GAUGES:
+        same(families[PREFIX + name].type, "gauge", name)
+        for _, labels in families[PREFIX + name].samples:
+            labels = dict(labels)
+            labels.pop("semaphore")
+            same(labels, {"policy": "fifo", "scope": "host"}, name)
+
+
+def test_values_in_both_formats():
+    jobs = staged()
+    text, opened = once(), once("--openmetrics")
+    for families in (text, opened):
+        check_staged(families)
+        # The source does not know these.
+        for unknown in ("leaked_permits", "deadlocked_waiters", "releases", "releases_total",
+                        "acquires", "wait_duration_seconds"):
+            check(PREFIX + unknown not in families, unknown)
+        same(families["weir_export_unreadable"].samples,
+             {("weir_export_unreadable", frozenset({("scope", "host")})): 0})
+    version = weir("--version")[1].split()[1]
+    info = {("weir_build_info", frozenset({("version", version)})): 1}
+    same((text["weir_build_info"].samples, text["weir_build_info"].type), (info, "gauge"))
+    same((opened["weir_build"].samples, opened["weir_build"].type), (info, "info"))
+    same(opened[PREFIX + "oldest_waiter_seconds"].unit, "seconds")
+    end_staged(jobs)
+    after = once()
+    same(values(after, PREFIX + "permits_available"), {"builds": 3, "idle": 5}, "at the end")
+    check(PREFIX + "newest_holder_seconds" not in after, "there is no hold")
+
+
+def test_no_semaphores():
+    for args in ((), ("--openmetrics",)):
+        check(not any(name.startswith(PREFIX) for name in once(*args)), "a family")
+
+
+def test_names_are_escaped():
+    names = ['a"b', "back\\slash", "a\\nb", "comma,a=b}", "\u00e4\u20ac\U0001f600", "{}"]
+    for name in names:
+        same(weir("open", name, "-n", "1")[0], 0, name)
+    for args in ((), ("--openmetrics",)):
+        same(sorted(values(once(*args), PREFIX + "permits")), sorted(names), "names")
+
+
+def test_names_that_are_not_utf8():
+    """Two such names may get the same label; then there is one sample, the sum."""
+    folder = os.fsencode(support.DIR)
+    weir("open", "a", "-n", "2")
+    with open(path("a.weir"), "rb") as file:
+        data = file.read()
+    for name in (b"x\xff", b"x\xfe", b"\xc3", b"y\xc2\x85z"):
+        with open(folder + b"/" + name + b".weir", "xb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+    found = values(once(), PREFIX + "permits")
+    same(found["x\ufffd"], 4, "the sum")
+    same(found["\ufffd"], 2, "one byte")
+    # weir refuses the name with a control character.
+    check("y\x85z" not in found, found)
+
+
+def test_an_unreadable_semaphore():
+    weir("open", "good", "-n", "1")
+    with open(path("bad.weir"), "w") as file:
+        file.write("no semaphore")
+    os.chmod(path("bad.weir"), 0o600)
+    found = once()
+    same(values(found, PREFIX + "permits"), {"good": 1})
+    same(list(found["weir_export_unreadable"].samples.values()), [1])
+
+
+def test_ten_thousand():
+    weir("open", "s0", "-n", "7")
+    with open(path("s0.weir"), "rb") as file:
+        head, size = file.read(4096), os.fstat(file.fileno()).st_size
+    for i in range(1, 10000):
+        with open(path(f"s{i}.weir"), "xb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(head)
+            file.truncate(size)
+    same(len(values(once(), PREFIX + "permits")), 10000)
+    with Server() as server:
+        found = values(parse(server.get()[2]), PREFIX + "permits_available")
+        same((len(found), set(found.values())), (10000, {7}), "over HTTP")
+
+
+def test_the_parser_is_strict():
+    good = "# HELP a_total b\n# TYPE a_total counter\na_total{x=\"y\"} 1\n"
+    parse(good)
+    for wrong in (good[:-1], good + "b 1\n", good.replace("TYPE", "TYPF"), good * 2,
+                  good + good.splitlines()[2] + "\n", good.replace('"y"', '"\\y"'),
+                  good.replace("x=", "pid="), good.replace(" 1", " one")):
+        try:
+            parse(wrong)
+        except Wrong:
+            continue
+        raise Failed(f"accepted: {wrong!r}")
+    try:
+        parse(good, True)
+    except Wrong:
+        return
+    raise Failed("accepted text as OpenMetrics")
+
+
+# The options.
+
+def test_usage():
+    for args, want in ((["--listen", "nowhere"], "is not an address"),
+                       (["--listen", "127.0.0.1:65536"], "is not an address"),
+                       (["--listen", "127.0.0.1:"], "is not an address"),
+                       (["--listen", ":9464"], "is not an address"),
+                       (["--listen", "::1:9464"], "is not an address"),
+                       (["--listen", "[::1]9464"], "is not an address"),
+                       (["--listen", "[::1"], "is not an address"),
+                       (["--listen", "example.org:80"], "is not an address"),
+                       (["--listen", "127.0.0.1:-1"], "is not an address"),
+                       (["--listen", "1" * 300 + ":1"], "is not an address"),
+                       (["--listen", "0.0.0.0:0"], "--allow-remote permits that"),
+                       (["--listen", "[::]:0"], "--allow-remote permits that"),
+                       (["--listen", "192.0.2.1:0"], "--allow-remote permits that"),
+                       (["--once", "--listen", "127.0.0.1:0"], "--once does not listen"),
+                       (["--openmetrics"], "needs --once"),
+                       (["builds"], "unexpected argument"),
+                       (["--", "builds"], "unexpected argument")):
+        status, out, err = weir("export", *args)
+        same((status, out), (64, ""), args)
+        check(want in err and 'try "weir help export"' in err, err)
+
+
+def test_a_missing_folder():
+    for args in (["--once"], ["--listen", "127.0.0.1:0"]):
+        if not HAS_HTTP and "--listen" in args:
+            continue
+        status, out, err = weir("export", *args, env={"WEIR_DIR": path("nosuch")})
+        same((status, out), (69, ""), err)
+        check("nosuch" in err, err)
+
+
+def test_full_output():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([support.WEIR, "export", "--once"], env=ENV, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    same(done.returncode, 125)
+    check("cannot write the output" in done.stderr, done.stderr)
+
+
+def test_without_the_library():
+    """A build without libmicrohttpd, and a host without it."""
+    if not HAS_HTTP:
+        status, out, err = weir("export")
+        same((status, out), (69, ""))
+        check("built without libmicrohttpd" in err, err)
+        return
+    with open(path("libmicrohttpd.so.12"), "w") as file:
+        file.write("no library")
+    status, out, err = weir("export", "--listen", "127.0.0.1:0",
+                            env={"LD_LIBRARY_PATH": support.DIR})
+    if status == 0:
+        raise Skipped("the loader ignores a file that is no library")
+    same((status, out), (69, ""), err)
+    check("libmicrohttpd" in err and "--once" in err, err)
+
+
+# HTTP.
+
+def test_negotiation():
+    weir("open", "a", "-n", "1")
+    text, opened = "text/plain; version=0.0.4; charset=utf-8", \
+        OPEN + "; version=1.0.0; charset=utf-8"
+    with Server() as server:
+        for accept, want in (
+                (None, text), ("", text), ("*/*", text), ("text/plain", text),
+                (OPEN, opened), (OPEN.upper(), opened),
+                # What Prometheus 2.42 and 3.0 send.
+                (f"{OPEN};version=1.0.0,{OPEN};version=0.0.1;q=0.75,"
+                 "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", opened),
+                (f"{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.6,"
+                 f"{OPEN};version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+                 "text/plain;version=0.0.4;q=0.3,*/*;q=0.2", opened),
+                (f'{OPEN} ; version="1.0.0" , text/plain', opened),
+                (f"{OPEN};q=0.4,text/plain;q=0.5", text), (f"{OPEN};q=0,*/*", text),
+                (f"{OPEN};version=2.0.0", text), (f"{OPEN};version=2.0.0,{OPEN};q=0.1", opened),
+                (f"{OPEN};q=1.5", text), (f"{OPEN};q=x", text), ("image/png", text),
+                (",;=,;q=,", text), (OPEN + "x", text)):
+            status, headers, body = server.get(accept=accept)
+            same((status, headers["content-type"]), (200, want), accept)
+            same(headers["content-length"], str(len(body.encode())))
+            families = parse(body, want == opened)
+            same(values(families, PREFIX + "permits"), {"a": 1}, accept)
+
+
+def test_paths_and_methods():
+    with Server() as server:
+        same(server.get("/")[0], 200)
+        check("/metrics" in server.get("/")[2])
+        same(server.get("/nosuch")[0], 404)
+        same(server.get("/metrics/../etc")[0], 404)
+        same(server.get("/metrics?name=x")[0], 200)
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            status, headers, _ = server.get(method=method)
+            same((status, headers["allow"]), (405, "get, head"), method)
+        status, headers, body = server.get(method="HEAD")
+        same((status, body), (200, ""))
+        check(int(headers["content-length"]) > 0, headers)
+        # One request per connection.
+        same(server.ask(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 2)[1]["connection"], "close")
+
+
+def test_the_values_are_those_of_the_moment():
+    weir("open", "a", "-n", "2")
+    with Server() as server:
+        def free():
+            return values(parse(server.get()[2]), PREFIX + "permits_available")["a"]
+        same(free(), 2)
+        job = start("run", "a", "--", *held_job("x"))
+        job_pid("x")
+        until(lambda: free() == 1, "a holder is seen")
+        let_end("x")
+        same(finish(job)[0], 0)
+        until(lambda: free() == 2, "the release is seen")
+
+
+def test_a_folder_that_is_removed():
+    names = path("names")
+    os.mkdir(names)
+    ENV["WEIR_DIR"] = names
+    with Server() as server:
+        same(server.get()[0], 200)
+        os.rmdir(names)
+        until(lambda: server.get()[0] == 500, "an error")
+        os.mkdir(names)
+        until(lambda: server.get()[0] == 200, "it works again")
+
+
+def test_addresses():
+    with Server(address="localhost:0") as server:
+        same(server.get()[0], 200)
+        status, out, err = weir("export", "--listen", str(server.port))
+        same((status, out), (75, ""), "the port is in use")
+        check(f"cannot listen on {server.port}: another process uses this port" in err, err)
+    # The port can be used again at once.
+    with Server(address=f"127.0.0.1:{server.port}") as again:
+        same(again.get()[0], 200)
+    try:
+        with socket.socket(socket.AF_INET6) as six:
+            six.bind(("::1", 0))
+    except OSError:
+        print("skipped: no IPv6 on this host")
+    else:
+        with Server(address="[::1]:0") as server:
+            same((server.host, server.get()[0]), ("::1", 200))
+    status, _, err = weir("export", "--listen", "192.0.2.1:1", "--allow-remote")
+    if HAS_HTTP:
+        same(status, 125, err)
+        check("192.0.2.1:1" in err, err)
+
+
+def test_a_privileged_port():
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start") as file:
+        first = int(file.read())
+    if not HAS_HTTP or first < 2:
+        raise Skipped("needs libmicrohttpd and a privileged port")
+    args = [support.WEIR, "export", "--listen", "127.0.0.1:1"]
+    if not os.geteuid():
+        args = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service", *args]
+    done = subprocess.run(args, env=ENV, capture_output=True, text=True, timeout=LIMIT)
+    same(done.returncode, 77, done.stderr)
+    check("cannot listen on 127.0.0.1:1" in done.stderr, done.stderr)
+
+
+def test_signals_end_it():
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        server = Server()
+        # Also with clients that are connected.
+        with server.connect(), server.connect() as other:
+            other.sendall(b"GET /met")
+            server.end(sig)
+
+
+def test_a_client_that_never_asks_is_cut_off():
+    """No byte, half a request, and an answer that is not read: all end."""
+    with Server() as server:
+        silent, half, endless = (server.connect() for _ in range(3))
+        half.sendall(b"GET /metrics HTTP/1.1\r\nHost:")
+        # A byte now and then does not prolong it.
+        endless.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        while True:
+            # This is the behaviour of the client under test, not a synchronisation.
+            if select.select([endless], [], [], 0.2)[0]:
+                break
+            try:
+                endless.send(b"x")
+            except OSError:
+                break
+        check(is_closed(silent) and is_closed(half) and is_closed(endless))
+        same(server.get()[0], 200)
+
+
+def test_slow_clients_do_not_keep_others_out():
+    """All places are taken by clients that do not ask; another one is served."""
+    weir("open", "a", "-n", "1")
+    with Server() as server:
+        slow = [server.connect() for _ in range(60)]
+        for one in slow[:40]:
+            one.sendall(b"GET /metrics HTTP/1.1\r\n")
+        same(values(parse(server.get()[2]), PREFIX + "permits"), {"a": 1})
+        for one in slow:
+            one.close()
+
+
+def memory_of(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1])
+
+
+def test_memory_stays_bounded():
+    """Endless headers, a large body, and clients that do not read a large answer."""
+    weir("open", "s0", "-n", "7")
+    with open(path("s0.weir"), "rb") as file:
+        head, size = file.read(4096), os.fstat(file.fileno()).st_size
+    for i in range(1, 2000):
+        with open(path(f"s{i}.weir"), "xb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(head)
+            file.truncate(size)
+    with Server() as server:
+        length = len(server.get()[2])
+        check(length > 900000, "a large answer")
+        before = memory_of(server.process.pid)
+        request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        for _ in range(3):
+            unread = []
+            for _ in range(40):
+                one = socket.socket()
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                one.connect((server.host, server.port))
+                one.sendall(request)
+                unread.append(one)
+            same(server.get()[0], 200)
+            for one in unread:
+                one.close()
+        with server.connect() as flood:
+            try:
+                while flood.send(b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 65536):
+                    pass
+            except OSError:
+                pass
+        with server.connect() as flood:
+            try:
+                flood.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n")
+                while flood.send(b"y" * 65536):
+                    pass
+            except OSError:
+                pass
+        same(server.get()[0], 200)
+        # 32 connections, each with an answer of its own at most; and 64 MiB more.
+        check(memory_of(server.process.pid) < before + 33 * length // 1024 + 65536,
+              (before, memory_of(server.process.pid)))
+
+
+def test_hostile_requests():
+    with Server() as server:
+        for request in (b"\0" * 1000, b"\r\n" * 100, b"GET\r\n\r\n", b"GET /metrics\r\n\r\n",
+                        b"GET /metrics HTTP/9.9\r\n\r\n", b"\xff\xfe /metrics HTTP/1.1\r\n\r\n",
+                        b"GET /metrics HTTP/1.1\r\nAccept: " + b"a/b;q=1," * 1500 + b"\r\n\r\n",
+                        b"GET " + b"/x" * 20000 + b" HTTP/1.1\r\n\r\n",
+                        b"GET /%00metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+                        b"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+            with server.connect() as connection:
+                try:
+                    connection.sendall(request)
+                    connection.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass
+                check(is_closed(connection))
+        same(server.get()[0], 200)
+
+
+def test_nothing_happens_between_requests():
+    """The server's only system call is the poll that waits for the next request."""
+    with Server() as server:
+        same(server.get()[0], 200)
+
+        def switches():
+            with open(f"/proc/{server.process.pid}/status") as file:
+                return re.findall(r"ctxt_switches:\s+(\d+)", file.read())
+        until(lambda: state(server.process.pid) == "S", "it sleeps")
+        before = switches()
+        # The time that it is watched is part of the test.
+        select.select([], [], [], 1)
+        same(switches(), before, "it was woken up")
+
+
+# The files that are installed.
+
+def test_the_dashboard_uses_existing_metrics():
+    with open(os.path.join(ROOT, "src", "cmd", "export", "metrics.c")) as file:
+        known = set(re.findall(r'"(weir_semaphore_\w+)"', file.read()))
+    check(len(known) > 10, known)
+    known |= {name + suffix for name in known for suffix in ("_total", "_bucket", "_sum", "_count")}
+    known |= {"weir_export_unreadable", "weir_build_info"}
+    with open(os.path.join(ROOT, "share", "weir-dashboard.json")) as file:
+        dashboard = json.load(file)
+    used = set()
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            used |= set(re.findall(r"\bweir_\w+", target["expr"]))
+    with open(os.path.join(ROOT, "share", "weir-alerts.yml")) as file:
+        used |= set(re.findall(r"\bweir_\w+", file.read()))
+    same(used - known, set(), "unknown metrics")
+    check(len(used) >= 12, used)
+    same(len({panel["id"] for panel in dashboard["panels"]}), len(dashboard["panels"]), "ids")
+
+
+if __name__ == "__main__":
+    main()
