@@ -300,7 +300,6 @@ void http_run(int listener, const char *address)
 {
 	struct pollfd fds[] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct MHD_Daemon *daemon;
-	int64_t now, next;
 
 	fds[0].fd = open_signals();
 	daemon = start(listener);
@@ -309,8 +308,8 @@ void http_run(int listener, const char *address)
 	printf("listening on http://%s/metrics\n", address);
 	cmd_flush();
 	do {
-		now = weir_now_ns();
-		next = shut_old(now);
+		int64_t now = weir_now_ns(), next = shut_old(now);
+
 		if (poll(fds, 2, timeout_ms(daemon, next, now)) < 0 &&
 		    errno != EINTR)
 			cmd_die(EXIT_WEIR, "export: poll: %s", strerror(errno));

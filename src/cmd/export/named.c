@@ -48,8 +48,8 @@ static void count_holder(struct sums *sums, int64_t age)
  * A call of weir_named_wait_idle wants no permits and is no waiter here.  Of a
  * call that was granted and has not returned, the start of the hold is unknown.
  */
-static void count(struct sums *sums, const weir_named_entry *entry,
-		  int64_t now)
+static void count_entry(struct sums *sums, const weir_named_entry *entry,
+			int64_t now)
 {
 	switch (entry->role) {
 	case WEIR_NAMED_HOLDS:
@@ -72,7 +72,7 @@ static void add(struct metrics *m, const char *name,
 	int64_t now = weir_now_ns();
 
 	for (uint32_t i = 0; i < info->entries; i++)
-		count(&sums, &entries[i], now);
+		count_entry(&sums, &entries[i], now);
 	metrics_add(m, METRICS_PERMITS, series, 0, info->capacity);
 	metrics_add(m, METRICS_AVAILABLE, series, 0, info->free);
 	metrics_add(m, METRICS_WAITERS, series, 0, sums.waiters);

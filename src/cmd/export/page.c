@@ -57,13 +57,15 @@ static struct page *make(enum format format)
 
 struct page *page_metrics(enum format format)
 {
-	int64_t begin = weir_now_ns(), end;
+	int64_t begin = weir_now_ns();
 
 	if (last[format].page && begin > last[format].until_ns) {
 		page_done(last[format].page);
 		last[format].page = NULL;
 	}
 	if (!last[format].page) {
+		int64_t end;
+
 		if (bytes > BYTES_MAX) {
 			errno = ENOBUFS;
 			return NULL;

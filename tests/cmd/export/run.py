@@ -233,7 +233,7 @@ def test_negotiation():
         for accept, want in (
                 (None, text), ("", text), ("*/*", text), ("text/plain", text),
                 (OPEN, opened), (OPEN.upper(), opened),
-                # What Prometheus 2.42 and 3.0 send.
+                # Prometheus 2.42, then 3.0.
                 (f"{OPEN};version=1.0.0,{OPEN};version=0.0.1;q=0.75,"
                  "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", opened),
                 (f"{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.6,"
@@ -422,19 +422,20 @@ def test_memory_stays_bounded():
 
 def test_hostile_requests():
     with Server() as server:
+        open_now = []
         for request in (b"\0" * 1000, b"\r\n" * 100, b"GET\r\n\r\n", b"GET /metrics\r\n\r\n",
                         b"GET /metrics HTTP/9.9\r\n\r\n", b"\xff\xfe /metrics HTTP/1.1\r\n\r\n",
                         b"GET /metrics HTTP/1.1\r\nAccept: " + b"a/b;q=1," * 1500 + b"\r\n\r\n",
                         b"GET " + b"/x" * 20000 + b" HTTP/1.1\r\n\r\n",
                         b"GET /%00metrics HTTP/1.1\r\nHost: x\r\n\r\n",
                         b"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
-            with server.connect() as connection:
-                try:
-                    connection.sendall(request)
-                    connection.shutdown(socket.SHUT_WR)
-                except OSError:
-                    pass
-                check(is_closed(connection))
+            open_now.append(server.connect())
+            try:
+                open_now[-1].sendall(request)
+                open_now[-1].shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+        check(all(is_closed(one) for one in open_now))
         same(server.get()[0], 200)
 
 
