@@ -5,13 +5,14 @@
 #
 # A room includes itself, lower floors and public headers ("weir/...").  Rooms on
 # the same floor do not include each other.  The command includes no header of the
-# library except public ones, but cmd/diag reads registries with src/diag.
+# library except public ones, but cmd/diag and cmd/export read registries with src/diag.
 #
 # libweir-cluster is a library of its own: src/cluster includes public headers and itself.
 # Its engines, the folders cluster/X, do not include each other.
 #
 # Inside the command, cmd/lib includes cmd/lib.  Another folder cmd/X includes cmd/X
-# and cmd/lib.  A file directly in cmd, such as main.c, includes cmd/lib and the
+# and cmd/lib.  cmd/export also includes cmd/diag/source.h, the sources of a model.  A
+# file directly in cmd, such as main.c, includes cmd/lib and the
 # header cmd/X/X.h of each folder.
 #
 # A source file and its header are one module: a.c and a.h.  Modules must not include
@@ -38,6 +39,8 @@ function allowed(from, to, file, depth) {
 		return 0
 	if (to == "lib" || to == from)
 		return 1
+	if (from == "export" && to == "diag")
+		return file == "source.h"
 	return from == "" && file == to ".h"
 }
 
@@ -100,7 +103,8 @@ code ~ /^[ \t]*#[ \t]*include/ {
 		;
 	else if (!(to[1] in floor))
 		bad(FILENAME ":" FNR, "unknown room " to[1])
-	else if (from == "cmd" && folder == "diag" && to[1] == "diag")
+	else if (from == "cmd" && (folder == "diag" || folder == "export") &&
+		 to[1] == "diag")
 		;
 	else if (from == "cmd" || from == "cluster")
 		bad(FILENAME ":" FNR, from " uses public headers only")

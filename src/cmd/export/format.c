@@ -110,6 +110,8 @@ static uint32_t write_histogram(FILE *out,
 	for (uint32_t i = 0; i < METRICS_BUCKETS; i++) {
 		if (used < count && samples[used].part == i)
 			below += (uint64_t)samples[used++].value;
+		if (i < family->first)
+			continue;
 		sample_head(out, family->name, "_bucket", labels, "le",
 			    i < METRICS_BOUNDS ? metrics_bounds[i] : "+Inf");
 		fprintf(out, "%" PRIu64 "\n", below);

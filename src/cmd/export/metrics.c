@@ -88,14 +88,15 @@ const struct metrics_description metrics_families[METRICS_FAMILIES] = {
 	},
 	[METRICS_WAIT_DURATION] = {
 		.name = "weir_semaphore_wait_duration_seconds",
-		.help = "Time between an acquire and its grant.",
+		.help = "Time that queued acquires waited, for any outcome.",
 		.type = METRICS_HISTOGRAM,
 		.is_time = true,
 	},
 	[METRICS_HOLD_DURATION] = {
 		.name = "weir_semaphore_hold_duration_seconds",
-		.help = "Time between a grant and the release.",
+		.help = "Time between an acquire and its release.",
 		.type = METRICS_HISTOGRAM,
+		.first = METRICS_HOLD_FIRST,
 		.is_time = true,
 	},
 };

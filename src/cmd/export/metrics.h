@@ -58,12 +58,14 @@ enum {
 #define METRICS_BOUNDS 17	/* of a histogram: 1 us, 3 us, ... 100 s */
 #define METRICS_BUCKETS (METRICS_BOUNDS + 1)
 #define METRICS_TOTAL METRICS_BUCKETS
+#define METRICS_HOLD_FIRST 2	/* the first bucket of METRICS_HOLD_DURATION */
 
 struct metrics_description {
 	const char *name;		/* without "_total" */
 	const char *help;
 	enum metrics_type type;
 	enum metrics_rule rule;
+	uint32_t first;			/* the first bucket that is written */
 	bool is_time;			/* values in nanoseconds */
 	const char *label;		/* of the part; null: none */
 	const char *const *values;	/* of that label */

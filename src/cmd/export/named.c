@@ -9,9 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cmd/diag/source.h"
+#include "cmd/export/model.h"
 #include "cmd/export/sources.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/snapshot.h"
+
+/*
+ * The verdict is not asked for above these limits: its snapshot waits for
+ * processes that are inside the lock of a semaphore, and every user who may
+ * write to the folder can make such semaphores.
+ */
+#define LOCKED_MAX 8
+#define ENTRIES_MAX 20000
+
+/* The sums over all semaphores. */
+struct all {
+	uint64_t waiters, locked, entries;
+};
 
 /* The sums over the entries of a snapshot. */
 struct sums {
@@ -64,7 +79,7 @@ static void count_entry(struct sums *sums, const weir_named_entry *entry,
 	}
 }
 
-static void add(struct metrics *m, const char *name,
+static void add(struct metrics *m, struct all *all, const char *name,
 		const weir_named_info *info, const weir_named_entry *entries)
 {
 	uint32_t series = metrics_series(m, name, METRICS_FIFO, METRICS_HOST);
@@ -73,6 +88,9 @@ static void add(struct metrics *m, const char *name,
 
 	for (uint32_t i = 0; i < info->entries; i++)
 		count_entry(&sums, &entries[i], now);
+	all->waiters += (uint64_t)sums.waiters;
+	all->locked += snapshot_locker(info, entries) != NULL;
+	all->entries += info->entries;
 	metrics_add(m, METRICS_PERMITS, series, 0, info->capacity);
 	metrics_add(m, METRICS_AVAILABLE, series, 0, info->free);
 	metrics_add(m, METRICS_WAITERS, series, 0, sums.waiters);
@@ -85,7 +103,7 @@ static void add(struct metrics *m, const char *name,
 			    sums.newest_holder);
 }
 
-static void read_one(struct metrics *m, const char *name)
+static void read_one(struct metrics *m, struct all *all, const char *name)
 {
 	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED |
 					  WEIR_NAMED_OBSERVER };
@@ -104,13 +122,45 @@ static void read_one(struct metrics *m, const char *name)
 	if (err)
 		m->unreadable[METRICS_HOST]++;
 	else
-		add(m, name, &info, entries);
+		add(m, all, name, &info, entries);
 	free(entries);
 	(void)!weir_named_close_handle(sem);
 }
 
+/*
+ * Add the deadlocked requests: requests of processes that hold permits of one
+ * semaphore and wait for another.  Requires: m has the host's semaphores only.
+ */
+static void add_deadlocked(struct metrics *m, const struct all *all)
+{
+	uint32_t count = m->series_count;
+	struct diag diag;
+
+	if (all->locked > LOCKED_MAX || all->entries > ENTRIES_MAX)
+		return;
+	diag_open_named(&diag);
+	if (all->waiters && !diag_try_read(&diag)) {
+		diag_close(&diag);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		metrics_add(m, METRICS_DEADLOCKED, i, 0, 0);
+	for (uint32_t i = 0; i < diag.model.used.objects; i++) {
+		const struct dg_object *object = &diag.model.objects[i];
+		int64_t n = model_deadlocked(&diag.model, object);
+
+		if (n)
+			metrics_add(m, METRICS_DEADLOCKED,
+				    metrics_series(m, object->name,
+						   METRICS_FIFO, METRICS_HOST),
+				    0, n);
+	}
+	diag_close(&diag);
+}
+
 bool source_named(struct metrics *m)
 {
+	struct all all = { 0, 0, 0 };
 	char **names;
 	int count = names_list(&names);
 
@@ -118,7 +168,8 @@ bool source_named(struct metrics *m)
 		return false;
 	m->is_read[METRICS_HOST] = true;
 	for (int i = 0; i < count; i++)
-		read_one(m, names[i]);
+		read_one(m, &all, names[i]);
 	free(names);
+	add_deadlocked(m, &all);
 	return true;
 }

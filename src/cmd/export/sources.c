@@ -4,5 +4,8 @@
 
 bool source_all(struct metrics *m)
 {
-	return source_named(m);
+	if (!source_named(m))
+		return false;
+	source_processes(m);
+	return true;
 }

@@ -113,7 +113,11 @@ def parse(text, openmetrics=False):
     return families
 
 
-def values(families, name):
-    """{semaphore: value} of a family with one sample for each semaphore."""
+def values(families, name, scope="host"):
+    """{semaphore: value} of a family with one sample for each semaphore.
+
+    Processes outside the test may have watched semaphores, of the scope process.
+    """
     return {dict(labels)["semaphore"]: value
-            for (_, labels), value in families[name].samples.items()}
+            for (_, labels), value in (families[name].samples if name in families else {}).items()
+            if ("scope", scope) in labels}

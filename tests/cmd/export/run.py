@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""weir export: run.py WEIR http|once [TEST...]
+"""weir export: run.py WEIR http|once HOLDER [TEST...]
 
 The formats, the values for semaphores with holders and waiters, the options, and the
 server with clients that are slow or hostile.
@@ -14,9 +14,10 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# The program runs again in a PID namespace, without this argument.
-if len(sys.argv) > 2 and sys.argv[2] in ("http", "once"):
+# The program runs again in a PID namespace, without these arguments.
+if len(sys.argv) > 3 and sys.argv[2] in ("http", "once"):
     os.environ["WEIR_TEST_EXPORT"] = sys.argv.pop(2)
+    os.environ["WEIR_TEST_HOLDER"] = os.path.abspath(sys.argv.pop(2))
 sys.path[1:1] = [os.path.dirname(HERE), HERE]
 from support import *  # noqa: E402
 import support  # noqa: E402
@@ -24,6 +25,7 @@ from exposition import Wrong, parse, values  # noqa: E402
 from server import HAS_HTTP, Server, end_staged, staged  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+HOLDER = os.environ.get("WEIR_TEST_HOLDER")
 OPEN = "application/openmetrics-text"
 PREFIX = "weir_semaphore_"
 GAUGES = ("permits", "permits_available", "waiters", "waiting_permits",
@@ -49,6 +51,12 @@ def is_closed(connection):
 
 # The formats and the values.
 
+def unreadable(families, scope="host"):
+    return families["weir_export_unreadable"].samples[
+        "weir_export_unreadable", frozenset({("scope", scope)})]
+
+
+
 def check_staged(families):
     same(values(families, PREFIX + "permits"), {"builds": 3, "idle": 5}, "permits")
     same(values(families, PREFIX + "permits_available"), {"builds": 1, "idle": 5}, "available")
@@ -66,7 +74,8 @@ def check_staged(families):
         for _, labels in families[PREFIX + name].samples:
             labels = dict(labels)
             labels.pop("semaphore")
-            same(labels, {"policy": "fifo", "scope": "host"}, name)
+            check(labels["scope"] == "process" or
+                  labels == {"policy": "fifo", "scope": "host"}, labels)
 
 
 def test_values_in_both_formats():
@@ -75,11 +84,11 @@ def test_values_in_both_formats():
     for families in (text, opened):
         check_staged(families)
         # The source does not know these.
-        for unknown in ("leaked_permits", "deadlocked_waiters", "releases", "releases_total",
-                        "acquires", "wait_duration_seconds"):
-            check(PREFIX + unknown not in families, unknown)
-        same(families["weir_export_unreadable"].samples,
-             {("weir_export_unreadable", frozenset({("scope", "host")})): 0})
+        for unknown in ("leaked_permits", "releases", "releases_total", "acquires",
+                        "acquires_total", "wait_duration_seconds", "hold_duration_seconds"):
+            same(values(families, PREFIX + unknown), {}, unknown)
+        same(values(families, PREFIX + "deadlocked_waiters"), {"builds": 0, "idle": 0})
+        same(unreadable(families), 0)
     version = weir("--version")[1].split()[1]
     info = {("weir_build_info", frozenset({("version", version)})): 1}
     same((text["weir_build_info"].samples, text["weir_build_info"].type), (info, "gauge"))
@@ -88,12 +97,14 @@ def test_values_in_both_formats():
     end_staged(jobs)
     after = once()
     same(values(after, PREFIX + "permits_available"), {"builds": 3, "idle": 5}, "at the end")
-    check(PREFIX + "newest_holder_seconds" not in after, "there is no hold")
+    same(values(after, PREFIX + "newest_holder_seconds"), {}, "there is no hold")
 
 
 def test_no_semaphores():
     for args in ((), ("--openmetrics",)):
-        check(not any(name.startswith(PREFIX) for name in once(*args)), "a family")
+        families = once(*args)
+        check(not any(values(families, name) for name in families
+                      if name.startswith(PREFIX)), "a family")
 
 
 def test_names_are_escaped():
@@ -128,7 +139,7 @@ def test_an_unreadable_semaphore():
     os.chmod(path("bad.weir"), 0o600)
     found = once()
     same(values(found, PREFIX + "permits"), {"good": 1})
-    same(list(found["weir_export_unreadable"].samples.values()), [1])
+    same(unreadable(found), 1)
 
 
 def test_ten_thousand():
@@ -162,6 +173,173 @@ def test_the_parser_is_strict():
     except Wrong:
         return
     raise Failed("accepted text as OpenMetrics")
+
+
+def test_deadlock_between_processes():
+    """Two nested `weir run` that take two names in opposite order."""
+    jobs = []
+    for name in ("a", "b"):
+        weir("open", name, "-n", "1")
+        os.mkfifo(path(name + ".go"))
+    for outer, inner in (("a", "b"), ("b", "a")):
+        jobs.append(start("run", outer, "--", "sh", "-c", 'read x <"$1"; exec "$2" run "$3" -- true',
+                          "sh", path(outer + ".go"), support.WEIR, inner))
+        until(lambda: roles(outer, "holds"), "a holder")
+    same(values(once(), PREFIX + "deadlocked_waiters"), {"a": 0, "b": 0}, "before")
+    for name in ("a", "b"):
+        with open(path(name + ".go"), "w") as file:
+            file.write("go\n")
+    until(lambda: roles("a", "waits") and roles("b", "waits"), "two waiters")
+    until(lambda: values(once(), PREFIX + "deadlocked_waiters") == {"a": 1, "b": 1}, "deadlock")
+    jobs[0].send_signal(signal.SIGTERM)
+    for job in jobs:
+        finish(job)
+    same(values(once(), PREFIX + "deadlocked_waiters"), {"a": 0, "b": 0}, "after")
+
+
+# Processes with watched semaphores.
+
+# Processes outside the test may be seen, too; they have other names.
+POOL = f"pool{os.getpid()}"
+
+
+class Holder:
+    """The program holder: watched semaphores in a process."""
+
+    def __init__(self, name=POOL, capacity=4):
+        self.process = subprocess.Popen([HOLDER, name, str(capacity)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=ENV, text=True)
+        same(self.process.stdout.readline(), "ok\n", "the holder")
+
+    def do(self, *commands):
+        for command in commands:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+            same(self.process.stdout.readline(), "ok\n", command)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *rest):
+        self.process.kill()
+        self.process.communicate()
+
+
+def of_process(families, name, semaphore=POOL):
+    return values(families, PREFIX + name, "process").get(semaphore)
+
+
+def outcomes(families, semaphore=POOL):
+    """{outcome: count}, without those of 0."""
+    return {dict(labels)["outcome"]: value for (_, labels), value
+            in families[PREFIX + "acquires_total"].samples.items()
+            if value and {("semaphore", semaphore), ("scope", "process")} <= labels}
+
+
+def histogram(families, name, semaphore=POOL):
+    """(count, sum, {bound: cumulative count})."""
+    family = families[PREFIX + name]
+    mine = {key: value for key, value in family.samples.items()
+            if {("semaphore", semaphore), ("scope", "process")} <= key[1]}
+    one = {key[0][len(PREFIX + name):]: value for key, value in mine.items()}
+    return one["_count"], one["_sum"], {dict(labels)["le"]: value
+                                        for (full, labels), value in mine.items()
+                                        if full.endswith("_bucket")}
+
+
+def test_a_process():
+    with Holder() as holder:
+        holder.do("pairs 5", "hold 1", "leak 2", "wait 2", "try 1", "timeout 2")
+        for args in ((), ("--openmetrics",)):
+            found = once(*args)
+            for name, want in (("permits", 4), ("permits_available", 1), ("waiters", 1),
+                               ("waiting_permits", 2), ("leaked_permits", 2),
+                               ("deadlocked_waiters", 0)):
+                same(of_process(found, name), want, name)
+            check(0 < of_process(found, "newest_holder_seconds") <
+                  of_process(found, "oldest_holder_seconds") < LIMIT, "ages")
+            check(0 < of_process(found, "oldest_waiter_seconds") < LIMIT, "ages")
+        found = once()
+        same(of_process(found, "releases_total"), 5)
+        same(outcomes(found), {"immediate": 7, "timeout": 1, "would_block": 1})
+        count, total, buckets = histogram(found, "hold_duration_seconds")
+        same(count, 5, "holds")
+        check(0 < total < LIMIT and "1e-05" in buckets and "1e-06" not in buckets, buckets)
+        count, total, buckets = histogram(found, "wait_duration_seconds")
+        same((count, buckets["0.0003"], buckets["100.0"]), (1, 0, 1), "the wait of 1 ms")
+        check(0.001 <= total < LIMIT, total)
+        holder.do("release 1")
+        until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
+
+
+def test_deadlock_in_a_process():
+    with Holder() as holder:
+        holder.do("deadlock")
+        found = once()
+        same([of_process(found, "deadlocked_waiters", f"{POOL}-{x}") for x in "ab"], [1, 1])
+        same(of_process(found, "deadlocked_waiters"), 0)
+
+
+def test_the_policy_is_a_label():
+    with Holder() as holder:
+        holder.do("barging")
+        policies = {dict(labels)["semaphore"]: dict(labels)["policy"] for _, labels
+                    in once()[PREFIX + "permits"].samples}
+        same((policies[POOL], policies[POOL + "-b"]), ("fifo", "barging"))
+
+
+def test_processes_are_summed():
+    with Holder() as one, Holder(capacity=3) as other:
+        one.do("pairs 5", "hold 2")
+        other.do("pairs 7", "hold 1", "wait 3")
+        found = once()
+        same([of_process(found, name) for name in
+              ("permits", "permits_available", "waiters", "releases_total")], [7, 4, 1, 12])
+        same(outcomes(found), {"immediate": 14})
+        same(histogram(found, "hold_duration_seconds")[0], 12)
+
+
+def test_counters_never_decrease():
+    """A process that ends, and a semaphore that is destroyed, stay in the sums."""
+    with Server() as server, Holder() as one:
+        def count():
+            found = parse(server.get()[2])
+            same(histogram(found, "hold_duration_seconds")[0], of_process(found, "releases_total"))
+            return of_process(found, "releases_total"), of_process(found, "permits")
+        one.do("pairs 5")
+        with Holder() as other:
+            other.do("pairs 7")
+            until(lambda: count() == (12, 8), "both")
+        until(lambda: count() == (12, 4), "the other has ended")
+        one.do("renew", "pairs 2")
+        until(lambda: count() == (14, 4), "it was initialised again")
+        with Holder() as other:
+            other.do("pairs 1")
+            until(lambda: count() == (15, 8), "another one")
+        same(server.get()[0], 200)
+
+
+def test_a_process_with_a_false_registry():
+    """A process that fills its registry with false data is counted and does no harm."""
+    script = """
+import ctypes, mmap, os, sys
+fd = os.memfd_create("weir-diag")
+os.write(fd, b"weirdiag" + os.urandom(1 << 20))
+memory = mmap.mmap(fd, 1 << 20)
+# The header names this process: only then the registry is taken for its own.
+offset = int(sys.argv[1])
+memory[offset:offset + 4] = os.getpid().to_bytes(4, sys.byteorder)
+print("ok", flush=True)
+sys.stdin.read()
+"""
+    with open(os.path.join(ROOT, "src", "record", "layout.h")) as file:
+        check("uint32_t objects, contexts, waits, events;\n\tuint32_t pid;" in file.read(), "pid")
+    before = unreadable(once(), "process")
+    with subprocess.Popen([sys.executable, "-c", script, "52"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=ENV, text=True) as process:
+        same(process.stdout.readline(), "ok\n")
+        same(unreadable(once(), "process"), before + 1)
+        process.kill()
 
 
 # The options.
