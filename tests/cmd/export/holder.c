@@ -10,6 +10,7 @@
  *     wait N     acquire N in a thread; it must have to wait
  *     timeout N  acquire N with a deadline that passes
  *     try N      try to acquire N; it must fail
+ *     idle       wait in a thread until no permit is held
  *     renew      destroy the semaphore, and initialise it again
  *     deadlock   two threads acquire NAME-a and NAME-b in opposite order
  *     barging    initialise NAME-b with the policy BARGING
@@ -51,6 +52,12 @@ static void *take(void *n)
 	return NULL;
 }
 
+static void *be_idle(void *unused)
+{
+	must(!weir_sem_wait_idle(&sem, NULL), "wait_idle");
+	return unused;
+}
+
 static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	must(!pthread_create(thread, NULL, fn, arg), "pthread_create");
@@ -65,7 +72,7 @@ static void await_waiter(weir_sem *which)
 	do {
 		(void)nanosleep(&pause, NULL);
 		must(!weir_sem_stat(which, &info), "stat");
-	} while (!info.waiters);
+	} while (!info.waiters && !info.oversized);
 }
 
 static void *nest(void *first)
@@ -121,6 +128,9 @@ static void execute(const char *word, int64_t n)
 		     WEIR_ETIMEDOUT, "no timeout");
 	} else if (!strcmp(word, "try")) {
 		must(weir_sem_try_acquire(&sem, n) == WEIR_EAGAIN, "granted");
+	} else if (!strcmp(word, "idle")) {
+		start(&thread, be_idle, NULL);
+		await_waiter(&sem);
 	} else if (!strcmp(word, "renew")) {
 		must(!weir_sem_destroy(&sem), "destroy");
 		set_up(&sem, name, capacity, WEIR_FIFO);

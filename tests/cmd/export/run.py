@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The program runs again in a PID namespace, without these arguments.
@@ -98,6 +99,19 @@ def test_values_in_both_formats():
     after = once()
     same(values(after, PREFIX + "permits_available"), {"builds": 3, "idle": 5}, "at the end")
     same(values(after, PREFIX + "newest_holder_seconds"), {}, "there is no hold")
+
+
+def test_the_newest_hold():
+    jobs = []
+    for name in ("x", "y"):
+        jobs.append(start("run", "a", "-n", "2", "--", *held_job(name)))
+        job_pid(name)
+    found = once()
+    check(0 < values(found, PREFIX + "newest_holder_seconds")["a"] <
+          values(found, PREFIX + "oldest_holder_seconds")["a"], "ages")
+    for name, job in zip(("x", "y"), jobs):
+        let_end(name)
+        same(finish(job)[0], 0)
 
 
 def test_no_semaphores():
@@ -272,6 +286,14 @@ def test_a_process():
         until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
 
 
+def test_a_call_that_waits_for_idle_is_no_waiter():
+    with Holder() as holder:
+        holder.do("hold 1", "idle")
+        found = once()
+        same([of_process(found, name) for name in
+              ("waiters", "waiting_permits", "oldest_waiter_seconds")], [0, 0, 0])
+
+
 def test_deadlock_in_a_process():
     with Holder() as holder:
         holder.do("deadlock")
@@ -290,9 +312,13 @@ def test_the_policy_is_a_label():
 
 def test_processes_are_summed():
     with Holder() as one, Holder(capacity=3) as other:
+        begin = time.monotonic()
         one.do("pairs 5", "hold 2")
         other.do("pairs 7", "hold 1", "wait 3")
         found = once()
+        # Not the sum of the ages.
+        check(of_process(found, "newest_holder_seconds") <
+              of_process(found, "oldest_holder_seconds") <= time.monotonic() - begin, "ages")
         same([of_process(found, name) for name in
               ("permits", "permits_available", "waiters", "releases_total")], [7, 4, 1, 12])
         same(outcomes(found), {"immediate": 14})
@@ -524,7 +550,8 @@ def test_a_client_that_never_asks_is_cut_off():
         half.sendall(b"GET /metrics HTTP/1.1\r\nHost:")
         # A byte now and then does not prolong it.
         endless.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
-        while True:
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
             # This is the behaviour of the client under test, not a synchronisation.
             if select.select([endless], [], [], 0.2)[0]:
                 break
@@ -532,6 +559,8 @@ def test_a_client_that_never_asks_is_cut_off():
                 endless.send(b"x")
             except OSError:
                 break
+        else:
+            raise Failed("the client that sends a byte now and then stays connected")
         check(is_closed(silent) and is_closed(half) and is_closed(endless))
         same(server.get()[0], 200)
 
