@@ -43,6 +43,11 @@ for file in libweir.a libweir.so libweir.so.0 "libweir.so.$(pkg-config --modvers
 	test -s "$lib/$file"
 done
 
+script=$prefix/share/gdb/auto-load$lib/libweir.so.$(pkg-config --modversion weir)-gdb.py
+cmp "$root/src/gdb/load.py" "$script"
+cmp "$root/src/gdb/load.py" "$prefix/share/weir/gdb/load.py"
+cmp "$root/src/gdb/weir_gdb.py" "$prefix/share/weir/gdb/weir_gdb.py"
+
 strict="-Wall -Wextra -Wpedantic -Werror"
 # shellcheck disable=SC2046,SC2086 # one word per option
 consume() {
