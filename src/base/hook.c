@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/atomic.h"
+#include "base/probe.h"
 
 static weir_hook_fn_ *listener, *recorder;
 
@@ -33,6 +34,31 @@ void weir_hook_set_recorder_(weir_hook_fn_ *record)
 	at_store_release(&recorder, record);
 }
 
+/* Each event is a probe: object, name, n, err. */
+static void probe(const struct weir_event_ *e)
+{
+	switch (e->kind) {
+	case WEIR_EVENT_QUEUED_:
+		probe4(queued, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_ACQUIRED_:
+		probe4(acquired, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_LEFT_:
+		probe4(left, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_RELEASED_:
+		probe4(released, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_RESIZED_:
+		probe4(resized, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_CLOSED_:
+		probe4(closed, e->object, e->name, e->n, e->err);
+		break;
+	}
+}
+
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err)
 {
@@ -41,6 +67,7 @@ void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 	weir_hook_fn_ *hook = at_load_acquire(&listener);
 	struct weir_event_ event = { kind, err, object, name, n };
 
+	probe(&event);
 	if (record)
 		record(&event);
 	if (hook)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The USDT probes: their notes in the library, and the events that tracers see.
+
+    probes.py TARGET LIBRARY notes|gdb|bpftrace
+
+notes: readelf lists the probes.  gdb, bpftrace: the tracer prints the events of target.c.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+TARGET, LIBRARY, WHICH = sys.argv[1:]
+NAMES = ("queued", "acquired", "left", "released", "resized", "closed")
+
+# event, name, n, err.  The order is that of target.c; an event of another thread may
+# come earlier or later.  A close does not pass the name: the semaphore may be gone.
+EVENTS = sorted([
+    ("queued", "probe_pool", 1, 0), ("left", "probe_pool", 1, -2),
+    ("queued", "probe_pool", 1, 0), ("queued", "probe_pool", 2, 0),
+    ("released", "probe_pool", 3, 0), ("acquired", "probe_pool", 1, 0),
+    ("acquired", "probe_pool", 2, 0), ("resized", "probe_pool", 7, 0),
+    ("closed", "", 0, 0)])
+
+
+def fail(text):
+    sys.exit(f"FAIL {WHICH}: {text}")
+
+
+def skip(reason):
+    print(f"skipped: probes {WHICH}: {reason}")
+    sys.exit(77)
+
+
+def run(*command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace", timeout=120)
+
+
+def notes():
+    said = run("readelf", "-n", LIBRARY).stdout
+    found = re.findall(r"Provider: weir\s+Name: (\w+)\s+Location: \w+, Base: \w+, "
+                       r"Semaphore: (\w+)\s+Arguments: (.*)", said)
+    if sorted({name for name, _, _ in found}) != sorted(NAMES):
+        fail(f"{found}\n{said}")
+    for name, semaphore, arguments in found:
+        # A tracer would have to write to the process if a probe had a semaphore.
+        if int(semaphore, 16):
+            fail(f"{name} has a semaphore")
+        # Four sizes: pointers, a count of 8 bytes with a sign, an error of 4 with a sign.
+        sizes = re.findall(r"(?:^| )(-?\d+)@", arguments)
+        if [sizes[2], sizes[3]] != ["-8", "-4"] or len(sizes) != 4:
+            fail(f"{name}: {arguments}")
+
+
+def check_events(said, more):
+    """The lines are "event <name> n err object"."""
+    lines = re.findall(r"^PROBE (\w+) <(.*)> (-?\d+) (-?\d+) (0x[0-9a-f]+)$", said, re.M)
+    events = sorted((event, name, int(n), int(err)) for event, name, n, err, _ in lines)
+    objects = re.findall(r"^0x[0-9a-f]+$", said, re.M)
+    if events != EVENTS or {line[4] for line in lines} != set(objects):
+        fail(f"{events}\n{objects}\n{said}\n{more}")
+
+
+def with_gdb():
+    script = ["set breakpoint pending on", "set pagination off"]
+    for name in NAMES:
+        # A close has no name.
+        text = '"", ' if name == "closed" else "(char *)$_probe_arg1, "
+        script += [f"break -probe-stap weir:{name}", "commands", "silent",
+                   f'printf "PROBE {name} <%s> %ld %d %p\\n", {text}'
+                   "(long)$_probe_arg2, (int)$_probe_arg3, $_probe_arg0",
+                   "continue", "end"]
+    script += ["run"]
+    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as file:
+        file.write("\n".join(script) + "\n")
+        file.flush()
+        done = run("gdb", "-nx", "-q", "-batch", "-x", file.name, TARGET)
+    if "ptrace: Operation not permitted" in done.stdout + done.stderr:
+        skip("needs the right to trace a process")
+    check_events(done.stdout, done.stderr)
+
+
+def with_bpftrace():
+    """The events of every process that has the library; those of the target count."""
+    script = 'BEGIN { printf("ready\\n"); } ' + "".join(
+        f'usdt:{os.path.abspath(LIBRARY)}:weir:{name} {{ printf("%d PROBE {name} <%s> %ld %d 0x%lx\\n", '
+        "pid, str(arg1), (int64)arg2, (int32)arg3, arg0); } " for name in NAMES)
+    tracer = subprocess.Popen(["bpftrace", "-B", "line", "-e", script], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in tracer.stdout:
+        if line == "ready\n":
+            break
+    else:
+        reason = tracer.communicate()[1].strip().split("\n")
+        skip(f"bpftrace cannot run here: {reason[-1]}")
+    target = subprocess.Popen([TARGET], stdout=subprocess.PIPE, text=True)
+    address = target.communicate(timeout=120)[0]
+    # If a signal ends bpftrace, then it drops the events that it has not printed.
+    said = ""
+    signal.signal(signal.SIGALRM, lambda *_: tracer.terminate())
+    signal.alarm(60)
+    while said.count("\n") < len(EVENTS):
+        line = tracer.stdout.readline()
+        if not line:
+            break
+        if line.startswith(f"{target.pid} "):
+            said += line.split(" ", 1)[1]
+    signal.alarm(0)
+    tracer.send_signal(signal.SIGINT)
+    more = tracer.communicate(timeout=120)[1]
+    check_events(said + address, more)
+
+
+{"notes": notes, "gdb": with_gdb, "bpftrace": with_bpftrace}[WHICH]()
+print(f"ok {WHICH}")
