@@ -69,7 +69,8 @@ static void fill_header(struct rg_header *header)
 		.start_ns = weir_now_ns(),
 		.start_realtime_ns = weir_wall_ns_(),
 	};
-	strncpy(header->library, weir_version(), sizeof(header->library) - 1);
+	memcpy(header->library, weir_version(),
+	       strnlen(weir_version(), sizeof(header->library) - 1));
 	find_program(header->program, sizeof(header->program));
 	/* A reader looks for the magic first. */
 	memcpy(header->magic, RG_MAGIC, sizeof(header->magic));

@@ -4,7 +4,10 @@
  * calls that fail.  Each test runs in a process of its own, with the
  * environment of meson.build.
  */
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -38,7 +41,7 @@ static void not_expected(const weir_diag_object *object, void *user)
 {
 	(void)object;
 	(void)user;
-	CHECK(!"an object is watched");
+	check_fail(__FILE__, __LINE__, "an object is watched");
 }
 
 static void nothing_is_watched(uint32_t flags)
@@ -98,4 +101,54 @@ TEST(no_file_size)
 	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
 	CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	nothing_is_watched(0);
+}
+
+/* The call that WEIR_REFUSED names fails. */
+static bool is_refused(const char *call)
+{
+	const char *refused = getenv("WEIR_REFUSED");
+
+	if (!refused || strcmp(refused, call))
+		return false;
+	errno = EPERM;
+	return true;
+}
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	return is_refused("memfd_create") ? -1 : __real_memfd_create(name, flags);
+}
+
+int __real_ftruncate(int fd, off_t size);
+int __wrap_ftruncate(int fd, off_t size);
+int __wrap_ftruncate(int fd, off_t size)
+{
+	return is_refused("ftruncate") ? -1 : __real_ftruncate(fd, size);
+}
+
+int __real_madvise(void *at, size_t size, int advice);
+int __wrap_madvise(void *at, size_t size, int advice);
+int __wrap_madvise(void *at, size_t size, int advice)
+{
+	/* MADV_POPULATE_WRITE, and all the others. */
+	return is_refused(advice == 23 ? "populate" : "madvise") ?
+		       -1 : __real_madvise(at, size, advice);
+}
+
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of);
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of);
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of)
+{
+	return is_refused(fd < 0 ? "mmap_page" : "mmap") ?
+		       MAP_FAILED : __real_mmap(at, size, prot, flags, fd, of);
+}
+
+TEST(refused)
+{
+	errno = 0;
+	nothing_is_watched(0);
+	nothing_is_watched(WEIR_SEM_TRACKED);
+	CHECK_EQ(errno, 0);
 }

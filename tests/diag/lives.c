@@ -121,6 +121,7 @@ TEST(c48_a_thread_that_ends_with_permits_remains_as_their_holder)
 		if (context->state == RG_ENDED)
 			break;
 	}
+	CHECK(context);
 	CHECK_EQ(context->tid, tid);
 	CHECK(context->ended >= context->since);
 	CHECK_EQ(held_by(&a, tid), 2);
@@ -296,13 +297,13 @@ TEST(the_file_is_sealed_and_closed_at_exec)
 
 /* weir_diag_each and the event hook. */
 
-static unsigned seen;
+static unsigned objects_seen;
 
 static void look_at(const weir_diag_object *object, void *user)
 {
 	weir_diag_object *found = user;
 
-	seen++;
+	objects_seen++;
 	if (object->address == &a) {
 		*found = *object;
 		CHECK(!strcmp(object->name, "a"));
@@ -322,7 +323,7 @@ TEST(each_walks_the_watched_objects)
 	CHECK_ERR(weir_sem_acquire_for(&a, 4, 1), WEIR_ETIMEDOUT);
 	CHECK_ERR(weir_diag_each(NULL, NULL), WEIR_EINVAL);
 	CHECK_OK(weir_diag_each(look_at, &found));
-	CHECK_EQ(seen, 2);
+	CHECK_EQ(objects_seen, 2);
 	CHECK_EQ(found.type, WEIR_DIAG_SEM);
 	CHECK_EQ(found.capacity, 5);
 	CHECK_EQ(found.held, 2);
@@ -338,9 +339,9 @@ TEST(each_walks_the_watched_objects)
 	weir_sem_release(&a, 2);
 	CHECK_OK(weir_sem_destroy(&a));
 	CHECK_OK(weir_sem_destroy(&other));
-	seen = 0;
+	objects_seen = 0;
 	CHECK_OK(weir_diag_each(look_at, &found));
-	CHECK_EQ(seen, 0);
+	CHECK_EQ(objects_seen, 0);
 }
 
 static weir_diag_event last_event;
@@ -384,8 +385,8 @@ TEST(an_abandoned_semaphore_is_replaced)
 
 	for (int i = 0; i < 3; i++)
 		watch(&a, 2, "a");
-	seen = 0;
+	objects_seen = 0;
 	CHECK_OK(weir_diag_each(look_at, &found));
-	CHECK_EQ(seen, 1);
+	CHECK_EQ(objects_seen, 1);
 	CHECK_OK(weir_sem_destroy(&a));
 }

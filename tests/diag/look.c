@@ -32,23 +32,22 @@ static struct rg_slot *next_slot(const weir_sem *sem, struct rg_slot *slot,
 {
 	char *base = weir_registry_->base;
 	uint64_t id = weir_record_of_(sem);
-	struct rg_context *end = weir_rg_context_(base, at_load_relaxed(&header()->contexts_high));
+	/* relaxed: the test has synchronised with the writers. */
+	struct rg_context *end = weir_rg_context_(
+		base, at_load_relaxed(&header()->contexts_high));
 
-	if (!slot) {
+	if (!slot)
 		*context = weir_rg_context_(base, 0);
-		slot = (*context)->slots - 1;
-	}
-	while (*context < end) {
-		/* relaxed: the test has synchronised with the writers. */
+	for (; *context < end; ++*context, slot = NULL) {
+		/* relaxed: as above. */
 		uint32_t state = at_load_relaxed(&(*context)->state);
 
-		while (++slot < (*context)->slots + RG_SLOTS)
+		slot = slot ? slot + 1 : (*context)->slots;
+		for (; slot < (*context)->slots + RG_SLOTS; slot++)
 			/* relaxed: as above. */
 			if ((state == RG_LIVE || state == RG_ENDED) &&
 			    at_load_relaxed(&slot->object) == id)
 				return slot;
-		++*context;
-		slot = (*context)->slots - 1;
 	}
 	return NULL;
 }
@@ -173,7 +172,7 @@ void wait_of(const weir_sem *sem, uint32_t tid, struct rg_wait *found)
 			return;
 		}
 	}
-	CHECK(!"a wait of this thread");
+	check_fail(__FILE__, __LINE__, "thread %u does not wait", tid);
 }
 
 struct rg_context *context_of(uint64_t id)
