@@ -376,16 +376,12 @@ static void release_long(weir_sem *sem, int64_t n)
 __attribute__((noinline))
 static void release_again(weir_sem *sem, int64_t n)
 {
-	struct weir_ready_ ready = weir_record_ready_to_give_(sem, n);
+	struct rg_slot *slot = weir_record_ready_to_give_(sem);
 
-	if (ready.slot) {
-		if (weir_put_watched_(sem, n)) {
-			weir_record_gave_in_(ready, n);
-			return;
-		}
-		weir_record_not_given_();
-	}
-	release_long(sem, n);
+	if (slot && weir_count_ok_(n) && weir_put_watched_(sem, n))
+		weir_record_gave_in_(slot, n);
+	else
+		release_long(sem, n);
 }
 
 void weir_sem_release(weir_sem *sem, int64_t n)

@@ -182,48 +182,45 @@ void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
 			  uint64_t releases);
 
 /*
- * As weir_record_ready_to_take_, for a release.  If the slot is not null, the
- * thread is busy until weir_record_gave_in_ or weir_record_not_given_.
+ * As weir_record_ready_to_take_, for a release.  It reads little and stores
+ * nothing: a CAS with release order waits for earlier accesses, and later loads
+ * do not wait for it.
  */
-static inline struct weir_ready_ weir_record_ready_to_give_(const weir_sem *sem,
-							    int64_t n)
+static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
 {
-	struct weir_ready_ ready = { NULL, NULL, 0, 0, false };
-	struct rg_slot *slot = weir_mine_.last;
+	return weir_record_is_last_(sem) ? weir_mine_.last : NULL;
+}
 
-	/* relaxed: a signal handler finds the thread busy. */
-	if (!weir_record_is_last_(sem) || at_load_relaxed(&weir_mine_.busy))
-		return ready;
-	/* relaxed: both; as above. */
-	at_store_relaxed(&weir_mine_.busy, true);
-	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
-		at_store_relaxed(&weir_mine_.busy, false);
-		return ready;
+static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
+{
+	struct weir_mine_ *my = &weir_mine_;
+	uint64_t calls;
+
+	/*
+	 * relaxed: all; this thread writes the slot, readers read it twice.  A
+	 * signal handler finds the thread busy, or has finished.
+	 */
+	if (at_load_relaxed(&my->busy)) {
+		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
+		return;
 	}
-	ready.slot = slot;
-	ready.object = weir_mine_.object;
-	/* Plain: this thread writes them. */
-	ready.permits = slot->given;
-	ready.calls = slot->releases;
-	return ready;
-}
-
-static inline void weir_record_not_given_(void)
-{
-	/* relaxed: as in weir_record_ready_to_give_. */
-	at_store_relaxed(&weir_mine_.busy, false);
-}
-
-static inline void weir_record_gave_in_(struct weir_ready_ ready, int64_t n)
-{
-	/* relaxed: all; readers read it twice. */
-	at_store_relaxed(&ready.slot->given, ready.permits + (uint64_t)n);
-	at_store_relaxed(&ready.slot->releases, ready.calls + 1);
-	if (ready.calls < WEIR_RECORD_EXACT_ ||
-	    ready.calls % WEIR_RECORD_SAMPLE_ == 0)
-		weir_record_measure_(ready.object, ready.slot, ready.calls);
+	at_store_relaxed(&my->busy, true);
+	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
+		/* relaxed: as above. */
+		at_store_relaxed(&my->busy, false);
+		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
+		return;
+	}
 	/* relaxed: as above. */
-	at_store_relaxed(&weir_mine_.busy, false);
+	calls = at_load_relaxed(&slot->releases);
+	at_store_relaxed(&slot->given,
+			 at_load_relaxed(&slot->given) + (uint64_t)n);
+	at_store_relaxed(&slot->releases, calls + 1);
+	/* relaxed: as above. */
+	at_store_relaxed(&my->busy, false);
+	/* Last, so that the caller needs no stack frame. */
+	if (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0)
+		weir_record_measure_(my->object, slot, calls);
 }
 
 /* As weir_record_gave_, for permits that were forgotten, not released. */
@@ -292,10 +289,8 @@ struct weir_ready_ {
 #define weir_record_now_() UINT64_C(0)
 #define weir_record_took_in_(ready, n, now)                                    \
 	((void)(ready), (void)(n), (void)(now))
-#define weir_record_ready_to_give_(sem, n)                                     \
-	((void)(sem), (void)(n), (struct weir_ready_){ 0 })
-#define weir_record_not_given_() ((void)0)
-#define weir_record_gave_in_(ready, n) ((void)(ready), (void)(n))
+#define weir_record_ready_to_give_(sem) ((void)(sem), (struct rg_slot *)0)
+#define weir_record_gave_in_(slot, n) ((void)(slot), (void)(n))
 #define weir_record_forgot_(object, n) ((void)(object), (void)(n))
 #define weir_record_failed_(object, err) ((void)(object), (void)(err))
 #define weir_record_call_(site) ((void)(site))
