@@ -173,8 +173,7 @@ static long sys_other(long number, va_list args)
 {
 	long arg[6];
 
-	/* The number of a thread, which cannot fail. */
-	if (job_is_armed() && number != SYS_gettid)
+	if (job_is_armed())
 		check_fail(__FILE__, __LINE__, "system call %ld has no faults",
 			   number);
 	for (int i = 0; i < 6; i++)
