@@ -25,7 +25,7 @@ def key(span):
 
 
 # The main thread holds both permits without a wait; three requests wait and hold one
-# each; one waits in vain.
+# each; one waits and times out.
 want = {("request", None, "OK"): 4, ("request", None, "WEIR_ETIMEDOUT"): 1,
         ("weir.wait", "1", "OK"): 3, ("weir.wait", "1", "WEIR_ETIMEDOUT"): 1,
         ("weir.hold", "1", "OK"): 3, ("weir.hold", "2", "OK"): 1}

@@ -204,6 +204,7 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
 		return;
 	}
+	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, true);
 	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
 		/* relaxed: as above. */
