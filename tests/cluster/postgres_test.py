@@ -35,6 +35,27 @@ def test_c41_a_dead_holder_returns_at_once():
                 assert stat(url)["held"] == 2
 
 
+def test_c41_time_from_death_to_grant():
+    """Printed, not judged: a loaded machine is slow."""
+    with Postgres() as server:
+        url = server.url + "times?ttl=60s"
+        tool(url, "create", 1)
+        times = []
+        holder = Holder(url).await_("got")
+        for _ in range(10):
+            waiter = Holder(url)
+            await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+            died = time.time()
+            holder.process.send_signal(signal.SIGKILL)
+            waiter.await_("got", 20)
+            times.append(waiter.time_of("got") / 1e3 - died * 1e3)
+            holder.__exit__()
+            holder = waiter
+        holder.__exit__()
+        times.sort()
+        print(f"    from SIGKILL to the grant: least {times[0]:.1f} ms, median {times[5]:.1f} ms")
+
+
 def test_c41_a_dead_waiter_leaves_the_queue():
     with Postgres() as server:
         url = server.url + "dead?ttl=60s"

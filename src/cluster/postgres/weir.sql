@@ -657,6 +657,15 @@ DECLARE
 		WHERE datname = current_database());
 	alive integer;
 BEGIN
+	-- Compile the functions now: the first call takes milliseconds.
+	BEGIN
+		PERFORM weir.save_(weir.grant_(weir.sweep_(
+			weir.count_(NULL::weir.sem))));
+		PERFORM weir.lock_('');
+	EXCEPTION WHEN SQLSTATE 'WR001' THEN
+		NULL;
+	END;
+	COMMIT;
 	LOOP
 		SELECT min(pid) INTO alive FROM pg_locks
 			WHERE locktype = 'advisory' AND objsubid = 2 AND
