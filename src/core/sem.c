@@ -145,9 +145,9 @@ static weir_err acquire_limited_long(weir_sem *sem, int64_t n,
 
 	if (!weir_request_ok_(sem, n, n))
 		return WEIR_EINVAL;
-	taken = weir_take_watched_(sem, n, n);
-	if (taken < 0)
-		taken = weir_sem_spin_acquire_(sem, n, n);
+	if (weir_take_recorded_(sem, n, site))
+		return WEIR_OK;
+	taken = weir_sem_spin_acquire_(sem, n, n);
 	if (taken < 0)
 		return weir_sem_wait_(sem, n, n, NULL, is_timeout ?
 				      weir_deadline_after(limit_ns) : limit_ns,
@@ -306,15 +306,19 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 /* The fast path of a watched semaphore.  Returns false if nothing was done. */
 static bool put_watched(weir_sem *sem, int64_t n, uint64_t site)
 {
+	struct rg_slot *slot = weir_record_ready_to_give_(sem);
 	uint64_t object;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
 	/* As in put_reported. */
-	object = weir_record_of_(sem);
+	object = slot ? 0 : weir_record_of_(sem);
 	if (!weir_put_watched_(sem, n))
 		return false;
-	weir_record_gave_(object, n, site);
+	if (slot)
+		weir_record_gave_in_(slot, n);
+	else
+		weir_record_gave_(object, n, site);
 	return true;
 }
 

@@ -38,10 +38,8 @@ static weir_err try_long(weir_sem *sem, int64_t n)
 	bool taken;
 	weir_err err;
 
-	if (weir_take_watched_(sem, n, n) >= 0) {
-		weir_sem_record_took_(sem, n, site);
+	if (weir_take_recorded_(sem, n, site))
 		return WEIR_OK;
-	}
 	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;

@@ -89,4 +89,22 @@ static inline void weir_sem_record_took_(const weir_sem *sem, int64_t n,
 	weir_record_took_(weir_record_of_(sem), n, site);
 }
 
+/*
+ * weir_take_watched_ for n permits, with the recording.  Returns false if
+ * nothing was done.
+ */
+static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site)
+{
+	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
+	uint64_t now = weir_record_now_();
+
+	if (weir_take_watched_(sem, n, n) < 0)
+		return false;
+	if (ready.slot)
+		weir_record_took_in_(ready, n, now);
+	else
+		weir_sem_record_took_(sem, n, site);
+	return true;
+}
+
 #endif /* WEIR_CORE_SEM_WATCHED_H */
