@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Planted bugs in the functions of weir.sql: the checks find each of them."""
+import sys
+import time
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from servers import Postgres, await_
+from storm import Storm
+from support import CLIENT, Holder, creator, main, stat, tool
+
+# name: (function, text, replacement)
+BUGS = {
+    "grants_one_permit_too_many":
+        ("grant_", "s.capacity - s.used < e.least OR s.capacity <= s.used",
+         "s.capacity - s.used + 1 < e.least"),
+    "newcomers_overtake_the_queue":
+        ("acquire", "waiters = 0 AND capacity - used", "capacity - used"),
+    "last_come_first_served":
+        ("grant_", "ORDER BY ticket LIMIT 1", "ORDER BY ticket DESC LIMIT 1"),
+    "tokens_repeat":
+        ("hold_", "greatest(s.fence + 1, s.last)", "greatest(s.fence, s.last - s.last % 1000000)"),
+    "a_release_grants_nobody":
+        ("release", "weir.grant_(weir.sweep_(s))", "weir.sweep_(s)"),
+    "a_grant_notifies_nobody":
+        ("tell_", "PERFORM pg_notify", "PERFORM concat"),
+    "a_release_counts_twice":
+        ("release", "greatest(0, used - returned)", "greatest(0, used - 2 * returned)"),
+    "the_guard_takes_a_live_client_for_dead":
+        ("guard", "EXIT WHEN alive IS NULL", "EXIT WHEN true"),
+}
+
+
+def plant(server, bug):
+    name, old, new = bug
+    text = server.sql(f"SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = '{name}' AND "
+                      "pronamespace = 'weir'::regnamespace")
+    assert text.count(old) == 1, (name, old, text.count(old))
+    assert "ERROR" not in server.sql(text.replace(old, new))
+
+
+def run(bug):
+    """Returns what the checks of a storm find."""
+    with Postgres() as server:
+        tool(server.url + "first", "create", 1)
+        if bug:
+            plant(server, bug)
+        storm = Storm(CLIENT, server.url, creator(server.url), capacity=5, ttl_ms=1500)
+        storm.start(3, count=4, threads=3)
+        for _ in range(3):
+            time.sleep(0.7)
+            storm.kill_one()
+            storm.start(1.5, 1)
+        try:
+            storm.finish(40)
+        except AssertionError as hang:
+            return [str(hang)]
+        found = storm.problems(slack_us=400000)
+        url = server.url + storm.name
+        try:
+            await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 4)
+        except AssertionError as missing:
+            found.append(str(missing))
+        return found
+
+
+def hand_over(bug):
+    """A holder that lives keeps its lease.  Its release grants at once: no renewal is due
+    for 20 s."""
+    with Postgres() as server:
+        url = server.url + "live?ttl=60s"
+        tool(url, "create", 1)
+        if bug:
+            plant(server, bug)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1 or waiter.says("got"), "a waiter")
+                time.sleep(1)
+                if waiter.says("got"):
+                    return ["capacity: two holders"]
+                holder.release()
+                try:
+                    waiter.await_("got", 5)
+                except AssertionError:
+                    return ["blocked: the waiter was not granted"]
+    return []
+
+
+def planted(name):
+    def test():
+        for _ in range(3):
+            found = run(BUGS[name]) or hand_over(BUGS[name])
+            if found:
+                print("    " + found[0][:150])
+                return
+        raise AssertionError("the checks do not find " + name)
+    return test
+
+
+for bug_ in BUGS:
+    globals()["test_" + bug_] = planted(bug_)
+
+
+def test_without_a_bug_nothing_is_found():
+    found = run(None) + hand_over(None)
+    assert not found, found[:3]
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
