@@ -86,7 +86,7 @@ static void set_options(const struct conn *conn, char *out, size_t size)
 		       "-c tcp_user_timeout=%lld -c tcp_keepalives_idle=%lld "
 		       "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
 		       guard ? 0LL : (long long)limit_ms + 1,
-		       guard ? 900 : 0, (long long)ttl_ms + 1000,
+		       guard ? 100 : 0, (long long)ttl_ms + 1000,
 		       (long long)(ttl_ms / 1000 + 1));
 }
 
