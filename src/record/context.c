@@ -34,6 +34,8 @@ static bool become(struct rg_context *context, uint32_t from, uint32_t to)
 
 	/* relaxed: the record is private to the thread that gets it. */
 	while (!at_cas_weak_relaxed(&context->state, &seen, to))
+		/* A failed CAS stores the state that it found. */
+		// cppcheck-suppress knownConditionTrueFalse
 		if (seen != from)
 			return false;
 	return true;

@@ -48,7 +48,7 @@ bool weir_context_enter_(char *base);
  * made if there is none; null: no slot is free.  Requires: the thread has a
  * context and is busy.
  */
-struct rg_slot *weir_context_slot_(char *base, uint64_t object, uint64_t site);
+struct rg_slot *weir_context_slot_(char *base, uint64_t id, uint64_t site);
 
 /*
  * Subtract permits that other contexts have released from the slot.  Requires:

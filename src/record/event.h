@@ -7,7 +7,7 @@
 #include "base/hook.h"
 
 /* Write an event to the ring.  Does nothing if the id is 0.  Signal-safe. */
-void weir_record_event_(uint64_t object, uint32_t kind, int64_t n,
+void weir_record_event_(uint64_t id, uint32_t kind, int64_t n,
 			weir_err err);
 
 /* The recorder of base/hook.h: writes the events of watched objects. */

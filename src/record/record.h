@@ -84,10 +84,10 @@ struct weir_watched_ {
  * now on; null if it is not watched.
  */
 const char *weir_record_add_(const struct weir_watched_ *what, bool asked);
-void weir_record_remove_(uint64_t object);
+void weir_record_remove_(uint64_t id);
 
-void weir_record_capacity_(uint64_t object, int64_t capacity);
-void weir_record_closed_(uint64_t object);
+void weir_record_capacity_(uint64_t id, int64_t capacity);
+void weir_record_closed_(uint64_t id);
 
 /*
  * Record that this thread took or returned n permits of `object`, called at
@@ -95,9 +95,9 @@ void weir_record_closed_(uint64_t object);
  * the semaphore may not exist any more.  All do nothing if object or n is 0.
  * weir_record_took_queued_ does not count an acquire that did not wait.
  */
-void weir_record_took_(uint64_t object, int64_t n, uint64_t site);
-void weir_record_took_queued_(uint64_t object, int64_t n, uint64_t site);
-void weir_record_gave_(uint64_t object, int64_t n, uint64_t site);
+void weir_record_took_(uint64_t id, int64_t n, uint64_t site);
+void weir_record_took_queued_(uint64_t id, int64_t n, uint64_t site);
+void weir_record_gave_(uint64_t id, int64_t n, uint64_t site);
 
 /*
  * The fast paths.  The slot that a thread used last serves most of its calls.
@@ -225,10 +225,10 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 }
 
 /* As weir_record_gave_, for permits that were forgotten, not released. */
-void weir_record_forgot_(uint64_t object, int64_t n);
+void weir_record_forgot_(uint64_t id, int64_t n);
 
 /* An acquire has failed. */
-void weir_record_failed_(uint64_t object, weir_err err);
+void weir_record_failed_(uint64_t id, weir_err err);
 
 /*
  * A wait.  weir_record_call_ stores the call site of the calling thread's next
@@ -239,27 +239,27 @@ void weir_record_failed_(uint64_t object, weir_err err);
  * calling thread has taken n permits.
  */
 void weir_record_call_(uint64_t site);
-uint32_t weir_record_wait_(uint64_t object, const void *op, int64_t min,
+uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
 			   int64_t max, int64_t deadline_ns, uint32_t flags);
-void weir_record_end_wait_(uint64_t object, const void *op, uint32_t wait,
+void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 			   weir_err err, int64_t n);
 
 /*
  * The wait was granted, and its call has not returned yet.  Called with the
  * semaphore locked.  Async-signal-safe.
  */
-void weir_record_granted_(const void *op, uint32_t wait);
+void weir_record_granted_(const void *op, uint32_t number);
 
 /*
  * A permit object.  weir_record_slot_ returns the slot in which this thread has
- * recorded its last acquire of `object`; 0: none.  weir_record_take_over_ moves
+ * recorded its last acquire of the object; 0: none.  weir_record_take_over_ moves
  * n permits from the slot to the calling thread, if that is another one, and
  * returns the slot that has them now.  weir_record_moved_ marks the object: the
  * permits may belong to another thread from now on.
  */
-uint32_t weir_record_slot_(uint64_t object);
-uint32_t weir_record_take_over_(uint64_t object, uint32_t slot, int64_t n);
-void weir_record_moved_(uint64_t object);
+uint32_t weir_record_slot_(uint64_t id);
+uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n);
+void weir_record_moved_(uint64_t id);
 
 #else /* WEIR_NO_RECORD */
 

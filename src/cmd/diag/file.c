@@ -105,6 +105,8 @@ struct table {
  */
 static void copy_table(struct diag *diag, const struct table *table, char *to)
 {
+	static const uint32_t torn = 1;	/* an odd seq */
+
 	for (uint32_t i = 0; i < table->count; i++) {
 		uint64_t at = table->at + i * table->record_size;
 		char *record = to + i * table->record_size;
@@ -121,10 +123,8 @@ static void copy_table(struct diag *diag, const struct table *table, char *to)
 				break;
 			memcpy(&before, record, sizeof(before));
 		}
-		if (table->has_seq && before != after) {
-			before |= 1;
-			memcpy(record, &before, sizeof(before));
-		}
+		if (table->has_seq && before != after)
+			memcpy(record, &torn, sizeof(torn));
 	}
 }
 

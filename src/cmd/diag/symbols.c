@@ -49,7 +49,7 @@ static struct {
 static bool load(void)
 {
 	static bool tried, loaded;
-	void *library, *function;
+	void *library;
 
 	if (tried)
 		return loaded;
@@ -58,10 +58,9 @@ static bool load(void)
 	if (!library)
 		return false;
 #define LOAD(name)                                                             \
-	function = dlsym(library, #name);                                      \
-	if (!function)                                                         \
-		return false;                                                  \
-	memcpy(&dw.name, &function, sizeof(function));
+	*(void **)&dw.name = dlsym(library, #name);                            \
+	if (!dw.name)                                                          \
+		return false;
 	FUNCTIONS(LOAD)
 	loaded = true;
 	return true;
