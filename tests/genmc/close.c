@@ -71,14 +71,14 @@ THREAD(put_and_try_two)
 
 PROGRAM(close_ends_acquire)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(take_or_closed, close_now);
 	quiet(0);
 }
 
 PROGRAM(close_meets_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_or_closed, close_now, put_x);
 	quiet(first ? 1 : 0);
@@ -86,7 +86,7 @@ PROGRAM(close_meets_release)
 
 PROGRAM(drain_meets_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_or_closed, close_drain, put_x);
 	quiet(first ? 1 : 0);
@@ -94,14 +94,14 @@ PROGRAM(drain_meets_release)
 
 PROGRAM(closed_is_seen)
 {
-	init(1, 1, WEIR_FIFO, 0);
+	start_with(1, 1, WEIR_FIFO, 0);
 	RUN3(closed_sees_y, close_now, try_closed_sees_y);
 }
 
 /* A refused waiter: the release came after the close, and its thread sees it. */
 PROGRAM(release_sees_drain)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_to_the_end, close_drain, put_and_check_closed);
 	assert(first == WEIR_OK || z);
@@ -109,7 +109,7 @@ PROGRAM(release_sees_drain)
 
 PROGRAM(release_sees_close)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_to_the_end, close_now, put_and_check_closed);
 	assert(first == WEIR_OK || z);
@@ -117,7 +117,7 @@ PROGRAM(release_sees_close)
 
 PROGRAM(try_sees_drain)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_to_the_end, close_drain, put_and_try_two);
 	assert(second == WEIR_ECLOSED ||

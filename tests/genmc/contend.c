@@ -36,7 +36,7 @@ void weir_futex_wake_(uint32_t *word)
 
 static void lock_s(void)
 {
-	init(1, 1, WEIR_FIFO, 0);
+	start_with(1, 1, WEIR_FIFO, 0);
 	OK(weir_sem_lock_(&s, "lock_s"));
 }
 

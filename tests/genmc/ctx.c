@@ -11,7 +11,7 @@ THREAD(cancel_y)
 	return unused;
 }
 
-THREAD(cancel)
+THREAD(cancel_ctx)
 {
 	weir_ctx_cancel(&ctx);
 	return unused;
@@ -44,7 +44,7 @@ THREAD(take_cancelled)
 
 PROGRAM(cancel_meets_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, &ctx);
 	RUN3(rest_or_cancelled, put_x, cancel_y);
 	quiet(1);
@@ -53,9 +53,9 @@ PROGRAM(cancel_meets_release)
 
 PROGRAM(two_cancels)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, &ctx);
-	RUN3(rest_cancelled, cancel, cancel);
+	RUN3(rest_cancelled, cancel_ctx, cancel_ctx);
 	quiet(0);
 }
 
@@ -75,7 +75,7 @@ THREAD(put_cancel_try)
 
 PROGRAM(cancel_takes_back)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, &ctx);
 	RUN2(rest_and_note, put_cancel_try);
 	assert(x + z == 1);
@@ -91,7 +91,7 @@ THREAD(cancel_and_put)
 
 PROGRAM(release_after_cancel)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(take_cancelled, cancel_and_put);
 	quiet(1);
 }
@@ -105,7 +105,7 @@ THREAD(cancel_and_try)
 
 PROGRAM(cancel_empties_queue)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 2, &ctx);
 	RUN2(rest_cancelled, cancel_and_try);
 }
@@ -130,7 +130,7 @@ THREAD(cancel_c)
 
 PROGRAM(ctx_freed_after_wait)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	c = malloc(sizeof(*c));
 	OK(weir_ctx_init(c, NULL, WEIR_FOREVER));
 	RUN2(take_and_free_ctx, cancel_c);
@@ -150,7 +150,7 @@ THREAD(take_in_child)
 
 PROGRAM(child_meets_cancel)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(take_in_child, cancel_y);
 	OK(weir_ctx_destroy(&ctx));
 }
@@ -172,13 +172,13 @@ THREAD(err_sees_y)
 
 PROGRAM(ctx_wait_sees_cancel)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(wait_ctx, cancel_y);
 }
 
 PROGRAM(ctx_err_sees_cancel)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(err_sees_y, cancel_y);
 }
 
@@ -191,7 +191,7 @@ THREAD(idle_cancelled)
 
 PROGRAM(idle_meets_cancel)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(idle_cancelled, cancel_y);
 	quiet(1);
 }
@@ -217,7 +217,7 @@ THREAD(let_time_pass)
 
 PROGRAM(timeout_meets_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_until_2000, put_x, let_time_pass);
 	quiet(1);

@@ -121,7 +121,7 @@ THREAD(check_stat)
 /* flags: -DWEIR_BATCH_=1 */
 PROGRAM(stat_between_batches)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	queue_up(&w2, 1, NULL);
 	RUN2(put_two, check_stat);
@@ -163,7 +163,7 @@ THREAD(rest_and_put)
 
 PROGRAM(stat_adds_up)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_and_put, put_one, check_stat);
 }
@@ -180,7 +180,7 @@ THREAD(stat_in_order)
 /* (free, granted) is (0, 1), (0, 0), (1, 0) one after the other. */
 PROGRAM(stat_of_returning_waiter)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	weir_sem_release(&s, 1);
 	RUN2(rest_and_put, stat_in_order);
@@ -189,7 +189,7 @@ PROGRAM(stat_of_returning_waiter)
 /* With a second waiter, which does not fit, stat takes the lock. */
 PROGRAM(locked_stat_of_returning_waiter)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	queue_up(&w2, 2, NULL);
 	weir_sem_release(&s, 1);
@@ -214,7 +214,7 @@ THREAD(stat_counts_waiter)
 /* The door is OPEN while the woken waiter has not retried. */
 PROGRAM(stat_of_retrying_waiter)
 {
-	init(0, 1, WEIR_BARGING, 0);
+	start_with(0, 1, WEIR_BARGING, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_barging, put_one, stat_counts_waiter);
 }
@@ -250,7 +250,7 @@ THREAD(stat_before_or_after_grant)
 
 PROGRAM(stat_meets_grant)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(queue_up_and_put, stat_before_or_after_grant);
 }
 
@@ -275,7 +275,7 @@ THREAD(submit_one)
 
 PROGRAM(stat_meets_operation)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(submit_one, stat_held_1);
 }
 
@@ -289,7 +289,7 @@ THREAD(cancel_submitted)
 
 PROGRAM(stat_meets_cancel)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	submit();
 	RUN2(cancel_submitted, stat_held_1);
 }

@@ -77,7 +77,7 @@ THREAD(try_x)
 
 PROGRAM(mutex_of_two)
 {
-	init(1, 1, WEIR_FIFO, 0);
+	start_with(1, 1, WEIR_FIFO, 0);
 	RUN2(use, use);
 	assert(x == 2);
 	quiet(1);
@@ -85,7 +85,7 @@ PROGRAM(mutex_of_two)
 
 PROGRAM(mutex_of_two_barging)
 {
-	init(1, 1, WEIR_BARGING, 0);
+	start_with(1, 1, WEIR_BARGING, 0);
 	RUN2(use, use);
 	assert(x == 2);
 	quiet(1);
@@ -93,7 +93,7 @@ PROGRAM(mutex_of_two_barging)
 
 PROGRAM(mutex_with_queue)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	RUN3(rest_and_use, put_x, use);
 	assert(x == 3);
@@ -102,7 +102,7 @@ PROGRAM(mutex_with_queue)
 
 PROGRAM(two_queued_in_order)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	queue_up(&w1, 1, NULL);
 	queue_up(&w2, 1, NULL);
 	RUN3(rest_and_use, rest_2_and_use, put_one);
@@ -112,14 +112,14 @@ PROGRAM(two_queued_in_order)
 
 PROGRAM(signal_to_newcomer)
 {
-	init(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
+	start_with(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
 	RUN2(put_x, take_x);
 	quiet(0);
 }
 
 PROGRAM(signal_to_queued)
 {
-	init(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
+	start_with(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
 	queue_up(&w1, 1, NULL);
 	RUN2(put_x, rest_x);
 	quiet(0);
@@ -127,7 +127,7 @@ PROGRAM(signal_to_queued)
 
 PROGRAM(two_releases_for_one)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 2, NULL);
 	RUN3(put_x, put_y, rest_xy);
 	quiet(0);
@@ -135,13 +135,13 @@ PROGRAM(two_releases_for_one)
 
 PROGRAM(upto_takes_both)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	RUN3(put_x, put_y, upto);
 }
 
 PROGRAM(try_after_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(put_x, try_x);
 	quiet(1 - z);
 }
@@ -155,7 +155,7 @@ THREAD(idle_x)
 
 PROGRAM(idle_sees_release)
 {
-	init(0, 1, WEIR_FIFO, 0);
+	start_with(0, 1, WEIR_FIFO, 0);
 	RUN2(idle_x, put_x);
 	quiet(1);
 }
@@ -178,7 +178,7 @@ THREAD(put_two_and_try)
 
 PROGRAM(try_after_own_release)
 {
-	init(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
+	start_with(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);
 	queue_up(&w1, 1, NULL);
 	RUN2(rest_quietly, put_two_and_try);
 }
@@ -191,7 +191,7 @@ THREAD(try_fails)
 
 PROGRAM(try_behind_heavy_head)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	queue_up(&w1, 2, NULL);
 	RUN3(rest_quietly, put_one, try_fails);
 	quiet(0);
@@ -211,7 +211,7 @@ THREAD(try_succeeds)
 
 static void try_during_growth(uint32_t flags)
 {
-	init(2, 2, WEIR_FIFO, flags);
+	start_with(2, 2, WEIR_FIFO, flags);
 	queue_up(&w1, 3, &ctx);
 	RUN2(grow_to_8, try_succeeds);
 }

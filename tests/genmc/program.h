@@ -38,7 +38,7 @@ static struct weir_waiter_ w1, w2;
 static int x, y, z;
 static weir_err first, second;
 
-static void init(int64_t permits, int64_t capacity, weir_policy policy,
+static void start_with(int64_t permits, int64_t capacity, weir_policy policy,
 		 uint32_t flags)
 {
 	weir_sem_opts opts = { .permits = permits, .capacity = capacity,

@@ -44,28 +44,28 @@ THREAD(put_or_fail)
 
 PROGRAM(release_meets_shrink)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(put_one, shrink_to_1);
 	quiet(1);
 }
 
 PROGRAM(release_meets_growth)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(put_one, grow_to_3);
 	quiet(3);
 }
 
 PROGRAM(release_meets_shrink_and_growth)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(put_one, shrink_and_grow);
 	quiet(2);
 }
 
 PROGRAM(release_meets_growth_and_shrink)
 {
-	init(1, 2, WEIR_FIFO, 0);
+	start_with(1, 2, WEIR_FIFO, 0);
 	RUN2(put_one, grow_and_shrink);
 	quiet(2);
 }
@@ -73,43 +73,43 @@ PROGRAM(release_meets_growth_and_shrink)
 /* TRACKED: the word is SHUT until the first unlock, and marked afterwards. */
 PROGRAM(tracked_release_meets_shrink)
 {
-	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	RUN2(put_one, shrink_to_1);
 }
 
 PROGRAM(tracked_release_meets_growth)
 {
-	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	RUN2(put_one, grow_to_3);
 }
 
 PROGRAM(tracked_release_meets_shrink_and_growth)
 {
-	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	RUN2(put_one, shrink_and_grow);
 }
 
 PROGRAM(tracked_release_meets_growth_and_shrink)
 {
-	init(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(1, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	RUN2(put_one, grow_and_shrink);
 }
 
 PROGRAM(release_meets_forget)
 {
-	init(0, 2, WEIR_FIFO, 0);
+	start_with(0, 2, WEIR_FIFO, 0);
 	RUN2(put_one, forget_one);
 }
 
 PROGRAM(tracked_release_meets_forget)
 {
-	init(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	RUN2(put_one, forget_one);
 }
 
 PROGRAM(release_pays_debt_during_forget)
 {
-	init(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(0, 2, WEIR_FIFO, WEIR_SEM_TRACKED);
 	OK(weir_sem_resize(&s, 1, NULL));
 	RUN2(put_one, forget_one);
 }
@@ -125,7 +125,7 @@ static void no_permit_created(void)
 PROGRAM(over_release_meets_shrink)
 {
 	panics_expected = true;
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(shrink_to_1, put_or_fail);
 	no_permit_created();
 }
@@ -133,7 +133,7 @@ PROGRAM(over_release_meets_shrink)
 PROGRAM(over_release_meets_growth)
 {
 	panics_expected = true;
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(grow_to_3, put_or_fail);
 	no_permit_created();
 }
@@ -151,25 +151,25 @@ THREAD(stat_all_free)
 
 PROGRAM(stat_meets_growth)
 {
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(stat_all_free, grow_to_3);
 }
 
 PROGRAM(stat_meets_shrink)
 {
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(stat_all_free, shrink_to_1);
 }
 
 /* The word is the same before and after. */
 PROGRAM(stat_meets_growth_and_shrink)
 {
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(stat_all_free, grow_and_shrink);
 }
 
 PROGRAM(stat_meets_shrink_and_growth)
 {
-	init(2, 2, WEIR_FIFO, 0);
+	start_with(2, 2, WEIR_FIFO, 0);
 	RUN2(stat_all_free, shrink_and_grow);
 }

@@ -7,7 +7,7 @@
 /* Watched; the first unlock marks the word. */
 static void init_watched(int64_t permits, int64_t capacity)
 {
-	init(permits, capacity, WEIR_FIFO, WEIR_SEM_TRACKED);
+	start_with(permits, capacity, WEIR_FIFO, WEIR_SEM_TRACKED);
 	OK(weir_sem_acquire(&s, 0, NULL));
 	assert(weir_is_marked_(s.word_));
 }
