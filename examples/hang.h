@@ -30,13 +30,31 @@ static void hang_init(weir_sem *sem, const char *name, int64_t permits)
 	hang_check(weir_sem_init_opts(sem, &opts));
 }
 
+struct hang_thread {
+	const char *name;
+	void *(*run)(void *);
+	void *arg;
+};
+
+static void *hang_run(void *arg)
+{
+	struct hang_thread thread = *(struct hang_thread *)arg;
+
+	free(arg);
+	(void)pthread_setname_np(pthread_self(), thread.name);
+	return thread.run(thread.arg);
+}
+
 static pthread_t hang_start(const char *name, void *(*run)(void *), void *arg)
 {
+	struct hang_thread *start = malloc(sizeof(*start));
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, run, arg))
+	if (!start)
 		exit(1);
-	(void)pthread_setname_np(thread, name);
+	*start = (struct hang_thread){ name, run, arg };
+	if (pthread_create(&thread, NULL, hang_run, start))
+		exit(1);
 	return thread;
 }
 
