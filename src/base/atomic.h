@@ -7,8 +7,8 @@
  * the name.
  *
  * Members of public structs have plain integer types, so these macros use the
- * compiler's builtins and not <stdatomic.h>.  There are no stand-alone fences:
- * sanitizers do not model them.  A CAS that fails loads with relaxed order:
+ * compiler's builtins and not <stdatomic.h>.  There are no stand-alone fences
+ * between threads: sanitizers do not model them.  A CAS that fails loads with relaxed order:
  * every caller retries.
  *
  * This header is part of the seam.  The schedule explorer puts its own
@@ -46,5 +46,8 @@
 #define at_cas_weak_acquire(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQUIRE)
 #define at_cas_weak_release(p, old, v) at_cas_(p, old, v, __ATOMIC_RELEASE)
 #define at_cas_weak_acq_rel(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQ_REL)
+
+/* The compiler moves no access across it: for handlers in the same thread. */
+#define at_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 #endif /* WEIR_BASE_ATOMIC_H */

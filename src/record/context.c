@@ -7,6 +7,13 @@
  *            LIVE     -> FREE or ENDED by its thread, when that ends
  *            ENDED    -> MAKING by any thread (CAS), which frees the record if
  *                        it holds nothing any more
+ *
+ * Pairs
+ *
+ *   [D5] reuse  release: free_chain, sweep, end_thread, release_wait
+ *               acquire: become, take
+ *               The next user of a record writes it after the last access of
+ *               the previous user.
  */
 #include "record/context.h"
 
@@ -32,8 +39,8 @@ static bool become(struct rg_context *context, uint32_t from, uint32_t to)
 {
 	uint32_t seen = from;
 
-	/* relaxed: the record is private to the thread that gets it. */
-	while (!at_cas_weak_relaxed(&context->state, &seen, to))
+	/* [D5] acquire */
+	while (!at_cas_weak_acquire(&context->state, &seen, to))
 		/* A failed CAS stores the state that it found. */
 		// cppcheck-suppress knownConditionTrueFalse
 		if (seen != from)
@@ -122,7 +129,9 @@ static void free_chain(char *base, struct rg_context *context)
 		at_store_relaxed(&context->id, 0);
 		at_store_relaxed(&context->more, 0);
 		at_store_relaxed(&context->first, 0);
-		at_store_relaxed(&context->state, RG_FREE);
+		/* [D5] release */
+		at_store_release(&context->state, RG_FREE);
+		/* relaxed: a hint. */
 		at_store_relaxed(&weir_registry_->free_context, index + 1);
 		context = more;
 	}
@@ -143,9 +152,9 @@ static void sweep(char *base, struct rg_context *context)
 		return;
 	if (empty_slots(base, context))
 		free_chain(base, context);
-	/* relaxed: as above. */
+	/* [D5] release */
 	else
-		at_store_relaxed(&context->state, RG_ENDED);
+		at_store_release(&context->state, RG_ENDED);
 }
 
 /* Returns a record that was FREE and is MAKING now, among `count` records. */
@@ -248,9 +257,10 @@ static void end_thread(void *unused)
 	if (empty_slots(base, context)) {
 		free_chain(base, context);
 	} else {
-		/* relaxed: both; for display. */
+		/* relaxed: for display. */
 		at_store_relaxed(&context->ended, (uint64_t)weir_ticks_());
-		at_store_relaxed(&context->state, RG_ENDED);
+		/* [D5] release */
+		at_store_release(&context->state, RG_ENDED);
 	}
 	my->busy = false;
 }

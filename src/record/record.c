@@ -86,6 +86,7 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 	if (my->base == base || weir_context_enter_(base)) {
 		/* relaxed: a signal handler of this thread reads it. */
 		at_store_relaxed(&my->busy, true);
+		at_signal_fence();
 		slot = my->last;
 		/* relaxed: both; this thread writes them. */
 		if (at_load_relaxed(&slot->object) != id ||
@@ -97,7 +98,9 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 		/* relaxed: the flags of an object remain. */
 		if (!(at_load_relaxed(&object->flags) & RG_UNBOUNDED))
 			add_handed_over(object, id, -n, RG_HANDED_OVER);
-		my->busy = false;
+		at_signal_fence();
+		/* relaxed: a signal handler of this thread reads it. */
+		at_store_relaxed(&my->busy, false);
 		return;
 	}
 	remember(my, object, slot);
@@ -116,6 +119,7 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 		/* relaxed: as above. */
 		at_store_relaxed(&slot->acquires,
 				 at_load_relaxed(&slot->acquires) + 1);
+	at_signal_fence();
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, false);
 }
@@ -238,7 +242,10 @@ static void gave(uint64_t id, int64_t n, bool counts)
 		flag = RG_DEFERRED;
 	} else if (my->base == base) {
 		at_store_relaxed(&my->busy, true);
+		at_signal_fence();
 		n = give(base, object, id, n, counts);
+		at_signal_fence();
+		/* relaxed: as above. */
 		at_store_relaxed(&my->busy, false);
 		if (!n)
 			return;

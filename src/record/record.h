@@ -139,6 +139,11 @@ static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
 	struct weir_ready_ ready = { NULL, NULL, 0, 0, false };
 	struct rg_slot *slot = weir_mine_.last;
 
+	/*
+	 * A signal handler may change all of weir_mine_.  The slot is read
+	 * first, so that the checks are not older than it.
+	 */
+	at_signal_fence();
 	if (!weir_record_is_last_(sem) || weir_mine_.last_site != site)
 		return ready;
 	ready.slot = slot;
@@ -188,12 +193,17 @@ void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
  */
 static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
 {
-	return weir_record_is_last_(sem) ? weir_mine_.last : NULL;
+	struct rg_slot *slot = weir_mine_.last;
+
+	/* As in weir_record_ready_to_take_. */
+	at_signal_fence();
+	return weir_record_is_last_(sem) ? slot : NULL;
 }
 
 static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 {
 	struct weir_mine_ *my = &weir_mine_;
+	struct rg_object *object;
 	uint64_t calls;
 
 	/*
@@ -206,6 +216,7 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	}
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, true);
+	at_signal_fence();
 	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
 		/* relaxed: as above. */
 		at_store_relaxed(&my->busy, false);
@@ -217,11 +228,15 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	at_store_relaxed(&slot->given,
 			 at_load_relaxed(&slot->given) + (uint64_t)n);
 	at_store_relaxed(&slot->releases, calls + 1);
+	/* A handler may have used another slot meanwhile. */
+	object = my->last == slot ? my->object : NULL;
+	at_signal_fence();
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, false);
 	/* Last, so that the caller needs no stack frame. */
-	if (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0)
-		weir_record_measure_(my->object, slot, calls);
+	if (object &&
+	    (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0))
+		weir_record_measure_(object, slot, calls);
 }
 
 /* As weir_record_gave_, for permits that were forgotten, not released. */

@@ -28,8 +28,8 @@ static bool take(struct rg_wait *wait)
 {
 	uint32_t state = RG_FREE;
 
-	/* relaxed: the record is private to the thread that gets it. */
-	while (!at_cas_weak_relaxed(&wait->state, &state, RG_MAKING))
+	/* [D5] acquire */
+	while (!at_cas_weak_acquire(&wait->state, &state, RG_MAKING))
 		if (state != RG_FREE)
 			return false;
 	return true;
@@ -151,9 +151,10 @@ static uint32_t recall(const void *op, const char *base, uint32_t *context)
 
 static void release_wait(struct rg_wait *wait)
 {
-	/* relaxed: both; readers compare seq. */
+	/* relaxed: readers compare seq. */
 	at_add_relaxed(&wait->seq, 2);
-	at_store_relaxed(&wait->state, RG_FREE);
+	/* [D5] release */
+	at_store_release(&wait->state, RG_FREE);
 }
 
 /* The context that waits; null: it cannot be recorded. */

@@ -20,7 +20,7 @@ else
 	elsewhere='AArch64 only'
 fi
 if nm -u "$archive" | grep -q ' _pthread_cleanup_push$'; then
-	other='no such libc'
+	other='glibc only'
 else
 	other='musl only'
 fi

@@ -113,7 +113,7 @@ static void pass_permit(struct pair *p)
 }
 
 /* [S1] and [S2] when every call goes through the lock. */
-TEST(c24_s1_permit_when_locked)
+TEST(c24_s1_permit_when_closed)
 {
 	struct pair p = { .sem = WEIR_SEM_INIT(1) };
 
