@@ -16,6 +16,9 @@
 #ifdef __clang__
 /* Its macros omit the variadic argument, which C11 does not allow. */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#if __clang_major__ >= 19
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#endif
 #endif
 #define probe4(name, a, b, c, d) DTRACE_PROBE4(weir, name, a, b, c, d)
 #else
