@@ -25,7 +25,7 @@ def configure():
     link_args = "-fprofile-instr-generate " + flush
     again = os.path.exists(os.path.join(BUILD, "build.ninja"))
     said("meson", "setup", *(["--reconfigure"] if again else []),
-         "-Dbuildtype=debug", "-Dtests=true",
+         "-Dbuildtype=debug", "-Dtests=true", "-Dprobes=disabled",
          "-Dc_link_args=" + link_args, "-Dcpp_link_args=" + link_args,
          BUILD, ROOT,
          # Meson runs programs of its own, whose counts are discarded.
