@@ -109,7 +109,7 @@ def main():
 
     os.makedirs(work, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = sorted(path for room in ("base", "core", "async")
+        paths = sorted(path for room in ("base", "record", "diag", "core", "async")
                        for path in glob.glob(f"src/{room}/*.c"))
         library = dict(zip(paths, pool.map(
             lambda path: compile_source(path, ".", work, command), paths)))
