@@ -141,7 +141,9 @@ static void cancel(weir_ctx *ctx, const void *cause, const char *call)
 	/*
 	 * End all contexts before any waiter leaves its queue: permits that a
 	 * waiter leaves behind must not be granted to another waiter that this
-	 * cancel is about to end.
+	 * cancel is about to end.  A waiter that wakes by itself between two
+	 * of these steps may still cause such a grant; the granted waiter then
+	 * returns its permits (C13).
 	 */
 	for (weir_ctx *c = ctx; c; c = next_below(c, ctx))
 		end_now(c, cause);

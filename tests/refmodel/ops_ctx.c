@@ -128,7 +128,31 @@ static void cancel_models(scene *s, uint32_t ended)
 	}
 }
 
-static void cancel(world *w, int at)
+/*
+ * A waiter past its bound may take the semaphore's lock at any time.  Its unlock
+ * can grant to a waiter of a context that a cancel of a parent has not reached
+ * yet.  That waiter returns the permits, but a waiter behind it with a range has
+ * got fewer than the model says.  The end of one context is atomic, so such a
+ * world cancels one at a time, children first.
+ */
+static bool is_one_at_a_time(const scene *s)
+{
+	for (int i = 0; i < s->worlds; i++)
+		if (s->world[i]->overdue)
+			return true;
+	return false;
+}
+
+static int first_to_cancel(const tree *t, int at)
+{
+	for (int i = 1; i <= TREE_SIZE; i++)
+		if (t->node[i].live && t->node[i].parent == at &&
+		    !t->node[i].ended)
+			return first_to_cancel(t, i);
+	return at;
+}
+
+static void cancel_one(world *w, int at)
 {
 	scene *s = w->scene;
 
@@ -138,6 +162,15 @@ static void cancel(world *w, int at)
 	tree_cancel(&s->tree, at);
 	for (int i = 0; i < s->worlds; i++)
 		world_settle(s->world[i], !s->world[i]->m.barging);
+}
+
+static void cancel(world *w, int at)
+{
+	const scene *s = w->scene;
+
+	while (is_one_at_a_time(s) && first_to_cancel(&s->tree, at) != at)
+		cancel_one(w, first_to_cancel(&s->tree, at));
+	cancel_one(w, at);
 }
 
 void ops_ctx_cancel(world *w)
