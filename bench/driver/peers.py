@@ -93,7 +93,7 @@ CHANNELS = [
 ]
 RWLOCKS = [
     Peer('weir-rwlock', 'bench-patterns', 'weir'),
-    Peer('weir-rwlock-readers', 'bench-patterns', 'weir-readers'),
+    Peer('weir-rwlock-fifo', 'bench-patterns', 'weir-fifo'),
     Peer('pthread-rwlock', 'bench-patterns', 'pthread', 'libc6-dev'),
 ]
 TASK_GROUPS = [

@@ -78,13 +78,13 @@ static void pthread_rounds(void *arg, int number)
 
 void measure_rwlock(const struct bench_args *args)
 {
-	const weir_rwlock_opts readers_first = { .prefer = WEIR_RW_READERS };
+	const weir_rwlock_opts fifo = { .prefer = WEIR_RW_FIFO };
 	uint64_t written = 0;
 
 	writes = (uint64_t)args->writes;
-	if (!strcmp(args->kind, "weir-readers"))
-		must(!weir_rwlock_init(&weir_lock, &readers_first), "init");
-	if (!strcmp(args->kind, "weir") || !strcmp(args->kind, "weir-readers"))
+	if (!strcmp(args->kind, "weir-fifo"))
+		must(!weir_rwlock_init(&weir_lock, &fifo), "init");
+	if (!strcmp(args->kind, "weir") || !strcmp(args->kind, "weir-fifo"))
 		crowd_measure(args, (int)args->threads, weir_rounds);
 	else if (!strcmp(args->kind, "pthread"))
 		crowd_measure(args, (int)args->threads, pthread_rounds);

@@ -23,12 +23,13 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  * The order of readers and writers is chosen at init:
  *
- *   WEIR_RW_FAIR     The order of arrival: a reader that arrives after a writer
- *                    waits behind it.  No thread starves.  The default.
- *   WEIR_RW_READERS  While readers are inside, more readers may join them
- *                    although a writer waits.  If the writer has waited for
- *                    barge_us microseconds, then it is next: it does not starve
- *                    either.
+ *   WEIR_RW_BARGING  A reader or writer that can enter at once may pass waiting
+ *                    threads: for example, readers join other readers although
+ *                    a writer waits.  If a thread has waited for barge_us
+ *                    microseconds, then no thread passes it.  No thread
+ *                    starves.  The default, and the fastest.
+ *   WEIR_RW_FIFO     The order of arrival: a reader that arrives after a writer
+ *                    waits behind it.  No thread starves.
  *   WEIR_RW_WRITERS  While a writer waits or is inside, new readers wait.  A
  *                    steady stream of writers starves readers.
  *
@@ -66,8 +67,8 @@ typedef struct weir_rwlock {
 } weir_rwlock;
 
 typedef enum weir_rw_prefer {
-	WEIR_RW_FAIR = 0,
-	WEIR_RW_READERS = 1,
+	WEIR_RW_BARGING = 0,
+	WEIR_RW_FIFO = 1,
 	WEIR_RW_WRITERS = 2
 } weir_rw_prefer;
 
@@ -76,18 +77,19 @@ typedef enum weir_rw_prefer {
 
 /* A static initialiser, with the default options. */
 #define WEIR_RWLOCK_INIT                                                       \
-	{ WEIR_SEM_INIT(WEIR_RW_READERS_MAX), WEIR_SEM_INIT_UNBOUNDED(0),      \
+	{ WEIR_SEM_INIT_BARGING(WEIR_RW_READERS_MAX),                          \
+	  WEIR_SEM_INIT_UNBOUNDED(0),                                          \
 	  0, 0, 0, 0, 1, 0, 0, 0, { 0, 0, 0 } }
 
 /*
  * Options for weir_rwlock_init; zero means the default in every field.
  * max_waiters bounds readers and writers together (C31).  With RW_WRITERS a
  * thread that has just entered may count as waiting until its call has
- * returned.  barge_us must be 0 unless prefer is RW_READERS.
+ * returned.  barge_us must be 0 unless prefer is RW_BARGING.
  */
 typedef struct weir_rwlock_opts {
 	weir_rw_prefer prefer;
-	uint32_t barge_us;	/* RW_READERS; 0: WEIR_BARGE_US */
+	uint32_t barge_us;	/* RW_BARGING; 0: WEIR_BARGE_US */
 	const char *name;	/* for messages; not copied; may be null */
 	uint32_t max_waiters;	/* 0: no limit; beyond it WEIR_EBUSY */
 	uint32_t flags;		/* 0 */
@@ -125,7 +127,7 @@ weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns);
 
 /*
  * Enter if that needs no waiting.  WEIR_EAGAIN: the lock is taken, or other
- * threads wait (WEIR_RW_READERS: a writer that has waited for barge_us).
+ * threads wait (WEIR_RW_BARGING: one that has waited for barge_us).
  */
 WEIR_API WEIR_MUST_USE weir_err weir_rwlock_try_read(weir_rwlock *rw);
 WEIR_API WEIR_MUST_USE weir_err weir_rwlock_try_write(weir_rwlock *rw);

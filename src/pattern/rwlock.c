@@ -6,13 +6,13 @@
  * permit, a writer takes all of them.  The order of the semaphore is the order
  * of the lock:
  *
- *   FAIR     FIFO.  A writer in the queue keeps all later readers behind it.
- *   READERS  BARGING.  A reader may take a free permit before a waiting writer,
+ *   BARGING  BARGING.  A reader may take a free permit before a waiting writer,
  *            until the writer has waited for the starvation bound.
+ *   FIFO     FIFO.  A writer in the queue keeps all later readers behind it.
  *   WRITERS  FIFO.  In addition, readers do not enter the queue while a writer
  *            waits or is inside: rwlock_recall.c.
  *
- * max_waiters.  With FAIR and READERS there is one queue, and inside_ enforces
+ * max_waiters.  With BARGING and FIFO there is one queue, and inside_ enforces
  * the bound.  With WRITERS there are two queues, both without a bound, and the
  * bound is enforced here for both together.  A call that cannot enter at once
  * is counted (waiting_) or refused.  It stays counted while it moves from one
@@ -24,7 +24,26 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_word.h"
 #include "weir/ctx.h"
+
+/*
+ * The fast paths: the caller enters or leaves by one compare-and-swap of
+ * inside_.  If that is not possible, then nothing has changed, and the functions
+ * below do the whole of it.  They apply to every preference except where a
+ * writer is counted (WRITERS).
+ */
+static inline bool enter_fast(weir_rwlock *rw, int64_t n)
+{
+	return weir_is_ready_(rw) && rw->prefer_ != WEIR_RW_WRITERS &&
+	       weir_take_fast_(&rw->inside_, n, n) >= 0;
+}
+
+static inline bool leave_fast(weir_rwlock *rw, int64_t n)
+{
+	return weir_is_ready_(rw) && rw->prefer_ != WEIR_RW_WRITERS &&
+	       weir_put_fast_(&rw->inside_, n);
+}
 
 /*
  * The bound for both queues together.
@@ -142,22 +161,30 @@ static weir_err enter(weir_rwlock *rw, const struct role *role,
 
 weir_err weir_rwlock_read(weir_rwlock *rw, struct weir_ctx *ctx)
 {
+	if (!ctx && enter_fast(rw, 1))
+		return WEIR_OK;
 	return enter(rw, &reader, ctx, WEIR_FOREVER, "weir_rwlock_read");
 }
 
 weir_err weir_rwlock_write(weir_rwlock *rw, struct weir_ctx *ctx)
 {
+	if (!ctx && enter_fast(rw, ALL))
+		return WEIR_OK;
 	return enter(rw, &writer, ctx, WEIR_FOREVER, "weir_rwlock_write");
 }
 
 weir_err weir_rwlock_read_until(weir_rwlock *rw, int64_t deadline_ns)
 {
+	if (enter_fast(rw, 1))
+		return WEIR_OK;
 	return enter(rw, &reader, NULL, deadline_ns,
 		     "weir_rwlock_read_until");
 }
 
 weir_err weir_rwlock_write_until(weir_rwlock *rw, int64_t deadline_ns)
 {
+	if (enter_fast(rw, ALL))
+		return WEIR_OK;
 	return enter(rw, &writer, NULL, deadline_ns,
 		     "weir_rwlock_write_until");
 }
@@ -212,7 +239,8 @@ static weir_err refuse(const weir_rwlock *rw, const char *call,
 	return weir_panic_("%s: rwlock \"%s\" %s", call, rw->name_, reason);
 }
 
-void weir_rwlock_read_done(weir_rwlock *rw)
+/* Kept out of the callers, whose fast paths then need no stack frame. */
+static __attribute__((noinline)) void read_done_slow(weir_rwlock *rw)
 {
 	static const char call[] = "weir_rwlock_read_done";
 
@@ -224,7 +252,7 @@ void weir_rwlock_read_done(weir_rwlock *rw)
 		(void)refuse(rw, call, "has no reader");
 }
 
-void weir_rwlock_write_done(weir_rwlock *rw)
+static __attribute__((noinline)) void write_done_slow(weir_rwlock *rw)
 {
 	static const char call[] = "weir_rwlock_write_done";
 
@@ -234,6 +262,21 @@ void weir_rwlock_write_done(weir_rwlock *rw)
 		(void)refuse(rw, call, "has no writer");
 	else
 		weir_rwlock_remove_writer_(rw);
+}
+
+void weir_rwlock_read_done(weir_rwlock *rw)
+{
+	/* relaxed: seen no older than the caller's own entry; see above. */
+	if (!weir_is_ready_(rw) ||
+	    weir_value_(at_load_relaxed(&rw->inside_.word_)) <= 0 ||
+	    !leave_fast(rw, 1))
+		read_done_slow(rw);
+}
+
+void weir_rwlock_write_done(weir_rwlock *rw)
+{
+	if (!leave_fast(rw, ALL))
+		write_done_slow(rw);
 }
 
 weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)

@@ -22,7 +22,7 @@ static bool opts_ok(const weir_rwlock_opts *o)
 {
 	return !o->flags && !o->reserved_[0] && !o->reserved_[1] &&
 	       !o->reserved_[2] && (unsigned)o->prefer <= WEIR_RW_WRITERS &&
-	       (!o->barge_us || o->prefer == WEIR_RW_READERS);
+	       (!o->barge_us || o->prefer == WEIR_RW_BARGING);
 }
 
 weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
@@ -33,7 +33,7 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 	weir_sem_opts inside = {
 		.permits = ALL,
 		.name = o->name,
-		.policy = o->prefer == WEIR_RW_READERS ? WEIR_BARGING :
+		.policy = o->prefer == WEIR_RW_BARGING ? WEIR_BARGING :
 							 WEIR_FIFO,
 		.max_waiters = two_queues ? 0 : o->max_waiters,
 		.barge_us = o->barge_us,

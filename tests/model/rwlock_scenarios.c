@@ -15,14 +15,14 @@ static void reset(weir_rw_prefer prefer)
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 }
 
-static void fair(void)
+static void fifo(void)
 {
-	reset(WEIR_RW_FAIR);
+	reset(WEIR_RW_FIFO);
 }
 
 static void readers_first(void)
 {
-	reset(WEIR_RW_READERS);
+	reset(WEIR_RW_BARGING);
 }
 
 static void writers_first(void)
@@ -73,8 +73,8 @@ static void write(void)
 }
 
 /* C2, C10, C24: mutual exclusion, and readers see the writes. */
-SCENARIO(rw_fair, 2, fair, all_left_and_open, read, read, write)
-SCENARIO(rw_fair_writers, 2, fair, all_left_and_open, read, write, write)
+SCENARIO(rw_fifo, 2, fifo, all_left_and_open, read, read, write)
+SCENARIO(rw_fifo_writers, 2, fifo, all_left_and_open, read, write, write)
 SCENARIO(rw_readers_first, 2, readers_first, all_left_and_open, read, read,
 	 write)
 SCENARIO(rw_writers_first, 2, writers_first, all_left_and_open, read, read,
@@ -212,7 +212,7 @@ static void read_and_upgrade(void)
 }
 
 /* Two upgrades that would wait for each other both return. */
-SCENARIO(rw_two_upgrades, 3, fair, all_left_and_open, read_and_upgrade,
+SCENARIO(rw_two_upgrades, 3, fifo, all_left_and_open, read_and_upgrade,
 	 read_and_upgrade)
 SCENARIO(rw_upgrade_meets_writer, 2, writers_first, all_left_and_open,
 	 read_and_upgrade, write, read)
