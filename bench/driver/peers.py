@@ -29,6 +29,9 @@ WEIR = [weir(kind, form, suffix)
 WEIR_QUICK = [peer for peer in WEIR
               if peer.program == 'bench-weir-shared' or
               peer.name == 'weir-signal-inline-native']
+# Holders are recorded; only for the uncontended pair.
+WEIR_WATCHED = [weir('watched', form, FORMS[form])
+                for form in ('shared', 'inline')]
 WEIR_MAIN = ['weir-fifo', 'weir-barging']
 # Operations instead of threads; only for workloads with a number of waiters.
 WEIR_OPS = weir('ops', 'shared', '')
@@ -62,7 +65,7 @@ NATIVE = [
 ]
 
 THREADED = WEIR + OTHERS + NATIVE
-ALL = THREADED + [WEIR_OPS]
+ALL = THREADED + WEIR_WATCHED + [WEIR_OPS]
 
 # Between processes.  Here, too, the names of weir's peers begin with weir.
 BETWEEN = [Peer(name, 'bench-processes', kind, package)

@@ -83,9 +83,11 @@ def uncontended(quick):
         for name in ('pair', 'try-fail', 'timeout'):
             yield Workload(name, name, who=who, ms=20)
         return
+    watched = names(peers.WEIR_WATCHED)
     for name in ('pair', 'weight3', 'try', 'try-fail', 'timeout', 'deadline',
                  'ctx'):
-        yield Workload(name, name, who=names(peers.THREADED), ms=80)
+        yield Workload(name, name, who=names(peers.THREADED) +
+                       (watched if name == 'pair' else ()), ms=80)
     yield Workload('permit', 'permit', who=names(peers.WEIR), ms=80)
 
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weir.  The kind is "fifo" or "barging", both bounded; "signal", FIFO and
- * unbounded; or "ops", FIFO and bounded, with operations as waiters.  The build
+ * unbounded; "watched", FIFO and bounded, with a name, so that its holders are
+ * recorded; or "ops", FIFO and bounded, with operations as waiters.  The build
  * decides how weir is linked or inlined.
  */
 #ifdef BENCH_INLINE
@@ -25,8 +26,14 @@ static inline void peer_init(peer_sem *sem, int64_t permits, int64_t capacity,
 		opts.policy = WEIR_BARGING;
 	else if (!strcmp(kind, "signal"))
 		opts.flags = WEIR_SEM_UNBOUNDED;
-	else
-		must(!strcmp(kind, "fifo"), "kind=fifo, barging or signal");
+	else if (strcmp(kind, "watched"))
+		must(!strcmp(kind, "fifo"),
+		     "kind=fifo, barging, signal or watched");
+	if (!strcmp(kind, "watched")) {
+		opts.name = kind;
+		/* All permits have a holder who is recorded. */
+		opts.capacity = permits;
+	}
 	must(weir_sem_init_opts(sem, &opts) == WEIR_OK, "weir_sem_init_opts");
 }
 
