@@ -2,17 +2,22 @@
 /* weir export: metrics for Prometheus. */
 #include "cmd/export/export.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cmd/export/address.h"
+#include "cmd/export/accept.h"
 #include "cmd/export/format.h"
-#include "cmd/export/http.h"
 #include "cmd/export/sources.h"
+#include "cmd/http/address.h"
+#include "cmd/http/http.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
+
+#define ADDRESS_DEFAULT "127.0.0.1:9464"
 
 enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS };
 
@@ -44,18 +49,71 @@ static void check_folder(void)
 	free(names);
 }
 
+static bool write_page(FILE *out, void *format)
+{
+	struct metrics *m = metrics_new();
+	bool is_read = source_all(m);
+	int errnum = errno;
+
+	if (is_read) {
+		metrics_merge(m);
+		format_write(out, m, *(const enum format *)format);
+	}
+	metrics_free(m);
+	errno = errnum;
+	return is_read;
+}
+
+static struct http_answer answer_metrics(enum format format)
+{
+	static enum format formats[] = { FORMAT_PROMETHEUS,
+					 FORMAT_OPENMETRICS };
+	static struct page_source pages[] = {
+		[FORMAT_PROMETHEUS] = { .write = write_page,
+					.user = &formats[0] },
+		[FORMAT_OPENMETRICS] = { .write = write_page,
+					 .user = &formats[1] },
+	};
+	struct page *page = page_get(&pages[format]);
+
+	if (page)
+		return (struct http_answer){ .status = 200, .page = page,
+					     .type = format_type(format) };
+	if (errno == ENOBUFS)
+		return http_busy();
+	return (struct http_answer){
+		.status = 500, .text = "the folder of names cannot be read\n"
+	};
+}
+
+static struct http_answer answer(const struct http_request *request)
+{
+	if (!strcmp(request->path, "/metrics"))
+		return answer_metrics(accept_format(request->accept));
+	if (!strcmp(request->path, "/"))
+		return (struct http_answer){
+			.status = 200,
+			.text = "weir export: the metrics are at /metrics\n"
+		};
+	return (struct http_answer){ .status = 404, .text = "see /metrics\n" };
+}
+
 static void serve(const struct cmd *self, const struct export_opts *opts)
 {
+	static const struct http_site site = {
+		.name = "export", .path = "/metrics", .answer = answer,
+		.otherwise = "; \"weir export --once\" prints the metrics",
+	};
 	const char *text = opts->listen ? opts->listen : ADDRESS_DEFAULT;
 	char room[ADDRESS_ROOM];
 	struct address address;
 	int listener;
 
 	address_parse(self, text, opts->remote, &address);
-	http_load();
+	http_load(&site);
 	check_folder();
-	listener = address_listen(text, &address);
-	http_run(listener, address_text(&address, room));
+	listener = address_listen(self, text, &address);
+	http_run(&site, listener, address_text(&address, room));
 }
 
 static void parse_options(const struct cmd *self, struct export_opts *opts,

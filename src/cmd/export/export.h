@@ -12,10 +12,7 @@
  *     model.c     its samples, from the model of a process (src/diag)
  *     format.c    the model as Prometheus text and as OpenMetrics
  *     accept.c    the choice between the two by a request's Accept header
- *     page.c      the answers, kept for a moment
- *     address.c   the address of --listen, and its socket
- *     http.c      HTTP, by libmicrohttpd; nohttp.c replaces it
- *     export.c    the options
+ *     export.c    the options, and the answers over HTTP
  */
 #include "cmd/lib/command.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/export/address.h"
+#include "cmd/http/address.h"
 #include "cmd/lib/fail.h"
 
 #define BACKLOG 64
@@ -78,7 +78,7 @@ static bool parse(const char *text, struct address *address)
 	       parse_host(host, brackets, port, address);
 }
 
-static bool is_loopback(const struct address *address)
+bool address_is_loopback(const struct address *address)
 {
 	struct sockaddr_in6 v6;
 	struct sockaddr_in v4;
@@ -95,11 +95,12 @@ void address_parse(const struct cmd *self, const char *text, bool remote,
 		   struct address *address)
 {
 	if (!parse(text, address))
-		cmd_misuse(self, "export: --listen: \"%s\" is not an address "
-			   "such as 127.0.0.1:9464, [::1]:9464 or 9464", text);
-	if (!remote && !is_loopback(address))
-		cmd_misuse(self, "export: --listen: other machines could reach "
-			   "%s; --allow-remote permits that", text);
+		cmd_misuse(self, "%s: --listen: \"%s\" is not an address such "
+			   "as 127.0.0.1:9464, [::1]:9464 or 9464", self->name,
+			   text);
+	if (!remote && !address_is_loopback(address))
+		cmd_misuse(self, "%s: --listen: other machines could reach %s; "
+			   "--allow-remote permits that", self->name, text);
 }
 
 static int status_of(int errnum)
@@ -108,27 +109,29 @@ static int status_of(int errnum)
 	       errnum == EACCES || errnum == EPERM ? EXIT_REFUSED : EXIT_WEIR;
 }
 
-int address_listen(const char *text, struct address *address)
+int address_listen(const struct cmd *self, const char *text,
+		   struct address *address)
 {
 	int fd = socket(address->any.sa_family,
 			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1;
 
 	if (fd < 0)
-		cmd_die(EXIT_WEIR, "export: cannot create a socket: %s",
-			strerror(errno));
+		cmd_die(EXIT_WEIR, "%s: cannot create a socket: %s",
+			self->name, strerror(errno));
 	/* A port whose last server has just ended can be used again. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, &address->any, address->size) || listen(fd, BACKLOG)) {
 		int errnum = errno;
 
-		cmd_die(status_of(errnum), "export: cannot listen on %s: %s",
-			text, errnum == EADDRINUSE ?
+		cmd_die(status_of(errnum), "%s: cannot listen on %s: %s",
+			self->name, text, errnum == EADDRINUSE ?
 			"another process uses this port" : strerror(errnum));
 	}
 	address->size = sizeof(address->storage);
 	if (getsockname(fd, &address->any, &address->size))
-		cmd_die(EXIT_WEIR, "export: getsockname: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "%s: getsockname: %s", self->name,
+			strerror(errno));
 	return fd;
 }
 

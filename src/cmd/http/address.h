@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_CMD_EXPORT_ADDRESS_H
-#define WEIR_CMD_EXPORT_ADDRESS_H
+#ifndef WEIR_CMD_HTTP_ADDRESS_H
+#define WEIR_CMD_HTTP_ADDRESS_H
 
 /* The address of --listen. */
 #include <stdbool.h>
@@ -8,7 +8,6 @@
 
 #include "cmd/lib/command.h"
 
-#define ADDRESS_DEFAULT "127.0.0.1:9464"
 #define ADDRESS_ROOM 64
 
 struct address {
@@ -31,9 +30,11 @@ void address_parse(const struct cmd *self, const char *text, bool remote,
  * Return a listening socket, or exit with a message.  *address gets the port
  * that the kernel has chosen if the port was 0.
  */
-int address_listen(const char *text, struct address *address);
+int address_listen(const struct cmd *self, const char *text,
+		   struct address *address);
+bool address_is_loopback(const struct address *address);
 /* The address as text, as in a URL. */
 const char *address_text(const struct address *address,
 			 char room[ADDRESS_ROOM]);
 
-#endif /* WEIR_CMD_EXPORT_ADDRESS_H */
+#endif /* WEIR_CMD_HTTP_ADDRESS_H */

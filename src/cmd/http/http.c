@@ -23,9 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmd/export/accept.h"
-#include "cmd/export/page.h"
-#include "cmd/export/http.h"
+#include "cmd/http/http.h"
 #include "cmd/lib/fail.h"
 #include "weir/base.h"
 
@@ -66,14 +64,14 @@ static struct connection {
 
 static bool one_has_ended;
 
-void http_load(void)
+void http_load(const struct http_site *site)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
-		cmd_die(EXIT_CLOSED, "export: cannot listen without " LIBRARY
-			" (Debian package libmicrohttpd12); \"weir export "
-			"--once\" prints the metrics");
+		cmd_die(EXIT_CLOSED, "%s: cannot listen without " LIBRARY
+			" (Debian package libmicrohttpd12)%s", site->name,
+			site->otherwise);
 #define LOAD_(name)                                                            \
 	*(void **)&api.name = dlsym(library, #name);                           \
 	if (!api.name)                                                         \
@@ -155,59 +153,54 @@ static void on_sent(void *page)
 	page_done(page);
 }
 
-static enum MHD_Result send_response(struct MHD_Connection *to, unsigned status,
-				     struct MHD_Response *response,
-				     const char *type)
+static enum MHD_Result add_headers(const struct http_site *site,
+				   struct MHD_Response *response,
+				   const struct http_answer *answer)
 {
-	enum MHD_Result result;
+	const struct http_header *header = site->headers;
+	enum MHD_Result result = api.MHD_add_response_header(
+		response, "Content-Type", answer->type ? answer->type :
+		"text/plain; charset=utf-8");
 
-	if (!response)
-		return MHD_NO;
-	result = api.MHD_add_response_header(response, "Content-Type", type);
 	if (result)
 		result = api.MHD_add_response_header(response, "Connection",
 						     "close");
-	if (result && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+	if (result && answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		result = api.MHD_add_response_header(response, "Allow",
 						     "GET, HEAD");
-	if (result)
-		result = api.MHD_queue_response(to, status, response);
-	api.MHD_destroy_response(response);
+	for (; result && header && header->name; header++)
+		result = api.MHD_add_response_header(response, header->name,
+						     header->value);
 	return result;
 }
 
-/* The text is a constant. */
-static enum MHD_Result send_text(struct MHD_Connection *to, unsigned status,
-				 const char *text)
+static enum MHD_Result send_answer(const struct http_site *site,
+				   struct MHD_Connection *to,
+				   const struct http_answer *answer)
 {
-	char *body = (char *)(uintptr_t)text;
-
-	return send_response(to, status,
-			     api.MHD_create_response_from_buffer(
-				     strlen(text), body,
-				     MHD_RESPMEM_PERSISTENT),
-			     "text/plain; charset=utf-8");
-}
-
-static enum MHD_Result send_metrics(struct MHD_Connection *to)
-{
-	enum format format = accept_format(api.MHD_lookup_connection_value(
-		to, MHD_HEADER_KIND, "Accept"));
-	struct page *page = page_metrics(format);
 	struct MHD_Response *response;
+	enum MHD_Result result;
 
-	if (!page)
-		return errno == ENOBUFS ?
-			send_text(to, MHD_HTTP_SERVICE_UNAVAILABLE,
-				  "too many clients have not read their "
-				  "answers\n") :
-			send_text(to, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				  "the folder of names cannot be read\n");
-	response = api.MHD_create_response_from_buffer_with_free_callback_cls(
-		page->size, page->text, on_sent, page);
-	if (!response)
-		page_done(page);
-	return send_response(to, MHD_HTTP_OK, response, format_type(format));
+	if (answer->page)
+		response =
+		api.MHD_create_response_from_buffer_with_free_callback_cls(
+			answer->page->size, answer->page->text, on_sent,
+			answer->page);
+	else
+		/* The text is not changed. */
+		response = api.MHD_create_response_from_buffer(
+			strlen(answer->text), (char *)(uintptr_t)answer->text,
+			MHD_RESPMEM_PERSISTENT);
+	if (!response) {
+		if (answer->page)
+			page_done(answer->page);
+		return MHD_NO;
+	}
+	result = add_headers(site, response, answer);
+	if (result)
+		result = api.MHD_queue_response(to, answer->status, response);
+	api.MHD_destroy_response(response);
+	return result;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *from,
@@ -215,27 +208,40 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *from,
 				  const char *version, const char *upload,
 				  size_t *upload_size, void **context)
 {
-	(void)user;
+	const struct http_site *site = user;
+	struct http_request request = { .path = url };
+	struct http_answer answer = {
+		.status = MHD_HTTP_METHOD_NOT_ALLOWED,
+		.text = "only GET and HEAD are allowed\n"
+	};
+
 	(void)version;
 	(void)upload;
 	(void)upload_size;
 	(void)context;
-	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-		return send_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
-				 "only GET and HEAD are allowed\n");
-	if (!strcmp(url, "/metrics"))
-		return send_metrics(from);
-	if (!strcmp(url, "/"))
-		return send_text(from, MHD_HTTP_OK, "weir export: the metrics "
-				 "are at /metrics\n");
-	return send_text(from, MHD_HTTP_NOT_FOUND, "see /metrics\n");
+	if (!strcmp(method, "GET") || !strcmp(method, "HEAD")) {
+		request.accept = api.MHD_lookup_connection_value(
+			from, MHD_HEADER_KIND, "Accept");
+		request.host = api.MHD_lookup_connection_value(
+			from, MHD_HEADER_KIND, "Host");
+		answer = site->answer(&request);
+	}
+	return send_answer(site, from, &answer);
+}
+
+struct http_answer http_busy(void)
+{
+	return (struct http_answer){
+		.status = MHD_HTTP_SERVICE_UNAVAILABLE,
+		.text = "too many clients have not read their answers\n"
+	};
 }
 
 /*
  * Block the signals that end the server, except ignored ones, and return a
  * descriptor that shows them.
  */
-static int open_signals(void)
+static int open_signals(const struct http_site *site)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction before;
@@ -251,7 +257,8 @@ static int open_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
-		cmd_die(EXIT_WEIR, "export: signalfd: %s", strerror(errno));
+		cmd_die(EXIT_WEIR, "%s: signalfd: %s", site->name,
+			strerror(errno));
 	return fd;
 }
 
@@ -267,10 +274,11 @@ static int timeout_ms(struct MHD_Daemon *daemon, int64_t next, int64_t now)
 	return (int)ms;
 }
 
-static struct MHD_Daemon *start(int listener)
+static struct MHD_Daemon *start(const struct http_site *site, int listener)
 {
 	struct MHD_Daemon *daemon = api.MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, on_request, NULL,
+		MHD_USE_EPOLL, 0, NULL, NULL, on_request,
+		(void *)(uintptr_t)site,
 		MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listener,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT,
@@ -280,7 +288,8 @@ static struct MHD_Daemon *start(int listener)
 		MHD_OPTION_END);
 
 	if (!daemon)
-		cmd_die(EXIT_WEIR, "export: libmicrohttpd cannot start");
+		cmd_die(EXIT_WEIR, "%s: libmicrohttpd cannot start",
+			site->name);
 	return daemon;
 }
 
@@ -296,23 +305,24 @@ static void run(struct MHD_Daemon *daemon)
 	} while (one_has_ended);
 }
 
-void http_run(int listener, const char *address)
+void http_run(const struct http_site *site, int listener, const char *address)
 {
 	struct pollfd fds[] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct MHD_Daemon *daemon;
 
-	fds[0].fd = open_signals();
-	daemon = start(listener);
+	fds[0].fd = open_signals(site);
+	daemon = start(site, listener);
 	fds[1].fd = api.MHD_get_daemon_info(daemon,
 					    MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-	printf("listening on http://%s/metrics\n", address);
+	printf("listening on http://%s%s\n", address, site->path);
 	cmd_flush();
 	do {
 		int64_t now = weir_now_ns(), next = shut_old(now);
 
 		if (poll(fds, 2, timeout_ms(daemon, next, now)) < 0 &&
 		    errno != EINTR)
-			cmd_die(EXIT_WEIR, "export: poll: %s", strerror(errno));
+			cmd_die(EXIT_WEIR, "%s: poll: %s", site->name,
+				strerror(errno));
 		run(daemon);
 	} while (!(fds[0].revents & POLLIN));
 	api.MHD_stop_daemon(daemon);
