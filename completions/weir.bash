@@ -19,6 +19,7 @@ _weir_options() {
 	watch) echo '-i --interval --lines --json -c --count --shared' ;;
 	explain|dump) echo '--json' ;;
 	top) echo '-i --interval --once --json' ;;
+	web) echo '--listen --allow-remote' ;;
 	export) echo '--listen --allow-remote --once --openmetrics' ;;
 	resize|pause|resume) echo '--shared' ;;
 	close) echo '--drain --nested --shared' ;;
@@ -44,8 +45,8 @@ _weir_reply_names() {
 }
 
 _weir() {
-	local commands='run hold release wait ls stat watch explain dump top export resize pause
-		resume close open rm doctor jobserver posix help'
+	local commands='run hold release wait ls stat watch explain dump top web export resize
+		pause resume close open rm doctor jobserver posix help'
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local command=${COMP_WORDS[1]} words=0 i
 
@@ -100,7 +101,7 @@ _weir() {
 		*,*,-*) _weir_reply "$(_weir_options "$command")" "$word" ;;
 		help,0,*) _weir_reply "$commands" "$word" ;;
 		run,1,*) mapfile -t COMPREPLY < <(compgen -c -- "$word") ;;
-		explain,0,*|dump,0,*|top,0,*)
+		explain,0,*|dump,0,*|top,0,*|web,*)
 			mapfile -t COMPREPLY < <(compgen -f -W "$(ps -eo pid= 2>/dev/null)" -- "$word")
 			;;
 		explain,*|dump,*|top,*) ;;

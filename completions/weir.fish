@@ -5,7 +5,7 @@ function __weir_names
 	weir ls 2>/dev/null | awk 'NR > 1 { print $1 }'
 end
 
-set -l all run hold release wait ls stat watch explain dump top export resize pause resume close open rm doctor jobserver posix help
+set -l all run hold release wait ls stat watch explain dump top web export resize pause resume close open rm doctor jobserver posix help
 set -l first "not __fish_seen_subcommand_from $all"
 
 complete -c weir -f
@@ -19,6 +19,7 @@ complete -c weir -n $first -a watch -d 'show a semaphore live'
 complete -c weir -n $first -a explain -d 'show who holds what in a process, and find deadlocks'
 complete -c weir -n $first -a dump -d 'save the holders and waiters of a process to a file'
 complete -c weir -n $first -a top -d 'show the watched semaphores of processes live'
+complete -c weir -n $first -a web -d 'show the semaphores of processes as a web page with a graph'
 complete -c weir -n $first -a export -d 'serve metrics of semaphores to Prometheus'
 complete -c weir -n $first -a resize -d 'change the capacity of a semaphore'
 complete -c weir -n $first -a pause -d 'stop granting permits, and keep the queue'
@@ -66,13 +67,13 @@ complete -c weir -n '__fish_seen_subcommand_from ls stat watch explain dump top'
 complete -c weir -n '__fish_seen_subcommand_from close' -x -l drain -d 'wait until all permits are released'
 complete -c weir -n '__fish_seen_subcommand_from open' -l fast -d 'release permits of killed processes at once'
 complete -c weir -n '__fish_seen_subcommand_from rm' -s f -l force -d 'remove it unconditionally'
-complete -c weir -n '__fish_seen_subcommand_from explain dump top' -F -a '(__fish_complete_pids)'
+complete -c weir -n '__fish_seen_subcommand_from explain dump top web' -F -a '(__fish_complete_pids)'
 complete -c weir -n '__fish_seen_subcommand_from top' -l once -d 'print one table and exit'
 complete -c weir -n '__fish_seen_subcommand_from watch top' -x -s i -l interval -d 'sampling interval'
 complete -c weir -n '__fish_seen_subcommand_from watch' -l lines -d 'print lines even on a terminal'
 complete -c weir -n '__fish_seen_subcommand_from watch' -x -s c -l count -d 'exit after this many lines'
-complete -c weir -n '__fish_seen_subcommand_from export' -x -l listen -d 'listen on this address'
-complete -c weir -n '__fish_seen_subcommand_from export' -l allow-remote -d 'allow an address that other machines can reach'
+complete -c weir -n '__fish_seen_subcommand_from export web' -x -l listen -d 'listen on this address'
+complete -c weir -n '__fish_seen_subcommand_from export web' -l allow-remote -d 'allow an address that other machines can reach'
 complete -c weir -n '__fish_seen_subcommand_from export' -l once -d 'print the metrics and exit'
 complete -c weir -n '__fish_seen_subcommand_from export' -l openmetrics -d 'with --once: print OpenMetrics'
 complete -c weir -n '__fish_seen_subcommand_from jobserver' \

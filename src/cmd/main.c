@@ -18,6 +18,7 @@
 #include "cmd/posix/posix.h"
 #include "cmd/run/run.h"
 #include "cmd/watch/watch.h"
+#include "cmd/web/web.h"
 
 /* The subcommands, in the order of `weir --help`. */
 static const struct cmd *const commands[] = {
@@ -31,6 +32,7 @@ static const struct cmd *const commands[] = {
 	&cmd_explain,
 	&cmd_dump,
 	&cmd_top,
+	&cmd_web,
 	&cmd_export,
 	&cmd_resize,
 	&cmd_pause,

@@ -52,6 +52,9 @@ offers 'weir run --label=x --orphan=keep builds sha256su' sha256sum
 offers 'weir wait builds --free=' ''
 offers 'weir wait builds --' --exit-code --free --help --idle --nested --shared --timeout
 offers 'weir help cl' close
+offers 'weir web --' --allow-remote --help --listen
+offers 'weir web --listen ' ''
+offers 'weir web 1 --l' --listen
 offers 'weir export --' --allow-remote --help --listen --once --openmetrics
 offers 'weir export --listen ' ''
 offers 'weir export ' ''

@@ -5,14 +5,14 @@
 #
 # A room includes itself, lower floors and public headers ("weir/...").  Rooms on
 # the same floor do not include each other.  The command includes no header of the
-# library except public ones, but cmd/diag and cmd/export read registries with src/diag.
+# library except public ones, but cmd/diag, cmd/export and cmd/web read registries with src/diag.
 #
 # libweir-cluster is a library of its own: src/cluster includes public headers and itself.
 # Its engines, the folders cluster/X, do not include each other.
 #
 # Inside the command, cmd/lib includes cmd/lib.  Another folder cmd/X includes cmd/X
-# and cmd/lib.  cmd/export also includes cmd/http, the HTTP server, and
-# cmd/diag/source.h, the sources of a model.  A
+# and cmd/lib.  cmd/export and cmd/web also include cmd/http, the HTTP server, and
+# cmd/diag/source.h, the sources of a model; cmd/web also includes cmd/diag/json.h.  A
 # file directly in cmd, such as main.c, includes cmd/lib and the header cmd/X/X.h of
 # each folder.
 #
@@ -40,10 +40,12 @@ function allowed(from, to, file, depth) {
 		return 0
 	if (to == "lib" || to == from)
 		return 1
-	if (from == "export" && to == "http")
+	if ((from == "export" || from == "web") && to == "http")
 		return 1
 	if (from == "export" && to == "diag")
 		return file == "source.h"
+	if (from == "web" && to == "diag")
+		return file == "source.h" || file == "json.h"
 	return from == "" && file == to ".h"
 }
 
@@ -106,7 +108,7 @@ code ~ /^[ \t]*#[ \t]*include/ {
 		;
 	else if (!(to[1] in floor))
 		bad(FILENAME ":" FNR, "unknown room " to[1])
-	else if (from == "cmd" && folder ~ /^(diag|export)$/ && to[1] == "diag")
+	else if (from == "cmd" && folder ~ /^(diag|export|web)$/ && to[1] == "diag")
 		;
 	else if (from == "cmd" || from == "cluster")
 		bad(FILENAME ":" FNR, from " uses public headers only")

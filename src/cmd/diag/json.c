@@ -5,6 +5,7 @@
 
 #include "cmd/diag/json.h"
 #include "cmd/lib/json.h"
+#include "diag/text.h"
 
 /* A time that is not known is left out. */
 static void put_time(FILE *out, const char *key, int64_t ns)
@@ -13,15 +14,25 @@ static void put_time(FILE *out, const char *key, int64_t ns)
 		json_int(out, key, ns);
 }
 
+/* A number of 64 bits as text: not every reader of JSON has such numbers. */
+static void put_hex(FILE *out, const char *key, uint64_t number)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	json_text(out, key, text);
+}
+
 static void put_site(FILE *out, struct diag *diag, uint64_t site)
 {
-	char name[256], clean[256];
+	char name[256];
 
 	if (!site)
 		return;
-	(void)snprintf(clean, sizeof(clean), "0x%" PRIx64, site);
-	json_text(out, "pc", clean);
+	put_hex(out, "pc", site);
 	if (symbols_name(&diag->modules, site, name, sizeof(name))) {
+		char clean[256];
+
 		weir_diag_clean_(clean, sizeof(clean), name, sizeof(name));
 		json_text(out, "site", clean);
 	}
@@ -94,14 +105,11 @@ static void put_waiters(FILE *out, struct diag *diag,
 static void put_object(FILE *out, struct diag *diag,
 		       const struct dg_object *object)
 {
-	char address[32];
-
 	json_begin(out, NULL);
 	json_text(out, "name", object->name);
 	json_text(out, "type", weir_diag_type_name_(object->type));
-	(void)snprintf(address, sizeof(address), "0x%" PRIx64,
-		       object->address);
-	json_text(out, "address", address);
+	put_hex(out, "id", object->id);
+	put_hex(out, "address", object->address);
 	json_text(out, "verdict", weir_diag_verdict_name_(object->verdict));
 	json_text(out, "policy", object->flags & RG_BARGING ? "barging" :
 							      "fifo");
@@ -133,10 +141,13 @@ static void put_contexts(FILE *out, const struct dg_model *model)
 		json_begin(out, NULL);
 		json_int(out, "context", i);
 		json_text(out, "kind", weir_diag_kind_name_(c->kind));
+		put_hex(out, "id", c->id);
+		put_hex(out, "address", c->address);
 		json_int(out, "tid", c->tid);
 		json_text(out, "name", c->name);
 		json_bool(out, "ended", c->ended);
 		json_text(out, "verdict", weir_diag_verdict_name_(c->verdict));
+		put_time(out, "ended_ns", c->ended ? c->ended_ns : DG_UNKNOWN);
 		if (c->group)
 			json_int(out, "group", c->group);
 		json_end(out);
@@ -144,8 +155,21 @@ static void put_contexts(FILE *out, const struct dg_model *model)
 	json_list_end(out);
 }
 
-static void put_group(FILE *out, struct dg_model *model, uint32_t group)
+/* The text that weir explain prints about a group. */
+static void put_report(FILE *out, struct diag *diag, uint32_t group)
 {
+	char room[8192];
+	struct dg_text text = { .to = room, .size = sizeof(room),
+				.site = symbols_name,
+				.site_user = &diag->modules };
+
+	weir_diag_report_group_(&text, &diag->model, group);
+	json_text(out, "report", room);
+}
+
+static void put_group(FILE *out, struct diag *diag, uint32_t group)
+{
+	struct dg_model *model = &diag->model;
 	struct dg_way ways[8];
 	uint32_t n = group <= 8 ? weir_diag_ways_(model, group, ways, 8) : 0;
 	uint32_t ended_by;
@@ -167,18 +191,21 @@ static void put_group(FILE *out, struct dg_model *model, uint32_t group)
 		json_end(out);
 	}
 	json_list_end(out);
-	if (group <= 8)
+	if (group <= 8) {
 		put_time(out, "ends_in_ns",
 			 weir_diag_ends_(model, group, &ended_by));
+		put_report(out, diag, group);
+	}
 	json_end(out);
 }
 
-uint32_t diag_json(FILE *out, struct diag *diag, const char *only)
+uint32_t diag_json_object(FILE *out, const char *key, struct diag *diag,
+			  const char *only)
 {
 	struct dg_model *model = &diag->model;
 	uint32_t shown = 0;
 
-	json_begin(out, NULL);
+	json_begin(out, key);
 	json_int(out, "pid", model->pid);
 	json_text(out, "program", model->program);
 	json_text(out, "library", model->library);
@@ -188,7 +215,7 @@ uint32_t diag_json(FILE *out, struct diag *diag, const char *only)
 	json_bool(out, "approximate", model->approximate);
 	json_list(out, "groups");
 	for (uint32_t g = 1; g <= model->groups; g++)
-		put_group(out, model, g);
+		put_group(out, diag, g);
 	json_list_end(out);
 	json_list(out, "objects");
 	for (uint32_t i = 0; i < model->used.objects; i++)
@@ -199,6 +226,13 @@ uint32_t diag_json(FILE *out, struct diag *diag, const char *only)
 	json_list_end(out);
 	put_contexts(out, model);
 	json_end(out);
+	return shown;
+}
+
+uint32_t diag_json(FILE *out, struct diag *diag, const char *only)
+{
+	uint32_t shown = diag_json_object(out, NULL, diag, only);
+
 	json_line(out);
 	return shown;
 }
