@@ -45,12 +45,12 @@ static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
 	uint32_t flags = (w->wants == WEIR_WANTS_IDLE_ ? RG_IDLE :
 			  place == WEIR_OVERSIZED_ ? RG_OVERSIZED : 0) |
 			 (w->ctx ? RG_HAS_CTX : 0);
-	uint32_t number;
+	uint32_t number = 0;
 
-	if (!object || w->kind == WEIR_MEMBER_)
-		return;
-	number = weir_record_wait_(object, w->kind ? w : NULL, w->min,
-				   weir_waiter_max_(w), deadline_ns, flags);
+	if (object && w->kind != WEIR_MEMBER_)
+		number = weir_record_wait_(object, w->kind ? w : NULL, w->min,
+					   weir_waiter_max_(w), deadline_ns,
+					   flags);
 	if (!w->kind)
 		w->record = number;
 }
