@@ -15,6 +15,7 @@
 #include "cmd/lib/options.h"
 #include "cmd/web/data.h"
 #include "cmd/web/hosts.h"
+#include "cmd/web/key.h"
 #include "cmd/web/page.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1:9465"
@@ -55,21 +56,29 @@ static struct http_answer answer_data(void)
 
 static struct http_answer answer(const struct http_request *request)
 {
+	const char *path = key_strip(request->path);
+
 	if (!hosts_allow(&address, request->host))
 		return (struct http_answer){
 			.status = 403,
 			.text = "weir web answers only if the host of the URL "
 				"is localhost or the address of --listen\n"
 		};
-	if (!strcmp(request->path, "/"))
+	if (!path)
+		return (struct http_answer){
+			.status = 404,
+			.text = "open the URL that weir web has printed; its "
+				"path is a key\n"
+		};
+	if (!*path)
 		return (struct http_answer){
 			.status = 200, .text = web_page,
 			.type = "text/html; charset=utf-8"
 		};
-	if (!strcmp(request->path, "/data.json"))
+	if (!strcmp(path, "data.json"))
 		return answer_data();
 	return (struct http_answer){
-		.status = 404, .text = "see / and /data.json\n"
+		.status = 404, .text = "there are the page and data.json\n"
 	};
 }
 
@@ -118,8 +127,8 @@ static void parse_options(const struct cmd *self, struct web_opts *opts,
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-	static const struct http_site site = {
-		.name = "web", .path = "/", .answer = answer,
+	struct http_site site = {
+		.name = "web", .answer = answer,
 		.headers = headers,
 		.otherwise = "; \"weir top\" shows the semaphores on a terminal",
 	};
@@ -130,6 +139,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	parse_options(self, &opts, argc, argv);
 	address_parse(self, opts.listen, opts.remote, &address);
+	site.path = key_path();
 	http_load(&site);
 	check_sources(&opts);
 	sources.list = opts.sources ? opts.sources : none;
@@ -155,7 +165,8 @@ const struct cmd cmd_web = {
 "      --allow-remote allow an ADDRESS that other machines can reach\n"
 "  -h, --help         print this text\n"
 "\n"
-"Every user of this machine can open the page.  There is no password.\n"
+"The printed URL contains a random key, without which there is no answer; the\n"
+"environment variable WEIR_WEB_KEY sets another key.\n"
 "\n"
 "Exit status: 0 after SIGTERM or SIGINT; 64 wrong usage; 65 damaged; 69 no\n"
 "such process or file, or no libmicrohttpd; 75 the port is in use; 77 permission\n"

@@ -248,7 +248,7 @@ def test_a_lost_connection():
         shows(browser, "#connection", "connection lost")
         shows(browser, ".notice.bad", "No connection to weir web")
         shows(browser, "#body", "held")
-        with Server(program.pid, address=f"127.0.0.1:{server.port}"):
+        with Server(program.pid, address=f"127.0.0.1:{server.port}", key=server.key):
             shows(browser, "#connection", "live")
             same(browser.texts(".notice"), [])
 

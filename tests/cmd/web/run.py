@@ -120,10 +120,10 @@ def test_the_symbols_are_kept_between_requests():
 
 def test_a_process_that_ends():
     with crowd(1) as program, hang("hang-kept") as other, Server(program.pid, other.pid) as server:
-        # It is a zombie at first.
+        # It loses its memory, is a zombie, and then nothing is left of it.
         kill(int(program.pid))
-        failure, = until(lambda: server.data()["failed"], "the death is seen")
-        same((failure["what"], failure["ended"]), (program.pid, True))
+        until(lambda: [(one["what"], one["ended"]) for one in server.data()["failed"]] ==
+              [(program.pid, True)], "the death is seen")
         program.process.communicate()
         until(lambda: server.data()["failed"] == [
             {"what": program.pid, "why": f"{program.pid}: no such process", "ended": True}], "the reason")
@@ -223,7 +223,7 @@ def test_hosts_of_other_addresses():
         with Server(program.pid, "--allow-remote", address="0.0.0.0:0") as server:
             for host, want in (("192.0.2.7:9465", 200), ("[2001:db8::1]", 200), ("localhost", 200),
                                ("evil.example", 403), ("192.0.2.7.evil.example", 403)):
-                server.url = f"http://127.0.0.1:{server.port}/"
+                server.url = f"http://127.0.0.1:{server.port}/{server.key}/"
                 same(server.get(Host=host)[0], want, host)
         with Server(program.pid, address="127.0.0.2:0") as server:
             for host, want in (("127.0.0.2", 200), ("127.0.0.1", 200), ("127.0.0.3", 403)):
@@ -238,6 +238,29 @@ def test_hosts_of_other_addresses():
             for host, want in (("[::1]:1", 200), ("[0:0:0:0:0:0:0:1]", 200), ("localhost", 200),
                                ("[::2]", 403), ("127.0.0.1", 403), ("evil.example", 403)):
                 same(server.get(Host=host)[0], want, host)
+
+
+def test_key():
+    """Another user of the machine, who does not know the key, gets no data."""
+    with crowd(1, "secret") as program:
+        with Server(program.pid) as server, Server(program.pid) as other:
+            check(re.fullmatch("[0-9a-f]{32}", server.key) and server.key != other.key, server.key)
+            right, root = server.key, f"http://127.0.0.1:{server.port}"
+            wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
+            for path in ("/", "/data.json", f"/{wrong}/", f"/{wrong}/data.json", f"/{right}",
+                         f"/{right[:-1]}/data.json", f"/{right}x/data.json", f"//{right}/data.json",
+                         f"/{other.key}/data.json", f"/?{right}/"):
+                server.url = root
+                status, _, body = server.get(path)
+                same(status, 404, path)
+                check("secret" not in body and "<script" not in body, body)
+            same(server.get(f"/{right}/data.json")[0], 200)
+        with Server(program.pid, key="my-own_key1") as server:
+            same(server.key, "my-own_key1")
+            check(server.data()["processes"], "data with this key")
+        for key in ("short", "x" * 65, "with/slash", "with space", "%41%42%43%44%45"):
+            same(weir("web", "--listen", "127.0.0.1:0", program.pid, env={"WEIR_WEB_KEY": key}),
+                 (64, "", 'weir: web: WEIR_WEB_KEY must have 8 to 64 letters, digits, "-" or "_"\n'))
 
 
 def test_paths_and_methods():

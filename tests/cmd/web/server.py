@@ -60,12 +60,12 @@ def crowd(count, *names):
 class Server:
     """weir web on a free port."""
 
-    def __init__(self, *args, address="127.0.0.1:0"):
-        self.process = start("web", "--listen", address, *args)
+    def __init__(self, *args, address="127.0.0.1:0", key=""):
+        self.process = start("web", "--listen", address, *args, env={"WEIR_WEB_KEY": key})
         line = self.process.stdout.readline()
-        found = re.fullmatch(r"listening on (http://.*:(\d+)/)\n", line)
+        found = re.fullmatch(r"listening on (http://.*:(\d+)/([\w-]+)/)\n", line)
         check(found, line or self.process.stderr.read())
-        self.url, self.port = found[1], int(found[2])
+        self.url, self.port, self.key = found[1], int(found[2]), found[3]
 
     def get(self, path="", method="GET", **headers):
         """Returns (status, headers, body)."""
