@@ -163,6 +163,7 @@ static void hook(const weir_diag_event *event)
 		break;
 	case WEIR_DIAG_RESIZED:
 	case WEIR_DIAG_CLOSED:
+	case WEIR_DIAG_FOUND:
 		break;
 	}
 }

@@ -86,7 +86,9 @@ typedef enum weir_diag_kind {
 	WEIR_DIAG_LEFT = 2,	/* failed to take n permits: err */
 	WEIR_DIAG_RELEASED = 3,	/* n permits will be released */
 	WEIR_DIAG_RESIZED = 4,	/* the capacity is now n */
-	WEIR_DIAG_CLOSED = 5
+	WEIR_DIAG_CLOSED = 5,
+	WEIR_DIAG_FOUND = 6	/* the watchdog reports: n is the verdict, or
+				   WEIR_DIAG_FINE for a hold above its limit */
 } weir_diag_kind;
 
 typedef struct weir_diag_event {
@@ -103,8 +105,8 @@ typedef void weir_diag_hook_fn(const weir_diag_event *event);
 /*
  * Set the event hook; null: none.  Returns the previous hook.  The hook runs on
  * the thread of the call, without any lock of weir; for WEIR_DIAG_RELEASED
- * possibly in a signal handler.  A call that takes or returns permits without
- * the slow path reports nothing.
+ * possibly in a signal handler; for WEIR_DIAG_FOUND on the watchdog thread.  A
+ * call that takes or returns permits without the slow path reports nothing.
  */
 WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
 

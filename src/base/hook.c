@@ -34,7 +34,7 @@ void weir_hook_set_recorder_(weir_hook_fn_ *record)
 	at_store_release(&recorder, record);
 }
 
-/* Each event is a probe: object, name, n, err. */
+/* Each event of a call is a probe: object, name, n, err. */
 static void probe(const struct weir_event_ *e)
 {
 	switch (e->kind) {
@@ -55,6 +55,8 @@ static void probe(const struct weir_event_ *e)
 		break;
 	case WEIR_EVENT_CLOSED_:
 		probe4(closed, e->object, e->name, e->n, e->err);
+		break;
+	case WEIR_EVENT_FOUND_:
 		break;
 	}
 }

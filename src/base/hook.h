@@ -20,7 +20,8 @@ enum weir_event_kind_ {
 	WEIR_EVENT_LEFT_,	/* failed to take n permits: err */
 	WEIR_EVENT_RELEASED_,	/* n permits will be released */
 	WEIR_EVENT_RESIZED_,	/* the capacity is now n */
-	WEIR_EVENT_CLOSED_
+	WEIR_EVENT_CLOSED_,
+	WEIR_EVENT_FOUND_	/* the watchdog has a finding: verdict n */
 };
 
 struct weir_event_ {

@@ -5,63 +5,27 @@
  *
  * Pairs
  *
- *   [D4] reporter  release: weir_diag_set_report   acquire: weir_diag_timed_out_
+ *   [D4] reporter  release: weir_diag_set_report   acquire: weir_diag_reporter_
  *                  A call of the function sees the writes that preceded its
  *                  setting.
  */
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/shared.h"
+#include "diag/limit.h"
 #include "diag/own.h"
+#include "diag/timeout.h"
 #include "record/timeout.h"
 #include "record/words.h"
 #include "weir/diag.h"
 
-#define MINUTE_NS INT64_C(60000000000)
 #define REPORT_ROOM 16384u
 
 static weir_diag_report_fn *reporter;
 
-/* The minute, and the number of reports in it: minute << 32 | reports. */
 static uint64_t spent;
-
-/* Whether a report may be printed: at most `most` in a minute. */
-static bool may_print(uint32_t most)
-{
-	uint64_t minute = (uint64_t)(weir_now_ns() / MINUTE_NS) & UINT32_MAX;
-	/* relaxed: it orders nothing. */
-	uint64_t before = at_load_relaxed(&spent), after;
-
-	do {
-		uint64_t used = before >> 32 == minute ? before & UINT32_MAX :
-							 0;
-
-		if (used >= most)
-			return false;
-		after = minute << 32 | (used + 1);
-		/* relaxed: as above. */
-	} while (!at_cas_weak_relaxed(&spent, &before, after));
-	return true;
-}
-
-/* The text is written at once, so that reports of threads do not mix. */
-static void print(const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(STDERR_FILENO, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		text += n;
-		size -= (size_t)n;
-	}
-}
 
 static void report(uint64_t object, uint32_t wait, weir_diag_report_fn *fn)
 {
@@ -79,21 +43,26 @@ static void report(uint64_t object, uint32_t wait, weir_diag_report_fn *fn)
 		if (found && fn)
 			fn(room);
 		else if (found)
-			print(room, text.used);
+			weir_diag_print_(room, text.used);
 	}
 	weir_unmap_(room, REPORT_ROOM);
 }
 
 void weir_diag_timed_out_(uint64_t object, uint32_t wait)
 {
-	/* [D4] acquire */
-	weir_diag_report_fn *fn = at_load_acquire(&reporter);
+	weir_diag_report_fn *fn = weir_diag_reporter_();
 	uint32_t most = weir_diag_words_()->report;
 	int before = errno;
 
-	if (fn || (most && may_print(most)))
+	if (fn || (most && weir_diag_may_print_(&spent, most)))
 		report(object, wait, fn);
 	errno = before;
+}
+
+weir_diag_report_fn *weir_diag_reporter_(void)
+{
+	/* [D4] acquire */
+	return at_load_acquire(&reporter);
 }
 
 weir_diag_report_fn *weir_diag_set_report(weir_diag_report_fn *fn)

@@ -19,6 +19,7 @@
 #include "record/event.h"
 #include "record/record.h"
 #include "record/registry.h"
+#include "record/watchdog.h"
 #include "record/words.h"
 
 /*
@@ -172,6 +173,8 @@ const char *weir_record_add_(const struct weir_watched_ *what, bool asked)
 	weir_registry_next_epoch_();
 	/* [D1] release */
 	at_store_release(&object->state, RG_LIVE);
+	if (words->watchdog_ms)
+		weir_diag_watch_();
 	return object->name;
 }
 

@@ -3,21 +3,29 @@
 #define WEIR_RECORD_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
  * The words of the environment variable WEIR_DIAG, which are separated by
- * commas.  Unknown words are ignored.  The variable is read once, when the
- * library is loaded or the first semaphore is initialised, and not at all in a
- * program that runs with the privileges of another user.
+ * commas.  An unknown word is ignored, a wrong value is replaced by the default;
+ * the first of these is named on standard error.  The variable is read once, when the library
+ * is loaded or the first semaphore is initialised, and not at all in a program
+ * that runs with the privileges of another user.
  */
 struct weir_diag_words_ {
 	bool off;		/* nothing is watched */
 	bool all;		/* also semaphores without a name */
-	bool watchdog;
 	bool order;
 	uint32_t report;	/* timeout reports a minute; 0: none */
+	uint32_t watchdog_ms;	/* period of the watchdog thread; 0: none */
+	uint32_t hold_ms;	/* a longer hold is reported; 0: none */
+	const char *bad;	/* the first bad word; null: none */
+	size_t bad_length;
 };
+
+/* Reports a minute, for `report` without a number. */
+#define WEIR_DIAG_REPORTS_ 6u
 
 const struct weir_diag_words_ *weir_diag_words_(void);
 

@@ -145,6 +145,32 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of)
 		       MAP_FAILED : __real_mmap(at, size, prot, flags, fd, of);
 }
 
+/* Test programs have threads of their own: refused only in no_thread. */
+static bool no_threads;
+
+int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg)
+{
+	return no_threads ?
+		       EAGAIN : __real_pthread_create(id, attr, fn, arg);
+}
+
+/* With WEIR_DIAG=watchdog: everything else works. */
+TEST(no_thread)
+{
+	errno = 0;
+	no_threads = true;
+	init("sem", 0);
+	no_threads = false;
+	CHECK_EQ(errno, 0);
+	CHECK(weir_record_of_(&sem));
+	use();
+}
+
 TEST(refused)
 {
 	errno = 0;

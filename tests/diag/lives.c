@@ -24,19 +24,57 @@ TEST(words_of_weir_diag)
 {
 	struct weir_diag_words_ words = weir_diag_parse_(NULL);
 
-	CHECK(!words.off && !words.all && !words.watchdog && !words.order);
+	CHECK(!words.off && !words.all && !words.watchdog_ms && !words.order);
+	CHECK(!words.hold_ms && !words.bad);
 	CHECK_EQ(words.report, 0);
 	words = weir_diag_parse_("off");
 	CHECK(words.off && !words.all);
 	words = weir_diag_parse_("all,report,,unknown,watchdog");
-	CHECK(words.all && words.watchdog && !words.off && !words.order);
+	CHECK(words.all && !words.off && !words.order && !words.hold_ms);
+	CHECK_EQ(words.watchdog_ms, 5000);
 	CHECK_EQ(words.report, 6);
+	CHECK(words.bad && !strncmp(words.bad, "unknown,", 8));
+	CHECK_EQ(words.bad_length, 7);
 	CHECK_EQ(weir_diag_parse_("report=20,order").report, 20);
 	CHECK(weir_diag_parse_("report=20,order").order);
 	CHECK_EQ(weir_diag_parse_("report=").report, 6);
 	CHECK_EQ(weir_diag_parse_("report=1x").report, 6);
 	CHECK_EQ(weir_diag_parse_("report=99999999999999999999").report, 6000);
 	CHECK(!weir_diag_parse_("offset,al,alloff").off);
+	CHECK(!weir_diag_parse_("all,report=20,order,watchdog=1,hold=2").bad);
+}
+
+static uint32_t period(const char *text, bool good)
+{
+	struct weir_diag_words_ words = weir_diag_parse_(text);
+
+	CHECK(good == !words.bad);
+	return words.watchdog_ms;
+}
+
+TEST(times_of_weir_diag)
+{
+	struct weir_diag_words_ words;
+
+	CHECK_EQ(period("watchdog=2", true), 2000);
+	CHECK_EQ(period("watchdog=0.25", true), 250);
+	CHECK_EQ(period("watchdog=1.0305", true), 1030);
+	CHECK_EQ(period("watchdog=0.001", true), 10);
+	CHECK_EQ(period("watchdog=99999999999", true), 86400000);
+	CHECK_EQ(period("watchdog=", false), 5000);
+	CHECK_EQ(period("watchdog=0", false), 5000);
+	CHECK_EQ(period("watchdog=1s", false), 5000);
+	CHECK_EQ(period("watchdog=1.x", false), 5000);
+	CHECK_EQ(period("watchdogs=1", false), 0);
+	words = weir_diag_parse_("hold=60");
+	CHECK_EQ(words.hold_ms, 60000);
+	CHECK_EQ(words.watchdog_ms, 5000);
+	words = weir_diag_parse_("watchdog=1,hold=0.5");
+	CHECK_EQ(words.hold_ms, 500);
+	CHECK_EQ(words.watchdog_ms, 1000);
+	words = weir_diag_parse_("hold=x,report=1x");
+	CHECK(!words.hold_ms && !words.watchdog_ms);
+	CHECK(words.bad && !strncmp(words.bad, "hold=x", 6));
 }
 
 TEST(c47_only_semaphores_with_a_name_are_watched)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_DIAG_LIMIT_H
+#define WEIR_DIAG_LIMIT_H
+
+/* Texts on standard error, and how many of them. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Returns true if a report may be printed: at most `most` in a minute.  *spent is
+ * 0 at first; it has the minute and the reports in it.
+ */
+bool weir_diag_may_print_(uint64_t *spent, uint32_t most);
+
+/* Write the text at once, so that reports of several threads do not mix. */
+void weir_diag_print_(const char *text, size_t size);
+
+#endif /* WEIR_DIAG_LIMIT_H */

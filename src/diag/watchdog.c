@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The watchdog thread: WEIR_DIAG=watchdog.  Each period it takes a snapshot of
+ * the registry of this process, and reports what finding.h finds.
+ *
+ * The thread waits for nothing but its period.  It reads the registry without a
+ * lock, and does not use the heap or the dynamic loader, so a thread that hangs
+ * while it holds a lock of these does not stop it.  All signals are blocked in
+ * it.
+ *
+ * The thread ends
+ *   - when the library is unloaded or the process calls exit: stop().
+ *   - when it is the last one: the initial thread and all others have called
+ *     pthread_exit.  The C library then ends the process, as it would without
+ *     the watchdog.
+ * It does not exist in the child of a fork.  The child has no registry either,
+ * and starts a thread of its own with its first watched object.
+ *
+ * Pairs
+ *
+ *   [D6] thread  release: start   acquire: stop
+ *                The thread that ends the process knows the thread to join.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/futex.h"
+#include "base/hook.h"
+#include "base/shared.h"
+#include "base/timespec.h"
+#include "diag/finding.h"
+#include "diag/limit.h"
+#include "diag/maps.h"
+#include "diag/own.h"
+#include "diag/timeout.h"
+#include "record/registry.h"
+#include "record/watchdog.h"
+#include "record/words.h"
+
+#define STACK_SIZE ((size_t)256 << 10)
+#define REPORT_ROOM 16384u
+#define MS INT64_C(1000000)
+
+/* How long exit and dlclose wait for the end of the thread. */
+#define STOP_NS (1000 * MS)
+
+/* The state of weir_registry_->watchdog. */
+enum { NONE, STARTING, RUNNING };
+
+struct state {
+	struct dg_watchdog dog;
+	struct dg_own own;
+	char room[REPORT_ROOM];
+};
+
+static pthread_t thread;
+static uint32_t stopping;
+static uint64_t spent;
+static size_t stack_size = STACK_SIZE;
+
+static bool may(void *user)
+{
+	uint32_t most = weir_diag_words_()->report;
+
+	(void)user;
+	return weir_diag_may_print_(&spent, most ? most : WEIR_DIAG_REPORTS_);
+}
+
+static void report(void *user, const struct dg_text *text,
+		   const struct dg_object *object, enum dg_verdict verdict)
+{
+	weir_diag_report_fn *fn = weir_diag_reporter_();
+
+	(void)user;
+	if (fn)
+		fn(text->to);
+	else
+		weir_diag_print_(text->to, text->used);
+	weir_hook_emit_(WEIR_EVENT_FOUND_,
+			(const void *)(uintptr_t)object->address, object->name,
+			verdict, WEIR_OK);
+}
+
+/* Returns the text after n spaces; the end of the text if there are fewer. */
+static const char *skip_fields(const char *text, int n)
+{
+	for (; *text && n; text++)
+		n -= *text == ' ';
+	return text;
+}
+
+/*
+ * Returns true if all other threads of the process have ended.  The initial
+ * thread remains as a zombie then: "PID (NAME) Z ...", with the number of threads
+ * 17 fields later.  A zombie has no program: the usual round opens no file.
+ */
+static bool is_last_thread(void)
+{
+	char room[512];
+	const char *name_end;
+	ssize_t n;
+	int fd;
+
+	if (readlink("/proc/self/exe", room, sizeof(room)) >= 0)
+		return false;
+	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, room, sizeof(room) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	room[n] = '\0';
+	name_end = strrchr(room, ')');
+	return name_end && !strncmp(name_end, ") Z ", 4) &&
+	       !strncmp(skip_fields(name_end + 2, 17), "2 ", 2);
+}
+
+static bool is_stopping(void)
+{
+	/* relaxed: it orders nothing. */
+	return at_load_relaxed(&stopping);
+}
+
+static void *watch(void *arg)
+{
+	const struct weir_diag_words_ *words = weir_diag_words_();
+	struct state *state = arg;
+	int64_t next = weir_now_ns();
+
+	(void)prctl(PR_SET_NAME, "weir-watchdog");
+	state->dog = (struct dg_watchdog){
+		.hold_ns = words->hold_ms * MS,
+		.may = may,
+		.report = report,
+		.text = { .to = state->room, .size = REPORT_ROOM,
+			  .site = weir_diag_map_site_ },
+	};
+	while (!is_stopping() && !is_last_thread()) {
+		/* Rounds do not follow each other faster if one was late. */
+		next = weir_now_ns() + words->watchdog_ms * MS;
+		while (!is_stopping() && weir_now_ns() < next)
+			weir_futex_wait_(&stopping, 0, next);
+		if (is_stopping() || weir_diag_own_(&state->own, 0))
+			continue;
+		weir_diag_examine_(&state->dog, &state->own.model);
+		weir_diag_own_free_(&state->own);
+	}
+	weir_unmap_(state, sizeof(*state));
+	return NULL;
+}
+
+/*
+ * Add up the sizes of thread-local storage, which glibc allocates on the
+ * thread's stack.
+ */
+static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	size_t *sum = arg;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*sum += object->dlpi_phdr[i].p_memsz +
+				object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+/* At load time: later, the loader's lock may be held in the child of a fork. */
+__attribute__((constructor)) static void find_stack_size(void)
+{
+	if (weir_diag_words_()->watchdog_ms)
+		(void)dl_iterate_phdr(add_own, &stack_size);
+}
+
+/* Start the thread with all signals blocked.  Returns an errno. */
+static int start(struct state *state)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int failed = pthread_attr_init(&attr);
+
+	if (failed)
+		return failed;
+	/* If the C library rejects this size, use the default. */
+	(void)pthread_attr_setstacksize(&attr, stack_size);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&thread, &attr, watch, state);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!failed)
+		/* [D6] release */
+		at_store_release(&weir_registry_->watchdog, RUNNING);
+	return failed;
+}
+
+void weir_diag_watch_(void)
+{
+	static const char failed[] = "weir: WEIR_DIAG: the watchdog thread "
+				     "could not be started\n";
+	struct weir_registry_ *registry = weir_registry_;
+	uint32_t state = NONE;
+	int before = errno;
+	void *memory;
+
+	/* relaxed: both; the CAS decides which thread starts it. */
+	if (at_load_relaxed(&registry->watchdog))
+		return;
+	while (!at_cas_weak_relaxed(&registry->watchdog, &state, STARTING))
+		if (state != NONE)
+			return;
+	/* relaxed: there is no watchdog thread yet. */
+	at_store_relaxed(&stopping, 0);
+	memory = weir_map_zero_(sizeof(struct state));
+	if (!memory || start(memory)) {
+		weir_diag_print_(failed, sizeof(failed) - 1);
+		if (memory)
+			weir_unmap_(memory, sizeof(struct state));
+	}
+	errno = before;
+}
+
+/*
+ * At exit, and before the library is unloaded.  The thread may be in a function
+ * of the program: the wait has a limit.
+ */
+__attribute__((destructor)) static void stop(void)
+{
+	struct timespec limit;
+
+	/* [D6] acquire */
+	if (at_load_acquire(&weir_registry_->watchdog) != RUNNING ||
+	    pthread_equal(thread, pthread_self()))
+		return;
+	/* relaxed: the thread looks at it after each sleep. */
+	at_store_relaxed(&stopping, 1);
+	weir_futex_wake_(&stopping);
+	limit = weir_timespec_(weir_wall_ns_() + STOP_NS);
+	(void)pthread_timedjoin_np(thread, NULL, &limit);
+}
