@@ -54,6 +54,7 @@ struct dg_object {
 	int64_t age_ns, last_release_ns;
 	uint64_t acquires[RG_OUTCOMES];
 	uint64_t releases;
+	uint64_t released;	/* permits, by slow releases */
 	uint64_t waits[RG_BUCKETS], holds[RG_BUCKETS];
 	uint64_t wait_ns, hold_ns;
 	char name[RG_NAME * 3];	/* a named semaphore's name is longer */
@@ -94,11 +95,12 @@ struct dg_wait {
 	uint32_t next_of_context, next_of_object;
 	uint32_t record, seq;
 	uint32_t flags;		/* RG_ANY_OF ..., DG_PASSABLE */
-	uint32_t overtaken;
+	uint32_t overtaken;	/* how often the capacity went to others */
 	uint32_t place;		/* in the queue, from 1; 0: not in it */
 	int64_t min, max;
 	uint64_t ticket, site, since;
 	int64_t age_ns;
+	int64_t granted_ns;	/* since the grant; DG_UNKNOWN */
 	int64_t left_ns;	/* until the deadline; DG_NO_DEADLINE */
 };
 

@@ -118,6 +118,7 @@ static void take_object(struct reading *r, uint32_t i,
 	object->last_release_ns = age(r, raw->last_release);
 	memcpy(object->acquires, raw->acquires, sizeof(object->acquires));
 	object->releases = raw->releases;
+	object->released = raw->released;
 	memcpy(object->waits, raw->waits, sizeof(object->waits));
 	memcpy(object->holds, raw->holds, sizeof(object->holds));
 	object->wait_ns = (uint64_t)weir_diag_to_ns_(r->header, raw->wait_ticks);
@@ -288,6 +289,25 @@ static uint32_t wait_flags(const struct reading *r, const struct dg_wait *wait,
 	return flags;
 }
 
+/*
+ * How often the whole capacity was taken by contexts that came later: a lower
+ * bound.  The first permits that were released since the wait began were out
+ * then; the next ones may have gone to the waiters before it.
+ */
+static uint32_t overtaken(const struct dg_object *object,
+			  const struct rg_wait *raw)
+{
+	uint64_t released = object->released - raw->released, turns;
+
+	if (object->flags & RG_UNBOUNDED || object->capacity <= 0 ||
+	    object->released < raw->released || raw->ahead < 0 ||
+	    released < (uint64_t)raw->ahead)
+		return 0;
+	turns = (released - (uint64_t)raw->ahead) / (uint64_t)object->capacity;
+	turns -= turns > 0;
+	return turns < UINT32_MAX ? (uint32_t)turns : UINT32_MAX;
+}
+
 /* before: the sequence number that the wait had in the first pass. */
 static void take_wait(struct reading *r, uint32_t i, const struct rg_wait *raw,
 		      uint32_t before)
@@ -306,11 +326,12 @@ static void take_wait(struct reading *r, uint32_t i, const struct rg_wait *raw,
 	wait = &r->model->waits[at];
 	wait->record = i;
 	wait->seq = raw->seq;
-	wait->overtaken = raw->overtaken;
+	wait->overtaken = overtaken(&r->model->objects[object], raw);
 	wait->ticket = raw->ticket;
 	wait->site = raw->site;
 	wait->since = raw->since;
 	wait->age_ns = age(r, raw->since);
+	wait->granted_ns = age(r, raw->granted);
 	wait->flags = wait_flags(r, wait, raw);
 	if (raw->deadline_ns != INT64_MAX) {
 		int64_t left = weir_diag_add_(raw->deadline_ns,

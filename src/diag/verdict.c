@@ -14,7 +14,10 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* How often a waiter may be overtaken before it is STARVED. */
+/*
+ * How often a waiter may be overtaken before it is STARVED, if it has waited for a
+ * second.
+ */
 #define OVERTAKEN_FIFO 16u
 #define OVERTAKEN_BARGING 4096u
 
@@ -108,17 +111,35 @@ static enum dg_verdict cause(struct dg_model *model, uint32_t context)
 		       DG_SELF_NESTED : DG_DEADLOCK;
 }
 
-/* No release for ten times as long as usual, and for a second at least. */
-static bool is_stalled(const struct dg_object *object)
+/*
+ * The time without a release, at least.  While there is a queue, each release is
+ * a slow one and sets last_release.
+ */
+static int64_t quiet_ns(const struct dg_model *model,
+			const struct dg_object *object)
 {
-	int64_t usual;
+	uint32_t w = object->first_wait;
+	int64_t quiet;
 
-	if (!object->releases || object->age_ns <= 0 ||
-	    object->last_release_ns < SECOND)
+	while (w != DG_NONE && !model->waits[w].place)
+		w = model->waits[w].next_of_object;
+	quiet = w == DG_NONE ? 0 : model->waits[w].age_ns;
+	return object->last_release_ns != DG_UNKNOWN &&
+	       object->last_release_ns < quiet ? object->last_release_ns :
+						 quiet;
+}
+
+/* No release for ten times as long as usual, and for a second at least. */
+static bool is_stalled(const struct dg_model *model,
+		       const struct dg_object *object)
+{
+	int64_t quiet = quiet_ns(model, object), usual;
+
+	if (!object->releases || object->age_ns <= 0 || quiet < SECOND)
 		return false;
 	usual = object->age_ns / (object->releases > INT64_MAX ? INT64_MAX :
 				  (int64_t)object->releases);
-	return object->last_release_ns / 10 > usual;
+	return quiet / 10 > usual;
 }
 
 /* The verdict on a wait that can end. */
@@ -130,13 +151,10 @@ static enum dg_verdict slow(const struct dg_model *model,
 						      OVERTAKEN_FIFO;
 
 	if (wait->flags & RG_GRANTED)
-		return wait->age_ns > SECOND &&
-		       (object->last_release_ns == DG_UNKNOWN ||
-			object->last_release_ns > SECOND) ? DG_STRANDED :
-							    DG_SLOW;
-	if (wait->overtaken > bound)
+		return wait->granted_ns > SECOND ? DG_STRANDED : DG_SLOW;
+	if (wait->overtaken > bound && wait->age_ns > SECOND)
 		return DG_STARVED;
-	return is_stalled(object) ? DG_STALLED : DG_SLOW;
+	return is_stalled(model, object) ? DG_STALLED : DG_SLOW;
 }
 
 static uint32_t root(uint32_t *parent, uint32_t i)

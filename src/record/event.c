@@ -61,9 +61,10 @@ void weir_record_heard_(const struct weir_event_ *event)
 		return;
 	if (event->kind == WEIR_EVENT_RELEASED_) {
 		object = weir_rg_object_(weir_registry_->base, id);
-		/* relaxed: for display. */
+		/* relaxed: both; for display. */
 		at_store_relaxed(&object->last_release,
 				 (uint64_t)weir_ticks_());
+		at_add_relaxed(&object->released, (uint64_t)event->n);
 	}
 	weir_record_event_(id, event->kind, event->n, event->err);
 }

@@ -141,7 +141,9 @@ struct rg_object {
 	uint64_t hold_ticks;
 	uint64_t user_name;		/* address of the caller's name */
 	uint64_t next_free;		/* private to the process */
-	uint64_t reserved[9];
+	uint64_t released;		/* permits, by slow releases so far */
+	int64_t queued;			/* permits that ungranted waits want */
+	uint64_t reserved[7];
 };
 
 /*
@@ -193,9 +195,12 @@ struct rg_wait {
 	int64_t deadline_ns;		/* CLOCK_MONOTONIC; INT64_MAX: none */
 	uint64_t ticket;		/* the order of the queue */
 	uint32_t flags;
-	uint32_t overtaken;		/* how often another was granted first */
+	uint32_t unused;
 	uint64_t granted;		/* ticks, with RG_GRANTED */
-	uint64_t reserved[5];
+	/* When it began: see "Overtaken" in diag.md. */
+	uint64_t released;		/* `released` of the object */
+	int64_t ahead;			/* `queued` of the object */
+	uint64_t reserved[3];
 };
 
 /* A slow event; the ring keeps the last RG_EVENTS. */

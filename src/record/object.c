@@ -131,7 +131,10 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	at_store_relaxed(&object->next_ticket, 0);
 	at_store_relaxed(&object->last_release, 0);
 	at_store_relaxed(&object->handed_over, -what->out);
+	/* relaxed: as above. */
 	at_store_relaxed(&object->releases, 0);
+	at_store_relaxed(&object->released, 0);
+	at_store_relaxed(&object->queued, 0);
 	/* relaxed: as above. */
 	at_store_relaxed(&object->wait_ticks, 0);
 	at_store_relaxed(&object->hold_ticks, 0);

@@ -112,6 +112,19 @@ static uint32_t wait_of(const void *op, const char *base)
 	return 0;
 }
 
+/* The wait was granted, or ends without. */
+static void leave_queue(char *base, const struct rg_wait *wait)
+{
+	/* relaxed: all; `queued` is a sum, the rest is of this wait. */
+	uint64_t id = at_load_relaxed(&wait->object);
+	struct rg_object *object = weir_rg_object_(base, id);
+
+	if (at_load_relaxed(&object->id) == id &&
+	    !(at_load_relaxed(&wait->flags) & RG_GRANTED))
+		/* relaxed: as above. */
+		at_sub_relaxed(&object->queued, at_load_relaxed(&wait->min));
+}
+
 void weir_record_granted_(const void *op, uint32_t number)
 {
 	/* relaxed: as in weir_record_named_. */
@@ -125,6 +138,7 @@ void weir_record_granted_(const void *op, uint32_t number)
 	if (!number)
 		return;
 	wait = weir_rg_wait_(base, number - 1);
+	leave_queue(base, wait);
 	/* relaxed: all; under the lock of the semaphore, for display. */
 	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->flags,
@@ -213,8 +227,10 @@ uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
 	at_store_relaxed(&wait->ticket, ticket);
 	/* relaxed: as above. */
 	at_store_relaxed(&wait->flags, flags);
-	at_store_relaxed(&wait->overtaken, 0);
 	at_store_relaxed(&wait->granted, 0);
+	at_store_relaxed(&wait->released, at_load_relaxed(&object->released));
+	at_store_relaxed(&wait->ahead, at_add_relaxed(&object->queued, min));
+	/* relaxed: as above. */
 	at_add_relaxed(&wait->seq, 2);
 	/* [D1] release */
 	at_store_release(&wait->state, RG_LIVE);
@@ -251,6 +267,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		id = wait->object;
 		if (err == WEIR_ETIMEDOUT)
 			weir_diag_timed_out_(id, number - 1);
+		leave_queue(base, wait);
 		object = weir_rg_object_(base, id);
 		/* relaxed: the object may have ended. */
 		if (at_load_relaxed(&object->id) == id)

@@ -135,6 +135,39 @@ def test_core_file():
         check(status in (65, 69) and err, (status, out, err))
 
 
+def core_without_registry(name):
+    """A core file with one segment of zeros, and no notes."""
+    ident = b"\x7fELF\x02" + (b"\x01" if sys.byteorder == "little" else b"\x02") + b"\x01"
+    machine = machine_of_the_command()
+    header = struct.pack("=16sHHIQQQIHHHHHH", ident, 4, machine, 1, 0, 64, 0, 0, 64, 56, 1,
+                         0, 0, 0)
+    segment = struct.pack("=IIQQQQQQ", 1, 6, 4096, 0x10000, 0, 8192, 8192, 4096)
+    with open(path(name), "wb") as file:
+        file.write((header + segment).ljust(4096 + 8192, b"\0"))
+    return path(name)
+
+
+def machine_of_the_command():
+    """The machine of an ELF file, from the header of the command itself."""
+    with open(support.WEIR, "rb") as file:
+        return struct.unpack_from("=H", file.read(20), 18)[0]
+
+
+def test_c49_core_file_without_registry():
+    core = core_without_registry("empty.core")
+    want = (69, "", f"weir: {core}: the core file has no registry: the process had no watched"
+            " semaphores, or coredump_filter left shared memory out\n")
+    same(weir("explain", core), want, "explain")
+    same(weir("explain", "--json", core), want, "explain --json")
+    same(weir("explain", core, "name"), want, "explain NAME")
+    same(weir("dump", core), want, "dump")
+    # A file that ends in its headers is damaged.
+    os.truncate(core, 80)
+    status, out, err = weir("explain", core)
+    same((status, out), (65, ""))
+    check("not a core file that can be read" in err, err)
+
+
 def test_c50_nested_runs_of_two_names_are_a_deadlock():
     for name in "one", "two":
         same(weir("open", "-n", "1", name)[0], 0)

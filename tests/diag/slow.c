@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verdicts on waits that can end: SLOW, STALLED, STARVED and STRANDED, and
+ * the limit of timeout reports.  Time passes by changing the times in the
+ * registry.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/shared.h"
+#include "check.h"
+#include "look.h"
+#include "weir/diag.h"
+#include "weir/async.h"
+
+static weir_sem sem;
+static char text[65536];
+
+static weir_diag_verdict explain(void)
+{
+	weir_diag_verdict verdict = WEIR_DIAG_FINE;
+
+	CHECK_OK(weir_explain(text, sizeof(text), &verdict));
+	return verdict;
+}
+
+static void *take_all(void *unused)
+{
+	weir_sem_info info;
+
+	(void)unused;
+	CHECK_OK(weir_sem_stat(&sem, &info));
+	CHECK_OK(weir_sem_acquire(&sem, info.capacity, NULL));
+	weir_sem_release(&sem, info.capacity);
+	return NULL;
+}
+
+/* The record of the only wait on the semaphore. */
+static struct rg_wait *the_wait(void)
+{
+	uint64_t id = weir_record_of_(&sem);
+
+	CHECK_EQ(waits_on(&sem, NULL), 1);
+	for (uint32_t i = 0;; i++) {
+		struct rg_wait *wait = weir_rg_wait_(weir_registry_->base, i);
+
+		/* relaxed: its thread sleeps. */
+		if (at_load_relaxed(&wait->state) == RG_LIVE &&
+		    at_load_relaxed(&wait->object) == id)
+			return wait;
+	}
+}
+
+/* The time in the registry is so many seconds earlier. */
+static void age(uint64_t *ticks, uint64_t seconds)
+{
+	/* relaxed: both; its thread sleeps. */
+	at_store_relaxed(ticks, at_load_relaxed(ticks) -
+					seconds * weir_ticks_per_s_());
+}
+
+TEST(stalled_if_no_release_for_far_longer_than_usual)
+{
+	struct rg_object *object;
+	check_thread thread;
+
+	watch(&sem, 1, "stalled");
+	object = object_of(&sem);
+	for (int i = 0; i < 99; i++) {
+		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+		weir_sem_release(&sem, 1);
+	}
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	thread = start(take_all, NULL);
+	AWAIT(waiters_of(&sem) == 1 && waits_on(&sem, NULL) == 1);
+	/* 99 releases in 60 seconds. */
+	age(&object->since, 60);
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	age(&the_wait()->since, 5);
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	age(&the_wait()->since, 2);
+	CHECK_EQ(explain(), WEIR_DIAG_STALLED);
+	CHECK(strstr(text, "verdict  STALLED\n"));
+	/* A release that the queue has seen. */
+	/* relaxed: nothing else writes it. */
+	at_store_relaxed(&object->last_release, (uint64_t)weir_ticks_());
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	age(&object->last_release, 7);
+	CHECK_EQ(explain(), WEIR_DIAG_STALLED);
+	weir_sem_release(&sem, 1);
+	finish(thread);
+	CHECK(explain() <= WEIR_DIAG_SLOW);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(starved_if_others_take_the_permits_again_and_again)
+{
+	weir_sem_opts opts = { .permits = 2, .name = "starved",
+			       .policy = WEIR_BARGING,
+			       .barge_us = WEIR_BARGE_US_MAX };
+	check_thread thread;
+	int rounds;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	thread = start(take_all, NULL);
+	AWAIT(waiters_of(&sem) == 1 && waits_on(&sem, NULL) == 1);
+	for (rounds = 0; rounds < 8194; rounds++) {
+		CHECK_OK(weir_sem_try_acquire(&sem, 1));
+		weir_sem_release(&sem, 1);
+	}
+	age(&the_wait()->since, 2);
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	for (; rounds < 8196; rounds++) {
+		CHECK_OK(weir_sem_try_acquire(&sem, 1));
+		weir_sem_release(&sem, 1);
+	}
+	CHECK_EQ(explain(), WEIR_DIAG_STARVED);
+	CHECK(strstr(text, "  STARVED\n"));
+	weir_sem_release(&sem, 1);
+	finish(thread);
+	CHECK_EQ(object_of(&sem)->queued, 0);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void *take_one(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_sem_release(&sem, 1);
+	return NULL;
+}
+
+/* The waiters before it in the queue do not overtake it. */
+TEST(not_starved_behind_a_long_queue)
+{
+	check_thread threads[40];
+	struct rg_object *object;
+	struct rg_wait wait;
+
+	watch(&sem, 1, "queue");
+	object = object_of(&sem);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	for (unsigned i = 0; i < 40; i++) {
+		threads[i] = start(take_one, NULL);
+		AWAIT(waits_on(&sem, &wait) == i + 1);
+		CHECK_EQ(object->queued, i + 1);
+	}
+	CHECK(explain() <= WEIR_DIAG_SLOW);
+	weir_sem_release(&sem, 1);
+	for (unsigned i = 0; i < 40; i++)
+		finish(threads[i]);
+	CHECK_EQ(object->queued, 0);
+	CHECK(object->released >= 39);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(stranded_if_an_operation_is_granted_and_not_polled)
+{
+	weir_op op;
+
+	watch(&sem, 1, "stranded");
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	/* A long wait before the grant is none after it. */
+	age(&the_wait()->since, 60);
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	CHECK(strstr(text, "  granted  SLOW\n"));
+	age(&the_wait()->granted, 2);
+	CHECK_EQ(explain(), WEIR_DIAG_STRANDED);
+	CHECK(strstr(text, "  granted  STRANDED\n"));
+	CHECK_EQ(object_of(&sem)->queued, 0);
+	CHECK_OK(weir_op_poll(&op));
+	weir_sem_release(&sem, 1);
+	CHECK(explain() <= WEIR_DIAG_SLOW);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/* The reports of ten timeouts, printed with WEIR_DIAG=report=3. */
+static unsigned printed_reports(void)
+{
+	int before = dup(STDERR_FILENO), file = memfd_create("errors", 0);
+	unsigned n = 0;
+	ssize_t size;
+
+	CHECK(before >= 0 && file >= 0);
+	CHECK(dup2(file, STDERR_FILENO) >= 0);
+	for (int i = 0; i < 10; i++)
+		CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000000),
+			  WEIR_ETIMEDOUT);
+	CHECK(dup2(before, STDERR_FILENO) >= 0);
+	size = pread(file, text, sizeof(text) - 1, 0);
+	CHECK(size >= 0);
+	text[size] = '\0';
+	for (const char *at = text; (at = strstr(at, "weir: acquire timed "));
+	     at++)
+		n++;
+	close(before);
+	close(file);
+	return n;
+}
+
+static int64_t minute(void)
+{
+	return weir_now_ns() / INT64_C(60000000000);
+}
+
+TEST(at_most_n_timeout_reports_a_minute)
+{
+	int64_t began = minute();
+	unsigned first, second;
+
+	watch(&sem, 1, "late");
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	first = printed_reports();
+	second = printed_reports();
+	/* If a minute ends meanwhile, the next one has three more. */
+	if (minute() == began) {
+		CHECK_EQ(first, 3);
+		CHECK_EQ(second, 0);
+	}
+	CHECK(first >= 3 && first + second <= 6);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
