@@ -186,7 +186,7 @@ static weir_err try_long(weir_permit *permit, weir_sem *sem, int64_t n)
 	if (!weir_request_ok_(sem, n, n))
 		return WEIR_EINVAL;
 	if (weir_take_watched_(sem, n, n) >= 0)
-		weir_sem_record_took_(sem, n, site);
+		weir_sem_record_tried_(sem, n, site);
 	else
 		err = weir_sem_try_wait_(sem, n);
 	if (err == WEIR_OK)

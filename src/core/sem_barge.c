@@ -38,7 +38,7 @@ static weir_err try_long(weir_sem *sem, int64_t n)
 	bool taken;
 	weir_err err;
 
-	if (weir_take_recorded_(sem, n, site))
+	if (weir_try_recorded_(sem, n, site))
 		return WEIR_OK;
 	err = weir_sem_lock_(sem, call);
 	if (err)
@@ -50,7 +50,7 @@ static weir_err try_long(weir_sem *sem, int64_t n)
 	if (!taken)
 		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
 	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, name, n, WEIR_OK);
-	weir_sem_record_took_(sem, n, site);
+	weir_sem_record_tried_(sem, n, site);
 	return WEIR_OK;
 }
 

@@ -82,17 +82,40 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
  */
 void weir_sem_watch_(weir_sem *sem, enum rg_type type);
 
-/* Record that this thread has taken n permits.  Requires: *sem exists. */
+/*
+ * Record that this thread has taken n permits, with a call that may wait, or with
+ * one that never does.  Requires: *sem exists.
+ */
 static inline void weir_sem_record_took_(const weir_sem *sem, int64_t n,
 					 uint64_t site)
 {
 	weir_record_took_(weir_record_of_(sem), n, site);
 }
 
+static inline void weir_sem_record_tried_(const weir_sem *sem, int64_t n,
+					  uint64_t site)
+{
+	weir_record_tried_(weir_record_of_(sem), n, site);
+}
+
 /*
  * weir_take_watched_ for n permits, with the recording.  Returns false if
- * nothing was done.
+ * nothing was done.  weir_try_recorded_ is for calls that never wait.
  */
+static inline bool weir_try_recorded_(weir_sem *sem, int64_t n, uint64_t site)
+{
+	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
+	uint64_t now = weir_record_now_();
+
+	if (weir_take_watched_(sem, n, n) < 0)
+		return false;
+	if (ready.slot)
+		weir_record_took_in_(ready, n, now);
+	else
+		weir_sem_record_tried_(sem, n, site);
+	return true;
+}
+
 static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site)
 {
 	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);

@@ -143,7 +143,8 @@ struct rg_object {
 	uint64_t next_free;		/* private to the process */
 	uint64_t released;		/* permits, by slow releases so far */
 	int64_t queued;			/* permits that ungranted waits want */
-	uint64_t reserved[7];
+	uint64_t class_key;		/* private to the process */
+	uint64_t reserved[6];
 };
 
 /*

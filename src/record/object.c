@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/shared.h"
 #include "record/event.h"
+#include "record/lockorder.h"
 #include "record/record.h"
 #include "record/registry.h"
 #include "record/watchdog.h"
@@ -135,6 +136,7 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	at_store_relaxed(&object->releases, 0);
 	at_store_relaxed(&object->released, 0);
 	at_store_relaxed(&object->queued, 0);
+	object->class_key = weir_order_class_(what->name, what->site);
 	/* relaxed: as above. */
 	at_store_relaxed(&object->wait_ticks, 0);
 	at_store_relaxed(&object->hold_ticks, 0);
@@ -156,6 +158,7 @@ const char *weir_record_add_(const struct weir_watched_ *what, bool asked)
 	if (!base)
 		return NULL;
 	weir_hook_set_recorder_(weir_record_heard_);
+	weir_order_begin_();
 	weir_lock_(&weir_registry_->lock);
 	index = *added_at(what->address);
 	if (index &&

@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "record/context.h"
+#include "record/lockorder.h"
 
 #define SHORT_HOLDS 3u		/* buckets that are not counted: layout.h */
 
@@ -70,7 +71,8 @@ static void remember(struct weir_mine_ *my, struct rg_object *object,
 	my->last = slot;
 	my->object = object;
 	my->last_site = at_load_relaxed(&slot->site);
-	my->sem = at_load_relaxed(&object->flags) & slow ?
+	my->sem = at_load_relaxed(&object->flags) & slow ||
+				  at_load_relaxed(&weir_registry_->order) ?
 			  NULL : (const void *)(uintptr_t)object->address;
 }
 
@@ -125,6 +127,18 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 }
 
 void weir_record_took_(uint64_t id, int64_t n, uint64_t site)
+{
+	char *base = registry_base();
+
+	if (!id || n <= 0 || !base)
+		return;
+	add(base, id, n, site, (uint64_t)weir_ticks_(), true);
+	/* relaxed: weir_order_request_ loads it again. */
+	if (at_load_relaxed(&weir_registry_->order))
+		weir_order_request_(base, id, n, site, true);
+}
+
+void weir_record_tried_(uint64_t id, int64_t n, uint64_t site)
 {
 	char *base = registry_base();
 

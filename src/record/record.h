@@ -94,8 +94,10 @@ void weir_record_closed_(uint64_t id);
  * `site`.  weir_record_gave_ comes after the CAS that returned the permits, when
  * the semaphore may not exist any more.  All do nothing if object or n is 0.
  * weir_record_took_queued_ does not count an acquire that did not wait.
+ * weir_record_tried_ is for a call that never waits: it makes no order.
  */
 void weir_record_took_(uint64_t id, int64_t n, uint64_t site);
+void weir_record_tried_(uint64_t id, int64_t n, uint64_t site);
 void weir_record_took_queued_(uint64_t id, int64_t n, uint64_t site);
 void weir_record_gave_(uint64_t id, int64_t n, uint64_t site);
 
@@ -296,6 +298,7 @@ struct weir_watched_ {
 #define weir_record_capacity_(object, capacity) ((void)(object), (void)(capacity))
 #define weir_record_closed_(object) ((void)(object))
 #define weir_record_took_(object, n, site) ((void)(object), (void)(n), (void)(site))
+#define weir_record_tried_(object, n, site) ((void)(object), (void)(n), (void)(site))
 #define weir_record_gave_(object, n, site) ((void)(object), (void)(n), (void)(site))
 struct weir_ready_ {
 	void *slot;

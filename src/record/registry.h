@@ -27,7 +27,8 @@ struct weir_registry_ {
 	uint32_t free_context;	/* index + 1 of a context that became free */
 	uint32_t context_cursor;
 	uint32_t wait_cursor;
-	uint32_t watchdog;	/* 1: the watchdog thread was started */
+	uint32_t watchdog;	/* 1: the watchdog thread is starting; 2: runs */
+	struct weir_order_ *order; /* WEIR_DIAG=order; null: off */
 	uint64_t bounds[RG_BUCKETS - 1]; /* of the histograms, in ticks */
 };
 

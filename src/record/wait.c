@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "record/context.h"
+#include "record/lockorder.h"
 #include "record/record.h"
 #include "record/timeout.h"
 
@@ -255,6 +256,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	uint64_t site = weir_mine_.site;
 	uint32_t context = 0;
 	struct rg_object *object;
+	int64_t wanted = n;
 
 	if (!base || (!id && !number && !op))
 		return;
@@ -264,6 +266,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		struct rg_wait *wait = weir_rg_wait_(base, number - 1);
 
 		site = wait->site;
+		wanted = wait->min;
 		id = wait->object;
 		if (err == WEIR_ETIMEDOUT)
 			weir_diag_timed_out_(id, number - 1);
@@ -276,6 +279,9 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
+	/* relaxed: weir_order_request_ loads it again. */
+	else if (number && at_load_relaxed(&weir_registry_->order))
+		weir_order_request_(base, id, wanted, site, false);
 	if (err) {
 		weir_record_failed_(id, err);
 		return;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The report on a predicted deadlock: record/lockorder.h. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/shared.h"
+#include "diag/limit.h"
+#include "diag/own.h"
+#include "diag/timeout.h"
+#include "record/lockorder.h"
+#include "record/words.h"
+
+#define REPORT_ROOM 16384u
+
+static uint64_t spent;
+
+static void put(struct dg_text *text, const char *string)
+{
+	weir_diag_put_(text, string);
+}
+
+static void put_int(struct dg_text *text, int64_t number)
+{
+	weir_diag_put_int_(text, number);
+}
+
+static void put_class(struct dg_text *text,
+		      const struct weir_cycle_step_ *step)
+{
+	char name[RG_NAME * 3];
+
+	if (*step->name) {
+		weir_diag_clean_(name, sizeof(name), step->name,
+				 sizeof(step->name));
+		put(text, name);
+		return;
+	}
+	put(text, "semaphore made at ");
+	weir_diag_put_site_(text, step->made_at);
+}
+
+/* "db_pool -> smtp_conn at invoice.c:80" */
+static void put_order(struct dg_text *text, const struct weir_cycle_ *cycle)
+{
+	put(text, "  order   ");
+	for (uint32_t i = 0; i < cycle->length; i++) {
+		put(text, i ? ";  " : "");
+		put_class(text, &cycle->steps[i]);
+		put(text, " -> ");
+		put_class(text, &cycle->steps[(i + 1) % cycle->length]);
+		put(text, " at ");
+		weir_diag_put_site_(text, cycle->steps[i].wanted_at);
+	}
+	put(text, "\n");
+}
+
+/* "1 at invoice.c:80, each holds db_pool 10 of 20 (...), wants smtp_conn 1" */
+static void put_callers(struct dg_text *text, const struct weir_cycle_ *cycle,
+			uint32_t i)
+{
+	const struct weir_cycle_step_ *step = &cycle->steps[i];
+
+	put(text, i ? "          " : "  callers ");
+	put_int(text, step->callers);
+	put(text, " at ");
+	weir_diag_put_site_(text, step->wanted_at);
+	put(text, step->callers == 1 ? ": holds " : ": each holds ");
+	put_class(text, step);
+	put(text, " ");
+	put_int(text, step->held);
+	put(text, " of ");
+	put_int(text, step->capacity);
+	put(text, " (");
+	weir_diag_put_site_(text, step->held_at);
+	put(text, "), wants ");
+	put_class(text, &cycle->steps[(i + 1) % cycle->length]);
+	put(text, " ");
+	put_int(text, step->wants);
+	put(text, "\n");
+}
+
+static void put_cycle(struct dg_text *text, const struct weir_cycle_ *cycle)
+{
+	if (!cycle->length) {
+		put(text, "weir: ORDER  a table is full: further orders are "
+			  "not examined\n");
+		return;
+	}
+	put(text, "weir: ORDER  a deadlock is possible: needs ");
+	put_int(text, cycle->arity);
+	put(text, cycle->arity == 1 ? " caller\n" : " concurrent callers\n");
+	put_order(text, cycle);
+	for (uint32_t i = 0; i < cycle->length; i++)
+		put_callers(text, cycle, i);
+}
+
+void weir_diag_predict_(const struct weir_cycle_ *cycle)
+{
+	weir_diag_report_fn *fn = weir_diag_reporter_();
+	uint32_t most = weir_diag_words_()->report;
+	int before = errno;
+	char *room;
+
+	if (!fn && !weir_diag_may_print_(&spent, most ? most :
+						   WEIR_DIAG_REPORTS_))
+		return;
+	room = weir_map_zero_(REPORT_ROOM);
+	if (room) {
+		struct dg_text text = { .to = room, .size = REPORT_ROOM,
+					.site = weir_diag_own_site_ };
+
+		put_cycle(&text, cycle);
+		if (fn)
+			fn(room);
+		else
+			weir_diag_print_(room, text.used);
+		weir_unmap_(room, REPORT_ROOM);
+	}
+	errno = before;
+}
