@@ -16,7 +16,8 @@ WEIR_DECLS_BEGIN
  * A semaphore is watched if it was given a name and initialised by a call.
  * WEIR_SEM_UNWATCHED turns this off; WEIR_SEM_TRACKED turns it on without a
  * name.  The environment variable WEIR_DIAG changes it for the process: "off"
- * watches nothing, "all" also semaphores without a name.
+ * watches nothing, "all" also semaphores without a name.  "watchdog" starts a
+ * thread that reports what hangs, "order" predicts deadlocks: weir_diag(3).
  *
  * The process records the holders and waiters in memory that other processes of
  * the same user can read.  A semaphore that is not watched costs nothing more;
@@ -32,7 +33,8 @@ WEIR_DECLS_BEGIN
  *   Orders    No function orders anything.
  *   Signals   No function is async-signal-safe.
  *   Fork      The child watches nothing until it initialises a semaphore with a
- *             name.  Semaphores of the parent are not watched in the child.
+ *             name.  Semaphores of the parent are not watched in the child.  Then
+ *             it also starts a watchdog thread of its own, if one is asked for.
  *   Misuse    If a function pointer is null, then the result is WEIR_EINVAL.
  */
 typedef enum weir_diag_type {
@@ -157,6 +159,9 @@ weir_explain(char *text, size_t size, weir_diag_verdict *verdict);
  * object as of one instant, or says that it could not.  Without such a function
  * WEIR_DIAG=report prints the reports to standard error, at most 6 a minute;
  * WEIR_DIAG=report=N, at most N.
+ *
+ * The function also gets the reports of the watchdog thread, on that thread, and
+ * of predicted deadlocks.
  */
 typedef void weir_diag_report_fn(const char *text);
 WEIR_API weir_diag_report_fn *weir_diag_set_report(weir_diag_report_fn *fn);
