@@ -20,7 +20,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/shared.h"
 #include "base/thread.h"
@@ -209,6 +208,36 @@ static struct rg_context *find_free(char *base)
 	return scan(base, high, SCAN_FULL);
 }
 
+/*
+ * Write a record that is MAKING.  relaxed: all of it; the state publishes it, and
+ * a reader that copies it meanwhile reads the state again.
+ */
+static void fill(struct rg_context *context, enum rg_kind kind,
+		 const void *address)
+{
+	uint64_t *slots = (uint64_t *)(void *)context->slots;
+	char name[sizeof(context->name)] = { 0 };
+
+	if (kind == RG_THREAD)
+		weir_thread_name_(name);
+	/* relaxed: as above. */
+	at_store_relaxed(&context->kind, kind);
+	at_store_relaxed(&context->tid,
+			 kind == RG_THREAD ? weir_thread_id_() : 0);
+	at_store_relaxed(&context->address, (uintptr_t)address);
+	at_store_relaxed(&context->since, (uint64_t)weir_ticks_());
+	at_store_relaxed(&context->ended, 0);
+	/* relaxed: as above. */
+	at_store_relaxed(&context->more, 0);
+	at_store_relaxed(&context->first, 0);
+	for (size_t i = 0; i < sizeof(name); i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&context->name[i], name[i]);
+	for (size_t i = 0; i < RG_SLOTS * sizeof(struct rg_slot) / 8; i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&slots[i], 0);
+}
+
 struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
 				      const void *address)
 {
@@ -220,16 +249,7 @@ struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
 		return NULL;
 	}
 	index = (uint32_t)(context - weir_rg_context_(base, 0));
-	context->kind = kind;
-	context->tid = kind == RG_THREAD ? weir_thread_id_() : 0;
-	context->address = (uintptr_t)address;
-	context->since = (uint64_t)weir_ticks_();
-	context->ended = 0;
-	context->more = context->first = 0;
-	memset(context->name, 0, sizeof(context->name));
-	memset(context->slots, 0, sizeof(context->slots));
-	if (kind == RG_THREAD)
-		weir_thread_name_(context->name);
+	fill(context, kind, address);
 	/* relaxed: published by the state. */
 	at_store_relaxed(&context->id, weir_registry_id_(base, index));
 	at_add_relaxed(&context->seq, 2);

@@ -65,10 +65,11 @@ static void make_unused(char *base, uint32_t index)
 	at_store_relaxed(&object->state, RG_FREE);
 	at_store_relaxed(&object->id, 0);
 	at_store_relaxed(&object->address, 0);
-	object->next_free = 0;
+	at_store_relaxed(&object->next_free, 0);
 	if (registry->free_last)
-		weir_rg_object_(base, registry->free_last - 1)->next_free =
-			index + 1;
+		/* relaxed: as above. */
+		at_store_relaxed(&weir_rg_object_(base, registry->free_last - 1)
+					  ->next_free, index + 1);
 	else
 		registry->free_first = index + 1;
 	registry->free_last = index + 1;
@@ -136,7 +137,8 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	at_store_relaxed(&object->releases, 0);
 	at_store_relaxed(&object->released, 0);
 	at_store_relaxed(&object->queued, 0);
-	object->class_key = weir_order_class_(what->name, what->site);
+	at_store_relaxed(&object->class_key,
+			 weir_order_class_(what->name, what->site));
 	/* relaxed: as above. */
 	at_store_relaxed(&object->wait_ticks, 0);
 	at_store_relaxed(&object->hold_ticks, 0);
