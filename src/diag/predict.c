@@ -27,9 +27,9 @@ static void put_int(struct dg_text *text, int64_t number)
 static void put_class(struct dg_text *text,
 		      const struct weir_cycle_step_ *step)
 {
-	char name[RG_NAME * 3];
-
 	if (*step->name) {
+		char name[RG_NAME * 3];
+
 		weir_diag_clean_(name, sizeof(name), step->name,
 				 sizeof(step->name));
 		put(text, name);

@@ -133,7 +133,6 @@ static void *watch(void *arg)
 {
 	const struct weir_diag_words_ *words = weir_diag_words_();
 	struct state *state = arg;
-	int64_t next = weir_now_ns();
 
 	(void)prctl(PR_SET_NAME, "weir-watchdog");
 	state->dog = (struct dg_watchdog){
@@ -145,7 +144,8 @@ static void *watch(void *arg)
 	};
 	while (!is_stopping() && !is_last_thread()) {
 		/* Rounds do not follow each other faster if one was late. */
-		next = weir_now_ns() + words->watchdog_ms * MS;
+		int64_t next = weir_now_ns() + words->watchdog_ms * MS;
+
 		while (!is_stopping() && weir_now_ns() < next)
 			weir_futex_wait_(&stopping, 0, next);
 		if (is_stopping() || weir_diag_own_(&state->own, 0))

@@ -289,9 +289,12 @@ static bool find_cycle(struct weir_order_ *order, const struct edge *edge,
 	if (order->reported_n == REPORTED)
 		return false;
 	follow(&s);
-	if (cycle->length)
-		order->reported[order->reported_n++] = s.best_key;
-	return cycle->length;
+	/* take_cycle() changes it, as s.best. */
+	// cppcheck-suppress knownConditionTrueFalse
+	if (!cycle->length)
+		return false;
+	order->reported[order->reported_n++] = s.best_key;
+	return true;
 }
 
 /* A hold of the calling thread, of an object that can be exhausted. */

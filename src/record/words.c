@@ -84,7 +84,6 @@ static bool take_value(struct weir_diag_words_ *found, const char *text,
 		       size_t length)
 {
 	const char *end = text + length, *value;
-	bool good;
 
 	value = value_of(text, length, "report");
 	if (value) {
@@ -94,8 +93,9 @@ static bool take_value(struct weir_diag_words_ *found, const char *text,
 	}
 	value = value_of(text, length, "watchdog");
 	if (value) {
-		good = read_seconds(value, (size_t)(end - value),
-				    &found->watchdog_ms);
+		bool good = read_seconds(value, (size_t)(end - value),
+					 &found->watchdog_ms);
+
 		if (!good)
 			found->watchdog_ms = PERIOD_MS;
 		else if (found->watchdog_ms < PERIOD_MS_MIN)
