@@ -314,6 +314,21 @@ weir_cluster_stat(weir_cluster *c, weir_cluster_info *info,
 		  weir_cluster_entry *entries, uint32_t max);
 
 /*
+ * Call fn for the name of each semaphore in a server, in the order of strcmp.
+ * The URL is that of a semaphore without its name, with or without "/" at the
+ * end.  Options: as for weir_cluster_open; capacity and flags are ignored.  No
+ * handle is needed.
+ *
+ *   WEIR_ESYSTEM  as above; ENOTSUP: the server is a Redis Cluster, or this
+ *                 library was built without the engine.
+ *   WEIR_EINVAL   The URL or an option is invalid.
+ */
+typedef void weir_cluster_name_fn(const char *name, void *user);
+WEIR_API WEIR_MUST_USE weir_err
+weir_cluster_list(const char *url, const weir_cluster_opts *opts,
+		  weir_cluster_name_fn *fn, void *user);
+
+/*
  * Compare the settings of the engine with the promises.  fn is called for each
  * deviation, with a word that names the setting and a sentence that explains
  * the consequence.

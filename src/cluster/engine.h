@@ -97,6 +97,18 @@ struct session {
 	uint32_t replicas;
 };
 
+/* Names of semaphores. */
+struct names {
+	char **list;
+	size_t count;
+};
+
+/*
+ * Add a copy of the name; a name that is not valid is left out.  Returns false
+ * if memory is exhausted.
+ */
+bool weir_cl_names_add_(struct names *names, const char *name);
+
 struct engine;
 
 /* A wake-up: the answer about a request that waited. */
@@ -130,6 +142,9 @@ struct engine_ops {
 			     int64_t deadline, struct fault *fault);
 	enum result (*stat)(struct engine *e, weir_cluster_info *info,
 			    weir_cluster_entry *entries, uint32_t max,
+			    int64_t deadline, struct fault *fault);
+	/* Add the names of all semaphores; url.name is not used. */
+	enum result (*list)(struct engine *e, struct names *names,
 			    int64_t deadline, struct fault *fault);
 	enum result (*doctor)(struct engine *e, weir_cluster_finding_fn *fn,
 			      void *user, int64_t deadline,

@@ -4,7 +4,7 @@
  *
  *     SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,...][/DATABASE]/NAME[?OPTIONS]
  *
- * A host may be an IPv6 address in brackets.  "%41" stands for "A" in every
+ * The URL of a server ends before /NAME.  A host may be an IPv6 address in brackets.  "%41" stands for "A" in every
  * part.
  */
 #include <ctype.h>
@@ -169,6 +169,18 @@ static const char *parse_authority(struct url *url, const char *from,
 	return parse_hosts(url, from, to) ? NULL : "the host is not valid";
 }
 
+/* Parse [/DATABASE][/], the path of a server. */
+static const char *parse_server(struct url *url, const char *from,
+				const char *to)
+{
+	if (to > from && to[-1] == '/')
+		to--;
+	if (to > from + 1 &&
+	    !copy(url->database, sizeof(url->database), from + 1, to))
+		return "the database is not valid";
+	return NULL;
+}
+
 /* Parse [/DATABASE]/NAME. */
 static const char *parse_path(struct url *url, const char *from,
 			      const char *to)
@@ -189,7 +201,7 @@ static const char *parse_path(struct url *url, const char *from,
 	return NULL;
 }
 
-const char *weir_cl_url_parse_(const char *text, struct url *url)
+const char *weir_cl_url_parse_(const char *text, bool named, struct url *url)
 {
 	const char *rest = strstr(text, "://"), *path, *query, *why;
 
@@ -200,11 +212,14 @@ const char *weir_cl_url_parse_(const char *text, struct url *url)
 	rest += 3;
 	query = strchrnul(rest, '?');
 	path = memchr(rest, '/', (size_t)(query - rest));
-	if (!path)
+	if (!path && named)
 		return "the name is missing";
+	if (!path)
+		path = query;
 	why = parse_authority(url, rest, path);
 	if (!why)
-		why = parse_path(url, path, query);
+		why = named ? parse_path(url, path, query) :
+			      parse_server(url, path, query);
 	if (!why && *query && !parse_options(url, query + 1))
 		why = "an option is not valid";
 	url->tls = !strcmp(url->scheme, "rediss") ||

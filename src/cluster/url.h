@@ -31,9 +31,10 @@ struct url {
 };
 
 /*
- * Parse text.  Returns null, or a message about what is wrong; the message
+ * Parse text.  named: it ends with the name of a semaphore; otherwise it is the
+ * URL of a server, with or without "/" at its end.  Returns null, or a message about what is wrong; the message
  * contains no part of the text.
  */
-const char *weir_cl_url_parse_(const char *text, struct url *url);
+const char *weir_cl_url_parse_(const char *text, bool named, struct url *url);
 
 #endif /* WEIR_CLUSTER_URL_H */

@@ -89,6 +89,7 @@ const struct engine_ops weir_cl_etcd_ = {
 	.renew = weir_cl_etcd_renew_,
 	.admin = weir_cl_etcd_admin_,
 	.stat = weir_cl_etcd_stat_,
+	.list = weir_cl_etcd_list_,
 	.doctor = weir_cl_etcd_doctor_,
 	.arm = weir_cl_etcd_arm_,
 	.read = weir_cl_etcd_wake_,

@@ -62,7 +62,7 @@ enum result weir_cl_etcd_commit_(struct engine *e, enum lane lane,
 enum result weir_cl_etcd_settle_(struct engine *e, enum lane lane,
 				 int64_t deadline, struct fault *fault);
 
-/* request.c, renew.c, admin.c, watch.c, doctor.c: functions of the table. */
+/* request.c, renew.c, admin.c, list.c, watch.c, doctor.c: functions of the table. */
 enum result weir_cl_etcd_acquire_(struct engine *e, enum lane lane,
 				  const struct ask *ask, struct answer *answer,
 				  int64_t deadline, struct fault *fault);
@@ -82,6 +82,8 @@ enum result weir_cl_etcd_admin_(struct engine *e, enum admin what,
 				struct fault *fault);
 enum result weir_cl_etcd_stat_(struct engine *e, weir_cluster_info *info,
 			       weir_cluster_entry *entries, uint32_t max,
+			       int64_t deadline, struct fault *fault);
+enum result weir_cl_etcd_list_(struct engine *e, struct names *names,
 			       int64_t deadline, struct fault *fault);
 enum result weir_cl_etcd_doctor_(struct engine *e, weir_cluster_finding_fn *fn,
 				 void *user, int64_t deadline,

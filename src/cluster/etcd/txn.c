@@ -77,6 +77,13 @@ json_t *weir_cl_etcd_range_(const char *key, bool prefix)
 	return range;
 }
 
+json_t *weir_cl_etcd_first_(const char *from, const char *end)
+{
+	return json_pack("{s:o,s:o,s:s,s:b}", "key", encode(from, strlen(from)),
+			 "range_end", encode(end, strlen(end)), "limit", "1",
+			 "keys_only", 1);
+}
+
 void weir_cl_txn_begin_(struct txn *txn)
 {
 	txn->compare = json_array();

@@ -39,6 +39,8 @@ void weir_cl_txn_range_(struct txn *txn, const char *key, bool prefix,
 /* Returns the request.  Ends the transaction. */
 json_t *weir_cl_txn_end_(struct txn *txn);
 
+/* Returns a request for the first key in [from, end), without its value. */
+json_t *weir_cl_etcd_first_(const char *from, const char *end);
 /* Returns a range request {key, range_end} for a key or a prefix. */
 json_t *weir_cl_etcd_range_(const char *key, bool prefix);
 

@@ -239,6 +239,32 @@ static enum result postgres_stat(struct engine *e, weir_cluster_info *info,
 	return result;
 }
 
+static enum result postgres_list(struct engine *e, struct names *names,
+				 int64_t deadline, struct fault *fault)
+{
+	PGresult *table;
+	struct query q;
+	enum result result = weir_cl_pg_open_(&e->lanes[LANE_CALL], deadline,
+					      fault);
+
+	if (result)
+		return result;
+	weir_cl_pg_query_(&q, DO_ONCE, "SELECT name FROM weir.sem");
+	result = weir_cl_pg_run_(&e->lanes[LANE_CALL], &q, &table, deadline,
+				 fault);
+	/* There is no schema before the first semaphore. */
+	if (result == RES_REFUSED && fault->errnum == ENOENT)
+		return RES_OK;
+	if (result)
+		return result;
+	for (int i = 0; i < PQntuples(table) && !result; i++)
+		if (!weir_cl_names_add_(names, row(table, i)))
+			result = weir_cl_fault_(fault, RES_REFUSED, ENOMEM,
+						"out of memory");
+	PQclear(table);
+	return result;
+}
+
 const struct engine_ops weir_cl_postgres_ = {
 	.open = postgres_open,
 	.close = postgres_close,
@@ -249,6 +275,7 @@ const struct engine_ops weir_cl_postgres_ = {
 	.renew = postgres_renew,
 	.admin = postgres_admin,
 	.stat = postgres_stat,
+	.list = postgres_list,
 	.doctor = weir_cl_postgres_doctor_,
 	.arm = weir_cl_postgres_arm_,
 	.read = weir_cl_postgres_read_,

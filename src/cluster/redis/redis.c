@@ -226,6 +226,7 @@ const struct engine_ops weir_cl_redis_ = {
 	.renew = redis_renew,
 	.admin = redis_admin,
 	.stat = redis_stat,
+	.list = weir_cl_redis_list_,
 	.doctor = weir_cl_redis_doctor_,
 	.arm = weir_cl_redis_arm_,
 	.read = weir_cl_redis_read_,

@@ -42,11 +42,13 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 				struct reply **reply, int64_t deadline,
 				struct fault *fault);
 
-/* wake.c, doctor.c */
+/* wake.c, list.c, doctor.c */
 enum result weir_cl_redis_arm_(struct engine *e, int *fd, int64_t deadline,
 			       struct fault *fault);
 enum result weir_cl_redis_read_(struct engine *e, wake_fn *fn, void *user,
 				struct fault *fault);
+enum result weir_cl_redis_list_(struct engine *e, struct names *names,
+				int64_t deadline, struct fault *fault);
 enum result weir_cl_redis_doctor_(struct engine *e, weir_cluster_finding_fn *fn,
 				  void *user, int64_t deadline,
 				  struct fault *fault);

@@ -100,7 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		etcd_values(text);
 		break;
 	case 3:
-		(void)weir_cl_url_parse_(text, &url);
+		(void)weir_cl_url_parse_(text, true, &url);
+		(void)weir_cl_url_parse_(text, false, &url);
 		break;
 	default:
 		postgres_answers(text);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The session of a handle: its URL, its password, its times, its engine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cluster/clock.h"
+#include "cluster/session.h"
+#include "cluster/text.h"
+
+#define DEFAULT_TTL_NS (10 * SECOND_NS)
+#define DEFAULT_TIMEOUT_NS (3 * SECOND_NS)
+#define SHORTEST_TTL_NS INT64_C(100000000)
+#define LONGEST_TTL_NS (86400 * SECOND_NS)
+
+weir_err weir_cl_say_(const weir_cluster_opts *opts, weir_err err, int errnum,
+		      const char *why)
+{
+	if (opts->why && opts->why_size)
+		weir_cl_text_copy_(opts->why, opts->why_size, why);
+	errno = errnum;
+	return err;
+}
+
+/* The engine of a scheme; *known: the scheme is valid. */
+static const struct engine_ops *engine_of(const char *scheme, bool *known)
+{
+	static const struct {
+		const char *scheme;
+		const struct engine_ops *ops;
+	} engines[] = {
+#ifdef HAVE_REDIS
+		{ "redis", &weir_cl_redis_ }, { "rediss", &weir_cl_redis_ },
+#else
+		{ "redis", NULL }, { "rediss", NULL },
+#endif
+#ifdef HAVE_ETCD
+		{ "etcd", &weir_cl_etcd_ }, { "etcds", &weir_cl_etcd_ },
+#else
+		{ "etcd", NULL }, { "etcds", NULL },
+#endif
+#ifdef HAVE_POSTGRES
+		{ "postgresql", &weir_cl_postgres_ },
+		{ "postgres", &weir_cl_postgres_ },
+#else
+		{ "postgresql", NULL }, { "postgres", NULL },
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+		if (!strcmp(scheme, engines[i].scheme)) {
+			*known = true;
+			return engines[i].ops;
+		}
+	*known = false;
+	return NULL;
+}
+
+/* Read the first line of the file.  Returns false with errno. */
+static bool read_secret(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	got = read(fd, out, size - 1);
+	close(fd);
+	if (got < 0)
+		return false;
+	out[got] = 0;
+	out[strcspn(out, "\r\n")] = 0;
+	return true;
+}
+
+/* Returns false if the password cannot be read or is too long. */
+static bool find_password(struct url *url, const weir_cluster_opts *opts)
+{
+	const char *given = opts->password;
+	const char *file = getenv("WEIR_PASSWORD_FILE");
+	size_t size = sizeof(url->password);
+
+	if (!given && url->password[0])
+		return true;
+	if (!given)
+		given = getenv("WEIR_PASSWORD");
+	if (given)
+		return snprintf(url->password, size, "%s", given) < (int)size;
+	return !file || !*file || read_secret(file, url->password, size);
+}
+
+static void random_id(char id[17])
+{
+	uint64_t random = 0;
+
+	/* This cannot fail after the kernel has started. */
+	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		;
+	(void)snprintf(id, 17, "%016llx", (unsigned long long)random);
+}
+
+/* Set the times of the session.  Returns null or a message. */
+static const char *set_times(struct session *s, const weir_cluster_opts *opts)
+{
+	s->ttl_ns = opts->ttl_ns ? opts->ttl_ns : s->url.ttl_ns;
+	if (!s->ttl_ns)
+		s->ttl_ns = DEFAULT_TTL_NS;
+	s->timeout_ns = opts->timeout_ns ? opts->timeout_ns :
+			s->url.timeout_ns;
+	if (!s->timeout_ns)
+		s->timeout_ns = DEFAULT_TIMEOUT_NS;
+	return s->ttl_ns < SHORTEST_TTL_NS || s->ttl_ns > LONGEST_TTL_NS ||
+	       s->timeout_ns < 0 ? "the TTL is not valid" : NULL;
+}
+
+weir_err weir_cl_session_set_(struct session *s, const char *url, bool named,
+			      const weir_cluster_opts *opts,
+			      const struct engine_ops **ops)
+{
+	const char *wrong = weir_cl_url_parse_(url, named, &s->url);
+	bool known;
+
+	if (wrong)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, wrong);
+	if (!find_password(&s->url, opts))
+		return weir_cl_say_(opts, WEIR_ESYSTEM, errno,
+			   "the password cannot be read");
+	wrong = set_times(s, opts);
+	if (wrong)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, wrong);
+	s->replicas = opts->replicas ? opts->replicas : s->url.replicas;
+	if (opts->label && strlen(opts->label) > WEIR_CLUSTER_LABEL_MAX)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, "the label is too long");
+	random_id(s->id);
+	weir_cl_text_self_(s->text, sizeof(s->text), opts->label);
+	*ops = engine_of(s->url.scheme, &known);
+	if (!known)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL,
+			   "the scheme of the URL is unknown");
+	if (!*ops)
+		return weir_cl_say_(opts, WEIR_ESYSTEM, ENOTSUP,
+			   "this library was built without the engine");
+	return WEIR_OK;
+}
