@@ -59,7 +59,9 @@ static void help(FILE *out)
 "\n"
 "  weir help COMMAND   describe a command and its options\n"
 "  weir --version      print the version\n\n"
-"A semaphore's NAME with a \"/\" is a path.  Without one, it is in $WEIR_DIR if\n"
+"A semaphore's NAME with \"://\" is the URL of one between machines, such as\n"
+"redis://host/builds.  A NAME with a \"/\" is a path.  Without one, it is in the\n"
+"server $WEIR_URL if that is set.  Otherwise it is in the folder $WEIR_DIR if\n"
 "that is set, else in /run/weir if that exists, else in a folder of the user in\n"
 "/dev/shm.  A TIME is 250ms, 10s, 5m or 2h; a number alone is in seconds.\n", out);
 }

@@ -3,14 +3,16 @@
 """The command with URLs: statuses, signals, lost leases, secrets (C41)."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from proxy import Proxy
-from servers import Postgres, Redis, await_
+from servers import Etcd, Postgres, Redis, await_
 from support import Skip, main, stat
 
 WEIR = os.environ.get("WEIR_TEST_COMMAND", "weir")
@@ -64,7 +66,231 @@ def test_statuses():
         assert weir("rm", url)[0] == 0 and weir("stat", url)[0] == 69
         status, text = weir("run", "redis://127.0.0.1:1/x", "--", "true")
         assert status == 69 and "refused" in text and text.count("\n") == 1
-        assert weir("hold", url, "--while-pid", os.getpid())[0] == 64
+
+
+def engines():
+    """A server of each engine that the library has."""
+    yield Redis
+    for server in (Etcd, Postgres):
+        probe = {"Etcd": "etcd", "Postgres": "postgresql"}[server.__name__]
+        if "without the engine" not in weir("stat", probe + "://127.0.0.1:1/x")[1]:
+            yield server
+
+
+def lines(process):
+    """Start reading the lines of a process; returns the list that grows."""
+    found = []
+    threading.Thread(target=lambda: found.extend(iter(process.stdout.readline, b"")),
+                     daemon=True).start()
+    return found
+
+
+def test_hold_and_release():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url = server.url + "x"
+            hold = ("hold", url, "--while-pid", owner.pid)
+            assert weir(*hold)[0] == 69
+            status, token = weir(*hold, "-n", 1, "-l", "deploy")
+            assert status == 0 and token.strip().endswith("@" + url), token
+            entry, = json.loads(weir("stat", "--json", url)[1])["entries"]
+            assert entry["role"] == "holds" and entry["label"].endswith(": deploy"), entry
+            # Statuses and messages are those of a local semaphore.
+            status, text = weir(*hold, "--try")
+            assert status == 75 and "busy; held by" in text and "deploy" in text, text
+            status, text = weir(*hold, "-t", "50ms")
+            assert status == 124 and "not granted within 50ms; held by" in text, text
+            assert weir(*hold, "--try", "-E", 9)[0] == 9
+            status, text = weir(*hold, "-w", 2)
+            assert status == 64 and "a weight of 2 exceeds the capacity" in text, text
+            status, text = weir(*hold, "--try", "-n", 4)
+            assert status == 75 and "the capacity is 1, not 4" in text, text
+            wrong = ("0" if token[0] != "0" else "1") + token.strip()[1:]
+            assert weir("release", wrong)[0] == 69 and held(url) == 1
+            assert weir("release", token.strip()) == (0, "") and held(url) == 0
+            status, text = weir("release", token.strip())
+            assert status == 69 and "holds no permit" in text, text
+            # The end of the process ends the hold.
+            assert weir(*hold)[0] == 0 and held(url) == 1
+            owner.kill()
+            owner.wait()
+            await_(lambda u=url: held(u) == 0, "the release")
+            assert weir("hold", url)[0] == 64
+
+
+def test_hold_waits_in_the_queue():
+    with Redis() as server, subprocess.Popen(["sleep", "100"]) as owner:
+        url = server.url + "x"
+        hold = ("hold", url, "--while-pid", owner.pid)
+        token = weir(*hold, "-n", 1)[1].strip()
+        with start(*hold) as second:
+            await_(lambda: stat(url)["waiters"] == 1, "the waiter")
+            assert weir("release", token)[0] == 0
+            assert second.wait(30) == 0
+            other = second.stdout.read().decode().strip()
+        assert other.endswith("@" + url) and other != token
+        # A signal withdraws the request.
+        with start(*hold) as third:
+            await_(lambda: stat(url)["waiters"] == 1, "the waiter")
+            third.send_signal(signal.SIGTERM)
+            assert third.wait(30) != 0
+            await_(lambda: stat(url)["waiters"] == 0, "the withdrawal", 5)
+        assert weir("release", other)[0] == 0
+        # The name below WEIR_URL, in a folder of its own, which the hold creates nothing in.
+        env = {"WEIR_URL": server.url, "WEIR_DIR": server.dir}
+        status, token = weir("hold", "x", "--while-pid", owner.pid, env=env)
+        assert status == 0 and token.strip().endswith("@" + url)
+        status, text = weir("run", "x", "--", "true", env=dict(env, WEIR_HELD=url + "?ttl=5s"))
+        assert status == 64 and "--nested" in text, text
+        assert weir("release", token.strip(), env=env)[0] == 0
+        assert [f for f in os.listdir(server.dir) if "hold" in f or "weir" in f] == []
+        owner.kill()
+
+
+def test_c41_a_lost_hold_is_reported_by_release():
+    with Redis() as server, Proxy(server) as proxy, \
+            subprocess.Popen(["sleep", "100"]) as owner:
+        name = "x?ttl=1s&timeout=300ms"
+        status, token = weir("hold", proxy.url + name, "-n", 1, "--while-pid", owner.pid)
+        assert status == 0, token
+        proxy.freeze()
+        assert weir("run", server.url + name, "-t", "20s", "--", "true")[0] == 0
+        status, text = weir("release", token.strip())
+        assert status == 76 and "lost" in text, (status, text)
+        owner.kill()
+
+
+def test_open():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url = server.url + "x"
+            assert weir("open", url)[0] == 69
+            assert weir("open", url, "-n", 3) == (0, "")
+            assert weir("open", url) == (0, "")
+            status, text = weir("open", url, "-n", 5)
+            assert status == 0 and "the capacity is 3, not 5" in text, text
+            status, text = weir("open", url, "--fast")
+            assert status == 64 and "--fast" in text, text
+            token = weir("hold", url, "--while-pid", owner.pid)[1].strip()
+            assert weir("close", url)[0] == 0
+            status, text = weir("open", url, "-t", "100ms")
+            assert status == 124 and "in use; held by" in text, text
+            assert weir("run", url, "--", "true")[0] == 69
+            # The replacement waits for the last holder.
+            with start("open", url, "-n", 2) as opener:
+                await_(lambda u=url: stat(u)["oversized"] == 1, "the wait for idle")
+                assert weir("release", token) == (0, "")
+                assert opener.wait(30) == 0, opener.stdout.read()
+            assert json.loads(weir("stat", "--json", url)[1])["capacity"] == 2
+            assert weir("run", url, "--", "true")[0] == 0
+            assert weir("close", url)[0] == 0 and weir("open", url) == (0, "")
+            assert json.loads(weir("stat", "--json", url)[1])["capacity"] == 2
+            assert weir("close", url)[0] == 0
+            assert weir("open", url, env={"WEIR_HELD": url})[0] == 64
+            assert weir("open", url, "--nested", env={"WEIR_HELD": url})[0] == 0
+            owner.kill()
+
+
+def test_ls():
+    for engine in engines():
+        with engine() as server:
+            assert weir("ls", server.url) == (0, "")
+            for i, name in enumerate(("b", "a-b", "a", "a%20b%25")):
+                assert weir("open", server.url + name, "-n", i + 1)[0] == 0
+            status, text = weir("ls", server.url)
+            rows = [line.split() for line in text.splitlines()]
+            assert status == 0 and rows[0][0] == "NAME" and rows[0][-1] == "STATE", text
+            names = [server.url + n for n in ("a", "a%20b%25", "a-b", "b")]
+            assert [row[0] for row in rows[1:]] == names, text
+            assert rows[1][1:] == ["3", "3", "0", "0", "idle"], text
+            # A name that is printed can be used.
+            assert weir("close", names[1])[0] == 0
+            status, text = weir("ls", "--json", server.url.rstrip("/"))
+            objects = [json.loads(line) for line in text.splitlines()]
+            assert [o["name"] for o in objects] == names and objects[1]["closed"], text
+            assert objects[0] == json.loads(weir("stat", "--json", names[0])[1])
+            # WEIR_URL: plain names.
+            status, text = weir("ls", env={"WEIR_URL": server.url})
+            assert [line.split()[0] for line in text.splitlines()][1:] == ["a", "a", "a-b", "b"]
+    assert weir("ls", "x")[0] == 64
+    status, text = weir("ls", "redis://127.0.0.1:1/")
+    assert status == 69 and "refused" in text and text.count("\n") == 1, text
+
+
+def test_ls_leaves_foreign_keys_alone():
+    with Redis() as server:
+        assert weir("open", server.url + "good", "-n", 1)[0] == 0
+        for key in ("weir:{}:e", "weir:{a/b}:e", "weir:{" + 200 * "x" + "}:e", "weir:{a\x01}:e"):
+            server.cli("SET", key, "foreign")
+        server.cli("SET", "weir:{bad}:e", "foreign")
+        status, text = weir("ls", server.url)
+        rows = text.splitlines()
+        assert status == 0 and len(rows) == 3 and "bad" in rows[1] and "good" in rows[2], text
+        bad, good = [json.loads(row) for row in weir("ls", "--json", server.url)[1].splitlines()]
+        assert "error" in bad and "error" not in good
+    if shutil.which("redis-server"):
+        with Redis("--cluster-enabled", "yes") as server:
+            status, text = weir("ls", server.url)
+            assert status == 69 and "Redis Cluster cannot list" in text, text
+
+
+def test_watch():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url = server.url + "x"
+            assert weir("watch", url)[0] == 69
+            assert weir("open", url, "-n", 2)[0] == 0
+            status, text = weir("watch", "--json", "-c", 1, url)
+            assert status == 0 and json.loads(text) == json.loads(weir("stat", "--json", url)[1])
+            with start("watch", "-i", "10ms", "-c", 3, url) as watch:
+                assert watch.wait(30) == 0
+                assert watch.stdout.read().count(b"0 of 2 in use") == 3
+            # A line for each change, none without one.
+            with start("watch", url) as watch:
+                seen = lines(watch)
+                await_(lambda s=seen: len(s) == 1, "the first line")
+                token = weir("hold", url, "--while-pid", owner.pid, "-l", "me")[1].strip()
+                await_(lambda s=seen: len(s) == 2 and b"1 of 2 in use" in s[1] and b"me" in s[1],
+                       f"the holder {seen}")
+                assert weir("release", token)[0] == 0
+                await_(lambda s=seen: len(s) == 3, "the release")
+                assert weir("rm", url)[0] == 0
+                await_(lambda s=seen: len(s) == 4 and b"name removed" in s[3], "the removal")
+                assert weir("open", url, "-n", 7)[0] == 0
+                await_(lambda s=seen: len(s) == 5 and b"of 7 in use" in s[4], "the new one")
+                assert len(seen) == 5
+                watch.terminate()
+            owner.kill()
+
+
+def test_wait_for_free_permits():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url = server.url + "x"
+            assert weir("wait", url, "--free", 1)[0] == 69
+            token = weir("hold", url, "-n", 2, "--while-pid", owner.pid)[1].strip()
+            assert weir("wait", url, "--free", 1) == (0, "") and held(url) == 1
+            assert weir("wait", url, "--free", 0) == (0, "")
+            assert weir("wait", url, "--free", 3)[0] == 64
+            status, text = weir("wait", url, "--free", 2, "-t", "50ms")
+            assert status == 124 and "timed out after 50ms; held by" in text, text
+            assert weir("wait", url, "--free", 2, "-t", "50ms", "-E", 5)[0] == 5
+            status, text = weir("wait", url, "--idle", "-t", "50ms")
+            assert status == 124 and "timed out after 50ms; held by" in text, text
+            # A signal withdraws the request, so that others do not wait behind it.
+            with start("wait", url, "--free", 2) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "the waiter")
+                waiter.send_signal(signal.SIGINT)
+                assert waiter.wait(30) == 130
+            assert stat(url)["waiters"] == 0
+            with start("wait", url, "--free", 2) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "the waiter")
+                assert weir("release", token)[0] == 0
+                assert waiter.wait(30) == 0 and waiter.stdout.read() == b""
+            assert held(url) == 0
+            assert weir("wait", url, "--idle", "-t", 0) == (0, "")
+            assert weir("close", url)[0] == 0 and weir("wait", url, "--free", 1)[0] == 69
+            owner.kill()
 
 
 def test_c41_a_lost_lease_ends_the_job():

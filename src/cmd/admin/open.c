@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "cmd/admin/admin.h"
+#include "cmd/admin/remote.h"
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
 enum { OPT_SHARED = 256, OPT_FAST, OPT_NESTED };
@@ -118,6 +120,15 @@ static int run(const struct cmd *self, int argc, char **argv)
 			options_name(self, optarg, &name);
 	}
 	options_required(self, argc, argv, &name, "NAME");
+	if (remote_url(name)) {
+		remote_refuse_password(name);
+		if (opts.policy == WEIR_NAMED_FAST)
+			cmd_misuse(self, "open: --fast is not possible with a "
+				   "URL: permits of a dead client return as "
+				   "its server provides");
+		return remote_open_semaphore(self, name, opts.capacity,
+					     timeout_ns, nested);
+	}
 	if (opts.flags & WEIR_NAMED_SHARED)
 		opts.mode = 0666;
 	wanted = opts.capacity;

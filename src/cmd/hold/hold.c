@@ -18,6 +18,7 @@
 #include "cmd/hold/hold.h"
 #include "cmd/hold/hold_daemon.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/remote.h"
 
 enum { OPT_PID = 300 };
 
@@ -106,6 +107,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (!opts.acquire.label)
 		opts.acquire.label = "weir hold";
 	acquire_opts_check(self, &opts.acquire);
+	remote_refuse_password(opts.acquire.name);
 	if (opts.pidfd < 0)
 		cmd_misuse(self, "hold: --while-pid PID is missing");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

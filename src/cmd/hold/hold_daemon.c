@@ -17,7 +17,9 @@
 #include "cmd/hold/hold_daemon.h"
 #include "cmd/lib/acquire.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
 #include "cmd/lib/process.h"
+#include "cmd/lib/remote_acquire.h"
 #include "cmd/lib/token.h"
 
 /* The most connections at a time. */
@@ -140,40 +142,101 @@ static _Noreturn void no_socket(const char *name)
 	cmd_fail(name, WEIR_ESYSTEM, "cannot create a socket in its folder");
 }
 
+/* The permits: of a local semaphore, or under a lease between machines. */
+struct held {
+	const struct acquire_opts *opts;
+	const char *url;	/* null: a local semaphore */
+	weir_named *sem;
+	weir_cluster *cluster;
+	weir_lease *lease;
+};
+
+static void open_semaphore(struct held *held)
+{
+	if (held->url)
+		held->cluster = remote_acquire_open(held->opts, held->url);
+	else
+		held->sem = acquire_open(held->opts);
+}
+
+/* Acquire the permits.  Returns 0 or the exit status. */
+static int acquire(struct held *held, const struct signals *signals)
+{
+	weir_err err;
+	int sig;
+
+	err = held->url ? remote_acquire_permits(held->opts, held->cluster,
+						 signals, &held->lease, &sig) :
+			  acquire_permits(held->opts, held->sem, signals, &sig);
+	/* The engine knows nothing of the end of this process. */
+	if (sig && held->url && !err)
+		(void)!remote_api.weir_lease_release(held->lease);
+	if (sig)
+		return EXIT_SIGNAL(sig);
+	if (!err)
+		return 0;
+	return held->url ? remote_acquire_refused(held->opts, held->url,
+						  held->cluster, err) :
+			   acquire_refused(held->opts, held->sem, err);
+}
+
+/* Release the permits.  Returns the answer to `weir release`. */
+static char release(struct held *held)
+{
+	weir_err err;
+
+	if (held->url) {
+		err = remote_api.weir_lease_release(held->lease);
+		(void)!remote_api.weir_cluster_close_handle(held->cluster);
+		/* The library or the end of the lease completes the release. */
+		if (err == WEIR_EINDETERMINATE)
+			err = WEIR_OK;
+	} else {
+		err = weir_named_try_release(held->sem, held->opts->weight);
+		(void)!weir_named_close_handle(held->sem);
+	}
+	return err ? TOKEN_LOST : TOKEN_RELEASED;
+}
+
 int hold_daemon_main(const struct hold_opts *opts,
 		     const struct signals *signals, pid_t parent)
 {
-	const struct acquire_opts *acquire = &opts->acquire;
+	struct held held = { .opts = &opts->acquire,
+			     .url = remote_url(opts->acquire.name) };
+	const char *name = held.url ? remote_display(held.url) :
+				      opts->acquire.name;
 	char path[TOKEN_PATH_ROOM], whole[PATH_MAX];
-	int sig, client, listener;
+	int client, listener, status;
 	char *token, *found, answer;
-	weir_named *sem;
-	weir_err err;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
 	if (getppid() != parent)
 		return EXIT_WEIR;
 	process_close_others(opts->pidfd, opts->pair);
 	signals_may_end(signals, false);
-	sem = acquire_open(acquire);
+	open_semaphore(&held);
 	signals_may_not_end(signals);
-	token = token_new(acquire->name);
+	token = token_new(name);
+	if (held.url)
+		names_make_folder();
 	/*
 	 * Check this before the wait: without a socket the wait would be
 	 * useless.
 	 */
 	if (token_path(token, path) || !token_is_allowed(path))
-		no_socket(acquire->name);
-	err = acquire_permits(acquire, sem, signals, &sig);
-	if (sig)
-		return EXIT_SIGNAL(sig);
-	if (err)
-		return acquire_refused(acquire, sem, err);
+		no_socket(name);
+	status = acquire(&held, signals);
+	if (status)
+		return status;
 	listener = token_listen(path);
+	if (listener < 0 && held.url)
+		(void)!remote_api.weir_lease_release(held.lease);
 	if (listener < 0)
-		no_socket(acquire->name);
+		no_socket(name);
 	if (!send_token(opts, token)) {
 		(void)unlink(path);
+		if (held.url)
+			(void)release(&held);
 		return EXIT_WEIR;
 	}
 	/* $WEIR_DIR may be relative, and detach changes the directory. */
@@ -181,9 +244,7 @@ int hold_daemon_main(const struct hold_opts *opts,
 	detach(signals);
 	client = wait_for_end(opts, listener, token);
 	(void)unlink(found ? found : path);
-	err = weir_named_try_release(sem, acquire->weight);
-	answer = err ? TOKEN_LOST : TOKEN_RELEASED;
-	(void)!weir_named_close_handle(sem);
+	answer = release(&held);
 	if (client >= 0)
 		(void)send(client, &answer, 1, MSG_NOSIGNAL);
 	return EXIT_SUCCESS;

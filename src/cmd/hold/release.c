@@ -20,11 +20,13 @@ static int connect_daemon(const char *token)
 	bool gone;
 	int fd;
 
-	if (err)
+	/* The folder of names does not exist: no process holds for a URL. */
+	gone = err == WEIR_ESYSTEM && errno == ENOENT;
+	if (err && !gone)
 		cmd_fail(token_name(token), err, NULL);
-	fd = token_connect(path);
-	gone = fd < 0 && (errno == ECONNREFUSED || errno == ENOENT);
-	if (fd < 0 && errno == ECONNREFUSED)
+	fd = err ? -1 : token_connect(path);
+	gone = gone || (fd < 0 && (errno == ECONNREFUSED || errno == ENOENT));
+	if (!err && fd < 0 && errno == ECONNREFUSED)
 		/* The hold daemon was killed, which released its permits. */
 		(void)unlink(path);
 	if (gone)

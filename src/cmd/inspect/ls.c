@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir ls: list the semaphores in the default folder. */
+/* weir ls: list the semaphores in the default folder or in a server. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "cmd/inspect/inspect.h"
+#include "cmd/inspect/remote.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/json.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 
@@ -76,30 +78,77 @@ static void list_one(const char *name, bool json)
 	(void)!weir_named_close_handle(sem);
 }
 
+static void print_header(void)
+{
+	printf("%-24s %10s %10s %10s %8s  %s\n", "NAME", "CAPACITY", "FREE",
+	       "HELD", "WAITING", "STATE");
+}
+
+struct remote_ls {
+	bool json;
+	bool whole;		/* names are URLs */
+	bool any;		/* the header has been printed */
+};
+
+static void list_remote(const char *name, const char *url,
+			const weir_named_info *info,
+			const weir_named_entry *entries, const char *why,
+			void *user)
+{
+	struct remote_ls *ls = user;
+	const char *shown = ls->whole ? remote_display(url) : name;
+
+	if (!ls->any && !ls->json)
+		print_header();
+	ls->any = true;
+	if (why)
+		print_error(shown, why, ls->json);
+	else
+		print_semaphore(shown, info, entries, ls->json);
+}
+
+static void list_local(bool json)
+{
+	char **names;
+	int count = names_list(&names);
+
+	if (count < 0)
+		names_fail("ls");
+	if (count && !json)
+		print_header();
+	for (int i = 0; i < count; i++)
+		list_one(names[i], json);
+	free(names);
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		OPTIONS_HELP, { "json", no_argument, NULL, 'j' }, OPTIONS_END
 	};
-	bool json = false;
-	int option, count;
-	char **names;
+	struct remote_ls ls = { .json = false };
+	const char *url = NULL, *base = getenv("WEIR_URL");
+	int option;
 
 	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
-		if (option != 'j')
+		if (option == 'j')
+			ls.json = true;
+		else if (!strstr(optarg, "://"))
 			cmd_misuse(self, "ls: unexpected argument \"%s\"; use "
 				   "\"weir stat\" for one semaphore", optarg);
-		json = true;
+		else
+			options_name(self, optarg, &url);
 	}
-	count = names_list(&names);
-	if (count < 0)
-		names_fail("ls");
-	if (count && !json)
-		printf("%-24s %10s %10s %10s %8s  %s\n", "NAME", "CAPACITY",
-		       "FREE", "HELD", "WAITING", "STATE");
-	for (int i = 0; i < count; i++)
-		list_one(names[i], json);
-	free(names);
+	options_rest(self, argc, argv, &url);
+	ls.whole = url;
+	if (url)
+		remote_refuse_password(url);
+	else if (base && *base)
+		url = base;
+	if (url)
+		remote_each(url, list_remote, &ls);
+	else
+		list_local(ls.json);
 	cmd_flush();
 	return EXIT_SUCCESS;
 }
@@ -108,9 +157,10 @@ const struct cmd cmd_ls = {
 	.name = "ls",
 	.summary = "list semaphores",
 	.help =
-"usage: weir ls [--json]\n"
+"usage: weir ls [URL] [--json]\n"
 "\n"
-"Lists the semaphores whose names have no \"/\".\n"
+"Lists the semaphores whose names have no \"/\"; or those in the server URL, by\n"
+"default in $WEIR_URL.\n"
 "\n"
 "      --json   print JSON, one object per line\n"
 "  -h, --help   print this text\n",

@@ -1,72 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at semaphores between machines: stat, doctor, wait. */
+/* Looking at semaphores between machines: stat, doctor, wait, ls. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd/inspect/remote.h"
+#include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/remote.h"
+#include "cmd/lib/remote_acquire.h"
+#include "cmd/lib/remote_snapshot.h"
 #include "cmd/lib/text.h"
 #include "weir/ctx.h"
-
-static void convert(const weir_cluster_entry *from, int64_t now_ms,
-		    weir_named_entry *to)
-{
-	static const weir_named_role roles[] = {
-		[WEIR_CLUSTER_HOLDS] = WEIR_NAMED_HOLDS,
-		[WEIR_CLUSTER_WAITS] = WEIR_NAMED_WAITS,
-		[WEIR_CLUSTER_OVERSIZED] = WEIR_NAMED_OVERSIZED,
-		[WEIR_CLUSTER_IDLE] = WEIR_NAMED_IDLE,
-	};
-
-	memset(to, 0, sizeof(*to));
-	to->role = roles[from->role];
-	to->pid = from->pid;
-	to->id = from->fence;
-	to->weight = from->weight;
-	to->since_ns = weir_now_ns() - (now_ms - from->since_ms) * 1000000;
-	to->place = from->place;
-	to->mine = from->mine;
-	(void)snprintf(to->label, sizeof(to->label), "%.24s: %.36s", from->host,
-		       from->label);
-}
 
 void remote_snapshot(const char *url, weir_named_info *info,
 		     weir_named_entry **entries)
 {
 	weir_cluster_opts opts = { .label = "weir stat" };
 	weir_cluster *c = remote_open(url, &opts);
-	weir_cluster_entry *list = NULL;
-	weir_cluster_info remote;
-	uint32_t room = 0;
-	weir_err err;
+	weir_err err = remote_snapshot_read(c, info, entries);
 
-	while (!(err = remote_api.weir_cluster_stat(c, &remote, list, room)) &&
-	       remote.entries > room && room < 7000) {
-		room = remote.entries + 64;
-		list = memory_realloc(list, room * sizeof(*list));
-	}
 	if (err)
 		remote_fail(url, c, err);
-	memset(info, 0, sizeof(*info));
-	info->capacity = remote.capacity;
-	info->free = remote.free;
-	info->held = remote.held;
-	info->debt = remote.debt;
-	info->waiting_permits = remote.waiting_permits;
-	info->waiters = remote.waiters;
-	info->oversized = remote.oversized;
-	info->closed = remote.closed;
-	info->paused = remote.paused;
-	info->entries = remote.entries < room ? remote.entries : room;
-	*entries = memory_realloc(NULL, (info->entries + 1) *
-				  sizeof(**entries));
-	for (uint32_t i = 0; list && i < info->entries; i++)
-		convert(&list[i], remote.now_ms, &(*entries)[i]);
-	free(list);
 	(void)!remote_api.weir_cluster_close_handle(c);
 }
 
@@ -97,23 +53,114 @@ int remote_doctor(const char *url)
 	return count ? EXIT_CLOSED : EXIT_SUCCESS;
 }
 
-int remote_wait(const char *url, int64_t timeout_ns, int timeout_status)
+/* Wait until no permit is held. */
+static weir_err wait_idle(weir_cluster *c, int64_t timeout_ns)
+{
+	weir_cluster_info info;
+	weir_ctx ctx;
+	weir_err err = remote_api.weir_cluster_stat(c, &info, NULL, 0);
+
+	/* An expired deadline would win over an idle semaphore in the wait. */
+	if (err || !info.held)
+		return err;
+	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
+			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
+	if (err)
+		return err;
+	err = remote_api.weir_cluster_wait_idle(c, &ctx);
+	/* This cannot fail, because the context has no children. */
+	(void)!weir_ctx_destroy(&ctx);
+	return err;
+}
+
+/*
+ * Acquire the permits and release them at once.  A signal withdraws the request:
+ * otherwise later requests would wait behind it until its lease ends.  *sig is
+ * the signal, or 0.
+ */
+static weir_err wait_free(weir_cluster *c, int64_t n, int64_t timeout_ns,
+			  int *sig)
+{
+	struct acquire_opts opts = { .weight = n, .timeout_ns = timeout_ns };
+	struct signals signals;
+	weir_lease *lease;
+	weir_err err;
+
+	signals_block(&signals);
+	err = remote_acquire_permits(&opts, c, &signals, &lease, sig);
+	/* Nothing depends on the permits: a lost lease is no failure. */
+	if (!err)
+		(void)!remote_api.weir_lease_release(lease);
+	return err;
+}
+
+int remote_wait(const char *url, int64_t free_wanted, int64_t timeout_ns,
+		int timeout_status)
 {
 	weir_cluster_opts opts = { .label = "weir wait",
 				   .flags = WEIR_CLUSTER_INTERRUPTIBLE };
 	weir_cluster *c = remote_open(url, &opts);
-	weir_ctx ctx;
-	weir_err err;
+	int sig = 0;
+	weir_err err = free_wanted < 0 ? wait_idle(c, timeout_ns) :
+		       wait_free(c, free_wanted, timeout_ns, &sig);
 
-	(void)!weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
-			     WEIR_FOREVER : weir_deadline_after(timeout_ns));
-	err = remote_api.weir_cluster_wait_idle(c, &ctx);
-	if (err == WEIR_ETIMEDOUT) {
-		cmd_message("%s: not idle in time", remote_display(url));
+	if (err == WEIR_ETIMEDOUT && !sig) {
+		char room[HOLDER_ROOM], time[DURATION_ROOM];
+		const char *holder = remote_describe_holder(c, room);
+
+		cmd_message("%s: timed out after %s%s%s", remote_display(url),
+			    duration_text(timeout_ns, time),
+			    *holder ? "; " : "", holder);
 		return timeout_status;
 	}
-	if (err)
+	if (err && !sig)
 		remote_fail(url, c, err);
 	(void)!remote_api.weir_cluster_close_handle(c);
-	return EXIT_SUCCESS;
+	return sig ? EXIT_SIGNAL(sig) : EXIT_SUCCESS;
+}
+
+struct listed {
+	char **names;
+	size_t count;
+};
+
+static void add_name(const char *name, void *user)
+{
+	struct listed *listed = user;
+
+	listed->names = memory_realloc(listed->names, (listed->count + 1) *
+				       sizeof(*listed->names));
+	listed->names[listed->count++] = memory_strdup(name);
+}
+
+void remote_each(const char *url, remote_each_fn *fn, void *user)
+{
+	struct listed listed = { .names = NULL };
+	char why[512];
+	weir_cluster_opts opts = { .why = why, .why_size = sizeof(why) };
+
+	remote_list(url, add_name, &listed);
+	for (size_t i = 0; i < listed.count; i++) {
+		const char *whole = remote_join(url, listed.names[i]);
+		weir_named_entry *entries = NULL;
+		weir_named_info info;
+		weir_cluster *c = NULL;
+		weir_err err;
+
+		*why = 0;
+		err = remote_api.weir_cluster_open(whole, &opts, &c);
+		if (!err)
+			err = remote_snapshot_read(c, &info, &entries);
+		if (err && c)
+			remote_api.weir_cluster_why(c, why, sizeof(why));
+		/* Otherwise the semaphore was removed meanwhile. */
+		if (err != WEIR_ESYSTEM || errno != ENOENT)
+			fn(listed.names[i], whole, &info, entries,
+			   !err ? NULL : *why ? why : weir_err_text(err), user);
+		if (c)
+			(void)!remote_api.weir_cluster_close_handle(c);
+		free(entries);
+		free(listed.names[i]);
+	}
+	free(listed.names);
 }

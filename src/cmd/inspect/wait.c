@@ -113,10 +113,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	parse_options(self, &opts, argc, argv);
 	if (remote_url(opts.name)) {
 		remote_refuse_password(opts.name);
-		if (!opts.idle)
-			cmd_misuse(self, "wait: a URL needs --idle");
-		return remote_wait(remote_url(opts.name), opts.timeout_ns,
-				   opts.timeout_status);
+		return remote_wait(remote_url(opts.name), opts.free_wanted,
+				   opts.timeout_ns, opts.timeout_status);
 	}
 	sem = semaphore_open(opts.name, &opts.open);
 	err = opts.idle ? semaphore_wait_idle(sem, opts.timeout_ns) :

@@ -27,27 +27,16 @@ const char *describe_locker(const weir_named_entry *locker,
 	return room;
 }
 
-const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
+const char *describe_oldest(const weir_named_info *info,
+			    const weir_named_entry *entries,
+			    char room[HOLDER_ROOM])
 {
-	const weir_named_entry *oldest = NULL, *locker;
+	const weir_named_entry *oldest = NULL;
 	char others[32] = "";
-	weir_named_entry *entries;
-	weir_named_info info;
 	unsigned holders = 0;
 
 	room[0] = 0;
-	if (snapshot_read(sem, &info, &entries)) {
-		free(entries);
-		return room;
-	}
-	locker = snapshot_locker(&info, entries);
-	/* Otherwise it will leave the lock at once. */
-	if (locker && (process_obstacle(locker) || !process_is_here(locker))) {
-		describe_locker(locker, room);
-		free(entries);
-		return room;
-	}
-	for (uint32_t i = 0; i < info.entries; i++)
+	for (uint32_t i = 0; i < info->entries; i++)
 		if (entries[i].role <= WEIR_NAMED_GRANTED) {
 			holders++;
 			if (!oldest || entries[i].since_ns < oldest->since_ns)
@@ -65,6 +54,26 @@ const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
 			       *oldest->label ? ", " : "", oldest->pid,
 			       duration_text(since, age), others);
 	}
+	return room;
+}
+
+const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
+{
+	const weir_named_entry *locker;
+	weir_named_entry *entries;
+	weir_named_info info;
+
+	room[0] = 0;
+	if (snapshot_read(sem, &info, &entries)) {
+		free(entries);
+		return room;
+	}
+	locker = snapshot_locker(&info, entries);
+	/* Otherwise it will leave the lock at once. */
+	if (locker && (process_obstacle(locker) || !process_is_here(locker)))
+		describe_locker(locker, room);
+	else
+		describe_oldest(&info, entries, room);
 	free(entries);
 	return room;
 }

@@ -13,9 +13,13 @@
  */
 const char *describe_locker(const weir_named_entry *locker,
 			    char room[HOLDER_ROOM]);
+/* "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held. */
+const char *describe_oldest(const weir_named_info *info,
+			    const weir_named_entry *entries,
+			    char room[HOLDER_ROOM]);
 /*
- * "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held.  If a
- * process was stopped inside the internal lock, as describe_locker.
+ * The same.  If a process was stopped inside the internal lock, as
+ * describe_locker.
  */
 const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM]);
 /* Print that the semaphore is in use, and the holder.  Returns status. */

@@ -15,6 +15,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/names.h"
+#include "cmd/lib/remote.h"
 #include "weir/named.h"
 
 /* Returns the name in the form that the list uses. */
@@ -62,11 +63,20 @@ static char *unescaped(const char *word, size_t length)
 	return text;
 }
 
-/* Returns the path of a semaphore's file, for comparison. */
+/*
+ * Returns the path of a semaphore's file, or its URL without password and
+ * options, for comparison.
+ */
 static char *file_of(const char *name)
 {
 	char path[PATH_MAX];
 
+	if (strstr(name, "://")) {
+		char *url = memory_strdup(remote_display(name));
+
+		url[strcspn(url, "?")] = 0;
+		return url;
+	}
 	return names_absolute(weir_named_path(name, path, sizeof(path)) ?
 				      name : path);
 }
@@ -80,7 +90,8 @@ static bool is_held(const char *name)
 
 	if (!list || !*list)
 		return false;
-	file = file_of(name);
+	/* The list has URLs, also for names below $WEIR_URL. */
+	file = file_of(remote_url(name) ? remote_url(name) : name);
 	while (*list && !found) {
 		size_t length = strcspn(list, " ");
 		char *word = unescaped(list, length);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
@@ -62,6 +64,18 @@ int names_list(char ***names)
 	}
 	free(entries);
 	return count;
+}
+
+void names_make_folder(void)
+{
+	char folder[PATH_MAX];
+
+	if (!weir_named_path(NULL, folder, sizeof(folder)) || errno != ENOENT)
+		return;
+	(void)snprintf(folder, sizeof(folder), "/dev/shm/weir-%lu",
+		       (unsigned long)geteuid());
+	/* The next call of weir_named_path checks it. */
+	(void)mkdir(folder, 0700);
 }
 
 void names_fail(const char *command)

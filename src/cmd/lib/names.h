@@ -13,6 +13,8 @@
  * if the folder does not exist, but a missing $WEIR_DIR is an error.
  */
 int names_list(char ***names);
+/* Create the folder of names if it does not exist and is the user's own. */
+void names_make_folder(void);
 /* Exit because names_list failed.  Uses errno. */
 _Noreturn void names_fail(const char *command);
 /*

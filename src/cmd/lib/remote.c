@@ -19,11 +19,24 @@
 
 struct remote_api remote_api;
 
+/* Returns the URL base/name; the options of base follow the name. */
+static const char *below(const char *base, const char *name)
+{
+	const char *query = strchr(base, '?');
+	size_t length = query ? (size_t)(query - base) : strlen(base);
+	size_t room = strlen(base) + strlen(name) + 2;
+	char *url = memory_realloc(NULL, room);
+
+	while (length && base[length - 1] == '/')
+		length--;
+	(void)snprintf(url, room, "%.*s/%s%s", (int)length, base, name,
+		       query ? query : "");
+	return url;
+}
+
 const char *remote_url(const char *name)
 {
-	const char *base = getenv("WEIR_URL"), *query;
-	size_t length, room;
-	char *url;
+	const char *base = getenv("WEIR_URL");
 
 	if (!name)
 		return NULL;
@@ -31,15 +44,24 @@ const char *remote_url(const char *name)
 		return name;
 	if (!base || !*base || strchr(name, '/'))
 		return NULL;
-	query = strchr(base, '?');
-	length = query ? (size_t)(query - base) : strlen(base);
-	while (length && base[length - 1] == '/')
-		length--;
-	room = strlen(base) + strlen(name) + 2;
-	url = memory_realloc(NULL, room);
-	(void)snprintf(url, room, "%.*s/%s%s", (int)length, base, name,
-		       query ? query : "");
-	return url;
+	return below(base, name);
+}
+
+const char *remote_join(const char *url, const char *name)
+{
+	char *escaped = memory_realloc(NULL, 3 * strlen(name) + 1);
+	char *to = escaped;
+	const char *joined;
+
+	for (const char *p = name; *p; p++)
+		if (strchr(" %?#&\"<>", *p))
+			to += sprintf(to, "%%%02X", (unsigned char)*p);
+		else
+			*to++ = *p;
+	*to = 0;
+	joined = below(url, escaped);
+	free(escaped);
+	return joined;
 }
 
 /* The password is between the first ':' and the last '@' of the authority. */
@@ -147,4 +169,31 @@ weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
 		cmd_die(remote_status(err, errno), "%s: %s",
 			remote_display(url), *why ? why : weir_err_text(err));
 	return c;
+}
+
+void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted)
+{
+	weir_cluster_info info;
+	const char *name = remote_display(url);
+
+	/* The caller refuses or replaces a closed semaphore. */
+	if (remote_api.weir_cluster_stat(c, &info, NULL, 0) || info.closed ||
+	    info.capacity == wanted)
+		return;
+	cmd_message("%s: the capacity is %lld, not %lld; \"weir resize %s "
+		    "%lld\" changes it", name, (long long)info.capacity,
+		    (long long)wanted, name, (long long)wanted);
+}
+
+void remote_list(const char *url, weir_cluster_name_fn *fn, void *user)
+{
+	char why[512] = "";
+	weir_cluster_opts opts = { .why = why, .why_size = sizeof(why) };
+	weir_err err;
+
+	load(url);
+	err = remote_api.weir_cluster_list(url, &opts, fn, user);
+	if (err)
+		cmd_die(remote_status(err, errno), "%s: %s",
+			remote_display(url), *why ? why : weir_err_text(err));
 }

@@ -26,6 +26,7 @@
 	X(weir_cluster_unlink)                                                 \
 	X(weir_cluster_stat)                                                   \
 	X(weir_cluster_doctor)                                                 \
+	X(weir_cluster_list)                                                   \
 	X(weir_lease_release)                                                  \
 	X(weir_lease_fence)                                                    \
 	X(weir_lease_check)                                                    \
@@ -54,6 +55,15 @@ const char *remote_display(const char *url);
 void remote_refuse_password(const char *argument);
 /* Open the semaphore, or exit with a message. */
 weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts);
+/* Print a message if the semaphore has another capacity than -n says. */
+void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted);
+/* List the semaphores below the URL of a server, or exit with a message. */
+void remote_list(const char *url, weir_cluster_name_fn *fn, void *user);
+/*
+ * Returns the URL of the semaphore `name` below the URL of a server.  Characters
+ * of the name that have a meaning in a URL are escaped.  Lives until the exit.
+ */
+const char *remote_join(const char *url, const char *name);
 /* Returns the exit status for err. */
 int remote_status(weir_err err, int errnum);
 /* Exit because a call failed.  Uses errno. */

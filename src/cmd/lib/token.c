@@ -21,7 +21,8 @@
 char *token_new(const char *name)
 {
 	unsigned char random[TOKEN_DIGITS / 2];
-	char *absolute = names_absolute(name);
+	char *absolute = strstr(name, "://") ? memory_strdup(name) :
+			 names_absolute(name);
 	size_t room = TOKEN_DIGITS + strlen(absolute) + 2;
 	char *token = memory_realloc(NULL, room), *to = token;
 
@@ -47,12 +48,15 @@ const char *token_name(const char *token)
 weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM])
 {
 	char file[PATH_MAX];
-	weir_err err = weir_named_path(token_name(token), file, sizeof(file));
-	const char *slash;
+	const char *name = token_name(token), *slash;
+	/* The folder of names has the sockets for URLs. */
+	bool remote = name && strstr(name, "://");
+	weir_err err = name ? weir_named_path(remote ? NULL : name, file,
+					      sizeof(file)) : WEIR_EINVAL;
 
 	if (err)
 		return err;
-	slash = strrchr(file, '/');
+	slash = remote ? strchr(file, 0) : strrchr(file, '/');
 	(void)snprintf(path, TOKEN_PATH_ROOM, "%.*s/" TOKEN_PREFIX "%.*s",
 		       slash ? (int)(slash - file) : 1, slash ? file : ".",
 		       TOKEN_DIGITS, token);

@@ -6,8 +6,8 @@
  * Tokens of holds: `weir hold` prints one, `weir release` takes one.
  *
  * A token is 32 random hexadecimal digits, '@', and the name of the semaphore.
- * The hold daemon listens on a socket in the folder of the semaphore.  The name
- * of the socket contains the digits.
+ * The hold daemon listens on a socket in the folder of the semaphore; for a URL
+ * in the folder of names.  The name of the socket contains the digits.
  */
 #include <stdbool.h>
 

@@ -21,6 +21,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/process.h"
 #include "cmd/lib/remote.h"
+#include "cmd/lib/remote_acquire.h"
 #include "cmd/lib/token.h"
 #include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
@@ -50,43 +51,18 @@ static int64_t boot_now(void)
 static int acquire(struct leased *l, const struct signals *signals,
 		   struct run_shared *shared)
 {
-	const struct acquire_opts *opts = &l->opts->acquire;
-	int64_t deadline = opts->timeout_ns == WEIR_FOREVER ? WEIR_FOREVER :
-			   weir_deadline_after(opts->timeout_ns);
-	weir_err err;
-	int errnum, sig;
+	int sig;
+	weir_err err = remote_acquire_permits(&l->opts->acquire, l->cluster,
+					      signals, &l->lease, &sig);
 
-	signals_begin_wait(signals);
-	do
-		err = opts->try ?
-			remote_api.weir_cluster_try_acquire(l->cluster,
-							    opts->weight,
-							    &l->lease) :
-			remote_api.weir_cluster_acquire_until(l->cluster,
-							      opts->weight,
-							      deadline,
-							      &l->lease);
-	while (err == WEIR_EINTR && !signals_caught());
-	errnum = errno;
-	sig = signals_end_wait(signals);
 	if (sig) {
 		interrupt_taken(shared);
 		if (!err)
 			(void)!remote_api.weir_lease_release(l->lease);
 		return EXIT_SIGNAL(sig);
 	}
-	if (!err)
-		return 0;
-	if (err == WEIR_EAGAIN || err == WEIR_ETIMEDOUT) {
-		if (!opts->quiet)
-			cmd_message("%s: %s", remote_display(l->url),
-				    err == WEIR_EAGAIN ? "busy" :
-				    "not granted in time");
-		return opts->busy_status >= 0 ? opts->busy_status :
-		       remote_status(err, errnum);
-	}
-	errno = errnum;
-	remote_fail(l->url, l->cluster, err);
+	return err ? remote_acquire_refused(&l->opts->acquire, l->url,
+					    l->cluster, err) : 0;
 }
 
 /* Set the environment of the job.  Returns the descriptor that it inherits. */
@@ -219,15 +195,6 @@ int remote_guardian(const struct run_opts *opts, const char *url,
 		    const struct signals *signals, struct run_shared *shared,
 		    pid_t wrapper, pid_t group)
 {
-	const struct acquire_opts *acquire_opts = &opts->acquire;
-	weir_cluster_opts open = {
-		.capacity = acquire_opts->capacity < 0 ? 0 :
-			    acquire_opts->capacity,
-		.flags = WEIR_CLUSTER_INTERRUPTIBLE |
-			 (acquire_opts->capacity < 0 ? 0 :
-			  WEIR_CLUSTER_CREATE),
-		.label = acquire_opts->label,
-	};
 	struct leased l = { .opts = opts, .url = url, .lost_fd = -1 };
 	int64_t began;
 	int status;
@@ -238,7 +205,7 @@ int remote_guardian(const struct run_opts *opts, const char *url,
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
 	if (getppid() != wrapper)
 		return EXIT_WEIR;
-	l.cluster = remote_open(url, &open);
+	l.cluster = remote_acquire_open(&opts->acquire, url);
 	began = weir_now_ns();
 	status = acquire(&l, signals, shared);
 	if (status)

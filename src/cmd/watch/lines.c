@@ -42,6 +42,9 @@ static void store(struct compared *to, const struct watch *watch)
 		.entries = memory_realloc(to->entries, size + 1),
 	};
 	memcpy(to->entries, watch->entries, size);
+	/* Their ids are unique, and their times are computed for each call. */
+	for (uint32_t i = 0; watch->url && i < info->entries; i++)
+		to->entries[i].since_ns = 0;
 }
 
 static bool is_same_entry(const weir_named_entry *a, const weir_named_entry *b)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/watch/history.h"
+#include "weir/cluster.h"
 #include "weir/named.h"
 
 struct watch {
@@ -17,6 +18,8 @@ struct watch {
 	bool json;
 	weir_named_opts opts;
 	weir_named *sem;
+	const char *url;	/* null: a local semaphore */
+	weir_cluster *cluster;	/* of a URL */
 	/* The last snapshot, and its time. */
 	weir_named_info info;
 	weir_named_entry *entries;

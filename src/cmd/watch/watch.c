@@ -6,6 +6,7 @@
 
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 #include "cmd/watch/lines.h"
 #include "cmd/watch/screen.h"
@@ -15,6 +16,7 @@
 /* Polling intervals.  Lines are printed for changes only. */
 #define SCREEN_INTERVAL_NS 500000000
 #define LINES_INTERVAL_NS 100000000
+#define REMOTE_INTERVAL_NS 500000000
 #define INTERVAL_MIN_NS 10000000
 
 enum { OPT_LINES = 256 };
@@ -57,6 +59,16 @@ static void parse_options(const struct cmd *self, struct watch *watch,
 	options_required(self, argc, argv, &watch->name, "NAME");
 }
 
+static void open_remote(struct watch *watch)
+{
+	weir_cluster_opts opts = { .label = "weir watch" };
+
+	remote_refuse_password(watch->name);
+	watch->url = remote_url(watch->name);
+	watch->name = remote_display(watch->url);
+	watch->cluster = remote_open(watch->url, &opts);
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static struct watch watch;
@@ -64,11 +76,16 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	parse_options(self, &watch, &lines, argc, argv);
 	if (!watch.interval_given)
-		watch.interval_ns = lines ? LINES_INTERVAL_NS :
+		watch.interval_ns = remote_url(watch.name) ?
+					    REMOTE_INTERVAL_NS :
+				    lines ? LINES_INTERVAL_NS :
 					    SCREEN_INTERVAL_NS;
 	if (watch.interval_ns < INTERVAL_MIN_NS)
 		watch.interval_ns = INTERVAL_MIN_NS;
-	watch.sem = semaphore_open(watch.name, &watch.opts);
+	if (remote_url(watch.name))
+		open_remote(&watch);
+	else
+		watch.sem = semaphore_open(watch.name, &watch.opts);
 	if (!lines) {
 		const char *why = NULL;
 		int status = watch_screen(&watch, &why);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Acquiring permits between machines, according to the options. */
+#include <errno.h>
+
+#include "cmd/lib/duration.h"
+#include "cmd/lib/fail.h"
+#include "cmd/lib/remote_acquire.h"
+#include "cmd/lib/remote_snapshot.h"
+
+weir_cluster *remote_acquire_open(const struct acquire_opts *opts,
+				  const char *url)
+{
+	weir_cluster_opts open = {
+		.capacity = opts->capacity < 0 ? 0 : opts->capacity,
+		.flags = WEIR_CLUSTER_INTERRUPTIBLE |
+			 (opts->capacity < 0 ? 0 : WEIR_CLUSTER_CREATE),
+		.label = opts->label,
+	};
+	weir_cluster *c = remote_open(url, &open);
+
+	if (opts->capacity >= 0)
+		remote_warn_capacity(url, c, opts->capacity);
+	return c;
+}
+
+weir_err remote_acquire_permits(const struct acquire_opts *opts,
+				weir_cluster *c, const struct signals *signals,
+				weir_lease **lease, int *sig)
+{
+	int64_t deadline = opts->timeout_ns == WEIR_FOREVER ? WEIR_FOREVER :
+			   weir_deadline_after(opts->timeout_ns);
+	weir_err err;
+	int errnum;
+
+	signals_begin_wait(signals);
+	do
+		err = opts->try ?
+			remote_api.weir_cluster_try_acquire(c, opts->weight,
+							    lease) :
+			remote_api.weir_cluster_acquire_until(c, opts->weight,
+							      deadline, lease);
+	while (err == WEIR_EINTR && !signals_caught());
+	errnum = errno;
+	*sig = signals_end_wait(signals);
+	errno = errnum;
+	return err;
+}
+
+static void print_busy(const struct acquire_opts *opts, const char *url,
+		       weir_cluster *c, weir_err err)
+{
+	char room[HOLDER_ROOM];
+	const char *holder = remote_describe_holder(c, room);
+
+	if (err == WEIR_EAGAIN) {
+		cmd_message("%s: busy%s%s", remote_display(url),
+			    *holder ? "; " : "", holder);
+	} else {
+		char time[DURATION_ROOM];
+
+		cmd_message("%s: not granted within %s%s%s",
+			    remote_display(url),
+			    duration_text(opts->timeout_ns, time),
+			    *holder ? "; " : "", holder);
+	}
+}
+
+int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
+			   weir_cluster *c, weir_err err)
+{
+	int errnum = errno, status = remote_status(err, errnum);
+
+	switch (err) {
+	case WEIR_EAGAIN:
+	case WEIR_ETIMEDOUT:
+		if (!opts->quiet)
+			print_busy(opts, url, c, err);
+		return opts->busy_status >= 0 ? opts->busy_status : status;
+	case WEIR_ETOOBIG:
+		cmd_message("%s: a weight of %lld exceeds the capacity",
+			    remote_display(url), (long long)opts->weight);
+		return status;
+	default:
+		errno = errnum;
+		remote_fail(url, c, err);
+	}
+}
