@@ -1,17 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: everything that is parsed before it is trusted.  The first byte
- * chooses the parser: replies of Redis, wake-ups, values of etcd, URLs, answers
- * of PostgreSQL.
+ * Everything that libweir-cluster parses before it is trusted.  The first byte
+ * of an input chooses the parser: replies of Redis, wake-ups, values of etcd,
+ * URLs, answers and errors of PostgreSQL.  No input crashes a parser, and what a
+ * parser accepts is in its range.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../sequence.h"
+#include "check.h"
 #include "cluster/etcd/model.h"
 #include "cluster/postgres/answer.h"
+#include "cluster/postgres/conn.h"
 #include "cluster/redis/reply.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define NUMBER_MAX (INT64_C(1) << 53)
+
+static void check_answer(const struct answer *answer)
+{
+	CHECK(answer->state <= S_BUSY);
+	CHECK(answer->weight >= 0 && answer->weight <= NUMBER_MAX);
+	CHECK(answer->next_us >= 0);
+	/* A lease has permits and a token. */
+	if (answer->state == S_HELD && answer->weight)
+		CHECK(answer->fence > 0);
+}
+
+static void check_info(const weir_cluster_info *info)
+{
+	CHECK(info->capacity >= 0 && info->held >= 0);
+	CHECK_EQ(info->capacity, info->free + info->held - info->debt);
+}
+
+static void check_entry(const weir_cluster_entry *entry)
+{
+	CHECK(entry->role <= WEIR_CLUSTER_IDLE);
+	CHECK(strlen(entry->id) < sizeof(entry->id));
+	CHECK(strlen(entry->host) < sizeof(entry->host));
+	CHECK(strlen(entry->label) < sizeof(entry->label));
+	CHECK(entry->lease_ms >= 0);
+}
 
 static void redis_replies(const char *text, size_t size)
 {
@@ -33,11 +62,20 @@ static void redis_replies(const char *text, size_t size)
 			struct renewal list[2];
 			struct answer answer;
 
-			(void)weir_cl_reply_answer_(reply, &answer);
-			(void)weir_cl_reply_renewals_(reply, list, 2);
-			(void)weir_cl_reply_info_(reply, &info);
-			(void)weir_cl_reply_stat_(reply, "abcd", &info, entries,
-						  4);
+			if (weir_cl_reply_answer_(reply, &answer))
+				check_answer(&answer);
+			if (weir_cl_reply_renewals_(reply, list, 2))
+				for (int i = 0; i < 2; i++)
+					check_answer(&list[i].answer);
+			if (weir_cl_reply_info_(reply, &info))
+				check_info(&info);
+			if (weir_cl_reply_stat_(reply, "abcd", &info, entries,
+						4)) {
+				check_info(&info);
+				for (uint32_t i = 0; i < info.entries && i < 4;
+				     i++)
+					check_entry(&entries[i]);
+			}
 			weir_cl_reply_free_(reply);
 		}
 	}
@@ -69,43 +107,91 @@ static void postgres_answers(const char *text)
 	char id[ID_SIZE];
 	const char *rest;
 
-	(void)weir_cl_pg_answer_(text, &answer);
-	(void)weir_cl_pg_wake_(text, id, &answer);
-	(void)weir_cl_pg_info_(text, &info, &rest);
-	(void)weir_cl_pg_stat_(text, &info);
-	(void)weir_cl_pg_entry_(text, "abcd", 0, &entry);
+	if (weir_cl_pg_answer_(text, &answer))
+		check_answer(&answer);
+	if (weir_cl_pg_wake_(text, id, &answer)) {
+		check_answer(&answer);
+		CHECK(strlen(id) < sizeof(id));
+	}
+	if (weir_cl_pg_info_(text, &info, &rest))
+		check_info(&info);
+	if (weir_cl_pg_stat_(text, &info))
+		check_info(&info);
+	if (weir_cl_pg_entry_(text, "abcd", 0, &entry))
+		check_entry(&entry);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void postgres_errors(const char *text)
+{
+	struct fault fault = { 0 };
+
+	CHECK(weir_cl_pg_error_(text, text, &fault) != RES_OK);
+	CHECK(fault.errnum && strlen(fault.why) < sizeof(fault.why));
+	CHECK(weir_cl_pg_connect_error_(text, &fault) != RES_OK);
+	CHECK(fault.errnum && strlen(fault.why) < sizeof(fault.why));
+}
+
+static void urls(const char *text)
+{
+	struct url url;
+
+	for (int named = 0; named < 2; named++) {
+		if (weir_cl_url_parse_(text, named, &url))
+			continue;
+		CHECK(url.host_count > 0 && url.host_count <= URL_HOSTS);
+		CHECK_EQ(url.name[0] != 0, named);
+		CHECK(!strpbrk(url.name, "{}/"));
+	}
+}
+
+static int64_t inputs;
+
+void sequence_start(int64_t patience_ns)
+{
+	(void)patience_ns;
+}
+
+void sequence_stop(void)
+{
+}
+
+int64_t sequence_steps(void)
+{
+	return inputs;
+}
+
+void sequence_run(const uint8_t *data, size_t size)
 {
 	char id[ID_SIZE], *text;
 	struct answer answer;
-	struct url url;
 
 	if (!size)
-		return 0;
+		return;
+	inputs++;
+	/* An exact size, so that a sanitizer sees every access behind it. */
 	text = malloc(size);
-	if (!text)
-		return 0;
+	CHECK(text != NULL);
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = 0;
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		redis_replies(text, size - 1);
 		break;
 	case 1:
-		(void)weir_cl_reply_wake_(text, id, &answer);
+		if (weir_cl_reply_wake_(text, id, &answer))
+			check_answer(&answer);
 		break;
 	case 2:
 		etcd_values(text);
 		break;
 	case 3:
-		(void)weir_cl_url_parse_(text, true, &url);
-		(void)weir_cl_url_parse_(text, false, &url);
+		urls(text);
+		break;
+	case 4:
+		postgres_answers(text);
 		break;
 	default:
-		postgres_answers(text);
+		postgres_errors(text);
 	}
 	free(text);
-	return 0;
 }
