@@ -73,8 +73,10 @@ void weir_cl_work_expire_(weir_cluster *c)
 
 /*
  * A grant is valid from the time at which the engine last confirmed that the
- * request waited.  If that is too long ago, or if replicas have to confirm the
- * grant, then renew first; the answer decides the request.
+ * request waited.  If that is too long ago, if replicas have to confirm the
+ * grant, or if the wake-up is about another place in the queue, then renew first;
+ * the answer decides the request.  A wake-up is about another place if the client
+ * was cut off, was granted, lost that lease and has joined the queue again.
  */
 void weir_cl_work_wake_(void *cluster, const char *id,
 			const struct answer *answer)
@@ -90,7 +92,7 @@ void weir_cl_work_wake_(void *cluster, const char *id,
 				l->asked_at;
 
 		if (answer->state == S_HELD && l->phase == WAITING &&
-		    (c->session.replicas ||
+		    (c->session.replicas || answer->ticket != l->ticket ||
 		     now - since > c->session.ttl_ns / 2)) {
 			l->renew_at = now;
 			weir_cl_thread_at_(c, now);

@@ -236,6 +236,30 @@ def test_c41_the_servers_clock():
             del os.environ["WEIR_CLOCK_OFFSET_FILE"]
 
 
+def test_c41_a_stale_wake_up_grants_nothing():
+    """A waiter was cut off, was granted, lost that lease without knowing it, and has joined the
+    queue again.  Then the old wake-up arrives: it has the ticket of the old place."""
+    with Redis() as server:
+        url = server.url + "stale?ttl=60s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                name = server.cli("ZRANGE", "weir:{stale}:q", 0, -1)
+                await_(lambda: "cmd=blpop" in server.cli("CLIENT", "LIST"), "the wait")
+                server.cli("CONFIG", "RESETSTAT")
+                server.cli("RPUSH", "weir:{stale}:w:" + name.split(".")[0],
+                           f"{name} G 1 {holder.number('fence') - 1} 1000000")
+                # The waiter asks the server instead; no renewal is due for 20 s.
+                await_(lambda: waiter.says("got") or server.calls().get("evalsha"), "a look")
+                assert not waiter.says("got")
+                assert stat(url)["held"] == 1 and stat(url)["waiters"] == 1
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 10)
+                assert waiter.number("fence") > holder.number("fence")
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
