@@ -324,6 +324,37 @@ def test_hostile_data():
         assert "EBADMSG" in tool(url, "create", 1, check=False)
 
 
+def test_c41_a_false_notification_grants_nothing():
+    """Any user of the database may send a notification.  It is a hint to read the row."""
+    with Postgres("log_statement=all") as server:
+        url = server.url + "false?ttl=60s"
+        tool(url, "create", 1)
+        server.sql("CREATE ROLE stranger LOGIN")
+        looks = lambda: sum("weir.wake_" in s for s in statements(server))
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                await_(lambda: any("weir.outcomes" in s for s in statements(server)), "LISTEN")
+                name = server.sql("SELECT id FROM weir.entry WHERE role = 'W'")
+                other = server.sql("SELECT id FROM weir.entry WHERE role = 'H'")
+                before = waiter.output()
+                for text in ("H 1 9000000000000000 9", "C", "T", "I", "L", "R", "B"):
+                    seen = looks()
+                    for entry in (name, other):
+                        server.sql("SET ROLE stranger; SELECT pg_notify('weir_"
+                                   f"{name.split('.')[0]}', '{entry} {text}')")
+                    await_(lambda n=seen: looks() > n or waiter.output() != before, "a look")
+                    assert waiter.output() == before and waiter.process.poll() is None, text
+                assert stat(url)["held"] == 1 and stat(url)["waiters"] == 1
+                # A true one is believed at once; no renewal is due for 20 s.
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 10)
+                fence = waiter.number("fence")
+                assert fence == int(server.sql("SELECT fence FROM weir.entry"))
+                assert "released WEIR_OK" in waiter.release()
+
+
 def test_the_schema_is_created_once():
     """Many clients create the first semaphores of a database at the same time; functions of
     an older library are replaced."""

@@ -360,7 +360,7 @@ static enum result finish(struct conn *conn, int sent, PGresult **out,
 
 static const char *name_of(enum statement statement)
 {
-	static const char *const names[STATEMENTS] = { "a", "r", "n" };
+	static const char *const names[STATEMENTS] = { "a", "r", "n", "l" };
 
 	return names[statement];
 }

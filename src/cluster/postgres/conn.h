@@ -15,7 +15,8 @@ enum conn_kind {
 };
 
 /* Statements that a connection prepares when they are used again. */
-enum statement { DO_ACQUIRE, DO_RELEASE, DO_RENEW, STATEMENTS, DO_ONCE = -1 };
+enum statement { DO_ACQUIRE, DO_RELEASE, DO_RENEW, DO_LOOK, STATEMENTS,
+		 DO_ONCE = -1 };
 
 struct conn {
 	const struct session *session;

@@ -248,7 +248,6 @@ bool weir_cl_postgres_rest_(struct engine *e)
 	return true;
 }
 
-/* Any user may send notifications: ignore those that are not understood. */
 static void wake(const char *text, wake_fn *fn, void *user)
 {
 	char id[ID_SIZE];
@@ -268,12 +267,91 @@ static void wake_missed(struct engine *e, wake_fn *fn, void *user)
 	free(text);
 }
 
+/* The requests that notifications have named, as an array of PostgreSQL. */
+struct hints {
+	char ids[RENEW_MAX * ID_SIZE + 2];
+	size_t used;
+	int count;
+};
+
+/*
+ * Add the request of a notification.  Payloads that are not understood, and ids
+ * of other handles, are ignored: any user of the database may send them.
+ */
+static void add_hint(struct hints *hints, const struct engine *e,
+		     const char *text)
+{
+	size_t session = strlen(e->session.id);
+	char id[ID_SIZE];
+	struct answer answer;
+
+	if (!weir_cl_pg_wake_(text, id, &answer) ||
+	    strncmp(id, e->session.id, session) || id[session] != '.' ||
+	    id[session + 1 + strspn(id + session + 1, "0123456789abcdef")])
+		return;
+	hints->used += (size_t)snprintf(hints->ids + hints->used,
+					sizeof(hints->ids) - hints->used,
+					"%c%s", hints->count++ ? ',' : '{', id);
+}
+
+/*
+ * A notification is a hint to look again and never a grant, because it may be
+ * false.  The row of the request has the outcome.
+ */
+static enum result look(struct engine *e, struct hints *hints, wake_fn *fn,
+			void *user, struct fault *fault)
+{
+	int64_t limit = e->session.ttl_ns / 6;
+	PGresult *table;
+	struct query q;
+	enum result result;
+
+	(void)snprintf(hints->ids + hints->used,
+		       sizeof(hints->ids) - hints->used, "}");
+	weir_cl_pg_query_(&q, DO_LOOK, "SELECT weir.wake_(e) FROM weir.entry AS e "
+			  "WHERE id = ANY($2::text[]) AND sem = $1 AND "
+			  "role IN ('H', 'C', 'T', 'D')");
+	weir_cl_pg_text_(&q, e->session.url.name);
+	weir_cl_pg_text_(&q, hints->ids);
+	/* Renewals of leases wait for this thread. */
+	if (limit > e->session.timeout_ns)
+		limit = e->session.timeout_ns;
+	result = weir_cl_pg_run_(&e->life, &q, &table, boot_now() + limit,
+				 fault);
+	if (result)
+		return result;
+	for (int i = 0; i < PQntuples(table); i++)
+		wake(PQgetvalue(table, i, 0), fn, user);
+	PQclear(table);
+	return RES_OK;
+}
+
+/*
+ * Handle notifications that libpq has read.  More may arrive during the query;
+ * they are handled by the next call, so that a flood of false ones does not keep
+ * the thread from its renewals.
+ */
+static enum result read_hints(struct engine *e, wake_fn *fn, void *user,
+			      struct fault *fault)
+{
+	struct hints hints = { .count = 0 };
+	PGnotify *notify;
+
+	while (hints.count < RENEW_MAX && (notify = PQnotifies(e->life.pg))) {
+		if (!strcmp(notify->relname, e->channel))
+			add_hint(&hints, e, notify->extra);
+		PQfreemem(notify);
+	}
+	if (!hints.count)
+		return RES_OK;
+	nudge(e);
+	return look(e, &hints, fn, user, fault);
+}
+
 enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
 				   struct fault *fault)
 {
 	uint64_t count;
-	PGnotify *notify;
-	bool good;
 
 	(void)!read(e->nudge_fd, &count, sizeof(count));
 	e->quiet_since = 0;
@@ -281,15 +359,11 @@ enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
 	if (!is_alive(e) || !e->life.pg)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOTCONN,
 				      "not connected");
-	good = works(&e->life);
-	while ((notify = PQnotifies(e->life.pg))) {
-		if (!strcmp(notify->relname, e->channel))
-			wake(notify->extra, fn, user);
-		PQfreemem(notify);
-	}
-	if (good && PQstatus(e->life.pg) == CONNECTION_OK)
+	if (works(&e->life) && !read_hints(e, fn, user, fault) &&
+	    PQstatus(e->life.pg) == CONNECTION_OK)
 		return RES_OK;
 	close_life(e);
+	/* The thread arms again, which reads all outcomes, and renews. */
 	return weir_cl_fault_(fault, RES_UNSENT, ECONNRESET,
 			      "the connection for notifications was lost");
 }
