@@ -40,6 +40,7 @@ def accepts(port):
 class Server:
     """A process of its own, ended with the `with` block."""
     preload = None
+    host = "127.0.0.1"          # of the URL; servers listen on loopback as well
     # Tests do not measure the disk.
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
@@ -95,12 +96,13 @@ class Redis(Server):
         super().__init__()
         self.options = list(options)
         self.appendfsync = appendfsync
-        self.url = f"redis://127.0.0.1:{self.port}/"
+        self.url = f"redis://{self.host}:{self.port}/"
 
     def command(self):
         aof = (["--appendonly", "yes", "--appendfsync", self.appendfsync]
                if self.appendfsync else ["--appendonly", "no"])
-        return (["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+        return (["redis-server", "--port", str(self.port), "--bind",
+                 *sorted({"127.0.0.1", self.host}), "--protected-mode", "no",
                  "--save", "", "--dir", self.dir] + aof + self.options)
 
     def ready(self):
@@ -131,10 +133,11 @@ class Etcd(Server):
         self.peer_port = peer_port or free_port()
         self.peers = peers
         self.state = "new"
-        self.url = f"etcd://127.0.0.1:{self.port}/"
+        self.url = f"etcd://{self.host}:{self.port}/"
 
     def command(self):
-        here = f"http://127.0.0.1:{self.port}"
+        here = ",".join(f"http://{host}:{self.port}"
+                        for host in sorted({"127.0.0.1", self.host}))
         peer = f"http://127.0.0.1:{self.peer_port}"
         return ["env", "ETCD_UNSUPPORTED_ARCH=arm64", "etcd", "--name", self.name,
                 "--data-dir", self.dir + "/data", "--listen-client-urls", here,
@@ -185,10 +188,14 @@ class Postgres(Server):
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                               cwd=self.dir, env=dict(os.environ, LC_ALL="C"), **self.ids)
         assert done.returncode == 0, done.stdout.decode()
-        self.url = f"postgresql://weir@127.0.0.1:{self.port}/postgres/"
+        if self.host != "127.0.0.1":
+            with open(self.data + "/pg_hba.conf", "a", encoding="ascii") as file:
+                file.write(f"host all all {self.host}/24 {auth}\n")
+        self.url = f"postgresql://weir@{self.host}:{self.port}/postgres/"
 
     def command(self):
-        words = [self.bin + "/postgres", "-D", self.data, "-h", "127.0.0.1", "-p", str(self.port),
+        words = [self.bin + "/postgres", "-D", self.data, "-h",
+                 ",".join(sorted({"127.0.0.1", self.host})), "-p", str(self.port),
                  "-k", "", "-c", "max_connections=200", "-c", "shared_buffers=32MB"]
         for option in self.options:
             words += ["-c", option]
@@ -196,12 +203,14 @@ class Postgres(Server):
 
     def start(self):
         """After a crash the processes of the old server may live for a moment."""
+        env = dict(os.environ, LC_ALL="C", **({"LD_PRELOAD": self.preload}
+                                              if self.preload else {}))
         for attempt in range(20):
             with open(self.dir + "/log", "ab") as log:
                 # pylint: disable=consider-using-with
                 self.process = subprocess.Popen(self.command(), stdout=log, stderr=log,
                                                 stdin=subprocess.DEVNULL, cwd=self.dir,
-                                                env=dict(os.environ, LC_ALL="C"), **self.ids)
+                                                env=env, **self.ids)
             await_(lambda: self.process.poll() is not None or self.ready(), "the server is ready")
             if self.process.poll() is None:
                 return

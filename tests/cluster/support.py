@@ -40,10 +40,11 @@ def creator(url):
 class Holder:
     """A process that takes permits and holds them until release()."""
 
-    def __init__(self, url, weight=1, verb="take", env=None):
+    def __init__(self, url, weight=1, verb="take", env=None, where=()):
+        """where: words before the command, which run it on another machine."""
         # pylint: disable=consider-using-with
-        self.process = subprocess.Popen([TOOL, url, verb, str(weight)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        self.process = subprocess.Popen([*where, TOOL, url, verb, str(weight)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env=dict(os.environ, **(env or {})))
         os.set_blocking(self.process.stdout.fileno(), False)
         self.text = ""

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hard test 5: partitions between network namespaces (C41, C44)."""
+import os
+import stat as file_mode
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+import netns
+from servers import Etcd, Postgres, Redis, Server, await_
+from storm import Storm
+from support import CLIENT, Holder, creator, main, stat, tool
+
+WEIR = os.environ.get("WEIR_TEST_COMMAND")
+ENGINES = [e for e in (Redis, Etcd, Postgres)
+           if e.__name__.lower() in os.environ.get("WEIR_TEST_ENGINES", "redis").split(",")]
+
+
+def each():
+    """Each engine, with a network."""
+    for engine in ENGINES:
+        with netns.Network() as net:
+            Server.host = net.here
+            with engine() as server:
+                yield server, net
+
+
+def test_c41_the_holder_knows_before_the_next_grant():
+    for server, net in each():
+        url = server.url + "cut?ttl=2s&timeout=500ms"
+        tool(url, "create", 1)
+        with Holder(url, where=net.run()) as holder:
+            holder.await_("got")
+            with Holder(url) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                net.cut()
+                holder.await_("lost", 20)
+                waiter.await_("got", 30)
+                assert holder.time_of("lost") < waiter.time_of("got")
+                assert waiter.number("fence") > holder.number("fence")
+                # The old holder cannot release the permit of the new one.
+                net.heal()
+                assert "WEIR_ELOST" in holder.release()
+                assert stat(url)["held"] == 1
+                assert "released WEIR_OK" in waiter.release()
+        # The other machine takes part again.
+        with Holder(url, where=net.run()) as holder:
+            holder.await_("got", 20)
+            assert "released WEIR_OK" in holder.release()
+
+
+def test_c41_a_waiter_that_is_cut_off_waits_on():
+    """A short cut: the waiter keeps its place.  A long one: it joins the queue again."""
+    for server, net in each():
+        for seconds in (0.7, 5):
+            url = server.url + "wait?ttl=2s&timeout=500ms"
+            tool(url, "create", 1)
+            with Holder(url) as holder:
+                holder.await_("got")
+                with Holder(url, where=net.run()) as waiter:
+                    await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                    net.cut()
+                    time.sleep(seconds)
+                    if seconds > 4:
+                        assert stat(url)["waiters"] == 0, "its lease has ended"
+                    net.heal()
+                    await_(lambda u=url: stat(u)["waiters"] == 1, "the waiter", 20)
+                    assert not waiter.says("got")
+                    assert "released WEIR_OK" in holder.release()
+                    waiter.await_("got", 20)
+                    assert "released WEIR_OK" in waiter.release()
+
+
+def test_c41_the_command_ends_its_job():
+    for server, net in each():
+        url = server.url + "run?ttl=3s&timeout=500ms"
+        tool(url, "create", 1)
+        beats = server.dir + "/beats"
+        script = f"trap '' TERM; while :; do date +%s%N >{beats}; sleep 0.02; done"
+        with subprocess.Popen(net.run(WEIR, "run", url, "--", "bash", "-c", script),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as job:
+            await_(lambda f=beats: os.path.exists(f), "the job")
+            with Holder(url) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                net.cut()
+                assert job.wait(30) == 76, job.stdout.read()
+                waiter.await_("got", 30)
+                with open(beats, encoding="ascii") as file:
+                    assert int(file.read()) / 1000 < waiter.time_of("got")
+            net.heal()
+
+
+def test_c41_a_storm_on_both_sides():
+    """Clients on both machines, kills and pauses, three cuts; the history of all is
+    checked."""
+    for server, net in each():
+        slow = isinstance(server, Etcd)
+        storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=2000 if slow else 1000,
+                      timeout_ms=2000 if slow else 500)
+        storm.start(9, 3)
+        there = server.dir + "/client"
+        with open(there, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexec " + " ".join(net.run(CLIENT)) + ' "$@"\n')
+        os.chmod(there, file_mode.S_IRWXU | file_mode.S_IRWXG | file_mode.S_IRWXO)
+        storm.client = there
+        storm.start(9, 3)
+        for seconds in (0.4, 3, 1.2):
+            time.sleep(0.8)
+            net.cut()
+            time.sleep(seconds)
+            net.heal()
+            storm.kill_one()
+            storm.pause_one(0.3)
+        storm.finish()
+        url = server.url + storm.name
+        await_(lambda u=url: stat(u)["free"] == stat(u)["capacity"], "full capacity", 30)
+        assert stat(url)["waiters"] == 0
+        storm.check(timed=not slow, errors=False)
+
+
+if __name__ == "__main__":
+    netns.enter()
+    main(sys.modules[__name__])
