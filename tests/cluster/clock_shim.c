@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into a server: its wall clock is ahead by the number of seconds in
- * the file WEIR_CLOCK_OFFSET_FILE, which may change while the server runs.
+ * Preloaded into a server or a client: its wall clock is ahead by the number of
+ * seconds in the file WEIR_CLOCK_OFFSET_FILE, which may change while the program
+ * runs.  WEIR_BOOT_OFFSET_FILE: the same for CLOCK_BOOTTIME, as after a suspend.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static long offset(void)
+static long offset(const char *variable)
 {
-	const char *path = getenv("WEIR_CLOCK_OFFSET_FILE");
+	const char *path = getenv(variable);
 	char text[32] = "0";
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
@@ -34,7 +35,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone)
 		*(void **)&real = dlsym(RTLD_NEXT, "gettimeofday");
 	int result = real(out, zone);
 
-	out->tv_sec += offset();
+	out->tv_sec += offset("WEIR_CLOCK_OFFSET_FILE");
 	return result;
 }
 
@@ -47,7 +48,9 @@ int clock_gettime(clockid_t id, struct timespec *out)
 	int result = real(id, out);
 
 	if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)
-		out->tv_sec += offset();
+		out->tv_sec += offset("WEIR_CLOCK_OFFSET_FILE");
+	if (id == CLOCK_BOOTTIME)
+		out->tv_sec += offset("WEIR_BOOT_OFFSET_FILE");
 	return result;
 }
 
