@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from proxy import Proxy
-from servers import Postgres, await_
+from servers import Postgres, Server, await_
 from storm import Storm
 from support import CLIENT, TOOL, Holder, creator, main, stat, tool
 
@@ -177,6 +177,55 @@ def test_c41_the_server_is_killed():
         storm = storm_with(server, server.url, 6, faults, ttl_ms=3000, timeout_ms=3000)
         full_capacity(server, storm)
         storm.check(errors=False)
+
+
+class Standby(Postgres):
+    """A copy of another server that follows it."""
+
+    def __init__(self, primary):        # pylint: disable=super-init-not-called
+        Server.__init__(self)
+        self.options, self.bin, self.ids = [], primary.bin, primary.ids
+        self.password = None
+        self.data = self.dir + "/data"
+        if self.ids:
+            os.chown(self.dir, self.ids["user"], self.ids["group"])
+        done = subprocess.run([self.bin + "/pg_basebackup", "-h", "127.0.0.1", "-p",
+                               str(primary.port), "-U", "weir", "-D", self.data, "-R", "-c",
+                               "fast"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False, cwd=self.dir, **self.ids)
+        assert done.returncode == 0, done.stdout.decode()
+        self.url = f"postgresql://weir@127.0.0.1:{self.port}/postgres/"
+
+
+def test_c41_failover_to_a_synchronous_standby():
+    """Hard test 3: every commit is on the standby.  The primary dies, the standby is promoted:
+    the lease and the queue are there, the holder renews, and tokens grow."""
+    with Postgres("wal_level=replica", "max_wal_senders=4") as primary, \
+            Standby(primary) as standby:
+        await_(lambda: primary.sql("SELECT count(*) FROM pg_stat_replication "
+                                   "WHERE state = 'streaming'") == "1", "replication")
+        primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        primary.sql("SELECT pg_reload_conf()")
+        await_(lambda: primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync",
+               "synchronous replication")
+        both = (f"postgresql://weir@127.0.0.1:{primary.port},127.0.0.1:{standby.port}/postgres/"
+                "failover?ttl=20s&timeout=3s")
+        alone = standby.url + "failover"
+        tool(both, "create", 1)
+        with Holder(both) as holder:
+            holder.await_("got")
+            with Holder(both) as waiter:
+                await_(lambda: stat(both)["waiters"] == 1, "a waiter")
+                primary.process.send_signal(signal.SIGQUIT)
+                primary.process.wait(20)
+                assert standby.sql("SELECT pg_promote()") == "t"
+                assert stat(alone)["held"] == 1 and stat(alone)["waiters"] == 1
+                assert not waiter.says("got") and not holder.says("lost")
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 30)
+                assert waiter.number("fence") > holder.number("fence")
+                assert stat(alone)["held"] == 1
+                assert "released WEIR_OK" in waiter.release()
 
 
 def test_c44_lost_answers():
