@@ -65,9 +65,10 @@ class Network:
         self.other.stdin.close()
         self.other.wait()
         # The device vanishes with its peer, a moment after the namespace.
-        await_(lambda: not os.path.exists("/sys/class/net/weir0") or
-               not subprocess.run(["ip", "link", "delete", "weir0"], check=False,
-                                  stderr=subprocess.DEVNULL).returncode, "the end of the device")
+        await_(lambda: subprocess.run(["ip", "link", "show", "weir0"], check=False,
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL).returncode,
+               "the end of the device")
 
     def run(self, *words):
         return ["nsenter", "--net", "-t", str(self.other.pid), *words]

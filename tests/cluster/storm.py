@@ -35,9 +35,9 @@ class Storm:
                 [self.client, self.url, self.log, str(self.random.randrange(1 << 20)),
                  str(int(seconds * 1000)), str(threads)]))
 
-    def note(self, what, *words):
-        """A line of the test itself."""
-        line = f"{int(time.time() * 1e6)} test {what} - {' '.join(map(str, words))}\n"
+    def note(self, what, *words, when=None):
+        """A line of the test itself, by default about this moment."""
+        line = f"{int((when or time.time()) * 1e6)} test {what} - {' '.join(map(str, words))}\n"
         fd = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(fd, line.encode())
         os.close(fd)
@@ -51,9 +51,11 @@ class Storm:
         alive = [p for p in self.processes if p.poll() is None]
         if alive:
             process = self.random.choice(alive)
+            # PostgreSQL may grant its permits before wait() returns.
+            when = time.time()
             process.kill()
             process.wait()
-            self.note("killed", process.pid)
+            self.note("killed", process.pid, when=when)
             self.kills += 1
 
     def pause_one(self, seconds):
