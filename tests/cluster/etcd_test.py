@@ -136,6 +136,26 @@ def test_c41_three_members_the_leader_dies():
             member.__exit__()
 
 
+def test_c41_a_member_is_added():
+    """Hard test 4: the cluster grows from one member to two during a storm."""
+    with Etcd() as first:
+        second = Etcd("n")
+        peer = f"http://127.0.0.1:{second.peer_port}"
+        second.peers = f"m=http://127.0.0.1:{first.peer_port},n={peer}"
+        second.state = "existing"
+        storm = Storm(CLIENT, first.url, creator(first.url), ttl_ms=6000, timeout_ms=8000)
+        storm.start(8)
+        time.sleep(2)
+        assert "added" in first.ctl("member", "add", "n", "--peer-urls=" + peer)
+        with second:
+            # There is no quorum until the second member has joined.
+            await_(lambda: second.ctl("get", "x") == "", "the second member")
+            storm.finish()
+            assert first.ctl("member", "list").count("started") == 2
+            full_capacity(second.url, storm)
+            storm.check(timed=False, errors=False)
+
+
 def test_hostile_data():
     with Etcd() as server:
         url = server.url + "hostile" + NAME
