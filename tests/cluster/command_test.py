@@ -300,7 +300,8 @@ def test_c41_a_lost_lease_ends_the_job():
         beats, pid_file = server.dir + "/beats", server.dir + "/pid"
         # The job ignores SIGTERM; the descriptor says that the lease is about to end.
         script = (f"trap 'echo term' TERM; echo $$ >{pid_file}; (cat <&$WEIR_DEADLINE_FD; "
-                  f"echo warned) & while :; do date +%s%N >{beats}; sleep 0.02; done")
+                  f"echo warned) & while :; do date +%s%N >{beats}.new; mv {beats}.new {beats}; "
+                  "sleep 0.02; done")
         with start("run", proxy.url + name, "--", "bash", "-c", script) as job:
             await_(lambda: os.path.exists(beats) and open(pid_file).read().strip(), "the job")
             pid = int(open(pid_file).read())

@@ -79,7 +79,8 @@ def test_c41_the_command_ends_its_job():
         url = server.url + "run?ttl=3s&timeout=500ms"
         tool(url, "create", 1)
         beats = server.dir + "/beats"
-        script = f"trap '' TERM; while :; do date +%s%N >{beats}; sleep 0.02; done"
+        script = (f"trap '' TERM; while :; do date +%s%N >{beats}.new; mv {beats}.new {beats}; "
+                  "sleep 0.02; done")
         with subprocess.Popen(net.run(WEIR, "run", url, "--", "bash", "-c", script),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as job:
             await_(lambda f=beats: os.path.exists(f), "the job")
