@@ -252,8 +252,7 @@ class Reported(unittest.TestCase):
     def test_what_is_short_is_told(self):
         _, pages = self.write(1000)
         text = pages['performance.md']
-        self.assertIn('pair, library, bounded (weir-fifo) / sem_t: 10.0, '
-                      'aim 0.8', text)
+        self.assertIn('pair, library (weir-fifo) / sem_t: 10.0, aim 1', text)
         self.assertNotIn('Nowhere: every aim', text)
 
     def test_what_was_not_measured_is_told(self):
@@ -280,7 +279,7 @@ class Reported(unittest.TestCase):
     def test_a_channel_that_is_behind_is_explained(self):
         written, pages = self.write(1000, ['patterns'])
         text = pages['performance-patterns.md']
-        self.assertIn('(weir-chan) / go-chan: 10.0, aim 1', text)
+        self.assertIn('(weir-chan) / go-chan: 10.0, aim 0.8', text)
         self.assertEqual([name for name in written.unexplained
                           if '/chan/' in name or '/rwlock/' in name], [])
 
