@@ -26,7 +26,9 @@ def family(*options, fast=False):
     runner = start("run", "a", *options, "--", *refereed(1, "sh", "-c", FAMILY, "job", path(".")),
                    stdout=subprocess.DEVNULL, stderr=open(path("said"), "w"))
     pids = [job_pid(name) for name in "xyz"]
-    following = start("run", "a", "--", *refereed(1, "sh", "-c", "exit 0"))
+    # The kernel closes the descriptors of a killed process one after another: the permit may be
+    # released a moment before the lock of the referee.  The FAMILY itself would hold it for long.
+    following = start("run", "a", "--", *refereed(1, "sh", "-c", "exit 0", seconds=2))
     until(lambda: stat("a")["waiting"] == 1, "the next job waits")
     return runner, pids, following
 

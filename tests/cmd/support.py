@@ -195,12 +195,12 @@ def let_end(name):
 # Each job locks one of them; the lock lasts until all processes that inherit the
 # descriptor have ended.  A job that finds all files locked exceeds the limit.
 REFEREE = """
-n=$1 dir=$2
-shift 2
+n=$1 dir=$2 seconds=$3
+shift 3
 i=0
 while [ $i -lt $n ]; do
 	exec 9>>"$dir/referee.$i"
-	flock -n 9 && break
+	flock -w "$seconds" 9 && break
 	i=$((i + 1))
 done
 [ $i -lt $n ] || echo "over the limit" >>"$dir/over"
@@ -208,8 +208,9 @@ exec "$@"
 """
 
 
-def refereed(limit, *job):
-    return ["sh", "-c", REFEREE, "referee", str(limit), DIR, *job]
+def refereed(limit, *job, seconds=0):
+    """A job that the referee watches.  It waits this long for a lock that may be about to end."""
+    return ["sh", "-c", REFEREE, "referee", str(limit), DIR, str(seconds), *job]
 
 
 def check_referee():
