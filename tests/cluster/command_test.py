@@ -53,6 +53,7 @@ def test_statuses():
             assert weir("run", url, "-t", "50ms", "--", "true")[0] == 124
             assert weir("run", url, "--try", "-E", 3, "-q", "--", "true") == (3, "")
             assert weir("rm", url)[0] == 75
+            assert weir("rm", "-f", url)[0] == 64
             assert weir("wait", url, "--idle", "-t", "50ms")[0] == 124
             job.send_signal(signal.SIGTERM)
             assert job.wait(30) == 143

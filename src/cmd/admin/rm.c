@@ -104,6 +104,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 	}
 	options_required(self, argc, argv, &name, "NAME");
 	if (remote_url(name)) {
+		if (force)
+			cmd_misuse(self, "rm: --force is not possible with a "
+				   "URL: its users would lose their leases");
 		remote_refuse_password(name);
 		return remote_rm(remote_url(name));
 	}
