@@ -66,11 +66,19 @@ static void remember(struct weir_mine_ *my, struct rg_object *object,
 {
 	const uint32_t slow = RG_UNBOUNDED | RG_HANDED_OVER | RG_DEFERRED;
 
+	/*
+	 * A signal handler that releases in between must not take the new slot
+	 * for one of the old semaphore.
+	 */
+	my->sem = NULL;
+	at_signal_fence();
 	/* relaxed: all; if a flag is set later, the epoch changes. */
 	my->epoch = at_load_relaxed(&weir_registry_->epoch);
 	my->last = slot;
 	my->object = object;
 	my->last_site = at_load_relaxed(&slot->site);
+	at_signal_fence();
+	/* relaxed: as above. */
 	my->sem = at_load_relaxed(&object->flags) & slow ||
 				  at_load_relaxed(&weir_registry_->order) ?
 			  NULL : (const void *)(uintptr_t)object->address;
