@@ -31,7 +31,7 @@
 _Thread_local struct weir_mine_ weir_mine_ WEIR_TLS_READY_;
 
 static pthread_key_t key;
-static bool has_key;
+static uint32_t has_key;
 
 /* Change the state.  Returns false if it is not `from`. */
 static bool become(struct rg_context *context, uint32_t from, uint32_t to)
@@ -294,13 +294,27 @@ __attribute__((constructor)) static void make_key(void)
 {
 	if (pthread_key_create(&key, end_thread))
 		return;
-	has_key = true;
 #ifdef __GLIBC__
 	if (key >= 32) {
 		pthread_key_delete(key);
-		has_key = false;
+		return;
 	}
 #endif
+	/* relaxed: it orders nothing. */
+	at_store_relaxed(&has_key, 1);
+}
+
+/*
+ * At exit, and before the library is unloaded: a thread that ends later must not
+ * call end_thread.
+ */
+__attribute__((destructor)) static void delete_key(void)
+{
+	/* relaxed: both; it orders nothing. */
+	if (!at_load_relaxed(&has_key))
+		return;
+	at_store_relaxed(&has_key, 0);
+	pthread_key_delete(key);
 }
 
 bool weir_context_enter_(char *base)
@@ -315,7 +329,8 @@ bool weir_context_enter_(char *base)
 		my->last = &context->slots[0];
 		my->sem = NULL;
 		my->base = base;
-		if (has_key)
+		/* relaxed: it orders nothing. */
+		if (at_load_relaxed(&has_key))
 			(void)pthread_setspecific(key, my);
 	}
 	my->busy = false;
