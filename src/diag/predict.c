@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report on a predicted deadlock: record/lockorder.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "base/shared.h"
@@ -98,12 +99,14 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 {
 	weir_diag_report_fn *fn = weir_diag_reporter_();
 	uint32_t most = weir_diag_words_()->report;
-	int before = errno;
+	int before = errno, cancel;
 	char *room;
 
 	if (!fn && !weir_diag_may_print_(&spent, most ? most :
 						   WEIR_DIAG_REPORTS_))
 		return;
+	/* The call that is examined is no cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	room = weir_map_zero_(REPORT_ROOM);
 	if (room) {
 		struct dg_text text = { .to = room, .size = REPORT_ROOM,
@@ -116,5 +119,6 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 			weir_diag_print_(room, text.used);
 		weir_unmap_(room, REPORT_ROOM);
 	}
+	pthread_setcancelstate(cancel, NULL);
 	errno = before;
 }

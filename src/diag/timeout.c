@@ -10,6 +10,7 @@
  *                  setting.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "base/atomic.h"
@@ -52,10 +53,14 @@ void weir_diag_timed_out_(uint64_t object, uint32_t wait)
 {
 	weir_diag_report_fn *fn = weir_diag_reporter_();
 	uint32_t most = weir_diag_words_()->report;
-	int before = errno;
+	int before = errno, cancel;
 
-	if (fn || (most && weir_diag_may_print_(&spent, most)))
-		report(object, wait, fn);
+	if (!fn && !(most && weir_diag_may_print_(&spent, most)))
+		return;
+	/* The call that has timed out is no cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	report(object, wait, fn);
+	pthread_setcancelstate(cancel, NULL);
 	errno = before;
 }
 

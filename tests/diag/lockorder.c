@@ -319,6 +319,44 @@ TEST(arity_equals_exhaustive_search)
 	CHECK_EQ(weir_order_callers_(3, 1, 4), 0);
 }
 
+static void keep_and_test_cancel(const char *text)
+{
+	(void)text;
+	reports++;
+	pthread_testcancel();
+}
+
+static void *nest_cancelled(void *sems)
+{
+	weir_sem *pair = sems;
+
+	pthread_cancel(pthread_self());
+	nest(&pair[0], 1, &pair[1], 1);
+	nest(&pair[1], 1, &pair[0], 1);
+	return sems;
+}
+
+/* As every call of weir/sem.h. */
+TEST(a_report_is_no_cancellation_point)
+{
+	weir_sem sems[2];
+	pthread_t thread;
+	void *result;
+
+	begin();
+	weir_diag_set_report(keep_and_test_cancel);
+	watch(&sems[0], 1, "cancel-1");
+	watch(&sems[1], 1, "cancel-2");
+	CHECK(!pthread_create(&thread, NULL, nest_cancelled, sems));
+	CHECK(!pthread_join(thread, &result));
+	CHECK_EQ(reports, 1);
+	CHECK(result == sems);
+	CHECK_OK(weir_sem_destroy(&sems[0]));
+	CHECK_OK(weir_sem_destroy(&sems[1]));
+	weir_diag_set_report(keep);
+	end();
+}
+
 /* The last test: nothing is predicted from now on. */
 TEST(a_full_table_is_reported_once)
 {

@@ -227,3 +227,35 @@ TEST(at_most_n_timeout_reports_a_minute)
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
 }
+
+static void test_cancel(const char *report)
+{
+	(void)report;
+	pthread_testcancel();
+}
+
+static void *time_out_cancelled(void *unused)
+{
+	(void)unused;
+	pthread_cancel(pthread_self());
+	CHECK_EQ(weir_sem_acquire_for(&sem, 1, 1000000),
+		 WEIR_ETIMEDOUT);
+	return &sem;
+}
+
+/* As every call of weir/sem.h. */
+TEST(a_report_is_no_cancellation_point)
+{
+	pthread_t thread;
+	void *result;
+
+	watch(&sem, 1, "cancelled");
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(!weir_diag_set_report(test_cancel));
+	CHECK(!pthread_create(&thread, NULL, time_out_cancelled, NULL));
+	CHECK(!pthread_join(thread, &result));
+	CHECK(result == &sem);
+	CHECK(weir_diag_set_report(NULL) == test_cancel);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
