@@ -13,7 +13,10 @@
  */
 bool weir_diag_may_print_(uint64_t *spent, uint32_t most);
 
-/* Write the text at once, so that reports of several threads do not mix. */
+/*
+ * Write the text at once, so that reports of several threads do not mix.  If
+ * standard error is a pipe without a reader, the thread gets no SIGPIPE.
+ */
 void weir_diag_print_(const char *text, size_t size);
 
 #endif /* WEIR_DIAG_LIMIT_H */

@@ -4,6 +4,7 @@
  * the limit of timeout reports.  Time passes by changing the times in the
  * registry.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "check.h"
+#include "diag/limit.h"
 #include "look.h"
 #include "weir/diag.h"
 #include "weir/async.h"
@@ -258,4 +260,43 @@ TEST(a_report_is_no_cancellation_point)
 	CHECK(weir_diag_set_report(NULL) == test_cancel);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static bool is_pending(int signal)
+{
+	sigset_t pending;
+
+	CHECK(!sigpending(&pending));
+	return sigismember(&pending, signal);
+}
+
+/* The program's own SIGPIPE remains; a report adds none. */
+TEST(a_report_to_a_closed_pipe_sends_no_signal)
+{
+	int before = dup(STDERR_FILENO), ends[2];
+	struct timespec now = { 0, 0 };
+	bool added, kept;
+	sigset_t pipe_signal, mask;
+
+	CHECK(before >= 0);
+	CHECK(!pipe(ends));
+	close(ends[0]);
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &pipe_signal, &mask));
+	CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
+	weir_diag_print_("report\n", 7);
+	added = is_pending(SIGPIPE);
+	CHECK(!pthread_kill(pthread_self(), SIGPIPE));
+	weir_diag_print_("report\n", 7);
+	kept = is_pending(SIGPIPE);
+	(void)sigtimedwait(&pipe_signal, NULL, &now);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &mask, NULL));
+	/* Not blocked: the signal would end the process. */
+	weir_diag_print_("report\n", 7);
+	CHECK(dup2(before, STDERR_FILENO) >= 0);
+	close(before);
+	close(ends[1]);
+	CHECK(!added);
+	CHECK(kept);
 }
