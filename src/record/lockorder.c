@@ -356,12 +356,19 @@ static bool is_exhaustible(const struct rg_object *object)
 	return !(at_load_relaxed(&object->flags) & RG_UNBOUNDED) &&
 	       object->type != RG_CHAN && object->type != RG_RATE;
 }
+/* Whether other threads may release the permits that a thread has acquired. */
+static bool is_passed_on(const struct rg_object *object)
+{
+	/* relaxed: once set, a flag remains. */
+	return at_load_relaxed(&object->flags) & (RG_HANDED_OVER | RG_MOVED);
+}
+
 
 /* Two semaphores of one class have no order: it is often that of addresses. */
 static bool is_edge(const struct rg_object *held,
 		    const struct rg_object *wanted)
 {
-	return is_exhaustible(held) &&
+	return is_exhaustible(held) && !is_passed_on(held) &&
 	       (held == wanted || held->class_key != wanted->class_key);
 }
 

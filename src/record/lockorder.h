@@ -17,6 +17,10 @@
  * callers of the cycle wait if that holds at each of its semaphores; the arity
  * is the sum of the least m.  If m * h > c, the cycle is no deadlock.
  *
+ * If threads release what other threads have acquired, or use their permit
+ * objects, then it is not known what a thread holds of this semaphore, and no
+ * edge leaves it.
+ *
  * A sequence of holds and a request has a 64-bit hash, so that each sequence is
  * examined once.  Memory is bounded: if a table is full, further sequences are
  * not examined, and one report says so.  Nothing waits: if another thread

@@ -319,6 +319,36 @@ TEST(arity_equals_exhaustive_search)
 	CHECK_EQ(weir_order_callers_(3, 1, 4), 0);
 }
 
+static void *release_one(void *sem)
+{
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+/* Another thread releases what this one has acquired: nothing is nested. */
+TEST(permits_that_are_handed_over_make_no_order)
+{
+	weir_sem jobs, other;
+
+	begin();
+	watch(&jobs, 4, "jobs");
+	watch(&other, 1, "other");
+	CHECK_OK(weir_sem_acquire(&jobs, 1, NULL));
+	finish(start(release_one, &jobs));
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(weir_sem_acquire(&jobs, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
+	for (int i = 0; i < 4; i++)
+		finish(start(release_one, &jobs));
+	CHECK_OK(weir_sem_acquire(&jobs, 1, NULL));
+	weir_sem_release(&jobs, 1);
+	weir_sem_release(&other, 1);
+	CHECK_EQ(reports, 0);
+	CHECK_OK(weir_sem_destroy(&jobs));
+	CHECK_OK(weir_sem_destroy(&other));
+	end();
+}
+
 static void keep_and_test_cancel(const char *text)
 {
 	(void)text;
