@@ -27,6 +27,7 @@
 #define SEEN_REACH 32u		/* entries in which a hash may be */
 #define NODES 512u
 #define EDGES 2048u
+#define WEIGHTS 16u		/* edges between two nodes */
 #define REPORTED 256u		/* cycles */
 #define STEPS_MAX 20000u	/* of the search for the cycles of one edge */
 #define REPORTS_MAX 4u		/* of one edge */
@@ -174,20 +175,26 @@ static uint32_t node_of(struct weir_order_ *order,
 	return i;
 }
 
-/* Returns a new edge; null: there is one already, or the table is full. */
+/*
+ * Returns a new edge; null: there is one already, or the table is full, or there
+ * are enough with other weights.
+ */
 static const struct edge *add_edge(struct weir_order_ *order,
 				   const struct edge *edge)
 {
 	struct node *from = &order->nodes[edge->from];
+	uint32_t weights = 0;
 
 	for (uint32_t e = from->first; e; e = order->edges[e - 1].next) {
 		const struct edge *known = &order->edges[e - 1];
 
-		if (known->to == edge->to && known->held == edge->held &&
-		    known->wants == edge->wants)
+		if (known->to != edge->to)
+			continue;
+		weights++;
+		if (known->held == edge->held && known->wants == edge->wants)
 			return NULL;
 	}
-	if (order->edges_n == EDGES)
+	if (order->edges_n == EDGES || weights == WEIGHTS)
 		return NULL;
 	order->edges[order->edges_n] = *edge;
 	order->edges[order->edges_n].next = from->first;
@@ -349,13 +356,6 @@ static void each_held(const struct request *r, held_fn *fn, void *user)
 		}
 }
 
-/* Whether a thread can exhaust the object by holding its permits. */
-static bool is_exhaustible(const struct rg_object *object)
-{
-	/* relaxed: both; they do not change. */
-	return !(at_load_relaxed(&object->flags) & RG_UNBOUNDED) &&
-	       object->type != RG_CHAN && object->type != RG_RATE;
-}
 /* Whether other threads may release the permits that a thread has acquired. */
 static bool is_passed_on(const struct rg_object *object)
 {
@@ -363,6 +363,13 @@ static bool is_passed_on(const struct rg_object *object)
 	return at_load_relaxed(&object->flags) & (RG_HANDED_OVER | RG_MOVED);
 }
 
+/* Whether a thread can exhaust the object by holding its permits. */
+static bool is_exhaustible(const struct rg_object *object)
+{
+	/* relaxed: both; they do not change. */
+	return !(at_load_relaxed(&object->flags) & RG_UNBOUNDED) &&
+	       object->type != RG_CHAN && object->type != RG_RATE;
+}
 
 /* Two semaphores of one class have no order: it is often that of addresses. */
 static bool is_edge(const struct rg_object *held,

@@ -349,6 +349,30 @@ TEST(permits_that_are_handed_over_make_no_order)
 	end();
 }
 
+/* A thread that takes thousands of permits one by one does not fill a table. */
+TEST(a_pair_has_a_limited_number_of_weights)
+{
+	weir_sem bytes, a, b;
+
+	begin();
+	watch(&bytes, 4000, "bytes");
+	for (int i = 0; i < 3000; i++)
+		CHECK_OK(weir_sem_acquire(&bytes, 1, NULL));
+	weir_sem_release(&bytes, 3000);
+	CHECK_EQ(reports, 1);
+	CHECK(strstr(last, "needs 4000 concurrent callers\n"));
+	watch(&a, 1, "after");
+	watch(&b, 1, "before");
+	nest(&a, 1, &b, 1);
+	nest(&b, 1, &a, 1);
+	CHECK_EQ(reports, 2);
+	CHECK(strstr(last, "needs 2 concurrent callers\n"));
+	CHECK_OK(weir_sem_destroy(&bytes));
+	CHECK_OK(weir_sem_destroy(&a));
+	CHECK_OK(weir_sem_destroy(&b));
+	end();
+}
+
 static void keep_and_test_cancel(const char *text)
 {
 	(void)text;
