@@ -5,6 +5,9 @@
 /* A finding that was reported is forgotten after so many rounds without it. */
 #define FORGET 16u
 
+/* The verdicts on waits that can end are for waits of at least a second. */
+#define AWAKE_NS INT64_C(1000000000)
+
 /* The kinds of findings, as parts of their keys. */
 enum { GROUP = 1, LEAK, LONG_HOLD, WAIT, STALL };
 
@@ -187,11 +190,19 @@ static void examine_leaks(struct dg_watchdog *dog, struct dg_model *model,
 	end_object(dog, model, index, DG_LEAKED);
 }
 
+/* How long the process has run without having been stopped. */
+static int64_t awake_ns(const struct dg_watchdog *dog,
+			const struct dg_model *model)
+{
+	return dog->resumed_ns ? model->now_ns - dog->resumed_ns : INT64_MAX;
+}
+
 /* One report for all holds of the object that have just become too long. */
 static void examine_holds(struct dg_watchdog *dog, struct dg_model *model,
 			  uint32_t index)
 {
 	const struct dg_object *object = &model->objects[index];
+	int64_t awake = awake_ns(dog, model);
 	bool began = false;
 
 	for (uint32_t h = object->first_hold; h != DG_NONE && dog->hold_ns;
@@ -199,7 +210,8 @@ static void examine_holds(struct dg_watchdog *dog, struct dg_model *model,
 		const struct dg_hold *hold = &model->holds[h];
 		struct dg_finding *finding;
 
-		if (hold->weight <= 0 || hold->age_ns <= dog->hold_ns)
+		if (hold->weight <= 0 || hold->age_ns <= dog->hold_ns ||
+		    awake <= dog->hold_ns)
 			continue;
 		finding = note(dog, mix(LONG_HOLD, hold_key(model, hold)));
 		if (!finding)
@@ -251,7 +263,7 @@ static void examine_waits(struct dg_watchdog *dog, struct dg_model *model,
 	enum dg_verdict verdict;
 	uint64_t key;
 
-	if (!wait)
+	if (!wait || awake_ns(dog, model) < AWAKE_NS)
 		return;
 	verdict = model->contexts[wait->context].verdict;
 	/* A stall is of the object: it ends with a release. */

@@ -27,6 +27,11 @@ struct dg_finding {
 
 struct dg_watchdog {
 	int64_t hold_ns;	/* the longest hold; 0: no limit */
+	/*
+	 * When the process ran again after it had been stopped; 0: it was not.
+	 * Times that are measured for a finding begin then at the earliest.
+	 */
+	int64_t resumed_ns;
 	/* Returns true if a report may be written now. */
 	bool (*may)(void *user);
 	/*

@@ -51,6 +51,9 @@
 /* How long exit and dlclose wait for the end of the thread. */
 #define STOP_NS (1000 * MS)
 
+/* If a round is so late, the process was stopped. */
+#define LATE_NS (1000 * MS)
+
 /* The state of weir_registry_->watchdog. */
 enum { NONE, STARTING, RUNNING };
 
@@ -148,6 +151,8 @@ static void *watch(void *arg)
 
 		while (!is_stopping() && weir_now_ns() < next)
 			weir_futex_wait_(&stopping, 0, next);
+		if (weir_now_ns() - next > LATE_NS)
+			state->dog.resumed_ns = weir_now_ns();
 		if (is_stopping() || weir_diag_own_(&state->own, 0))
 			continue;
 		weir_diag_examine_(&state->dog, &state->own.model);

@@ -202,6 +202,22 @@ TEST(a_hold_above_the_limit_is_reported)
 	fake_free(base);
 }
 
+/* The time in which the process was stopped does not count. */
+TEST(a_hold_of_a_process_that_was_stopped)
+{
+	char *base = begin("slow");
+
+	dog.hold_ns = 10 * FAKE_SECOND;
+	/* The hold is 5 seconds old.  The process is stopped at 1. */
+	CHECK_EQ(round_at(base, 1), 0);
+	dog.resumed_ns = fake_header(base)->start_ns + 100 * FAKE_SECOND;
+	for (int64_t i = 100; i <= 111; i++)
+		CHECK_EQ(round_at(base, i), 0);
+	CHECK_EQ(round_at(base, 112), 1);
+	CHECK_EQ(round_at(base, 113), 0);
+	fake_free(base);
+}
+
 TEST(more_findings_than_fit)
 {
 	char *base = begin("empty");
