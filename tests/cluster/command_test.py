@@ -372,6 +372,18 @@ def test_passwords_are_hidden():
                 assert job.wait(30) == 0 and b"hidden-word" not in job.stdout.read()
         status, text = weir("stat", server.url + "x", env={"WEIR_PASSWORD": "wrong-word"})
         assert status == 77 and "wrong-word" not in text
+    # '/' and '?' are not escaped: the URL is not valid.
+    for word in ("hidden/word", "hidden?word", "hidden/wo@rd"):
+        secret = f"redis://user:{word}@127.0.0.1:1/"
+        for words, env in ((["ls"], {"WEIR_URL": secret}), (["stat", "x"], {"WEIR_URL": secret}),
+                           (["stat", secret + "x"], {})):
+            status, text = weir(*words, env=env)
+            assert status == 64 and "hidden" not in text, text
+    for secret in ("//user:hidden@127.0.0.1:1/", "redis:/user:hidden@127.0.0.1:1/"):
+        status, text = weir("stat", "x", env={"WEIR_URL": secret})
+        assert status == 64 and "hidden" not in text, text
+    for url in ("redis://127.0.0.1:1/a@b", "redis://[::1]/a@b", "redis://u@[::1]:1/a@b"):
+        assert url in weir("stat", url)[1]
 
 
 def test_postgres():

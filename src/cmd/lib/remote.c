@@ -64,15 +64,32 @@ const char *remote_join(const char *url, const char *name)
 	return joined;
 }
 
-/* The password is between the first ':' and the last '@' of the authority. */
+/* True if a ':' of the authority is followed by something else than a port. */
+static bool has_bad_port(const char *from, const char *to)
+{
+	const char *colon = memrchr(from, ':', (size_t)(to - from));
+
+	if (!colon || to[-1] == ']')
+		return false;
+	return colon == from || colon + 1 == to ||
+	       strspn(colon + 1, "0123456789") < (size_t)(to - colon - 1);
+}
+
+/*
+ * The password is between the first ':' and the last '@' of the authority.  A
+ * '/' or '?' in a password must be escaped.  If it is not, the URL is not valid,
+ * but the message about that must not contain the password.
+ */
 static bool find_password(const char *url, size_t *from, size_t *to)
 {
 	const char *start = strstr(url, "://"), *end, *at, *colon;
 
-	if (!start)
-		return false;
-	start += 3;
+	/* Without a scheme the URL is not valid either. */
+	start = start ? start + 3 : url + strspn(url, "/");
 	end = start + strcspn(start, "/?");
+	if (!memchr(start, '@', (size_t)(end - start)) &&
+	    has_bad_port(start, end))
+		end = start + strlen(start);
 	at = memrchr(start, '@', (size_t)(end - start));
 	colon = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
 	if (!colon)
@@ -96,7 +113,7 @@ void remote_refuse_password(const char *argument)
 {
 	size_t from, to;
 
-	if (find_password(argument, &from, &to))
+	if (strstr(argument, "://") && find_password(argument, &from, &to))
 		cmd_die(EXIT_MISUSE, "%s: a password in the arguments is visible "
 			"to other users; use WEIR_PASSWORD, WEIR_PASSWORD_FILE "
 			"or WEIR_URL", remote_display(argument));
