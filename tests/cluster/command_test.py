@@ -218,6 +218,23 @@ def test_ls():
     assert status == 69 and "refused" in text and text.count("\n") == 1, text
 
 
+class Tiring(Proxy):
+    """After the list of names there is no answer."""
+
+    def change(self, data):
+        if b"weir:{" in data:
+            self.freeze()
+        return data
+
+
+def test_ls_ends_if_the_server_stops_answering():
+    with Redis() as server, Tiring(server) as proxy:
+        for i in range(3):
+            assert weir("open", server.url + f"x{i}", "-n", 1)[0] == 0
+        status, text = weir("ls", proxy.url + "?timeout=1s")
+        assert status == 69 and text.count("does not answer") == 1, text
+
+
 def test_ls_leaves_foreign_keys_alone():
     with Redis() as server:
         assert weir("open", server.url + "good", "-n", 1)[0] == 0

@@ -133,6 +133,18 @@ static void add_name(const char *name, void *user)
 	listed->names[listed->count++] = memory_strdup(name);
 }
 
+/*
+ * True if the error concerns one semaphore.  The others end the list: each
+ * further semaphore would wait for the server again.
+ */
+static bool is_of_one(weir_err err, int errnum)
+{
+	if (err != WEIR_ESYSTEM)
+		return err != WEIR_EINDETERMINATE;
+	return errnum == ENOENT || errnum == EBADMSG || errnum == EPROTO ||
+	       errnum == EACCES || errnum == EIO;
+}
+
 void remote_each(const char *url, remote_each_fn *fn, void *user)
 {
 	struct listed listed = { .names = NULL };
@@ -146,15 +158,21 @@ void remote_each(const char *url, remote_each_fn *fn, void *user)
 		weir_named_info info;
 		weir_cluster *c = NULL;
 		weir_err err;
+		int errnum;
 
 		*why = 0;
 		err = remote_api.weir_cluster_open(whole, &opts, &c);
 		if (!err)
 			err = remote_snapshot_read(c, &info, &entries);
+		errnum = errno;
 		if (err && c)
 			remote_api.weir_cluster_why(c, why, sizeof(why));
+		if (err && !is_of_one(err, errnum))
+			cmd_die(remote_status(err, errnum), "%s: %s",
+				remote_display(url),
+				*why ? why : weir_err_text(err));
 		/* Otherwise the semaphore was removed meanwhile. */
-		if (err != WEIR_ESYSTEM || errno != ENOENT)
+		if (err != WEIR_ESYSTEM || errnum != ENOENT)
 			fn(listed.names[i], whole, &info, entries,
 			   !err ? NULL : *why ? why : weir_err_text(err), user);
 		if (c)
