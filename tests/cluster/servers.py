@@ -18,9 +18,13 @@ import time
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A node of Redis Cluster also uses the port that is 10,000 higher."""
+    port = 65535
+    while port > 55535:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+    return port
 
 
 def await_(condition, what, seconds=60):
