@@ -355,6 +355,22 @@ def test_c49_other_users_are_refused():
         check("permission denied" in done.stderr, done.stderr)
 
 
+def test_c49_root_ignores_debug_information_beside_a_program():
+    """A process may have put it there, here a FIFO, which would block the command."""
+    if os.getuid() or not shutil.which("objcopy"):
+        raise Skipped("needs root and objcopy")
+    program, beside = path("stripped"), path("beside.debug")
+    shutil.copy(REAL, beside)
+    subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink", beside, REAL, program],
+                   check=True)
+    os.remove(beside)
+    os.mkfifo(beside)
+    with target(program=program) as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, err), (1, ""))
+        check("(stripped+0x" in out, out)
+
+
 def test_c49_damaged_dumps():
     rng = random.Random(int(os.environ.get("WEIR_SEED", "1")))
     with target("deadlock") as t:

@@ -7,6 +7,10 @@
  * The files are those that the process maps, so their content is untrusted if
  * another user owns them.  Only files of root and of the calling user are
  * parsed; for the others the module and the offset are printed.
+ *
+ * Debug information may be in a file beside that of the program.  A process can
+ * map a file of root's in a folder of its own (a bind mount), and put a file
+ * beside it.  So root uses the debug information below /usr/lib/debug only.
  */
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -136,6 +140,7 @@ static void report(Dwfl *dwfl, const struct modules *modules,
 
 static Dwfl *begin(const struct modules *modules)
 {
+	static char installed[] = "/usr/lib/debug", *folders = installed;
 	static Dwfl_Callbacks callbacks;
 	Dwfl *dwfl;
 
@@ -143,6 +148,8 @@ static Dwfl *begin(const struct modules *modules)
 		return NULL;
 	callbacks.find_elf = dw.dwfl_build_id_find_elf;
 	callbacks.find_debuginfo = dw.dwfl_standard_find_debuginfo;
+	if (!geteuid())
+		callbacks.debuginfo_path = &folders;
 	/* Nothing is fetched from servers. */
 	(void)unsetenv("DEBUGINFOD_URLS");
 	dwfl = dw.dwfl_begin(&callbacks);
