@@ -242,6 +242,42 @@ def test_c50_a_real_deadlock_with_call_sites():
          without_ages(out).split("behind")[0], "the dump")
 
 
+# A libdw that finds nothing, and counts the look-ups.
+COUNTING = """
+#include <stdio.h>
+#include <stdlib.h>
+static int count;
+__attribute__((destructor)) static void report(void)
+{
+	FILE *out = fopen(getenv("WEIR_TEST_COUNT"), "w");
+	fprintf(out, "%d", count);
+	fclose(out);
+}
+void *dwfl_addrmodule(void) { count++; return 0; }
+void *dwfl_begin(void) { return &count; }
+""" + "".join(f"void *{name}(void) {{ return 0; }}\n" for name in (
+    "dwarf_diename", "dwarf_getscopes", "dwarf_tag", "dwfl_build_id_find_elf", "dwfl_end",
+    "dwfl_lineinfo", "dwfl_module_addrdie", "dwfl_module_addrname", "dwfl_module_getsrc",
+    "dwfl_report_begin", "dwfl_report_elf", "dwfl_report_end", "dwfl_standard_find_debuginfo"))
+
+
+def test_a_call_site_is_looked_up_once():
+    if not shutil.which("cc"):
+        raise Skipped("needs cc")
+    with open(path("dw.c"), "w") as file:
+        file.write(COUNTING)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", path("libdw.so.1"), path("dw.c")], check=True)
+    with target(program=REAL) as t:
+        out = subprocess.run([support.WEIR, "explain", "--json", t.pid], capture_output=True,
+                             text=True, timeout=LIMIT,
+                             env=dict(support.ENV, LD_LIBRARY_PATH=os.path.dirname(path("dw.c")),
+                                      WEIR_TEST_COUNT=path("count"))).stdout
+    if not os.path.exists(path("count")):
+        raise Skipped("the command is built without libdw")
+    sites = set(re.findall(r'[\w.-]+\+0x[0-9a-f]+', out))
+    same(open(path("count")).read(), str(len(sites)), out)
+
+
 def test_top_once():
     with target(program=REAL) as t:
         status, out, err = weir("top", t.pid, "--once")

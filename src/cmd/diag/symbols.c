@@ -25,6 +25,7 @@
 
 #include "cmd/diag/io.h"
 #include "cmd/diag/modules.h"
+#include "cmd/lib/memory.h"
 
 /* The functions of libdw. */
 #define FUNCTIONS(X)                                                           \
@@ -48,6 +49,20 @@
 static struct {
 	FUNCTIONS(DECLARE)
 } dw;
+
+/*
+ * The names that were found last.  A look-up takes 100 microseconds, and a
+ * process may have thousands of holds and waits of a few call sites.
+ */
+#define NAMES 256
+
+struct symbols {
+	Dwfl *dwfl;		/* null: libdw is not installed */
+	struct named_site {
+		uint64_t site;
+		char text[120];	/* "": unused */
+	} names[NAMES];
+};
 
 /* Load libdw once.  Returns false if it is not installed. */
 static bool load(void)
@@ -185,20 +200,17 @@ static const char *innermost(Dwfl_Module *module, uint64_t pc)
 	return name;
 }
 
-bool symbols_name(void *user, uint64_t site, char *to, size_t size)
+static bool look_up(const struct modules *modules, Dwfl *dwfl, uint64_t site,
+		    char *to, size_t size)
 {
-	struct modules *modules = user;
 	const char *function, *file = NULL, *slash;
 	Dwfl_Module *module;
 	Dwfl_Line *line;
 	int number = 0;
 
-	if (!modules->symbols && modules->count)
-		modules->symbols = begin(modules);
 	/* A return address may belong to the next line. */
 	site--;
-	module = modules->symbols ? dw.dwfl_addrmodule(modules->symbols, site) :
-				    NULL;
+	module = dwfl ? dw.dwfl_addrmodule(dwfl, site) : NULL;
 	if (!module)
 		return modules_offset(modules, site + 1, to, size);
 	function = innermost(module, site);
@@ -218,9 +230,42 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 	return true;
 }
 
+bool symbols_name(void *user, uint64_t site, char *to, size_t size)
+{
+	struct modules *modules = user;
+	struct symbols *symbols = modules->symbols;
+	struct named_site *named;
+
+	if (!modules->count)
+		return false;
+	if (!symbols) {
+		symbols = memory_realloc(NULL, sizeof(*symbols));
+		memset(symbols, 0, sizeof(*symbols));
+		symbols->dwfl = begin(modules);
+		modules->symbols = symbols;
+	}
+	/* Instructions may have 4 bytes. */
+	named = &symbols->names[site / 4 % NAMES];
+	if (*named->text && named->site == site) {
+		(void)snprintf(to, size, "%s", named->text);
+		return true;
+	}
+	if (!look_up(modules, symbols->dwfl, site, to, size))
+		return false;
+	/* Not if it may be cut. */
+	if (strlen(to) + 1 < size && strlen(to) < sizeof(named->text)) {
+		named->site = site;
+		memcpy(named->text, to, strlen(to) + 1);
+	}
+	return true;
+}
+
 void symbols_free(struct modules *modules)
 {
-	if (modules->symbols)
-		dw.dwfl_end(modules->symbols);
+	struct symbols *symbols = modules->symbols;
+
+	if (symbols && symbols->dwfl)
+		dw.dwfl_end(symbols->dwfl);
+	free(symbols);
 	modules->symbols = NULL;
 }
