@@ -71,7 +71,7 @@ def not_followed():
     compiles, so compile the library once more for these warnings."""
     with open(os.path.join(BUILD, "compile_commands.json")) as commands:
         library = [entry for entry in json.load(commands)
-                   if entry["output"].startswith("src/")]
+                   if entry["output"].startswith("src/libweir.")]
     return [text for found in at_once(complaints_of, library) for text in found]
 
 

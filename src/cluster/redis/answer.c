@@ -38,7 +38,8 @@ static bool held(const struct reply *reply, struct answer *answer)
 	answer->weight = weir_cl_reply_number_(reply, 1);
 	answer->fence = (uint64_t)fence;
 	answer->ticket = (uint64_t)ticket;
-	return answer->weight >= 0 && fence >= 0 && ticket >= 0;
+	/* A lease has a token; an empty one needs none. */
+	return answer->weight >= 0 && fence >= !!answer->weight && ticket >= 0;
 }
 
 static bool waits(const struct reply *reply, struct answer *answer)
