@@ -49,8 +49,7 @@ static void add(struct line *line, char c)
 	}
 }
 
-/* "+0x1234" */
-static void put_offset(char *to, size_t size, uint64_t offset)
+void weir_diag_put_offset_(char *to, size_t size, uint64_t offset)
 {
 	char digits[16];
 	size_t n = 0, used = strlen(to);
@@ -94,7 +93,7 @@ static bool take(const struct line *line, struct module *module, uint64_t site,
 	if (site < low || site >= high || !module->length)
 		return false;
 	weir_diag_clean_(to, size, module->path, module->length);
-	put_offset(to, size, site - module->base);
+	weir_diag_put_offset_(to, size, site - module->base);
 	return true;
 }
 

@@ -13,4 +13,7 @@
  */
 bool weir_diag_map_site_(void *user, uint64_t site, char *to, size_t size);
 
+/* Append "+0x1234" to the text, if it fits. */
+void weir_diag_put_offset_(char *to, size_t size, uint64_t offset);
+
 #endif /* WEIR_DIAG_MAPS_H */

@@ -9,6 +9,7 @@
 
 #include "base/atomic.h"
 #include "base/shared.h"
+#include "diag/maps.h"
 #include "record/registry.h"
 #include "weir/diag.h"
 
@@ -95,24 +96,6 @@ void weir_diag_own_free_(struct dg_own *own)
 	own->memory = NULL;
 }
 
-static void put_hex(char *to, size_t size, uint64_t number)
-{
-	char digits[16];
-	size_t n = 0, used = strlen(to);
-
-	do {
-		digits[n++] = "0123456789abcdef"[number & 15];
-		number >>= 4;
-	} while (number);
-	if (used + n + 4 > size)
-		return;
-	memcpy(to + used, "+0x", 3);
-	used += 3;
-	while (n)
-		to[used++] = digits[--n];
-	to[used] = '\0';
-}
-
 bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size)
 {
 	const char *name, *slash;
@@ -127,7 +110,7 @@ bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size)
 	name = info.dli_sname ? info.dli_sname :
 	       slash ? slash + 1 : info.dli_fname;
 	weir_diag_clean_(to, size, name, strlen(name));
-	put_hex(to, size, site - (uint64_t)(uintptr_t)(
+	weir_diag_put_offset_(to, size, site - (uint64_t)(uintptr_t)(
 		info.dli_sname ? info.dli_saddr : info.dli_fbase));
 	return true;
 }

@@ -124,6 +124,7 @@ static void keep_report(const char *report)
 	snprintf(reported, sizeof(reported), "%s", report);
 }
 
+/* C51: the holders in the report are those of one instant. */
 TEST(c51_timeout_report_names_the_holders)
 {
 	weir_sem sem;

@@ -137,6 +137,7 @@ static void change_hold(char *base)
 	fake_context(base, 0)->slots[0].given++;
 }
 
+/* C51: holders that are not of one instant are marked as approximate. */
 TEST(c51_holders_of_different_instants_are_marked)
 {
 	char *base = fake_registry(0);
