@@ -9,8 +9,9 @@
  *     clients URL [TURNS [CLIENTS]]
  *
  * A client is a handle with a thread that acquires and releases.  The bare
- * scripts are those of an uncontended pair without its logic: HGET, TIME and
- * HSET for an acquire, HGET and HSET for a release.
+ * scripts execute the commands of an uncontended pair, with as many keys,
+ * arguments, fields and bytes, but without its logic: HMGET, TIME and HSET for
+ * an acquire, HMGET and HSET for a release.
  */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
@@ -28,10 +29,17 @@
 enum mode { BARE, WEIR, MODES, STOP = MODES };
 
 static const char *const scripts[] = {
-	"local s = redis.call('HGET', KEYS[1], 'c') redis.call('TIME') "
-	"redis.call('HSET', KEYS[1], 'c', ARGV[1]) return 'H 1 1 1'",
-	"local s = redis.call('HGET', KEYS[1], 'c') "
-	"redis.call('HSET', KEYS[1], 'c', ARGV[1]) return 'R'",
+	"local s = redis.call('HMGET', KEYS[1], 'c', 'c0') redis.call('TIME') "
+	"redis.call('HSET', KEYS[1], 'c', ARGV[1], 'c0', ARGV[2]) "
+	"return 'H 1 1 1'",
+	"local s = redis.call('HMGET', KEYS[1], 'c', 'c0') "
+	"redis.call('HSET', KEYS[1], 'c', ARGV[1], 'c0', '') return 'R'",
+};
+
+/* The arguments of the bare scripts: the state and a lease; then small ones. */
+static const char *const formats[] = {
+	"EVALSHA %s 5 {b}:e {b}:x {b}:q {b}:o {b}:w: %b %b 1 1 1 30000000000 0",
+	"EVALSHA %s 5 {b}:e {b}:x {b}:q {b}:o {b}:w: %b %b 0",
 };
 
 static atomic_int mode = BARE;
@@ -50,13 +58,12 @@ static void must(bool good, const char *what)
 
 static void bare_pair(redisContext *redis, char sha[2][41])
 {
-	static const char state[100] =
-		"0123456789012345678901234567890123456789012345678901234567890"
-		"1234567890123456789012345678901";
+	static const char state[100], lease[80];
 
 	for (int i = 0; i < 2; i++) {
-		redisReply *reply = redisCommand(redis, "EVALSHA %s 1 %s %s",
-						 sha[i], "bench-bare", state);
+		redisReply *reply = redisCommand(redis, formats[i], sha[i],
+						 state, sizeof(state), lease,
+						 sizeof(lease));
 
 		must(reply && reply->type == REDIS_REPLY_STRING, "EVALSHA");
 		freeReplyObject(reply);

@@ -179,10 +179,11 @@ def test_c41_failover_is_indeterminate_and_tokens_grow():
                    "--repl-diskless-sync-delay", "0") as replica:
             await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
                    "replication")
-            name = "failover?replicas=1&timeout=1s&ttl=2s"
-            both = (f"redis://127.0.0.1:{master.port},127.0.0.1:{replica.port}/" + name)
-            tool(both, "create", 1)
-            with Holder(both) as holder:
+            both = (f"redis://127.0.0.1:{master.port},127.0.0.1:{replica.port}/"
+                    "failover?replicas=1&ttl=20s&timeout=")
+            patient, both = both + "10s", both + "1s"
+            tool(patient, "create", 1)
+            with Holder(patient) as holder:
                 holder.await_("got")
                 fence = holder.number("fence")
                 assert "released WEIR_OK" in holder.release()
@@ -335,6 +336,18 @@ def test_hostile_data():
                 server.cli("HSET", key + "e", field(), value)
                 assert "EBADMSG" in tool(server.url + "hostile", "stat", check=False), value
             holder.kill()
+        # The batches of young leases: a line that is damaged, and one too many.
+        for damage in ("damaged", "\n0123456789abcdef.1 H 1 1 1 1 1 1 0 ab text"):
+            server.cli("FLUSHALL")
+            tool(server.url + "hostile", "create", 3)
+            with Holder(server.url + "hostile") as holder:
+                holder.await_("got")
+                fields = [f for f in server.cli("HKEYS", key + "e").split() if f != "c"]
+                assert len(fields) == 1 and len(fields[0]) == 2, fields
+                server.cli("HSET", key + "e", fields[0] if damage == "damaged" else
+                           "c" + ("1" if fields[0] != "c1" else "2"), damage)
+                assert "EBADMSG" in tool(server.url + "hostile", "stat", check=False), damage
+                holder.kill()
         # Another version.
         server.cli("FLUSHALL")
         tool(server.url + "hostile", "create", 3)

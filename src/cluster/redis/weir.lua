@@ -12,24 +12,33 @@
 --
 -- Times are microseconds.  Numbers are integers below 2^52.
 --
--- The state is a packed header, a newline, and a line "id entry" for each lease
--- that was granted without waiting and has not been renewed yet.  So an
--- uncontended acquire is three commands and its release is two.  Every other
--- operation first moves these lines to e and x.
+-- A young lease was granted without waiting and has not been renewed yet.  It
+-- is a line "\n" id " " entry of a batch: a field of e whose name is "c" and the
+-- last digit of the id.  The entry lacks `since` there: its fence stands for it.
+-- So an uncontended acquire is three commands and its release is two, and if
+-- there are many leases, then each of them handles a sixteenth.  Every other
+-- operation first moves the young leases to fields of their own and to x.
 --
 -- The uncontended acquire and release come first, because every function that
 -- is defined before them would cost them time.  They answer with a text instead
--- of a list for the same reason.  The token of a grant stands for its time.  Numbers are passed to commands
--- as strings where that matters: the engine formats a number in 5 us.
+-- of a list for the same reason.  Numbers are passed to commands as strings
+-- where that matters: the engine formats a number in 5 us.
 local r = redis.call
 local E, X = KEYS[1], KEYS[2]
 local op = ARGV[1]
 local MAX = 4503599627370496
-local FORMAT = '>I4ddddddddddd'
-local VERSION = 0x57454901
-local HEADER = 93
+local FORMAT = '>I4<dddddddddddd'
+local VERSION = 0x57454902
+local HEADER = 100
 
-local state = r('HGET', E, 'c')
+local state, batch, lines
+if op == 'acquire' or op == 'release' then
+	batch = 'c' .. string.sub(ARGV[2], -1)
+	lines = r('HMGET', E, 'c', batch)
+	state, lines = lines[1], lines[2] or ''
+else
+	state = r('HGET', E, 'c')
+end
 if not state then
 	if r('EXISTS', E, X, KEYS[3], KEYS[4]) > 0 then
 		return { 'BAD', 'keys of another program' }
@@ -38,30 +47,34 @@ if not state then
 		return { 'NONE' }
 	end
 	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, tonumber(ARGV[2]), 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0) .. '\n')
+		0, 0, 0, 0, 0, 0, 0, 0, 0))
 	return { 'MADE' }
 end
-if #state < HEADER or string.byte(state, HEADER) ~= 10 then
+if #state < 4 then
 	return { 'BAD', 'the state' }
 end
-local version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off =
-	struct.unpack(FORMAT, state)
+local version = struct.unpack('>I4', state)
 if version ~= VERSION then
-	return { version - version % 256 == VERSION - 1 and 'VERSION' or 'BAD',
-		'the state' }
+	return { version - version % 256 == VERSION - VERSION % 256 and
+		'VERSION' or 'BAD', 'the state' }
 end
+if #state ~= HEADER then
+	return { 'BAD', 'the state' }
+end
+local cap, used, tick, fence, closed, paused, last, next_, nq, no, off, young
+version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off, young =
+	struct.unpack(FORMAT, state)
 
 -- id keep
-if op == 'release' and nq == 0 and no == 0 and ARGV[3] == '0' then
-	local from, to = string.find(state, '\n' .. ARGV[2] .. ' H ', HEADER,
-		true)
-	local weight = from and tonumber(string.match(state, '^%d+', to + 1))
+if op == 'release' and nq == 0 and no == 0 and young > 0 and ARGV[3] == '0' then
+	local from, to = string.find(lines, '\n' .. ARGV[2] .. ' H ', 1, true)
+	local weight = from and tonumber(string.match(lines, '^%d+', to + 1))
 	if weight and weight <= used then
-		local stop = string.find(state, '\n', to, true) or #state
+		local stop = string.find(lines, '\n', to, true) or #lines + 1
 		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used - weight,
-			tick, fence, closed, paused, last, next_, 0, 0, off) ..
-			string.sub(state, HEADER, from) ..
-			string.sub(state, stop + 1))
+			tick, fence, closed, paused, last, next_, 0, 0, off,
+			young - 1), batch, string.sub(lines, 1, from - 1) ..
+			string.sub(lines, stop))
 		return 'R'
 	end
 end
@@ -72,13 +85,14 @@ local now = time[1] * 1000000 + time[2] + off
 -- id fresh min max ttl try tail
 if op == 'acquire' and ARGV[3] == '1' and nq == 0 and closed == 0 and
     paused == 0 and now >= last and (next_ == 0 or now < next_) and
-    #state < 2000 then
-	local weight = tonumber(ARGV[5])
+    #lines < 2000 then
+	local text = ARGV[5]
+	local weight = tonumber(text)
 	local free = cap - used
 	if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
 		local ends = now + tonumber(ARGV[6])
 		if weight > free then
-			weight = free
+			weight, text = free, string.format('%d', free)
 		end
 		fence = fence + 1
 		if fence < now then
@@ -88,12 +102,11 @@ if op == 'acquire' and ARGV[3] == '1' and nq == 0 and closed == 0 and
 		if next_ == 0 or ends < next_ then
 			next_ = ends
 		end
-		local token = string.format('%d', fence)
-		local grant = 'H ' .. weight .. ' ' .. token .. ' ' .. tick
+		local grant = string.format('H %s %d %d', text, fence, tick)
 		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap,
 			used + weight, tick, fence, 0, 0, now, next_, 0, no,
-			off) .. string.sub(state, HEADER) .. ARGV[2] .. ' ' ..
-			grant .. ' ' .. token .. ' ' .. ARGV[8] .. '\n')
+			off, young + 1), batch, lines .. '\n' .. ARGV[2] ..
+			' ' .. grant .. ' ' .. ARGV[8])
 		return grant
 	end
 end
@@ -101,7 +114,7 @@ end
 -- The rest handles queues, expiry and administration.
 local Q, O, W = KEYS[3], KEYS[4], KEYS[5]
 
-for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off }) do
+for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off, young }) do
 	if not (n >= 0 and n <= MAX and n % 1 == 0) then
 		return { 'BAD', 'a number of the state' }
 	end
@@ -115,7 +128,7 @@ end
 
 local function save()
 	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick, fence,
-		closed, paused, now, next_, nq, no, off) .. '\n')
+		closed, paused, now, next_, nq, no, off, young))
 end
 
 -- Damaged data: a call fails as a whole before it has changed an answer.
@@ -154,13 +167,24 @@ local function put(id, e)
 		e.ttl, e.flags, e.session, e.text))
 end
 
--- Move the leases of the state to e and x.
-if #state > HEADER then
-	for id, entry, since, ttl in string.gmatch(string.sub(state, HEADER + 1),
-	    '(%S+) (H %d+ %d+ %d+ (%d+) %d+ %d+ (%d+) [^\n]*)\n') do
-		r('HSET', E, id, entry)
-		r('ZADD', X, since + ttl, id)
+-- Move the young leases to fields of their own and to x.
+if young > 0 then
+	local batches = {}
+	for digit in string.gmatch('0123456789abcdef', '.') do
+		batches[#batches + 1] = 'c' .. digit
 	end
+	for _, text in ipairs(r('HMGET', E, unpack(batches))) do
+		for id, grant, since, rest, ttl in string.gmatch(text or '',
+		    '\n(%S+) (H %d+ (%d+) %d+)( %d+ %d+ (%d+) [^\n]*)') do
+			r('HSET', E, id, grant .. ' ' .. since .. rest)
+			r('ZADD', X, since + ttl, id)
+			young = young - 1
+		end
+	end
+	if young ~= 0 then
+		bad('the young leases')
+	end
+	r('HDEL', E, unpack(batches))
 	save()
 end
 
