@@ -13,7 +13,6 @@
  * arguments, fields and bytes, but without its logic: HMGET, TIME and HSET for
  * an acquire, HMGET and HSET for a release.
  */
-#include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "redis.h"
 #include "weir/cluster.h"
 
 #define MOST 1000
@@ -56,7 +56,7 @@ static void must(bool good, const char *what)
 	exit(1);
 }
 
-static void bare_pair(redisContext *redis, char sha[2][41])
+static void bare_pair(redisContext *redis, char sha[2][SHA_SIZE])
 {
 	static const char state[100], lease[80];
 
@@ -78,23 +78,12 @@ static void weir_pair(weir_cluster *c)
 	must(!weir_lease_release(lease), "release");
 }
 
-static redisContext *connect_bare(char sha[2][41])
+static redisContext *connect_bare(char sha[2][SHA_SIZE])
 {
-	char host[128] = "127.0.0.1";
-	int port = 6379;
-	redisContext *redis;
+	redisContext *redis = redis_connect(server);
 
-	(void)sscanf(server, "redis://%127[^:/]:%d", host, &port);
-	redis = redisConnect(host, port);
-	must(redis && !redis->err, "connect");
-	for (int i = 0; i < 2; i++) {
-		redisReply *reply = redisCommand(redis, "SCRIPT LOAD %s",
-						 scripts[i]);
-
-		must(reply && reply->type == REDIS_REPLY_STRING, "SCRIPT LOAD");
-		(void)snprintf(sha[i], 41, "%s", reply->str);
-		freeReplyObject(reply);
-	}
+	for (int i = 0; i < 2; i++)
+		redis_load(redis, scripts[i], sha[i]);
 	return redis;
 }
 
@@ -102,7 +91,7 @@ static void *client(void *arg)
 {
 	weir_cluster_opts opts = { .capacity = clients, .ttl_ns = 30000000000,
 				   .flags = WEIR_CLUSTER_CREATE };
-	char url[512], sha[2][41];
+	char url[512], sha[2][SHA_SIZE];
 	redisContext *redis = connect_bare(sha);
 	weir_cluster *c;
 	int now;
@@ -157,7 +146,7 @@ int main(int argc, char **argv)
 	int turns = argc > 2 ? atoi(argv[2]) : 10;
 	pthread_t threads[MOST];
 	double ratios[100], costs[100];
-	char sha[2][41];
+	char sha[2][SHA_SIZE];
 	redisContext *redis;
 
 	if (argc > 3)

@@ -18,7 +18,7 @@
 
 #include "weir/cluster.h"
 #ifdef HAVE_HIREDIS
-#include <hiredis/hiredis.h>
+#include "redis.h"
 #endif
 #ifdef HAVE_LIBPQ
 #include <libpq-fe.h>
@@ -89,22 +89,7 @@ static void pair(weir_cluster *c, struct series *s)
 
 #ifdef HAVE_HIREDIS
 static redisContext *bare;
-static char sha[64];
-
-static void connect_redis(const char *url)
-{
-	char host[128] = "127.0.0.1";
-	int port = 6379;
-	redisReply *reply;
-
-	(void)sscanf(url, "redis://%127[^:/]:%d", host, &port);
-	bare = redisConnect(host, port);
-	if (!bare || bare->err)
-		exit(1);
-	reply = redisCommand(bare, "SCRIPT LOAD %s", "return 1");
-	(void)snprintf(sha, sizeof(sha), "%s", reply->str);
-	freeReplyObject(reply);
-}
+static char sha[SHA_SIZE];
 
 static void round_trip_redis(struct series *s)
 {
@@ -153,8 +138,10 @@ static void round_trip_postgres(struct series *s)
 static void connect_bare(const char *url)
 {
 #ifdef HAVE_HIREDIS
-	if (!strncmp(url, "redis:", 6))
-		connect_redis(url);
+	if (!strncmp(url, "redis:", 6)) {
+		bare = redis_connect(url);
+		redis_load(bare, "return 1", sha);
+	}
 #endif
 #ifdef HAVE_LIBPQ
 	if (!strncmp(url, "postgres", 8))
