@@ -161,6 +161,18 @@ def test_c41_a_lost_hold_is_reported_by_release():
         owner.kill()
 
 
+def test_release_says_that_the_server_did_not_confirm():
+    with Redis() as server, subprocess.Popen(["sleep", "100"]) as owner:
+        url = server.url + "silent?ttl=60s&timeout=1s"
+        status, token = weir("hold", url, "-n", 1, "--while-pid", owner.pid)
+        assert status == 0, token
+        server.stop()
+        status, text = weir("release", token.strip())
+        server.resume()
+        owner.kill()
+        assert status == 69 and "did not confirm" in text, (status, text)
+
+
 def test_open():
     for engine in engines():
         with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:

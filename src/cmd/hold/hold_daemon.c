@@ -188,9 +188,9 @@ static char release(struct held *held)
 	if (held->url) {
 		err = remote_api.weir_lease_release(held->lease);
 		(void)!remote_api.weir_cluster_close_handle(held->cluster);
-		/* The library or the end of the lease completes the release. */
+		/* The end of the lease completes the release. */
 		if (err == WEIR_EINDETERMINATE)
-			err = WEIR_OK;
+			return TOKEN_UNCONFIRMED;
 	} else {
 		err = weir_named_try_release(held->sem, held->opts->weight);
 		(void)!weir_named_close_handle(held->sem);

@@ -54,6 +54,10 @@ static int run(const struct cmd *self, int argc, char **argv)
 	    read(fd, &answer, 1) != 1)
 		cmd_die(EXIT_CLOSED, "%s: the hold daemon ended before it "
 			"answered", token_name(token));
+	if (answer == TOKEN_UNCONFIRMED)
+		cmd_die(EXIT_CLOSED, "%s: the server did not confirm the "
+			"release; the permit is free at the end of its lease at "
+			"the latest", token_name(token));
 	if (answer != TOKEN_RELEASED)
 		cmd_die(EXIT_LOST, "%s: the permit was lost before the release",
 			token_name(token));
@@ -67,7 +71,8 @@ const struct cmd cmd_release = {
 "usage: weir release TOKEN\n"
 "\n"
 "Releases the permit of the \"weir hold\" that printed TOKEN.  Exits when the\n"
-"permit is released; 69 if it was released before.\n"
+"permit is released; 69 if it was released before, or if a server does not\n"
+"confirm the release.\n"
 "\n"
 "  -h, --help   print this text\n",
 	.run = run,

@@ -22,6 +22,7 @@
 /* The answer of the hold daemon to the digits of its token. */
 #define TOKEN_RELEASED 'k'
 #define TOKEN_LOST 'l'		/* the permits had been lost before */
+#define TOKEN_UNCONFIRMED 'u'	/* the server did not confirm the release */
 
 /* Returns a new, unique token.  The caller frees it. */
 char *token_new(const char *name);
