@@ -188,19 +188,23 @@ def grown():
 
 def processes():
     mine = 'weir-named'
-    yield over('pair, processes', 'processes/pair', mine, 'sem_t-shared', 2)
+    yield over('pair, processes', 'processes/pair', mine, 'sem_t-shared', 1.4)
     yield over('pair, processes', 'processes/pair', mine, 'semop-plain', 0.2)
     yield over('hand-off, processes', 'processes/hand-off', mine,
-               'sem_t-shared', 1.5, floor=1)
+               'sem_t-shared', 1.3, floor=1)
     yield over('hand-off, processes', 'processes/hand-off', mine, 'flock', 1)
     for size, name in ((0, 'small'), (512, '512 MB'), (2048, '2 GB')):
         for peer in ('SEM_UNDO', 'flock'):
             yield over(f'death of a {name} holder',
                        f'processes/death/{size}', mine, peer, 1)
+    yield over('hand-off in a queue of 1,000 processes', 'processes/crowd/1000',
+               mine, 'its 10', 1.2, own='processes/crowd/10')
+    yield Aim(f'open and close a handle ({mine})', 'ns', 60000,
+              lambda results: results.figure('processes/open', mine))
     yield Aim(f'100 processes that wait ({mine})', 'switches a second', 0,
               lambda results: results.figure('processes/waiting/100', mine,
                                              'switches'))
-    for peer, want in (('flock-run', 1), ('exec', 2)):
+    for peer, want in (('flock-run', 1), ('exec', 0.9)):
         yield longer('a command', 'processes/command', 'weir-run', peer, want,
                      'ms', 1e6)
     yield over('a command', 'processes/command', 'weir-run', 'gnu-sem', 0.033)

@@ -169,6 +169,12 @@ def processes(quick):
         yield Workload(f'processes/death/{size}', 'death', {'count': size},
                        who=who, rounds=rounds, limit=30,
                        ms=100 if quick else 1000)
+    yield Workload('processes/open', 'open', who=('weir-named', 'sem_t-shared'),
+                   ms=30 if quick else 80)
+    for count in (10,) if quick else (10, 1000):
+        yield Workload(f'processes/crowd/{count}', 'crowd', {'count': count},
+                       who=who, rounds=rounds, limit=60,
+                       ms=100 if quick else 1000)
     yield Workload('processes/waiting/100', 'waiters', {'count': 100}, who=who,
                    rounds=1, limit=30, ms=500 if quick else 10000)
     yield Workload('processes/command', 'command', rounds=rounds, limit=30,

@@ -130,6 +130,10 @@ int main(int argc, char **argv)
 		measure_handoff(&args, kind_called(args.kind));
 	else if (!strcmp(args.workload, "death"))
 		measure_death(&args, kind_called(args.kind));
+	else if (!strcmp(args.workload, "crowd"))
+		measure_crowd(&args, kind_called(args.kind));
+	else if (!strcmp(args.workload, "open"))
+		measure_open(&args, args.kind);
 	else if (!strcmp(args.workload, "waiters"))
 		measure_waiters(&args, kind_called(args.kind));
 	else

@@ -5,6 +5,8 @@
  *     kinds.c     the semaphores and locks
  *     pair.c      uncontended acquire and release
  *     handoff.c   from a release, or from a death, to the next holder
+ *     crowd.c     a permit that passes through a queue of processes
+ *     opening.c   opening and closing a handle
  *     waiters.c   the cost of many waiting processes
  *     commands.c  a command under a limit
  *     listing.c   the list of many files
@@ -46,6 +48,8 @@ double median_of(double *times, size_t count);
 void measure_pair(const struct bench_args *args, const struct kind *kind);
 void measure_handoff(const struct bench_args *args, const struct kind *kind);
 void measure_death(const struct bench_args *args, const struct kind *kind);
+void measure_crowd(const struct bench_args *args, const struct kind *kind);
+void measure_open(const struct bench_args *args, const char *kind);
 void measure_waiters(const struct bench_args *args, const struct kind *kind);
 void measure_command(const struct bench_args *args);
 void measure_listing(const struct bench_args *args);
