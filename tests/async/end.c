@@ -2,6 +2,7 @@
 /* A callback on the end of a context, weir_op_submit_end: C13, C27, C35. */
 #include "calls.h"
 #include "../unit/job.h"
+#include "soon.h"
 
 static void submit_end(struct call *c, weir_loop *loop, weir_ctx *ctx)
 {
@@ -53,6 +54,19 @@ TEST(c27_end_destroys_its_context)
 	CHECK_PANICS("is destroyed", weir_ctx_cancel(&ctx));
 }
 
+/* Submit with a new ctx of this deadline, which remains if op is queued. */
+static weir_err end_at(weir_op *op, weir_ctx *ctx, weir_ctx *parent,
+		       int64_t deadline)
+{
+	weir_err err;
+
+	CHECK_OK(weir_ctx_init(ctx, parent, deadline));
+	err = weir_op_submit_end(op, ctx);
+	if (err != WEIR_EQUEUED)
+		CHECK_OK(weir_ctx_destroy(ctx));
+	return err;
+}
+
 /* C36: on a loop the callback runs in a dispatch, for a deadline as well. */
 TEST(c36_end_on_a_loop)
 {
@@ -64,8 +78,8 @@ TEST(c36_end_on_a_loop)
 	CHECK_OK(weir_loop_init(&loop));
 	submit_end(&a, &loop, &ctx);
 	CHECK_EQ(weir_loop_deadline(&loop), WEIR_FOREVER);
-	CHECK_OK(weir_ctx_init(&late, &ctx, weir_deadline_after(3000000)));
-	submit_end(&b, &loop, &late);
+	call_init(&b, &loop);
+	QUEUE_SOON(end_at(&b.op, &late, &ctx, soon));
 	CHECK(weir_loop_deadline(&loop) != WEIR_FOREVER);
 	while (!b.ran)
 		weir_loop_dispatch(&loop);
@@ -121,8 +135,7 @@ TEST(c35_end_polled)
 	weir_op_init(&b, NULL, NULL, NULL);
 	CHECK_ERR(weir_op_submit_end(&a, &ctx), WEIR_EQUEUED);
 	CHECK_ERR(weir_op_poll(&a), WEIR_EQUEUED);
-	CHECK_OK(weir_ctx_init(&late, NULL, weir_deadline_after(1000000)));
-	CHECK_ERR(weir_op_submit_end(&b, &late), WEIR_EQUEUED);
+	QUEUE_SOON(end_at(&b, &late, NULL, soon));
 	AWAIT(weir_now_ns() >= weir_ctx_deadline(&late));
 	CHECK_ERR(weir_op_poll(&b), WEIR_ETIMEDOUT);
 	CHECK_ERR(weir_op_poll(&b), WEIR_EINVAL);

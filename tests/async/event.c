@@ -5,9 +5,8 @@
 
 static weir_loop_event in_event;
 
-static void stop(weir_op *op, weir_err err, void *user)
+static void stop(void)
 {
-	call_ran(op, err, user);
 	weir_loop_event_stop(&in_event);
 }
 

@@ -5,25 +5,35 @@
  */
 #include "calls.h"
 #include "../unit/job.h"
+#include "soon.h"
 
+/* Time for a thread to queue behind an operation. */
 #define SOON_NS 100000000
 
 static weir_sem sem;
 static weir_op head, next;
 static weir_ctx ctx;
 
+/* Submit `head`, which wants both permits; ctx has its deadline. */
+static weir_err submit_head(bool in_ctx, int64_t deadline_ns)
+{
+	weir_err err;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
+	weir_op_init(&head, NULL, NULL, NULL);
+	err = in_ctx ? weir_op_submit(&head, &sem, 2, &ctx) :
+		       weir_op_submit_until(&head, &sem, 2, deadline_ns);
+	if (err != WEIR_EQUEUED)
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	return err;
+}
+
 /* One of two permits is free; `head` wants both, until its deadline. */
 static void one_free(bool in_ctx)
 {
-	int64_t deadline_ns = weir_deadline_after(SOON_NS);
-
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
-	weir_op_init(&head, NULL, NULL, NULL);
-	CHECK_ERR(in_ctx ? weir_op_submit(&head, &sem, 2, &ctx) :
-			   weir_op_submit_until(&head, &sem, 2, deadline_ns),
-		  WEIR_EQUEUED);
+	QUEUE_WITHIN(SOON_NS, submit_head(in_ctx, soon));
 }
 
 /* Not queue_up: the head may be late, and j granted, before that returns. */
@@ -69,11 +79,9 @@ TEST(c7_thread_behind_a_new_head)
 
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(SOON_NS)));
 	weir_op_init(&first, NULL, NULL, NULL);
-	weir_op_init(&head, NULL, NULL, NULL);
 	CHECK_ERR(weir_op_submit(&first, &sem, 2, NULL), WEIR_EQUEUED);
-	CHECK_ERR(weir_op_submit(&head, &sem, 2, &ctx), WEIR_EQUEUED);
+	QUEUE_WITHIN(SOON_NS, submit_head(true, soon));
 	start_behind(&behind);
 	CHECK_OK(weir_op_cancel(&first));
 	CHECK_OK(job_end(&behind));
@@ -87,9 +95,8 @@ TEST(c7_thread_behind_two_late_operations)
 
 	one_free(true);
 	weir_op_init(&next, NULL, NULL, NULL);
-	CHECK_ERR(weir_op_submit_until(&next, &sem, 2,
-				       weir_ctx_deadline(&ctx) + 10000000),
-		  WEIR_EQUEUED);
+	QUEUE_WITHIN(SOON_NS, weir_op_submit_until(&next, &sem, 2,
+						   soon + 10000000));
 	start_behind(&behind);
 	CHECK_OK(job_end(&behind));
 	CHECK_ERR(weir_op_poll(&next), WEIR_ETIMEDOUT);
@@ -105,12 +112,39 @@ TEST(c7_newcomer_meets_a_late_operation)
 	head_was_late();
 }
 
+/*
+ * Queue n operations that want `each` permits behind the head, before its
+ * deadline.  If the deadline passed before, retry with more time.
+ */
+static void queue_behind(bool in_ctx, weir_op *ops, int n, int64_t each)
+{
+	for (int64_t ns = 1000000;; ns *= 2) {
+		int queued = 0;
+
+		CHECK_OK(weir_sem_init(&sem, 2));
+		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+		if (submit_head(in_ctx, weir_deadline_after(ns)) != WEIR_EQUEUED)
+			continue;
+		for (int i = 0; i < n; i++) {
+			weir_op_init(&ops[i], NULL, NULL, NULL);
+			queued += weir_op_submit(&ops[i], &sem, each, NULL) ==
+				  WEIR_EQUEUED;
+		}
+		if (weir_now_ns() < weir_ctx_deadline(&ctx)) {
+			CHECK_EQ(queued, n);
+			return;
+		}
+		(void)!weir_op_cancel(&head);
+		for (int i = 0; i < n; i++)
+			(void)!weir_op_cancel(&ops[i]);
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	}
+}
+
 /* The deadline of the head passes, then both permits are free. */
 static void released_late(bool in_ctx)
 {
-	one_free(in_ctx);
-	weir_op_init(&next, NULL, NULL, NULL);
-	CHECK_ERR(weir_op_submit(&next, &sem, 2, NULL), WEIR_EQUEUED);
+	queue_behind(in_ctx, &next, 1, 2);
 	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
 	weir_sem_release(&sem, 1);
 }
@@ -133,7 +167,7 @@ TEST(c14_late_operation_is_granted)
 	CHECK_OK(weir_op_poll(&next));
 }
 
-/* C7: an operation on a loop that is not dispatched:. */
+/* C7: an operation on a loop that is not dispatched. */
 TEST(c7_thread_behind_an_operation_on_a_loop)
 {
 	weir_loop loop;
@@ -145,9 +179,7 @@ TEST(c7_thread_behind_an_operation_on_a_loop)
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	call_init(&late, &loop);
-	CHECK_ERR(weir_op_submit_until(&late.op, &sem, 2,
-				       weir_deadline_after(SOON_NS)),
-		  WEIR_EQUEUED);
+	QUEUE_WITHIN(SOON_NS, weir_op_submit_until(&late.op, &sem, 2, soon));
 	start_behind(&behind);
 	CHECK_OK(job_end(&behind));
 	CHECK_EQ(late.ran, 0);
@@ -169,12 +201,10 @@ TEST(c7_thread_behind_an_earlier_deadline)
 
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(SOON_NS)));
 	weir_op_init(&first, NULL, NULL, NULL);
-	weir_op_init(&head, NULL, NULL, NULL);
 	CHECK_ERR(weir_op_submit_until(&first, &sem, 2, WEIR_FOREVER - 1),
 		  WEIR_EQUEUED);
-	CHECK_ERR(weir_op_submit(&head, &sem, 2, &ctx), WEIR_EQUEUED);
+	QUEUE_WITHIN(SOON_NS, submit_head(true, soon));
 	start_behind(&behind);
 	AWAIT(waiters_of(&sem) == 3);
 	CHECK_OK(weir_op_cancel(&first));
@@ -192,11 +222,7 @@ TEST(c7_many_operations_behind_a_late_one)
 	static weir_op ops[MANY];
 	job behind;
 
-	one_free(true);
-	for (int i = 0; i < MANY; i++) {
-		weir_op_init(&ops[i], NULL, NULL, NULL);
-		CHECK_ERR(weir_op_submit(&ops[i], &sem, 1, NULL), WEIR_EQUEUED);
-	}
+	queue_behind(true, ops, MANY, 1);
 	start_behind(&behind);
 	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
 	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);

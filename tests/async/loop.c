@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "calls.h"
+#include "soon.h"
 #include "weir/multi.h"
 
 static weir_sem sem;
@@ -189,30 +190,56 @@ TEST(c13_ctx_cancelled_before_callback)
 	end();
 }
 
+/*
+ * Queue a and c until `soon` and b for an hour, and grant to a.  Returns false,
+ * with nothing queued and nothing granted, if the deadline passed before.
+ */
+static bool grant_before(int64_t soon, struct call *a, struct call *b,
+			 struct call *c)
+{
+	struct call *all[] = { a, b, c };
+	int64_t reported;
+	int timeout_ms;
+
+	for (int i = 0; i < 3; i++) {
+		weir_err err;
+
+		call_init(all[i], &loop);
+		err = weir_op_submit_until(&all[i]->op, &sem, 1,
+			i == 1 ? weir_deadline_after(3600000000000) : soon);
+		CHECK(err == WEIR_EQUEUED || (err == WEIR_ETIMEDOUT && i != 1));
+	}
+	reported = weir_loop_deadline(&loop);
+	timeout_ms = weir_loop_timeout_ms(&loop);
+	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	weir_sem_release(&sem, 1);
+	if (weir_now_ns() < soon) {
+		CHECK_EQ(reported, soon);
+		CHECK(timeout_ms > 0 && timeout_ms <= 1000);
+		return true;
+	}
+	for (int i = 0; i < 3; i++)
+		(void)!weir_op_cancel(&all[i]->op);
+	CHECK_EQ(weir_loop_dispatch(&loop), 0);
+	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	return false;
+}
+
 /* C14, C15: free permits and a grant win over a passed deadline. */
 TEST(c14_deadlines)
 {
 	struct call a, b, c;
-	int64_t soon;
+	int64_t soon, ns = 10000000;
 
 	begin(1);
 	CHECK_EQ(weir_loop_deadline(&loop), WEIR_FOREVER);
 	CHECK_EQ(weir_loop_timeout_ms(&loop), -1);
 	call_init(&a, &loop);
-	call_init(&b, &loop);
-	call_init(&c, &loop);
 	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, 1), WEIR_ETIMEDOUT);
-	soon = weir_deadline_after(200000000);
-	CHECK_ERR(weir_op_submit_until(&a.op, &sem, 1, soon), WEIR_EQUEUED);
-	CHECK_ERR(weir_op_submit_until(&b.op, &sem, 1,
-				       weir_deadline_after(INT64_C(3600000000000))),
-		  WEIR_EQUEUED);
-	CHECK_ERR(weir_op_submit_until(&c.op, &sem, 1, soon), WEIR_EQUEUED);
-	CHECK_EQ(weir_loop_deadline(&loop), soon);
-	CHECK(weir_loop_timeout_ms(&loop) <= 200);
-	CHECK_ERR(weir_loop_destroy(&loop), WEIR_EBUSY);
+	do
+		soon = weir_deadline_after(ns *= 2);
+	while (!grant_before(soon, &a, &b, &c));
 	/* The grant meets the deadline and wins. */
-	weir_sem_release(&sem, 1);
 	AWAIT(weir_now_ns() > soon);
 	CHECK_EQ(weir_loop_dispatch(&loop), 2);
 	CALL_WAS(&a, WEIR_OK);
@@ -225,6 +252,18 @@ TEST(c14_deadlines)
 	end();
 }
 
+/* Submit in a context with this deadline, which remains if op is queued. */
+static weir_err op_in_ctx(weir_op *op, weir_ctx *ctx, int64_t deadline)
+{
+	weir_err err;
+
+	CHECK_OK(weir_ctx_init(ctx, NULL, deadline));
+	err = weir_op_submit(op, &sem, 1, ctx);
+	if (err != WEIR_EQUEUED)
+		CHECK_OK(weir_ctx_destroy(ctx));
+	return err;
+}
+
 /* C13, C14: the deadline of a context ends an operation as it ends a thread. */
 TEST(c13_a_contexts_deadline)
 {
@@ -232,8 +271,8 @@ TEST(c13_a_contexts_deadline)
 	weir_ctx ctx;
 
 	begin(1);
-	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(100000000)));
-	call_queue(&a, &loop, &sem, 1, &ctx);
+	call_init(&a, &loop);
+	QUEUE_SOON(op_in_ctx(&a.op, &ctx, soon));
 	while (!a.ran)
 		(void)weir_loop_dispatch(&loop);
 	CALL_WAS(&a, WEIR_ETIMEDOUT);
@@ -255,18 +294,24 @@ TEST(c14_many_deadlines)
 
 	begin(1);
 	for (int i = 0; i < 10000; i++) {
+		weir_err err = WEIR_ETIMEDOUT;
+
 		call_init(&timed[i].call, &loop);
-		timed[i].deadline = weir_now_ns() + 100000000 +
-				    random_below(&seed, 60000000);
-		CHECK_ERR(weir_op_submit_until(&timed[i].call.op, &sem, 1,
-					       timed[i].deadline), WEIR_EQUEUED);
+		for (int64_t ns = 100000000; err == WEIR_ETIMEDOUT; ns *= 2) {
+			timed[i].deadline = weir_deadline_after(
+				ns + random_below(&seed, 60000000));
+			err = weir_op_submit_until(&timed[i].call.op, &sem, 1,
+						   timed[i].deadline);
+		}
+		CHECK_ERR(err, WEIR_EQUEUED);
 	}
 	for (int i = 0; i < 10000; i += 2)
 		CHECK_OK(weir_op_cancel(&timed[i].call.op));
 	while (ran < 5000) {
 		int64_t next = weir_loop_deadline(&loop), now;
 
-		AWAIT(weir_now_ns() >= next);
+		/* Readable: a submit after the deadline of the head ended it. */
+		AWAIT(is_readable(&loop) || weir_now_ns() >= next);
 		ran += (int)weir_loop_dispatch(&loop);
 		now = weir_now_ns();
 		for (int i = 1; i < 10000; i += 2)
