@@ -47,11 +47,26 @@ static void store(struct compared *to, const struct watch *watch)
 		to->entries[i].since_ns = 0;
 }
 
+/*
+ * The start of a hold is computed for each snapshot, with an error of
+ * milliseconds.  A smaller difference than this is not a change.
+ */
+#define SINCE_ERROR_NS 50000000
+
+static bool is_same_since(const weir_named_entry *a, const weir_named_entry *b)
+{
+	int64_t later_ns = a->since_ns - b->since_ns;
+
+	if (a->role != WEIR_NAMED_HOLDS)
+		return !later_ns;
+	return later_ns < SINCE_ERROR_NS && later_ns > -SINCE_ERROR_NS;
+}
+
 static bool is_same_entry(const weir_named_entry *a, const weir_named_entry *b)
 {
 	return a->role == b->role && a->id == b->id &&
 	       a->weight == b->weight && a->place == b->place &&
-	       a->dead == b->dead && a->since_ns == b->since_ns;
+	       a->dead == b->dead && is_same_since(a, b);
 }
 
 static bool is_same(const struct compared *a, const struct compared *b)
@@ -139,11 +154,15 @@ int watch_lines(struct watch *watch)
 	int64_t lines = 0;
 
 	for (;;) {
+		struct compared swap = last;
+		bool changed;
+
 		watch_update(watch);
 		store(&now, watch);
-		if (!lines || watch->interval_given || !is_same(&last, &now)) {
-			struct compared swap = last;
-
+		changed = !lines || !is_same(&last, &now);
+		last = now;
+		now = swap;
+		if (changed || watch->interval_given) {
 			if (watch->json)
 				snapshot_json(stdout, watch->name,
 					      &watch->info, watch->entries,
@@ -151,8 +170,6 @@ int watch_lines(struct watch *watch)
 			else
 				print_line(watch);
 			cmd_flush();
-			last = now;
-			now = swap;
 			if (++lines == watch->count)
 				return EXIT_SUCCESS;
 		}

@@ -73,11 +73,11 @@ class Lines:
         return line.decode()
 
     def until(self, text):
-        """Returns the first line that contains text, and the number of lines before it."""
-        for before in range(1000):
+        """Returns the first line that contains text."""
+        for _ in range(1000):
             line = self.line()
             if text in line:
-                return line, before
+                return line
         raise Failed(f"no line has {text!r}")
 
     def end(self):
@@ -185,11 +185,10 @@ def lines_show_changes():
     line = watch.line()
     check(f"{name}: 1 of 3 in use, 0 waiting; " in line and line.endswith(" first one"), line)
     other = Holder(name, weight=2, label="heavy").holds()
-    line, _ = watch.until("3 of 3 in use")
+    line = watch.until("3 of 3 in use")
     check(line.endswith(" heavy (2)"), line)
     third = Holder(name, label="late")
-    line, before = watch.until("1 waiting")
-    check(before == 0, f"{before} lines without a change")
+    watch.until("1 waiting")
     other.end()
     watch.until("2 of 3 in use, 0 waiting")
     third.holds().end()
@@ -226,7 +225,7 @@ def lines_show_capacity_and_name():
     watch.until("closed, name removed;")
     # The watch switches to the new semaphore of that name.
     other = Holder(name, "-n", "5", label="another").holds()
-    line, _ = watch.until("1 of 5 in use, 0 waiting;")
+    line = watch.until("1 of 5 in use, 0 waiting;")
     check(line.endswith(" another"), line)
     other.end()
     holder.end()
@@ -242,6 +241,28 @@ def json_objects():
     holder.end()
     while json.loads(watch.line())["held"]:
         pass
+    watch.end()
+
+
+def no_line_without_a_change():
+    name, holder = fresh(2)
+    watch = Lines(name, "--json")
+
+    def state():
+        text = watch.line()
+        now = json.loads(text)
+        for entry in now["entries"]:
+            del entry["age_ms"]
+        return text, now
+
+    text, last = state()
+    # Several snapshots of the same state.
+    time.sleep(0.5)
+    holder.end()
+    while last["held"]:
+        before, (text, now) = text, state()
+        check(now != last, f"printed again:\n{before}\n{text}")
+        last = now
     watch.end()
 
 
@@ -474,7 +495,7 @@ def screen_replaces_control_characters():
 
 
 LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
-         json_objects, misuse, closed_output, unknown_terminal)
+         json_objects, no_line_without_a_change, misuse, closed_output, unknown_terminal)
 SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, signals_restore_the_terminal,
           errors_restore_the_terminal_first, screen_with_a_long_interval,
