@@ -12,6 +12,7 @@ class Screen:
         self.rows, self.columns = rows, columns
         self.grid = self.blank()
         self.y = self.x = 0
+        self.top, self.bottom = 0, rows - 1  # of the lines that scroll
         self.left = b""
         self.modes = set()
         self.cleared = 0
@@ -25,6 +26,25 @@ class Screen:
         self.rows, self.columns = rows, columns
         self.grid = self.blank()
         self.y = self.x = 0
+        self.top, self.bottom = 0, rows - 1
+
+    def scroll(self, top, count):
+        """Move the lines from top to the bottom margin up, or down if count < 0."""
+        for _ in range(abs(count)):
+            self.grid.pop(top if count > 0 else self.bottom)
+            self.grid.insert(self.bottom if count > 0 else top, [" "] * self.columns)
+
+    def line_feed(self):
+        if self.y == self.bottom:
+            self.scroll(self.top, 1)
+        else:
+            self.y = min(self.y + 1, self.rows - 1)
+
+    def reverse_index(self):
+        if self.y == self.top:
+            self.scroll(self.top, -1)
+        else:
+            self.y = max(self.y - 1, 0)
 
     def lines(self):
         return ["".join(row).rstrip() for row in self.grid]
@@ -52,6 +72,8 @@ class Screen:
                 return found.end() - at
             found = OTHER.match(data, at)
             if found:
+                if found.group() == b"\x1bM":
+                    self.reverse_index()
                 return found.end() - at
             if len(data) - at > 40:
                 raise AssertionError(f"unknown: {data[at:at + 40]!r}")
@@ -59,7 +81,7 @@ class Screen:
         if byte == 0x0d:
             self.x = 0
         elif byte == 0x0a:
-            self.y = min(self.y + 1, self.rows - 1)
+            self.line_feed()
         elif byte == 0x08:
             self.x = max(self.x - 1, 0)
         elif byte >= 0x20:
@@ -76,7 +98,7 @@ class Screen:
         # Automatic margins: after the last column, the wrap is deferred to the next character.
         if self.x >= self.columns:
             self.x = 0
-            self.y = min(self.y + 1, self.rows - 1)
+            self.line_feed()
         self.grid[self.y][self.x] = char
         self.x += 2 if unicodedata.east_asian_width(char) in "WF" else 1
         self.last = char
@@ -125,12 +147,13 @@ class Screen:
             for _ in range(one):
                 self.put(self.last)
         elif final in "LM":
-            for _ in range(one):
-                if final == "L":
-                    self.grid.insert(self.y, [" "] * self.columns)
-                    self.grid.pop()
-                else:
-                    self.grid.pop(self.y)
-                    self.grid.append([" "] * self.columns)
-        elif final not in "mhlrt":
+            if self.top <= self.y <= self.bottom:
+                self.scroll(self.y, one if final == "M" else -one)
+        elif final in "ST":
+            self.scroll(self.top, one if final == "S" else -one)
+        elif final == "r":
+            self.top = min(one, self.rows) - 1
+            self.bottom = min((args[1] if len(args) > 1 else 0) or self.rows, self.rows) - 1
+            self.y = self.x = 0
+        elif final not in "mhlt":
             self.unknown.append((numbers, final))
