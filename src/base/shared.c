@@ -219,6 +219,9 @@ bool weir_fence_heavy_(void)
 }
 
 #if defined(__aarch64__)
+#define APART_MAX_NS 1000000
+#define TRIES_MAX 10
+
 uint64_t weir_ticks_per_s_(void)
 {
 	uint64_t rate;
@@ -229,9 +232,16 @@ uint64_t weir_ticks_per_s_(void)
 
 int64_t weir_ticks_ns_(int64_t ticks)
 {
-	uint64_t rate = weir_ticks_per_s_(), passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
-	int64_t now = weir_now_ns(), ns;
+	uint64_t rate = weir_ticks_per_s_(), passed;
+	int64_t before, now, ns;
+	int tries = 0;
 
+	/* Retry if the thread lost the CPU between the two clocks. */
+	do {
+		before = weir_now_ns();
+		passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
+		now = weir_now_ns();
+	} while (now - before > APART_MAX_NS && ++tries < TRIES_MAX);
 	/* A damaged file may contain any number. */
 	if (!rate || passed / rate > INT32_MAX)
 		return 0;
