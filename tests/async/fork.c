@@ -44,7 +44,7 @@ static void use_own_loops(void)
 {
 	weir_loop loops[LOOPS];
 
-	alarm(20);
+	alarm(60);
 	nothing_free(&sem);
 	for (int i = 0; i < LOOPS; i++) {
 		CHECK_OK(weir_loop_init(&loops[i]));

@@ -39,7 +39,7 @@ static void be_the_child(const struct fault *fault, bool sticky, int nth)
 {
 	/* End the child if it hangs. */
 	signal(SIGALRM, SIG_DFL);
-	alarm(10);
+	alarm(60);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	fault_counts_in(hits);
 	fault_begin(fault, sticky, nth, "panic");

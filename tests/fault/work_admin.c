@@ -158,7 +158,7 @@ void work_fork(void)
 	CHECK(pid >= 0);
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
-		alarm(20);
+		alarm(60);
 		weir_set_panic_hook(exit_detected);
 		/*
 		 * Not a release: it may take the fast path while the waiter

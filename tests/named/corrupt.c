@@ -257,7 +257,7 @@ static void survive(const char *name, uint32_t *words, size_t at,
 		weir_named *sem, *late;
 		check_thread thread;
 
-		alarm(20);
+		alarm(60);
 		if (weir_named_open(name, &opts, &sem) ||
 		    weir_named_acquire(sem, 1, NULL))
 			_exit(1);

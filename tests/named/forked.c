@@ -137,7 +137,7 @@ NAMESPACE_TEST(c29_c37_a_fork_while_a_handle_is_opened)
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
 	kill_hard(holder);
 	CHECK_EQ(waitpid(holder, NULL, 0), holder);
-	CHECK_OK(weir_named_acquire_for(sem, 1, 10000000000));
+	CHECK_OK(weir_named_acquire_for(sem, 1, 60000000000));
 	weir_named_release(sem, 1);
 	close_named(sem);
 	close(ready[0]);

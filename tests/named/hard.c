@@ -264,7 +264,7 @@ TEST(limit_waiters_a_full_table_is_ebusy)
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	/* As if all records were in use. */
 	head->records_high = NM_RECORDS;
-	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_EBUSY);
+	CHECK_ERR(weir_named_acquire_for(sem, 1, INT64_MAX), WEIR_EBUSY);
 	head->records_high = 0;
 	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_ETIMEDOUT);
 	munmap(head, NM_FILE_SIZE);

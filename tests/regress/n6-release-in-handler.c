@@ -202,7 +202,7 @@ static int child(const struct stepped *p)
 	weir_sem sem;
 	struct waiter other = { .sem = &sem, .n = p->for_other };
 
-	alarm(30);	/* alarm() is not inherited through fork */
+	alarm(60);	/* alarm() is not inherited through fork */
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	handle(&sem, false);
 	if (p->for_other)

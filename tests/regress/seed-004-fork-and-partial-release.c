@@ -84,7 +84,7 @@ static int use_in_child(weir_sem *sem)
 	int64_t got;
 	int step = 0;
 
-	alarm(30);	/* alarm() is not inherited through fork */
+	alarm(60);	/* alarm() is not inherited through fork */
 	weir_set_panic_hook(count_panic);
 #define REFUSED(call)                                                          \
 	do {                                                                   \
