@@ -86,7 +86,15 @@ class Ends(unittest.TestCase):
 
     def test_timeout_in_a_thread(self):
         sem = weir.Semaphore(0)
-        self.assertFalse(Thread.end(queue(sem, lambda: sem.acquire(timeout=0.2), 1)))
+        seen, timeout = False, 0.02
+        # If the timeout passed before the waiter was seen, retry with more time.
+        while not seen:
+            thread = Thread(lambda: sem.acquire(timeout=timeout))
+            thread.start()
+            while thread.is_alive() and not seen:
+                seen = sem.waiting == 1
+            self.assertFalse(thread.end())
+            timeout *= 2
         self.assertEqual(sem.waiting, 0)
 
     def test_a_grant_at_the_deadline_is_not_lost(self):

@@ -99,8 +99,14 @@ static void compare(world *w)
 	int64_t started = 0;
 
 	/* A thread that has to wait may not have reached its list yet. */
-	while (!lists_match(w, &i) || i.granted)
+	while (!lists_match(w, &i) || i.granted) {
+		if (started && weir_now_ns() - started > w->scene->patience_ns) {
+			EXPECT(w, i.waiters, w->m.queue.count);
+			EXPECT(w, i.oversized, w->m.oversized.count);
+			EXPECT(w, i.granted, 0);
+		}
 		world_nap(w, "the waiter lists match", &started);
+	}
 	EXPECT(w, i.capacity, w->m.capacity);
 	EXPECT(w, i.free, w->m.free);
 	EXPECT(w, i.held, w->m.held);
