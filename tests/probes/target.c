@@ -37,7 +37,8 @@ int main(void)
 
 	must(weir_sem_init_opts(&sem, &opts));
 	must(weir_sem_acquire(&sem, 3, NULL));
-	if (weir_sem_acquire_for(&sem, 1, 20000000) != WEIR_ETIMEDOUT)
+	/* Long enough to be queued on a slow machine, under a debugger. */
+	if (weir_sem_acquire_for(&sem, 1, 2000000000) != WEIR_ETIMEDOUT)
 		return 1;
 	/* Two of them: a single waiter may spin, and then a release is fast. */
 	for (int i = 0; i < 2; i++)
