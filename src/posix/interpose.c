@@ -4,6 +4,7 @@
  * sem_open, sem_close and sem_unlink stay those of the C library: a named
  * semaphore is the C library's, in every process.
  */
+#include "posix/sem.h"
 #include "weir/posix/semaphore.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -21,23 +22,25 @@ EXPORT int sem_destroy(sem_t *s)
 
 EXPORT int sem_wait(sem_t *s)
 {
-	return weir_posix_wait(s);
+	return weir_posix_wait_at_(s, __builtin_return_address(0));
 }
 
 EXPORT int sem_trywait(sem_t *s)
 {
-	return weir_posix_trywait(s);
+	return weir_posix_trywait_at_(s, __builtin_return_address(0));
 }
 
 EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict at)
 {
-	return weir_posix_timedwait(s, at);
+	return weir_posix_clockwait_at_(s, CLOCK_REALTIME, at,
+					__builtin_return_address(0));
 }
 
 EXPORT int sem_clockwait(sem_t *restrict s, clockid_t clock,
 			 const struct timespec *restrict at)
 {
-	return weir_posix_clockwait(s, clock, at);
+	return weir_posix_clockwait_at_(s, clock, at,
+					__builtin_return_address(0));
 }
 
 EXPORT int sem_post(sem_t *s)

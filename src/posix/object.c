@@ -22,6 +22,7 @@
 #include "core/sem_word.h"
 #include "posix/cancel.h"
 #include "posix/lock.h"
+#include "posix/watch.h"
 
 _Static_assert(sizeof(sem_t) >= 4 * sizeof(uintptr_t), "four words");
 _Static_assert(_Alignof(sem_t) >= _Alignof(uintptr_t), "words");
@@ -94,7 +95,8 @@ static void reset(object *o, int64_t value)
 		.capacity = SEM_VALUE_MAX,
 		.name = o->name,
 		.policy = barging ? WEIR_BARGING : WEIR_FIFO,
-		.flags = WEIR_SEM_INTERRUPTIBLE,
+		/* weir_posix_watch_ registers it. */
+		.flags = WEIR_SEM_INTERRUPTIBLE | WEIR_SEM_UNWATCHED,
 	};
 
 	(void)!weir_sem_init_opts(&o->sem, &opts);
@@ -207,33 +209,54 @@ enum weir_found_ weir_posix_find_(sem_t *s, object **found)
 	return result;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Write "name" or "name+0x20". */
+static void name_at(char *to, size_t size, const char *name, const void *at,
+		    const void *start)
+{
+	size_t offset = (size_t)((uintptr_t)at - (uintptr_t)start);
+
+	if (offset)
+		snprintf(to, size, "%s+0x%zx", name, offset);
+	else
+		snprintf(to, size, "%s", name);
+}
+
 /*
- * The name of a semaphore: its symbol if it is a variable of static storage,
- * else the place of the sem_init.
+ * The name of a semaphore.  Of a variable with static storage: its symbol, or
+ * the file and the offset of the variable if the dynamic linker does not know
+ * the symbol.  Otherwise the place of the sem_init, and the address.  `weir
+ * explain` reads the debug information, and replaces file and offset by the
+ * symbol, the place by the line: cmd/diag/posix.c.
  */
 static void name_it(const sem_t *s, const void *caller, char *name, size_t size)
 {
+	char place[32];
 	Dl_info info;
 
-	if (dladdr((const void *)s, &info) && info.dli_sname &&
-	    (uintptr_t)s - (uintptr_t)info.dli_saddr < 4096) {
-		snprintf(name, size, "%s", info.dli_sname);
-		return;
-	}
-	if (dladdr(caller, &info) && info.dli_fname) {
-		const char *file = strrchr(info.dli_fname, '/');
-		uintptr_t at = (uintptr_t)caller;
-
-		file = file ? file + 1 : info.dli_fname;
+	if (dladdr((const void *)s, &info) && info.dli_fname) {
 		if (info.dli_sname)
-			snprintf(name, size, "%s+0x%zx", info.dli_sname,
-				 (size_t)(at - (uintptr_t)info.dli_saddr));
+			name_at(name, size, info.dli_sname, s, info.dli_saddr);
 		else
-			snprintf(name, size, "%s+0x%zx", file,
-				 (size_t)(at - (uintptr_t)info.dli_fbase));
-		return;
+			name_at(name, size, base_name(info.dli_fname), s,
+				info.dli_fbase);
+	} else if (dladdr(caller, &info) && info.dli_fname) {
+		if (info.dli_sname)
+			name_at(place, sizeof(place), info.dli_sname, caller,
+				info.dli_saddr);
+		else
+			name_at(place, sizeof(place), base_name(info.dli_fname),
+				caller, info.dli_fbase);
+		snprintf(name, size, "%s@%p", place, (const void *)s);
+	} else {
+		snprintf(name, size, "%p", (const void *)s);
 	}
-	snprintf(name, size, "%p", (const void *)s);
 }
 
 bool weir_posix_make_(sem_t *s, unsigned value, const void *caller)
@@ -258,6 +281,7 @@ bool weir_posix_make_(sem_t *s, unsigned value, const void *caller)
 	if (o) {
 		memcpy(o->name, name, sizeof(name));
 		reset(o, value);
+		weir_posix_watch_(&o->sem, caller);
 		attach(s, o, value);
 	}
 	weir_posix_unlock_(&before);
@@ -295,7 +319,8 @@ weir_err weir_posix_retire_(sem_t *s, object *o)
 /*
  * Fork.  The child has one thread.  The waiters of the parent do not exist in
  * it, and a thread that held the lock of a semaphore does not either: each
- * semaphore is set up again with the value that it had.
+ * semaphore is set up again with the value that it had.  It is not watched: a
+ * child that only calls exec makes no registry.
  */
 static sigset_t before_fork;
 

@@ -12,10 +12,14 @@
 
 #include "base/realtime.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
+#include "core/sem_word.h"
 #include "posix/cancel.h"
 #include "posix/clock.h"
 #include "posix/object.h"
 #include "posix/real.h"
+#include "posix/sem.h"
+#include "posix/watch.h"
 
 typedef struct weir_object_posix_ object;
 
@@ -89,24 +93,35 @@ int weir_posix_destroy(sem_t *s)
 
 int weir_posix_post(sem_t *s)
 {
+	struct rg_slot *slot;
 	bool foreign;
 	object *o;
 
-	if (is_ours(s, &o, &foreign))
-		return result(weir_sem_try_release(&o->sem, 1));
-	return foreign ? weir_real_()->post(s) : -1;
+	if (!is_ours(s, &o, &foreign))
+		return foreign ? weir_real_()->post(s) : -1;
+	/* As weir_sem_release, which panics instead of EOVERFLOW. */
+	slot = weir_record_ready_to_give_(&o->sem);
+	/* Without the recorder it is always null. */
+	// cppcheck-suppress knownConditionTrueFalse
+	if (slot && weir_put_watched_(&o->sem, 1)) {
+		weir_record_gave_in_(slot, 1);
+		return 0;
+	}
+	return result(weir_sem_try_release(&o->sem, 1));
 }
 
-int weir_posix_trywait(sem_t *s)
+int weir_posix_trywait_at_(sem_t *s, const void *caller)
 {
 	bool foreign;
 	object *o;
 
 	if (s && weir_posix_is_zeroed_(s))
 		return fail(EAGAIN);
-	if (is_ours(s, &o, &foreign))
-		return result(weir_sem_try_acquire(&o->sem, 1));
-	return foreign ? weir_real_()->trywait(s) : -1;
+	if (!is_ours(s, &o, &foreign))
+		return foreign ? weir_real_()->trywait(s) : -1;
+	if (weir_try_recorded_(&o->sem, 1, (uintptr_t)caller))
+		return 0;
+	return result(weir_sem_try_acquire(&o->sem, 1));
 }
 
 int weir_posix_getvalue(sem_t *s, int *value)
@@ -152,35 +167,37 @@ static void unlist(void *wait)
  * DISABLE meanwhile.  A cancellation that came before the wait was listed is
  * acted on here; one that comes later ends the context.
  */
-static weir_err wait_once(object *o, bool cancellable, int64_t deadline_ns)
+static weir_err wait_once(object *o, bool cancellable, int64_t deadline_ns,
+			  uint64_t site)
 {
 	struct weir_posix_wait_ wait;
 	weir_err err;
 
 	if (!cancellable)
 		return weir_sem_wait_(&o->sem, 1, 1, NULL, deadline_ns, NULL,
-				      "sem_wait", 0);
+				      "sem_wait", site);
 	weir_posix_wait_begin_(&wait);
 	pthread_cleanup_push(unlist, &wait);
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	pthread_testcancel();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	err = weir_sem_wait_(&o->sem, 1, 1, &wait.ctx, deadline_ns, NULL,
-			     "sem_wait", 0);
+			     "sem_wait", site);
 	pthread_cleanup_pop(1);
 	return err;
 }
 
 /* The semaphore is not free at once. */
-static weir_err wait_long(object *o, int64_t deadline_ns)
+static weir_err wait_long(object *o, int64_t deadline_ns, uint64_t site)
 {
 	weir_err err;
 	int before;
 
+	weir_posix_watch_wait_(&o->sem);
 	do {
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 		err = wait_once(o, before == PTHREAD_CANCEL_ENABLE,
-				deadline_ns);
+				deadline_ns, site);
 		pthread_setcancelstate(before, NULL);
 		/* If this returns, the wait goes on. */
 		if (err == WEIR_ECANCELED)
@@ -201,7 +218,7 @@ static int64_t ns_of(const struct timespec *at)
 	return (int64_t)at->tv_sec * 1000000000 + at->tv_nsec;
 }
 
-static int wait_until_realtime(object *o, int64_t realtime_ns)
+static int wait_until_realtime(object *o, int64_t realtime_ns, uint64_t site)
 {
 	/*
 	 * The monotonic time is only a name for the deadline, but it must have
@@ -213,26 +230,38 @@ static int wait_until_realtime(object *o, int64_t realtime_ns)
 
 	weir_posix_realtime_begin_(deadline_ns, realtime_ns);
 	pthread_cleanup_push((void (*)(void *))weir_posix_realtime_end_, NULL);
-	err = wait_long(o, deadline_ns);
+	err = wait_long(o, deadline_ns, site);
 	pthread_cleanup_pop(1);
 	return result(err);
 }
 
-int weir_posix_wait(sem_t *s)
+/* Take the semaphore if it is free. */
+static bool take(object *o, uint64_t site)
 {
+	/* weir_sem_try_acquire would record a call site of this library. */
+	if (weir_state_(&o->sem) & WEIR_STATE_TRACKED_)
+		return weir_take_recorded_(&o->sem, 1, site);
+	return weir_sem_try_acquire(&o->sem, 1) == WEIR_OK;
+}
+
+int weir_posix_wait_at_(sem_t *s, const void *caller)
+{
+	uint64_t site = (uintptr_t)caller;
 	bool foreign;
 	object *o;
 
 	if (!is_ours(s, &o, &foreign))
 		return foreign ? weir_real_()->wait(s) : -1;
 	pthread_testcancel();
-	if (weir_sem_try_acquire(&o->sem, 1) == WEIR_OK)
+	if (take(o, site))
 		return 0;
-	return result(wait_long(o, WEIR_FOREVER));
+	return result(wait_long(o, WEIR_FOREVER, site));
 }
 
-int weir_posix_clockwait(sem_t *s, clockid_t clock, const struct timespec *at)
+int weir_posix_clockwait_at_(sem_t *s, clockid_t clock,
+			     const struct timespec *at, const void *caller)
 {
+	uint64_t site = (uintptr_t)caller;
 	bool foreign;
 	object *o;
 
@@ -243,14 +272,31 @@ int weir_posix_clockwait(sem_t *s, clockid_t clock, const struct timespec *at)
 	if (!is_ours(s, &o, &foreign))
 		return foreign ? weir_real_()->clockwait(s, clock, at) : -1;
 	pthread_testcancel();
-	if (weir_sem_try_acquire(&o->sem, 1) == WEIR_OK)
+	if (take(o, site))
 		return 0;
 	if (clock == CLOCK_REALTIME && ns_of(at) != WEIR_FOREVER)
-		return wait_until_realtime(o, ns_of(at));
-	return result(wait_long(o, ns_of(at)));
+		return wait_until_realtime(o, ns_of(at), site);
+	return result(wait_long(o, ns_of(at), site));
+}
+
+int weir_posix_wait(sem_t *s)
+{
+	return weir_posix_wait_at_(s, __builtin_return_address(0));
+}
+
+int weir_posix_trywait(sem_t *s)
+{
+	return weir_posix_trywait_at_(s, __builtin_return_address(0));
+}
+
+int weir_posix_clockwait(sem_t *s, clockid_t clock, const struct timespec *at)
+{
+	return weir_posix_clockwait_at_(s, clock, at,
+					__builtin_return_address(0));
 }
 
 int weir_posix_timedwait(sem_t *s, const struct timespec *at)
 {
-	return weir_posix_clockwait(s, CLOCK_REALTIME, at);
+	return weir_posix_clockwait_at_(s, CLOCK_REALTIME, at,
+					__builtin_return_address(0));
 }

@@ -2,6 +2,7 @@
 /* Promises of libweir-posix beyond POSIX: order, names and misuse. */
 #include <errno.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -76,12 +77,24 @@ TEST(misuse_is_reported)
 
 TEST(names)
 {
+	static sem_t pair[2];
 	sem_t local, zero = { { 0 } }, shared;
+	char address[24];
 
 	CHECK_EQ(sem_init(&a_known_symbol, 0, 1), 0);
 	CHECK_EQ(strcmp(weir_posix_name(&a_known_symbol), "a_known_symbol"), 0);
 	CHECK_EQ(sem_init(&local, 0, 1), 0);
+	/* The place of the sem_init, and the address. */
+	snprintf(address, sizeof(address), "@%p", (void *)&local);
 	CHECK(strstr(weir_posix_name(&local), "+0x"));
+	CHECK(strstr(weir_posix_name(&local), address));
+	/* Two variables that the dynamic linker does not know. */
+	CHECK_EQ(sem_init(&pair[0], 0, 1), 0);
+	CHECK_EQ(sem_init(&pair[1], 0, 1), 0);
+	CHECK(!strchr(weir_posix_name(&pair[0]), '@'));
+	CHECK(strcmp(weir_posix_name(&pair[0]), weir_posix_name(&pair[1])));
+	CHECK_EQ(sem_destroy(&pair[0]), 0);
+	CHECK_EQ(sem_destroy(&pair[1]), 0);
 	CHECK_EQ(sem_post(&zero), 0);
 	CHECK_EQ(strcmp(weir_posix_name(&zero), ""), 0);
 	CHECK_EQ(sem_init(&shared, 1, 1), 0);

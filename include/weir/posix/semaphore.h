@@ -41,6 +41,9 @@ WEIR_DECLS_BEGIN
  *             wait with siglongjmp.
  *   Fork      The child has the values of the parent, and no waiters.
  *   Misuse    See above; errors are returned, and nothing panics.
+ *
+ * weir-top(1) and weir-explain(1) show the semaphores of a program, unless
+ * WEIR_DIAG=off is set: weir-posix(1), "Diagnostics".
  */
 WEIR_API int weir_posix_init(sem_t *s, int pshared, unsigned value);
 WEIR_API int weir_posix_destroy(sem_t *s);
@@ -58,8 +61,9 @@ WEIR_API int weir_posix_init_at(sem_t *s, int pshared, unsigned value,
 				const void *caller);
 
 /*
- * Returns the name of a semaphore, for messages: its symbol, or the place of its
- * sem_init.  Empty if it was zeroed or copied; null if it is not weir's.
+ * Returns the name of a semaphore, for messages: of a variable with static
+ * storage its symbol, or file and offset; otherwise the place of its sem_init,
+ * and its address.  Empty if it was zeroed or copied; null if it is not weir's.
  */
 WEIR_API const char *weir_posix_name(sem_t *s);
 

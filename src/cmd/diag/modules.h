@@ -45,6 +45,12 @@ void modules_build_id(const char *path, char id[MODULE_ID]);
  * `user` is the struct modules.
  */
 bool symbols_name(void *user, uint64_t site, char *to, size_t size);
+/*
+ * Write the symbol of the variable at this offset in a file with this name, such
+ * as "lock" or "locks+0x20".  Returns false if it is not known.
+ */
+bool symbols_variable(struct modules *modules, const char *file,
+		      uint64_t offset, char *to, size_t size);
 void symbols_free(struct modules *modules);
 
 #endif /* WEIR_CMD_DIAG_MODULES_H */

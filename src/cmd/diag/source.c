@@ -217,6 +217,7 @@ bool diag_try_read(struct diag *diag)
 		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
 				 weir_diag_error_text_(error));
 	read_thread_names(diag);
+	diag_name_posix(diag);
 	weir_diag_judge_(&diag->model);
 	return true;
 }

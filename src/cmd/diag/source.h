@@ -86,6 +86,9 @@ bool diag_dump_open(struct diag *diag);
 bool diag_core_open(struct diag *diag);
 bool diag_named_read(struct diag *diag);
 
+/* Name the sem_t of the model with the help of debug information. */
+void diag_name_posix(struct diag *diag);
+
 /* Write a dump of the source to standard output. */
 void diag_dump_write(struct diag *diag);
 

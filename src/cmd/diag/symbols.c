@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@
 	X(dwfl_end)                                                            \
 	X(dwfl_lineinfo)                                                       \
 	X(dwfl_module_addrdie)                                                 \
+	X(dwfl_module_addrinfo)                                                \
 	X(dwfl_module_addrname)                                                \
 	X(dwfl_module_getsrc)                                                  \
+	X(dwfl_module_info)                                                    \
 	X(dwfl_report_begin)                                                   \
 	X(dwfl_report_elf)                                                     \
 	X(dwfl_report_end)                                                     \
@@ -230,20 +233,29 @@ static bool look_up(const struct modules *modules, Dwfl *dwfl, uint64_t site,
 	return true;
 }
 
-bool symbols_name(void *user, uint64_t site, char *to, size_t size)
+/* Returns the symbols of the modules, which are read with the first call. */
+static struct symbols *symbols_of(struct modules *modules)
 {
-	struct modules *modules = user;
 	struct symbols *symbols = modules->symbols;
-	struct named_site *named;
 
-	if (!modules->count)
-		return false;
 	if (!symbols) {
 		symbols = memory_realloc(NULL, sizeof(*symbols));
 		memset(symbols, 0, sizeof(*symbols));
 		symbols->dwfl = begin(modules);
 		modules->symbols = symbols;
 	}
+	return symbols;
+}
+
+bool symbols_name(void *user, uint64_t site, char *to, size_t size)
+{
+	struct modules *modules = user;
+	struct named_site *named;
+	struct symbols *symbols;
+
+	if (!modules->count)
+		return false;
+	symbols = symbols_of(modules);
 	/* Instructions may have 4 bytes. */
 	named = &symbols->names[site / 4 % NAMES];
 	if (*named->text && named->site == site) {
@@ -257,6 +269,49 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 		named->site = site;
 		memcpy(named->text, to, strlen(to) + 1);
 	}
+	return true;
+}
+
+/* The module whose file has this name; null: none. */
+static Dwfl_Module *module_of(const struct modules *modules, Dwfl *dwfl,
+			      const char *file)
+{
+	for (uint32_t i = 0; i < modules->count; i++) {
+		const struct module *module = &modules->list[i];
+		const char *slash = strrchr(module->path, '/');
+
+		if (!strcmp(slash ? slash + 1 : module->path, file))
+			return dw.dwfl_addrmodule(dwfl, module->start);
+	}
+	return NULL;
+}
+
+bool symbols_variable(struct modules *modules, const char *file,
+		      uint64_t offset, char *to, size_t size)
+{
+	Dwarf_Addr start = 0;
+	Dwfl_Module *module;
+	const char *name;
+	GElf_Off inside = 0;
+	GElf_Sym symbol;
+	Dwfl *dwfl;
+
+	if (!modules->count)
+		return false;
+	dwfl = symbols_of(modules)->dwfl;
+	module = dwfl ? module_of(modules, dwfl, file) : NULL;
+	if (!module)
+		return false;
+	(void)dw.dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL,
+				  NULL);
+	name = dw.dwfl_module_addrinfo(module, start + offset, &inside, &symbol,
+				       NULL, NULL, NULL);
+	if (!name || inside >= symbol.st_size)
+		return false;
+	if (inside)
+		(void)snprintf(to, size, "%s+0x%" PRIx64, name, inside);
+	else
+		(void)snprintf(to, size, "%s", name);
 	return true;
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that knows <semaphore.h> and not weir, for tests/posix/explain.py.
+ * It hangs in the way that its argument names, prints a line when all its threads
+ * have begun to wait, and exits when its standard input ends.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+sem_t left_fork, right_fork;	/* visible to dladdr(3), or not */
+static sem_t begun, news;
+
+static void check(int result)
+{
+	if (result)
+		abort();
+}
+
+struct pair {
+	sem_t *first, *second;
+	pthread_barrier_t *both;
+};
+
+static void *eat(void *of)
+{
+	struct pair *pair = of;
+
+	check(sem_wait(pair->first));
+	pthread_barrier_wait(pair->both);
+	check(sem_post(&begun));
+	check(sem_wait(pair->second));
+	return NULL;
+}
+
+static void start(void *(*run)(void *), void *with)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, run, with));
+	check(pthread_detach(thread));
+}
+
+/* Two threads take two locks in opposite orders. */
+static void deadlock(sem_t *a, sem_t *b)
+{
+	static pthread_barrier_t both;
+	static struct pair pairs[2];
+
+	pairs[0] = (struct pair){ a, b, &both };
+	pairs[1] = (struct pair){ b, a, &both };
+	check(sem_init(a, 0, 1));
+	check(sem_init(b, 0, 1));
+	check(pthread_barrier_init(&both, NULL, 2));
+	start(eat, &pairs[0]);
+	start(eat, &pairs[1]);
+}
+
+/* The producer has filled its ring; the consumer has not begun yet. */
+static void *produce(void *of)
+{
+	sem_t *room = of;
+
+	check(sem_wait(room));
+	check(sem_post(&begun));
+	check(sem_post(&begun));
+	check(sem_wait(room));
+	return NULL;
+}
+
+/* A thread waits for a signal that never comes. */
+static void *listen(void *unused)
+{
+	check(sem_post(&begun));
+	check(sem_post(&begun));
+	check(sem_wait(&news));
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	static sem_t room;
+	sem_t *on_heap = calloc(2, sizeof(*on_heap));
+	char end;
+
+	check(argc != 2 || !on_heap);
+	check(sem_init(&begun, 0, 0));
+	if (!strcmp(argv[1], "deadlock")) {
+		deadlock(&left_fork, &right_fork);
+	} else if (!strcmp(argv[1], "heap")) {
+		deadlock(&on_heap[0], &on_heap[1]);
+	} else if (!strcmp(argv[1], "ring")) {
+		check(sem_init(&room, 0, 1));
+		start(produce, &room);
+	} else if (!strcmp(argv[1], "signal")) {
+		check(sem_init(&news, 0, 0));
+		start(listen, NULL);
+	} else {
+		return 2;
+	}
+	check(sem_wait(&begun));
+	check(sem_wait(&begun));
+	puts("waits");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &end, 1) > 0)
+		continue;
+	_exit(0);
+}
