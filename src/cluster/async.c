@@ -20,6 +20,8 @@ static weir_err conclude(weir_lease *l, weir_err err)
 	pthread_mutex_lock(&c->lock);
 	if (l->phase == DECIDED) {
 		err = l->err;
+		if (err == WEIR_ESYSTEM)
+			errno = c->fault.errnum;
 	} else if (l->phase == HELD && err != WEIR_ECANCELED) {
 		err = WEIR_OK;
 	} else if (l->phase != LOST || err) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ClusterSemaphore against the server at WEIR_TEST_URL: leases, fences, waits, errors."""
+import asyncio
 import os
+import select
 import signal
 import threading
 import unittest
@@ -90,6 +92,146 @@ class Cluster(unittest.TestCase):
         sem.close()
         with self.assertRaises(ValueError):
             sem.acquire()
+
+
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        asyncio.get_running_loop().set_debug(False)
+
+    def open(self, name, capacity=1, **options):
+        sem = weir.ClusterSemaphore(f"{URL}/tasks-{name}", capacity, **options)
+        self.addCleanup(sem.close)
+        return sem
+
+    async def is_free(self, sem, n=1):
+        """Returns when n permits can be taken."""
+        lease = await sem.acquire_async(support.LIMIT, n=n)
+        self.assertIsNotNone(lease)
+        await asyncio.to_thread(lease.release)
+
+    async def test_blocks(self):
+        sem = self.open("blocks", 4)
+        async with sem as first:
+            async with sem as second:
+                self.assertGreater(second.fence, first.fence)
+                self.assertTrue(first.valid and second.valid)
+            self.assertTrue(first.valid)
+            self.assertFalse(second.valid)
+            async with sem.permits(2) as lease:
+                self.assertEqual(lease.weight, 2)
+            with self.assertRaises(TimeoutError):
+                async with sem.permits(4, timeout=0.05):
+                    self.fail("the block was entered")
+        with sem.permits(4) as lease:
+            self.assertEqual(lease.weight, 4)
+        await self.is_free(sem, 4)
+
+    async def test_tasks_exclude_each_other(self):
+        sem, now, most = self.open("exclude", 2), [0], [0]
+
+        async def task():
+            async with sem:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+                await asyncio.sleep(0)
+                now[0] -= 1
+
+        await asyncio.gather(*(task() for _ in range(20)))
+        self.assertLessEqual(most[0], 2)
+        await self.is_free(sem, 2)
+
+    async def test_no_thread_for_a_waiter(self):
+        sem = self.open("threads")
+        lease = await sem.acquire_async()
+        before = len(os.listdir("/proc/self/task"))
+        tasks = [asyncio.create_task(sem.acquire_async()) for _ in range(50)]
+        await asyncio.sleep(0)
+        self.assertEqual(len(weir._adapter_of(asyncio.get_running_loop()).pending), 50)
+        self.assertEqual(len(os.listdir("/proc/self/task")), before)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.to_thread(lease.release)
+        await self.is_free(sem)
+
+    async def test_timeout(self):
+        sem = self.open("timeout")
+        async with sem:
+            self.assertIsNone(await sem.acquire_async(0.05))
+            self.assertIsNone(await sem.acquire_async(0))
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(sem.acquire_async(), 0.05)
+        lease = await sem.acquire_async(0)
+        while lease is None:    # the withdrawals may be on their way
+            lease = await sem.acquire_async(0)
+        await asyncio.to_thread(lease.release)
+
+    async def test_errors(self):
+        sem = self.open("errors", 2)
+        for n in (0, 3):
+            with self.assertRaises(ValueError):
+                await sem.acquire_async(n=n)
+        async with sem.permits(2):
+            task = asyncio.create_task(sem.acquire_async())
+            await asyncio.sleep(0)
+            with self.assertRaises(weir.Error):
+                sem.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        sem.close()
+        with self.assertRaises(ValueError):
+            await sem.acquire_async()
+
+    async def ask(self, name):
+        """A task that is granted by the server; its callback has not run yet."""
+        sem = self.open(name)
+        task = asyncio.create_task(sem.acquire_async())
+        await asyncio.sleep(0)
+        adapter = weir._adapter_of(asyncio.get_running_loop())
+        self.assertTrue(select.select([adapter.loop.fd], [], [], support.LIMIT)[0])
+        return sem, task, adapter
+
+    async def test_cancel_after_the_grant(self):
+        sem, task, _ = await self.ask("granted")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self.assertTrue(task.cancelled())
+        await self.is_free(sem)
+
+    async def test_cancel_after_the_callback(self):
+        sem, task, adapter = await self.ask("called")
+        adapter.dispatch()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self.assertTrue(task.cancelled())
+        await self.is_free(sem)
+
+    async def test_cancel_then_callback(self):
+        sem, task, adapter = await self.ask("late")
+        task.cancel()
+        adapter.dispatch()
+        await asyncio.gather(task, return_exceptions=True)
+        self.assertTrue(task.cancelled())
+        await self.is_free(sem)
+
+    async def test_cancel_while_releasing(self):
+        sem = self.open("releasing")
+
+        async def block():
+            async with sem:
+                pass
+
+        for turns in range(8):
+            task = asyncio.create_task(block())
+            while not task.done():
+                await asyncio.sleep(0)
+                if any(sem._leases.values()):
+                    break
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await self.is_free(sem)
 
 
 if __name__ == "__main__":

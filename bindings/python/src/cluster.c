@@ -22,6 +22,9 @@
 	X(weir_cluster_try_acquire)                                            \
 	X(weir_cluster_resize)                                                 \
 	X(weir_cluster_unlink)                                                 \
+	X(weir_cluster_op_init)                                                \
+	X(weir_cluster_op_submit)                                              \
+	X(weir_cluster_op_cancel)                                              \
 	X(weir_lease_release)                                                  \
 	X(weir_lease_check)                                                    \
 	X(weir_lease_fence)                                                    \
@@ -37,7 +40,8 @@ static struct {
 struct cluster {
 	PyObject_HEAD
 	weir_cluster *sem;	/* null: not open */
-	Py_ssize_t calls;	/* in progress, and leases; under the GIL */
+	Py_ssize_t calls;	/* in progress, operations and leases;
+				   under the GIL */
 };
 
 struct lease {
@@ -236,6 +240,77 @@ static PyObject *cluster_acquire(PyObject *object, PyObject *args,
 	}
 }
 
+/*
+ * The operations of tasks: the thread of the handle asks the server.
+ */
+
+static void op_ready(weir_cluster_op *done, weir_err err, weir_lease *lease,
+		     void *user)
+{
+	struct weirpy_op *op = user;
+	struct cluster *self = (struct cluster *)op->owner;
+	int errnum = errno;
+
+	(void)done;
+	self->calls--;
+	if (lease) {
+		op->u.cluster.lease = wrap(self, lease);
+		if (!op->u.cluster.lease) {
+			PyErr_Clear();
+			err = WEIR_ENOMEM;
+		}
+	}
+	weirpy_op_ready(op, err, errnum);
+}
+
+static bool op_cancel(struct weirpy_op *op)
+{
+	if (api.weir_cluster_op_cancel(&op->u.cluster.op))
+		return false;
+	((struct cluster *)op->owner)->calls--;
+	return true;
+}
+
+static PyObject *op_result(struct weirpy_op *op)
+{
+	weir_cluster *sem = ((struct cluster *)op->owner)->sem;
+
+	if (op->err && sem)
+		return raise_of(sem, op->err, op->errnum);
+	if (op->err)
+		return weirpy_raise(op->err);
+	Py_INCREF(op->u.cluster.lease);
+	return op->u.cluster.lease;
+}
+
+static void op_end(struct weirpy_op *op)
+{
+	Py_CLEAR(op->u.cluster.lease);
+}
+
+static const struct weirpy_kind op_kind = { op_cancel, op_result, op_end };
+
+static PyObject *cluster_submit(PyObject *object, PyObject *args)
+{
+	struct cluster *self = (struct cluster *)object;
+	weir_cluster *sem = get(object);
+	struct weirpy_op *op;
+	weir_err err;
+	int64_t n;
+
+	if (!sem)
+		return NULL;
+	op = weirpy_op_new(&op_kind, object, args, &n);
+	if (!op)
+		return NULL;
+	api.weir_cluster_op_init(&op->u.cluster.op, sem, &op->loop->loop,
+				 op_ready, op);
+	err = api.weir_cluster_op_submit(&op->u.cluster.op, n, WEIR_FOREVER);
+	if (err == WEIR_EQUEUED)
+		self->calls++;
+	return weirpy_op_submitted(op, err, errno);
+}
+
 /* Make one call on the handle without the GIL. */
 #define CALL(object, expression)                                               \
 	struct cluster *self = (struct cluster *)(object);                     \
@@ -344,6 +419,8 @@ static PyMethodDef cluster_methods[] = {
 	  "Take n permits, waiting for them in order of arrival at the server.\n\n"
 	  "Return a Lease, or None if blocking is false and the permits are not\n"
 	  "free, or if timeout seconds have passed.\n" },
+	{ "_submit", cluster_submit, METH_VARARGS,
+	  "Request n permits: Op." },
 	{ "resize", cluster_resize, METH_O,
 	  "resize($self, capacity, /)\n--\n\n"
 	  "Set the capacity, for all clients.\n" },

@@ -2,32 +2,23 @@
 /*
  * Loop and Op: acquires without a blocked thread.
  *
- * An Op is submitted to a semaphore by Sem._submit.  When it is decided, the
- * descriptor of its Loop becomes readable, and Loop.dispatch() calls the
+ * An Op is submitted to a semaphore by its method _submit.  When it is decided,
+ * the descriptor of its Loop becomes readable, and Loop.dispatch() calls the
  * callback of the Op.  An Op that is freed while it waits is cancelled.  It
  * refers to its semaphore and its loop, so both outlive it.
  */
 #include "weirpy.h"
 
-struct op {
-	PyObject_HEAD
-	weir_op op;
-	weir_err err;		/* WEIR_EQUEUED while submitted */
-	int64_t n;
-	struct weirpy_sem *sem;
-	struct weirpy_loop *loop;
-	PyObject *callback;
-};
+#include <errno.h>
+#include <string.h>
 
-/* Runs in Loop.dispatch(), with the GIL. */
-static void ready(weir_op *done, weir_err err, void *user)
+void weirpy_op_ready(struct weirpy_op *self, weir_err err, int errnum)
 {
-	struct op *self = user;
 	PyObject *callback = self->callback, *result;
 
-	(void)done;
 	Py_INCREF(self);
 	self->err = err;
+	self->errnum = errnum;
 	self->callback = NULL;
 	result = PyObject_CallNoArgs(callback);
 	if (!result)
@@ -37,54 +28,101 @@ static void ready(weir_op *done, weir_err err, void *user)
 	Py_DECREF(self);
 }
 
-PyObject *weirpy_submit(PyObject *object, PyObject *args)
+struct weirpy_op *weirpy_op_new(const struct weirpy_kind *kind, PyObject *owner,
+				PyObject *args, int64_t *n)
 {
 	PyObject *loop, *callback;
-	struct op *self;
-	long long n;
+	struct weirpy_op *self;
+	long long count;
 
-	if (!PyArg_ParseTuple(args, "O!LO:_submit", weirpy_LoopType, &loop, &n,
-			      &callback))
+	if (!PyArg_ParseTuple(args, "O!LO:_submit", weirpy_LoopType, &loop,
+			      &count, &callback))
 		return NULL;
-	if (!((struct weirpy_sem *)object)->sem ||
-	    !((struct weirpy_loop *)loop)->ready) {
+	if (!((struct weirpy_loop *)loop)->ready) {
 		PyErr_SetString(PyExc_RuntimeError, "__init__() was not called");
 		return NULL;
 	}
-	if (n < 1) {
+	if (count < 1) {
 		PyErr_SetString(PyExc_ValueError, "n must be one or more");
 		return NULL;
 	}
-	self = PyObject_GC_New(struct op, weirpy_OpType);
+	self = PyObject_GC_New(struct weirpy_op, weirpy_OpType);
 	if (!self)
 		return NULL;
-	self->n = n;
-	self->sem = (struct weirpy_sem *)object;
+	*n = count;
+	self->kind = kind;
+	self->err = WEIR_ECANCELED;
+	self->errnum = 0;
+	self->owner = owner;
 	self->loop = (struct weirpy_loop *)loop;
 	self->callback = callback;
-	Py_INCREF(object);
+	memset(&self->u, 0, sizeof(self->u));
+	Py_INCREF(owner);
 	Py_INCREF(loop);
 	Py_INCREF(callback);
-	weir_op_init(&self->op, &self->loop->loop, ready, self);
-	self->err = WEIR_EQUEUED;
+	return self;
+}
+
+PyObject *weirpy_op_submitted(struct weirpy_op *self, weir_err err, int errnum)
+{
 	/* The callback runs in a dispatch, and a dispatch needs the GIL. */
-	self->err = weir_op_submit(&self->op, self->sem->sem, n, NULL);
+	self->err = err;
 	PyObject_GC_Track(self);
-	if (self->err == WEIR_EQUEUED)
+	if (err == WEIR_EQUEUED)
 		return (PyObject *)self;
-	if (self->err != WEIR_OK)
-		weirpy_raise(self->err);
-	n = self->err;
+	errno = errnum;
+	if (err)
+		weirpy_raise(err);
 	Py_DECREF(self);
-	if (n != WEIR_OK)
+	if (err)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
-/* Returns true if the operation was submitted and nothing is held. */
-static bool prevent(struct op *self)
+/*
+ * The operations of a semaphore between threads.
+ */
+
+static void sem_ready(weir_op *done, weir_err err, void *user)
 {
-	if (self->err != WEIR_EQUEUED || weir_op_cancel(&self->op))
+	(void)done;
+	weirpy_op_ready(user, err, 0);
+}
+
+static bool sem_cancel(struct weirpy_op *self)
+{
+	return !weir_op_cancel(&self->u.sem);
+}
+
+static PyObject *sem_result(struct weirpy_op *self)
+{
+	return weirpy_true(self->err, self->errnum);
+}
+
+static const struct weirpy_kind sem_kind = { sem_cancel, sem_result, NULL };
+
+PyObject *weirpy_submit(PyObject *object, PyObject *args)
+{
+	weir_sem *sem = ((struct weirpy_sem *)object)->sem;
+	struct weirpy_op *self;
+	int64_t n;
+
+	if (!sem) {
+		PyErr_SetString(PyExc_RuntimeError, "__init__() was not called");
+		return NULL;
+	}
+	self = weirpy_op_new(&sem_kind, object, args, &n);
+	if (!self)
+		return NULL;
+	weir_op_init(&self->u.sem, &self->loop->loop, sem_ready, self);
+	return weirpy_op_submitted(self, weir_op_submit(&self->u.sem, sem, n,
+							NULL), 0);
+}
+
+/* Returns true if the operation was submitted and nothing is held. */
+static bool prevent(struct weirpy_op *self)
+{
+	if (self->err != WEIR_EQUEUED || !self->kind->cancel(self))
 		return false;
 	self->err = WEIR_ECANCELED;
 	return true;
@@ -92,7 +130,7 @@ static bool prevent(struct op *self)
 
 static PyObject *op_cancel(PyObject *object, PyObject *unused)
 {
-	struct op *self = (struct op *)object;
+	struct weirpy_op *self = (struct weirpy_op *)object;
 	bool prevented = prevent(self);
 
 	(void)unused;
@@ -103,28 +141,26 @@ static PyObject *op_cancel(PyObject *object, PyObject *unused)
 
 static PyObject *op_result(PyObject *object, PyObject *unused)
 {
-	struct op *self = (struct op *)object;
+	struct weirpy_op *self = (struct weirpy_op *)object;
 
 	(void)unused;
-	if (self->err == WEIR_OK)
-		Py_RETURN_TRUE;
 	if (self->err == WEIR_ECANCELED || self->err == WEIR_EQUEUED)
 		Py_RETURN_FALSE;
-	return weirpy_raise(self->err);
+	return self->kind->result(self);
 }
 
 static PyObject *op_granted(PyObject *object, void *unused)
 {
 	(void)unused;
-	return PyBool_FromLong(((struct op *)object)->err == WEIR_OK);
+	return PyBool_FromLong(((struct weirpy_op *)object)->err == WEIR_OK);
 }
 
 static int op_traverse(PyObject *object, visitproc visit, void *arg)
 {
-	struct op *self = (struct op *)object;
+	struct weirpy_op *self = (struct weirpy_op *)object;
 
 	Py_VISIT(Py_TYPE(object));
-	Py_VISIT(self->sem);
+	Py_VISIT(self->owner);
 	Py_VISIT(self->loop);
 	Py_VISIT(self->callback);
 	return 0;
@@ -133,7 +169,7 @@ static int op_traverse(PyObject *object, visitproc visit, void *arg)
 /* The semaphore and the loop are needed until the operation is cancelled. */
 static int op_clear(PyObject *object)
 {
-	struct op *self = (struct op *)object;
+	struct weirpy_op *self = (struct weirpy_op *)object;
 
 	(void)prevent(self);
 	Py_CLEAR(self->callback);
@@ -142,11 +178,13 @@ static int op_clear(PyObject *object)
 
 static void op_dealloc(PyObject *object)
 {
-	struct op *self = (struct op *)object;
+	struct weirpy_op *self = (struct weirpy_op *)object;
 
 	PyObject_GC_UnTrack(object);
 	(void)op_clear(object);
-	Py_CLEAR(self->sem);
+	if (self->kind->end)
+		self->kind->end(self);
+	Py_CLEAR(self->owner);
 	Py_CLEAR(self->loop);
 	weirpy_free(object);
 }
@@ -206,7 +244,7 @@ static PyMethodDef op_methods[] = {
 	{ "cancel", op_cancel, METH_NOARGS,
 	  "Cancel.  True: the callback will not run, and nothing is held." },
 	{ "result", op_result, METH_NOARGS,
-	  "True if granted, False if cancelled; raises ClosedError." },
+	  "True or the Lease if granted, False if cancelled; raises ClosedError." },
 	{ NULL, NULL, 0, NULL }
 };
 
@@ -216,7 +254,7 @@ static PyGetSetDef op_attributes[] = {
 };
 
 static PyType_Slot op_slots[] = {
-	SLOT(Py_tp_doc, "An acquire without a blocked thread: Sem._submit."),
+	SLOT(Py_tp_doc, "An acquire without a blocked thread, made by _submit."),
 	SLOT(Py_tp_dealloc, op_dealloc),
 	SLOT(Py_tp_traverse, op_traverse),
 	SLOT(Py_tp_clear, op_clear),
@@ -227,7 +265,7 @@ static PyType_Slot op_slots[] = {
 
 PyType_Spec weirpy_op_spec = {
 	.name = "weir._weir.Op",
-	.basicsize = sizeof(struct op),
+	.basicsize = sizeof(struct weirpy_op),
 	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
 		 Py_TPFLAGS_DISALLOW_INSTANTIATION,
 	.slots = op_slots,

@@ -115,6 +115,14 @@ PyObject *weirpy_acquired(weir_err err)
 	}
 }
 
+PyObject *weirpy_true(weir_err err, int errnum)
+{
+	errno = errnum;
+	if (err)
+		return weirpy_raise(err);
+	Py_RETURN_TRUE;
+}
+
 void weirpy_free(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);

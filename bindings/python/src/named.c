@@ -4,12 +4,14 @@
 
 #include <errno.h>
 
+#include "helper.h"
 #include "weir/named.h"
 
 struct named {
 	PyObject_HEAD
 	weir_named *sem;	/* null: not open */
-	Py_ssize_t calls;	/* in progress; under the GIL */
+	Py_ssize_t calls;	/* in progress, and operations; under the GIL */
+	struct weirpy_queue *queue;	/* of tasks; null: none has waited */
 };
 
 static weir_named *get(PyObject *self)
@@ -83,6 +85,23 @@ static int init(PyObject *object, PyObject *args, PyObject *kwargs)
 	return 0;
 }
 
+/* Close the handle.  Requires: no call is in progress. */
+static weir_err end_use(struct named *self)
+{
+	struct weirpy_queue *queue = self->queue;
+	weir_named *sem = self->sem;
+	weir_err err;
+
+	/* The GIL is released meanwhile: another thread finds no handle. */
+	self->queue = NULL;
+	self->sem = NULL;
+	weirpy_queue_free(queue);
+	err = weir_named_close_handle(sem);
+	if (err)
+		self->sem = sem;
+	return err;
+}
+
 static PyObject *close_handle(PyObject *object, PyObject *unused)
 {
 	struct named *self = (struct named *)object;
@@ -93,10 +112,9 @@ static PyObject *close_handle(PyObject *object, PyObject *unused)
 		Py_RETURN_NONE;
 	if (self->calls)
 		return weirpy_raise(WEIR_EBUSY);
-	err = weir_named_close_handle(self->sem);
+	err = end_use(self);
 	if (err)
 		return weirpy_raise(err);
-	self->sem = NULL;
 	Py_RETURN_NONE;
 }
 
@@ -106,7 +124,7 @@ static void dealloc(PyObject *object)
 	PyObject *type, *value, *trace;
 
 	/* A call that runs has a reference to *self, so none does. */
-	if (self->sem && weir_named_close_handle(self->sem)) {
+	if (self->sem && end_use(self)) {
 		PyErr_Fetch(&type, &value, &trace);
 		PyErr_SetString(weirpy_Error, "a handle could not be closed");
 		PyErr_WriteUnraisable(NULL);
@@ -153,6 +171,80 @@ static PyObject *enter(PyObject *self, PyObject *unused)
 
 	(void)unused;
 	return acquire_with(self, &one);
+}
+
+/*
+ * The operations of tasks.
+ */
+
+static void op_ready(weir_op *done, weir_err err, void *user)
+{
+	struct weirpy_op *op = user;
+	int errnum;
+
+	(void)done;
+	(void)err;
+	((struct named *)op->owner)->calls--;
+	err = weirpy_request_err(op->u.named, &errnum);
+	weirpy_op_ready(op, err, errnum);
+}
+
+static bool op_cancel(struct weirpy_op *op)
+{
+	if (!weirpy_request_cancel(op->u.named))
+		return false;
+	((struct named *)op->owner)->calls--;
+	return true;
+}
+
+static PyObject *op_result(struct weirpy_op *op)
+{
+	return weirpy_true(op->err, op->errnum);
+}
+
+static void op_end(struct weirpy_op *op)
+{
+	if (op->u.named)
+		weirpy_request_free(op->u.named);
+}
+
+static const struct weirpy_kind op_kind = { op_cancel, op_result, op_end };
+
+/* Returns the queue of tasks; null if memory is exhausted. */
+static struct weirpy_queue *queue_of(struct named *self)
+{
+	/* That of the parent of a fork stays in memory. */
+	if (!self->queue || weirpy_queue_is_stale(self->queue))
+		self->queue = weirpy_queue_new(self->sem);
+	return self->queue;
+}
+
+PyObject *weirpy_named_submit(PyObject *object, PyObject *args)
+{
+	struct named *self = (struct named *)object;
+	struct weirpy_queue *queue;
+	struct weirpy_op *op;
+	weir_err err = WEIR_EAGAIN;
+	int64_t n;
+
+	if (!get(object))
+		return NULL;
+	op = weirpy_op_new(&op_kind, object, args, &n);
+	if (!op)
+		return NULL;
+	queue = queue_of(self);
+	if (!queue)
+		return weirpy_op_submitted(op, WEIR_ENOMEM, 0);
+	/* Behind tasks that wait, also if they have not begun to. */
+	if (!weirpy_queue_is_used(queue))
+		err = weir_named_try_acquire(self->sem, n);
+	if (err == WEIR_EAGAIN) {
+		op->u.named = weirpy_request_new(queue, n, &op->loop->loop,
+						 op_ready, op, &err);
+		if (op->u.named)
+			self->calls++;
+	}
+	return weirpy_op_submitted(op, err, errno);
 }
 
 static PyObject *release_n(PyObject *object, int64_t n)
@@ -282,6 +374,8 @@ static PyMethodDef methods[] = {
 	  "close($self, /)\n--\n\n"
 	  "Release all permits of this object and end its use.  Other processes\n"
 	  "are not affected.\n" },
+	{ "_submit", weirpy_named_submit, METH_VARARGS,
+	  "Request n permits: Op, or None if they are held already." },
 	{ "__enter__", enter, METH_NOARGS, "Take one permit." },
 	{ "__exit__", leave, METH_VARARGS, "Return one permit." },
 	{ NULL, NULL, 0, NULL }

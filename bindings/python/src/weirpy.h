@@ -20,6 +20,7 @@
 
 #include "weir/async.h"
 #include "weir/base.h"
+#include "weir/cluster.h"
 #include "weir/loop.h"
 #include "weir/sem.h"
 
@@ -48,6 +49,38 @@ struct weirpy_loop {
 	bool ready;		/* set up */
 };
 
+struct weirpy_request;	/* helper.c */
+struct weirpy_op;
+
+/* The functions of an operation that depend on the kind of its semaphore. */
+struct weirpy_kind {
+	/* Returns true if the callback will not run; nothing is held then. */
+	bool (*cancel)(struct weirpy_op *op);
+	/* The result of an operation with this err: a value or an exception. */
+	PyObject *(*result)(struct weirpy_op *op);
+	/* Free what only this kind has.  The operation has ended.  Or null. */
+	void (*end)(struct weirpy_op *op);
+};
+
+/* An acquire without a blocked thread, loop.c. */
+struct weirpy_op {
+	PyObject_HEAD
+	const struct weirpy_kind *kind;
+	weir_err err;		/* WEIR_EQUEUED while submitted */
+	int errnum;		/* with WEIR_ESYSTEM */
+	PyObject *owner;	/* the semaphore */
+	struct weirpy_loop *loop;
+	PyObject *callback;
+	union {
+		weir_op sem;
+		struct weirpy_request *named;
+		struct {
+			weir_cluster_op op;
+			PyObject *lease;	/* null: not granted */
+		} cluster;
+	} u;
+};
+
 extern PyObject *weirpy_Error, *weirpy_ClosedError, *weirpy_LostError;
 extern PyTypeObject *weirpy_LoopType, *weirpy_LeaseType;
 extern PyType_Spec weirpy_sem_spec, weirpy_loop_spec, weirpy_op_spec,
@@ -73,6 +106,9 @@ bool weirpy_parse_n(PyObject *args, PyObject *kwargs, int64_t *n);
  */
 PyObject *weirpy_acquired(weir_err err);
 
+/* Returns True if err is WEIR_OK, else raises it. */
+PyObject *weirpy_true(weir_err err, int errnum);
+
 /* Free an object whose fields have been released. */
 void weirpy_free(PyObject *self);
 
@@ -82,8 +118,23 @@ void weirpy_free(PyObject *self);
  */
 weir_err weirpy_wait(weir_sem *sem, int64_t n, int64_t deadline);
 
-/* The method Sem._submit, in loop.c. */
+/*
+ * Make an operation from the arguments of _submit(loop, n, callback).  Returns
+ * null with an exception set.
+ */
+struct weirpy_op *weirpy_op_new(const struct weirpy_kind *kind, PyObject *owner,
+				PyObject *args, int64_t *n);
+/*
+ * The result of _submit, for the result err of the submission: the operation if
+ * it is WEIR_EQUEUED, None if it is WEIR_OK, else an exception.
+ */
+PyObject *weirpy_op_submitted(struct weirpy_op *self, weir_err err, int errnum);
+/* Store the outcome and call the callback. */
+void weirpy_op_ready(struct weirpy_op *self, weir_err err, int errnum);
+
+/* The methods _submit, in loop.c and named.c. */
 PyObject *weirpy_submit(PyObject *object, PyObject *args);
+PyObject *weirpy_named_submit(PyObject *object, PyObject *args);
 /* Set by the module: the type of the result. */
 extern PyTypeObject *weirpy_OpType;
 

@@ -24,7 +24,7 @@ import functools
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Optional, Type, Union
+from typing import Any, Callable, Optional, Type, Union
 
 from . import _weir
 from ._weir import ClosedError, Error, Lease, LostError
@@ -32,6 +32,8 @@ from ._weir import ClosedError, Error, Lease, LostError
 __all__ = ["BoundedSemaphore", "ClosedError", "ClusterSemaphore", "Error", "Lease", "LostError",
            "NamedSemaphore", "RateLimiter", "Semaphore"]
 __version__ = _weir.version()
+
+_Submit = Callable[[_weir.Loop, int, Callable[[], object]], Optional[_weir.Op]]
 
 
 class _Adapter:
@@ -75,31 +77,75 @@ def _expire(op: _weir.Op, future: asyncio.Future[None]) -> None:
         _wake(future)
 
 
+async def _await_op(submit: _Submit, timeout: Optional[float], n: int,
+                    give_back: Callable[[_weir.Op], None]) -> Optional[_weir.Op]:
+    """Submit an operation and wait until it has ended, or was cancelled by the timeout.
+
+    Return None if the permits are held at once.  If the task is cancelled after a grant,
+    then give_back is called.
+    """
+    running = asyncio.get_running_loop()
+    adapter = _adapter_of(running)
+    future: asyncio.Future[None] = running.create_future()
+    op = submit(adapter.loop, n, functools.partial(_wake, future))
+    if op is None:
+        return None
+    adapter.pending.add(op)
+    timer = None
+    if timeout is not None:
+        timer = running.call_later(timeout, _expire, op, future)
+    try:
+        await future
+    except BaseException:
+        # Cancelled, or closed by the collector.  A grant may have come first.
+        if not op.cancel() and op.granted:
+            give_back(op)
+        raise
+    finally:
+        adapter.pending.discard(op)
+        if timer is not None:
+            timer.cancel()
+    return op
+
+
+async def _acquire_async(sem: Union[_weir.Sem, _weir.Named], timeout: Optional[float],
+                         n: int) -> bool:
+    if timeout is not None and timeout <= 0:
+        return sem.acquire(blocking=False, n=n)
+    op = await _await_op(sem._submit, timeout, n, lambda op: sem.release(n))
+    return op is None or bool(op.result())
+
+
 class _Permits:
     """n permits, held in the block of a with or async with statement."""
     __slots__ = ("_sem", "_n", "_timeout")
 
-    def __init__(self, sem: _Base, n: int, timeout: Optional[float]) -> None:
+    def __init__(self, sem: Union[_weir.Sem, _weir.Named], n: int,
+                 timeout: Optional[float]) -> None:
         self._sem = sem
         self._n = n
         self._timeout = timeout
 
     def __enter__(self) -> None:
         if not self._sem.acquire(timeout=self._timeout, n=self._n):
-            raise TimeoutError(f"no {self._n} permits within {self._timeout} s")
+            raise _timed_out(self._n, self._timeout)
 
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
         self._sem.release(self._n)
 
     async def __aenter__(self) -> None:
-        if not await self._sem.acquire_async(self._timeout, n=self._n):
-            raise TimeoutError(f"no {self._n} permits within {self._timeout} s")
+        if not await _acquire_async(self._sem, self._timeout, self._n):
+            raise _timed_out(self._n, self._timeout)
 
     async def __aexit__(self, kind: Optional[Type[BaseException]],
                         value: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         self._sem.release(self._n)
+
+
+def _timed_out(n: int, timeout: Optional[float]) -> TimeoutError:
+    return TimeoutError(f"no {n} permits within {timeout} s")
 
 
 class _Base(_weir.Sem):
@@ -117,30 +163,7 @@ class _Base(_weir.Sem):
         >>> asyncio.run(sem.acquire_async(0.01))
         False
         """
-        if timeout is not None and timeout <= 0:
-            return self.acquire(blocking=False, n=n)
-        running = asyncio.get_running_loop()
-        adapter = _adapter_of(running)
-        future: asyncio.Future[None] = running.create_future()
-        op = self._submit(adapter.loop, n, functools.partial(_wake, future))
-        if op is None:
-            return True
-        adapter.pending.add(op)
-        timer = None
-        if timeout is not None:
-            timer = running.call_later(timeout, _expire, op, future)
-        try:
-            await future
-        except BaseException:
-            # Cancelled, or closed by the collector.  A grant may have come first.
-            if not op.cancel() and op.granted:
-                self.release(n)
-            raise
-        finally:
-            adapter.pending.discard(op)
-            if timer is not None:
-                timer.cancel()
-        return op.result()
+        return await _acquire_async(self, timeout, n)
 
     async def __aenter__(self) -> None:
         await self.acquire_async()
@@ -232,6 +255,10 @@ class NamedSemaphore(_weir.Named):
 
     The object can be inherited by a fork and can be pickled; the child holds no permits.
 
+    In asyncio, the tasks that wait for one object share one helper thread, which exists
+    while they wait.  They are served in order of arrival; among processes, the first of
+    them has a place in the queue.
+
     >>> import tempfile, os
     >>> folder = tempfile.TemporaryDirectory()
     >>> sem = NamedSemaphore(os.path.join(folder.name, "slots"), 2)
@@ -257,6 +284,34 @@ class NamedSemaphore(_weir.Named):
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._name, self._shared)
 
+    async def acquire_async(self, timeout: Optional[float] = None, *, n: int = 1) -> bool:
+        """Take n permits without blocking the event loop.
+
+        Return True, or False if timeout seconds have passed.  If the task is cancelled,
+        then nothing is held.
+
+        >>> import asyncio, os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sem = NamedSemaphore(os.path.join(folder, "slots"), 1)
+        ...     with sem:
+        ...         asyncio.run(sem.acquire_async(0.01))
+        ...     sem.close()
+        False
+        """
+        return await _acquire_async(self, timeout, n)
+
+    async def __aenter__(self) -> None:
+        await self.acquire_async()
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]],
+                        value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        self.release()
+
+    def permits(self, n: int = 1, timeout: Optional[float] = None) -> _Permits:
+        """Return a context manager that holds n permits, as Semaphore.permits."""
+        return _Permits(self, n, timeout)
+
     @property
     def name(self) -> str:
         """The name that was given."""
@@ -271,10 +326,66 @@ def _reopen(name: str, shared: bool) -> NamedSemaphore:
     return NamedSemaphore(name, shared=shared)
 
 
-class ClusterSemaphore(_weir.Cluster):
-    """A semaphore between machines, in a Redis, Valkey or etcd server.
+async def _release_async(lease: Lease) -> None:
+    """Release the lease in the loop's executor, because the server has to answer.
 
-    The URL is redis://HOST/NAME, rediss://, etcd:// or etcds://; the manual page
+    If the task is cancelled meanwhile, then the release goes on.
+    """
+    running = asyncio.get_running_loop()
+    await asyncio.shield(running.run_in_executor(None, lease.release))
+
+
+def _give_back_lease(op: _weir.Op) -> None:
+    lease = op.result()
+    assert isinstance(lease, Lease)
+
+    def release() -> None:
+        try:
+            lease.release()
+        except (Error, OSError):
+            pass    # The lease ends by itself.
+
+    try:
+        asyncio.get_running_loop().run_in_executor(None, release)
+    except RuntimeError:
+        release()   # The loop has ended.
+
+
+class _Leases:
+    """A lease, held in the block of a with or async with statement."""
+    __slots__ = ("_sem", "_n", "_timeout", "_lease")
+
+    def __init__(self, sem: ClusterSemaphore, n: int, timeout: Optional[float]) -> None:
+        self._sem = sem
+        self._n = n
+        self._timeout = timeout
+        self._lease: list[Lease] = []
+
+    def __enter__(self) -> Lease:
+        self._lease.append(self._sem.lease(self._n, self._timeout))
+        return self._lease[-1]
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self._lease.pop().release()
+
+    async def __aenter__(self) -> Lease:
+        lease = await self._sem.acquire_async(self._timeout, n=self._n)
+        if lease is None:
+            raise _timed_out(self._n, self._timeout)
+        self._lease.append(lease)
+        return lease
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]],
+                        value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await _release_async(self._lease.pop())
+
+
+class ClusterSemaphore(_weir.Cluster):
+    """A semaphore between machines, in a Redis, Valkey, etcd or PostgreSQL server.
+
+    The URL is redis://HOST/NAME, rediss://, etcd://, etcds:// or postgresql://; the manual page
     weir_cluster(3) has its options.  With a capacity, the semaphore is created if it
     does not exist.  Leases are renewed until they are released; if that fails for ttl
     seconds, then the lease is lost.  The library libweir-cluster must be installed;
@@ -282,6 +393,10 @@ class ClusterSemaphore(_weir.Cluster):
 
         with ClusterSemaphore("redis://host/builds", 3).lease() as lease:
             write(lease.fence)
+
+    In asyncio, `async with sem as lease` takes one permit, and permits(n) takes n.  A task
+    that waits needs no thread: the thread of the library asks the server.  A release waits
+    for the server in the default executor of the event loop, which has a few threads.
     """
 
     def __init__(self, url: str, capacity: Optional[int] = None, *, exclusive: bool = False,
@@ -289,6 +404,9 @@ class ClusterSemaphore(_weir.Cluster):
                  password: Optional[str] = None) -> None:
         super().__init__(url, capacity or 0, capacity is not None, exclusive,
                          round((ttl or 0) * 1e9), label, password)
+        # The leases of `async with` blocks, which nest in a task.
+        self._leases: weakref.WeakKeyDictionary[asyncio.Task[Any], list[Lease]] = (
+            weakref.WeakKeyDictionary())
 
     def lease(self, n: int = 1, timeout: Optional[float] = None) -> Lease:
         """Take n permits; raise TimeoutError if they are not granted in time.
@@ -297,8 +415,46 @@ class ClusterSemaphore(_weir.Cluster):
         """
         lease = self.acquire(timeout=timeout, n=n)
         if lease is None:
-            raise TimeoutError(f"no {n} permits within {timeout} s")
+            raise _timed_out(n, timeout)
         return lease
+
+    async def acquire_async(self, timeout: Optional[float] = None, *,
+                            n: int = 1) -> Optional[Lease]:
+        """Take n permits without blocking the event loop.
+
+        Return a Lease, or None if timeout seconds have passed.  If the task is
+        cancelled, then nothing is held.
+        """
+        if timeout is not None and timeout <= 0:
+            # If the task is cancelled, then the lease is dropped, which releases it.
+            call = functools.partial(self.acquire, False, n=n)
+            return await asyncio.get_running_loop().run_in_executor(None, call)
+        op = await _await_op(self._submit, timeout, n, _give_back_lease)
+        lease = op.result() if op else None
+        return lease if isinstance(lease, Lease) else None
+
+    def permits(self, n: int = 1, timeout: Optional[float] = None) -> _Leases:
+        """Return a context manager that holds a lease of n permits.
+
+        It works in with and async with statements, and raises TimeoutError if the permits
+        are not granted within timeout seconds.
+        """
+        return _Leases(self, n, timeout)
+
+    async def __aenter__(self) -> Lease:
+        lease = await self.acquire_async()
+        assert lease is not None
+        task = asyncio.current_task()
+        assert task is not None
+        self._leases.setdefault(task, []).append(lease)
+        return lease
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]],
+                        value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        await _release_async(self._leases[task].pop())
 
 
 class RateLimiter(_weir.Rate):
