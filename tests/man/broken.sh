@@ -59,6 +59,12 @@ names 'no such page' 'does not exist: weir_nothing' \
 names 'no such error' 'does not exist: WEIR_ENOSUCH' \
 	man/weir.7 's/WEIR_EBUSY/WEIR_ENOSUCH/'
 names 'missing link' 'links.txt is out of date' man/links.txt '1d'
+names 'missing member' 'weir_cpp.3 does not have: semaphore::resize_by' \
+	man/weir_cpp.3 '/^\.It Fn resize_by$/d'
+names 'no such member' 'has, but not weir/semaphore.hpp: semaphore::post' \
+	man/weir_cpp.3 '0,/^\.It Fn try_release$/s//.It Fn post/'
+names 'missing class' 'weir_cpp.3 does not have: rwlock' \
+	man/weir_cpp.3 's/^\.Ss weir::rwlock/.Ss locks/'
 names 'missing clause' 'does not have: C7' man/weir.7 's/ (C7)$//'
 
 sed '/^\.Ed/d' "$root/man/weir_ctx.3" >"$scratch/weir_ctx.3"

@@ -12,6 +12,8 @@
 #   3. Every function, page, error and constant of weir that a page mentions exists.
 #   4. man/links.txt links every function to its page.
 #   5. weir.7 has every clause from C1 to C36.
+#   6. weir_cpp.3 has a section for every class of weir/semaphore.hpp, and in it every
+#      public member; and nothing else.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -95,4 +97,15 @@ seq 1 36 | sed 's/^/C/' | sort >clauses
 grep -Eo '^\.It .*\(C[0-9]+\)' "$root/man/weir.7" | grep -Eo 'C[0-9]+' |
 	sort >in_page
 only clauses in_page 'weir.7 does not have'
+
+awk -f "$here/members.awk" "$root/include/weir/semaphore.hpp" | sort -u >members
+awk '/^\.S[sh] / { class = "" }
+	/^\.Ss weir::/ { class = substr($2, 7); print class }
+	class && /^\.It Fn / { print class "::" $3 }' "$root/man/weir_cpp.3" | sort -u >documented
+only members documented 'weir_cpp.3 does not have'
+only documented members 'weir_cpp.3 has, but not weir\/semaphore.hpp'
+if [ ! -s members ]; then
+	echo 'FAIL: weir/semaphore.hpp has no classes'
+	failed=1
+fi
 exit $failed

@@ -5,6 +5,8 @@
 #
 #   awk -v stem=OUT/weir_sem.3 -f programs.awk weir_sem.3
 #
+# The programs of weir_cpp.3 are in C++.
+#
 # In mdoc "\e" is a backslash, and "\&" keeps a dot from starting a macro.
 function fail(what) {
 	print FILENAME ":" FNR ": " what >"/dev/stderr"
@@ -25,7 +27,7 @@ inside && fresh {
 	fresh = 0
 	writing = /^#include/
 	if (writing)
-		file = stem "-" ++count ".c"
+		file = stem "-" ++count (stem ~ /weir_cpp/ ? ".cpp" : ".c")
 }
 inside && writing {
 	if (/^[.']/)
