@@ -257,8 +257,8 @@ void *dwfl_addrmodule(void) { count++; return 0; }
 void *dwfl_begin(void) { return &count; }
 """ + "".join(f"void *{name}(void) {{ return 0; }}\n" for name in (
     "dwarf_diename", "dwarf_getscopes", "dwarf_tag", "dwfl_build_id_find_elf", "dwfl_end",
-    "dwfl_lineinfo", "dwfl_module_addrdie", "dwfl_module_addrname", "dwfl_module_getsrc",
-    "dwfl_report_begin", "dwfl_report_elf", "dwfl_report_end", "dwfl_standard_find_debuginfo"))
+    "dwfl_lineinfo", "dwfl_module_addrdie", "dwfl_module_addrinfo", "dwfl_module_addrname",
+    "dwfl_module_getsrc", "dwfl_module_info", "dwfl_report_begin", "dwfl_report_elf", "dwfl_report_end", "dwfl_standard_find_debuginfo"))
 
 
 def test_a_call_site_is_looked_up_once():
