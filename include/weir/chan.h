@@ -45,8 +45,8 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             during a wait, then the wait continues.  No function is a
  *             thread-cancellation point.
  *   Waiting   A call waits for a slot or an item in the queue of a semaphore.
- *             Every call, also a try, may have to wait until another thread has
- *             copied one item.
+ *             Every call, also a try, may have to wait for a few steps of a
+ *             thread that is inside another call, such as the copy of one item.
  *   Fork      As in weir/sem.h.  If a thread waited or was inside a call at the
  *             fork, then the child must not use the channel.
  *   Misuse    As in weir/sem.h.  If a channel is null, misaligned or zeroed,
@@ -54,12 +54,18 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *             returned.
  */
 typedef struct weir_chan {
-	weir_sem space_;		/* free slots */
-	uint64_t tail_;			/* 2 * tickets of senders + closed */
-	uint64_t apart_[7];
-	weir_sem items_;		/* filled slots */
-	uint64_t head_;			/* tickets of receivers */
-	uint64_t apart_too_[7];
+	weir_sem space_;		/* free slots that were counted */
+	uint64_t tail_;			/* tickets of senders, and flags */
+	uint64_t space_limit_;		/* slots counted in space_ */
+	uint64_t space_moving_;		/* calls that count slots */
+	uint64_t senders_;		/* that may have to sleep */
+	uint64_t apart_[4];
+	weir_sem items_;		/* filled slots that were counted */
+	uint64_t head_;			/* tickets of receivers, and a flag */
+	uint64_t items_limit_;
+	uint64_t items_moving_;
+	uint64_t receivers_;
+	uint64_t apart_too_[4];
 	unsigned char *slots_;
 	uint64_t capacity_;
 	uint64_t mask_;			/* capacity - 1 if power of two, or 0 */

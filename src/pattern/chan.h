@@ -3,8 +3,8 @@
 #define WEIR_PATTERN_CHAN_H
 
 /*
- * Internals shared by the files of the channel.  The heads of chan.c and
- * chan_ring.c explain them.
+ * Internals shared by the files of the channel.  The heads of chan.c,
+ * chan_ring.c and chan_count.c explain them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +13,14 @@
 #include "pattern/ready.h"
 #include "weir/chan.h"
 
+/* tail_ and head_: the number of tickets, and flags.  head_ is never CLOSED. */
 #define WEIR_CHAN_CLOSED_ UINT64_C(1)
-#define WEIR_CHAN_TICKET_ 1	/* shift: tail_ is tickets and the closed bit */
+#define WEIR_CHAN_AWAITED_ UINT64_C(2)	/* the other side awaits a ticket */
+#define WEIR_CHAN_TICKET_ 2		/* shift */
+
+/* The turn of a slot is 2 * ticket + phase. */
+#define WEIR_CHAN_FREE_ UINT64_C(0)
+#define WEIR_CHAN_FILLED_ UINT64_C(1)
 
 weir_err weir_chan_unready_(const weir_chan *chan, const char *call,
 			    enum weir_refusal_ refusal);
@@ -36,6 +42,28 @@ static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 	return (uint64_t *)(void *)(chan->slots_ + at * chan->stride_);
 }
 
+/* Returns true if the ticket's slot is in `phase` for this ticket. */
+static inline bool weir_chan_is_ready_(const weir_chan *chan, uint64_t ticket,
+				       uint64_t phase)
+{
+	/* [CH1] acquire, [CH2] acquire */
+	return at_load_acquire(weir_chan_turn_(chan, ticket)) ==
+	       2 * ticket + phase;
+}
+
+/* Returns how many slots from the ticket's on are in `phase`; at most n. */
+static inline int64_t weir_chan_count_ready_(const weir_chan *chan,
+					     uint64_t ticket, int64_t n,
+					     uint64_t phase)
+{
+	int64_t count = 0;
+
+	while (count < n &&
+	       weir_chan_is_ready_(chan, ticket + (uint64_t)count, phase))
+		count++;
+	return count;
+}
+
 /*
  * Returns true if the channel is closed.  *tail is set to the number of tickets
  * that senders have taken.
@@ -49,10 +77,82 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 	return seen & WEIR_CHAN_CLOSED_;
 }
 
+/* The words of the senders, or those of the receivers. */
+struct weir_chan_side_ {
+	weir_sem *sem;		/* permits: counted slots */
+	uint64_t *limit;	/* slots of tickets below it are counted */
+	uint64_t *moving;	/* calls between a change of limit and the
+				   release of the permits */
+	uint64_t *blocked;	/* calls and operations that may have to wait */
+	uint64_t *others;	/* tickets of the other side */
+	uint64_t ahead;		/* ticket t needs ticket t - ahead of others */
+	uint64_t phase;		/* of a slot that is ready for this side */
+};
+
+static inline struct weir_chan_side_ weir_chan_senders_(weir_chan *chan)
+{
+	return (struct weir_chan_side_){
+		&chan->space_, &chan->space_limit_, &chan->space_moving_,
+		&chan->senders_, &chan->head_, chan->capacity_, WEIR_CHAN_FREE_,
+	};
+}
+
+static inline struct weir_chan_side_ weir_chan_receivers_(weir_chan *chan)
+{
+	return (struct weir_chan_side_){
+		&chan->items_, &chan->items_limit_, &chan->items_moving_,
+		&chan->receivers_, &chan->tail_, 0, WEIR_CHAN_FILLED_,
+	};
+}
+
+/* Returns true if a slot is ready that has not been counted. */
+bool weir_chan_can_count_(const weir_chan *chan,
+			  const struct weir_chan_side_ *side);
+
+/*
+ * Count ready slots: release a permit for each.  Returns their number; 0 if none
+ * is ready, or if all of them were counted by other calls.
+ */
+int64_t weir_chan_count_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+/*
+ * Make a permit of every slot that is ready.  Waits until other calls have
+ * released the permits of the slots that they have counted.
+ */
+void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+/*
+ * Take one permit if that needs no waiting: WEIR_EAGAIN, WEIR_ECLOSED as
+ * weir_sem_try_acquire.
+ */
+weir_err weir_chan_try_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+/*
+ * An acquire of side->sem that may sleep, and an operation from its submit until
+ * it is decided, are between block and unblock.
+ */
+void weir_chan_block_(weir_chan *chan, const struct weir_chan_side_ *side);
+void weir_chan_unblock_(const struct weir_chan_side_ *side);
+
+/*
+ * Called by the holder of permits after it has used them.  If it took the last
+ * one, then other calls may still be blocked: see chan_count.c, "In charge".
+ */
+void weir_chan_serve_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+static inline void weir_chan_pass_on_(weir_chan *chan,
+				      const struct weir_chan_side_ *side)
+{
+	/* relaxed: [CH5] orders it. */
+	if (at_load_relaxed(side->blocked) &&
+	    weir_sem_available(side->sem) <= 0)
+		weir_chan_serve_(chan, side);
+}
+
 /*
  * Send n items.  Requires: the caller holds n permits of space_.  Returns how
- * many items were sent: fewer than n if the channel has been closed in the
- * meantime; the other permits are released then.
+ * many items were sent: n, or 0 if the channel has been closed in the meantime;
+ * the permits are released then.
  */
 int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 			   int64_t n);

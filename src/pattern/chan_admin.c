@@ -52,6 +52,7 @@ weir_err weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 		.item_size_ = item_size,
 		.stride_ = stride,
 		.owned_ = owned,
+		.space_limit_ = n,
 		.ready_ = weir_generation_,
 	};
 	(void)!weir_sem_init_opts(&chan->space_, &space);
@@ -68,6 +69,13 @@ weir_err weir_chan_destroy(weir_chan *chan)
 
 	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
+	/*
+	 * relaxed: the caller knows that no other call is running.  A decided
+	 * operation is blocked until its callback runs.
+	 */
+	if (at_load_relaxed(&chan->senders_) ||
+	    at_load_relaxed(&chan->receivers_))
+		return WEIR_EBUSY;
 	/* Check items_ first, so that both are destroyed or none. */
 	err = weir_sem_check_unused_(&chan->items_);
 	if (!err)
@@ -117,12 +125,27 @@ int64_t weir_chan_length(const weir_chan *chan)
 	 * relaxed: for display.  head_ is read before tail_, so that it is not
 	 * ahead of tail_.
 	 */
-	head = at_load_relaxed(&chan->head_);
+	head = at_load_relaxed(&chan->head_) >> WEIR_CHAN_TICKET_;
 	(void)weir_chan_closed_tail_(chan, &tail);
 	if (head >= tail)
 		return 0;
 	return tail - head > chan->capacity_ ? (int64_t)chan->capacity_ :
 					       (int64_t)(tail - head);
+}
+
+/*
+ * Returns the number of free slots, given the free permits of space_: it adds
+ * the slots that have not been counted.
+ */
+static int64_t free_slots(const weir_chan *chan, int64_t permits)
+{
+	/* relaxed: for display. */
+	uint64_t limit = at_load_relaxed(&chan->space_limit_);
+	uint64_t end = (at_load_relaxed(&chan->head_) >> WEIR_CHAN_TICKET_) +
+		       chan->capacity_;
+	int64_t n = permits + (end > limit ? (int64_t)(end - limit) : 0);
+
+	return n > (int64_t)chan->capacity_ ? (int64_t)chan->capacity_ : n;
 }
 
 weir_err weir_chan_stat(weir_chan *chan, weir_chan_info *info)
@@ -140,7 +163,7 @@ weir_err weir_chan_stat(weir_chan *chan, weir_chan_info *info)
 	*info = (weir_chan_info){
 		.capacity = (int64_t)chan->capacity_,
 		.length = weir_chan_length(chan),
-		.space = space.free,
+		.space = free_slots(chan, space.free),
 		.item_size = (size_t)chan->item_size_,
 		.senders = space.waiters,
 		.receivers = items.waiters,

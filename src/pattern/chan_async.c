@@ -37,9 +37,23 @@ static void set_free(weir_chan_op *op)
 	at_store_release(&op->state_, FREE);
 }
 
+static struct weir_chan_side_ side_of(const weir_chan_op *op)
+{
+	return op->to_ ? weir_chan_receivers_(op->chan_) :
+			 weir_chan_senders_(op->chan_);
+}
+
+static void unblock(const weir_chan_op *op)
+{
+	struct weir_chan_side_ side = side_of(op);
+
+	weir_chan_unblock_(&side);
+}
+
 /* Send or receive after an acquire that returned err. */
 static weir_err finish(weir_chan_op *op, weir_err err)
 {
+	unblock(op);
 	if (op->to_)
 		return weir_chan_take_one_(op->chan_, op->to_, err);
 	return err ? err : weir_chan_put_one_(op->chan_, op->from_);
@@ -77,6 +91,8 @@ void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 			void *to, const char *call)
 {
+	struct weir_chan_side_ side;
+
 	if (is_misplaced(op) || weir_chan_check_(chan, call, WEIR_BY_ERROR_) ||
 	    (!from && !to))
 		return WEIR_EINVAL;
@@ -89,6 +105,10 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 	op->to_ = to;
 	/* relaxed: the semaphore's lock publishes the operation. */
 	at_store_relaxed(&op->state_, SUBMITTED);
+	side = side_of(op);
+	weir_chan_block_(chan, &side);
+	/* If its deadline has passed, then the submit fails without a permit. */
+	weir_chan_count_all_(chan, &side);
 	return WEIR_OK;
 }
 
@@ -157,8 +177,10 @@ weir_err weir_chan_op_cancel(weir_chan_op *op)
 	if (is_misplaced(op))
 		return WEIR_EINVAL;
 	err = weir_op_cancel(&op->op_);
-	if (!err)
+	if (!err) {
+		unblock(op);
 		set_free(op);
+	}
 	/* [CH4] acquire.  Wait while the operation copies its item. */
 	while (err == WEIR_EBUSY && at_load_acquire(&op->state_) != FREE)
 		weir_backoff_wait_(&backoff);

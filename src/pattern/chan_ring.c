@@ -2,45 +2,48 @@
 /*
  * The ring of the bounded channel: which slot a call uses, and when.
  *
- * A permit means that some slot is available; a ticket is the number of a slot.
- * Each slot has a turn:
+ * A ticket is the number of a slot.  Each slot has a turn:
  *
  *     2 t                free for the sender with ticket t
  *     2 t + 1            filled, for the receiver with ticket t
  *     2 (t + capacity)   free again
  *
- * A permit does not mean that the slot of the next ticket is ready: its
- * previous user may still be copying, while users of later slots have
- * finished.  A call therefore waits until the slot's turn has come, and only
- * then takes the ticket.  A call with a ticket never waits, and a call that
- * waits delays no other call: if its thread naps, another call takes the
- * ticket.  (If tickets were taken before the wait, one preempted thread would
- * make each later call nap for the call before it; that was measured to be a
- * hundred times slower.)
+ * Permits are given out only for slots whose turn has come, in the order of
+ * their tickets (chan_count.c).  A call with a permit therefore takes a ticket
+ * and never waits for its slot.
  *
- * Closing.  weir_chan_close sets the lowest bit of tail_, and the number of
- * tickets is final: a send that has a ticket will be received, a send without
- * one is refused.  Receivers need no permits from then on: while head_ is
- * below the final tail there are items, filled or being filled.
+ * Closing.  weir_chan_close sets CLOSED in tail_, and the number of tickets is
+ * final: a send that has a ticket will be received, a send without one is
+ * refused.  Receivers need no permits from then on: while head_ is below the
+ * final tail there are items, filled or being filled.  A receiver that meets
+ * one being filled waits for its turn, and only then takes the ticket.  A
+ * receiver with a ticket never waits, so a receiver that waits delays no other
+ * one.
  *
  * Pairs
  *
- *   [CH1] filled  release: put   acquire: count_ready
+ *   [CH1] filled  release: put   acquire: weir_chan_is_ready_
  *                 The receiver sees the item.
- *   [CH2] free    release: take  acquire: count_ready
- *                 The next item is written only after this one has been read.
- *   [CH3] closed  release: weir_chan_close  acquire: weir_chan_closed_tail_
+ *   [CH2] free    release: take  acquire: weir_chan_is_ready_
+ *                 The next item is written only after this one has been read;
+ *                 see CH8.
+ *   [CH3] closed  release: weir_chan_close  acquire: weir_chan_closed_tail_,
+ *                 claim_free
  *                 A call that returns WEIR_ECLOSED sees what the closing thread
  *                 did before.
+ *   [CH8] counted release: claim_free  acquire: claim_free
+ *                 A sender does not read the turn of its slot.  It is ordered
+ *                 after the call that has counted the slot as free: calls count
+ *                 in the order of the limit (CH6), and each permit is ordered
+ *                 after the calls whose permits were released before it.  But
+ *                 the permit for this slot may have been taken by another
+ *                 sender, which then has an earlier ticket.
  */
 #include <string.h>
 
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "pattern/chan.h"
-
-#define FREE 0
-#define FILLED 1
 
 /* Most items are a pointer or a number: a constant size is copied inline. */
 static void copy(void *to, const void *from, size_t size)
@@ -51,55 +54,35 @@ static void copy(void *to, const void *from, size_t size)
 		memcpy(to, from, size);
 }
 
-/* Returns how many slots from the ticket's on are in `phase`; at most n. */
-static int64_t count_ready(const weir_chan *chan, uint64_t ticket, int64_t n,
-			   uint64_t phase)
-{
-	int64_t count = 0;
-
-	/* [CH1] acquire, [CH2] acquire */
-	while (count < n && at_load_acquire(weir_chan_turn_(chan, ticket)) ==
-				    2 * ticket + phase) {
-		count++;
-		ticket++;
-	}
-	return count;
-}
-
 /*
  * Sending.
  */
 
 /*
- * Take tickets for 1 to n free slots, from *ticket on.  Returns the number of
- * tickets; 0 if the channel is closed.
+ * Take tickets for n free slots, from *ticket on.  Requires: the caller holds n
+ * permits of space_.  Returns false if the channel is closed.  *awaited is set
+ * if the caller is in charge of the receivers.
  */
-static int64_t claim_free(weir_chan *chan, int64_t n, uint64_t *ticket)
+static bool claim_free(weir_chan *chan, int64_t n, uint64_t *ticket,
+		       bool *awaited)
 {
-	struct weir_backoff_ backoff = { 0 };
+	/* [CH3] acquire */
+	uint64_t seen = at_load_acquire(&chan->tail_);
 
 	for (;;) {
-		uint64_t seen, last;
-		int64_t count;
-
-		/* The condition needs several loads. */
-		weir_backoff_recheck_(&backoff);
-		if (weir_chan_closed_tail_(chan, ticket))
-			return 0;
-		seen = last = *ticket << WEIR_CHAN_TICKET_;
-		count = count_ready(chan, *ticket, n, FREE);
-		/* relaxed: the turns provide the order. */
-		if (count &&
-		    at_cas_weak_relaxed(&chan->tail_, &seen,
-					seen + ((uint64_t)count
-						<< WEIR_CHAN_TICKET_)))
-			return count;
-		/* relaxed: a hint.  If another call was faster, retry. */
-		if (count || at_load_relaxed(&chan->tail_) != last)
-			backoff.rounds = 0;
-		else
-			weir_backoff_wait_(&backoff);
+		if (seen & WEIR_CHAN_CLOSED_)
+			return false;
+		*ticket = seen >> WEIR_CHAN_TICKET_;
+		/* [CH5] acquire, [CH8] acquire, [CH8] release */
+		if (at_cas_weak_acq_rel(&chan->tail_, &seen,
+					(*ticket + (uint64_t)n)
+						<< WEIR_CHAN_TICKET_))
+			break;
+		/* [CH3] acquire: a CAS that fails is relaxed. */
+		seen = at_load_acquire(&chan->tail_);
 	}
+	*awaited = seen & WEIR_CHAN_AWAITED_;
+	return true;
 }
 
 static void put(weir_chan *chan, uint64_t ticket, const void *item)
@@ -114,23 +97,22 @@ static void put(weir_chan *chan, uint64_t ticket, const void *item)
 int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 			   int64_t n)
 {
-	int64_t done = 0;
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
+	uint64_t ticket;
+	bool awaited;
 
-	while (done < n) {
-		uint64_t ticket;
-		int64_t count = claim_free(chan, n - done, &ticket);
-
-		if (!count) {
-			weir_sem_release(&chan->space_, n - done);
-			break;
-		}
-		for (int64_t i = 0; i < count; i++)
-			put(chan, ticket + (uint64_t)i,
-			    items + (size_t)(done + i) * chan->item_size_);
-		weir_sem_release(&chan->items_, count);
-		done += count;
+	if (!claim_free(chan, n, &ticket, &awaited)) {
+		weir_sem_release(&chan->space_, n);
+		return 0;
 	}
-	return done;
+	for (int64_t i = 0; i < n; i++)
+		put(chan, ticket + (uint64_t)i,
+		    items + (size_t)i * chan->item_size_);
+	if (awaited)
+		(void)weir_chan_count_(chan, &receivers);
+	weir_chan_pass_on_(chan, &senders);
+	return n;
 }
 
 /*
@@ -139,30 +121,39 @@ int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 
 /*
  * Take tickets for 1 to n filled slots, from *ticket on.  Returns the number of
- * tickets; 0 if the channel is closed and empty.
+ * tickets; 0 if the channel is closed and empty.  *awaited is set if the caller
+ * is in charge of the senders.
  */
-static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket)
+static int64_t claim_filled(weir_chan *chan, int64_t n, uint64_t *ticket,
+			    bool *awaited)
 {
 	struct weir_backoff_ backoff = { 0 };
 
 	for (;;) {
-		uint64_t head, last, tail;
+		uint64_t seen, tail;
 		int64_t count;
 
 		weir_backoff_recheck_(&backoff);
 		/* relaxed: the turns provide the order; the CAS checks it. */
-		head = last = at_load_relaxed(&chan->head_);
-		count = count_ready(chan, head, n, FILLED);
-		*ticket = head;
-		/* relaxed: as above. */
-		if (count && at_cas_weak_relaxed(&chan->head_, &head,
-						 head + (uint64_t)count))
+		seen = at_load_relaxed(&chan->head_);
+		*ticket = seen >> WEIR_CHAN_TICKET_;
+		count = weir_chan_count_ready_(chan, *ticket, n,
+					       WEIR_CHAN_FILLED_);
+		/* [CH5] acquire */
+		if (count &&
+		    at_cas_weak_acquire(&chan->head_, &seen,
+					(*ticket + (uint64_t)count)
+						<< WEIR_CHAN_TICKET_)) {
+			*awaited = seen & WEIR_CHAN_AWAITED_;
 			return count;
-		if (count || at_load_relaxed(&chan->head_) != last) {
+		}
+		/* relaxed: a hint.  If another call was faster, retry. */
+		if (count || at_load_relaxed(&chan->head_) >>
+				     WEIR_CHAN_TICKET_ != *ticket) {
 			backoff.rounds = 0;
 			continue;
 		}
-		if (weir_chan_closed_tail_(chan, &tail) && last >= tail)
+		if (weir_chan_closed_tail_(chan, &tail) && *ticket >= tail)
 			return 0;
 		weir_backoff_wait_(&backoff);
 	}
@@ -179,19 +170,24 @@ static void take(weir_chan *chan, uint64_t ticket, void *item)
 
 int64_t weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n)
 {
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
 	int64_t done = 0;
 
 	while (done < n) {
 		uint64_t ticket;
-		int64_t count = claim_filled(chan, n - done, &ticket);
+		bool awaited;
+		int64_t count = claim_filled(chan, n - done, &ticket, &awaited);
 
 		if (!count)
 			break;
 		for (int64_t i = 0; i < count; i++)
 			take(chan, ticket + (uint64_t)i,
 			     items + (size_t)(done + i) * chan->item_size_);
-		weir_sem_release(&chan->space_, count);
+		if (awaited)
+			(void)weir_chan_count_(chan, &senders);
 		done += count;
 	}
+	weir_chan_pass_on_(chan, &receivers);
 	return done;
 }

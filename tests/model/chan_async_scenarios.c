@@ -52,7 +52,7 @@ static bool is_repeated(struct call *c)
 		return false;
 	c->again = false;
 	c->ran = 0;
-	c->item = ITEMS;
+	c->item = c->sends ? 5 : ITEMS;
 	return true;
 }
 
@@ -212,6 +212,21 @@ static void twice(void)
 }
 SCENARIO(chan_op_submits_again, 2, empty_recv_again, twice, submit_a,
 	 send_2_and_3)
+
+/* A callback submits again while a call counts slots for it. */
+static void full_send_again(void)
+{
+	full_send();
+	a.again = true;
+}
+
+static void recv_three(void)
+{
+	recv_one();
+	recv_one();
+	recv_one();
+}
+SCENARIO(chan_op_sends_again, 2, full_send_again, a_ok, submit_a, recv_three)
 
 /* C35: when cancel returns, operation and item belong to the caller. */
 static void cancel_a(void)

@@ -288,3 +288,74 @@ static void try_both(void)
 
 /* C5: try_send and try_recv beside waiting calls. */
 SCENARIO(chan_tries, 2, one_slot, adds_up, try_both, send_2, recv_timed)
+
+/*
+ * Counting: slots that the other side has made ready become permits when a call
+ * of this side needs them, and only a sleeping call is woken for them.
+ */
+
+/* Two calls sleep; the call that is woken first wakes the other one. */
+SCENARIO(chan_two_senders_sleep, 2, full_of_two, adds_up, send_2, send_3,
+	 recv_two)
+SCENARIO(chan_two_receivers_sleep, 2, two_slots, is_empty, recv_one, recv_one,
+	 send_0_and_1)
+
+static void try_send_5(void)
+{
+	uint64_t item = 5;
+	weir_err err = weir_chan_try_send(&chan, &item);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EAGAIN);
+	sent += err == WEIR_OK;
+}
+
+/* C30: a try takes the permit for which a sleeping sender was woken. */
+SCENARIO(chan_try_overtakes_sleeper, 2, full_of_two, adds_up, send_2, recv_two,
+	 try_send_5)
+
+/* Two slots are free, and the only other sender takes one of them. */
+static void recv_two_then_try(void)
+{
+	uint64_t item = 5;
+
+	recv_two();
+	EX_ASSERT(weir_chan_try_send(&chan, &item) == WEIR_OK);
+	sent++;
+}
+
+static void recv_two_then_send_late(void)
+{
+	uint64_t item = 5;
+
+	recv_two();
+	EX_ASSERT(weir_chan_send_until(&chan, &item, 0) == WEIR_OK);
+	sent++;
+}
+
+static void send_two_then_try(void)
+{
+	uint64_t item = ITEMS;
+
+	send_0_and_1();
+	EX_ASSERT(weir_chan_try_recv(&chan, &item) == WEIR_OK);
+	(void)book(WEIR_OK, item);
+}
+
+/* C5, C14: no call fails while another one counts the slots. */
+SCENARIO(chan_try_send_meets_count, 3, full_of_two, adds_up, recv_two_then_try,
+	 send_2)
+SCENARIO(chan_late_send_meets_count, 3, full_of_two, adds_up,
+	 recv_two_then_send_late, send_2)
+SCENARIO(chan_try_recv_meets_count, 3, two_slots, is_empty, send_two_then_try,
+	 recv_one)
+
+/* C7: a sender that was woken gives up; the other one takes the slot. */
+SCENARIO(chan_cancelled_sleeper_passes_on, 2, full_of_one, adds_up, send_ctx,
+	 send_2, recv_two, cancel)
+
+/*
+ * C19: one receiver awaits an item that is being sent; after the close the other
+ * one takes it without a permit.
+ */
+SCENARIO(chan_close_while_receiver_awaits_copy, 2, one_slot, is_empty,
+	 send_or_closed, recv_or_closed, recv_or_closed, close_it)
