@@ -228,7 +228,7 @@ static void must(bool ok)
 
 int main(void)
 {
-	static int64_t forever = WEIR_FOREVER, soon = 10000000;
+	static int64_t forever = WEIR_FOREVER, soon = 2000000000;
 	weir_sem_opts opts = { .permits = 2, .name = "db_pool" };
 	pthread_t threads[REQUESTS], late;
 	weir_sem_info info;
