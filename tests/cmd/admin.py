@@ -19,8 +19,9 @@ def held(name="a", job="x", *options):
 
 def plain(text):
     """Replace pids and ages, which differ from run to run."""
-    text = re.sub(r" +\d+ +(\d+) +\d+ms ", r" PID \1 AGE ", text)
-    return re.sub(r"pid \d+ for \d+ms", "pid PID for AGE", text)
+    age = r"(?:\d+m?s|\d+m \d+s)"
+    text = re.sub(rf" +\d+ +(\d+) +{age} ", r" PID \1 AGE ", text)
+    return re.sub(rf"pid \d+ for {age}", "pid PID for AGE", text)
 
 
 def test_stat_table():
