@@ -8,7 +8,7 @@
  *     release N  release N
  *     leak N     acquire N in a thread that ends
  *     wait N     acquire N in a thread; it must have to wait
- *     timeout N  acquire N with a deadline that passes
+ *     timeout N  acquire N with a deadline that passes, of 2 s
  *     try N      try to acquire N; it must fail
  *     idle       wait in a thread until no permit is held
  *     renew      destroy the semaphore, and initialise it again
@@ -124,7 +124,8 @@ static void execute(const char *word, int64_t n)
 		start(&thread, take, &wanted);
 		await_waiter(&sem);
 	} else if (!strcmp(word, "timeout")) {
-		must(weir_sem_acquire_for(&sem, n, 1000000) ==
+		/* Long enough to be queued on a slow machine. */
+		must(weir_sem_acquire_for(&sem, n, 2000000000) ==
 		     WEIR_ETIMEDOUT, "no timeout");
 	} else if (!strcmp(word, "try")) {
 		must(weir_sem_try_acquire(&sem, n) == WEIR_EAGAIN, "granted");
