@@ -93,7 +93,12 @@ END
 	cat >"$work/include/support/test-driver.c" <<'END'
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+int write_message(const char *text)
+{
+	return write(1, text, strlen(text)) < 0;
+}
 static void *delay(void *seconds)
 {
 	sleep((int)(long)seconds);
@@ -121,6 +126,7 @@ END
 	cat >"$work/include/support/timespec.h" <<'END'
 #pragma once
 #include <time.h>
+#define TIMESPEC_HZ 1000000000
 static struct timespec make_timespec(time_t s, long ns)
 {
 	return (struct timespec){ s, ns };
@@ -148,13 +154,23 @@ static struct timespec xclock_now(clockid_t clock)
 			     n_.tv_nsec >= (at).tv_nsec));                     \
 	} while (0)
 END
-	echo '#include "timespec.h"' >"$work/include/support/xtime.h"
+	cat >"$work/include/support/xtime.h" <<'END'
+#include "timespec.h"
+static void xclock_gettime(clockid_t clock, struct timespec *now)
+{
+	clock_gettime(clock, now);
+}
+END
 	cat >"$work/include/support/xthread.h" <<'END'
 #pragma once
 #include <pthread.h>
 #include <stdlib.h>
 #define xpthread_mutex_lock(m) do { if (pthread_mutex_lock(m)) abort(); } while (0)
 #define xpthread_mutex_unlock(m) do { if (pthread_mutex_unlock(m)) abort(); } while (0)
+#define xpthread_rwlock_rdlock(l) do { if (pthread_rwlock_rdlock(l)) abort(); } while (0)
+#define xpthread_rwlock_wrlock(l) do { if (pthread_rwlock_wrlock(l)) abort(); } while (0)
+#define xpthread_barrier_init(b, a, n) do { if (pthread_barrier_init(b, a, n)) abort(); } while (0)
+#define xpthread_barrier_wait(b) pthread_barrier_wait(b)
 static pthread_t xpthread_create(pthread_attr_t *a, void *(*f)(void *), void *p)
 {
 	pthread_t t;
@@ -175,7 +191,20 @@ static void xpthread_cancel(pthread_t t)
 		abort();
 }
 END
+	cat >"$work/include/support/xstdio.h" <<'END'
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+static char *xfgets(char *to, int size, FILE *file)
+{
+	char *read = fgets(to, size, file);
+	if (!read && ferror(file))
+		abort();
+	return read;
+}
+END
 	echo >"$work/include/support/support.h"
+	echo >"$work/include/support/test-driver.h"
 	echo >"$work/include/support/xunistd.h"
 }
 
