@@ -249,6 +249,14 @@ weir_cluster_op_submit(weir_cluster_op *op, int64_t n, int64_t deadline_ns);
  * thread withdraws the request.  WEIR_EBUSY: the callback has begun or has run.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_cluster_op_cancel(weir_cluster_op *op);
+/*
+ * An operation on the heap, as in weir/heap.h.  If the operation is submitted,
+ * then the free cancels it: its callback does not run, unless it has begun.
+ */
+WEIR_API WEIR_MUST_USE weir_err
+weir_cluster_op_new(weir_cluster *c, weir_loop *loop, weir_cluster_op_fn *fn,
+		    void *user, weir_cluster_op **out);
+WEIR_API WEIR_MUST_USE weir_err weir_cluster_op_free(weir_cluster_op *op);
 
 /* As in weir/sem.h and weir/named.h, with effect for all clients. */
 WEIR_API WEIR_MUST_USE weir_err

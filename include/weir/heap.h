@@ -28,7 +28,9 @@ WEIR_DECLS_BEGIN
 /*
  * Every object on the heap, for bindings of other languages: a caller of these
  * functions needs neither the size nor the layout of an object.  weir/sem.h has
- * weir_sem_new, and weir/named.h has weir_named_open.
+ * weir_sem_new, weir/named.h has weir_named_open, and weir/cluster.h has
+ * weir_cluster_open and weir_cluster_op_new.  A weir_spin has no functions in the
+ * library.
  *
  *     weir_ctx *ctx;
  *     err = weir_ctx_new(NULL, WEIR_FOREVER, &ctx);

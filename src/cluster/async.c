@@ -4,6 +4,7 @@
  * semaphore `decided`, so the loop of weir/loop.h delivers the result.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/clock.h"
@@ -98,5 +99,29 @@ weir_err weir_cluster_op_cancel(weir_cluster_op *op)
 	op->lease_ = NULL;
 	(void)conclude(l, WEIR_ECANCELED);
 	weir_cl_request_free_(l);
+	return WEIR_OK;
+}
+
+weir_err weir_cluster_op_new(weir_cluster *c, weir_loop *loop,
+			     weir_cluster_op_fn *fn, void *user,
+			     weir_cluster_op **out)
+{
+	if (!out)
+		return WEIR_EINVAL;
+	*out = malloc(sizeof(**out));
+	if (!*out)
+		return WEIR_ENOMEM;
+	weir_cluster_op_init(*out, c, loop, fn, user);
+	return WEIR_OK;
+}
+
+weir_err weir_cluster_op_free(weir_cluster_op *op)
+{
+	weir_err err = op ? weir_cluster_op_cancel(op) : WEIR_OK;
+
+	/* Not submitted, or the callback has begun: it is not accessed. */
+	if (err && err != WEIR_EBUSY)
+		return err;
+	free(op);
 	return WEIR_OK;
 }

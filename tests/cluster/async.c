@@ -132,6 +132,49 @@ TEST(c35_deadline_cancel_and_close)
 	CHECK_OK(weir_cluster_close_handle(c));
 }
 
+static void ready_on_heap(weir_cluster_op *op, weir_err err, weir_lease *lease,
+			  void *user)
+{
+	struct request *r = user;
+
+	(void)op;
+	r->err = err;
+	r->lease = lease;
+	r->calls++;
+}
+
+TEST(operations_on_the_heap)
+{
+	weir_cluster *c = open_new(1, "");
+	weir_cluster_op *op = NULL;
+	struct request r = { .calls = 0 };
+	weir_loop loop;
+
+	CHECK_OK(weir_loop_init(&loop));
+	CHECK_ERR(weir_cluster_op_new(c, &loop, ready_on_heap, &r, NULL), WEIR_EINVAL);
+	CHECK_OK(weir_cluster_op_free(NULL));
+	/* Not submitted. */
+	CHECK_OK(weir_cluster_op_new(c, &loop, ready_on_heap, &r, &op));
+	CHECK_OK(weir_cluster_op_free(op));
+	/* The callback has run. */
+	CHECK_OK(weir_cluster_op_new(c, &loop, ready_on_heap, &r, &op));
+	CHECK_ERR(weir_cluster_op_submit(op, 1, WEIR_FOREVER), WEIR_EQUEUED);
+	await_call(&loop, &r);
+	CHECK_OK(r.err);
+	CHECK_OK(weir_cluster_op_free(op));
+	/* Waits: the free cancels it. */
+	CHECK_OK(weir_cluster_op_new(c, &loop, ready_on_heap, &r, &op));
+	CHECK_ERR(weir_cluster_op_submit(op, 1, WEIR_FOREVER), WEIR_EQUEUED);
+	AWAIT(look(c).waiters == 1);
+	CHECK_OK(weir_cluster_op_free(op));
+	AWAIT(look(c).waiters == 0);
+	CHECK_EQ(r.calls, 1);
+	CHECK_OK(weir_lease_release(r.lease));
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_OK(weir_cluster_unlink(c));
+	CHECK_OK(weir_cluster_close_handle(c));
+}
+
 /* A cancel that meets the grant leaves nothing behind. */
 TEST(c35_cancel_meets_grant)
 {
