@@ -199,8 +199,8 @@ def processes():
                        f'processes/death/{size}', mine, peer, 1)
     yield over('hand-off in a queue of 1,000 processes', 'processes/crowd/1000',
                mine, 'its 10', 1.2, own='processes/crowd/10')
-    yield Aim(f'open and close a handle ({mine})', 'ns', 60000,
-              lambda results: results.figure('processes/open', mine))
+    yield Aim(f'open and close a handle ({mine})', 'us', 60,
+              lambda results: results.figure('processes/open', mine, 'us'))
     yield Aim(f'100 processes that wait ({mine})', 'switches a second', 0,
               lambda results: results.figure('processes/waiting/100', mine,
                                              'switches'))

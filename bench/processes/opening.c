@@ -42,6 +42,11 @@ static void hold_open(void *arg)
 		pause();
 }
 
+static void print(double ns)
+{
+	printf("{\"ns\": %.0f, \"us\": %.3f}\n", ns, ns / 1000);
+}
+
 void measure_open(const struct bench_args *args, const char *kind)
 {
 	char name[40];
@@ -51,7 +56,7 @@ void measure_open(const struct bench_args *args, const char *kind)
 		(void)snprintf(name, sizeof(name), "/weir-bench-%d", (int)getpid());
 		sem = sem_open(name, O_CREAT | O_EXCL, 0600, 1);
 		must(sem != SEM_FAILED && sem_close(sem) == 0, "sem_open");
-		printf("{\"ns\": %.0f}\n", bench_repeat(args, open_sem, name));
+		print(bench_repeat(args, open_sem, name));
 		(void)sem_unlink(name);
 		return;
 	}
@@ -60,5 +65,5 @@ void measure_open(const struct bench_args *args, const char *kind)
 	kind_called(kind)->make();
 	/* It ends with this process. */
 	(void)child_start(hold_open, NULL);
-	printf("{\"ns\": %.0f}\n", bench_repeat(args, open_named, NULL));
+	print(bench_repeat(args, open_named, NULL));
 }
