@@ -77,6 +77,14 @@ static bool is_older(uint32_t a, uint32_t b, const void *user)
 	return x->age_ns != y->age_ns ? x->age_ns > y->age_ns : a < b;
 }
 
+bool weir_diag_leaked_(const struct dg_model *model, const struct dg_hold *hold)
+{
+	const struct dg_object *object = &model->objects[hold->object];
+
+	return model->contexts[hold->context].ended &&
+	       (object->type != RG_POSIX || !weir_diag_open_(object));
+}
+
 static void count_hold(struct dg_model *model, const struct dg_hold *hold)
 {
 	struct dg_object *object = &model->objects[hold->object];
@@ -85,7 +93,7 @@ static void count_hold(struct dg_model *model, const struct dg_hold *hold)
 		return;
 	object->holders++;
 	object->held = weir_diag_add_(object->held, hold->weight);
-	if (model->contexts[hold->context].ended)
+	if (weir_diag_leaked_(model, hold))
 		object->leaked = weir_diag_add_(object->leaked, hold->weight);
 }
 

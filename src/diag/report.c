@@ -276,8 +276,10 @@ void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 
 /* The state of the holder: ended, waits, runs. */
 static void put_activity(struct dg_text *text, const struct dg_model *model,
-			 const struct dg_context *c)
+			 const struct dg_hold *hold)
 {
+	const struct dg_context *c = &model->contexts[hold->context];
+
 	if (c->ended) {
 		put(text, c->kind == DG_PROCESS ? "  PROCESS EXITED" :
 						  "  THREAD EXITED");
@@ -286,7 +288,8 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 			weir_diag_put_time_(text, c->ended_ns);
 			put(text, " ago");
 		}
-		put(text, ": LEAKED");
+		if (weir_diag_leaked_(model, hold))
+			put(text, ": LEAKED");
 	} else if (c->first_wait != DG_NONE) {
 		const struct dg_wait *wait = &model->waits[c->first_wait];
 
@@ -330,7 +333,7 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		put_columns(text, hold->site, hold->age_ns);
-		put_activity(text, model, c);
+		put_activity(text, model, hold);
 		put(text, "\n");
 	}
 	if (object->unowned > 0) {

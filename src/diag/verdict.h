@@ -63,6 +63,14 @@ bool weir_diag_left_(const struct dg_model *model, uint32_t context);
 /* Whether permits of the object may come from outside the model. */
 bool weir_diag_open_(const struct dg_object *object);
 
+/*
+ * Whether the permits are lost because their thread has ended.  Not those of an
+ * open sem_t: the thread that waits for it and the one that posts it are
+ * different ones.
+ */
+bool weir_diag_leaked_(const struct dg_model *model,
+		       const struct dg_hold *hold);
+
 /* Set verdict, group and behind of all contexts and objects. */
 void weir_diag_judge_(struct dg_model *model);
 /* The gravest verdict of a group, and of the whole model. */

@@ -96,6 +96,14 @@ def test_ring():
         assert "DEADLOCK" not in done.stdout and "SELF-NESTED" not in done.stdout, done.stdout
 
 
+def test_ended():
+    """The consumer of a ring releases what a producer has taken, that has ended."""
+    with Hanging("ended") as hanging:
+        done = hanging.explain("THREAD EXITED")
+        assert done.returncode == 0, done
+        assert "0 of 2 free" in done.stdout and "LEAKED" not in done.stdout, done.stdout
+
+
 def test_signal():
     with Hanging("signal") as hanging:
         done = hanging.explain("NO KNOWN RELEASER  1 context")

@@ -80,6 +80,25 @@ static void *listen(void *unused)
 	return unused;
 }
 
+/* Each producer fills a place of a ring and ends. */
+static void *fill(void *of)
+{
+	check(sem_wait(of));
+	return NULL;
+}
+
+static void ring_of_two(sem_t *room)
+{
+	pthread_t thread;
+
+	check(sem_init(room, 0, 2));
+	for (int i = 0; i < 2; i++) {
+		check(pthread_create(&thread, NULL, fill, room));
+		check(pthread_join(thread, NULL));
+		check(sem_post(&begun));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static sem_t room;
@@ -95,6 +114,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "ring")) {
 		check(sem_init(&room, 0, 1));
 		start(produce, &room);
+	} else if (!strcmp(argv[1], "ended")) {
+		ring_of_two(&room);
 	} else if (!strcmp(argv[1], "signal")) {
 		check(sem_init(&news, 0, 0));
 		start(listen, NULL);
