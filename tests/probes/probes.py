@@ -55,17 +55,21 @@ def notes():
             fail(f"{name}: {arguments}")
 
 
-def check_events(said, more):
-    """The lines are "event <name> n err object"."""
+def check_events(said, more, may_miss=False):
+    """The lines are "event <name> n err object".  Returns false if events are missing and
+    the tracer may miss them."""
     lines = re.findall(r"^PROBE (\w+) <(.*)> (-?\d+) (-?\d+) (0x[0-9a-f]+)$", said, re.M)
     events = sorted((event, name, int(n), int(err)) for event, name, n, err, _ in lines)
     objects = re.findall(r"^0x[0-9a-f]+$", said, re.M)
+    if may_miss and events != EVENTS and all(events.count(e) <= EVENTS.count(e) for e in events):
+        return False
     if events != EVENTS or {line[4] for line in lines} != set(objects):
         fail(f"{events}\n{objects}\n{said}\n{more}")
+    return True
 
 
 # A breakpoint whose stop() returns False: with the command "continue" instead, gdb misses
-# events now and then.
+# events more often.
 GDB = """
 set breakpoint pending on
 set pagination off
@@ -87,6 +91,15 @@ end
 
 
 def with_gdb():
+    """gdb takes all breakpoints out to step over one.  On some machines the step is lost if
+    the thread loses its CPU there, and then gdb sees no later event.  So a run that only
+    misses events is repeated; an event that is wrong or too many is a failure at once."""
+    for attempt in range(8):
+        if trace_with_gdb(attempt < 7):
+            return
+
+
+def trace_with_gdb(may_miss):
     script = [GDB.replace("NAMES", repr(NAMES))]
     # Not to the standard output of gdb, whose lines it would interrupt.
     with tempfile.NamedTemporaryFile("w", suffix=".gdb") as file, \
@@ -97,7 +110,7 @@ def with_gdb():
         said = done.stdout + address.read()
     if "ptrace: Operation not permitted" in done.stdout + done.stderr:
         skip("needs the right to trace a process")
-    check_events(said, done.stderr)
+    return check_events(said, done.stderr, may_miss)
 
 
 def with_bpftrace():
