@@ -509,9 +509,9 @@ TEST(c35_coroutines)
 	CHECK_EQ(a, WEIR_ECANCELED);
 	weir::context late(1ms);
 	take(sem, &loop, 1, turn, b, late.native_handle());
-	while (!loop.dispatch())
-		;
-	CHECK_EQ(b, WEIR_ETIMEDOUT);
+	// Nothing is dispatched if the deadline passed before the submit.
+	while (b != WEIR_ETIMEDOUT)
+		(void)loop.dispatch();
 	sem.release(2);
 }
 
