@@ -28,8 +28,6 @@
 #define SCAN 8u
 #define SCAN_FULL 1024u
 
-_Thread_local struct weir_mine_ weir_mine_ WEIR_TLS_READY_;
-
 static pthread_key_t key;
 static uint32_t has_key;
 
@@ -261,7 +259,7 @@ struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
 /* The destructor of the key: the thread ends. */
 static void end_thread(void *unused)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	struct rg_context *context = my->context;
 	char *base = my->base;
 
@@ -319,7 +317,7 @@ __attribute__((destructor)) static void delete_key(void)
 
 bool weir_context_enter_(char *base)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	struct rg_context *context;
 
 	my->busy = true;

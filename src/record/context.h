@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "base/tls.h"
 #include "record/layout.h"
+#include "record/mine.h"
 #include "record/registry.h"
 
 /*
@@ -15,23 +15,9 @@
  * watched call until it ends; an operation has one while it waits.
  *
  * The slots of a context are written by its thread alone, without atomic
- * read-modify-writes.  `busy` is true meanwhile: a signal handler that releases
- * then leaves the slots alone.
+ * read-modify-writes.  `busy` of weir_mine_ is true meanwhile: a signal handler
+ * that releases then leaves the slots alone.
  */
-struct weir_mine_ {
-	char *base;		/* the registry of `context`; null: none */
-	struct rg_context *context;
-	struct rg_slot *last;	/* that an acquire used last */
-	struct rg_object *object; /* of `last` */
-	const void *sem;	/* of `last`; null: not for the fast paths */
-	uint64_t last_site;	/* of `last` */
-	uint64_t epoch;		/* when `sem` was set */
-	uint64_t site;		/* of the call that is about to wait */
-	uint32_t busy;
-};
-
-extern _Thread_local struct weir_mine_ weir_mine_
-	__attribute__((visibility("hidden"))) WEIR_TLS_READY_;
 
 /* Make a context.  Returns null if that fails. */
 struct rg_context *weir_context_make_(char *base, enum rg_kind kind,

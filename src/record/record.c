@@ -21,7 +21,7 @@ static bool is_live(const struct rg_object *object, uint64_t id)
 	return at_load_relaxed(&object->id) == id;
 }
 
-/* The flags of handed_over: it is not 0. */
+/* The flags of handed_over: it may be other than 0. */
 static bool is_owed(uint32_t flags)
 {
 	return flags & (RG_HANDED_OVER | RG_DEFERRED);
@@ -33,9 +33,10 @@ static void add_handed_over(struct rg_object *object, uint64_t id, int64_t n,
 {
 	if (!is_live(object, id))
 		return;
+	/* The flag first: it says that the slots are no longer exact. */
+	weir_registry_flag_(object, flag);
 	/* relaxed: a count. */
 	at_add_relaxed(&object->handed_over, n);
-	weir_registry_flag_(object, flag);
 }
 
 /*
@@ -61,7 +62,7 @@ static void settle_handed_over(char *base, struct rg_object *object,
 }
 
 /* The fast paths use this slot from now on, if its object is a usual one. */
-static void remember(struct weir_mine_ *my, struct rg_object *object,
+static void remember(struct weir_self_ *my, struct rg_object *object,
 		     struct rg_slot *slot)
 {
 	const uint32_t slow = RG_UNBOUNDED | RG_HANDED_OVER | RG_DEFERRED;
@@ -88,7 +89,7 @@ static void remember(struct weir_mine_ *my, struct rg_object *object,
 static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 		uint64_t since, bool immediate)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	struct rg_object *object = weir_rg_object_(base, id);
 	struct rg_slot *slot = NULL;
 	uint32_t flags;
@@ -222,7 +223,7 @@ static struct rg_slot *newest(char *base, uint64_t id, bool holding)
 static int64_t give(char *base, struct rg_object *object, uint64_t id,
 		    int64_t n, bool counts)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	struct rg_slot *slot = my->last;
 	/* relaxed: all; this thread writes the slot. */
 	bool unbounded = at_load_relaxed(&object->flags) & RG_UNBOUNDED;
@@ -250,7 +251,7 @@ static int64_t give(char *base, struct rg_object *object, uint64_t id,
 __attribute__((noinline))
 static void gave(uint64_t id, int64_t n, bool counts)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	char *base = registry_base();
 	struct rg_object *object;
 	uint32_t flag = RG_HANDED_OVER;
@@ -331,7 +332,7 @@ static bool is_mine(char *base, const struct rg_slot *slot)
 
 uint32_t weir_record_slot_(uint64_t id)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	char *base = registry_base();
 	struct rg_slot *slot;
 

@@ -204,7 +204,7 @@ static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
 
 static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 {
-	struct weir_mine_ *my = &weir_mine_;
+	struct weir_self_ *my = &weir_mine_;
 	struct rg_object *object;
 	uint64_t calls;
 

@@ -176,9 +176,17 @@ uint64_t weir_registry_id_(char *base, uint32_t index)
 bool weir_registry_grow_(uint32_t *high, uint32_t index, void *record,
 			 size_t size)
 {
+	uint32_t seen = index;
+
+	if (!weir_memfd_populate_(record, size))
+		return false;
 	/* relaxed: the state of the record decides who gets it. */
-	return weir_memfd_populate_(record, size) &&
-	       at_cas_weak_relaxed(high, &index, index + 1);
+	while (!at_cas_weak_relaxed(high, &seen, index + 1))
+		/* A failed CAS stores the value that it found. */
+		// cppcheck-suppress knownConditionTrueFalse
+		if (seen != index)
+			return false;
+	return true;
 }
 
 void weir_registry_flag_(struct rg_object *object, uint32_t flags)

@@ -14,7 +14,10 @@
 #define SCAN 16u		/* records that are examined before the table grows */
 #define SCAN_FULL 512u
 
-#define OPS 4096u		/* entries of the table of operations */
+#ifndef WEIR_OPS_		/* the explorer uses less memory */
+#define WEIR_OPS_ 4096u
+#endif
+#define OPS WEIR_OPS_		/* entries of the table of operations */
 #define OPS_REACH 32u		/* entries in which an operation may be */
 
 /* Waiting operations; the key is set last and cleared last. */

@@ -15,8 +15,9 @@
  *
  * The order of threads matters only before an access to memory that several
  * threads use and at least one writes.  Other accesses commute, and nothing is
- * decided before them.  The runs discover which memory is shared; when a run
- * discovers more of it, the search starts again (search.c).
+ * decided before them, except whether a signal handler of this thread runs.  The
+ * runs discover which memory is shared; when a run discovers more of it, the
+ * search starts again (search.c).
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -187,6 +188,9 @@ static int list_options(struct ex_option *options)
 		}
 	}
 	n = ex_list_kind(options, n, go & self, EX_GO);
+	if (ex->only_signals)
+		return ex->budget ? ex_list_kind(options, n, handlers & self,
+						 EX_SIGNAL) : n;
 	/* A delayed store may reach memory at any time. */
 	n = ex_list_kind(options, n, delayed, EX_DRAIN);
 	if (go & self && ex->search == EX_DEPTH_FIRST && !ex->budget)
@@ -363,6 +367,7 @@ bool ex_run(void)
 	ex->self = -1;
 	ex->thread_count = 0;
 	ex->panics_expected = ex->abandoned = ex->failed = false;
+	ex->only_signals = false;
 	ex->runs++;
 	if (sigsetjmp(ex->failed_outside, 0)) {
 		ex->self = -1;

@@ -123,6 +123,7 @@ struct engine {
 	uint64_t writes;
 	int steps;
 	bool panics_expected;
+	bool only_signals;		/* at this point only a handler matters */
 	bool abandoned;			/* reached a known state */
 	bool failed;
 	char message[512];

@@ -72,6 +72,7 @@ void ex_fail(const char *format, ...);
 void ex_free(void *memory, size_t size);	/* later accesses fail */
 bool ex_is_freed(const void *memory);
 void ex_signal(void (*handler)(void));	/* may interrupt this thread, once */
+void ex_signal_point(void);		/* a handler may run here */
 void ex_clock_advance(int64_t ns);
 void ex_expect_panics(void);		/* for setup: panics do not fail */
 int ex_self(void);				/* number of this thread */

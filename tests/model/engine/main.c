@@ -24,12 +24,16 @@
 #ifndef EX_RACES
 #define EX_RACES 0
 #endif
+#ifndef EX_PROGRAM
+#define EX_PROGRAM (EX_RACES ? "model-races" : "model")
+#define EX_TITLE "model"
+#endif
 #define EX_NAME                                                                \
 	(ex->watched ? "watched" :                                             \
 	 ex->stale  ? "stale reads" :                                          \
 	 ex->races  ? "races" :                                                \
 	 ex->delays ? "delayed stores" :                                       \
-	 ex->spins  ? "many CPUs" : "model")
+	 ex->spins  ? "many CPUs" : EX_TITLE)
 
 static struct command {
 	const struct ex_scenario *scenarios[SCENARIOS_MAX];
@@ -119,7 +123,7 @@ static void report(void)
 	       ex->runs, ex->message);
 	ex_shrink();
 	printf("replay: %s%s%s --spin %u --replay '",
-	       EX_RACES ? "model-races" : "model",
+	       EX_PROGRAM,
 	       ex->delays ? " --delays" : ex->stale ? " --stale" : "",
 	       ex->watched ? " --watched" : "", ex->spins);
 	ex_trace_schedule();

@@ -134,8 +134,11 @@ void ex_point(enum ex_op op, const void *p, size_t size, bool shared,
 #if EX_PROCESSES
 	ex_process_at(op, p);
 #endif
-	if (!goes_on(shared))
+	/* A handler may run between any two accesses of its thread. */
+	ex->only_signals = !shared && ex->threads[ex->self].handler;
+	if (!goes_on(shared || ex->only_signals))
 		ex_pause();
+	ex->only_signals = false;
 	if (ex->tracing)
 		ex_trace_begin(op, p, size, at);
 }
@@ -387,6 +390,12 @@ int ex_self(void)
 void ex_signal(void (*handler)(void))
 {
 	ex->threads[ex->self].handler = handler;
+}
+
+void ex_signal_point(void)
+{
+	if (ex->self >= 0 && ex->threads[ex->self].handler)
+		ex_point(EX_CALL, NULL, 0, false, &here);
 }
 
 void ex_clock_advance(int64_t ns)
