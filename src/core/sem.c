@@ -144,7 +144,7 @@ static weir_err acquire_limited_long(weir_sem *sem, int64_t n,
 
 	if (!weir_request_ok_(sem, n, n))
 		return WEIR_EINVAL;
-	if (weir_take_recorded_(sem, n, site))
+	if (weir_take_recorded_(sem, n, site, true))
 		return WEIR_OK;
 	taken = weir_sem_spin_acquire_(sem, n, n);
 	if (taken < 0)

@@ -38,7 +38,7 @@ static weir_err try_long(weir_sem *sem, int64_t n)
 	bool taken;
 	weir_err err;
 
-	if (weir_try_recorded_(sem, n, site))
+	if (weir_take_recorded_(sem, n, site, false))
 		return WEIR_OK;
 	err = weir_sem_lock_(sem, call);
 	if (err)

@@ -50,7 +50,7 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return WEIR_EINVAL;
-	if (weir_try_recorded_(sem, n, site))
+	if (weir_take_recorded_(sem, n, site, false))
 		return WEIR_OK;
 	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
 	if (err)

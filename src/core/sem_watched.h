@@ -100,9 +100,10 @@ static inline void weir_sem_record_tried_(const weir_sem *sem, int64_t n,
 
 /*
  * weir_take_watched_ for n permits, with the recording.  Returns false if
- * nothing was done.  weir_try_recorded_ is for calls that never wait.
+ * nothing was done.  `may_wait`: the call is one that may wait.
  */
-static inline bool weir_try_recorded_(weir_sem *sem, int64_t n, uint64_t site)
+static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
+				       bool may_wait)
 {
 	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
 	uint64_t now = weir_record_now_();
@@ -111,22 +112,10 @@ static inline bool weir_try_recorded_(weir_sem *sem, int64_t n, uint64_t site)
 		return false;
 	if (ready.slot)
 		weir_record_took_in_(ready, n, now);
+	else if (may_wait)
+		weir_sem_record_took_(sem, n, site);
 	else
 		weir_sem_record_tried_(sem, n, site);
-	return true;
-}
-
-static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site)
-{
-	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
-	uint64_t now = weir_record_now_();
-
-	if (weir_take_watched_(sem, n, n) < 0)
-		return false;
-	if (ready.slot)
-		weir_record_took_in_(ready, n, now);
-	else
-		weir_sem_record_took_(sem, n, site);
 	return true;
 }
 

@@ -76,6 +76,8 @@ enum rg_outcome {
 #define RG_MOVED 16u		/* a permit object was moved: its holder may be
 				   another thread than its slot says */
 #define RG_DEFERRED 32u		/* a signal handler has added to handed_over */
+#define RG_OWED 64u		/* handed_over was positive: the holders
+				   subtract it when they acquire */
 
 /* Flags of a wait. */
 #define RG_ANY_OF 1u		/* one of the waits of the same context is

@@ -36,7 +36,8 @@ static void add_handed_over(struct rg_object *object, uint64_t id, int64_t n,
 	/* The flag first: it says that the slots are no longer exact. */
 	weir_registry_flag_(object, flag);
 	/* relaxed: a count. */
-	at_add_relaxed(&object->handed_over, n);
+	if (at_add_relaxed(&object->handed_over, n) + n > 0)
+		weir_registry_flag_(object, RG_OWED);
 }
 
 /*
@@ -65,7 +66,7 @@ static void settle_handed_over(char *base, struct rg_object *object,
 static void remember(struct weir_self_ *my, struct rg_object *object,
 		     struct rg_slot *slot)
 {
-	const uint32_t slow = RG_UNBOUNDED | RG_HANDED_OVER | RG_DEFERRED;
+	const uint32_t slow = RG_UNBOUNDED | RG_OWED;
 
 	/*
 	 * A signal handler that releases in between must not take the new slot
@@ -76,7 +77,6 @@ static void remember(struct weir_self_ *my, struct rg_object *object,
 	/* relaxed: all; if a flag is set later, the epoch changes. */
 	my->epoch = at_load_relaxed(&weir_registry_->epoch);
 	my->last = slot;
-	my->object = object;
 	my->last_site = at_load_relaxed(&slot->site);
 	at_signal_fence();
 	/* relaxed: as above. */
@@ -156,13 +156,17 @@ void weir_record_tried_(uint64_t id, int64_t n, uint64_t site)
 }
 
 /* Add the time of a hold to the sums. */
-void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
-			  uint64_t releases)
+void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 {
 	/* relaxed: all; this thread writes the slot.  The rest are counts. */
+	uint64_t id = at_load_relaxed(&slot->object);
+	struct rg_object *object = weir_rg_object_(weir_mine_.base, id);
 	uint64_t ticks = (uint64_t)weir_ticks_() - at_load_relaxed(&slot->since);
 	uint64_t times = releases < WEIR_RECORD_EXACT_ ? 1 : WEIR_RECORD_SAMPLE_;
 
+	if (!is_live(object, id))
+		return;
+	/* relaxed: as above. */
 	at_add_relaxed(&object->hold_ticks, times * ticks);
 	if (ticks >= weir_registry_->bounds[SHORT_HOLDS - 1])
 		/* relaxed: as above. */
@@ -171,7 +175,7 @@ void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
 }
 
 /* Count a release. */
-static void count_release(struct rg_object *object, struct rg_slot *slot)
+static void count_release(struct rg_slot *slot)
 {
 	/* relaxed: both; this thread writes it. */
 	uint64_t releases = at_load_relaxed(&slot->releases);
@@ -179,7 +183,7 @@ static void count_release(struct rg_object *object, struct rg_slot *slot)
 	at_store_relaxed(&slot->releases, releases + 1);
 	if (releases < WEIR_RECORD_EXACT_ ||
 	    releases % WEIR_RECORD_SAMPLE_ == 0)
-		weir_record_measure_(object, slot, releases);
+		weir_record_measure_(slot, releases);
 }
 
 /* Subtract up to n permits from the slot.  Returns what is left of n. */
@@ -235,7 +239,7 @@ static int64_t give(char *base, struct rg_object *object, uint64_t id,
 		return n;
 	if (counts)
 		/* relaxed: as above. */
-		count_release(object, slot);
+		count_release(slot);
 	if (unbounded)
 		return 0;
 	n = subtract(slot, n);

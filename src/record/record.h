@@ -129,16 +129,14 @@ static inline bool weir_record_is_last_(const weir_sem *sem)
 /* A slot before an acquire, read in advance; slot null: use the slow path. */
 struct weir_ready_ {
 	struct rg_slot *slot;
-	struct rg_object *object;
-	uint64_t permits, calls;	/* taken and acquires, or given and
-					   releases */
+	uint64_t permits, calls;	/* taken and acquires */
 	bool holds;
 };
 
 static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
 							    uint64_t site)
 {
-	struct weir_ready_ ready = { NULL, NULL, 0, 0, false };
+	struct weir_ready_ ready = { NULL, 0, 0, false };
 	struct rg_slot *slot = weir_mine_.last;
 
 	/*
@@ -185,8 +183,7 @@ static inline void weir_record_took_in_(struct weir_ready_ ready, int64_t n,
 #define WEIR_RECORD_EXACT_ 64u
 #define WEIR_RECORD_SAMPLE_ 64u
 
-void weir_record_measure_(struct rg_object *object, struct rg_slot *slot,
-			  uint64_t releases);
+void weir_record_measure_(struct rg_slot *slot, uint64_t releases);
 
 /*
  * As weir_record_ready_to_take_, for a release.  It reads little and stores
@@ -205,8 +202,7 @@ static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
 static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 {
 	struct weir_self_ *my = &weir_mine_;
-	struct rg_object *object;
-	uint64_t calls;
+	uint64_t given, calls;
 
 	/*
 	 * relaxed: all; this thread writes the slot, readers read it twice.  A
@@ -219,7 +215,10 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, true);
 	at_signal_fence();
-	if ((uint64_t)weir_slot_holds_(slot) < (uint64_t)n) {
+	given = at_load_relaxed(&slot->given);
+	/* relaxed: as above. */
+	if (at_load_relaxed(&slot->taken) - given -
+		    at_load_relaxed(&slot->returned) < (uint64_t)n) {
 		/* relaxed: as above. */
 		at_store_relaxed(&my->busy, false);
 		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
@@ -227,18 +226,14 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	}
 	/* relaxed: as above. */
 	calls = at_load_relaxed(&slot->releases);
-	at_store_relaxed(&slot->given,
-			 at_load_relaxed(&slot->given) + (uint64_t)n);
+	at_store_relaxed(&slot->given, given + (uint64_t)n);
 	at_store_relaxed(&slot->releases, calls + 1);
-	/* A handler may have used another slot meanwhile. */
-	object = my->last == slot ? my->object : NULL;
 	at_signal_fence();
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, false);
 	/* Last, so that the caller needs no stack frame. */
-	if (object &&
-	    (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0))
-		weir_record_measure_(object, slot, calls);
+	if (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0)
+		weir_record_measure_(slot, calls);
 }
 
 /* As weir_record_gave_, for permits that were forgotten, not released. */

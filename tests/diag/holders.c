@@ -150,6 +150,30 @@ TEST(c48_permits_that_start_as_out_have_no_known_holder)
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
+/* A release of what another thread holds ends it: the owner must subtract it. */
+TEST(c47_permits_that_start_as_out_do_not_end_the_fast_path)
+{
+	weir_sem_opts opts = { .permits = 1, .capacity = 3, .name = "a" };
+
+	CHECK_OK(weir_sem_init_opts(&a, &opts));
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK(is_last(&a));
+	finish(start(release_one, NULL));
+	finish(start(release_one, NULL));
+	CHECK_EQ(object_of(&a)->handed_over, 0);
+	weir_sem_release(&a, 1);
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK(is_last(&a));
+	finish(start(release_one, NULL));
+	CHECK(!is_last(&a));
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK(!is_last(&a));
+	CHECK_EQ(sum_of_slots(&a), 1);
+	weir_sem_release(&a, 1);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
 TEST(c48_an_unbounded_semaphore_has_no_holders)
 {
 	weir_sem_opts opts = { .name = "a", .flags = WEIR_SEM_UNBOUNDED };

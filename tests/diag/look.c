@@ -114,6 +114,11 @@ void mark_busy(bool busy)
 	weir_mine_.busy = busy;
 }
 
+bool is_last(const weir_sem *sem)
+{
+	return weir_record_is_last_(sem);
+}
+
 int64_t sum_of_slots(const weir_sem *sem)
 {
 	return sum(sem, true, 0);

@@ -43,6 +43,9 @@ uint64_t releases_of(const weir_sem *sem);
 /* As if this thread were changing its slots. */
 void mark_busy(bool busy);
 
+/* The next call of this thread takes the fast path of a watched semaphore. */
+bool is_last(const weir_sem *sem);
+
 /* The context with this id; null: none. */
 struct rg_context *context_of(uint64_t id);
 

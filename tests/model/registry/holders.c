@@ -23,6 +23,7 @@ static struct book {
 	weir_sem *sem;
 	uint64_t id;
 	bool moved;
+	int64_t out;		/* at the start, held by no thread */
 	int64_t held[EX_THREADS];
 	uint64_t acquires, releases;
 } books[BOOKS];
@@ -80,7 +81,7 @@ static void check_thread(const struct book *b, int thread)
 static void check_sum(const struct book *b)
 {
 	const struct rg_object *object = weir_rg_object_(base_now(), b->id);
-	int64_t held = 0, n = -object->handed_over;
+	int64_t held = b->out, n = -object->handed_over;
 	uint64_t acquires = object->acquires[RG_IMMEDIATE] +
 			    object->acquires[RG_QUEUED];
 	uint64_t releases = object->releases;
@@ -260,7 +261,8 @@ weir_err holders_init(weir_sem *sem, const weir_sem_opts *opts)
 
 	if (err)
 		return err;
-	*b = (struct book){ .sem = sem, .id = weir_record_of_(sem) };
+	*b = (struct book){ .sem = sem, .id = weir_record_of_(sem),
+			     .out = sem->capacity_ - weir_value_(sem->word_) };
 	EX_ASSERT(b->id);
 	return WEIR_OK;
 }

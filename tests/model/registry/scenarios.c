@@ -17,11 +17,18 @@ static weir_ctx ctx;
 static weir_permit objects[2];
 static uint32_t ready, done;
 
-static void make(weir_sem *sem, int64_t permits)
+static void make_part(weir_sem *sem, int64_t permits, int64_t capacity)
 {
-	weir_sem_opts opts = { .permits = permits, .name = "explored" };
+	weir_sem_opts opts = { .permits = permits,
+			       .capacity = capacity,
+			       .name = "explored" };
 
 	EX_ASSERT(weir_sem_init_opts(sem, &opts) == WEIR_OK);
+}
+
+static void make(weir_sem *sem, int64_t permits)
+{
+	make_part(sem, permits, permits);
 }
 
 static void reset(int64_t permits)
@@ -142,6 +149,23 @@ static void exchange(void)
 
 SCENARIO(registry_of_permits_exchanged, 2, two_free, all_back, take_for_another,
 	 exchange)
+
+/* Permits that are out at the start have no known holder. */
+static void one_of_two(void)
+{
+	make_part(&s, 1, 2);
+	make(&r, 1);
+}
+
+static void put_unknown(void)
+{
+	put(&s);
+}
+
+SCENARIO(registry_of_permits_out_at_start, 2, one_of_two, all_back, pairs,
+	 put_unknown)
+SCENARIO(registry_of_permits_out_and_handed_over, 2, one_of_two, all_back,
+	 take_for_another, put_for_another, put_unknown)
 
 /*
  * A signal handler releases between any two accesses of the thread: permits of
