@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/thread.h"
+#include "base/tls.h"
 #include "weir/base.h"
 
 #define MINUTE_NS INT64_C(60000000000)
@@ -61,4 +63,21 @@ void weir_diag_print_(const char *text, size_t size)
 		       errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static _Thread_local bool reporting WEIR_TLS_READY_;
+
+bool weir_diag_begin_(int *before)
+{
+	if (reporting)
+		return false;
+	reporting = true;
+	*before = weir_thread_cancel_off_();
+	return true;
+}
+
+void weir_diag_end_(int before)
+{
+	reporting = false;
+	weir_thread_cancel_reset_(before);
 }

@@ -19,4 +19,13 @@ bool weir_diag_may_print_(uint64_t *spent, uint32_t most);
  */
 void weir_diag_print_(const char *text, size_t size);
 
+/*
+ * Begin and end a report on the calling thread, which may call a function of the
+ * program.  weir_diag_begin_ returns false if a report of this thread has not
+ * ended: that function has timed out itself.  Otherwise the thread cannot be
+ * cancelled until weir_diag_end_, which gets *before.
+ */
+bool weir_diag_begin_(int *before);
+void weir_diag_end_(int before);
+
 #endif /* WEIR_DIAG_LIMIT_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report on a predicted deadlock: record/lockorder.h. */
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 
 #include "base/shared.h"
@@ -106,7 +105,8 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 						   WEIR_DIAG_REPORTS_))
 		return;
 	/* The call that is examined is no cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (!weir_diag_begin_(&cancel))
+		return;
 	room = weir_map_zero_(REPORT_ROOM);
 	if (room) {
 		struct dg_text text = { .to = room, .size = REPORT_ROOM,
@@ -119,6 +119,6 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 			weir_diag_print_(room, text.used);
 		weir_unmap_(room, REPORT_ROOM);
 	}
-	pthread_setcancelstate(cancel, NULL);
+	weir_diag_end_(cancel);
 	errno = before;
 }

@@ -10,7 +10,6 @@
  *                  setting.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 
 #include "base/atomic.h"
@@ -58,9 +57,10 @@ void weir_diag_timed_out_(uint64_t object, uint32_t wait)
 	if (!fn && !(most && weir_diag_may_print_(&spent, most)))
 		return;
 	/* The call that has timed out is no cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	report(object, wait, fn);
-	pthread_setcancelstate(cancel, NULL);
+	if (weir_diag_begin_(&cancel)) {
+		report(object, wait, fn);
+		weir_diag_end_(cancel);
+	}
 	errno = before;
 }
 

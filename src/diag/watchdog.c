@@ -80,12 +80,16 @@ static void report(void *user, const struct dg_text *text,
 		   const struct dg_object *object, enum dg_verdict verdict)
 {
 	weir_diag_report_fn *fn = weir_diag_reporter_();
+	int before;
 
 	(void)user;
-	if (fn)
+	/* The function may time out itself: its report would call it again. */
+	if (fn && weir_diag_begin_(&before)) {
 		fn(text->to);
-	else
+		weir_diag_end_(before);
+	} else if (!fn) {
 		weir_diag_print_(text->to, text->used);
+	}
 	weir_hook_emit_(WEIR_EVENT_FOUND_,
 			(const void *)(uintptr_t)object->address, object->name,
 			verdict, WEIR_OK);

@@ -124,6 +124,35 @@ static void keep_report(const char *report)
 	snprintf(reported, sizeof(reported), "%s", report);
 }
 
+static weir_sem *nested;
+static int reports;
+
+static void time_out_in_report(const char *report)
+{
+	(void)report;
+	/* A function that is called again and again would overflow the stack. */
+	if (++reports < 100)
+		CHECK_ERR(weir_sem_acquire_for(nested, 1, 1000),
+			  WEIR_ETIMEDOUT);
+}
+
+TEST(a_report_function_that_times_out_is_not_called_again)
+{
+	weir_sem sem;
+
+	init(&sem, "limit", 1);
+	nested = &sem;
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK(!weir_diag_set_report(time_out_in_report));
+	for (int i = 1; i <= 2; i++) {
+		CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000), WEIR_ETIMEDOUT);
+		CHECK_EQ(reports, i);
+	}
+	CHECK(weir_diag_set_report(NULL) == time_out_in_report);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /* C51: the holders in the report are those of one instant. */
 TEST(c51_timeout_report_names_the_holders)
 {
