@@ -171,9 +171,15 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 	} else {
 		put(text, verdict != DG_LEAKED ? " can never proceed" :
 			  members == 1 ? " waits" : " wait");
-		put(text, verdict != DG_LEAKED ?
-			  " (exact; no outside releaser known)" :
-			  " for permits of threads that have ended");
+		/*
+		 * A thread may acquire what another one releases.  The first
+		 * such release marks the object; until then nothing tells.
+		 */
+		put(text, verdict == DG_LEAKED ?
+			  " for permits of threads that have ended" :
+			  verdict == DG_SELF_NESTED ?
+			  " (unless another thread releases what it holds)" :
+			  " (exact; no outside releaser known)");
 	}
 	put(text, "\n");
 }

@@ -100,6 +100,19 @@ TEST(c50_deadlock_report)
 }
 
 /* C50: a process that cannot record everything gets no DEADLOCK. */
+/* Before the first hand-over nothing tells that another thread releases. */
+TEST(c50_self_nested_report_is_not_called_exact)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "nested"));
+	look(base, NULL);
+	CHECK_TEXT(report, "weir: SELF-NESTED  1 context can never proceed "
+			   "(unless another thread releases what it holds)\n");
+	CHECK(!strstr(report, "exact"));
+	fake_free(base);
+}
+
 TEST(c50_no_deadlock_if_records_were_lost)
 {
 	char *base = fake_registry(0);
