@@ -2,6 +2,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,6 +15,26 @@ static _Thread_local struct weir_to_run_ to_run WEIR_TLS_READY_;
 struct weir_to_run_ *weir_thread_to_run_(void)
 {
 	return &to_run;
+}
+
+static int add_local(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	size_t *sum = arg;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*sum += object->dlpi_phdr[i].p_memsz +
+				object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+size_t weir_thread_local_size_(void)
+{
+	size_t sum = 0;
+
+	(void)dl_iterate_phdr(add_local, &sum);
+	return sum;
 }
 
 int weir_thread_cancel_off_(void)

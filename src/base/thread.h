@@ -3,6 +3,7 @@
 #define WEIR_BASE_THREAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "weir/base.h"
@@ -25,6 +26,13 @@ struct weir_to_run_ *weir_thread_to_run_(void);
  */
 int weir_thread_cancel_off_(void);
 void weir_thread_cancel_reset_(int before);
+
+/*
+ * Returns the size of all thread-local storage, which glibc allocates on the
+ * stack of a new thread.  Takes the lock of the loader, which may be held in the
+ * child of a fork by a thread that does not exist there.
+ */
+size_t weir_thread_local_size_(void);
 
 /* The calling thread's id and name, for people.  Both preserve errno. */
 uint32_t weir_thread_id_(void);

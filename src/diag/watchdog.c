@@ -23,7 +23,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "base/futex.h"
 #include "base/hook.h"
 #include "base/shared.h"
+#include "base/thread.h"
 #include "base/timespec.h"
 #include "diag/finding.h"
 #include "diag/limit.h"
@@ -166,27 +166,11 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/*
- * Add up the sizes of thread-local storage, which glibc allocates on the
- * thread's stack.
- */
-static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
-{
-	size_t *sum = arg;
-
-	(void)size;
-	for (unsigned i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_TLS)
-			*sum += object->dlpi_phdr[i].p_memsz +
-				object->dlpi_phdr[i].p_align;
-	return 0;
-}
-
 /* At load time: later, the loader's lock may be held in the child of a fork. */
 __attribute__((constructor)) static void find_stack_size(void)
 {
 	if (weir_diag_words_()->watchdog_ms)
-		(void)dl_iterate_phdr(add_own, &stack_size);
+		stack_size += weir_thread_local_size_();
 }
 
 /* Start the thread with all signals blocked.  Returns an errno. */

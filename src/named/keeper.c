@@ -17,9 +17,9 @@
 #include "named/keeper.h"
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 
+#include "base/thread.h"
 #include "named/table.h"
 
 #define STACK_SIZE ((size_t)128 << 10)
@@ -82,22 +82,6 @@ static void *keep(void *arg)
 }
 
 /*
- * Add up the sizes of thread-local storage, which glibc allocates on the
- * thread's stack.
- */
-static int add_own(struct dl_phdr_info *object, size_t size, void *arg)
-{
-	size_t *sum = arg;
-
-	(void)size;
-	for (unsigned i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_TLS)
-			*sum += object->dlpi_phdr[i].p_memsz +
-				object->dlpi_phdr[i].p_align;
-	return 0;
-}
-
-/*
  * The sum is computed once: in the child of a fork the loader's lock may be
  * held by a thread that does not exist there.
  */
@@ -108,8 +92,7 @@ static size_t stack_size(void)
 	size_t size = at_load_relaxed(&known);
 
 	if (!size) {
-		size = STACK_SIZE;
-		(void)dl_iterate_phdr(add_own, &size);
+		size = STACK_SIZE + weir_thread_local_size_();
 		/* relaxed: as above. */
 		at_store_relaxed(&known, size);
 	}

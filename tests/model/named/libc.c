@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "base/thread.h"
 #include "world.h"
 
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
@@ -24,6 +25,11 @@ int __wrap_stat(const char *path, struct stat *info);
 pid_t __wrap_getpid(void);
 ssize_t __wrap_pread(int fd, void *to, size_t size, off_t from);
 ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t from);
+
+size_t weir_thread_local_size_(void)
+{
+	return 0;
+}
 
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 			  void *(*fn)(void *), void *arg)
