@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -44,6 +45,7 @@
 #include "record/watchdog.h"
 #include "record/words.h"
 
+#define NAME "weir-watchdog"
 #define STACK_SIZE ((size_t)256 << 10)
 #define REPORT_ROOM 16384u
 #define MS INT64_C(1000000)
@@ -95,39 +97,78 @@ static void report(void *user, const struct dg_text *text,
 			verdict, WEIR_OK);
 }
 
-/* Returns the text after n spaces; the end of the text if there are fewer. */
-static const char *skip_fields(const char *text, int n)
+/* Read a file of /proc as a string.  Returns false if that fails. */
+static bool read_file(const char *path, char *room, size_t size)
 {
-	for (; *text && n; text++)
-		n -= *text == ' ';
-	return text;
-}
-
-/*
- * Returns true if all other threads of the process have ended.  The initial
- * thread remains as a zombie then: "PID (NAME) Z ...", with the number of threads
- * 17 fields later.  A zombie has no program: the usual round opens no file.
- */
-static bool is_last_thread(void)
-{
-	char room[512];
-	const char *name_end;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
-	int fd;
 
-	if (readlink("/proc/self/exe", room, sizeof(room)) >= 0)
-		return false;
-	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = read(fd, room, sizeof(room) - 1);
+	n = read(fd, room, size - 1);
 	close(fd);
 	if (n <= 0)
 		return false;
 	room[n] = '\0';
+	return true;
+}
+
+/* Returns true if the thread is a watchdog, or the initial one: "PID (NAME) Z". */
+static bool is_over(const char *task)
+{
+	static const char before[] = "/proc/self/task/", after[] = "/stat";
+	char path[64], room[512];
+	const char *name_end;
+	size_t length = strlen(task);
+
+	if (length > sizeof(path) - sizeof(before) - sizeof(after))
+		return false;
+	memcpy(path, before, sizeof(before));
+	memcpy(path + sizeof(before) - 1, task, length);
+	memcpy(path + sizeof(before) - 1 + length, after, sizeof(after));
+	if (!read_file(path, room, sizeof(room)))
+		return false;
 	name_end = strrchr(room, ')');
-	return name_end && !strncmp(name_end, ") Z ", 4) &&
-	       !strncmp(skip_fields(name_end + 2, 17), "2 ", 2);
+	return name_end && (!strncmp(name_end, ") Z ", 4) ||
+			    strstr(room, "(" NAME ")"));
+}
+
+struct entry {			/* of getdents64(2) */
+	uint64_t inode;
+	int64_t offset;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/*
+ * Returns true if no thread is left but watchdogs: another copy of the library
+ * may have one as well.  The initial thread remains as a zombie.  A zombie has no
+ * program: the usual round opens no file.  opendir(3) would use the heap.
+ */
+static bool is_last_thread(void)
+{
+	_Alignas(struct entry) char room[1024];
+	bool last = true;
+	long n;
+	int fd;
+
+	if (readlink("/proc/self/exe", room, sizeof(room)) >= 0)
+		return false;
+	fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0)
+		for (long at = 0; at < n;) {
+			const struct entry *entry =
+				(const void *)(room + at);
+
+			if (entry->name[0] != '.' && !is_over(entry->name))
+				last = false;
+			at += entry->size;
+		}
+	close(fd);
+	return last && !n;
 }
 
 static bool is_stopping(void)
@@ -141,7 +182,7 @@ static void *watch(void *arg)
 	const struct weir_diag_words_ *words = weir_diag_words_();
 	struct state *state = arg;
 
-	(void)prctl(PR_SET_NAME, "weir-watchdog");
+	(void)prctl(PR_SET_NAME, NAME);
 	state->dog = (struct dg_watchdog){
 		.hold_ns = words->hold_ms * MS,
 		.may = may,
