@@ -37,6 +37,11 @@ size_t weir_thread_local_size_(void)
 	return sum;
 }
 
+long weir_thread_list_(int fd, void *room, size_t size)
+{
+	return syscall(SYS_getdents64, fd, room, size);
+}
+
 int weir_thread_cancel_off_(void)
 {
 	int before = PTHREAD_CANCEL_ENABLE;

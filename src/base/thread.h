@@ -34,6 +34,9 @@ void weir_thread_cancel_reset_(int before);
  */
 size_t weir_thread_local_size_(void);
 
+/* getdents64(2) of an open folder: opendir(3) would use the heap. */
+long weir_thread_list_(int fd, void *room, size_t size);
+
 /* The calling thread's id and name, for people.  Both preserve errno. */
 uint32_t weir_thread_id_(void);
 void weir_thread_name_(char name[16]);

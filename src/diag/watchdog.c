@@ -27,7 +27,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -158,7 +157,7 @@ static bool is_last_thread(void)
 	fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while ((n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0)
+	while ((n = weir_thread_list_(fd, room, sizeof(room))) > 0)
 		for (long at = 0; at < n;) {
 			const struct entry *entry =
 				(const void *)(room + at);
