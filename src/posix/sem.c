@@ -119,7 +119,7 @@ int weir_posix_trywait_at_(sem_t *s, const void *caller)
 		return fail(EAGAIN);
 	if (!is_ours(s, &o, &foreign))
 		return foreign ? weir_real_()->trywait(s) : -1;
-	if (weir_try_recorded_(&o->sem, 1, (uintptr_t)caller))
+	if (weir_take_recorded_(&o->sem, 1, (uintptr_t)caller, false))
 		return 0;
 	return result(weir_sem_try_acquire(&o->sem, 1));
 }
@@ -240,7 +240,7 @@ static bool take(object *o, uint64_t site)
 {
 	/* weir_sem_try_acquire would record a call site of this library. */
 	if (weir_state_(&o->sem) & WEIR_STATE_TRACKED_)
-		return weir_take_recorded_(&o->sem, 1, site);
+		return weir_take_recorded_(&o->sem, 1, site, true);
 	return weir_sem_try_acquire(&o->sem, 1) == WEIR_OK;
 }
 
