@@ -22,6 +22,7 @@
 
 #define at_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define at_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define at_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define at_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define at_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
@@ -33,6 +34,7 @@
 #define at_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define at_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define at_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define at_add_seq_cst(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define at_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
 #define at_sub_release(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELEASE)
 #define at_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
@@ -46,6 +48,7 @@
 #define at_cas_weak_acquire(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQUIRE)
 #define at_cas_weak_release(p, old, v) at_cas_(p, old, v, __ATOMIC_RELEASE)
 #define at_cas_weak_acq_rel(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQ_REL)
+#define at_cas_weak_seq_cst(p, old, v) at_cas_(p, old, v, __ATOMIC_SEQ_CST)
 
 /* The compiler moves no access across it: for handlers in the same thread. */
 #define at_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)

@@ -12,32 +12,54 @@
 #define SPIN_ROUNDS 6u		/* 1, 2, 4 ... 32 pauses */
 #define NAP_NS 1000000u		/* longest nap */
 
-uint8_t weir_cpu_(void)
+/* Returns the current CPU; -1 if it is unknown.  Preserves errno. */
+static int current_cpu(void)
 {
 	int saved = errno;
 	int cpu = sched_getcpu();
 
 	errno = saved;
-	if (cpu < 0)
-		return 0;
-	return (uint8_t)(cpu % 15 + 1);
+	return cpu;
+}
+
+uint8_t weir_cpu_(void)
+{
+	int cpu = current_cpu();
+
+	return cpu < 0 ? 0 : (uint8_t)(cpu % 15 + 1);
+}
+
+uint32_t weir_cpu_number_(void)
+{
+	int cpu = current_cpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu;
 }
 
 /*
- * The number of CPUs that this process may run on.  It is determined at load
- * time: later, the calling thread may be bound to one CPU, and
- * sched_getaffinity would report only that one.
+ * The number of CPUs that this process may run on, and a number above all of
+ * theirs.  Both are determined at load time: later, the calling thread may be
+ * bound to one CPU, and sched_getaffinity would report only that one.
  */
-static uint32_t cpus = 1;
+static uint32_t cpus = 1, span = 1;
 
 __attribute__((constructor)) static void count_cpus(void)
 {
 	cpu_set_t set;
 	int saved = errno;
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+	if (sched_getaffinity(0, sizeof(set), &set) == 0) {
 		cpus = (uint32_t)CPU_COUNT(&set);
+		for (uint32_t i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &set))
+				span = i + 1;
+	}
 	errno = saved;
+}
+
+uint32_t weir_cpu_span_(void)
+{
+	return span;
 }
 
 bool weir_cpu_has_others_(void)

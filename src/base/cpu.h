@@ -12,6 +12,15 @@
 uint8_t weir_cpu_(void);
 
 /*
+ * Returns the number of the CPU that the calling thread runs on; 0 if it is
+ * unknown.  The result is a hint: the thread may move to another CPU.
+ */
+uint32_t weir_cpu_number_(void);
+
+/* Returns a number above that of every CPU that this process may run on. */
+uint32_t weir_cpu_span_(void);
+
+/*
  * Returns true if this process has more than one CPU.  Otherwise spinning is
  * useless: the awaited thread cannot run meanwhile.
  */

@@ -218,12 +218,14 @@ TEST(c25_no_cpu)
 	no_cpu = true;
 	errno = 12345;
 	CHECK_EQ(weir_cpu_(), 0);
+	CHECK_EQ(weir_cpu_number_(), 0);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	weir_sem_release(&sem, 1);
 	CHECK_EQ(errno, 12345);
 	no_cpu = false;
 	CHECK(weir_cpu_() > 0);
+	CHECK(weir_cpu_number_() < weir_cpu_span_());
 	CHECK_EQ(weir_sem_available(&sem), 1);
 }
 
