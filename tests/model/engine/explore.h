@@ -106,7 +106,10 @@ extern const struct ex_meaning ex_meaning;
 /*
  * For the seam: atomic accesses, with their place in the source.
  */
-enum ex_order { EX_RELAXED, EX_ACQUIRE, EX_RELEASE, EX_ACQ_REL };
+enum ex_order {
+	EX_RELAXED, EX_ACQUIRE, EX_RELEASE, EX_ACQ_REL,
+	EX_SEQ_CST	/* a load that returns the newest value */
+};
 enum ex_rmw { EX_SWAP, EX_ADD, EX_SUB };
 
 struct ex_place {

@@ -264,13 +264,21 @@ static bool own_delayed(const void *p, uint64_t *value)
 uint64_t ex_load(const void *p, size_t size, enum ex_order order,
 		 const struct ex_place *at)
 {
+	bool newest = order == EX_SEQ_CST;
 	uint64_t value;
 
+	if (newest)
+		order = EX_ACQUIRE;
 	if (enter(EX_LOAD, p, size, at)) {
+		if (newest)
+			ex_drain(NULL);
 		if (ex->races)
 			ex_races_atomic(p, size, true, false,
-					ex->stale ? EX_RELAXED : order);
-		if (ex->stale)
+					ex->stale && !newest ? EX_RELAXED :
+							       order);
+		if (ex->stale && newest)
+			ex_stale_read_newest(p, read_memory(p, size));
+		else if (ex->stale)
 			return ex_stale_read(p, read_memory(p, size), order);
 		if (own_delayed(p, &value))
 			return value;
@@ -496,6 +504,16 @@ uint8_t weir_cpu_(void)
 	return (uint8_t)(ex->spins ? ex->self + 1 : 1);
 }
 
+uint32_t weir_cpu_number_(void)
+{
+	return ex->self < 0 ? 0 : (uint32_t)ex->self;
+}
+
+uint32_t weir_cpu_span_(void)
+{
+	return EX_THREADS;
+}
+
 bool weir_cpu_has_others_(void)
 {
 	return ex->spins > 0;
@@ -663,6 +681,7 @@ void weir_mem_free_(void *memory)
 {
 	size_t at = (size_t)((char *)memory - heap[0]) / LINE;
 
-	if (memory)
+	/* After the run, no thread is left that could access it. */
+	if (memory && ex->self >= 0)
 		ex_free(memory, heap_sizes[at] * LINE);
 }
