@@ -22,6 +22,7 @@
 #include "weir/rate.h"
 #include "weir/rwlock.h"
 #include "weir/sem.h"
+#include "weir/sharded.h"
 
 WEIR_DECLS_BEGIN
 
@@ -131,6 +132,10 @@ WEIR_API WEIR_MUST_USE weir_err weir_rate_free(weir_rate *object);
 WEIR_API WEIR_MUST_USE weir_err
 weir_rwlock_new(const weir_rwlock_opts *opts, weir_rwlock **out);
 WEIR_API WEIR_MUST_USE weir_err weir_rwlock_free(weir_rwlock *object);
+
+WEIR_API WEIR_MUST_USE weir_err
+weir_sharded_new(const weir_sharded_opts *opts, weir_sharded **out);
+WEIR_API WEIR_MUST_USE weir_err weir_sharded_free(weir_sharded *object);
 
 WEIR_DECLS_END
 

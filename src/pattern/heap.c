@@ -138,3 +138,7 @@ FREE(rate, weir_rate_destroy(object))
 NEW(rwlock, (const weir_rwlock_opts *opts, weir_rwlock **out),
     weir_rwlock_init(object, opts))
 FREE(rwlock, weir_rwlock_destroy(object))
+
+NEW(sharded, (const weir_sharded_opts *opts, weir_sharded **out),
+    weir_sharded_init(object, opts))
+FREE(sharded, weir_sharded_destroy(object))

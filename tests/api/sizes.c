@@ -22,6 +22,7 @@
 #include "weir/pool.h"
 #include "weir/pool_async.h"
 #include "weir/rwlock.h"
+#include "weir/sharded.h"
 
 TEST(c26_semaphore_is_at_most_one_cache_line)
 {
@@ -64,6 +65,9 @@ TEST(layout_of_public_structs_is_unchanged)
 		CHECK_EQ(sizeof(weir_limits), 56);
 		CHECK_EQ(sizeof(weir_rwlock), 192);
 		CHECK_EQ(sizeof(weir_rwlock_opts), 48);
+		CHECK_EQ(sizeof(weir_sharded), 64);
+		CHECK_EQ(sizeof(weir_sharded_opts), 64);
+		CHECK_EQ(sizeof(weir_sharded_info), 104);
 		CHECK_EQ(sizeof(weir_chan_info), 80);
 		CHECK_EQ(sizeof(weir_sem_opts), 64);
 		CHECK_EQ(sizeof(weir_sem_info), 112);

@@ -9,6 +9,7 @@
 #include "weir/chan.h"
 #include "weir/group.h"
 #include "weir/rate.h"
+#include "weir/sharded.h"
 #include "weir/limits.h"
 #include "weir/pool.h"
 
@@ -76,6 +77,7 @@ static weir_err everything(void)
 	weir_chan chan;
 	weir_keyed keyed;
 	weir_pool pool;
+	weir_sharded sharded;
 	weir_group group;
 	weir_limits limits;
 	weir_err err;
@@ -92,6 +94,10 @@ static weir_err everything(void)
 	if (err)
 		return err;
 	CHECK_OK(weir_pool_destroy(&pool));
+	err = weir_sharded_init(&sharded, &(weir_sharded_opts){ .capacity = 1 });
+	if (err)
+		return err;
+	CHECK_OK(weir_sharded_destroy(&sharded));
 	err = weir_group_init(&group, &workers);
 	if (err)
 		return err;
@@ -125,7 +131,7 @@ TEST(no_memory)
 	}
 	refuse_memory = 0;
 	/* One more than the number of allocations. */
-	CHECK_EQ(n, 10);
+	CHECK_EQ(n, 11);
 }
 
 static weir_err task(void *arg, struct weir_ctx *ctx)

@@ -81,6 +81,7 @@ TEST(free_of_null)
 	CHECK_OK(weir_pool_op_free(NULL));
 	CHECK_OK(weir_rate_free(NULL));
 	CHECK_OK(weir_rwlock_free(NULL));
+	CHECK_OK(weir_sharded_free(NULL));
 }
 
 /* The error of the init is the result, and *out is null. */
@@ -106,6 +107,7 @@ TEST(free_in_use)
 	weir_pool_opts opts = { .max = 1, .create = make, .destroy = unmake };
 	weir_pool_item *item;
 	weir_rwlock *rw;
+	weir_sharded *s;
 	weir_ctx *root, *child;
 	weir_pool *pool;
 
@@ -120,6 +122,11 @@ TEST(free_in_use)
 	CHECK_ERR(weir_rwlock_free(rw), WEIR_EBUSY);
 	weir_rwlock_write_done(rw);
 	CHECK_OK(weir_rwlock_free(rw));
+	CHECK_OK(weir_sharded_new(&(weir_sharded_opts){ .capacity = 1 }, &s));
+	CHECK_OK(weir_sharded_acquire(s, 1, NULL));
+	CHECK_ERR(weir_sharded_free(s), WEIR_EBUSY);
+	weir_sharded_release(s, 1);
+	CHECK_OK(weir_sharded_free(s));
 	CHECK_OK(weir_pool_new(&opts, &pool));
 	CHECK_OK(weir_pool_borrow(pool, "test", NULL, &item));
 	CHECK_ERR(weir_pool_free(pool), WEIR_EBUSY);

@@ -11,6 +11,7 @@
 #include "weir/pool.h"
 #include "weir/rate.h"
 #include "weir/rwlock.h"
+#include "weir/sharded.h"
 
 #define HOUR INT64_C(3600000000000)
 
@@ -59,6 +60,28 @@ static weir_err rw_use(void)
 }
 static void rw_close(void) { weir_rwlock_close(&rw); }
 static weir_err rw_destroy(void) { return weir_rwlock_destroy(&rw); }
+
+static weir_sharded sharded;
+static void sharded_init(void)
+{
+	CHECK_OK(weir_sharded_init(&sharded, &(weir_sharded_opts){
+		.capacity = 1, .name = "harbour" }));
+}
+static void sharded_occupy(void)
+{
+	CHECK_OK(weir_sharded_try_acquire(&sharded, 1));
+}
+static void sharded_vacate(void) { weir_sharded_release(&sharded, 1); }
+static weir_err sharded_enter(void)
+{
+	return weir_sharded_acquire(&sharded, 1, &stop);
+}
+static weir_err sharded_use(void)
+{
+	return weir_sharded_resize(&sharded, 1, NULL);
+}
+static void sharded_close(void) { weir_sharded_close(&sharded, WEIR_CLOSE_NOW); }
+static weir_err sharded_destroy(void) { return weir_sharded_destroy(&sharded); }
 
 static weir_chan chan;
 static int item;
@@ -245,6 +268,9 @@ const struct object objects[] = {
 	  ctx_use, NULL, ctx_destroy, WEIR_OK, false, false },
 	{ "weir_rwlock_", "rwlock", rw_init, rw_occupy, rw_enter, rw_vacate,
 	  rw_use, rw_close, rw_destroy, WEIR_EBUSY, true, true },
+	{ "weir_sharded_", "sharded semaphore", sharded_init, sharded_occupy,
+	  sharded_enter, sharded_vacate, sharded_use, sharded_close,
+	  sharded_destroy, WEIR_EBUSY, true, true },
 	{ "weir_chan_", "channel", chan_init, chan_occupy, chan_enter,
 	  chan_vacate, chan_use, chan_close, chan_destroy, WEIR_OK, true,
 	  true },

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sharded semaphore of weir/sharded.h.
+ *
+ * rest is a semaphore with the policy BARGING and the capacity of the limit.
+ * The credit of a shard consists of permits of rest that no caller holds.  So
+ *
+ *     permits that callers hold + credit of all shards
+ *             + permits that calls are moving = permits of rest that are out
+ *
+ * and rest never lets more than its capacity out: the limit holds whatever the
+ * shards do, if each step below moves permits and creates none.
+ *
+ *   acquire(1)  take one credit of the own shard; else take a batch from rest,
+ *               keep one permit and deposit the others; else steal one credit
+ *               of another shard; else wait.
+ *   wait        count the call in state, move the credit of all shards
+ *               to rest (gather), acquire from rest, uncount the call.  A
+ *               request for several permits always takes this path.
+ *   release     SHARDED: deposit, unless the shard is full.  CENTRAL: release
+ *               to rest.
+ *   deposit     add credit to the own shard, then load state.  If the mode is
+ *               CENTRAL, move the credit of the shard to rest.
+ *
+ * No call waits while its permits lie in a shard.  The waiting call writes
+ * state and then loads each credit; the depositing call writes credit and then
+ * loads state; all four accesses are seq_cst.  In their total order, either the
+ * deposit precedes the load of the credit, and gather moves it; or the load of
+ * the credit precedes the deposit, then so does the write of state, and the
+ * depositing call finds CENTRAL and moves the credit itself.  The other permits
+ * of a batch reach a shard by the same deposit.
+ *
+ * The mode is CENTRAL as well after a close, and while rest has a debt: a
+ * release that made a deposit instead would leave the debt unpaid, and the next
+ * acquire would take the permit although too many are out.
+ *
+ * While a call waits, an acquire takes one permit of rest at a time and no
+ * batch, and it does not steal: the shards are empty but for deposits in
+ * progress.  Each release that began before the call was counted may put its
+ * permits past the waiting call once.  All later ones go to rest, whose
+ * starvation bound then holds for the waiting call.
+ *
+ * Pairs
+ *
+ *   [SH1] credit   release: deposit   acquire: take, empty
+ *                  Work done under a permit is visible to its next holder.
+ *                  Read-modify-writes in between continue the release sequence.
+ *   [SH2] mode     release: weir_sharded_begin_wait_, set_flags
+ *                  acquire: deposit
+ *   [SH3] deposit  release: deposit   acquire: weir_sharded_gather_
+ *                  Both pairs are seq_cst: the argument above.
+ *   [SH4] resize   release: set_flags   acquire: weir_sharded_settle_
+ *                  A thread that clears DEBT has seen the permits of rest after
+ *                  the last resize that it sees.
+ */
+#include "pattern/sharded.h"
+
+#include <stddef.h>
+
+#include "base/atomic.h"
+#include "base/cpu.h"
+#include "base/panic.h"
+#include "core/sem_word.h"
+#include "weir/ctx.h"
+
+typedef struct weir_sharded_body_ body;
+typedef struct weir_shard_ shard;
+
+/*
+ * The steps.
+ */
+static inline uint32_t own_shard(const body *b)
+{
+	return weir_cpu_number_() & b->mask;
+}
+
+/* Returns the mode; 0 is SHARDED. */
+static inline uint32_t mode_of(const body *b)
+{
+	/*
+	 * relaxed: a hint.  A thread that makes a deposit loads state again; a
+	 * call after a close sees CLOSED.
+	 */
+	return (uint32_t)at_load_relaxed(&b->state);
+}
+
+/* Take one credit of the shard.  Returns false if it has none. */
+static inline bool take(shard *from)
+{
+	/* relaxed: the CAS checks the value. */
+	int64_t credit = at_load_relaxed(&from->credit);
+
+	while (credit > 0)
+		/* [SH1] acquire */
+		if (at_cas_weak_acquire(&from->credit, &credit, credit - 1))
+			return true;
+	return false;
+}
+
+/* Take the whole credit of the shard; returns it. */
+static int64_t empty(shard *from)
+{
+	/* [SH1] acquire */
+	return at_swap_acquire(&from->credit, 0);
+}
+
+/* Release n permits to rest. */
+static void put_rest(weir_sharded *s, int64_t n, const char *call)
+{
+	body *b = s->body_;
+	weir_sem_info info;
+
+	if (!n || !weir_sem_try_release(&b->rest, n))
+		return;
+	if (!weir_sem_stat(&b->rest, &info))
+		(void)weir_panic_("%s: sharded semaphore \"%s\" has %d permits "
+				  "out and %d were returned", call, s->name_,
+				  info.held + info.granted, n);
+}
+
+void weir_sharded_gather_(weir_sharded *s, const char *call)
+{
+	body *b = s->body_;
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i <= b->mask; i++)
+		/* [SH3] acquire.  A load: empty lines stay shared. */
+		if (at_load_seq_cst(&b->shards[i].credit))
+			n += empty(&b->shards[i]);
+	put_rest(s, n, call);
+}
+
+/* Add n credit to the shard, or to rest if the mode has become CENTRAL. */
+static void deposit(weir_sharded *s, shard *to, int64_t n, const char *call)
+{
+	/* [SH1] release, [SH3] release */
+	(void)at_add_seq_cst(&to->credit, n);
+	/* [SH2] acquire */
+	if ((uint32_t)at_load_seq_cst(&s->body_->state))
+		put_rest(s, empty(to), call);
+}
+
+void weir_sharded_begin_wait_(weir_sharded *s, const char *call)
+{
+	/* [SH2] release */
+	(void)at_add_seq_cst(&s->body_->state, WEIR_SHARDED_WAITING_);
+	weir_sharded_gather_(s, call);
+}
+
+void weir_sharded_end_wait_(weir_sharded *s)
+{
+	/* relaxed: a thread that still finds CENTRAL releases to rest. */
+	(void)at_sub_relaxed(&s->body_->state, WEIR_SHARDED_WAITING_);
+}
+
+/* A permit of rest is free: then there is no debt. */
+void weir_sharded_settle_(body *b)
+{
+	/* [SH4] acquire: the permits of rest are as of that resize, or newer. */
+	uint64_t state = at_load_acquire(&b->state);
+
+	if (!(state & WEIR_SHARDED_DEBT_) || weir_sem_available(&b->rest) <= 0)
+		return;
+	/* relaxed: if it fails, then a later release or resize clears DEBT. */
+	(void)at_cas_weak_relaxed(&b->state, &state,
+				  state & ~WEIR_SHARDED_DEBT_);
+}
+
+/*
+ * Acquire.
+ */
+
+/* Take one permit of rest, and a batch for the shard if no call waits. */
+static bool refill(weir_sharded *s, shard *own, const char *call)
+{
+	body *b = s->body_;
+	/* relaxed: any value of batch is correct. */
+	int64_t batch = mode_of(b) ? 1 : at_load_relaxed(&b->batch), got;
+
+	if (weir_sem_available(&b->rest) <= 0)
+		return false;
+	if (batch == 1)
+		return !weir_sem_try_acquire(&b->rest, 1);
+	if (weir_sem_acquire_upto(&b->rest, 0, batch, NULL, &got) || !got)
+		return false;
+	if (got > 1)
+		deposit(s, own, got - 1, call);
+	return true;
+}
+
+static bool steal(body *b, uint32_t own)
+{
+	for (uint32_t i = 1; i <= b->mask; i++)
+		if (take(&b->shards[(own + i) & b->mask]))
+			return true;
+	return false;
+}
+
+/* Take one permit without waiting. */
+static bool take_one(weir_sharded *s, const char *call)
+{
+	body *b = s->body_;
+	uint32_t own = own_shard(b), mode = mode_of(b);
+
+	if (mode & WEIR_SHARDED_CLOSED_)
+		return false;
+	if (take(&b->shards[own]) || refill(s, &b->shards[own], call))
+		return true;
+	return !mode && steal(b, own);
+}
+
+static void put(weir_sharded *s, int64_t n, const char *call)
+{
+	body *b = s->body_;
+	shard *own = &b->shards[own_shard(b)];
+	/* relaxed: all three; the bound of a shard is not exact. */
+	int64_t room = 2 * at_load_relaxed(&b->batch) -
+		       at_load_relaxed(&own->credit);
+
+	if (n <= room && !mode_of(b)) {
+		deposit(s, own, n, call);
+		return;
+	}
+	put_rest(s, n, call);
+	if (mode_of(b) & WEIR_SHARDED_DEBT_)
+		weir_sharded_settle_(b);
+}
+
+/* Until ctx ends, or without a ctx until deadline_ns. */
+static weir_err wait_rest(body *b, int64_t n, struct weir_ctx *ctx,
+			  int64_t deadline_ns)
+{
+	return ctx ? weir_sem_acquire(&b->rest, n, ctx) :
+	       deadline_ns == WEIR_FOREVER ?
+		     weir_sem_acquire(&b->rest, n, NULL) :
+		     weir_sem_acquire_until(&b->rest, n, deadline_ns);
+}
+
+static weir_err acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx,
+			int64_t deadline_ns, const char *call)
+{
+	weir_err err = weir_sharded_check_(s, call, WEIR_BY_ERROR_);
+
+	if (err)
+		return err;
+	if (!weir_count_ok_(n))
+		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
+	if (n == 1 && take_one(s, call)) {
+		/* C13: a cancel that came meanwhile wins over the permit. */
+		err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+		if (err)
+			put(s, 1, call);
+		return err;
+	}
+	if (!n)
+		return wait_rest(s->body_, 0, ctx, deadline_ns);
+	weir_sharded_begin_wait_(s, call);
+	err = wait_rest(s->body_, n, ctx, deadline_ns);
+	weir_sharded_end_wait_(s);
+	return err;
+}
+
+weir_err weir_sharded_acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx)
+{
+	return acquire(s, n, ctx, WEIR_FOREVER, "weir_sharded_acquire");
+}
+
+weir_err weir_sharded_acquire_until(weir_sharded *s, int64_t n,
+				    int64_t deadline_ns)
+{
+	return acquire(s, n, NULL, deadline_ns, "weir_sharded_acquire_until");
+}
+
+weir_err weir_sharded_try_acquire(weir_sharded *s, int64_t n)
+{
+	static const char call[] = "weir_sharded_try_acquire";
+	weir_err err = weir_sharded_check_(s, call, WEIR_BY_ERROR_);
+
+	if (err)
+		return err;
+	if (n == 1 && !(mode_of(s->body_) & WEIR_SHARDED_CLOSED_))
+		return take_one(s, call) ? WEIR_OK : WEIR_EAGAIN;
+	if (!n || !weir_count_ok_(n))
+		return weir_sem_try_acquire(&s->body_->rest, n);
+	weir_sharded_begin_wait_(s, call);
+	err = weir_sem_try_acquire(&s->body_->rest, n);
+	weir_sharded_end_wait_(s);
+	return err;
+}
+
+void weir_sharded_release(weir_sharded *s, int64_t n)
+{
+	static const char call[] = "weir_sharded_release";
+
+	if (weir_sharded_check_(s, call, WEIR_BY_PANIC_))
+		return;
+	if (!weir_count_ok_(n))
+		(void)weir_panic_("%s: sharded semaphore \"%s\": the count %d "
+				  "is invalid", call, s->name_, n);
+	else if (n)
+		put(s, n, call);
+}
