@@ -99,6 +99,10 @@ RWLOCKS = [
     Peer('weir-rwlock-fifo', 'bench-patterns', 'weir-fifo'),
     Peer('pthread-rwlock', 'bench-patterns', 'pthread', 'libc6-dev'),
 ]
+SHARDED = [
+    Peer('weir-sharded', 'bench-patterns', 'weir'),
+    Peer('weir-barging-sem', 'bench-patterns', 'sem'),
+]
 TASK_GROUPS = [
     Peer('weir-group', 'bench-patterns'),
     Peer('go-errgroup', 'go-xsync',
@@ -109,7 +113,7 @@ RATES = [
     Peer('weir-limit', 'bench-patterns'),
     Peer('go-rate', 'go-rate', package=f'{GO}, golang-golang-x-time-dev'),
 ]
-PATTERNS = CHANNELS + RWLOCKS + TASK_GROUPS + RATES
+PATTERNS = CHANNELS + RWLOCKS + SHARDED + TASK_GROUPS + RATES
 
 EVERY = ALL + BETWEEN + COMMANDS + LISTING + PATTERNS
 BY_NAME = {peer.name: peer for peer in EVERY}

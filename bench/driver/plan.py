@@ -214,6 +214,10 @@ def patterns(quick):
         yield Workload(rwlock_key(threads, writes), 'rwlock',
                        {'threads': threads, 'writes': writes},
                        who=names(peers.RWLOCKS), ms=ms, warms=True)
+    for threads in (2, 4):
+        yield Workload(f'patterns/sharded/T{threads}', 'sharded',
+                       {'capacity': 64, 'threads': threads},
+                       who=names(peers.SHARDED), ms=ms, warms=True)
     yield Workload('patterns/group/2', 'group', {'threads': 2},
                    who=names(peers.TASK_GROUPS), ms=ms)
     yield Workload('patterns/limit', 'limit', who=names(peers.RATES), ms=ms)

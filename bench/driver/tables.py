@@ -79,6 +79,7 @@ def base_of(workload):
         return 'SEM_UNDO'
     if workload.startswith('patterns/'):
         return {'chan': 'textbook-chan', 'rwlock': 'pthread-rwlock',
+                'sharded': 'weir-barging-sem',
                 'group': 'go-errgroup',
                 'limit': 'go-rate'}[workload.split('/')[1]]
     return 'sem_t-shared' if workload.startswith('processes/') else 'sem_t'

@@ -62,6 +62,8 @@ int main(int argc, char **argv)
 		measure_chan(&args);
 	else if (!strcmp(args.workload, "rwlock"))
 		measure_rwlock(&args);
+	else if (!strcmp(args.workload, "sharded"))
+		measure_sharded(&args);
 	else if (!strcmp(args.workload, "group"))
 		measure_group(&args);
 	else if (!strcmp(args.workload, "limit"))

@@ -4,6 +4,7 @@
  *
  *     chan.c    items through a bounded channel
  *     rwlock.c  a reader-writer lock around an addition
+ *     sharded.c a limit that is not reached, on several CPUs
  *     others.c  tasks of a group, tokens of a rate limit
  *     main.c    the choice of the workload, and its threads
  *
@@ -48,6 +49,7 @@ void crowd_measure(const struct bench_args *args, int threads,
 
 void measure_chan(const struct bench_args *args);
 void measure_rwlock(const struct bench_args *args);
+void measure_sharded(const struct bench_args *args);
 void measure_group(const struct bench_args *args);
 void measure_limit(const struct bench_args *args);
 

@@ -19,9 +19,14 @@ for kind in weir weir-fifo pthread; do
 	try 0 rwlock "kind=$kind" threads=1 writes=0 ms=20
 	try 0 rwlock "kind=$kind" threads=4 writes=200 ms=20
 done
+for kind in weir sem; do
+	try 0 sharded "kind=$kind" threads=2 capacity=64 ms=20
+	try 0 sharded "kind=$kind" threads=4 capacity=1 ms=20
+done
 try 0 group threads=2 ms=20
 try 0 limit ms=2
 try 3 chan kind=nonsense
 try 3 rwlock kind=nonsense
+try 3 sharded kind=nonsense
 try 3 nonsense
 sum_up
