@@ -20,6 +20,7 @@
 #include "base/futex.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/thread.h"
 #include "base/timespec.h"
 #include "job.h"
 
@@ -348,4 +349,24 @@ TEST(c8_a_name_too_long)
 	CHECK_PANICS("weir: a?b c",
 		     (void)weir_panic_("%s%s%s", name, name, name));
 	CHECK_EQ(strlen(panic_message), 318);
+}
+
+static _Thread_local char storage[5000];
+
+/* The stacks of the library's own threads have room for all of it. */
+TEST(thread_local_storage_is_counted)
+{
+	storage[0] = 1;
+	CHECK(weir_thread_local_size_() >= sizeof(storage));
+}
+
+TEST(threads_are_listed)
+{
+	_Alignas(8) char room[4096];
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK(weir_thread_list_(fd, room, sizeof(room)) > 0);
+	CHECK(weir_thread_list_(fd, room, sizeof(room)) == 0);
+	close(fd);
 }
