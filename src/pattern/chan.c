@@ -86,9 +86,12 @@ static weir_err acquire(weir_chan *chan, const struct weir_chan_side_ *side,
 {
 	weir_err err = weir_sem_acquire_upto(side->sem, 0, max, ctx, got);
 
-	if (err || *got)
-		return err;
-	return acquire_long(chan, side, max, ctx, got);
+	if (!err && !*got)
+		err = acquire_long(chan, side, max, ctx, got);
+	/* A permit that this call has not used goes to the next waiter. */
+	if (err)
+		weir_chan_pass_on_(chan, side);
+	return err;
 }
 
 static weir_err acquire_one(weir_chan *chan, const struct weir_chan_side_ *side,
@@ -121,6 +124,9 @@ static weir_err acquire_until(weir_chan *chan,
 	/* A slot that is ready wins over the deadline. */
 	if (err == WEIR_ETIMEDOUT && !weir_chan_try_(chan, side))
 		err = WEIR_OK;
+	/* As in acquire. */
+	if (err)
+		weir_chan_pass_on_(chan, side);
 	return err;
 }
 

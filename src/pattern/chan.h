@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "core/sem_word.h"
 #include "pattern/ready.h"
 #include "weir/chan.h"
 
@@ -135,18 +136,39 @@ void weir_chan_block_(weir_chan *chan, const struct weir_chan_side_ *side);
 void weir_chan_unblock_(const struct weir_chan_side_ *side);
 
 /*
- * Called by the holder of permits after it has used them.  If it took the last
- * one, then other calls may still be blocked: see chan_count.c, "In charge".
+ * Called by a call in charge of the side when it has used or returned its
+ * permits.  If none is free, then other calls may still be blocked: see
+ * chan_count.c, "In charge".
  */
 void weir_chan_serve_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+/*
+ * Returns true if a permit is free and no lock holder is about to grant it to
+ * an operation.
+ */
+static inline bool weir_chan_has_free_(const struct weir_chan_side_ *side)
+{
+	/* relaxed: the caller's own access to the word came before. */
+	uint64_t word = at_load_relaxed(&side->sem->word_);
+
+	return weir_value_(word) > 0 && weir_door_(word) != WEIR_LOCKED_;
+}
 
 static inline void weir_chan_pass_on_(weir_chan *chan,
 				      const struct weir_chan_side_ *side)
 {
 	/* relaxed: [CH5] orders it. */
-	if (at_load_relaxed(side->blocked) &&
-	    weir_sem_available(side->sem) <= 0)
+	if (at_load_relaxed(side->blocked) && !weir_chan_has_free_(side))
 		weir_chan_serve_(chan, side);
+}
+
+/* Called by a call of the other side that has cleared AWAITED. */
+static inline void weir_chan_count_for_(weir_chan *chan,
+					const struct weir_chan_side_ *side)
+{
+	(void)weir_chan_count_(chan, side);
+	/* The permits may have been granted to operations. */
+	weir_chan_pass_on_(chan, side);
 }
 
 /*

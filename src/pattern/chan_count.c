@@ -27,13 +27,18 @@
  *   3. A call is in charge: it holds a permit, or it is in weir_chan_count_ or
  *      weir_chan_serve_.
  *
- * A call in charge ends with 1 (weir_chan_serve_) or 2 (weir_chan_count_).  A
- * call that took a permit checks after it has used it: weir_chan_pass_on_.  A
- * call that blocks raises `blocked` first and then establishes 1 or 2 itself.
- * No step needs a fence between a store and a load: whether the ticket had been
- * taken before AWAITED was set is decided by the order of two
- * read-modify-writes of one word.  If it had been taken, then the other call is
- * copying an item, and weir_chan_serve_ waits for it.
+ * An operation that holds a permit is not in charge, because its loop may stall.
+ * The semaphore grants a permit to an operation when it is released, or when the
+ * lock is dropped if the semaphore was locked then.  So a call that has released
+ * permits checks whether one is still free, and the semaphore unlocked.
+ *
+ * A call in charge ends with 1 or 2 (weir_chan_serve_).  A call that took or
+ * returned a permit, or counted for the other side, checks for 2 at its end:
+ * weir_chan_pass_on_.  A call that blocks raises `blocked` first and then
+ * establishes 1 or 2 itself.  No step needs a fence between a store and a load:
+ * whether the ticket had been taken before AWAITED was set is decided by the
+ * order of two read-modify-writes of one word.  If it had been taken, then the
+ * other call is copying an item, and weir_chan_serve_ waits for it.
  *
  * Exactness.  Between the change of the limit and the release of the permits,
  * ready slots are neither permits nor behind the limit.  A call that would fail
@@ -173,7 +178,7 @@ static void await_copy(weir_chan *chan, const struct weir_chan_side_ *side,
 
 void weir_chan_serve_(weir_chan *chan, const struct weir_chan_side_ *side)
 {
-	while (!weir_chan_count_(chan, side)) {
+	while (!weir_chan_count_(chan, side) || !weir_chan_has_free_(side)) {
 		/* [CH6] acquire */
 		uint64_t limit = at_load_acquire(side->limit);
 		uint64_t seen = await_ticket(side);

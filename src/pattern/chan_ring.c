@@ -110,7 +110,7 @@ int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 		put(chan, ticket + (uint64_t)i,
 		    items + (size_t)i * chan->item_size_);
 	if (awaited)
-		(void)weir_chan_count_(chan, &receivers);
+		weir_chan_count_for_(chan, &receivers);
 	weir_chan_pass_on_(chan, &senders);
 	return n;
 }
@@ -185,7 +185,7 @@ int64_t weir_chan_take_all_(weir_chan *chan, unsigned char *items, int64_t n)
 			take(chan, ticket + (uint64_t)i,
 			     items + (size_t)(done + i) * chan->item_size_);
 		if (awaited)
-			(void)weir_chan_count_(chan, &senders);
+			weir_chan_count_for_(chan, &senders);
 		done += count;
 	}
 	weir_chan_pass_on_(chan, &receivers);

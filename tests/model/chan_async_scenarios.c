@@ -10,11 +10,11 @@
 #define ITEMS 8
 
 static weir_chan chan;
-static uint64_t slots[WEIR_CHAN_BYTES(2, 8) / 8];
+static uint64_t slots[WEIR_CHAN_BYTES(3, 8) / 8];
 static weir_ctx ctx;
 static weir_loop loop;
 static int sent, received, times[ITEMS];
-static uint32_t submitted;
+static uint32_t submitted, left;
 
 struct call {
 	weir_chan_op op;
@@ -86,11 +86,16 @@ static void prepare(struct call *c, weir_loop *on, bool sends, uint64_t item)
 	weir_chan_op_init(&c->op, on, callback, c);
 }
 
-static void reset(void)
+static void reset_with(int64_t capacity)
 {
-	EX_ASSERT(weir_chan_init(&chan, slots, 1, 8) == WEIR_OK);
+	EX_ASSERT(weir_chan_init(&chan, slots, capacity, 8) == WEIR_OK);
 	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
 	EX_ASSERT(weir_loop_init(&loop) == WEIR_OK);
+}
+
+static void reset(void)
+{
+	reset_with(1);
 }
 
 static void send(uint64_t item)
@@ -365,3 +370,117 @@ static void dispatch_once(void)
 }
 SCENARIO(chan_op_cancel_meets_dispatch, 2, loop_recv, a_once, submit_a,
 	 dispatch_once, cancel_when_submitted, send_2)
+
+/*
+ * C7: a loop that stalls keeps the item, or the slot, of its own operation.  The
+ * thread behind the operation gets the next one.
+ */
+static void stalled_recv(void)
+{
+	reset_with(2);
+	prepare(&a, &loop, false, ITEMS);
+}
+
+static void stalled_recv_queued(void)
+{
+	stalled_recv();
+	submit(&a, NULL);
+}
+
+static void stalled_send_queued(void)
+{
+	reset_with(2);
+	send(0);
+	send(1);
+	prepare(&a, &loop, true, 4);
+	submit(&a, NULL);
+}
+
+static void recv_two(void)
+{
+	recv_one();
+	recv_one();
+}
+
+static void runs_late(void)
+{
+	if (!a.ran)
+		(void)weir_loop_dispatch(&loop);
+	a_ok();
+}
+SCENARIO(chan_op_stalled_meets_item, 3, stalled_recv_queued, runs_late, recv_one,
+	 send_2_and_3)
+SCENARIO(chan_op_stalled_meets_slot, 3, stalled_send_queued, runs_late, send_2,
+	 recv_two)
+SCENARIO(chan_op_stalled_joins, 2, stalled_recv, runs_late, submit_a, recv_one,
+	 send_2_and_3)
+
+/* Wait until n calls are queued, so that the order of the queue is fixed. */
+static void await_queued(uint32_t n)
+{
+	while (chan.items_.waiters_ < n)
+		ex_yield();
+}
+
+static void submit_second(void)
+{
+	await_queued(1);
+	submit(&a, NULL);
+}
+
+static void recv_third(void)
+{
+	await_queued(2);
+	recv_one();
+}
+
+/* The same behind a thread that returns its item to the semaphore. */
+static void recv_in_ctx(void)
+{
+	uint64_t item = ITEMS;
+	weir_err err = weir_chan_recv(&chan, &item, &ctx);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	book(err, item);
+	ex_set(&left);
+}
+
+static void send_and_cancel(void)
+{
+	await_queued(3);
+	send(2);
+	cancel_ctx();
+	ex_await(&left);
+	if (received)
+		send(3);
+	send(4);
+}
+SCENARIO(chan_op_stalled_behind_cancelled, 1, stalled_recv, runs_late,
+	 recv_in_ctx, submit_second, recv_third, send_and_cancel)
+
+/*
+ * The same behind two operations.  The call that counts the item of the first
+ * operation finds that of the second, too.
+ */
+static void two_stalled_recvs(void)
+{
+	reset_with(3);
+	prepare(&a, &loop, false, ITEMS);
+	prepare(&b, &loop, false, ITEMS);
+	submit(&a, NULL);
+	submit(&b, NULL);
+}
+
+static void send_3_and_4(void)
+{
+	send(3);
+	send(4);
+}
+
+static void both_run_late(void)
+{
+	(void)weir_loop_dispatch(&loop);
+	both_ok();
+}
+SCENARIO(chan_op_stalled_behind_another, 2, two_stalled_recvs, both_run_late,
+	 recv_one, send_2, send_3_and_4)

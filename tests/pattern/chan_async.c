@@ -156,6 +156,35 @@ TEST(c35_notified_on_the_loop_in_order)
 	end_with(0);
 }
 
+/* C7: a decided operation delays no other one, even if it is never polled. */
+TEST(c7_stalled_operations_delay_no_others)
+{
+	struct call a = { .item = -1 }, b = { .item = -1 };
+
+	begin(2, 0);
+	weir_chan_op_init(&a.op, NULL, NULL, NULL);
+	weir_chan_op_init(&b.op, NULL, NULL, NULL);
+	CHECK_ERR(weir_chan_op_recv(&a.op, &chan, &a.item, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_chan_op_recv(&b.op, &chan, &b.item, NULL), WEIR_EQUEUED);
+	send(1);
+	send(2);
+	CHECK_OK(weir_chan_op_poll(&b.op));
+	CHECK_OK(weir_chan_op_poll(&a.op));
+	CHECK_EQ(b.item, 1);
+	CHECK_EQ(a.item, 2);
+	send(3);
+	send(4);
+	CHECK_ERR(weir_chan_op_send(&a.op, &chan, &a.item, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_chan_op_send(&b.op, &chan, &b.item, NULL), WEIR_EQUEUED);
+	CHECK_EQ(recv(), 3);
+	CHECK_EQ(recv(), 4);
+	CHECK_OK(weir_chan_op_poll(&b.op));
+	CHECK_OK(weir_chan_op_poll(&a.op));
+	CHECK_EQ(recv(), 1);
+	CHECK_EQ(recv(), 2);
+	end_with(0);
+}
+
 static void *recv_one(void *item)
 {
 	CHECK_OK(weir_chan_recv(&chan, item, NULL));
