@@ -117,7 +117,8 @@ bool weir_chan_can_count_(const weir_chan *chan,
 int64_t weir_chan_count_(weir_chan *chan, const struct weir_chan_side_ *side);
 
 /*
- * Make a permit of every slot that is ready.  Waits until other calls have
+ * Make a permit of every slot that was made ready by a call that has returned.
+ * Waits for copies of items with earlier tickets, and until other calls have
  * released the permits of the slots that they have counted.
  */
 void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side);

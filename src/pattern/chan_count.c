@@ -44,7 +44,10 @@
  * ready slots are neither permits nor behind the limit.  A call that would fail
  * because of this (a try, or a call whose deadline passes) waits for `moving` to
  * become 0.  A call that sleeps does not: the release wakes it.  No callback
- * runs while `moving` is raised, because it might make such a call.
+ * runs while `moving` is raised, because it might make such a call.  A slot that
+ * is ready behind one that is being copied cannot be counted either.  If at
+ * least two tickets of the other side are not counted, then a call with the
+ * later one may have returned, and such a call waits for the copy of the first.
  *
  * Pairs
  *
@@ -125,23 +128,6 @@ static void await_moved(const struct weir_chan_side_ *side)
 		weir_backoff_wait_(&backoff);
 }
 
-void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side)
-{
-	while (weir_chan_count_(chan, side))
-		;
-	await_moved(side);
-}
-
-weir_err weir_chan_try_(weir_chan *chan, const struct weir_chan_side_ *side)
-{
-	weir_err err = weir_sem_try_acquire(side->sem, 1);
-
-	if (err != WEIR_EAGAIN)
-		return err;
-	weir_chan_count_all_(chan, side);
-	return weir_sem_try_acquire(side->sem, 1);
-}
-
 /* Set AWAITED; return the tickets of the other side and its flags. */
 static uint64_t await_ticket(const struct weir_chan_side_ *side)
 {
@@ -174,6 +160,36 @@ static void await_copy(weir_chan *chan, const struct weir_chan_side_ *side,
 			return;
 		weir_backoff_wait_(&backoff);
 	}
+}
+
+void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side)
+{
+	/* relaxed: a call that has returned before is ordered by the caller. */
+	uint64_t end = (at_load_relaxed(side->others) >> WEIR_CHAN_TICKET_) +
+		       side->ahead;
+	uint64_t limit, tail;
+
+	for (;;) {
+		while (weir_chan_count_(chan, side))
+			;
+		/* relaxed: if it is outdated, await_copy returns at once. */
+		limit = at_load_relaxed(side->limit);
+		/* The last ticket may be that of a call in progress. */
+		if (limit + 1 >= end || weir_chan_closed_tail_(chan, &tail))
+			break;
+		await_copy(chan, side, limit);
+	}
+	await_moved(side);
+}
+
+weir_err weir_chan_try_(weir_chan *chan, const struct weir_chan_side_ *side)
+{
+	weir_err err = weir_sem_try_acquire(side->sem, 1);
+
+	if (err != WEIR_EAGAIN)
+		return err;
+	weir_chan_count_all_(chan, side);
+	return weir_sem_try_acquire(side->sem, 1);
 }
 
 void weir_chan_serve_(weir_chan *chan, const struct weir_chan_side_ *side)

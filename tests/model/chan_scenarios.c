@@ -359,3 +359,33 @@ SCENARIO(chan_cancelled_sleeper_passes_on, 2, full_of_one, adds_up, send_ctx,
  */
 SCENARIO(chan_close_while_receiver_awaits_copy, 2, one_slot, is_empty,
 	 send_or_closed, recv_or_closed, recv_or_closed, close_it)
+
+/*
+ * C5: a try sees an item that was sent before, and a slot that was emptied
+ * before, although a call with an earlier ticket is still copying.
+ */
+static void send_then_try(void)
+{
+	uint64_t item = ITEMS;
+
+	EX_ASSERT(send(3, NULL) == WEIR_OK);
+	EX_ASSERT(weir_chan_try_recv(&chan, &item) == WEIR_OK);
+	(void)book(WEIR_OK, item);
+}
+SCENARIO(chan_try_recv_meets_copy, 2, two_slots, adds_up, send_2, send_then_try)
+
+static void recv_then_try(void)
+{
+	uint64_t item = 5;
+
+	EX_ASSERT(recv(NULL) == WEIR_OK);
+	EX_ASSERT(weir_chan_try_send(&chan, &item) == WEIR_OK);
+	sent++;
+}
+
+static void recv_another(void)
+{
+	EX_ASSERT(recv(NULL) == WEIR_OK);
+}
+SCENARIO(chan_try_send_meets_copy, 2, full_of_two, adds_up, recv_another,
+	 recv_then_try)
