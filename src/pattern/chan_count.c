@@ -44,7 +44,8 @@
  * ready slots are neither permits nor behind the limit.  A call that would fail
  * because of this (a try, or a call whose deadline passes) waits for `moving` to
  * become 0.  A call that sleeps does not: the release wakes it.  No callback
- * runs while `moving` is raised, because it might make such a call.  A slot that
+ * and no event hook runs while `moving` is raised, because it might make such a
+ * call.  A slot that
  * is ready behind one that is being copied cannot be counted either.  If at
  * least two tickets of the other side are not counted, then a call with the
  * later one may have returned, and such a call waits for the copy of the first.
@@ -63,6 +64,7 @@
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
+#include "core/sem_wait.h"
 #include "core/waiter.h"
 #include "pattern/chan.h"
 
@@ -88,8 +90,9 @@ static bool move_limit(const struct weir_chan_side_ *side, uint64_t limit,
 	at_add_relaxed(side->moving, 1);
 	/* [CH6] release */
 	moved = at_cas_weak_release(side->limit, &limit, limit + (uint64_t)n);
+	/* No event RELEASED: the hook might make a call that waits. */
 	if (moved)
-		weir_sem_release(side->sem, n);
+		weir_sem_put_(side->sem, n);
 	/* [CH7] release */
 	at_sub_release(side->moving, 1);
 	weir_callbacks_resume_(outer);

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "weir/chan_async.h"
+#include "weir/diag.h"
 #include "weir/loop.h"
 
 static weir_chan chan;
@@ -157,6 +158,28 @@ TEST(destroy_notices_operations)
 	CHECK_ERR(weir_chan_destroy(&chan), WEIR_EBUSY);
 	CHECK_EQ(weir_loop_dispatch(&loop), 1);
 	was(&a, WEIR_OK, 3);
+	end();
+}
+
+static void send_in_hook(const weir_diag_event *event)
+{
+	(void)event;
+	CHECK_ERR(weir_chan_try_send(&chan, &(int){ 9 }), WEIR_EAGAIN);
+}
+
+/* A hook that uses the channel does not hang a call that counts its slots. */
+TEST(hook_uses_the_channel)
+{
+	struct call a;
+
+	begin(1);
+	CHECK_OK(weir_chan_send(&chan, &(int){ 1 }, NULL));
+	CHECK_ERR(send_op(&a, &loop, 2), WEIR_EQUEUED);
+	CHECK(!weir_diag_set_hook(send_in_hook));
+	CHECK_OK(weir_chan_recv(&chan, &(int){ 0 }, NULL));
+	CHECK(weir_diag_set_hook(NULL) == send_in_hook);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	was(&a, WEIR_OK, 2);
 	end();
 }
 
