@@ -170,9 +170,10 @@ void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side)
 	/* relaxed: a call that has returned before is ordered by the caller. */
 	uint64_t end = (at_load_relaxed(side->others) >> WEIR_CHAN_TICKET_) +
 		       side->ahead;
-	uint64_t limit, tail;
 
 	for (;;) {
+		uint64_t limit, tail;
+
 		while (weir_chan_count_(chan, side))
 			;
 		/* relaxed: if it is outdated, await_copy returns at once. */

@@ -335,20 +335,20 @@ async def _release_async(lease: Lease) -> None:
     await asyncio.shield(running.run_in_executor(None, lease.release))
 
 
+def _release_or_leave(lease: Lease) -> None:
+    try:
+        lease.release()
+    except (Error, OSError):
+        pass    # The lease ends by itself.
+
+
 def _give_back_lease(op: _weir.Op) -> None:
     lease = op.result()
     assert isinstance(lease, Lease)
-
-    def release() -> None:
-        try:
-            lease.release()
-        except (Error, OSError):
-            pass    # The lease ends by itself.
-
     try:
-        asyncio.get_running_loop().run_in_executor(None, release)
+        asyncio.get_running_loop().run_in_executor(None, _release_or_leave, lease)
     except RuntimeError:
-        release()   # The loop has ended.
+        _release_or_leave(lease)    # The loop has ended.
 
 
 class _Leases:
