@@ -302,6 +302,8 @@ __attribute__((noinline)) void ex_pause(void)
 
 		t->handle = false;
 		t->handler = NULL;
+		/* The handler may pause without a point of its own: it waits. */
+		ex->only_signals = false;
 		handler();
 	}
 }
