@@ -11,7 +11,8 @@ import subprocess
 import threading
 
 CC = os.environ.get("CC", "gcc").split()
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-pthread", "-w"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-O2", "-pthread",
+         "-w"]
 # A change that the project's own build refuses with an error is not a mutant.
 FLAGS += ["-Werror=" + name for name in
           ("implicit-function-declaration", "implicit-int", "int-conversion",
@@ -46,6 +47,11 @@ def merge(objects, target):
     return target
 
 
+def symbols(file):
+    return subprocess.run(["nm", file], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
 def link(objects, target, flags=()):
     run([*CC, *objects, "-pthread", "-o", target, *flags])
     return target
@@ -56,11 +62,9 @@ def read(path):
         return file.read()
 
 
-def recorder(includes):
-    """The sources of the recorder, unless a seam of the includes replaces its calls."""
-    if any(os.path.exists(folder + "/record/record.h") for folder in includes):
-        return []
-    return glob.glob("src/record/*.c")
+def rooms(*names):
+    """The sources of these folders of src."""
+    return sorted(sum((glob.glob(f"src/{name}/*.c") for name in names), []))
 
 
 def all_orders(where):
@@ -86,13 +90,9 @@ def all_orders(where):
 class Library:
     """The objects of the unchanged sources, built with certain flags."""
 
-    def __init__(self, where, pool, sources=None, includes=(), flags=()):
+    def __init__(self, where, pool, sources, includes=(), flags=()):
         self.where, self.includes, self.flags = where, includes, flags
-        # Operations are not mutated, but tests of the core use them.
-        self.sources = sources or sorted(glob.glob("src/core/*.c") +
-                                         glob.glob("src/base/*.c") +
-                                         glob.glob("src/async/*.c") +
-                                         recorder(includes))
+        self.sources = sources
         self.objects = {s: f"{where}/{s[4:-2]}.o" for s in self.sources}
         list(pool.map(lambda s: compile_(
             s, self.objects[s], includes,

@@ -47,21 +47,24 @@ class Killer:
         return None
 
 
+def wraps_of(text):
+    """The linker's options for the functions of libc that `text` wraps."""
+    return [f"-Wl,--wrap={name}" for name in
+            sorted(set(re.findall(r"\b__wrap_(\w+)", text)))]
+
+
 class Group:
     """Test programs that are linked and run as one program."""
 
     def __init__(self, name, files):
         self.name, self.files = name, [*files, "tests/support/check.c"]
-        text = "".join(map(build.read, files))
-        self.wraps = [f"-Wl,--wrap={name}" for name in
-                      sorted(set(re.findall(r"\b__wrap_(\w+)\(", text)))]
 
 
 def groups_of(name, files, apart):
     """Programs that wrap a libc function (all programs if `apart`) are separate groups;
     the rest is one group."""
     texts = {f: build.read(f) for f in files}
-    programs = [f for f in files if re.search(r"^TEST\(", texts[f], re.M)]
+    programs = [f for f in files if re.search(r"^\w*TEST\(", texts[f], re.M)]
     helpers = [f for f in files if f not in programs]
     alone = [f for f in programs if apart or "__wrap_" in texts[f]]
     together = [f for f in programs if f not in alone]
@@ -93,6 +96,7 @@ class Tests(Killer):
                     (*library.flags, "-fexceptions")), group.files))
             group.object = build.merge(objects,
                                        f"{library.where}/{group.name}.o")
+            group.wraps = wraps_of(build.symbols(group.object))
             program = self.link(group, library.objects,
                                 f"{library.where}/{group.name}")
             group.settings = [s.split() for s in
@@ -121,11 +125,12 @@ class Tests(Killer):
 
 
 class Explorer(Killer):
-    """The schedule explorer.  attempts: [(options, seconds)]."""
+    """The schedule explorer.  attempts: [(options, seconds)]; flags: for the linker."""
 
-    def __init__(self, name, library, engine, attempts, workshop):
+    def __init__(self, name, library, engine, attempts, workshop, flags=()):
         super().__init__(name, engine)
         self.library, self.attempts, self.workshop = library, attempts, workshop
+        self.flags = flags
         self.lock, self.fails_unbroken = threading.Lock(), {}
 
     def is_find(self, options, saw, engine):
@@ -135,7 +140,8 @@ class Explorer(Killer):
         program = f"{library.where}/unbroken-{id(self)}"
         with self.lock:
             if which not in self.fails_unbroken:
-                build.link([*library.objects.values(), *engine], program)
+                build.link([*library.objects.values(), *engine], program,
+                           self.flags)
                 bad = any(means.explore([program, *options, scenario], 600,
                                         self.workshop.env))
                 self.fails_unbroken[which] = bad
@@ -149,7 +155,8 @@ class Explorer(Killer):
         library = self.library()
         if not library.users_of(mutant.path):
             return
-        build.link([*library.rebuilt(mutant, where).values(), *engine], program)
+        build.link([*library.rebuilt(mutant, where).values(), *engine], program,
+                   self.flags)
         for options, seconds in self.attempts:
             for saw in means.explore([program, *options], seconds,
                                      self.workshop.env):

@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import subprocess
+import tempfile
 import time
 
 PATIENCE_S = 1.5
@@ -65,9 +66,13 @@ def lines_of(command, limit, env):
     limit() is the longest time for the next line.  The last item is (None, exit
     status), with HANGS as the status if a line was late.
     """
+    # A test that is killed leaves its semaphores here.
+    files = tempfile.TemporaryDirectory(prefix="weir-mutate-", dir="/dev/shm",
+                                        ignore_cleanup_errors=True)
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, env=env, start_new_session=True,
+        stderr=subprocess.DEVNULL, env={**env, "WEIR_TEST_SHM": files.name},
+        start_new_session=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     fd, rest, clock = process.stdout.fileno(), b"", Clock()
     begun, status, open_ = time.monotonic(), None, True
@@ -93,6 +98,7 @@ def lines_of(command, limit, env):
         os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()
         process.wait()
+        files.cleanup()
     yield None, status
 
 

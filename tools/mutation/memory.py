@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cache of killed mutants, valid while the core is compiled to the same code.
+"""Cache of killed mutants of a target, valid while it is compiled to the same code.
 
 An interrupted run continues where it stopped, and a run after a change of the tests
 or of tools/mutate.equivalent tries only the remaining mutants.  Remove build-mutate to

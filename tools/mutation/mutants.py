@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""All mutants of the core, each with a key that does not depend on line numbers."""
+"""All mutants, each with a key that does not depend on line numbers."""
 import glob
 
 from . import operators
 from .source import Source
 
 
+# The mutated files.  workshop.py has the tools that attack each target.
+TARGETS = {
+    "core": ("src/core/*.[ch]", "src/base/*.[ch]", "include/weir/inline.h"),
+    "named": ("src/named/*.[ch]",),
+}
 # Files without behaviour of the core: the names of the memory orders; the lengths of
 # spins and backoffs, which change no outcome; and system calls that only loops, named
 # semaphores and groups use.
@@ -18,7 +23,8 @@ LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
 
 
 class Mutant:
-    def __init__(self, path, function, line, at, what, is_order, text):
+    def __init__(self, target, path, function, line, at, what, is_order, text):
+        self.target = target        # name of the target
         self.path = path            # of the mutated file
         self.function = function    # that contains the mutation
         self.line = line            # number, for messages
@@ -33,6 +39,10 @@ class Mutant:
         self.seconds = 0            # time of the attempts
 
     @property
+    def kind(self):
+        return "order" if self.is_order else "logic"
+
+    @property
     def key(self):
         return self.path, self.function, self.at, self.what
 
@@ -40,7 +50,7 @@ class Mutant:
         return f"{self.path}:{self.line}: {self.what}"
 
 
-def of_file(path):
+def of_file(target, path):
     with open(path) as file:
         source = Source(path, file.read())
     edits = sorted((edit, function.name, kind is operators.orders)
@@ -55,13 +65,13 @@ def of_file(path):
         seen[place] = seen.get(place, 0) + 1
         if seen[place] > 1:
             what += f" (#{seen[place]})"
-        found.append(Mutant(path, function, line, at, what, is_order,
+        found.append(Mutant(target, path, function, line, at, what, is_order,
                             source.text[:start] + new + source.text[end:]))
     return found
 
 
 def all_mutants():
-    paths = sorted(glob.glob("src/core/*.[ch]") + glob.glob("src/base/*.[ch]") +
-                   ["include/weir/inline.h"])
-    return [mutant for path in paths if path not in LEFT_OUT
-            for mutant in of_file(path)]
+    return [mutant for target, patterns in TARGETS.items()
+            for path in sorted(sum(map(glob.glob, patterns), []))
+            if path not in LEFT_OUT
+            for mutant in of_file(target, path)]

@@ -53,6 +53,21 @@ def show_evidence(kind, mutants, tools, listed):
     evidence(f"{kind}, {listed}", same)
 
 
+def show_target(target, chosen, tools, scope):
+    for kind, what, listed in (
+            ("logic", "mutants", "equivalent (each with a reason)"),
+            ("order", "memory orders weakened", "not detected (each with a reason)")):
+        title = f"{target}: {what}{scope}"
+        count = Counter(m.how for m in chosen if m.kind == kind)
+        if count:
+            show_evidence(title, [m for m in chosen if m.kind == kind and
+                                  m.how not in NO_MUTANTS],
+                          tools[target, kind], listed)
+        if count and kind == "logic":
+            evidence(f"{title}, not counted: they make the same machine code",
+                     count["identical"] + count["duplicate"])
+
+
 def write(every, chosen, listed, tools, scope):
     """Returns the numbers of passed and failed mutants."""
     keys = {m.key for m in every}
@@ -72,15 +87,7 @@ def write(every, chosen, listed, tools, scope):
     for key in stale:
         print("LISTED but no mutant: " + " | ".join(key))
 
-    logic = [m for m in real if not m.is_order]
-    orders = [m for m in real if m.is_order]
-    count = Counter(m.how for m in chosen)
-    show_evidence(f"mutants{scope}", logic, tools[0],
-                  "equivalent (each with a reason)")
-    evidence(f"mutants{scope} that make the same machine code, not counted",
-             count["identical"] + count["duplicate"])
-    if orders:
-        show_evidence("memory orders weakened", orders, tools[1],
-                      "not detected (each with a reason)")
+    for target in sorted({m.target for m in chosen}):
+        show_target(target, [m for m in chosen if m.target == target], tools, scope)
     failed = len(survivors) + len(wrong) + len(stale)
     return len(real) - len(survivors) - len(wrong), failed

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from . import build, equivalents, genmc, memory, mutants, report, workshop
 
 WHERE = "build-mutate"
+KNOWN = f"{WHERE}/known-"       # and the name of the target
 LISTED = "tools/mutate.equivalent"
 SAMPLE = 60
 
@@ -27,9 +28,10 @@ def choose(every, words, full, seed):
                                       SAMPLE)
 
 
-def compile_all(chosen, library, pool):
+def compile_all(chosen, shop, pool):
     """Find changes that are not mutants: they do not compile, or make no difference."""
     def one(mutant):
+        library = shop.compiled(mutant.target)
         try:
             mutant.hash = library.digest(mutant, library.rebuilt(
                 mutant, f"{WHERE}/m/{mutant.number}"))
@@ -44,6 +46,7 @@ def compile_all(chosen, library, pool):
         # A weaker order may compile to equal code on this machine and not on others.
         if mutant.how or mutant.is_order:
             continue
+        library = shop.compiled(mutant.target)
         if mutant.hash == library.digest(mutant, library.objects):
             mutant.how = "identical"
         elif mutant.hash in first:
@@ -98,24 +101,28 @@ def main(args):
     except equivalents.Wrong as wrong:
         print(f"{LISTED}: {wrong}\n0 passed, 1 failed")
         return 1
-    for old in set(os.listdir(WHERE) if os.path.isdir(WHERE) else ()) - {"known"}:
+    for old in os.listdir(WHERE) if os.path.isdir(WHERE) else ():
         old = f"{WHERE}/{old}"
-        shutil.rmtree(old) if os.path.isdir(old) else os.remove(old)
+        if os.path.isdir(old):
+            shutil.rmtree(old)
+        elif not old.startswith(KNOWN):
+            os.remove(old)
     os.makedirs(WHERE, exist_ok=True)
     shop = workshop.Workshop(WHERE, seed)
-    logic, orders = shop.for_logic(), shop.for_orders()
+    tools = shop.tools()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
-        compile_all(chosen, shop.plain(), pool)
-        known = memory.Memory(f"{WHERE}/known", shop.plain().code())
+        compile_all(chosen, shop, pool)
+        known = {target: memory.Memory(KNOWN + target, shop.compiled(target).code())
+                 for target in {m.target for m in chosen}}
         done = 0
-        for _ in pool.map(lambda m: attack(m, orders if m.is_order else logic,
-                                           listed, known), chosen):
+        for _ in pool.map(lambda m: attack(m, tools[m.target, m.kind], listed,
+                                           known[m.target]), chosen):
             done += 1
             if sys.stdout.isatty() and done % 10 == 0:
                 print(f"{done} of {len(chosen)}", end="\r")
     report.save(f"{WHERE}/mutants", chosen)
-    names = [list(dict.fromkeys(t.name for t in tools))
-             for tools in (logic, orders)]
+    names = {key: list(dict.fromkeys(tool.name for tool in some))
+             for key, some in tools.items()}
     passed, failed = report.write(every, chosen, listed, names,
                                   "" if full else " (a sample)")
     for line in shop.complaints:

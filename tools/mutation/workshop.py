@@ -6,18 +6,34 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from . import build, means
-from .killers import Explorer, GenMC, Lazy, Tests
+from .killers import Explorer, GenMC, Lazy, Tests, wraps_of
 
-# As in tests/model/meson.build, without the patterns: these use the core, and their
-# scenarios would add time without testing more of the core.
-EXPLORED = sorted(glob.glob("src/core/*.c") + glob.glob("src/async/*.c")) + \
-    ["src/base/lock.c", "src/base/timer.c"]
-NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
-                                                     "panic")]
-PATTERNS = ("chan", "chan_async", "group", "pool", "pool_async", "rate", "rwlock")
-MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
 THREAD = ("-fsanitize=thread",)
 FEW = ("-DWEIR_BATCH_=2",)      # small batches, as in tests/model
+
+# The explorer of the core.  As in tests/model/meson.build, without the patterns: these
+# use the core, and their scenarios would add time without testing more of the core.
+EXPLORED = build.rooms("async", "core") + ["src/base/lock.c", "src/base/timer.c"]
+NOT_EXPLORED = [f"src/base/{name}.c" for name in ("err", "hook", "lse",
+                                                     "panic")]
+PATTERNS = ("chan", "chan_async", "group", "pool", "pool_async", "rate", "rwlock",
+            "sharded")
+MODEL = ("tests/model/seam", "tests/model/engine", "tests/model")
+SCENARIOS = [f for f in sorted(glob.glob("tests/model/*.c"))
+             if f not in [f"tests/model/{p}_scenarios.c" for p in PATTERNS]]
+ENGINE = [f for f in sorted(glob.glob("tests/model/engine/*.c"))
+          if not f.endswith("/process.c")]
+
+# The explorer of src/named, as in tests/model/named/meson.build: files.c stands for the
+# sources that call the file system.
+PROCESSES = [f for f in build.rooms("named") if os.path.basename(f) not in
+             ("bytes.c", "create.c", "file.c", "lend.c", "place.c")]
+PROCESSES_MODEL = ("tests/model/named/seam", "tests/model/named", *MODEL[:2])
+PROCESSES_FLAGS = FEW + ("-DEX_PROCESSES=1", "-DEX_HEAP_LINES=250")
+PROCESSES_ENGINE = sorted(glob.glob("tests/model/engine/*.c") +
+                          glob.glob("tests/model/named/*.c")) + \
+    build.rooms("core") + ["src/base/lock.c", "src/base/timer.c"]
+PROCESSES_LINK = wraps_of(build.read("tests/model/named/libc.c")) + ["-Wl,-z,now"]
 
 
 def scenarios(path):
@@ -34,85 +50,137 @@ BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
     ["tests/unit/job.c"], False
 
 
+def named(*programs):
+    return "named-" + programs[0], \
+        [f"tests/named/{p}.c" for p in (*programs, "puppet")] + \
+        ["tests/support/process.c"], False
+
+
 class Workshop:
     def __init__(self, where, seed):
         self.where, self.env = where, means.environment(seed)
         self.complaints, self.engines = [], {}
         self.builders = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         orders = build.all_orders(where)
-        self.plain = self.library("plain", includes=(orders,))
-        self.thread = self.library("thread", includes=(orders,), flags=THREAD)
-        self.seam = self.library("between", includes=("tests/unit/seam",))
+        # Operations are not mutated, but tests of the core use them.
+        core = build.rooms("async", "base", "core")
+        whole = core + build.rooms("diag", "record")
+        shared = whole + build.rooms("named")
+        self.plain = self.library("plain", whole, (orders,))
+        self.thread = self.library("thread", whole, (orders,), THREAD)
+        self.seam = self.library("between", core, ("tests/unit/seam",))
         self.model = self.library("model", EXPLORED, MODEL, FEW)
         self.instrumented = self.library("instrumented", EXPLORED, MODEL,
                                          THREAD + FEW)
+        self.named = self.library("named", shared, (orders,))
+        self.named_thread = self.library("named-thread", shared, (orders,), THREAD)
+        # The compiler reports plain stores: a process may be killed before each.
+        self.processes = self.library("processes", PROCESSES, PROCESSES_MODEL,
+                                      THREAD + PROCESSES_FLAGS)
 
-    def library(self, name, sources=None, includes=(), flags=()):
+    def library(self, name, sources, includes, flags=()):
         return Lazy(lambda: build.Library(f"{self.where}/{name}", self.builders,
                                           sources, includes, flags))
 
-    def engine(self, name, main_flags):
+    def compiled(self, target):
+        """The library that shows whether a mutant differs from the source."""
+        return {"core": self.plain, "named": self.named}[target]()
+
+    def engine(self, name, sources, includes, flags=()):
         """The explorer without the sources that it explores: built once, for all
         explorers that use the library `name`."""
-        def make():
-            left_out = ["tests/model/engine/main.c"] + \
-                [f"tests/model/{name}_scenarios.c" for name in PATTERNS]
-            files = NOT_EXPLORED + [f for f in
-                                    sorted(glob.glob("tests/model/*.c") +
-                                           glob.glob("tests/model/engine/*.c"))
-                                    if f not in left_out]
-            objects = list(self.builders.map(
-                lambda f: build.compile_(f, f"{self.where}/{name}/{f[:-2]}.o",
-                                         () if f in NOT_EXPLORED else MODEL),
-                files))
-            return objects + [build.compile_(
-                "tests/model/engine/main.c", f"{self.where}/{name}/main.o",
-                MODEL, main_flags)]
-        return self.engines.setdefault(name, Lazy(make))
+        def one(file):
+            plain = file in NOT_EXPLORED
+            return build.compile_(file, f"{self.where}/{name}/{file[:-2]}.o",
+                                  () if plain else includes,
+                                  () if plain else flags)
+        return self.engines.setdefault(name, Lazy(lambda: list(
+            self.builders.map(one, [*sources, *NOT_EXPLORED]))))
 
-    def explorer(self, name, *attempts):
-        return Explorer(name, self.model, self.engine("model", ()), attempts,
-                        self)
+    def explorer(self, *attempts):
+        return Explorer("explorer", self.model,
+                        self.engine("model", SCENARIOS + ENGINE, MODEL),
+                        attempts, self)
 
     def races(self, name, *attempts):
         return Explorer(name, self.instrumented,
-                        self.engine("instrumented", ("-DEX_RACES=1",)),
+                        self.engine("instrumented", SCENARIOS + ENGINE, MODEL,
+                                    ("-DEX_RACES=1",)),
                         attempts, self)
 
-    def for_logic(self):
-        """Cheapest first."""
-        return [
-            self.explorer("explorer", (("--at-most", "0", "--random", "0"), 20),
-                          (("--spin", "2", "--at-most", "0", "--random", "0"),
-                           20)),
-            Tests("unit tests", [suite("unit"), suite("permit")], self.plain,
-                  self),
-            Tests("unit tests", [BETWEEN], self.seam, self),
-            self.explorer("explorer", (("--at-most", "1", "--random", "0"), 20),
-                          (("--spin", "2", "--at-most", "1", "--random", "0"),
-                           20)),
-            Tests("other tests", [suite("fault", True), suite("refmodel"),
-                                  suite("regress"), suite("stress")],
-                  self.plain, self),
-            self.explorer("explorer", (("--at-most", "2", "--random", "1000"),
-                                       120)),
-        ]
+    def processes_explorer(self, *attempts):
+        return Explorer("explorer", self.processes,
+                        self.engine("processes", PROCESSES_ENGINE,
+                                    PROCESSES_MODEL, PROCESSES_FLAGS),
+                        attempts, self, PROCESSES_LINK)
 
-    def for_orders(self):
-        return [
-            self.races("explorer, races",
-                       (("--at-most", "0", "--random", "300"), 120)),
-            self.races("explorer, stores delayed",
-                       (("--delays", "--at-most", "1", "--random", "500"), 30),
-                       (("--delays", "--random", "0",
-                         *scenarios("tests/model/order_scenarios.c")), 60)),
-            self.races("explorer, stale reads",
-                       (("--stale", "--at-most", "1", "--enough", "1000",
-                         "--random", "200"), 90),
-                       (("--stale", "--random", "0", "--enough", "100000",
-                         *scenarios("tests/model/order_scenarios.c")), 60)),
-            Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
-                                      suite("stress")], self.thread, self),
-            Tests("this machine", [suite("stress"), suite("regress")],
-                  self.plain, self),
-        ] + ([GenMC(self)] if os.environ.get("GENMC") else [])
+    def processes_races(self, name, *attempts):
+        return Explorer(name, self.processes,
+                        self.engine("processes-races", PROCESSES_ENGINE,
+                                    PROCESSES_MODEL,
+                                    PROCESSES_FLAGS + ("-DEX_RACES=1",)),
+                        attempts, self, PROCESSES_LINK)
+
+    def tools(self):
+        """{(target, kind of mutant): the tools that attack it, cheapest first}"""
+        return {
+            ("core", "logic"): [
+                self.explorer((("--at-most", "0", "--random", "0"), 20),
+                              (("--spin", "2", "--at-most", "0", "--random", "0"),
+                               20)),
+                Tests("unit tests", [suite("unit"), suite("permit")],
+                      self.plain, self),
+                Tests("unit tests", [BETWEEN], self.seam, self),
+                self.explorer((("--at-most", "1", "--random", "0"), 20),
+                              (("--spin", "2", "--at-most", "1", "--random", "0"),
+                               20)),
+                Tests("other tests", [suite("fault", True), suite("refmodel"),
+                                      suite("regress"), suite("stress")],
+                      self.plain, self),
+                self.explorer((("--at-most", "2", "--random", "1000"), 120)),
+            ],
+            ("core", "order"): [
+                self.races("explorer, races",
+                           (("--at-most", "0", "--random", "300"), 120)),
+                self.races("explorer, stores delayed",
+                           (("--delays", "--at-most", "1", "--random", "500"), 30),
+                           (("--delays", "--random", "0",
+                             *scenarios("tests/model/order_scenarios.c")), 60)),
+                self.races("explorer, stale reads",
+                           (("--stale", "--at-most", "1", "--enough", "1000",
+                             "--random", "200"), 90),
+                           (("--stale", "--random", "0", "--enough", "100000",
+                             *scenarios("tests/model/order_scenarios.c")), 60)),
+                Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
+                                          suite("stress")], self.thread, self),
+                Tests("this machine", [suite("stress"), suite("regress")],
+                      self.plain, self),
+            ] + ([GenMC(self)] if os.environ.get("GENMC") else []),
+            ("named", "logic"): [
+                self.processes_explorer((("--at-most", "0", "--random", "0"), 20)),
+                Tests("unit tests", [named("basic", "wait", "pause", "lend",
+                                           "foreign")], self.named, self),
+                self.processes_explorer((("--at-most", "1", "--random", "0"), 60)),
+                Tests("other tests", [named("corrupt", "death", "forked", "fault",
+                                            "hard")], self.named, self),
+                self.processes_explorer((("--at-most", "2", "--enough", "20000",
+                                          "--random", "0"), 120)),
+                self.processes_races("explorer",
+                                     (("--delays", "--at-least", "3", "--random",
+                                       "0", "unlock_meets_contender"), 30),
+                                     (("--stale", "--at-most", "1", "--enough",
+                                       "300", "--random", "0"), 60)),
+            ],
+            ("named", "order"): [
+                self.processes_races("explorer, races",
+                                     (("--at-most", "0", "--random", "300"), 60)),
+                self.processes_races("explorer, stores delayed",
+                                     (("--delays", "--at-most", "1", "--random",
+                                       "100"), 60)),
+                self.processes_races("explorer, stale reads",
+                                     (("--stale", "--at-most", "1", "--enough",
+                                       "300", "--random", "100"), 60)),
+                Tests("ThreadSanitizer", [named("basic", "wait", "pause", "lend")],
+                      self.named_thread, self),
+            ],
+        }
