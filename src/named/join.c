@@ -139,7 +139,8 @@ static struct nm_slot *claim_any(weir_named *h)
 	state = claimed_state(h);
 	/* relaxed: a slot that is not live is not read. */
 	at_store_relaxed(&slot->state, state);
-	slot->held = 0;
+	/* relaxed: weir_nm_bury_ may be burying the former owner of the slot. */
+	at_store_relaxed(&slot->held, 0);
 	slot->since_ticks = 0;
 	slot->lingers = 0;
 	slot->lent = 0;

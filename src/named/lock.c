@@ -42,12 +42,17 @@
 #define GRACE_NS 100000
 #define GRACES 20
 
-/* The half of the lock word that contains the owner. */
-static uint32_t *owner_word(weir_named *h)
+/*
+ * The half of the lock word on which contenders sleep: the count of critical
+ * sections.  The other half, the owner, has the same value again if one process
+ * unlocks and locks between a contender's last look and its sleep.  The contender
+ * would sleep, and the unlock that has cleared `awaited` has woken no thread.
+ */
+static uint32_t *count_word(weir_named *h)
 {
 	uint32_t *half = (uint32_t *)(void *)&h->head->lock;
 
-	return half + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	return half + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 }
 
 static bool is_gone(weir_named *h, uint64_t lock)
@@ -85,7 +90,8 @@ static void grace(weir_named *h, uint64_t lock)
 /* Sleep until the lock changes or its owner dies, or until the time. */
 static enum weir_woke_ sleep_for(weir_named *h, uint64_t lock, int64_t until)
 {
-	struct weir_watch_ watches[2] = { { owner_word(h), (uint32_t)lock } };
+	struct weir_watch_ watches[2] = { { count_word(h),
+					    (uint32_t)(lock >> 32) } };
 	struct nm_slot *slot = nm_lock_owner(h, lock);
 
 	if (!slot || !h->can_wait_any)
@@ -193,6 +199,9 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 			*stolen = (uint32_t)seen;
 			if (*stolen)
 				grace(h, seen);
+			/* The relaxed loads may have been outdated. */
+			if (*stolen && !is_gone(h, seen))
+				continue;
 			/*
 			 * [NL1] acquire.  This thread also sees the writes of a
 			 * dead owner.
@@ -217,7 +226,7 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 		at_store_relaxed(&h->head->awaited, 1);
 	/* This thread may have used up a wake-up for the lock. */
 	if (err)
-		weir_shared_wake_(owner_word(h));
+		weir_shared_wake_(count_word(h));
 	return err;
 }
 
@@ -225,7 +234,7 @@ void weir_nm_wake_lock_(weir_named *h)
 {
 	/* relaxed: the woken thread sets it again. */
 	at_store_relaxed(&h->head->awaited, 0);
-	weir_shared_wake_(owner_word(h));
+	weir_shared_wake_(count_word(h));
 }
 
 void weir_nm_unlock_waking_(weir_named *h)

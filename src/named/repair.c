@@ -109,7 +109,10 @@ static void repair_got(struct nm_record *record, int64_t *granted)
 	if (got > WEIR_SEM_MAX - *granted)
 		got = 0;
 	*granted += got;
-	record->got = got;
+	/* The owner reads a valid value concurrently, without the lock. */
+	// cppcheck-suppress duplicateConditionalAssign
+	if (record->got != got)
+		record->got = got;
 }
 
 /* Free invalid records and collect the queue.  Returns the queue's length. */

@@ -153,8 +153,9 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 		h->lingers = true;
 		return false;
 	}
-	h->head->value = nm_plus(h->head->value, slot->held);
-	slot->held = 0;
+	/* relaxed: a new owner may be setting up the slot; it holds nothing. */
+	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
+	at_store_relaxed(&slot->held, 0);
 	weir_nm_unlend_(h, slot);
 	weir_nm_free_slot_(slot, state);
 	return true;

@@ -15,6 +15,7 @@ static weir_ctx ctx;
 static weir_loop loop;
 static int sent, received, times[ITEMS];
 static uint32_t submitted, left;
+static int leaving;		/* receives that have not returned */
 
 struct call {
 	weir_chan_op op;
@@ -372,6 +373,49 @@ SCENARIO(chan_op_cancel_meets_dispatch, 2, loop_recv, a_once, submit_a,
 	 dispatch_once, cancel_when_submitted, send_2)
 
 /*
+ * C22: when a destroy returns WEIR_OK, the loop does not access the channel any
+ * more, although the callback of its operation may not have run.
+ */
+static void granted_recv(void)
+{
+	loop_recv();
+	submit(&a, NULL);
+	send(2);
+}
+
+static void granted_send(void)
+{
+	loop_send();
+	submit(&a, NULL);
+	recv_one();
+}
+
+static void dispatch(void)
+{
+	(void)weir_loop_dispatch(&loop);
+}
+
+static void destroy_chan(void)
+{
+	weir_err err = weir_chan_destroy(&chan);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (err)
+		return;
+	ex_free(&chan, sizeof(chan));
+	ex_free(slots, sizeof(slots));
+}
+
+static void a_has_run(void)
+{
+	EX_ASSERT(a.ran == 1 && a.err == WEIR_OK);
+}
+SCENARIO(chan_destroy_meets_receiving_op, 3, granted_recv, a_has_run, dispatch,
+	 destroy_chan)
+SCENARIO(chan_destroy_meets_sending_op, 3, granted_send, a_has_run, dispatch,
+	 destroy_chan)
+
+/*
  * C7: a loop that stalls keeps the item, or the slot, of its own operation.  The
  * thread behind the operation gets the next one.
  */
@@ -457,6 +501,44 @@ static void send_and_cancel(void)
 }
 SCENARIO(chan_op_stalled_behind_cancelled, 1, stalled_recv, runs_late,
 	 recv_in_ctx, submit_second, recv_third, send_and_cancel)
+
+/*
+ * C7: the first of two cancelled receives has been woken for an item.  The item
+ * goes to the operation behind them, and the next one to the thread behind it.
+ */
+static void recv_fourth(void)
+{
+	await_queued(3);
+	recv_one();
+}
+
+static void submit_send_and_cancel(void)
+{
+	await_queued(2);
+	submit(&a, NULL);
+	await_queued(4);
+	send(2);
+	cancel_ctx();
+	while (leaving)
+		ex_yield();
+	if (received)
+		send(3);
+	send(4);
+}
+
+static void two_leave(void)
+{
+	stalled_recv();
+	leaving = 2;
+}
+
+static void recv_and_leave(void)
+{
+	recv_in_ctx();
+	leaving--;
+}
+SCENARIO(chan_op_stalled_behind_two_cancelled, 1, two_leave, runs_late,
+	 recv_and_leave, recv_and_leave, recv_fourth, submit_send_and_cancel)
 
 /*
  * The same behind two operations.  The call that counts the item of the first

@@ -273,6 +273,26 @@ SCENARIO(chan_batches, 2, two_slots, is_empty, send_three, recv_batches)
 SCENARIO(chan_batch_meets_close, 2, one_slot, is_empty, send_some_or_closed,
 	 recv_till_closed, close_it)
 
+static void send_two_at_once(void)
+{
+	const uint64_t items[] = { 0, 1 };
+	size_t n;
+
+	EX_ASSERT(weir_chan_send_many(&chan, items, 2, NULL, &n) == WEIR_OK);
+	EX_ASSERT(n == 2);
+	sent += 2;
+}
+
+static void recv_four(void)
+{
+	recv_two();
+	recv_two();
+}
+
+/* C7: a batch that waits several times, beside a sender that sleeps. */
+SCENARIO(chan_batch_beside_sleeper, 2, full_of_one, is_empty, send_two_at_once,
+	 send_2, recv_four)
+
 static void try_both(void)
 {
 	uint64_t item = 5;

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include "named/format.h"
 #include "named/lock.h"
 #include "puppet.h"
+#include "weir/ctx.h"
 
 /* The file of a semaphore, mapped by a process that may write it. */
 struct file {
@@ -66,12 +68,16 @@ static struct nm_slot *forge_slot(struct file *file, int64_t held)
 	return slot;
 }
 
+/* Take the lock as if the owner of this slot had taken it. */
 static void lock_as(struct file *file, const struct nm_slot *slot)
 {
 	uint32_t ref = (uint32_t)(slot - file->slots) + 1;
+	uint64_t seen;
 
-	at_store_release(&file->head->lock, file->head->lock |
-			 nm_lock_id(ref, slot->state));
+	do
+		AWAIT(!(uint32_t)(seen = at_load_acquire(&file->head->lock)));
+	while (!at_cas_weak_acquire(&file->head->lock, &seen,
+				    seen | nm_lock_id(ref, slot->state)));
 }
 
 static weir_named *open_observer(const char *name)
@@ -238,7 +244,6 @@ NAMESPACE_TEST(a_lock_owner_that_does_not_leave)
 	sem = open_named(name, 2);
 	observer = open_observer(name);
 	file = map_file(name);
-	AWAIT(!(uint32_t)at_load_acquire(&file.head->lock));
 	/* The puppet was the first to open it. */
 	lock_as(&file, &file.slots[0]);
 	CHECK_OK(weir_named_stat(observer, &info, &entry, 1));
@@ -265,6 +270,105 @@ NAMESPACE_TEST(a_lock_owner_that_does_not_leave)
 	CHECK(!info.inconsistent);
 	CHECK_EQ(entry.role, WEIR_NAMED_HOLDS);
 	close_named(observer);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* A call on a thread. */
+struct call {
+	weir_named *sem;
+	weir_ctx *ctx;
+	weir_err err;
+	uint32_t done;
+};
+
+static void *acquire(void *arg)
+{
+	struct call *call = arg;
+
+	call->err = weir_named_acquire(call->sem, 1, call->ctx);
+	at_store_release(&call->done, 1);
+	return NULL;
+}
+
+static void nothing(int number)
+{
+	(void)number;
+}
+
+NAMESPACE_TEST(c18_c42_a_signal_ends_a_wait_for_the_lock_if_interruptible)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_INTERRUPTIBLE };
+	struct sigaction action = { .sa_handler = nothing };
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2), *other;
+	struct file file = map_file(name);
+	struct call ends = { 0 }, waits = { .sem = sem };
+	check_thread thread;
+
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(weir_named_open(name, &opts, &other));
+	lock_as(&file, &file.slots[0]);
+	ends.sem = other;
+	thread = start(acquire, &ends);
+	while (!at_load_acquire(&ends.done))
+		CHECK(!pthread_kill(thread.id, SIGUSR1));
+	finish(thread);
+	CHECK_ERR(ends.err, WEIR_EINTR);
+
+	at_store_relaxed(&file.head->awaited, 0);
+	thread = start(acquire, &waits);
+	AWAIT(at_load_relaxed(&file.head->awaited));
+	for (int i = 0; i < 1000; i++)
+		CHECK(!pthread_kill(thread.id, SIGUSR1));
+	CHECK(!at_load_acquire(&waits.done));
+	puppet_kill(&owner);
+	finish(thread);
+	CHECK_OK(waits.err);
+	close_named(other);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* The keeper waits for the lock, because a call has left without it. */
+NAMESPACE_TEST(c42_close_handle_ends_a_keeper_that_waits_for_the_lock)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+	struct file file = map_file(name);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call call = { .sem = sem, .ctx = &ctx };
+	check_thread thread;
+
+	CHECK_EQ(puppet_do(&owner, PUPPET_ACQUIRE, 1), WEIR_OK);
+	thread = start(acquire, &call);
+	AWAIT(look_at(sem).waiters == 1);
+	lock_as(&file, &file.slots[0]);
+	weir_ctx_cancel(&ctx);
+	finish(thread);
+	CHECK_ERR(call.err, WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	at_store_relaxed(&file.head->awaited, 0);
+	AWAIT(at_load_relaxed(&file.head->awaited));
+	close_named(sem);
+	puppet_kill(&owner);
+	unmap_file(&file);
+}
+
+/* A process that counts as dead, and whose files stay open. */
+NAMESPACE_TEST(c37_the_grace_for_a_dead_lock_owner_ends)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+
+	lock_as(&file, &file.slots[0]);
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	puppet_kill(&owner);
 	close_named(sem);
 	unmap_file(&file);
 }

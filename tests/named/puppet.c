@@ -23,14 +23,14 @@ struct order {
 	char name[140];
 };
 
-/* --- the folder of the semaphores --- */
+/* --- the folder of the semaphores, in WEIR_TEST_SHM or /dev/shm --- */
 
-static char folder[] = "/dev/shm/weir-test-XXXXXX";
+static char folder[200];
 static pid_t folder_owner;
 
 static void remove_folder(void)
 {
-	char command[100];
+	char command[sizeof(folder) + 10];
 
 	if (getpid() != folder_owner)
 		return;
@@ -41,6 +41,10 @@ static void remove_folder(void)
 
 __attribute__((constructor)) static void make_folder(void)
 {
+	const char *parent = getenv("WEIR_TEST_SHM");
+
+	(void)snprintf(folder, sizeof(folder), "%s/weir-test-XXXXXX",
+		       parent ? parent : "/dev/shm");
 	if (!mkdtemp(folder) || setenv("WEIR_DIR", folder, 1))
 		abort();
 	folder_owner = getpid();

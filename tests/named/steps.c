@@ -14,7 +14,7 @@
  * puppets and this process survive all deaths.  While the victim is stopped it
  * may hold the lock, so unblock must not wait for the puppets.
  *
- * By default the victim is killed at up to 60 instructions of each scenario,
+ * By default the victim is killed at up to 30 instructions of each scenario,
  * evenly spaced from a random start; with WEIR_FULL=1 at up to 4000.
  * WEIR_STEPS="close" runs a single scenario.
  *
@@ -895,10 +895,10 @@ static void run(const struct scenario *s)
 
 	CHECK(live(s, STEPS_MAX, &length, KILL));
 	/* Most instructions of an open are in libc and the kernel. */
-	kills = run_at(s, length, full ? 4000 : length < 5000 ? 60 : 25,
+	kills = run_at(s, length, full ? 4000 : length < 5000 ? 30 : 15,
 		       false);
 	if (s->stops)
-		stops = run_at(s, length, full ? 4000 : 15, true);
+		stops = run_at(s, length, full ? 4000 : 10, true);
 	all_points += kills;
 	printf("%-24s %6" PRId64 " instructions, killed at %" PRId64
 	       ", stopped at %" PRId64 "\n", s->name, length, kills, stops);

@@ -215,6 +215,10 @@ uint64_t ex_state_hash(void);
 void ex_state_forget(void);		/* forget all known states */
 bool ex_state_is_known(uint64_t state, int budget);
 
+#if EX_PROCESSES
+bool ex_is_own_heap(const void *p);	/* seam.c: of this process */
+#endif
+
 /* races.c */
 struct ex_clock {			/* counts the releases of each thread */
 	uint32_t at[EX_THREADS];
@@ -227,12 +231,21 @@ void ex_races_join(const struct ex_clock *released);
 void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 		     enum ex_order order);
 
+/*
+ * The start of thread t by the current one; the end of t; the current thread
+ * runs after all threads that have ended.
+ */
+void ex_races_start(int t);
+void ex_races_end(int t);
+void ex_races_see_ends(void);
+
 /* stale.c: loads and writes of atomics, after races.c has seen them */
 void ex_stale_begin(void);
 uint64_t ex_stale_read(const void *p, uint64_t value, enum ex_order order);
 void ex_stale_read_newest(const void *p, uint64_t value);
 void ex_stale_write(const void *p, uint64_t before, uint64_t after,
 		    enum ex_order order);
+void ex_stale_fence(void);		/* all threads have seen all writes */
 void ex_stale_plain_write(const void *p, size_t size);
 
 /* trace.c */

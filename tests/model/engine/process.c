@@ -49,7 +49,7 @@ static struct {
 	void *arg;
 } tasks[EX_THREADS];
 
-static bool exploring, time_passes_early;
+static bool exploring, time_passes_early, any_stopped;
 static const struct ex_place here = { "process", 0 };
 
 /*
@@ -58,6 +58,11 @@ static const struct ex_place here = { "process", 0 };
 int proc_of(int t)
 {
 	return tasks[t].proc;
+}
+
+bool proc_any_stopped(void)
+{
+	return any_stopped;
 }
 
 bool proc_is_keeper(int t)
@@ -89,9 +94,13 @@ int proc_thread(void *(*fn)(void *), void *arg)
 {
 	int t = ex_thread_new();
 
+	/* The new thread sees all stores of this one. */
+	if (ex->self >= 0)
+		ex_drain(NULL);
 	tasks[t].proc = (uint8_t)proc_self();
 	tasks[t].fn = fn;
 	tasks[t].arg = arg;
+	ex_races_start(t);
 	return t;
 }
 
@@ -161,9 +170,17 @@ static void end_thread(int t)
 	ex->threads[t].status = EX_DONE;
 	ex->threads[t].handler = NULL;
 	ex->writes++;
+	ex_races_end(t);
 	kernel_end_thread(t);
 	if (procs[proc].status == EX_DYING && !has_threads(proc))
 		procs[proc].status = EX_ENDED;
+}
+
+/* The thread of a killed process does not run again. */
+static void stay(int t)
+{
+	tasks[t].stays = true;
+	ex_races_end(t);
 }
 
 static void begin_death(int proc)
@@ -175,12 +192,13 @@ static void begin_death(int proc)
 	for (int t = 0; t < ex->thread_count; t++)
 		if (tasks[t].proc == proc &&
 		    (stopped || ex->threads[t].status != EX_READY))
-			tasks[t].stays = true;
+			stay(t);
 }
 
 static void stop(int proc)
 {
 	procs[proc].status = EX_STOPPED;
+	any_stopped = true;
 	for (int t = 0; t < ex->thread_count; t++) {
 		if (tasks[t].proc != proc || is_gone(t))
 			continue;
@@ -258,7 +276,7 @@ static void time_passes(int64_t ns)
 		return;
 	for (int t = 0; t < ex->thread_count; t++)
 		if (procs[tasks[t].proc].status == EX_DYING)
-			tasks[t].stays = true;
+			stay(t);
 }
 
 /*
@@ -564,6 +582,7 @@ int ex_process_options(struct ex_option *options)
 	n = ex_list_kind(options, n, s.closes, EX_CLOSE);
 	if (!n) {
 		/* No thread can go on. */
+		ex_idle();
 		n = ex_list_kind(options, n, s.timed, EX_TIMEOUT);
 		if (!n)
 			ex_quiet();
@@ -712,6 +731,7 @@ void ex_process_main(void)
 	else
 		ex->scenario->threads[tasks[t].proc]();
 	/* As end_thread does it; the caller sets EX_DONE. */
+	ex_races_end(t);
 	kernel_end_thread(t);
 	ex_process_at(EX_CALL, NULL);
 }

@@ -25,6 +25,7 @@ enum ex_proc_status {
  */
 int proc_self(void);			/* number of this process */
 enum ex_proc_status proc_status(int proc);
+bool proc_any_stopped(void);		/* in this run, until now */
 /* Start another thread of this process; returns its number. */
 int proc_thread(void *(*fn)(void *), void *arg);
 /*
@@ -54,7 +55,11 @@ void proc_allow_timeouts(int t);		/* as many as its call needs */
 bool proc_is_keeper(int t);		/* started by the library */
 void proc_set_keeper(int t);
 
-/* Defined by the program: no thread can go on; called before the run ends. */
+/*
+ * Defined by the program.  ex_idle: no thread can go on before time passes.
+ * ex_quiet: no thread can go on; called before the run ends.
+ */
+void ex_idle(void);
 void ex_quiet(void);
 
 /*

@@ -39,6 +39,7 @@ static struct shadow {
 	const struct ex_scenario *scenario;
 	uint64_t run;
 	struct ex_clock now[EX_THREADS];
+	struct ex_clock ended;		/* of all threads that have ended */
 	struct word {
 		uintptr_t address;
 		ex_users users;		/* a bit for each thread, in any run */
@@ -63,6 +64,7 @@ void ex_races_begin(void)
 	shadow->scenario = ex->scenario;
 	shadow->run++;
 	memset(shadow->now, 0, sizeof(shadow->now));
+	memset(&shadow->ended, 0, sizeof(shadow->ended));
 	for (int i = 0; i < EX_THREADS; i++)
 		shadow->now[i].at[i] = 1;
 }
@@ -199,8 +201,48 @@ void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 }
 
 /*
+ * Processes: the kernel orders the start and the end of threads.
+ */
+void ex_races_start(int t)
+{
+	if (!ex->races || ex->self < 0)
+		return;
+	join(&shadow->now[t], &shadow->now[ex->self]);
+	shadow->now[ex->self].at[ex->self]++;
+}
+
+void ex_races_end(int t)
+{
+	if (ex->races)
+		join(&shadow->ended, &shadow->now[t]);
+}
+
+void ex_races_see_ends(void)
+{
+	if (ex->races && ex->self >= 0)
+		ex_races_join(&shadow->ended);
+}
+
+/*
  * Plain accesses, reported by the compiler.
  */
+
+/*
+ * The static variables of src/named have one copy for all processes of a run, so
+ * a list there leads from the memory of one process to that of another.
+ */
+static bool is_checked(const void *p)
+{
+#if EX_PROCESSES
+	return kernel_is_shared(p) || ex_is_own_heap(p) ||
+	       ((const char *)p >= ex->stacks[0] &&
+		(const char *)p < ex->stacks[EX_THREADS]);
+#else
+	(void)p;
+	return true;
+#endif
+}
+
 static void plain(const void *p, size_t size, bool write)
 {
 	if (ex->self < 0)
@@ -209,7 +251,7 @@ static void plain(const void *p, size_t size, bool write)
 	ex_drain(p);
 	if (ex->stale && write)
 		ex_stale_plain_write(p, size);
-	if (ex->races)
+	if (ex->races && is_checked(p))
 		use(p, size, write ? PLAIN_WRITE : PLAIN_READ);
 #if EX_PROCESSES
 	ex_process_plain(p, write);

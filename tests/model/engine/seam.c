@@ -665,6 +665,16 @@ void weir_event_close_(int fd)
 static _Alignas(64) char heap[LINES][LINE];
 static uint16_t heap_used, heap_sizes[LINES];
 
+#if EX_PROCESSES
+static uint8_t heap_owners[LINES];	/* process that allocated the line */
+
+bool ex_is_own_heap(const void *p)
+{
+	return inside(p, heap[0], sizeof(heap)) &&
+	       heap_owners[(size_t)((const char *)p - heap[0]) / LINE] == proc_self();
+}
+#endif
+
 void *weir_mem_alloc_(size_t size)
 {
 	size_t lines = (size + LINE - 1) / LINE;
@@ -674,6 +684,9 @@ void *weir_mem_alloc_(size_t size)
 		return NULL;
 	heap_used = (uint16_t)(at + lines);
 	heap_sizes[at] = (uint16_t)lines;
+#if EX_PROCESSES
+	memset(&heap_owners[at], proc_self(), lines);
+#endif
 	return heap[at];
 }
 

@@ -137,6 +137,18 @@ void ex_stale_write(const void *p, uint64_t before, uint64_t after,
 	see(w, epoch);
 }
 
+void ex_stale_fence(void)
+{
+	for (int i = 0; i < PLACES; i++) {
+		struct history *h = &stale->places[i];
+
+		if (h->run != stale->run || !h->count)
+			continue;
+		for (int t = 0; t < EX_THREADS; t++)
+			h->writes[h->count - 1].seen.at[t] = 1;
+	}
+}
+
 void ex_stale_read_newest(const void *p, uint64_t value)
 {
 	struct history *h = history_of(p, value);

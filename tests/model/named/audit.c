@@ -305,6 +305,25 @@ void audit_sleeps(int t)
 	calls[t].owes = false;
 }
 
+/*
+ * A free lock wakes its sleepers at once: their time limit is for processes that
+ * die or stop before they have woken the next one.
+ */
+void ex_idle(void)
+{
+	if (!head->version || !is_free(head->lock) || proc_any_stopped())
+		return;
+	for (int p = 0; p < EX_PROCS; p++)
+		if (proc_status(p) != EX_RUNNING)
+			return;
+	for (int t = 0; t < ex->thread_count; t++)
+		if (ex->threads[t].status == EX_BLOCKED &&
+		    (is_lock(ex->threads[t].futex) ||
+		     is_lock(ex->threads[t].futex - 1)))
+			ex_fail("thread %d sleeps for the lock, which is free",
+				t);
+}
+
 void ex_quiet(void)
 {
 	if (!head->version)

@@ -355,6 +355,35 @@ PROCESSES(try_does_not_overtake, 2, P(0), NONE, NULL, hold_and_give,
 	  wait_and_give, try_it)
 
 /*
+ * The unlocking process has read that no thread sleeps for the lock, and its unlock is
+ * not visible yet (--delays).
+ */
+static uint32_t comes;
+
+static void hold_give_and_read(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+	(void)at_load_relaxed(&comes);
+}
+
+static void come_and_try(void)
+{
+	weir_err err;
+
+	join(1);
+	proc_settle();
+	at_store_relaxed(&comes, 1);
+	err = try_take(1);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EAGAIN);
+}
+
+PROCESSES(unlock_meets_contender, 2, NONE, P(0), NULL, hold_give_and_read,
+	  come_and_try)
+
+/*
  * Stat: consistent, and without waiting for a stopped lock owner.
  */
 static void look(void)
@@ -393,3 +422,27 @@ static void hold_1_of_2_and_give(void)
 
 PROCESSES(heavy_first_is_overtaken, 2, P(0), NONE, NULL, hold_1_of_2_and_give,
 	  wait_for_2, come_for_1)
+
+/*
+ * The resizing process dies while it moves an oversized call to the queue: the
+ * call stays behind the one that has waited there.
+ */
+static void wait_for_3_behind(void)
+{
+	join(2);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(take_in(3, &ctx) == WEIR_OK);
+	/* Process 1 has opened, and has got its permits. */
+	EX_ASSERT(calls_done(1) >= 2);
+	give(3);
+}
+
+static void resize_to_3(void)
+{
+	join(2);
+	proc_settle();
+	EX_ASSERT(resize(3) == WEIR_OK);
+}
+
+PROCESSES(resize_dies_as_it_recalls_oversized, 2, P(3), NONE, NULL,
+	  hold_1_of_2_and_give, wait_for_2, wait_for_3_behind, resize_to_3)

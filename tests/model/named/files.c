@@ -109,6 +109,17 @@ static bool conflicts(int file, int64_t byte, bool shared)
 	return false;
 }
 
+/*
+ * Changes of a lock, and opens of the file, are in one order: each happens before
+ * the next.
+ */
+static void order(void)
+{
+	if (ex->races && ex->self >= 0)
+		ex_races_atomic(locks, sizeof(locks[0].byte), true, true,
+				EX_ACQ_REL);
+}
+
 static bool try_lock(int file, int64_t byte, bool shared)
 {
 	struct lock *lock;
@@ -123,6 +134,7 @@ static bool try_lock(int file, int64_t byte, bool shared)
 		ex_fail("too many locks");
 	*lock = (struct lock){ byte, file, shared };
 	ex->writes++;
+	order();
 	return true;
 }
 
@@ -132,6 +144,7 @@ static void enter(int64_t byte)
 	ex_drain(NULL);
 	if (ex->self >= 0)
 		ex_point(EX_CALL, NULL, 0, true, &here);
+	ex_races_see_ends();
 }
 
 bool weir_nm_byte_lock_(int fd, int64_t byte)
@@ -152,6 +165,7 @@ void weir_nm_byte_unlock_(int fd, int64_t byte)
 	if (lock)
 		memset(lock, 0, sizeof(*lock));
 	ex->writes++;
+	order();
 }
 
 bool weir_nm_byte_is_locked_(int fd, int64_t byte)
@@ -200,6 +214,7 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 {
 	struct nm_header *head = &world_file.head, fresh;
 
+	order();
 	/* In one step: a file has its name when its header is complete. */
 	if (!head->version) {
 		weir_nm_header_init_(&fresh, opts);
@@ -210,6 +225,7 @@ weir_err weir_nm_open_file_(weir_named *h, const weir_named_opts *opts)
 	h->slots = world_file.slots;
 	h->records = world_file.records;
 	h->strict = head->policy == WEIR_NAMED_STRICT;
+	order();
 	return WEIR_OK;
 }
 

@@ -103,6 +103,7 @@ static void enter_call(enum ex_op op, const uint32_t *word)
 {
 	ex_drain(NULL);
 	ex_point(op, word, op == EX_WAKE ? 0 : sizeof(*word), true, &here);
+	ex_races_see_ends();
 }
 
 /* Queue on all words.  Returns false if one has another value. */
@@ -293,13 +294,15 @@ bool weir_fence_ask_(void)
 	return true;
 }
 
-/* A barrier on all CPUs: no store is delayed beyond it. */
+/* A barrier on all CPUs: no store is delayed beyond it, no load is older. */
 bool weir_fence_heavy_(void)
 {
 	enter_call(EX_CALL, (uint32_t *)&ex->now_ns);
 	for (int t = 0; t < ex->thread_count; t++)
 		while (ex->threads[t].delayed_count)
 			ex_drain_one(&ex->threads[t]);
+	if (ex->stale)
+		ex_stale_fence();
 	return true;
 }
 

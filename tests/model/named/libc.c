@@ -45,11 +45,18 @@ int __wrap_pthread_join(pthread_t id, void **result)
 	(void)result;
 	while (ex->threads[id].status != EX_DONE)
 		ex_yield();
+	ex_races_see_ends();
 	return 0;
 }
 
 /* One mutex in each process: `opens`. */
 static uint8_t locked[EX_PROCS];
+
+static void order(void)
+{
+	if (ex->races)
+		ex_races_atomic(&locked[proc_self()], 1, true, true, EX_ACQ_REL);
+}
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
@@ -57,12 +64,15 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 	while (locked[proc_self()])
 		ex_yield();
 	locked[proc_self()] = 1;
+	order();
 	return 0;
 }
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	(void)mutex;
+	ex_drain(NULL);
+	order();
 	locked[proc_self()] = 0;
 	ex->writes++;
 	return 0;

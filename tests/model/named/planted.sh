@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Show that the explorer for src/named finds bugs.  Each patch in planted/ plants one
 # bug in a copy of src.  Its head has the same fields as those of
-# ../planted/*.patch: Scenario, Symptom, and optionally Options for the explorer.
+# ../planted/*.patch: Scenario, Symptom, optionally Options for the explorer, and
+# "Program: model-named-races" for a bug of the memory orders.
 #
 #   planted.sh ROOT [PATCH...]      PATCH is relative to ROOT
 #
@@ -22,7 +23,8 @@ here=tests/model/named
 mapfile -t named < <(ls src/named/*.c | grep -vxE 'src/named/(bytes|create|file|place|lend)\.c')
 seam=(src/core/*.c src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
-engine=(tests/model/engine/*.c "$here"/*.c)
+main=tests/model/engine/main.c
+mapfile -t engine < <(ls tests/model/engine/*.c "$here"/*.c | grep -vx "$main")
 on_seam=(-Wno-unused-value -DEX_PROCESSES=1 -DEX_HEAP_LINES=250 -DWEIR_BATCH_=2
 	"-I$here/seam" -Itests/model/seam -Itests/model/engine "-I$here")
 wrapped=(pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock
@@ -48,8 +50,9 @@ compile() (
 	done
 )
 
+# link OBJECTS PROGRAM
 link() {
-	"${cc[@]}" "$work"/shared/*.o "$1"/*.o "${ldflags[@]}" -o "$1/model-named"
+	"${cc[@]}" "$work"/shared/*.o "$work/$2"/*.o "$1"/*.o "${ldflags[@]}" -o "$1/program"
 }
 
 # field NAME PATCH: print the text after "NAME: " in its head.
@@ -75,10 +78,11 @@ changed() {
 
 # check PATCH: plant it; each scenario of its head must find it.
 check() {
-	local name dir symptom scenario said options files
+	local name dir symptom scenario said options files program
 	name=$(basename "$1" .patch)
 	dir=$work/$name
 	symptom=$(field Symptom "$1")
+	program=$(field Program "$1")
 	read -ra options <<<"$(field Options "$1")"
 
 	mkdir -p "$dir/tests" && cp -R src include "$dir" &&
@@ -88,11 +92,12 @@ check() {
 	mapfile -t files < <(changed "$1")
 	mkdir -p "$dir/objects" && cp "$work"/named/*.o "$dir/objects" || return
 	compile "$dir" "$dir/objects" "${on_seam[@]}" -fsanitize=thread \
-		"${files[@]}" >"$dir/log" 2>&1 && link "$dir/objects" >>"$dir/log" 2>&1 ||
+		"${files[@]}" >"$dir/log" 2>&1 &&
+		link "$dir/objects" "${program:-model-named}" >>"$dir/log" 2>&1 ||
 		{ fail "$name: does not build" "$dir/log"; return; }
 	[ -n "$symptom" ] || { fail "$name: its head has no Symptom"; return; }
 	for scenario in $(field Scenario "$1"); do
-		timeout 120 "$dir/objects/model-named" --random 0 "${options[@]}" "$scenario" \
+		timeout 120 "$dir/objects/program" --random 0 "${options[@]}" "$scenario" \
 			>"$dir/log" 2>&1
 		said=$(grep -m 1 "^FAIL $scenario after [0-9]* schedules: " "$dir/log")
 		if [ -z "$said" ]; then
@@ -118,7 +123,10 @@ start() {
 
 mkdir "$work/results"
 compile . "$work/shared" "${on_seam[@]}" "${engine[@]}" "${seam[@]}" >"$work/log" 2>&1 &&
-	compile . "$work/shared" "${plain[@]}" >>"$work/log" 2>&1 ||
+	compile . "$work/shared" "${plain[@]}" >>"$work/log" 2>&1 &&
+	compile . "$work/model-named" "${on_seam[@]}" "$main" >>"$work/log" 2>&1 &&
+	compile . "$work/model-named-races" "${on_seam[@]}" -DEX_RACES=1 "$main" \
+		>>"$work/log" 2>&1 ||
 	{ fail "the explorer does not build" "$work/log"; exit 1; }
 compile . "$work/named" "${on_seam[@]}" -fsanitize=thread "${named[@]}" >"$work/log" 2>&1 ||
 	{ fail "src/named does not build" "$work/log"; exit 1; }
