@@ -11,7 +11,7 @@
  * A client is a handle with a thread that acquires and releases.  The bare
  * scripts execute the commands of an uncontended pair, with as many keys,
  * arguments, fields and bytes, but without its logic: HMGET, TIME and HSET for
- * an acquire, HMGET and HSET for a release.
+ * an acquire, HDEL and HINCRBY for a release.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,17 +29,17 @@
 enum mode { BARE, WEIR, MODES, STOP = MODES };
 
 static const char *const scripts[] = {
-	"local s = redis.call('HMGET', KEYS[1], 'c', 'c0') redis.call('TIME') "
-	"redis.call('HSET', KEYS[1], 'c', ARGV[1], 'c0', ARGV[2]) "
+	"local s = redis.call('HMGET', KEYS[1], 'c', 'y') redis.call('TIME') "
+	"redis.call('HSET', KEYS[1], 'c', ARGV[1], 'y', '1', ARGV[3], ARGV[2]) "
 	"return 'H 1 1 1'",
-	"local s = redis.call('HMGET', KEYS[1], 'c', 'c0') "
-	"redis.call('HSET', KEYS[1], 'c', ARGV[1], 'c0', '') return 'R'",
+	"redis.call('HDEL', KEYS[1], ARGV[2]) "
+	"redis.call('HINCRBY', KEYS[1], 'y', '-1') return 'R'",
 };
 
-/* The arguments of the bare scripts: the state and a lease; then small ones. */
+/* The arguments of the bare scripts: state, lease, id; then small ones. */
 static const char *const formats[] = {
-	"EVALSHA %s 5 {b}:e {b}:x {b}:q {b}:o {b}:w: %b %b 1 1 1 30000000000 0",
-	"EVALSHA %s 5 {b}:e {b}:x {b}:q {b}:o {b}:w: %b %b 0",
+	"EVALSHA %s 6 {b}:e {b}:x {b}:q {b}:o {b}:w: {b}:r %b %b %s 1 1 30000000000 0",
+	"EVALSHA %s 6 {b}:e {b}:x {b}:q {b}:o {b}:w: {b}:r release %s 0 1",
 };
 
 static atomic_int mode = BARE;
@@ -56,14 +56,15 @@ static void must(bool good, const char *what)
 	exit(1);
 }
 
-static void bare_pair(redisContext *redis, char sha[2][SHA_SIZE])
+static void bare_pair(redisContext *redis, char sha[2][SHA_SIZE], const char *id)
 {
 	static const char state[100], lease[80];
 
 	for (int i = 0; i < 2; i++) {
-		redisReply *reply = redisCommand(redis, formats[i], sha[i],
-						 state, sizeof(state), lease,
-						 sizeof(lease));
+		redisReply *reply = i ?
+			redisCommand(redis, formats[i], sha[i], id) :
+			redisCommand(redis, formats[i], sha[i], state,
+				     sizeof(state), lease, sizeof(lease), id);
 
 		must(reply && reply->type == REDIS_REPLY_STRING, "EVALSHA");
 		freeReplyObject(reply);
@@ -91,12 +92,13 @@ static void *client(void *arg)
 {
 	weir_cluster_opts opts = { .capacity = clients, .ttl_ns = 30000000000,
 				   .flags = WEIR_CLUSTER_CREATE };
-	char url[512], sha[2][SHA_SIZE];
+	char url[512], id[32], sha[2][SHA_SIZE];
 	redisContext *redis = connect_bare(sha);
 	weir_cluster *c;
 	int now;
 
-	(void)arg;
+	(void)snprintf(id, sizeof(id), "0123456789abcdef.%lx",
+		       (unsigned long)(uintptr_t)arg);
 	(void)snprintf(url, sizeof(url), "%sbench-clients", server);
 	must(!weir_cluster_open(url, &opts, &c), "open");
 	pthread_barrier_wait(&ready);
@@ -104,7 +106,7 @@ static void *client(void *arg)
 	while ((now = atomic_load_explicit(&mode, memory_order_relaxed)) !=
 	       STOP) {
 		if (now == BARE)
-			bare_pair(redis, sha);
+			bare_pair(redis, sha, id);
 		else
 			weir_pair(c);
 		atomic_fetch_add_explicit(&done[now], 1, memory_order_relaxed);
@@ -157,7 +159,8 @@ int main(int argc, char **argv)
 	redis = connect_bare(sha);
 	pthread_barrier_init(&ready, NULL, (unsigned)clients + 1);
 	for (int i = 0; i < clients; i++)
-		must(!pthread_create(&threads[i], NULL, client, NULL),
+		must(!pthread_create(&threads[i], NULL, client,
+				     (void *)(uintptr_t)i),
 		     "pthread_create");
 	pthread_barrier_wait(&ready);
 	for (int i = 0; i < turns; i++) {

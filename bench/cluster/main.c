@@ -5,18 +5,18 @@
  *
  *     cluster URL [ROUNDS]
  *
- * Prints a line "what median p99" in microseconds for each measurement.
+ * Prints a line "what median p99" in microseconds for each measurement, and
+ * ratios of medians.
  * The bare round trip is an empty script in Redis, and one update of a row with
  * its commit in PostgreSQL.  tests/cluster/serve.py starts a server:
  *
  *     tests/cluster/serve.py redis sh -c 'build/bench/bench-cluster $WEIR_TEST_URL'
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "weir/cluster.h"
+#include "bench.h"
 #ifdef HAVE_HIREDIS
 #include "redis.h"
 #endif
@@ -24,16 +24,9 @@
 #include <libpq-fe.h>
 #endif
 
-#define MOST 20000
 #define BATCH 20
 
-struct series {
-	const char *name;
-	double us[MOST];
-	int count;
-};
-
-static void add(struct series *s, int64_t started)
+void series_add(struct series *s, int64_t started)
 {
 	if (s->count < MOST)
 		s->us[s->count++] = (double)(weir_now_ns() - started) / 1000;
@@ -59,7 +52,7 @@ static double print(struct series *s)
 	return median;
 }
 
-static void must(weir_err err, const char *what)
+void must(weir_err err, const char *what)
 {
 	if (err) {
 		fprintf(stderr, "%s: %s\n", what, weir_err_name(err));
@@ -67,7 +60,7 @@ static void must(weir_err err, const char *what)
 	}
 }
 
-static weir_cluster *open_it(const char *url)
+weir_cluster *open_it(const char *url)
 {
 	weir_cluster_opts opts = { .capacity = 1, .ttl_ns = 30000000000,
 				   .flags = WEIR_CLUSTER_CREATE };
@@ -84,7 +77,7 @@ static void pair(weir_cluster *c, struct series *s)
 
 	must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
 	must(weir_lease_release(lease), "release");
-	add(s, started);
+	series_add(s, started);
 }
 
 #ifdef HAVE_HIREDIS
@@ -96,7 +89,7 @@ static void round_trip_redis(struct series *s)
 	int64_t started = weir_now_ns();
 
 	freeReplyObject(redisCommand(bare, "EVALSHA %s 0", sha));
-	add(s, started);
+	series_add(s, started);
 }
 #endif
 
@@ -131,7 +124,7 @@ static void round_trip_postgres(struct series *s)
 		exit(1);
 	}
 	PQclear(result);
-	add(s, started);
+	series_add(s, started);
 }
 #endif
 
@@ -163,115 +156,33 @@ static void round_trip(struct series *s)
 	(void)s;
 }
 
-/* Hand-off: a thread of another handle waits; the time until it has the lease. */
-struct waiter {
-	weir_cluster *c;
-	weir_sem ask, got, back;
-	int64_t granted;
-	int rounds;
-};
-
-static void *wait_for_it(void *arg)
+/* The cost of a pair at the beginning and at the end of 100,000 operations. */
+static double growth(const char *url, struct series *first, struct series *last)
 {
-	struct waiter *w = arg;
-
-	for (int i = 0; i < w->rounds; i++) {
-		weir_lease *lease;
-
-		must(weir_sem_acquire(&w->ask, 1, NULL), "ask");
-		must(weir_cluster_acquire(w->c, 1, NULL, &lease), "acquire");
-		w->granted = weir_now_ns();
-		weir_sem_release(&w->got, 1);
-		must(weir_sem_acquire(&w->back, 1, NULL), "back");
-		must(weir_lease_release(lease), "release");
-		weir_sem_release(&w->got, 1);
-	}
-	return NULL;
-}
-
-static void await_waiters(weir_cluster *c, uint32_t count)
-{
-	weir_cluster_info info;
-
-	do
-		must(weir_cluster_stat(c, &info, NULL, 0), "stat");
-	while (info.waiters < count);
-}
-
-static void hand_off(const char *url, int rounds, struct series *s)
-{
-	struct waiter w = { .c = open_it(url), .rounds = rounds };
+	static struct series between;
 	weir_cluster *c = open_it(url);
-	pthread_t thread;
 
-	must(weir_sem_init_opts(&w.ask, &(weir_sem_opts){
-		.flags = WEIR_SEM_UNBOUNDED }), "init");
-	w.got = w.back = w.ask;
-	pthread_create(&thread, NULL, wait_for_it, &w);
-	for (int i = 0; i < rounds; i++) {
-		weir_lease *lease;
-		int64_t started;
-
-		must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
-		weir_sem_release(&w.ask, 1);
-		await_waiters(c, 1);
-		started = weir_now_ns();
-		must(weir_lease_release(lease), "release");
-		must(weir_sem_acquire(&w.got, 1, NULL), "got");
-		if (s->count < MOST)
-			s->us[s->count++] =
-				(double)(w.granted - started) / 1000;
-		weir_sem_release(&w.back, 1);
-		must(weir_sem_acquire(&w.got, 1, NULL), "got");
+	for (int i = 0; i < 50000; i++) {
+		between.count = 0;
+		pair(c, i < 100 ? &between : i < 2100 ? first :
+		     i < 48000 ? &between : last);
 	}
-	pthread_join(thread, NULL);
+	must(weir_cluster_close_handle(c), "close");
+	return print(first);
 }
 
-static weir_ctx crowd_ctx = WEIR_CTX_INIT;
-
-static void *wait_in_crowd(void *arg)
+static const char *name_of(const char *base, const char *name)
 {
-	weir_lease *lease;
+	static char url[512];
 
-	if (!weir_cluster_acquire(arg, 1, &crowd_ctx, &lease))
-		(void)!weir_lease_release(lease);
-	return NULL;
+	(void)snprintf(url, sizeof(url), "%sbench-%s", base, name);
+	return url;
 }
 
-/*
- * Join and leave the queue behind 10 and then 1,000 waiters: a request with a
- * deadline that has passed.
- */
-static void long_queue(const char *url, int rounds, struct series *ten,
-		       struct series *thousand)
+static void ratio(const char *what, double a, double b)
 {
-	weir_cluster *c = open_it(url), *crowd = open_it(url);
-	pthread_attr_t small;
-	weir_lease *lease, *none;
-	pthread_t threads[1000];
-
-	must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 131072);
-	for (int count = 0; count < 1000;) {
-		struct series *s = count ? thousand : ten;
-		int until = count ? 1000 : 10;
-
-		for (; count < until; count++)
-			pthread_create(&threads[count], &small, wait_in_crowd,
-				       crowd);
-		await_waiters(c, (uint32_t)until);
-		for (int i = 0; i < rounds; i++) {
-			int64_t started = weir_now_ns();
-
-			(void)!weir_cluster_acquire_until(c, 1, 0, &none);
-			add(s, started);
-		}
-	}
-	weir_ctx_cancel(&crowd_ctx);
-	for (int i = 0; i < 1000; i++)
-		pthread_join(threads[i], NULL);
-	must(weir_lease_release(lease), "release");
+	if (b > 0)
+		printf("%-28s %8.2f\n", what, a / b);
 }
 
 int main(int argc, char **argv)
@@ -279,35 +190,50 @@ int main(int argc, char **argv)
 	static struct series trip = { .name = "bare round trip" };
 	static struct series pairs = { .name = "uncontended pair" };
 	static struct series hand = { .name = "hand-off" };
+	static struct series hand10 = { .name = "passed around by 10" };
+	static struct series hand1000 = { .name = "passed around by 1000" };
 	static struct series ten = { .name = "queue and leave, 10 wait" };
 	static struct series thousand = { .name = "queue and leave, 1000 wait" };
+	static struct series dead = { .name = "SIGKILL to grant" };
+	static struct series first = { .name = "pair, first of 50,000" };
+	static struct series last = { .name = "pair, last of 50,000" };
 	int rounds = argc > 2 ? atoi(argv[2]) : 2000;
-	char url[512];
 	weir_cluster *c;
-	double one, two, three;
+	double one, two;
 
+	if (argc == 3 && !strcmp(argv[1], "--hold"))
+		return hold(argv[2]);
 	if (argc < 2)
 		return 2;
-	(void)snprintf(url, sizeof(url), "%sbench-pair", argv[1]);
 	connect_bare(argv[1]);
-	c = open_it(url);
+	c = open_it(name_of(argv[1], "pair"));
 	for (int i = 0; i < rounds; i += BATCH) {
 		for (int k = 0; k < BATCH; k++)
 			round_trip(&trip);
 		for (int k = 0; k < BATCH; k++)
 			pair(c, &pairs);
 	}
-	(void)snprintf(url, sizeof(url), "%sbench-hand", argv[1]);
-	hand_off(url, rounds / 4, &hand);
-	(void)snprintf(url, sizeof(url), "%sbench-queue", argv[1]);
-	long_queue(url, rounds / 10, &ten, &thousand);
 	one = print(&trip);
-	two = print(&pairs);
-	three = print(&hand);
-	if (one > 0)
-		printf("pair / round trip %.2f, hand-off / round trip %.2f\n",
-		       two / one, three / one);
-	one = print(&ten);
-	printf("1000 waiters / 10 waiters %.2f\n", print(&thousand) / one);
+	ratio("pair / round trip", print(&pairs), one);
+	hand_off(name_of(argv[1], "hand"), rounds / 4, &hand);
+	ratio("hand-off / round trip", print(&hand), one);
+	for (int i = 0; i < 4; i++) {
+		pass_around(name_of(argv[1], "ring"), 10, rounds / 8, &hand10);
+		pass_around(name_of(argv[1], "ring"), 1000, rounds / 8,
+			    &hand1000);
+	}
+	two = print(&hand10);
+	ratio("passed around, 1000 / 10", print(&hand1000), two);
+	long_queue(name_of(argv[1], "queue"), rounds / 10, &ten, &thousand);
+	two = print(&ten);
+	ratio("queue and leave, 1000 / 10", print(&thousand), two);
+	if (!strncmp(argv[1], "postgres", 8)) {
+		death(name_of(argv[1], "death"), rounds / 40, &dead);
+		(void)print(&dead);
+	}
+	if (strncmp(argv[1], "etcd", 4)) {
+		two = growth(name_of(argv[1], "growth"), &first, &last);
+		ratio("pair, last / first", print(&last), two);
+	}
 	return 0;
 }

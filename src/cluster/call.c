@@ -97,7 +97,8 @@ enum result weir_cl_call_release_(weir_lease *l, int64_t keep, bool cancel,
 				c->ops->cancel(c->engine, LANE_CALL, l->id,
 					       answer, until, fault) :
 				c->ops->release(c->engine, LANE_CALL, l->id,
-						keep, answer, until, fault);
+						l->weight, keep, answer, until,
+						fault);
 			weir_cl_call_end_(c, result);
 		}
 		if (result == RES_OK || result == RES_REFUSED)

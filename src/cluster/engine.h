@@ -125,10 +125,14 @@ struct engine_ops {
 	enum result (*acquire)(struct engine *e, enum lane lane,
 			       const struct ask *ask, struct answer *answer,
 			       int64_t deadline, struct fault *fault);
-	/* Release all but `keep` permits; withdraw a request that waits. */
+	/*
+	 * Release all but `keep` permits; withdraw a request that waits.
+	 * weight: of the lease; 0: not known.
+	 */
 	enum result (*release)(struct engine *e, enum lane lane, const char *id,
-			       int64_t keep, struct answer *answer,
-			       int64_t deadline, struct fault *fault);
+			       int64_t weight, int64_t keep,
+			       struct answer *answer, int64_t deadline,
+			       struct fault *fault);
 	/* Withdraw a request that waits; S_HELD: it was granted and stays. */
 	enum result (*cancel)(struct engine *e, enum lane lane, const char *id,
 			      struct answer *answer, int64_t deadline,

@@ -126,8 +126,8 @@ weir_err weir_cluster_close_handle(weir_cluster *c)
 
 		c->withdrawals = w->next;
 		if (!c->stopped_early &&
-		    c->ops->release(c->engine, LANE_THREAD, w->id, 0, &answer,
-				    until, &fault))
+		    c->ops->release(c->engine, LANE_THREAD, w->id, 0, 0,
+				    &answer, until, &fault))
 			c->stopped_early = true;
 		free(w);
 	}

@@ -121,7 +121,7 @@ static bool withdraw(weir_cluster *c)
 
 		if (now < w->until)
 			result = c->ops->release(c->engine, LANE_THREAD, w->id,
-						 0, &answer, now +
+						 0, 0, &answer, now +
 						 c->session.timeout_ns, &fault);
 		if (result == RES_UNSENT || result == RES_UNKNOWN) {
 			weir_cl_work_failed_(c, &fault);

@@ -19,7 +19,8 @@ WEIR = os.environ.get("WEIR_TEST_COMMAND", "weir")
 
 
 def weir(*words, env=None, timeout=60):
-    done = subprocess.run([WEIR, *map(str, words)], stdin=subprocess.DEVNULL, check=False,
+    words = [word if isinstance(word, bytes) else str(word) for word in words]
+    done = subprocess.run([WEIR, *words], stdin=subprocess.DEVNULL, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
                           env=dict(os.environ, **(env or {})))
     return done.returncode, done.stdout.decode(errors="replace")
@@ -245,6 +246,25 @@ def test_ls_ends_if_the_server_stops_answering():
             assert weir("open", server.url + f"x{i}", "-n", 1)[0] == 0
         status, text = weir("ls", proxy.url + "?timeout=1s")
         assert status == 69 and text.count("does not answer") == 1, text
+
+
+def test_json_of_names_that_are_not_utf8():
+    """As in the default folder: bytes that are not UTF-8 become U+FFFD; the rest stays."""
+    name = b"caf\xc3\xa9-\xff\xfe"
+    shown = "caf\u00e9-\ufffd\ufffd"
+    for engine in (Redis, Etcd):
+        with engine() as server:
+            url = server.url.encode() + name
+            assert weir("open", url, "-n", 2)[0] == 0
+            for words in (("ls", "--json", server.url), ("stat", "--json", url)):
+                done = subprocess.run([WEIR, *words], stdout=subprocess.PIPE, check=True)
+                found = json.loads(done.stdout.decode("utf-8"))
+                assert found["name"] == server.url + shown and found["capacity"] == 2, found
+    # PostgreSQL has no such names: one line, and no semaphore.
+    with Postgres() as server:
+        status, text = weir("open", server.url.encode() + name, "-n", 2)
+        assert status != 0 and text.count("\n") == 1 and "UTF8" in text, text
+        assert weir("ls", "--json", server.url) == (0, "")
 
 
 def test_ls_leaves_foreign_keys_alone():

@@ -96,12 +96,11 @@ def test_c41_a_storm_with_kills_and_a_crash():
             time.sleep(2)
             storm.kill_one()
             storm.start(3, 1)
-        server.kill()
-        server.start()
+        storm.crash(server)
         storm.finish()
         full_capacity(server.url, storm)
-        # Tokens are no times here; the rest is checked.
-        storm.check(timed=False, errors=False)
+        # Tokens are no times here; leases end up to 2 s late.
+        storm.check(timed=False, blocked=True, slack_us=2500000)
 
 
 def test_c41_three_members_the_leader_dies():

@@ -109,6 +109,14 @@ def full_capacity(server, storm):
     assert stat(url)["waiters"] == 0
 
 
+def check(server, storm):
+    """Check the history.  A token of etcd is no time, and its leases end up to 2 s late."""
+    if isinstance(server, Etcd):
+        storm.check(timed=False, blocked=True, slack_us=2500000)
+    else:
+        storm.check()
+
+
 def test_c41_a_storm_on_both_sides():
     """Clients on both machines, kills and pauses, three cuts; the history of all is
     checked."""
@@ -117,57 +125,15 @@ def test_c41_a_storm_on_both_sides():
         storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=2000 if slow else 1000,
                       timeout_ms=2000 if slow else 500)
         storm.start(9, 3)
-        storm.client = client_there(server, net)
-        storm.start(9, 3)
+        storm.start(9, 3, there=client_there(server, net))
         for seconds in (0.4, 3, 1.2):
             time.sleep(0.8)
-            net.cut()
-            time.sleep(seconds)
-            net.heal()
+            storm.cut(net, seconds)
             storm.kill_one()
             storm.pause_one(0.3)
         storm.finish()
         full_capacity(server, storm)
-        # An entry of a client that is cut off may block others until the TTL, and no request is
-        # granted while a server is down: both look like a blocked queue.
-        storm.check(timed=False, errors=False)
-
-
-def test_c41_all_faults_mixed():
-    """Hard test 9: cuts, crashes of the server, kills, pauses and resizes in random order, for
-    WEIR_TEST_SECONDS on each engine (an hour: 3600); the seed is printed."""
-    seconds = int(os.environ.get("WEIR_TEST_SECONDS", "12"))
-    for server, net in each():
-        storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=3000, timeout_ms=3000)
-        here, there = storm.client, client_there(server, net)
-
-        def cut(length):
-            net.cut()
-            time.sleep(length)
-            net.heal()
-
-        def crash(_):
-            server.kill()
-            server.start()
-
-        def replace(_):
-            storm.kill_one()
-            storm.client = storm.random.choice((here, there))
-            storm.start(max(1, end - time.monotonic()), 1)
-
-        end = time.monotonic() + seconds
-        for storm.client in (here, there):
-            storm.start(seconds, 3)
-        faults = [cut, crash, replace, storm.pause_one,
-                  lambda _: storm.resize(server.url, storm.random.randrange(4, 9))]
-        while time.monotonic() < end:
-            storm.random.choice(faults)(storm.random.choice((0.3, 1, 4)))
-            time.sleep(0.5)
-        storm.finish()
-        full_capacity(server, storm)
-        # An entry of a client that is cut off may block others until the TTL, and no request is
-        # granted while a server is down: both look like a blocked queue.
-        storm.check(timed=False, errors=False)
+        check(server, storm)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ BUGS = {
     "grants_one_permit_too_many":
         ("elseif cap - used < e.min or cap <= used then", "elseif cap - used + 1 < e.min then"),
     "newcomers_overtake_the_queue":
-        ("ARGV[3] == '1' and nq == 0 and closed == 0", "ARGV[3] == '1' and closed == 0"),
+        ("ARGV[3] == '1' and nq == 0 and no == 0 and closed == 0", "ARGV[3] == '1' and closed == 0"),
     "the_fast_path_ignores_the_capacity":
-        ("if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then",
+        ("if fast < YOUNG and weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then",
          "if weight > 0 then free = 100"),
     "last_come_first_served":
         ("local id = r('ZRANGE', Q, 0, 0)[1]", "local id = r('ZREVRANGE', Q, 0, 0)[1]"),
@@ -42,8 +42,13 @@ BUGS = {
          "elseif e then\ndrop(id, e)\nend\nsave()\nreturn { e and 'R' or 'L' }\n"
          "end\nfunction ops.cancel"),
     "a_release_counts_twice":
-        ("struct.pack(FORMAT, VERSION, cap, used - weight,",
-         "struct.pack(FORMAT, VERSION, cap, math.max(0, used - 2 * weight),"),
+        ("used = math.max(0, used - e.weight)\nelseif", "used = math.max(0, used - 2 * e.weight)\nelseif"),
+    "a_release_of_a_young_lease_leaks":
+        ("r('HINCRBY', E, 'y', '-' .. ARGV[4])", ""),
+    "young_leases_are_not_counted":
+        ("local free = cap - used - young", "local free = cap - used"),
+    "moved_leases_are_not_counted":
+        ("used = used + e.weight\nend\nr('HDEL'", "end\nr('HDEL'"),
     "a_release_leaks":
         ("used = math.max(0, used - e.weight)\nelseif", "used = math.max(0, used)\nelseif"),
     "nothing_expires":

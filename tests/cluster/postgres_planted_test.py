@@ -16,17 +16,23 @@ BUGS = {
         ("grant_", "s.capacity - s.used < e.least OR s.capacity <= s.used",
          "s.capacity - s.used + 1 < e.least"),
     "newcomers_overtake_the_queue":
-        ("acquire", "waiters = 0 AND capacity - used", "capacity - used"),
+        ("save_", "s.waiters = 0 AND s.outside = 0\n", "true\n"),
     "last_come_first_served":
         ("grant_", "ORDER BY ticket LIMIT 1", "ORDER BY ticket DESC LIMIT 1"),
     "tokens_repeat":
         ("hold_", "greatest(s.fence + 1, s.last)", "greatest(s.fence, s.last - s.last % 1000000)"),
     "a_release_grants_nobody":
-        ("release", "weir.grant_(weir.sweep_(s))", "weir.sweep_(s)"),
+        ("release_", "weir.grant_(weir.sweep_(s))", "weir.sweep_(s)"),
     "a_grant_notifies_nobody":
         ("tell_", "PERFORM pg_notify", "PERFORM concat"),
     "a_release_counts_twice":
-        ("release", "greatest(0, used - returned)", "greatest(0, used - 2 * returned)"),
+        ("release_", "room = room + returned", "room = room + 2 * returned"),
+    "a_release_of_a_young_lease_leaks":
+        ("release", "room + split_part", "room + 0 * split_part"),
+    "the_fast_path_ignores_the_capacity":
+        ("acquire", "room >= a_least AND\n", "room IS NOT NULL AND\n"),
+    "young_leases_are_forgotten":
+        ("age_", "s.used := s.used + moved", "s.used := s.used"),
     "the_guard_takes_a_live_client_for_dead":
         ("guard", "EXIT WHEN alive IS NULL", "EXIT WHEN true"),
 }

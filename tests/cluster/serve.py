@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Run a program with a server of its own: serve.py ENGINE PROGRAM [ARGUMENT]...
 
-The program finds the server's URL, up to the name of a semaphore, in WEIR_TEST_URL.
+The program finds the server's URL, up to the name of a semaphore, in WEIR_TEST_URL.  ENGINE is
+redis (appendfsync always), redis-memory (no file), etcd or postgres.  WEIR_TEST_DIR: the folder of
+the data, by default in memory.
 """
 import os
 import subprocess
@@ -13,7 +15,9 @@ import servers  # pylint: disable=wrong-import-position
 
 
 def main():
-    with servers.ENGINES[sys.argv[1]]() as server:
+    engine, _, memory = sys.argv[1].partition("-")
+    options = {"appendfsync": None} if memory else {}
+    with servers.ENGINES[engine](**options) as server:
         env = dict(os.environ, WEIR_TEST_URL=server.url)
         return subprocess.run(sys.argv[2:], env=env, check=False).returncode
 

@@ -26,14 +26,19 @@ class Storm:
         self.url = f"{url}{self.name}?ttl={ttl_ms}ms&timeout={timeout_ms}ms"
         self.log = tempfile.mktemp(prefix="weir-history-")
         self.processes = []
+        self.there = []         # processes on the other machine
         self.kills = 0
         create(self.name, capacity)
 
-    def start(self, seconds, count=4, threads=2):
+    def start(self, seconds, count=4, threads=2, there=None):
+        """there: a program that runs the client on the other machine."""
         for _ in range(count):
-            self.processes.append(subprocess.Popen(
-                [self.client, self.url, self.log, str(self.random.randrange(1 << 20)),
-                 str(int(seconds * 1000)), str(threads)]))
+            process = subprocess.Popen(
+                [there or self.client, self.url, self.log, str(self.random.randrange(1 << 20)),
+                 str(int(seconds * 1000)), str(threads)])
+            self.processes.append(process)
+            if there:
+                self.there.append(process)
 
     def note(self, what, *words, when=None):
         """A line of the test itself, by default about this moment."""
@@ -62,9 +67,27 @@ class Storm:
         alive = [p for p in self.processes if p.poll() is None]
         if alive:
             process = self.random.choice(alive)
+            self.note("pause", process.pid)
             process.send_signal(signal.SIGSTOP)
             time.sleep(seconds)
             process.send_signal(signal.SIGCONT)
+            self.note("resume", process.pid)
+
+    def cut(self, net, seconds):
+        """Cut the other machine off."""
+        clients = [p.pid for p in self.there]
+        self.note("cut", *clients)
+        net.cut()
+        time.sleep(seconds)
+        net.heal()
+        self.note("heal", *clients)
+
+    def crash(self, server, and_then=lambda: None):
+        self.note("down")
+        server.kill()
+        server.start()
+        and_then()
+        self.note("up")
 
     def finish(self, limit=120):
         end = time.monotonic() + limit

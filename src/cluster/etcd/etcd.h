@@ -67,7 +67,7 @@ enum result weir_cl_etcd_acquire_(struct engine *e, enum lane lane,
 				  const struct ask *ask, struct answer *answer,
 				  int64_t deadline, struct fault *fault);
 enum result weir_cl_etcd_release_(struct engine *e, enum lane lane,
-				  const char *id, int64_t keep,
+				  const char *id, int64_t weight, int64_t keep,
 				  struct answer *answer, int64_t deadline,
 				  struct fault *fault);
 enum result weir_cl_etcd_cancel_(struct engine *e, enum lane lane,

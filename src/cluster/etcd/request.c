@@ -229,10 +229,11 @@ static enum result remove_request(struct engine *e, enum lane lane,
 }
 
 enum result weir_cl_etcd_release_(struct engine *e, enum lane lane,
-				  const char *id, int64_t keep,
+				  const char *id, int64_t weight, int64_t keep,
 				  struct answer *answer, int64_t deadline,
 				  struct fault *fault)
 {
+	(void)weight;
 	return remove_request(e, lane, id, keep, false, answer, deadline,
 			      fault);
 }

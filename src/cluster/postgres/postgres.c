@@ -114,12 +114,13 @@ static enum result postgres_acquire(struct engine *e, enum lane lane,
 }
 
 static enum result postgres_release(struct engine *e, enum lane lane,
-				    const char *id, int64_t keep,
-				    struct answer *answer, int64_t deadline,
-				    struct fault *fault)
+				    const char *id, int64_t weight,
+				    int64_t keep, struct answer *answer,
+				    int64_t deadline, struct fault *fault)
 {
 	struct query q;
 
+	(void)weight;
 	weir_cl_pg_query_(&q, DO_RELEASE, "SELECT weir.release($1, $2, $3)");
 	weir_cl_pg_text_(&q, e->session.url.name);
 	weir_cl_pg_text_(&q, id);

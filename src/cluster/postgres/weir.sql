@@ -55,6 +55,18 @@ CREATE TABLE IF NOT EXISTS weir.sem (
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000,
 	autovacuum_vacuum_scale_factor = 0);
 
+-- The fast path of acquire and release updates this row alone, and no index:
+-- room: permits for the fast path; null: a request waits, or grants are stopped.
+-- If it is not null, then it is capacity - used - the permits of young leases.
+-- after: tokens, tickets and times of the fast path are later, and set it.
+-- young: leases of the fast path, {id: "weight time ttl aside about"}.  `used`
+-- does not count them.  Their token and ticket is time + skew.  lock_ moves them
+-- to weir.entry.
+ALTER TABLE weir.sem
+	ADD COLUMN IF NOT EXISTS room bigint,
+	ADD COLUMN IF NOT EXISTS after bigint NOT NULL DEFAULT 0,
+	ADD COLUMN IF NOT EXISTS young jsonb NOT NULL DEFAULT '{}';
+
 -- role: H holds, W waits in the queue, O is oversized, I waits for idle;
 -- outcomes that the client may not have seen: C closed, T too big, D idle.
 -- The id begins with the session of the handle and a dot.
@@ -83,6 +95,52 @@ BEGIN
 	RAISE EXCEPTION USING ERRCODE = 'WR002', MESSAGE = what;
 END $$;
 
+-- Set the counts of the semaphore from its entries.
+CREATE OR REPLACE FUNCTION weir.count_(INOUT s weir.sem)
+LANGUAGE plpgsql AS $$
+BEGIN
+	SELECT coalesce(sum(weight) FILTER (WHERE role = 'H'), 0),
+		count(*) FILTER (WHERE role = 'W'),
+		count(*) FILTER (WHERE role IN ('O', 'I')),
+		coalesce(min(ends), 0)
+		INTO s.used, s.waiters, s.outside, s.next
+		FROM weir.entry WHERE sem = s.name;
+END $$;
+
+-- Move the young leases to weir.entry.  If the id is there already, then the young
+-- lease is a late copy of a request that was repeated: drop it.
+CREATE OR REPLACE FUNCTION weir.age_(INOUT s weir.sem)
+LANGUAGE plpgsql AS $$
+DECLARE
+	permits bigint;
+	moved bigint;
+	first bigint;
+BEGIN
+	SELECT sum(split_part(value, ' ', 1)::bigint) INTO permits
+		FROM jsonb_each_text(s.young);
+	IF permits IS DISTINCT FROM s.capacity - s.used - s.room THEN
+		PERFORM weir.bad_('the young leases');
+	END IF;
+	WITH moved AS (INSERT INTO weir.entry
+		SELECT key, s.name, 'H', m[2]::bigint + s.skew, m[1]::bigint,
+		m[1]::bigint, m[1]::bigint, m[2]::bigint + s.skew,
+		m[2]::bigint + s.skew, m[2]::bigint + s.skew + m[3]::bigint,
+		m[3]::bigint, m[4]::boolean, m[5]
+		FROM jsonb_each_text(s.young), regexp_match(value,
+		'^(\d+) (\d+) (\d+) ([a-z]+) (.*)$') AS m
+		ON CONFLICT DO NOTHING RETURNING weight, ends)
+		SELECT coalesce(sum(weight), 0), min(ends) FROM moved
+		INTO moved, first;
+	s.used := s.used + moved;
+	s.room := s.capacity - s.used;
+	s.young := '{}';
+	IF s.next = 0 OR first < s.next THEN
+		s.next := first;
+	END IF;
+	UPDATE weir.sem SET used = s.used, room = s.room, young = s.young,
+		next = s.next WHERE name = s.name;
+END $$;
+
 -- Lock the semaphore and set its time, which is then last.
 CREATE OR REPLACE FUNCTION weir.lock_(a_name text) RETURNS weir.sem
 LANGUAGE plpgsql AS $$
@@ -101,9 +159,15 @@ BEGIN
 	    s.closed BETWEEN 0 AND 2 AND s.paused BETWEEN 0 AND 1 AND
 	    s.waiters BETWEEN 0 AND most AND s.outside BETWEEN 0 AND most AND
 	    s.last BETWEEN 0 AND most AND s.next BETWEEN 0 AND most AND
-	    s.skew BETWEEN 0 AND most) THEN
+	    s.skew BETWEEN 0 AND most AND s.after BETWEEN 0 AND most) THEN
 		PERFORM weir.bad_('a number of the semaphore is out of range');
 	END IF;
+	IF s.young <> '{}' THEN
+		s := weir.age_(s);
+	END IF;
+	s.ticket := greatest(s.ticket, s.after);
+	s.fence := greatest(s.fence, s.after);
+	s.last := greatest(s.last, s.after);
 	now := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + s.skew;
 	IF now < s.last THEN
 		-- The clock was set back.
@@ -120,7 +184,11 @@ BEGIN
 	UPDATE weir.sem SET capacity = s.capacity, used = s.used,
 		ticket = s.ticket, fence = s.fence, closed = s.closed,
 		paused = s.paused, waiters = s.waiters, outside = s.outside,
-		last = s.last, next = s.next, skew = s.skew
+		last = s.last, next = s.next, skew = s.skew,
+		room = CASE WHEN s.closed = 0 AND s.paused = 0 AND
+			s.waiters = 0 AND s.outside = 0
+			THEN s.capacity - s.used END,
+		after = greatest(s.ticket, s.fence, s.last)
 		WHERE name = s.name;
 END $$;
 
@@ -163,18 +231,6 @@ BEGIN
 	IF s.next = 0 OR at < s.next THEN
 		s.next := at;
 	END IF;
-END $$;
-
--- Set the counts of the semaphore from its entries.
-CREATE OR REPLACE FUNCTION weir.count_(INOUT s weir.sem)
-LANGUAGE plpgsql AS $$
-BEGIN
-	SELECT coalesce(sum(weight) FILTER (WHERE role = 'H'), 0),
-		count(*) FILTER (WHERE role = 'W'),
-		count(*) FILTER (WHERE role IN ('O', 'I')),
-		coalesce(min(ends), 0)
-		INTO s.used, s.waiters, s.outside, s.next
-		FROM weir.entry WHERE sem = s.name;
 END $$;
 
 -- Remove every entry that has expired.
@@ -291,7 +347,8 @@ CREATE OR REPLACE FUNCTION weir.create(a_name text, a_capacity bigint)
 RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO weir.sem (name, capacity) VALUES (a_name, a_capacity)
+	INSERT INTO weir.sem (name, capacity, room)
+		VALUES (a_name, a_capacity, a_capacity)
 		ON CONFLICT DO NOTHING;
 	RETURN CASE WHEN FOUND THEN 'MADE' ELSE weir.info(a_name) END;
 END $$;
@@ -308,34 +365,34 @@ CREATE OR REPLACE FUNCTION weir.acquire(a_name text, a_id text, a_fresh boolean,
 	a_aside boolean, a_about text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-	s weir.sem;
-	e weir.entry;
 	now bigint;
+	token bigint;
 BEGIN
-	-- The uncontended case: one update and one insert.
 	IF a_fresh AND a_least = a_most AND a_least > 0 THEN
-		now := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
-		UPDATE weir.sem SET used = used + a_least, ticket = ticket + 1,
-			fence = greatest(fence + 1, now + skew),
-			last = now + skew,
-			next = CASE WHEN next = 0 OR next > now + skew + a_ttl
-				THEN now + skew + a_ttl ELSE next END
-			WHERE name = a_name AND closed = 0 AND paused = 0 AND
-			waiters = 0 AND capacity - used >= a_least AND
-			used >= 0 AND last <= now + skew AND
-			(next = 0 OR next > now + skew)
-			RETURNING ticket, fence, last
-			INTO e.ticket, e.fence, e.since;
+		now := date_part('epoch', clock_timestamp()) * 1000000;
+		UPDATE weir.sem SET room = room - a_least, after = now + skew,
+			young = young || jsonb_build_object(a_id, a_least ||
+				' ' || now || ' ' || a_ttl || ' ' || a_aside ||
+				' ' || a_about)
+			WHERE name = a_name AND room >= a_least AND
+			after < now + skew AND pg_column_size(young) < 1000
+			RETURNING after INTO token;
 		IF FOUND THEN
-			INSERT INTO weir.entry VALUES (a_id, a_name, 'H',
-				e.ticket, a_least, a_least, a_most, e.fence,
-				e.since, e.since + a_ttl, a_ttl, a_aside,
-				a_about);
-			RETURN 'H ' || a_least || ' ' || e.fence || ' ' ||
-				e.ticket;
+			RETURN 'H ' || a_least || ' ' || token || ' ' || token;
 		END IF;
 	END IF;
-	s := weir.lock_(a_name);
+	RETURN weir.acquire_(a_name, a_id, a_fresh, a_least, a_most, a_ttl,
+		a_try, a_aside, a_about);
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.acquire_(a_name text, a_id text,
+	a_fresh boolean, a_least bigint, a_most bigint, a_ttl bigint,
+	a_try boolean, a_aside boolean, a_about text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem := weir.lock_(a_name);
+	e weir.entry;
+BEGIN
 	IF s.next <> 0 AND s.last >= s.next THEN
 		s := weir.grant_(weir.sweep_(s));
 		PERFORM weir.save_(s);
@@ -418,21 +475,37 @@ END $$;
 CREATE OR REPLACE FUNCTION weir.release(a_name text, a_id text, a_keep bigint)
 RETURNS text
 LANGUAGE plpgsql AS $$
+BEGIN
+	IF a_keep = 0 THEN
+		UPDATE weir.sem SET young = young - a_id,
+			room = room + split_part(young ->> a_id, ' ', 1)::bigint
+			WHERE name = a_name AND young ? a_id;
+		IF FOUND THEN
+			RETURN 'R';
+		END IF;
+	END IF;
+	RETURN weir.release_(a_name, a_id, a_keep);
+END $$;
+
+CREATE OR REPLACE FUNCTION weir.release_(a_name text, a_id text, a_keep bigint)
+RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
 	s weir.sem;
 	e weir.entry;
 	returned bigint;
 BEGIN
-	-- The uncontended case.
+	-- An older lease, while nothing waits.  The young leases stay young: if
+	-- they moved, then their releases would move others, and so on.
 	IF a_keep = 0 THEN
-		PERFORM FROM weir.sem WHERE name = a_name AND waiters = 0 AND
-			outside = 0 FOR UPDATE;
+		PERFORM FROM weir.sem WHERE name = a_name AND room IS NOT NULL
+			FOR UPDATE;
 		IF FOUND THEN
 			DELETE FROM weir.entry WHERE id = a_id AND role = 'H'
 				RETURNING weight INTO returned;
 			IF FOUND THEN
-				UPDATE weir.sem SET used =
-					greatest(0, used - returned)
+				UPDATE weir.sem SET used = used - returned,
+					room = room + returned
 					WHERE name = a_name;
 				RETURN 'R';
 			END IF;
@@ -633,8 +706,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	s weir.sem;
 BEGIN
-	PERFORM FROM weir.entry
-		WHERE id > a_session || '.' AND id < a_session || '/' LIMIT 1;
+	-- Leases move from young to weir.entry and never back.
+	PERFORM FROM weir.sem WHERE name = a_name AND young <> '{}';
+	IF NOT FOUND THEN
+		PERFORM FROM weir.entry WHERE id > a_session || '.' AND
+			id < a_session || '/' LIMIT 1;
+	END IF;
 	IF NOT FOUND THEN
 		RETURN;
 	END IF;
@@ -660,7 +737,7 @@ BEGIN
 	-- Compile the functions now: the first call takes milliseconds.
 	BEGIN
 		PERFORM weir.save_(weir.grant_(weir.sweep_(
-			weir.count_(NULL::weir.sem))));
+			weir.count_(weir.age_(NULL::weir.sem)))));
 		PERFORM weir.lock_('');
 	EXCEPTION WHEN SQLSTATE 'WR001' THEN
 		NULL;
@@ -683,5 +760,5 @@ BEGIN
 	PERFORM weir.bury_(a_name, a_session);
 END $$;
 
-INSERT INTO weir.meta (version, code) VALUES (1, 1)
+INSERT INTO weir.meta (version, code) VALUES (1, 2)
 	ON CONFLICT (one) DO UPDATE SET code = excluded.code;

@@ -10,7 +10,7 @@
 static struct engine *redis_open(const struct session *session)
 {
 	static const char *const keys[REDIS_KEYS] = { "e", "x", "q", "o",
-						      "w:" };
+						      "w:", "r" };
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!e)
@@ -119,7 +119,7 @@ static enum result redis_acquire(struct engine *e, enum lane lane,
 }
 
 static enum result redis_release(struct engine *e, enum lane lane,
-				 const char *id, int64_t keep,
+				 const char *id, int64_t weight, int64_t keep,
 				 struct answer *answer, int64_t deadline,
 				 struct fault *fault)
 {
@@ -128,6 +128,7 @@ static enum result redis_release(struct engine *e, enum lane lane,
 	weir_cl_script_begin_(e, lane, &call, "release");
 	weir_cl_script_text_(&call, id);
 	weir_cl_script_number_(&call, keep);
+	weir_cl_script_number_(&call, weight);
 	return answer_of(e, lane, &call, false, answer, deadline, fault);
 }
 

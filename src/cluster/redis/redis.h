@@ -5,7 +5,7 @@
 /* The state of the Redis engine. */
 #include "cluster/redis/conn.h"
 
-#define REDIS_KEYS 5
+#define REDIS_KEYS 6
 #define KEY_SIZE 192
 
 struct engine {

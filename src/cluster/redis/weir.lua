@@ -2,79 +2,87 @@
 -- The semaphore in Redis: every operation is one call of this script.
 -- docs/design/cluster.md describes the keys, the arguments and the answers.
 --
--- KEYS: e entries (hash; its field "c" is the state), x expiry (zset),
---       q queue (zset), o oversized and idle (zset), prefix of wake-up lists
+-- KEYS: e state and young leases (hash), x expiry (zset), q queue (zset),
+--       o oversized and idle (zset), prefix of wake-up lists, r requests (hash)
 -- ARGV: the operation, then its own arguments
 --
--- An entry: role weight fence ticket since min max ttl flags session text
+-- Fields of e: "c" is the state, "y" the number of permits of young leases, the
+-- other fields are young leases by id.
+--
+-- A request, a field of r: role weight fence ticket since min max ttl flags
+-- session text
 --   role   H holds, W waits in q, O is oversized, I waits for idle
 --   flags  1: a waiter that a shrink makes impossible waits outside the queue
 --
 -- Times are microseconds.  Numbers are integers below 2^52.
 --
 -- A young lease was granted without waiting and has not been renewed yet.  It
--- is a line "\n" id " " entry of a batch: a field of e whose name is "c" and the
--- last digit of the id.  The entry lacks `since` there: its fence stands for it.
--- So an uncontended acquire is three commands and its release is two, and if
--- there are many leases, then each of them handles a sixteenth.  Every other
--- operation first moves the young leases to fields of their own and to x.
+-- lacks `since`: its fence stands for it.  While there is one, nothing waits and
+-- `used` does not count it.  So an uncontended acquire is three commands, and its
+-- release is two that need no state.  All operations further below first move the
+-- young leases to r and x.  `fast` is at least their number; it limits the time
+-- of a move.
 --
 -- The uncontended acquire and release come first, because every function that
 -- is defined before them would cost them time.  They answer with a text instead
 -- of a list for the same reason.  Numbers are passed to commands as strings
 -- where that matters: the engine formats a number in 5 us.
 local r = redis.call
-local E, X = KEYS[1], KEYS[2]
+local E = KEYS[1]
 local op = ARGV[1]
+
+-- id keep weight: the weight of the lease, or 0 if it is not known
+if op == 'release' and ARGV[3] == '0' and ARGV[4] ~= '0' and
+    r('HDEL', E, ARGV[2]) == 1 then
+	r('HINCRBY', E, 'y', '-' .. ARGV[4])
+	return 'R'
+end
+
 local MAX = 4503599627370496
 local FORMAT = '>I4<dddddddddddd'
-local VERSION = 0x57454902
+local VERSION = 0x57454903
 local HEADER = 100
+local YOUNG = 200
 
-local state, batch, lines
-if op == 'acquire' or op == 'release' then
-	batch = 'c' .. string.sub(ARGV[2], -1)
-	lines = r('HMGET', E, 'c', batch)
-	state, lines = lines[1], lines[2] or ''
-else
-	state = r('HGET', E, 'c')
+local fields = r('HMGET', E, 'c', 'y')
+local state, young = fields[1], tonumber(fields[2] or '')
+local version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off,
+	fast
+if state and #state == HEADER then
+	version, cap, used, tick, fence, closed, paused, last, next_, nq, no,
+		off, fast = struct.unpack(FORMAT, state)
 end
-if not state then
-	if r('EXISTS', E, X, KEYS[3], KEYS[4]) > 0 then
-		return { 'BAD', 'keys of another program' }
+if version ~= VERSION or not young then
+	if not state then
+		if r('EXISTS', unpack(KEYS)) > 0 then
+			return { 'BAD', 'keys of another program' }
+		end
+		if op ~= 'create' then
+			return { 'NONE' }
+		end
+		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, tonumber(ARGV[2]),
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 'y', '0')
+		return { 'MADE' }
 	end
-	if op ~= 'create' then
-		return { 'NONE' }
-	end
-	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, tonumber(ARGV[2]), 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0, 0))
-	return { 'MADE' }
-end
-if #state < 4 then
-	return { 'BAD', 'the state' }
-end
-local version = struct.unpack('>I4', state)
-if version ~= VERSION then
-	return { version - version % 256 == VERSION - VERSION % 256 and
+	version = #state >= 4 and struct.unpack('>I4', state)
+	return { version and version ~= VERSION and
+		version - version % 256 == VERSION - VERSION % 256 and
 		'VERSION' or 'BAD', 'the state' }
 end
-if #state ~= HEADER then
-	return { 'BAD', 'the state' }
-end
-local cap, used, tick, fence, closed, paused, last, next_, nq, no, off, young
-version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off, young =
-	struct.unpack(FORMAT, state)
 
--- id keep
-if op == 'release' and nq == 0 and no == 0 and young > 0 and ARGV[3] == '0' then
-	local from, to = string.find(lines, '\n' .. ARGV[2] .. ' H ', 1, true)
-	local weight = from and tonumber(string.match(lines, '^%d+', to + 1))
+local X, R = KEYS[2], KEYS[6]
+
+-- An older lease, while nothing waits.  The young leases stay young: if they moved,
+-- then their releases would move others, and so on.
+if op == 'release' and ARGV[3] == '0' and nq == 0 and no == 0 then
+	local weight = tonumber(string.match(r('HGET', R, ARGV[2]) or '',
+		'^H (%d+) '))
 	if weight and weight <= used then
-		local stop = string.find(lines, '\n', to, true) or #lines + 1
-		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used - weight,
-			tick, fence, closed, paused, last, next_, 0, 0, off,
-			young - 1), batch, string.sub(lines, 1, from - 1) ..
-			string.sub(lines, stop))
+		r('HDEL', R, ARGV[2])
+		r('ZREM', X, ARGV[2])
+		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap,
+			used - weight, tick, fence, closed, paused, last, next_,
+			0, 0, off, fast))
 		return 'R'
 	end
 end
@@ -83,13 +91,16 @@ local time = r('TIME')
 local now = time[1] * 1000000 + time[2] + off
 
 -- id fresh min max ttl try tail
-if op == 'acquire' and ARGV[3] == '1' and nq == 0 and closed == 0 and
-    paused == 0 and now >= last and (next_ == 0 or now < next_) and
-    #lines < 2000 then
+if op == 'acquire' and ARGV[3] == '1' and nq == 0 and no == 0 and closed == 0 and
+    paused == 0 and young >= 0 and now >= last and
+    (next_ == 0 or now < next_) then
 	local text = ARGV[5]
 	local weight = tonumber(text)
-	local free = cap - used
-	if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
+	local free = cap - used - young
+	if fast >= YOUNG then
+		fast = r('HLEN', E) - 2
+	end
+	if fast < YOUNG and weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
 		local ends = now + tonumber(ARGV[6])
 		if weight > free then
 			weight, text = free, string.format('%d', free)
@@ -103,10 +114,10 @@ if op == 'acquire' and ARGV[3] == '1' and nq == 0 and closed == 0 and
 			next_ = ends
 		end
 		local grant = string.format('H %s %d %d', text, fence, tick)
-		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap,
-			used + weight, tick, fence, 0, 0, now, next_, 0, no,
-			off, young + 1), batch, lines .. '\n' .. ARGV[2] ..
-			' ' .. grant .. ' ' .. ARGV[8])
+		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick,
+			fence, 0, 0, now, next_, 0, 0, off, fast + 1), 'y',
+			string.format('%d', young + weight), ARGV[2],
+			grant .. ' ' .. ARGV[8])
 		return grant
 	end
 end
@@ -114,7 +125,8 @@ end
 -- The rest handles queues, expiry and administration.
 local Q, O, W = KEYS[3], KEYS[4], KEYS[5]
 
-for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off, young }) do
+for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off, fast,
+    young }) do
 	if not (n >= 0 and n <= MAX and n % 1 == 0) then
 		return { 'BAD', 'a number of the state' }
 	end
@@ -126,9 +138,14 @@ if now < last then
 	now = last
 end
 
+-- Opening a handle leaves the young leases alone.
+if op == 'info' or op == 'create' then
+	return { 'OK', cap, used + young, closed, paused, fence, now }
+end
+
 local function save()
 	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick, fence,
-		closed, paused, now, next_, nq, no, off, young))
+		closed, paused, now, next_, nq, no, off, fast))
 end
 
 -- Damaged data: a call fails as a whole before it has changed an answer.
@@ -136,9 +153,9 @@ local function bad(what)
 	error('WEIRBAD ' .. what)
 end
 
--- Returns the entry as a table, or nil if it does not exist.
+-- Returns the request as a table, or nil if it does not exist.
 local function get(id)
-	local entry = r('HGET', E, id)
+	local entry = r('HGET', R, id)
 	if not entry then
 		return nil
 	end
@@ -162,29 +179,42 @@ local function get(id)
 end
 
 local function put(id, e)
-	r('HSET', E, id, string.format('%s %d %d %d %d %d %d %d %s %s %s',
+	r('HSET', R, id, string.format('%s %d %d %d %d %d %d %d %s %s %s',
 		e.role, e.weight, e.fence, e.ticket, e.since, e.min, e.max,
 		e.ttl, e.flags, e.session, e.text))
 end
 
--- Move the young leases to fields of their own and to x.
-if young > 0 then
-	local batches = {}
-	for digit in string.gmatch('0123456789abcdef', '.') do
-		batches[#batches + 1] = 'c' .. digit
-	end
-	for _, text in ipairs(r('HMGET', E, unpack(batches))) do
-		for id, grant, since, rest, ttl in string.gmatch(text or '',
-		    '\n(%S+) (H %d+ (%d+) %d+)( %d+ %d+ (%d+) [^\n]*)') do
-			r('HSET', E, id, grant .. ' ' .. since .. rest)
-			r('ZADD', X, since + ttl, id)
-			young = young - 1
+-- Move the young leases to r and x.  If r has the id already, then the young
+-- lease is a late copy of a request that was repeated: drop it.
+if fast > 0 or young > 0 then
+	local all = r('HGETALL', E)
+	local list = {}
+	for i = 1, #all, 2 do
+		if all[i] ~= 'c' and all[i] ~= 'y' then
+			local grant, weight, since, rest, ttl = string.match(
+				all[i + 1],
+				'^(H (%d+) (%d+) %d+)( %d+ %d+ (%d+) .*)$')
+			if not grant then
+				bad('a young lease')
+			end
+			young = young - weight
+			list[#list + 1] = { id = all[i], weight = weight,
+				ends = since + ttl,
+				text = grant .. ' ' .. since .. rest }
 		end
 	end
 	if young ~= 0 then
 		bad('the young leases')
 	end
-	r('HDEL', E, unpack(batches))
+	for _, e in ipairs(list) do
+		if r('HSETNX', R, e.id, e.text) == 1 then
+			r('ZADD', X, e.ends, e.id)
+			used = used + e.weight
+		end
+		r('HDEL', E, e.id)
+	end
+	r('HSET', E, 'y', '0')
+	fast = 0
 	save()
 end
 
@@ -218,7 +248,7 @@ local function drop(id, e)
 		r('ZREM', O, id)
 		no = no - 1
 	end
-	r('HDEL', E, id)
+	r('HDEL', R, id)
 	r('ZREM', X, id)
 end
 
@@ -391,7 +421,7 @@ function ops.idle()
 	return about(id, e)
 end
 
--- id keep: release all but `keep` permits; withdraw a request that waits
+-- id keep weight: release all but `keep` permits; withdraw a request that waits
 function ops.release()
 	local id, keep = ARGV[2], tonumber(ARGV[3])
 	local e = get(id)
@@ -450,12 +480,6 @@ end
 local function info()
 	return { 'OK', cap, used, closed, paused, fence, now }
 end
-
-function ops.create()
-	return info()
-end
-
-ops.info = info
 
 -- capacity
 function ops.resize()
@@ -536,7 +560,7 @@ function ops.unlink()
 	if used > 0 or nq > 0 or no > 0 then
 		return { 'B' }
 	end
-	r('DEL', E, X, Q, O)
+	r('DEL', E, X, Q, O, R)
 	return info()
 end
 
