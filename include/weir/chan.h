@@ -58,7 +58,7 @@ typedef struct weir_chan {
 	uint64_t tail_;			/* tickets of senders, and flags */
 	uint64_t space_limit_;		/* slots counted in space_ */
 	uint64_t space_moving_;		/* calls that count slots */
-	uint64_t senders_;		/* that may have to sleep */
+	uint64_t senders_;		/* that may have to sleep, or copy */
 	uint64_t apart_[4];
 	weir_sem items_;		/* filled slots that were counted */
 	uint64_t head_;			/* tickets of receivers, and a flag */
@@ -72,7 +72,7 @@ typedef struct weir_chan {
 	uint64_t item_size_, stride_;
 	uint64_t owned_;		/* the slots are on the heap */
 	uint32_t ready_;		/* src/pattern/ready.h */
-	uint32_t unused_;
+	uint32_t watched_;		/* number of its record; 0: none */
 	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_chan;
 
@@ -100,11 +100,27 @@ WEIR_API WEIR_MUST_USE weir_err
 weir_chan_init(weir_chan *chan, void *slots, int64_t capacity,
 	       size_t item_size);
 
+/* Options for weir_chan_init_opts. */
+typedef struct weir_chan_opts {
+	int64_t capacity;	/* as the parameters of weir_chan_init */
+	size_t item_size;
+	void *slots;
+	const char *name;	/* for messages; not copied; may be null.  A
+				   channel with a name is watched: weir/diag.h */
+	uint64_t flags;		/* 0 */
+	uint64_t reserved_[3];	/* zero, for later versions */
+} weir_chan_opts;
+
+/* Set up *chan with options, as weir_chan_init. */
+WEIR_API WEIR_MUST_USE weir_err
+weir_chan_init_opts(weir_chan *chan, const weir_chan_opts *opts);
+
 /*
  * Retire *chan.  If the result is WEIR_OK, then its memory and the slots may be
  * reused, and items still in the channel are lost.
- * WEIR_EBUSY: a thread or an operation (weir/chan_async.h) waits, or the
- * callback of a decided operation has not run.  Nothing has changed.
+ * WEIR_EBUSY: a thread or an operation (weir/chan_async.h) waits, or a decided
+ * operation has not copied its item yet, which it does before its callback.
+ * Nothing has changed.
  * Requires: no other call on *chan is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_chan_destroy(weir_chan *chan);

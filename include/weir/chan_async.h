@@ -43,7 +43,7 @@ struct weir_loop;	/* weir/loop.h */
  *             owner's memory.  From submit to the callback, or to a cancel that
  *             returns WEIR_OK, they must not move or be accessed, and the
  *             channel, the context and the loop must not be destroyed.  If an
- *             operation is queued, or is decided and its callback has not run,
+ *             operation is queued, or is decided and has not copied its item,
  *             then weir_chan_destroy returns WEIR_EBUSY.
  *   Turns     A decided operation keeps a slot or an item for itself until its
  *             callback or its poll runs.  If a loop stalls, then it delays only

@@ -13,11 +13,22 @@ WEIR_DECLS_BEGIN
 /*
  * Diagnostics: who holds and who awaits the permits of watched semaphores.
  *
- * A semaphore is watched if it was given a name and initialised by a call.
- * WEIR_SEM_UNWATCHED turns this off; WEIR_SEM_TRACKED turns it on without a
- * name.  The environment variable WEIR_DIAG changes it for the process: "off"
- * watches nothing, "all" also semaphores without a name.  "watchdog" starts a
- * thread that reports what hangs, "order" predicts deadlocks: weir_diag(3).
+ * A semaphore is watched if it was given a name.  WEIR_SEM_UNWATCHED turns this
+ * off; WEIR_SEM_TRACKED turns it on without a name.  A semaphore that was
+ * initialised statically is watched from its first acquire on.  The environment
+ * variable WEIR_DIAG changes it for the process: "off" watches nothing, "all" also
+ * semaphores without a name that a call initialises.  "watchdog" starts a thread
+ * that reports what hangs, "order" predicts deadlocks: weir_diag(3).
+ *
+ * Objects that are made of semaphores are watched under their own name and type, if
+ * they have a name: groups, pools, rate limits, reader-writer locks, limits by name,
+ * channels and sharded semaphores.  An adaptive limit is its semaphore.  A breaker
+ * has neither permits nor waiters and is not watched: weir_breaker_stat.
+ *
+ * A channel has no holders: any thread may receive an item.  It shows its items as
+ * `held`, its free slots as `free`, the sends as acquires, the receives as releases,
+ * and the waiters of both sides.  The outcomes of calls that failed are those of
+ * sends and of receives.
  *
  * The process records the holders and waiters in memory that other processes of
  * the same user can read.  A semaphore that is not watched costs nothing more;
@@ -41,7 +52,7 @@ typedef enum weir_diag_type {
 	WEIR_DIAG_SEM = 0,
 	WEIR_DIAG_GROUP, WEIR_DIAG_POOL, WEIR_DIAG_CHAN, WEIR_DIAG_RATE,
 	WEIR_DIAG_RWLOCK, WEIR_DIAG_LIMITS, WEIR_DIAG_ADAPTIVE,
-	WEIR_DIAG_BREAKER, WEIR_DIAG_POSIX
+	WEIR_DIAG_BREAKER, WEIR_DIAG_POSIX, WEIR_DIAG_SHARDED
 } weir_diag_type;
 
 /* A watched object.  Counts may lag behind its calls by a moment. */
@@ -108,7 +119,9 @@ typedef void weir_diag_hook_fn(const weir_diag_event *event);
  * Set the event hook; null: none.  Returns the previous hook.  The hook runs on
  * the thread of the call, without any lock of weir; for WEIR_DIAG_RELEASED
  * possibly in a signal handler; for WEIR_DIAG_FOUND on the watchdog thread.  A
- * call that takes or returns permits without the slow path reports nothing.
+ * call that takes or returns permits without the slow path reports nothing.  A
+ * channel that counts slots or items for its waiters reports no
+ * WEIR_DIAG_RELEASED: the calls that end their waits report WEIR_DIAG_ACQUIRED.
  */
 WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
 
@@ -137,7 +150,8 @@ typedef enum weir_diag_verdict {
  * from LEAKED on is exact.
  *
  *   Memory    Maps memory for the time of the call.
- *   Signals   Async-signal-safe.
+ *   Signals   Async-signal-safe.  If fd is a pipe without a reader, then the
+ *             text is lost, and the thread gets no SIGPIPE.
  *
  * WEIR_EAGAIN: the process watches nothing.  WEIR_ENOMEM: no memory; nothing
  * was written.

@@ -31,7 +31,8 @@ WEIR_DECLS_BEGIN
  * functions needs neither the size nor the layout of an object.  weir/sem.h has
  * weir_sem_new, weir/named.h has weir_named_open, and weir/cluster.h has
  * weir_cluster_open and weir_cluster_op_new.  A weir_spin has no functions in the
- * library.
+ * library, and a weir_set is not needed: weir_acquire_all and weir_release_all
+ * keep nothing in it.
  *
  *     weir_ctx *ctx;
  *     err = weir_ctx_new(NULL, WEIR_FOREVER, &ctx);

@@ -71,7 +71,8 @@ static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
 	 */
 	while (!(word & 3) && (int64_t)word >= (int64_t)((uint64_t)min << 2)) {
 		int64_t value = (int64_t)word >> 2;
-		int64_t taken = value < max ? value : max;
+		/* With min == max, value >= max: the comparison is left out. */
+		int64_t taken = min == max || value >= max ? max : value;
 		uint64_t left = word - ((uint64_t)taken << 2);
 
 		/* [S1] acquire */

@@ -135,7 +135,7 @@ struct weir_any {
 	uint32_t winner_;	/* index of the winner plus 1, or a reason */
 	uint32_t left_;		/* open events: submitted, decided */
 	uint32_t open_;		/* members that were not refused */
-	uint32_t unused_;
+	uint32_t context_;	/* its record: weir/diag.h; 0: none */
 	uint64_t reserved_[4];
 };
 

@@ -148,18 +148,25 @@ typedef struct weir_sem_opts {
  *
  * Requires: permits, capacity, policy and flags are constant expressions.  If
  * they are invalid, then the code does not compile.
+ *
+ * If such a semaphore is watched, then from its first acquire on (weir/diag.h).
  */
 #define WEIR_SEM_INIT_OPTS(permits, capacity, name, policy, flags)             \
-	{ ((uint64_t)(permits) << 2 | ((flags) & WEIR_SEM_TRACKED ? 2u : 0u)) + \
+	{ ((uint64_t)(permits) << 2 |                                          \
+	   (WEIR_SEM_IS_WATCHED_(name, flags) ? 2u : 0u)) +                    \
 		  WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags),         \
 	  (flags) & WEIR_SEM_UNBOUNDED ? WEIR_SEM_MAX :                        \
 	  (capacity) ? (int64_t)(capacity) : (int64_t)(permits),               \
 	  0, 0, (name), 0,                                                     \
 	  ((flags) & WEIR_SEM_UNBOUNDED ? 1u : 0u) |                           \
 		  ((flags) & WEIR_SEM_INTERRUPTIBLE ? 16u : 0u) |              \
-		  ((flags) & WEIR_SEM_TRACKED ? 32u : 0u) |                    \
+		  (WEIR_SEM_IS_WATCHED_(name, flags) ? 40u : 0u) |             \
 		  ((policy) == WEIR_BARGING ? 2u | WEIR_BARGE_US << 8 : 0u),   \
 	  0, 0, 0, 0, 0 }
+
+#define WEIR_SEM_IS_WATCHED_(name, flags)                                      \
+	(!((flags) & WEIR_SEM_UNWATCHED) &&                                    \
+	 ((flags) & WEIR_SEM_TRACKED || (name) != 0))
 
 /* 0, or an array of negative size if weir_sem_init_opts would fail. */
 #define WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags)                    \

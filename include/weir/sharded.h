@@ -67,7 +67,7 @@ typedef struct weir_sharded {
 	struct weir_sharded_body_ *body_;
 	const char *name_;
 	uint32_t ready_;	/* src/pattern/ready.h */
-	uint32_t unused_;
+	uint32_t watched_;	/* number of its record; 0: none */
 	uint64_t reserved_[5];	/* zero, for later versions */
 } weir_sharded;
 
@@ -80,7 +80,9 @@ typedef struct weir_sharded {
  */
 typedef struct weir_sharded_opts {
 	int64_t capacity;	/* 0 .. WEIR_SEM_MAX, all free at the start */
-	const char *name;	/* for messages; not copied; may be null */
+	const char *name;	/* for messages; not copied; may be null.  A
+				   sharded semaphore with a name is watched:
+				   weir/diag.h */
 	uint32_t max_waiters;	/* 0: no limit; beyond it WEIR_EBUSY */
 	uint32_t barge_us;	/* 0: WEIR_BARGE_US */
 	uint32_t shards;	/* a power of two, at most WEIR_SHARDS_MAX;

@@ -16,6 +16,7 @@
 #include "base/panic.h"
 #include "core/ctx_wait.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
 #include "weir/ctx.h"
 #include "weir/multi.h"
 
@@ -49,6 +50,7 @@ static bool enqueue(weir_any *any, size_t i)
 	struct weir_waiter_ *w = weir_any_member_(any, i);
 	weir_err err;
 
+	weir_sem_register_fresh_(w->sem, 0);
 	/* relaxed: the semaphore's lock publishes it. */
 	at_store_relaxed(&w->state, WEIR_OP_QUEUED_);
 	if (weir_sem_enqueue_(w, WEIR_FOREVER, &err))
@@ -89,7 +91,8 @@ static size_t first_member(size_t k)
 	return ((anywhere ^ anywhere >> 15) % k + call % k) % k;
 }
 
-static void prepare_member(weir_any *any, size_t i, const weir_req *req)
+static void prepare_member(weir_any *any, size_t i, const weir_req *req,
+			   weir_ctx *ctx)
 {
 	struct weir_waiter_ *w = weir_any_member_(any, i);
 
@@ -99,11 +102,16 @@ static void prepare_member(weir_any *any, size_t i, const weir_req *req)
 		.forks = (uint8_t)weir_forks_(),
 		.kind = WEIR_MEMBER_,
 		.wants = WEIR_WANTS_PERMITS_,
+		.any_has_ctx = ctx,
 	};
 	w->notified = weir_any_notified_;
 	w->any = any;
 	w->winner = &any->winner_;
 	w->number = (uint32_t)i + 1;
+	w->member_record = 0;
+	w->context = weir_any_head_(any)->kind == WEIR_OP_WAKES_ ?
+			     NULL : &any->context_;
+	w->any_deadline_ns = ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER;
 }
 
 /*
@@ -121,8 +129,9 @@ static void prepare(weir_any *any, const weir_req *reqs, weir_op *places,
 	any->winner_ = WEIR_ANY_UNDECIDED_;
 	any->left_ = 2;
 	any->open_ = (uint32_t)k;
+	any->context_ = 0;
 	for (size_t i = 0; i < k; i++)
-		prepare_member(any, i, &reqs[i]);
+		prepare_member(any, i, &reqs[i], ctx);
 	head->sem = NULL;
 	head->notify = 0;
 	head->deadline_ns = ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER;
@@ -208,6 +217,7 @@ weir_err weir_any_submit(weir_any *any, const weir_req *reqs, weir_op *places,
 	if (is_misplaced(any) || !places ||
 	    (uintptr_t)places % _Alignof(weir_op))
 		return WEIR_EINVAL;
+	weir_record_call_(WEIR_SITE_);
 	return submit(any, reqs, places, k, ctx, which ? which : &ignored);
 }
 
@@ -240,6 +250,7 @@ weir_err weir_acquire_any(const weir_req *reqs, size_t k, struct weir_ctx *ctx,
 	if (!which || k > WEIR_ANY_MAX)
 		return WEIR_EINVAL;
 	head->kind = WEIR_OP_WAKES_;
+	weir_record_call_(WEIR_SITE_);
 	err = submit(&any, reqs, places, k, ctx, which);
 	if (err != WEIR_EQUEUED)
 		return err;

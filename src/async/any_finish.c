@@ -13,6 +13,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
+#include "record/record.h"
 
 /*
  * Take w off its list.  If w has been decided, wait until it has been notified.
@@ -68,6 +69,28 @@ static weir_err outcome_of(weir_any *any, struct weir_waiter_ **granted,
 	return winner == WEIR_ANY_LATE_ ? WEIR_ETIMEDOUT : WEIR_ECANCELED;
 }
 
+/*
+ * Record the end of the waits; that of the granted member has been recorded.  If
+ * none was granted, then each wait has failed.
+ */
+static void record_end(weir_any *any, const struct weir_waiter_ *granted,
+		       weir_err err)
+{
+	for (size_t i = 0; i < any->k_; i++) {
+		const struct weir_waiter_ *w = weir_any_member_(any, i);
+
+		if (!w->member_record || w == granted)
+			continue;
+		if (err)
+			weir_record_end_wait_(0, NULL, w->member_record, err,
+					      0);
+		else
+			weir_record_drop_wait_(w->member_record);
+	}
+	if (any->context_)
+		weir_record_end_any_(any->context_);
+}
+
 weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
 {
 	struct weir_to_notify_ to_notify = { NULL, NULL };
@@ -86,6 +109,7 @@ weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
 	else if (granted)
 		(void)weir_sem_finish_(granted, granted->sem->name_, WEIR_OK);
 	weir_notify_all_(&to_notify);
+	record_end(any, granted, wanted ? err : WEIR_ECANCELED);
 	if (sent)
 		weir_callbacks_run_();
 	return err;

@@ -17,6 +17,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
 #include "core/sem_wait.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "weir/async.h"
 #include "weir/ctx.h"
@@ -98,6 +99,8 @@ static weir_err enqueue(struct weir_waiter_ *w)
 	return weir_sem_finish_(w, name, err);
 }
 
+/* Not inlined, and called last: core/sem_watched.h, "WEIR_SITE_". */
+__attribute__((noinline))
 static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 		       int64_t deadline_ns)
 {
@@ -123,6 +126,8 @@ static weir_err submit(weir_op *op, weir_sem *sem, int64_t n, weir_ctx *ctx,
 		return err;
 	}
 	weir_waiter_set_notifier_(weir_run_notify_);
+	weir_record_call_(WEIR_SITE_);
+	weir_sem_register_fresh_(sem, WEIR_SITE_);
 	w->sem = sem;
 	w->ctx = ctx;
 	w->min = n;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphore: the paths that do not wait.  sem_word.h describes the state word.
- * sem_wait.c waits.  sem_lock.c, sem_grant.c and sem_queue.c have the lock and
- * the queue.  sem_admin.c and sem_resize.c have the rare calls.
+ * Semaphore: acquiring without a wait.  sem_word.h describes the state word.
+ * sem_wait.c waits.  sem_release.c releases.  sem_lock.c, sem_grant.c and
+ * sem_queue.c have the lock and the queue.  sem_admin.c and sem_resize.c have
+ * the rare calls.
  */
 #include "base/atomic.h"
-#include "base/cpu.h"
-#include "base/hook.h"
 #include "base/panic.h"
 #include "core/ctx_wait.h"
-#include "core/last_cpu.h"
-#include "core/sem_grant.h"
-#include "core/sem_lock.h"
 #include "core/sem_wait.h"
 #include "core/sem_watched.h"
 #include "core/sem_word.h"
@@ -108,8 +104,8 @@ static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 
 /*
  * Repeated acquires of a watched semaphore at one call site.  No stack frame is
- * needed.  One call of one function, so that weir_sem_acquire keeps its
- * arguments where they are.
+ * needed.  weir_sem_acquire calls no other function, so it keeps its arguments
+ * where they are.
  */
 __attribute__((noinline))
 static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
@@ -117,7 +113,7 @@ static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	if (!ctx && weir_count_ok_(n)) {
 		struct weir_ready_ ready =
 			weir_record_ready_to_take_(sem, WEIR_SITE_);
-		uint64_t now = weir_record_now_();
+		uint64_t now = ready.slot ? weir_record_now_() : 0;
 
 		if (ready.slot && weir_take_watched_(sem, n, n) >= 0) {
 			weir_record_took_in_(ready, n, now);
@@ -192,213 +188,6 @@ weir_err weir_sem_drain(weir_sem *sem, int64_t *got)
 		return WEIR_EINVAL;
 	*got = 0;
 	return acquire(sem, 0, WEIR_SEM_MAX, NULL, got, "weir_sem_drain");
-}
-
-/*
- * Returns true if a release of n is too large: more than the permits that are
- * out, or beyond the maximum.  capacity - value permits are out; the capacity
- * of an unbounded semaphore is the maximum.  Sets *word to the word that was
- * examined.
- *
- * A resize changes the capacity and the value one after the other, in the order
- * in which the intermediate state allows more (set_capacity, sem_resize.c).  So
- * a release that seems too large is too large only if capacity and value were
- * read consistently: resizes_ and the word have not changed meanwhile.
- */
-static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
-{
-	for (;;) {
-		/* [S4] acquire: this load and the next three. */
-		uint16_t resizes = at_load_acquire(&sem->resizes_);
-		uint64_t seen = at_load_acquire(&sem->word_);
-		int64_t capacity = at_load_acquire(&sem->capacity_);
-		uint64_t again = at_load_acquire(&sem->word_);
-
-		*word = seen;
-		if (n <= capacity - weir_value_(seen))
-			return false;
-		/* relaxed: ordered after the acquire loads above. */
-		if (again == seen && at_load_relaxed(&sem->resizes_) == resizes)
-			return true;
-	}
-}
-
-/*
- * Report a misuse.  `call` is for the message; null: the call promises an error
- * instead of a panic.
- */
-static weir_err report(const weir_sem *sem, const char *call,
-		       enum weir_problem_ problem)
-{
-	if (call)
-		return weir_sem_panic_(sem, call, problem);
-	return problem ? WEIR_EINVAL : WEIR_OK;
-}
-
-/* Add n permits.  `call`: see report(). */
-static weir_err put(weir_sem *sem, int64_t n, const char *call)
-{
-	enum weir_problem_ problem;
-	uint64_t word;
-
-	for (;;) {
-		uint64_t more;
-
-		if (overflows(sem, &word, n))
-			return WEIR_EOVERFLOW;
-		more = word + weir_units_(n);
-		/* A marked word is SHUT if it would lose its mark. */
-		if (weir_door_(more) != WEIR_SHUT_) {
-			/*
-			 * If LOCKED, the lock holder's unlock fails, and it
-			 * re-examines the word; if SPINNING, the spinner sees
-			 * the permits.
-			 *
-			 * [S1] release.  Until this CAS succeeds, this call is
-			 * running, so *sem must not be destroyed.  From then on
-			 * the next holder may destroy it: this is the last
-			 * access.
-			 */
-			if (at_cas_weak_release(&sem->word_, &word, more))
-				return WEIR_OK;
-			continue;
-		}
-		/* [S1] release, and [S2] acquire: add and lock in one step. */
-		if (at_cas_weak_acq_rel(&sem->word_, &word,
-					weir_locked_(word) + weir_units_(n)))
-			break;
-	}
-	problem = weir_sem_enter_(sem, n);
-	if (problem)
-		return report(sem, call, problem);
-	weir_sem_released_at_(sem, weir_cpu_());
-	weir_sem_unlock_(sem, 0);
-	return WEIR_OK;
-}
-
-/*
- * The slow path of a release by the user: checks the arguments, emits an event
- * and records the release.
- */
-static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
-			     uint64_t site)
-{
-	uint64_t word, object;
-	weir_err err;
-
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return WEIR_EINVAL;
-	err = report(sem, call, weir_sem_problem_(sem));
-	if (err)
-		return err;
-	if (overflows(sem, &word, n))
-		return WEIR_EOVERFLOW;
-	weir_hook_emit_(WEIR_EVENT_RELEASED_, sem, sem->name_, n, WEIR_OK);
-	/* When the permits have been added, *sem may not exist any more. */
-	object = weir_record_of_(sem);
-	err = put(sem, n, call);
-	if (!err)
-		weir_record_gave_(object, n, site);
-	return err;
-}
-
-/* The fast path of a watched semaphore.  Returns false if nothing was done. */
-static bool put_watched(weir_sem *sem, int64_t n, uint64_t site)
-{
-	struct rg_slot *slot = weir_record_ready_to_give_(sem);
-	uint64_t object;
-
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
-		return false;
-	/* As in put_reported. */
-	object = slot ? 0 : weir_record_of_(sem);
-	if (!weir_put_watched_(sem, n))
-		return false;
-	if (slot)
-		weir_record_gave_in_(slot, n);
-	else
-		weir_record_gave_(object, n, site);
-	return true;
-}
-
-__attribute__((noinline))
-static weir_err try_release_long(weir_sem *sem, int64_t n)
-{
-	uint64_t site = WEIR_SITE_;
-
-	if (put_watched(sem, n, site))
-		return WEIR_OK;
-	return put_reported(sem, n, NULL, site);
-}
-
-weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
-{
-	if (weir_put_fast_(sem, n))
-		return WEIR_OK;
-	return try_release_long(sem, n);
-}
-
-__attribute__((noinline))
-static void release_long(weir_sem *sem, int64_t n)
-{
-	static const char call[] = "weir_sem_release";
-	uint64_t site = WEIR_SITE_;
-	weir_err err;
-
-	if (put_watched(sem, n, site))
-		return;
-
-	if (weir_sem_is_misplaced_(sem)) {
-		weir_panic_("%s: %p is not a semaphore", call, sem);
-		return;
-	}
-	if (!weir_count_ok_(n)) {
-		weir_panic_("%s: semaphore \"%s\": invalid count %d", call,
-			    weir_sem_name_(sem), n);
-		return;
-	}
-	err = put_reported(sem, n, call, site);
-	if (err == WEIR_EOVERFLOW) {
-		/* relaxed: both loads, for the message only. */
-		int64_t capacity = at_load_relaxed(&sem->capacity_);
-		int64_t value = weir_value_(at_load_relaxed(&sem->word_));
-
-		if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
-			weir_panic_("%s: semaphore \"%s\": %d permits "
-				    "released, %d free (maximum %d)", call,
-				    weir_sem_name_(sem), n, value, capacity);
-		else
-			weir_panic_("%s: semaphore \"%s\": %d permits "
-				    "released, %d held (capacity %d, free %d)",
-				    call, weir_sem_name_(sem), n, capacity - value,
-				    capacity, value > 0 ? value : 0);
-	}
-}
-
-/* As acquire_again, for a release of permits that were acquired last. */
-__attribute__((noinline))
-static void release_again(weir_sem *sem, int64_t n)
-{
-	struct rg_slot *slot = weir_record_ready_to_give_(sem);
-
-	/* Without the recorder it is always null. */
-	// cppcheck-suppress knownConditionTrueFalse
-	if (slot && weir_count_ok_(n) && weir_put_watched_(sem, n))
-		weir_record_gave_in_(slot, n);
-	else
-		release_long(sem, n);
-}
-
-void weir_sem_release(weir_sem *sem, int64_t n)
-{
-	if (!weir_put_fast_(sem, n))
-		release_again(sem, n);
-}
-
-void weir_sem_put_(weir_sem *sem, int64_t n)
-{
-	if (!weir_put_fast_(sem, n))
-		(void)put(sem, n, "weir_sem_acquire");
 }
 
 int64_t weir_sem_available(const weir_sem *sem)

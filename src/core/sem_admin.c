@@ -28,10 +28,12 @@ static bool opts_ok(const weir_sem_opts *o)
 }
 
 /*
- * Watch *sem, which no other thread can reach yet, if WEIR_DIAG allows it.
- * `asked`: also if it has no name.
+ * Add *sem to the registry if WEIR_DIAG allows it.  `asked`: also if it has no
+ * name.  Returns its name there; null: it is not watched.  Requires: *sem is
+ * locked, or no other thread can reach it yet.
  */
-static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
+static const char *add(weir_sem *sem, enum rg_type type, bool asked,
+		       uint64_t site)
 {
 	struct weir_watched_ what = {
 		.address = sem,
@@ -40,15 +42,23 @@ static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
 		.capacity = sem->capacity_,
 		.site = site,
 	};
-	const char *name;
 
 	if (sem->state_ & WEIR_STATE_BARGING_)
 		what.flags |= RG_BARGING;
+	/* relaxed: a release that comes later is recorded, or finds none out. */
 	if (sem->state_ & WEIR_STATE_UNBOUNDED_)
 		what.flags |= RG_UNBOUNDED;
 	else
-		what.out = sem->capacity_ - weir_value_(sem->word_);
-	name = weir_record_add_(&what, asked);
+		what.out = sem->capacity_ -
+			   weir_value_(at_load_relaxed(&sem->word_));
+	return weir_record_add_(&what, asked);
+}
+
+/* Watch *sem, which no other thread can reach yet. */
+static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
+{
+	const char *name = add(sem, type, asked, site);
+
 	/* Without the recorder it is always null. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!name)
@@ -61,6 +71,44 @@ static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
 void weir_sem_watch_(weir_sem *sem, enum rg_type type)
 {
 	watch(sem, type, false, 0);
+}
+
+uint32_t weir_sem_watch_inner_(const struct weir_watched_ *what,
+			       weir_sem *first, weir_sem *second)
+{
+	const char *name = weir_record_add_(what, false);
+
+	/* Without the recorder it is always null. */
+	// cppcheck-suppress knownConditionTrueFalse
+	if (!name)
+		return 0;
+	first->name_ = name;
+	if (second)
+		second->name_ = name;
+	return weir_record_number_(name);
+}
+
+void weir_sem_register_(weir_sem *sem, uint64_t site)
+{
+	uint32_t state;
+
+	/* If the lock fails, then that of the caller does, too. */
+	if (weir_sem_lock_no_panic_(sem))
+		return;
+	state = weir_state_(sem);
+	if (weir_state_is_fresh_(state)) {
+		const char *name = add(sem, RG_SEM, true, site);
+
+		/* relaxed: a release that reads the old name records nothing. */
+		// cppcheck-suppress knownConditionTrueFalse
+		if (name)
+			at_store_relaxed(&sem->name_, name);
+		else
+			state &= ~WEIR_STATE_TRACKED_;
+		/* [S3] release.  A call that sees the state sees the name. */
+		at_store_release(&sem->state_, state & ~WEIR_STATE_DRAIN_);
+	}
+	weir_sem_unlock_(sem, 0);
 }
 
 static weir_err init(weir_sem *sem, const weir_sem_opts *opts, uint64_t site)

@@ -34,25 +34,34 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 	return late ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/*
- * Record that w is about to wait.  The members of an any-of request are not
- * recorded.
- */
+/* Record that w is about to wait. */
 static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
 			enum weir_place_ place, int64_t deadline_ns)
 {
-	uint64_t object = weir_record_of_(sem);
-	uint32_t flags = (w->wants == WEIR_WANTS_IDLE_ ? RG_IDLE :
+	uint64_t object = weir_record_waits_of_(sem);
+	struct weir_request_ request = {
+		.op = w->kind >= WEIR_OPERATION_ ? w : NULL,
+		.sem = sem,
+		.min = w->min,
+		.max = weir_waiter_max_(w),
+		.deadline_ns = deadline_ns,
+		.flags = (w->wants == WEIR_WANTS_IDLE_ ? RG_IDLE :
 			  place == WEIR_OVERSIZED_ ? RG_OVERSIZED : 0) |
-			 (w->ctx ? RG_HAS_CTX : 0);
-	uint32_t number = 0;
+			 (w->ctx ? RG_HAS_CTX : 0),
+	};
+	uint32_t number;
 
-	if (object && w->kind != WEIR_MEMBER_)
-		number = weir_record_wait_(object, w->kind ? w : NULL, w->min,
-					   weir_waiter_max_(w), deadline_ns,
-					   flags);
+	if (w->kind == WEIR_MEMBER_) {
+		request.any = w->any;
+		request.context = w->context;
+		request.deadline_ns = w->any_deadline_ns;
+		request.flags |= w->any_has_ctx ? RG_HAS_CTX : 0;
+	}
+	number = object ? weir_record_wait_(object, &request) : 0;
 	if (!w->kind)
 		w->record = number;
+	else if (w->kind == WEIR_MEMBER_)
+		w->member_record = number;
 }
 
 /*
@@ -159,12 +168,12 @@ static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 static void record_end(struct weir_waiter_ *w, uint64_t object, weir_err err,
 		       int64_t got)
 {
-	if (!object)
-		return;
-	if (w->kind)
-		weir_record_end_wait_(object, w, 0, err, got);
-	else
-		weir_record_end_wait_(object, NULL, w->record, err, got);
+	const void *op = w->kind >= WEIR_OPERATION_ ? w : NULL;
+	uint32_t record = w->kind == WEIR_MEMBER_ ? w->member_record :
+			  !w->kind ? w->record : 0;
+
+	if (object)
+		weir_record_end_wait_(object, op, record, err, got);
 }
 
 weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,

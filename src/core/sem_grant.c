@@ -24,7 +24,9 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 	at_add_release(&sem->granted_, weir_waiter_got_(w));
 	if (!w->kind && w->record)
 		weir_record_granted_(NULL, w->record);
-	else if (w->kind >= WEIR_OPERATION_ && weir_record_of_(sem))
+	else if (w->kind == WEIR_MEMBER_ && w->member_record)
+		weir_record_granted_(NULL, w->member_record);
+	else if (w->kind >= WEIR_OPERATION_ && weir_record_waits_of_(sem))
 		weir_record_granted_(w, 0);
 	weir_sem_taken_at_(sem, w->cpu);
 }
@@ -192,7 +194,8 @@ static uint64_t word_after(const weir_sem *sem, uint64_t word)
 	if (!(state & WEIR_STATE_TRACKED_))
 		return weir_with_door_(word, door);
 	word = weir_with_door_(word, WEIR_SHUT_);
-	if (door == WEIR_OPEN_ && weir_is_marked_(word | WEIR_MARK_))
+	if (door == WEIR_OPEN_ && !weir_state_is_fresh_(state) &&
+	    weir_is_marked_(word | WEIR_MARK_))
 		word |= WEIR_MARK_;
 	return word;
 }

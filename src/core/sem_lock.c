@@ -35,7 +35,8 @@
 
 const char *weir_sem_name_(const weir_sem *sem)
 {
-	return weir_record_user_name_(sem->name_);
+	/* relaxed: for a message. */
+	return weir_record_user_name_(at_load_relaxed(&sem->name_));
 }
 
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
@@ -44,8 +45,8 @@ enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 
 	if (state & WEIR_STATE_DESTROYED_)
 		return WEIR_IS_DESTROYED_;
-	if ((state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_)) ==
-		    WEIR_STATE_DRAIN_ ||
+	if ((state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_ |
+		      WEIR_STATE_TRACKED_)) == WEIR_STATE_DRAIN_ ||
 	    (!(state & WEIR_STATE_BARGING_) && state >> WEIR_STATE_BOUND_SHIFT_))
 		return WEIR_IS_NO_SEMAPHORE_;
 	return WEIR_IS_WELL_;

@@ -16,7 +16,7 @@
 /*
  * Change the capacity and the value, in the order in which the intermediate
  * state allows a release more, not less.  resizes_ changes first: see
- * overflows() in sem.c.
+ * overflows() in sem_release.c.
  *
  * A release of too many permits may succeed in the intermediate state.  Then
  * more permits are free than the capacity allows, and the unlock subtracts

@@ -55,6 +55,7 @@ weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)
 	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
+	weir_sem_register_fresh_(sem, site);
 	if (seen_to_fail(sem, n)) {
 		weir_record_failed_(weir_record_of_(sem), WEIR_EAGAIN);
 		return WEIR_EAGAIN;

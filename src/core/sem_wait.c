@@ -12,6 +12,7 @@
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "record/record.h"
 
@@ -182,6 +183,7 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 		err = weir_ctx_err(ctx);
 	if (err)
 		return err;
+	weir_sem_register_fresh_(sem, site);
 	prepare(&w, sem, WEIR_WANTS_PERMITS_, ctx, call);
 	w.min = min;
 	w.max = max;
@@ -204,5 +206,6 @@ weir_err weir_sem_wait_idle(weir_sem *sem, weir_ctx *ctx)
 	if (err)
 		return err;
 	prepare(&w, sem, WEIR_WANTS_IDLE_, ctx, "weir_sem_wait_idle");
+	weir_record_call_((uintptr_t)__builtin_return_address(0));
 	return wait_within(&w, WEIR_FOREVER);
 }

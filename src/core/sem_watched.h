@@ -83,6 +83,26 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 void weir_sem_watch_(weir_sem *sem, enum rg_type type);
 
 /*
+ * As weir_sem_watch_, for an object of a pattern that consists of one or two
+ * semaphores (RG_PATTERN).  Returns the number of its record; 0: not watched.
+ */
+uint32_t weir_sem_watch_inner_(const struct weir_watched_ *what,
+			       weir_sem *first, weir_sem *second);
+
+/*
+ * Called by an acquire after its fast paths have failed: register a semaphore that
+ * was initialised statically.  A release does not do this: it may be in a signal
+ * handler.
+ */
+void weir_sem_register_(weir_sem *sem, uint64_t site);
+
+static inline void weir_sem_register_fresh_(weir_sem *sem, uint64_t site)
+{
+	if (weir_state_is_fresh_(weir_state_(sem)))
+		weir_sem_register_(sem, site);
+}
+
+/*
  * Record that this thread has taken n permits, with a call that may wait, or with
  * one that never does.  Requires: *sem exists.
  */
@@ -106,7 +126,7 @@ static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
 				       bool may_wait)
 {
 	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
-	uint64_t now = weir_record_now_();
+	uint64_t now = ready.slot ? weir_record_now_() : 0;
 
 	if (weir_take_watched_(sem, n, n) < 0)
 		return false;

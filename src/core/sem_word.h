@@ -75,7 +75,8 @@
  *                  acquire: put, relock, seen_to_fail, try_lock,
  *                  weir_put_fast_, weir_put_watched_
  *                  Work done under the lock is visible to its next holder.
- *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy
+ *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy,
+ *                  weir_sem_register_
  *                  acquire: weir_sem_is_closed, weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
  *                  did before the close.  A thread whose release came too late
@@ -157,9 +158,14 @@ static inline uint64_t weir_units_(int64_t n)
 
 /*
  * Flags of state_, which is changed under the lock and read without it.  The
- * public initialisers contain the values of UNBOUNDED and BARGING and the
- * position of the bound.  CLOSED with DRAIN: a request that need not wait is
- * still granted.
+ * public initialisers contain the values of UNBOUNDED, BARGING, DRAIN and TRACKED
+ * and the position of the bound.
+ *
+ *   CLOSED with DRAIN          A request that need not wait is still granted.
+ *   TRACKED with DRAIN,        The semaphore was initialised statically and is to
+ *   without CLOSED             be watched.  Its first acquire registers it.  Until
+ *                              then its word is not marked, so that each acquire
+ *                              reaches weir_sem_wait_ or a similar function.
  */
 #define WEIR_STATE_UNBOUNDED_ UINT32_C(1)
 #define WEIR_STATE_BARGING_ UINT32_C(2)
@@ -170,6 +176,14 @@ static inline uint64_t weir_units_(int64_t n)
 #define WEIR_STATE_DESTROYED_ UINT32_C(64)
 #define WEIR_STATE_HEAP_ UINT32_C(128)
 #define WEIR_STATE_BOUND_SHIFT_ 8	/* bits above: barging bound in us */
+
+/* Returns true if the semaphore is to be registered: see above. */
+static inline bool weir_state_is_fresh_(uint32_t state)
+{
+	return (state & (WEIR_STATE_TRACKED_ | WEIR_STATE_DRAIN_ |
+			 WEIR_STATE_CLOSED_)) ==
+	       (WEIR_STATE_TRACKED_ | WEIR_STATE_DRAIN_);
+}
 
 static inline uint32_t weir_state_(const weir_sem *sem)
 {

@@ -99,6 +99,7 @@ struct weir_waiter_ {
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
 	bool spinning : 1;		/* g  spins, takes permits itself */
 	bool moved : 1;			/* g  queued by a resize */
+	bool any_has_ctx : 1;		/* c  (a member) so has its request */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */
@@ -130,6 +131,10 @@ struct weir_waiter_ {
 			uint32_t *winner;	/* a  number of its member that */
 						/*    is granted; 0: none yet */
 			uint32_t number;	/* c  of this member, from 1 */
+			uint32_t member_record;	/* c  of this wait; 0: none */
+			uint32_t *context;	/* c  record of the request's */
+						/*    context; null: a thread */
+			int64_t any_deadline_ns; /* c  of the request */
 		};
 	};
 };

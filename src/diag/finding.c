@@ -153,7 +153,8 @@ static uint64_t hold_key(const struct dg_model *model,
 /* Whether another thread may release permits that this object's slots have. */
 static bool is_passed_on(const struct dg_object *object)
 {
-	return object->flags & (RG_HANDED_OVER | RG_MOVED);
+	return object->flags & (RG_HANDED_OVER | RG_MOVED) ||
+	       (object->type == RG_POSIX && weir_diag_open_(object));
 }
 
 /*

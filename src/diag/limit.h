@@ -2,9 +2,8 @@
 #ifndef WEIR_DIAG_LIMIT_H
 #define WEIR_DIAG_LIMIT_H
 
-/* Texts on standard error, and how many of them. */
+/* Reports that the program did not ask for: how many, and one at a time. */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -12,12 +11,6 @@
  * 0 at first; it has the minute and the reports in it.
  */
 bool weir_diag_may_print_(uint64_t *spent, uint32_t most);
-
-/*
- * Write the text at once, so that reports of several threads do not mix.  If
- * standard error is a pipe without a reader, the thread gets no SIGPIPE.
- */
-void weir_diag_print_(const char *text, size_t size);
 
 /*
  * Begin and end a report on the calling thread, which may call a function of the

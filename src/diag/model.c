@@ -133,12 +133,22 @@ uint32_t weir_diag_add_wait_(struct dg_model *model, uint32_t context,
 	return i;
 }
 
+_Static_assert((int)DG_NO_RELEASER == (int)WEIR_DIAG_NO_RELEASER &&
+	       (int)DG_DEADLOCK - 1 == (int)WEIR_DIAG_DEADLOCK,
+	       "the numbers of weir/diag.h");
+
+weir_diag_verdict weir_diag_number_(enum dg_verdict verdict)
+{
+	return (weir_diag_verdict)(verdict <= DG_NO_RELEASER ? (int)verdict :
+							       (int)verdict - 1);
+}
+
 const char *weir_diag_verdict_name_(enum dg_verdict verdict)
 {
 	static const char *const names[DG_VERDICTS] = {
 		"FINE", "SLOW", "STALLED", "STARVED", "STRANDED",
-		"NO KNOWN RELEASER", "UNSATISFIABLE", "LEAKED", "SELF-NESTED",
-		"DEADLOCK"
+		"NO KNOWN RELEASER", "POSSIBLE DEADLOCK", "UNSATISFIABLE",
+		"LEAKED", "SELF-NESTED", "DEADLOCK"
 	};
 
 	return verdict < DG_VERDICTS ? names[verdict] : "?";
@@ -149,7 +159,7 @@ const char *weir_diag_type_name_(uint32_t type)
 	static const char *const names[RG_TYPES] = {
 		"semaphore", "group", "pool", "channel", "rate limit",
 		"reader-writer lock", "limits", "adaptive limit",
-		"circuit breaker", "sem_t"
+		"circuit breaker", "sem_t", "sharded semaphore"
 	};
 
 	return type < RG_TYPES ? names[type] : "object";

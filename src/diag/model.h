@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "record/layout.h"
+#include "weir/diag.h"
 
 #define DG_NONE UINT32_MAX
 #define DG_UNKNOWN INT64_MIN		/* an age that is not known */
@@ -29,6 +30,7 @@ enum dg_verdict {
 	DG_STARVED,
 	DG_STRANDED,
 	DG_NO_RELEASER,
+	DG_POSSIBLE_DEADLOCK,	/* a DEADLOCK if each sem_t is a lock */
 	DG_UNSATISFIABLE,
 	DG_LEAKED,
 	DG_SELF_NESTED,
@@ -46,7 +48,8 @@ struct dg_object {
 	enum dg_verdict verdict;
 	bool approximate;	/* its holders changed while they were read */
 	int64_t capacity;
-	int64_t held;		/* by known contexts, granted ones too */
+	int64_t held;		/* by known contexts, granted ones too; of a
+				   channel: its items */
 	int64_t unowned;	/* out, but held by no known context */
 	int64_t free;		/* capacity - held - unowned; negative: debt */
 	int64_t waiting_permits;
@@ -154,6 +157,11 @@ uint32_t weir_diag_add_wait_(struct dg_model *model, uint32_t context,
  */
 void weir_diag_finish_(struct dg_model *model);
 
+/*
+ * The number of the verdict in weir/diag.h, which has no POSSIBLE DEADLOCK: no sem_t
+ * is in the registry of libweir.
+ */
+weir_diag_verdict weir_diag_number_(enum dg_verdict verdict);
 /* The words of the texts: "DEADLOCK", "semaphore", "thread". */
 const char *weir_diag_verdict_name_(enum dg_verdict verdict);
 const char *weir_diag_type_name_(uint32_t type);

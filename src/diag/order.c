@@ -102,7 +102,9 @@ static void count_wait(struct dg_model *model, struct dg_wait *wait)
 	struct dg_object *object = &model->objects[wait->object];
 
 	if (wait->flags & RG_GRANTED) {
-		object->held = weir_diag_add_(object->held, wait->min);
+		object->held = weir_diag_add_(object->held,
+					      object->type == RG_CHAN ?
+						      0 : wait->min);
 		return;
 	}
 	object->waiters++;

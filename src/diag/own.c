@@ -5,9 +5,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/print.h"
 #include "base/shared.h"
 #include "diag/maps.h"
 #include "record/registry.h"
@@ -96,7 +96,8 @@ void weir_diag_own_free_(struct dg_own *own)
 	own->memory = NULL;
 }
 
-bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size)
+/* Write a call site as "function+0x12" (a dg_site_fn), with dladdr. */
+static bool name_site(void *user, uint64_t site, char *to, size_t size)
 {
 	const char *name, *slash;
 	Dl_info info;
@@ -117,18 +118,7 @@ bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size)
 
 static void write_out(struct dg_text *text)
 {
-	int fd = *(const int *)text->flush_user;
-	size_t at = 0;
-
-	while (at < text->used) {
-		ssize_t n = write(fd, text->to + at, text->used - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
+	weir_print_(*(const int *)text->flush_user, text->to, text->used);
 	text->used = 0;
 }
 
@@ -156,7 +146,7 @@ weir_err weir_explain(char *text, size_t size, weir_diag_verdict *verdict)
 	struct dg_own own;
 	struct dg_text out = { .to = size ? text : none,
 			       .size = size ? size : sizeof(none),
-			       .site = weir_diag_own_site_ };
+			       .site = name_site };
 	weir_err err = weir_diag_own_(&own, 0);
 
 	if (!err) {
@@ -164,8 +154,8 @@ weir_err weir_explain(char *text, size_t size, weir_diag_verdict *verdict)
 		if (size)
 			(void)weir_diag_report_(&out, &own.model, NULL);
 		if (verdict)
-			*verdict = (weir_diag_verdict)weir_diag_gravest_(
-				&own.model);
+			*verdict = weir_diag_number_(
+				weir_diag_gravest_(&own.model));
 		weir_diag_own_free_(&own);
 	}
 	errno = before;

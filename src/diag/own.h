@@ -26,9 +26,6 @@ struct dg_own {
 weir_err weir_diag_own_(struct dg_own *own, uint64_t exact);
 void weir_diag_own_free_(struct dg_own *own);
 
-/* Write the name of a call site of this process; not async-signal-safe. */
-bool weir_diag_own_site_(void *user, uint64_t site, char *to, size_t size);
-
 /*
  * The report on a wait that has timed out and is still in the model.  `record`
  * is its index in the registry.  Returns false if it is not in the model.

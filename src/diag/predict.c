@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on a predicted deadlock: record/lockorder.h. */
+/*
+ * The report on a predicted deadlock: record/lockorder.h.  The call sites are
+ * module and offset, for the reason in timeout.c.
+ */
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
+#include "base/print.h"
 #include "base/shared.h"
 #include "diag/limit.h"
+#include "diag/maps.h"
 #include "diag/own.h"
 #include "diag/timeout.h"
 #include "record/lockorder.h"
@@ -110,13 +116,13 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 	room = weir_map_zero_(REPORT_ROOM);
 	if (room) {
 		struct dg_text text = { .to = room, .size = REPORT_ROOM,
-					.site = weir_diag_own_site_ };
+					.site = weir_diag_map_site_ };
 
 		put_cycle(&text, cycle);
 		if (fn)
 			fn(room);
 		else
-			weir_diag_print_(room, text.used);
+			weir_print_(STDERR_FILENO, room, text.used);
 		weir_unmap_(room, REPORT_ROOM);
 	}
 	weir_diag_end_(cancel);

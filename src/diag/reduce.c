@@ -74,12 +74,26 @@ struct dg_work *weir_diag_work_(struct dg_model *model)
 	return model->work;
 }
 
-bool weir_diag_open_(const struct dg_object *object)
+/*
+ * Whether nothing tells yet that the sem_t is a lock.  The post of a thread that
+ * holds nothing sets RG_HANDED_OVER, so a post without it was that of a holder.
+ */
+static bool is_untried(const struct dg_object *object)
+{
+	return object->type == RG_POSIX && !object->releases;
+}
+
+static bool is_open(const struct dg_object *object)
 {
 	return object->flags & (RG_UNBOUNDED | RG_HANDED_OVER |
 				RG_MOVED) ||
 	       object->unowned > 0 || object->type == RG_CHAN ||
 	       object->type == RG_RATE;
+}
+
+bool weir_diag_open_(const struct dg_object *object)
+{
+	return is_open(object) || is_untried(object);
 }
 
 static void change(struct dg_work *work, uint32_t object)
@@ -143,6 +157,29 @@ static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
 {
 	return work->done[wait->context] ||
 	       wait->flags & (RG_GRANTED | RG_OVERSIZED | RG_IDLE);
+}
+
+/*
+ * A channel.  Its waits are for slots or for items, and no known context returns
+ * either: a wait ends if there is one now, or if `free` is without limit.  It takes
+ * nothing, because the other side of the channel may follow at once.
+ */
+static void grant_channel(const struct dg_model *model, struct dg_work *work,
+			  uint32_t object)
+{
+	const struct dg_object *o = &model->objects[object];
+
+	for (uint32_t w = work->head[object]; w != DG_NONE; w = work->next[w]) {
+		const struct dg_wait *wait = &model->waits[w];
+		int64_t there = work->free[object] < PLENTY &&
+				wait->flags & RG_RECEIVES ?
+					o->held : work->free[object];
+
+		if (!is_outside(work, wait) && there >= wait->min)
+			satisfy(work, wait);
+	}
+	/* Nothing changes from now on. */
+	work->head[object] = DG_NONE;
 }
 
 /* Grant the heads of the queue that fit. */
@@ -222,7 +259,8 @@ static void begin_object(const struct dg_model *model, struct dg_work *work,
 	work->free[object] = o->free;
 	if (assume->raised == object)
 		work->free[object] = weir_diag_add_(o->free, assume->by);
-	if (assume->outside && weir_diag_open_(o))
+	if (assume->outside && (assume->locks ? is_open(o) :
+						weir_diag_open_(o)))
 		work->free[object] = PLENTY;
 	work->head[object] = work->first[object];
 	work->is_changed[object] = 0;
@@ -248,7 +286,10 @@ void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume)
 		}
 		object = work->changed[--work->changed_n];
 		work->is_changed[object] = 0;
-		grant(model, work, object);
+		if (model->objects[object].type == RG_CHAN)
+			grant_channel(model, work, object);
+		else
+			grant(model, work, object);
 		grant_idle(model, work, object);
 	}
 }

@@ -90,6 +90,20 @@ static void put_request(struct dg_text *text, const struct dg_wait *wait)
 	}
 }
 
+/* "db_pool 2", "an item of jobs" */
+static void put_wanted(struct dg_text *text, const struct dg_object *object,
+		       const struct dg_wait *wait)
+{
+	if (object->type == RG_CHAN)
+		put(text, wait->flags & RG_RECEIVES ? "an item of " :
+						      "a slot of ");
+	weir_diag_put_object_(text, object);
+	if (object->type == RG_CHAN)
+		return;
+	put(text, " ");
+	put_request(text, wait);
+}
+
 static void put_deadline(struct dg_text *text, const struct dg_wait *wait)
 {
 	if (wait->left_ns != DG_NO_DEADLINE) {
@@ -140,9 +154,7 @@ static void put_waits(struct dg_text *text, const struct dg_model *model,
 		put(text, n == 1 ? wait->flags & RG_ANY_OF ?
 			  "  waits for one of " : "  waits for " :
 			  wait->flags & RG_ANY_OF ? " or " : " and ");
-		weir_diag_put_object_(text, object);
-		put(text, " ");
-		put_request(text, wait);
+		put_wanted(text, object, wait);
 		put_origin(text, wait->site, wait->age_ns);
 		put_deadline(text, wait);
 		put(text, "; ");
@@ -168,6 +180,9 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 		put(text, ", and no known context can release enough");
 		if (model->lost || model->incomplete)
 			put(text, " (the registry is incomplete)");
+	} else if (verdict == DG_POSSIBLE_DEADLOCK) {
+		put(text, " cannot proceed unless another thread posts a sem_t "
+			  "that they hold");
 	} else {
 		put(text, verdict != DG_LEAKED ? " can never proceed" :
 			  members == 1 ? " waits" : " wait");
@@ -203,10 +218,9 @@ static void put_behind(struct dg_text *text, const struct dg_model *model,
 		put(text, n == 1 ? "  behind them: " : ", ");
 		weir_diag_put_context_(text, c);
 		put(text, " (");
-		weir_diag_put_object_(text, &model->objects[
-			model->waits[c->first_wait].object]);
-		put(text, " ");
-		put_request(text, &model->waits[c->first_wait]);
+		put_wanted(text, &model->objects[
+			model->waits[c->first_wait].object],
+			   &model->waits[c->first_wait]);
 		put(text, ")");
 	}
 	if (n)
@@ -300,7 +314,11 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 		const struct dg_wait *wait = &model->waits[c->first_wait];
 
 		put(text, "  waits for ");
-		weir_diag_put_object_(text, &model->objects[wait->object]);
+		if (model->objects[wait->object].type == RG_CHAN)
+			put_wanted(text, &model->objects[wait->object], wait);
+		else
+			weir_diag_put_object_(text,
+					      &model->objects[wait->object]);
 		put(text, " (");
 		put_free(text, &model->objects[wait->object]);
 		put(text, ")");
@@ -314,6 +332,12 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 {
 	uint32_t n = 0;
 
+	if (object->type == RG_CHAN) {
+		put(text, "  items ");
+		put_int(text, object->held);
+		put(text, "\n");
+		return;
+	}
 	if (!object->holders && object->unowned <= 0)
 		return;
 	put(text, "  held  ");
@@ -357,8 +381,11 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		return;
 	put(text, "  queue ");
 	put_int(text, object->waiters);
-	put(text, " waiting for ");
-	put_count(text, object->waiting_permits, "permit");
+	put(text, " waiting");
+	if (object->type != RG_CHAN) {
+		put(text, " for ");
+		put_count(text, object->waiting_permits, "permit");
+	}
 	put(text, ":\n");
 	for (uint32_t w = object->first_wait; w != DG_NONE;
 	     w = model->waits[w].next_of_object) {
@@ -377,7 +404,9 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		put_columns(text, wait->site, wait->age_ns);
 		put(text, wait->flags & RG_GRANTED ? "  granted" :
 			  wait->flags & RG_OVERSIZED ? "  oversized" :
-			  wait->flags & RG_IDLE ? "  waits for idle" : "");
+			  wait->flags & RG_IDLE ? "  waits for idle" :
+			  wait->flags & RG_RECEIVES ? "  to receive" :
+			  object->type == RG_CHAN ? "  to send" : "");
 		put_deadline(text, wait);
 		put(text, "  ");
 		put(text, weir_diag_verdict_name_(c->verdict));

@@ -185,8 +185,12 @@ static void take_slots(struct reading *r, uint32_t context,
 		o = &r->model->objects[object];
 		o->acquires[RG_IMMEDIATE] += slot->acquires;
 		o->releases += slot->releases;
-		r->model->prints[object] += print(record, i, slot);
 		held = held_by(slot);
+		if (o->type == RG_CHAN) {
+			o->held = weir_diag_add_(o->held, held);
+			continue;
+		}
+		r->model->prints[object] += print(record, i, slot);
 		/* A release is counted a moment after or before its acquire. */
 		if (held <= 0)
 			continue;
@@ -265,7 +269,8 @@ static void check_contexts(struct reading *r)
 			uint32_t object = find_object(model,
 						      raw.slots[k].object);
 
-			if (object != DG_NONE)
+			if (object != DG_NONE &&
+			    model->objects[object].type != RG_CHAN)
 				model->prints[object] -=
 					print(i, k, &raw.slots[k]);
 		}
@@ -281,7 +286,7 @@ static uint32_t wait_flags(const struct reading *r, const struct dg_wait *wait,
 			   const struct rg_wait *raw)
 {
 	uint32_t flags = raw->flags & (RG_ANY_OF | RG_HAS_CTX | RG_GRANTED |
-				       RG_OVERSIZED | RG_IDLE);
+				       RG_OVERSIZED | RG_IDLE | RG_RECEIVES);
 
 	if (r->model->objects[wait->object].flags & RG_BARGING &&
 	    wait->age_ns < OVERDUE_NS)
@@ -394,6 +399,16 @@ static void hand_over(struct dg_model *model, struct dg_object *object)
 		object->unowned = 0;
 }
 
+/* The items of a channel: its slots were read at different moments. */
+static void count_items(struct dg_object *object)
+{
+	int64_t items = weir_diag_add_(object->held, object->unowned);
+
+	object->held = items < 0 ? 0 :
+		       items > object->capacity ? object->capacity : items;
+	object->unowned = 0;
+}
+
 static void read_objects(struct reading *r)
 {
 	struct rg_object raw;
@@ -415,7 +430,10 @@ static void refresh_objects(struct reading *r)
 		if (read_object(r, object->record, &raw) &&
 		    raw.id == object->id)
 			take_state(r->model, object, &raw);
-		hand_over(r->model, object);
+		if (object->type == RG_CHAN)
+			count_items(object);
+		else
+			hand_over(r->model, object);
 	}
 }
 

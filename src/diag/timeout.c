@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeout reports: printed with WEIR_DIAG=report, or given to a function of the
- * program.
+ * program.  The call sites are module and offset: the calling thread must return
+ * at its deadline, so it must not wait for the lock of the loader, which dladdr
+ * takes.
  *
  * Pairs
  *
@@ -11,10 +13,13 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/print.h"
 #include "base/shared.h"
 #include "diag/limit.h"
+#include "diag/maps.h"
 #include "diag/own.h"
 #include "diag/timeout.h"
 #include "record/timeout.h"
@@ -31,7 +36,7 @@ static void report(uint64_t object, uint32_t wait, weir_diag_report_fn *fn)
 {
 	char *room = weir_map_zero_(REPORT_ROOM);
 	struct dg_text text = { .to = room, .size = REPORT_ROOM,
-				.site = weir_diag_own_site_ };
+				.site = weir_diag_map_site_ };
 	struct dg_own own;
 
 	if (!room)
@@ -43,7 +48,7 @@ static void report(uint64_t object, uint32_t wait, weir_diag_report_fn *fn)
 		if (found && fn)
 			fn(room);
 		else if (found)
-			weir_diag_print_(room, text.used);
+			weir_print_(STDERR_FILENO, room, text.used);
 	}
 	weir_unmap_(room, REPORT_ROOM);
 }

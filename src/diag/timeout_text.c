@@ -79,11 +79,15 @@ bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 		return false;
 	object = &model->objects[own->object];
 	context = &model->contexts[own->context];
-	put(text, "weir: acquire timed out: ");
+	put(text, object->type != RG_CHAN ? "weir: acquire timed out: " :
+		  own->flags & RG_RECEIVES ? "weir: receive timed out: " :
+					     "weir: send timed out: ");
 	weir_diag_put_object_(text, object);
-	put(text, " wants ");
-	put_int(text, own->min);
-	if (!(object->flags & RG_UNBOUNDED)) {
+	if (object->type != RG_CHAN) {
+		put(text, " wants ");
+		put_int(text, own->min);
+	}
+	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN) {
 		put(text, " of ");
 		put_int(text, object->capacity);
 	}

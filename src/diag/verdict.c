@@ -5,10 +5,13 @@
  * cause:
  *
  *     nothing assumed            it proceeds: SLOW, STALLED, STARVED, STRANDED
- *     releases from outside      NO KNOWN RELEASER
+ *     releases from outside      NO KNOWN RELEASER, or POSSIBLE DEADLOCK
  *     ended contexts release     LEAKED
  *     oversized waits end        UNSATISFIABLE
  *     none of these              DEADLOCK, or SELF-NESTED
+ *
+ * POSSIBLE DEADLOCK: it is left if all of these are assumed, and that each sem_t
+ * that may be a lock is one.
  */
 #include "diag/verdict.h"
 
@@ -22,7 +25,7 @@
 #define OVERTAKEN_BARGING 4096u
 
 /* Bits of dg_work.left: the context is left under assumption i. */
-enum { PLAIN, OUTSIDE, ENDED, OVERSIZED, STEPS };
+enum { PLAIN, OUTSIDE, ENDED, OVERSIZED, LOCKS, STEPS };
 
 static void reduce_all(struct dg_model *model)
 {
@@ -32,6 +35,7 @@ static void reduce_all(struct dg_model *model)
 		assume.outside = step >= OUTSIDE;
 		assume.ended = step >= ENDED;
 		assume.oversized = step >= OVERSIZED;
+		assume.locks = step == LOCKS;
 		weir_diag_reduce_(model, &assume);
 		for (uint32_t i = 0; i < model->used.contexts; i++) {
 			uint8_t *left = &model->work->left[i];
@@ -94,18 +98,24 @@ static bool is_oversized(const struct dg_model *model, uint32_t context)
 	return false;
 }
 
+/* A record that was lost may be that of a releaser. */
+static bool is_partial(const struct dg_model *model)
+{
+	return model->lost || model->incomplete;
+}
+
 static enum dg_verdict cause(struct dg_model *model, uint32_t context)
 {
 	if (is_oversized(model, context))
 		return DG_UNSATISFIABLE;
 	if (!is_left(model, context, OUTSIDE))
-		return DG_NO_RELEASER;
+		return is_left(model, context, LOCKS) && !is_partial(model) ?
+			       DG_POSSIBLE_DEADLOCK : DG_NO_RELEASER;
 	if (!is_left(model, context, ENDED))
 		return DG_LEAKED;
 	if (!is_left(model, context, OVERSIZED))
 		return DG_UNSATISFIABLE;
-	/* A record that was lost may be that of a releaser. */
-	if (model->lost || model->incomplete)
+	if (is_partial(model))
 		return DG_NO_RELEASER;
 	return is_self_nested(model, &model->contexts[context]) ?
 		       DG_SELF_NESTED : DG_DEADLOCK;

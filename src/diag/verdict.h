@@ -22,6 +22,7 @@
 struct dg_assume {
 	bool outside;		/* any number of permits of an open object may
 				   be released from outside */
+	bool locks;		/* ... but not of a sem_t that may be a lock */
 	bool ended;		/* contexts that have ended release, too */
 	bool oversized;		/* a wait for more than the capacity ends */
 	bool timed;		/* a wait with a deadline ends */
@@ -30,7 +31,7 @@ struct dg_assume {
 	int64_t by;		/* ... by this */
 };
 #define DG_ASSUME_NOTHING                                                      \
-	{ false, false, false, false, DG_NONE, DG_NONE, 0 }
+	{ false, false, false, false, false, DG_NONE, DG_NONE, 0 }
 
 /* The arrays of a reduction; element i is of record i. */
 struct dg_work {
@@ -60,7 +61,10 @@ struct dg_work *weir_diag_work_(struct dg_model *model);
 void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume);
 bool weir_diag_left_(const struct dg_model *model, uint32_t context);
 
-/* Whether permits of the object may come from outside the model. */
+/*
+ * Whether permits of the object may come from outside the model.  Those of a sem_t
+ * may until its holder has posted it: it may be a lock or a signal.
+ */
 bool weir_diag_open_(const struct dg_object *object);
 
 /*

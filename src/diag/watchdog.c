@@ -32,6 +32,7 @@
 #include "base/atomic.h"
 #include "base/futex.h"
 #include "base/hook.h"
+#include "base/print.h"
 #include "base/shared.h"
 #include "base/thread.h"
 #include "base/timespec.h"
@@ -84,16 +85,16 @@ static void report(void *user, const struct dg_text *text,
 	int before;
 
 	(void)user;
-	/* The function may time out itself: its report would call it again. */
+	/* The function may time out, and its report would call it again. */
 	if (fn && weir_diag_begin_(&before)) {
 		fn(text->to);
 		weir_diag_end_(before);
 	} else if (!fn) {
-		weir_diag_print_(text->to, text->used);
+		weir_print_(STDERR_FILENO, text->to, text->used);
 	}
 	weir_hook_emit_(WEIR_EVENT_FOUND_,
 			(const void *)(uintptr_t)object->address, object->name,
-			verdict, WEIR_OK);
+			weir_diag_number_(verdict), WEIR_OK);
 }
 
 /* Read a file of /proc as a string.  Returns false if that fails. */
@@ -254,7 +255,7 @@ void weir_diag_watch_(void)
 	at_store_relaxed(&stopping, 0);
 	memory = weir_map_zero_(sizeof(struct state));
 	if (!memory || start(memory)) {
-		weir_diag_print_(failed, sizeof(failed) - 1);
+		weir_print_(STDERR_FILENO, failed, sizeof(failed) - 1);
 		if (memory)
 			weir_unmap_(memory, sizeof(struct state));
 	}

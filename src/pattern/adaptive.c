@@ -16,6 +16,7 @@
 #include "base/lock.h"
 #include "base/panic.h"
 #include "pattern/ready.h"
+#include "record/record.h"
 
 #define SECOND INT64_C(1000000000)
 #define DECREASE 0.9
@@ -232,6 +233,7 @@ weir_err weir_adaptive_init(weir_adaptive *adaptive, weir_sem *sem,
 	err = weir_sem_resize(sem, o.initial, NULL);
 	if (err)
 		return err;
+	weir_record_type_(weir_record_of_(sem), RG_ADAPTIVE);
 	*adaptive = (weir_adaptive){
 		.sem_ = sem,
 		.opts_ = o,

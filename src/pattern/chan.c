@@ -24,6 +24,7 @@
 #include "weir/chan.h"
 
 #include "base/spin.h"
+#include "core/sem_watched.h"
 #include "pattern/chan.h"
 
 /*
@@ -130,55 +131,93 @@ static weir_err acquire_until(weir_chan *chan,
 	return err;
 }
 
-weir_err weir_chan_send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
+/*
+ * The calls.  Each body is inlined twice: into the call, and into its form for a
+ * channel that is not simply ready, because it is watched, or the call is refused.
+ */
+#define BODY __attribute__((always_inline)) static inline weir_err
+
+#define WATCHED(name, parameters, arguments, sends, moved)                     \
+	__attribute__((noinline)) static weir_err name##_watched parameters    \
+	{                                                                      \
+		weir_err err = weir_chan_begin_(chan, "weir_chan_" #name,      \
+						WEIR_SITE_);                   \
+									       \
+		if (err)                                                       \
+			return err;                                            \
+		err = name arguments;                                          \
+		weir_chan_record_(chan, sends, err, moved,                     \
+				  weir_record_waited_());                      \
+		weir_record_end_();                                            \
+		return err;                                                    \
+	}
+
+BODY send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
 {
-	struct weir_chan_side_ senders;
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
 	weir_err err;
 
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
+	if (!item)
 		return WEIR_EINVAL;
-	senders = weir_chan_senders_(chan);
 	err = acquire_one(chan, &senders, ctx);
 	return err ? err : weir_chan_put_one_(chan, item);
 }
+WATCHED(send, (weir_chan *chan, const void *item, struct weir_ctx *ctx),
+	(chan, item, ctx), true, !err)
+
+weir_err weir_chan_send(weir_chan *chan, const void *item, struct weir_ctx *ctx)
+{
+	return weir_is_ready_(chan) ? send(chan, item, ctx) :
+				      send_watched(chan, item, ctx);
+}
+
+BODY send_until(weir_chan *chan, const void *item, int64_t deadline_ns)
+{
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
+	weir_err err;
+
+	if (!item)
+		return WEIR_EINVAL;
+	err = acquire_until(chan, &senders, deadline_ns);
+	return err ? err : weir_chan_put_one_(chan, item);
+}
+WATCHED(send_until, (weir_chan *chan, const void *item, int64_t deadline_ns),
+	(chan, item, deadline_ns), true, !err)
 
 weir_err weir_chan_send_until(weir_chan *chan, const void *item,
 			      int64_t deadline_ns)
 {
-	struct weir_chan_side_ senders;
-	weir_err err;
-
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
-		return WEIR_EINVAL;
-	senders = weir_chan_senders_(chan);
-	err = acquire_until(chan, &senders, deadline_ns);
-	return err ? err : weir_chan_put_one_(chan, item);
+	return weir_is_ready_(chan) ? send_until(chan, item, deadline_ns) :
+				      send_until_watched(chan, item, deadline_ns);
 }
 
-weir_err weir_chan_try_send(weir_chan *chan, const void *item)
+BODY try_send(weir_chan *chan, const void *item)
 {
-	struct weir_chan_side_ senders;
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
 	weir_err err;
 
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
+	if (!item)
 		return WEIR_EINVAL;
-	senders = weir_chan_senders_(chan);
 	err = weir_chan_try_(chan, &senders);
 	return err ? err : weir_chan_put_one_(chan, item);
 }
+WATCHED(try_send, (weir_chan *chan, const void *item), (chan, item), true, !err)
 
-weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
-			     struct weir_ctx *ctx, size_t *sent)
+weir_err weir_chan_try_send(weir_chan *chan, const void *item)
 {
-	struct weir_chan_side_ senders;
+	return weir_is_ready_(chan) ? try_send(chan, item) :
+				      try_send_watched(chan, item);
+}
+
+/* Requires: sent is not null, and *sent is 0. */
+BODY send_many(weir_chan *chan, const void *items, size_t n,
+	       struct weir_ctx *ctx, size_t *sent)
+{
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
 	const unsigned char *next = items;
 
-	if (sent)
-		*sent = 0;
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !sent ||
-	    (!items && n) || n > (uint64_t)WEIR_SEM_MAX)
+	if ((!items && n) || n > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	senders = weir_chan_senders_(chan);
 	do {
 		int64_t got, put;
 		weir_err err;
@@ -194,58 +233,89 @@ weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
 			return WEIR_ECLOSED;
 		next += (size_t)put * chan->item_size_;
 	} while (*sent < n);
+	/* Once for the batch: this call was in charge until here. */
+	weir_chan_pass_on_(chan, &senders);
 	return WEIR_OK;
 }
+WATCHED(send_many, (weir_chan *chan, const void *items, size_t n,
+		    struct weir_ctx *ctx, size_t *sent),
+	(chan, items, n, ctx, sent), true, (int64_t)*sent)
+
+weir_err weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
+			     struct weir_ctx *ctx, size_t *sent)
+{
+	if (!sent)
+		return WEIR_EINVAL;
+	*sent = 0;
+	return weir_is_ready_(chan) ? send_many(chan, items, n, ctx, sent) :
+				      send_many_watched(chan, items, n, ctx,
+							sent);
+}
+
+BODY recv(weir_chan *chan, void *item, struct weir_ctx *ctx)
+{
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
+
+	if (!item)
+		return WEIR_EINVAL;
+	return weir_chan_take_one_(chan, item,
+				   acquire_one(chan, &receivers, ctx));
+}
+WATCHED(recv, (weir_chan *chan, void *item, struct weir_ctx *ctx),
+	(chan, item, ctx), false, !err)
 
 weir_err weir_chan_recv(weir_chan *chan, void *item, struct weir_ctx *ctx)
 {
-	struct weir_chan_side_ receivers;
-	weir_err err;
-
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
-		return WEIR_EINVAL;
-	receivers = weir_chan_receivers_(chan);
-	err = acquire_one(chan, &receivers, ctx);
-	return weir_chan_take_one_(chan, item, err);
+	return weir_is_ready_(chan) ? recv(chan, item, ctx) :
+				      recv_watched(chan, item, ctx);
 }
+
+BODY recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
+{
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
+
+	if (!item)
+		return WEIR_EINVAL;
+	return weir_chan_take_one_(chan, item,
+				   acquire_until(chan, &receivers,
+						 deadline_ns));
+}
+WATCHED(recv_until, (weir_chan *chan, void *item, int64_t deadline_ns),
+	(chan, item, deadline_ns), false, !err)
 
 weir_err weir_chan_recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
 {
-	struct weir_chan_side_ receivers;
-	weir_err err;
-
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
-		return WEIR_EINVAL;
-	receivers = weir_chan_receivers_(chan);
-	err = acquire_until(chan, &receivers, deadline_ns);
-	return weir_chan_take_one_(chan, item, err);
+	return weir_is_ready_(chan) ? recv_until(chan, item, deadline_ns) :
+				      recv_until_watched(chan, item, deadline_ns);
 }
+
+BODY try_recv(weir_chan *chan, void *item)
+{
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
+
+	if (!item)
+		return WEIR_EINVAL;
+	return weir_chan_take_one_(chan, item,
+				   weir_chan_try_(chan, &receivers));
+}
+WATCHED(try_recv, (weir_chan *chan, void *item), (chan, item), false, !err)
 
 weir_err weir_chan_try_recv(weir_chan *chan, void *item)
 {
-	struct weir_chan_side_ receivers;
-	weir_err err;
-
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !item)
-		return WEIR_EINVAL;
-	receivers = weir_chan_receivers_(chan);
-	err = weir_chan_try_(chan, &receivers);
-	return weir_chan_take_one_(chan, item, err);
+	return weir_is_ready_(chan) ? try_recv(chan, item) :
+				      try_recv_watched(chan, item);
 }
 
-weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
-			     struct weir_ctx *ctx, size_t *got)
+/* Requires: got is not null, and *got is 0. */
+BODY recv_many(weir_chan *chan, void *items, size_t max, struct weir_ctx *ctx,
+	       size_t *got)
 {
-	struct weir_chan_side_ receivers;
+	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
 	int64_t n = 0;
 	weir_err err;
 
-	if (got)
-		*got = 0;
-	if (weir_chan_check_(chan, __func__, WEIR_BY_ERROR_) || !got ||
-	    !items || !max || max > (uint64_t)WEIR_SEM_MAX)
+	if (!items || !max || max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	receivers = weir_chan_receivers_(chan);
 	err = acquire(chan, &receivers, (int64_t)max, ctx, &n);
 	if (err == WEIR_ECLOSED)
 		n = (int64_t)max;
@@ -253,4 +323,18 @@ weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
 		return err;
 	*got = (size_t)weir_chan_take_all_(chan, items, n);
 	return *got ? WEIR_OK : WEIR_ECLOSED;
+}
+WATCHED(recv_many, (weir_chan *chan, void *items, size_t max,
+		    struct weir_ctx *ctx, size_t *got),
+	(chan, items, max, ctx, got), false, (int64_t)*got)
+
+weir_err weir_chan_recv_many(weir_chan *chan, void *items, size_t max,
+			     struct weir_ctx *ctx, size_t *got)
+{
+	if (!got)
+		return WEIR_EINVAL;
+	*got = 0;
+	return weir_is_ready_(chan) ? recv_many(chan, items, max, ctx, got) :
+				      recv_many_watched(chan, items, max, ctx,
+							got);
 }

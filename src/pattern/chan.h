@@ -34,6 +34,15 @@ static inline weir_err weir_chan_check_(const weir_chan *chan, const char *call,
 		       WEIR_OK : weir_chan_unready_(chan, call, refusal);
 }
 
+/*
+ * A call on a channel that is watched is between weir_chan_begin_ and
+ * weir_record_end_.  `site` is its call site.  weir_chan_record_ records that a
+ * call has sent or received n items, and that its result is err.
+ */
+weir_err weir_chan_begin_(weir_chan *chan, const char *call, uint64_t site);
+void weir_chan_record_(const weir_chan *chan, bool sends, weir_err err,
+		       int64_t n, bool waited);
+
 /* Returns the turn of the ticket's slot; the item follows it in memory. */
 static inline uint64_t *weir_chan_turn_(const weir_chan *chan, uint64_t ticket)
 {
@@ -78,13 +87,17 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 	return seen & WEIR_CHAN_CLOSED_;
 }
 
+/* In `blocked`: an operation that has been decided copies its item. */
+#define WEIR_CHAN_COPYING_ (UINT64_C(1) << 32)
+
 /* The words of the senders, or those of the receivers. */
 struct weir_chan_side_ {
 	weir_sem *sem;		/* permits: counted slots */
 	uint64_t *limit;	/* slots of tickets below it are counted */
 	uint64_t *moving;	/* calls between a change of limit and the
 				   release of the permits */
-	uint64_t *blocked;	/* calls and operations that may have to wait */
+	uint64_t *blocked;	/* calls and operations that may have to wait;
+				   COPYING for each operation that copies */
 	uint64_t *others;	/* tickets of the other side */
 	uint64_t ahead;		/* ticket t needs ticket t - ahead of others */
 	uint64_t phase;		/* of a slot that is ready for this side */
@@ -159,7 +172,8 @@ static inline void weir_chan_pass_on_(weir_chan *chan,
 				      const struct weir_chan_side_ *side)
 {
 	/* relaxed: [CH5] orders it. */
-	if (at_load_relaxed(side->blocked) && !weir_chan_has_free_(side))
+	if ((uint32_t)at_load_relaxed(side->blocked) &&
+	    !weir_chan_has_free_(side))
 		weir_chan_serve_(chan, side);
 }
 
@@ -175,14 +189,20 @@ static inline void weir_chan_count_for_(weir_chan *chan,
 /*
  * Send n items.  Requires: the caller holds n permits of space_.  Returns how
  * many items were sent: n, or 0 if the channel has been closed in the meantime;
- * the permits are released then.
+ * the permits are released then.  A caller that does not acquire again calls
+ * weir_chan_pass_on_ afterwards.
  */
 int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 			   int64_t n);
 
 static inline weir_err weir_chan_put_one_(weir_chan *chan, const void *item)
 {
-	return weir_chan_put_all_(chan, item, 1) ? WEIR_OK : WEIR_ECLOSED;
+	struct weir_chan_side_ senders = weir_chan_senders_(chan);
+
+	if (!weir_chan_put_all_(chan, item, 1))
+		return WEIR_ECLOSED;
+	weir_chan_pass_on_(chan, &senders);
+	return WEIR_OK;
 }
 
 /*

@@ -21,12 +21,15 @@
  *   [CH4] over  release: set_free   acquire: weir_chan_op_cancel
  *               After WEIR_EBUSY from cancel, operation and item are not
  *               accessed any more.
+ *   [CH9] copied  release: finish   acquire: weir_chan_destroy
+ *               The slots are not accessed any more.
  */
 #include "weir/chan_async.h"
 
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "pattern/chan.h"
 
 enum { FREE, SUBMITTED };
@@ -50,13 +53,32 @@ static void unblock(const weir_chan_op *op)
 	weir_chan_unblock_(&side);
 }
 
-/* Send or receive after an acquire that returned err. */
-static weir_err finish(weir_chan_op *op, weir_err err)
+/* Record what the operation has done, if its channel is watched. */
+static void record(const weir_chan_op *op, weir_err err, bool waited)
 {
-	unblock(op);
+	if (op->chan_->watched_)
+		weir_chan_record_(op->chan_, !op->to_, err, !err, waited);
+}
+
+/*
+ * Send or receive after an acquire that returned err.  From here on the operation
+ * is not blocked: a call must not serve it.  It is counted as copying instead, so
+ * that the channel cannot be destroyed in between.
+ */
+static weir_err finish(weir_chan_op *op, weir_err err, bool waited)
+{
+	struct weir_chan_side_ side = side_of(op);
+
+	/* relaxed: one step, so that a destroy finds the one or the other. */
+	at_add_relaxed(side.blocked, WEIR_CHAN_COPYING_ - 1);
 	if (op->to_)
-		return weir_chan_take_one_(op->chan_, op->to_, err);
-	return err ? err : weir_chan_put_one_(op->chan_, op->from_);
+		err = weir_chan_take_one_(op->chan_, op->to_, err);
+	else if (!err)
+		err = weir_chan_put_one_(op->chan_, op->from_);
+	record(op, err, waited);
+	/* [CH9] release.  This is the last access to the channel. */
+	at_sub_release(side.blocked, WEIR_CHAN_COPYING_);
+	return err;
 }
 
 static void on_permit(weir_op *inner, weir_err err, void *user)
@@ -66,7 +88,7 @@ static void on_permit(weir_op *inner, weir_err err, void *user)
 	void *arg = op->user_;
 
 	(void)inner;
-	err = finish(op, err);
+	err = finish(op, err, true);
 	set_free(op);
 	fn(op, err, arg);
 }
@@ -89,17 +111,20 @@ void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 }
 
 static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
-			void *to, const char *call)
+			void *to, const char *call, uint64_t site)
 {
 	struct weir_chan_side_ side;
 
-	if (is_misplaced(op) || weir_chan_check_(chan, call, WEIR_BY_ERROR_) ||
-	    (!from && !to))
+	if (is_misplaced(op) || (!from && !to))
+		return WEIR_EINVAL;
+	if (!weir_is_ready_(chan) && weir_chan_begin_(chan, call, site))
 		return WEIR_EINVAL;
 	/* relaxed: finds misuse by the same thread, others only by chance. */
-	if (at_load_relaxed(&op->state_) != FREE)
+	if (at_load_relaxed(&op->state_) != FREE) {
+		weir_record_end_();
 		return weir_panic_("%s: operation %p is already submitted",
 				   call, op);
+	}
 	op->chan_ = chan;
 	op->from_ = from;
 	op->to_ = to;
@@ -116,11 +141,12 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
  * Finish an operation whose submit or poll returned err.  After WEIR_EQUEUED
  * *op may have run and been freed already, and is not accessed.
  */
-static weir_err finish_unqueued(weir_chan_op *op, weir_err err)
+static weir_err finish_unqueued(weir_chan_op *op, weir_err err, bool waited)
 {
+	weir_record_end_();
 	if (err == WEIR_EQUEUED)
 		return err;
-	err = finish(op, err);
+	err = finish(op, err, waited);
 	set_free(op);
 	return err;
 }
@@ -128,45 +154,49 @@ static weir_err finish_unqueued(weir_chan_op *op, weir_err err)
 weir_err weir_chan_op_send(weir_chan_op *op, weir_chan *chan, const void *item,
 			   struct weir_ctx *ctx)
 {
-	weir_err err = prepare(op, chan, item, NULL, __func__);
+	weir_err err = prepare(op, chan, item, NULL, __func__,
+			       WEIR_SITE_);
 
 	if (err)
 		return err;
 	err = weir_op_submit(&op->op_, &chan->space_, 1, ctx);
-	return finish_unqueued(op, err);
+	return finish_unqueued(op, err, false);
 }
 
 weir_err weir_chan_op_send_until(weir_chan_op *op, weir_chan *chan,
 				 const void *item, int64_t deadline_ns)
 {
-	weir_err err = prepare(op, chan, item, NULL, __func__);
+	weir_err err = prepare(op, chan, item, NULL, __func__,
+			       WEIR_SITE_);
 
 	if (err)
 		return err;
 	err = weir_op_submit_until(&op->op_, &chan->space_, 1, deadline_ns);
-	return finish_unqueued(op, err);
+	return finish_unqueued(op, err, false);
 }
 
 weir_err weir_chan_op_recv(weir_chan_op *op, weir_chan *chan, void *item,
 			   struct weir_ctx *ctx)
 {
-	weir_err err = prepare(op, chan, NULL, item, __func__);
+	weir_err err = prepare(op, chan, NULL, item, __func__,
+			       WEIR_SITE_);
 
 	if (err)
 		return err;
 	err = weir_op_submit(&op->op_, &chan->items_, 1, ctx);
-	return finish_unqueued(op, err);
+	return finish_unqueued(op, err, false);
 }
 
 weir_err weir_chan_op_recv_until(weir_chan_op *op, weir_chan *chan, void *item,
 				 int64_t deadline_ns)
 {
-	weir_err err = prepare(op, chan, NULL, item, __func__);
+	weir_err err = prepare(op, chan, NULL, item, __func__,
+			       WEIR_SITE_);
 
 	if (err)
 		return err;
 	err = weir_op_submit_until(&op->op_, &chan->items_, 1, deadline_ns);
-	return finish_unqueued(op, err);
+	return finish_unqueued(op, err, false);
 }
 
 weir_err weir_chan_op_cancel(weir_chan_op *op)
@@ -178,6 +208,7 @@ weir_err weir_chan_op_cancel(weir_chan_op *op)
 		return WEIR_EINVAL;
 	err = weir_op_cancel(&op->op_);
 	if (!err) {
+		record(op, WEIR_ECANCELED, true);
 		unblock(op);
 		set_free(op);
 	}
@@ -195,5 +226,5 @@ weir_err weir_chan_op_poll(weir_chan_op *op)
 		return WEIR_EINVAL;
 	err = weir_op_poll(&op->op_);
 	/* WEIR_EINVAL: the operation could not be polled. */
-	return err == WEIR_EINVAL ? err : finish_unqueued(op, err);
+	return err == WEIR_EINVAL ? err : finish_unqueued(op, err, true);
 }

@@ -24,8 +24,9 @@
  *      ready.
  *   2. A permit is free: the semaphore wakes a sleeper, and a call that has yet
  *      to join its queue finds the permit.
- *   3. A call is in charge: it holds a permit, or it is in weir_chan_count_ or
- *      weir_chan_serve_.
+ *   3. A call is in charge: it holds a permit, it is in weir_chan_count_ or
+ *      weir_chan_serve_, or it is about to acquire permits for the rest of a
+ *      batch.  That acquire takes a permit, blocks or fails.
  *
  * An operation that holds a permit is not in charge, because its loop may stall.
  * The semaphore grants a permit to an operation when it is released, or when the

@@ -97,7 +97,6 @@ static void put(weir_chan *chan, uint64_t ticket, const void *item)
 int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 			   int64_t n)
 {
-	struct weir_chan_side_ senders = weir_chan_senders_(chan);
 	struct weir_chan_side_ receivers = weir_chan_receivers_(chan);
 	uint64_t ticket;
 	bool awaited;
@@ -111,7 +110,6 @@ int64_t weir_chan_put_all_(weir_chan *chan, const unsigned char *items,
 		    items + (size_t)i * chan->item_size_);
 	if (awaited)
 		weir_chan_count_for_(chan, &receivers);
-	weir_chan_pass_on_(chan, &senders);
 	return n;
 }
 

@@ -67,8 +67,10 @@ weir_err weir_unready_(const struct weir_object_ *o, const char *call,
 {
 	/* relaxed: misuse, or the first calls in the child of a fork. */
 	uint32_t ready = weir_is_misaligned_(o->object) ?
-				 0 : at_load_relaxed(o->ready);
+				 0 : at_load_relaxed(o->ready) & ~WEIR_WATCHED_;
 
+	if (ready == weir_generation_)
+		return WEIR_OK;
 	if (!ready && refusal == WEIR_BY_ERROR_)
 		return WEIR_EINVAL;
 	if (ready == WEIR_DESTROYED_)

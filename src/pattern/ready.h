@@ -11,6 +11,10 @@
  *   WEIR_DESTROYED_    destroyed
  *   others             memory that was never set up
  *
+ * WEIR_WATCHED_ is added if the object is watched (weir/diag.h).  Its calls then
+ * leave the fast path and are recorded: another object pays nothing for that.  In
+ * the child of a fork the object is not watched.
+ *
  * Every public call begins with the check of its pattern, such as
  * weir_rwlock_check_.  On the fast path the check is one comparison
  * (weir_is_ready_).  Otherwise weir_unready_ finds the reason.
@@ -31,6 +35,7 @@
 #include "weir/sem.h"
 
 #define WEIR_DESTROYED_ UINT32_C(0x64656164)
+#define WEIR_WATCHED_ (UINT32_C(1) << 31)
 
 /* How a call reports an object that is null, misaligned or zeroed. */
 enum weir_refusal_ { WEIR_BY_ERROR_, WEIR_BY_PANIC_ };
@@ -62,7 +67,8 @@ static inline bool weir_is_misaligned_(const void *object)
 
 /*
  * Find out why weir_is_ready_ returned false, and panic or return WEIR_EINVAL.
- * Returns WEIR_OK if the object is usable after all, in the child of a fork.
+ * Returns WEIR_OK if the object is usable after all: it is watched, or this is the
+ * first call in the child of a fork.
  */
 weir_err weir_unready_(const struct weir_object_ *o, const char *call,
 		       enum weir_refusal_ refusal);

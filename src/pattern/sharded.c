@@ -60,6 +60,7 @@
 #include "base/atomic.h"
 #include "base/cpu.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "weir/ctx.h"
 
@@ -239,10 +240,8 @@ static weir_err wait_rest(body *b, int64_t n, struct weir_ctx *ctx,
 static weir_err acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx,
 			int64_t deadline_ns, const char *call)
 {
-	weir_err err = weir_sharded_check_(s, call, WEIR_BY_ERROR_);
+	weir_err err;
 
-	if (err)
-		return err;
 	if (!weir_count_ok_(n))
 		return WEIR_EINVAL;
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
@@ -263,24 +262,10 @@ static weir_err acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx,
 	return err;
 }
 
-weir_err weir_sharded_acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx)
+static weir_err try_acquire(weir_sharded *s, int64_t n, const char *call)
 {
-	return acquire(s, n, ctx, WEIR_FOREVER, "weir_sharded_acquire");
-}
+	weir_err err;
 
-weir_err weir_sharded_acquire_until(weir_sharded *s, int64_t n,
-				    int64_t deadline_ns)
-{
-	return acquire(s, n, NULL, deadline_ns, "weir_sharded_acquire_until");
-}
-
-weir_err weir_sharded_try_acquire(weir_sharded *s, int64_t n)
-{
-	static const char call[] = "weir_sharded_try_acquire";
-	weir_err err = weir_sharded_check_(s, call, WEIR_BY_ERROR_);
-
-	if (err)
-		return err;
 	if (n == 1 && !(mode_of(s->body_) & WEIR_SHARDED_CLOSED_))
 		return take_one(s, call) ? WEIR_OK : WEIR_EAGAIN;
 	if (!n || !weir_count_ok_(n))
@@ -291,15 +276,79 @@ weir_err weir_sharded_try_acquire(weir_sharded *s, int64_t n)
 	return err;
 }
 
-void weir_sharded_release(weir_sharded *s, int64_t n)
+static void release(weir_sharded *s, int64_t n, const char *call)
 {
-	static const char call[] = "weir_sharded_release";
-
-	if (weir_sharded_check_(s, call, WEIR_BY_PANIC_))
-		return;
 	if (!weir_count_ok_(n))
 		(void)weir_panic_("%s: sharded semaphore \"%s\": the count %d "
 				  "is invalid", call, s->name_, n);
 	else if (n)
 		put(s, n, call);
+}
+
+/*
+ * The calls on an object that is not simply ready: it is watched, or the call is
+ * refused.  They are not inlined, and called last: core/sem_watched.h, "WEIR_SITE_".
+ */
+static const char acquire_call[] = "weir_sharded_acquire";
+static const char until_call[] = "weir_sharded_acquire_until";
+static const char try_call[] = "weir_sharded_try_acquire";
+static const char release_call[] = "weir_sharded_release";
+
+__attribute__((noinline))
+static weir_err acquire_watched(weir_sharded *s, int64_t n,
+				struct weir_ctx *ctx, int64_t deadline_ns,
+				const char *call)
+{
+	uint64_t site = WEIR_SITE_;
+	weir_err err = weir_sharded_unready_(s, call, WEIR_BY_ERROR_);
+
+	if (err)
+		return err;
+	weir_record_begin_(site);
+	err = call == try_call ? try_acquire(s, n, call) :
+				 acquire(s, n, ctx, deadline_ns, call);
+	weir_record_acquired_(weir_sharded_object_(s), err, n, site,
+			      call != try_call);
+	weir_record_end_();
+	return err;
+}
+
+__attribute__((noinline))
+static void release_watched(weir_sharded *s, int64_t n)
+{
+	uint64_t site = WEIR_SITE_;
+
+	if (weir_sharded_unready_(s, release_call, WEIR_BY_PANIC_))
+		return;
+	release(s, n, release_call);
+	weir_record_gave_(weir_sharded_object_(s), n, site);
+}
+
+weir_err weir_sharded_acquire(weir_sharded *s, int64_t n, struct weir_ctx *ctx)
+{
+	return weir_is_ready_(s) ?
+		       acquire(s, n, ctx, WEIR_FOREVER, acquire_call) :
+		       acquire_watched(s, n, ctx, WEIR_FOREVER, acquire_call);
+}
+
+weir_err weir_sharded_acquire_until(weir_sharded *s, int64_t n,
+				    int64_t deadline_ns)
+{
+	return weir_is_ready_(s) ?
+		       acquire(s, n, NULL, deadline_ns, until_call) :
+		       acquire_watched(s, n, NULL, deadline_ns, until_call);
+}
+
+weir_err weir_sharded_try_acquire(weir_sharded *s, int64_t n)
+{
+	return weir_is_ready_(s) ? try_acquire(s, n, try_call) :
+				   acquire_watched(s, n, NULL, 0, try_call);
+}
+
+void weir_sharded_release(weir_sharded *s, int64_t n)
+{
+	if (weir_is_ready_(s))
+		release(s, n, release_call);
+	else
+		release_watched(s, n);
 }

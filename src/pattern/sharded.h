@@ -27,6 +27,7 @@
 
 #include "base/atomic.h"
 #include "pattern/ready.h"
+#include "record/record.h"
 #include "weir/sharded.h"
 
 #define WEIR_SHARDED_CLOSED_ UINT64_C(1)
@@ -59,6 +60,12 @@ static inline weir_err weir_sharded_check_(weir_sharded *s, const char *call,
 {
 	return weir_is_ready_(s) ?
 		       WEIR_OK : weir_sharded_unready_(s, call, refusal);
+}
+
+/* Returns its object in the registry; 0: it is not watched. */
+static inline uint64_t weir_sharded_object_(const weir_sharded *s)
+{
+	return weir_record_numbered_(s->watched_, s);
 }
 
 /* Move the credit of all shards to rest.  Requires: the mode is CENTRAL. */

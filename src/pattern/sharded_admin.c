@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/mem.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "pattern/sharded.h"
 
@@ -15,13 +16,15 @@ weir_err weir_sharded_unready_(weir_sharded *s, const char *call,
 			       enum weir_refusal_ refusal)
 {
 	struct weir_object_ o = { .kind = "sharded semaphore", .object = s };
+	uint32_t ready = 0;
 
 	if (!weir_is_misaligned_(s)) {
 		o.name = s->name_;
 		o.ready = &s->ready_;
+		ready = s->ready_ & ~WEIR_WATCHED_;
 	}
 	/* Only an object that was set up has a body. */
-	if (o.ready && s->ready_ && s->ready_ < weir_generation_) {
+	if (ready && ready < weir_generation_) {
 		o.sems[0] = &s->body_->rest;
 		/* relaxed: the child has just begun to use the object. */
 		o.waited = (uint32_t)at_load_relaxed(&s->body_->state) >=
@@ -69,6 +72,24 @@ static uint32_t shards_for_cpus(void)
 	return shards;
 }
 
+/* Watch *s if it has a name and WEIR_DIAG allows it. */
+static void watch(weir_sharded *s, const weir_sharded_opts *opts, uint64_t site)
+{
+	const struct weir_watched_ what = {
+		.address = s,
+		.inner = { &s->body_->rest, NULL },
+		.type = RG_SHARDED,
+		.flags = RG_PATTERN | RG_BARGING,
+		.name = opts->name,
+		.capacity = opts->capacity,
+		.site = site,
+	};
+
+	s->watched_ = weir_sem_watch_inner_(&what, &s->body_->rest, NULL);
+	if (s->watched_)
+		s->ready_ |= WEIR_WATCHED_;
+}
+
 weir_err weir_sharded_init(weir_sharded *s, const weir_sharded_opts *opts)
 {
 	weir_sem_opts rest;
@@ -103,6 +124,7 @@ weir_err weir_sharded_init(weir_sharded *s, const weir_sharded_opts *opts)
 		.name_ = opts->name,
 		.ready_ = weir_generation_,
 	};
+	watch(s, opts, WEIR_SITE_);
 	return WEIR_OK;
 }
 
@@ -123,6 +145,7 @@ weir_err weir_sharded_destroy(weir_sharded *s)
 		err = weir_sem_destroy(&s->body_->rest);
 	if (err)
 		return err;
+	weir_record_remove_(weir_sharded_object_(s));
 	weir_mem_free_(s->body_);
 	s->body_ = NULL;
 	s->ready_ = WEIR_DESTROYED_;
@@ -139,6 +162,7 @@ void weir_sharded_close(weir_sharded *s, weir_close how)
 	/* Before the close: in drain mode, waiters may still take them. */
 	weir_sharded_gather_(s, call);
 	weir_sem_close(&s->body_->rest, how);
+	weir_record_closed_(weir_sharded_object_(s));
 }
 
 weir_err weir_sharded_resize(weir_sharded *s, int64_t n, int64_t *debt)
@@ -156,6 +180,7 @@ weir_err weir_sharded_resize(weir_sharded *s, int64_t n, int64_t *debt)
 	if (!err) {
 		/* relaxed: any value of batch is correct. */
 		at_store_relaxed(&b->batch, batch_for(b, n));
+		weir_record_capacity_(weir_sharded_object_(s), n);
 		set_flags(b, owed ? WEIR_SHARDED_DEBT_ : 0,
 			  WEIR_SHARDED_RESIZE_);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of objects behind sem_t, their memory, their names, and fork.
+ * The words of a sem_t, the life of its object, and fork.
  *
  * Pairs
  *
@@ -10,18 +10,17 @@
  */
 #include "posix/object.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/mem.h"
 #include "core/sem_word.h"
 #include "posix/cancel.h"
 #include "posix/lock.h"
+#include "posix/name.h"
+#include "posix/table.h"
 #include "posix/watch.h"
 
 _Static_assert(sizeof(sem_t) >= 4 * sizeof(uintptr_t), "four words");
@@ -29,16 +28,9 @@ _Static_assert(_Alignof(sem_t) >= _Alignof(uintptr_t), "words");
 
 typedef struct weir_object_posix_ object;
 
-#define BUCKETS 1024
-#define CHUNK 64
 /* A sem_init keeps this many objects unused, for calls in signal handlers. */
 #define RESERVE 16
 
-static object *buckets[BUCKETS];	/* under the lock */
-static object *unused;			/* under the lock */
-static unsigned unused_count;		/* under the lock */
-static object first_chunk[CHUNK];
-static bool first_chunk_given;		/* under the lock */
 static bool barging;			/* set at the start */
 
 static uintptr_t *words_of(sem_t *s)
@@ -49,44 +41,6 @@ static uintptr_t *words_of(sem_t *s)
 /*
  * The functions below are called with the lock held.
  */
-
-static object **bucket_of(uintptr_t home)
-{
-	return &buckets[(home >> 3 ^ home >> 13) % BUCKETS];
-}
-
-static object *find(uintptr_t home)
-{
-	object *o = *bucket_of(home);
-
-	while (o && o->home != home)
-		o = o->next;
-	return o;
-}
-
-static void give(object *chunk)
-{
-	for (int i = 0; i < CHUNK; i++) {
-		chunk[i].next = unused;
-		unused = &chunk[i];
-	}
-	unused_count += CHUNK;
-}
-
-/* Make sure that at least `least` objects are unused, if memory allows. */
-static void refill(unsigned least)
-{
-	if (!first_chunk_given) {
-		first_chunk_given = true;
-		give(first_chunk);
-	}
-	if (unused_count < least) {
-		object *chunk = weir_mem_alloc_(CHUNK * sizeof(*chunk));
-
-		if (chunk)
-			give(chunk);
-	}
-}
 
 static void reset(object *o, int64_t value)
 {
@@ -100,33 +54,6 @@ static void reset(object *o, int64_t value)
 	};
 
 	(void)!weir_sem_init_opts(&o->sem, &opts);
-}
-
-static object *take_unused(uintptr_t home)
-{
-	object *o = unused;
-
-	if (!o)
-		return NULL;
-	unused = o->next;
-	unused_count--;
-	o->home = home;
-	o->next = *bucket_of(home);
-	*bucket_of(home) = o;
-	return o;
-}
-
-static void drop(object *o)
-{
-	object **at = bucket_of(o->home);
-
-	while (*at != o)
-		at = &(*at)->next;
-	*at = o->next;
-	o->home = 0;
-	o->next = unused;
-	unused = o;
-	unused_count++;
 }
 
 /* Write the words of *s. */
@@ -159,11 +86,11 @@ static enum weir_found_ adopt(sem_t *s, object **found)
 {
 	uintptr_t *w = words_of(s);
 	uintptr_t value = w[0] == WEIR_POSIX_MAGIC_ ? w[3] : 0;
-	object *o = find((uintptr_t)s);
+	object *o = weir_table_find_((uintptr_t)s);
 
-	refill(1);
+	weir_table_refill_(1);
 	if (!o)
-		o = take_unused((uintptr_t)s);
+		o = weir_table_take_((uintptr_t)s);
 	if (!o)
 		return WEIR_FOUND_NO_MEMORY_;
 	o->name[0] = 0;
@@ -209,75 +136,25 @@ enum weir_found_ weir_posix_find_(sem_t *s, object **found)
 	return result;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* Write "name" or "name+0x20". */
-static void name_at(char *to, size_t size, const char *name, const void *at,
-		    const void *start)
-{
-	size_t offset = (size_t)((uintptr_t)at - (uintptr_t)start);
-
-	if (offset)
-		snprintf(to, size, "%s+0x%zx", name, offset);
-	else
-		snprintf(to, size, "%s", name);
-}
-
-/*
- * The name of a semaphore.  Of a variable with static storage: its symbol, or
- * the file and the offset of the variable if the dynamic linker does not know
- * the symbol.  Otherwise the place of the sem_init, and the address.  `weir
- * explain` reads the debug information, and replaces file and offset by the
- * symbol, the place by the line: cmd/diag/posix.c.
- */
-static void name_it(const sem_t *s, const void *caller, char *name, size_t size)
-{
-	char place[32];
-	Dl_info info;
-
-	if (dladdr((const void *)s, &info) && info.dli_fname) {
-		if (info.dli_sname)
-			name_at(name, size, info.dli_sname, s, info.dli_saddr);
-		else
-			name_at(name, size, base_name(info.dli_fname), s,
-				info.dli_fbase);
-	} else if (dladdr(caller, &info) && info.dli_fname) {
-		if (info.dli_sname)
-			name_at(place, sizeof(place), info.dli_sname, caller,
-				info.dli_saddr);
-		else
-			name_at(place, sizeof(place), base_name(info.dli_fname),
-				caller, info.dli_fbase);
-		snprintf(name, size, "%s@%p", place, (const void *)s);
-	} else {
-		snprintf(name, size, "%p", (const void *)s);
-	}
-}
-
 bool weir_posix_make_(sem_t *s, unsigned value, const void *caller)
 {
 	char name[sizeof(((object *)0)->name)];
 	sigset_t before;
 	object *o;
 
-	name_it(s, caller, name, sizeof(name));
+	weir_posix_name_it_(s, caller, name, sizeof(name));
 	weir_posix_lock_(&before);
-	refill(RESERVE);
-	o = find((uintptr_t)s);
+	weir_table_collect_();
+	weir_table_refill_(RESERVE);
+	weir_table_grow_();
+	o = weir_table_find_((uintptr_t)s);
 	/* A thread waits on the semaphore that was here: leave it alone. */
 	if (o && weir_sem_destroy(&o->sem) == WEIR_EBUSY) {
-		drop(o);
-		unused = o->next;
-		unused_count--;
+		weir_table_drop_(o, false);
 		o = NULL;
 	}
 	if (!o)
-		o = take_unused((uintptr_t)s);
+		o = weir_table_take_((uintptr_t)s);
 	if (o) {
 		memcpy(o->name, name, sizeof(name));
 		reset(o, value);
@@ -294,10 +171,21 @@ void weir_posix_forget_(sem_t *s)
 	object *o;
 
 	weir_posix_lock_(&before);
-	o = find((uintptr_t)s);
-	if (o && weir_sem_destroy(&o->sem) != WEIR_EBUSY)
-		drop(o);
+	o = weir_table_find_((uintptr_t)s);
+	if (o)
+		weir_table_drop_(o, weir_sem_destroy(&o->sem) == WEIR_OK);
 	weir_posix_unlock_(&before);
+}
+
+/*
+ * Whether a thread is blocked.  A thread that was granted, or woken to take what is
+ * free, is not.
+ */
+static bool is_awaited(weir_sem *sem)
+{
+	weir_sem_info info;
+
+	return weir_sem_stat(sem, &info) || info.waiting_permits > info.free;
 }
 
 weir_err weir_posix_retire_(sem_t *s, object *o)
@@ -307,8 +195,9 @@ weir_err weir_posix_retire_(sem_t *s, object *o)
 
 	weir_posix_lock_(&before);
 	err = weir_sem_destroy(&o->sem);
-	if (!err) {
-		drop(o);
+	if (!err || (err == WEIR_EBUSY && !is_awaited(&o->sem))) {
+		weir_table_drop_(o, !err);
+		err = WEIR_OK;
 		/* relaxed: a later use is a misuse. */
 		at_store_relaxed(&words_of(s)[0], WEIR_POSIX_DEAD_);
 	}
@@ -334,16 +223,30 @@ static void in_parent(void)
 	weir_posix_unlock_(&before_fork);
 }
 
+/*
+ * Whether no thread used the semaphore at the fork, and the parent's registry does
+ * not contain it.  Its memory is not written then: the child would copy each page.
+ */
+static bool is_untouched(const weir_sem *sem)
+{
+	/* relaxed: all; the child has one thread. */
+	return weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
+	       !sem->queue_ && !at_load_relaxed(&sem->granted_) &&
+	       !(at_load_relaxed(&sem->state_) & WEIR_STATE_TRACKED_);
+}
+
+static void reset_in_child(object *o)
+{
+	/* relaxed: as above. */
+	int64_t value = weir_value_(at_load_relaxed(&o->sem.word_));
+
+	if (!is_untouched(&o->sem))
+		reset(o, value > 0 ? value : 0);
+}
+
 static void in_child(void)
 {
-	for (int i = 0; i < BUCKETS; i++)
-		for (object *o = buckets[i]; o; o = o->next) {
-			/* relaxed: the child has one thread. */
-			uint64_t word = at_load_relaxed(&o->sem.word_);
-			int64_t value = weir_value_(word);
-
-			reset(o, value > 0 ? value : 0);
-		}
+	weir_table_in_child_(reset_in_child);
 	weir_posix_cancel_reset_();
 	weir_posix_lock_reset_(&before_fork);
 }

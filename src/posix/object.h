@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "posix/table.h"
 #include "weir/sem.h"
 
 /*
@@ -29,12 +30,6 @@
  * semaphores needs memory for each address that has ever been a semaphore, and
  * no more.
  */
-struct weir_object_posix_ {
-	weir_sem sem;
-	uintptr_t home;			/* address of the sem_t; 0: unused */
-	struct weir_object_posix_ *next; /* in its bucket, or unused */
-	char name[64];
-};
 
 #if UINTPTR_MAX > UINT32_MAX
 #define WEIR_POSIX_MAGIC_ ((uintptr_t)0x77656972f05e3a91)
@@ -69,7 +64,10 @@ bool weir_posix_make_(sem_t *s, unsigned value, const void *caller);
 /* Forget the object of *s, if it has one, because *s becomes a foreign one. */
 void weir_posix_forget_(sem_t *s);
 
-/* Retire *s.  WEIR_EBUSY: a thread waits. */
+/*
+ * Retire *s.  WEIR_EBUSY: a thread waits.  A thread that was granted the semaphore
+ * does not; it may still be in its call.
+ */
 weir_err weir_posix_retire_(sem_t *s, struct weir_object_posix_ *o);
 
 #endif /* WEIR_POSIX_OBJECT_H */

@@ -71,7 +71,18 @@ void weir_context_absorb_(struct rg_object *object, struct rg_slot *slot)
 			 at_load_relaxed(&slot->given) + (uint64_t)n);
 }
 
-/* Add the counts of a slot to its object, and empty the slot. */
+/* Returns true if the slot holds nothing, or has the items of a channel. */
+static bool is_spare(const struct rg_object *object, const struct rg_slot *slot)
+{
+	/* relaxed: it never changes for a channel. */
+	return !object || at_load_relaxed(&object->type) == RG_CHAN ||
+	       weir_slot_holds_(slot) <= 0;
+}
+
+/*
+ * Add the counts of a slot to its object, and empty the slot.  Only that of a
+ * channel may contain something.
+ */
 static void fold(char *base, struct rg_slot *slot)
 {
 	struct rg_object *object = object_of(base, slot);
@@ -86,7 +97,11 @@ static void fold(char *base, struct rg_slot *slot)
 		at_add_relaxed(&object->releases,
 			       at_load_relaxed(&slot->releases));
 		/* relaxed: as above. */
+		if (weir_slot_holds_(slot))
+			at_sub_relaxed(&object->handed_over,
+				       weir_slot_holds_(slot));
 	}
+	/* relaxed: as above. */
 	at_store_relaxed(&slot->taken, 0);
 	at_store_relaxed(&slot->given, 0);
 	at_store_relaxed(&slot->returned, 0);
@@ -107,7 +122,7 @@ static bool empty_slots(char *base, struct rg_context *context)
 
 			if (object)
 				weir_context_absorb_(object, slot);
-			if (!object || weir_slot_holds_(slot) <= 0)
+			if (is_spare(object, slot))
 				fold(base, slot);
 			else
 				empty = false;
@@ -379,8 +394,9 @@ struct rg_slot *weir_context_slot_(char *base, uint64_t id, uint64_t site)
 				return slot;
 			if (key_of == id)
 				same = slot;
-			else if (!spare && (!key_of || !object_of(base, slot) ||
-					    weir_slot_holds_(slot) <= 0))
+			else if (!spare &&
+				 (!key_of ||
+				  is_spare(object_of(base, slot), slot)))
 				spare = slot;
 			if (!key_of)
 				break;

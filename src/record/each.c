@@ -93,7 +93,8 @@ static void read_slot(const struct all *all, const struct rg_slot *slot)
 	/* relaxed: as above. */
 	found->object.immediate += at_load_relaxed(&slot->acquires);
 	found->object.releases += at_load_relaxed(&slot->releases);
-	if (holds <= 0)
+	/* The items of a channel have no holders. */
+	if (holds <= 0 || found->object.type == WEIR_DIAG_CHAN)
 		return;
 	found->object.holders++;
 	/* relaxed: as above. */
@@ -179,7 +180,7 @@ weir_err weir_diag_each(weir_diag_fn *fn, void *user)
 
 	if (!fn)
 		return WEIR_EINVAL;
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	all.base = at_load_relaxed(&weir_registry_->base);
 	if (!all.base)
 		return WEIR_OK;

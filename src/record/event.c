@@ -21,7 +21,7 @@
 
 void weir_record_event_(uint64_t id, uint32_t kind, int64_t n, weir_err err)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	struct weir_self_ *my = &weir_mine_;
 	struct rg_event *event;

@@ -51,7 +51,7 @@ enum rg_state {
 enum rg_type {			/* of an object */
 	RG_SEM = 0,
 	RG_GROUP, RG_POOL, RG_CHAN, RG_RATE, RG_RWLOCK, RG_LIMITS,
-	RG_ADAPTIVE, RG_BREAKER, RG_POSIX,
+	RG_ADAPTIVE, RG_BREAKER, RG_POSIX, RG_SHARDED,
 	RG_TYPES
 };
 
@@ -78,6 +78,8 @@ enum rg_outcome {
 #define RG_DEFERRED 32u		/* a signal handler has added to handed_over */
 #define RG_OWED 64u		/* handed_over was positive: the holders
 				   subtract it when they acquire */
+#define RG_PATTERN 128u		/* made of semaphores: these record the waits,
+				   and the pattern records the rest */
 
 /* Flags of a wait. */
 #define RG_ANY_OF 1u		/* one of the waits of the same context is
@@ -86,6 +88,8 @@ enum rg_outcome {
 #define RG_GRANTED 4u		/* granted, and not picked up */
 #define RG_OVERSIZED 8u		/* more than the capacity: not in the queue */
 #define RG_IDLE 16u		/* waits until no permit is out */
+#define RG_RECEIVES 32u		/* of a channel: waits for an item.  Without it:
+				   waits for a free slot */
 
 struct rg_header {
 	char magic[8];
@@ -119,7 +123,7 @@ struct rg_object {
 	uint32_t seq;
 	uint32_t state;			/* enum rg_state */
 	uint64_t id;			/* (generation << 16) | index */
-	uint64_t address;		/* of the semaphore */
+	uint64_t address;		/* of the semaphore or the pattern */
 	uint32_t type;			/* enum rg_type */
 	uint32_t flags;
 	int64_t capacity;
@@ -146,8 +150,19 @@ struct rg_object {
 	uint64_t released;		/* permits, by slow releases so far */
 	int64_t queued;			/* permits that ungranted waits want */
 	uint64_t class_key;		/* private to the process */
-	uint64_t reserved[6];
+	uint64_t inner[2];		/* private to the process; RG_PATTERN:
+					   the semaphores whose waits are those
+					   of the object.  The second one is that
+					   of receivers */
+	uint64_t reserved[4];
 };
+
+/*
+ * A channel (RG_CHAN) has no holders: any thread may receive an item.  Its slots
+ * have no call site.  `taken` and `acquires` count what the thread has sent,
+ * `given` and `releases` what it has received.  The items in the channel are the
+ * sum of taken - given over all slots, minus handed_over.
+ */
 
 /*
  * The permits of one object that one context holds from one call site, and the

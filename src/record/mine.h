@@ -19,7 +19,9 @@ struct weir_self_ {
 	uint64_t last_site;	/* of `last` */
 	uint64_t epoch;		/* when `sem` was set */
 	uint64_t site;		/* of the call that is about to wait */
+	uint64_t outer;		/* of the call of a pattern; 0: none */
 	uint32_t busy;
+	uint32_t waited;	/* a wait has ended since weir_record_begin_ */
 };
 
 extern _Thread_local struct weir_self_ weir_mine_

@@ -31,14 +31,9 @@
 
 const char *weir_record_user_name_(const char *name)
 {
-	/* relaxed: as in weir_record_named_. */
-	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
-	uintptr_t at = (uintptr_t)name - (uintptr_t)base - RG_OBJECTS_AT;
+	const struct rg_object *object = weir_record_object_(name);
 
-	if (at >= RG_OBJECTS * sizeof(struct rg_object))
-		return name;
-	return (const char *)(uintptr_t)((const struct rg_object *)(const void *)
-		(name - offsetof(struct rg_object, name)))->user_name;
+	return object ? (const char *)(uintptr_t)object->user_name : name;
 }
 
 /*
@@ -65,6 +60,8 @@ static void make_unused(char *base, uint32_t index)
 	at_store_relaxed(&object->state, RG_FREE);
 	at_store_relaxed(&object->id, 0);
 	at_store_relaxed(&object->address, 0);
+	at_store_relaxed(&object->inner[0], 0);
+	at_store_relaxed(&object->inner[1], 0);
 	at_store_relaxed(&object->next_free, 0);
 	if (registry->free_last)
 		/* relaxed: as above. */
@@ -144,6 +141,9 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	at_store_relaxed(&object->hold_ticks, 0);
 	at_store_relaxed(&object->user_name, (uintptr_t)what->name);
 	at_store_relaxed(&object->address, (uintptr_t)what->address);
+	at_store_relaxed(&object->inner[0], (uintptr_t)what->inner[0]);
+	at_store_relaxed(&object->inner[1], (uintptr_t)what->inner[1]);
+	/* relaxed: as above. */
 	at_add_relaxed(&object->seq, 2);
 }
 
@@ -200,7 +200,7 @@ void weir_record_remove_(uint64_t id)
 /* Returns the object with this id; null: it does not exist any more. */
 static struct rg_object *find(uint64_t id)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	struct rg_object *object;
 
@@ -209,6 +209,38 @@ static struct rg_object *find(uint64_t id)
 	object = weir_rg_object_(base, id);
 	/* relaxed: as above. */
 	return at_load_relaxed(&object->id) == id ? object : NULL;
+}
+
+uint32_t weir_record_number_(const char *name)
+{
+	const struct rg_object *object = weir_record_object_(name);
+
+	/* relaxed: this thread has just added it. */
+	return object ? (uint32_t)(at_load_relaxed(&object->id) & 0xffff) + 1 :
+			0;
+}
+
+uint64_t weir_record_numbered_(uint32_t number, const void *address)
+{
+	/* relaxed: as in weir_record_object_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	const struct rg_object *object;
+
+	if (!number || !base)
+		return 0;
+	object = weir_rg_object_(base, number - 1);
+	/* relaxed: as above. */
+	return at_load_relaxed(&object->address) == (uintptr_t)address ?
+		       at_load_relaxed(&object->id) : 0;
+}
+
+void weir_record_type_(uint64_t id, enum rg_type type)
+{
+	struct rg_object *object = find(id);
+
+	/* relaxed: for display. */
+	if (object)
+		at_store_relaxed(&object->type, type);
 }
 
 void weir_record_capacity_(uint64_t id, int64_t capacity)

@@ -11,7 +11,7 @@
 
 static char *registry_base(void)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	return at_load_relaxed(&weir_registry_->base);
 }
 
@@ -376,7 +376,7 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 
 void weir_record_call_(uint64_t site)
 {
-	weir_mine_.site = site;
+	weir_mine_.site = weir_mine_.outer ? weir_mine_.outer : site;
 }
 
 void weir_record_took_queued_(uint64_t id, int64_t n, uint64_t site)

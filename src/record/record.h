@@ -35,25 +35,34 @@
 /* Returns the name that the caller gave; `name` is name_ of a semaphore. */
 const char *weir_record_user_name_(const char *name);
 
-/*
- * Returns the object whose name is at `name` and which has this address; 0 if
- * there is none.  Accesses only the registry.
- */
-static inline uint64_t weir_record_named_(const char *name,
-					  const void *address)
+/* Returns the object whose name is at `name`; null: there is none. */
+static inline const struct rg_object *weir_record_object_(const char *name)
 {
 	/* relaxed: all; the caller has seen the object's registration. */
 	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
 	uintptr_t at = (uintptr_t)name - (uintptr_t)base - RG_OBJECTS_AT;
-	const struct rg_object *object;
 
-	if (at >= RG_OBJECTS * sizeof(struct rg_object))
+	return at < RG_OBJECTS * sizeof(struct rg_object) ?
+		       (const struct rg_object *)(const void *)
+			       (name - offsetof(struct rg_object, name)) :
+		       NULL;
+}
+
+/*
+ * Returns the object whose name is at `name`, and whose waits are those of the
+ * semaphore at `sem`; 0 if there is none.  Accesses only the registry.
+ */
+static inline uint64_t weir_record_named_(const char *name, const void *sem)
+{
+	const struct rg_object *object = weir_record_object_(name);
+
+	/* relaxed: all; as in weir_record_object_. */
+	if (!object || (at_load_relaxed(&object->address) != (uintptr_t)sem &&
+			at_load_relaxed(&object->inner[0]) != (uintptr_t)sem &&
+			at_load_relaxed(&object->inner[1]) != (uintptr_t)sem))
 		return 0;
-	object = (const struct rg_object *)(const void *)
-		(name - offsetof(struct rg_object, name));
 	/* relaxed: as above. */
-	return at_load_relaxed(&object->address) == (uintptr_t)address ?
-		       at_load_relaxed(&object->id) : 0;
+	return at_load_relaxed(&object->id);
 }
 
 /*
@@ -63,6 +72,21 @@ static inline uint64_t weir_record_named_(const char *name,
  */
 static inline uint64_t weir_record_of_(const weir_sem *sem)
 {
+	/* relaxed: all; the name changes at init only. */
+	const struct rg_object *object =
+		weir_record_object_(at_load_relaxed(&sem->name_));
+
+	return object && at_load_relaxed(&object->address) == (uintptr_t)sem &&
+	       !(at_load_relaxed(&object->flags) & RG_PATTERN) ?
+		       at_load_relaxed(&object->id) : 0;
+}
+
+/*
+ * Returns the object whose waits are those of the semaphore: as weir_record_of_,
+ * and also the object of a pattern.  Requires: *sem exists.
+ */
+static inline uint64_t weir_record_waits_of_(const weir_sem *sem)
+{
 	/* relaxed: it changes at init only. */
 	return weir_record_named_(at_load_relaxed(&sem->name_), sem);
 }
@@ -70,8 +94,9 @@ static inline uint64_t weir_record_of_(const weir_sem *sem)
 /* An object that is to be watched. */
 struct weir_watched_ {
 	const void *address;
+	const void *inner[2];		/* RG_PATTERN: its semaphores */
 	enum rg_type type;
-	uint32_t flags;			/* RG_UNBOUNDED, RG_BARGING */
+	uint32_t flags;			/* RG_UNBOUNDED, RG_BARGING, RG_PATTERN */
 	const char *name;		/* null: none */
 	int64_t capacity;
 	int64_t out;			/* permits that are out at the start */
@@ -88,6 +113,40 @@ void weir_record_remove_(uint64_t id);
 
 void weir_record_capacity_(uint64_t id, int64_t capacity);
 void weir_record_closed_(uint64_t id);
+void weir_record_type_(uint64_t id, enum rg_type type);
+
+/*
+ * An object of a pattern has no pointer to its name in the registry; it keeps the
+ * number of its record.  weir_record_number_ returns it for the result of
+ * weir_record_add_.  weir_record_numbered_ returns the object; 0: it is not
+ * watched in this process.
+ */
+uint32_t weir_record_number_(const char *name);
+uint64_t weir_record_numbered_(uint32_t number, const void *address);
+
+/*
+ * A call of a pattern on a watched object is between begin and end.  `site` is
+ * the call site of its waits.  weir_record_sent_ and weir_record_received_ record
+ * that this thread has sent or received n items of a channel; `waited`: it is
+ * counted as a call that waited.  weir_record_acquired_ records the outcome of a
+ * call that acquires n permits; `may_wait` as in weir_take_recorded_.
+ */
+void weir_record_begin_(uint64_t site);
+void weir_record_sent_(uint64_t id, int64_t n, bool waited);
+void weir_record_received_(uint64_t id, int64_t n);
+void weir_record_acquired_(uint64_t id, weir_err err, int64_t n, uint64_t site,
+			   bool may_wait);
+
+static inline void weir_record_end_(void)
+{
+	weir_mine_.outer = 0;
+}
+
+/* Returns true if a wait of this thread has ended since weir_record_begin_. */
+static inline bool weir_record_waited_(void)
+{
+	return weir_mine_.waited;
+}
 
 /*
  * Record that this thread took or returned n permits of `object`, called at
@@ -242,19 +301,34 @@ void weir_record_forgot_(uint64_t id, int64_t n);
 /* An acquire has failed. */
 void weir_record_failed_(uint64_t id, weir_err err);
 
+/* A request that is about to wait. */
+struct weir_request_ {
+	const void *op;			/* the operation; null: the calling
+					   thread, or an any-of request */
+	const void *any;		/* the any-of request; null: none */
+	uint32_t *context;		/* of the any-of request, index + 1; null:
+					   the calling thread waits */
+	const void *sem;
+	int64_t min, max;
+	int64_t deadline_ns;
+	uint32_t flags;			/* RG_HAS_CTX, RG_OVERSIZED, RG_IDLE */
+};
+
 /*
  * A wait.  weir_record_call_ stores the call site of the calling thread's next
  * wait.  weir_record_wait_ is called with the semaphore locked, just before the
  * waiter joins a list.  It returns the number of the wait, 0 if it is not
- * recorded.  `op`: the operation that waits; null: the calling thread.
- * weir_record_end_wait_ is called with the outcome; if that is WEIR_OK, then the
- * calling thread has taken n permits.
+ * recorded.  weir_record_end_wait_ is called with the outcome; if that is WEIR_OK,
+ * then the calling thread has taken n permits.  weir_record_drop_wait_ is called
+ * instead if another member of an any-of request was granted.  When all its
+ * members have ended, weir_record_end_any_ is called with the context.
  */
 void weir_record_call_(uint64_t site);
-uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
-			   int64_t max, int64_t deadline_ns, uint32_t flags);
+uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request);
 void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 			   weir_err err, int64_t n);
+void weir_record_drop_wait_(uint32_t number);
+void weir_record_end_any_(uint32_t context);
 
 /*
  * The wait was granted, and its call has not returned yet.  Called with the
@@ -277,6 +351,7 @@ void weir_record_moved_(uint64_t id);
 
 struct weir_watched_ {
 	const void *address;
+	const void *inner[2];
 	enum rg_type type;
 	uint32_t flags;
 	const char *name;
@@ -285,9 +360,33 @@ struct weir_watched_ {
 	uint64_t site;
 };
 
+struct weir_request_ {
+	const void *op;
+	const void *any;
+	uint32_t *context;
+	const void *sem;
+	int64_t min, max;
+	int64_t deadline_ns;
+	uint32_t flags;
+};
+
 #define weir_record_user_name_(name) (name)
 #define weir_record_named_(name, address) ((void)(name), (void)(address), UINT64_C(0))
 #define weir_record_of_(sem) ((void)(sem), UINT64_C(0))
+#define weir_record_waits_of_(sem) ((void)(sem), UINT64_C(0))
+#define weir_record_type_(object, type) ((void)(object), (void)(type))
+#define weir_record_number_(name) ((void)(name), UINT32_C(0))
+#define weir_record_numbered_(number, address)                                 \
+	((void)(number), (void)(address), UINT64_C(0))
+#define weir_record_begin_(site) ((void)(site))
+#define weir_record_end_() ((void)0)
+#define weir_record_sent_(object, n, waited)                                   \
+	((void)(object), (void)(n), (void)(waited))
+#define weir_record_received_(object, n) ((void)(object), (void)(n))
+#define weir_record_acquired_(object, err, n, site, may_wait)                  \
+	((void)(object), (void)(err), (void)(n), (void)(site),                 \
+	 (void)(may_wait))
+#define weir_record_waited_() false
 #define weir_record_add_(what, asked) ((void)(what), (void)(asked), (const char *)0)
 #define weir_record_remove_(object) ((void)(object))
 #define weir_record_capacity_(object, capacity) ((void)(object), (void)(capacity))
@@ -308,9 +407,10 @@ struct weir_ready_ {
 #define weir_record_forgot_(object, n) ((void)(object), (void)(n))
 #define weir_record_failed_(object, err) ((void)(object), (void)(err))
 #define weir_record_call_(site) ((void)(site))
-#define weir_record_wait_(object, op, min, max, deadline_ns, flags)            \
-	((void)(object), (void)(op), (void)(min), (void)(max),                 \
-	 (void)(deadline_ns), (void)(flags), UINT32_C(0))
+#define weir_record_wait_(object, request)                                     \
+	((void)(object), (void)(request), UINT32_C(0))
+#define weir_record_drop_wait_(wait) ((void)(wait))
+#define weir_record_end_any_(context) ((void)(context))
 #define weir_record_end_wait_(object, op, wait, err, n)                        \
 	((void)(object), (void)(op), (void)(wait), (void)(err), (void)(n))
 #define weir_record_granted_(op, wait) ((void)(op), (void)(wait))

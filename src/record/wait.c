@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recording waits.  The record of a thread's wait is known by its number, which
- * is in the waiter.  An operation has no room for it: a table finds the record
- * by the address of the operation.
+ * is in the waiter; so is that of a member of an any-of request.  An operation
+ * has no room for it: a table finds the record by the address of the operation.
  */
 #include "base/atomic.h"
 #include "base/shared.h"
@@ -131,7 +131,7 @@ static void leave_queue(char *base, const struct rg_wait *wait)
 
 void weir_record_granted_(const void *op, uint32_t number)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	struct rg_wait *wait;
 
@@ -175,20 +175,44 @@ static void release_wait(struct rg_wait *wait)
 	at_store_release(&wait->state, RG_FREE);
 }
 
-/* The context that waits; null: it cannot be recorded. */
-static struct rg_context *waiting_context(char *base, const void *op)
+/*
+ * The context that waits; null: it cannot be recorded.  The first member of an
+ * any-of request that is recorded makes the context of the request.
+ */
+static struct rg_context *waiting_context(char *base,
+					  const struct weir_request_ *request)
 {
-	if (op)
-		return weir_context_make_(base, RG_OPERATION, op);
+	if (request->context && *request->context)
+		return weir_rg_context_(base, *request->context - 1);
+	if (request->context || request->op) {
+		struct rg_context *context = weir_context_make_(
+			base, RG_OPERATION,
+			request->op ? request->op : request->any);
+
+		if (context && request->context)
+			*request->context =
+				(uint32_t)(context->id & 0xffff) + 1;
+		return context;
+	}
 	if (weir_mine_.base != base && !weir_context_enter_(base))
 		return NULL;
 	return weir_mine_.context;
 }
 
-uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
-			   int64_t max, int64_t deadline_ns, uint32_t flags)
+/* The flags of the wait that follow from its object. */
+static uint32_t more_flags(const struct rg_object *object,
+			   const struct weir_request_ *request)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: it changes at init only. */
+	return (at_load_relaxed(&object->inner[1]) == (uintptr_t)request->sem ?
+			RG_RECEIVES : 0) |
+	       (request->any ? RG_ANY_OF : 0);
+}
+
+uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
+{
+	const void *op = request->op;
+	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	struct rg_context *context;
 	struct rg_object *object;
@@ -198,7 +222,7 @@ uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
 
 	if (!id || !base)
 		return 0;
-	context = waiting_context(base, op);
+	context = waiting_context(base, request);
 	if (!context)
 		return 0;
 	wait = find_free(base);
@@ -222,18 +246,20 @@ uint32_t weir_record_wait_(uint64_t id, const void *op, int64_t min,
 	at_store_relaxed(&wait->context, context->id);
 	at_store_relaxed(&wait->object, id);
 	/* relaxed: as above. */
-	at_store_relaxed(&wait->min, min);
+	at_store_relaxed(&wait->min, request->min);
+	at_store_relaxed(&wait->max, request->max);
 	/* relaxed: as above. */
-	at_store_relaxed(&wait->max, max);
 	at_store_relaxed(&wait->site, weir_mine_.site);
 	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_());
-	at_store_relaxed(&wait->deadline_ns, deadline_ns);
+	at_store_relaxed(&wait->deadline_ns, request->deadline_ns);
 	at_store_relaxed(&wait->ticket, ticket);
 	/* relaxed: as above. */
-	at_store_relaxed(&wait->flags, flags);
+	at_store_relaxed(&wait->flags,
+			 request->flags | more_flags(object, request));
 	at_store_relaxed(&wait->granted, 0);
 	at_store_relaxed(&wait->released, at_load_relaxed(&object->released));
-	at_store_relaxed(&wait->ahead, at_add_relaxed(&object->queued, min));
+	at_store_relaxed(&wait->ahead,
+			 at_add_relaxed(&object->queued, request->min));
 	/* relaxed: as above. */
 	at_add_relaxed(&wait->seq, 2);
 	/* [D1] release */
@@ -251,14 +277,62 @@ static void count(struct rg_object *object, const struct rg_wait *wait)
 	at_add_relaxed(&object->wait_ticks, ticks);
 }
 
+/* The record of a wait that ends; returns its object, 0: that does not exist. */
+static uint64_t end(char *base, uint32_t number)
+{
+	struct rg_wait *wait = weir_rg_wait_(base, number - 1);
+	uint64_t id = wait->object;
+	struct rg_object *object = weir_rg_object_(base, id);
+	/* relaxed: the object may have ended. */
+	bool exists = at_load_relaxed(&object->id) == id;
+
+	leave_queue(base, wait);
+	if (exists)
+		count(object, wait);
+	release_wait(wait);
+	return exists ? id : 0;
+}
+
+void weir_record_drop_wait_(uint32_t number)
+{
+	/* relaxed: as in weir_record_object_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+
+	if (base && number)
+		(void)end(base, number);
+}
+
+void weir_record_end_any_(uint32_t context)
+{
+	/* relaxed: as in weir_record_object_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+
+	if (base && context)
+		weir_context_free_(base, weir_rg_context_(base, context - 1));
+}
+
+/* Returns true if the calls of a pattern record their outcomes. */
+static bool is_pattern(char *base, uint64_t id)
+{
+	/* relaxed: it never changes. */
+	return at_load_relaxed(&weir_rg_object_(base, id)->flags) & RG_PATTERN;
+}
+
+/* Count an acquire that waited, and record its permits. */
+static void took(char *base, uint64_t id, int64_t n, uint64_t site)
+{
+	/* relaxed: a count. */
+	at_add_relaxed(&weir_rg_object_(base, id)->acquires[RG_QUEUED], 1);
+	weir_record_took_queued_(id, n, site);
+}
+
 void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 			   weir_err err, int64_t n)
 {
-	/* relaxed: as in weir_record_named_. */
+	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	uint64_t site = weir_mine_.site;
-	uint32_t context = 0;
-	struct rg_object *object;
+	uint32_t context = 0, flags = 0;
 	int64_t wanted = n;
 
 	if (!base || (!id && !number && !op))
@@ -266,36 +340,30 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	if (op)
 		number = recall(op, base, &context);
 	if (number) {
-		struct rg_wait *wait = weir_rg_wait_(base, number - 1);
+		const struct rg_wait *wait = weir_rg_wait_(base, number - 1);
 
 		site = wait->site;
 		wanted = wait->min;
-		id = wait->object;
+		flags = wait->flags;
 		if (err == WEIR_ETIMEDOUT)
-			weir_diag_timed_out_(id, number - 1);
-		leave_queue(base, wait);
-		object = weir_rg_object_(base, id);
-		/* relaxed: the object may have ended. */
-		if (at_load_relaxed(&object->id) == id)
-			count(object, wait);
-		release_wait(wait);
+			weir_diag_timed_out_(wait->object, number - 1);
+		id = end(base, number);
+		/* Not if this thread runs the callback of an operation. */
+		if (!op && !(flags & RG_ANY_OF))
+			weir_mine_.waited = true;
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
 	/* relaxed: weir_order_request_ loads it again. */
-	else if (number && at_load_relaxed(&weir_registry_->order))
+	else if (number && !(flags & RG_ANY_OF) &&
+		 at_load_relaxed(&weir_registry_->order))
 		weir_order_request_(base, id, wanted, site, false);
-	if (err) {
+	if (!id || is_pattern(base, id))
+		return;
+	if (err)
 		weir_record_failed_(id, err);
-		return;
-	}
-	if (!number) {
+	else if (number)
+		took(base, id, n, site);
+	else
 		weir_record_took_(id, n, site);
-		return;
-	}
-	object = weir_rg_object_(base, id);
-	/* relaxed: a count. */
-	if (at_load_relaxed(&object->id) == id)
-		at_add_relaxed(&object->acquires[RG_QUEUED], 1);
-	weir_record_took_queued_(id, n, site);
 }

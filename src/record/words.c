@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
+
 #define REPORTS_MAX 6000u
 #define PERIOD_MS 5000u		/* for the word `watchdog` alone */
 #define PERIOD_MS_MIN 10u
@@ -156,7 +158,7 @@ static void complain(const char *bad, size_t length)
 	for (size_t i = 0; i < length && i < 48; i++)
 		line[used++] = bad[i] > ' ' && bad[i] < 127 ? bad[i] : '?';
 	line[used++] = '\n';
-	(void)!write(STDERR_FILENO, line, used);
+	weir_print_(STDERR_FILENO, line, used);
 	errno = before;
 }
 

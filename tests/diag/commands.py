@@ -261,21 +261,36 @@ void *dwfl_begin(void) { return &count; }
     "dwfl_module_getsrc", "dwfl_module_info", "dwfl_report_begin", "dwfl_report_elf", "dwfl_report_end", "dwfl_standard_find_debuginfo"))
 
 
-def test_a_call_site_is_looked_up_once():
+def explain_counted(pid):
+    """The output of explain, and the number of its look-ups."""
     if not shutil.which("cc"):
         raise Skipped("needs cc")
     with open(path("dw.c"), "w") as file:
         file.write(COUNTING)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", path("libdw.so.1"), path("dw.c")], check=True)
-    with target(program=REAL) as t:
-        out = subprocess.run([support.WEIR, "explain", "--json", t.pid], capture_output=True,
-                             text=True, timeout=LIMIT,
-                             env=dict(support.ENV, LD_LIBRARY_PATH=os.path.dirname(path("dw.c")),
-                                      WEIR_TEST_COUNT=path("count"))).stdout
+    out = subprocess.run([support.WEIR, "explain", "--json", pid], capture_output=True,
+                         text=True, timeout=LIMIT,
+                         env=dict(support.ENV, LD_LIBRARY_PATH=os.path.dirname(path("dw.c")),
+                                  WEIR_TEST_COUNT=path("count"))).stdout
     if not os.path.exists(path("count")):
         raise Skipped("the command is built without libdw")
-    sites = set(re.findall(r'[\w.-]+\+0x[0-9a-f]+', out))
-    same(open(path("count")).read(), str(len(sites)), out)
+    return out, int(open(path("count")).read())
+
+
+def test_a_call_site_is_looked_up_once():
+    with target(program=REAL) as t:
+        out, count = explain_counted(t.pid)
+    same(count, len(set(re.findall(r'[\w.-]+\+0x[0-9a-f]+', out))), out)
+
+
+# A process must not keep the reader of its registry busy: weir web has one thread.
+def test_a_full_registry_has_a_limited_number_of_look_ups():
+    with target("full") as t:
+        out, count = explain_counted(t.pid)
+    same(count, 4096, "look-ups")
+    # The others have an address.
+    check(out.count('"site":"') > 200000, out.count('"site":"'))
+    same(out.count('"name":"object-'), 4096, "objects")
 
 
 def test_top_once():
@@ -427,6 +442,14 @@ def test_c49_damaged_dumps():
         status, out, err = weir("explain", path("bad"), *rng.choice(([], ["--json"])))
         check(status in (0, 1, 65), (i, status, out, err))
         check(not CONTROL.search(out + err), (i, out, err))
+
+
+def test_a_bad_word_does_not_end_a_program_whose_standard_error_is_closed():
+    read, write = os.pipe()
+    os.close(read)
+    with target(program=REAL, env={**os.environ, "WEIR_DIAG": "nonsense"}, stderr=write) as t:
+        same(weir("explain", t.pid)[0], 1)
+    os.close(write)
 
 
 def test_c49_a_registry_that_changes():

@@ -167,6 +167,35 @@ static void deadlock(char *base)
 			      db, 1, 0x118, FAKE_SECOND);
 }
 
+/*
+ * Every record is in use, and each hold and each wait has a call site of its own in
+ * the code of this program or of the C library.
+ */
+static void fill_full(char *base)
+{
+	const uint64_t here = (uintptr_t)fill_full;
+	const uint64_t there = (uintptr_t)printf;
+	static uint64_t objects[RG_OBJECTS];
+	char name[RG_NAME];
+
+	for (uint32_t i = 0; i < RG_OBJECTS; i++) {
+		snprintf(name, sizeof(name), "object-%u", i);
+		objects[i] = fake_add_object(base, name, RG_SLOTS);
+	}
+	for (uint32_t i = 0; i < RG_CONTEXTS; i++) {
+		uint64_t context = fake_add_thread(base, 1000 + i, "thread");
+
+		for (uint32_t k = 0; k < RG_SLOTS; k++)
+			fake_hold(base, context,
+				  objects[(i * RG_SLOTS + k) % RG_OBJECTS], 1,
+				  there + 8 * (i * RG_SLOTS + k) % 0x80000,
+				  FAKE_SECOND);
+		(void)fake_add_wait(base, context,
+				    objects[(i + 1) % RG_OBJECTS], 1,
+				    here + 8 * i % 0x2000, FAKE_SECOND);
+	}
+}
+
 int fake_scenario(char *base, const char *name)
 {
 	uint64_t object, one, two;
@@ -175,6 +204,10 @@ int fake_scenario(char *base, const char *name)
 		return 1;
 	if (!strcmp(name, "deadlock")) {
 		deadlock(base);
+		return 1;
+	}
+	if (!strcmp(name, "full")) {
+		fill_full(base);
 		return 1;
 	}
 	object = fake_add_object(base, "limit", 2);

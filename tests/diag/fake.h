@@ -32,7 +32,7 @@ struct rg_wait *fake_add_wait(char *base, uint64_t context, uint64_t object,
 
 /*
  * Fill in a scenario: "deadlock", "leaked", "nested", "unsatisfiable", "signal",
- * "handed", "slow", "empty".  Returns 0 if there is no such scenario.
+ * "handed", "slow", "full", "empty".  Returns 0 if there is no such scenario.
  */
 int fake_scenario(char *base, const char *name);
 

@@ -172,6 +172,13 @@ TEST(a_leak_is_reported)
 	fake_object(base, 0)->flags |= RG_MOVED;
 	CHECK_EQ(round_at(base, 0) + round_at(base, 1), 0);
 	fake_free(base);
+	/* The holder has never posted this sem_t: it may be no lock. */
+	base = begin("leaked");
+	fake_object(base, 0)->type = RG_POSIX;
+	CHECK_EQ(round_at(base, 0) + round_at(base, 1), 0);
+	fake_object(base, 0)->releases = 1;
+	CHECK_EQ(round_at(base, 2) + round_at(base, 3), 2);
+	fake_free(base);
 }
 
 TEST(a_hold_above_the_limit_is_reported)

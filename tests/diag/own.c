@@ -182,6 +182,20 @@ TEST(c51_timeout_report_names_the_holders)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
+/* The default action of SIGPIPE would end the process. */
+TEST(a_report_to_a_closed_pipe_is_lost)
+{
+	weir_sem sem;
+	int ends[2];
+
+	init(&sem, "piped", 1);
+	CHECK(!pipe(ends));
+	close(ends[0]);
+	CHECK_OK(weir_report(ends[1]));
+	close(ends[1]);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 static int report_fd;
 static volatile sig_atomic_t report_err;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/print.h"
 #include "base/shared.h"
 #include "check.h"
 #include "diag/limit.h"
@@ -317,15 +318,15 @@ TEST(a_report_to_a_closed_pipe_sends_no_signal)
 	sigaddset(&pipe_signal, SIGPIPE);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &pipe_signal, &mask));
 	CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
-	weir_diag_print_("report\n", 7);
+	weir_print_(STDERR_FILENO, "report\n", 7);
 	added = is_pending(SIGPIPE);
 	CHECK(!pthread_kill(pthread_self(), SIGPIPE));
-	weir_diag_print_("report\n", 7);
+	weir_print_(STDERR_FILENO, "report\n", 7);
 	kept = is_pending(SIGPIPE);
 	(void)sigtimedwait(&pipe_signal, NULL, &now);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &mask, NULL));
 	/* Not blocked: the signal would end the process. */
-	weir_diag_print_("report\n", 7);
+	weir_print_(STDERR_FILENO, "report\n", 7);
 	CHECK(dup2(before, STDERR_FILENO) >= 0);
 	close(before);
 	close(ends[1]);

@@ -113,6 +113,43 @@ TEST(c50_self_nested_report_is_not_called_exact)
 	fake_free(base);
 }
 
+/* C50: until its holder has posted a sem_t, another thread may post it. */
+TEST(c50_sem_t_is_a_lock_after_a_post_of_its_holder)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "deadlock"));
+	fake_object(base, 0)->type = RG_POSIX;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_POSSIBLE_DEADLOCK);
+	CHECK_TEXT(report, "weir: POSSIBLE DEADLOCK  5 contexts cannot proceed "
+			   "unless another thread posts a sem_t that they hold"
+			   "\n");
+	fake_header(base)->lost = 1;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_NO_RELEASER);
+	fake_header(base)->lost = 0;
+	fake_object(base, 0)->releases = 1;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_DEADLOCK);
+	fake_free(base);
+}
+
+/* A place of a ring that its producer has taken: the consumer posts it. */
+TEST(c50_untried_sem_t_does_not_leak)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "leaked"));
+	fake_object(base, 0)->type = RG_POSIX;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_NO_RELEASER);
+	fake_object(base, 0)->releases = 1;
+	look(base, NULL);
+	CHECK_EQ(weir_diag_gravest_(&model), DG_LEAKED);
+	fake_free(base);
+}
+
 TEST(c50_no_deadlock_if_records_were_lost)
 {
 	char *base = fake_registry(0);

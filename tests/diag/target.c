@@ -2,7 +2,7 @@
 /*
  * A process with a registry that is filled in by hand.
  *
- *     target SCENARIO [changing | old | short | fill]
+ *     target SCENARIO [changing | old | short | abort]
  *
  * It prints "ready" and sleeps until its standard input ends.
  * changing: it keeps writing random words into the registry meanwhile.

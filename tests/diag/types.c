@@ -2,13 +2,18 @@
 /* Patterns are watched under their own names and types. */
 #include "check.h"
 #include "look.h"
+#include "weir/adaptive.h"
 #include "weir/chan.h"
+#include "weir/chan_async.h"
+#include "weir/ctx.h"
 #include "weir/diag.h"
 #include "weir/group.h"
 #include "weir/limits.h"
+#include "weir/multi.h"
 #include "weir/pool.h"
 #include "weir/rate.h"
 #include "weir/rwlock.h"
+#include "weir/sharded.h"
 
 static weir_diag_object found[8];
 static unsigned count;
@@ -106,12 +111,398 @@ TEST(a_group_a_rate_and_a_limit_have_their_types)
 	none("writes");
 }
 
-/* A channel has no name: nothing of it is watched. */
-TEST(a_channel_is_not_watched)
-{
-	weir_chan chan;
+static char text[65536];
 
+static weir_diag_verdict explain(void)
+{
+	weir_diag_verdict verdict = WEIR_DIAG_FINE;
+
+	CHECK_OK(weir_explain(text, sizeof(text), &verdict));
+	return verdict;
+}
+
+/*
+ * Channels: items, and waiters on both sides.
+ */
+static weir_chan chan;
+
+static void open_chan(int64_t capacity)
+{
+	const weir_chan_opts opts = { .capacity = capacity,
+				      .item_size = sizeof(int),
+				      .name = "jobs" };
+
+	CHECK_OK(weir_chan_init_opts(&chan, &opts));
+}
+
+static void *send_two(void *unused)
+{
+	int items[2] = { 1, 2 };
+	size_t sent;
+
+	(void)unused;
+	CHECK_OK(weir_chan_send_many(&chan, items, 2, NULL, &sent));
+	return NULL;
+}
+
+static void *receive(void *unused)
+{
+	int item;
+
+	(void)unused;
+	CHECK_OK(weir_chan_recv(&chan, &item, NULL));
+	return NULL;
+}
+
+static void *send_one(void *unused)
+{
+	int item = 7;
+
+	(void)unused;
+	CHECK_OK(weir_chan_send(&chan, &item, NULL));
+	return NULL;
+}
+
+TEST(a_channel_shows_its_items)
+{
+	const weir_diag_object *o;
+	int item = 3, room[4];
+	size_t got;
+
+	open_chan(4);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->capacity, 4);
+	CHECK(found[0].address == &chan);
+	/* A thread that has ended leaves its items, and is no holder. */
+	finish(start(send_two, NULL));
+	CHECK_OK(weir_chan_try_send(&chan, &item));
+	o = only("jobs", WEIR_DIAG_CHAN);
+	CHECK_EQ(o->held, 3);
+	CHECK_EQ(o->free, 1);
+	CHECK_EQ(o->holders, 0);
+	CHECK_EQ(o->immediate, 2);
+	/* Also one that has only received. */
+	finish(start(receive, NULL));
+	o = only("jobs", WEIR_DIAG_CHAN);
+	CHECK_EQ(o->held, 2);
+	CHECK_EQ(o->releases, 1);
+	CHECK(explain() < WEIR_DIAG_SLOW);
+	CHECK(strstr(text, "jobs: channel, 2 of 4 free; barging; open\n"
+			   "  items 2\n"));
+	CHECK_OK(weir_chan_recv_many(&chan, room, 4, NULL, &got));
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->held, 0);
+	CHECK_ERR(weir_chan_try_recv(&chan, &item), WEIR_EAGAIN);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->would_block, 1);
+	weir_chan_close(&chan);
+	CHECK(only("jobs", WEIR_DIAG_CHAN)->closed);
+	CHECK_ERR(weir_chan_recv(&chan, &item, NULL), WEIR_ECLOSED);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->refused, 1);
+	CHECK_OK(weir_chan_destroy(&chan));
+	none("jobs");
+}
+
+TEST(a_channel_shows_its_waiters)
+{
+	check_thread thread;
+	int item = 3;
+
+	open_chan(1);
+	thread = start(receive, NULL);
+	AWAIT(only("jobs", WEIR_DIAG_CHAN)->waiters == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_NO_RELEASER);
+	/* A program without a dynamic linker prints the address. */
+	CHECK(strstr(text, "waits for an item of jobs (diag-types+0x") ||
+	      strstr(text, "waits for an item of jobs (receive") ||
+	      strstr(text, "waits for an item of jobs (0x"));
+	CHECK(strstr(text, "  to receive"));
+	CHECK_OK(weir_chan_send(&chan, &item, NULL));
+	finish(thread);
+	CHECK_OK(weir_chan_send(&chan, &item, NULL));
+	thread = start(send_one, NULL);
+	AWAIT(only("jobs", WEIR_DIAG_CHAN)->waiters == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_NO_RELEASER);
+	CHECK(strstr(text, "waits for a slot of jobs ("));
+	CHECK(strstr(text, "  to send"));
+	CHECK_OK(weir_chan_recv(&chan, &item, NULL));
+	finish(thread);
+	/* The sender that has waited is counted apart. */
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->immediate, 2);
+	CHECK_EQ(found[0].queued, 1);
+	CHECK_EQ(found[0].waiters, 0);
+	CHECK_ERR(weir_chan_send_until(&chan, &item, weir_now_ns() + 1000),
+		  WEIR_ETIMEDOUT);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->timed_out, 1);
+	CHECK_OK(weir_chan_destroy(&chan));
+	none("jobs");
+}
+
+static void ended(weir_chan_op *op, weir_err err, void *user)
+{
+	(void)op;
+	*(weir_err *)user = err;
+}
+
+TEST(an_operation_on_a_channel_is_a_waiter)
+{
+	weir_err err = WEIR_EQUEUED;
+	int item, sent = 5;
+	weir_chan_op op;
+
+	open_chan(1);
+	weir_chan_op_init(&op, NULL, ended, &err);
+	CHECK_ERR(weir_chan_op_recv(&op, &chan, &item, NULL), WEIR_EQUEUED);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->waiters, 1);
+	(void)explain();
+	CHECK(strstr(text, "operation"));
+	CHECK(strstr(text, "  to receive"));
+	CHECK_OK(weir_chan_send(&chan, &sent, NULL));
+	CHECK_OK(err);
+	CHECK_EQ(item, 5);
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->waiters, 0);
+	CHECK_EQ(found[0].held, 0);
+	CHECK_EQ(found[0].immediate, 1);
+	CHECK_EQ(found[0].releases, 1);
+	CHECK_ERR(weir_chan_op_recv(&op, &chan, &item, NULL), WEIR_EQUEUED);
+	CHECK_OK(weir_chan_op_cancel(&op));
+	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->cancelled, 1);
+	CHECK_OK(weir_chan_destroy(&chan));
+}
+
+TEST(a_channel_without_a_name_is_not_watched)
+{
 	CHECK_OK(weir_chan_init(&chan, NULL, 4, sizeof(int)));
 	none("weir_chan");
 	CHECK_OK(weir_chan_destroy(&chan));
+}
+
+/*
+ * Sharded semaphores have holders.
+ */
+static weir_sharded sharded;
+
+static void *take_three(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_sharded_acquire(&sharded, 3, NULL));
+	weir_sharded_release(&sharded, 3);
+	return NULL;
+}
+
+TEST(c48_a_sharded_semaphore_has_holders)
+{
+	const weir_sharded_opts opts = { .capacity = 4, .name = "calls" };
+	check_thread thread;
+
+	CHECK_OK(weir_sharded_init(&sharded, &opts));
+	CHECK_EQ(only("calls", WEIR_DIAG_SHARDED)->held, 0);
+	CHECK_OK(weir_sharded_acquire(&sharded, 1, NULL));
+	CHECK_OK(weir_sharded_try_acquire(&sharded, 1));
+	CHECK_EQ(only("calls", WEIR_DIAG_SHARDED)->held, 2);
+	CHECK_EQ(found[0].free, 2);
+	CHECK_EQ(found[0].immediate, 2);
+	thread = start(take_three, NULL);
+	AWAIT(only("calls", WEIR_DIAG_SHARDED)->waiters == 1);
+	CHECK(explain() <= WEIR_DIAG_SLOW);
+	CHECK(strstr(text, "calls: sharded semaphore, 2 of 4 free; barging"));
+	CHECK(strstr(text, "  held  2 permits by "));
+	CHECK(strstr(text, "  queue 1 waiting for 3 permits:\n"));
+	weir_sharded_release(&sharded, 2);
+	finish(thread);
+	CHECK_EQ(only("calls", WEIR_DIAG_SHARDED)->held, 0);
+	CHECK_EQ(found[0].queued, 1);
+	CHECK_OK(weir_sharded_resize(&sharded, 6, NULL));
+	CHECK_EQ(only("calls", WEIR_DIAG_SHARDED)->capacity, 6);
+	CHECK_ERR(weir_sharded_acquire_until(&sharded, 7, weir_now_ns()),
+		  WEIR_ETOOBIG);
+	CHECK_OK(weir_sharded_destroy(&sharded));
+	none("calls");
+}
+
+TEST(an_adaptive_limit_is_its_semaphore)
+{
+	weir_adaptive adaptive;
+	weir_sem sem;
+
+	watch(&sem, 1, "limit");
+	CHECK_OK(weir_adaptive_init(&adaptive, &sem, NULL));
+	CHECK_EQ(only("limit", WEIR_DIAG_ADAPTIVE)->capacity, 20);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/*
+ * Any-of requests.
+ */
+static weir_sem first, second;
+
+static void *take_any(void *ctx)
+{
+	const weir_req reqs[] = { { &first, 1 }, { &second, 1 } };
+	size_t which;
+	weir_err err = weir_acquire_any(reqs, 2, ctx, &which);
+
+	if (!err)
+		weir_sem_release(which ? &second : &first, 1);
+	CHECK_EQ(err, ctx ? WEIR_ECANCELED : WEIR_OK);
+	return NULL;
+}
+
+static void hold_both(void)
+{
+	watch(&first, 1, "first");
+	watch(&second, 1, "second");
+	CHECK_OK(weir_sem_acquire(&first, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&second, 1, NULL));
+}
+
+static void drop_both(void)
+{
+	CHECK_EQ(waits_on(&first, NULL), 0);
+	CHECK_EQ(waits_on(&second, NULL), 0);
+	CHECK_ADDS_UP(&first);
+	CHECK_ADDS_UP(&second);
+	CHECK_OK(weir_sem_destroy(&first));
+	CHECK_OK(weir_sem_destroy(&second));
+}
+
+TEST(an_any_of_request_waits_for_each_semaphore)
+{
+	check_thread thread;
+	weir_ctx ctx;
+
+	hold_both();
+	thread = start(take_any, NULL);
+	AWAIT(waits_on(&first, NULL) == 1 && waits_on(&second, NULL) == 1);
+	CHECK(explain() <= WEIR_DIAG_SLOW);
+	CHECK_EQ(only("first", WEIR_DIAG_SEM)->waiters, 1);
+	/* One is enough. */
+	weir_sem_release(&second, 1);
+	finish(thread);
+	CHECK_EQ(only("second", WEIR_DIAG_SEM)->queued, 1);
+	CHECK_EQ(only("first", WEIR_DIAG_SEM)->queued, 0);
+	CHECK_OK(weir_sem_acquire(&second, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	thread = start(take_any, &ctx);
+	AWAIT(waits_on(&first, NULL) == 1 && waits_on(&second, NULL) == 1);
+	weir_ctx_cancel(&ctx);
+	finish(thread);
+	CHECK_EQ(only("first", WEIR_DIAG_SEM)->cancelled, 1);
+	CHECK_EQ(only("second", WEIR_DIAG_SEM)->cancelled, 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	weir_sem_release(&first, 1);
+	weir_sem_release(&second, 1);
+	drop_both();
+}
+
+static void *nest_any(void *ctx)
+{
+	CHECK_OK(weir_sem_acquire(&first, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&second, 1, NULL));
+	return take_any(ctx);
+}
+
+/* C50: a thread that holds all that it waits for. */
+TEST(c50_an_any_of_request_in_a_deadlock)
+{
+	check_thread thread;
+	weir_ctx ctx;
+
+	watch(&first, 1, "first");
+	watch(&second, 1, "second");
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	thread = start(nest_any, &ctx);
+	AWAIT(waits_on(&first, NULL) == 1 && waits_on(&second, NULL) == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_SELF_NESTED);
+	CHECK(strstr(text, "  waits for one of "));
+	CHECK(strstr(text, " or "));
+	CHECK(strstr(text, "can be cancelled"));
+	weir_ctx_cancel(&ctx);
+	finish(thread);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	weir_sem_release(&first, 1);
+	weir_sem_release(&second, 1);
+	drop_both();
+}
+
+static void any_ended(weir_any *any, weir_err err, size_t which, void *user)
+{
+	(void)any;
+	(void)err;
+	*(size_t *)user = which;
+}
+
+TEST(an_any_of_operation_has_one_context)
+{
+	const weir_req reqs[] = { { &first, 1 }, { &second, 1 } };
+	unsigned contexts;
+	struct rg_wait a, b;
+	weir_op places[2];
+	weir_any any;
+	size_t which = 9;
+
+	hold_both();
+	contexts = contexts_in(RG_LIVE);
+	weir_any_init(&any, NULL, any_ended, &which);
+	CHECK_ERR(weir_any_submit(&any, reqs, places, 2, NULL, NULL),
+		  WEIR_EQUEUED);
+	CHECK_EQ(waits_on(&first, &a), 1);
+	CHECK_EQ(waits_on(&second, &b), 1);
+	CHECK_EQ(a.context, b.context);
+	CHECK_EQ(context_of(a.context)->kind, RG_OPERATION);
+	CHECK_EQ(contexts_in(RG_LIVE), contexts + 1);
+	weir_sem_release(&first, 1);
+	CHECK_EQ(which, 0);
+	CHECK_EQ(contexts_in(RG_LIVE), contexts);
+	CHECK_ERR(weir_any_submit(&any, reqs, places, 2, NULL, NULL),
+		  WEIR_EQUEUED);
+	CHECK_OK(weir_any_cancel(&any));
+	CHECK_EQ(contexts_in(RG_LIVE), contexts);
+	weir_sem_release(&first, 1);
+	weir_sem_release(&second, 1);
+	drop_both();
+}
+
+/*
+ * Static initialisers.
+ */
+static weir_sem fixed = WEIR_SEM_INIT_OPTS(2, 0, "fixed", WEIR_FIFO, 0);
+static weir_sem signals =
+	WEIR_SEM_INIT_OPTS(0, 0, "signals", WEIR_FIFO, WEIR_SEM_UNBOUNDED);
+static weir_sem hidden =
+	WEIR_SEM_INIT_OPTS(2, 0, "hidden", WEIR_FIFO, WEIR_SEM_UNWATCHED);
+static weir_sem tried = WEIR_SEM_INIT_OPTS(1, 3, "tried", WEIR_BARGING, 0);
+
+TEST(c48_a_static_semaphore_is_watched_from_its_first_acquire)
+{
+	none("fixed");
+	CHECK_OK(weir_sem_acquire(&fixed, 1, NULL));
+	CHECK_EQ(only("fixed", WEIR_DIAG_SEM)->held, 1);
+	CHECK_EQ(found[0].immediate, 1);
+	CHECK_OK(weir_sem_acquire(&fixed, 1, NULL));
+	CHECK_EQ(only("fixed", WEIR_DIAG_SEM)->held, 2);
+	/* One for each call site; with sanitizers both may have the same one. */
+	CHECK(found[0].holders == 1 || found[0].holders == 2);
+	weir_sem_release(&fixed, 2);
+	CHECK_EQ(only("fixed", WEIR_DIAG_SEM)->held, 0);
+	CHECK(!found[0].handed_over);
+	CHECK_OK(weir_sem_destroy(&fixed));
+	none("fixed");
+}
+
+TEST(c48_a_static_semaphore_that_is_released_first)
+{
+	weir_sem_release(&signals, 1);
+	none("signals");
+	CHECK_OK(weir_sem_acquire(&signals, 1, NULL));
+	CHECK(only("signals", WEIR_DIAG_SEM)->unbounded);
+	weir_sem_release(&tried, 1);
+	CHECK_OK(weir_sem_try_acquire(&tried, 2));
+	/* The third permit was out at the start. */
+	CHECK_EQ(only("tried", WEIR_DIAG_SEM)->held, 3);
+	CHECK_EQ(found[0].holders, 1);
+	weir_sem_release(&tried, 2);
+	CHECK_OK(weir_sem_acquire(&hidden, 1, NULL));
+	weir_sem_release(&hidden, 1);
+	none("hidden");
+	CHECK_OK(weir_sem_destroy(&signals));
+	CHECK_OK(weir_sem_destroy(&tried));
+	CHECK_OK(weir_sem_destroy(&hidden));
 }

@@ -171,6 +171,7 @@ static inline void copy_info(weir_sem_info *to, weir_sem_info *from)
 #include "core/sem_heap.c"
 #include "core/sem_lock.c"
 #include "core/sem_queue.c"
+#include "core/sem_release.c"
 #include "core/sem_resize.c"
 #include "core/sem_spin.c"
 #include "core/sem_stat.c"

@@ -175,7 +175,8 @@ class Kept(unittest.TestCase):
     def test_patterns_are_judged_against_every_peer(self):
         """Each cell of each pattern, without weir's own kinds."""
         asked = {(aim.what.split(' ')[0], aim.against)
-                 for group, aim in aims.every() if group == 'Patterns'}
+                 for group, aim in aims.every() if group == 'Patterns' and
+                 not aim.against.startswith('weir-')}
         planned = {(workload.key, name)
                    for workload in plan.workloads(False, ['patterns'])
                    for name in workload.who if not name.startswith('weir-')}
@@ -213,7 +214,7 @@ class Kept(unittest.TestCase):
 
 class Reported(unittest.TestCase):
     METRICS = ('ns', 'call_ns', 'p50', 'p90', 'p99', 'p999', 'max', 'min_max',
-               'jain', 'bytes')
+               'jain', 'bytes', 'cpu')
 
     def results(self, weir, only=()):
         """Results with 100 for every metric of every peer, `weir` for weir."""
@@ -248,6 +249,15 @@ class Reported(unittest.TestCase):
         self.assertIn('| cpus | 2 |', text)
         self.assertIn('skipped: libuv: is not there', text)
         self.assertIn('reading the clock costs 100 ns', text)
+
+    def test_cpu_time_is_reported(self):
+        _, pages = self.write(1)
+        text = pages['performance.md']
+        self.assertIn('| ns of CPU time | ping-pong/two | ping-pong/one |', text)
+        # The grid of CPU times has as many rows as that of operations.
+        self.assertEqual(text.count('| T64 c32 1000 |'), 2)
+        self.assertIn('| ns of CPU time | patterns/chan/8/1:1 |',
+                      pages['performance-patterns.md'])
 
     def test_what_is_short_is_told(self):
         _, pages = self.write(1000)

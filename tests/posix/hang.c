@@ -44,8 +44,11 @@ static void start(void *(*run)(void *), void *with)
 	check(pthread_detach(thread));
 }
 
-/* Two threads take two locks in opposite orders. */
-static void deadlock(sem_t *a, sem_t *b)
+/*
+ * Two threads take two locks in opposite orders.  `used`: their holders have posted
+ * them before; without that they may be signals.
+ */
+static void deadlock(sem_t *a, sem_t *b, int used)
 {
 	static pthread_barrier_t both;
 	static struct pair pairs[2];
@@ -54,6 +57,8 @@ static void deadlock(sem_t *a, sem_t *b)
 	pairs[1] = (struct pair){ b, a, &both };
 	check(sem_init(a, 0, 1));
 	check(sem_init(b, 0, 1));
+	if (used)
+		check(sem_wait(a) || sem_post(a) || sem_wait(b) || sem_post(b));
 	check(pthread_barrier_init(&both, NULL, 2));
 	start(eat, &pairs[0]);
 	start(eat, &pairs[1]);
@@ -87,16 +92,17 @@ static void *fill(void *of)
 	return NULL;
 }
 
-static void ring_of_two(sem_t *room)
+static void full_ring(sem_t *room, unsigned places)
 {
 	pthread_t thread;
 
-	check(sem_init(room, 0, 2));
-	for (int i = 0; i < 2; i++) {
+	check(sem_init(room, 0, places));
+	for (unsigned i = 0; i < places; i++) {
 		check(pthread_create(&thread, NULL, fill, room));
 		check(pthread_join(thread, NULL));
-		check(sem_post(&begun));
 	}
+	check(sem_post(&begun));
+	check(sem_post(&begun));
 }
 
 int main(int argc, char **argv)
@@ -108,14 +114,18 @@ int main(int argc, char **argv)
 	check(argc != 2 || !on_heap);
 	check(sem_init(&begun, 0, 0));
 	if (!strcmp(argv[1], "deadlock")) {
-		deadlock(&left_fork, &right_fork);
+		deadlock(&left_fork, &right_fork, 1);
+	} else if (!strcmp(argv[1], "first")) {
+		deadlock(&left_fork, &right_fork, 0);
 	} else if (!strcmp(argv[1], "heap")) {
-		deadlock(&on_heap[0], &on_heap[1]);
+		deadlock(&on_heap[0], &on_heap[1], 1);
 	} else if (!strcmp(argv[1], "ring")) {
 		check(sem_init(&room, 0, 1));
 		start(produce, &room);
 	} else if (!strcmp(argv[1], "ended")) {
-		ring_of_two(&room);
+		full_ring(&room, 2);
+	} else if (!strcmp(argv[1], "ended-one")) {
+		full_ring(&room, 1);
 	} else if (!strcmp(argv[1], "signal")) {
 		check(sem_init(&news, 0, 0));
 		start(listen, NULL);

@@ -20,7 +20,8 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 left=0
-limit=${LIMIT:-60}
+# The philosophers of LTP sleep for a minute.
+limit=${LIMIT:-180}
 
 # Tests that ask for something else than the behaviour of a semaphore.
 declare -A excused=(

@@ -29,7 +29,9 @@ static void *wait_for(void *n)
 
 int main(void)
 {
-	weir_sem_opts opts = { .permits = 3, .name = "probe_pool",
+	/* On the stack: a tracer in the kernel reads present pages only. */
+	char name[] = "probe_pool";
+	weir_sem_opts opts = { .permits = 3, .name = name,
 			       .flags = WEIR_SEM_UNWATCHED };
 	weir_sem_info info;
 	static int64_t weights[2] = { 1, 2 };

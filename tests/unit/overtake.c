@@ -155,8 +155,10 @@ TEST(c3_waiters)
 }
 
 static weir_sem slots = WEIR_SEM_INIT_OPTS(1, 8, "slots", WEIR_FIFO,
-					   WEIR_SEM_INTERRUPTIBLE);
-static weir_sem same = WEIR_SEM_INIT_OPTS(3, 0, "same", WEIR_FIFO, 0);
+					   WEIR_SEM_INTERRUPTIBLE |
+						   WEIR_SEM_UNWATCHED);
+static weir_sem same = WEIR_SEM_INIT_OPTS(3, 0, "same", WEIR_FIFO,
+					  WEIR_SEM_UNWATCHED);
 static weir_sem event = WEIR_SEM_INIT_OPTS(2, 0, NULL, WEIR_FIFO,
 					   WEIR_SEM_UNBOUNDED);
 static weir_sem tracked = WEIR_SEM_INIT_OPTS(3, 3, "tracked", WEIR_BARGING,
@@ -167,10 +169,15 @@ static void check_same(const weir_sem *made, const weir_sem_opts *opts)
 	weir_sem sem;
 
 	CHECK_OK(weir_sem_init_opts(&sem, opts));
-	/* The call has made it a watched one: its name is in the registry. */
+	/*
+	 * The call has made it a watched one: its name is in the registry.  The
+	 * other one has a flag, and is registered by its first acquire.
+	 */
 	if (opts->flags & WEIR_SEM_TRACKED) {
 		CHECK_EQ(strcmp(sem.name_, opts->name), 0);
 		sem.name_ = opts->name;
+		CHECK(!(sem.state_ & 8u));
+		sem.state_ |= 8u;
 	}
 	CHECK_EQ(memcmp(made, &sem, sizeof(sem)), 0);
 }
