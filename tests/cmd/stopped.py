@@ -9,6 +9,7 @@ import time
 
 from support import *
 import support
+from terminal import Terminal
 
 ROUNDS = 4000 if FULL else 150
 
@@ -167,6 +168,49 @@ def test_the_doctor_reports_stopped_wrappers_and_jobs():
         check(text in out, out)
         kill(who, signal.SIGCONT)
         until(lambda: state(who) != "T", "the process continues")
+    let_end("x")
+    same(finish(runner)[0], 0)
+
+
+def test_a_process_that_is_frozen_inside_the_lock():
+    locked = Locked()
+    with frozen(locked.pid):
+        lock_as("a", locked.holder)
+        where = f"locked by weir hold, pid {locked.pid}, which is frozen"
+        check(where in weir("stat", "a")[1], weir("stat", "a")[1])
+        status, out, _ = weir("doctor", "a")
+        same(status, 69)
+        check(f"problem: {where}" in out, out)
+        check(f"note: process {locked.pid} (weir hold) is frozen; it has held 1" in out, out)
+        status, _, err = weir("run", "a", "--try", "--", "true")
+        same(status, 75)
+        check(where in err, err)
+        status, _, err = weir("run", "a", "-t", "20ms", "--", "true")
+        same(status, 124)
+        check(where in err, err)
+        # The line of a waiting command.
+        runner = Terminal("run", "a", "--", "true")
+        runner.sees(f"weir: a: waiting, .*; {where}")
+        unlock("a")
+    same(runner.end(), 0)
+    same(weir("doctor", "a")[0], 0)
+
+
+def test_the_doctor_reports_frozen_processes():
+    """A frozen process keeps its permit; nothing tells that but its control group."""
+    same(weir("open", "a", "-n", "1")[0], 0)
+    runner = start("run", "a", "-l", "x", "--", *held_job("x"))
+    job, holder = job_pid("x"), guardian(runner)
+    for pid, text in (
+            (holder, f"note: process {holder} (x) is frozen; it has held 1"),
+            (job, f"note: process {job} (sh), of the job of process {holder}, is frozen"),
+            (runner.pid, f"note: process {runner.pid} (weir), the wrapper of process "
+                         f"{holder}, is frozen")):
+        check("frozen" not in weir("doctor", "a")[1], weir("doctor", "a")[1])
+        with frozen(pid):
+            status, out, _ = weir("doctor", "a")
+            same(status, 0)
+            check(text in out, out)
     let_end("x")
     same(finish(runner)[0], 0)
 

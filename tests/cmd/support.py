@@ -6,6 +6,7 @@ tests/support/contain.py, which kills the processes that are left over, and call
 function whose name begins with test_, each with its own folder as WEIR_DIR.
 The last line is "N passed, N failed".
 """
+import contextlib
 import json
 import os
 import shutil
@@ -171,6 +172,48 @@ def mount(*args):
     if os.environ[contain.CONTAINED] != "namespace" or subprocess.run(
             ["mount", *args], stderr=subprocess.DEVNULL).returncode:
         raise Skipped("needs the right to mount, and a mount namespace")
+
+
+def own_group():
+    """The folder of our control group of version 2."""
+    with open("/proc/self/cgroup") as file:
+        paths = [line[3:].strip() for line in file if line.startswith("0::")]
+    for folder in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        for own in paths:
+            if os.path.exists(f"{folder}{own}/cgroup.procs"):
+                return folder + own
+    raise Skipped("needs control groups of version 2")
+
+
+def write(file, text):
+    with open(file, "w") as out:
+        out.write(text)
+
+
+@contextlib.contextmanager
+def frozen(pid):
+    """Freeze a process in a new control group below our own, to which it returns."""
+    own = own_group()
+    group = f"{own}/{os.path.basename(DIR)}"
+
+    def events():
+        with open(f"{group}/cgroup.events") as file:
+            return file.read()
+    try:
+        os.mkdir(group)
+        write(f"{group}/cgroup.procs", str(pid))
+        write(f"{group}/cgroup.freeze", "1")
+    except OSError as error:
+        if os.path.isdir(group):
+            os.rmdir(group)
+        raise Skipped(f"needs the right to freeze: {error.strerror}")
+    try:
+        until(lambda: "frozen 1\n" in events(), "the process is frozen")
+        yield
+    finally:
+        write(f"{group}/cgroup.freeze", "0")
+        write(f"{own}/cgroup.procs", str(pid))
+        os.rmdir(group)
 
 
 # A job that writes its pid to the file `name` and ends after let_end(name).

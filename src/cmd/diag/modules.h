@@ -42,7 +42,9 @@ void modules_build_id(const char *path, char id[MODULE_ID]);
 
 /*
  * Write the name of a return address, such as "mail.c:18 send".  A dg_site_fn;
- * `user` is the struct modules.
+ * `user` is the struct modules.  After some thousand look-ups, a name that is not
+ * known from an earlier one is "server+0x1234", as if there were no symbols.
+ * symbols_begin begins a new report: it allows as many again.
  */
 bool symbols_name(void *user, uint64_t site, char *to, size_t size);
 /*
@@ -51,6 +53,7 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size);
  */
 bool symbols_variable(struct modules *modules, const char *file,
 		      uint64_t offset, char *to, size_t size);
+void symbols_begin(struct modules *modules);
 void symbols_free(struct modules *modules);
 
 #endif /* WEIR_CMD_DIAG_MODULES_H */

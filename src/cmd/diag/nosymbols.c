@@ -18,6 +18,11 @@ bool symbols_variable(struct modules *modules, const char *file,
 	return false;
 }
 
+void symbols_begin(struct modules *modules)
+{
+	(void)modules;
+}
+
 void symbols_free(struct modules *modules)
 {
 	(void)modules;

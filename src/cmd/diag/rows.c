@@ -198,6 +198,7 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 		       age_text(row->oldest_hold_ns, hold), row->rate,
 		       row->verdict == DG_FINE ? "-" :
 		       row->verdict == DG_NO_RELEASER ? "NO RELEASER" :
+		       row->verdict == DG_POSSIBLE_DEADLOCK ? "DEADLOCK?" :
 		       weir_diag_verdict_name_(row->verdict),
 		       *row->name ? row->name :
 		       weir_diag_type_name_(row->type));

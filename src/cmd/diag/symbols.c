@@ -1,184 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a call site to function, file and line, with libdw.  The library is
- * loaded when the first call site is named: loading it with the program would
- * cost every `weir run` time.
- *
- * The files are those that the process maps, so their content is untrusted if
- * another user owns them.  Only files of root and of the calling user are
- * parsed; for the others the module and the offset are printed.
- *
- * Debug information may be in a file beside that of the program.  A process can
- * map a file of root's in a folder of its own (a bind mount), and put a file
- * beside it.  So root uses the debug information below /usr/lib/debug only.
+ * From a call site to function, file and line, with libdw (dw.h).
  */
-#include <dlfcn.h>
 #include <dwarf.h>
-#include <elf.h>
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "cmd/diag/io.h"
+#include "cmd/diag/dw.h"
 #include "cmd/diag/modules.h"
 #include "cmd/lib/memory.h"
-
-/* The functions of libdw. */
-#define FUNCTIONS(X)                                                           \
-	X(dwarf_diename)                                                       \
-	X(dwarf_getscopes)                                                     \
-	X(dwarf_tag)                                                           \
-	X(dwfl_addrmodule)                                                     \
-	X(dwfl_begin)                                                          \
-	X(dwfl_build_id_find_elf)                                              \
-	X(dwfl_end)                                                            \
-	X(dwfl_lineinfo)                                                       \
-	X(dwfl_module_addrdie)                                                 \
-	X(dwfl_module_addrinfo)                                                \
-	X(dwfl_module_addrname)                                                \
-	X(dwfl_module_getsrc)                                                  \
-	X(dwfl_module_info)                                                    \
-	X(dwfl_report_begin)                                                   \
-	X(dwfl_report_elf)                                                     \
-	X(dwfl_report_end)                                                     \
-	X(dwfl_standard_find_debuginfo)
-
-#define DECLARE(name) __typeof__(name) *name;
-static struct {
-	FUNCTIONS(DECLARE)
-} dw;
 
 /*
  * The names that were found last.  A look-up takes 100 microseconds, and a
  * process may have thousands of holds and waits of a few call sites.
  */
-#define NAMES 256
+#define NAMES 4096
+
+/*
+ * The most look-ups of one report.  A process can fill its registry with a quarter
+ * of a million call sites, and must not keep the reader busy for half a minute.
+ */
+#define LOOK_UPS 4096u
 
 struct symbols {
 	Dwfl *dwfl;		/* null: libdw is not installed */
+	uint32_t look_ups;	/* of this report */
 	struct named_site {
 		uint64_t site;
 		char text[120];	/* "": unused */
 	} names[NAMES];
 };
-
-/* Load libdw once.  Returns false if it is not installed. */
-static bool load(void)
-{
-	static bool tried, loaded;
-	void *library;
-
-	if (tried)
-		return loaded;
-	tried = true;
-	library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return false;
-#define LOAD(name)                                                             \
-	*(void **)&dw.name = dlsym(library, #name);                            \
-	if (!dw.name)                                                          \
-		return false;
-	FUNCTIONS(LOAD)
-	loaded = true;
-	return true;
-}
-
-/* The path of a module's file as this process sees it. */
-static void path_of(const struct modules *modules, const struct module *module,
-		    char path[MODULE_PATH + 64])
-{
-	(void)snprintf(path, MODULE_PATH + 64, "%s%s", modules->root,
-		       module->path);
-	if (*modules->root && access(path, R_OK))
-		(void)snprintf(path, MODULE_PATH + 64, "%s", module->path);
-}
-
-static bool is_trusted(int fd)
-{
-	struct stat info;
-
-	return !fstat(fd, &info) && S_ISREG(info.st_mode) &&
-	       (!info.st_uid || info.st_uid == geteuid());
-}
-
-/*
- * Find the difference between the addresses in the process and in the file.
- * Returns false if the file has no such segment.
- */
-static bool find_bias(int fd, const struct module *module, uint64_t *bias)
-{
-	Elf64_Ehdr head;
-
-	if (!diag_pread(fd, &head, sizeof(head), 0) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head.e_phentsize != sizeof(Elf64_Phdr))
-		return false;
-	for (unsigned i = 0; i < head.e_phnum && i < 64; i++) {
-		Elf64_Phdr segment;
-
-		if (!diag_pread(fd, &segment, sizeof(segment),
-				head.e_phoff + i * sizeof(segment)))
-			return false;
-		/* The mapping begins at the start of a page. */
-		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) ||
-		    segment.p_offset + segment.p_filesz <= module->offset ||
-		    segment.p_offset >=
-			    module->offset + (module->end - module->start))
-			continue;
-		*bias = module->start - (segment.p_vaddr + module->offset -
-					 segment.p_offset);
-		return true;
-	}
-	return false;
-}
-
-static void report(Dwfl *dwfl, const struct modules *modules,
-		   const struct module *module)
-{
-	char path[MODULE_PATH + 64], id[MODULE_ID];
-	uint64_t bias;
-	int fd;
-
-	path_of(modules, module, path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	modules_build_id(path, id);
-	if (!is_trusted(fd) || !find_bias(fd, module, &bias) ||
-	    (*module->build_id && strcmp(id, module->build_id) != 0) ||
-	    !dw.dwfl_report_elf(dwfl, module->path, path, fd, bias, true))
-		(void)close(fd);
-}
-
-static Dwfl *begin(const struct modules *modules)
-{
-	static char installed[] = "/usr/lib/debug", *folders = installed;
-	static Dwfl_Callbacks callbacks;
-	Dwfl *dwfl;
-
-	if (!load())
-		return NULL;
-	callbacks.find_elf = dw.dwfl_build_id_find_elf;
-	callbacks.find_debuginfo = dw.dwfl_standard_find_debuginfo;
-	if (!geteuid())
-		callbacks.debuginfo_path = &folders;
-	/* Nothing is fetched from servers. */
-	(void)unsetenv("DEBUGINFOD_URLS");
-	dwfl = dw.dwfl_begin(&callbacks);
-	if (!dwfl)
-		return NULL;
-	dw.dwfl_report_begin(dwfl);
-	for (uint32_t i = 0; i < modules->count; i++)
-		report(dwfl, modules, &modules->list[i]);
-	(void)dw.dwfl_report_end(dwfl, NULL, NULL);
-	return dwfl;
-}
 
 /*
  * The innermost function at an address, also if it was inlined into another one;
@@ -241,7 +95,7 @@ static struct symbols *symbols_of(struct modules *modules)
 	if (!symbols) {
 		symbols = memory_realloc(NULL, sizeof(*symbols));
 		memset(symbols, 0, sizeof(*symbols));
-		symbols->dwfl = begin(modules);
+		symbols->dwfl = dw_begin(modules);
 		modules->symbols = symbols;
 	}
 	return symbols;
@@ -262,6 +116,9 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 		(void)snprintf(to, size, "%s", named->text);
 		return true;
 	}
+	if (symbols->look_ups == LOOK_UPS)
+		return modules_offset(modules, site, to, size);
+	symbols->look_ups++;
 	if (!look_up(modules, symbols->dwfl, site, to, size))
 		return false;
 	/* Not if it may be cut. */
@@ -313,6 +170,14 @@ bool symbols_variable(struct modules *modules, const char *file,
 	else
 		(void)snprintf(to, size, "%s", name);
 	return true;
+}
+
+void symbols_begin(struct modules *modules)
+{
+	struct symbols *symbols = modules->symbols;
+
+	if (symbols)
+		symbols->look_ups = 0;
 }
 
 void symbols_free(struct modules *modules)

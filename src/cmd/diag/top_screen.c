@@ -2,8 +2,8 @@
 /*
  * The table of weir top on the terminal: updates, signals and keys.
  *
- * Curses writes only the difference to the last picture.  Signals that end the
- * view are unblocked only in ppoll, so the terminal is always restored.
+ * Signals that end the view are unblocked only in ppoll, so the terminal is
+ * always restored.
  */
 #include <curses.h>
 #include <errno.h>
@@ -16,23 +16,8 @@
 #include <unistd.h>
 
 #include "cmd/diag/top.h"
+#include "cmd/diag/top_view.h"
 #include "cmd/lib/fail.h"
-
-/* Rows above and below the list. */
-#define FRAME 3
-#define DETAIL_ROOM 16384
-
-enum { GOOD = 1, FULL, BAD };
-
-struct view {
-	struct rows *rows;
-	bool paused, coloured;
-	bool opened;		/* one object is shown */
-	uint32_t pid;		/* of the selected object */
-	uint64_t id;
-	uint32_t selected, top;
-	char detail[DETAIL_ROOM];
-};
 
 static volatile sig_atomic_t caught;
 
@@ -82,24 +67,8 @@ static bool wait_until(int64_t when, const sigset_t *outside)
 	return !(keys.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Write a line, cut at the width of the terminal. */
-static void put(const struct view *view, int y, const char *line, int colour)
-{
-	if (view->coloured && colour)
-		attron(COLOR_PAIR(colour));
-	if (y >= 0 && y < LINES)
-		(void)mvaddnstr(y, 0, line, COLS);
-	if (view->coloured && colour)
-		attroff(COLOR_PAIR(colour));
-}
-
-static int colour_of(enum dg_verdict verdict)
-{
-	return verdict >= DG_NO_RELEASER ? BAD : verdict > DG_SLOW ? FULL : 0;
-}
-
 /* Find the selected object again after a sample or a change of the order. */
-static void keep_selection(struct view *view)
+static void keep_selection(struct top_view *view)
 {
 	struct rows *rows = view->rows;
 
@@ -111,7 +80,7 @@ static void keep_selection(struct view *view)
 		view->selected = rows->count ? rows->count - 1 : 0;
 }
 
-static void select_row(struct view *view, int64_t to)
+static void select_row(struct top_view *view, int64_t to)
 {
 	struct rows *rows = view->rows;
 
@@ -126,69 +95,7 @@ static void select_row(struct view *view, int64_t to)
 	}
 }
 
-static void paint_table(struct view *view)
-{
-	const struct rows *rows = view->rows;
-	uint32_t room = LINES > FRAME ? (uint32_t)(LINES - FRAME) : 0;
-	char line[ROWS_LINE];
-
-	(void)snprintf(line, sizeof(line), "weir top: %u objects in %u "
-		       "processes%s", rows->count, rows->processes,
-		       view->paused ? ", paused" : "");
-	attrset(A_BOLD);
-	put(view, 0, line, 0);
-	rows_line(NULL, line);
-	attrset(A_REVERSE);
-	(void)mvhline(1, 0, ' ', COLS);
-	put(view, 1, line, 0);
-	attrset(A_NORMAL);
-	if (view->selected < view->top)
-		view->top = view->selected;
-	if (room && view->selected >= view->top + room)
-		view->top = view->selected - room + 1;
-	for (uint32_t i = 0; i < room && view->top + i < rows->count; i++) {
-		const struct row *row = &rows->list[view->top + i];
-
-		rows_line(row, line);
-		attrset(view->top + i == view->selected ? A_BOLD | A_UNDERLINE :
-							  A_NORMAL);
-		put(view, (int)i + 2, line, colour_of(row->verdict));
-	}
-	attrset(A_DIM);
-	(void)snprintf(line, sizeof(line), "q quit  enter open  s sorted by "
-		       "%s  p %s", rows_sort_name(rows->sort),
-		       view->paused ? "continue" : "pause");
-	put(view, LINES - 1, line, 0);
-	attrset(A_NORMAL);
-}
-
-static void paint_detail(struct view *view)
-{
-	const char *at = view->detail;
-
-	for (int y = 0; y < LINES - 1 && *at; y++) {
-		size_t length = strcspn(at, "\n");
-
-		(void)mvaddnstr(y, 0, at, length < (size_t)COLS ? (int)length :
-								  COLS);
-		at += length + (at[length] == '\n');
-	}
-	attrset(A_DIM);
-	put(view, LINES - 1, "q back to the table", 0);
-	attrset(A_NORMAL);
-}
-
-static void paint(struct view *view)
-{
-	erase();
-	if (view->opened)
-		paint_detail(view);
-	else
-		paint_table(view);
-	refresh();
-}
-
-static void open_selected(struct view *view)
+static void open_selected(struct top_view *view)
 {
 	struct rows *rows = view->rows;
 
@@ -201,7 +108,7 @@ static void open_selected(struct view *view)
 }
 
 /* Returns false if the key ends the view. */
-static bool handle_key(struct view *view, int key)
+static bool handle_key(struct top_view *view, int key)
 {
 	int64_t page = LINES - FRAME;
 
@@ -260,7 +167,7 @@ static void restore(void)
 		endwin();
 }
 
-static void sample(struct view *view)
+static void sample(struct top_view *view)
 {
 	char why[DIAG_WHY];
 	int status;
@@ -276,7 +183,7 @@ static void sample(struct view *view)
 		open_selected(view);
 }
 
-static int run_view(struct view *view, int64_t interval_ns,
+static int run_view(struct top_view *view, int64_t interval_ns,
 		    const sigset_t *outside)
 {
 	int64_t next = 0;
@@ -288,7 +195,7 @@ static int run_view(struct view *view, int64_t interval_ns,
 			sample(view);
 			next = weir_deadline_after(interval_ns);
 		}
-		paint(view);
+		top_paint(view);
 		if (!wait_until(view->paused ? WEIR_FOREVER : next, outside))
 			return EXIT_SIGNAL(SIGHUP);
 		if (caught)
@@ -299,23 +206,9 @@ static int run_view(struct view *view, int64_t interval_ns,
 	}
 }
 
-static void use_colours(struct view *view)
-{
-	const char *without = getenv("NO_COLOR");
-
-	if ((without && *without) || !has_colors())
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(GOOD, COLOR_GREEN, -1);
-	init_pair(FULL, COLOR_YELLOW, -1);
-	init_pair(BAD, COLOR_RED, -1);
-	view->coloured = true;
-}
-
 int top_screen(struct rows *rows, int64_t interval_ns, const char **why)
 {
-	static struct view view;
+	static struct top_view view;
 	sigset_t outside;
 	SCREEN *screen;
 	int status;
@@ -333,7 +226,7 @@ int top_screen(struct rows *rows, int64_t interval_ns, const char **why)
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
 	curs_set(0);
-	use_colours(&view);
+	top_use_colours(&view);
 	catch_signals(&outside);
 	status = run_view(&view, interval_ns, &outside);
 	restore();

@@ -156,6 +156,6 @@ void model_add_counts(struct metrics *m, uint32_t series,
 	metrics_add(m, METRICS_RELEASES, series, 0, limit(object->releases));
 	add_histogram(m, METRICS_WAIT_DURATION, series, object->waits,
 		      object->wait_ns);
-	if (!(object->flags & RG_UNBOUNDED))
+	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN)
 		add_hold_times(m, series, object);
 }

@@ -5,9 +5,11 @@
 /*
  * A small HTTP server, for weir export and weir web.
  *
- *     address.c   the address of --listen, and its socket
- *     page.c      the answers, kept for a moment
- *     http.c      HTTP, by libmicrohttpd; nohttp.c replaces it
+ *     address.c      the address of --listen, and its socket
+ *     page.c         the answers, kept for a moment
+ *     library.c      libmicrohttpd, loaded
+ *     connections.c  the open connections, closed in time
+ *     http.c         the server; nohttp.c replaces the last three
  */
 #include "cmd/http/page.h"
 

@@ -15,8 +15,8 @@ void doctor_print(const char *format, ...)
 
 /* processes.c */
 /*
- * Report stopped processes that belong to a participant: its wrapper, and its
- * descendants.
+ * Report stopped and frozen processes that belong to a participant: its wrapper,
+ * and its descendants.
  */
 void doctor_report_processes(const weir_named_entry *entry);
 

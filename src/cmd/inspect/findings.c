@@ -26,7 +26,7 @@ static void report_entry(const weir_named_info *info,
 	char age[DURATION_ROOM];
 	const char *since = duration_text(snapshot_age(entry, weir_now_ns()),
 					  age);
-	const char *obstacle = process_obstacle(entry);
+	const char *obstacle = process_obstacle_of(entry);
 
 	if (entry->dead) {
 		printf("note: process %d (", entry->pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopped processes that belong to a participant.
+ * Stopped and frozen processes that belong to a participant.
  *
  * A participant of `weir run` is the guardian.  Its parent is the wrapper, and
  * its descendants are the job.
@@ -15,7 +15,10 @@
 #include "cmd/lib/process_state.h"
 
 /* All processes of this PID namespace, as of the first use. */
-static struct process *all;
+static struct known {
+	struct process process;
+	const char *obstacle;
+} *all;
 static size_t count;
 
 static void read_all(void)
@@ -36,48 +39,55 @@ static void read_all(void)
 			room = room ? 2 * room : 256;
 			all = memory_realloc(all, room * sizeof(*all));
 		}
-		count += process_read((pid_t)pid, &all[count]);
+		if (!process_read((pid_t)pid, &all[count].process))
+			continue;
+		all[count].obstacle = process_obstacle(&all[count].process);
+		count++;
 	}
 	closedir(folder);
 }
 
-static const struct process *find(pid_t pid)
+static const struct known *find(pid_t pid)
 {
 	for (size_t i = 0; all && i < count; i++)
-		if (all[i].pid == pid)
+		if (all[i].process.pid == pid)
 			return &all[i];
 	return NULL;
 }
 
 /* The list may contain a cycle, because pids are reused: bound the walk. */
-static bool descends(const struct process *process, pid_t from)
+static bool descends(const struct known *known, pid_t from)
 {
-	for (size_t i = 0; process && i < count; i++) {
-		if (process->parent == from)
+	for (size_t i = 0; known && i < count; i++) {
+		if (known->process.parent == from)
 			return true;
-		process = find(process->parent);
+		known = find(known->process.parent);
 	}
 	return false;
 }
 
+/* `relation` is that of the process to the participant. */
+static void report(const struct known *known, const char *relation,
+		   const weir_named_entry *entry)
+{
+	doctor_print("note: process %d (%s), %s of process %d, is %s",
+		     known->process.pid, known->process.name, relation,
+		     entry->pid, known->obstacle);
+}
+
 void doctor_report_processes(const weir_named_entry *entry)
 {
-	const struct process *own, *wrapper;
+	const struct known *own, *wrapper;
 
 	if (!process_is_here(entry))
 		return;
 	read_all();
 	own = find(entry->pid);
-	wrapper = own ? find(own->parent) : NULL;
-	if (wrapper && process_is_stopped(wrapper) &&
-	    !strcmp(wrapper->name, own->name))
-		doctor_print("note: process %d (%s), the wrapper of process "
-			     "%d, is stopped", wrapper->pid, wrapper->name,
-			     entry->pid);
-	for (size_t i = 0; i < count; i++)
-		if (process_is_stopped(&all[i]) &&
-		    descends(&all[i], entry->pid))
-			doctor_print("note: process %d (%s), of the job of "
-				     "process %d, is stopped", all[i].pid,
-				     all[i].name, entry->pid);
+	wrapper = own ? find(own->process.parent) : NULL;
+	if (wrapper && wrapper->obstacle &&
+	    !strcmp(wrapper->process.name, own->process.name))
+		report(wrapper, "the wrapper", entry);
+	for (size_t i = 0; all && i < count; i++)
+		if (all[i].obstacle && descends(&all[i], entry->pid))
+			report(&all[i], "of the job", entry);
 }

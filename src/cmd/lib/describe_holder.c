@@ -12,7 +12,7 @@
 const char *describe_locker(const weir_named_entry *locker,
 			    char room[HOLDER_ROOM])
 {
-	const char *obstacle = process_obstacle(locker);
+	const char *obstacle = process_obstacle_of(locker);
 	int64_t age = snapshot_age(locker, weir_now_ns());
 	char since[DURATION_ROOM] = "";
 
@@ -70,7 +70,7 @@ const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
 	}
 	locker = snapshot_locker(&info, entries);
 	/* Otherwise it will leave the lock at once. */
-	if (locker && (process_obstacle(locker) || !process_is_here(locker)))
+	if (locker && (process_obstacle_of(locker) || !process_is_here(locker)))
 		describe_locker(locker, room);
 	else
 		describe_oldest(&info, entries, room);

@@ -44,11 +44,6 @@ bool process_read(pid_t pid, struct process *process)
 	return true;
 }
 
-bool process_is_stopped(const struct process *process)
-{
-	return process->state == 'T' || process->state == 't';
-}
-
 bool process_is_here(const weir_named_entry *entry)
 {
 	static struct stat own;
@@ -57,37 +52,82 @@ bool process_is_here(const weir_named_entry *entry)
 	       entry->pid_namespace == (uint64_t)own.st_ino;
 }
 
-/* Returns true if the control group of the process is frozen. */
+/*
+ * The hierarchies of control groups that can freeze a process, and the files that
+ * tell: "frozen" there includes groups that are frozen by a parent.
+ */
+static const struct freezer {
+	const char *of;		/* in /proc/PID/cgroup, before the path */
+	const char *mount;
+	const char *file;
+	const char *line;	/* of the file, in a frozen group */
+} freezers[] = {
+	{ ":", "/sys/fs/cgroup", "cgroup.events", "frozen 1\n" },
+	/* Version 2 on a system that uses version 1 for its controllers. */
+	{ ":", "/sys/fs/cgroup/unified", "cgroup.events", "frozen 1\n" },
+	{ "freezer:", "/sys/fs/cgroup/freezer", "freezer.state", "FROZEN\n" },
+};
+
+static bool has_line(const char *path, const char *wanted)
+{
+	FILE *file = fopen(path, "re");
+	char line[LINE_ROOM];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = !strcmp(line, wanted);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* `membership` is a line of /proc/PID/cgroup: "NUMBER:CONTROLLERS:PATH". */
+static bool is_frozen_in(const struct freezer *freezer, const char *membership)
+{
+	const char *group = strchr(membership, ':');
+	size_t length = strlen(freezer->of);
+	char path[LINE_ROOM + 64];
+
+	if (!group || strncmp(group + 1, freezer->of, length) != 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s%s/%s", freezer->mount,
+		       group + 1 + length, freezer->file);
+	return has_line(path, freezer->line);
+}
+
+/* Returns true if a control group of the process is frozen. */
 static bool is_frozen(pid_t pid)
 {
-	char path[64], line[LINE_ROOM], file[LINE_ROOM + 64];
+	char path[64], line[LINE_ROOM];
 	bool frozen = false;
-	FILE *events;
+	FILE *groups;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	/* The line of version 2 is "0::" and the path of the group. */
-	if (!read_line(path, line) || strncmp(line, "0::", 3) != 0)
-		return false;
-	line[strcspn(line, "\n")] = 0;
-	(void)snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cgroup.events",
-		       line + 3);
-	events = fopen(file, "re");
-	while (events && fgets(line, sizeof(line), events))
-		frozen = frozen || !strcmp(line, "frozen 1\n");
-	if (events)
-		fclose(events);
+	groups = fopen(path, "re");
+	while (groups && !frozen && fgets(line, sizeof(line), groups)) {
+		line[strcspn(line, "\n")] = 0;
+		for (size_t i = 0; i < sizeof(freezers) / sizeof(*freezers); i++)
+			frozen = frozen || is_frozen_in(&freezers[i], line);
+	}
+	if (groups)
+		fclose(groups);
 	return frozen;
 }
 
-const char *process_obstacle(const weir_named_entry *entry)
+const char *process_obstacle(const struct process *process)
+{
+	if (process->state == 't')
+		return "stopped by a debugger";
+	if (process->state == 'T')
+		return "stopped";
+	return is_frozen(process->pid) ? "frozen" : NULL;
+}
+
+const char *process_obstacle_of(const weir_named_entry *entry)
 {
 	struct process process;
 
 	if (!process_is_here(entry) || !process_read(entry->pid, &process))
 		return NULL;
-	if (process.state == 't')
-		return "stopped by a debugger";
-	if (process.state == 'T')
-		return "stopped";
-	return is_frozen(entry->pid) ? "frozen" : NULL;
+	return process_obstacle(&process);
 }

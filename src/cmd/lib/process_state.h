@@ -16,17 +16,17 @@ struct process {
 
 /* Returns false if the process does not exist, or /proc is not usable. */
 bool process_read(pid_t pid, struct process *process);
-/* Returns true for a state in which the process does not run at all. */
-bool process_is_stopped(const struct process *process);
+/*
+ * Returns what keeps the process from running: "stopped", "stopped by a debugger"
+ * or "frozen" (its control group is); null if nothing does, or if it is not known.
+ */
+const char *process_obstacle(const struct process *process);
 /*
  * Returns true if the participant is a process of our own PID namespace, so
  * that its pid means something here.
  */
 bool process_is_here(const weir_named_entry *entry);
-/*
- * Returns what keeps the participant from running: "stopped", "stopped by a
- * debugger" or "frozen"; null if nothing does, or if it is not known.
- */
-const char *process_obstacle(const weir_named_entry *entry);
+/* process_obstacle for the process of a participant; null if it is not here. */
+const char *process_obstacle_of(const weir_named_entry *entry);
 
 #endif /* WEIR_CMD_LIB_PROCESS_STATE_H */

@@ -66,6 +66,7 @@ static void use_kept(struct diag *diag)
 			modules_free(&diag->modules);
 			diag->modules = old->modules;
 			memset(&old->modules, 0, sizeof(old->modules));
+			symbols_begin(&diag->modules);
 		}
 		drop(old);
 	}
