@@ -152,14 +152,6 @@ static PyMethodDef functions[] = {
 	{ NULL, NULL, 0, NULL }
 };
 
-static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT,
-	.m_name = "weir._weir",
-	.m_doc = "weir's objects.  Use the package weir instead.",
-	.m_size = -1,
-	.m_methods = functions,
-};
-
 /* Add a type to the module.  Returns null with an exception set. */
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 {
@@ -203,16 +195,62 @@ static bool fill(PyObject *module)
 	       add_type(module, &weirpy_rate_spec);
 }
 
+/*
+ * Fill the module for the first time in this interpreter, and keep its contents.
+ * A later import, after the module was removed from sys.modules, gets the same
+ * types: objects of the first one may exist.
+ */
+static int fill_or_copy(PyObject *module)
+{
+	static const char key[] = "weir._weir";
+	PyObject *kept = PyInterpreterState_GetDict(PyInterpreterState_Get());
+	PyObject *names = PyModule_GetDict(module), *copy;
+	int result;
+
+	if (!kept || !names)
+		return -1;
+	copy = PyDict_GetItemString(kept, key);
+	if (copy)
+		return PyDict_Update(names, copy);
+	if (!fill(module))
+		return -1;
+	copy = PyDict_Copy(names);
+	result = copy ? PyDict_SetItemString(kept, key, copy) : -1;
+	Py_XDECREF(copy);
+	return result;
+}
+
+/* The types and the panic hook belong to the process. */
+static int execute(PyObject *module)
+{
+	/* The main interpreter has the number 0. */
+	if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
+		PyErr_SetString(PyExc_ImportError,
+			"weir does not support subinterpreters");
+		return -1;
+	}
+	if (fill_or_copy(module))
+		return -1;
+	weir_set_panic_hook(panic);
+	return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+	{ Py_mod_exec, execute },
+	{ 0, NULL }
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "weir._weir",
+	.m_doc = "weir's objects.  Use the package weir instead.",
+	.m_methods = functions,
+	.m_slots = slots,
+};
+
 PyMODINIT_FUNC PyInit__weir(void);
 
 PyMODINIT_FUNC PyInit__weir(void)
 {
-	PyObject *module = PyModule_Create(&definition);
-
-	if (!module || !fill(module)) {
-		Py_XDECREF(module);
-		return NULL;
-	}
-	weir_set_panic_hook(panic);
-	return module;
+	return PyModuleDef_Init(&definition);
 }
