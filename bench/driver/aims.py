@@ -228,6 +228,10 @@ def patterns():
         # Strict order is shown beside it: pthread_rwlock does not offer it.
         yield from over_each(plan.rwlock_key(*cell), 'weir-rwlock',
                              peers.RWLOCKS)
+    for threads in plan.SHARDED_THREADS:
+        key = plan.sharded_key(threads)
+        yield over(key, key, 'weir-sharded', 'weir-barging-sem', 0.5)
+        yield from over_each(key, 'weir-sharded', peers.SHARDED_OTHERS, 0.5)
     yield from over_each('patterns/group/2', 'weir-group', peers.TASK_GROUPS)
     yield from over_each('patterns/limit', 'weir-limit', peers.RATES)
 

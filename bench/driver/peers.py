@@ -103,6 +103,9 @@ SHARDED = [
     Peer('weir-sharded', 'bench-patterns', 'weir'),
     Peer('weir-barging-sem', 'bench-patterns', 'sem'),
 ]
+# Semaphores that let newcomers pass, as the sharded semaphore does.
+SHARDED_OTHERS = [peer for peer in OTHERS if peer.name in (
+    'sem_t', 'std', 'moodycamel', 'nsync', 'java-unfair', 'go-xsync', 'tokio')]
 TASK_GROUPS = [
     Peer('weir-group', 'bench-patterns'),
     Peer('go-errgroup', 'go-xsync',

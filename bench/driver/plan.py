@@ -10,6 +10,7 @@ from . import peers
 THREADS = (2, 4, 8, 16, 64)
 SECTIONS = (0, 100, 1000)
 OVERTAKERS = (1, 4)
+SHARDED_THREADS = (2, 4)
 MANY = 2700000
 LIMITS = {
     'add': 'one atomic add', 'cas': 'load then CAS',
@@ -204,6 +205,10 @@ def rwlock_key(threads, writes):
     return f'patterns/rwlock/T{threads}/{writes}'
 
 
+def sharded_key(threads):
+    return f'patterns/sharded/T{threads}'
+
+
 def patterns(quick):
     ms = 40 if quick else 200
     for slots, pairs in channel_cells(quick):
@@ -214,10 +219,13 @@ def patterns(quick):
         yield Workload(rwlock_key(threads, writes), 'rwlock',
                        {'threads': threads, 'writes': writes},
                        who=names(peers.RWLOCKS), ms=ms, warms=True)
-    for threads in (2, 4):
-        yield Workload(f'patterns/sharded/T{threads}', 'sharded',
-                       {'capacity': 64, 'threads': threads},
+    for threads in SHARDED_THREADS:
+        args = {'capacity': 64, 'threads': threads}
+        yield Workload(sharded_key(threads), 'sharded', args,
                        who=names(peers.SHARDED), ms=ms, warms=True)
+        # The same loop, in the programs of the semaphores.
+        yield Workload(sharded_key(threads), 'contended', args,
+                       who=names(peers.SHARDED_OTHERS), ms=ms, warms=True)
     yield Workload('patterns/group/2', 'group', {'threads': 2},
                    who=names(peers.TASK_GROUPS), ms=ms)
     yield Workload('patterns/limit', 'limit', who=names(peers.RATES), ms=ms)

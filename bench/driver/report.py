@@ -100,13 +100,22 @@ class Report:
 
     def block_across(self, *keys):
         """One row for each peer, one column for each workload, medians in ns."""
+        return self.across('ns', 'ns', keys)
+
+    def block_cpu(self, *keys):
+        """The same, CPU time."""
+        return self.across('cpu', 'ns of CPU time', keys)
+
+    def across(self, metric, title, keys):
         names = [name for name in peers.BY_NAME
-                 if any(self.results.figure(key, name) for key in keys)]
+                 if any(self.results.figure(key, name, metric)
+                        for key in keys)]
         names.sort(key=lambda name: self.median(keys[0], name) or 1e12)
         rows = [(name, *['hung' if self.results.hung(key, name) else
-                         self.figure_ns(key, name) for key in keys])
+                         self.figure_metric(key, name, metric)
+                         for key in keys])
                 for name in names]
-        return self.table(('ns', *keys), rows)
+        return self.table((title, *keys), rows)
 
     def block_peers(self, key, *metrics):
         metrics = metrics or ('ns',)
@@ -115,7 +124,15 @@ class Report:
         return self.table(head, tables.peer_rows(self.results, key, metrics))
 
     def block_grid(self, prefix):
-        head, rows = tables.grid(self.results, prefix, plan.main_peers())
+        return self.grid(tables.grid(self.results, prefix, plan.main_peers()))
+
+    def block_grid_cpu(self, prefix):
+        """CPU time in ns, instead of operations."""
+        return self.grid(tables.grid(self.results, prefix, plan.main_peers(),
+                                     'cpu', tables.ns))
+
+    def grid(self, table):
+        head, rows = table
         columns = list(zip(head, *rows))
         return self.table(columns[0], columns[1:])
 

@@ -104,23 +104,30 @@ def show(results):
         if key.startswith(('limits/', 'section/', 'contended/')):
             continue
         metrics = {'latency': ('p50', 'p90', 'p99', 'p999', 'max'),
+                   'ping-pong': ('ns', 'cpu'),
                    'waiters': ('ns', 'call_ns'),
                    'waiters-one': ('ns', 'call_ns'),
                    'cancel-growth': ('ns', 'call_ns')}
         used = metrics.get(key.partition('/')[0], ('ns',))
-        if key.startswith(('processes/waiting/', 'patterns/chan/',
-                           'patterns/rwlock/')):
+        if key.startswith('processes/waiting/'):
             used = ('ns', 'switches')
+        if key.startswith(('patterns/chan/', 'patterns/rwlock/',
+                           'patterns/sharded/')):
+            used = ('ns', 'cpu', 'switches')
         print(f'\n{key} (ns)\n')
         print(tables.text(('', *[f'{used[0]} (range)', *used[1:]],
                            f'ns / {tables.base_of(key)}'),
                           tables.peer_rows(results, key, used)))
-    head, rows = tables.grid(results, 'contended/', plan.main_peers())
-    if rows:
-        print('\nContended, million operations a second '
-              '(threads, capacity, section in ns)\n')
-        # One row for each cell: one for each peer would be too wide.
-        print(tables.text(*turned(head, rows)))
+    for title, metric, value in (
+            ('million operations a second', 'ns', tables.mops),
+            ('ns of CPU time for each operation', 'cpu', tables.ns)):
+        head, rows = tables.grid(results, 'contended/', plan.main_peers(),
+                                 metric, value)
+        if rows:
+            print(f'\nContended, {title} '
+                  '(threads, capacity, section in ns)\n')
+            # One row for each cell: one for each peer would be too wide.
+            print(tables.text(*turned(head, rows)))
     print('\nAims: time, weir over the peer, within a round\n')
     rows = tables.aim_rows(results)
     measured = [row for row in rows if row[-1] != 'not measured']

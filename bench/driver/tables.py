@@ -107,13 +107,22 @@ def peer_rows(results, workload, metrics=('ns',)):
     return [row for _, row in sorted(rows, key=lambda row: row[0])]
 
 
-def grid(results, prefix, peers, value=lambda figure: 1000 / figure.median):
-    """Returns a table of peers by cells, in million operations a second."""
+def ns(figure):
+    return figure.median
+
+
+def mops(figure):
+    """Million operations a second."""
+    return 1000 / figure.median
+
+
+def grid(results, prefix, peers, metric='ns', value=mops):
+    """Returns a table of peers by cells."""
     keys = results.workloads(prefix)
     head = ('', *[key[len(prefix):].replace('/', ' ') for key in keys])
     rows = []
     for name in peers:
-        figures = [results.figure(key, name) for key in keys]
+        figures = [results.figure(key, name, metric) for key in keys]
         if any(figures):
             rows.append((name, *[
                 'hung' if results.hung(key, name) else

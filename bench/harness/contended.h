@@ -70,30 +70,41 @@ static int64_t sample(uint64_t *counts, int threads)
 	return now_ns();
 }
 
+/* Wall time and CPU time, in ns for each operation. */
+struct cost {
+	double ns;
+	double cpu;
+};
+
 /*
  * Let the threads work for args->ms, or longer on a busy machine, until at
- * least one operation is done.  Returns the duration; counts has the operations
- * of each thread, *total their sum.
+ * least one operation is done.  counts is set to the operations of each thread.
  */
-static int64_t observe(const struct bench_args *args, uint64_t *counts,
-		       int threads, uint64_t *total)
+static struct cost observe(const struct bench_args *args, uint64_t *counts,
+			   int threads)
 {
 	static uint64_t before[BENCH_THREADS_MAX];
-	int64_t start, took;
+	int64_t start, took, used;
+	struct cost cost;
+	uint64_t total;
 
 	sleep_ms(args->warm);
 	at_set(&arena.warm, 1);
+	used = cpu_ns();
 	start = sample(before, threads);
 	do {
 		sleep_ms(args->ms);
 		took = sample(counts, threads) - start;
-		*total = 0;
+		total = 0;
 		for (int i = 0; i < threads; i++) {
 			counts[i] -= before[i];
-			*total += counts[i];
+			total += counts[i];
 		}
-	} while (!*total);
-	return took;
+	} while (!total);
+	used = cpu_ns() - used;
+	cost.ns = (double)took / (double)total;
+	cost.cpu = (double)used / (double)total;
+	return cost;
 }
 
 static bool contended(const struct bench_args *args)
@@ -102,8 +113,7 @@ static bool contended(const struct bench_args *args)
 	static uint64_t counts[BENCH_THREADS_MAX];
 	static struct bench_times all;
 	int threads = (int)args->threads;
-	uint64_t total;
-	int64_t took;
+	struct cost cost;
 
 	if (strcmp(args->workload, "contended") != 0 && !timed)
 		return false;
@@ -134,12 +144,12 @@ static bool contended(const struct bench_args *args)
 		       (long long)args->ops * (long long)threads);
 		return true;
 	}
-	took = observe(args, counts, threads, &total);
+	cost = observe(args, counts, threads);
 	at_set(&arena.stop, 1);
 	bench_join();
 	for (int i = 0; timed && i < threads; i++)
 		bench_times_merge(&all, arena.shares[i].times);
-	printf("{\"ns\": %.3f, ", (double)took / (double)total);
+	printf("{\"ns\": %.3f, \"cpu\": %.3f, ", cost.ns, cost.cpu);
 	bench_fairness_print(counts, threads);
 	if (timed) {
 		printf(", ");
@@ -176,8 +186,8 @@ static void play(void *arg, int number)
 static bool ping_pong(const struct bench_args *args)
 {
 	static struct share share;
-	uint64_t turns, total;
-	int64_t took;
+	struct cost cost;
+	uint64_t turns;
 
 	if (strcmp(args->workload, "ping-pong") != 0)
 		return false;
@@ -185,9 +195,9 @@ static bool ping_pong(const struct bench_args *args)
 	peer_init(&arena.sem, 0, 1, args->kind);
 	peer_init(&arena.back, 0, 1, args->kind);
 	bench_start(args, 2, play, NULL);
-	took = observe(args, &turns, 1, &total);
+	cost = observe(args, &turns, 1);
 	at_set(&arena.stop, 1);
 	bench_join();
-	printf("{\"ns\": %.3f}\n", (double)took / (double)turns);
+	printf("{\"ns\": %.3f, \"cpu\": %.3f}\n", cost.ns, cost.cpu);
 	return true;
 }

@@ -82,6 +82,11 @@ int64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+int64_t cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 void sleep_ms(int64_t ms)
 {
 	struct timespec left = { ms / 1000, (long)(ms % 1000) * 1000000 };

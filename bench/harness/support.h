@@ -59,6 +59,11 @@ static inline void must(bool ok, const char *what)
 }
 
 int64_t now_ns(void);
+/*
+ * CPU time of all threads of this process.  The kernel adds the time of a thread
+ * that runs at its clock tick, so a difference is exact to a tick for each CPU.
+ */
+int64_t cpu_ns(void);
 void sleep_ms(int64_t ms);
 
 /*

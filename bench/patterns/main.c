@@ -29,7 +29,7 @@ static uint64_t sample(int threads)
 void crowd_measure(const struct bench_args *args, int threads,
 		   bench_thread_fn *fn)
 {
-	int64_t from, to, switched;
+	int64_t from, to, switched, used;
 	uint64_t before, after;
 	int windows = 0;
 
@@ -37,6 +37,7 @@ void crowd_measure(const struct bench_args *args, int threads,
 	bench_start(args, threads, fn, NULL);
 	sleep_ms(args->warm);
 	switched = switches();
+	used = cpu_ns();
 	before = sample(threads);
 	from = now_ns();
 	/* On a busy machine the first operation may take longer. */
@@ -45,12 +46,14 @@ void crowd_measure(const struct bench_args *args, int threads,
 		after = sample(threads);
 	} while (after == before && ++windows < WINDOWS_MAX);
 	to = now_ns();
+	used = cpu_ns() - used;
 	switched = switches() - switched;
 	at_set(&crowd.stop, 1);
 	bench_join();
 	must(after > before, "no thread made progress");
-	printf("{\"ns\": %.3f, \"switches\": %.5f}\n",
+	printf("{\"ns\": %.3f, \"cpu\": %.3f, \"switches\": %.5f}\n",
 	       (double)(to - from) / (double)(after - before),
+	       (double)used / (double)(after - before),
 	       (double)switched / (double)(after - before));
 }
 

@@ -41,8 +41,8 @@ static inline void count(struct share *mine, uint64_t n)
 
 /*
  * Run fn on threads numbered from 0, for args->ms after the warm-up, and stop
- * them.  Prints the time and the context switches for each operation that they
- * counted.
+ * them.  Prints the time, the CPU time and the context switches for each
+ * operation that they counted.
  */
 void crowd_measure(const struct bench_args *args, int threads,
 		   bench_thread_fn *fn);

@@ -7,15 +7,13 @@ package main
 import (
 	"fmt"
 	"sync/atomic"
-	"syscall"
 )
 
 var patterns = map[string]func(arguments){"chan": channel}
 
 // Returns the number of context switches of this process.
 func switches() int64 {
-	var used syscall.Rusage
-	must(syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil, "getrusage")
+	used := usage()
 	return used.Nvcsw + used.Nivcsw
 }
 
@@ -48,11 +46,11 @@ func channel(args arguments) {
 		}
 	})
 	sleepMs(args["warm"])
-	switched := switches()
+	switched, used := switches(), cpu()
 	before, from := sample(shares)
 	sleepMs(args["ms"])
 	after, to := sample(shares)
-	switched = switches() - switched
+	switched, used = switches()-switched, cpu()-used
 	atomic.StoreUint32(&stop, 1)
 	all.Wait()
 	must(sent == received, "items were lost")
@@ -61,6 +59,7 @@ func channel(args arguments) {
 		total += after[i] - before[i]
 	}
 	must(total > 0, "no task made progress")
-	fmt.Printf("{\"ns\": %.3f, \"switches\": %.5f}\n",
-		float64(to-from)/float64(total), float64(switched)/float64(total))
+	fmt.Printf("{\"ns\": %.3f, \"cpu\": %.3f, \"switches\": %.5f}\n",
+		float64(to-from)/float64(total), float64(used)/float64(total),
+		float64(switched)/float64(total))
 }

@@ -120,9 +120,11 @@ func contended(args arguments, timed bool) {
 	})
 	sleepMs(args["warm"])
 	atomic.StoreUint32(&warm, 1)
+	used := cpu()
 	before, from := sample(shares)
 	sleepMs(args["ms"])
 	after, to := sample(shares)
+	used = cpu() - used
 	atomic.StoreUint32(&stop, 1)
 	all.Wait()
 	total := uint64(0)
@@ -133,7 +135,8 @@ func contended(args arguments, timed bool) {
 		every.merge(&shares[i].times)
 	}
 	must(total > 0, "no task made progress")
-	fmt.Printf("{\"ns\": %.3f, %s", float64(to-from)/float64(total), fairness(after))
+	fmt.Printf("{\"ns\": %.3f, \"cpu\": %.3f, %s", float64(to-from)/float64(total),
+		float64(used)/float64(total), fairness(after))
 	if timed {
 		fmt.Printf(", %s", &every)
 	}
@@ -164,13 +167,16 @@ func pingPong(args arguments) {
 		}
 	})
 	sleepMs(args["warm"])
+	used := cpu()
 	before, from := atomic.LoadUint64(&done), now()
 	sleepMs(args["ms"])
 	after, to := atomic.LoadUint64(&done), now()
+	used = cpu() - used
 	atomic.StoreUint64(&stop, 1)
 	all.Wait()
 	must(after > before, "no task made progress")
-	fmt.Printf("{\"ns\": %.3f}\n", float64(to-from)/float64(after-before))
+	fmt.Printf("{\"ns\": %.3f, \"cpu\": %.3f}\n",
+		float64(to-from)/float64(after-before), float64(used)/float64(after-before))
 }
 
 // Waits until `count` goroutines have run; they stay until the end.

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -48,6 +49,18 @@ func parse() (string, arguments) {
 var begin = time.Now()
 
 func now() int64 { return int64(time.Since(begin)) }
+
+func usage() syscall.Rusage {
+	var used syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil, "getrusage")
+	return used
+}
+
+// Returns the CPU time of all threads of this process.
+func cpu() int64 {
+	used := usage()
+	return used.Utime.Nano() + used.Stime.Nano()
+}
 
 // Returns the resident memory of this process in bytes.
 func resident() int64 {

@@ -153,11 +153,13 @@ public final class Bench {
         });
         Thread.sleep(arg("warm"));
         warm = true;
+        long used = Support.cpuNs(all);
         long[] before = sample(done);
         long took = System.nanoTime();
         Thread.sleep(arg("ms"));
         long[] after = sample(done);
         took = System.nanoTime() - took;
+        used = Support.cpuNs(all) - used;
         stop = true;
         join(all);
         Support.Times every = new Support.Times();
@@ -168,7 +170,8 @@ public final class Bench {
             every.merge(waits[i]);
         }
         Support.must(total > 0, "no thread made progress");
-        System.out.printf("{\"ns\": %.3f, %s%s}%n", (double) took / total,
+        System.out.printf("{\"ns\": %.3f, \"cpu\": %.3f, %s%s}%n",
+            (double) took / total, (double) used / total,
             Support.fairness(after), timed ? ", " + every : "");
     }
 
@@ -195,15 +198,18 @@ public final class Bench {
             }
         });
         Thread.sleep(arg("warm"));
+        long used = Support.cpuNs(all);
         long before = done.get();
         long took = System.nanoTime();
         Thread.sleep(arg("ms"));
         long after = done.get();
         took = System.nanoTime() - took;
+        used = Support.cpuNs(all) - used;
         stop = true;
         join(all);
         Support.must(after > before, "no thread made progress");
-        System.out.printf("{\"ns\": %.3f}%n", (double) took / (after - before));
+        System.out.printf("{\"ns\": %.3f, \"cpu\": %.3f}%n",
+            (double) took / (after - before), (double) used / (after - before));
     }
 
     /** `count` threads wait, and then are granted permits or interrupted. */

@@ -35,11 +35,13 @@ final class Patterns {
             }
         });
         Thread.sleep(warm);
+        long used = Support.cpuNs(all);
         long[] before = Bench.sample(done);
         long took = System.nanoTime();
         Thread.sleep(ms);
         long[] after = Bench.sample(done);
         took = System.nanoTime() - took;
+        used = Support.cpuNs(all) - used;
         stop = true;
         Bench.join(all);
         Support.must(balance.get() == 0, "items were lost");
@@ -47,7 +49,8 @@ final class Patterns {
         for (int i = 0; i < pairs; i++)
             total += after[i] - before[i];
         Support.must(total > 0, "no thread made progress");
-        System.out.printf("{\"ns\": %.3f}%n", (double) took / total);
+        System.out.printf("{\"ns\": %.3f, \"cpu\": %.3f}%n", (double) took / total,
+            (double) used / total);
     }
 
     private static long send(ArrayBlockingQueue<Long> queue)

@@ -115,9 +115,11 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
     arena.warm.store(true, Relaxed);
+    let used = cpu_ns();
     let (before, from) = arena.sample();
     sleep("ms");
     let (after, to) = arena.sample();
+    let used = cpu_ns() - used;
     arena.stop.store(true, Relaxed);
     let mut every = Times::new();
     for task in tasks {
@@ -128,8 +130,9 @@ fn contended(args: &Args, runtime: &Runtime, timed: bool) {
     let total: u64 = shares.iter().sum();
     must(total > 0, "no task made progress");
     print!(
-        "{{\"ns\": {:.3}, {}",
+        "{{\"ns\": {:.3}, \"cpu\": {:.3}, {}",
         (to - from).as_nanos() as f64 / total as f64,
+        used / total as f64,
         fairness(&shares)
     );
     if timed {
@@ -165,16 +168,19 @@ fn ping_pong(args: &Args, runtime: &Runtime) {
     });
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
+    let used = cpu_ns();
     let (before, from) = arena.sample();
     sleep("ms");
     let (after, to) = arena.sample();
+    let used = cpu_ns() - used;
     arena.stop.store(true, Relaxed);
     runtime.block_on(serve).unwrap();
     runtime.block_on(back).unwrap();
     must(after[0] > before[0], "no task made progress");
     println!(
-        "{{\"ns\": {:.3}}}",
-        (to - from).as_nanos() as f64 / (after[0] - before[0]) as f64
+        "{{\"ns\": {:.3}, \"cpu\": {:.3}}}",
+        (to - from).as_nanos() as f64 / (after[0] - before[0]) as f64,
+        used / (after[0] - before[0]) as f64
     );
 }
 

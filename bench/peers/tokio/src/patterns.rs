@@ -47,9 +47,11 @@ pub fn channel(args: &Args, runtime: &Runtime) {
     });
     let sleep = |key| std::thread::sleep(Duration::from_millis(args.get(key) as u64));
     sleep("warm");
+    let used = cpu_ns();
     let (before, from) = (done.0.load(Relaxed), Instant::now());
     sleep("ms");
     let (after, took) = (done.0.load(Relaxed), from.elapsed());
+    let used = cpu_ns() - used;
     stop.0.store(true, Relaxed);
     let mut sent = 0u64;
     for task in senders {
@@ -57,7 +59,12 @@ pub fn channel(args: &Args, runtime: &Runtime) {
     }
     must(sent == runtime.block_on(receiver).unwrap(), "items were lost");
     must(after > before, "no task made progress");
-    println!("{{\"ns\": {:.3}}}", took.as_nanos() as f64 / (after - before) as f64);
+    let items = (after - before) as f64;
+    println!(
+        "{{\"ns\": {:.3}, \"cpu\": {:.3}}}",
+        took.as_nanos() as f64 / items,
+        used / items
+    );
 }
 
 /// Empty tasks, measured as in bench/patterns/others.c.  Tasks that have ended are
