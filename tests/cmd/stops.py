@@ -114,6 +114,10 @@ class Stopped:
         with open(f"/proc/{self.last}/syscall") as file:
             return file.read().split()[0] == EXIT_GROUP
 
+    def forked(self):
+        """Returns true if weir has forked."""
+        return len(self.known) > 1
+
     def take_child(self, parent):
         """A process has forked.  Its child must not remain in its first stop."""
         child = ctypes.c_ulong()
