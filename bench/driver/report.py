@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-Write docs/performance.md and docs/performance-patterns.md: the text is that of
+Write docs/performance/<machine>/semaphores.md and patterns.md: the text is that of
 bench/report/*.md, every figure is from the run.  A page without any measurement stays
 unchanged.
 
@@ -16,12 +16,11 @@ import re
 
 from . import aims, measure, plan, plots, peers, stats, tables
 
-PLOT_FOLDER = 'performance'
 PATTERNS = ('Patterns',)
 # Each page and its groups of aims.
-PAGES = {'performance.md': tuple(group for group in aims.GROUPS
+PAGES = {'semaphores.md': tuple(group for group in aims.GROUPS
                                  if group not in PATTERNS),
-         'performance-patterns.md': PATTERNS}
+         'patterns.md': PATTERNS}
 NOT_MEASURED = 'Not measured in this run.'
 
 
@@ -29,7 +28,10 @@ class Report:
     def __init__(self, results, root, docs=None):
         self.results = results
         self.report = os.path.join(root, 'bench', 'report')
-        self.docs = docs or os.path.join(root, 'docs')
+        # "processor" ends with the architecture in parentheses.
+        machine = results.about['machine'].get('processor', '')
+        self.folder = os.path.join(docs or os.path.join(root, 'docs'), 'performance',
+                                   machine.rpartition('(')[2].rstrip(')') or 'unknown')
         self.drawn = []
         self.groups = ()                # groups of the current page
         self.unexplained = []
@@ -157,7 +159,7 @@ class Report:
     def block_plot(self, name, *words):
         if name not in self.drawn:
             return f'(no plot of {name})'
-        return f'![{" ".join(words)}]({PLOT_FOLDER}/{name}.svg)'
+        return f'![{" ".join(words)}]({name}.svg)'
 
     def block_skipped(self):
         skipped = self.results.about['skipped']
@@ -243,7 +245,7 @@ class Report:
                 out.append(getattr(self, f'block_{name}')(*rest))
             else:
                 out.append(self.fill(line))
-        path = os.path.join(self.docs, page)
+        path = os.path.join(self.folder, page)
         with open(path, 'w', encoding='utf-8') as file:
             file.write('\n'.join(out).rstrip() + '\n')
         return path
@@ -251,12 +253,12 @@ class Report:
     def write(self):
         """Writes the pages; returns their paths."""
         written = []
+        os.makedirs(self.folder, exist_ok=True)
         for page, groups in PAGES.items():
             if not self.is_measured(groups):
                 continue
             if groups != PATTERNS:
-                self.drawn = plots.draw(self.results,
-                                        os.path.join(self.docs, PLOT_FOLDER))
+                self.drawn = plots.draw(self.results, self.folder)
             self.groups = groups
             written.append(self.write_page(page))
         return written

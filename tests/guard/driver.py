@@ -239,36 +239,35 @@ class Reported(unittest.TestCase):
 
     def test_the_pages_are_filled(self):
         _, pages = self.write(1)
-        self.assertEqual(list(pages), ['performance.md',
-                                       'performance-patterns.md'])
+        self.assertEqual(list(pages), ['semaphores.md', 'patterns.md'])
         for text in pages.values():
             self.assertNotIn('{{', text)
             self.assertEqual([line for line in text.splitlines()
                               if line.startswith('@')], [])
-        text = pages['performance.md']
+        text = pages['semaphores.md']
         self.assertIn('| cpus | 2 |', text)
         self.assertIn('skipped: libuv: is not there', text)
         self.assertIn('reading the clock costs 100 ns', text)
 
     def test_cpu_time_is_reported(self):
         _, pages = self.write(1)
-        text = pages['performance.md']
+        text = pages['semaphores.md']
         self.assertIn('| ns of CPU time | ping-pong/two | ping-pong/one |', text)
         # The grid of CPU times has as many rows as that of operations.
         self.assertEqual(text.count('| T64 c32 1000 |'), 2)
         self.assertIn('| ns of CPU time | patterns/chan/8/1:1 |',
-                      pages['performance-patterns.md'])
+                      pages['patterns.md'])
 
     def test_what_is_short_is_told(self):
         _, pages = self.write(1000)
-        text = pages['performance.md']
+        text = pages['semaphores.md']
         self.assertIn('pair, library (weir-fifo) / sem_t: 10.0, aim 1', text)
         self.assertNotIn('Nowhere: every aim', text)
 
     def test_what_was_not_measured_is_told(self):
         _, pages = self.write(1, ['uncontended'])
-        self.assertEqual(list(pages), ['performance.md'])
-        text = pages['performance.md']
+        self.assertEqual(list(pages), ['semaphores.md'])
+        text = pages['semaphores.md']
         self.assertIn('reading the clock costs (not measured) ns', text)
         processes = text.split('## Between processes')[1].split('## ')[0]
         self.assertIn(report.NOT_MEASURED, processes)
@@ -279,8 +278,8 @@ class Reported(unittest.TestCase):
 
     def test_a_page_of_its_own(self):
         _, pages = self.write(1, ['patterns'])
-        self.assertEqual(list(pages), ['performance-patterns.md'])
-        text = pages['performance-patterns.md']
+        self.assertEqual(list(pages), ['patterns.md'])
+        text = pages['patterns.md']
         self.assertNotIn('not measured |', text)
         self.assertIn('| weir-chan | 1.00 |', text)
         _, pages = self.write(1, ['limits'])
@@ -288,7 +287,7 @@ class Reported(unittest.TestCase):
 
     def test_a_channel_that_is_behind_is_explained(self):
         written, pages = self.write(1000, ['patterns'])
-        text = pages['performance-patterns.md']
+        text = pages['patterns.md']
         self.assertIn('(weir-chan) / go-chan: 10.0, aim 0.8', text)
         self.assertEqual([name for name in written.unexplained
                           if '/chan/' in name or '/rwlock/' in name], [])
