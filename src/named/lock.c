@@ -8,10 +8,21 @@
  * and then reads the lock again; an unlocking thread clears the lock and then
  * reads `awaited`.  One of the two must see the other's store, so both need a
  * fence between store and load.  The unlocking thread uses the light fence,
- * because every unlock needs it.  Without asymmetric fences, or if a contender
- * dies after it was woken and before it woke the next one, the wake-up is lost:
- * so sleepers wake up by themselves after RECHECK_MIN_NS, and then more and
- * more rarely.  They also examine their limits then.
+ * because every unlock needs it.
+ *
+ * Contenders sleep on `awaited` itself, while it is 1.  The unlocking thread
+ * clears it before its wake-up.  Between its load and this store another thread
+ * may take the lock, and a contender may announce itself: the store undoes the
+ * announcement.  Then either the contender sleeps already, and the wake-up that
+ * follows the store finds a sleeper, or it finds 0 and does not sleep.  In the
+ * lock word it would find no change, and the next unlock would wake no thread.
+ * A woken thread sets `awaited` again when it has the lock or sleeps once more,
+ * for the threads that sleep behind it.
+ *
+ * Without asymmetric fences, or if a contender dies after it was woken and
+ * before it woke the next one, the wake-up is lost: so sleepers wake up by
+ * themselves after RECHECK_MIN_NS, and then more and more rarely.  They also
+ * examine their limits then.
  */
 #include <errno.h>
 
@@ -41,19 +52,6 @@
 /* The time for which threads of a dead owner may continue to run: see grace. */
 #define GRACE_NS 100000
 #define GRACES 20
-
-/*
- * The half of the lock word on which contenders sleep: the count of critical
- * sections.  The other half, the owner, has the same value again if one process
- * unlocks and locks between a contender's last look and its sleep.  The contender
- * would sleep, and the unlock that has cleared `awaited` has woken no thread.
- */
-static uint32_t *count_word(weir_named *h)
-{
-	uint32_t *half = (uint32_t *)(void *)&h->head->lock;
-
-	return half + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-}
 
 static bool is_gone(weir_named *h, uint64_t lock)
 {
@@ -87,11 +85,10 @@ static void grace(weir_named *h, uint64_t lock)
 	}
 }
 
-/* Sleep until the lock changes or its owner dies, or until the time. */
+/* Sleep until an unlock wakes a thread or the owner dies, or until the time. */
 static enum weir_woke_ sleep_for(weir_named *h, uint64_t lock, int64_t until)
 {
-	struct weir_watch_ watches[2] = { { count_word(h),
-					    (uint32_t)(lock >> 32) } };
+	struct weir_watch_ watches[2] = { { &h->head->awaited, 1 } };
 	struct nm_slot *slot = nm_lock_owner(h, lock);
 
 	if (!slot || !h->can_wait_any)
@@ -226,15 +223,15 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 		at_store_relaxed(&h->head->awaited, 1);
 	/* This thread may have used up a wake-up for the lock. */
 	if (err)
-		weir_shared_wake_(count_word(h));
+		weir_shared_wake_(&h->head->awaited);
 	return err;
 }
 
 void weir_nm_wake_lock_(weir_named *h)
 {
-	/* relaxed: the woken thread sets it again. */
+	/* relaxed: the kernel orders it before the wake-up. */
 	at_store_relaxed(&h->head->awaited, 0);
-	weir_shared_wake_(count_word(h));
+	weir_shared_wake_(&h->head->awaited);
 }
 
 void weir_nm_unlock_waking_(weir_named *h)

@@ -318,8 +318,7 @@ void ex_idle(void)
 			return;
 	for (int t = 0; t < ex->thread_count; t++)
 		if (ex->threads[t].status == EX_BLOCKED &&
-		    (is_lock(ex->threads[t].futex) ||
-		     is_lock(ex->threads[t].futex - 1)))
+		    ex->threads[t].futex == &head->awaited)
 			ex_fail("thread %d sleeps for the lock, which is free",
 				t);
 }

@@ -74,6 +74,29 @@ PROCESSES(fast_paths_and_a_death, 2, P(0), NONE, NULL, take_and_give,
 PROCESSES(fast_paths_and_a_stop, 2, NONE, P(0), NULL, take_and_give,
 	  take_and_give)
 
+/*
+ * `awaited` is set, and no thread sleeps: a contender whose time was over leaves
+ * that.  The unlocking process clears it late, when the next process has the lock
+ * and a contender is about to sleep.
+ */
+static void take_with_awaited_set(void)
+{
+	join(3);
+	proc_settle();
+	at_store_relaxed(&handle_of(0)->head->awaited, 1);
+	EX_ASSERT(take(1) == WEIR_OK);
+}
+
+static void take_one(void)
+{
+	join(3);
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+}
+
+PROCESSES(unlock_clears_an_announcement, 3, NONE, NONE, NULL,
+	  take_with_awaited_set, take_one, take_one)
+
 /* A process that waited before: its keeper has run a round. */
 static void wait_again(void)
 {
