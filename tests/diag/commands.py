@@ -183,6 +183,9 @@ def test_c50_nested_runs_of_two_names_are_a_deadlock():
     open(path("go"), "w").close()
     for name in "one", "two":
         until(lambda: roles(name, "waits"), f"a waiter of {name}")
+    # A shell may have started its waiter and not yet wait for it; till then it could do
+    # something else, and no deadlock is reported.
+    until(lambda: weir("explain")[0] == 1, "both shells wait")
     status, out, err = weir("explain")
     same((status, err), (1, ""), "after")
     check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
