@@ -389,10 +389,17 @@ def test_c49_errors():
     same(weir("dump")[0], 64)
 
 
+def is_foreign(pid):
+    """Returns true if the process belongs to another user, and has not ended."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid != os.getuid()
+    except FileNotFoundError:
+        return False
+
+
 def test_c49_other_users_are_refused():
     if os.getuid():
-        others = [pid for pid in os.listdir("/proc")
-                  if pid.isdigit() and os.stat(f"/proc/{pid}").st_uid != os.getuid()]
+        others = [pid for pid in os.listdir("/proc") if pid.isdigit() and is_foreign(pid)]
         if not others:
             raise Skipped("no process of another user is visible")
         status, out, err = weir("explain", others[0])
