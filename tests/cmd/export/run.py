@@ -23,7 +23,7 @@ sys.path[1:1] = [os.path.dirname(HERE), HERE]
 from support import *  # noqa: E402
 import support  # noqa: E402
 from exposition import Wrong, parse, values  # noqa: E402
-from server import HAS_HTTP, Server, end_staged, staged  # noqa: E402
+from server import COARSE, HAS_HTTP, Server, end_staged, let_a_tick_pass, staged  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 HOLDER = os.environ.get("WEIR_TEST_HOLDER")
@@ -106,6 +106,7 @@ def test_the_newest_hold():
     for name in ("x", "y"):
         jobs.append(start("run", "a", "-n", "2", "--", *held_job(name)))
         job_pid(name)
+        let_a_tick_pass()
     found = once()
     check(0 < values(found, PREFIX + "newest_holder_seconds")["a"] <
           values(found, PREFIX + "oldest_holder_seconds")["a"], "ages")
@@ -243,13 +244,6 @@ class Holder:
         self.process.communicate()
 
 
-def let_a_tick_pass():
-    """The times of holders and waiters may come from a clock of some milliseconds a tick."""
-    coarse = 6      # CLOCK_MONOTONIC_COARSE
-    before = time.clock_gettime(coarse)
-    until(lambda: time.clock_gettime(coarse) > before, "a tick of the clock")
-
-
 def of_process(families, name, semaphore=POOL):
     return values(families, PREFIX + name, "process").get(semaphore)
 
@@ -325,8 +319,9 @@ def test_the_policy_is_a_label():
 
 def test_processes_are_summed():
     with Holder() as one, Holder(capacity=3) as other:
-        begin = time.monotonic()
+        begin = time.clock_gettime(COARSE)
         one.do("pairs 5", "hold 2")
+        let_a_tick_pass()
         other.do("pairs 7", "hold 1", "wait 3")
         found = once()
         # Not the sum of the ages.

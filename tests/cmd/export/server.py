@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import socket
+import time
 
 from support import *
 
+COARSE = 6      # CLOCK_MONOTONIC_COARSE
 HAS_HTTP = os.environ.get("WEIR_TEST_EXPORT") != "once"
 
 
@@ -60,15 +62,23 @@ def answer(connection):
     return int(first.split()[1]), headers, body.decode()
 
 
+def let_a_tick_pass():
+    """The times of holders and waiters may come from a clock of some milliseconds a tick."""
+    before = time.clock_gettime(COARSE)
+    until(lambda: time.clock_gettime(COARSE) > before, "a tick of the clock")
+
+
 def staged():
     """builds: 3 permits; a holder of 2, a waiter for 2, a waiter for 1.  idle: 5 permits."""
     weir("open", "builds", "-n", "3")
     weir("open", "idle", "-n", "5")
     jobs = [start("run", "builds", "-w", "2", "--", *held_job("x"))]
     job_pid("x")
+    let_a_tick_pass()
     for number, weight in enumerate(("2", "1"), 1):
         jobs.append(start("run", "builds", "-w", weight, "--", *held_job(f"w{number}")))
         until(lambda: len(roles("builds", "waits")) == number, "a waiter")
+    let_a_tick_pass()
     return jobs
 
 
