@@ -72,6 +72,8 @@ def test_ls_counts_granted_permits():
     holder = held("a", "x", "-n", "1")
     waiter = start("wait", "a", "--free", "1")
     until(lambda: stat("a")["waiting"] == 1, "one waiter")
+    # It must not be stopped inside the lock.
+    until(lambda: state(waiter.pid) == "S", "it sleeps")
     kill(waiter.pid, signal.SIGSTOP)
     until(lambda: state(waiter.pid) == "T", "the process is stopped")
     let_end("x")
