@@ -205,7 +205,9 @@ void ex_shrink(void);			/* shorten the failing path */
 
 /* state.c */
 void ex_state_begin(void);		/* once, before the first run */
+void ex_state_new_scenario(void);
 void ex_state_restore(void);
+bool ex_state_fault(const void *address); /* true: the write may be repeated */
 #if EX_PROCESSES
 size_t ex_state_size(void);
 void ex_state_save(char *to);

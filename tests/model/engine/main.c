@@ -74,10 +74,14 @@ static void on_panic(const char *text)
 }
 
 /*
- * A bug may crash, or loop without an atomic access.
+ * A bug may crash, or loop without an atomic access.  The first write to a page in a
+ * scenario is no crash.
  */
-static void on_crash(int signal)
+static void on_crash(int signal, siginfo_t *info, void *context)
 {
+	(void)context;
+	if (signal == SIGSEGV && ex_state_fault(info->si_addr))
+		return;
 	if (!ex->scenario)
 		_Exit(128 + signal);
 	ex_fail("crash: %s", signal == SIGSEGV ? "SIGSEGV" :
@@ -98,8 +102,9 @@ static void on_tick(int signal)
 static void catch_crashes(void)
 {
 	const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGABRT };
-	struct sigaction action = { .sa_handler = on_crash,
-				    .sa_flags = SA_ONSTACK | SA_NODEFER };
+	const int flags = SA_ONSTACK | SA_NODEFER;
+	struct sigaction action = { .sa_sigaction = on_crash,
+				    .sa_flags = flags | SA_SIGINFO };
 	const struct itimerval often = { { 2, 0 }, { 2, 0 } };
 	stack_t stack = { .ss_size = 65536 };
 
@@ -109,7 +114,7 @@ static void catch_crashes(void)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &action, NULL);
 	action.sa_handler = on_tick;
-	action.sa_flags |= SA_RESTART;
+	action.sa_flags = flags | SA_RESTART;
 	sigaction(SIGVTALRM, &action, NULL);
 	setitimer(ITIMER_VIRTUAL, &often, NULL);
 }
@@ -148,6 +153,7 @@ static bool explore(const struct ex_scenario *s)
 	int bound = bound_of(s);
 
 	ex->scenario = s;
+	ex_state_new_scenario();
 	ex->runs = ex->abandoned_runs = 0;
 	ex->random = command->seed;
 	if (command->replay) {

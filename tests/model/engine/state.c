@@ -16,16 +16,24 @@
  * The program headers locate the static variables: the writable segment without
  * the part that is read-only after relocation.  The engine keeps its own memory
  * behind a pointer; libc's is in another object.
+ *
+ * A scenario writes to few of their pages.  Before a scenario, all pages are
+ * made read-only.  The first write to a page faults; the page is marked as used,
+ * and is writable from then on.  A page that is not used has its initial
+ * content, so it is neither restored nor compared.
  */
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine.h"
 
 #define STATIC_MAX ((size_t)(EX_PROCESSES ? 256 : 64) * 1024)
+#define PAGES_MAX (STATIC_MAX / 4096 + 2)
 #define BLOCK ((size_t)256)
 #define KNOWN ((size_t)1 << 23)		/* a power of two */
 #define PROBES 8
@@ -35,6 +43,12 @@ static struct {
 	char *start;
 	size_t size;
 	char *copy;
+	struct page {
+		size_t from, to;	/* offsets from start */
+		bool whole;		/* a part of a page is always used */
+		bool used;
+	} pages[PAGES_MAX];
+	size_t page_count;
 	uint64_t *known;
 	uint64_t generation, used;
 } *memory;
@@ -65,6 +79,22 @@ static int find_static(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;	/* stop: the first object is the program */
 }
 
+static void find_pages(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE), at = 0;
+
+	while (at < memory->size) {
+		struct page *page = &memory->pages[memory->page_count++];
+		size_t rest = size - ((uintptr_t)memory->start + at) % size;
+
+		page->from = at;
+		at = memory->size - at < rest ? memory->size : at + rest;
+		page->to = at;
+		page->whole = page->to - page->from == size;
+		page->used = true;
+	}
+}
+
 void ex_state_begin(void)
 {
 	memory = calloc(1, sizeof(*memory));
@@ -81,11 +111,52 @@ void ex_state_begin(void)
 	if (!memory->copy || !memory->known)
 		abort();
 	memcpy(memory->copy, memory->start, memory->size);
+	find_pages();
+}
+
+/* Copy the used pages of the static variables from `from`. */
+static void load_used(const char *from)
+{
+	for (size_t i = 0; i < memory->page_count; i++) {
+		const struct page *page = &memory->pages[i];
+
+		if (page->used)
+			memcpy(memory->start + page->from, from + page->from,
+			       page->to - page->from);
+	}
 }
 
 void ex_state_restore(void)
 {
-	memcpy(memory->start, memory->copy, memory->size);
+	load_used(memory->copy);
+}
+
+void ex_state_new_scenario(void)
+{
+	ex_state_restore();
+	for (size_t i = 0; i < memory->page_count; i++) {
+		struct page *page = &memory->pages[i];
+
+		page->used = !page->whole ||
+			     mprotect(memory->start + page->from,
+				      page->to - page->from, PROT_READ);
+	}
+}
+
+bool ex_state_fault(const void *address)
+{
+	size_t at = (size_t)((const char *)address - memory->start);
+
+	for (size_t i = 0; i < memory->page_count; i++) {
+		struct page *page = &memory->pages[i];
+
+		if (at < page->from || at >= page->to || page->used)
+			continue;
+		page->used = true;
+		return !mprotect(memory->start + page->from,
+				 page->to - page->from, PROT_READ | PROT_WRITE);
+	}
+	return false;
 }
 
 #if EX_PROCESSES
@@ -101,7 +172,7 @@ void ex_state_save(char *to)
 
 void ex_state_load(const char *from)
 {
-	memcpy(memory->start, from, memory->size);
+	load_used(from);
 }
 #endif
 
@@ -148,15 +219,23 @@ static uint64_t hash_memory(uint64_t seed, const char *p, size_t size)
  * Hash only the blocks of static variables that differ from the initial memory:
  * the program has many scenarios, and each uses few variables.
  */
-static uint64_t hash_static(uint64_t h)
+static uint64_t hash_page(uint64_t h, const struct page *page)
 {
-	size_t at = 0, size;
+	size_t size;
 
-	for (; at < memory->size; at += size) {
-		size = memory->size - at < BLOCK ? memory->size - at : BLOCK;
+	for (size_t at = page->from; at < page->to; at += size) {
+		size = page->to - at < BLOCK ? page->to - at : BLOCK;
 		if (memcmp(memory->start + at, memory->copy + at, size))
 			h = hash_memory(mix(h, at), memory->start + at, size);
 	}
+	return h;
+}
+
+static uint64_t hash_static(uint64_t h)
+{
+	for (size_t i = 0; i < memory->page_count; i++)
+		if (memory->pages[i].used)
+			h = hash_page(h, &memory->pages[i]);
 	return h;
 }
 
