@@ -32,7 +32,9 @@ wrapped=(pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-} ${wrapped[*]/#/-Wl,--wrap=} -Wl,-z,now"
 
-# compile TREE OBJECTS ARGUMENT...: compile files of TREE; the objects go to OBJECTS.
+# compile TREE OBJECTS ARGUMENT...: compile files of TREE, $jobs at a time; the objects go
+# to OBJECTS.
+jobs=$cores
 compile() (
 	tree=$1 objects=$2
 	shift 2
@@ -45,9 +47,9 @@ compile() (
 		esac
 	done
 	for file in "${files[@]}"; do
-		"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 "${flags[@]}" -Isrc -Iinclude \
-			-c "$file" -o "$objects/${file//\//_}.o" || exit
-	done
+		printf '%s\0' -c "$file" -o "$objects/${file//\//_}.o"
+	done | xargs -0 -n 4 -P "$jobs" \
+		"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 "${flags[@]}" -Isrc -Iinclude
 )
 
 # link OBJECTS PROGRAM
@@ -85,8 +87,8 @@ check() {
 	program=$(field Program "$1")
 	read -ra options <<<"$(field Options "$1")"
 
-	mkdir -p "$dir/tests" && cp -R src include "$dir" &&
-		cp -R tests/model "$dir/tests" || return
+	# The sources, as links; tools/plant replaces the files that it changes.
+	mkdir -p "$dir" && ln -s "$PWD/tests" "$dir" && cp -Rl "$work"/sources/* "$dir" || return
 	tools/plant "$dir" "$1" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not apply" "$dir/log"; return; }
 	mapfile -t files < <(changed "$1")
@@ -97,7 +99,7 @@ check() {
 		{ fail "$name: does not build" "$dir/log"; return; }
 	[ -n "$symptom" ] || { fail "$name: its head has no Symptom"; return; }
 	for scenario in $(field Scenario "$1"); do
-		timeout 120 "$dir/objects/program" --random 0 "${options[@]}" "$scenario" \
+		timeout 1200 "$dir/objects/program" --random 0 "${options[@]}" "$scenario" \
 			>"$dir/log" 2>&1
 		said=$(grep -m 1 "^FAIL $scenario after [0-9]* schedules: " "$dir/log")
 		if [ -z "$said" ]; then
@@ -121,7 +123,7 @@ start() {
 	[ "$(jobs -pr | wc -l)" -lt "$cores" ] || wait -n
 }
 
-mkdir "$work/results"
+mkdir "$work/results" "$work/sources" && cp -R src include "$work/sources" || exit 2
 compile . "$work/shared" "${on_seam[@]}" "${engine[@]}" "${seam[@]}" >"$work/log" 2>&1 &&
 	compile . "$work/shared" "${plain[@]}" >>"$work/log" 2>&1 &&
 	compile . "$work/model-named" "${on_seam[@]}" "$main" >>"$work/log" 2>&1 &&
@@ -130,6 +132,7 @@ compile . "$work/shared" "${on_seam[@]}" "${engine[@]}" "${seam[@]}" >"$work/log
 	{ fail "the explorer does not build" "$work/log"; exit 1; }
 compile . "$work/named" "${on_seam[@]}" -fsanitize=thread "${named[@]}" >"$work/log" 2>&1 ||
 	{ fail "src/named does not build" "$work/log"; exit 1; }
+jobs=1	# for each patch
 for patch; do
 	start "$(basename "$patch" .patch)" check "$patch"
 done

@@ -32,11 +32,21 @@ on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -Itests/model/seam -Itests/model/engi
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-}"
 
-# compile DIR ARGUMENT...: compile files in DIR; the objects go to DIR.
+# compile DIR ARGUMENT...: compile files in DIR, $jobs at a time; the objects, and the
+# lists of the files that they depend on, go to DIR.
+jobs=$cores
 compile() (
 	cd "$1" || exit
 	shift
-	"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 -c "$@" -Isrc -Iinclude
+	flags=() files=()
+	for argument; do
+		case $argument in
+		*.c) files+=("$argument") ;;
+		*) flags+=("$argument") ;;
+		esac
+	done
+	printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$jobs" \
+		"${cc[@]}" -std=c11 -D_GNU_SOURCE -O2 -MMD "${flags[@]}" -Isrc -Iinclude -c
 )
 
 # build DIR PROGRAM [FILE...]: build DIR/PROGRAM from DIR's src.  If FILEs are given,
@@ -59,23 +69,34 @@ build() {
 			"${ldflags[@]}" -o "$dir/$program"
 }
 
-# changed PATCH: print the files that it changes if all of them are sources on the
-# seam.  Print nothing otherwise: a header requires a full build.
-changed() {
-	local file
+# dependents PROGRAM FILE: print the sources whose objects depend on FILE.
+dependents() {
+	# "sem.o: src/core/sem.c src/core/sem.h ..."
+	grep -lwF -- "$2" "$work/objects/$1"/*.d |
+		xargs -r sed -n 's/^[^ ]*\.o: *\([^ ]*\.c\).*/\1/p'
+}
 
+# changed PATCH PROGRAM: print the sources to compile again if all of them are on the
+# seam.  Print nothing otherwise: this requires a full build.
+changed() {
+	local file files
+
+	files=$(sed -n 's|^+++ b/||p' "$1" | while read -r file; do
+		dependents "$2" "$file"
+	done | sort -u)
 	while read -r file; do
 		case " ${seam[*]} " in
 		*" $file "*) ;;
 		*) return ;;
 		esac
-	done < <(sed -n 's|^+++ b/||p' "$1")
-	sed -n 's|^+++ b/||p' "$1"
+	done <<<"$files"
+	echo "$files"
 }
 
+# copy DIR: the sources, as links; tools/plant replaces the files that it changes.
+mkdir "$work/sources" && cp -R src include "$work/sources" || exit 2
 copy() {
-	mkdir -p "$1/tests" &&
-		cp -R src include "$1" && cp -R tests/model "$1/tests"
+	mkdir -p "$1" && ln -s "$PWD/tests" "$1" && cp -Rl "$work"/sources/* "$1"
 }
 
 # field NAME PATCH: print the text after "NAME: " in its head.
@@ -94,7 +115,7 @@ program() {
 explore() {
 	local dir=$1 scenario=$2
 	shift 2
-	timeout 120 "$dir/$1" "${@:2}" "$scenario" >"$dir/log" 2>&1
+	timeout 1200 "$dir/$1" "${@:2}" "$scenario" >"$dir/log" 2>&1
 }
 
 # fail TEXT [LOG]
@@ -113,7 +134,7 @@ build_unpatched() {
 		build "$dir" "$program" >"$dir/log" 2>&1 ||
 			{ fail "unpatched: does not build" "$dir/log"; return; }
 		mkdir -p "$work/objects/$program" &&
-			mv "$dir"/*.o "$work/objects/$program" || return
+			mv "$dir"/*.[od] "$work/objects/$program" || return
 	done
 }
 
@@ -162,7 +183,7 @@ check() {
 	tools/plant "$dir" "$1" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not apply" "$dir/log"; return; }
 	read -ra program <<<"$(program "$1")"
-	mapfile -t files < <(changed "$1")
+	mapfile -t files < <(changed "$1" "${program[0]}")
 	build "$dir" "${program[0]}" "${files[@]}" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not build" "$dir/log"; return; }
 	if [ ${#scenarios[@]} -eq 0 ] || [ -z "$symptom" ]; then
@@ -192,6 +213,7 @@ compile "$work/tests" "${on_seam[@]}" tests/model/*.c tests/model/engine/*.c &&
 	mv "$work/tests/main.o" "$work/model-races" ||
 	{ fail "the explorer does not build"; exit 1; }
 build_unpatched || exit 1
+jobs=1	# for each patch
 start 00-unpatched check_unpatched "$@"
 for patch; do
 	start "$(basename "$patch" .patch)" check "$patch"

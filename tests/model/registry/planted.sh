@@ -75,7 +75,7 @@ check() {
 		{ fail "$name: does not build" "$dir/log"; return; }
 	[ -n "$symptom" ] || { fail "$name: its head has no Symptom"; return; }
 	for scenario in $(field Scenario "$1"); do
-		timeout 120 "$dir/model-registry" --random 0 "$scenario" >"$dir/log" 2>&1
+		timeout 1200 "$dir/model-registry" --random 0 "$scenario" >"$dir/log" 2>&1
 		said=$(grep -m 1 "^FAIL $scenario after [0-9]* schedules: " "$dir/log")
 		grep -qF -- "$symptom" <<<"${said#*: }" ||
 			{ fail "$name: not found by $scenario" "$dir/log"; return; }
