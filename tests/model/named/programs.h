@@ -5,7 +5,8 @@
 /*
  * Small programs for the kernel services that src/named uses, with their
  * outcomes.  tests/named/kernel.c runs them on the kernel; the explorer's kernel
- * model runs them too (validate.c).  Both must have the same outcome.
+ * model runs them too (validate.c).  Both must have the same outcome.  If the
+ * kernel may have several, separated by " or ", the model has the first one.
  *
  * A program is a list of steps, separated by "; ".  Each step has an actor, a
  * verb and numbers.  The actors A to D are processes with one thread each.  A
@@ -71,9 +72,11 @@ static const struct kernel_program kernel_programs[] = {
 	{ "moved_sleeper_wakes_by_the_other_word",
 	  "A wait 1; C move 1 0; C sleepers 1; C sleepers 0; C wake 1; C wake 0",
 	  "C yes; C no; C yes; A woken;" },
+	/* It keeps its place if both words have one bucket in the kernel's hash. */
 	{ "moved_sleeper_is_last",
 	  "A wait 1; B wait 0; C move 1 0; C wake 0; C move 1 0",
-	  "C yes; B woken; C no; A asleep;" },
+	  "C yes; B woken; C no; A asleep; or "
+	  "C yes; A woken; C no; B asleep;" },
 	{ "moved_sleeper_continues_on_its_own_word",
 	  "A wait 1; C move 1 0; A stop; A cont; C wake 0; C sleepers 1; C wake 1",
 	  "C yes; C yes; A woken;" },
