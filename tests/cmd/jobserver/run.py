@@ -20,7 +20,7 @@ sys.path.insert(1, os.path.join(HERE, "../../support"))
 import contain  # noqa: E402
 
 CLIENT = os.path.join(HERE, "client.py")
-LIMIT = 60  # timeout of every wait, in seconds
+LIMIT = int(os.environ.get("WEIR_TEST_LIMIT", "120"))  # timeout of every wait, in seconds
 
 
 class Failed(Exception):

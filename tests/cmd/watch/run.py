@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from screen import Screen  # noqa: E402
 
-LIMIT = 60  # timeout of every wait, in seconds
+LIMIT = int(os.environ.get("WEIR_TEST_LIMIT", "120"))  # timeout of every wait, in seconds
 
 
 class Failed(Exception):
