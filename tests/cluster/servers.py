@@ -5,7 +5,10 @@
         server.url            "redis://127.0.0.1:34567/"
         server.kill()         SIGKILL
         server.start()        again, with the same data
+
+A server whose program is not installed raises Skip.
 """
+import atexit
 import glob
 import os
 import pwd
@@ -17,14 +20,36 @@ import tempfile
 import time
 
 
+class Skip(Exception):
+    """The reason why a test cannot run here."""
+
+
+# Reservations of ports, held until this process ends.
+RESERVED = []
+
+
 def free_port():
-    """A node of Redis Cluster also uses the port that is 10,000 higher."""
-    port = 65535
-    while port > 55535:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-    return port
+    """Returns a port that no other test uses, also while its server is down.
+
+    The ports are below those that the kernel gives to outgoing connections, so no client can
+    get the port of a server that restarts.  Tests that run at the same time reserve a port by
+    a socket in the abstract namespace, which vanishes with their process.
+    """
+    first, last = 10240, 32000
+    for i in range(last - first):
+        port = first + (os.getpid() * 97 + i) % (last - first)
+        mark = socket.socket(socket.AF_UNIX)
+        try:
+            mark.bind(f"\0weir-test-port-{port}")
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("0.0.0.0", port))
+        except OSError:
+            mark.close()
+            continue
+        RESERVED.append(mark)
+        return port
+    raise AssertionError("no free port")
 
 
 def await_(condition, what, seconds=60):
@@ -49,7 +74,12 @@ class Server:
     where = os.environ.get("WEIR_TEST_DIR") or \
         ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 
+    programs = ()               # that the class runs
+
     def __init__(self):
+        missing = [name for name in self.programs if not shutil.which(name)]
+        if missing:
+            raise Skip("needs " + ", ".join(missing))
         self.dir = tempfile.mkdtemp(prefix="weir-", dir=self.where)
         self.port = free_port()
         self.process = None
@@ -95,6 +125,7 @@ class Server:
 
 
 class Redis(Server):
+    programs = ("redis-server", "redis-cli")
     marks = (b"EVALSHA",)       # of operations, for the proxy
 
     def __init__(self, *options, appendfsync="always"):
@@ -131,6 +162,7 @@ class Redis(Server):
 
 class Etcd(Server):
     """One member; `cluster` starts three."""
+    programs = ("etcd", "etcdctl")
 
     def __init__(self, name="m", peers=None, peer_port=None):
         super().__init__()
@@ -169,9 +201,12 @@ def postgres_bin():
 
 
 class Postgres(Server):
-    """Runs as another user if this is root: PostgreSQL refuses root."""
+    """Runs as another user if this is root: PostgreSQL refuses root.  initdb takes seconds, so
+    the data of the first server is kept as a template."""
+    templates = {}              # (auth, password): folder
     marks = (b"weir.acquire", b"weir.release", b"weir.renew",
              b"\0a\0\0\0", b"\0r\0\0\0", b"\0n\0\0\0")    # prepared
+    programs = tuple(postgres_bin() + "/" + name for name in ("postgres", "initdb", "psql"))
 
     def __init__(self, *options, auth="trust", password=None):
         super().__init__()
@@ -184,19 +219,30 @@ class Postgres(Server):
             os.chown(self.dir, user.pw_uid, user.pw_gid)
         self.data = self.dir + "/data"
         self.password = password
-        words = [self.bin + "/initdb", "-D", self.data, "-U", "weir", "-A", auth, "-N",
-                 "--locale=C", "-E", "UTF8"]
-        if password:
-            with open(self.dir + "/pw", "w", encoding="ascii") as file:
-                file.write(password + "\n")
-            words += ["--pwfile", self.dir + "/pw"]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                              cwd=self.dir, env=dict(os.environ, LC_ALL="C"), **self.ids)
-        assert done.returncode == 0, done.stdout.decode()
+        if (auth, password) not in self.templates:
+            self.templates[auth, password] = self.make_template(auth, password)
+        subprocess.run(["cp", "-a", self.templates[auth, password] + "/data", self.data],
+                       check=True)
         if self.host != "127.0.0.1":
             with open(self.data + "/pg_hba.conf", "a", encoding="ascii") as file:
                 file.write(f"host all all {self.host}/24 {auth}\n")
         self.url = f"postgresql://weir@{self.host}:{self.port}/postgres/"
+
+    def make_template(self, auth, password):
+        template = tempfile.mkdtemp(prefix="weir-", dir=self.where)
+        atexit.register(shutil.rmtree, template, ignore_errors=True)
+        if self.ids:
+            os.chown(template, self.ids["user"], self.ids["group"])
+        words = [self.bin + "/initdb", "-D", template + "/data", "-U", "weir", "-A", auth, "-N",
+                 "--locale=C", "-E", "UTF8"]
+        if password:
+            with open(template + "/pw", "w", encoding="ascii") as file:
+                file.write(password + "\n")
+            words += ["--pwfile", template + "/pw"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              cwd=template, env=dict(os.environ, LC_ALL="C"), **self.ids)
+        assert done.returncode == 0, done.stdout.decode()
+        return template
 
     def command(self):
         words = [self.bin + "/postgres", "-D", self.data, "-h",

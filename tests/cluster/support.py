@@ -6,15 +6,11 @@ import sys
 import time
 import traceback
 
-from servers import await_
+from servers import Skip, await_
 
 PROGRAMS = os.environ.get("WEIR_TEST_PROGRAMS", ".")
 CLIENT = PROGRAMS + "/cluster-client"
 TOOL = PROGRAMS + "/cluster-tool"
-
-
-class Skip(Exception):
-    pass
 
 
 def tool(url, *words, check=True, timeout=60, env=None):
