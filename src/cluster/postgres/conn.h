@@ -43,6 +43,13 @@ void weir_cl_pg_close_(struct conn *conn);
 enum result weir_cl_pg_open_(struct conn *conn, int64_t deadline,
 			     struct fault *fault);
 
+/* Close a connection that has failed.  Returns result. */
+enum result weir_cl_pg_broken_(struct conn *conn, enum result result,
+			       int errnum, struct fault *fault);
+/* Poll the socket.  Returns false with errno after the deadline. */
+bool weir_cl_pg_poll_(const PGconn *pg, short events, int64_t deadline);
+
+/* statement.c */
 void weir_cl_pg_query_(struct query *q, enum statement statement,
 		       const char *sql);
 void weir_cl_pg_text_(struct query *q, const char *text);

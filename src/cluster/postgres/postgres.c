@@ -90,7 +90,7 @@ static enum result postgres_acquire(struct engine *e, enum lane lane,
 
 	if (result)
 		return result;
-	weir_cl_postgres_enlist_(e, deadline);
+	weir_cl_postgres_enlist_(e, false, deadline);
 	if (ask->flags & ASK_IDLE)
 		weir_cl_pg_query_(&q, DO_ONCE,
 				  "SELECT weir.idle($1, $2, $3, $4)");
@@ -156,7 +156,7 @@ static enum result postgres_renew(struct engine *e, struct renewal *list,
 					 i ? ',' : '{', list[i].id);
 	(void)snprintf(ids + used, sizeof(ids) - used, "}");
 	weir_cl_postgres_inspect_(e);
-	weir_cl_postgres_enlist_(e, deadline);
+	weir_cl_postgres_enlist_(e, false, deadline);
 	weir_cl_pg_query_(&q, DO_RENEW, "SELECT weir.renew($1, $2, $3)");
 	weir_cl_pg_text_(&q, e->session.url.name);
 	weir_cl_pg_number_(&q, e->session.ttl_ns / 1000);

@@ -34,10 +34,21 @@ extern const char weir_cl_postgres_schema_[];
 #define SCHEMA_CODE 2
 
 /* life.c */
-/* Open life and the guard, if they are not open.  A failure is no error. */
-void weir_cl_postgres_enlist_(struct engine *e, int64_t deadline);
+/*
+ * Open life and the guard, if they are not open.  A failure is no error.
+ * always: also shortly after a failure.
+ */
+void weir_cl_postgres_enlist_(struct engine *e, bool always, int64_t deadline);
 /* Close life and the guard if they have failed.  By the handle's thread. */
 void weir_cl_postgres_inspect_(struct engine *e);
+/* Close life.  By the handle's thread. */
+void weir_cl_postgres_end_life_(struct engine *e);
+/* Returns true if life is open. */
+bool weir_cl_postgres_is_alive_(struct engine *e);
+/* Returns false if the connection has ended. */
+bool weir_cl_pg_works_(const struct conn *conn);
+
+/* wake.c */
 enum result weir_cl_postgres_arm_(struct engine *e, int *fd, int64_t deadline,
 				  struct fault *fault);
 enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,
