@@ -467,12 +467,28 @@ def test_c41_a_false_notification_grants_nothing():
 def test_the_schema_is_created_once():
     """Many clients create the first semaphores of a database at the same time; functions of
     an older library are replaced."""
-    with Postgres() as server:
-        clients = [subprocess.Popen([TOOL, server.url + f"s{i % 3}", "create", "2"],
+    with Postgres("log_statement=all") as server:
+        lock = "8603216354771628402"
+        waiting = lambda: server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
+                                     "AND NOT granted")
+        # All of them have seen that there is no schema before the first one may create it.
+        # pylint: disable=consider-using-with
+        gate = subprocess.Popen([server.bin + "/psql", "-Xq", "-h", "127.0.0.1", "-p",
+                                 str(server.port), "-U", "weir", "-d", "postgres"],
+                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        gate.stdin.write(f"SELECT pg_advisory_lock({lock});\n".encode())
+        gate.stdin.flush()
+        await_(lambda: server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") ==
+               "1", "the lock")
+        clients = [subprocess.Popen([TOOL, server.url + f"s{i % 3}?timeout=30s", "create", "2"],
                                     stdout=subprocess.PIPE) for i in range(12)]
+        await_(lambda: waiting() == "12", "12 clients")
+        gate.communicate()
         for client in clients:
             text = client.communicate(timeout=60)[0]
             assert client.returncode == 0, text
+        with open(server.dir + "/log", encoding="utf-8") as log:
+            assert log.read().count("CREATE SCHEMA IF NOT EXISTS weir") == 1
         assert server.sql("SELECT count(*) FROM weir.sem") == "3"
         code = server.sql("SELECT code FROM weir.meta")
         server.sql("UPDATE weir.meta SET code = 0; DROP FUNCTION weir.stat")

@@ -36,13 +36,34 @@ static enum result look(struct engine *e, int *code, int64_t deadline,
 	return result;
 }
 
+/* The key of the advisory lock of weir.sql. */
+#define LOCK_KEY "8603216354771628402"
+
+/*
+ * Install the schema, unless another client has done so meanwhile.  Many clients
+ * may begin at the same time; each of them would need a second.
+ */
 static enum result install(struct engine *e, int64_t deadline,
 			   struct fault *fault)
 {
-	enum result result = weir_cl_pg_script_(&e->lanes[LANE_CALL],
-						weir_cl_postgres_schema_, NULL,
-						deadline, fault);
+	struct conn *conn = &e->lanes[LANE_CALL];
+	enum result result;
+	int code = -1;
 
+	result = weir_cl_pg_script_(conn, "SELECT pg_advisory_lock(" LOCK_KEY
+				    ")", NULL, deadline, fault);
+	if (!result)
+		result = look(e, &code, deadline, fault);
+	if (!result && code < SCHEMA_CODE)
+		result = weir_cl_pg_script_(conn, weir_cl_postgres_schema_,
+					    NULL, deadline, fault);
+	if (!result)
+		result = weir_cl_pg_script_(conn, "SELECT pg_advisory_unlock("
+					    LOCK_KEY ")", NULL, deadline,
+					    fault);
+	/* The end of the connection releases the lock. */
+	if (result)
+		weir_cl_pg_close_(conn);
 	/* Repeating it is harmless. */
 	return result == RES_UNKNOWN ? RES_UNSENT : result;
 }
