@@ -31,7 +31,7 @@ struct engine {
 /* The text of weir.sql, and the number of its functions' version. */
 extern const char weir_cl_postgres_schema_[];
 #define SCHEMA_VERSION 1
-#define SCHEMA_CODE 2
+#define SCHEMA_CODE 3
 
 /* life.c */
 /*

@@ -46,6 +46,35 @@ static bool keep(struct engine *e, const PGresult *table)
 #define LOOK "SELECT weir.wake_(e) FROM weir.entry AS e WHERE " \
 	"id = ANY ($2) AND sem = $1 AND role IN ('H', 'C', 'T', 'D')"
 
+/* Read the outcomes of the requests of an array. */
+static enum result look(struct engine *e, const char *ids, PGresult **table,
+			int64_t deadline, struct fault *fault)
+{
+	struct query q;
+
+	weir_cl_pg_query_(&q, DO_LOOK, "SELECT weir.wake_(e) FROM weir.entry AS e "
+			  "WHERE id = ANY($2::text[]) AND sem = $1 AND "
+			  "role IN ('H', 'C', 'T', 'D')");
+	weir_cl_pg_text_(&q, e->session.url.name);
+	weir_cl_pg_text_(&q, ids);
+	return weir_cl_pg_run_(&e->life, &q, table, deadline, fault);
+}
+
+/* Prepare and plan the query of look, so that no wake-up has to wait for that. */
+static enum result warm(struct engine *e, int64_t deadline, struct fault *fault)
+{
+	PGresult *none;
+	enum result result;
+
+	if (e->life.uses[DO_LOOK] == 2)
+		return RES_OK;
+	e->life.uses[DO_LOOK] = 1;
+	result = look(e, "{}", &none, deadline, fault);
+	if (!result)
+		PQclear(none);
+	return result;
+}
+
 /*
  * LISTEN has an effect when it is committed.  Outcomes of earlier transactions
  * are then visible to the next statement.
@@ -60,6 +89,8 @@ static enum result listen(struct engine *e, int64_t deadline,
 
 	(void)snprintf(sql, sizeof(sql), "LISTEN %s", e->channel);
 	result = weir_cl_pg_script_(&e->life, sql, NULL, deadline, fault);
+	if (!result)
+		result = warm(e, deadline, fault);
 	if (result)
 		return result;
 	weir_cl_pg_query_(&q, DO_ONCE, "SELECT weir.outcomes($1, $2)");
@@ -168,26 +199,19 @@ static void add_hint(struct hints *hints, const struct engine *e,
  * A notification is a hint to look again and never a grant, because it may be
  * false.  The row of the request has the outcome.
  */
-static enum result look(struct engine *e, struct hints *hints, wake_fn *fn,
-			void *user, struct fault *fault)
+static enum result follow(struct engine *e, struct hints *hints, wake_fn *fn,
+			  void *user, struct fault *fault)
 {
 	int64_t limit = e->session.ttl_ns / 6;
 	PGresult *table;
-	struct query q;
 	enum result result;
 
 	(void)snprintf(hints->ids + hints->used,
 		       sizeof(hints->ids) - hints->used, "}");
-	weir_cl_pg_query_(&q, DO_LOOK, "SELECT weir.wake_(e) FROM weir.entry AS e "
-			  "WHERE id = ANY($2::text[]) AND sem = $1 AND "
-			  "role IN ('H', 'C', 'T', 'D')");
-	weir_cl_pg_text_(&q, e->session.url.name);
-	weir_cl_pg_text_(&q, hints->ids);
 	/* Renewals of leases wait for this thread. */
 	if (limit > e->session.timeout_ns)
 		limit = e->session.timeout_ns;
-	result = weir_cl_pg_run_(&e->life, &q, &table, boot_now() + limit,
-				 fault);
+	result = look(e, hints->ids, &table, boot_now() + limit, fault);
 	if (result)
 		return result;
 	for (int i = 0; i < PQntuples(table); i++)
@@ -215,7 +239,7 @@ static enum result read_hints(struct engine *e, wake_fn *fn, void *user,
 	if (!hints.count)
 		return RES_OK;
 	nudge(e);
-	return look(e, &hints, fn, user, fault);
+	return follow(e, &hints, fn, user, fault);
 }
 
 enum result weir_cl_postgres_read_(struct engine *e, wake_fn *fn, void *user,

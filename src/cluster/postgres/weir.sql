@@ -141,19 +141,13 @@ BEGIN
 		next = s.next WHERE name = s.name;
 END $$;
 
--- Lock the semaphore and set its time, which is then last.
-CREATE OR REPLACE FUNCTION weir.lock_(a_name text) RETURNS weir.sem
+-- Check the row, move the young leases and set the time, which is then last.
+CREATE OR REPLACE FUNCTION weir.begin_(INOUT s weir.sem)
 LANGUAGE plpgsql AS $$
 DECLARE
-	s weir.sem;
 	now bigint;
 	most CONSTANT bigint := 4503599627370496;
 BEGIN
-	SELECT * INTO s FROM weir.sem WHERE name = a_name FOR UPDATE;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = 'WR001',
-			MESSAGE = 'the semaphore does not exist';
-	END IF;
 	IF NOT (s.capacity BETWEEN 0 AND most AND s.used BETWEEN 0 AND most AND
 	    s.ticket BETWEEN 0 AND most AND s.fence BETWEEN 0 AND most AND
 	    s.closed BETWEEN 0 AND 2 AND s.paused BETWEEN 0 AND 1 AND
@@ -175,7 +169,20 @@ BEGIN
 		now := s.last;
 	END IF;
 	s.last := now;
-	RETURN s;
+END $$;
+
+-- Lock the semaphore and begin to use it.
+CREATE OR REPLACE FUNCTION weir.lock_(a_name text) RETURNS weir.sem
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+BEGIN
+	SELECT * INTO s FROM weir.sem WHERE name = a_name FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = 'WR001',
+			MESSAGE = 'the semaphore does not exist';
+	END IF;
+	RETURN weir.begin_(s);
 END $$;
 
 CREATE OR REPLACE FUNCTION weir.save_(s weir.sem) RETURNS void
@@ -207,22 +214,22 @@ BEGIN
 	END IF;
 END $$;
 
+-- The text of a wake-up.  An SQL function of one expression becomes part of the
+-- query that calls it, so a connection needs no time to compile it.
+CREATE OR REPLACE FUNCTION weir.wake_(e weir.entry) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT e.id || CASE e.role
+		WHEN 'H' THEN ' H ' || e.weight::text || ' ' ||
+			e.fence::text || ' ' || e.ticket::text
+		WHEN 'D' THEN ' I'
+		ELSE ' ' || e.role::text END
+$$;
+
 -- Tell the handle of an entry its outcome.
 CREATE OR REPLACE FUNCTION weir.tell_(e weir.entry) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('weir_' || split_part(e.id, '.', 1), weir.wake_(e));
-END $$;
-
-CREATE OR REPLACE FUNCTION weir.wake_(e weir.entry) RETURNS text
-LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-	IF e.role = 'H' THEN
-		RETURN e.id || ' H ' || e.weight || ' ' || e.fence || ' ' ||
-			e.ticket;
-	END IF;
-	RETURN e.id || ' ' || CASE e.role WHEN 'D' THEN 'I'
-		ELSE e.role::text END;
 END $$;
 
 CREATE OR REPLACE FUNCTION weir.expiry_(INOUT s weir.sem, at bigint)
@@ -700,11 +707,18 @@ BEGIN
 		sem = a_name AND role IN ('H', 'C', 'T', 'D');
 END $$;
 
+-- Remove the entries of a handle from a semaphore that is locked, and grant.
+CREATE OR REPLACE FUNCTION weir.forget_(s weir.sem, a_session text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM weir.entry WHERE sem = s.name AND
+		id > a_session || '.' AND id < a_session || '/';
+	PERFORM weir.save_(weir.grant_(weir.sweep_(weir.count_(s))));
+END $$;
+
 -- Remove all entries of a handle that has died.
 CREATE OR REPLACE FUNCTION weir.bury_(a_name text, a_session text) RETURNS void
 LANGUAGE plpgsql AS $$
-DECLARE
-	s weir.sem;
 BEGIN
 	-- Leases move from young to weir.entry and never back.
 	PERFORM FROM weir.sem WHERE name = a_name AND young <> '{}';
@@ -712,19 +726,46 @@ BEGIN
 		PERFORM FROM weir.entry WHERE id > a_session || '.' AND
 			id < a_session || '/' LIMIT 1;
 	END IF;
-	IF NOT FOUND THEN
-		RETURN;
+	IF FOUND THEN
+		PERFORM weir.forget_(weir.lock_(a_name), a_session);
 	END IF;
-	s := weir.lock_(a_name);
-	DELETE FROM weir.entry WHERE sem = a_name AND
-		id > a_session || '.' AND id < a_session || '/';
-	PERFORM weir.save_(weir.grant_(weir.sweep_(weir.count_(s))));
+END $$;
+
+-- Execute the statements of bury_ and of the functions that it calls, on no row:
+-- no semaphore and no entry has the name null.  In a connection the first
+-- execution of a statement is slow, because it is compiled and planned: all of
+-- them together take longer than the rest of a burial.
+CREATE OR REPLACE FUNCTION weir.warm_() RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+	s weir.sem;
+BEGIN
+	s.waiters := 1;
+	s.paused := 0;
+	s.next := 1;
+	s.last := 1;
+	PERFORM weir.begin_(NULL), weir.age_(NULL), weir.grant_(s),
+		weir.sweep_(s), weir.check_(NULL), weir.forget_(NULL, '');
+	PERFORM weir.bury_('', '');
+	BEGIN
+		PERFORM weir.lock_('');
+	EXCEPTION WHEN SQLSTATE 'WR001' THEN
+		NULL;
+	END;
+	BEGIN
+		PERFORM weir.hold_(NULL, NULL);
+	EXCEPTION WHEN invalid_parameter_value THEN
+		NULL;	-- pg_notify without a channel
+	END;
 END $$;
 
 -- Wait until every connection of the handle has ended, then return its permits.
 -- Each connection holds the shared lock (a, b) of the handle, and an exclusive
--- lock of its own whose key is made of a and its pid.  The wait begins again
--- after lock_timeout: a transaction that lasts would keep old row versions alive.
+-- lock of its own whose key is made of a and its pid.  If the guard gets the
+-- exclusive lock (a, b), then no connection is left.  It does not wait for that
+-- lock, because a new connection would then wait behind the guard.  It waits for
+-- the lock of one connection.  The wait begins again after lock_timeout: a
+-- transaction that lasts would keep old row versions alive.
 CREATE OR REPLACE PROCEDURE weir.guard(a_name text, a_session text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -734,20 +775,16 @@ DECLARE
 		WHERE datname = current_database());
 	alive integer;
 BEGIN
-	-- Compile the functions now: the first call takes milliseconds.
-	BEGIN
-		PERFORM weir.save_(weir.grant_(weir.sweep_(
-			weir.count_(weir.age_(NULL::weir.sem)))));
-		PERFORM weir.lock_('');
-	EXCEPTION WHEN SQLSTATE 'WR001' THEN
-		NULL;
-	END;
+	PERFORM weir.warm_();
 	COMMIT;
 	LOOP
+		-- A search in pg_locks takes longer.
+		EXIT WHEN pg_try_advisory_xact_lock(a::bit(32)::integer,
+			b::bit(32)::integer);
 		SELECT min(pid) INTO alive FROM pg_locks
 			WHERE locktype = 'advisory' AND objsubid = 2 AND
 			database = here AND classid::bigint = a AND
-			objid::bigint = b AND granted;
+			objid::bigint = b AND mode = 'ShareLock' AND granted;
 		EXIT WHEN alive IS NULL;
 		BEGIN
 			PERFORM pg_advisory_xact_lock_shared((a << 32) | alive);
@@ -760,5 +797,5 @@ BEGIN
 	PERFORM weir.bury_(a_name, a_session);
 END $$;
 
-INSERT INTO weir.meta (version, code) VALUES (1, 2)
+INSERT INTO weir.meta (version, code) VALUES (1, 3)
 	ON CONFLICT (one) DO UPDATE SET code = excluded.code;
