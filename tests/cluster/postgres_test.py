@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """PostgreSQL: crashes, dead clients, lost answers, hostile data (C41, C44, C45)."""
+import glob
 import os
 import signal
 import socket
@@ -176,6 +177,45 @@ def test_c41_the_server_is_killed():
         storm = storm_with(server, server.url, 6, faults, ttl_ms=3000, timeout_ms=3000)
         full_capacity(server, storm)
         storm.check()
+
+
+def test_c41_a_guard_that_outlives_the_server_buries_nobody():
+    """The server is killed; its other processes notice that and release their locks.  The guard,
+    which is the last one, must not take that for the death of its client."""
+    with Postgres() as server:
+        url = server.url + "outlive?ttl=60s"
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            # The lease is an entry, and the guard waits for the lock of a connection.
+            assert stat(url)["held"] == 1
+            waits = lambda: server.sql("SELECT pid FROM pg_stat_activity WHERE application_name = "
+                                       "'weir guard' AND wait_event = 'advisory'")
+            await_(waits, "the guard")
+            guard = int(waits())
+            os.kill(guard, signal.SIGSTOP)
+            try:
+                server.kill()
+                await_(lambda: not [pid for pid in processes(server) if pid != guard],
+                       "the end of the other processes")
+            finally:
+                os.kill(guard, signal.SIGCONT)
+            await_(lambda: not processes(server), "the end of the guard")
+            server.start()
+            assert stat(url)["held"] == 1
+            assert "released WEIR_OK" in holder.release()
+
+
+def processes(server):
+    """The processes that use the server's folder."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cwd"):
+        try:
+            if os.readlink(path) == server.data:
+                found.append(int(path.split("/")[2]))
+        except OSError:
+            pass
+    return found
 
 
 class Standby(Postgres):

@@ -746,7 +746,7 @@ BEGIN
 	s.last := 1;
 	PERFORM weir.begin_(NULL), weir.age_(NULL), weir.grant_(s),
 		weir.sweep_(s), weir.check_(NULL), weir.forget_(NULL, '');
-	PERFORM weir.bury_('', '');
+	PERFORM weir.bury_('', ''), weir.server_lives_();
 	BEGIN
 		PERFORM weir.lock_('');
 	EXCEPTION WHEN SQLSTATE 'WR001' THEN
@@ -757,6 +757,19 @@ BEGIN
 	EXCEPTION WHEN invalid_parameter_value THEN
 		NULL;	-- pg_notify without a channel
 	END;
+END $$;
+
+-- Does not return if the server has ended.  Then its processes end by themselves
+-- and release their locks, which looks like the death of every client; but the
+-- clients live, and their leases are valid after a restart.  PostgreSQL looks
+-- for its own end and for a shutdown while it sleeps.  A sleep may be over before
+-- it has begun, if the CPU is busy with other processes, hence two; each takes
+-- one millisecond.
+CREATE OR REPLACE FUNCTION weir.server_lives_() RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_sleep(0.0005);
+	PERFORM pg_sleep(0.0005);
 END $$;
 
 -- Wait until every connection of the handle has ended, then return its permits.
@@ -793,6 +806,7 @@ BEGIN
 		END;
 		COMMIT;
 	END LOOP;
+	PERFORM weir.server_lives_();
 	PERFORM set_config('lock_timeout', '0', false);
 	PERFORM weir.bury_(a_name, a_session);
 END $$;
