@@ -32,6 +32,16 @@ def start(*words, env=None):
                             env=dict(os.environ, **(env or {})))
 
 
+def until(path):
+    """The words of a job that ends when the file exists."""
+    return ("sh", "-c", f"while [ ! -e {path} ]; do sleep 0.05; done")
+
+
+def touch(path):
+    with open(path, "w", encoding="ascii"):
+        pass
+
+
 def held(url):
     status, text = weir("stat", "--json", url)
     return json.loads(text)["held"] if status == 0 else 0
@@ -136,7 +146,7 @@ def test_hold_waits_in_the_queue():
             await_(lambda: stat(url)["waiters"] == 1, "the waiter")
             third.send_signal(signal.SIGTERM)
             assert third.wait(30) != 0
-            await_(lambda: stat(url)["waiters"] == 0, "the withdrawal", 5)
+            await_(lambda: stat(url)["waiters"] == 0, "the withdrawal")
         assert weir("release", other)[0] == 0
         # The name below WEIR_URL, in a folder of its own, which the hold creates nothing in.
         env = {"WEIR_URL": server.url, "WEIR_DIR": server.dir}
@@ -152,7 +162,7 @@ def test_hold_waits_in_the_queue():
 def test_c41_a_lost_hold_is_reported_by_release():
     with Redis() as server, Proxy(server) as proxy, \
             subprocess.Popen(["sleep", "100"]) as owner:
-        name = "x?ttl=1s&timeout=300ms"
+        name = "x?ttl=3s&timeout=1s"
         status, token = weir("hold", proxy.url + name, "-n", 1, "--while-pid", owner.pid)
         assert status == 0, token
         proxy.freeze()
@@ -345,7 +355,7 @@ def test_wait_for_free_permits():
 
 def test_c41_a_lost_lease_ends_the_job():
     with Redis() as server, Proxy(server) as proxy:
-        name = "lost?ttl=1500ms&timeout=400ms"
+        name = "lost?ttl=4s&timeout=1s"
         weir("run", server.url + name, "-n", 1, "--", "true")
         beats, pid_file = server.dir + "/beats", server.dir + "/pid"
         # The job ignores SIGTERM; the descriptor says that the lease is about to end.
@@ -371,7 +381,7 @@ def test_c41_a_lost_lease_ends_the_job():
 def test_c41_a_stopped_command():
     """Hard test 1: SIGSTOP past the TTL, then SIGCONT: 76, and the job is dead."""
     with Redis() as server:
-        url = server.url + "stopped?ttl=800ms"
+        url = server.url + "stopped?ttl=3s"
         weir("run", url, "-n", 1, "--", "true")
         with start("run", url, "--", "sleep", "100") as command:
             await_(lambda: held(url) == 1, "the lease")
@@ -381,21 +391,23 @@ def test_c41_a_stopped_command():
             job = int(subprocess.run(["pgrep", "-P", str(guardian)], check=True,
                                      stdout=subprocess.PIPE).stdout.split()[0])
             os.kill(guardian, signal.SIGSTOP)
-            assert weir("run", url, "-t", "10s", "--", "true")[0] == 0
+            assert weir("run", url, "-t", "40s", "--", "true")[0] == 0
             os.kill(guardian, signal.SIGCONT)
-            assert command.wait(10) == 76
+            assert command.wait(30) == 76
             assert not os.path.exists(f"/proc/{job}")
 
 
 def test_a_waiting_command_survives_a_restart():
     with Redis() as server:
-        url = server.url + "restart?ttl=3s&timeout=500ms"
-        with start("run", url, "-n", 1, "--", "sleep", "2.5") as holder:
+        url = server.url + "restart?ttl=8s&timeout=2s"
+        done = server.dir + "/done"
+        with start("run", url, "-n", 1, "--", *until(done)) as holder:
             await_(lambda: held(url) == 1, "the lease")
             with start("run", url, "--", "echo", "granted") as waiter:
                 await_(lambda: stat(url)["waiters"] == 1, "the waiter")
                 server.kill()
                 server.start()
+                touch(done)
                 assert holder.wait(30) == 0
                 assert waiter.wait(30) == 0 and b"granted" in waiter.stdout.read()
 
@@ -408,7 +420,8 @@ def test_passwords_are_hidden():
         assert status == 64 and "hidden-word" not in text
         for env, url in (({"WEIR_PASSWORD": "hidden-word"}, server.url + "x"),
                          ({"WEIR_URL": secret}, "x")):
-            with start("run", url, "-n", 1, "--", "sleep", "1", env=env) as job:
+            done = server.dir + "/" + "-".join(env)
+            with start("run", url, "-n", 1, "--", *until(done), env=env) as job:
                 await_(lambda e=env, u=url: '"held":1' in weir("stat", "--json", u, env=e)[1],
                        "the lease")
                 for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -418,6 +431,7 @@ def test_passwords_are_hidden():
                         continue
                     assert b"hidden-word" not in line or b"requirepass" in line, line
                 assert "hidden-word" not in weir("stat", "--json", url, env=env)[1]
+                touch(done)
                 assert job.wait(30) == 0 and b"hidden-word" not in job.stdout.read()
         status, text = weir("stat", server.url + "x", env={"WEIR_PASSWORD": "wrong-word"})
         assert status == 77 and "wrong-word" not in text

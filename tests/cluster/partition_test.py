@@ -30,15 +30,15 @@ def each():
 
 def test_c41_the_holder_knows_before_the_next_grant():
     for server, net in each():
-        url = server.url + "cut?ttl=2s&timeout=500ms"
+        url = server.url + "cut?ttl=4s&timeout=1s"
         tool(url, "create", 1)
         with Holder(url, where=net.run()) as holder:
             holder.await_("got")
             with Holder(url) as waiter:
                 await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
                 net.cut()
-                holder.await_("lost", 20)
-                waiter.await_("got", 30)
+                holder.await_("lost")
+                waiter.await_("got")
                 assert holder.time_of("lost") < waiter.time_of("got")
                 assert waiter.number("fence") > holder.number("fence")
                 # The old holder cannot release the permit of the new one.
@@ -48,35 +48,35 @@ def test_c41_the_holder_knows_before_the_next_grant():
                 assert "released WEIR_OK" in waiter.release()
         # The other machine takes part again.
         with Holder(url, where=net.run()) as holder:
-            holder.await_("got", 20)
+            holder.await_("got")
             assert "released WEIR_OK" in holder.release()
 
 
 def test_c41_a_waiter_that_is_cut_off_waits_on():
     """A short cut: the waiter keeps its place.  A long one: it joins the queue again."""
     for server, net in each():
-        for seconds in (0.7, 5):
-            url = server.url + "wait?ttl=2s&timeout=500ms"
+        for long in (False, True):
+            url = server.url + "wait?ttl=3s&timeout=500ms"
             tool(url, "create", 1)
             with Holder(url) as holder:
                 holder.await_("got")
                 with Holder(url, where=net.run()) as waiter:
                     await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
                     net.cut()
-                    time.sleep(seconds)
-                    if seconds > 4:
-                        assert stat(url)["waiters"] == 0, "its lease has ended"
+                    time.sleep(0.7)
+                    if long:
+                        await_(lambda u=url: stat(u)["waiters"] == 0, "the end of its lease")
                     net.heal()
-                    await_(lambda u=url: stat(u)["waiters"] == 1, "the waiter", 20)
+                    await_(lambda u=url: stat(u)["waiters"] == 1, "the waiter")
                     assert not waiter.says("got")
                     assert "released WEIR_OK" in holder.release()
-                    waiter.await_("got", 20)
+                    waiter.await_("got")
                     assert "released WEIR_OK" in waiter.release()
 
 
 def test_c41_the_command_ends_its_job():
     for server, net in each():
-        url = server.url + "run?ttl=3s&timeout=500ms"
+        url = server.url + "run?ttl=6s&timeout=1s"
         tool(url, "create", 1)
         beats = server.dir + "/beats"
         script = (f"trap '' TERM; while :; do date +%s%N >{beats}.new; mv {beats}.new {beats}; "
@@ -87,8 +87,8 @@ def test_c41_the_command_ends_its_job():
             with Holder(url) as waiter:
                 await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
                 net.cut()
-                assert job.wait(30) == 76, job.stdout.read()
-                waiter.await_("got", 30)
+                assert job.wait(60) == 76, job.stdout.read()
+                waiter.await_("got")
                 with open(beats, encoding="ascii") as file:
                     assert int(file.read()) / 1000 < waiter.time_of("got")
             net.heal()
@@ -105,7 +105,7 @@ def client_there(server, net):
 
 def full_capacity(server, storm):
     url = server.url + storm.name
-    await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity", 30)
+    await_(lambda: stat(url)["free"] == stat(url)["capacity"], "full capacity")
     assert stat(url)["waiters"] == 0
 
 
@@ -121,9 +121,7 @@ def test_c41_a_storm_on_both_sides():
     """Clients on both machines, kills and pauses, three cuts; the history of all is
     checked."""
     for server, net in each():
-        slow = isinstance(server, Etcd)
-        storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=2000 if slow else 1000,
-                      timeout_ms=2000 if slow else 500)
+        storm = Storm(CLIENT, server.url, creator(server.url), ttl_ms=2000, timeout_ms=2000)
         storm.start(9, 3)
         storm.start(9, 3, there=client_there(server, net))
         for seconds in (0.4, 3, 1.2):
