@@ -6,6 +6,7 @@
 #include "weir/cluster.h"
 
 #define MOST 20000
+#define BATCH 20	/* calls in a turn */
 
 /* Times in microseconds. */
 struct series {
@@ -31,8 +32,8 @@ void hand_off(const char *url, int rounds, struct series *s);
  */
 void pass_around(const char *url, int count, int rounds, struct series *s);
 /*
- * Join and leave the queue behind 10 and then 1,000 waiters: a request with a
- * deadline that has passed.
+ * Join and leave a queue of 10 and another one of 1,000 waiters, in turns: a
+ * request with a deadline that has passed.
  */
 void long_queue(const char *url, int rounds, struct series *ten,
 		struct series *thousand);

@@ -24,8 +24,6 @@
 #include <libpq-fe.h>
 #endif
 
-#define BATCH 20
-
 void series_add(struct series *s, int64_t started)
 {
 	if (s->count < MOST)

@@ -144,6 +144,14 @@ void pass_around(const char *url, int count, int rounds, struct series *s)
 		must(weir_cluster_close_handle(ring.handles[i]), "close");
 }
 
+/* A semaphore whose permit is held, and requests that wait for it. */
+struct queue {
+	weir_cluster *c, *crowd;
+	weir_lease *lease;
+	pthread_t *threads;
+	int count;
+};
+
 static weir_ctx crowd_ctx = WEIR_CTX_INIT;
 
 static void *wait_in_crowd(void *arg)
@@ -155,36 +163,60 @@ static void *wait_in_crowd(void *arg)
 	return NULL;
 }
 
+static void gather(struct queue *q, const char *base, int count)
+{
+	pthread_attr_t small;
+	char url[600];
+
+	(void)snprintf(url, sizeof(url), "%s-%d", base, count);
+	q->c = open_it(url);
+	q->crowd = open_it(url);
+	q->count = count;
+	q->threads = calloc((size_t)count, sizeof(*q->threads));
+	must(q->threads ? WEIR_OK : WEIR_ENOMEM, "calloc");
+	must(weir_cluster_acquire(q->c, 1, NULL, &q->lease), "acquire");
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 131072);
+	for (int i = 0; i < count; i++)
+		pthread_create(&q->threads[i], &small, wait_in_crowd, q->crowd);
+	await_waiters(q->c, (uint32_t)count);
+}
+
+static void join_and_leave(struct queue *q, int rounds, struct series *s)
+{
+	for (int i = 0; i < rounds; i++) {
+		int64_t started = weir_now_ns();
+		weir_lease *none;
+
+		(void)!weir_cluster_acquire_until(q->c, 1, 0, &none);
+		series_add(s, started);
+	}
+}
+
+static void dissolve(struct queue *q)
+{
+	for (int i = 0; i < q->count; i++)
+		pthread_join(q->threads[i], NULL);
+	free(q->threads);
+	must(weir_lease_release(q->lease), "release");
+	must(weir_cluster_close_handle(q->c), "close");
+	must(weir_cluster_close_handle(q->crowd), "close");
+}
+
 void long_queue(const char *url, int rounds, struct series *ten,
 		struct series *thousand)
 {
-	weir_cluster *c = open_it(url), *crowd = open_it(url);
-	pthread_attr_t small;
-	weir_lease *lease, *none;
-	pthread_t threads[1000];
+	struct queue queues[2];
 
-	must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 131072);
-	for (int count = 0; count < 1000;) {
-		struct series *s = count ? thousand : ten;
-		int until = count ? 1000 : 10;
-
-		for (; count < until; count++)
-			pthread_create(&threads[count], &small, wait_in_crowd,
-				       crowd);
-		await_waiters(c, (uint32_t)until);
-		for (int i = 0; i < rounds; i++) {
-			int64_t started = weir_now_ns();
-
-			(void)!weir_cluster_acquire_until(c, 1, 0, &none);
-			series_add(s, started);
-		}
+	gather(&queues[0], url, 10);
+	gather(&queues[1], url, 1000);
+	for (int i = 0; i < rounds; i += BATCH) {
+		join_and_leave(&queues[0], BATCH, ten);
+		join_and_leave(&queues[1], BATCH, thousand);
 	}
 	weir_ctx_cancel(&crowd_ctx);
-	for (int i = 0; i < 1000; i++)
-		pthread_join(threads[i], NULL);
-	must(weir_lease_release(lease), "release");
+	dissolve(&queues[0]);
+	dissolve(&queues[1]);
 }
 
 int hold(const char *url)
