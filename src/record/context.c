@@ -23,6 +23,7 @@
 
 #include "base/shared.h"
 #include "base/thread.h"
+#include "record/late.h"
 
 /* How many records are examined before the table grows, and if it is full. */
 #define SCAN 8u
@@ -55,20 +56,30 @@ static struct rg_object *object_of(char *base, const struct rg_slot *slot)
 	return id && at_load_relaxed(&object->id) == id ? object : NULL;
 }
 
-void weir_context_absorb_(struct rg_object *object, struct rg_slot *slot)
+void weir_context_absorb_(char *base, struct rg_slot *slot)
 {
 	/* relaxed: all; counts, of which only the sum matters. */
-	int64_t over = at_load_relaxed(&object->handed_over);
+	struct rg_object *object = object_of(base, slot);
+	int64_t over = object ? at_load_relaxed(&object->handed_over) : 0;
 	int64_t n, holds = weir_slot_holds_(slot);
 
+	if (over <= 0 || holds <= 0)
+		return;
+	/* relaxed: only its owner reuses a slot. */
+	object = weir_late_begin_(base, at_load_relaxed(&slot->object));
+	if (!object)
+		return;
 	do {
 		n = over < holds ? over : holds;
 		if (n <= 0)
-			return;
+			break;
 	/* relaxed: as above. */
 	} while (!at_cas_weak_relaxed(&object->handed_over, &over, over - n));
-	at_store_relaxed(&slot->given,
-			 at_load_relaxed(&slot->given) + (uint64_t)n);
+	/* relaxed: as above. */
+	if (n > 0)
+		at_store_relaxed(&slot->given, at_load_relaxed(&slot->given) +
+						       (uint64_t)n);
+	weir_late_end_(base, object);
 }
 
 /* Returns true if the slot holds nothing, or has the items of a channel. */
@@ -85,7 +96,9 @@ static bool is_spare(const struct rg_object *object, const struct rg_slot *slot)
  */
 static void fold(char *base, struct rg_slot *slot)
 {
-	struct rg_object *object = object_of(base, slot);
+	/* relaxed: only its owner reuses a slot. */
+	struct rg_object *object = weir_late_begin_(
+		base, at_load_relaxed(&slot->object));
 
 	if (slot == weir_mine_.last)
 		weir_mine_.sem = NULL;
@@ -100,6 +113,7 @@ static void fold(char *base, struct rg_slot *slot)
 		if (weir_slot_holds_(slot))
 			at_sub_relaxed(&object->handed_over,
 				       weir_slot_holds_(slot));
+		weir_late_end_(base, object);
 	}
 	/* relaxed: as above. */
 	at_store_relaxed(&slot->taken, 0);
@@ -118,11 +132,9 @@ static bool empty_slots(char *base, struct rg_context *context)
 	for (; context; context = weir_context_more_(base, context))
 		for (unsigned i = 0; i < RG_SLOTS; i++) {
 			struct rg_slot *slot = &context->slots[i];
-			struct rg_object *object = object_of(base, slot);
 
-			if (object)
-				weir_context_absorb_(object, slot);
-			if (is_spare(object, slot))
+			weir_context_absorb_(base, slot);
+			if (is_spare(object_of(base, slot), slot))
 				fold(base, slot);
 			else
 				empty = false;

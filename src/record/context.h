@@ -40,7 +40,7 @@ struct rg_slot *weir_context_slot_(char *base, uint64_t id, uint64_t site);
  * Subtract permits that other contexts have released from the slot.  Requires:
  * the slot is of the calling thread, or its thread has ended.
  */
-void weir_context_absorb_(struct rg_object *object, struct rg_slot *slot);
+void weir_context_absorb_(char *base, struct rg_slot *slot);
 
 /* The permits that the context holds in this slot. */
 static inline int64_t weir_slot_holds_(const struct rg_slot *slot)

@@ -8,6 +8,7 @@
  */
 #include "base/atomic.h"
 #include "record/context.h"
+#include "record/late.h"
 #include "record/record.h"
 
 void weir_record_begin_(uint64_t site)
@@ -20,26 +21,29 @@ void weir_record_begin_(uint64_t site)
 static void count_in_object(char *base, uint64_t id, int64_t sent,
 			    int64_t received)
 {
-	struct rg_object *object = weir_rg_object_(base, id);
+	struct rg_object *object = weir_late_begin_(base, id);
 
 	weir_registry_lost_(base);
-	/* relaxed: all; counts. */
-	if (at_load_relaxed(&object->id) != id)
+	if (!object)
 		return;
+	/* relaxed: all; counts. */
 	at_add_relaxed(&object->acquires[RG_IMMEDIATE], sent > 0);
 	at_add_relaxed(&object->releases, received > 0);
 	/* relaxed: as above. */
 	at_add_relaxed(&object->handed_over, received - sent);
+	weir_late_end_(base, object);
 }
 
 /* Count an acquire that waited. */
 static void count_queued(char *base, uint64_t id)
 {
-	struct rg_object *object = weir_rg_object_(base, id);
+	struct rg_object *object = weir_late_begin_(base, id);
 
-	/* relaxed: both; a count. */
-	if (at_load_relaxed(&object->id) == id)
-		at_add_relaxed(&object->acquires[RG_QUEUED], 1);
+	if (!object)
+		return;
+	/* relaxed: a count. */
+	at_add_relaxed(&object->acquires[RG_QUEUED], 1);
+	weir_late_end_(base, object);
 }
 
 static void add(uint64_t id, int64_t sent, int64_t received, bool waited)

@@ -154,7 +154,8 @@ struct rg_object {
 					   the semaphores whose waits are those
 					   of the object.  The second one is that
 					   of receivers */
-	uint64_t reserved[4];
+	uint64_t late;			/* private to the process: late.h */
+	uint64_t reserved[3];
 };
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of watched objects.  The lock of the registry guards the list of
- * unused records, which are reused in the order in which they became unused.
+ * unused records, which are reused in the order in which they became unused, but
+ * not while a late writer may change them (late.h).
  *
  * Pairs
  *
@@ -17,6 +18,7 @@
 #include "base/lock.h"
 #include "base/shared.h"
 #include "record/event.h"
+#include "record/late.h"
 #include "record/lockorder.h"
 #include "record/record.h"
 #include "record/registry.h"
@@ -27,7 +29,9 @@
  * A record is reused if so many others became unused later: a late message may
  * still print the old name.
  */
-#define UNUSED_MAX 32u
+#ifndef WEIR_UNUSED_MAX_	/* the explorer reuses records at once */
+#define WEIR_UNUSED_MAX_ 32u
+#endif
 
 const char *weir_record_user_name_(const char *name)
 {
@@ -50,10 +54,25 @@ static uint16_t *added_at(const void *address)
 	return &added[(at ^ at >> 9 ^ at >> 18) % (2 * RG_OBJECTS)];
 }
 
+/* Append a record to the list of unused ones.  Requires: the lock. */
+static void append(char *base, uint32_t index)
+{
+	struct weir_registry_ *registry = weir_registry_;
+
+	/* relaxed: both; only under the lock. */
+	at_store_relaxed(&weir_rg_object_(base, index)->next_free, 0);
+	if (registry->free_last)
+		at_store_relaxed(&weir_rg_object_(base, registry->free_last - 1)
+					  ->next_free, index + 1);
+	else
+		registry->free_first = index + 1;
+	registry->free_last = index + 1;
+	registry->free_count++;
+}
+
 /* Requires: the lock. */
 static void make_unused(char *base, uint32_t index)
 {
-	struct weir_registry_ *registry = weir_registry_;
 	struct rg_object *object = weir_rg_object_(base, index);
 
 	/* relaxed: all; readers check the state and the id again. */
@@ -62,16 +81,39 @@ static void make_unused(char *base, uint32_t index)
 	at_store_relaxed(&object->address, 0);
 	at_store_relaxed(&object->inner[0], 0);
 	at_store_relaxed(&object->inner[1], 0);
-	at_store_relaxed(&object->next_free, 0);
-	if (registry->free_last)
-		/* relaxed: as above. */
-		at_store_relaxed(&weir_rg_object_(base, registry->free_last - 1)
-					  ->next_free, index + 1);
-	else
-		registry->free_first = index + 1;
-	registry->free_last = index + 1;
-	registry->free_count++;
+	append(base, index);
 	weir_registry_next_epoch_();
+}
+
+/* Returns true if a thread may still write the record of an earlier object. */
+static bool is_late(struct rg_object *object)
+{
+	/* [D9] acquire, [D9] release: a read that is an RMW. */
+	return at_add_acq_rel(&object->late, 0);
+}
+
+/*
+ * Returns the record that has been unused longest, without those that a late
+ * writer may change; null: there is none.  Requires: the lock.
+ */
+static struct rg_object *reuse(char *base, uint32_t *index)
+{
+	struct weir_registry_ *registry = weir_registry_;
+
+	for (uint32_t n = registry->free_count; n; n--) {
+		struct rg_object *object;
+
+		*index = registry->free_first - 1;
+		object = weir_rg_object_(base, *index);
+		registry->free_first = (uint32_t)object->next_free;
+		if (!registry->free_first)
+			registry->free_last = 0;
+		registry->free_count--;
+		if (!is_late(object))
+			return object;
+		append(base, *index);
+	}
+	return NULL;
 }
 
 /* Returns an unused object; null: the table is full.  Requires: the lock. */
@@ -81,22 +123,19 @@ static struct rg_object *take_unused(char *base, uint32_t *index)
 	struct rg_header *header = weir_rg_header_(base);
 	struct rg_object *object;
 
+	if (registry->free_count > WEIR_UNUSED_MAX_) {
+		object = reuse(base, index);
+		if (object)
+			return object;
+	}
 	/* relaxed: changed only under the lock. */
 	*index = at_load_relaxed(&header->objects_high);
 	object = weir_rg_object_(base, *index);
-	if (registry->free_count < UNUSED_MAX && *index < RG_OBJECTS &&
+	if (*index < RG_OBJECTS &&
 	    weir_registry_grow_(&header->objects_high, *index, object,
 				sizeof(*object)))
 		return object;
-	if (!registry->free_first)
-		return NULL;
-	*index = registry->free_first - 1;
-	object = weir_rg_object_(base, *index);
-	registry->free_first = (uint32_t)object->next_free;
-	if (!registry->free_first)
-		registry->free_last = 0;
-	registry->free_count--;
-	return object;
+	return reuse(base, index);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "record/context.h"
+#include "record/late.h"
 #include "record/lockorder.h"
 
 #define SHORT_HOLDS 3u		/* buckets that are not counted: layout.h */
@@ -15,24 +16,18 @@ static char *registry_base(void)
 	return at_load_relaxed(&weir_registry_->base);
 }
 
-static bool is_live(const struct rg_object *object, uint64_t id)
-{
-	/* relaxed: an object that ends meanwhile takes its counts with it. */
-	return at_load_relaxed(&object->id) == id;
-}
-
 /* The flags of handed_over: it may be other than 0. */
 static bool is_owed(uint32_t flags)
 {
 	return flags & (RG_HANDED_OVER | RG_DEFERRED);
 }
 
-/* n permits were taken or returned, and no slot says so. */
-static void add_handed_over(struct rg_object *object, uint64_t id, int64_t n,
-			    uint32_t flag)
+/*
+ * n permits were taken or returned, and no slot says so.  Requires: the record of
+ * the object is not reused.
+ */
+static void add_handed_over(struct rg_object *object, int64_t n, uint32_t flag)
 {
-	if (!is_live(object, id))
-		return;
 	/* The flag first: it says that the slots are no longer exact. */
 	weir_registry_flag_(object, flag);
 	/* relaxed: a count. */
@@ -44,8 +39,7 @@ static void add_handed_over(struct rg_object *object, uint64_t id, int64_t n,
  * Subtract permits that other contexts have released from the slots of this
  * thread.
  */
-static void settle_handed_over(char *base, struct rg_object *object,
-			       uint64_t id)
+static void settle_handed_over(char *base, uint64_t id)
 {
 	struct rg_context *context = weir_mine_.context;
 
@@ -58,7 +52,7 @@ static void settle_handed_over(char *base, struct rg_object *object,
 			if (!key)
 				break;
 			if (key == id)
-				weir_context_absorb_(object, slot);
+				weir_context_absorb_(base, slot);
 		}
 }
 
@@ -108,7 +102,8 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 		weir_registry_lost_(base);
 		/* relaxed: the flags of an object remain. */
 		if (!(at_load_relaxed(&object->flags) & RG_UNBOUNDED))
-			add_handed_over(object, id, -n, RG_HANDED_OVER);
+			/* The call holds permits: the object exists. */
+			add_handed_over(object, -n, RG_HANDED_OVER);
 		at_signal_fence();
 		/* relaxed: a signal handler of this thread reads it. */
 		at_store_relaxed(&my->busy, false);
@@ -119,7 +114,7 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 	flags = at_load_relaxed(&object->flags);
 	if (!(flags & RG_UNBOUNDED)) {
 		if (is_owed(flags) && at_load_relaxed(&object->handed_over) > 0)
-			settle_handed_over(base, object, id);
+			settle_handed_over(base, id);
 		if (weir_slot_holds_(slot) <= 0)
 			/* relaxed: as above. */
 			at_store_relaxed(&slot->since, since);
@@ -160,11 +155,11 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 {
 	/* relaxed: all; this thread writes the slot.  The rest are counts. */
 	uint64_t id = at_load_relaxed(&slot->object);
-	struct rg_object *object = weir_rg_object_(weir_mine_.base, id);
+	struct rg_object *object = weir_late_begin_(weir_mine_.base, id);
 	uint64_t ticks = (uint64_t)weir_ticks_() - at_load_relaxed(&slot->since);
 	uint64_t times = releases < WEIR_RECORD_EXACT_ ? 1 : WEIR_RECORD_SAMPLE_;
 
-	if (!is_live(object, id))
+	if (!object)
 		return;
 	/* relaxed: as above. */
 	at_add_relaxed(&object->hold_ticks, times * ticks);
@@ -172,6 +167,7 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 		/* relaxed: as above. */
 		at_add_relaxed(&object->holds[weir_registry_bucket_(ticks)],
 			       times);
+	weir_late_end_(weir_mine_.base, object);
 }
 
 /* Count a release. */
@@ -224,13 +220,16 @@ static struct rg_slot *newest(char *base, uint64_t id, bool holding)
 }
 
 /* Subtract n permits from the slots of this thread; returns what is left. */
-static int64_t give(char *base, struct rg_object *object, uint64_t id,
-		    int64_t n, bool counts)
+static int64_t give(char *base, uint64_t id, int64_t n, bool counts)
 {
 	struct weir_self_ *my = &weir_mine_;
 	struct rg_slot *slot = my->last;
-	/* relaxed: all; this thread writes the slot. */
-	bool unbounded = at_load_relaxed(&object->flags) & RG_UNBOUNDED;
+	/*
+	 * relaxed: all; this thread writes the slot.  If the flag is of a later
+	 * object, then no reader uses the slot any more.
+	 */
+	bool unbounded = at_load_relaxed(&weir_rg_object_(base, id)->flags) &
+			 RG_UNBOUNDED;
 
 	if (at_load_relaxed(&slot->object) != id ||
 	    (!unbounded && weir_slot_holds_(slot) < n))
@@ -263,27 +262,29 @@ static void gave(uint64_t id, int64_t n, bool counts)
 
 	if (!id || n <= 0 || !base)
 		return;
-	object = weir_rg_object_(base, id);
 	/* relaxed: all; only a signal handler finds the thread busy. */
 	if (at_load_relaxed(&my->busy)) {
 		flag = RG_DEFERRED;
 	} else if (my->base == base) {
 		at_store_relaxed(&my->busy, true);
 		at_signal_fence();
-		n = give(base, object, id, n, counts);
+		n = give(base, id, n, counts);
 		at_signal_fence();
 		/* relaxed: as above. */
 		at_store_relaxed(&my->busy, false);
 		if (!n)
 			return;
 	}
-	if (!is_live(object, id))
+	/* A release that no slot of this thread has: the object has it. */
+	object = weir_late_begin_(base, id);
+	if (!object)
 		return;
 	/* relaxed: both; a count, and a flag that never changes. */
 	if (counts && n == all)
 		at_add_relaxed(&object->releases, 1);
 	if (!(at_load_relaxed(&object->flags) & RG_UNBOUNDED))
-		add_handed_over(object, id, n, flag);
+		add_handed_over(object, n, flag);
+	weir_late_end_(base, object);
 }
 
 void weir_record_gave_(uint64_t id, int64_t n, uint64_t site)

@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "record/context.h"
+#include "record/late.h"
 #include "record/lockorder.h"
 #include "record/record.h"
 #include "record/timeout.h"
@@ -116,16 +117,14 @@ static uint32_t wait_of(const void *op, const char *base)
 	return 0;
 }
 
-/* The wait was granted, or ends without. */
-static void leave_queue(char *base, const struct rg_wait *wait)
+/*
+ * The wait was granted, or ends without.  Requires: the object exists, or its
+ * record is not reused.
+ */
+static void leave_queue(struct rg_object *object, const struct rg_wait *wait)
 {
 	/* relaxed: all; `queued` is a sum, the rest is of this wait. */
-	uint64_t id = at_load_relaxed(&wait->object);
-	struct rg_object *object = weir_rg_object_(base, id);
-
-	if (at_load_relaxed(&object->id) == id &&
-	    !(at_load_relaxed(&wait->flags) & RG_GRANTED))
-		/* relaxed: as above. */
+	if (!(at_load_relaxed(&wait->flags) & RG_GRANTED))
 		at_sub_relaxed(&object->queued, at_load_relaxed(&wait->min));
 }
 
@@ -133,6 +132,7 @@ void weir_record_granted_(const void *op, uint32_t number)
 {
 	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_object *object;
 	struct rg_wait *wait;
 
 	if (!base)
@@ -142,8 +142,10 @@ void weir_record_granted_(const void *op, uint32_t number)
 	if (!number)
 		return;
 	wait = weir_rg_wait_(base, number - 1);
-	leave_queue(base, wait);
+	object = weir_rg_object_(base, wait->object);
 	/* relaxed: all; under the lock of the semaphore, for display. */
+	if (at_load_relaxed(&object->id) == wait->object)
+		leave_queue(object, wait);
 	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->flags,
 			 at_load_relaxed(&wait->flags) | RG_GRANTED);
@@ -277,29 +279,31 @@ static void count(struct rg_object *object, const struct rg_wait *wait)
 	at_add_relaxed(&object->wait_ticks, ticks);
 }
 
-/* The record of a wait that ends; returns its object, 0: that does not exist. */
-static uint64_t end(char *base, uint32_t number)
+/*
+ * The record of a wait that ends.  Returns its object, until weir_late_end_; null:
+ * it does not exist any more.
+ */
+static struct rg_object *end(char *base, uint32_t number)
 {
 	struct rg_wait *wait = weir_rg_wait_(base, number - 1);
-	uint64_t id = wait->object;
-	struct rg_object *object = weir_rg_object_(base, id);
-	/* relaxed: the object may have ended. */
-	bool exists = at_load_relaxed(&object->id) == id;
+	struct rg_object *object = weir_late_begin_(base, wait->object);
 
-	leave_queue(base, wait);
-	if (exists)
+	if (object) {
+		leave_queue(object, wait);
 		count(object, wait);
+	}
 	release_wait(wait);
-	return exists ? id : 0;
+	return object;
 }
 
 void weir_record_drop_wait_(uint32_t number)
 {
 	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_object *object = base && number ? end(base, number) : NULL;
 
-	if (base && number)
-		(void)end(base, number);
+	if (object)
+		weir_late_end_(base, object);
 }
 
 void weir_record_end_any_(uint32_t context)
@@ -311,19 +315,25 @@ void weir_record_end_any_(uint32_t context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
 }
 
-/* Returns true if the calls of a pattern record their outcomes. */
-static bool is_pattern(char *base, uint64_t id)
+/*
+ * Count the outcome of an acquire, and record its permits.  The calls of a pattern
+ * do that themselves.
+ */
+static void record_outcome(struct rg_object *object, uint64_t id, bool waited,
+			   weir_err err, int64_t n, uint64_t site)
 {
 	/* relaxed: it never changes. */
-	return at_load_relaxed(&weir_rg_object_(base, id)->flags) & RG_PATTERN;
-}
-
-/* Count an acquire that waited, and record its permits. */
-static void took(char *base, uint64_t id, int64_t n, uint64_t site)
-{
-	/* relaxed: a count. */
-	at_add_relaxed(&weir_rg_object_(base, id)->acquires[RG_QUEUED], 1);
-	weir_record_took_queued_(id, n, site);
+	if (at_load_relaxed(&object->flags) & RG_PATTERN)
+		return;
+	if (err) {
+		weir_record_failed_(id, err);
+	} else if (waited) {
+		/* relaxed: a count. */
+		at_add_relaxed(&object->acquires[RG_QUEUED], 1);
+		weir_record_took_queued_(id, n, site);
+	} else {
+		weir_record_took_(id, n, site);
+	}
 }
 
 void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
@@ -333,6 +343,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	char *base = at_load_relaxed(&weir_registry_->base);
 	uint64_t site = weir_mine_.site;
 	uint32_t context = 0, flags = 0;
+	struct rg_object *object;
 	int64_t wanted = n;
 
 	if (!base || (!id && !number && !op))
@@ -347,23 +358,23 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		flags = wait->flags;
 		if (err == WEIR_ETIMEDOUT)
 			weir_diag_timed_out_(wait->object, number - 1);
-		id = end(base, number);
+		/* A member of an any-of request comes without its object. */
+		id = wait->object;
+		object = end(base, number);
 		/* Not if this thread runs the callback of an operation. */
 		if (!op && !(flags & RG_ANY_OF))
 			weir_mine_.waited = true;
+	} else {
+		object = weir_late_begin_(base, id);
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
 	/* relaxed: weir_order_request_ loads it again. */
-	else if (number && !(flags & RG_ANY_OF) &&
+	else if (object && number && !(flags & RG_ANY_OF) &&
 		 at_load_relaxed(&weir_registry_->order))
 		weir_order_request_(base, id, wanted, site, false);
-	if (!id || is_pattern(base, id))
+	if (!object)
 		return;
-	if (err)
-		weir_record_failed_(id, err);
-	else if (number)
-		took(base, id, n, site);
-	else
-		weir_record_took_(id, n, site);
+	record_outcome(object, id, number, err, n, site);
+	weir_late_end_(base, object);
 }
