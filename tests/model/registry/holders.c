@@ -11,6 +11,7 @@
 #include "core/sem_queue.h"
 #include "core/sem_word.h"
 #include "explore.h"
+#include "items.h"
 #include "record/context.h"
 #include "record/record.h"
 #include "record/registry.h"
@@ -21,7 +22,8 @@
 
 static struct book {
 	weir_sem *sem;
-	uint64_t id;
+	uint64_t number;	/* of the book */
+	uint64_t id;		/* 0: not registered yet */
 	bool moved;
 	int64_t out;		/* at the start, held by no thread */
 	int64_t held[EX_THREADS];
@@ -30,6 +32,7 @@ static struct book {
 
 /* Calls in progress of each thread: a handler's call may be in another one. */
 static int calls[EX_THREADS];
+static uint64_t books_so_far;
 static struct rg_context *contexts[EX_THREADS];
 
 static struct book *book_of(const weir_sem *sem)
@@ -111,6 +114,11 @@ static void check_sum(const struct book *b)
 			b->releases, acquires, releases);
 }
 
+bool holders_are_in(int thread)
+{
+	return calls[thread];
+}
+
 static void check_books(void)
 {
 	bool quiet = true;
@@ -121,7 +129,7 @@ static void check_books(void)
 		const struct book *b = &books[i];
 		const struct rg_object *object;
 
-		if (!b->sem)
+		if (!b->sem || !b->id)
 			continue;
 		object = weir_rg_object_(base_now(), b->id);
 		if (object->id != b->id || object->state != RG_LIVE)
@@ -132,6 +140,59 @@ static void check_books(void)
 		if (quiet)
 			check_sum(b);
 	}
+}
+
+/*
+ * A semaphore with a static initialiser has an object when its name is that of an
+ * object.
+ */
+static void find_objects(void)
+{
+	for (int i = 0; i < BOOKS; i++) {
+		size_t at = books[i].sem ? (size_t)(books[i].sem->name_ -
+						    base_now()) : 0;
+
+		if (!books[i].sem || books[i].id || !base_now() ||
+		    at - RG_OBJECTS_AT >= RG_OBJECTS * sizeof(struct rg_object))
+			continue;
+		at -= RG_OBJECTS_AT;
+		books[i].id = weir_rg_object_(base_now(),
+					      at / sizeof(struct rg_object))->id;
+	}
+}
+
+static bool context_exists(uint64_t id)
+{
+	const struct rg_context *context = weir_rg_context_(base_now(),
+							    id & 0xffff);
+
+	return context->id == id && context->state == RG_LIVE;
+}
+
+static void check_waits(void)
+{
+	for (uint32_t i = 0; base_now() && i < RG_WAITS; i++) {
+		const struct rg_wait *wait = weir_rg_wait_(base_now(), i);
+
+		if (wait->state == RG_LIVE && !context_exists(wait->context))
+			ex_fail("waits: the context of a wait does not exist");
+	}
+}
+
+/* The record of a member of an any-of request. */
+static void check_member(const struct weir_waiter_ *w,
+			 const struct rg_wait *wait)
+{
+	const struct rg_context *context =
+		weir_rg_context_(base_now(), wait->context & 0xffff);
+
+	if (!(wait->flags & RG_ANY_OF))
+		ex_fail("waits: a member waits for itself alone");
+	if (w->context ? context->kind != RG_OPERATION ||
+				 context->address != (uintptr_t)w->any ||
+				 *w->context != (wait->context & 0xffff) + 1 :
+			 context->kind != RG_THREAD)
+		ex_fail("waits: a member has the context of another request");
 }
 
 /* The queue, when the lock is dropped. */
@@ -146,9 +207,14 @@ static void check_queue(const struct book *b)
 
 		if (++n > EX_THREADS)
 			ex_fail("the queue has no end");
-		if (!w->record)
+		uint32_t record = w->kind == WEIR_MEMBER_ ? w->member_record :
+							    w->record;
+
+		if (!record)
 			ex_fail("waits: a waiter has no record");
-		wait = weir_rg_wait_(base_now(), w->record - 1);
+		wait = weir_rg_wait_(base_now(), record - 1);
+		if (w->kind == WEIR_MEMBER_)
+			check_member(w, wait);
 		if (wait->state != RG_LIVE || wait->object != b->id ||
 		    wait->min != w->min || wait->flags & RG_GRANTED)
 			ex_fail("waits: the record of a waiter is not its own");
@@ -164,9 +230,12 @@ static void written(const void *address, uint64_t before, uint64_t after)
 	(void)before;
 	if (ex_self() < 0)
 		return;
+	find_objects();
 	check_books();
+	check_waits();
+	items_check_now();
 	for (int i = 0; i < BOOKS; i++)
-		if (books[i].sem && address == &books[i].sem->word_ &&
+		if (books[i].id && address == &books[i].sem->word_ &&
 		    weir_door_(after) != WEIR_LOCKED_)
 			check_queue(&books[i]);
 }
@@ -208,7 +277,9 @@ static void compare(const struct rg_context *context, const int64_t *n)
 		}
 		return;
 	}
-	ex_fail("reader: a wait whose context is no thread");
+	/* An operation holds nothing; its record may have a next user by now. */
+	if (context->kind != RG_OPERATION)
+		ex_fail("reader: a wait whose context is no thread");
 }
 
 static void read_wait(const struct rg_wait *wait)
@@ -248,6 +319,15 @@ void holders_check(void)
 		if (books[i].sem)
 			EX_ASSERT(!weir_rg_object_(base_now(),
 						   books[i].id)->queued);
+	for (uint32_t i = 0; i < RG_CONTEXTS; i++) {
+		const struct rg_context *context =
+			weir_rg_context_(base_now(), i);
+
+		if (context->state != RG_FREE && context->kind == RG_OPERATION)
+			ex_fail("waits: a request has ended, its context has not");
+	}
+	for (uint32_t i = 0; i < RG_OBJECTS; i++)
+		EX_ASSERT(!weir_rg_object_(base_now(), i)->late);
 	EX_ASSERT(!weir_rg_header_(base_now())->lost);
 }
 
@@ -262,9 +342,17 @@ weir_err holders_init(weir_sem *sem, const weir_sem_opts *opts)
 	if (err)
 		return err;
 	*b = (struct book){ .sem = sem, .id = weir_record_of_(sem),
+			     .number = ++books_so_far,
 			     .out = sem->capacity_ - weir_value_(sem->word_) };
 	EX_ASSERT(b->id);
 	return WEIR_OK;
+}
+
+void holders_add(weir_sem *sem)
+{
+	*book_of(NULL) = (struct book){
+		.sem = sem, .number = ++books_so_far,
+		.out = sem->capacity_ - weir_value_(sem->word_) };
 }
 
 weir_err holders_destroy(weir_sem *sem)
@@ -280,32 +368,48 @@ weir_err holders_destroy(weir_sem *sem)
 	return err;
 }
 
+void holders_enter(void)
+{
+	calls[ex_self()]++;
+}
+
+void holders_leave(void)
+{
+	contexts[ex_self()] = ex_mine[ex_self() + 1].context;
+	calls[ex_self()]--;
+	check_books();
+	items_check_now();
+}
+
+static void change(struct book *b, int64_t n)
+{
+	b->held[ex_self()] += n;
+	b->acquires += n > 0;
+	b->releases += n < 0;
+}
+
+void holders_took(weir_sem *sem, int64_t n)
+{
+	change(book_of(sem), n);
+}
+
 uint64_t holders_begin(weir_sem *sem, bool moved)
 {
 	struct book *b = book_of(sem);
 
-	calls[ex_self()]++;
+	holders_enter();
 	if (moved)
 		b->moved = true;
-	return b->id;
+	return b->number;
 }
 
-void holders_end(uint64_t id, int64_t n)
+void holders_end(uint64_t number, int64_t n)
 {
-	struct book *b = NULL;
-
 	/* It may have been destroyed after a release. */
 	for (int i = 0; i < BOOKS; i++)
-		if (books[i].id == id)
-			b = &books[i];
-	contexts[ex_self()] = ex_mine[ex_self() + 1].context;
-	calls[ex_self()]--;
-	if (!b)
-		return;
-	b->held[ex_self()] += n;
-	b->acquires += n > 0;
-	b->releases += n < 0;
-	check_books();
+		if (books[i].number == number)
+			change(&books[i], n);
+	holders_leave();
 }
 
 weir_err holders_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
@@ -363,11 +467,26 @@ void holders_end_thread(void)
 
 	for (int i = 0; i < BOOKS; i++)
 		held += books[i].held[ex_self()];
-	calls[ex_self()]++;
+	holders_enter();
 	ex_end_thread();
+	items_end_thread();
 	contexts[ex_self()] = held ? context : NULL;
 	calls[ex_self()]--;
 	check_books();
+	items_check_now();
+}
+
+weir_err holders_acquire_any(const weir_req *reqs, size_t k,
+			     struct weir_ctx *ctx, size_t *which)
+{
+	weir_err err;
+
+	holders_enter();
+	err = weir_acquire_any(reqs, k, ctx, which);
+	if (!err)
+		holders_took(reqs[*which].sem, reqs[*which].n);
+	holders_leave();
+	return err;
 }
 
 /*
