@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The phrases of reports: phrase.h. */
+#include "diag/phrase.h"
+
+static void put(struct dg_text *text, const char *string)
+{
+	weir_diag_put_(text, string);
+}
+
+static void put_int(struct dg_text *text, int64_t number)
+{
+	weir_diag_put_int_(text, number);
+}
+
+void weir_diag_put_count_(struct dg_text *text, int64_t n, const char *what)
+{
+	put_int(text, n);
+	put(text, " ");
+	put(text, what);
+	if (n != 1)
+		put(text, "s");
+}
+
+void weir_diag_put_origin_(struct dg_text *text, uint64_t site, int64_t age_ns)
+{
+	if (!site && age_ns == DG_UNKNOWN)
+		return;
+	put(text, " (");
+	weir_diag_put_site_(text, site);
+	if (age_ns != DG_UNKNOWN) {
+		put(text, site ? ", " : "");
+		weir_diag_put_time_(text, age_ns);
+	}
+	put(text, ")");
+}
+
+void weir_diag_put_columns_(struct dg_text *text, uint64_t site, int64_t age_ns)
+{
+	if (age_ns != DG_UNKNOWN) {
+		put(text, "  ");
+		weir_diag_put_time_(text, age_ns);
+	}
+	if (site) {
+		put(text, "  ");
+		weir_diag_put_site_(text, site);
+	}
+}
+
+void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
+{
+	if (object->flags & RG_UNBOUNDED) {
+		put(text, "unbounded");
+		return;
+	}
+	put_int(text, object->free < 0 ? 0 : object->free);
+	put(text, " of ");
+	put_int(text, object->capacity);
+	put(text, " free");
+	if (object->free < 0) {
+		put(text, ", debt ");
+		put_int(text, -object->free);
+	}
+}
+
+/* "1 of 2", "up to 5", "idle" */
+static void put_request(struct dg_text *text, const struct dg_wait *wait)
+{
+	if (wait->flags & RG_IDLE) {
+		put(text, "to be idle");
+		return;
+	}
+	put_int(text, wait->min);
+	if (wait->max > wait->min) {
+		put(text, " to ");
+		put_int(text, wait->max);
+	}
+}
+
+void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
+		       const struct dg_wait *wait)
+{
+	if (object->type == RG_CHAN)
+		put(text, wait->flags & RG_RECEIVES ? "an item of " :
+						      "a slot of ");
+	weir_diag_put_object_(text, object);
+	if (object->type == RG_CHAN)
+		return;
+	put(text, " ");
+	put_request(text, wait);
+}
+
+void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait)
+{
+	if (wait->left_ns != DG_NO_DEADLINE) {
+		put(text, ", times out in ");
+		weir_diag_put_time_(text, wait->left_ns);
+	}
+	if (wait->flags & RG_HAS_CTX)
+		put(text, ", can be cancelled");
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* The report on an object: its holders and its queue. */
+#include "diag/phrase.h"
+
+/* The longest lists of holders and of waiters. */
+#define HOLDERS_MAX 16u
+#define WAITERS_MAX 10u
+
+static void put(struct dg_text *text, const char *string)
+{
+	weir_diag_put_(text, string);
+}
+
+static void put_int(struct dg_text *text, int64_t number)
+{
+	weir_diag_put_int_(text, number);
+}
+
+/* The state of the holder: ended, waits, runs. */
+static void put_activity(struct dg_text *text, const struct dg_model *model,
+			 const struct dg_hold *hold)
+{
+	const struct dg_context *c = &model->contexts[hold->context];
+
+	if (c->ended) {
+		put(text, c->kind == DG_PROCESS ? "  PROCESS EXITED" :
+						  "  THREAD EXITED");
+		if (c->ended_ns != DG_UNKNOWN) {
+			put(text, " ");
+			weir_diag_put_time_(text, c->ended_ns);
+			put(text, " ago");
+		}
+		if (weir_diag_leaked_(model, hold))
+			put(text, ": LEAKED");
+	} else if (c->first_wait != DG_NONE) {
+		const struct dg_wait *wait = &model->waits[c->first_wait];
+
+		put(text, "  waits for ");
+		if (model->objects[wait->object].type == RG_CHAN)
+			weir_diag_put_wanted_(
+				text, &model->objects[wait->object], wait);
+		else
+			weir_diag_put_object_(text,
+					      &model->objects[wait->object]);
+		put(text, " (");
+		weir_diag_put_free_(text, &model->objects[wait->object]);
+		put(text, ")");
+	} else {
+		put(text, "  running, waits for no semaphore");
+	}
+}
+
+static void put_holders(struct dg_text *text, const struct dg_model *model,
+			const struct dg_object *object)
+{
+	uint32_t n = 0;
+
+	if (object->type == RG_CHAN) {
+		put(text, "  items ");
+		put_int(text, object->held);
+		put(text, "\n");
+		return;
+	}
+	if (!object->holders && object->unowned <= 0)
+		return;
+	put(text, "  held  ");
+	weir_diag_put_count_(text, object->held, "permit");
+	put(text, " by ");
+	weir_diag_put_count_(text, object->holders, "context");
+	put(text, object->approximate && !text->exact ?
+		  " (approximate: they change):\n" : ":\n");
+	for (uint32_t h = object->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_object) {
+		const struct dg_hold *hold = &model->holds[h];
+		const struct dg_context *c = &model->contexts[hold->context];
+
+		if (!hold->weight)
+			continue;
+		if (n++ == HOLDERS_MAX) {
+			put(text, "    and ");
+			put_int(text, object->holders - HOLDERS_MAX);
+			put(text, " more\n");
+			break;
+		}
+		weir_diag_put_right_(text, hold->weight, 6);
+		put(text, "  ");
+		weir_diag_put_context_(text, c);
+		weir_diag_put_columns_(text, hold->site, hold->age_ns);
+		put_activity(text, model, hold);
+		put(text, "\n");
+	}
+	if (object->unowned > 0) {
+		weir_diag_put_right_(text, object->unowned, 6);
+		put(text, "  held by no known context\n");
+	}
+}
+
+static void put_queue(struct dg_text *text, const struct dg_model *model,
+		      const struct dg_object *object)
+{
+	uint32_t n = 0;
+
+	if (object->first_wait == DG_NONE)
+		return;
+	put(text, "  queue ");
+	put_int(text, object->waiters);
+	put(text, " waiting");
+	if (object->type != RG_CHAN) {
+		put(text, " for ");
+		weir_diag_put_count_(text, object->waiting_permits, "permit");
+	}
+	put(text, ":\n");
+	for (uint32_t w = object->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object) {
+		const struct dg_wait *wait = &model->waits[w];
+		const struct dg_context *c = &model->contexts[wait->context];
+
+		if (n++ == WAITERS_MAX) {
+			put(text, "    and ");
+			put_int(text, (int64_t)object->waiters - WAITERS_MAX);
+			put(text, " more\n");
+			break;
+		}
+		weir_diag_put_right_(text, wait->min, 6);
+		put(text, "  ");
+		weir_diag_put_context_(text, c);
+		weir_diag_put_columns_(text, wait->site, wait->age_ns);
+		put(text, wait->flags & RG_GRANTED ? "  granted" :
+			  wait->flags & RG_OVERSIZED ? "  oversized" :
+			  wait->flags & RG_IDLE ? "  waits for idle" :
+			  wait->flags & RG_RECEIVES ? "  to receive" :
+			  object->type == RG_CHAN ? "  to send" : "");
+		weir_diag_put_deadline_(text, wait);
+		put(text, "  ");
+		put(text, weir_diag_verdict_name_(c->verdict));
+		put(text, "\n");
+	}
+}
+
+static void put_flow(struct dg_text *text, const struct dg_object *object)
+{
+	if (object->last_release_ns == DG_UNKNOWN || !object->releases)
+		return;
+	put(text, "  flow  last release ");
+	weir_diag_put_time_(text, object->last_release_ns);
+	put(text, " ago, one every ");
+	weir_diag_put_time_(text, object->age_ns / (int64_t)(
+		object->releases & INT64_MAX ? object->releases & INT64_MAX :
+					       1));
+	put(text, " on average\n");
+}
+
+void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
+			    uint32_t index)
+{
+	const struct dg_object *object = &model->objects[index];
+
+	weir_diag_put_object_(text, object);
+	put(text, ": ");
+	put(text, weir_diag_type_name_(object->type));
+	put(text, ", ");
+	weir_diag_put_free_(text, object);
+	put(text, object->flags & RG_BARGING ? "; barging" : "; fifo");
+	put(text, object->flags & RG_IS_CLOSED ? "; closed" : "; open");
+	if (object->flags & RG_HANDED_OVER)
+		put(text, "; handed over: threads release what others hold");
+	put(text, "\n");
+	put_flow(text, object);
+	put_holders(text, model, object);
+	put_queue(text, model, object);
+}
+
+void weir_diag_report_object_(struct dg_text *text,
+			      const struct dg_model *model, uint32_t index)
+{
+	const struct dg_object *object = &model->objects[index];
+
+	weir_diag_report_body_(text, model, index);
+	put(text, "  verdict  ");
+	put(text, weir_diag_verdict_name_(object->verdict));
+	if (object->leaked > 0) {
+		put(text, "; ");
+		weir_diag_put_count_(text, object->leaked, "permit");
+		put(text, object->leaked == 1 ? " is" : " are");
+		put(text, " lost for good");
+	}
+	put(text, "\n");
+}
