@@ -15,6 +15,7 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "pattern/ready.h"
 #include "record/record.h"
 
@@ -161,11 +162,14 @@ weir_err weir_adaptive_learn(weir_adaptive *adaptive, int64_t began_ns,
 weir_err weir_adaptive_acquire(weir_adaptive *adaptive, struct weir_ctx *ctx,
 			       int64_t *began_ns)
 {
+	bool watched;
 	weir_err err;
 
 	if (check(adaptive, __func__, WEIR_BY_ERROR_) || !began_ns)
 		return WEIR_EINVAL;
+	watched = weir_sem_begin_(adaptive->sem_, WEIR_SITE_);
 	err = weir_sem_acquire(adaptive->sem_, 1, ctx);
+	weir_sem_end_(watched);
 	if (!err)
 		*began_ns = weir_now_ns();
 	return err;

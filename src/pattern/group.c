@@ -20,6 +20,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
+#include "core/sem_watched.h"
 #include "pattern/group.h"
 
 enum outcome { RETURNED, SKIPPED, EXITED };
@@ -65,9 +66,13 @@ static void run_task(weir_group *group, void *self,
 		     const struct weir_task_ *task)
 {
 	bool always = group->opts_.flags & WEIR_GROUP_RUN_CANCELLED;
-	weir_err err = weir_sem_acquire(&group->permits_, task->weight,
-					always ? NULL : &group->ctx_);
+	bool watched;
+	weir_err err;
 
+	watched = weir_sem_begin_(&group->permits_, task->site);
+	err = weir_sem_acquire(&group->permits_, task->weight,
+			       always ? NULL : &group->ctx_);
+	weir_sem_end_(watched);
 	if (err) {
 		finish_task(group, self, task, err, SKIPPED);
 		return;
@@ -154,7 +159,7 @@ static weir_err add_task(weir_group *group)
 weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			  int64_t weight, struct weir_ctx *ctx)
 {
-	const struct weir_task_ task = { fn, arg, weight };
+	const struct weir_task_ task = { fn, arg, weight, WEIR_SITE_ };
 	weir_err err = check(group, fn != NULL, weight, __func__);
 
 	if (!err)
@@ -170,7 +175,7 @@ weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 weir_err weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			      int64_t weight)
 {
-	const struct weir_task_ task = { fn, arg, weight };
+	const struct weir_task_ task = { fn, arg, weight, WEIR_SITE_ };
 	weir_err err = check(group, fn != NULL, weight, __func__);
 
 	if (!err)

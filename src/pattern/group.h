@@ -13,6 +13,7 @@ struct weir_task_ {
 	weir_task_fn *fn;
 	void *arg;
 	int64_t weight;
+	uint64_t site;			/* the call of spawn, for the registry */
 };
 
 weir_err weir_group_unready_(weir_group *group, const char *call,

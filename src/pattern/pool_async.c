@@ -20,6 +20,7 @@
 #include "base/atomic.h"
 #include "base/frame.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "pattern/pool.h"
 
 enum { FREE, SUBMITTED };
@@ -111,10 +112,13 @@ weir_err weir_pool_op_borrow(weir_pool_op *op, weir_pool *pool, const char *who,
 			     struct weir_ctx *ctx, weir_pool_item **item)
 {
 	weir_err err = prepare(op, pool, who, ctx, item, __func__);
+	bool watched;
 
 	if (err)
 		return err;
+	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_op_submit(&op->op_, &pool->permits_, 1, ctx);
+	weir_sem_end_(watched);
 	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 
@@ -123,10 +127,13 @@ weir_err weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool,
 				   weir_pool_item **item)
 {
 	weir_err err = prepare(op, pool, who, NULL, item, __func__);
+	bool watched;
 
 	if (err)
 		return err;
+	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_op_submit_until(&op->op_, &pool->permits_, 1, deadline_ns);
+	weir_sem_end_(watched);
 	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 

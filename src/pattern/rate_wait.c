@@ -19,6 +19,7 @@
 #include "pattern/rate.h"
 
 #include "base/lock.h"
+#include "core/sem_watched.h"
 #include "weir/ctx.h"
 
 /*
@@ -89,15 +90,18 @@ static weir_err take_at_gate(weir_rate *limit, int64_t n, int64_t deadline_ns,
  * waiting_ and queued_; this function removes it from both counts.
  */
 static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
-				int64_t deadline_ns, struct weir_ctx *ctx)
+				int64_t deadline_ns, struct weir_ctx *ctx,
+				uint64_t site)
 {
 	weir_err err;
-	bool taken = false;
+	bool taken = false, watched;
 
+	watched = weir_sem_begin_(&limit->gate_, site);
 	if (ctx)
 		err = weir_sem_acquire(&limit->gate_, 1, ctx);
 	else
 		err = weir_sem_acquire_until(&limit->gate_, 1, deadline_ns);
+	weir_sem_end_(watched);
 	if (!err) {
 		err = take_at_gate(limit, n, deadline_ns, ctx);
 		taken = err == WEIR_OK;
@@ -134,7 +138,7 @@ static void undo_take(weir_rate *limit, int64_t n,
 }
 
 static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
-			struct weir_ctx *ctx, const char *call)
+			struct weir_ctx *ctx, const char *call, uint64_t site)
 {
 	weir_err err = weir_rate_check_request_(limit, n, ctx, call);
 	struct weir_time_ full;
@@ -145,7 +149,7 @@ static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
 	now_ns = weir_now_ns();
 	err = weir_rate_take_(limit, n, now_ns, now_ns, &at_ns, &full);
 	if (err == WEIR_EQUEUED)
-		return wait_for_tokens(limit, n, deadline_ns, ctx);
+		return wait_for_tokens(limit, n, deadline_ns, ctx, site);
 	/* C13: a cancel that has returned wins over the tokens. */
 	if (!err && ctx) {
 		err = weir_ctx_err(ctx);
@@ -158,11 +162,11 @@ static weir_err acquire(weir_rate *limit, int64_t n, int64_t deadline_ns,
 weir_err weir_rate_acquire(weir_rate *limit, int64_t n, struct weir_ctx *ctx)
 {
 	return acquire(limit, n, ctx ? weir_ctx_deadline(ctx) : WEIR_FOREVER,
-		       ctx, __func__);
+		       ctx, __func__, WEIR_SITE_);
 }
 
 weir_err weir_rate_acquire_until(weir_rate *limit, int64_t n,
 				  int64_t deadline_ns)
 {
-	return acquire(limit, n, deadline_ns, NULL, __func__);
+	return acquire(limit, n, deadline_ns, NULL, __func__, WEIR_SITE_);
 }

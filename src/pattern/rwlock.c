@@ -24,6 +24,7 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
 #include "weir/ctx.h"
 
@@ -110,6 +111,27 @@ static weir_err wait_to_write(weir_rwlock *rw, struct weir_ctx *ctx,
 	return err;
 }
 
+static weir_err try_to_read(weir_rwlock *rw)
+{
+	if (weir_rwlock_writers_are_first_(rw) &&
+	    !weir_sem_is_closed(&rw->inside_))
+		return WEIR_EAGAIN;
+	return weir_sem_try_acquire(&rw->inside_, 1);
+}
+
+static weir_err try_to_write(weir_rwlock *rw)
+{
+	weir_err err = weir_sem_try_acquire(&rw->inside_, ALL);
+
+	/*
+	 * Count the writer only now: before the acquire, readers would wait for
+	 * a writer that may never enter.
+	 */
+	if (!err)
+		weir_rwlock_add_writer_(rw);
+	return err;
+}
+
 /* The functions by which a reader, or a writer, enters. */
 struct role {
 	weir_err (*wait)(weir_rwlock *rw, struct weir_ctx *ctx,
@@ -118,9 +140,9 @@ struct role {
 	void (*leave)(weir_rwlock *rw);
 };
 
-static const struct role reader = { wait_to_read, weir_rwlock_try_read,
+static const struct role reader = { wait_to_read, try_to_read,
 				    weir_rwlock_read_done };
-static const struct role writer = { wait_to_write, weir_rwlock_try_write,
+static const struct role writer = { wait_to_write, try_to_write,
 				    weir_rwlock_write_done };
 
 static weir_err wait_counted(weir_rwlock *rw, const struct role *role,
@@ -135,14 +157,11 @@ static weir_err wait_counted(weir_rwlock *rw, const struct role *role,
 	return err;
 }
 
-static weir_err enter(weir_rwlock *rw, const struct role *role,
-		      struct weir_ctx *ctx, int64_t deadline_ns,
-		      const char *call)
+static weir_err enter_ready(weir_rwlock *rw, const struct role *role,
+			    struct weir_ctx *ctx, int64_t deadline_ns)
 {
-	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
+	weir_err err;
 
-	if (err)
-		return err;
 	if (!rw->max_waiters_)
 		return role->wait(rw, ctx, deadline_ns);
 	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
@@ -156,6 +175,25 @@ static weir_err enter(weir_rwlock *rw, const struct role *role,
 	err = weir_ctx_err(ctx);
 	if (err)
 		role->leave(rw);
+	return err;
+}
+
+/*
+ * Not inlined, and called last: core/sem_watched.h, "WEIR_SITE_".
+ */
+__attribute__((noinline))
+static weir_err enter(weir_rwlock *rw, const struct role *role,
+		      struct weir_ctx *ctx, int64_t deadline_ns,
+		      const char *call)
+{
+	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
+	bool watched;
+
+	if (err)
+		return err;
+	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	err = enter_ready(rw, role, ctx, deadline_ns);
+	weir_sem_end_(watched);
 	return err;
 }
 
@@ -193,28 +231,27 @@ weir_err weir_rwlock_try_read(weir_rwlock *rw)
 {
 	weir_err err = weir_rwlock_check_(rw, "weir_rwlock_try_read",
 					  WEIR_BY_ERROR_);
+	bool watched;
 
 	if (err)
 		return err;
-	if (weir_rwlock_writers_are_first_(rw) &&
-	    !weir_sem_is_closed(&rw->inside_))
-		return WEIR_EAGAIN;
-	return weir_sem_try_acquire(&rw->inside_, 1);
+	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	err = try_to_read(rw);
+	weir_sem_end_(watched);
+	return err;
 }
 
 weir_err weir_rwlock_try_write(weir_rwlock *rw)
 {
 	weir_err err = weir_rwlock_check_(rw, "weir_rwlock_try_write",
 					  WEIR_BY_ERROR_);
+	bool watched;
 
-	if (!err)
-		err = weir_sem_try_acquire(&rw->inside_, ALL);
-	/*
-	 * Count the writer only now: before the acquire, readers would wait for
-	 * a writer that may never enter.
-	 */
-	if (!err)
-		weir_rwlock_add_writer_(rw);
+	if (err)
+		return err;
+	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	err = try_to_write(rw);
+	weir_sem_end_(watched);
 	return err;
 }
 
@@ -283,9 +320,13 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 {
 	static const char call[] = "weir_rwlock_try_upgrade";
 	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
+	bool watched;
 
-	if (!err)
+	if (!err) {
+		watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
 		err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
+		weir_sem_end_(watched);
+	}
 	if (err == WEIR_EAGAIN && !weir_sem_available(&rw->inside_))
 		return refuse(rw, call, "has a writer and no reader");
 	if (err)

@@ -130,12 +130,19 @@ static void add(char *base, uint64_t id, int64_t n, uint64_t site,
 	at_store_relaxed(&my->busy, false);
 }
 
+/* The call site that is recorded: that of a pattern's call, if there is one. */
+static uint64_t outer_site(uint64_t site)
+{
+	return weir_mine_.outer ? weir_mine_.outer : site;
+}
+
 void weir_record_took_(uint64_t id, int64_t n, uint64_t site)
 {
 	char *base = registry_base();
 
 	if (!id || n <= 0 || !base)
 		return;
+	site = outer_site(site);
 	add(base, id, n, site, (uint64_t)weir_ticks_(), true);
 	/* relaxed: weir_order_request_ loads it again. */
 	if (at_load_relaxed(&weir_registry_->order))
@@ -147,7 +154,8 @@ void weir_record_tried_(uint64_t id, int64_t n, uint64_t site)
 	char *base = registry_base();
 
 	if (id && n > 0 && base)
-		add(base, id, n, site, (uint64_t)weir_ticks_(), true);
+		add(base, id, n, outer_site(site), (uint64_t)weir_ticks_(),
+		    true);
 }
 
 /* Add the time of a hold to the sums. */
@@ -377,7 +385,7 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 
 void weir_record_call_(uint64_t site)
 {
-	weir_mine_.site = weir_mine_.outer ? weir_mine_.outer : site;
+	weir_mine_.site = outer_site(site);
 }
 
 void weir_record_took_queued_(uint64_t id, int64_t n, uint64_t site)

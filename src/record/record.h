@@ -126,7 +126,8 @@ uint64_t weir_record_numbered_(uint32_t number, const void *address);
 
 /*
  * A call of a pattern on a watched object is between begin and end.  `site` is
- * the call site of its waits.  weir_record_sent_ and weir_record_received_ record
+ * the call site of its acquires and waits: that of the user, not that of the
+ * pattern's calls of the semaphore.  weir_record_sent_ and weir_record_received_ record
  * that this thread has sent or received n items of a channel; `waited`: it is
  * counted as a call that waited.  weir_record_acquired_ records the outcome of a
  * call that acquires n permits; `may_wait` as in weir_take_recorded_.
@@ -203,7 +204,9 @@ static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
 	 * first, so that the checks are not older than it.
 	 */
 	at_signal_fence();
-	if (!weir_record_is_last_(sem) || weir_mine_.last_site != site)
+	if (!weir_record_is_last_(sem) ||
+	    (weir_mine_.last_site != site &&
+	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer)))
 		return ready;
 	ready.slot = slot;
 	/* Plain: this thread writes them. */
