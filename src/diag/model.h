@@ -75,6 +75,8 @@ struct dg_context {
 	uint32_t group;		/* of contexts that block each other, from 1;
 				   0: none (verdict.h) */
 	bool behind;		/* it blocks no other context of its group */
+	bool receives;		/* it waits for the sender of an item, and
+				   blocks no other context */
 	enum dg_verdict verdict;
 	int64_t age_ns, ended_ns;
 	char name[64];

@@ -133,7 +133,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		weir_diag_put_deadline_(text, wait);
 		put(text, "  ");
 		put(text, weir_diag_verdict_name_(c->verdict));
-		put(text, "\n");
+		put(text, c->receives ? ": waits for a sender\n" : "\n");
 	}
 }
 

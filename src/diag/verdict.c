@@ -5,6 +5,7 @@
  * cause:
  *
  *     nothing assumed            it proceeds: SLOW, STALLED, STARVED, STRANDED
+ *     an item is sent to it      SLOW, if it holds nothing that others await
  *     releases from outside      NO KNOWN RELEASER, or POSSIBLE DEADLOCK
  *     ended contexts release     LEAKED
  *     oversized waits end        UNSATISFIABLE
@@ -51,6 +52,47 @@ static void reduce_all(struct dg_model *model)
 static bool is_left(const struct dg_model *model, uint32_t context, int step)
 {
 	return model->work->left[context] & 1u << step;
+}
+
+/* Set is_changed of the objects that a context which is left waits for. */
+static void mark_awaited(struct dg_model *model)
+{
+	uint8_t *awaited = model->work->is_changed;
+
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		awaited[i] = 0;
+	for (uint32_t w = 0; w < model->used.waits; w++)
+		if (is_left(model, model->waits[w].context, PLAIN))
+			awaited[model->waits[w].object] = 1;
+}
+
+/*
+ * Whether the context waits for an item of a channel, and blocks no other
+ * context.  That is the usual state of a receiver: any thread may send.
+ * Requires: mark_awaited was called.
+ */
+static bool is_receiver(const struct dg_model *model,
+			const struct dg_context *c)
+{
+	bool all = true, some = false, any_of = false;
+
+	for (uint32_t h = c->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_context)
+		if (model->holds[h].weight &&
+		    model->work->is_changed[model->holds[h].object])
+			return false;
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+		bool receives =
+			wait->flags & RG_RECEIVES &&
+			model->objects[wait->object].type == RG_CHAN;
+
+		any_of = wait->flags & RG_ANY_OF;
+		all = all && receives;
+		some = some || receives;
+	}
+	return some && (all || any_of);
 }
 
 /* Set free[object] to what the context itself holds of each awaited object. */
@@ -236,7 +278,7 @@ static void number_groups(struct dg_model *model)
 		uint32_t first = root(parent, i);
 
 		model->contexts[i].group = 0;
-		if (!is_left(model, i, PLAIN))
+		if (!is_left(model, i, PLAIN) || model->contexts[i].receives)
 			continue;
 		if (!number[first])
 			number[first] = ++model->groups;
@@ -249,6 +291,13 @@ static void judge_context(struct dg_model *model, uint32_t context)
 	struct dg_context *c = &model->contexts[context];
 
 	c->verdict = DG_FINE;
+	c->receives = is_left(model, context, PLAIN) &&
+		      !is_left(model, context, OUTSIDE) &&
+		      is_receiver(model, c);
+	if (c->receives) {
+		c->verdict = DG_SLOW;
+		return;
+	}
 	if (is_left(model, context, PLAIN)) {
 		c->verdict = cause(model, context);
 		return;
@@ -282,6 +331,7 @@ static void judge_object(struct dg_model *model, uint32_t object)
 void weir_diag_judge_(struct dg_model *model)
 {
 	reduce_all(model);
+	mark_awaited(model);
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		judge_context(model, i);
 	number_groups(model);

@@ -208,12 +208,9 @@ TEST(a_channel_shows_its_waiters)
 	open_chan(1);
 	thread = start(receive, NULL);
 	AWAIT(only("jobs", WEIR_DIAG_CHAN)->waiters == 1);
-	CHECK_EQ(explain(), WEIR_DIAG_NO_RELEASER);
-	/* A program without a dynamic linker prints the address. */
-	CHECK(strstr(text, "waits for an item of jobs (diag-types+0x") ||
-	      strstr(text, "waits for an item of jobs (receive") ||
-	      strstr(text, "waits for an item of jobs (0x"));
-	CHECK(strstr(text, "  to receive"));
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	CHECK(strstr(text, "  to receive  SLOW: waits for a sender"));
+	CHECK(!strstr(text, "NO KNOWN RELEASER"));
 	CHECK_OK(weir_chan_send(&chan, &item, NULL));
 	finish(thread);
 	CHECK_OK(weir_chan_send(&chan, &item, NULL));
@@ -233,6 +230,49 @@ TEST(a_channel_shows_its_waiters)
 	CHECK_EQ(only("jobs", WEIR_DIAG_CHAN)->timed_out, 1);
 	CHECK_OK(weir_chan_destroy(&chan));
 	none("jobs");
+}
+
+static void *hold_and_receive(void *sem)
+{
+	int item;
+
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	CHECK_OK(weir_chan_recv(&chan, &item, NULL));
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+static void *take(void *sem)
+{
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+/* A receiver that blocks another thread needs a sender that is not known. */
+TEST(c50_a_receiver_that_others_wait_for)
+{
+	check_thread receiver, waiter;
+	weir_sem sem;
+	int item = 3;
+
+	open_chan(1);
+	watch(&sem, 1, "mutex");
+	receiver = start(hold_and_receive, &sem);
+	AWAIT(only("jobs", WEIR_DIAG_CHAN)->waiters == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_SLOW);
+	waiter = start(take, &sem);
+	AWAIT(only("mutex", WEIR_DIAG_SEM)->waiters == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_NO_RELEASER);
+	/* A program without a dynamic linker prints the address. */
+	CHECK(strstr(text, "waits for an item of jobs (diag-types+0x") ||
+	      strstr(text, "waits for an item of jobs (hold_and_receive") ||
+	      strstr(text, "waits for an item of jobs (0x"));
+	CHECK_OK(weir_chan_send(&chan, &item, NULL));
+	finish(receiver);
+	finish(waiter);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_chan_destroy(&chan));
 }
 
 static void ended(weir_chan_op *op, weir_err err, void *user)
