@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,17 +372,23 @@ static void *stay_frozen(void *arg)
 	struct frozen *frozen = arg;
 
 	while (!at_load_acquire(&frozen->stop))
-		if (!syscall(SYS_futex, frozen->obituary, FUTEX_WAIT, 0, NULL,
-			     NULL, 0))
+		if (weir_shared_wait_(frozen->obituary, 0, WEIR_FOREVER) ==
+		    WEIR_WOKEN_)
 			at_add_relaxed(&frozen->woken, 1);
 	return NULL;
 }
+
+/* As in <linux/futex.h> and base/shared.c. */
+#define CMP_REQUEUE 4
+#ifndef SYS_futex
+#define SYS_futex SYS_futex_time64
+#endif
 
 /* Returns the number of threads that sleep on the word. */
 static long sleepers(uint32_t *word)
 {
 	/* Each is moved to the word on which it sleeps. */
-	return syscall(SYS_futex, word, FUTEX_CMP_REQUEUE, 0, 1000L, word, 0);
+	return syscall(SYS_futex, word, CMP_REQUEUE, 0, 1000L, word, 0);
 }
 
 NAMESPACE_TEST(c37_c42_a_frozen_keeper_does_not_hide_a_death)
