@@ -351,7 +351,8 @@ TEST(c8_a_name_too_long)
 	CHECK_EQ(strlen(panic_message), 318);
 }
 
-static _Thread_local char storage[5000];
+/* Volatile: the compiler must not leave it out. */
+static _Thread_local volatile char storage[5000];
 
 /* The stacks of the library's own threads have room for all of it. */
 TEST(thread_local_storage_is_counted)
