@@ -45,6 +45,10 @@ def suite(name, apart=False):
                         if "/between" not in f), apart
 
 
+# Without the sharded semaphore, which is a pattern.
+STRESS = "stress", [f"tests/stress/{p}.c" for p in (
+    "conserve", "ctxtree", "mixed", "soak")], False
+
 # The core with a hook before each access: tests/unit/between.h.
 BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
     ["tests/unit/job.c"], False
@@ -135,7 +139,7 @@ class Workshop:
                               (("--spin", "2", "--at-most", "1", "--random", "0"),
                                20)),
                 Tests("other tests", [suite("fault", True), suite("refmodel"),
-                                      suite("regress"), suite("stress")],
+                                      suite("regress"), STRESS],
                       self.plain, self),
                 self.explorer((("--at-most", "2", "--random", "1000"), 120)),
             ],
@@ -151,10 +155,9 @@ class Workshop:
                              "--random", "200"), 90),
                            (("--stale", "--random", "0", "--enough", "100000",
                              *scenarios("tests/model/order_scenarios.c")), 60)),
-                Tests("ThreadSanitizer", [suite("unit"), suite("permit"),
-                                          suite("stress")], self.thread, self),
-                Tests("this machine", [suite("stress"), suite("regress")],
-                      self.plain, self),
+                Tests("ThreadSanitizer", [suite("unit"), suite("permit"), STRESS],
+                      self.thread, self),
+                Tests("this machine", [STRESS, suite("regress")], self.plain, self),
             ] + ([GenMC(self)] if os.environ.get("GENMC") else []),
             ("named", "logic"): [
                 self.processes_explorer((("--at-most", "0", "--random", "0"), 20)),
