@@ -3,6 +3,7 @@
 
 A mutant needs one compilation and one link: everything else is built once.
 """
+import filecmp
 import glob
 import hashlib
 import os
@@ -114,6 +115,9 @@ class Library:
             file.write(mutant.text)
         try:
             for source in self.users_of(mutant.path):
+                # Code that a header's mutant does not reach need not be compiled again.
+                if mutant.changed is not None and source not in mutant.changed:
+                    continue
                 objects[source] = compile_(
                     broken if source == mutant.path else source,
                     f"{where}/{os.path.basename(self.where)}-"
@@ -131,6 +135,12 @@ class Library:
             with open(self.objects[source], "rb") as file:
                 total.update(file.read())
         return total.hexdigest()
+
+    def differing(self, mutant, objects):
+        """The sources whose objects the mutant changes."""
+        return {source for source in self.users_of(mutant.path)
+                if not filecmp.cmp(objects[source], self.objects[source],
+                                   shallow=False)}
 
     def digest(self, mutant, objects):
         """A hash of the objects that the mutant affects; unchanged if it has no effect."""

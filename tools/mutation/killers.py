@@ -14,7 +14,8 @@ from . import build, genmc, means
 QUICK_S = 0.03
 
 # Programs that are run with environment variables, once for each setting.
-SETTINGS = {"fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
+SETTINGS = {"diag-lockorder": ("WEIR_DIAG=order",),
+            "fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
                            "WEIR_FAULT_AT_LOAD=sched_getaffinity")}
 
 
@@ -32,6 +33,8 @@ class Lazy:
 
 
 class Killer:
+    is_fast = False     # used by tools/mutate -q
+
     def __init__(self, name, prepare):
         self.name, self.prepared = name, Lazy(prepare)
 
@@ -92,7 +95,8 @@ class Tests(Killer):
             objects = list(self.workshop.builders.map(
                 lambda f: build.compile_(
                     f, f"{library.where}/{f[:-2]}.o",
-                    (*library.includes, "tests/support", os.path.dirname(f)),
+                    (*library.includes, "tests/support", os.path.dirname(f),
+                     "tests/unit"),
                     (*library.flags, "-fexceptions")), group.files))
             group.object = build.merge(objects,
                                        f"{library.where}/{group.name}.o")
@@ -164,10 +168,16 @@ class Explorer(Killer):
                     raise means.Killed(saw)
 
 
+def fast(killer):
+    killer.is_fast = True
+    return killer
+
+
 class GenMC:
     """The programs of tests/genmc under RC11; first the programs that tests/genmc/orders
     names for the mutant."""
     name = "GenMC"
+    is_fast = False
     LIMIT_S = 120
 
     def __init__(self, workshop):

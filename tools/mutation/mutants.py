@@ -13,12 +13,13 @@ TARGETS = {
 }
 # Files without behaviour of the core: the names of the memory orders; the lengths of
 # spins and backoffs, which change no outcome; and system calls that only loops, named
-# semaphores and groups use.
+# semaphores, groups, the recorder and the POSIX functions use.
 LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
             "src/base/cpu.c", "src/base/spin.h", "src/base/spin.c",
             "src/base/lse.c", "src/base/shared.h", "src/base/shared.c",
             "src/base/event.h", "src/base/event.c", "src/base/thread.h",
-            "src/base/thread.c",
+            "src/base/thread.c", "src/base/memfd.h", "src/base/memfd.c",
+            "src/base/realtime.h", "src/base/realtime.c",
             "src/core/last_cpu.h"}
 
 
@@ -34,6 +35,7 @@ class Mutant:
         self.text = text            # the mutated file
         self.built = {}             # library: objects of the mutant
         self.hash = None            # of those objects
+        self.changed = None         # sources whose code differs; None: not known yet
         self.how = None             # the result
         self.detail = ""
         self.seconds = 0            # time of the attempts

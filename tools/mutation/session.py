@@ -20,8 +20,9 @@ def choose(every, words, full, seed):
     if words[:1] == ["-o"]:
         return choose([m for m in every if m.is_order], words[1:], True, seed)
     if words:
-        return [m for m in every if any(w in " ".join(m.key) + f":{m.line}"
-                                        for w in words)]
+        # In the order of the words, so that the first results come from the first one.
+        return list(dict.fromkeys(m for w in words for m in every
+                                  if w in " ".join(m.key) + f":{m.line}"))
     if full:
         return every
     return random.Random(seed).sample([m for m in every if not m.is_order],
@@ -33,13 +34,14 @@ def compile_all(chosen, shop, pool):
     def one(mutant):
         library = shop.compiled(mutant.target)
         try:
-            mutant.hash = library.digest(mutant, library.rebuilt(
-                mutant, f"{WHERE}/m/{mutant.number}"))
+            objects = library.rebuilt(mutant, f"{WHERE}/m/{mutant.number}")
+            mutant.hash = library.digest(mutant, objects)
+            # A weaker order may compile to other code in another library only.
+            if not mutant.is_order:
+                mutant.changed = library.differing(mutant, objects)
         except build.Failed:
             mutant.how = "not compiled"
 
-    for number, mutant in enumerate(chosen):
-        mutant.number = number
     list(pool.map(one, chosen))
     first = {}
     for mutant in chosen:
@@ -58,26 +60,28 @@ def compile_all(chosen, shop, pool):
 def attack(mutant, tools, listed, known):
     """Try one tool after another; a listed mutant is tried with the first tool only,
     unless it is a memory order."""
-    if mutant.how:
-        return
-    if known.of(mutant) and mutant.key not in listed:
-        mutant.how, mutant.detail = known.of(mutant)
-        return
     where = f"{WHERE}/m/{mutant.number}"
+    if not mutant.how and known.of(mutant) and mutant.key not in listed:
+        mutant.how, mutant.detail = known.of(mutant)
+    if mutant.how:
+        mutant.built.clear()
+        shutil.rmtree(where, ignore_errors=True)
+        return
     begun = time.monotonic()
+    names = genmc.programs_for(mutant) if mutant.is_order else []
+    if names and not os.environ.get("GENMC"):
+        # Few of these are noticed by another tool, and only after minutes.
+        mutant.how, mutant.detail = "left to GenMC", ", ".join(names)
+        tools = []
     for tool in tools if mutant.is_order or mutant.key not in listed else tools[:1]:
         saw = tool.attack(mutant, where)
         if saw:
             mutant.how, mutant.detail = tool.name, saw
             known.add(mutant)
             break
-    else:
-        names = genmc.programs_for(mutant)
-        if names and not os.environ.get("GENMC"):
-            mutant.how, mutant.detail = "left to GenMC", ", ".join(names)
-        else:
-            mutant.how = "equivalent" if mutant.key in listed else "survives"
-            mutant.detail = listed.get(mutant.key, "")
+    if not mutant.how:
+        mutant.how = "equivalent" if mutant.key in listed else "survives"
+        mutant.detail = listed.get(mutant.key, "")
     mutant.seconds = time.monotonic() - begun
     mutant.built.clear()
     shutil.rmtree(where, ignore_errors=True)
@@ -85,13 +89,25 @@ def attack(mutant, tools, listed, known):
         print(report.line(mutant), file=file)
 
 
+def by_file(chosen):
+    """The mutants in groups, one for each file."""
+    files = {}
+    for mutant in chosen:
+        files.setdefault(mutant.path, []).append(mutant)
+    return files.values()
+
+
 def main(args):
-    listing = args[:1] == ["-l"]
-    words = args[1:] if listing else args
+    listing, quick = args[:1] == ["-l"], args[:1] == ["-q"]
+    words = args[1:] if listing or quick else args
     full = os.environ.get("WEIR_FULL") == "1"
     seed = int(os.environ.get("WEIR_SEED", "1"), 0)
     every = mutants.all_mutants()
-    chosen = choose(every, words, full or listing, seed)
+    chosen = choose(every, words, full or listing or quick, seed)
+    if quick:
+        chosen = [m for m in chosen if not m.is_order]
+    for number, mutant in enumerate(chosen):
+        mutant.number = number
     if listing:
         for mutant in chosen:
             print(f"{mutant}\n    {mutant.at}")
@@ -110,14 +126,20 @@ def main(args):
     os.makedirs(WHERE, exist_ok=True)
     shop = workshop.Workshop(WHERE, seed)
     tools = shop.tools()
+    if quick:
+        tools = {key: [tool for tool in some if tool.is_fast]
+                 for key, some in tools.items()}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
-        compile_all(chosen, shop, pool)
         known = {target: memory.Memory(KNOWN + target, shop.compiled(target).code())
                  for target in {m.target for m in chosen}}
-        done = 0
-        for _ in pool.map(lambda m: attack(m, tools[m.target, m.kind], listed,
-                                           known[m.target]), chosen):
-            done += 1
+        attacks = []
+        # The next file is compiled while the last mutants of a file are attacked.
+        for group in by_file(chosen):
+            compile_all(group, shop, pool)
+            attacks += [pool.submit(attack, m, tools[m.target, m.kind], listed,
+                                    known[m.target]) for m in group]
+        for done, future in enumerate(attacks, 1):
+            future.result()
             if sys.stdout.isatty() and done % 10 == 0:
                 print(f"{done} of {len(chosen)}", end="\r")
     report.save(f"{WHERE}/mutants", chosen)

@@ -6,7 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from . import build, means
-from .killers import Explorer, GenMC, Lazy, Tests, wraps_of
+from .killers import Explorer, GenMC, Lazy, Tests, fast, wraps_of
 
 THREAD = ("-fsanitize=thread",)
 FEW = ("-DWEIR_BATCH_=2",)      # small batches, as in tests/model
@@ -52,6 +52,15 @@ STRESS = "stress", [f"tests/stress/{p}.c" for p in (
 # The core with a hook before each access: tests/unit/between.h.
 BETWEEN = "between", sorted(glob.glob("tests/unit/between*.c")) + \
     ["tests/unit/job.c"], False
+
+
+# Operations, and what the core records of a watched semaphore.  The other programs of
+# these folders need more rooms, or seconds.
+ASYNC = "operations", [f"tests/async/{p}.c" for p in (
+    "calls", "end", "epoll", "fork", "late", "loop", "multi", "op", "regress")] + \
+    ["tests/unit/job.c"], False
+DIAG = "diag", [f"tests/diag/{p}.c" for p in (
+    "holders", "lives", "lockorder", "look")], True
 
 
 def named(*programs):
@@ -129,12 +138,12 @@ class Workshop:
         """{(target, kind of mutant): the tools that attack it, cheapest first}"""
         return {
             ("core", "logic"): [
-                self.explorer((("--at-most", "0", "--random", "0"), 20),
-                              (("--spin", "2", "--at-most", "0", "--random", "0"),
-                               20)),
-                Tests("unit tests", [suite("unit"), suite("permit")],
-                      self.plain, self),
-                Tests("unit tests", [BETWEEN], self.seam, self),
+                fast(self.explorer(
+                    (("--at-most", "0", "--random", "0"), 20),
+                    (("--spin", "2", "--at-most", "0", "--random", "0"), 20))),
+                fast(Tests("unit tests", [suite("unit"), suite("permit"), ASYNC, DIAG],
+                           self.plain, self)),
+                fast(Tests("unit tests", [BETWEEN], self.seam, self)),
                 self.explorer((("--at-most", "1", "--random", "0"), 20),
                               (("--spin", "2", "--at-most", "1", "--random", "0"),
                                20)),
