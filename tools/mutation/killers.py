@@ -117,14 +117,17 @@ class Tests(Killer):
                           [*group.wraps, *self.library().flags])
 
     def try_all(self, mutant, where, program, groups):
-        objects = self.library().rebuilt(mutant, where)
-        for group in groups:
-            self.link(group, objects, program)
-            quick = [t for t in group.tests if t[1] < QUICK_S]
-            slow = [t for t in group.tests if t[1] >= QUICK_S]
-            for i in range(len(group.settings)):
-                for part in (quick, slow):
-                    means.try_tests(self.command(group, i, program), part,
+        """First the quick tests of all groups, then the slow ones."""
+        objects, linked = self.library().rebuilt(mutant, where), set()
+        for quick in (True, False):
+            for group in groups:
+                tests = [t for t in group.tests if (t[1] < QUICK_S) == quick]
+                own = f"{program}-{group.name}"
+                if tests and own not in linked:
+                    self.link(group, objects, own)
+                    linked.add(own)
+                for i in range(len(group.settings)):
+                    means.try_tests(self.command(group, i, own), tests,
                                     self.workshop.env)
 
 
