@@ -14,8 +14,7 @@ from . import build, genmc, means
 QUICK_S = 0.03
 
 # Programs that are run with environment variables, once for each setting.
-SETTINGS = {"diag-lockorder": ("WEIR_DIAG=order",),
-            "fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
+SETTINGS = {"fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
                            "WEIR_FAULT_AT_LOAD=sched_getaffinity")}
 
 
@@ -107,7 +106,20 @@ class Tests(Killer):
                               SETTINGS.get(group.name, ("",))]
             group.tests = means.measure(self.command(group, 0, program),
                                         self.workshop.env)
+            self.check_parts(group, program)
         return groups
+
+    def check_parts(self, group, program):
+        """A test may need an earlier test of its program, and fail in a part of them:
+        it would kill every mutant."""
+        for quick in (True, False):
+            try:
+                means.try_tests(self.command(group, 0, program),
+                                [t for t in group.tests if (t[1] < QUICK_S) == quick],
+                                self.workshop.env)
+            except means.Killed as killed:
+                raise RuntimeError(f"{group.name} fails without a mutant if a part "
+                                   f"of its tests is run: {killed}") from killed
 
     def command(self, group, i, program):
         return ["env", *group.settings[i], *self.wrapper, program]

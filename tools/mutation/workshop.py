@@ -60,7 +60,7 @@ ASYNC = "operations", [f"tests/async/{p}.c" for p in (
     "calls", "end", "epoll", "fork", "late", "loop", "multi", "op", "regress")] + \
     ["tests/unit/job.c"], False
 DIAG = "diag", [f"tests/diag/{p}.c" for p in (
-    "holders", "lives", "lockorder", "look")], True
+    "holders", "lives", "look")], True
 
 
 def named(*programs):
