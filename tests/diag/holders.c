@@ -10,6 +10,7 @@
 #include "check.h"
 #include "look.h"
 #include "weir/async.h"
+#include "weir/ctx.h"
 #include "weir/permit.h"
 
 #ifdef __OPTIMIZE__
@@ -293,6 +294,43 @@ TEST(c48_split_merged_and_disowned_permits)
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
+static void *pass_permits(void *arg)
+{
+	weir_permit *p = arg, *q = p + 1;
+	uint32_t tid = weir_thread_id_();
+
+	p[2] = weir_permit_move(&p[2]);
+	CHECK_EQ(held_by(&a, tid), 1);
+	CHECK_OK(weir_permit_merge(p, q));
+	CHECK_EQ(held_by(&a, tid), 4);
+	CHECK_OK(weir_permit_forget(&p[2]));
+	CHECK_EQ(held_by(&a, tid), 3);
+	CHECK_EQ(weir_permit_disown(&p[3]), 1);
+	CHECK_EQ(held_by(&a, tid), 4);
+	CHECK_OK(weir_permit_forget(&p[4]));
+	CHECK_EQ(held_by(&a, tid), 4);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	weir_permit_release(p);
+	weir_sem_release(&a, 1);
+	return NULL;
+}
+
+TEST(c48_every_use_of_a_permit_makes_its_thread_the_holder)
+{
+	weir_permit p[5] = { WEIR_PERMIT_INIT };
+	const int64_t n[5] = { 2, 1, 1, 1, 1 };
+
+	watch(&a, 7, "a");
+	for (int i = 0; i < 5; i++)
+		CHECK_OK(weir_permit_acquire(&p[i], &a, n[i], NULL));
+	finish(start(pass_permits, p));
+	CHECK_EQ(object_of(&a)->capacity, 5);
+	CHECK_EQ(sum_of_slots(&a), 0);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
 /* Waits. */
 
 static void *acquire_two(void *arg)
@@ -331,6 +369,63 @@ TEST(c48_a_waiter_is_recorded_with_its_context_and_ticket)
 	CHECK_EQ(waits_on(&a, NULL), 0);
 	CHECK_EQ(recorded(&a), 0);
 	CHECK_EQ(object_of(&a)->acquires[RG_QUEUED], 2);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+struct request {
+	int64_t n;		/* 0: wait for idle */
+	weir_ctx *ctx;
+	uint32_t tid;
+};
+
+static void *wait_for(void *arg)
+{
+	struct request *request = arg;
+
+	request->tid = weir_thread_id_();
+	if (request->n) {
+		CHECK_OK(weir_sem_acquire(&a, request->n, request->ctx));
+		weir_sem_release(&a, request->n);
+	} else {
+		CHECK_OK(weir_sem_wait_idle(&a, request->ctx));
+	}
+	return NULL;
+}
+
+TEST(c48_a_wait_is_recorded_with_the_kind_of_its_request)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct request plain = { .n = 1 }, within = { .n = 1, .ctx = &ctx };
+	struct request large = { .n = 9, .ctx = &ctx }, idle = { .n = 0 };
+	const struct {
+		struct request *request;
+		uint32_t flags;
+	} all[] = {
+		{ &plain, 0 },
+		{ &within, RG_HAS_CTX },
+		{ &large, RG_OVERSIZED | RG_HAS_CTX },
+		{ &idle, RG_IDLE },
+	};
+	check_thread threads[4];
+	struct rg_wait wait;
+
+	watch(&a, 2, "a");
+	CHECK_OK(weir_sem_acquire(&a, 2, NULL));
+	for (unsigned i = 0; i < 4; i++) {
+		threads[i] = start(wait_for, all[i].request);
+		AWAIT(waits_on(&a, NULL) == i + 1);
+		wait_of(&a, all[i].request->tid, &wait);
+		CHECK_EQ(wait.min, all[i].request->n);
+		CHECK_EQ(wait.flags, all[i].flags);
+	}
+	/* The oversized request fits now; in the end the semaphore is idle. */
+	CHECK_OK(weir_sem_resize(&a, 9, NULL));
+	weir_sem_release(&a, 2);
+	for (int i = 0; i < 4; i++)
+		finish(threads[i]);
+	CHECK_EQ(waits_on(&a, NULL), 0);
+	CHECK_EQ(recorded(&a), 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
