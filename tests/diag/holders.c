@@ -322,7 +322,9 @@ TEST(c48_every_use_of_a_permit_makes_its_thread_the_holder)
 
 	watch(&a, 7, "a");
 	for (int i = 0; i < 5; i++)
-		CHECK_OK(weir_permit_acquire(&p[i], &a, n[i], NULL));
+		CHECK_OK(i < 3 ? weir_permit_acquire(&p[i], &a, n[i], NULL) :
+				 weir_permit_try_acquire(&p[i], &a, n[i]));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 6);
 	finish(start(pass_permits, p));
 	CHECK_EQ(object_of(&a)->capacity, 5);
 	CHECK_EQ(sum_of_slots(&a), 0);
