@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Measure semaphores between machines, and write docs/performance/cluster.md.
 
-    bench/cluster/report.py BUILD [RUNS]    measure; results go to bench/cluster/MACHINE.txt
-    bench/cluster/report.py                 write the page from the results of all machines
+    bench/cluster/report.py BUILD [RUNS [ROUNDS]]  measure; results go to bench/cluster/MACHINE.txt
+    bench/cluster/report.py                        write the page from the results of all machines
 
 A line of a result file is "key | value value ...", one value for each run.  Runs are the outermost
 loop, so that a disturbance affects one value of every line.  BUILD needs the targets bench-cluster,
@@ -29,8 +29,8 @@ PAGE = os.path.join(ROOT, "docs", "performance", "cluster.md")
 SERVERS = {
     "redis-memory": ("redis-memory", "/dev/shm"),
     "redis-aof": ("redis", "/dev/shm"),
-    "etcd": ("etcd", "/var/tmp"),
     "postgres-disk": ("postgres", "/var/tmp"),
+    "etcd": ("etcd", "/var/tmp"),
     "postgres-memory": ("postgres", "/dev/shm"),
 }
 
@@ -53,12 +53,12 @@ def serve(server, *command):
     return run(*words, env=dict(os.environ, WEIR_TEST_DIR=folder))
 
 
-def single(build, server):
+def single(build, server, rounds):
     """bench-cluster prints "what median p99" and "what ratio"."""
     found = {}
-    for line in serve(server, build + "/bench/bench-cluster").splitlines():
-        match = re.fullmatch(r"(.+?) +([0-9.]+)(?: +[0-9.]+)?", line)
-        found[f"{server}: {match[1]}"] = float(match[2])
+    for line in serve(server, build + "/bench/bench-cluster", rounds).splitlines():
+        match = re.fullmatch(r"(.{28}) +([0-9.]+)(?: +[0-9.]+)?", line)
+        found[f"{server}: {match[1].strip()}"] = float(match[2])
     return found
 
 
@@ -88,27 +88,27 @@ def version(package):
     return first_line("dpkg-query", "-W", "-f=${Version}", package)
 
 
-def measure(build, runs):
-    values, loads = {}, []
-    for run in range(runs):
-        found = {}
-        for server in SERVERS:
-            found.update(single(build, server))
-        for count in (1, 64):
-            found.update(clients(build, count))
-        found.update(peers(build))
-        loads.append(f"{os.getloadavg()[2]:.1f}")
-        for key, value in found.items():
-            values.setdefault(key, []).append(value)
-        print(f"run {run + 1} of {runs}", file=sys.stderr)
+def write(values):
     with open(os.path.join(HERE, platform.machine() + ".txt"), "w", encoding="utf-8") as file:
         file.write(f"on | {os.cpu_count()} cores, Linux {platform.release().split('-')[0]}; Redis "
                    f"{version('redis-server')}, etcd {version('etcd-server')}, PostgreSQL "
-                   f"{version('postgresql')}; load average {', '.join(loads)}"
+                   f"{version('postgresql')}; load average {os.getloadavg()[2]:.0f}"
                    f"{', real-time priority' if REAL_TIME else ''}; commit "
-                   f"{first_line('git', 'describe', '--always', '--dirty')}\n")
+                   f"{first_line('git', 'describe', '--always')}\n")
         for key, series in values.items():
             file.write(f"{key} | {' '.join(f'{v:g}' for v in series)}\n")
+
+
+def measure(build, runs, rounds):
+    """The file is written after each program, so that a run that is stopped has results."""
+    values = {}
+    programs = [lambda s=s: single(build, s, rounds) for s in SERVERS]
+    programs += [lambda n=n: clients(build, n) for n in (1, 64)] + [lambda: peers(build)]
+    for _ in range(runs):
+        for program in programs:
+            for key, value in program().items():
+                values.setdefault(key, []).append(value)
+            write(values)
 
 
 def load():
@@ -215,6 +215,6 @@ def page():
 
 
 if len(sys.argv) > 1:
-    measure(os.path.abspath(sys.argv[1]), int((sys.argv[2:] or [3])[0]))
+    measure(os.path.abspath(sys.argv[1]), int((sys.argv[2:] or [3])[0]), (sys.argv[3:] or ["2000"])[0])
 else:
     page()
