@@ -320,10 +320,10 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 {
 	static const char call[] = "weir_rwlock_try_upgrade";
 	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
-	bool watched;
 
 	if (!err) {
-		watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+		bool watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+
 		err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
 		weir_sem_end_(watched);
 	}

@@ -5,12 +5,12 @@
 /*
  * Late writers of an object.
  *
- * A thread records a release after the CAS that returned the permits.  By then
- * another thread may have acquired them, destroyed the semaphore and initialised
- * another one, which may have the same record (C22).  The id of the record shows
- * that, but the record may also be reused between the comparison of the ids and
- * the write.  So `late` of a record counts its writers, and a record is not
- * reused while it is other than 0.
+ * A thread records a release after the CAS that returned the permits.  By
+ * then another thread may have acquired them, destroyed the semaphore and
+ * initialised another one, which may have the same record (C22).  The id of the
+ * record shows that, but the record may also be reused between the comparison of
+ * the ids and the write.  So `late` of a record counts its writers, and a record
+ * is not reused while it is other than 0.
  *
  *     writer                          thread that reuses the record
  *
@@ -19,13 +19,13 @@
  *     write                           if it is 0: fill in the record
  *     late -= 1
  *
- * The accesses to `late` are atomic read-modify-writes, so they have an order.  If
- * the increment follows the read, then the writer finds another id.  If the
+ * The accesses to `late` are atomic read-modify-writes, so they have an order.
+ * If the increment follows the read, then the writer finds another id.  If the
  * decrement precedes it, then the writes precede those of the next user.
  * Otherwise the read returns more than 0, and another record is used.
  *
- * A stale writer may increment `late` of a record that is in use again: `late` is
- * never reset.
+ * A stale writer may increment `late` of a record that is in use again: `late`
+ * is never reset.
  *
  * Pairs
  *
@@ -41,12 +41,12 @@
 #include "record/layout.h"
 #include "record/registry.h"
 
-static inline void weir_late_end_(char *base, struct rg_object *object)
+static inline void weir_late_end_(const char *base, struct rg_object *object)
 {
 	/*
-	 * relaxed: a signal handler that interrupted the writer may have forked.
-	 * The child has another base, and does not write the registry of its
-	 * parent.
+	 * relaxed: a signal handler that interrupted the writer may have
+	 * forked.  The child has another base, and does not write the registry
+	 * of its parent.
 	 */
 	if (at_load_relaxed(&weir_registry_->base) == base)
 		/* [D9] release */
