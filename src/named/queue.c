@@ -3,7 +3,8 @@
  * The only code that grants and ends waits.
  *
  * A lock holder decides a record by CAS, because its owner may leave at the
- * same moment, without the lock.
+ * same moment, without the lock.  A record whose owner has left stays linked
+ * until it is the head of the queue, or until its owner folds it.
  */
 #include "named/record.h"
 #include "named/table.h"
@@ -23,29 +24,23 @@ static bool decide(struct nm_record *record, uint32_t state)
 static void end_wait(weir_named *h, struct nm_record *record, weir_err outcome)
 {
 	record->outcome = (int32_t)outcome;
-	if (decide(record, NM_REC_ENDED))
+	if (decide(record, NM_REC_ENDED)) {
 		weir_nm_wake_later_(h, record);
-	else
-		weir_nm_record_clean_(h, record);
-	weir_nm_unlink_(h, record);
+		weir_nm_unlink_(h, record);
+	}
 }
 
 /* Move an undecided record to another undecided state. */
 static void move(weir_named *h, struct nm_record *record, uint32_t state)
 {
-	uint32_t from = record->linked;
-
 	if (state == NM_REC_OVERSIZED)
 		record->apart = h->head->next_ticket;
 	else
 		record->ticket = h->head->next_ticket;
-	if (!decide(record, state)) {
-		weir_nm_record_clean_(h, record);
-		return;
-	}
-	if (from)
+	if (decide(record, state)) {
 		weir_nm_unlink_(h, record);
-	weir_nm_link_(h, record, state);
+		weir_nm_link_(h, record, state);
+	}
 }
 
 /*
@@ -70,8 +65,6 @@ static void grant(weir_named *h, struct nm_record *record)
 		h->head->value = nm_minus(h->head->value, got);
 		weir_nm_wake_later_(h, record);
 		weir_nm_unlink_(h, record);
-	} else {
-		weir_nm_record_clean_(h, record);
 	}
 }
 
@@ -103,8 +96,6 @@ static bool serve(weir_named *h, struct nm_record *record)
 		weir_nm_bury_(h, owner);
 	else if (h->head->closed == NM_CLOSED)
 		end_wait(h, record, WEIR_ECLOSED);
-	else if (record->min > h->head->capacity)
-		set_oversized(h, record);
 	else if (nm_is_paused(h))
 		return false;
 	else if (record->min <= h->head->value)
@@ -129,8 +120,8 @@ static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 void weir_nm_grant_all_(weir_named *h)
 {
 	/*
-	 * Each round dequeues a record or repairs; a repair happens at most
-	 * once.
+	 * A record takes at most two rounds, because its owner may leave before
+	 * it is decided.  A repair happens at most once.
 	 */
 	for (uint32_t rounds = 0; rounds <= 2 * NM_RECORDS; rounds++) {
 		struct nm_record *record =
