@@ -49,7 +49,7 @@ static struct {
 	void *arg;
 } tasks[EX_THREADS];
 
-static bool exploring, time_passes_early, any_stopped;
+static bool exploring, time_passes_early;
 static const struct ex_place here = { "process", 0 };
 
 /*
@@ -58,11 +58,6 @@ static const struct ex_place here = { "process", 0 };
 int proc_of(int t)
 {
 	return tasks[t].proc;
-}
-
-bool proc_any_stopped(void)
-{
-	return any_stopped;
 }
 
 bool proc_is_keeper(int t)
@@ -198,7 +193,6 @@ static void begin_death(int proc)
 static void stop(int proc)
 {
 	procs[proc].status = EX_STOPPED;
-	any_stopped = true;
 	for (int t = 0; t < ex->thread_count; t++) {
 		if (tasks[t].proc != proc || is_gone(t))
 			continue;

@@ -25,7 +25,6 @@ enum ex_proc_status {
  */
 int proc_self(void);			/* number of this process */
 enum ex_proc_status proc_status(int proc);
-bool proc_any_stopped(void);		/* in this run, until now */
 /* Start another thread of this process; returns its number. */
 int proc_thread(void *(*fn)(void *), void *arg);
 /*

@@ -120,6 +120,42 @@ static int64_t has(uint32_t index)
 
 static const struct nm_record *next_in_queue(uint64_t ticket);
 
+/*
+ * C6, C7: a critical section that gives back permits of its own process grants
+ * to the head of the queue if it fits.  A head whose owner is dying may be in
+ * the way.
+ */
+static void check_served(void)
+{
+	const struct nm_record *first = NULL;
+
+	for (uint32_t i = 0; i < NM_RECORDS; i++) {
+		const struct nm_record *r = &world_file.records[i];
+
+		if (state_of(r) == NM_REC_WAITS &&
+		    (!first || r->ticket < first->ticket))
+			first = r;
+	}
+	if (first && process_of(first) >= 0 && head->closed != NM_PAUSED &&
+	    first->min <= head->value)
+		ex_fail("C6: process %d waits, and its request fits after a "
+			"release", process_of(first));
+}
+
+/* Called when a thread unlocks. */
+static void check_section(void)
+{
+	const weir_named *h = of[proc_self()].h;
+
+	if (ex->self < 0 || !h || !h->mine ||
+	    proc_status(proc_self()) != EX_RUNNING)
+		return;
+	if (h->wakes.due)
+		ex_fail("thread %d unlocks and keeps its wake-ups", ex->self);
+	if (has(h->me - 1) < had[h->me - 1])
+		check_served();
+}
+
 static void check_overtaking(void)
 {
 	for (uint32_t i = 0; i < NM_SLOTS; i++) {
@@ -146,6 +182,7 @@ static void written(const void *address, uint64_t before, uint64_t after)
 {
 	if (is_lock(address) && !is_free(before) && is_free(after)) {
 		check_sum();
+		check_section();
 		check_overtaking();
 		if (ex->self >= 0)
 			calls[ex->self].owes = true;
@@ -265,6 +302,10 @@ static void check_record(const struct nm_record *r)
 	}
 	if (state_of(r) == NM_REC_OVERSIZED && r->min <= head->capacity)
 		ex_fail("process %d: its call is not oversized any more", proc);
+	if (state_of(r) == NM_REC_WAITS && r->min > head->capacity)
+		ex_fail("process %d: its call is oversized, and queued", proc);
+	if (state_of(r) == NM_REC_OVERSIZED && !(r->flags & NM_REC_HAS_CTX))
+		ex_fail("process %d: its oversized call has no context", proc);
 	if (state_of(r) == NM_REC_IDLE && free_permits() == head->capacity)
 		ex_fail("process %d sleeps while the semaphore is idle", proc);
 	if (nm_is_undecided(r->state) && state_of(r) != NM_REC_IDLE &&
@@ -306,27 +347,71 @@ void audit_sleeps(int t)
 }
 
 /*
- * A free lock wakes its sleepers at once: their time limit is for processes that
- * die or stop before they have woken the next one.
+ * Returns true if the thread may have been woken for the lock: it is stopped and
+ * not asleep, or it naps before it takes the lock of a dead owner.
+ */
+static bool may_pass_wake_up_on(int t)
+{
+	const struct ex_thread *thread = &ex->threads[t];
+
+	if (thread->status == EX_BLOCKED)
+		return !thread->futex && thread->deadline != WEIR_FOREVER;
+	return proc_status(proc_of(t)) == EX_STOPPED && !kernel_is_asleep(t) &&
+	       thread->status == EX_READY;
+}
+
+static int count_deaths(void)
+{
+	int deaths = 0;
+
+	for (int p = 0; p < EX_PROCS; p++)
+		deaths += proc_status(p) > EX_STOPPED;
+	return deaths;
+}
+
+/* Returns true if the kernel has marked the lock owner as dead. */
+static bool owner_is_marked(void)
+{
+	uint32_t ref = (uint32_t)head->lock & NM_LOCK_SLOT_MASK;
+	const struct nm_slot *slot = &world_file.slots[ref - 1];
+
+	return ref - 1 < NM_SLOTS &&
+	       nm_lock_id(ref, slot->state) == (uint32_t)head->lock &&
+	       (slot->state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
+	       !weir_is_alive_(slot->alive.word);
+}
+
+/*
+ * A free lock wakes its sleepers at once, and so does the death of its owner.
+ * Their time limit is for processes that die or stop after they were woken and
+ * before they have woken the next one, and for kernels without futex_waitv.
  */
 void ex_idle(void)
 {
-	if (!head->version || !is_free(head->lock) || proc_any_stopped())
+	int deaths = count_deaths();
+
+	if (!head->version)
 		return;
-	for (int p = 0; p < EX_PROCS; p++)
-		if (proc_status(p) != EX_RUNNING)
+	if (is_free(head->lock) ? deaths :
+	    deaths > 1 || world_is_old() || !owner_is_marked())
+		return;
+	for (int t = 0; t < ex->thread_count; t++)
+		if (may_pass_wake_up_on(t))
 			return;
 	for (int t = 0; t < ex->thread_count; t++)
 		if (ex->threads[t].status == EX_BLOCKED &&
 		    ex->threads[t].futex == &head->awaited)
-			ex_fail("thread %d sleeps for the lock, which is free",
-				t);
+			ex_fail("thread %d sleeps for the lock, %s", t,
+				is_free(head->lock) ? "which is free" :
+				"whose owner is dead");
 }
 
 void ex_quiet(void)
 {
 	if (!head->version)
 		return;
+	if (head->repairs && !count_deaths())
+		ex_fail("the file was repaired, and no process has died");
 	for (int t = 0; t < ex->thread_count; t++)
 		if (calls[t].bounded && calls[t].inside &&
 		    ex->threads[t].status != EX_DONE &&

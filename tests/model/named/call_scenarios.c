@@ -294,6 +294,18 @@ static void wait_a_while_or_closed(void)
 PROCESSES(close_meets_deadline, 2, P(2), NONE, NULL, hold,
 	  wait_a_while_or_closed, close_now)
 
+static void oversized_or_closed(void)
+{
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(take_in(2, &ctx) == WEIR_ECLOSED);
+}
+
+PROCESSES(close_ends_oversized, 2, P(1), P(1), NULL, oversized_or_closed,
+	  close_now)
+PROCESSES(drain_ends_oversized, 2, P(1), P(1), NULL, oversized_or_closed,
+	  close_drain)
+
 /*
  * Pause.
  */
@@ -326,6 +338,8 @@ static void wait_for_idle(void)
 {
 	join(1);
 	EX_ASSERT(idle(NULL) == WEIR_OK);
+	for (int p = 0; p < proc_self(); p++)
+		EX_ASSERT(!holds(p) || proc_status(p) > EX_STOPPED);
 }
 
 PROCESSES(idle_after_release, 2, P(0), P(0), NULL, hold_and_give, wait_for_idle)

@@ -8,7 +8,9 @@
  * queue.  The thread's entries for other words stay until the thread runs, so
  * they can swallow another wake-up.  A stop takes the thread off all queues; when
  * it continues, it compares and queues again, at the end.  A thread of a killed
- * process stays queued until it ends.
+ * process stays queued until it ends.  As in base/shared.c, the clock decides
+ * whether a sleep was late: a thread that was woken, and runs after its deadline,
+ * finds that it is late.
  *
  * Robust lists.  When a thread ends, the kernel marks each listed word that has
  * the thread's id and wakes one sleeper on it.  Then it wakes one sleeper on the
@@ -132,24 +134,24 @@ enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
 	enum weir_woke_ woke = WEIR_WOKEN_;
 
 	audit_sleeps(self);
+	if (count > 1 && world_is_old())
+		ex_fail("thread %d calls futex_waitv on an old kernel", self);
 	do {
 		robust[self].waits = true;
 		robust[self].woken = robust[self].restarts = false;
 		if (enqueue(watches, count) && !robust[self].woken &&
-		    !robust[self].restarts) {
-			if (deadline_ns <= ex->now_ns) {
-				woke = WEIR_WOKE_LATE_;
-			} else {
-				t->status = EX_BLOCKED;
-				t->futex = watches[0].word;
-				t->deadline = deadline_ns;
-				t->slept_at = 0;
-				ex_pause();
-				woke = t->woke;
-			}
+		    !robust[self].restarts && deadline_ns > ex->now_ns) {
+			t->status = EX_BLOCKED;
+			t->futex = watches[0].word;
+			t->deadline = deadline_ns;
+			t->slept_at = 0;
+			ex_pause();
+			woke = t->woke;
 		}
 		leave(self);
 	} while (robust[self].restarts);
+	if (deadline_ns <= ex->now_ns)
+		woke = WEIR_WOKE_LATE_;
 	robust[self].waits = robust[self].woken = false;
 	return woke;
 }
