@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/shared.h"
 #include "named/format.h"
 #include "puppet.h"
 
@@ -395,8 +396,85 @@ TEST(c39_a_wait_ends_when_its_slot_is_erased)
 	/* Wake the keeper, here by a change of the capacity. */
 	CHECK_OK(weir_named_resize(other, 2, NULL));
 	finish(thread);
+	errno = 0;
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
 	close_named(sem);
 	close_named(other);
 	munmap(head, NM_FILE_SIZE);
+}
+
+/* Contradictions between the head of the queue and the rest of the file. */
+enum damage { STATE, LINKED, MIN, MAX, VALUE, OWNER, OWNER_STATE, LEFT };
+
+static void damage(struct nm_header *head, struct nm_record *record,
+		   enum damage what)
+{
+	uint32_t word = at_load_relaxed(&record->state) & ~NM_REC_MASK;
+
+	if (what == STATE)
+		at_store_relaxed(&record->state, word | NM_REC_GRANTED);
+	else if (what == LINKED)
+		record->linked = NM_REC_IDLE;
+	else if (what == MIN)
+		record->min = 0;
+	else if (what == MAX)
+		record->max = 0;
+	else if (what == VALUE)
+		head->value = head->capacity + 1;
+	else if (what == OWNER)
+		record->owner = 0;
+	else if (what == OWNER_STATE)
+		record->owner_state += NM_SLOT_MASK + 1;
+	else
+		/* No contradiction: its call has left without the lock. */
+		at_store_relaxed(&record->state, word | NM_REC_LEFT);
+}
+
+static void *wait_for_one(void *arg)
+{
+	(void)!weir_named_acquire(arg, 1, NULL);
+	return NULL;
+}
+
+static void *wait_behind(void *arg)
+{
+	CHECK_OK(weir_named_acquire(arg, 1, NULL));
+	return NULL;
+}
+
+/* A release finds the contradiction, repairs the file, and grants. */
+static void release_repairs(enum damage what)
+{
+	const char *name = make(2);
+	weir_named *sem = open_named(name, 2), *other = open_named(name, 2);
+	struct nm_header *head = (struct nm_header *)(void *)map();
+	struct nm_record *record = (struct nm_record *)(void *)
+		((struct nm_slot *)(void *)(head + 1) + NM_SLOTS);
+	check_thread first, second;
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	first = start(wait_for_one, other);
+	AWAIT(look_at(sem).waiters == 1);
+	second = start(wait_behind, other);
+	AWAIT(look_at(sem).waiters == 2);
+	CHECK_EQ(head->repairs, 0);
+	record += head->queue_first - 1;
+	damage(head, record, what);
+	weir_named_release(sem, 2);
+	CHECK_EQ(head->repairs, what != LEFT);
+	finish(second);
+	if (what == LEFT)
+		weir_shared_wake_all_(&record->state);
+	finish(first);
+	close_named(sem);
+	close_named(other);
+	munmap(head, NM_FILE_SIZE);
+	CHECK(!unlink(path));
+}
+
+TEST(c39_a_contradiction_at_the_head_is_repaired)
+{
+	for (enum damage what = STATE; what <= LEFT; what++)
+		release_repairs(what);
 }

@@ -187,6 +187,18 @@ static void set_lock(int fd, int type, int64_t from, int64_t length)
 	CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
 }
 
+TEST(c39_a_lock_owner_without_a_slot)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+
+	at_store_relaxed(&file.head->lock, NM_LOCK_SLOT_MASK);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	close_named(sem);
+	unmap_file(&file);
+}
+
 TEST(c39_a_file_that_a_foreign_lock_covers)
 {
 	static const int types[] = { F_WRLCK, F_RDLCK };
@@ -318,6 +330,18 @@ NAMESPACE_TEST(c18_c42_a_signal_ends_a_wait_for_the_lock_if_interruptible)
 	finish(thread);
 	CHECK_ERR(ends.err, WEIR_EINTR);
 
+	/* Without a signal it waits on, also after it has examined the owner. */
+	ends = (struct call){ .sem = other };
+	at_store_relaxed(&file.head->stuck, 0);
+	thread = start(acquire, &ends);
+	AWAIT(at_load_relaxed(&file.head->stuck) ||
+	      at_load_acquire(&ends.done));
+	CHECK(!at_load_acquire(&ends.done));
+	while (!at_load_acquire(&ends.done))
+		CHECK(!pthread_kill(thread.id, SIGUSR1));
+	finish(thread);
+	CHECK_ERR(ends.err, WEIR_EINTR);
+
 	at_store_relaxed(&file.head->awaited, 0);
 	thread = start(acquire, &waits);
 	AWAIT(at_load_relaxed(&file.head->awaited));
@@ -435,6 +459,43 @@ NAMESPACE_TEST(c37_the_grace_for_a_dead_lock_owner_ends)
 	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	puppet_kill(&owner);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* A dead process that waits is not granted: it would hold the permits. */
+NAMESPACE_TEST(c7_a_release_passes_over_a_dead_head)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	struct puppet dead = puppet_at(name, 1), next = puppet_at(name, 1);
+	struct file file = map_file(name);
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	puppet_tell(&dead, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&next, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	/* It was the second to open; no keeper is woken. */
+	at_store_relaxed(&file.slots[1].alive.word, WEIR_DIED_);
+	weir_named_release(sem, 1);
+	CHECK_EQ(puppet_hear(&next), WEIR_OK);
+	puppet_kill(&dead);
+	puppet_end(&next);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* Otherwise every later unlock would make a system call. */
+TEST(an_unlock_clears_the_mark_of_sleepers)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	struct file file = map_file(name);
+
+	at_store_relaxed(&file.head->awaited, 1);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	CHECK_EQ(at_load_relaxed(&file.head->awaited), 0);
 	close_named(sem);
 	unmap_file(&file);
 }

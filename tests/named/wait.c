@@ -417,6 +417,31 @@ TEST(c11_an_oversized_request)
 	close_named(sem);
 }
 
+/* The call with the earlier ticket becomes oversized later. */
+TEST(c11_oversized_calls_return_to_the_queue_in_the_order_they_left_it)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call light, heavy;
+
+	CHECK_OK(weir_named_acquire(sem, 3, NULL));
+	begin(&light, sem, 2, &ctx);
+	begin(&heavy, sem, 3, &ctx);
+	CHECK_OK(weir_named_resize(sem, 2, NULL));
+	CHECK_EQ(look_at(sem).oversized, 1);
+	CHECK_OK(weir_named_resize(sem, 1, NULL));
+	CHECK_EQ(look_at(sem).oversized, 2);
+	CHECK_OK(weir_named_resize(sem, 3, NULL));
+	CHECK_EQ(look_at(sem).waiters, 2);
+	weir_named_release(sem, 3);
+	CHECK_OK(outcome(&heavy));
+	CHECK_EQ(look_at(sem).waiters, 1);
+	weir_named_release(sem, 3);
+	CHECK_OK(outcome(&light));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	close_named(sem);
+}
+
 TEST(c20_idle_when_all_permits_are_released)
 {
 	const char *name = fresh_name();
