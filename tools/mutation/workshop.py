@@ -36,8 +36,8 @@ PROCESSES_ENGINE = sorted(glob.glob("tests/model/engine/*.c") +
 PROCESSES_LINK = wraps_of(build.read("tests/model/named/libc.c")) + ["-Wl,-z,now"]
 
 
-def scenarios(path):
-    return re.findall(r"^SCENARIO\((\w+)", build.read(path), re.M)
+def scenarios(path, macro="SCENARIO"):
+    return re.findall(rf"^{macro}\((\w+)", build.read(path), re.M)
 
 
 def suite(name, apart=False):
@@ -169,10 +169,16 @@ class Workshop:
                 Tests("this machine", [STRESS, suite("regress")], self.plain, self),
             ] + ([GenMC(self)] if os.environ.get("GENMC") else []),
             ("named", "logic"): [
-                self.processes_explorer((("--at-most", "0", "--random", "0"), 20)),
+                # Bound 1 takes less time than the tests, and kills more mutants.
+                self.processes_explorer((("--at-most", "0", "--random", "0"), 20),
+                                        (("--at-most", "1", "--random", "0"), 20)),
                 Tests("unit tests", [named("basic", "wait", "pause", "lend",
                                            "foreign")], self.named, self),
-                self.processes_explorer((("--at-most", "1", "--random", "0"), 60)),
+                # Races for the lock need more schedules than other scenarios.
+                self.processes_explorer((("--at-most", "2", "--enough", "150000",
+                                          "--random", "0", *scenarios(
+                                              "tests/model/named/lock_scenarios.c",
+                                              "PROCESSES")), 60)),
                 Tests("other tests", [named("corrupt", "death", "forked", "fault",
                                             "hard")], self.named, self),
                 self.processes_explorer((("--at-most", "2", "--enough", "20000",
@@ -180,6 +186,9 @@ class Workshop:
                 self.processes_races("explorer",
                                      (("--delays", "--at-least", "3", "--random",
                                        "0", "unlock_meets_contender"), 30),
+                                     (("--stale", "--at-most", "1", "--enough",
+                                       "50000", "--random", "3000",
+                                       "lock_owner_dies"), 60),
                                      (("--stale", "--at-most", "1", "--enough",
                                        "300", "--random", "0"), 60)),
             ],
