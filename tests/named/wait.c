@@ -433,6 +433,11 @@ TEST(c11_oversized_calls_return_to_the_queue_in_the_order_they_left_it)
 	CHECK_EQ(look_at(sem).oversized, 2);
 	CHECK_OK(weir_named_resize(sem, 3, NULL));
 	CHECK_EQ(look_at(sem).waiters, 2);
+	/* One resize moves both. */
+	CHECK_OK(weir_named_resize(sem, 1, NULL));
+	CHECK_EQ(look_at(sem).oversized, 2);
+	CHECK_OK(weir_named_resize(sem, 3, NULL));
+	CHECK_EQ(look_at(sem).waiters, 2);
 	weir_named_release(sem, 3);
 	CHECK_OK(outcome(&heavy));
 	CHECK_EQ(look_at(sem).waiters, 1);

@@ -249,6 +249,15 @@ static void wait_for_2_or_too_big(void)
 PROCESSES(shrink_ends_a_wait, 2, P(0), P(0), NULL, hold_of_2_and_shrink,
 	  wait_for_2_or_too_big, wait_for_1)
 
+static void shrink_and_give(void)
+{
+	hold_of_2_and_shrink();
+	give(1);
+}
+
+PROCESSES(shrink_moves_a_call_out_of_the_queue, 2, P(0), NONE, NULL,
+	  shrink_and_give, wait_for_2_in_context)
+
 /*
  * Close.
  */
