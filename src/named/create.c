@@ -55,44 +55,6 @@ const uint8_t *weir_nm_boot_id_(void)
 	return boot;
 }
 
-/*
- * Returns true if /proc/self/cgroup has a line of the controller "freezer":
- * number:controllers:path, with commas between the controllers.
- */
-static bool read_freezer(void)
-{
-	char text[4096], *rest = text, *line;
-	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-	ssize_t size;
-
-	if (fd < 0)
-		return false;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[size > 0 ? size : 0] = 0;
-	while ((line = strsep(&rest, "\n"))) {
-		char *names, *name;
-
-		(void)strsep(&line, ":");
-		names = strsep(&line, ":");
-		while ((name = strsep(&names, ",")))
-			if (!strcmp(name, "freezer"))
-				return true;
-	}
-	return false;
-}
-
-bool weir_nm_has_freezer_(void)
-{
-	static bool known, found;
-
-	if (!known) {
-		found = read_freezer();
-		known = true;
-	}
-	return found;
-}
-
 /* Write the header of a new file.  Returns -1 with errno on failure. */
 static int write_header(int fd, const weir_named_opts *opts)
 {

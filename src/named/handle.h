@@ -64,7 +64,6 @@ struct weir_named {
 	bool other_boot;		/* c  of the file; or it is unknown */
 	bool can_wait_any;		/* c */
 	bool has_fences;		/* c  weir_fence_light_ works */
-	bool rechecks;			/* c  wait.c, "Frozen keepers" */
 	bool lingers;			/* l  dead process still has threads */
 	bool repairing;			/* l */
 	bool polls;			/* k  liveness.c */
@@ -165,16 +164,10 @@ void weir_nm_header_init_(struct nm_header *head, const weir_named_opts *opts);
  */
 const char *weir_nm_check_constants_(const struct nm_header *head);
 
-/* --- create.c; these require that `opens` is held --- */
+/* --- create.c; both require that `opens` is held --- */
 
 /* Returns the boot id of the machine; all zero if it cannot be read. */
 const uint8_t *weir_nm_boot_id_(void);
-
-/*
- * Returns true if the machine has the freezer of control groups version 1, which
- * freezes a sleeping thread where it is: wait.c, "Frozen keepers".
- */
-bool weir_nm_has_freezer_(void);
 
 /* Create and link the file.  EEXIST: another process was faster. */
 weir_err weir_nm_make_file_(const char *path, const weir_named_opts *opts);

@@ -221,7 +221,6 @@ weir_err weir_named_open(const char *name, const weir_named_opts *opts,
 	 * lock on our byte, whose release shows that this process has ended.
 	 */
 	weir_nm_lock_opens_();
-	h->rechecks = weir_nm_has_freezer_();
 	err = register_fork_handler() ? weir_nm_open_file_(h, &all) :
 					WEIR_ENOMEM;
 	if (!err && !(all.flags & WEIR_NAMED_OBSERVER))

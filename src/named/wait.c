@@ -6,14 +6,6 @@
  * it is queued.  A granted call changes the state to TAKEN and returns.  A call
  * that gives up changes it to LEFT.  A cancelled context does that from the
  * cancelling thread (C13), or changes GRANTED to REVOKED.
- *
- * Frozen keepers.  A stop, and the freezer of control groups version 2, take a
- * thread off its futex queue.  The freezer of version 1 does not: a keeper of a
- * frozen process stays on the obituary word, uses up the wake-up of a death, and
- * acts on it when its process is thawed.  On a machine with that freezer, a
- * waiting thread therefore wakes up from time to time.  If a participant is dead,
- * it kicks its own keeper.  The interval grows with the number of participants,
- * so all of them together do not check more often.
  */
 #include <errno.h>
 
@@ -22,10 +14,6 @@
 #include "named/lock.h"
 #include "named/record.h"
 #include "named/table.h"
-
-/* The interval of the checks for one participant: see "Frozen keepers". */
-#define RECHECK_NS 100000000
-#define RECHECK_SLOTS_MAX 100
 
 static struct nm_limit limit_of(const struct call *call)
 {
@@ -79,40 +67,6 @@ static void end(struct weir_waiter_ *w, weir_err why)
 		weir_shared_wake_all_(&record->state);
 }
 
-/* Returns the time of the next check, if it is before the deadline. */
-static int64_t next_check(const struct call *call)
-{
-	uint32_t slots = nm_slots_high(call->h);
-	int64_t until;
-
-	if (!call->h->rechecks)
-		return call->deadline_ns;
-	slots = slots < 1 ? 1 :
-		slots < RECHECK_SLOTS_MAX ? slots : RECHECK_SLOTS_MAX;
-	until = weir_deadline_after(RECHECK_NS * (int64_t)slots);
-	return until < call->deadline_ns ? until : call->deadline_ns;
-}
-
-/* Sleep while the record has this state word.  Returns why the call gives up. */
-static weir_err sleep_once(struct call *call, uint32_t word)
-{
-	int64_t until = next_check(call);
-	weir_named *h = call->h;
-	enum weir_woke_ woke = weir_shared_wait_(&call->record->state, word,
-						 until);
-
-	if (woke == WEIR_WOKE_SIGNAL_)
-		return h->flags & WEIR_NAMED_INTERRUPTIBLE ? WEIR_EINTR :
-							     WEIR_OK;
-	if (woke != WEIR_WOKE_LATE_)
-		return WEIR_OK;
-	if (until == call->deadline_ns)
-		return WEIR_ETIMEDOUT;
-	if (weir_nm_any_dead_(h))
-		weir_nm_kick_(h);
-	return WEIR_OK;
-}
-
 /* Sleep until the record is decided or left.  Returns why it was left. */
 static weir_err sleep_until(struct call *call)
 {
@@ -121,13 +75,19 @@ static weir_err sleep_until(struct call *call)
 	uint32_t word = weir_nm_word_of_(record);
 
 	while (nm_is_undecided(word) && word / NM_REC_USE == call->use) {
+		enum weir_woke_ woke;
 		weir_err why;
 
 		/* [NK2] acquire */
 		if (at_load_acquire(&h->lost))
 			break;
 		weir_nm_arm_(h);
-		why = sleep_once(call, word);
+		woke = weir_shared_wait_(&record->state, word,
+					 call->deadline_ns);
+		why = woke == WEIR_WOKE_LATE_ ? WEIR_ETIMEDOUT :
+		      woke == WEIR_WOKE_SIGNAL_ &&
+			      h->flags & WEIR_NAMED_INTERRUPTIBLE ?
+			      WEIR_EINTR : WEIR_OK;
 		if (why && leave(call, record, false))
 			return why;
 		word = weir_nm_word_of_(record);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "named/format.h"
@@ -379,71 +378,6 @@ NAMESPACE_TEST(c42_close_handle_ends_a_keeper_that_waits_for_the_lock)
 	AWAIT(at_load_relaxed(&file.head->awaited));
 	close_named(sem);
 	puppet_kill(&owner);
-	unmap_file(&file);
-}
-
-/*
- * A thread on the obituary word that uses up its wake-ups and does nothing, as a
- * keeper that the freezer of control groups version 1 has frozen.
- */
-struct frozen {
-	uint32_t *obituary;
-	uint32_t woken, stop;
-};
-
-static void *stay_frozen(void *arg)
-{
-	struct frozen *frozen = arg;
-
-	while (!at_load_acquire(&frozen->stop))
-		if (weir_shared_wait_(frozen->obituary, 0, WEIR_FOREVER) ==
-		    WEIR_WOKEN_)
-			at_add_relaxed(&frozen->woken, 1);
-	return NULL;
-}
-
-/* As in <linux/futex.h> and base/shared.c. */
-#define CMP_REQUEUE 4
-#ifndef SYS_futex
-#define SYS_futex SYS_futex_time64
-#endif
-
-/* Returns the number of threads that sleep on the word. */
-static long sleepers(uint32_t *word)
-{
-	/* Each is moved to the word on which it sleeps. */
-	return syscall(SYS_futex, word, CMP_REQUEUE, 0, 1000L, word, 0);
-}
-
-NAMESPACE_TEST(c37_c42_a_frozen_keeper_does_not_hide_a_death)
-{
-	const char *name = fresh_name();
-	struct puppet holder = puppet_at(name, 1);
-	struct file file = map_file(name);
-	struct frozen frozen = { .obituary = &file.head->obituary };
-	check_thread thread, waiting;
-	struct call call = { 0 };
-
-	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
-	/* The keeper of the holder sleeps there, too. */
-	AWAIT(sleepers(frozen.obituary) == 1);
-	thread = start(stay_frozen, &frozen);
-	AWAIT(sleepers(frozen.obituary) == 2);
-	call.sem = open_named(name, 1);
-	call.sem->rechecks = true;
-	waiting = start(acquire, &call);
-	AWAIT(look_at(call.sem).waiters == 1);
-	AWAIT(sleepers(frozen.obituary) == 3);
-	puppet_kill(&holder);
-	finish(waiting);
-	CHECK_OK(call.err);
-	CHECK(at_load_relaxed(&frozen.woken));
-
-	at_store_release(&frozen.stop, 1);
-	while (sleepers(frozen.obituary) > 0)
-		weir_shared_wake_all_(frozen.obituary);
-	finish(thread);
-	close_named(call.sem);
 	unmap_file(&file);
 }
 

@@ -259,11 +259,6 @@ bool weir_nm_byte_is_foreign_(int fd, int64_t byte)
 	return false;
 }
 
-bool weir_nm_has_freezer_(void)
-{
-	return false;
-}
-
 bool weir_nm_unlink_current_(const weir_named *h)
 {
 	(void)h;
