@@ -70,8 +70,8 @@ static weir_err outcome_of(weir_any *any, struct weir_waiter_ **granted,
 }
 
 /*
- * Record the end of the waits; that of the granted member has been recorded.  If
- * none was granted, then each wait has failed.
+ * Record the end of the waits; the granted member records its own.  If none was
+ * granted, then each wait has failed.
  */
 static void record_end(weir_any *any, const struct weir_waiter_ *granted,
 		       weir_err err)
@@ -87,8 +87,6 @@ static void record_end(weir_any *any, const struct weir_waiter_ *granted,
 		else
 			weir_record_drop_wait_(w->member_record);
 	}
-	if (any->context_)
-		weir_record_end_any_(any->context_);
 }
 
 weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
@@ -104,12 +102,22 @@ weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
 	err = outcome_of(any, &granted, which);
 	if (end->ctx)
 		err = weir_ctx_finish_(end->ctx, end, err, &revoked);
-	if (granted && (revoked || !wanted))
-		weir_sem_cancel_(granted, &to_notify);
-	else if (granted)
+	if (granted && !revoked && wanted) {
+		/*
+		 * In this order: a context that holds the permits of one member
+		 * does not wait for another one.
+		 */
+		record_end(any, granted, WEIR_OK);
 		(void)weir_sem_finish_(granted, granted->sem->name_, WEIR_OK);
-	weir_notify_all_(&to_notify);
-	record_end(any, granted, wanted ? err : WEIR_ECANCELED);
+		weir_notify_all_(&to_notify);
+	} else {
+		if (granted)
+			weir_sem_cancel_(granted, &to_notify);
+		weir_notify_all_(&to_notify);
+		record_end(any, granted, wanted ? err : WEIR_ECANCELED);
+	}
+	if (any->context_)
+		weir_record_end_any_(any->context_);
 	if (sent)
 		weir_callbacks_run_();
 	return err;

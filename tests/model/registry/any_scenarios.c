@@ -75,7 +75,7 @@ static void take_any_reversed(void)
 SCENARIO(registry_of_any, 1, reset, all_back, take_both, take_any)
 SCENARIO(registry_of_two_any, 1, reset, all_back, take_both, take_any,
 	 take_any_reversed)
-SCENARIO(registry_is_read_with_any, 1, reset, all_back, take_both, take_any,
+SCENARIO(registry_is_read_with_any, 2, reset, all_back, take_both, take_any,
 	 holders_read)
 
 /* Requests that end without permits. */
