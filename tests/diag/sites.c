@@ -33,7 +33,9 @@ static bool is_in(uint64_t site, void (*function)(void))
 /* The only slot with permits of the semaphore has a site in the function. */
 static bool is_held_in(const weir_sem *sem, void (*function)(void))
 {
-	return slots_with(sem) == 1 && is_in(slot_with(sem)->site, function);
+	return slots_with(sem) == 1 &&
+	       /* relaxed: another thread has written it. */
+	       is_in(at_load_relaxed(&slot_with(sem)->site), function);
 }
 
 /*
