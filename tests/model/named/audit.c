@@ -369,8 +369,8 @@ static int count_deaths(void)
 	return deaths;
 }
 
-/* Returns true if the kernel has marked the lock owner as dead. */
-static bool owner_is_marked(void)
+/* Returns the slot of the lock owner if the kernel has marked it as dead. */
+static const struct nm_slot *marked_owner(void)
 {
 	uint32_t ref = (uint32_t)head->lock & NM_LOCK_SLOT_MASK;
 	const struct nm_slot *slot = &world_file.slots[ref - 1];
@@ -378,32 +378,52 @@ static bool owner_is_marked(void)
 	return ref - 1 < NM_SLOTS &&
 	       nm_lock_id(ref, slot->state) == (uint32_t)head->lock &&
 	       (slot->state & NM_SLOT_MASK) == NM_SLOT_LIVE &&
-	       !weir_is_alive_(slot->alive.word);
+	       !weir_is_alive_(slot->alive.word) ? slot : NULL;
 }
 
 /*
- * A free lock wakes its sleepers at once, and so does the death of its owner.
- * Their time limit is for processes that die or stop after they were woken and
- * before they have woken the next one, and for kernels without futex_waitv.
+ * Returns true if the thread sleeps for the lock, and not behind another owner
+ * than this one.
+ */
+static bool sleeps_behind(int t, const struct nm_slot *owner)
+{
+	const uint32_t *other;
+
+	if (ex->threads[t].status != EX_BLOCKED ||
+	    ex->threads[t].futex != &head->awaited)
+		return false;
+	other = kernel_other_word(t, &head->awaited);
+	return !owner || !other || other == &owner->alive.word;
+}
+
+/*
+ * A free lock wakes its sleepers at once, and so does the death of the owner
+ * behind which they sleep.  Their time limit is for processes that die or stop
+ * after they were woken and before they have woken the next one: such a process
+ * may be the next owner.  It is also for kernels without futex_waitv.
  */
 void ex_idle(void)
 {
+	const struct nm_slot *owner = NULL;
 	int deaths = count_deaths();
 
 	if (!head->version)
 		return;
-	if (is_free(head->lock) ? deaths :
-	    deaths > 1 || world_is_old() || !owner_is_marked())
-		return;
+	if (is_free(head->lock)) {
+		if (deaths)
+			return;
+	} else {
+		owner = marked_owner();
+		if (!owner || deaths > 1 || world_is_old())
+			return;
+	}
 	for (int t = 0; t < ex->thread_count; t++)
 		if (may_pass_wake_up_on(t))
 			return;
 	for (int t = 0; t < ex->thread_count; t++)
-		if (ex->threads[t].status == EX_BLOCKED &&
-		    ex->threads[t].futex == &head->awaited)
+		if (sleeps_behind(t, owner))
 			ex_fail("thread %d sleeps for the lock, %s", t,
-				is_free(head->lock) ? "which is free" :
-				"whose owner is dead");
+				owner ? "whose owner is dead" : "which is free");
 }
 
 void ex_quiet(void)

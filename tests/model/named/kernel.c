@@ -94,6 +94,14 @@ bool kernel_has_sleeper(const uint32_t *word)
 	return false;
 }
 
+const uint32_t *kernel_other_word(int t, const uint32_t *word)
+{
+	for (uint32_t i = 0; i < entries; i++)
+		if (queue[i].thread == (uint32_t)t && queue[i].word != word)
+			return queue[i].word;
+	return NULL;
+}
+
 static void count_write(void)
 {
 	ex->writes++;

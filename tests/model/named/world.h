@@ -30,6 +30,8 @@ bool world_is_old(void);
 
 /* Returns true if the thread sleeps on shared words, or will when it continues. */
 bool kernel_is_asleep(int t);
+/* Another word on which the thread sleeps; null: none. */
+const uint32_t *kernel_other_word(int t, const uint32_t *word);
 bool kernel_has_sleeper(const uint32_t *word);
 
 #endif /* TESTS_MODEL_NAMED_WORLD_H */
