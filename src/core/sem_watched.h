@@ -83,27 +83,6 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 void weir_sem_watch_(weir_sem *sem, enum rg_type type);
 
 /*
- * The acquires of a pattern are recorded with the call site of the pattern's
- * public function, `site`, if they are between begin and end.  No function of the
- * user is called between them.  The result of begin is for end: whether *sem is
- * watched.
- */
-static inline bool weir_sem_begin_(const weir_sem *sem, uint64_t site)
-{
-	bool watched = weir_state_(sem) & WEIR_STATE_TRACKED_;
-
-	if (watched)
-		weir_record_begin_(site);
-	return watched;
-}
-
-static inline void weir_sem_end_(bool watched)
-{
-	if (watched)
-		weir_record_end_();
-}
-
-/*
  * As weir_sem_watch_, for an object of a pattern that consists of one or two
  * semaphores (RG_PATTERN).  Returns the number of its record; 0: not watched.
  */

@@ -15,8 +15,8 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
-#include "core/sem_watched.h"
 #include "pattern/ready.h"
+#include "pattern/site.h"
 #include "record/record.h"
 
 #define SECOND INT64_C(1000000000)
@@ -167,9 +167,9 @@ weir_err weir_adaptive_acquire(weir_adaptive *adaptive, struct weir_ctx *ctx,
 
 	if (check(adaptive, __func__, WEIR_BY_ERROR_) || !began_ns)
 		return WEIR_EINVAL;
-	watched = weir_sem_begin_(adaptive->sem_, WEIR_SITE_);
+	watched = weir_site_begin_(adaptive->sem_, WEIR_SITE_);
 	err = weir_sem_acquire(adaptive->sem_, 1, ctx);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	if (!err)
 		*began_ns = weir_now_ns();
 	return err;

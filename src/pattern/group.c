@@ -20,8 +20,8 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "core/sem_watched.h"
 #include "pattern/group.h"
+#include "pattern/site.h"
 
 enum outcome { RETURNED, SKIPPED, EXITED };
 
@@ -69,10 +69,10 @@ static void run_task(weir_group *group, void *self,
 	bool watched;
 	weir_err err;
 
-	watched = weir_sem_begin_(&group->permits_, task->site);
+	watched = weir_site_begin_(&group->permits_, task->site);
 	err = weir_sem_acquire(&group->permits_, task->weight,
 			       always ? NULL : &group->ctx_);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	if (err) {
 		finish_task(group, self, task, err, SKIPPED);
 		return;

@@ -27,8 +27,8 @@
 #include "base/lock.h"
 #include "base/panic.h"
 #include "base/ring.h"
-#include "core/sem_watched.h"
 #include "pattern/pool.h"
+#include "pattern/site.h"
 #include "weir/ctx.h"
 
 /*
@@ -162,9 +162,9 @@ weir_err weir_pool_borrow(weir_pool *pool, const char *who,
 	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
 	    weir_frame_check_("weir_pool_borrow"))
 		return WEIR_EINVAL;
-	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
+	watched = weir_site_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_sem_acquire(&pool->permits_, 1, ctx);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err ? err : weir_pool_lend_(pool, who, ctx, item);
 }
 
@@ -177,9 +177,9 @@ weir_err weir_pool_borrow_until(weir_pool *pool, const char *who,
 	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
 	    weir_frame_check_("weir_pool_borrow_until"))
 		return WEIR_EINVAL;
-	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
+	watched = weir_site_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_sem_acquire_until(&pool->permits_, 1, deadline_ns);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
 }
 
@@ -192,9 +192,9 @@ weir_err weir_pool_try_borrow(weir_pool *pool, const char *who,
 	if (weir_pool_check_(pool, __func__, WEIR_BY_ERROR_) || !item ||
 	    weir_frame_check_("weir_pool_try_borrow"))
 		return WEIR_EINVAL;
-	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
+	watched = weir_site_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_sem_try_acquire(&pool->permits_, 1);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err ? err : weir_pool_lend_(pool, who, NULL, item);
 }
 

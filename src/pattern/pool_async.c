@@ -20,8 +20,8 @@
 #include "base/atomic.h"
 #include "base/frame.h"
 #include "base/panic.h"
-#include "core/sem_watched.h"
 #include "pattern/pool.h"
+#include "pattern/site.h"
 
 enum { FREE, SUBMITTED };
 
@@ -116,9 +116,9 @@ weir_err weir_pool_op_borrow(weir_pool_op *op, weir_pool *pool, const char *who,
 
 	if (err)
 		return err;
-	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
+	watched = weir_site_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_op_submit(&op->op_, &pool->permits_, 1, ctx);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 
@@ -131,9 +131,9 @@ weir_err weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool,
 
 	if (err)
 		return err;
-	watched = weir_sem_begin_(&pool->permits_, WEIR_SITE_);
+	watched = weir_site_begin_(&pool->permits_, WEIR_SITE_);
 	err = weir_op_submit_until(&op->op_, &pool->permits_, 1, deadline_ns);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err == WEIR_EQUEUED ? err : finish(op, err, item, set_free);
 }
 

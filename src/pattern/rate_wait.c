@@ -19,7 +19,7 @@
 #include "pattern/rate.h"
 
 #include "base/lock.h"
-#include "core/sem_watched.h"
+#include "pattern/site.h"
 #include "weir/ctx.h"
 
 /*
@@ -96,12 +96,12 @@ static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 	weir_err err;
 	bool taken = false, watched;
 
-	watched = weir_sem_begin_(&limit->gate_, site);
+	watched = weir_site_begin_(&limit->gate_, site);
 	if (ctx)
 		err = weir_sem_acquire(&limit->gate_, 1, ctx);
 	else
 		err = weir_sem_acquire_until(&limit->gate_, 1, deadline_ns);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	if (!err) {
 		err = take_at_gate(limit, n, deadline_ns, ctx);
 		taken = err == WEIR_OK;

@@ -24,8 +24,8 @@
 
 #include "base/lock.h"
 #include "base/panic.h"
-#include "core/sem_watched.h"
 #include "core/sem_word.h"
+#include "pattern/site.h"
 #include "weir/ctx.h"
 
 /*
@@ -191,9 +191,9 @@ static weir_err enter(weir_rwlock *rw, const struct role *role,
 
 	if (err)
 		return err;
-	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	watched = weir_site_begin_(&rw->inside_, WEIR_SITE_);
 	err = enter_ready(rw, role, ctx, deadline_ns);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err;
 }
 
@@ -235,9 +235,9 @@ weir_err weir_rwlock_try_read(weir_rwlock *rw)
 
 	if (err)
 		return err;
-	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	watched = weir_site_begin_(&rw->inside_, WEIR_SITE_);
 	err = try_to_read(rw);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err;
 }
 
@@ -249,9 +249,9 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 
 	if (err)
 		return err;
-	watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+	watched = weir_site_begin_(&rw->inside_, WEIR_SITE_);
 	err = try_to_write(rw);
-	weir_sem_end_(watched);
+	weir_site_end_(watched);
 	return err;
 }
 
@@ -322,10 +322,10 @@ weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
 	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
 
 	if (!err) {
-		bool watched = weir_sem_begin_(&rw->inside_, WEIR_SITE_);
+		bool watched = weir_site_begin_(&rw->inside_, WEIR_SITE_);
 
 		err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
-		weir_sem_end_(watched);
+		weir_site_end_(watched);
 	}
 	if (err == WEIR_EAGAIN && !weir_sem_available(&rw->inside_))
 		return refuse(rw, call, "has a writer and no reader");

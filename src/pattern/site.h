@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_PATTERN_SITE_H
+#define WEIR_PATTERN_SITE_H
+
+/*
+ * The call site of the user, for the acquires that a pattern makes.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/sem_watched.h"
+#include "core/sem_word.h"
+#include "record/record.h"
+
+/*
+ * The acquires of a pattern are recorded with the call site of the pattern's
+ * public function, `site`, if they are between begin and end.  No function of the
+ * user is called between them.  The result of begin is for end: whether *sem is
+ * watched.
+ */
+static inline bool weir_site_begin_(const weir_sem *sem, uint64_t site)
+{
+	bool watched = weir_state_(sem) & WEIR_STATE_TRACKED_;
+
+	if (watched)
+		weir_record_begin_(site);
+	return watched;
+}
+
+static inline void weir_site_end_(bool watched)
+{
+	if (watched)
+		weir_record_end_();
+}
+
+#endif /* WEIR_PATTERN_SITE_H */
