@@ -5,12 +5,10 @@
  */
 #include <curses.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/diag/top_view.h"
-
-enum { GOOD = 1, FULL, BAD };
+#include "cmd/lib/colours.h"
 
 /* Write a line, cut at the width of the terminal. */
 static void put(const struct top_view *view, int y, const char *line,
@@ -26,7 +24,8 @@ static void put(const struct top_view *view, int y, const char *line,
 
 static int colour_of(enum dg_verdict verdict)
 {
-	return verdict >= DG_NO_RELEASER ? BAD : verdict > DG_SLOW ? FULL : 0;
+	return verdict >= DG_NO_RELEASER ? COLOUR_BAD :
+	       verdict > DG_SLOW ? COLOUR_FULL : 0;
 }
 
 static void paint_table(struct top_view *view)
@@ -89,18 +88,4 @@ void top_paint(struct top_view *view)
 	else
 		paint_table(view);
 	refresh();
-}
-
-void top_use_colours(struct top_view *view)
-{
-	const char *without = getenv("NO_COLOR");
-
-	if ((without && *without) || !has_colors())
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(GOOD, COLOR_GREEN, -1);
-	init_pair(FULL, COLOR_YELLOW, -1);
-	init_pair(BAD, COLOR_RED, -1);
-	view->coloured = true;
 }

@@ -17,6 +17,7 @@
 
 #include "cmd/diag/top.h"
 #include "cmd/diag/top_view.h"
+#include "cmd/lib/colours.h"
 #include "cmd/lib/fail.h"
 
 static volatile sig_atomic_t caught;
@@ -226,7 +227,7 @@ int top_screen(struct rows *rows, int64_t interval_ns, const char **why)
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
 	curs_set(0);
-	top_use_colours(&view);
+	view.coloured = colours_start();
 	catch_signals(&outside);
 	status = run_view(&view, interval_ns, &outside);
 	restore();

@@ -18,9 +18,6 @@ struct top_view {
 	char detail[DETAIL_ROOM];
 };
 
-/* Use colours if the terminal has them and NO_COLOR is not set. */
-void top_use_colours(struct top_view *view);
-
 /* Draw the table, or the object that is open. */
 void top_paint(struct top_view *view);
 

@@ -13,26 +13,15 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "cmd/lib/colours.h"
 #include "cmd/lib/duration.h"
 #include "cmd/watch/paint.h"
-
-/* Colour pairs; 0 has the default colours of the terminal. */
-enum { GOOD = 1, FULL, BAD };
 
 static bool coloured;
 
 void watch_paint_init(void)
 {
-	const char *without = getenv("NO_COLOR");
-
-	if ((without && *without) || !has_colors())
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(GOOD, COLOR_GREEN, -1);
-	init_pair(FULL, COLOR_YELLOW, -1);
-	init_pair(BAD, COLOR_RED, -1);
-	coloured = true;
+	coloured = colours_start();
 }
 
 static void colour(int pair)
@@ -108,7 +97,7 @@ static void paint_title(const struct watch *watch, const struct view *view)
 	x = put(0, x, " in use, ");
 	x = put_number(0, x, info->waiters);
 	x = put(0, x, " waiting");
-	colour(BAD);
+	colour(COLOUR_BAD);
 	if (info->debt) {
 		x = put(0, x, ", debt ");
 		x = put_number(0, x, info->debt);
@@ -119,7 +108,7 @@ static void paint_title(const struct watch *watch, const struct view *view)
 		x = put(0, x, ", paused");
 	if (info->renamed)
 		x = put(0, x, ", name removed");
-	colour(FULL);
+	colour(COLOUR_FULL);
 	if (view->paused)
 		x = put(0, x, ", paused");
 	attrset(A_NORMAL);
@@ -146,7 +135,8 @@ static void paint_bar(const struct watch *watch)
 	if (!full && watch_used(info))
 		full = 1;
 	(void)put(1, 0, "now [");
-	colour(info->debt || info->closed ? BAD : info->free ? GOOD : FULL);
+	colour(info->debt || info->closed ? COLOUR_BAD :
+	       info->free ? COLOUR_GOOD : COLOUR_FULL);
 	for (int i = 0; i < full; i++)
 		(void)mvaddch(1, 5 + i, '#');
 	attrset(A_NORMAL);
@@ -167,7 +157,7 @@ static void paint_history(const struct watch *watch, const struct view *view)
 		return;
 	history_text(&watch->history, (size_t)width, view->utf8, text);
 	(void)put(2, 0, "use");
-	colour(GOOD);
+	colour(COLOUR_GOOD);
 	/* Do not use put(), whose buffer may be too short. */
 	(void)mvaddstr(2, 5, text);
 	attrset(A_NORMAL);
@@ -222,7 +212,7 @@ static void paint_entry(const struct watch *watch,
 		       (long long)entry->weight, entry->pid,
 		       duration_text(watch_age(watch, entry), age));
 	if (entry->dead)
-		colour(BAD);
+		colour(COLOUR_BAD);
 	(void)put(y, put(y, 0, line), entry->label);
 	attrset(A_NORMAL);
 }
