@@ -73,7 +73,7 @@ bool weir_any_notified_(struct weir_waiter_ *w)
 /* C13: grant the permits of the granted member, if any, to the next waiters. */
 static void take_back(weir_any *any)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	/*
 	 * relaxed: the request is decided, so winner_ does not change any more.
 	 */

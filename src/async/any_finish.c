@@ -91,7 +91,7 @@ static void record_end(weir_any *any, const struct weir_waiter_ *granted,
 
 weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	struct weir_waiter_ *granted, *end = weir_any_end_(any);
 	bool sent = false, revoked = false;
 	weir_err err;

@@ -168,7 +168,7 @@ static void time_out_all(weir_loop *loop)
 	more = loop->due_;
 	weir_run_unlock_(loop);
 	while (more) {
-		struct weir_to_notify_ to_notify = { NULL, NULL };
+		struct weir_to_notify_ to_notify = { .first = NULL };
 		struct weir_waiter_ *w;
 
 		weir_run_lock_(loop);

@@ -203,7 +203,7 @@ static bool take_decided(struct weir_waiter_ *w)
 weir_err weir_op_cancel(weir_op *op)
 {
 	struct weir_waiter_ *w = weir_op_inside_of_(op);
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	bool waited = false;
 	weir_err err = WEIR_OK;
 	uint32_t state;
@@ -250,7 +250,7 @@ static bool is_late(const struct weir_waiter_ *w)
 weir_err weir_op_poll(weir_op *op)
 {
 	struct weir_waiter_ *w = weir_op_inside_of_(op);
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	bool waited = true;
 	weir_err err;
 	uint32_t state;

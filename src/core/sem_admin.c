@@ -240,7 +240,7 @@ static int64_t grant_what_fits(weir_sem *sem, bool drains,
 void weir_sem_close(weir_sem *sem, weir_close how)
 {
 	static const char call[] = "weir_sem_close";
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	uint32_t state;
 	int64_t taken;
 

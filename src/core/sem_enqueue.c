@@ -179,7 +179,7 @@ static void record_end(struct weir_waiter_ *w, uint64_t object, weir_err err,
 weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 			  weir_err err)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	uint64_t object = weir_record_named_(name, w->sem);
 	bool revoked = false;
 	int64_t got;

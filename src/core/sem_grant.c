@@ -38,7 +38,10 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 		weir_sem_evict_(sem, w, WEIR_EAGAIN, to_notify);
 		return 0;
 	}
+	if (w->roused)
+		weir_sem_rousing_ended_(sem, w);
 	hand_over(sem, w, open);
+	to_notify->granted = sem;
 	weir_sem_evict_(sem, w, WEIR_OK, to_notify);
 	return weir_waiter_got_(w);
 }
@@ -228,6 +231,7 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
+		weir_sem_rouse_next_(sem, to_notify);
 		next = word_after(sem, word - weir_units_(taken));
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
@@ -273,7 +277,7 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 
 void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 
 	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
 	weir_notify_all_(&to_notify);

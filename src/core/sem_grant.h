@@ -38,6 +38,15 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_to_notify_ *to_notify);
 
 /*
+ * FIFO: if a waiter has been granted, and if that is expected to pay, wake the
+ * next one with the notifications, ahead of its grant.
+ */
+void weir_sem_rouse_next_(weir_sem *sem, struct weir_to_notify_ *to_notify);
+
+/* Record whether it has paid to rouse w, which is granted now. */
+void weir_sem_rousing_ended_(weir_sem *sem, const struct weir_waiter_ *w);
+
+/*
  * C13: revoke the permits that w was granted, or took, and that its call has
  * not returned with yet.  Requires: w's context has ended and w is still
  * registered with it.  Returns the number of revoked permits; the caller passes

@@ -47,7 +47,8 @@ enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 		return WEIR_IS_DESTROYED_;
 	if ((state & (WEIR_STATE_CLOSED_ | WEIR_STATE_DRAIN_ |
 		      WEIR_STATE_TRACKED_)) == WEIR_STATE_DRAIN_ ||
-	    (!(state & WEIR_STATE_BARGING_) && state >> WEIR_STATE_BOUND_SHIFT_))
+	    (!(state & WEIR_STATE_BARGING_) &&
+	     (state & ~WEIR_STATE_ROUSING_) >> WEIR_STATE_BOUND_SHIFT_))
 		return WEIR_IS_NO_SEMAPHORE_;
 	return WEIR_IS_WELL_;
 }

@@ -86,7 +86,7 @@ static int64_t debt_of(const weir_sem *sem)
 static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
 		       const char *call)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	const char *name;
 	int64_t left, excess;
 	weir_err err;
@@ -135,7 +135,7 @@ weir_err weir_sem_resize_by(weir_sem *sem, int64_t change, int64_t *debt)
 weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_forget";
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	int64_t out, paid, excess;
 	const char *name;
 	uint64_t object;

@@ -75,8 +75,8 @@
  *                  acquire: put, relock, seen_to_fail, try_lock,
  *                  weir_put_fast_, weir_put_watched_
  *                  Work done under the lock is visible to its next holder.
- *   [S3] closed    release: grant_what_fits, weir_sem_close, weir_sem_destroy,
- *                  weir_sem_register_
+ *   [S3] closed    release: grant_what_fits, record, weir_sem_close,
+ *                  weir_sem_destroy, weir_sem_register_
  *                  acquire: weir_sem_is_closed, weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
  *                  did before the close.  A thread whose release came too late
@@ -176,6 +176,7 @@ static inline uint64_t weir_units_(int64_t n)
 #define WEIR_STATE_DESTROYED_ UINT32_C(64)
 #define WEIR_STATE_HEAP_ UINT32_C(128)
 #define WEIR_STATE_BOUND_SHIFT_ 8	/* bits above: barging bound in us */
+#define WEIR_STATE_ROUSING_ UINT32_C(0x1ff00) /* FIFO: see sem_rouse.c */
 
 /* Returns true if the semaphore is to be registered: see above. */
 static inline bool weir_state_is_fresh_(uint32_t state)

@@ -7,8 +7,17 @@
  *   WAITING   set by the waiter: it runs.        -> SLEEPING by the waiter
  *   SLEEPING  set by the waiter: wake it.        -> NOTIFIED by the notifying
  *                                                   thread
+ *   ROUSED    set under the guard by a thread    -> WAITING by the waiter, which
+ *             that will wake the waiter ahead       then spins for a moment
+ *             of its decision.
  *   NOTIFIED  set by the notifying thread, its   -> WAITING by the waiter, under
  *             last access to the waiter.            its guard, if it has to retry
+ *
+ * Every state but NOTIFIED may become NOTIFIED.  The notifying thread wakes the
+ * waiter if it was SLEEPING.  It does not if it was ROUSED: the thread that set
+ * ROUSED wakes the waiter as soon as it has dropped the guard.  That wake
+ * accesses no memory, since the waiter may have returned; a futex that has the
+ * address of `state` by then is woken for no reason, which every sleeper allows.
  *
  * Pairs
  *
@@ -21,6 +30,7 @@
 
 #include "base/atomic.h"
 #include "base/futex.h"
+#include "base/spin.h"
 #include "base/thread.h"
 
 /* Set before the first operation is queued, always to the same function. */
@@ -57,6 +67,28 @@ void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
 	w->outcome = (int8_t)outcome;
 	w->place = WEIR_NOWHERE_;
 	weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_FINAL_);
+}
+
+void weir_waiter_rouse_(struct weir_waiter_ *w,
+			struct weir_to_notify_ *to_notify)
+{
+	uint32_t state = WEIR_SLEEPING_;
+
+	/*
+	 * relaxed: the CAS only announces the wake.  If it fails although w
+	 * sleeps, then w is woken by its notification.
+	 */
+	if (w->roused || to_notify->roused ||
+	    !at_cas_weak_relaxed(&w->state, &state, WEIR_ROUSED_))
+		return;
+	w->roused = true;
+	to_notify->roused = &w->state;
+}
+
+bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w)
+{
+	/* relaxed: the answer is used as a hint. */
+	return w->roused && at_load_relaxed(&w->state) == WEIR_SLEEPING_;
 }
 
 bool weir_waiter_claim_(struct weir_waiter_ *w)
@@ -120,6 +152,8 @@ static bool notify_each(const struct weir_to_notify_ *to_notify)
 			weir_futex_wake_(state);
 		w = next;
 	}
+	if (to_notify->roused)
+		weir_futex_wake_(to_notify->roused);
 	return runs;
 }
 
@@ -132,7 +166,7 @@ void weir_notify_all_(struct weir_to_notify_ *to_notify)
 void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify)
 {
 	(void)notify_each(to_notify);
-	*to_notify = (struct weir_to_notify_){ NULL, NULL };
+	*to_notify = (struct weir_to_notify_){ .first = NULL };
 }
 
 bool weir_callbacks_hold_(void)
@@ -169,24 +203,51 @@ static bool take_notification(struct weir_waiter_ *w, enum weir_parked_ *parked)
 	return true;
 }
 
-enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
-				    int64_t deadline_ns)
+static void announce_sleep(struct weir_waiter_ *w)
 {
-	enum weir_parked_ parked = WEIR_PARKED_FINAL_;
 	uint32_t state = WEIR_WAITING_;
 
 	/*
 	 * relaxed: the CAS only announces the sleep.  It fails if the waiter
-	 * has been notified, or if an earlier park has set SLEEPING.
+	 * has been notified or roused, or if an earlier park has set SLEEPING.
 	 */
 	while (!at_cas_weak_relaxed(&w->state, &state, WEIR_SLEEPING_) &&
 	       state == WEIR_WAITING_)
 		;
+}
+
+/*
+ * If w has been roused, spin until it is notified, for a moment at most.
+ * Returns false if it has not been roused.
+ */
+static bool spin_if_roused(struct weir_waiter_ *w)
+{
+	struct weir_spin_wait_ spin;
+	uint32_t state = WEIR_ROUSED_;
+
+	/* relaxed: take_notification follows and synchronises. */
+	while (!at_cas_weak_relaxed(&w->state, &state, WEIR_WAITING_))
+		if (state != WEIR_ROUSED_)
+			return false;
+	spin = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
+	while (!weir_waiter_is_notified_(w) && weir_spin_wait_continue_(&spin))
+		;
+	return true;
+}
+
+enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
+				    int64_t deadline_ns)
+{
+	enum weir_parked_ parked = WEIR_PARKED_FINAL_;
+
 	for (;;) {
 		enum weir_woke_ woke;
 
+		announce_sleep(w);
 		if (take_notification(w, &parked))
 			return parked;
+		if (spin_if_roused(w))
+			continue;
 		woke = weir_futex_wait_(&w->state, WEIR_SLEEPING_, deadline_ns);
 		/* A notification wins over every other end of the sleep. */
 		if (take_notification(w, &parked))

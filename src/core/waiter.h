@@ -36,6 +36,7 @@ enum weir_place_ { WEIR_NOWHERE_, WEIR_IN_QUEUE_, WEIR_OVERSIZED_ };
 enum weir_wait_state_ {
 	WEIR_WAITING_,		/* the thread runs; not notified */
 	WEIR_SLEEPING_,		/* the thread sleeps or is about to: wake it */
+	WEIR_ROUSED_,		/* as SLEEPING, and another thread wakes it */
 	WEIR_NOTIFIED_RETRY_,	/* take the lock and retry */
 	WEIR_NOTIFIED_FINAL_	/* outcome and got are final */
 };
@@ -98,6 +99,7 @@ struct weir_waiter_ {
 	bool woken_to_retry : 1;	/* g  (barging) woken, has not retried */
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
 	bool spinning : 1;		/* g  spins, takes permits itself */
+	bool roused : 1;		/* g  woken ahead of its grant */
 	bool moved : 1;			/* g  queued by a resize */
 	bool any_has_ctx : 1;		/* c  (a member) so has its request */
 	union {
@@ -208,10 +210,15 @@ static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)
 #define WEIR_BATCH_ 64
 #endif
 
-/* Waiters that were decided under a lock and are notified after the unlock. */
+/*
+ * Waiters that were decided under a lock and are notified after the unlock; and
+ * one waiter that is woken then, although it has not been decided (roused).
+ */
 struct weir_to_notify_ {
 	struct weir_waiter_ *first;
 	struct weir_waiter_ **last;	/* null: the list is empty */
+	const weir_sem *granted;	/* semaphore of the last granted one */
+	uint32_t *roused;		/* its `state`; null: none */
 };
 
 /*
@@ -221,6 +228,18 @@ struct weir_to_notify_ {
 void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
 			 struct weir_waiter_ *w,
 			 enum weir_wait_state_ notification);
+
+/*
+ * Wake w, a thread that sleeps, with the notifications of the list: w then spins
+ * for a moment, as its decision is expected soon.  Requires: w's guard is held
+ * and w is on its list.  Does nothing if w does not sleep, or if the list
+ * already has such a waiter.
+ */
+void weir_waiter_rouse_(struct weir_waiter_ *w,
+			struct weir_to_notify_ *to_notify);
+
+/* Returns true if w, which was roused, sleeps again. */
+bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w);
 
 /*
  * Decide w.  Requires: the caller holds w's guard and has taken w off its list.

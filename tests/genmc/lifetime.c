@@ -281,7 +281,7 @@ PROGRAM(stat_meets_operation)
 
 THREAD(cancel_submitted)
 {
-	struct weir_to_notify_ to_notify = { NULL, NULL };
+	struct weir_to_notify_ to_notify = { .first = NULL };
 
 	weir_sem_cancel_(&w1, &to_notify);
 	return unused;

@@ -86,7 +86,7 @@ IN_A_THREAD(c12_as_many_as_the_first_release)
 	int64_t got;
 
 	all_out(WEIR_FIFO, 2);
-	before("weir_waiter_park_", 1, release_twice, NULL);
+	before("announce_sleep", 1, release_twice, NULL);
 	CHECK_OK(weir_sem_acquire_upto(&sem, 1, 2, NULL, &got));
 	happened();
 	CHECK_EQ(got, 1);

@@ -76,7 +76,7 @@ TEST(c13_cancelled_on_the_way_into_the_queue)
 	} moment[] = {
 		{ "weir_lock_", 1 },
 		{ "try_lock", 1 },
-		{ "weir_waiter_park_", 1 },
+		{ "announce_sleep", 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(moment) / sizeof(*moment); i++) {
@@ -108,7 +108,7 @@ TEST(c16_closed_then_cancelled_before_it_returns)
 	struct both both = { &ctx, &sem };
 
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	before_cas("weir_waiter_park_", close_then_cancel, &both);
+	before_cas("announce_sleep", close_then_cancel, &both);
 	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECLOSED);
 	happened();
 }
@@ -191,7 +191,7 @@ TEST(c13_ended_twice_before_it_sleeps)
 	struct family family = { .parent = WEIR_CTX_INIT };
 
 	CHECK_OK(weir_ctx_init(&family.child, &family.parent, WEIR_FOREVER));
-	before_cas("weir_waiter_park_", cancel_twice, &family);
+	before_cas("announce_sleep", cancel_twice, &family);
 	CHECK_ERR(weir_ctx_wait(&family.child, WEIR_FOREVER), WEIR_ECANCELED);
 	happened();
 	CHECK_OK(weir_ctx_destroy(&family.child));
@@ -222,7 +222,7 @@ TEST(c13_the_first_end_counts)
 	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline));
 	CHECK_ERR(weir_ctx_wait(&ctx, deadline - 99999999999), WEIR_EAGAIN);
 	CHECK_OK(weir_ctx_err(&ctx));
-	before_cas("weir_waiter_park_", cancel, &ctx);
+	before_cas("announce_sleep", cancel, &ctx);
 	CHECK_ERR(weir_ctx_wait(&ctx, WEIR_FOREVER), WEIR_ECANCELED);
 	happened();
 	CHECK_OK(weir_ctx_destroy(&ctx));

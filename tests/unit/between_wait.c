@@ -36,7 +36,7 @@ static void *granted_before(void *moment)
  */
 TEST(c6_granted_before_it_sleeps)
 {
-	char spinning[] = "take_notification", parking[] = "weir_waiter_park_";
+	char spinning[] = "take_notification", parking[] = "announce_sleep";
 
 	finish(start(granted_before, spinning));
 	finish(start(granted_before, parking));
@@ -78,7 +78,7 @@ TEST(c14_spurious_wake_up)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	fail_cas("weir_waiter_park_");
+	fail_cas("announce_sleep");
 	set_next_sleep(SPURIOUS_WAKE);
 	/*
 	 * If the deadline passed before it could sleep, retry with more time.
@@ -166,7 +166,7 @@ TEST(c30_overdue_after_the_wake_up)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	before_cas("weir_waiter_park_", take_in_passing, &sem);
+	before_cas("announce_sleep", take_in_passing, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	happened();
 	CHECK_EQ(stat_of(&sem).held, 1);
@@ -201,7 +201,7 @@ TEST(c30_woken_once)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	before_cas("weir_waiter_park_", release_and_arm, &sem);
+	before_cas("announce_sleep", release_and_arm, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK(!between_is_done());
 	weir_sem_release(&sem, 1);
@@ -250,7 +250,7 @@ TEST(c30_woken_and_then_moved_to_the_tail)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
-	before_cas("weir_waiter_park_", move_to_the_tail, &sem);
+	before_cas("announce_sleep", move_to_the_tail, &sem);
 	CHECK_OK(weir_sem_acquire(&sem, 2, &ctx));
 	happened();
 	/* Set before `ahead` released its permits. */

@@ -156,7 +156,7 @@ TEST(never_initialised_semaphore)
  */
 TEST(inconsistent_state)
 {
-	static const uint32_t state[] = { 8, 1u << 8 };
+	static const uint32_t state[] = { 8, 1u << 17 };
 	weir_panic_fn *before = weir_set_panic_hook(count_panic);
 
 	for (size_t i = 0; i < sizeof(state) / sizeof(*state); i++) {
