@@ -88,7 +88,7 @@ void weir_waiter_rouse_(struct weir_waiter_ *w,
 bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w)
 {
 	/* relaxed: the answer is used as a hint. */
-	return w->roused && at_load_relaxed(&w->state) == WEIR_SLEEPING_;
+	return at_load_relaxed(&w->state) == WEIR_SLEEPING_;
 }
 
 bool weir_waiter_claim_(struct weir_waiter_ *w)

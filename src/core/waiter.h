@@ -238,7 +238,7 @@ void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
 void weir_waiter_rouse_(struct weir_waiter_ *w,
 			struct weir_to_notify_ *to_notify);
 
-/* Returns true if w, which was roused, sleeps again. */
+/* Returns true if w sleeps.  Requires: w was roused, so it sleeps again. */
 bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w);
 
 /*
