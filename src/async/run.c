@@ -101,25 +101,26 @@ static void left_on_thread(void *arg)
 	run_all();
 }
 
-static void run_on_thread(struct weir_waiter_ *w)
+static void run_on_thread(struct weir_waiter_ *w, int cancel)
 {
-	struct on_thread on = { w, weir_thread_cancel_off_() };
+	struct on_thread on = { w, cancel };
 	struct weir_frame_ frame WEIR_FRAME_;
 
 	weir_frame_enter_(&frame, "operation", w, left_on_thread, &on);
 	weir_run_callback_(w);
 	weir_frame_leave_(&frame);
-	weir_thread_cancel_reset_(on.cancel);
 }
 
 /* Run this thread's callbacks, unless a caller further up the stack does. */
 static void run_all(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
+	int cancel;
 
 	if (mine->running && !weir_frame_check_("weir_op"))
 		return;
 	mine->running = true;
+	cancel = weir_thread_cancel_off_();
 	for (;;) {
 		struct weir_waiter_ *w = NULL;
 
@@ -133,9 +134,10 @@ static void run_all(void)
 		weir_run_unlock_(mine);
 		if (!w)
 			break;
-		run_on_thread(w);
+		run_on_thread(w, cancel);
 	}
 	mine->running = false;
+	weir_thread_cancel_reset_(cancel);
 }
 
 bool weir_run_notify_(struct weir_waiter_ *w)
