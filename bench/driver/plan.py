@@ -104,6 +104,11 @@ def contended(quick):
                        {'threads': threads, 'capacity': capacity,
                         'section': section},
                        who=main, ms=30 if quick else 60, warms=True)
+    for section in (0,) if quick else SECTIONS:
+        yield Workload(callbacks_key(section), 'contended',
+                       {'threads': 64, 'capacity': 1, 'section': section},
+                       who=(peers.WEIR_OPS.name,) + CALLBACK_PEERS,
+                       ms=30 if quick else 60, warms=True)
     for threads, capacity, section in latency_cells(quick):
         yield Workload(f'latency/{cell(threads, capacity, section)}',
                        'latency',
@@ -115,6 +120,14 @@ def contended(quick):
         yield Workload(overtaken_key(threads), 'overtaken',
                        {'threads': threads}, who=('weir-fifo', 'mutex-cond'),
                        ms=200 if quick else 1000)
+
+
+# Tasks of runtimes, next to operations whose callbacks take turns.
+CALLBACK_PEERS = ('tokio', 'go-channel', 'go-xsync')
+
+
+def callbacks_key(section):
+    return f'callbacks/T64/c1/{section}'
 
 
 def overtaken_key(threads):

@@ -223,9 +223,6 @@ class Report:
             return NOT_MEASURED
         return '\n'.join(blocks) or 'Nowhere: all measured aims are met.'
 
-    def block_later(self):
-        return '\n'.join(f'- {what}' for what in aims.LATER)
-
     # Pages.
 
     def fill(self, text):

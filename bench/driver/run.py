@@ -136,7 +136,6 @@ def show(results):
           f'{sum(row[-1] == "short" for row in measured)} short, '
           f'{len(rows) - len(measured)} not measured: a full run measures all '
           'except skipped peers and forms')
-    print(f'later: {", ".join(aims.LATER)}')
     disturbed, measured = results.disturbed()
     print(f'\n{measured} measurements, {results.about.get("repeats", 0)} '
           f'repeated, {disturbed} in which other processes still used more than '

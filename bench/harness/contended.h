@@ -5,7 +5,8 @@
  * "contended": each thread repeatedly acquires, works for the length of the
  * section and releases.  The main thread samples the number of operations; the
  * working threads read no clock.  "latency": the same, and each thread times
- * its acquires.
+ * its acquires.  With kind=ops each of the T is not a thread but an operation:
+ * its callback works, releases and submits it again.  Two threads run them all.
  *
  * "ping-pong": two threads take turns with two semaphores.
  */
@@ -62,6 +63,61 @@ static void work_timed(void *arg, int number)
 	}
 	mine->sink = x;
 }
+
+#ifdef PEER_OPS
+#define OPS_THREADS 2
+
+/* The operation of arena.shares[i] is ops[i]. */
+static struct {
+	peer_op *ops;
+	int count;
+	int64_t capacity;
+	pthread_barrier_t queued;
+	struct peer_op_job job;
+} arena_ops;
+
+static void op_works(peer_op *op)
+{
+	struct share *mine = &arena.shares[op - arena_ops.ops];
+
+	do {
+		mine->sink = busy(mine->sink, arena.rounds);
+		peer_release(&arena.sem);
+		at_set(&mine->done, mine->done + 1);
+	} while (!at_get(&arena.stop) &&
+		 peer_op_start(op, &arena.sem, &arena_ops.job));
+}
+
+/*
+ * Queue this thread's operations, then release its part of the permits.  The
+ * release runs callbacks until arena.stop.
+ */
+static void work_ops(void *arg, int number)
+{
+	(void)arg;
+	for (int i = number; i < arena_ops.count; i += OPS_THREADS)
+		must(!peer_op_start(&arena_ops.ops[i], &arena.sem,
+				    &arena_ops.job),
+		     "queued");
+	pthread_barrier_wait(&arena_ops.queued);
+	peer_release_n(&arena.sem,
+		       (arena_ops.capacity + OPS_THREADS - 1 - number) /
+			       OPS_THREADS);
+}
+
+static void start_ops(const struct bench_args *args, int count)
+{
+	arena_ops.ops = (peer_op *)calloc((size_t)count, sizeof(peer_op));
+	must(arena_ops.ops != NULL, "memory");
+	arena_ops.count = count;
+	arena_ops.capacity = args->capacity;
+	arena_ops.job.work = op_works;
+	must(!pthread_barrier_init(&arena_ops.queued, NULL, OPS_THREADS),
+	     "barrier");
+	peer_init(&arena.sem, 0, args->capacity, "fifo");
+	bench_start(args, OPS_THREADS, work_ops, NULL);
+}
+#endif
 
 static int64_t sample(uint64_t *counts, int threads)
 {
@@ -126,11 +182,18 @@ static bool contended(const struct bench_args *args)
 			1, sizeof(struct bench_times));
 		must(arena.shares[i].times != NULL, "memory");
 	}
-	peer_init(&arena.sem, args->ops ? 0 : args->capacity, args->capacity,
-		  args->kind);
 	arena.rounds = bench_busy_rounds(args->section);
 	arena.limit = (uint64_t)args->ops;
-	bench_start(args, threads, timed ? work_timed : work, NULL);
+#ifdef PEER_OPS
+	if (!strcmp(args->kind, "ops"))
+		start_ops(args, threads);
+	else
+#endif
+	{
+		peer_init(&arena.sem, args->ops ? 0 : args->capacity,
+			  args->capacity, args->kind);
+		bench_start(args, threads, timed ? work_timed : work, NULL);
+	}
 	if (args->ops) {
 		/*
 		 * An exact number of operations for each thread, for counting

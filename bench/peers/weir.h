@@ -135,6 +135,28 @@ static inline void peer_op_queue(peer_op *op, peer_sem *sem, int64_t *ran)
 	must(weir_op_submit(op, sem, 1, NULL) == WEIR_EQUEUED, "queued");
 }
 
+struct peer_op_job {
+	void (*work)(peer_op *op);
+};
+
+static inline void peer_op_granted(weir_op *op, weir_err err, void *job)
+{
+	must(err == WEIR_OK, "granted");
+	((struct peer_op_job *)job)->work(op);
+}
+
+/* Returns true if the permit was free; otherwise job->work is called later. */
+static inline bool peer_op_start(peer_op *op, peer_sem *sem,
+				 struct peer_op_job *job)
+{
+	weir_err err;
+
+	weir_op_init(op, NULL, peer_op_granted, job);
+	err = weir_op_submit(op, sem, 1, NULL);
+	must(err == WEIR_EQUEUED || err == WEIR_OK, "submitted");
+	return err == WEIR_OK;
+}
+
 static inline void peer_op_cancel(peer_op *op)
 {
 	must(weir_op_cancel(op) == WEIR_OK, "cancelled");
