@@ -183,22 +183,39 @@ int64_t to_ns(const std::chrono::duration<Rep, Period> &time)
 	return rounded.count();
 }
 
+/* Returns end - now, or 0 if that is negative; saturates at WEIR_FOREVER. */
+inline int64_t time_left(int64_t end, int64_t now) noexcept
+{
+	if (end <= now)
+		return 0;
+	if (now < 0 && end > WEIR_FOREVER + now)
+		return WEIR_FOREVER;
+	return end - now;
+}
+
 /*
  * Call wait(deadline_ns), which returns a weir_err, until it returns something
- * else than WEIR_ETIMEDOUT or `until` has been reached.
+ * else than WEIR_ETIMEDOUT or `until` has been reached.  The times are compared
+ * in nanoseconds that saturate: the difference of two time points can overflow.
  */
 template <class Clock, class Duration, class Wait>
 weir_err wait_until(const std::chrono::time_point<Clock, Duration> &until,
 		    Wait wait)
 {
-	if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
-		return wait(to_ns(until.time_since_epoch()));
-	} else {
-		for (;;) {
-			const auto left = until - Clock::now();
-			weir_err err = wait(weir_deadline_after(to_ns(left)));
+	const int64_t end = to_ns(until.time_since_epoch());
 
-			if (err != WEIR_ETIMEDOUT || Clock::now() >= until)
+	if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+		return wait(end);
+	} else {
+		const auto now = [] {
+			return to_ns(Clock::now().time_since_epoch());
+		};
+
+		for (;;) {
+			weir_err err = wait(
+				weir_deadline_after(time_left(end, now())));
+
+			if (err != WEIR_ETIMEDOUT || now() >= end)
 				return err;
 		}
 	}

@@ -221,6 +221,40 @@ TEST(c15_any_clock)
 	sem.release();
 }
 
+// C15: the first and last time points of other clocks and units do not overflow.
+TEST(c15_ends_of_other_clocks)
+{
+	using std::chrono::system_clock;
+	using hours = std::chrono::time_point<system_clock,
+					      std::chrono::hours>;
+	weir::semaphore sem(1);
+	weir::rwlock rw;
+
+	sem.acquire();
+	CHECK(!sem.try_acquire_until(system_clock::time_point::min()));
+	CHECK(!sem.try_acquire_until(hours::min()));
+	rw.lock();
+	CHECK(!rw.try_lock_until(system_clock::time_point::min()));
+	rw.unlock();
+	for (int i = 0; i < 2; i++) {
+		std::thread releaser([&] {
+			AWAIT(sem.stat().waiters == 1);
+			sem.release();
+		});
+		if (i)
+			CHECK(sem.try_acquire_until(hours::max()));
+		else
+			CHECK(sem.try_acquire_until(
+				system_clock::time_point::max()));
+		releaser.join();
+	}
+	sem.release();
+	CHECK_EQ(weir::detail::time_left(INT64_MAX, -1), WEIR_FOREVER);
+	CHECK_EQ(weir::detail::time_left(INT64_MAX, INT64_MIN), WEIR_FOREVER);
+	CHECK_EQ(weir::detail::time_left(INT64_MIN, INT64_MAX), 0);
+	CHECK_EQ(weir::detail::time_left(5, -2), 7);
+}
+
 TEST(c13_context)
 {
 	static const char why[] = "shutdown";
