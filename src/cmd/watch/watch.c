@@ -43,10 +43,11 @@ static void parse_options(const struct cmd *self, struct watch *watch,
 							      "--interval",
 							      optarg);
 			watch->interval_given = true;
-		} else if (option == 'c')
+		} else if (option == 'c') {
 			watch->count = options_count(self, "--count", optarg,
 						     1, INT64_MAX);
-		else if (option == 'j')
+			*lines = true;
+		} else if (option == 'j')
 			watch->json = *lines = true;
 		else if (option == OPT_LINES)
 			*lines = true;

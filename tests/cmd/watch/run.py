@@ -213,6 +213,21 @@ def lines_in_an_interval():
     holder.end()
 
 
+def count_prints_lines_on_a_terminal():
+    name, holder = fresh(2)
+    watch = Terminal(name, "--count", "1")
+    end = time.monotonic() + LIMIT
+    while watch.process.poll() is None and time.monotonic() < end:
+        watch.drain(0.02)
+    check(watch.process.poll() == 0, "it does not end")
+    watch.shows("1 of 2 in use, 0 waiting")
+    check(1049 not in watch.screen.modes, "a view")
+    watch.process.stderr.close()
+    os.close(watch.master)
+    os.close(watch.slave)
+    holder.end()
+
+
 def weir(*args):
     subprocess.run([WEIR, *args], timeout=LIMIT, check=True, stdin=subprocess.DEVNULL,
                    capture_output=True)
@@ -510,7 +525,7 @@ def screen_replaces_control_characters():
 
 
 LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
-         json_objects, no_line_without_a_change, misuse, closed_output, unknown_terminal)
+         count_prints_lines_on_a_terminal, json_objects, no_line_without_a_change, misuse, closed_output, unknown_terminal)
 SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, signals_restore_the_terminal,
           errors_restore_the_terminal_first, screen_with_a_long_interval,
