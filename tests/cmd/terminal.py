@@ -98,6 +98,15 @@ def test_a_narrow_terminal():
     finish(holder)
 
 
+def test_a_tiny_terminal():
+    holder = blocked()
+    terminal = Terminal("run", "a", "--", "true", columns=10)
+    terminal.sees(r"\r\x1b\[Kweir: a: \r")
+    let_end("x")
+    same(terminal.end(), 0)
+    finish(holder)
+
+
 def test_quiet_and_without_a_wait():
     same(weir("open", "a", "-n", "1")[0], 0)
     terminal = Terminal("run", "a", "--", "echo", "hello")

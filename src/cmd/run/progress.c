@@ -49,7 +49,8 @@ static size_t width(void)
 {
 	struct winsize size;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20)
+	/* A serial line has 0 columns: the width is not known. */
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return 80;
 	return size.ws_col < LINE_ROOM ? size.ws_col : LINE_ROOM - 1;
 }
