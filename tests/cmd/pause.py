@@ -72,5 +72,23 @@ def test_closed_missing_and_misused():
         same(weir(command, "a")[0], 69)
 
 
+def test_messages_say_that_it_is_paused():
+    weir("open", "a", "-n", "2")
+    weir("pause", "a")
+    same(weir("run", "a", "--try", "--", "true"), (75, "", "weir: a: busy; paused\n"))
+    same(weir("run", "a", "-t", "1ms", "--", "true"),
+         (124, "", "weir: a: not granted within 1ms; paused\n"))
+    same(weir("wait", "a", "--free", "1", "-t", "1ms"),
+         (124, "", "weir: a: timed out after 1ms; paused\n"))
+    weir("resume", "a")
+    holder = start("run", "a", "-l", "holder", "--", *held_job("x"))
+    job_pid("x")
+    weir("pause", "a")
+    err = weir("run", "a", "--try", "--", "true")[2]
+    check(err.startswith("weir: a: busy; paused; held by holder, pid "), err)
+    let_end("x")
+    same(finish(holder)[0], 0)
+
+
 if __name__ == "__main__":
     main()

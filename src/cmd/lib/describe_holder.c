@@ -35,7 +35,7 @@ const char *describe_oldest(const weir_named_info *info,
 	char others[32] = "";
 	unsigned holders = 0;
 
-	room[0] = 0;
+	(void)snprintf(room, HOLDER_ROOM, "%s", info->paused ? "paused" : "");
 	for (uint32_t i = 0; i < info->entries; i++)
 		if (entries[i].role <= WEIR_NAMED_GRANTED) {
 			holders++;
@@ -50,7 +50,8 @@ const char *describe_oldest(const weir_named_info *info,
 		char age[DURATION_ROOM];
 
 		(void)snprintf(room, HOLDER_ROOM,
-			       "held by %s%spid %d for %s%s", oldest->label,
+			       "%sheld by %s%spid %d for %s%s",
+			       info->paused ? "paused; " : "", oldest->label,
 			       *oldest->label ? ", " : "", oldest->pid,
 			       duration_text(since, age), others);
 	}

@@ -13,7 +13,11 @@
  */
 const char *describe_locker(const weir_named_entry *locker,
 			    char room[HOLDER_ROOM]);
-/* "held by LABEL, pid 12 for 3s and 2 more"; "" if no permit is held. */
+/*
+ * Why a request is not granted: "held by LABEL, pid 12 for 3s and 2 more", with
+ * "paused; " before it if the semaphore is paused; "paused" or "" if no permit is
+ * held.
+ */
 const char *describe_oldest(const weir_named_info *info,
 			    const weir_named_entry *entries,
 			    char room[HOLDER_ROOM]);
