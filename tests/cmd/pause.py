@@ -72,6 +72,17 @@ def test_closed_missing_and_misused():
         same(weir(command, "a")[0], 69)
 
 
+def test_rm_of_a_paused_semaphore():
+    weir("open", "a", "-n", "1")
+    weir("pause", "a")
+    one = waiter("1")
+    same(weir("rm", "a")[0], 75, "a request waits")
+    kill(one.pid, signal.SIGTERM)
+    same(finish(one)[0], 143)
+    same(weir("rm", "a"), (0, "", ""))
+    same(weir("stat", "a")[0], 69)
+
+
 def test_messages_say_that_it_is_paused():
     weir("open", "a", "-n", "2")
     weir("pause", "a")

@@ -29,7 +29,8 @@ static bool is_used(const weir_named_info *info,
  * Acquire all permits, so that no other process can acquire one.  *used is true
  * if another process holds permits or waits.  The entries are checked as well:
  * with a capacity of 0 there is nothing to acquire, but permits from before a
- * resize may still be held.
+ * resize may still be held.  A closed or paused semaphore grants nothing, so
+ * the entries suffice.
  */
 static weir_err acquire_all(weir_named *sem, bool *used)
 {
@@ -38,7 +39,7 @@ static weir_err acquire_all(weir_named *sem, bool *used)
 	weir_err err = weir_named_stat(sem, &info, NULL, 0);
 
 	*used = false;
-	if (!err && !info.closed)
+	if (!err && !info.closed && !info.paused)
 		err = weir_named_try_acquire(sem, info.capacity);
 	if (err == WEIR_EAGAIN)
 		*used = true;
