@@ -295,6 +295,26 @@ def test_rm():
     same(weir("rm", "b")[0], 0)
 
 
+def test_rm_force_leaves_other_files():
+    for name, text in (("Makefile", "all:\n"), ("empty", "")):
+        with open(path(name), "w") as file:
+            file.write(text)
+        same(weir("rm", "-f", path(name)), (65, "", f"weir: {path(name)}: the file does not look "
+                                            "like a semaphore, and is not removed\n"))
+        same(read(name), text)
+        check(os.path.exists(path(name)), name)
+    os.symlink(path("Makefile"), path("link"))
+    same(weir("rm", "-f", path("link"))[0], 77)
+    check(os.path.lexists(path("link")), "the link")
+    # A semaphore in use, by its path; and a path that does not exist.
+    holder = held(path("s"), "x", "-n", "1")
+    same(weir("rm", "-f", path("s")), (0, "", ""))
+    check(not os.path.exists(path("s")))
+    same(weir("rm", "-f", path("s")), (0, "", ""))
+    let_end("x")
+    same(finish(holder)[0], 0)
+
+
 def test_c21_rm_after_a_resize_to_0():
     # With a capacity of 0, acquiring all permits succeeds while permits are held.
     holder = held("a", "x", "-n", "1")

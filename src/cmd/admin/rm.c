@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* weir rm: remove a semaphore. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmd/admin/admin.h"
 #include "cmd/admin/remote.h"
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
 #include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
@@ -52,11 +56,31 @@ static weir_err acquire_all(weir_named *sem, bool *used)
 	return err;
 }
 
+/*
+ * Exit if the path exists and is not that of a semaphore: --force must not
+ * remove another file.
+ */
+static void check_path(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 && errno != ENOENT)
+		cmd_fail(path, WEIR_ESYSTEM, NULL);
+	if (fd >= 0 && !names_is_semaphore(fd))
+		cmd_die(EXIT_DAMAGED, "%s: the file does not look like a "
+			"semaphore, and is not removed", path);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Remove the name without opening the semaphore (--force). */
 static int remove_name(const char *name)
 {
-	weir_err err = weir_named_unlink(name);
+	weir_err err;
 
+	if (strchr(name, '/'))
+		check_path(name);
+	err = weir_named_unlink(name);
 	if (err && !(err == WEIR_ESYSTEM && errno == ENOENT))
 		cmd_fail(name, err, NULL);
 	return EXIT_SUCCESS;

@@ -14,9 +14,7 @@
 
 #include "cmd/inspect/doctor.h"
 #include "cmd/lib/fail.h"
-
-/* The first bytes of a semaphore's file: docs/design/named-format.md. */
-#define MAGIC "weir sem"
+#include "cmd/lib/names.h"
 
 void doctor_file_record(struct doctor_file *file, const char *name)
 {
@@ -60,17 +58,11 @@ static int lock_file(const struct doctor_file *file)
 
 /*
  * Returns true if the file is in the folder of names, or if its first bytes are
- * those of a semaphore.  A name with a "/" may be any path, and other files must
- * not be moved.
+ * those of a semaphore.
  */
 static bool was_semaphore(int fd, const char *name)
 {
-	char begins[sizeof(MAGIC) - 1];
-
-	return !strchr(name, '/') ||
-	       (pread(fd, begins, sizeof(begins), 0) ==
-			(ssize_t)sizeof(begins) &&
-		!memcmp(begins, MAGIC, sizeof(begins)));
+	return !strchr(name, '/') || names_is_semaphore(fd);
 }
 
 /* Move a damaged file away. */

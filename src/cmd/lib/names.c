@@ -15,6 +15,8 @@
 #include "cmd/lib/names.h"
 #include "weir/named.h"
 
+/* The first bytes of a semaphore's file: docs/design/named-format.md. */
+#define MAGIC "weir sem"
 #define SUFFIX_LENGTH (sizeof(NAMES_SUFFIX) - 1)
 
 static int is_semaphore(const struct dirent *entry)
@@ -117,4 +119,13 @@ char *names_absolute(const char *name)
 	(void)snprintf(whole, room, "%s%s", strcmp(real, "/") ? real : "",
 		       slash);
 	return whole;
+}
+
+bool names_is_semaphore(int fd)
+{
+	char begins[sizeof(MAGIC) - 1];
+
+	return pread(fd, begins, sizeof(begins), 0) ==
+		       (ssize_t)sizeof(begins) &&
+	       !memcmp(begins, MAGIC, sizeof(begins));
 }

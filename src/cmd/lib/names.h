@@ -2,7 +2,8 @@
 #ifndef WEIR_CMD_LIB_NAMES_H
 #define WEIR_CMD_LIB_NAMES_H
 
-/* Names of semaphores. */
+/* Names of semaphores, and their files. */
+#include <stdbool.h>
 
 /* The ending of a semaphore's file name; see docs/design/named-format.md. */
 #define NAMES_SUFFIX ".weir"
@@ -22,5 +23,11 @@ _Noreturn void names_fail(const char *command);
  * absolute path if it is a path.  The caller frees the result.
  */
 char *names_absolute(const char *name);
+/*
+ * Returns true if the file begins like a semaphore.  A name with a "/" may be any
+ * path, and a file that does not begin like a semaphore must not be moved or
+ * removed.
+ */
+bool names_is_semaphore(int fd);
 
 #endif /* WEIR_CMD_LIB_NAMES_H */
