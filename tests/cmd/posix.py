@@ -31,7 +31,7 @@ def test_statuses():
     same(weir("posix", "--", "sh", "-c", "exit 7")[0], 7)
     status, _, err = weir("posix")
     same(status, 64)
-    check("no program" in err, err)
+    check("posix: PROGRAM is missing" in err, err)
     same(weir("posix", "--unknown")[0], 64)
     status, _, err = weir("posix", "/nonexistent")
     same(status, 127)

@@ -105,7 +105,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		}
 	}
 	if (!print && optind >= argc)
-		cmd_misuse(self, "no program");
+		cmd_misuse(self, "posix: PROGRAM is missing");
 	find_library(path);
 	if (print) {
 		puts(path);
