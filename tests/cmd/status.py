@@ -229,6 +229,16 @@ def test_the_environment_of_the_job():
     same(out.split("|")[0], "a " + os.path.realpath(path("a%20dir")) + "/b%25")
 
 
+def test_a_relative_folder_of_names():
+    """A job that changes its directory uses the same semaphores."""
+    os.mkdir(path("names"))
+    script = 'cd / && "$0" stat a && "$0" open b -n 1'
+    status, out, err = weir("run", "a", "-n", "2", "--", "sh", "-c", script, support.WEIR,
+                            cwd=path("."), env={"WEIR_DIR": "names"})
+    same((status, out.split("\n")[0], err), (0, "a: 1 of 2 free, 0 waiting", ""))
+    check(os.path.exists(path("names/b.weir")), "b is in another folder")
+
+
 def test_nested_names():
     again = [support.WEIR, "run", "a", "-n", "2"]
     status, out, err = weir("run", "a", "-n", "2", "--", *again, "--", "true")

@@ -3,8 +3,8 @@
  * The environment of a job, which lists the permits under which the job runs.
  *
  * WEIR_HELD is a list of names, separated by spaces.  Spaces, control
- * characters and '%' in a name are written as %20 and so on.  A path is made
- * absolute, because the job may change its working directory.
+ * characters and '%' in a name are written as %20 and so on.  A path and WEIR_DIR
+ * are made absolute, because the job may change its working directory.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -121,6 +121,16 @@ static void set(const char *key, const char *value)
 		cmd_die(EXIT_WEIR, "out of memory");
 }
 
+/* A relative $WEIR_DIR would be another folder in another working directory. */
+static void make_dir_absolute(void)
+{
+	const char *given = getenv("WEIR_DIR");
+	char real[PATH_MAX];
+
+	if (given && *given && *given != '/' && realpath(given, real))
+		set("WEIR_DIR", real);
+}
+
 void env_export(const char *name, const char *token, int64_t weight,
 		int64_t waited_ns)
 {
@@ -131,6 +141,7 @@ void env_export(const char *name, const char *token, int64_t weight,
 	all = memory_realloc(NULL, room);
 	(void)snprintf(all, room, "%s%s%s", list ? list : "",
 		       list && *list ? " " : "", text);
+	make_dir_absolute();
 	set("WEIR_HELD", all);
 	set("WEIR_TOKEN", token);
 	(void)snprintf(number, sizeof(number), "%lld", (long long)weight);

@@ -15,7 +15,10 @@
  * would wait for itself.
  */
 void env_refuse_held(const struct cmd *self, const char *name);
-/* Set WEIR_HELD, WEIR_TOKEN, WEIR_WEIGHT and WEIR_WAITED_MS. */
+/*
+ * Set WEIR_HELD, WEIR_TOKEN, WEIR_WEIGHT and WEIR_WAITED_MS, and make WEIR_DIR
+ * absolute.
+ */
 void env_export(const char *name, const char *token, int64_t weight,
 		int64_t waited_ns);
 
