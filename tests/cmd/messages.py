@@ -85,6 +85,8 @@ def test_a_missing_weir_dir():
         same(weir(command, env={"WEIR_DIR": missing}),
              (69, "", f"weir: {command}: {missing}: No such file or directory\n"))
         same(weir(command)[0], 0)
+    same(weir("explain", env={"WEIR_DIR": missing}),
+         (69, "", f"weir: {missing}: No such file or directory\n"))
 
 
 def test_orphan_kill_without_proc():

@@ -14,6 +14,7 @@
  * paused, or if the wait has changed while the semaphores were read.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,17 @@ static void join(struct dg_model *model)
 			climb(model, i, space);
 }
 
+/* The folder of names cannot be read. */
+static bool fail_folder(struct diag *diag, int errnum)
+{
+	char folder[PATH_MAX];
+
+	if (weir_named_path(NULL, folder, sizeof(folder)))
+		(void)snprintf(folder, sizeof(folder), "the folder of names");
+	return diag_fail(diag, cmd_status(WEIR_ESYSTEM, errnum), "%s: %s",
+			 folder, strerror(errnum));
+}
+
 bool diag_named_read(struct diag *diag)
 {
 	uint32_t used, before_used, entries, before_entries;
@@ -278,8 +290,7 @@ bool diag_named_read(struct diag *diag)
 	int count = names_list(&names);
 
 	if (count < 0)
-		return diag_fail(diag, EXIT_CLOSED, "the folder of names: %s",
-				 strerror(errno));
+		return fail_folder(diag, errno);
 	before = read_names(names, count, &before_used, &before_entries);
 	list = read_names(names, count, &used, &entries);
 	limits = (struct dg_limits){ used, entries, entries, entries };
