@@ -40,31 +40,10 @@ static int high_copy(int fd)
 }
 
 /*
- * The server's read end is opened again through /proc.  A dup would share the
- * file description of the clients, and so make their reads non-blocking.
+ * Create a fifo in a new folder, and open it for reading.  Both are removed at
+ * exit.
  */
-void pipe_make(struct token_pipe *tokens)
-{
-	char path[40];
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		die("pipe");
-	tokens->reads = high_copy(ends[0]);
-	tokens->writes = high_copy(ends[1]);
-	if (tokens->reads < 0 || tokens->writes < 0)
-		die("pipe");
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
-	tokens->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (tokens->fd < 0)
-		die(path);
-	close(ends[0]);
-	close(ends[1]);
-	(void)snprintf(tokens->auth, sizeof(tokens->auth), "%d,%d",
-		       tokens->reads, tokens->writes);
-}
-
-void pipe_make_fifo(struct token_pipe *tokens)
+static void create_fifo(struct token_pipe *tokens)
 {
 	const char *base = getenv("TMPDIR");
 
@@ -83,6 +62,55 @@ void pipe_make_fifo(struct token_pipe *tokens)
 	tokens->fd = open(tokens->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (tokens->fd < 0)
 		die(tokens->path);
+}
+
+/*
+ * Use a fifo as the pipe: without /proc a pipe cannot be opened again, but a
+ * fifo can, by its path.
+ */
+static void open_ends(struct token_pipe *tokens, int ends[2])
+{
+	create_fifo(tokens);
+	/* Each open finds the other end open, and does not wait. */
+	ends[1] = open(tokens->path, O_WRONLY | O_CLOEXEC);
+	ends[0] = ends[1] < 0 ? -1 : open(tokens->path, O_RDONLY | O_CLOEXEC);
+	if (ends[0] < 0)
+		die(tokens->path);
+}
+
+/*
+ * The server's read end is opened again through /proc.  A dup would share the
+ * file description of the clients, and so make their reads non-blocking.
+ */
+void pipe_make(struct token_pipe *tokens)
+{
+	char path[40];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		die("pipe");
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	tokens->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (tokens->fd < 0 && errno == ENOENT) {
+		close(ends[0]);
+		close(ends[1]);
+		open_ends(tokens, ends);
+	}
+	if (tokens->fd < 0)
+		die(path);
+	tokens->reads = high_copy(ends[0]);
+	tokens->writes = high_copy(ends[1]);
+	if (tokens->reads < 0 || tokens->writes < 0)
+		die("pipe");
+	close(ends[0]);
+	close(ends[1]);
+	(void)snprintf(tokens->auth, sizeof(tokens->auth), "%d,%d",
+		       tokens->reads, tokens->writes);
+}
+
+void pipe_make_fifo(struct token_pipe *tokens)
+{
+	create_fifo(tokens);
 	tokens->reads = tokens->writes = -1;
 	(void)snprintf(tokens->auth, sizeof(tokens->auth), "fifo:%s",
 		       tokens->path);

@@ -7,7 +7,7 @@
 struct token_pipe {
 	int fd;			/* the server's own read end; non-blocking */
 	int reads, writes;	/* inherited by the clients; fifo: -1 */
-	char folder[64], path[80];	/* of the fifo */
+	char folder[64], path[80];	/* of the fifo; "": a pipe */
 	char auth[96];		/* the value of --jobserver-auth */
 };
 

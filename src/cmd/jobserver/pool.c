@@ -58,6 +58,8 @@ static void put_bytes(struct pool *pool, const char *bytes, size_t count)
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", pool->fd);
 	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && *pool->path)
+		fd = open(pool->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		cmd_die(EXIT_WEIR, "jobserver: %s: %s", path, strerror(errno));
 	while (count) {
@@ -87,14 +89,14 @@ static void put_tokens(struct pool *pool, int64_t count)
 	}
 }
 
-void pool_fill(struct pool *pool, int fd, int64_t total)
+void pool_fill(struct pool *pool, int fd, const char *path, int64_t total)
 {
 	struct stat status;
 
 	if (fstat(fd, &status))
 		cmd_die(EXIT_WEIR, "jobserver: pipe: fstat: %s",
 			strerror(errno));
-	*pool = (struct pool){ .total = total, .fd = fd,
+	*pool = (struct pool){ .total = total, .fd = fd, .path = path,
 			       .device = status.st_dev,
 			       .inode = status.st_ino };
 	put_tokens(pool, total);

@@ -19,6 +19,7 @@ struct pool {
 	int64_t total;		/* all tokens */
 	int64_t owed;		/* tokens of dead clients, not returned yet */
 	int fd;			/* for reading; no write end is kept open */
+	const char *path;	/* of a fifo, for use without /proc; may be "" */
 	dev_t device;		/* identity of the pipe */
 	ino_t inode;
 	struct client *clients;
@@ -26,8 +27,8 @@ struct pool {
 	bool verbose;
 };
 
-/* Put all tokens into the pipe whose read end is fd. */
-void pool_fill(struct pool *pool, int fd, int64_t total);
+/* Put all tokens into the pipe or fifo; `path` must outlive the pool. */
+void pool_fill(struct pool *pool, int fd, const char *path, int64_t total);
 /*
  * Read a byte from the pipe, or write one.  pool_read returns false if the pipe
  * is empty.  The caller records the client.

@@ -228,7 +228,7 @@ int server_run(struct server *server, char **argv)
 		pipe_make_fifo(&server->tokens);
 	else
 		pipe_make(&server->tokens);
-	pool_fill(&server->pool, server->tokens.fd,
+	pool_fill(&server->pool, server->tokens.fd, server->tokens.path,
 		  server->jobs - server->own_jobs);
 	server->pool.verbose = server->verbose;
 	start(server, argv);
