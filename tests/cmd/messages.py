@@ -107,6 +107,37 @@ def test_orphan_kill_without_proc():
     runner.wait()
 
 
+def test_hold_and_jobserver_without_proc():
+    if not may_mount():
+        print("skipped: may not mount")
+        return
+    script = """
+        mount -t tmpfs none /proc || exit
+        sleep 1000 &
+        token=$("$0" hold a -n 1 --while-pid $!) && "$0" run a --try -q -- true
+        echo "busy: $?"
+        "$0" release "$token"
+        echo "released: $?"
+        "$0" run a --try -- echo free
+        "$0" hold a --while-pid $! >"$WEIR_DIR/token"
+        kill $!
+        "$0" wait a --idle && echo idle
+        for style in pipe fifo; do
+            "$0" jobserver -n 3 --style=$style -- sh -c 'echo "${MAKEFLAGS%%=*}"'
+            echo "jobserver: $?"
+        done
+        "$0" jobserver -n 3 -- make -s -f "$1" one two three | sort
+    """
+    with open(path("Makefile"), "w") as file:
+        file.write("one two three:\n\t@echo $@\n")
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, support.WEIR,
+                           path("Makefile")], env=ENV, capture_output=True, text=True,
+                          timeout=LIMIT)
+    flags = " -j3 --jobserver-auth\njobserver: 0\n"
+    same((done.stdout.replace("\n -j3", "\n-j3"), done.stderr),
+         ("busy: 75\nreleased: 0\nfree\nidle\n" + 2 * flags.lstrip() + "one\nthree\ntwo\n", ""))
+
+
 def test_a_refused_name_says_which_rule_it_breaks():
     for name, rule in (("", "must not be empty"), ("x" * 129, "at most 128 bytes"),
                        (".x", "must not begin with a dot"), ("a b", "must not contain spaces"),

@@ -81,15 +81,33 @@ bool token_is_allowed(const char *path)
 			  AT_EACCESS);
 }
 
+/* A folder: an open descriptor, and its path. */
+struct folder {
+	int fd;
+	char room[TOKEN_PATH_ROOM];
+	const char *path;
+};
+
 /*
- * Set *address to the address of a socket in the folder dir.  A path may be
- * longer than sun_path, so the address goes through /proc.
+ * Set *address to the address of a socket in the folder.  A path may be longer
+ * than sun_path, so the address goes through /proc.  Without /proc it is the
+ * path; returns false if that is too long.
  */
-static void address_of(struct sockaddr_un *address, int dir, const char *name)
+static bool address_of(struct sockaddr_un *address, const struct folder *folder,
+		       const char *name)
 {
+	size_t room = sizeof(address->sun_path);
+	int used;
+
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	(void)snprintf(address->sun_path, sizeof(address->sun_path),
-		       "/proc/self/fd/%d/%.60s", dir, name);
+	if (access("/proc/self/fd", F_OK))
+		used = snprintf(address->sun_path, room, "%s/%.60s",
+				folder->path, name);
+	else
+		used = snprintf(address->sun_path, room,
+				"/proc/self/fd/%d/%.60s", folder->fd, name);
+	errno = ENAMETOOLONG;
+	return used > 0 && (size_t)used < room;
 }
 
 /*
@@ -97,7 +115,8 @@ static void address_of(struct sockaddr_un *address, int dir, const char *name)
  * name must not appear before the socket listens: `weir release` and `weir
  * doctor` remove a socket without a listener.
  */
-static bool bind_and_listen(int fd, int dir, const char *name)
+static bool bind_and_listen(int fd, const struct folder *folder,
+			    const char *name)
 {
 	mode_t before = umask(0177);
 	struct sockaddr_un address;
@@ -106,35 +125,39 @@ static bool bind_and_listen(int fd, int dir, const char *name)
 
 	(void)snprintf(first, sizeof(first), TOKEN_NEW "%.32s",
 		       name + sizeof(TOKEN_PREFIX) - 1);
-	address_of(&address, dir, first);
-	listens = !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
-		  !listen(fd, 8) && !renameat(dir, first, dir, name);
+	listens = address_of(&address, folder, first) &&
+		  !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
+		  !listen(fd, 8) &&
+		  !renameat(folder->fd, first, folder->fd, name);
 	umask(before);
 	return listens;
+}
+
+static bool connect_to(int fd, const struct folder *folder, const char *name)
+{
+	struct sockaddr_un address;
+
+	return address_of(&address, folder, name) &&
+	       !connect(fd, (struct sockaddr *)&address, sizeof(address));
 }
 
 /* Returns a socket, after listening or connecting; -1: errno is set. */
 static int open_socket(const char *path, bool listens)
 {
-	struct sockaddr_un address;
-	const char *slash = strrchr(path, '/');
-	char folder[TOKEN_PATH_ROOM];
-	int dir, fd, failed, saved;
+	const char *name = strrchr(path, '/') + 1;
+	struct folder folder;
+	bool failed;
+	int fd, saved;
 
-	dir = open(folder_of(path, folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
+	folder.path = folder_of(path, folder.room);
+	folder.fd = open(folder.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder.fd < 0)
 		return -1;
-	address_of(&address, dir, slash + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	failed = fd < 0;
-	if (!failed && listens) {
-		failed = !bind_and_listen(fd, dir, slash + 1);
-	} else if (!failed) {
-		failed = connect(fd, (struct sockaddr *)&address,
-				 sizeof(address));
-	}
+	failed = fd < 0 || !(listens ? bind_and_listen(fd, &folder, name) :
+				       connect_to(fd, &folder, name));
 	saved = errno;
-	close(dir);
+	close(folder.fd);
 	if (failed && fd >= 0)
 		close(fd);
 	errno = saved;
