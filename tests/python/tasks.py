@@ -102,6 +102,11 @@ class Ends(Tasks):
             await asyncio.wait_for(sem.acquire_async(), 0.01)
         self.assertEqual(sem.waiting, 0)
 
+    async def test_a_timeout_that_is_not_a_number(self):
+        for limit in (weir.Semaphore(1), weir.Semaphore(0), weir.RateLimiter(1)):
+            with self.assertRaises(ValueError):
+                await asyncio.wait_for(limit.acquire_async(float("nan")), 1)
+
     async def test_close(self):
         sem = weir.Semaphore(0)
         task = asyncio.create_task(sem.acquire_async())

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
 import time
 import weakref
 from types import TracebackType
@@ -77,6 +78,12 @@ def _expire(op: _weir.Op, future: asyncio.Future[None]) -> None:
         _wake(future)
 
 
+def _check_timeout(timeout: Optional[float]) -> None:
+    # A timer of nan would disturb the order of all timers of the event loop.
+    if timeout is not None and math.isnan(timeout):
+        raise ValueError("timeout is not a number")
+
+
 async def _await_op(submit: _Submit, timeout: Optional[float], n: int,
                     give_back: Callable[[_weir.Op], None]) -> Optional[_weir.Op]:
     """Submit an operation and wait until it has ended, or was cancelled by the timeout.
@@ -84,6 +91,7 @@ async def _await_op(submit: _Submit, timeout: Optional[float], n: int,
     Return None if the permits are held at once.  If the task is cancelled after a grant,
     then give_back is called.
     """
+    _check_timeout(timeout)
     running = asyncio.get_running_loop()
     adapter = _adapter_of(running)
     future: asyncio.Future[None] = running.create_future()
