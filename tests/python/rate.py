@@ -35,6 +35,8 @@ class Rate(unittest.TestCase):
     def test_arguments(self):
         limiter = weir.RateLimiter(1, burst=2)
         for call in (lambda: weir.RateLimiter(0), lambda: weir.RateLimiter(1, per=-1),
+                     lambda: weir.RateLimiter(1, per=0), lambda: weir.RateLimiter(1, burst=0),
+                     lambda: weir.RateLimiter(1, per=1e-10),
                      lambda: limiter.acquire(n=3), lambda: limiter.acquire(n=0),
                      lambda: limiter.acquire(False, 1), lambda: limiter.delay(3)):
             with self.assertRaises(ValueError):

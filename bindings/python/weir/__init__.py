@@ -480,7 +480,11 @@ class RateLimiter(_weir.Rate):
 
     def __init__(self, rate: int, *, per: float = 1.0, burst: int = 1,
                  spaced: bool = False) -> None:
-        super().__init__(rate, round(per * 1e9), burst, spaced)
+        period_ns = round(per * 1e9)
+        # 0 means the default in the C library.
+        if period_ns < 1 or burst < 1:
+            raise ValueError("per must be positive, and burst must be one or more")
+        super().__init__(rate, period_ns, burst, spaced)
         # The holder waits for tokens; the others wait behind it.
         self._gate = BoundedSemaphore(1)
 
