@@ -157,8 +157,10 @@ class Named(unittest.TestCase):
             sem.acquire(n=3)
         with self.assertRaises(ValueError):
             sem.release()
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "a name must not be empty"):
             weir.NamedSemaphore("", 1)
+        with self.assertRaisesRegex(ValueError, "spaces or control characters: 'a b'"):
+            weir.NamedSemaphore("a b", 1)
         sem.unlink()
         with self.assertRaises(FileNotFoundError):
             sem.unlink()

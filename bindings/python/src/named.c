@@ -30,6 +30,10 @@ static int refuse(weir_err err, int errnum, const char *why, const char *name)
 	PyObject *arguments;
 
 	errno = errnum;
+	if (err == WEIR_EINVAL && *why) {
+		PyErr_Format(PyExc_ValueError, "%s: '%s'", why, name);
+		return -1;
+	}
 	if (err != WEIR_ESYSTEM || !*why) {
 		weirpy_raise(err);
 		return -1;
