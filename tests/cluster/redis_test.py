@@ -68,6 +68,22 @@ def test_c41_a_dead_holder_within_the_ttl():
                 assert stat(url)["held"] == 2
 
 
+def test_c41_dead_clients_leave_no_keys():
+    """Leases that are never released do not stay in the server (Redisson #4100, #2045)."""
+    with Redis() as server:
+        url = server.url + "keys?ttl=3s"
+        tool(url, "create", 2)
+        for _ in range(2):
+            with Holder(url, 2) as holder:
+                holder.await_("got")
+                with Holder(url, 1) as waiter:
+                    await_(lambda: stat(url)["waiters"] == 1, "a waiter")
+                    waiter.kill()
+                    holder.kill()
+        await_(lambda: stat(url)["free"] == 2 and
+               server.cli("KEYS", "*").split() == ["weir:{keys}:e"], "only the semaphore")
+
+
 def storm_with(server, url, seconds, faults, **options):
     storm = Storm(CLIENT, url, creator(server.url), **options)
     storm.start(seconds)
