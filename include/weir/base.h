@@ -19,6 +19,19 @@
 #define WEIR_API __attribute__((visibility("default")))
 #define WEIR_MUST_USE __attribute__((warn_unused_result))
 
+/*
+ * Null pointers and casts in macros that programs expand, in the form of the
+ * language: a program in C++ may be compiled with -Wold-style-cast and
+ * -Wzero-as-null-pointer-constant.
+ */
+#ifdef __cplusplus
+#define WEIR_NULL_ nullptr
+#define WEIR_CAST_(type, value) static_cast<type>(value)
+#else
+#define WEIR_NULL_ 0
+#define WEIR_CAST_(type, value) ((type)(value))
+#endif
+
 /* Names that are unique in a file, for the macros of scoped objects. */
 #define WEIR_AT_LINE_(name, line) WEIR_PASTE_(name, line)
 #define WEIR_PASTE_(a, b) a##b

@@ -78,7 +78,7 @@ typedef struct weir_chan {
 
 /* The most slots, and the largest item size. */
 #define WEIR_CHAN_MAX (INT64_C(1) << 31)
-#define WEIR_CHAN_ITEM_MAX ((size_t)1 << 30)
+#define WEIR_CHAN_ITEM_MAX (WEIR_CAST_(size_t, 1) << 30)
 
 /*
  * The memory that the slots need, in bytes:
@@ -86,7 +86,8 @@ typedef struct weir_chan {
  *     static uint64_t slots[WEIR_CHAN_BYTES(64, sizeof(struct job)) / 8];
  */
 #define WEIR_CHAN_BYTES(capacity, item_size)                                   \
-	((size_t)(capacity) * (8 + ((size_t)(item_size) + 7) / 8 * 8))
+	(WEIR_CAST_(size_t, capacity) *                                        \
+	 (8 + (WEIR_CAST_(size_t, item_size) + 7) / 8 * 8))
 
 /*
  * Set up *chan with `capacity` slots for items of item_size bytes; both are at

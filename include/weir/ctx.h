@@ -52,7 +52,9 @@ typedef struct weir_ctx {
  * A static context without parent or deadline; zeroed memory is the same.
  *     static weir_ctx stop = WEIR_CTX_INIT;
  */
-#define WEIR_CTX_INIT { 0, 0, 0, { 0, 0 }, 0, 0, 0, 0, 0, 0, 0, { 0, 0 } }
+#define WEIR_CTX_INIT                                                          \
+	{ WEIR_NULL_, WEIR_NULL_, WEIR_NULL_, { WEIR_NULL_, WEIR_NULL_ },      \
+	  WEIR_NULL_, 0, 0, 0, 0, 0, WEIR_NULL_, { 0, 0 } }
 
 /*
  * Set up *ctx below parent (null: as a root), with its own deadline
@@ -161,8 +163,8 @@ WEIR_API void weir_ctx_end(weir_ctx *ctx);
 #define WEIR_WITH_CTX_(once, err, ctx, parent, deadline_ns)                    \
 	for (weir_ctx ctx WEIR_SCOPED_CTX = WEIR_CTX_INIT,                     \
 	     *once = ((err) = weir_ctx_init(&ctx, (parent), (deadline_ns)))    \
-			== WEIR_OK ? &ctx : 0;                                 \
-	     once; once = 0)
+			== WEIR_OK ? &ctx : WEIR_NULL_;                        \
+	     once; once = WEIR_NULL_)
 
 WEIR_DECLS_END
 

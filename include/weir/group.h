@@ -225,9 +225,10 @@ static inline void weir_group_end_scope_(weir_group **group)
 	for (weir_group group,                                                 \
 	     *held WEIR_CLEANUP_(weir_group_end_scope_) =                      \
 		     ((err) = weir_group_init(&group, (opts))) == WEIR_OK ?    \
-			     &group : 0,                                       \
+			     &group : WEIR_NULL_,                              \
 	     *once = held;                                                     \
-	     once; (err) = weir_group_wait(&group, 0, 0), once = 0)
+	     once; (err) = weir_group_wait(&group, WEIR_NULL_, WEIR_NULL_),    \
+		   once = WEIR_NULL_)
 
 WEIR_DECLS_END
 

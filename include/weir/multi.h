@@ -79,7 +79,7 @@ typedef struct weir_set {
 	size_t k_;
 } weir_set;
 
-#define WEIR_SET_INIT { 0, 0 }
+#define WEIR_SET_INIT { WEIR_NULL_, 0 }
 #define WEIR_SCOPED_SET __attribute__((cleanup(weir_set_release)))
 
 WEIR_API WEIR_MUST_USE weir_err

@@ -55,7 +55,7 @@ typedef struct weir_permit {
 	uint32_t slot_;		/* of a watched semaphore: the holder */
 } weir_permit;
 
-#define WEIR_PERMIT_INIT { 0, 0, 0, 0 }
+#define WEIR_PERMIT_INIT { WEIR_NULL_, 0, 0, 0 }
 
 /*
  * Written before a declaration: the object is released at the end of its block.
@@ -175,8 +175,8 @@ WEIR_API bool weir_permit_is_owned(const weir_permit *permit);
 	for (weir_permit held WEIR_SCOPED = WEIR_PERMIT_INIT,                  \
 	     *once = ((err) = weir_permit_acquire(&held, (sem), (n),           \
 						  (ctx))) == WEIR_OK           \
-			? &held : 0;                                           \
-	     once; once = 0)
+			? &held : WEIR_NULL_;                                  \
+	     once; once = WEIR_NULL_)
 
 WEIR_DECLS_END
 

@@ -118,7 +118,7 @@ typedef struct weir_pool {
 #define WEIR_POOL_MAX (INT64_C(1) << 24)
 
 /* The memory that the items need, in bytes. */
-#define WEIR_POOL_BYTES(max) ((size_t)(max) * sizeof(weir_pool_item))
+#define WEIR_POOL_BYTES(max) (WEIR_CAST_(size_t, max) * sizeof(weir_pool_item))
 
 /*
  * Set up *pool, with no resource yet.  If memory is not null, then it points to
@@ -250,11 +250,12 @@ static inline void weir_pool_end_scope_(struct weir_pool_scope_ *scope)
 			who, ctx)
 #define WEIR_WITH_LOAN_(held, once, err, item, pool, who, ctx)                 \
 	for (struct weir_pool_scope_                                           \
-		     held WEIR_CLEANUP_(weir_pool_end_scope_) = { (pool), 0 }, \
+		     held WEIR_CLEANUP_(weir_pool_end_scope_) =                \
+			     { (pool), WEIR_NULL_ },                           \
 	     *once = ((err) = weir_pool_borrow(held.pool_, (who), (ctx),       \
 					       &(item))) == WEIR_OK ?          \
-			     (held.item_ = &(item), &held) : 0;                \
-	     once; once = 0)
+			     (held.item_ = &(item), &held) : WEIR_NULL_;       \
+	     once; once = WEIR_NULL_)
 
 WEIR_DECLS_END
 

@@ -237,7 +237,7 @@ typedef struct weir_keyed {
 #define WEIR_KEYED_MAX (INT64_C(1) << 26)
 
 /* The memory that the keys need, in bytes. */
-#define WEIR_KEYED_BYTES(max_keys) ((size_t)(max_keys) * 384)
+#define WEIR_KEYED_BYTES(max_keys) (WEIR_CAST_(size_t, max_keys) * 384)
 
 /*
  * Set up *keyed for up to max_keys keys at a time, each with its own limit made

@@ -79,7 +79,7 @@ typedef enum weir_rw_prefer {
 #define WEIR_RWLOCK_INIT                                                       \
 	{ WEIR_SEM_INIT_BARGING(WEIR_RW_READERS_MAX),                          \
 	  WEIR_SEM_INIT_UNBOUNDED(0),                                          \
-	  0, 0, 0, 0, 1, 0, 0, 0, { 0, 0, 0 } }
+	  0, 0, 0, 0, 1, WEIR_NULL_, 0, 0, { 0, 0, 0 } }
 
 /*
  * Options for weir_rwlock_init; zero means the default in every field.
@@ -208,9 +208,10 @@ static inline void weir_rwlock_write_end_(weir_rwlock **rw)
 #define WEIR_WITH_RW_(lock, held, once, enter, end, err, rw, ctx)              \
 	for (weir_rwlock *lock = (rw),                                         \
 	     *held WEIR_CLEANUP_(end) =                                        \
-		     ((err) = enter(lock, (ctx))) == WEIR_OK ? lock : 0,       \
+		     ((err) = enter(lock, (ctx))) == WEIR_OK ? lock :          \
+						       WEIR_NULL_,             \
 	     *once = held;                                                     \
-	     once; once = 0)
+	     once; once = WEIR_NULL_)
 
 WEIR_DECLS_END
 

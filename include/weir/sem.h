@@ -133,7 +133,8 @@ typedef struct weir_sem_opts {
  * gives it a capacity.
  */
 #define WEIR_SEM_INIT_(permits, capacity, state)                               \
-	{ (uint64_t)(permits) << 2, (int64_t)(capacity), 0, 0, 0, 0, (state), 0, 0, 0, 0, 0 }
+	{ WEIR_CAST_(uint64_t, permits) << 2, WEIR_CAST_(int64_t, capacity),   \
+	  WEIR_NULL_, WEIR_NULL_, WEIR_NULL_, 0, (state), 0, 0, 0, 0, 0 }
 #define WEIR_SEM_INIT(permits) WEIR_SEM_INIT_(permits, permits, 0)
 #define WEIR_SEM_INIT_BARGING(permits)                                         \
 	WEIR_SEM_INIT_(permits, permits, 2u | WEIR_BARGE_US << 8)
@@ -152,12 +153,13 @@ typedef struct weir_sem_opts {
  * If such a semaphore is watched, then from its first acquire on (weir/diag.h).
  */
 #define WEIR_SEM_INIT_OPTS(permits, capacity, name, policy, flags)             \
-	{ ((uint64_t)(permits) << 2 |                                          \
+	{ (WEIR_CAST_(uint64_t, permits) << 2 |                                \
 	   (WEIR_SEM_IS_WATCHED_(name, flags) ? 2u : 0u)) +                    \
 		  WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags),         \
 	  (flags) & WEIR_SEM_UNBOUNDED ? WEIR_SEM_MAX :                        \
-	  (capacity) ? (int64_t)(capacity) : (int64_t)(permits),               \
-	  0, 0, (name), 0,                                                     \
+	  (capacity) ? WEIR_CAST_(int64_t, capacity) :                         \
+		       WEIR_CAST_(int64_t, permits),                           \
+	  WEIR_NULL_, WEIR_NULL_, (name), 0,                                   \
 	  ((flags) & WEIR_SEM_UNBOUNDED ? 1u : 0u) |                           \
 		  ((flags) & WEIR_SEM_INTERRUPTIBLE ? 16u : 0u) |              \
 		  (WEIR_SEM_IS_WATCHED_(name, flags) ? 40u : 0u) |             \
@@ -166,7 +168,8 @@ typedef struct weir_sem_opts {
 
 #define WEIR_SEM_IS_WATCHED_(name, flags)                                      \
 	(!((flags) & WEIR_SEM_UNWATCHED) &&                                    \
-	 ((flags) & WEIR_SEM_TRACKED || (name) != 0))
+	 ((flags) & WEIR_SEM_TRACKED ||                                        \
+	  WEIR_CAST_(const char *, name) != WEIR_NULL_))
 
 /* 0, or an array of negative size if weir_sem_init_opts would fail. */
 #define WEIR_SEM_OPTS_OK_(permits, capacity, policy, flags)                    \

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Check that every public header compiles alone and included twice, as C11 and as
-# C++17, with every compiler, without a warning.
+# C++17, with every compiler, without a warning; and that a program in C99 or C++11 can
+# expand the macros without a warning.
 #
 #   headers.sh ROOT
 set -u
@@ -70,6 +71,26 @@ header=all
 try gcc $c
 # shellcheck disable=SC2086
 try g++ $cxx
+
+# Macros, as programs expand them.
+cp "$root/tests/api/macros.c" "$work/alone.c"
+header=macros
+for std in c99 c11 gnu2x; do
+	# shellcheck disable=SC2086
+	{
+		try gcc $warnings -std=$std -x c
+		try clang $warnings -std=$std -x c
+	}
+done
+for std in c++11 c++17 c++20; do
+	# shellcheck disable=SC2086
+	{
+		try g++ $cxx -std=$std -Wold-style-cast -Wzero-as-null-pointer-constant
+		try g++ $cxx -std=$std -DNO_NAME=NULL
+		try clang++ $cxx -std=$std -Wold-style-cast -Wzero-as-null-pointer-constant
+		try clang++ $cxx -std=$std -DNO_NAME=NULL
+	}
+done
 
 # Adapters, with the libraries they are for.
 for header in "$root"/include/weir/loop/*.h; do
