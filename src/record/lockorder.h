@@ -8,14 +8,8 @@
  * The classes of semaphores are the nodes of a graph.  A class is a name, or the
  * place where a semaphore without a name was initialised.  There is an edge from
  * A to B if a thread asked for permits of B, and could have waited for them,
- * while it held permits of A.  A cycle is a deadlock that can happen if enough
- * threads are on it at the same time.  Their number is its arity.
- *
- * Arity.  Let c be the capacity of a semaphore of the cycle.  A caller on the
- * edge that leaves it holds h permits; a caller on the edge that enters it wants
- * w.  The callers that enter wait if m callers hold m * h > c - w permits.  All
- * callers of the cycle wait if that holds at each of its semaphores; the arity
- * is the sum of the least m.  If m * h > c, the cycle is no deadlock.
+ * while it held permits of A.  A cycle of the graph is a deadlock that can
+ * happen: lockgraph.h.
  *
  * If threads release what other threads have acquired, or use their permit
  * objects, then it is not known what a thread holds of this semaphore, and no
@@ -29,32 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/layout.h"
-
-#define WEIR_CYCLE_MAX_ 8u		/* semaphores of a cycle */
-
-struct weir_cycle_step_ {
-	/* The class that the callers hold; without a name: its place. */
-	char name[RG_NAME];
-	uint64_t made_at;
-	int64_t capacity;
-	int64_t held;			/* by each caller, of this class */
-	int64_t wants;			/* of the class of the next step */
-	uint64_t held_at, wanted_at;	/* call sites */
-	int64_t callers;		/* that exhaust this class */
-};
-
-struct weir_cycle_ {
-	uint32_t length;		/* 0: a table is full */
-	int64_t arity;
-	struct weir_cycle_step_ steps[WEIR_CYCLE_MAX_];
-};
-
-/*
- * Returns the number of callers, each with `held` permits, that leave less than
- * `wants` of the capacity; 0: no number does.
- */
-int64_t weir_order_callers_(int64_t capacity, int64_t held, int64_t wants);
+#include "record/lockgraph.h"
 
 /* Begin to examine sequences, if WEIR_DIAG asks for it. */
 void weir_order_begin_(void);
