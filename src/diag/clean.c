@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of another process, made harmless for a terminal. */
-#include "diag/snapshot.h"
+#include "diag/bytes.h"
 
 /*
  * Decode the UTF-8 character at `text`.  Returns its size in bytes; 0 if it is

@@ -2,7 +2,7 @@
 /* The header of a registry: its checks, and its clock. */
 #include <string.h>
 
-#include "diag/snapshot.h"
+#include "diag/bytes.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -23,35 +23,8 @@
  * contexts do not matter to the reduction, because they are released.
  */
 #include "diag/model.h"
+#include "diag/bytes.h"
 
-enum dg_error {
-	DG_OK = 0,
-	DG_NOT_A_REGISTRY,	/* there is no magic number */
-	DG_OTHER_VERSION,	/* of the layout, or another byte order */
-	DG_TRUNCATED,		/* it cannot be read to its end */
-	DG_DAMAGED		/* the header contradicts itself */
-};
-
-/*
- * Read `size` bytes at the offset `at` of the registry.  Returns false if there
- * are not that many.
- */
-typedef bool dg_read_fn(void *user, uint64_t at, void *to, size_t size);
-
-struct dg_source {
-	dg_read_fn *read;
-	void *user;
-	int64_t now_ns;		/* CLOCK_MONOTONIC of the registry's system */
-	/* Called between steps 3 and 4; may be null.  A dump has two copies. */
-	void (*again)(void *user);
-};
-
-/* Read and check the header. */
-enum dg_error weir_diag_header_(const struct dg_source *source,
-				struct rg_header *header);
-/* The size of a model for the registry, according to its header. */
-void weir_diag_limits_(const struct rg_header *header,
-		       struct dg_limits *limits);
 /*
  * Fill in the model; weir_diag_finish_ was called then.  Requires: the model
  * was initialised with the limits of this header, and is otherwise unused.
@@ -59,18 +32,5 @@ void weir_diag_limits_(const struct rg_header *header,
 enum dg_error weir_diag_snapshot_(const struct dg_source *source,
 				  const struct rg_header *header,
 				  struct dg_model *model);
-/* Returns ticks as nanoseconds; saturates. */
-int64_t weir_diag_to_ns_(const struct rg_header *header, uint64_t ticks);
-/* Returns the time since `ticks`; DG_UNKNOWN if ticks is 0. */
-int64_t weir_diag_age_(const struct rg_header *header, int64_t now_ns,
-		       uint64_t ticks);
-/* Returns a text such as "the registry has another version". */
-const char *weir_diag_error_text_(enum dg_error error);
-
-/*
- * Copy text of up to `size` bytes, which need not be terminated.  Control
- * characters and invalid UTF-8 become '?'.
- */
-void weir_diag_clean_(char *to, size_t to_size, const char *from, size_t size);
 
 #endif /* WEIR_DIAG_SNAPSHOT_H */

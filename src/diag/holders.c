@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The holders of a snapshot (reading.h): the contexts, and the permits in their
+ * slots.
+ *
+ * The slots of an object are read at different moments.  Each slot has a
+ * fingerprint of its contents; the sum over an object is its fingerprint.  The
+ * contexts are read a second time and the fingerprints are subtracted.  If the
+ * difference is not 0, then the holders of the object have changed meanwhile, and
+ * the object is marked as approximate.
+ */
+#include "diag/reading.h"
+
+/* The most holds of an object from which handed over permits are subtracted. */
+#define HANDED_MAX 256
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+	return a ^ a >> 29;
+}
+
+/* The permits that the slot holds; the counts may have overflowed. */
+static int64_t held_by(const struct rg_slot *raw)
+{
+	return (int64_t)(raw->taken - raw->given - raw->returned);
+}
+
+/* The fingerprint of one slot; those of an object are added. */
+static uint64_t print(uint32_t record, uint32_t slot, const struct rg_slot *raw)
+{
+	uint64_t value = mix((uint64_t)record << 32 | slot, raw->object);
+	int64_t held = held_by(raw);
+
+	value = mix(value, (uint64_t)held);
+	return mix(value, held > 0 ? raw->since : 0);
+}
+
+static void take_slots(struct dg_reading *r, uint32_t context,
+		       const struct rg_context *raw, uint32_t record)
+{
+	for (uint32_t i = 0; i < RG_SLOTS; i++) {
+		const struct rg_slot *slot = &raw->slots[i];
+		uint32_t object = weir_diag_find_object_(r->model,
+							 slot->object);
+		uint32_t at;
+		struct dg_object *o;
+		int64_t held;
+
+		if (object == DG_NONE)
+			continue;
+		o = &r->model->objects[object];
+		o->acquires[RG_IMMEDIATE] += slot->acquires;
+		o->releases += slot->releases;
+		held = held_by(slot);
+		if (o->type == RG_CHAN) {
+			o->held = weir_diag_add_(o->held, held);
+			continue;
+		}
+		r->model->prints[object] += print(record, i, slot);
+		/* A release is counted a moment after or before its acquire. */
+		if (held <= 0)
+			continue;
+		held = weir_diag_permits_(r->model, held);
+		at = weir_diag_add_hold_(r->model, context, object, held);
+		if (at == DG_NONE)
+			return;
+		r->model->holds[at].site = slot->site;
+		r->model->holds[at].age_ns = weir_diag_since_(r, slot->since);
+	}
+}
+
+static void take_context(struct dg_reading *r, uint32_t i,
+			 const struct rg_context *raw)
+{
+	uint32_t at = weir_diag_add_context_(r->model);
+	struct dg_context *context = &r->model->contexts[at];
+
+	if (at == DG_NONE)
+		return;
+	r->model->context_of[i] = at;
+	context->record = i;
+	context->id = raw->id;
+	context->address = raw->address;
+	context->kind = raw->kind < RG_KINDS ? raw->kind : RG_THREAD;
+	context->tid = raw->tid <= INT32_MAX ? raw->tid : 0;
+	context->ended = raw->state == RG_ENDED;
+	context->age_ns = weir_diag_since_(r, raw->since);
+	context->ended_ns = weir_diag_since_(r, raw->ended);
+	weir_diag_clean_(context->name, sizeof(context->name), raw->name,
+			 sizeof(raw->name));
+	take_slots(r, at, raw, i);
+}
+
+/* The records with further slots come after those that they continue. */
+void weir_diag_take_contexts_(struct dg_reading *r)
+{
+	struct rg_context raw;
+
+	for (uint32_t i = 0; i < r->model->max.contexts; i++) {
+		r->model->context_of[i] = DG_NONE;
+		if (!weir_diag_read_context_(r, i, &raw))
+			continue;
+		if (raw.first)
+			r->model->context_of[i] = DG_FURTHER;
+		else
+			take_context(r, i, &raw);
+	}
+	for (uint32_t i = 0; i < r->model->max.contexts; i++) {
+		uint32_t first;
+
+		if (r->model->context_of[i] != DG_FURTHER ||
+		    !weir_diag_read_context_(r, i, &raw))
+			continue;
+		first = raw.first - 1;
+		if (first >= r->model->max.contexts ||
+		    r->model->context_of[first] >= DG_FURTHER) {
+			r->model->incomplete = true;
+			continue;
+		}
+		take_slots(r, r->model->context_of[first], &raw, i);
+	}
+}
+
+void weir_diag_check_contexts_(struct dg_reading *r)
+{
+	struct dg_model *model = r->model;
+	struct rg_context raw;
+
+	for (uint32_t i = 0; i < model->max.contexts; i++) {
+		if (model->context_of[i] == DG_NONE ||
+		    !weir_diag_read_context_(r, i, &raw))
+			continue;
+		for (uint32_t k = 0; k < RG_SLOTS; k++) {
+			uint32_t object = weir_diag_find_object_(
+				model, raw.slots[k].object);
+
+			if (object != DG_NONE &&
+			    model->objects[object].type != RG_CHAN)
+				model->prints[object] -=
+					print(i, k, &raw.slots[k]);
+		}
+	}
+	for (uint32_t i = 0; i < model->used.objects; i++) {
+		model->objects[i].approximate = model->prints[i] != 0;
+		if (model->prints[i])
+			model->approximate = true;
+	}
+}
+
+/* Holds of an object, the oldest first. */
+static bool is_older(uint32_t a, uint32_t b, const void *user)
+{
+	const struct dg_model *model = user;
+	const struct dg_hold *x = &model->holds[a], *y = &model->holds[b];
+
+	if (x->object != y->object)
+		return x->object < y->object;
+	if (x->age_ns != y->age_ns)
+		return x->age_ns > y->age_ns;
+	return a < b;
+}
+
+void weir_diag_hand_over_(struct dg_model *model, struct dg_object *object)
+{
+	/*
+	 * The search for the oldest hold is repeated each time: few holds are
+	 * handed over between two calls of their owner.
+	 */
+	for (int i = 0; i < HANDED_MAX && object->unowned < 0; i++) {
+		uint32_t oldest = DG_NONE;
+		struct dg_hold *hold;
+		int64_t n;
+
+		for (uint32_t h = object->first_hold; h != DG_NONE;
+		     h = model->holds[h].next_of_object)
+			if (model->holds[h].weight > 0 &&
+			    (oldest == DG_NONE || is_older(h, oldest, model)))
+				oldest = h;
+		if (oldest == DG_NONE)
+			break;
+		hold = &model->holds[oldest];
+		n = hold->weight < -object->unowned ? hold->weight :
+						      -object->unowned;
+		hold->weight -= n;
+		object->unowned += n;
+	}
+	if (object->unowned < 0)
+		object->unowned = 0;
+}
