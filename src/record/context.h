@@ -23,11 +23,22 @@
 struct rg_context *weir_context_make_(char *base, enum rg_kind kind,
 				      const void *address);
 
-/* Give a context back that holds nothing. */
+/*
+ * Free a context that holds nothing, with the records of its further slots.
+ * Requires: its state is MAKING, or it belongs to the caller.
+ */
 void weir_context_free_(char *base, struct rg_context *context);
 
-/* Make the context of the calling thread.  Returns false if that fails. */
+/* thread.c: make the context of the calling thread.  Returns false on failure. */
 bool weir_context_enter_(char *base);
+
+/* slot.c: */
+
+/*
+ * Empty the slots that hold nothing.  Returns true if none holds anything.
+ * Requires: as weir_context_free_.
+ */
+bool weir_context_empty_(char *base, struct rg_context *context);
 
 /*
  * Returns the slot of the calling thread for this object and call site, which is
