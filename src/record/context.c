@@ -11,7 +11,7 @@
  * Pairs
  *
  *   [D5] reuse  release: weir_context_free_, sweep, end_thread,
- *               release_wait
+ *               weir_wait_free_
  *               acquire: become, take
  *               The next user of a record writes it after the last access of
  *               the previous user.

@@ -1,121 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recording waits.  The record of a thread's wait is known by its number, which
- * is in the waiter; so is that of a member of an any-of request.  An operation
- * has no room for it: a table finds the record by the address of the operation.
+ * is in the waiter; so is that of a member of an any-of request.  That of an
+ * operation is found by the address of the operation: ops.h.
  */
 #include "base/atomic.h"
 #include "base/shared.h"
 #include "record/context.h"
 #include "record/late.h"
 #include "record/lockorder.h"
+#include "record/ops.h"
 #include "record/record.h"
 #include "record/timeout.h"
-
-#define SCAN 16u		/* records that are examined before the table grows */
-#define SCAN_FULL 512u
-
-#ifndef WEIR_OPS_		/* the explorer uses less memory */
-#define WEIR_OPS_ 4096u
-#endif
-#define OPS WEIR_OPS_		/* entries of the table of operations */
-#define OPS_REACH 32u		/* entries in which an operation may be */
-
-/* Waiting operations; the key is set last and cleared last. */
-static struct {
-	uintptr_t op;		/* 0: unused; 1: being changed */
-	char *base;		/* registry of the wait */
-	uint32_t wait;		/* index + 1 */
-	uint32_t context;	/* index + 1 */
-} ops[OPS];
-
-static bool take(struct rg_wait *wait)
-{
-	uint32_t state = RG_FREE;
-
-	/* [D5] acquire */
-	while (!at_cas_weak_acquire(&wait->state, &state, RG_MAKING))
-		if (state != RG_FREE)
-			return false;
-	return true;
-}
-
-static struct rg_wait *scan(char *base, uint32_t high, uint32_t count)
-{
-	for (uint32_t i = 0; high && i < count && i < high; i++) {
-		/* relaxed: both; a hint, which take() checks. */
-		uint32_t at = at_add_relaxed(&weir_registry_->wait_cursor, 1);
-		struct rg_wait *wait = weir_rg_wait_(base, at % high);
-
-		if (at_load_relaxed(&wait->state) == RG_FREE && take(wait))
-			return wait;
-	}
-	return NULL;
-}
-
-static struct rg_wait *find_free(char *base)
-{
-	struct rg_header *header = weir_rg_header_(base);
-	/* relaxed: weir_registry_grow_ checks it. */
-	uint32_t high = at_load_relaxed(&header->waits_high);
-	struct rg_wait *wait = scan(base, high, SCAN);
-
-	if (wait)
-		return wait;
-	for (uint32_t tries = 0; high < RG_WAITS && tries < SCAN_FULL; tries++) {
-		wait = weir_rg_wait_(base, high);
-		if (weir_registry_grow_(&header->waits_high, high, wait,
-					sizeof(*wait)) &&
-		    take(wait))
-			return wait;
-		/* relaxed: as above. */
-		high = at_load_relaxed(&header->waits_high);
-	}
-	return scan(base, high, SCAN_FULL);
-}
-
-static uint32_t op_hash(const void *op)
-{
-	uintptr_t at = (uintptr_t)op >> 4;
-
-	return (uint32_t)(at ^ at >> 7 ^ at >> 15);
-}
-
-/* Remember the wait of an operation.  Returns false if the table is full. */
-static bool remember(const void *op, char *base, uint32_t wait,
-		     uint32_t context)
-{
-	for (uint32_t i = 0; i < OPS_REACH; i++) {
-		uint32_t at = (op_hash(op) + i) % OPS;
-		uintptr_t none = 0;
-
-		/* relaxed: all; the lock of the semaphore publishes it. */
-		if (at_load_relaxed(&ops[at].op) ||
-		    !at_cas_weak_relaxed(&ops[at].op, &none, 1))
-			continue;
-		ops[at].base = base;
-		ops[at].wait = wait;
-		ops[at].context = context;
-		/* relaxed: as above. */
-		at_store_relaxed(&ops[at].op, (uintptr_t)op);
-		return true;
-	}
-	return false;
-}
-
-/* Returns the wait of an operation; 0: there is none. */
-static uint32_t wait_of(const void *op, const char *base)
-{
-	for (uint32_t i = 0; i < OPS_REACH; i++) {
-		uint32_t at = (op_hash(op) + i) % OPS;
-
-		/* relaxed: as in remember(). */
-		if (at_load_relaxed(&ops[at].op) == (uintptr_t)op &&
-		    ops[at].base == base)
-			return ops[at].wait;
-	}
-	return 0;
-}
+#include "record/wait_table.h"
 
 /*
  * The wait was granted, or ends without.  Requires: the object exists, or its
@@ -138,7 +35,7 @@ void weir_record_granted_(const void *op, uint32_t number)
 	if (!base)
 		return;
 	if (op)
-		number = wait_of(op, base);
+		number = weir_ops_find_(op, base);
 	if (!number)
 		return;
 	wait = weir_rg_wait_(base, number - 1);
@@ -149,32 +46,6 @@ void weir_record_granted_(const void *op, uint32_t number)
 	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->flags,
 			 at_load_relaxed(&wait->flags) | RG_GRANTED);
-}
-
-/* Returns the wait of an operation, 0 if there is none, and forgets it. */
-static uint32_t recall(const void *op, const char *base, uint32_t *context)
-{
-	for (uint32_t i = 0; i < OPS_REACH; i++) {
-		uint32_t at = (op_hash(op) + i) % OPS, wait;
-
-		/* relaxed: both; as in remember(). */
-		if (at_load_relaxed(&ops[at].op) != (uintptr_t)op)
-			continue;
-		wait = ops[at].base == base ? ops[at].wait : 0;
-		*context = ops[at].context;
-		at_store_relaxed(&ops[at].op, 0);
-		if (wait)
-			return wait;
-	}
-	return 0;
-}
-
-static void release_wait(struct rg_wait *wait)
-{
-	/* relaxed: readers compare seq. */
-	at_add_relaxed(&wait->seq, 2);
-	/* [D5] release */
-	at_store_release(&wait->state, RG_FREE);
 }
 
 /*
@@ -227,13 +98,14 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 	context = waiting_context(base, request);
 	if (!context)
 		return 0;
-	wait = find_free(base);
+	wait = weir_wait_make_(base);
 	number = wait ? (uint32_t)(wait - weir_rg_wait_(base, 0)) + 1 : 0;
-	if (!wait || (op && !remember(op, base, number,
-				      (uint32_t)(context->id & 0xffff) + 1))) {
+	if (!wait ||
+	    (op && !weir_ops_add_(op, base, number,
+				  (uint32_t)(context->id & 0xffff) + 1))) {
 		weir_registry_lost_(base);
 		if (wait)
-			release_wait(wait);
+			weir_wait_free_(wait);
 		if (op)
 			weir_context_free_(base, context);
 		return 0;
@@ -292,7 +164,7 @@ static struct rg_object *end(char *base, uint32_t number)
 		leave_queue(object, wait);
 		count(object, wait);
 	}
-	release_wait(wait);
+	weir_wait_free_(wait);
 	return object;
 }
 
@@ -349,7 +221,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	if (!base || (!id && !number && !op))
 		return;
 	if (op)
-		number = recall(op, base, &context);
+		number = weir_ops_remove_(op, base, &context);
 	if (number) {
 		const struct rg_wait *wait = weir_rg_wait_(base, number - 1);
 
