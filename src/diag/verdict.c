@@ -25,18 +25,15 @@
 #define OVERTAKEN_FIFO 16u
 #define OVERTAKEN_BARGING 4096u
 
-/* Bits of dg_work.left: the context is left under assumption i. */
-enum { PLAIN, OUTSIDE, ENDED, OVERSIZED, LOCKS, STEPS };
-
 static void reduce_all(struct dg_model *model)
 {
 	struct dg_assume assume = DG_ASSUME_NOTHING;
 
-	for (int step = 0; step < STEPS; step++) {
-		assume.outside = step >= OUTSIDE;
-		assume.ended = step >= ENDED;
-		assume.oversized = step >= OVERSIZED;
-		assume.locks = step == LOCKS;
+	for (int step = 0; step < DG_STEPS; step++) {
+		assume.outside = step >= DG_OUTSIDE;
+		assume.ended = step >= DG_ENDED;
+		assume.oversized = step >= DG_OVERSIZED;
+		assume.locks = step == DG_LOCKS;
 		weir_diag_reduce_(model, &assume);
 		for (uint32_t i = 0; i < model->used.contexts; i++) {
 			uint8_t *left = &model->work->left[i];
@@ -49,11 +46,6 @@ static void reduce_all(struct dg_model *model)
 	}
 }
 
-static bool is_left(const struct dg_model *model, uint32_t context, int step)
-{
-	return model->work->left[context] & 1u << step;
-}
-
 /* Set is_changed of the objects that a context which is left waits for. */
 static void mark_awaited(struct dg_model *model)
 {
@@ -62,7 +54,8 @@ static void mark_awaited(struct dg_model *model)
 	for (uint32_t i = 0; i < model->used.objects; i++)
 		awaited[i] = 0;
 	for (uint32_t w = 0; w < model->used.waits; w++)
-		if (is_left(model, model->waits[w].context, PLAIN))
+		if (weir_diag_left_under_(model, model->waits[w].context,
+					  DG_PLAIN))
 			awaited[model->waits[w].object] = 1;
 }
 
@@ -150,12 +143,13 @@ static enum dg_verdict cause(struct dg_model *model, uint32_t context)
 {
 	if (is_oversized(model, context))
 		return DG_UNSATISFIABLE;
-	if (!is_left(model, context, OUTSIDE))
-		return is_left(model, context, LOCKS) && !is_partial(model) ?
+	if (!weir_diag_left_under_(model, context, DG_OUTSIDE))
+		return weir_diag_left_under_(model, context, DG_LOCKS) &&
+				       !is_partial(model) ?
 			       DG_POSSIBLE_DEADLOCK : DG_NO_RELEASER;
-	if (!is_left(model, context, ENDED))
+	if (!weir_diag_left_under_(model, context, DG_ENDED))
 		return DG_LEAKED;
-	if (!is_left(model, context, OVERSIZED))
+	if (!weir_diag_left_under_(model, context, DG_OVERSIZED))
 		return DG_UNSATISFIABLE;
 	if (is_partial(model))
 		return DG_NO_RELEASER;
@@ -209,96 +203,19 @@ static enum dg_verdict slow(const struct dg_model *model,
 	return is_stalled(model, object) ? DG_STALLED : DG_SLOW;
 }
 
-static uint32_t root(uint32_t *parent, uint32_t i)
-{
-	while (parent[i] != i) {
-		parent[i] = parent[parent[i]];
-		i = parent[i];
-	}
-	return i;
-}
-
-/* The left waiters and the left holders of an object are one group. */
-static void join_object(struct dg_model *model, const struct dg_object *object)
-{
-	uint32_t *parent = model->work->parent, first = DG_NONE;
-
-	for (uint32_t w = object->first_wait; w != DG_NONE;
-	     w = model->waits[w].next_of_object) {
-		uint32_t c = model->waits[w].context;
-
-		if (!is_left(model, c, PLAIN))
-			continue;
-		if (first == DG_NONE)
-			first = c;
-		parent[root(parent, c)] = root(parent, first);
-	}
-	if (first == DG_NONE)
-		return;
-	for (uint32_t h = object->first_hold; h != DG_NONE;
-	     h = model->holds[h].next_of_object) {
-		uint32_t c = model->holds[h].context;
-
-		if (is_left(model, c, PLAIN))
-			parent[root(parent, c)] = root(parent, first);
-	}
-}
-
-/*
- * Whether the context neither holds what others need nor is first in line.
- * is_changed[object] is set if a context that is left waits for the object.
- */
-static bool is_behind(const struct dg_model *model, uint32_t context)
-{
-	const struct dg_context *c = &model->contexts[context];
-
-	for (uint32_t h = c->first_hold; h != DG_NONE;
-	     h = model->holds[h].next_of_context)
-		if (model->work->is_changed[model->holds[h].object])
-			return false;
-	for (uint32_t w = c->first_wait; w != DG_NONE;
-	     w = model->waits[w].next_of_context)
-		if (model->waits[w].place < 2)
-			return false;
-	return true;
-}
-
-static void number_groups(struct dg_model *model)
-{
-	uint32_t *parent = model->work->parent, *number = model->work->needed;
-
-	for (uint32_t i = 0; i < model->used.contexts; i++) {
-		parent[i] = i;
-		number[i] = 0;
-	}
-	for (uint32_t i = 0; i < model->used.objects; i++)
-		join_object(model, &model->objects[i]);
-	model->groups = 0;
-	for (uint32_t i = 0; i < model->used.contexts; i++) {
-		uint32_t first = root(parent, i);
-
-		model->contexts[i].group = 0;
-		if (!is_left(model, i, PLAIN) || model->contexts[i].receives)
-			continue;
-		if (!number[first])
-			number[first] = ++model->groups;
-		model->contexts[i].group = number[first];
-	}
-}
-
 static void judge_context(struct dg_model *model, uint32_t context)
 {
 	struct dg_context *c = &model->contexts[context];
 
 	c->verdict = DG_FINE;
-	c->receives = is_left(model, context, PLAIN) &&
-		      !is_left(model, context, OUTSIDE) &&
+	c->receives = weir_diag_left_under_(model, context, DG_PLAIN) &&
+		      !weir_diag_left_under_(model, context, DG_OUTSIDE) &&
 		      is_receiver(model, c);
 	if (c->receives) {
 		c->verdict = DG_SLOW;
 		return;
 	}
-	if (is_left(model, context, PLAIN)) {
+	if (weir_diag_left_under_(model, context, DG_PLAIN)) {
 		c->verdict = cause(model, context);
 		return;
 	}
@@ -323,7 +240,7 @@ static void judge_object(struct dg_model *model, uint32_t object)
 
 		if (model->contexts[c].verdict > o->verdict)
 			o->verdict = model->contexts[c].verdict;
-		if (is_left(model, c, PLAIN))
+		if (weir_diag_left_under_(model, c, DG_PLAIN))
 			model->work->is_changed[object] = 1;
 	}
 }
@@ -334,31 +251,10 @@ void weir_diag_judge_(struct dg_model *model)
 	mark_awaited(model);
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		judge_context(model, i);
-	number_groups(model);
+	weir_diag_number_groups_(model);
 	for (uint32_t i = 0; i < model->used.objects; i++)
 		judge_object(model, i);
-	for (uint32_t i = 0; i < model->used.contexts; i++)
-		model->contexts[i].behind = model->contexts[i].group &&
-					    is_behind(model, i);
-}
-
-enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
-					 uint32_t group)
-{
-	enum dg_verdict gravest = DG_FINE, behind = DG_FINE;
-
-	/* A context that is behind shares the fate of the others. */
-	for (uint32_t i = 0; i < model->used.contexts; i++) {
-		const struct dg_context *c = &model->contexts[i];
-
-		if (c->group != group)
-			continue;
-		if (c->behind && c->verdict > behind)
-			behind = c->verdict;
-		else if (!c->behind && c->verdict > gravest)
-			gravest = c->verdict;
-	}
-	return gravest ? gravest : behind;
+	weir_diag_mark_behind_(model);
 }
 
 enum dg_verdict weir_diag_gravest_(const struct dg_model *model)

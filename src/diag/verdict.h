@@ -7,7 +7,8 @@
  * docs/design/diag.md, "The verdict".
  *
  *     reduce.c    the reduction: which contexts are left
- *     verdict.c   the causes, and the groups of contexts that block each other
+ *     verdict.c   the causes
+ *     groups.c    the groups of contexts that block each other
  *     ways.c      the ways out of a group
  *
  * No function allocates, and the time of a reduction is linear in the size of
@@ -46,7 +47,7 @@ struct dg_work {
 	uint32_t *first;	/* of objects: the first wait to grant */
 	uint32_t *next;		/* of waits: the order of granting */
 	uint32_t *order;	/* room for sorting waits or holds */
-	uint8_t *left;		/* of contexts: a set of DG_LEFT_... */
+	uint8_t *left;		/* of contexts: bit i for enum dg_step */
 	uint32_t *parent;	/* of contexts: union-find */
 	uint32_t changed_n, finishing_n;
 };
@@ -75,8 +76,35 @@ bool weir_diag_open_(const struct dg_object *object);
 bool weir_diag_leaked_(const struct dg_model *model,
 		       const struct dg_hold *hold);
 
+/*
+ * The reductions of a verdict, each with more assumptions than the one before.
+ * Bit i of dg_work.left is set if the context is left after step i.
+ */
+enum dg_step {
+	DG_PLAIN,
+	DG_OUTSIDE,
+	DG_ENDED,
+	DG_OVERSIZED,
+	DG_LOCKS,
+	DG_STEPS
+};
+
+/* Whether the context is left after the step. */
+static inline bool weir_diag_left_under_(const struct dg_model *model,
+					 uint32_t context, enum dg_step step)
+{
+	return model->work->left[context] & 1u << step;
+}
+
 /* Set verdict, group and behind of all contexts and objects. */
 void weir_diag_judge_(struct dg_model *model);
+/*
+ * Parts of it.  Set the groups.  Set `behind`, which requires that is_changed of
+ * an object is set if a context that is left waits for it.
+ */
+void weir_diag_number_groups_(struct dg_model *model);
+void weir_diag_mark_behind_(struct dg_model *model);
+
 /* The gravest verdict of a group, and of the whole model. */
 enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
 					 uint32_t group);

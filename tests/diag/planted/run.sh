@@ -17,8 +17,8 @@ build() {
 	$cc -std=c11 -D_GNU_SOURCE -O1 -I"$1/src" -I"$root/src" -I"$root/include" \
 		-I"$root/tests/support" -I"$root/tests/diag" \
 		"$root/tests/diag/verdict.c" "$root/tests/diag/search.c" \
-		"$1/src/diag/model.c" "$1/src/diag/order.c" "$1/src/diag/reduce.c" \
-		"$1/src/diag/verdict.c" "$1/src/diag/ways.c" \
+		"$1/src/diag/groups.c" "$1/src/diag/model.c" "$1/src/diag/order.c" \
+		"$1/src/diag/reduce.c" "$1/src/diag/verdict.c" "$1/src/diag/ways.c" \
 		"${libraries[@]}" -pthread -o "$2"
 }
 
