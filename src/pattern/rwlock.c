@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader-writer lock of weir/rwlock.h.
+ * The reader-writer lock of weir/rwlock.h: entering.  rwlock_leave.c has the
+ * calls of threads that are inside.
  *
  * inside_ is a semaphore with WEIR_RW_READERS_MAX permits.  A reader takes one
  * permit, a writer takes all of them.  The order of the semaphore is the order
@@ -23,27 +24,20 @@
 #include <stddef.h>
 
 #include "base/lock.h"
-#include "base/panic.h"
 #include "core/sem_word.h"
 #include "pattern/site.h"
 #include "weir/ctx.h"
 
 /*
- * The fast paths: the caller enters or leaves by one compare-and-swap of
- * inside_.  If that is not possible, then nothing has changed, and the functions
- * below do the whole of it.  They apply to every preference except where a
- * writer is counted (WRITERS).
+ * The fast path: the caller enters by one compare-and-swap of inside_.  If that
+ * is not possible, then nothing has changed, and the functions below do the whole
+ * of it.  It applies to every preference except where a writer is counted
+ * (WRITERS).
  */
 static inline bool enter_fast(weir_rwlock *rw, int64_t n)
 {
 	return weir_is_ready_(rw) && rw->prefer_ != WEIR_RW_WRITERS &&
 	       weir_take_fast_(&rw->inside_, n, n) >= 0;
-}
-
-static inline bool leave_fast(weir_rwlock *rw, int64_t n)
-{
-	return weir_is_ready_(rw) && rw->prefer_ != WEIR_RW_WRITERS &&
-	       weir_put_fast_(&rw->inside_, n);
 }
 
 /*
@@ -253,104 +247,4 @@ weir_err weir_rwlock_try_write(weir_rwlock *rw)
 	err = try_to_write(rw);
 	weir_site_end_(watched);
 	return err;
-}
-
-/*
- * Leaving, and changing the role inside.
- *
- * The lock does not record who is inside, but the free permits of inside_ limit
- * what a correct caller can find.  They are seen no older than the caller's own
- * entry.
- *
- *   0          a writer is inside, and no reader.  (There are fewer readers
- *              than permits: weir/rwlock.h.)
- *   1..ALL-1   readers are inside, and no writer
- *   ALL        no thread is inside
- *
- * A call in the wrong role panics.  One misuse cannot be detected: a reader
- * that leaves twice while other readers are inside.
- */
-static weir_err refuse(const weir_rwlock *rw, const char *call,
-		       const char *reason)
-{
-	return weir_panic_("%s: rwlock \"%s\" %s", call, rw->name_, reason);
-}
-
-/* Kept out of the callers, whose fast paths then need no stack frame. */
-static __attribute__((noinline)) void read_done_slow(weir_rwlock *rw)
-{
-	static const char call[] = "weir_rwlock_read_done";
-
-	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
-		return;
-	if (!weir_sem_available(&rw->inside_))
-		(void)refuse(rw, call, "has a writer and no reader");
-	else if (weir_sem_try_release(&rw->inside_, 1))
-		(void)refuse(rw, call, "has no reader");
-}
-
-static __attribute__((noinline)) void write_done_slow(weir_rwlock *rw)
-{
-	static const char call[] = "weir_rwlock_write_done";
-
-	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
-		return;
-	if (weir_sem_try_release(&rw->inside_, ALL))
-		(void)refuse(rw, call, "has no writer");
-	else
-		weir_rwlock_remove_writer_(rw);
-}
-
-void weir_rwlock_read_done(weir_rwlock *rw)
-{
-	/* relaxed: seen no older than the caller's own entry; see above. */
-	if (!weir_is_ready_(rw) ||
-	    weir_value_(at_load_relaxed(&rw->inside_.word_)) <= 0 ||
-	    !leave_fast(rw, 1))
-		read_done_slow(rw);
-}
-
-void weir_rwlock_write_done(weir_rwlock *rw)
-{
-	if (!leave_fast(rw, ALL))
-		write_done_slow(rw);
-}
-
-weir_err weir_rwlock_try_upgrade(weir_rwlock *rw)
-{
-	static const char call[] = "weir_rwlock_try_upgrade";
-	weir_err err = weir_rwlock_check_(rw, call, WEIR_BY_ERROR_);
-
-	if (!err) {
-		bool watched = weir_site_begin_(&rw->inside_, WEIR_SITE_);
-
-		err = weir_sem_try_acquire(&rw->inside_, ALL - 1);
-		weir_site_end_(watched);
-	}
-	if (err == WEIR_EAGAIN && !weir_sem_available(&rw->inside_))
-		return refuse(rw, call, "has a writer and no reader");
-	if (err)
-		return err;
-	/*
-	 * The caller must hold the last permit.  If that permit is free, no
-	 * reader is inside.
-	 */
-	if (weir_sem_available(&rw->inside_)) {
-		weir_sem_release(&rw->inside_, ALL - 1);
-		return refuse(rw, call, "has no reader");
-	}
-	weir_rwlock_add_writer_(rw);
-	return WEIR_OK;
-}
-
-void weir_rwlock_downgrade(weir_rwlock *rw)
-{
-	static const char call[] = "weir_rwlock_downgrade";
-
-	if (weir_rwlock_check_(rw, call, WEIR_BY_PANIC_))
-		return;
-	if (weir_sem_try_release(&rw->inside_, ALL - 1))
-		(void)refuse(rw, call, "has no writer");
-	else
-		weir_rwlock_remove_writer_(rw);
 }

@@ -5,7 +5,7 @@
 /*
  * Internals shared by the files of the reader-writer lock.  The head of
  * rwlock.c explains the lock, the head of rwlock_recall.c the preference of
- * writers.
+ * writers, and the head of rwlock_leave.c the detection of misuse.
  */
 #include <stdbool.h>
 #include <stdint.h>
