@@ -22,33 +22,17 @@
  *   deposit     add credit to the own shard, then load state.  If the mode is
  *               CENTRAL, move the credit of the shard to rest.
  *
- * No call waits while its permits lie in a shard.  The waiting call writes
- * state and then loads each credit; the depositing call writes credit and then
- * loads state; all four accesses are seq_cst.  In their total order, either the
- * deposit precedes the load of the credit, and gather moves it; or the load of
- * the credit precedes the deposit, then so does the write of state, and the
- * depositing call finds CENTRAL and moves the credit itself.  The other permits
- * of a batch reach a shard by the same deposit.
- *
- * The mode is CENTRAL as well after a close, and while rest has a debt: a
- * release that made a deposit instead would leave the debt unpaid, and the next
- * acquire would take the permit although too many are out.
- *
- * While a call waits, an acquire takes one permit of rest at a time and no
- * batch, and it does not steal: the shards are empty but for deposits in
- * progress.  Each release that began before the call was counted may put its
- * permits past the waiting call once.  All later ones go to rest, whose
- * starvation bound then holds for the waiting call.
+ * sharded_central.c has the reason for the mode, and the calls that wait.
  *
  * Pairs
  *
- *   [SH1] credit   release: deposit   acquire: take, empty
+ *   [SH1] credit   release: deposit   acquire: take, weir_sharded_empty_
  *                  Work done under a permit is visible to its next holder.
  *                  Read-modify-writes in between continue the release sequence.
  *   [SH2] mode     release: weir_sharded_begin_wait_, set_flags
  *                  acquire: deposit
  *   [SH3] deposit  release: deposit   acquire: weir_sharded_gather_
- *                  Both pairs are seq_cst: the argument above.
+ *                  Both pairs are seq_cst: sharded_central.c has the argument.
  *   [SH4] resize   release: set_flags   acquire: weir_sharded_settle_
  *                  A thread that clears DEBT has seen the permits of rest after
  *                  the last resize that it sees.
@@ -98,39 +82,6 @@ static inline bool take(shard *from)
 	return false;
 }
 
-/* Take the whole credit of the shard; returns it. */
-static int64_t empty(shard *from)
-{
-	/* [SH1] acquire */
-	return at_swap_acquire(&from->credit, 0);
-}
-
-/* Release n permits to rest. */
-static void put_rest(weir_sharded *s, int64_t n, const char *call)
-{
-	body *b = s->body_;
-	weir_sem_info info;
-
-	if (!n || !weir_sem_try_release(&b->rest, n))
-		return;
-	if (!weir_sem_stat(&b->rest, &info))
-		(void)weir_panic_("%s: sharded semaphore \"%s\" has %d permits "
-				  "out and %d were returned", call, s->name_,
-				  info.held + info.granted, n);
-}
-
-void weir_sharded_gather_(weir_sharded *s, const char *call)
-{
-	body *b = s->body_;
-	int64_t n = 0;
-
-	for (uint32_t i = 0; i <= b->mask; i++)
-		/* [SH3] acquire.  A load: empty lines stay shared. */
-		if (at_load_seq_cst(&b->shards[i].credit))
-			n += empty(&b->shards[i]);
-	put_rest(s, n, call);
-}
-
 /* Add n credit to the shard, or to rest if the mode has become CENTRAL. */
 static void deposit(weir_sharded *s, shard *to, int64_t n, const char *call)
 {
@@ -138,33 +89,7 @@ static void deposit(weir_sharded *s, shard *to, int64_t n, const char *call)
 	(void)at_add_seq_cst(&to->credit, n);
 	/* [SH2] acquire */
 	if ((uint32_t)at_load_seq_cst(&s->body_->state))
-		put_rest(s, empty(to), call);
-}
-
-void weir_sharded_begin_wait_(weir_sharded *s, const char *call)
-{
-	/* [SH2] release */
-	(void)at_add_seq_cst(&s->body_->state, WEIR_SHARDED_WAITING_);
-	weir_sharded_gather_(s, call);
-}
-
-void weir_sharded_end_wait_(weir_sharded *s)
-{
-	/* relaxed: a thread that still finds CENTRAL releases to rest. */
-	(void)at_sub_relaxed(&s->body_->state, WEIR_SHARDED_WAITING_);
-}
-
-/* A permit of rest is free: then there is no debt. */
-void weir_sharded_settle_(body *b)
-{
-	/* [SH4] acquire: the permits of rest are as of that resize, or newer. */
-	uint64_t state = at_load_acquire(&b->state);
-
-	if (!(state & WEIR_SHARDED_DEBT_) || weir_sem_available(&b->rest) <= 0)
-		return;
-	/* relaxed: if it fails, then a later release or resize clears DEBT. */
-	(void)at_cas_weak_relaxed(&b->state, &state,
-				  state & ~WEIR_SHARDED_DEBT_);
+		weir_sharded_put_rest_(s, weir_sharded_empty_(to), call);
 }
 
 /*
@@ -222,7 +147,7 @@ static void put(weir_sharded *s, int64_t n, const char *call)
 		deposit(s, own, n, call);
 		return;
 	}
-	put_rest(s, n, call);
+	weir_sharded_put_rest_(s, n, call);
 	if (mode_of(b) & WEIR_SHARDED_DEBT_)
 		weir_sharded_settle_(b);
 }

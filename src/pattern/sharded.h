@@ -4,7 +4,7 @@
 
 /*
  * Internals shared by the files of the sharded semaphore.  The head of sharded.c
- * explains the algorithm.
+ * explains the algorithm, that of sharded_central.c why no waiter is forgotten.
  *
  * state, one word:
  *
@@ -68,12 +68,32 @@ static inline uint64_t weir_sharded_object_(const weir_sharded *s)
 	return weir_record_numbered_(s->watched_, s);
 }
 
+/* Take the whole credit of the shard; returns it. */
+static inline int64_t weir_sharded_empty_(struct weir_shard_ *from)
+{
+	/* [SH1] acquire */
+	return at_swap_acquire(&from->credit, 0);
+}
+
+/* Release n permits to rest. */
+void weir_sharded_put_rest_(weir_sharded *s, int64_t n, const char *call);
+
 /* Move the credit of all shards to rest.  Requires: the mode is CENTRAL. */
 void weir_sharded_gather_(weir_sharded *s, const char *call);
 
 /* Count a call that waits, and gather; end that count. */
-void weir_sharded_begin_wait_(weir_sharded *s, const char *call);
-void weir_sharded_end_wait_(weir_sharded *s);
+static inline void weir_sharded_begin_wait_(weir_sharded *s, const char *call)
+{
+	/* [SH2] release */
+	(void)at_add_seq_cst(&s->body_->state, WEIR_SHARDED_WAITING_);
+	weir_sharded_gather_(s, call);
+}
+
+static inline void weir_sharded_end_wait_(weir_sharded *s)
+{
+	/* relaxed: a thread that still finds CENTRAL releases to rest. */
+	(void)at_sub_relaxed(&s->body_->state, WEIR_SHARDED_WAITING_);
+}
 
 /* Clear DEBT if rest has no debt and no resize has come in between. */
 void weir_sharded_settle_(struct weir_sharded_body_ *b);
