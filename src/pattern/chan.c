@@ -7,9 +7,10 @@
  * and empties a slot.  Neither releases a permit for the other side.  A sender
  * that finds no permit counts the slots that have become free and releases
  * permits for all of them at once; receivers count the slots that have been
- * filled (chan_count.c).  Only if a call of the other side sleeps does a call
- * count for it.  So a permit never moves from one side to the other, and only
- * the slots do.  There is no lock.
+ * filled (chan_count.c).  A call that finds no such slot waits (chan_wait.c).
+ * Only if a call of the other side sleeps does a call count for it.  So a permit
+ * never moves from one side to the other, and only the slots do.  There is no
+ * lock.
  *
  * Order, deadlines, contexts, operations and the starvation bound are those of
  * the semaphores: no slot is used without a permit.
@@ -23,77 +24,8 @@
  */
 #include "weir/chan.h"
 
-#include "base/spin.h"
 #include "core/sem_watched.h"
 #include "pattern/chan.h"
-
-/*
- * Spin until a permit is free or a slot can be counted, before an acquire that
- * would have to wait.  Behind other waiters the semaphore itself does not spin:
- * the call would park, and each item would cost a wake-up and a thread switch,
- * although BARGING lets a new call pass the waiters.
- */
-static bool spin(weir_chan *chan, const struct weir_chan_side_ *side)
-{
-	struct weir_spin_wait_ wait;
-	bool found;
-
-	if (!weir_spin_wait_may_pay_() || weir_sem_is_closed(side->sem))
-		return false;
-	wait = weir_spin_wait_begin_(WEIR_SPIN_WAKE_NS_);
-	do
-		found = weir_sem_available(side->sem) > 0 ||
-			weir_chan_can_count_(chan, side);
-	while (!found && weir_spin_wait_continue_(&wait));
-	weir_spin_wait_end_(found);
-	return found;
-}
-
-/* Count slots, or spin until there may be a permit.  Returns false: sleep. */
-static bool refill(weir_chan *chan, const struct weir_chan_side_ *side)
-{
-	if (weir_chan_count_(chan, side))
-		return true;
-	if (!spin(chan, side))
-		return false;
-	(void)weir_chan_count_(chan, side);
-	return true;
-}
-
-/* As acquire, after no permit was free. */
-static weir_err acquire_long(weir_chan *chan,
-			     const struct weir_chan_side_ *side, int64_t max,
-			     struct weir_ctx *ctx, int64_t *got)
-{
-	weir_err err;
-
-	if (refill(chan, side)) {
-		err = weir_sem_acquire_upto(side->sem, 0, max, ctx, got);
-		if (err || *got)
-			return err;
-	}
-	weir_chan_block_(chan, side);
-	err = weir_sem_acquire_upto(side->sem, 1, max, ctx, got);
-	weir_chan_unblock_(side);
-	return err;
-}
-
-/*
- * Take 1 to max permits, waiting for them until ctx ends; *got is set to their
- * number.
- */
-static weir_err acquire(weir_chan *chan, const struct weir_chan_side_ *side,
-			int64_t max, struct weir_ctx *ctx, int64_t *got)
-{
-	weir_err err = weir_sem_acquire_upto(side->sem, 0, max, ctx, got);
-
-	if (!err && !*got)
-		err = acquire_long(chan, side, max, ctx, got);
-	/* A permit that this call has not used goes to the next waiter. */
-	if (err)
-		weir_chan_pass_on_(chan, side);
-	return err;
-}
 
 static weir_err acquire_one(weir_chan *chan, const struct weir_chan_side_ *side,
 			    struct weir_ctx *ctx)
@@ -102,33 +34,11 @@ static weir_err acquire_one(weir_chan *chan, const struct weir_chan_side_ *side,
 	weir_err err;
 
 	if (ctx)
-		return acquire(chan, side, 1, ctx, &got);
+		return weir_chan_acquire_(chan, side, 1, ctx, &got);
 	err = weir_sem_try_acquire(side->sem, 1);
 	if (err != WEIR_EAGAIN)
 		return err;
-	return acquire_long(chan, side, 1, NULL, &got);
-}
-
-static weir_err acquire_until(weir_chan *chan,
-			      const struct weir_chan_side_ *side,
-			      int64_t deadline_ns)
-{
-	weir_err err = weir_sem_try_acquire(side->sem, 1);
-
-	if (err == WEIR_EAGAIN && refill(chan, side))
-		err = weir_sem_try_acquire(side->sem, 1);
-	if (err != WEIR_EAGAIN)
-		return err;
-	weir_chan_block_(chan, side);
-	err = weir_sem_acquire_until(side->sem, 1, deadline_ns);
-	weir_chan_unblock_(side);
-	/* A slot that is ready wins over the deadline. */
-	if (err == WEIR_ETIMEDOUT && !weir_chan_try_(chan, side))
-		err = WEIR_OK;
-	/* As in acquire. */
-	if (err)
-		weir_chan_pass_on_(chan, side);
-	return err;
+	return weir_chan_acquire_long_(chan, side, 1, NULL, &got);
 }
 
 /*
@@ -178,7 +88,7 @@ BODY send_until(weir_chan *chan, const void *item, int64_t deadline_ns)
 
 	if (!item)
 		return WEIR_EINVAL;
-	err = acquire_until(chan, &senders, deadline_ns);
+	err = weir_chan_acquire_until_(chan, &senders, deadline_ns);
 	return err ? err : weir_chan_put_one_(chan, item);
 }
 WATCHED(send_until, (weir_chan *chan, const void *item, int64_t deadline_ns),
@@ -222,8 +132,8 @@ BODY send_many(weir_chan *chan, const void *items, size_t n,
 		int64_t got, put;
 		weir_err err;
 
-		err = n ? acquire(chan, &senders, (int64_t)(n - *sent), ctx,
-				  &got) :
+		err = n ? weir_chan_acquire_(chan, &senders,
+					     (int64_t)(n - *sent), ctx, &got) :
 			  weir_sem_acquire_upto(&chan->space_, 0, 0, ctx, &got);
 		if (err || !got)
 			return err;
@@ -277,8 +187,8 @@ BODY recv_until(weir_chan *chan, void *item, int64_t deadline_ns)
 	if (!item)
 		return WEIR_EINVAL;
 	return weir_chan_take_one_(chan, item,
-				   acquire_until(chan, &receivers,
-						 deadline_ns));
+				   weir_chan_acquire_until_(chan, &receivers,
+							    deadline_ns));
 }
 WATCHED(recv_until, (weir_chan *chan, void *item, int64_t deadline_ns),
 	(chan, item, deadline_ns), false, !err)
@@ -316,7 +226,7 @@ BODY recv_many(weir_chan *chan, void *items, size_t max, struct weir_ctx *ctx,
 
 	if (!items || !max || max > (uint64_t)WEIR_SEM_MAX)
 		return WEIR_EINVAL;
-	err = acquire(chan, &receivers, (int64_t)max, ctx, &n);
+	err = weir_chan_acquire_(chan, &receivers, (int64_t)max, ctx, &n);
 	if (err == WEIR_ECLOSED)
 		n = (int64_t)max;
 	else if (err)

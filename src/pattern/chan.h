@@ -4,7 +4,7 @@
 
 /*
  * Internals shared by the files of the channel.  The heads of chan.c,
- * chan_ring.c and chan_count.c explain them.
+ * chan_ring.c, chan_count.c and chan_wait.c explain them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -141,6 +141,25 @@ void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side);
  * weir_sem_try_acquire.
  */
 weir_err weir_chan_try_(weir_chan *chan, const struct weir_chan_side_ *side);
+
+/*
+ * chan_wait.c.  Take 1 to max permits, waiting for them until ctx ends; *got is
+ * set to their number.  weir_chan_acquire_long_ is called after no permit was
+ * free.  It does not pass on if it fails: without a ctx it fails only if the
+ * channel is closed.
+ */
+weir_err weir_chan_acquire_(weir_chan *chan,
+			    const struct weir_chan_side_ *side, int64_t max,
+			    struct weir_ctx *ctx, int64_t *got);
+weir_err weir_chan_acquire_long_(weir_chan *chan,
+				 const struct weir_chan_side_ *side,
+				 int64_t max, struct weir_ctx *ctx,
+				 int64_t *got);
+
+/* Take one permit, waiting for it until deadline_ns. */
+weir_err weir_chan_acquire_until_(weir_chan *chan,
+				  const struct weir_chan_side_ *side,
+				  int64_t deadline_ns);
 
 /*
  * An acquire of side->sem that may sleep, and an operation from its submit until

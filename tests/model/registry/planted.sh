@@ -19,7 +19,7 @@ here=tests/model/registry
 # As in meson.build: the sources on the seam, and those that are built as usual.
 seam=(src/core/*.c src/record/{context,flow,object,ops,record,registry,slot,thread,wait,wait_table}.c
 	src/async/{all,any,any_decide,any_finish,end,inbox,loop,multi,op,op_end,run,timers}.c
-	src/pattern/{chan,chan_admin,chan_count,chan_ring,ready}.c src/base/{lock,timer}.c
+	src/pattern/{chan,chan_admin,chan_count,chan_ring,chan_wait,ready}.c src/base/{lock,timer}.c
 	"$here"/*.c tests/model/engine/{main,control,seam,search,state,races,stale,trace,fiber}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
 on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -DWEIR_OPS_=1u -DWEIR_UNUSED_MAX_=0u
