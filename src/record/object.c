@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of watched objects.  The lock of the registry guards the list of
+ * The table of watched objects: how an object is added, removed and found by its
+ * number.  change.c has its changes.  The lock of the registry guards the list of
  * unused records, which are reused in the order in which they became unused, but
  * not while a late writer may change them (late.h).
  *
@@ -236,20 +237,6 @@ void weir_record_remove_(uint64_t id)
 	weir_unlock_(&registry->lock);
 }
 
-/* Returns the object with this id; null: it does not exist any more. */
-static struct rg_object *find(uint64_t id)
-{
-	/* relaxed: as in weir_record_object_. */
-	char *base = at_load_relaxed(&weir_registry_->base);
-	struct rg_object *object;
-
-	if (!id || !base)
-		return NULL;
-	object = weir_rg_object_(base, id);
-	/* relaxed: as above. */
-	return at_load_relaxed(&object->id) == id ? object : NULL;
-}
-
 uint32_t weir_record_number_(const char *name)
 {
 	const struct rg_object *object = weir_record_object_(name);
@@ -271,68 +258,4 @@ uint64_t weir_record_numbered_(uint32_t number, const void *address)
 	/* relaxed: as above. */
 	return at_load_relaxed(&object->address) == (uintptr_t)address ?
 		       at_load_relaxed(&object->id) : 0;
-}
-
-void weir_record_type_(uint64_t id, enum rg_type type)
-{
-	struct rg_object *object = find(id);
-
-	/* relaxed: for display. */
-	if (object)
-		at_store_relaxed(&object->type, type);
-}
-
-void weir_record_capacity_(uint64_t id, int64_t capacity)
-{
-	struct rg_object *object = find(id);
-
-	/* relaxed: for display. */
-	if (object)
-		at_store_relaxed(&object->capacity, capacity);
-}
-
-void weir_record_closed_(uint64_t id)
-{
-	struct rg_object *object = find(id);
-
-	if (!object)
-		return;
-	weir_registry_flag_(object, RG_IS_CLOSED);
-	weir_record_event_(id, WEIR_EVENT_CLOSED_, 0, WEIR_OK);
-}
-
-void weir_record_moved_(uint64_t id)
-{
-	struct rg_object *object = find(id);
-
-	if (object)
-		weir_registry_flag_(object, RG_MOVED);
-}
-
-/* The outcome that a reader counts; RG_OUTCOMES: none. */
-static enum rg_outcome outcome_of(weir_err err)
-{
-	switch (err) {
-	case WEIR_ETIMEDOUT:
-		return RG_TIMEOUT;
-	case WEIR_ECANCELED:
-		return RG_CANCELLED;
-	case WEIR_ECLOSED:
-		return RG_CLOSED;
-	case WEIR_EAGAIN:
-	case WEIR_EBUSY:
-		return RG_WOULD_BLOCK;
-	default:
-		return RG_OUTCOMES;
-	}
-}
-
-void weir_record_failed_(uint64_t id, weir_err err)
-{
-	struct rg_object *object = find(id);
-	enum rg_outcome outcome = outcome_of(err);
-
-	/* relaxed: a count. */
-	if (object && outcome != RG_OUTCOMES)
-		at_add_relaxed(&object->acquires[outcome], 1);
 }
