@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of <semaphore.h> on weir.  object.h describes the semaphores,
- * cancel.h the cancellation, clock.h the deadlines.
+ * The functions of <semaphore.h> on weir that do not wait, and pthread_cancel.
+ * object.h describes the semaphores; wait.c has the functions that wait.
  */
 #include "weir/posix/semaphore.h"
 
@@ -10,69 +10,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/realtime.h"
-#include "core/sem_wait.h"
 #include "core/sem_watched.h"
-#include "core/sem_word.h"
+#include "posix/call.h"
 #include "posix/cancel.h"
-#include "posix/clock.h"
-#include "posix/object.h"
 #include "posix/real.h"
 #include "posix/sem.h"
-#include "posix/watch.h"
 
 typedef struct weir_object_posix_ object;
-
-static int fail(int why)
-{
-	errno = why;
-	return -1;
-}
-
-/* Returns 0, or -1 with errno set. */
-static int result(weir_err err)
-{
-	switch (err) {
-	case WEIR_OK:
-		return 0;
-	case WEIR_EAGAIN:
-		return fail(EAGAIN);
-	case WEIR_ETIMEDOUT:
-		return fail(ETIMEDOUT);
-	case WEIR_EINTR:
-		return fail(EINTR);
-	case WEIR_EOVERFLOW:
-		return fail(EOVERFLOW);
-	case WEIR_EBUSY:
-		return fail(EBUSY);
-	default:
-		return fail(EINVAL);
-	}
-}
-
-/* Returns true if *s is weir's; otherwise *foreign, or errno is set. */
-static bool is_ours(sem_t *s, object **o, bool *foreign)
-{
-	enum weir_found_ found = s ? weir_posix_find_(s, o) : WEIR_FOUND_DEAD_;
-
-	*foreign = found == WEIR_FOUND_FOREIGN_;
-	if (found == WEIR_FOUND_DEAD_)
-		errno = EINVAL;
-	if (found == WEIR_FOUND_NO_MEMORY_)
-		errno = ENOMEM;
-	return found == WEIR_FOUND_;
-}
 
 int weir_posix_init_at(sem_t *s, int pshared, unsigned value,
 		       const void *caller)
 {
 	if (!s || value > SEM_VALUE_MAX)
-		return fail(EINVAL);
+		return weir_posix_fail_(EINVAL);
 	if (pshared) {
 		weir_posix_forget_(s);
 		return weir_real_()->init(s, pshared, value);
 	}
-	return weir_posix_make_(s, value, caller) ? 0 : fail(ENOSPC);
+	return weir_posix_make_(s, value, caller) ? 0 : weir_posix_fail_(ENOSPC);
 }
 
 int weir_posix_init(sem_t *s, int pshared, unsigned value)
@@ -86,8 +41,8 @@ int weir_posix_destroy(sem_t *s)
 	bool foreign;
 	object *o;
 
-	if (is_ours(s, &o, &foreign))
-		return result(weir_posix_retire_(s, o));
+	if (weir_posix_is_ours_(s, &o, &foreign))
+		return weir_posix_result_(weir_posix_retire_(s, o));
 	return foreign ? weir_real_()->destroy(s) : -1;
 }
 
@@ -97,7 +52,7 @@ int weir_posix_post(sem_t *s)
 	bool foreign;
 	object *o;
 
-	if (!is_ours(s, &o, &foreign))
+	if (!weir_posix_is_ours_(s, &o, &foreign))
 		return foreign ? weir_real_()->post(s) : -1;
 	/* As weir_sem_release, which panics instead of EOVERFLOW. */
 	slot = weir_record_ready_to_give_(&o->sem);
@@ -107,7 +62,7 @@ int weir_posix_post(sem_t *s)
 		weir_record_gave_in_(slot, 1);
 		return 0;
 	}
-	return result(weir_sem_try_release(&o->sem, 1));
+	return weir_posix_result_(weir_sem_try_release(&o->sem, 1));
 }
 
 int weir_posix_trywait_at_(sem_t *s, const void *caller)
@@ -116,12 +71,17 @@ int weir_posix_trywait_at_(sem_t *s, const void *caller)
 	object *o;
 
 	if (s && weir_posix_is_zeroed_(s))
-		return fail(EAGAIN);
-	if (!is_ours(s, &o, &foreign))
+		return weir_posix_fail_(EAGAIN);
+	if (!weir_posix_is_ours_(s, &o, &foreign))
 		return foreign ? weir_real_()->trywait(s) : -1;
 	if (weir_take_recorded_(&o->sem, 1, (uintptr_t)caller, false))
 		return 0;
-	return result(weir_sem_try_acquire(&o->sem, 1));
+	return weir_posix_result_(weir_sem_try_acquire(&o->sem, 1));
+}
+
+int weir_posix_trywait(sem_t *s)
+{
+	return weir_posix_trywait_at_(s, __builtin_return_address(0));
 }
 
 int weir_posix_getvalue(sem_t *s, int *value)
@@ -133,7 +93,7 @@ int weir_posix_getvalue(sem_t *s, int *value)
 		*value = 0;
 		return 0;
 	}
-	if (is_ours(s, &o, &foreign)) {
+	if (weir_posix_is_ours_(s, &o, &foreign)) {
 		*value = (int)weir_sem_available(&o->sem);
 		return 0;
 	}
@@ -145,7 +105,7 @@ const char *weir_posix_name(sem_t *s)
 	bool foreign;
 	object *o;
 
-	return is_ours(s, &o, &foreign) ? o->name : NULL;
+	return weir_posix_is_ours_(s, &o, &foreign) ? o->name : NULL;
 }
 
 int weir_posix_cancel(pthread_t thread)
@@ -155,148 +115,4 @@ int weir_posix_cancel(pthread_t thread)
 	if (!err)
 		weir_posix_cancelled_(thread);
 	return err;
-}
-
-static void unlist(void *wait)
-{
-	weir_posix_wait_end_(wait);
-}
-
-/*
- * Wait once.  `cancellable`: the thread can be cancelled; its cancel state is
- * DISABLE meanwhile.  A cancellation that came before the wait was listed is
- * acted on here; one that comes later ends the context.
- */
-static weir_err wait_once(object *o, bool cancellable, int64_t deadline_ns,
-			  uint64_t site)
-{
-	struct weir_posix_wait_ wait;
-	weir_err err;
-
-	if (!cancellable)
-		return weir_sem_wait_(&o->sem, 1, 1, NULL, deadline_ns, NULL,
-				      "sem_wait", site);
-	weir_posix_wait_begin_(&wait);
-	pthread_cleanup_push(unlist, &wait);
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	pthread_testcancel();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	err = weir_sem_wait_(&o->sem, 1, 1, &wait.ctx, deadline_ns, NULL,
-			     "sem_wait", site);
-	pthread_cleanup_pop(1);
-	return err;
-}
-
-/* The semaphore is not free at once. */
-static weir_err wait_long(object *o, int64_t deadline_ns, uint64_t site)
-{
-	weir_err err;
-	int before;
-
-	weir_posix_watch_wait_(&o->sem);
-	do {
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-		err = wait_once(o, before == PTHREAD_CANCEL_ENABLE,
-				deadline_ns, site);
-		pthread_setcancelstate(before, NULL);
-		/* If this returns, the wait goes on. */
-		if (err == WEIR_ECANCELED)
-			pthread_testcancel();
-	} while (err == WEIR_ECANCELED);
-	return err;
-}
-
-static int64_t ns_of(const struct timespec *at)
-{
-	const int64_t most = INT64_MAX / 1000000000 - 1;
-
-	/* A time before the epoch has passed. */
-	if (at->tv_sec < 0)
-		return 1;
-	if ((int64_t)at->tv_sec > most)
-		return WEIR_FOREVER;
-	return (int64_t)at->tv_sec * 1000000000 + at->tv_nsec;
-}
-
-static int wait_until_realtime(object *o, int64_t realtime_ns, uint64_t site)
-{
-	/*
-	 * The monotonic time is only a name for the deadline, but it must have
-	 * passed if the deadline has.
-	 */
-	int64_t deadline_ns =
-		weir_deadline_after(realtime_ns - weir_realtime_ns_());
-	weir_err err;
-
-	weir_posix_realtime_begin_(deadline_ns, realtime_ns);
-	pthread_cleanup_push((void (*)(void *))weir_posix_realtime_end_, NULL);
-	err = wait_long(o, deadline_ns, site);
-	pthread_cleanup_pop(1);
-	return result(err);
-}
-
-/* Take the semaphore if it is free. */
-static bool take(object *o, uint64_t site)
-{
-	/* weir_sem_try_acquire would record a call site of this library. */
-	if (weir_state_(&o->sem) & WEIR_STATE_TRACKED_)
-		return weir_take_recorded_(&o->sem, 1, site, true);
-	return weir_sem_try_acquire(&o->sem, 1) == WEIR_OK;
-}
-
-int weir_posix_wait_at_(sem_t *s, const void *caller)
-{
-	uint64_t site = (uintptr_t)caller;
-	bool foreign;
-	object *o;
-
-	if (!is_ours(s, &o, &foreign))
-		return foreign ? weir_real_()->wait(s) : -1;
-	pthread_testcancel();
-	if (take(o, site))
-		return 0;
-	return result(wait_long(o, WEIR_FOREVER, site));
-}
-
-int weir_posix_clockwait_at_(sem_t *s, clockid_t clock,
-			     const struct timespec *at, const void *caller)
-{
-	uint64_t site = (uintptr_t)caller;
-	bool foreign;
-	object *o;
-
-	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
-		return fail(EINVAL);
-	if (!at || at->tv_nsec < 0 || at->tv_nsec >= 1000000000)
-		return fail(EINVAL);
-	if (!is_ours(s, &o, &foreign))
-		return foreign ? weir_real_()->clockwait(s, clock, at) : -1;
-	pthread_testcancel();
-	if (take(o, site))
-		return 0;
-	if (clock == CLOCK_REALTIME && ns_of(at) != WEIR_FOREVER)
-		return wait_until_realtime(o, ns_of(at), site);
-	return result(wait_long(o, ns_of(at), site));
-}
-
-int weir_posix_wait(sem_t *s)
-{
-	return weir_posix_wait_at_(s, __builtin_return_address(0));
-}
-
-int weir_posix_trywait(sem_t *s)
-{
-	return weir_posix_trywait_at_(s, __builtin_return_address(0));
-}
-
-int weir_posix_clockwait(sem_t *s, clockid_t clock, const struct timespec *at)
-{
-	return weir_posix_clockwait_at_(s, clock, at,
-					__builtin_return_address(0));
-}
-
-int weir_posix_timedwait(sem_t *s, const struct timespec *at)
-{
-	return weir_posix_clockwait_at_(s, CLOCK_REALTIME, at,
-					__builtin_return_address(0));
 }
