@@ -45,8 +45,9 @@ setup(
     ext_modules=[Extension(
         "weir._weir",
         sources=["src/" + name for name in ("cluster.c", "cluster_load.c", "helper.c", "lease.c", "loop.c",
-                                            "module.c", "named.c", "rate.c", "sem.c", "wait.c")],
-        depends=["src/cluster.h", "src/helper.h", "src/weirpy.h"],
+                                            "module.c", "named.c", "named_open.c", "named_task.c", "rate.c",
+                                            "sem.c", "wait.c")],
+        depends=["src/cluster.h", "src/helper.h", "src/named.h", "src/weirpy.h"],
         define_macros=[("_GNU_SOURCE", "1"), ("Py_LIMITED_API", "0x030A0000")],
         py_limited_api=True,
         **where)],

@@ -132,9 +132,8 @@ PyObject *weirpy_op_submitted(struct weirpy_op *self, weir_err err, int errnum);
 /* Store the outcome and call the callback. */
 void weirpy_op_ready(struct weirpy_op *self, weir_err err, int errnum);
 
-/* The methods _submit, in loop.c and named.c. */
+/* The method _submit of Semaphore, in loop.c. */
 PyObject *weirpy_submit(PyObject *object, PyObject *args);
-PyObject *weirpy_named_submit(PyObject *object, PyObject *args);
 /* Set by the module: the type of the result. */
 extern PyTypeObject *weirpy_OpType;
 
