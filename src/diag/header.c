@@ -17,6 +17,28 @@ const char *weir_diag_error_text_(enum dg_error error)
 	return error <= DG_DAMAGED ? texts[error] : "unknown error";
 }
 
+/* Whether the records have the sizes and the numbers that this reader knows. */
+static bool has_this_layout(const struct rg_header *header)
+{
+	return header->header_size == sizeof(struct rg_header) &&
+	       header->object_size == sizeof(struct rg_object) &&
+	       header->context_size == sizeof(struct rg_context) &&
+	       header->wait_size == sizeof(struct rg_wait) &&
+	       header->event_size == sizeof(struct rg_event) &&
+	       header->objects == RG_OBJECTS &&
+	       header->contexts == RG_CONTEXTS && header->waits == RG_WAITS &&
+	       header->events == RG_EVENTS && header->size >= RG_SIZE;
+}
+
+/* Whether the counts and the clock, which differ, are possible. */
+static bool is_possible(const struct rg_header *header)
+{
+	return header->objects_high <= RG_OBJECTS &&
+	       header->contexts_high <= RG_CONTEXTS &&
+	       header->waits_high <= RG_WAITS && header->ticks_per_s >= 100 &&
+	       header->ticks_per_s <= UINT64_C(10000000000);
+}
+
 enum dg_error weir_diag_header_(const struct dg_source *source,
 				struct rg_header *header)
 {
@@ -26,21 +48,8 @@ enum dg_error weir_diag_header_(const struct dg_source *source,
 		return DG_NOT_A_REGISTRY;
 	if (header->order != RG_ORDER || header->version != RG_VERSION)
 		return DG_OTHER_VERSION;
-	if (header->header_size != sizeof(struct rg_header) ||
-	    header->object_size != sizeof(struct rg_object) ||
-	    header->context_size != sizeof(struct rg_context) ||
-	    header->wait_size != sizeof(struct rg_wait) ||
-	    header->event_size != sizeof(struct rg_event) ||
-	    header->objects != RG_OBJECTS || header->contexts != RG_CONTEXTS ||
-	    header->waits != RG_WAITS || header->events != RG_EVENTS ||
-	    header->size < RG_SIZE)
-		return DG_DAMAGED;
-	if (header->objects_high > RG_OBJECTS ||
-	    header->contexts_high > RG_CONTEXTS ||
-	    header->waits_high > RG_WAITS || header->ticks_per_s < 100 ||
-	    header->ticks_per_s > UINT64_C(10000000000))
-		return DG_DAMAGED;
-	return DG_OK;
+	return has_this_layout(header) && is_possible(header) ? DG_OK :
+								DG_DAMAGED;
 }
 
 void weir_diag_limits_(const struct rg_header *header, struct dg_limits *limits)

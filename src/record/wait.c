@@ -208,6 +208,15 @@ static void record_outcome(struct rg_object *object, uint64_t id, bool waited,
 	}
 }
 
+/* Examine the order of a wait.  That of an any-of request has none. */
+static void examine_order(char *base, uint64_t id, uint32_t flags,
+			  int64_t wanted, uint64_t site)
+{
+	/* relaxed: weir_order_request_ loads it again. */
+	if (!(flags & RG_ANY_OF) && at_load_relaxed(&weir_registry_->order))
+		weir_order_request_(base, id, wanted, site, false);
+}
+
 void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 			   weir_err err, int64_t n)
 {
@@ -241,10 +250,8 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
-	/* relaxed: weir_order_request_ loads it again. */
-	else if (object && number && !(flags & RG_ANY_OF) &&
-		 at_load_relaxed(&weir_registry_->order))
-		weir_order_request_(base, id, wanted, site, false);
+	else if (object && number)
+		examine_order(base, id, flags, wanted, site);
 	if (!object)
 		return;
 	record_outcome(object, id, number, err, n, site);
