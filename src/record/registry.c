@@ -4,8 +4,12 @@
  *
  * Pairs
  *
- *   [D2] base  release: make   acquire: weir_registry_make_
- *              A thread that finds the registry finds its header.
+ *   [D2] base   release: make   acquire: weir_registry_make_
+ *               A thread that finds the registry finds its header.
+ *   [D10] page  release: page   acquire: page
+ *               A thread that takes the page for the registry finds it mapped
+ *               and zeroed.  Other threads load its address with relaxed order:
+ *               a thread that uses a watched object has seen its registration.
  */
 #include "record/registry.h"
 
@@ -109,9 +113,10 @@ static char *make(struct weir_registry_ *registry)
 /* The page that a child finds zeroed; null if there is none. */
 static struct weir_registry_ *page(void)
 {
-	/* relaxed: all; the page is zero, as `none` is, until it has a base. */
-	struct weir_registry_ *found = at_load_relaxed(&weir_registry_), *made;
+	/* [D10] acquire */
+	struct weir_registry_ *found = at_load_acquire(&weir_registry_), *made;
 
+	/* relaxed: both; only that it has failed matters. */
 	if (found != &none || at_load_relaxed(&none.failed))
 		return found == &none ? NULL : found;
 	made = weir_wiped_page_();
@@ -120,10 +125,14 @@ static struct weir_registry_ *page(void)
 		at_store_relaxed(&none.failed, 1);
 		return NULL;
 	}
-	/* If another thread was faster, this page remains unused. */
-	while (!at_cas_weak_relaxed(&weir_registry_, &found, made))
+	/* [D10] release */
+	while (!at_cas_weak_release(&weir_registry_, &found, made))
 		if (found != &none)
-			return found;
+			/*
+			 * Another thread was faster: this page remains unused.
+			 * [D10] acquire
+			 */
+			return at_load_acquire(&weir_registry_);
 	return made;
 }
 

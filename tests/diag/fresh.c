@@ -72,6 +72,55 @@ TEST(all)
 	use();
 }
 
+/* They are registered by their first acquire. */
+static weir_sem of_one = WEIR_SEM_INIT_OPTS(1, 1, "one", WEIR_FIFO, 0);
+static weir_sem of_other = WEIR_SEM_INIT_OPTS(1, 1, "other", WEIR_FIFO, 0);
+static bool has_two_users;
+static int is_begun;
+
+/* Called by the thread that makes the registry, after its page is published. */
+static void let_other_find_it(void)
+{
+	if (!has_two_users)
+		return;
+	__atomic_store_n(&is_begun, 1, __ATOMIC_RELAXED);
+	/* 2: the other thread waits for the lock (base/lock.c). */
+	AWAIT(__atomic_load_n(&weir_registry_->lock, __ATOMIC_RELAXED) == 2);
+}
+
+static void *use_one(void *unused)
+{
+	CHECK_OK(weir_sem_acquire(&of_one, 1, NULL));
+	weir_sem_release(&of_one, 1);
+	return unused;
+}
+
+static void *use_other(void *unused)
+{
+	AWAIT(__atomic_load_n(&is_begun, __ATOMIC_RELAXED));
+	CHECK_OK(weir_sem_acquire(&of_other, 1, NULL));
+	weir_sem_release(&of_other, 1);
+	return unused;
+}
+
+/*
+ * A thread makes the page of the registry, and another thread finds it before it
+ * has an address.  Nothing else orders them: `is_begun` is relaxed.  For
+ * ThreadSanitizer, a mapping is a write of the thread that makes it.
+ */
+TEST(found)
+{
+	check_thread one, other;
+
+	has_two_users = true;
+	one = start(use_one, NULL);
+	other = start(use_other, NULL);
+	finish(one);
+	finish(other);
+	CHECK(weir_record_of_(&of_one));
+	CHECK(weir_record_of_(&of_other));
+}
+
 TEST(no_descriptor)
 {
 	struct rlimit before, limit;
@@ -118,6 +167,7 @@ int __real_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
+	let_other_find_it();
 	return is_refused("memfd_create") ? -1 : __real_memfd_create(name, flags);
 }
 
