@@ -69,8 +69,13 @@ uint32_t weir_ops_remove_(const void *op, const char *base, uint32_t *context)
 		/* relaxed: both; as in weir_ops_add_. */
 		if (at_load_relaxed(&ops[at].op) != (uintptr_t)op)
 			continue;
-		wait = ops[at].base == base ? ops[at].wait : 0;
-		*context = ops[at].context;
+		wait = 0;
+		/* That of the parent of a fork is only removed. */
+		if (ops[at].base == base) {
+			wait = ops[at].wait;
+			*context = ops[at].context;
+		}
+		/* relaxed: as above. */
 		at_store_relaxed(&ops[at].op, 0);
 		if (wait)
 			return wait;

@@ -21,7 +21,10 @@ bool weir_ops_add_(const void *op, char *base, uint32_t wait, uint32_t context);
 /* Returns the wait of an operation; 0: there is none in this registry. */
 uint32_t weir_ops_find_(const void *op, const char *base);
 
-/* As weir_ops_find_, sets *context, and removes the operation. */
+/*
+ * As weir_ops_find_, and removes the operation.  Sets *context if the result is
+ * not 0.
+ */
 uint32_t weir_ops_remove_(const void *op, const char *base, uint32_t *context);
 
 #endif /* WEIR_RECORD_OPS_H */

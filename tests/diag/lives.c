@@ -16,6 +16,7 @@
 #include "check.h"
 #include "look.h"
 #include "record/words.h"
+#include "weir/async.h"
 #include "weir/diag.h"
 
 static weir_sem a;
@@ -305,6 +306,64 @@ TEST(c29_a_child_does_not_write_its_parents_registry)
 TEST(c29_nor_does_the_child_of_a_raw_clone)
 {
 	check_fork(true);
+}
+
+/* Run a function in a child, which must exit with 0. */
+static void run_in_child(void (*fn)(void))
+{
+	int status = 0;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child) {
+		fn();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+}
+
+static weir_op op;
+
+/* The thread has the context that the operation had in the parent. */
+static void use_op_again(void)
+{
+	weir_sem own;
+
+	watch(&own, 2, "own");
+	CHECK_OK(weir_sem_acquire(&own, 1, NULL));
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_OK(weir_op_submit(&op, &own, 1, NULL));
+	CHECK_EQ(held_by(&own, weir_thread_id_()), 2);
+	weir_sem_release(&own, 2);
+	CHECK_EQ(recorded(&own), 0);
+	CHECK_OK(weir_sem_destroy(&own));
+}
+
+/* A new registry: the operation has its first context. */
+static void wait_and_fork(void)
+{
+	weir_sem_opts opts = { .capacity = 1, .name = "none free" };
+	struct rg_wait wait;
+	weir_sem own;
+
+	CHECK_OK(weir_sem_init_opts(&own, &opts));
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&op, &own, 1, NULL), WEIR_EQUEUED);
+	CHECK_EQ(waits_on(&own, &wait), 1);
+	CHECK_EQ(wait.context & 0xffff, 0);
+	run_in_child(use_op_again);
+	CHECK_OK(weir_op_cancel(&op));
+	CHECK_OK(weir_sem_destroy(&own));
+}
+
+/*
+ * The table of waiting operations is inherited.  The child uses the memory of an
+ * operation of its parent again, for one that does not wait.
+ */
+TEST(c29_an_operation_of_the_parent_ends_no_context_of_the_child)
+{
+	run_in_child(wait_and_fork);
 }
 
 TEST(the_file_is_sealed_and_closed_at_exec)
