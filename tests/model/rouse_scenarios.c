@@ -161,14 +161,23 @@ static void pass_on_and_delay(void)
 	/* relaxed: the waiters stay in the queue until the release. */
 	while (ex_recheck(), at_load_relaxed(&s.waiters_) < 2)
 		ex_yield();
+	EX_ASSERT(weir_sem_lock_(&s, "scenario") == WEIR_OK);
 	second = weir_waiter_of_(s.queue_->next_);
+	weir_sem_unlock_(&s, 0);
+	/* relaxed: the scenario orders nothing else by it. */
 	while (at_load_relaxed(&second->state) != WEIR_SLEEPING_)
 		ex_yield();
 	weir_sem_release(&s, 1);
-	/* The permit went to the first: the second waits until may_end. */
+	/*
+	 * The permit went to the first: the second waits until may_end.  It
+	 * sleeps again if it was roused before the lock.
+	 */
 	while (at_load_relaxed(&second->state) != WEIR_SLEEPING_)
 		ex_yield();
-	roused = second->roused;
+	EX_ASSERT(weir_sem_lock_(&s, "scenario") == WEIR_OK);
+	roused = second->roused &&
+		 at_load_relaxed(&second->state) == WEIR_SLEEPING_;
+	weir_sem_unlock_(&s, 0);
 	/* relaxed: see hold_on. */
 	at_store_relaxed(&may_end, true);
 }
