@@ -93,11 +93,6 @@ weir_err weir_cluster_open(const char *url, const weir_cluster_opts *opts,
 	(void)!weir_sem_init(&c->calls, 1);
 	c->interruptible = opts->flags & WEIR_CLUSTER_INTERRUPTIBLE;
 	err = weir_cl_session_set_(&c->session, url, true, opts, &c->ops);
-	/*
-	 * weir.lua places a lease by the last digit of its id.  So the handles
-	 * do not all begin with the same digit.
-	 */
-	c->last_number = strtoull(c->session.id + 15, NULL, 16);
 	if (!err)
 		err = start(c, opts);
 	if (err)

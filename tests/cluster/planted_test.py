@@ -22,10 +22,10 @@ BUGS = {
     "newcomers_overtake_the_queue":
         ("ARGV[3] == '1' and nq == 0 and no == 0 and closed == 0", "ARGV[3] == '1' and closed == 0"),
     "the_fast_path_ignores_the_capacity":
-        ("if fast < YOUNG and weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then",
+        ("if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then",
          "if weight > 0 then free = 100"),
     "last_come_first_served":
-        ("local id = r('ZRANGE', Q, 0, 0)[1]", "local id = r('ZREVRANGE', Q, 0, 0)[1]"),
+        ("local id = r('ZRANGE', Q, '0', '0')[1]", "local id = r('ZREVRANGE', Q, 0, 0)[1]"),
     "a_light_waiter_passes_a_heavy_head":
         ("elseif cap - used < e.min or cap <= used then\nbreak",
          "elseif cap - used < e.min then\nlocal n = r('ZRANGE', Q, 1, 1)[1]\n"
@@ -37,16 +37,13 @@ BUGS = {
     "tokens_start_again":
         ("fence = fence + 1\nif fence < now then\nfence = now\nend", "fence = tick % 7"),
     "a_release_grants_nobody":
-        ("elseif e then\ndrop(id, e)\nend\nsweep()\ngrant()\nsave()\nreturn { e and 'R' or 'L' }\n"
-         "end\nfunction ops.cancel",
-         "elseif e then\ndrop(id, e)\nend\nsave()\nreturn { e and 'R' or 'L' }\n"
-         "end\nfunction ops.cancel"),
+        ("elseif e then\ndrop(id, e)\nend\nsweep()\ngrant()\nsave()", "elseif e then\ndrop(id, e)\nend\nsave()"),
     "a_release_counts_twice":
         ("used = math.max(0, used - e.weight)\nelseif", "used = math.max(0, used - 2 * e.weight)\nelseif"),
     "a_release_of_a_young_lease_leaks":
-        ("r('HINCRBY', E, 'y', '-' .. ARGV[4])", ""),
+        ("r('HINCRBY', E, 'y', string.format('%d', 1 - ARGV[4]))", ""),
     "young_leases_are_not_counted":
-        ("local free = cap - used - young", "local free = cap - used"),
+        ("local free = cap - used - young - extra", "local free = cap - used"),
     "moved_leases_are_not_counted":
         ("used = used + e.weight\nend\nr('HDEL'", "end\nr('HDEL'"),
     "a_release_leaks":
@@ -58,7 +55,7 @@ BUGS = {
     "moved_leases_never_expire":
         ("ends = since + ttl,", "ends = MAX,"),
     "a_renewal_does_not_renew":
-        ("if e then\nexpire(ARGV[i], now + ttl)\nend", ""),
+        ("if get(ARGV[i]) then\nexpire(ARGV[i], now + ttl)\nend", ""),
     "a_repeated_request_counts_twice":
         ("local e = ARGV[3] ~= '1' and get(id)\nif e then", "local e\nif e then"),
 }
@@ -127,7 +124,7 @@ def expiry(plant):
         tool(url, "create", 1)
         keys = (f"weir:{{young}}:{key}" for key in ("e", "x", "q", "o", "w:", "r"))
         answer = server.cli("EVAL", proxy.script, 6, *keys, "acquire", "a" * 16 + ".1", 1, 1, 1,
-                            300000, 0, f"1 1 300000 0 {'a' * 16} host 1 x")
+                            300000, 0, f"0 {'a' * 16} host 1 x")
         assert answer.startswith("H 1 "), answer
         try:
             await_(lambda: "WEIR_OK" in tool(url, "try", 1, check=False), "the permit", 10)

@@ -25,6 +25,9 @@ static struct engine *redis_open(const struct session *session)
 			       session->url.name, keys[i]);
 	(void)snprintf(e->list, KEY_SIZE, "weir:{%s}:w:%s", session->url.name,
 		       session->id);
+	for (int i = 0; i < 2; i++)
+		(void)snprintf(e->tail[i], sizeof(e->tail[i]), "%d %s %s", i,
+			       session->id, session->text);
 	return e;
 }
 
@@ -91,8 +94,6 @@ static enum result redis_acquire(struct engine *e, enum lane lane,
 {
 	int64_t ttl_us = e->session.ttl_ns / 1000;
 	struct script_call call;
-	/* The call refers to it. */
-	char tail[320]; // cppcheck-suppress variableScope
 
 	weir_cl_script_begin_(e, lane, &call,
 			      ask->flags & ASK_IDLE ? "idle" : "acquire");
@@ -107,13 +108,8 @@ static enum result redis_acquire(struct engine *e, enum lane lane,
 		weir_cl_script_number_(&call, ask->max);
 		weir_cl_script_number_(&call, ttl_us);
 		weir_cl_script_text_(&call, ask->flags & ASK_TRY ? "1" : "0");
-		/* The end of an entry, as the script stores it. */
-		(void)snprintf(tail, sizeof(tail), "%lld %lld %lld %d %s %s",
-			       (long long)ask->min, (long long)ask->max,
-			       (long long)ttl_us,
-			       ask->flags & ASK_OUTSIDE ? 1 : 0, e->session.id,
-			       e->session.text);
-		weir_cl_script_text_(&call, tail);
+		weir_cl_script_text_(&call,
+				     e->tail[!!(ask->flags & ASK_OUTSIDE)]);
 	}
 	return answer_of(e, lane, &call, true, answer, deadline, fault);
 }

@@ -15,6 +15,8 @@ struct engine {
 	bool armed;		/* a BLPOP has been sent on wake */
 	char keys[REDIS_KEYS][KEY_SIZE];
 	char list[KEY_SIZE];	/* of wake-ups */
+	/* The end of an entry, as the script stores it; with ASK_OUTSIDE. */
+	char tail[2][200];
 	char sha[LANES][41];	/* of the script; empty: not loaded yet */
 };
 

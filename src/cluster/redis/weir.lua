@@ -6,8 +6,8 @@
 --       o oversized and idle (zset), prefix of wake-up lists, r requests (hash)
 -- ARGV: the operation, then its own arguments
 --
--- Fields of e: "c" is the state, "y" the number of permits of young leases, the
--- other fields are young leases by id.
+-- Fields of e: "c" is the state, the other fields except "y" are young leases by
+-- id.  "y" is the number of their permits beyond one for each of them.
 --
 -- A request, a field of r: role weight fence ticket since min max ttl flags
 -- session text
@@ -18,10 +18,11 @@
 --
 -- A young lease was granted without waiting and has not been renewed yet.  It
 -- lacks `since`: its fence stands for it.  While there is one, nothing waits and
--- `used` does not count it.  So an uncontended acquire is three commands, and its
--- release is two that need no state.  All operations further below first move the
--- young leases to r and x.  `fast` is at least their number; it limits the time
--- of a move.
+-- `used` does not count it: HLEN does.  So an uncontended acquire is four commands
+-- of which one writes, and its release is one that needs no state.  A script with
+-- one writing command needs no transaction in the file and in the replicas.  All
+-- operations further below first move the young leases to r and x.  There are at
+-- most YOUNG of them, which limits the time of a move.
 --
 -- The uncontended acquire and release come first, because every function that
 -- is defined before them would cost them time.  They answer with a text instead
@@ -29,30 +30,31 @@
 -- where that matters: the engine formats a number in 5 us.
 local r = redis.call
 local E = KEYS[1]
-local op = ARGV[1]
+local op, id = ARGV[1], ARGV[2]
 
 -- id keep weight: the weight of the lease, or 0 if it is not known
 if op == 'release' and ARGV[3] == '0' and ARGV[4] ~= '0' and
-    r('HDEL', E, ARGV[2]) == 1 then
-	r('HINCRBY', E, 'y', '-' .. ARGV[4])
+    r('HDEL', E, id) == 1 then
+	if ARGV[4] ~= '1' then
+		r('HINCRBY', E, 'y', string.format('%d', 1 - ARGV[4]))
+	end
 	return 'R'
 end
 
 local MAX = 4503599627370496
-local FORMAT = '>I4<dddddddddddd'
-local VERSION = 0x57454903
-local HEADER = 100
+local FORMAT = '>I4<ddddddddddd'
+local VERSION = 0x57454904
+local HEADER = 92
 local YOUNG = 200
 
 local fields = r('HMGET', E, 'c', 'y')
-local state, young = fields[1], tonumber(fields[2] or '')
-local version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off,
-	fast
+local state, extra = fields[1], tonumber(fields[2] or '')
+local version, cap, used, tick, fence, closed, paused, last, next_, nq, no, off
 if state and #state == HEADER then
 	version, cap, used, tick, fence, closed, paused, last, next_, nq, no,
-		off, fast = struct.unpack(FORMAT, state)
+		off = struct.unpack(FORMAT, state)
 end
-if version ~= VERSION or not young then
+if version ~= VERSION or not extra then
 	if not state then
 		if r('EXISTS', unpack(KEYS)) > 0 then
 			return { 'BAD', 'keys of another program' }
@@ -61,7 +63,7 @@ if version ~= VERSION or not young then
 			return { 'NONE' }
 		end
 		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, tonumber(ARGV[2]),
-			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 'y', '0')
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 'y', '0')
 		return { 'MADE' }
 	end
 	version = #state >= 4 and struct.unpack('>I4', state)
@@ -75,32 +77,30 @@ local X, R = KEYS[2], KEYS[6]
 -- An older lease, while nothing waits.  The young leases stay young: if they moved,
 -- then their releases would move others, and so on.
 if op == 'release' and ARGV[3] == '0' and nq == 0 and no == 0 then
-	local weight = tonumber(string.match(r('HGET', R, ARGV[2]) or '',
+	local weight = tonumber(string.match(r('HGET', R, id) or '',
 		'^H (%d+) '))
 	if weight and weight <= used then
-		r('HDEL', R, ARGV[2])
-		r('ZREM', X, ARGV[2])
+		r('HDEL', R, id)
+		r('ZREM', X, id)
 		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap,
 			used - weight, tick, fence, closed, paused, last, next_,
-			0, 0, off, fast))
+			0, 0, off))
 		return 'R'
 	end
 end
 
 local time = r('TIME')
 local now = time[1] * 1000000 + time[2] + off
+local young = r('HLEN', E) - 2
 
--- id fresh min max ttl try tail
+-- id fresh min max ttl try tail: flags session text
 if op == 'acquire' and ARGV[3] == '1' and nq == 0 and no == 0 and closed == 0 and
-    paused == 0 and young >= 0 and now >= last and
+    paused == 0 and extra >= 0 and young < YOUNG and now >= last and
     (next_ == 0 or now < next_) then
 	local text = ARGV[5]
 	local weight = tonumber(text)
-	local free = cap - used - young
-	if fast >= YOUNG then
-		fast = r('HLEN', E) - 2
-	end
-	if fast < YOUNG and weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
+	local free = cap - used - young - extra
+	if weight > 0 and free > 0 and free >= tonumber(ARGV[4]) then
 		local ends = now + tonumber(ARGV[6])
 		if weight > free then
 			weight, text = free, string.format('%d', free)
@@ -114,10 +114,16 @@ if op == 'acquire' and ARGV[3] == '1' and nq == 0 and no == 0 and closed == 0 an
 			next_ = ends
 		end
 		local grant = string.format('H %s %d %d', text, fence, tick)
-		r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick,
-			fence, 0, 0, now, next_, 0, 0, off, fast + 1), 'y',
-			string.format('%d', young + weight), ARGV[2],
-			grant .. ' ' .. ARGV[8])
+		local entry = grant .. ' ' .. ARGV[4] .. ' ' .. ARGV[5] .. ' ' ..
+			ARGV[6] .. ' ' .. ARGV[8]
+		state = struct.pack(FORMAT, VERSION, cap, used, tick, fence, 0,
+			0, now, next_, 0, 0, off)
+		if weight == 1 then
+			r('HSET', E, 'c', state, id, entry)
+		else
+			r('HSET', E, 'c', state, id, entry, 'y',
+				string.format('%d', extra + weight - 1))
+		end
 		return grant
 	end
 end
@@ -125,11 +131,12 @@ end
 -- The rest handles queues, expiry and administration.
 local Q, O, W = KEYS[3], KEYS[4], KEYS[5]
 
-for _, n in ipairs({ cap, used, tick, fence, last, next_, nq, no, off, fast,
-    young }) do
-	if not (n >= 0 and n <= MAX and n % 1 == 0) then
-		return { 'BAD', 'a number of the state' }
-	end
+-- A number that is no integer, or no number at all, makes the sum differ from 0.
+if not (math.min(cap, used, tick, fence, last, next_, nq, no, off, extra) >= 0 and
+    math.max(cap, used, tick, fence, last, next_, nq, no, off, extra) <= MAX and
+    cap % 1 + used % 1 + tick % 1 + fence % 1 + last % 1 + next_ % 1 + nq % 1 +
+    no % 1 + off % 1 + extra % 1 == 0) then
+	return { 'BAD', 'a number of the state' }
 end
 
 -- The clock was set back: go on from the last time that was seen.
@@ -140,12 +147,12 @@ end
 
 -- Opening a handle leaves the young leases alone.
 if op == 'info' or op == 'create' then
-	return { 'OK', cap, used + young, closed, paused, fence, now }
+	return { 'OK', cap, used + young + extra, closed, paused, fence, now }
 end
 
 local function save()
 	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick, fence,
-		closed, paused, now, next_, nq, no, off, fast))
+		closed, paused, now, next_, nq, no, off))
 end
 
 -- Damaged data: a call fails as a whole before it has changed an answer.
@@ -165,17 +172,15 @@ local function get(id)
 	if not role or #entry > 600 then
 		bad('an entry')
 	end
-	local e = { role = role, weight = tonumber(weight),
-		fence = tonumber(token), ticket = tonumber(ticket),
-		since = tonumber(since), min = tonumber(min),
-		max = tonumber(max), ttl = tonumber(ttl), flags = flags,
-		session = session, text = text }
-	for _, n in pairs(e) do
-		if type(n) == 'number' and n > MAX then
-			bad('a number of an entry')
-		end
+	weight, token, ticket, since, min, max, ttl = tonumber(weight),
+		tonumber(token), tonumber(ticket), tonumber(since),
+		tonumber(min), tonumber(max), tonumber(ttl)
+	if math.max(weight, token, ticket, since, min, max, ttl) > MAX then
+		bad('a number of an entry')
 	end
-	return e
+	return { role = role, weight = weight, fence = token, ticket = ticket,
+		since = since, min = min, max = max, ttl = ttl, flags = flags,
+		session = session, text = text }
 end
 
 local function put(id, e)
@@ -186,7 +191,7 @@ end
 
 -- Move the young leases to r and x.  If r has the id already, then the young
 -- lease is a late copy of a request that was repeated: drop it.
-if fast > 0 or young > 0 then
+if young > 0 or extra > 0 then
 	local all = r('HGETALL', E)
 	local list = {}
 	for i = 1, #all, 2 do
@@ -197,30 +202,29 @@ if fast > 0 or young > 0 then
 			if not grant then
 				bad('a young lease')
 			end
-			young = young - weight
+			extra = extra - weight + 1
 			list[#list + 1] = { id = all[i], weight = weight,
 				ends = since + ttl,
 				text = grant .. ' ' .. since .. rest }
 		end
 	end
-	if young ~= 0 then
+	if extra ~= 0 then
 		bad('the young leases')
 	end
 	for _, e in ipairs(list) do
 		if r('HSETNX', R, e.id, e.text) == 1 then
-			r('ZADD', X, e.ends, e.id)
+			r('ZADD', X, string.format('%d', e.ends), e.id)
 			used = used + e.weight
 		end
 		r('HDEL', E, e.id)
 	end
 	r('HSET', E, 'y', '0')
-	fast = 0
 	save()
 end
 
 -- The entry ends at the time `at`, unless it is renewed.
 local function expire(id, at)
-	r('ZADD', X, at, id)
+	r('ZADD', X, string.format('%d', at), id)
 	if next_ == 0 or at < next_ then
 		next_ = at
 	end
@@ -228,14 +232,14 @@ end
 
 -- Set next_ to the earliest expiry.
 local function find_next()
-	local first = r('ZRANGE', X, 0, 0, 'WITHSCORES')
+	local first = r('ZRANGE', X, '0', '0', 'WITHSCORES')
 	next_ = tonumber(first[2] or 0)
 end
 
 local function tell(id, e, text)
 	local list = W .. e.session
 	r('RPUSH', list, id .. ' ' .. text)
-	r('PEXPIRE', list, math.ceil(e.ttl / 1000) + 1000)
+	r('PEXPIRE', list, string.format('%d', e.ttl / 1000 + 1001))
 end
 
 local function drop(id, e)
@@ -259,7 +263,8 @@ local function sweep()
 		return false
 	end
 	repeat
-		local ids = r('ZRANGEBYSCORE', X, '-inf', now, 'LIMIT', 0, 100)
+		local ids = r('ZRANGEBYSCORE', X, '-inf',
+			string.format('%d', now), 'LIMIT', '0', '100')
 		for _, id in ipairs(ids) do
 			local e = get(id)
 			any = true
@@ -291,7 +296,7 @@ end
 -- Grant strictly from the head of the queue.  Tell the waiters for idle.
 local function grant()
 	while nq > 0 and paused == 0 do
-		local id = r('ZRANGE', Q, 0, 0)[1]
+		local id = r('ZRANGE', Q, '0', '0')[1]
 		if not id then
 			bad('the queue')
 		end
@@ -309,7 +314,7 @@ local function grant()
 		end
 	end
 	if no > 0 and used == 0 then
-		for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+		for _, id in ipairs(r('ZRANGE', O, '0', '-1')) do
 			local e = get(id)
 			if e and e.role == 'I' then
 				drop(id, e)
@@ -317,6 +322,27 @@ local function grant()
 			end
 		end
 	end
+end
+
+-- The operations.  Those that pass permits on come first.
+
+-- id keep weight: release all but `keep` permits; withdraw a request that waits
+if op == 'release' then
+	local keep = tonumber(ARGV[3])
+	local e = get(id)
+	if e and e.role == 'H' and keep > 0 then
+		if keep < e.weight then
+			used = math.max(0, used - e.weight + keep)
+			e.weight = keep
+			put(id, e)
+		end
+	elseif e then
+		drop(id, e)
+	end
+	sweep()
+	grant()
+	save()
+	return { e and 'R' or 'L' }
 end
 
 -- Returns the answer about an entry.
@@ -329,10 +355,45 @@ local function about(id, e)
 		next_ == 0 and 0 or math.max(1, next_ - now) }
 end
 
+-- id: withdraw a request that waits; a lease stays
+if op == 'cancel' then
+	local e = get(id)
+	if e and e.role == 'H' then
+		return about(id, e)
+	end
+	if e then
+		drop(id, e)
+	end
+	sweep()
+	grant()
+	save()
+	return { e and 'R' or 'L' }
+end
+
+-- ttl id...
+if op == 'renew' then
+	local ttl = tonumber(ARGV[2])
+	local answers = {}
+	sweep()
+	for i = 3, #ARGV do
+		if get(ARGV[i]) then
+			expire(ARGV[i], now + ttl)
+		end
+	end
+	find_next()
+	grant()
+	for i = 3, #ARGV do
+		local e = get(ARGV[i])
+		answers[i - 2] = e and about(ARGV[i], e) or { 'L' }
+	end
+	save()
+	return answers
+end
+
 local function wait(id, e, list, role)
 	e.role = role
 	put(id, e)
-	r('ZADD', list, e.ticket, id)
+	r('ZADD', list, string.format('%d', e.ticket), id)
 	expire(id, now + e.ttl)
 	if role == 'W' then
 		nq = nq + 1
@@ -341,10 +402,8 @@ local function wait(id, e, list, role)
 	end
 end
 
-local ops = {}
-
 local function acquire()
-	local id, min, max = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+	local min, max = tonumber(ARGV[4]), tonumber(ARGV[5])
 	local e = ARGV[3] ~= '1' and get(id)
 	if e then
 		-- A repeated request: a full lease begins now.
@@ -357,8 +416,7 @@ local function acquire()
 	if max == 0 then
 		return { 'H', 0, 0, 0 }
 	end
-	local flags, session, text = string.match(ARGV[8],
-		'^%d+ %d+ %d+ ([01]) (%x+) (.*)$')
+	local flags, session, text = string.match(ARGV[8], '^([01]) (%x+) (.*)$')
 	e = { weight = 0, min = min, max = max, ttl = tonumber(ARGV[6]),
 		fence = 0, ticket = tick + 1, since = now, flags = flags,
 		session = session, text = text }
@@ -388,7 +446,7 @@ local function acquire()
 	return about(id, e)
 end
 
-function ops.acquire()
+if op == 'acquire' then
 	if sweep() then
 		grant()
 	end
@@ -398,8 +456,7 @@ function ops.acquire()
 end
 
 -- id ttl session text: wait until no permit is held
-function ops.idle()
-	local id = ARGV[2]
+if op == 'idle' then
 	sweep()
 	grant()
 	local e = get(id)
@@ -421,71 +478,15 @@ function ops.idle()
 	return about(id, e)
 end
 
--- id keep weight: release all but `keep` permits; withdraw a request that waits
-function ops.release()
-	local id, keep = ARGV[2], tonumber(ARGV[3])
-	local e = get(id)
-	if e and e.role == 'H' and keep > 0 then
-		if keep < e.weight then
-			used = math.max(0, used - e.weight + keep)
-			e.weight = keep
-			put(id, e)
-		end
-	elseif e then
-		drop(id, e)
-	end
-	sweep()
-	grant()
-	save()
-	return { e and 'R' or 'L' }
-end
-
--- id: withdraw a request that waits; a lease stays
-function ops.cancel()
-	local id = ARGV[2]
-	local e = get(id)
-	if e and e.role == 'H' then
-		return about(id, e)
-	end
-	if e then
-		drop(id, e)
-	end
-	sweep()
-	grant()
-	save()
-	return { e and 'R' or 'L' }
-end
-
--- ttl id...
-function ops.renew()
-	local ttl = tonumber(ARGV[2])
-	local answers = {}
-	sweep()
-	for i = 3, #ARGV do
-		local e = get(ARGV[i])
-		if e then
-			expire(ARGV[i], now + ttl)
-		end
-	end
-	find_next()
-	grant()
-	for i = 3, #ARGV do
-		local e = get(ARGV[i])
-		answers[i - 2] = e and about(ARGV[i], e) or { 'L' }
-	end
-	save()
-	return answers
-end
-
 local function info()
 	return { 'OK', cap, used, closed, paused, fence, now }
 end
 
 -- capacity
-function ops.resize()
+if op == 'resize' then
 	cap = tonumber(ARGV[2])
 	sweep()
-	for _, id in ipairs(r('ZRANGE', Q, 0, -1)) do
+	for _, id in ipairs(r('ZRANGE', Q, '0', '-1')) do
 		local e = get(id)
 		if e and e.min > cap then
 			drop(id, e)
@@ -496,7 +497,7 @@ function ops.resize()
 			end
 		end
 	end
-	for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+	for _, id in ipairs(r('ZRANGE', O, '0', '-1')) do
 		local e = get(id)
 		if e and e.role == 'O' and e.min <= cap then
 			drop(id, e)
@@ -511,13 +512,13 @@ function ops.resize()
 end
 
 -- 1: at once; 2: drain
-function ops.close()
+if op == 'close' then
 	local how = tonumber(ARGV[2])
 	if closed ~= 1 then
 		closed, paused = how, 0
 	end
 	sweep()
-	for _, id in ipairs(r('ZRANGE', Q, 0, -1)) do
+	for _, id in ipairs(r('ZRANGE', Q, '0', '-1')) do
 		local e = get(id)
 		if e then
 			drop(id, e)
@@ -529,7 +530,7 @@ function ops.close()
 			end
 		end
 	end
-	for _, id in ipairs(r('ZRANGE', O, 0, -1)) do
+	for _, id in ipairs(r('ZRANGE', O, '0', '-1')) do
 		local e = get(id)
 		if e and e.role == 'O' then
 			drop(id, e)
@@ -542,7 +543,7 @@ function ops.close()
 end
 
 -- 1: pause; 0: resume
-function ops.pause()
+if op == 'pause' then
 	if closed ~= 0 then
 		return { 'C' }
 	end
@@ -553,7 +554,7 @@ function ops.pause()
 	return info()
 end
 
-function ops.unlink()
+if op == 'unlink' then
 	sweep()
 	grant()
 	save()
@@ -565,14 +566,14 @@ function ops.unlink()
 end
 
 -- max: the state and at most max entries
-function ops.stat()
+if op == 'stat' then
 	local max = tonumber(ARGV[2])
 	local list, waiting = {}, 0
 	if sweep() then
 		grant()
 		save()
 	end
-	local ids = r('ZRANGE', X, 0, -1, 'WITHSCORES')
+	local ids = r('ZRANGE', X, '0', '-1', 'WITHSCORES')
 	for i = 1, #ids, 2 do
 		local e = get(ids[i])
 		if e then
@@ -599,5 +600,3 @@ function ops.stat()
 	end
 	return answer
 end
-
-return ops[op]()
