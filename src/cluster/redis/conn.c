@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Connecting, authenticating, sending commands and reading replies. */
 #include <errno.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,41 +32,27 @@ static enum result broken(struct conn *conn, enum result result, int errnum,
 			      strerror(errnum));
 }
 
-/* Append the command to *data.  Returns false if memory is exhausted. */
-static bool format(const struct command *command, char **data, size_t *size)
-{
-	char *text, *grown;
-	int length = redisFormatCommandArgv(&text, command->count,
-			(const char **)(uintptr_t)command->args, NULL);
-
-	if (length < 0)
-		return false;
-	grown = realloc(*data, *size + (size_t)length);
-	if (grown) {
-		memcpy(grown + *size, text, (size_t)length);
-		*data = grown;
-		*size += (size_t)length;
-	}
-	redisFreeCommand(text);
-	return grown;
-}
-
 enum result weir_cl_conn_send_(struct conn *conn,
 			       const struct command *commands, int count,
 			       int64_t deadline, struct fault *fault)
 {
-	char *data = NULL;
+	char *data = conn->out, *end;
 	size_t size = 0;
-	bool sent = true;
+	bool sent;
 
-	for (int i = 0; i < count && sent; i++)
-		sent = format(&commands[i], &data, &size);
-	if (!sent) {
-		free(data);
+	for (int i = 0; i < count; i++)
+		size += weir_cl_command_size_(&commands[i]);
+	if (size > sizeof(conn->out))
+		data = malloc(size);
+	if (!data)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
-	}
-	sent = weir_cl_net_write_(&conn->net, data, size, deadline);
-	free(data);
+	end = data;
+	for (int i = 0; i < count; i++)
+		end = weir_cl_command_write_(&commands[i], end);
+	sent = weir_cl_net_write_(&conn->net, data, (size_t)(end - data),
+				  deadline);
+	if (data != conn->out)
+		free(data);
 	return sent ? RES_OK : broken(conn, RES_UNKNOWN, errno, fault);
 }
 

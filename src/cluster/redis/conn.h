@@ -4,9 +4,8 @@
 
 /* A connection to a Redis server. */
 #include "cluster/net.h"
+#include "cluster/redis/command.h"
 #include "cluster/redis/reply.h"
-
-#define CONN_ARGS 128
 
 struct conn {
 	const struct session *session;
@@ -14,12 +13,7 @@ struct conn {
 	struct reader *reader;	/* null: not connected */
 	int host;		/* index of the host that is tried next */
 	struct url_host moved;	/* Redis Cluster redirected to it; or empty */
-};
-
-/* A command: arguments are NUL-terminated texts. */
-struct command {
-	const char *args[CONN_ARGS];
-	int count;
+	char out[2048];		/* commands that are being sent */
 };
 
 void weir_cl_conn_init_(struct conn *conn, const struct session *session);

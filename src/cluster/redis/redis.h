@@ -33,6 +33,7 @@ struct script_call {
 void weir_cl_script_begin_(struct engine *e, enum lane lane,
 			   struct script_call *call, const char *op);
 void weir_cl_script_text_(struct script_call *call, const char *text);
+/* Requires: number >= 0. */
 void weir_cl_script_number_(struct script_call *call, int64_t number);
 /*
  * Call the script; load it first if the server does not have it.  If

@@ -32,8 +32,7 @@ void weir_cl_script_number_(struct script_call *call, int64_t number)
 {
 	char *text = call->numbers[call->used++];
 
-	(void)snprintf(text, sizeof(call->numbers[0]), "%lld",
-		       (long long)number);
+	*weir_cl_decimal_(text, (uint64_t)number) = 0;
 	weir_cl_script_text_(call, text);
 }
 
