@@ -184,3 +184,16 @@ ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 			return -1;
 	}
 }
+
+ssize_t weir_cl_net_read_now_(struct net *net, char *data, size_t size)
+{
+	short events;
+	ssize_t got;
+
+	do
+		got = net->tls ?
+			weir_cl_tls_read_(net->tls, data, size, &events) :
+			recv(net->fd, data, size, MSG_DONTWAIT);
+	while (got < 0 && errno == EINTR);
+	return got;
+}

@@ -21,9 +21,9 @@ struct net {
 	int64_t patience;	/* time limit of one recv(2) */
 };
 
-/* Returns RES_OK or RES_UNSENT.  ca: a file of certificates; empty: the system's. */
 /* A plain socket blocks in reads, at most for `patience`. */
 void weir_cl_net_block_(struct net *net, int64_t patience);
+/* Returns RES_OK or RES_UNSENT.  ca: a file of certificates; empty: the system's. */
 enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 				 const char *port, bool tls, const char *ca,
 				 int64_t deadline, struct fault *fault);
@@ -38,6 +38,9 @@ bool weir_cl_net_write_(struct net *net, const char *data, size_t size,
  */
 ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 			  int64_t deadline);
+
+/* The same without waiting: -1 with EAGAIN if no byte has arrived. */
+ssize_t weir_cl_net_read_now_(struct net *net, char *data, size_t size);
 
 /* TLS over a connected socket: tls.c, or notls.c without OpenSSL. */
 struct tls *weir_cl_tls_open_(int fd, const char *host, const char *ca,

@@ -477,24 +477,31 @@ def test_errors_of_open():
         assert "WEIR_EINVAL" in tool_("other://127.0.0.1/x")
 
 
+def tls(server, *names):
+    """Start the server again with TLS and the certificate of the first name.  Returns a URL
+    without the host and the file of the certificate."""
+    server.kill()
+    for name in names:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout",
+                        f"{server.dir}/{name}.key", "-out", f"{server.dir}/{name}.crt",
+                        "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                       check=True, stderr=subprocess.DEVNULL)
+    port = free_port()
+    server.options += ["--tls-port", str(port), "--tls-cert-file",
+                       f"{server.dir}/{names[0]}.crt", "--tls-key-file",
+                       f"{server.dir}/{names[0]}.key", "--tls-auth-clients", "no"]
+    server.start()
+    return f"rediss://{{}}:{port}/tls?ttl=4s&ca={server.dir}/"
+
+
 def test_tls():
     """rediss: the certificate and the name of the server are checked."""
     with Redis() as server:
-        server.kill()
-        for name in ("good", "other"):
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                            "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout",
-                            f"{server.dir}/{name}.key", "-out", f"{server.dir}/{name}.crt",
-                            "-subj", "/CN=localhost", "-addext",
-                            "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-                           check=True, stderr=subprocess.DEVNULL)
-        tls_port = free_port()
-        server.options += ["--tls-port", str(tls_port), "--tls-cert-file",
-                           server.dir + "/good.crt", "--tls-key-file", server.dir + "/good.key",
-                           "--tls-auth-clients", "no"]
-        server.start()
+        base = tls(server, "good", "other")
         for host in ("localhost", "127.0.0.1"):
-            url = f"rediss://{host}:{tls_port}/tls?ttl=4s&ca={server.dir}/"
+            url = base.format(host)
             tool(url + "good.crt", "create", 1)
             with Holder(url + "good.crt") as holder:
                 holder.await_("got")
@@ -509,6 +516,20 @@ def test_tls():
                     assert "released WEIR_OK" in waiter.release()
             text = tool(url + "other.crt", "stat", check=False)
             assert "WEIR_ESYSTEM" in text and "certificate" in text, text
+
+
+def test_tls_does_not_delay_renewals():
+    """TLS 1.3 sends records that are no answer.  A waiter that has received them renews, although
+    the time limit of a request is long."""
+    with Redis() as server:
+        url = tls(server, "good").format("localhost") + "good.crt"
+        tool(url, "create", 1)
+        with Holder(server.url + "tls?ttl=600s") as holder:
+            holder.await_("got")
+            with Holder(url + "&timeout=120s"):
+                await_(lambda: server.cli("ZCARD", "weir:{tls}:q") == "1", "a waiter")
+                server.cli("CONFIG", "RESETSTAT")
+                await_(lambda: server.calls().get("evalsha", 0) > 3, "renewals", 40)
 
 
 def test_redis_cluster():

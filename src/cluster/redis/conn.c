@@ -56,8 +56,9 @@ enum result weir_cl_conn_send_(struct conn *conn,
 	return sent ? RES_OK : broken(conn, RES_UNKNOWN, errno, fault);
 }
 
-enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
-				  int64_t deadline, struct fault *fault)
+/* deadline 0: do not wait; then *reply may be null. */
+static enum result receive(struct conn *conn, struct reply **reply,
+			   int64_t deadline, struct fault *fault)
 {
 	char data[16384];
 
@@ -68,8 +69,12 @@ enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
 			break;
 		if (*reply)
 			return RES_OK;
-		got = weir_cl_net_read_(&conn->net, data, sizeof(data),
-					deadline);
+		got = deadline ?
+			weir_cl_net_read_(&conn->net, data, sizeof(data),
+					  deadline) :
+			weir_cl_net_read_now_(&conn->net, data, sizeof(data));
+		if (!deadline && got < 0 && errno == EAGAIN)
+			return RES_OK;
 		if (got <= 0)
 			return broken(conn, RES_UNKNOWN,
 				      got ? errno : ECONNRESET, fault);
@@ -79,6 +84,18 @@ enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
 	weir_cl_conn_close_(conn);
 	return weir_cl_fault_(fault, RES_REFUSED, EPROTO,
 			      "the answer is not in the protocol of Redis");
+}
+
+enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
+				  int64_t deadline, struct fault *fault)
+{
+	return receive(conn, reply, deadline, fault);
+}
+
+enum result weir_cl_conn_arrived_(struct conn *conn, struct reply **reply,
+				  struct fault *fault)
+{
+	return receive(conn, reply, 0, fault);
 }
 
 /* One command whose reply must not be an error. */

@@ -32,12 +32,15 @@ enum result weir_cl_conn_call_(struct conn *conn,
 /* Connect and authenticate, if necessary. */
 enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
 			       struct fault *fault);
-/* Send without reading; read one reply (null: none within the deadline). */
+/* Send without reading; read one reply. */
 enum result weir_cl_conn_send_(struct conn *conn,
 			       const struct command *commands, int count,
 			       int64_t deadline, struct fault *fault);
 enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
 				  int64_t deadline, struct fault *fault);
+/* Read one reply without waiting.  *reply: null: it has not arrived yet. */
+enum result weir_cl_conn_arrived_(struct conn *conn, struct reply **reply,
+				  struct fault *fault);
 
 /*
  * Translate an error reply.  *reload: the script is not loaded.  The server

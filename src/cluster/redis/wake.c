@@ -71,11 +71,12 @@ enum result weir_cl_redis_read_(struct engine *e, wake_fn *fn, void *user,
 	if (!e->wake.reader)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOTCONN,
 				      "not connected");
-	/* The socket is readable; the rest of the reply follows at once. */
-	result = weir_cl_conn_receive_(&e->wake, &reply,
-				       boot_now() + e->session.timeout_ns,
-				       fault);
-	if (result)
+	/*
+	 * A readable socket need not have a reply: TLS 1.3 sends session
+	 * tickets.  To wait for the reply would delay the renewals.
+	 */
+	result = weir_cl_conn_arrived_(&e->wake, &reply, fault);
+	if (result || !reply)
 		return result;
 	e->armed = false;
 	/* The waiter runs while this thread blocks again. */
