@@ -128,12 +128,9 @@ void weir_cl_thread_stop_(weir_cluster *c);
 void weir_cl_thread_at_(weir_cluster *c, int64_t at);
 void weir_cl_thread_kick_(weir_cluster *c);
 
-/* work.c: withdrawals and operations, by the thread alone */
+/* work.c: by the thread alone */
 /* Do what is due.  Returns the time of the next work. */
 int64_t weir_cl_work_(weir_cluster *c);
-/* Handle a wake-up. */
-void weir_cl_work_wake_(void *cluster, const char *id,
-			const struct answer *answer);
 /* Mark leases as lost whose time has passed.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);
@@ -147,6 +144,19 @@ void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
 /* renew.c */
 /* Renew one batch.  Returns false if none is due or if the engine fails. */
 bool weir_cl_renew_(weir_cluster *c);
+
+/* enqueue.c */
+/*
+ * Send one request that is QUEUED.  Returns false if there is none or if the
+ * engine fails.
+ */
+bool weir_cl_enqueue_(weir_cluster *c);
+
+/* wake.c */
+/* Handle the wake-ups that have arrived. */
+void weir_cl_wake_read_(weir_cluster *c);
+/* If a request waits, then make sure that its wake-up arrives. */
+void weir_cl_wake_arm_(weir_cluster *c);
 
 /* call.c */
 /*

@@ -45,22 +45,6 @@ static void clear(int fd)
 	(void)!read(fd, &count, sizeof(count));
 }
 
-static void read_wakes(weir_cluster *c)
-{
-	struct fault fault;
-	enum result result = c->ops->read(c->engine, weir_cl_work_wake_, c,
-					  &fault);
-
-	if (!result)
-		return;
-	pthread_mutex_lock(&c->lock);
-	c->armed = false;
-	pthread_mutex_unlock(&c->lock);
-	c->wake_fd = -1;
-	weir_cl_work_failed_(c, &fault);
-	weir_cl_thread_kick_(c);
-}
-
 static bool stops(weir_cluster *c)
 {
 	bool result;
@@ -100,7 +84,7 @@ static void *run(void *arg)
 		if (poll(fds, 3, -1) < 0)
 			continue;
 		if (fds[2].revents)
-			read_wakes(c);
+			weir_cl_wake_read_(c);
 		if (!fds[0].revents && !fds[1].revents)
 			continue;
 		if (fds[0].revents)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work of a handle's thread: expiry, wake-ups, withdrawals and operations.  No pointer to a request is kept while the lock is not held: its
- * owner may free it.  Requests are found again by their ids.
+ * The work of a handle's thread: expiry, withdrawals, and the time of the next
+ * work.  No pointer to a request is kept while the lock is not held: its owner may
+ * free it.  Requests are found again by their ids.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,38 +67,6 @@ void weir_cl_work_expire_(weir_cluster *c)
 			l = c->first;
 		} else {
 			l = l->next;
-		}
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-/*
- * A grant is valid from the time at which the engine last confirmed that the
- * request waited.  If that is too long ago, if replicas have to confirm the
- * grant, or if the wake-up is about another place in the queue, then renew first;
- * the answer decides the request.  A wake-up is about another place if the client
- * was cut off, was granted, lost that lease and has joined the queue again.
- */
-void weir_cl_work_wake_(void *cluster, const char *id,
-			const struct answer *answer)
-{
-	weir_cluster *c = cluster;
-	int64_t now = boot_now();
-	weir_lease *l;
-
-	pthread_mutex_lock(&c->lock);
-	l = weir_cl_request_find_(c, id);
-	if (l && (l->phase == WAITING || l->phase == ASKING)) {
-		int64_t since = l->phase == WAITING ? l->confirmed :
-				l->asked_at;
-
-		if (answer->state == S_HELD && l->phase == WAITING &&
-		    (c->session.replicas || answer->ticket != l->ticket ||
-		     now - since > c->session.ttl_ns / 2)) {
-			l->renew_at = now;
-			weir_cl_thread_at_(c, now);
-		} else if (answer->state != S_HELD || !c->session.replicas) {
-			weir_cl_request_decide_(l, answer, since);
 		}
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -168,97 +137,6 @@ void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
 	}
 }
 
-/*
- * Send one request that is QUEUED.  Returns false if there is none or if the
- * engine fails.
- */
-static bool enqueue(weir_cluster *c)
-{
-	struct renewal r = { .id = "" };
-	struct fault fault;
-	uint32_t changes = 0;
-	enum result result;
-	int64_t sent;
-	weir_lease *l;
-
-	pthread_mutex_lock(&c->lock);
-	for (l = c->first; l && l->phase != QUEUED; l = l->next)
-		;
-	if (l) {
-		memcpy(r.id, l->id, sizeof(r.id));
-		r.ask = weir_cl_request_ask_(l);
-		changes = l->changes;
-	}
-	pthread_mutex_unlock(&c->lock);
-	if (!r.id[0])
-		return false;
-	r.ask.id = r.id;
-	sent = boot_now();
-	result = c->ops->acquire(c->engine, LANE_THREAD, &r.ask, &r.answer,
-				 sent + c->session.timeout_ns, &fault);
-	pthread_mutex_lock(&c->lock);
-	l = weir_cl_request_find_(c, r.id);
-	if (!result) {
-		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
-	} else if (l && l->changes == changes) {
-		l->flags &= ~(unsigned)ASK_FRESH;
-		if (result == RES_REFUSED || boot_now() - l->asked_at >
-		    c->session.timeout_ns) {
-			if (result == RES_UNKNOWN)
-				weir_cl_request_withdraw_(l);
-			weir_cl_request_fail_(l, result == RES_UNKNOWN ?
-					      WEIR_EINDETERMINATE :
-					      WEIR_ESYSTEM);
-		}
-	}
-	pthread_mutex_unlock(&c->lock);
-	if (result)
-		weir_cl_work_failed_(c, &fault);
-	return !result;
-}
-
-/* No request waits: let the engine switch wake-ups off. */
-static void rest(weir_cluster *c)
-{
-	bool off;
-
-	if (c->wake_fd < 0 || !c->ops->rest)
-		return;
-	/* A request that begins to wait now kicks this thread. */
-	pthread_mutex_lock(&c->lock);
-	c->armed = false;
-	pthread_mutex_unlock(&c->lock);
-	off = c->ops->rest(c->engine);
-	if (off)
-		c->wake_fd = -1;
-	pthread_mutex_lock(&c->lock);
-	c->armed = !off;
-	pthread_mutex_unlock(&c->lock);
-}
-
-static void arm(weir_cluster *c)
-{
-	struct fault fault;
-	bool waits;
-
-	pthread_mutex_lock(&c->lock);
-	waits = c->waiting;
-	pthread_mutex_unlock(&c->lock);
-	if (!waits)
-		rest(c);
-	if (!waits || c->wake_fd >= 0)
-		return;
-	if (c->ops->arm(c->engine, &c->wake_fd, boot_now() +
-			c->session.timeout_ns, &fault)) {
-		c->wake_fd = -1;
-		weir_cl_work_failed_(c, &fault);
-		return;
-	}
-	pthread_mutex_lock(&c->lock);
-	c->armed = true;
-	pthread_mutex_unlock(&c->lock);
-}
-
 /* The time of the next work, as far as requests have one. */
 static int64_t next_time(weir_cluster *c)
 {
@@ -288,9 +166,9 @@ int64_t weir_cl_work_(weir_cluster *c)
 	if (boot_now() >= c->retry_at) {
 		while (weir_cl_renew_(c))
 			weir_cl_work_expire_(c);
-		while (enqueue(c))
+		while (weir_cl_enqueue_(c))
 			;
-		arm(c);
+		weir_cl_wake_arm_(c);
 		if (boot_now() >= c->retry_at)
 			(void)withdraw(c);
 	}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests that the handle's thread sends: operations on a loop, and requests that
+ * join the queue again because the engine has lost its data.
+ */
+#include <string.h>
+
+#include "cluster/clock.h"
+#include "cluster/handle.h"
+
+bool weir_cl_enqueue_(weir_cluster *c)
+{
+	struct renewal r = { .id = "" };
+	struct fault fault;
+	uint32_t changes = 0;
+	enum result result;
+	int64_t sent;
+	weir_lease *l;
+
+	pthread_mutex_lock(&c->lock);
+	for (l = c->first; l && l->phase != QUEUED; l = l->next)
+		;
+	if (l) {
+		memcpy(r.id, l->id, sizeof(r.id));
+		r.ask = weir_cl_request_ask_(l);
+		changes = l->changes;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!r.id[0])
+		return false;
+	r.ask.id = r.id;
+	sent = boot_now();
+	result = c->ops->acquire(c->engine, LANE_THREAD, &r.ask, &r.answer,
+				 sent + c->session.timeout_ns, &fault);
+	pthread_mutex_lock(&c->lock);
+	l = weir_cl_request_find_(c, r.id);
+	if (!result) {
+		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
+	} else if (l && l->changes == changes) {
+		l->flags &= ~(unsigned)ASK_FRESH;
+		if (result == RES_REFUSED || boot_now() - l->asked_at >
+		    c->session.timeout_ns) {
+			if (result == RES_UNKNOWN)
+				weir_cl_request_withdraw_(l);
+			weir_cl_request_fail_(l, result == RES_UNKNOWN ?
+					      WEIR_EINDETERMINATE :
+					      WEIR_ESYSTEM);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (result)
+		weir_cl_work_failed_(c, &fault);
+	return !result;
+}
