@@ -44,8 +44,15 @@ void weir_cl_wake_read_(weir_cluster *c)
 
 	if (!c->ops->read(c->engine, wake, c, &fault))
 		return;
+	/*
+	 * The engine may have sent a wake-up that is lost with the connection.
+	 * The renewals of the requests that wait find it.
+	 */
 	pthread_mutex_lock(&c->lock);
 	c->armed = false;
+	for (weir_lease *l = c->first; l; l = l->next)
+		if (l->phase == WAITING)
+			l->renew_at = boot_now();
 	pthread_mutex_unlock(&c->lock);
 	c->wake_fd = -1;
 	weir_cl_work_failed_(c, &fault);

@@ -335,6 +335,23 @@ def test_c41_a_stale_wake_up_grants_nothing():
                 assert waiter.number("fence") > holder.number("fence")
 
 
+def test_a_lost_wake_up_is_found_when_the_connection_is_open_again():
+    """The server has taken the wake-up from the list, and its answer is lost with the connection.
+    No renewal is due for 60 s."""
+    with Redis() as server, Proxy(server) as proxy:
+        name = "wake-lost?ttl=180s"
+        server.marks = (b"BLPOP",)
+        tool(server.url + name, "create", 1)
+        with Holder(server.url + name) as holder:
+            holder.await_("got")
+            with Holder(proxy.url + name) as waiter:
+                await_(lambda: "cmd=blpop" in server.cli("CLIENT", "LIST"), "the wait")
+                proxy.drop_replies(1)
+                assert "released WEIR_OK" in holder.release()
+                waiter.await_("got", 30)
+                assert proxy.dropped == 1
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
