@@ -52,6 +52,8 @@ struct weir_lease {
 	weir_lease_lost_fn *lost_fn;	/* l */
 	void *lost_user;		/* l */
 	bool in_callback;		/* l */
+	bool woken;			/* l: a wake-up came before the answer
+					   and has to be confirmed */
 	uint32_t changes;		/* l: of the phase */
 	int64_t asked_at;		/* l: first sent; QUEUED since */
 	weir_lease *next_in_bucket;	/* l */

@@ -166,6 +166,9 @@ void weir_cl_request_waits_(weir_lease *l, const struct answer *answer,
 		if (at < l->renew_at)
 			l->renew_at = at;
 	}
+	if (l->woken)
+		l->renew_at = sent;
+	l->woken = false;
 	weir_cl_thread_at_(c, l->renew_at);
 }
 

@@ -11,7 +11,9 @@
  * request waited.  If that is too long ago, if replicas have to confirm the
  * grant, or if the wake-up is about another place in the queue, then renew first;
  * the answer decides the request.  A wake-up is about another place if the client
- * was cut off, was granted, lost that lease and has joined the queue again.
+ * was cut off, was granted, lost that lease and has joined the queue again.  A
+ * request whose first answer has not come yet cannot be renewed: it is renewed as
+ * soon as it waits.
  */
 static void wake(void *cluster, const char *id,
 		 const struct answer *answer)
@@ -23,16 +25,19 @@ static void wake(void *cluster, const char *id,
 	pthread_mutex_lock(&c->lock);
 	l = weir_cl_request_find_(c, id);
 	if (l && (l->phase == WAITING || l->phase == ASKING)) {
-		int64_t since = l->phase == WAITING ? l->confirmed :
-				l->asked_at;
+		bool waits = l->phase == WAITING;
+		int64_t since = waits ? l->confirmed : l->asked_at;
 
-		if (answer->state == S_HELD && l->phase == WAITING &&
-		    (c->session.replicas || answer->ticket != l->ticket ||
-		     now - since > c->session.ttl_ns / 2)) {
+		if (answer->state != S_HELD ||
+		    (!c->session.replicas &&
+		     (!waits || answer->ticket == l->ticket) &&
+		     now - since <= c->session.ttl_ns / 2)) {
+			weir_cl_request_decide_(l, answer, since);
+		} else if (waits) {
 			l->renew_at = now;
 			weir_cl_thread_at_(c, now);
-		} else if (answer->state != S_HELD || !c->session.replicas) {
-			weir_cl_request_decide_(l, answer, since);
+		} else {
+			l->woken = true;
 		}
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -6,6 +6,9 @@
         proxy.drop_replies(n)     the next n replies to operations are dropped, and the
                                   connection is closed: the request has been executed
         proxy.freeze() / thaw()   nothing passes
+        proxy.refuse()            new connections are refused
+        proxy.on_drop             a function that is called before a connection is closed
+                                  because its reply is dropped
 
 plant: texts to replace in scripts that clients load; the test fails if a text is missing.
 """
@@ -23,6 +26,7 @@ class Proxy:
         self.drops = 0
         self.only = b""
         self.dropped = 0
+        self.on_drop = lambda: None
         self.running = threading.Event()
         self.running.set()
         self.sockets = []
@@ -36,10 +40,17 @@ class Proxy:
         return self
 
     def __exit__(self, *_):
-        self.closing = True
         self.running.set()
-        self.listener.close()
+        self.refuse()
         self.disconnect()
+
+    def refuse(self):
+        self.closing = True
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)    # ends accept(2)
+        except OSError:
+            pass
+        self.listener.close()
 
     def disconnect(self):
         """Break every connection."""
@@ -131,6 +142,7 @@ class Proxy:
                         self.drops -= 1
                         self.dropped += 1
                 if drop:
+                    self.on_drop()
                     break
                 client.sendall(self.change(data))
         except OSError:

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from proxy import Proxy
 from servers import Redis, await_, free_port
 from storm import Storm
-from support import CLIENT, TOOL, Holder, creator, main, stat, tool
+from support import CLIENT, TOOL, Holder, Steps, creator, main, stat, tool
 
 
 def test_c41_a_stopped_holder_is_lost_and_its_token_refused():
@@ -350,6 +350,36 @@ def test_a_lost_wake_up_is_found_when_the_connection_is_open_again():
                 assert "released WEIR_OK" in holder.release()
                 waiter.await_("got", 30)
                 assert proxy.dropped == 1
+
+
+def test_c41_a_wake_up_before_the_answer_with_replicas():
+    """The request waits in the server, whose answer waits for a replica.  The wake-up comes first.
+    It has to be confirmed, but no renewal is due for 60 s."""
+    with Redis() as master:
+        with Redis("--replicaof", "127.0.0.1", str(master.port),
+                   "--repl-diskless-sync-delay", "0") as replica:
+            await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
+                   "replication")
+            plain = master.url + "early?ttl=180s"
+            tool(plain, "create", 1)
+            with Holder(plain).await_("got") as first, \
+                    Steps(plain + "&replicas=1&timeout=120s", 1, "again") as waiter:
+                await_(lambda: "cmd=blpop" in master.cli("CLIENT", "LIST"), "the wait")
+                first.release()
+                waiter.await_("released")
+                # Wake-ups arrive from now on.
+                with Holder(plain) as second:
+                    second.await_("got")
+                    replica.stop()
+                    waiter.go()
+                    await_(lambda: stat(plain)["waiters"] == 1, "a waiter")
+                    second.release()
+                    await_(lambda: stat(plain)["held"] == 1, "a grant")
+                    await_(lambda: master.cli("EXISTS", "weir:{early}:w:" + master.cli(
+                        "HKEYS", "weir:{early}:r").split(".")[0]) == "0", "the wake-up is read")
+                    assert not waiter.says("got")
+                    replica.resume()
+                    waiter.await_("got", 30)
 
 
 def test_c45_nobody_polls():

@@ -12,6 +12,7 @@ from servers import Skip, await_
 PROGRAMS = os.environ.get("WEIR_TEST_PROGRAMS", ".")
 CLIENT = PROGRAMS + "/cluster-client"
 TOOL = PROGRAMS + "/cluster-tool"
+STEPS = PROGRAMS + "/cluster-steps"
 
 
 def tool(url, *words, check=True, timeout=60, env=None):
@@ -41,10 +42,13 @@ def creator(url):
 class Holder:
     """A process that takes permits and holds them until release()."""
 
-    def __init__(self, url, weight=1, verb="take", env=None, where=()):
+    program = TOOL
+
+    def __init__(self, url, weight=1, verb="take", env=None, where=(), more=()):
         """where: words before the command, which run it on another machine."""
         # pylint: disable=consider-using-with
-        self.process = subprocess.Popen([*where, TOOL, url, verb, str(weight)],
+        self.process = subprocess.Popen([*where, self.program, url, verb, str(weight),
+                                         *map(str, more)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env=dict(os.environ, **(env or {})))
         os.set_blocking(self.process.stdout.fileno(), False)
@@ -91,6 +95,16 @@ class Holder:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+class Steps(Holder):
+    """A process that makes calls in several steps: steps.c."""
+    program = STEPS
+
+    def go(self):
+        """Make the next step."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
 
 
 def main(module):
