@@ -108,5 +108,6 @@ enum result weir_cl_call_release_(weir_lease *l, int64_t keep, bool cancel,
 		if (!weir_cl_call_pause_(attempt, NULL, until))
 			break;
 	}
-	return result;
+	/* An earlier attempt may have been executed. */
+	return result == RES_UNSENT && unknown ? RES_UNKNOWN : result;
 }

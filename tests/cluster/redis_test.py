@@ -382,6 +382,25 @@ def test_c41_a_wake_up_before_the_answer_with_replicas():
                     waiter.await_("got", 30)
 
 
+def repetition(verb, operation, result, *more):
+    """The server has executed a request, its answer is lost, and then no connection is
+    possible."""
+    with Redis() as server, Proxy(server) as proxy:
+        name = "refused?timeout=1s&ttl=20s"
+        tool(server.url + name, "create", 3)
+        proxy.on_drop = proxy.refuse
+        proxy.drop_replies(1, operation)
+        with Steps(proxy.url + name, 3, verb, more=more) as steps:
+            steps.go()
+            steps.await_(result)
+            assert result + " WEIR_EINDETERMINATE" in steps.output(), steps.output()
+            assert proxy.dropped == 1
+
+
+def test_c44_a_reduction_whose_repetition_is_not_sent_is_indeterminate():
+    repetition("reduce", "release", "reduced", 1)
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
