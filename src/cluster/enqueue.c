@@ -37,14 +37,18 @@ bool weir_cl_enqueue_(weir_cluster *c)
 	if (!result) {
 		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
 	} else if (l && l->changes == changes) {
-		l->flags &= ~(unsigned)ASK_FRESH;
-		if (result == RES_REFUSED || boot_now() - l->asked_at >
-		    c->session.timeout_ns) {
-			if (result == RES_UNKNOWN)
+		/* An earlier attempt of a request that is not fresh was sent. */
+		if (result == RES_UNKNOWN)
+			l->flags &= ~(unsigned)ASK_FRESH;
+		if (result == RES_REFUSED) {
+			weir_cl_request_fail_(l, WEIR_ESYSTEM);
+		} else if (boot_now() - l->asked_at > c->session.timeout_ns) {
+			bool fresh = l->flags & ASK_FRESH;
+
+			if (!fresh)
 				weir_cl_request_withdraw_(l);
-			weir_cl_request_fail_(l, result == RES_UNKNOWN ?
-					      WEIR_EINDETERMINATE :
-					      WEIR_ESYSTEM);
+			weir_cl_request_fail_(l, fresh ? WEIR_ESYSTEM :
+					      WEIR_EINDETERMINATE);
 		}
 	}
 	pthread_mutex_unlock(&c->lock);

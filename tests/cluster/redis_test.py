@@ -401,6 +401,10 @@ def test_c44_a_reduction_whose_repetition_is_not_sent_is_indeterminate():
     repetition("reduce", "release", "reduced", 1)
 
 
+def test_c44_an_operation_whose_repetition_is_not_sent_is_indeterminate():
+    repetition("async", "acquire", "ended")
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
