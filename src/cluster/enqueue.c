@@ -18,8 +18,7 @@ bool weir_cl_enqueue_(weir_cluster *c)
 	weir_lease *l;
 
 	pthread_mutex_lock(&c->lock);
-	for (l = c->first; l && l->phase != QUEUED; l = l->next)
-		;
+	l = c->first_queued;
 	if (l) {
 		memcpy(r.id, l->id, sizeof(r.id));
 		r.ask = weir_cl_request_ask_(l);

@@ -57,6 +57,7 @@ struct weir_lease {
 	uint32_t changes;		/* l: of the phase */
 	int64_t asked_at;		/* l: first sent; QUEUED since */
 	weir_lease *next_in_bucket;	/* l */
+	weir_lease *prev_queued, *next_queued;	/* l: if QUEUED */
 	weir_lease *prev, *next;	/* l: list of all requests */
 };
 
@@ -77,6 +78,8 @@ struct weir_cluster {
 	uint64_t last_number;		/* l */
 	weir_lease *buckets[BUCKETS];	/* l */
 	weir_lease *first;		/* l */
+	/* l: QUEUED requests, in the order in which they are sent */
+	weir_lease *first_queued, *last_queued;
 	uint32_t waiting;		/* l: number of WAITING requests */
 	struct withdrawal *withdrawals;	/* l */
 	struct fault fault;		/* l: the last failure */

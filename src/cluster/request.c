@@ -43,12 +43,47 @@ weir_lease *weir_cl_request_new_(weir_cluster *c, int64_t min, int64_t max,
 	return l;
 }
 
+/*
+ * The order of QUEUED requests: those that had a place in the engine's queue
+ * before it lost its data, by that place; then the others, as they were submitted.
+ */
+static bool is_before(const weir_lease *a, const weir_lease *b)
+{
+	if (a->ticket && b->ticket)
+		return a->ticket < b->ticket;
+	return a->ticket || b->ticket ? a->ticket > 0 : a->number < b->number;
+}
+
+static void queue_add(weir_cluster *c, weir_lease *l)
+{
+	weir_lease *before = c->last_queued;
+
+	while (before && is_before(l, before))
+		before = before->prev_queued;
+	l->prev_queued = before;
+	l->next_queued = before ? before->next_queued : c->first_queued;
+	*(before ? &before->next_queued : &c->first_queued) = l;
+	*(l->next_queued ? &l->next_queued->prev_queued : &c->last_queued) = l;
+}
+
+static void queue_remove(weir_cluster *c, const weir_lease *l)
+{
+	*(l->prev_queued ? &l->prev_queued->next_queued : &c->first_queued) =
+		l->next_queued;
+	*(l->next_queued ? &l->next_queued->prev_queued : &c->last_queued) =
+		l->prev_queued;
+}
+
 static void set_phase(weir_lease *l, enum phase phase)
 {
 	if (l->phase == WAITING)
 		l->cluster->waiting--;
 	if (phase == WAITING)
 		l->cluster->waiting++;
+	if (l->phase == QUEUED)
+		queue_remove(l->cluster, l);
+	if (phase == QUEUED)
+		queue_add(l->cluster, l);
 	l->phase = phase;
 	l->changes++;
 }

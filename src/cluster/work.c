@@ -144,12 +144,12 @@ static int64_t next_time(weir_cluster *c)
 	bool pending;
 
 	pthread_mutex_lock(&c->lock);
-	pending = c->withdrawals || (c->waiting && !c->armed);
+	pending = c->withdrawals || c->first_queued ||
+		  (c->waiting && !c->armed);
 	for (weir_lease *l = c->first; l; l = l->next) {
 		int64_t then = l->renew_at > c->retry_at ? l->renew_at :
 			       c->retry_at;
 
-		pending = pending || l->phase == QUEUED;
 		if ((l->phase == HELD || l->phase == WAITING) && then < at)
 			at = then;
 		if (l->phase == HELD && valid_until(l) < at)

@@ -101,6 +101,33 @@ TEST(c35_one_result_for_each_operation)
 	CHECK_OK(weir_cluster_close_handle(c));
 }
 
+/*
+ * The handle's thread is slower than the submissions, so most of them are in its
+ * list at the same time.
+ */
+TEST(c4_operations_of_a_loop_are_sent_in_the_order_of_submission)
+{
+	enum { COUNT = 30 };
+	static struct request list[COUNT];
+	weir_cluster *c = open_new(1, "");
+	uint64_t fence = 0;
+	weir_loop loop;
+
+	CHECK_OK(weir_loop_init(&loop));
+	for (int i = 0; i < COUNT; i++)
+		submit(&list[i], c, &loop, 1, WEIR_FOREVER);
+	for (int i = 0; i < COUNT; i++) {
+		await_call(&loop, &list[i]);
+		CHECK_OK(list[i].err);
+		CHECK(weir_lease_fence(list[i].lease) > fence);
+		fence = weir_lease_fence(list[i].lease);
+		CHECK_OK(weir_lease_release(list[i].lease));
+	}
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_OK(weir_cluster_unlink(c));
+	CHECK_OK(weir_cluster_close_handle(c));
+}
+
 TEST(c35_deadline_cancel_and_close)
 {
 	weir_cluster *c = open_new(1, "");
