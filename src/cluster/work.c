@@ -161,13 +161,32 @@ static int64_t next_time(weir_cluster *c)
 	return at;
 }
 
+static void renew_all(weir_cluster *c)
+{
+	while (weir_cl_renew_(c))
+		weir_cl_work_expire_(c);
+}
+
+/* Send all requests that are QUEUED.  Leases are renewed in time meanwhile. */
+static void enqueue_all(weir_cluster *c)
+{
+	int64_t pause = c->session.ttl_ns / 6;
+	int64_t renewed = boot_now();
+
+	while (weir_cl_enqueue_(c)) {
+		if (boot_now() - renewed < pause)
+			continue;
+		weir_cl_work_expire_(c);
+		renew_all(c);
+		renewed = boot_now();
+	}
+}
+
 int64_t weir_cl_work_(weir_cluster *c)
 {
 	if (boot_now() >= c->retry_at) {
-		while (weir_cl_renew_(c))
-			weir_cl_work_expire_(c);
-		while (weir_cl_enqueue_(c))
-			;
+		renew_all(c);
+		enqueue_all(c);
 		weir_cl_wake_arm_(c);
 		if (boot_now() >= c->retry_at)
 			(void)withdraw(c);

@@ -405,6 +405,22 @@ def test_c44_an_operation_whose_repetition_is_not_sent_is_indeterminate():
     repetition("async", "acquire", "ended")
 
 
+def test_c41_many_operations_do_not_delay_renewals():
+    """500 operations take the handle's thread 10 s, because each answer takes 20 ms.  The lease
+    is valid for 4.5 s without a renewal."""
+    class Slow(Proxy):
+        @staticmethod
+        def change(data):
+            time.sleep(0.02)
+            return data
+    with Redis() as server, Slow(server) as proxy:
+        name = "flood?ttl=5s&timeout=20s"
+        tool(server.url + name, "create", 1000)
+        with Steps(proxy.url + name, 1, "flood", more=(500,)) as steps:
+            steps.await_("flooded")
+            assert "flooded WEIR_OK" in steps.output(), steps.output()
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
