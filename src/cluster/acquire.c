@@ -107,6 +107,35 @@ static weir_err abandon(weir_lease *l, weir_err err)
 }
 
 /*
+ * The request was granted, but the engine last confirmed long ago that it waited.
+ * So its validity may have passed, although the engine has begun a full lease.
+ * Repeat the request: the answer begins a full lease again.
+ */
+static weir_err confirm(weir_lease *l, weir_err err)
+{
+	static const struct limit none = { NULL, WEIR_FOREVER };
+	weir_cluster *c = l->cluster;
+	struct answer answer;
+	struct fault fault;
+	enum result result;
+	int64_t sent = 0;
+
+	/* If the engine has forgotten it meanwhile, then it does not wait. */
+	l->flags = (l->flags | ASK_TRY) & ~(unsigned)ASK_FRESH;
+	result = send_request(l, &none, &answer, &sent, &fault);
+	if (result) {
+		(void)weir_cl_call_failed_(c, result, &fault);
+		return abandon(l, WEIR_EINDETERMINATE);
+	}
+	if (answer.state != S_HELD)
+		return err;
+	pthread_mutex_lock(&c->lock);
+	weir_cl_request_decide_(l, &answer, sent);
+	pthread_mutex_unlock(&c->lock);
+	return WEIR_OK;
+}
+
+/*
  * The wait has ended with err and without a decision.  After a plain deadline
  * or a signal a grant that has been made meanwhile wins; the end of a context
  * wins over a grant.
@@ -126,6 +155,8 @@ static weir_err give_up(weir_lease *l, bool keep_grant, weir_err err)
 	}
 	if (answer.state != S_HELD)
 		return err;
+	if (boot_now() - l->confirmed > c->session.ttl_ns / 2)
+		return confirm(l, err);
 	pthread_mutex_lock(&c->lock);
 	weir_cl_request_decide_(l, &answer, l->confirmed);
 	l->renew_at = boot_now();

@@ -421,6 +421,27 @@ def test_c41_many_operations_do_not_delay_renewals():
             assert "flooded WEIR_OK" in steps.output(), steps.output()
 
 
+def test_c41_a_grant_that_was_made_at_the_deadline_is_valid():
+    """The client is cut off while its request is granted, until its validity by the last answer
+    has passed.  The server has begun a full lease.  The call whose deadline has passed keeps the
+    grant, and its lease is valid."""
+    with Redis() as server, Proxy(server) as proxy:
+        name = "edge?ttl=8s&timeout=20s"
+        tool(server.url + name, "create", 1)
+        with Holder(server.url + name) as holder:
+            holder.await_("got")
+            with Steps(proxy.url + name, 1, "until", more=(6000,)) as waiter:
+                await_(lambda: stat(server.url + name)["waiters"] == 1, "a waiter")
+                proxy.freeze()
+                asked = time.monotonic()
+                time.sleep(5)
+                holder.release()
+                time.sleep(max(0, asked + 9 - time.monotonic()))
+                proxy.thaw()
+                waiter.await_("released")
+                assert "got WEIR_OK" in waiter.output(), waiter.output()
+
+
 def test_c45_nobody_polls():
     """1,000 waiters and no changes: the server sees renewals only."""
     with Redis() as server:
