@@ -42,11 +42,13 @@ ALONE = ("a_release_counts_twice", "a_release_of_a_young_lease_leaks")
 
 
 def plant(server, bug):
+    """Returns the statement that undoes it."""
     name, old, new = bug
     text = server.sql(f"SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = '{name}' AND "
                       "pronamespace = 'weir'::regnamespace")
     assert text.count(old) == 1, (name, old, text.count(old))
     assert "ERROR" not in server.sql(text.replace(old, new))
+    return text
 
 
 def run(bug):

@@ -21,7 +21,6 @@ class Proxy:
         self.server = server
         self.plant = [(a.encode(), b.encode()) for a, b in plant]
         self.planted = not self.plant
-        self.script = None              # the last one that was loaded, with the bugs
         self.lock = threading.Lock()
         self.drops = 0
         self.only = b""
@@ -126,7 +125,6 @@ class Proxy:
             assert script.count(old) == 1, (old, script.count(old))
             script = script.replace(old, new)
             self.planted = True
-        self.script = script.decode()
         return head + b"\r\nLOAD\r\n$%d\r\n%s\r\n" % (len(script), script) + text[int(size) + 2:]
 
     def replies(self, client, upstream, state):
