@@ -75,6 +75,7 @@ class Server:
         ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 
     programs = ()               # that the class runs
+    marks = ()                  # of operations, for the proxy
 
     def __init__(self):
         missing = [name for name in self.programs if not shutil.which(name)]

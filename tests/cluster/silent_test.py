@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An engine that is connected and does not answer, in every phase of a request (C41, C44).
+
+The proxy lets nothing pass.  Each call ends within its time limit, its result claims nothing that is not
+known, and all permits return after that.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from proxy import Proxy
+from servers import ENGINES, await_
+from support import Holder, Steps, main, stat, tool
+
+NAMES = os.environ.get("WEIR_TEST_ENGINES", "redis").split(",")
+# The server may have executed the request; etcd may have been read only.
+UNKNOWN = ("WEIR_EINDETERMINATE", "WEIR_ESYSTEM")
+
+
+def each(name):
+    """Each engine: the URL to the server, and the proxy with its URL."""
+    for engine in NAMES:
+        with ENGINES[engine]() as server, Proxy(server) as proxy:
+            tool(server.url + name, "create", 1)
+            yield server.url + name, proxy, proxy.url + name
+
+
+def returns(url):
+    await_(lambda: stat(url)["free"] == 1 and stat(url)["waiters"] == 0, "the permit")
+
+
+def test_open():
+    for url, proxy, through in each("open?timeout=1s"):
+        proxy.freeze()
+        text = tool(through, "resize", 2, check=False)
+        assert "open WEIR_ESYSTEM ETIMEDOUT" in text, text
+        assert stat(url)["capacity"] == 1
+
+
+def test_acquire():
+    for url, proxy, through in each("acquire?timeout=1s&ttl=3s"):
+        with Steps(through, 1, "again") as steps:
+            steps.await_("released")
+            proxy.freeze()
+            steps.go()
+            steps.await_("acquired")
+            assert any(word in steps.output() for word in UNKNOWN), steps.output()
+            proxy.thaw()
+            returns(url)
+
+
+def test_wait():
+    """Longer than the TTL: the waiter joins the queue again."""
+    for url, proxy, through in each("wait?timeout=1s&ttl=2s"):
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(through) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                proxy.freeze()
+                await_(lambda u=url: stat(u)["waiters"] == 0, "its place is lost")
+                proxy.thaw()
+                await_(lambda u=url: stat(u)["waiters"] == 1, "it has joined again")
+                holder.release()
+                waiter.await_("got")
+                assert "released WEIR_OK" in waiter.release()
+
+
+def test_wait_until_a_deadline():
+    for url, proxy, through in each("until?timeout=1s&ttl=3s"):
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Steps(through, 1, "until", more=(3000,)) as waiter:
+                await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
+                proxy.freeze()
+                waiter.await_("acquired WEIR_EINDETERMINATE")
+                proxy.thaw()
+                assert "released WEIR_OK" in holder.release()
+                returns(url)
+
+
+def test_hold():
+    for url, proxy, through in each("hold?timeout=1s&ttl=2s"):
+        with Holder(through) as holder:
+            holder.await_("got")
+            proxy.freeze()
+            holder.await_("lost").await_("callback")
+            assert "released WEIR_ELOST" in holder.release()
+            proxy.thaw()
+            returns(url)
+
+
+def test_release():
+    for url, proxy, through in each("release?timeout=1s&ttl=20s"):
+        with Holder(through) as holder:
+            holder.await_("got")
+            proxy.freeze()
+            assert "released WEIR_EINDETERMINATE" in holder.release()
+            proxy.thaw()
+            returns(url)
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
