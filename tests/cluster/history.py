@@ -141,9 +141,6 @@ class History:
                                                       key=lambda change: change[0])]
         return [c for _, _, c in self.capacities[max(0, i - 1):i] + later]
 
-    def capacity_at(self, when):
-        return max(self.in_effect(when - 1000, when + 1000))
-
     def least_capacity(self, start, end):
         return min(self.in_effect(start, end))
 
@@ -231,16 +228,29 @@ class History:
                 self.problem("fifo", before, lease)
             before = lease
 
+    def earliest(self):
+        """The earliest time of each grant: not before its request, and not before that of a grant
+        with a smaller token."""
+        times, start = {}, 0
+        for lease in self.grants:
+            start = times[lease.operation] = max(start, lease.asked)
+        return times
+
     def check_capacity(self):
-        """From the grant: its token if that is a time, otherwise the return of the call."""
+        """From the grant: its token if that is a time, otherwise the return of the call.  All leases
+        that exist then existed when the last of them was granted, and fitted into the capacity of
+        that time.  If a token is no time, then a resize may have come between that and the return
+        of the call."""
         when_of = (lambda l: l.fence) if self.timed else (lambda l: l.got)
+        earliest = self.earliest()
         live = []
         for lease in sorted(self.grants, key=when_of):
             when = when_of(lease)
             live = [l for l in live if self.certain_end(l) > when + 1000]
             live.append(lease)
             total = sum(l.weight for l in live)
-            if total > self.capacity_at(when):
+            start = when if self.timed else max(earliest[l.operation] for l in live)
+            if total > max(self.in_effect(start - 1000, when + 1000)):
                 self.problem("capacity", f"{total} permits", *live)
 
     def times(self):

@@ -116,6 +116,16 @@ def test_tokens_that_are_no_times():
     assert problems(*late, timed=False, blocked=True) == ["blocked"]
 
 
+def test_a_call_returns_after_a_shrink():
+    """Tokens that are no times: the grants may have been made before the shrink, but not if one of
+    the requests came after it."""
+    shrink = ("20 test resize - 1", "30 test resized - 1")
+    grants = ("40 1 got a 1", "41 2 got b 2", "52 1 back a 500", "53 1 done a WEIR_OK",
+              "54 2 back b 500", "55 2 done b WEIR_OK")
+    assert problems("0 1 ask a", "1 2 ask b", *shrink, *grants, capacity=2, timed=False) == []
+    assert problems("0 1 ask a", *shrink, "33 2 ask b", *grants, capacity=2, timed=False) == ["capacity"]
+
+
 def test_a_call_returns_later_than_that_of_the_next_grant():
     """Tokens that are no times: the waiter of the second grant was not the head until the first."""
     lines = ("0 1 ask a", "1 1 got a 1", "2 2 ask b", "3 3 ask c", "4000 1 back a 5000",
