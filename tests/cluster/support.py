@@ -18,8 +18,9 @@ STEPS = PROGRAMS + "/cluster-steps"
 def tool(url, *words, check=True, timeout=60, env=None):
     # The time limit of a request is for the calls under test, not for the calls that
     # prepare and look.
-    if check and words[0] in ("create", "stat"):
-        url = re.sub(r"timeout=\w+", "timeout=30s", url)
+    if check and words[0] in ("create", "resize", "stat"):
+        url = re.sub(r"[?&]timeout=\w+$|timeout=\w+&", "", url)
+        url += ("&" if "?" in url else "?") + "timeout=30s"
     done = subprocess.run([TOOL, url, *map(str, words)], stdin=subprocess.DEVNULL, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
                           env=dict(os.environ, **(env or {})))
