@@ -9,6 +9,7 @@
 
 #include "base/hook.h"
 #include "check.h"
+#include "weir/async.h"
 #include "weir/ctx.h"
 
 #define EVENTS_MAX 64
@@ -128,6 +129,34 @@ TEST(a_wait_is_reported_from_joining_to_leaving)
 	check_event(3, WEIR_EVENT_RELEASED_, &sem, 2, WEIR_OK);
 	check_event(4, WEIR_EVENT_ACQUIRED_, &sem, 2, WEIR_OK);
 	CHECK_EQ(event_count, 5);
+}
+
+/* An operation that is cancelled while it waits, and after its grant. */
+TEST(a_cancelled_operation_is_reported)
+{
+	weir_sem_opts opts = { .permits = 3, .name = "cancelled" };
+	weir_sem sem;
+	weir_op op;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	weir_op_init(&op, NULL, NULL, NULL);
+	listen();
+	CHECK_ERR(weir_op_submit(&op, &sem, 2, NULL), WEIR_EQUEUED);
+	CHECK_OK(weir_op_cancel(&op));
+	CHECK_ERR(weir_op_submit(&op, &sem, 2, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 3);
+	CHECK_OK(weir_op_cancel(&op));
+	stop_listening();
+	CHECK_EQ(event_count, 5);
+	check_event(0, WEIR_EVENT_QUEUED_, &sem, 2, WEIR_OK);
+	check_event(1, WEIR_EVENT_LEFT_, &sem, 2, WEIR_ECANCELED);
+	CHECK(!strcmp(events[1].name, "cancelled"));
+	check_event(2, WEIR_EVENT_QUEUED_, &sem, 2, WEIR_OK);
+	check_event(3, WEIR_EVENT_RELEASED_, &sem, 3, WEIR_OK);
+	check_event(4, WEIR_EVENT_LEFT_, &sem, 2, WEIR_ECANCELED);
+	CHECK_EQ(weir_sem_available(&sem), 3);
+	CHECK_OK(weir_sem_destroy(&sem));
 }
 
 TEST(close_and_resize_are_reported)
