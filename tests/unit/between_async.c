@@ -265,6 +265,64 @@ TEST(c35_cancelled_in_a_context)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
+/* Free permits: `free` of 2; the operation at the head wants both. */
+static void op_at_the_head(weir_op *head, int64_t free, int64_t deadline_ns)
+{
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){
+		.permits = free, .capacity = 2 }));
+	weir_op_init(head, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit_until(head, &sem, 2, deadline_ns),
+		  WEIR_EQUEUED);
+}
+
+/* A wait behind the head is notified by no thread: it times out. */
+static void wait_undisturbed(int64_t free, int64_t deadline_ns)
+{
+	weir_op head;
+
+	op_at_the_head(&head, free, deadline_ns);
+	before("notify_each", 1, do_nothing, NULL);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1000000), WEIR_ETIMEDOUT);
+	CHECK(!between_is_done());
+	CHECK_OK(weir_op_cancel(&head));
+	/* Disarms. */
+	CHECK_ERR(weir_op_submit(&head, &sem, 2, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 2 - free);
+	happened();
+	CHECK_OK(weir_op_poll(&head));
+}
+
+/*
+ * C28: a thread behind an operation is woken to wait for the deadline of that
+ * operation only if there is one, and if permits are free.
+ */
+TEST(c28_no_needless_wake_up_behind_an_operation)
+{
+	int64_t far_ns = weir_deadline_after(INT64_C(3600000000000));
+
+	wait_undisturbed(1, WEIR_FOREVER);
+	wait_undisturbed(0, far_ns);
+}
+
+/* C28: it is woken once for the same deadline. */
+TEST(c28_one_wake_up_for_one_deadline)
+{
+	weir_op head;
+	job behind;
+
+	op_at_the_head(&head, 1, weir_deadline_after(INT64_C(3600000000000)));
+	queue_up(&behind, &sem, 1, NULL);
+	AWAIT(job_asleep(&behind));
+	before("notify_each", 1, do_nothing, NULL);
+	/* It takes the lock and does not join the queue. */
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	CHECK(!between_is_done());
+	/* The thread behind is granted. */
+	CHECK_OK(weir_op_cancel(&head));
+	happened();
+	CHECK_OK(job_end(&behind));
+}
+
 static weir_ctx ctx;
 
 static void *destroy_ctx(void *arg)
