@@ -144,6 +144,28 @@ TEST(c30_new_requests_may_pass_a_woken_waiter)
 	CHECK_EQ(stat_of(&sem).held, 1);
 }
 
+/*
+ * C30: a waiter behind a woken head that does not run wakes by itself when it
+ * reaches its bound.  No other call is made.
+ */
+TEST(c30_a_waiter_behind_a_woken_head_wakes_at_its_bound)
+{
+	weir_sem sem;
+	job a, b;
+
+	init_barging(&sem, 2, 100000);
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	queue_up(&b, &sem, 1, NULL);
+	CHECK(job_freeze(&a));
+	/* Wakes the head; if the bound has passed, grants to it instead. */
+	weir_sem_release(&sem, 2);
+	CHECK_OK(job_end(&b));
+	jobs_thaw();
+	CHECK_OK(job_end(&a));
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
 /* C30: without new requests, released permits go to the waiters. */
 TEST(c30_waiters_are_granted_without_new_requests)
 {
