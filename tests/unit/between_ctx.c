@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A context ends between two steps of a call: C13. */
+#include "base/hook.h"
 #include "between.h"
 #include "core/waiter.h"
 #include "weir/async.h"
@@ -64,6 +65,28 @@ TEST(c13_cancelled_and_closed_after_it_took)
 	CHECK_EQ(stat_of(&sem).held, 0);
 }
 
+/* n is more than the capacity, or another waiter is `ahead` in the queue. */
+static void cancelled_before(const char *function, int nth, int64_t n,
+			     bool ahead)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	job first;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	if (ahead)
+		queue_up(&first, &sem, 1, NULL);
+	before(function, nth, cancel, &ctx);
+	CHECK_ERR(weir_sem_acquire(&sem, n, &ctx), WEIR_ECANCELED);
+	happened();
+	CHECK_EQ(waiters_of(&sem), ahead);
+	CHECK_EQ(oversized_of(&sem), 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	weir_sem_release(&sem, 1);
+	if (ahead)
+		CHECK_OK(job_end(&first));
+}
+
 /*
  * C13: a cancel while the call enters the queue: before it has joined the
  * context, and after.
@@ -80,16 +103,47 @@ TEST(c13_cancelled_on_the_way_into_the_queue)
 	};
 
 	for (size_t i = 0; i < sizeof(moment) / sizeof(*moment); i++) {
-		weir_sem sem = WEIR_SEM_INIT(1);
-		weir_ctx ctx = WEIR_CTX_INIT;
-
-		CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-		before(moment[i].function, moment[i].nth, cancel, &ctx);
-		CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
-		happened();
-		CHECK_EQ(waiters_of(&sem), 0);
-		CHECK_OK(weir_ctx_destroy(&ctx));
+		cancelled_before(moment[i].function, moment[i].nth, 1, false);
+		cancelled_before(moment[i].function, moment[i].nth, 1, true);
+		cancelled_before(moment[i].function, moment[i].nth, 2, false);
 	}
+}
+
+static job behind;
+
+/* Another thread waits; this one is granted; then its deadline passes. */
+static void grant_too_late(const struct weir_event_ *event)
+{
+	weir_sem *sem = (weir_sem *)(uintptr_t)event->object;
+
+	if (event->kind != WEIR_EVENT_QUEUED_ || behind.sem)
+		return;
+	queue_up(&behind, sem, 1, NULL);
+	weir_sem_release(sem, 1);
+	pass_seconds(200);
+}
+
+/*
+ * C7, C13: a granted waiter finds that its context has ended by the deadline,
+ * and no cancel has done so.  It returns the permits: the next waiter is granted
+ * and woken.
+ */
+TEST(c7_granted_after_the_deadline_of_its_context)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL,
+			       weir_deadline_after(INT64_C(100000000000))));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	behind.sem = NULL;
+	CHECK(!weir_hook_set_(grant_too_late));
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ETIMEDOUT);
+	CHECK_OK(job_end(&behind));
+	CHECK(weir_hook_set_(NULL) == grant_too_late);
+	CHECK_EQ(stat_of(&sem).held, 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
 static void close_then_cancel(void *arg)
