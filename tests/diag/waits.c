@@ -365,3 +365,28 @@ TEST(c48_an_operation_is_recorded_with_its_deadline_and_its_end)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
+
+/* The callback of the first operation runs while that of the second is due. */
+static void first_ran(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_OK(err);
+	if (!ran++)
+		check_granted(&a);
+}
+
+TEST(c48_an_operation_is_granted_and_its_callback_has_not_run)
+{
+	weir_op ops[2];
+
+	begin();
+	ran = 0;
+	for (int i = 0; i < 2; i++) {
+		weir_op_init(&ops[i], NULL, first_ran, NULL);
+		CHECK_ERR(weir_op_submit(&ops[i], &a, 1, NULL), WEIR_EQUEUED);
+	}
+	weir_sem_release(&a, 2);
+	CHECK_EQ(ran, 2);
+	end();
+}
