@@ -103,6 +103,27 @@ TEST(c7_thread_behind_two_late_operations)
 	head_was_late();
 }
 
+/* C7: the permits become free after the thread was queued, by a cancel. */
+TEST(c7_thread_behind_a_late_operation_gets_a_returned_permit)
+{
+	weir_op granted;
+	job behind;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	weir_op_init(&granted, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&granted, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_sem_release(&sem, 1);
+	QUEUE_WITHIN(SOON_NS, submit_head(true, soon));
+	start_behind(&behind);
+	/* Not waiters_of, which may evict the head. */
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx) ||
+	      __atomic_load_n(&sem.waiters_, __ATOMIC_ACQUIRE) == 2);
+	CHECK_OK(weir_op_cancel(&granted));
+	CHECK_OK(job_end(&behind));
+	head_was_late();
+}
+
 /* C28: a thread that has evicted the head and is not granted sleeps again. */
 TEST(c28_thread_sleeps_again_behind_a_late_operation)
 {

@@ -72,14 +72,19 @@ static void lock_it(void *arg)
  */
 TEST(c6_the_next_lock_holder_continues)
 {
-	queue_many();
-	before("relock", 1, lock_it, &sem);
-	weir_sem_release(&sem, MANY);
-	happened();
-	CHECK(ran > 0 && ran < MANY);
-	weir_sem_unlock_(&sem, 0);
-	CHECK_EQ(ran, MANY);
-	CHECK_IDENTITY(&sem);
+	for (int at_the_cas = 0; at_the_cas < 2; at_the_cas++) {
+		queue_many();
+		if (at_the_cas)
+			before_cas("relock", lock_it, &sem);
+		else
+			before("relock", 1, lock_it, &sem);
+		weir_sem_release(&sem, MANY);
+		happened();
+		CHECK(ran > 0 && ran < MANY);
+		weir_sem_unlock_(&sem, 0);
+		CHECK_EQ(ran, MANY);
+		CHECK_IDENTITY(&sem);
+	}
 }
 
 static void refused(weir_op *op, weir_err err, void *user)
