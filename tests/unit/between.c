@@ -102,6 +102,7 @@ long __wrap_syscall(long number, ...);
 static int64_t ahead_s;		/* atomic, as are the others */
 static int next_answer;
 static int sleep_count;
+static int wake_count;
 static int naps_skipped;
 static int nap_count;
 static int yield_count;
@@ -140,6 +141,11 @@ void set_next_sleep(enum answer answer)
 int sleeps(void)
 {
 	return __atomic_load_n(&sleep_count, __ATOMIC_SEQ_CST);
+}
+
+int wakes(void)
+{
+	return __atomic_load_n(&wake_count, __ATOMIC_SEQ_CST);
 }
 
 void skip_naps(bool skip)
@@ -183,7 +189,7 @@ static struct timespec *to_kernel(struct timespec *until, long given)
 
 long __wrap_syscall(long number, ...)
 {
-	enum { NAP = 0, WAIT = 9, COMMAND = 127 };	/* of futex(2) */
+	enum { NAP = 0, WAKE = 1, WAIT = 9, COMMAND = 127 };	/* of futex(2) */
 	bool futex = number == SYS_futex;
 	struct timespec until;
 	long arg[6];
@@ -198,6 +204,8 @@ long __wrap_syscall(long number, ...)
 		if (__atomic_load_n(&naps_skipped, __ATOMIC_SEQ_CST))
 			return fail(ETIMEDOUT);
 	}
+	if (futex && (arg[1] & COMMAND) == WAKE)
+		__atomic_add_fetch(&wake_count, 1, __ATOMIC_SEQ_CST);
 	if (futex && (arg[1] & COMMAND) == WAIT) {
 		int answer = __atomic_exchange_n(&next_answer, (int)REAL_RESULT,
 						 __ATOMIC_SEQ_CST);

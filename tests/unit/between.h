@@ -53,8 +53,9 @@ enum answer {
 };
 void set_next_sleep(enum answer answer);
 
-/* The number of futex waits so far. */
+/* The numbers of futex waits and of futex wakes so far. */
 int sleeps(void);
+int wakes(void);
 
 /*
  * Make sleeps of limited time, as for the lock, return at once; the number of

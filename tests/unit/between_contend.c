@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "between.h"
 #include "core/sem_contend.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_word.h"
+#include "core/waiter.h"
 
 static weir_sem sem;
 static int moments;	/* reached by the thread that waits */
@@ -213,6 +215,33 @@ TEST(newcomer_does_not_wait_for_a_thread_that_does_not_run)
 	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
 	CHECK_EQ(yields(), before_it + 1);
 	set_starved(NULL);
+}
+
+static void set_sleepers(uint32_t count)
+{
+	__atomic_store_n(&weir_contended_of_(&sem)->sleepers, count,
+			 __ATOMIC_SEQ_CST);
+}
+
+/* C28: an unlock wakes a thread that sleeps until the lock is dropped. */
+TEST(an_unlock_wakes_a_sleeping_contender)
+{
+	struct weir_waiter_ foreign = { .forks = (uint8_t)(weir_forks_() + 1) };
+	int before_it = wakes();
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	CHECK_EQ(wakes(), before_it);
+	set_sleepers(1);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_EQ(wakes(), before_it + 1);
+	/* C29: also if the lock is dropped at once. */
+	foreign.link = (struct weir_ring_){ &foreign.link, &foreign.link };
+	sem.queue_ = &foreign.link;
+	CHECK_EQ(weir_sem_lock_no_panic_(&sem), WEIR_HAD_WAITERS_);
+	CHECK_EQ(wakes(), before_it + 2);
+	sem.queue_ = NULL;
+	set_sleepers(0);
 }
 
 static void check_table(void)
