@@ -129,6 +129,35 @@ TEST(c48_a_wait_of_a_thread_from_its_request_to_its_grant)
 	end();
 }
 
+static uint64_t idle_site;
+
+static void look_and_make_idle(const weir_diag_event *event)
+{
+	if (event->kind != WEIR_DIAG_QUEUED)
+		return;
+	check_request(&a, 0, 0, WEIR_FOREVER, RG_IDLE);
+	idle_site = only_wait_on(&a).site;
+	weir_sem_release(&a, 3);
+}
+
+/* Not a jump: the return address is in this function. */
+__attribute__((noinline)) static void wait_here(void)
+{
+	CHECK_OK(weir_sem_wait_idle(&a, NULL));
+	__asm__ volatile("");
+}
+
+TEST(c48_a_wait_for_idle_is_recorded_with_its_call_site)
+{
+	begin();
+	CHECK(!weir_diag_set_hook(look_and_make_idle));
+	wait_here();
+	CHECK(weir_diag_set_hook(NULL) == look_and_make_idle);
+	/* More than the size of the function. */
+	CHECK(idle_site - (uintptr_t)wait_here < 4096);
+	end();
+}
+
 /* A grant on a semaphore that is not watched leaves the other records alone. */
 static void *acquire_unwatched(void *sem)
 {
