@@ -188,6 +188,29 @@ TEST(c34_release_of_a_permit_grants_the_next_waiter)
 }
 
 /* C34, C19: a permit that is held at the close stays valid. */
+/* C2: an ended context comes before a closed semaphore. */
+static void check_the_context_first(const char *name)
+{
+	weir_sem_opts opts = { .permits = 1, .name = name };
+	weir_permit p = WEIR_PERMIT_INIT;
+	weir_sem sem;
+	weir_ctx late;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CHECK_ERR(weir_permit_acquire(&p, &sem, 1, &late), WEIR_ETIMEDOUT);
+	CHECK(is_empty(&p));
+	CHECK_OK(weir_ctx_destroy(&late));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(c2_c34_an_ended_context_and_a_closed_semaphore)
+{
+	check_the_context_first(NULL);
+	check_the_context_first("watched");
+}
+
 TEST(c34_release_after_close_gives_back)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);
