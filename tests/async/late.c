@@ -124,24 +124,6 @@ TEST(c7_thread_behind_a_late_operation_gets_a_returned_permit)
 	head_was_late();
 }
 
-/* C28: a thread that has evicted the head and is not granted sleeps again. */
-TEST(c28_thread_sleeps_again_behind_a_late_operation)
-{
-	job behind;
-
-	one_free(true);
-	behind = (job){ .sem = &sem, .n = 2, .max = -1 };
-	job_start(&behind);
-	/* Not waiters_of, which may evict the head itself. */
-	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx) &&
-	      __atomic_load_n(&sem.waiters_, __ATOMIC_ACQUIRE) == 1);
-	for (int i = 0; i < 100; i++)
-		AWAIT(job_asleep(&behind));
-	weir_sem_release(&sem, 1);
-	CHECK_OK(job_end(&behind));
-	head_was_late();
-}
-
 /* C7: a new acquire evicts the head. */
 TEST(c7_newcomer_meets_a_late_operation)
 {

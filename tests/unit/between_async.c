@@ -10,6 +10,7 @@
 #include "between.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
+#include "soon.h"
 #include "weir/async.h"
 #include "weir/multi.h"
 
@@ -326,6 +327,22 @@ TEST(c28_one_wake_up_for_one_deadline)
 	CHECK_OK(weir_op_cancel(&head));
 	happened();
 	CHECK_OK(job_end(&behind));
+}
+
+/* C28: a thread that has evicted the head and is not granted sleeps again. */
+TEST(c28_a_thread_sleeps_again_behind_a_late_operation)
+{
+	weir_op head;
+	int slept;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_op_init(&head, NULL, NULL, NULL);
+	QUEUE_WITHIN(10000000, weir_op_submit_until(&head, &sem, 2, soon));
+	slept = sleeps();
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 100000000), WEIR_ETIMEDOUT);
+	CHECK(sleeps() < slept + 10);
+	CHECK_ERR(weir_op_poll(&head), WEIR_ETIMEDOUT);
 }
 
 static weir_ctx ctx;
