@@ -176,8 +176,6 @@ weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 	struct weir_waiter_ w;
 	weir_err err;
 
-	if (!weir_request_ok_(sem, min, max))
-		return WEIR_EINVAL;
 	err = weir_frame_check_(call);
 	if (!err && ctx)
 		err = weir_ctx_err(ctx);

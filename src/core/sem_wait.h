@@ -11,8 +11,9 @@
 
 /*
  * Acquire min..max permits on the slow path.  Waits, if necessary, until ctx
- * ends (null: no context) or deadline_ns passes, whichever comes first.  *got, unless got is null, is
- * the number of permits.  `call` is for messages, `site` is recorded.
+ * ends (null: no context) or deadline_ns passes, whichever comes first.  *got,
+ * unless got is null, is the number of permits.  `call` is for messages, `site`
+ * is recorded.  Requires: weir_request_ok_(sem, min, max).
  */
 weir_err weir_sem_wait_(weir_sem *sem, int64_t min, int64_t max,
 			weir_ctx *ctx, int64_t deadline_ns, int64_t *got,
