@@ -274,11 +274,15 @@ struct long_hold {
 static void hold_on(void *arg)
 {
 	struct long_hold *hold = arg;
-	int before_it = naps();
 
 	hold->thread = start(try_one, hold->sem);
-	AWAIT(naps() > before_it + 1);
-	pass_seconds(200);
+	/* The time between two naps counts for 100 ms at most: sem_lock.c. */
+	for (int i = 0; i < 20; i++) {
+		int before_it = naps();
+
+		AWAIT(naps() > before_it + 1);
+		pass_seconds(10);
+	}
 }
 
 /*
