@@ -112,6 +112,24 @@ IN_A_THREAD(c6_the_spinner_is_granted_first)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
+static void release_two_and_acquire(void *unused)
+{
+	(void)unused;
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_acquire_until(&sem, 1, 0));
+	CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_ETIMEDOUT);
+}
+
+/* C6, C14: the same for a call whose deadline has passed. */
+IN_A_THREAD(c14_the_spinner_is_granted_first)
+{
+	all_out(WEIR_FIFO, 2);
+	before("is_available", 1, release_two_and_acquire, NULL);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	happened();
+	CHECK_EQ(stat_of(&sem).held, 2);
+}
+
 static void release_and_close(void *unused)
 {
 	release_one(unused);
