@@ -244,6 +244,41 @@ TEST(an_unlock_wakes_a_sleeping_contender)
 	set_sleepers(0);
 }
 
+/*
+ * The fork count of the lock holder at each check of the contender: ten times
+ * that of another process, once its own, and so again.  A second passes before
+ * each check, which counts for 100 ms: 900 ms, because the first one begins the
+ * measurement.
+ */
+static void next_check(void *unused)
+{
+	static int check;
+	uint8_t own = (uint8_t)weir_forks_();
+	bool is_own = ++check % 11 == 0;
+
+	__atomic_store_n(&sem.forks_, is_own ? own : (uint8_t)(own + 1),
+			 __ATOMIC_RELAXED);
+	pass_seconds(1);
+	if (check < 22)
+		before("is_orphaned", 1, next_check, unused);
+	else
+		reach();
+}
+
+static void arm_checks(void *unused)
+{
+	before("is_orphaned", 1, next_check, unused);
+}
+
+/*
+ * C29: a lock that is held by a thread of this process in between is not
+ * reported as held since a fork.
+ */
+TEST(c29_a_lock_holder_of_this_process_ends_the_measurement)
+{
+	contend(arm_checks, 1);
+}
+
 static void check_table(void)
 {
 	for (uint32_t i = 0; i < WEIR_CONTENDED_; i++) {
