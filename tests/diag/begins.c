@@ -83,6 +83,9 @@ static const weir_sem fixed_begin =
 static const weir_sem signals_begin =
 	WEIR_SEM_INIT_OPTS(1, 0, "signals", WEIR_FIFO, WEIR_SEM_UNBOUNDED);
 
+static const weir_sem nameless_begin =
+	WEIR_SEM_INIT_OPTS(1, 0, NULL, WEIR_FIFO, WEIR_SEM_TRACKED);
+
 static weir_sem fixed;
 static weir_op op;
 static size_t which;
@@ -165,6 +168,16 @@ TEST(c48_a_static_signal)
 	CHECK_OK(weir_sem_destroy(&fixed));
 }
 
+TEST(c48_a_static_semaphore_that_is_tracked_needs_no_name)
+{
+	fixed = nameless_begin;
+	by_acquire();
+	CHECK(!*object_of(&fixed)->name);
+	CHECK_EQ(sum_of_slots(&fixed), 1);
+	weir_sem_release(&fixed, 1);
+	CHECK_OK(weir_sem_destroy(&fixed));
+}
+
 /* No record is free: the semaphore is used as one that is not watched. */
 TEST(c47_a_static_semaphore_that_cannot_be_registered)
 {
@@ -205,6 +218,7 @@ TEST(c48_the_semaphore_of_a_pattern_has_its_type)
 	init_unwatched(&a, "pool");
 	weir_sem_watch_(&a, RG_POOL);
 	CHECK_EQ(object_of(&a)->type, RG_POOL);
+	CHECK_EQ(object_of(&a)->site, 0);
 	CHECK(!strcmp(object_of(&a)->name, "pool"));
 	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
 	CHECK_ADDS_UP(&a);
