@@ -130,6 +130,35 @@ IN_A_THREAD(c14_the_spinner_is_granted_first)
 	CHECK_EQ(stat_of(&sem).held, 2);
 }
 
+static weir_ctx ctx;
+
+static void cancel_it(void *unused)
+{
+	(void)unused;
+	weir_ctx_cancel(&ctx);
+}
+
+static void release_and_cancel_later(void *unused)
+{
+	release_one(unused);
+	/* The spinner has taken the permit and leaves its context. */
+	before("weir_lock_", 1, cancel_it, NULL);
+}
+
+/* C13: the context ends when the spinner has taken its permits. */
+IN_A_THREAD(c13_cancelled_after_the_spinner_took)
+{
+	all_out(WEIR_FIFO, 1);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	before("is_available", 1, release_and_cancel_later, NULL);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+	happened();
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(stat_of(&sem).granted, 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 static void release_and_close(void *unused)
 {
 	release_one(unused);
