@@ -178,6 +178,44 @@ TEST(c13_late_operation_is_not_granted)
 	head_was_late();
 }
 
+static weir_err submit_next(int64_t deadline_ns)
+{
+	weir_err err;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
+	weir_op_init(&next, NULL, NULL, NULL);
+	err = weir_op_submit(&next, &sem, 1, &ctx);
+	if (err != WEIR_EQUEUED)
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	return err;
+}
+
+/*
+ * C13, C19: nor by a drain close, although the free permit is enough for it.
+ * The permit goes to the operation behind it.
+ */
+TEST(c19_late_operation_is_not_granted_by_a_close)
+{
+	weir_op last;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_op_init(&head, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&head, &sem, 2, NULL), WEIR_EQUEUED);
+	QUEUE_WITHIN(1000000, submit_next(soon));
+	weir_op_init(&last, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&last, &sem, 1, NULL), WEIR_EQUEUED);
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
+	weir_sem_close(&sem, WEIR_CLOSE_DRAIN);
+	CHECK_OK(weir_op_poll(&last));
+	CHECK_ERR(weir_op_poll(&next), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_op_poll(&head), WEIR_ECLOSED);
+	CHECK_EQ(weir_sem_available(&sem), 0);
+	CHECK_EQ(stat_of(&sem).held, 2);
+	CHECK_EQ(waiters_of(&sem), 0);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 /* C14: a grant wins over a plain deadline. */
 TEST(c14_late_operation_is_granted)
 {
