@@ -159,8 +159,8 @@ enum result weir_cl_etcd_wake_(struct engine *e, wake_fn *fn, void *user,
 		json_decref(message);
 	}
 	while (e->deaths.curl && (message = weir_cl_stream_next_(&e->deaths))) {
-		died = died || json_array_size(
-			weir_cl_stream_events_(&e->deaths, message));
+		if (json_array_size(weir_cl_stream_events_(&e->deaths, message)))
+			died = true;
 		json_decref(message);
 	}
 	if (e->own.broken || e->deaths.broken) {

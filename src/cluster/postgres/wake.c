@@ -42,10 +42,6 @@ static bool keep(struct engine *e, const PGresult *table)
 	return true;
 }
 
-/* The outcomes of the requests of an array.  Called when notifications arrive. */
-#define LOOK "SELECT weir.wake_(e) FROM weir.entry AS e WHERE " \
-	"id = ANY ($2) AND sem = $1 AND role IN ('H', 'C', 'T', 'D')"
-
 /* Read the outcomes of the requests of an array. */
 static enum result look(struct engine *e, const char *ids, PGresult **table,
 			int64_t deadline, struct fault *fault)
