@@ -97,7 +97,8 @@ struct nm_slot {
 	uint32_t pid;			/*    for display */
 	uint64_t pid_namespace;
 	uint64_t id;
-	uint64_t lent;			/* T  number of the lent file; 0: none */
+	uint64_t lent;			/* T  atomic; number of the lent file,
+					      by the owner; 0: none */
 	char label[WEIR_NAMED_LABEL_MAX + 1];
 	uint8_t unused1[128];
 };
@@ -168,7 +169,7 @@ _Static_assert(sizeof(struct nm_record) == 128, "file format");
 /* The temporary name of a new file: this and 16 hexadecimal digits. */
 #define NM_NEW_PREFIX ".weir-temp-"
 
-/* A lent file beside the semaphore: this and 16 hexadecimal digits (lend.c). */
+/* A lent file beside the semaphore: this and 16 hexadecimal digits (lent.c). */
 #define NM_LENT_PREFIX ".weir-lent-"
 
 /*

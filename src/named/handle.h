@@ -174,17 +174,32 @@ weir_err weir_nm_make_file_(const char *path, const weir_named_opts *opts);
 
 /* --- lend.c --- */
 
+/* Remove our own lent file, if any. */
+void weir_nm_unlend_(weir_named *h);
+
 /*
- * Set *fd to a new descriptor of our lent file, which is created if needed.
- * Called with `opens` held.
+ * Remove the lent file, if any, of the dead owner that the slot has had in this
+ * state.  Needs no lock.
  */
-weir_err weir_nm_lend_(weir_named *h, int *fd);
+void weir_nm_remove_lent_(const weir_named *h, const struct nm_slot *slot,
+			  uint32_t state);
+
+/* --- lent.c: lent files --- */
+
+/* Returns a number for a new lent file; 0 with errno on failure. */
+uint64_t weir_nm_lent_number_(void);
+
+/*
+ * Create the lent file with this number, or open it.  Returns a descriptor with
+ * a read lock of its own, or -1 with errno.  The file may exist after a failure.
+ */
+int weir_nm_lent_open_(const weir_named *h, uint64_t number, bool create);
 
 /* Returns true if a process has the lent file with this number open. */
 bool weir_nm_is_lent_(const weir_named *h, uint64_t number);
 
-/* Remove the lent file of a slot, our own or that of a dead owner. */
-void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot);
+/* Preserves errno. */
+void weir_nm_lent_remove_(const weir_named *h, uint64_t number);
 
 /* --- join.c: becoming a participant; called without the lock --- */
 weir_err weir_nm_join_(weir_named *h, const weir_named_opts *opts);
@@ -193,6 +208,9 @@ void weir_nm_leave_(weir_named *h);
 /* --- open.c --- */
 
 struct nm_limit;
+
+/* Join if this is the child of a fork and has not joined yet. */
+weir_err weir_nm_join_once_(weir_named *h);
 
 /*
  * Begin a call: join first if this is the child of a fork, lock, and fold the

@@ -143,7 +143,8 @@ static struct nm_slot *claim_any(weir_named *h)
 	at_store_relaxed(&slot->held, 0);
 	slot->since_ticks = 0;
 	slot->lingers = 0;
-	slot->lent = 0;
+	/* relaxed: the same. */
+	at_store_relaxed(&slot->lent, 0);
 	slot->pid = (uint32_t)getpid();
 	slot->pid_namespace = pid_namespace();
 	slot->id = (uint64_t)(state / (NM_SLOT_MASK + 1)) << 16 |
@@ -209,7 +210,7 @@ void weir_nm_leave_(weir_named *h)
 			weir_nm_give_(h, h->mine->held);
 		nm_unlock(h);
 	}
-	weir_nm_unlend_(h, h->mine);
+	weir_nm_unlend_(h);
 	weir_nm_keeper_stop_(h);
 	/* Without the lock, the slot seems dead now: other processes bury it. */
 	if (locked)

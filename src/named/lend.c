@@ -1,152 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lent descriptors: permits that stay held after the death of their owner.
+ * Lending: permits that stay held after the death of their owner, while another
+ * process has the lent descriptor.  lent.c has the lent files.
  *
- * The owner of a slot creates an empty file beside the semaphore, `.weir-lent-` and
- * the number in the `lent` field of its slot, and locks it with a read lock
- * that belongs to a description of its own.  Processes that inherit the
- * description prove by the lock that they are alive.
+ * The owner of a slot stores the number of a new file in the `lent` field of its
+ * slot, and then creates the file.  So a process that buries a dead slot knows
+ * the file and removes it.
  *
- * The description must not be one of the semaphore's file, not even a read-only
- * one: a read lock on the whole file would keep other processes from taking a
- * slot, and the file shows the labels of all users.  Each description has a
- * file of its own, because a lock on a shared file could pretend that other
- * processes are alive.  So a process can do nothing with the descriptor but
- * close it.
+ * Neither the owner nor a joining process needs the lock of the semaphore for
+ * that.  So a process that buries the former owner of a slot, because that one
+ * was closing its handle, may find the number of the new owner.  It compares the
+ * state of the slot after it has read the number: the state has a generation,
+ * and if it is still that of the former owner, then so is the number.  It does
+ * not change the field: the new owner of a slot clears it before it is a
+ * participant, and no process reads the field of a free slot.
  *
- * The number is stored before the file exists.  So a process that buries a dead
- * slot knows the file and removes it.
+ * Pairs
+ *
+ *   [NT3] lent  release: lend   acquire: weir_nm_remove_lent_
+ *               A process that reads the number of a new owner sees that the
+ *               state of the slot is not that of the former owner.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "named/table.h"
 
-#include "named/handle.h"
-
-#define PATH_ROOM 4224
-#define READ_BITS 0444
-
-/* Write the path of the lent file with this number. */
-static void path_of(const weir_named *h, uint64_t number, char path[PATH_ROOM])
+void weir_nm_remove_lent_(const weir_named *h, const struct nm_slot *slot,
+			  uint32_t state)
 {
-	const char *slash = strrchr(h->path, '/');
-	int folder = slash ? (int)(slash - h->path) + 1 : 0;
+	/* [NT3] acquire */
+	uint64_t number = at_load_acquire(&slot->lent);
 
-	(void)snprintf(path, PATH_ROOM, "%.*s" NM_LENT_PREFIX "%016llx", folder,
-		       h->path, (unsigned long long)number);
+	/* relaxed: ordered by the load of the number. */
+	if (number && at_load_relaxed(&slot->state) == state)
+		weir_nm_lent_remove_(h, number);
 }
 
-/*
- * Let the users of the semaphore examine the file, and no one else: give it the
- * owner, the group and the read permissions of the semaphore's file.
- */
-static bool copy_access(const weir_named *h, int fd)
+void weir_nm_unlend_(weir_named *h)
 {
-	struct stat info;
+	/* relaxed: only the owner changes it. */
+	uint64_t number = at_load_relaxed(&h->mine->lent);
 
-	if (fstat(h->fd, &info))
-		return false;
-	/* Only root can give a file away, and need not. */
-	if (fchown(fd, info.st_uid, info.st_gid) && errno == EPERM)
-		(void)!fchown(fd, (uid_t)-1, info.st_gid);
-	return !fchmod(fd, info.st_mode & READ_BITS);
+	if (!number)
+		return;
+	weir_nm_lent_remove_(h, number);
+	/* relaxed: as above. */
+	at_store_relaxed(&h->mine->lent, 0);
 }
 
-/* Create the file, or open it again.  Returns -1 with errno on failure. */
-static int open_lent(weir_named *h)
+/* Requires: `opens` is held. */
+static weir_err lend(weir_named *h, int *fd)
 {
-	char path[PATH_ROOM];
-	uint64_t number = h->mine->lent;
-	int fd, saved;
+	/* relaxed: changed under opens, which is held. */
+	uint64_t number = at_load_relaxed(&h->mine->lent);
+	bool create = !number;
 
-	if (number) {
-		path_of(h, number, path);
-		return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (create) {
+		number = weir_nm_lent_number_();
+		if (!number)
+			return WEIR_ESYSTEM;
+		/* [NT3] release */
+		at_store_release(&h->mine->lent, number);
 	}
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-		return -1;
-	number |= !number;
-	h->mine->lent = number;
-	path_of(h, number, path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0400);
-	if (fd >= 0 && copy_access(h, fd))
-		return fd;
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	weir_nm_unlend_(h, h->mine);
-	errno = saved;
-	return -1;
-}
-
-weir_err weir_nm_lend_(weir_named *h, int *fd)
-{
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	int saved;
-
-	*fd = open_lent(h);
-	if (*fd < 0)
-		return WEIR_ESYSTEM;
-	if (!fcntl(*fd, F_OFD_SETLK, &lock))
+	*fd = weir_nm_lent_open_(h, number, create);
+	if (*fd >= 0)
 		return WEIR_OK;
-	saved = errno;
-	close(*fd);
-	*fd = -1;
-	errno = saved;
+	if (create)
+		weir_nm_unlend_(h);
 	return WEIR_ESYSTEM;
 }
 
-void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot)
+weir_err weir_named_lend(weir_named *sem, int *fd)
 {
-	char path[PATH_ROOM];
-	int saved = errno;
+	weir_err err;
 
-	if (!slot->lent)
-		return;
-	path_of(h, slot->lent, path);
-	(void)unlink(path);
-	slot->lent = 0;
-	errno = saved;
-}
-
-/*
- * A process of the same user may have changed the permissions.  No other user
- * can have replaced a file of ours.
- */
-static bool restore_access(const weir_named *h, const char *path)
-{
-	struct stat sem, lent;
-
-	return !fstat(h->fd, &sem) && !lstat(path, &lent) &&
-	       S_ISREG(lent.st_mode) && lent.st_uid == geteuid() &&
-	       !chmod(path, sem.st_mode & READ_BITS);
-}
-
-bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
-{
-	/* O_NONBLOCK: a process that has the file open may have a lease. */
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[PATH_ROOM];
-	int saved = errno, fd;
-	bool lent;
-
-	path_of(h, number, path);
-	fd = open(path, flags);
-	if (fd < 0 && errno == EACCES && restore_access(h, path))
-		fd = open(path, flags);
-	if (fd < 0) {
-		/* Other errors, as EACCES or EMFILE, do not show its end. */
-		lent = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
-	} else {
-		lent = !fcntl(fd, F_OFD_GETLK, &lock) &&
-		       lock.l_type != F_UNLCK;
-		close(fd);
-	}
-	errno = saved;
-	return lent;
+	if (!sem || !fd || !sem->strict)
+		return WEIR_EINVAL;
+	err = weir_nm_join_once_(sem);
+	if (err)
+		return err;
+	weir_nm_lock_opens_();
+	err = lend(sem, fd);
+	weir_nm_unlock_opens_();
+	return err;
 }

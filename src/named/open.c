@@ -9,7 +9,7 @@
  *
  * Pairs
  *
- *   [NO1] ticket  release: join   acquire: weir_nm_enter_
+ *   [NO1] ticket  release: join   acquire: weir_nm_join_once_
  *                 A thread that sees the ticket sees which slot is ours.
  */
 #include <errno.h>
@@ -107,17 +107,18 @@ static weir_err join_again(weir_named *h)
 	return err;
 }
 
+weir_err weir_nm_join_once_(weir_named *h)
+{
+	/* [NO1] acquire */
+	return at_load_acquire(&h->ticket) ? WEIR_OK : join_again(h);
+}
+
 weir_err weir_nm_enter_(weir_named *h, const struct nm_limit *limit)
 {
-	weir_err err;
+	weir_err err = weir_nm_join_once_(h);
 
-
-	/* [NO1] acquire */
-	if (!at_load_acquire(&h->ticket)) {
-		err = join_again(h);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	err = nm_lock(h, limit);
 	/* relaxed: what must be folded was stored before this call. */
 	if (!err && (at_load_relaxed(&h->finished) || at_load_relaxed(&h->owed)))
@@ -281,23 +282,6 @@ weir_err weir_named_unlink_handle(weir_named *sem)
 	errno = ESTALE;
 	if (sem->fd >= 0 && weir_nm_unlink_current_(sem))
 		err = WEIR_OK;
-	weir_nm_unlock_opens_();
-	return err;
-}
-
-weir_err weir_named_lend(weir_named *sem, int *fd)
-{
-	weir_err err = WEIR_OK;
-
-	if (!sem || !fd || !sem->strict)
-		return WEIR_EINVAL;
-	/* relaxed: changed under opens; the child of a fork must join first. */
-	if (!at_load_relaxed(&sem->ticket))
-		err = join_again(sem);
-	if (err)
-		return err;
-	weir_nm_lock_opens_();
-	err = weir_nm_lend_(sem, fd);
 	weir_nm_unlock_opens_();
 	return err;
 }

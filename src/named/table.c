@@ -127,8 +127,11 @@ static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers
  */
 static bool is_held_on(const weir_named *h, const struct nm_slot *slot)
 {
+	/* relaxed: the owner is dead and changes it no more. */
+	uint64_t lent = at_load_relaxed(&slot->lent);
+
 	return weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots)) ||
-	       (slot->lent && weir_nm_is_lent_(h, slot->lent));
+	       (lent && weir_nm_is_lent_(h, lent));
 }
 
 bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
@@ -156,7 +159,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	/* relaxed: a new owner may be setting up the slot; it holds nothing. */
 	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
 	at_store_relaxed(&slot->held, 0);
-	weir_nm_unlend_(h, slot);
+	weir_nm_remove_lent_(h, slot, state);
 	weir_nm_free_slot_(slot, state);
 	return true;
 }

@@ -27,7 +27,7 @@ ENGINE = [f for f in sorted(glob.glob("tests/model/engine/*.c"))
 # The explorer of src/named, as in tests/model/named/meson.build: files.c stands for the
 # sources that call the file system.
 PROCESSES = [f for f in build.rooms("named") if os.path.basename(f) not in
-             ("bytes.c", "create.c", "file.c", "lend.c", "place.c")]
+             ("bytes.c", "create.c", "file.c", "lent.c", "place.c")]
 PROCESSES_MODEL = ("tests/model/named/seam", "tests/model/named", *MODEL[:2])
 PROCESSES_FLAGS = FEW + ("-DEX_PROCESSES=1", "-DEX_HEAP_LINES=250")
 PROCESSES_ENGINE = sorted(glob.glob("tests/model/engine/*.c") +

@@ -583,6 +583,11 @@ weir_err stat_sem(weir_named_info *info)
 	return end(weir_named_stat(begin_bounded(), info, NULL, 0), 0);
 }
 
+weir_err lend(int *fd)
+{
+	return end(weir_named_lend(begin_bounded(), fd), 0);
+}
+
 int64_t holds(int proc)
 {
 	return of[proc].held;

@@ -35,6 +35,7 @@ weir_err resume_sem(void);
 void cancel(struct weir_ctx *ctx);
 weir_err idle(struct weir_ctx *ctx);
 weir_err stat_sem(weir_named_info *info);
+weir_err lend(int *fd);
 
 /* The permits that the process holds; its handle. */
 int64_t holds(int proc);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model of bytes.c, create.c, file.c, place.c and lend.c in src/named: one
- * file, which exists from the first open on, and locks on its bytes.  A lock
- * belongs to an open file description; the kernel drops it when the process has
- * ended.
+ * The model of bytes.c, create.c, file.c, place.c and lent.c in src/named: one
+ * file, which exists from the first open on, locks on its bytes, and lent files.
+ * A lock belongs to an open file description; the kernel drops it when the
+ * process has ended.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,13 +16,19 @@
 #define FILES 12
 #define FIRST 100		/* the lowest descriptor */
 #define LOCKS 16
+#define LENT 4
 
 struct world_file world_file;
 
 static struct {
 	bool open;
 	uint8_t proc;
+	uint8_t lent;		/* number of the lent file; 0: the semaphore */
 } files[FILES];
+
+/* The lent files that have a name, by their number; the last number. */
+static bool lent[LENT + 1];
+static uint8_t last_lent;
 
 static struct lock {
 	int64_t byte;		/* 0: none */
@@ -67,6 +73,7 @@ int world_open(void)
 static void drop(int file)
 {
 	files[file].open = false;
+	files[file].lent = 0;
 	for (int i = 0; i < LOCKS; i++)
 		if (locks[i].file == file && locks[i].byte)
 			memset(&locks[i], 0, sizeof(locks[i]));
@@ -265,25 +272,54 @@ bool weir_nm_unlink_current_(const weir_named *h)
 	return true;
 }
 
-/* No process lends its permits. */
-weir_err weir_nm_lend_(weir_named *h, int *fd)
+/*
+ * Lent files.
+ */
+uint64_t weir_nm_lent_number_(void)
 {
+	if (last_lent == LENT)
+		ex_fail("too many lent files");
+	return ++last_lent;
+}
+
+int weir_nm_lent_open_(const weir_named *h, uint64_t number, bool create)
+{
+	int fd;
+
 	(void)h;
-	(void)fd;
-	return WEIR_EINVAL;
+	enter(0);
+	if (create)
+		lent[number] = true;
+	errno = ENOENT;
+	if (!lent[number])
+		return -1;
+	fd = world_open();
+	files[fd - FIRST].lent = (uint8_t)number;
+	ex->writes++;
+	return fd;
 }
 
 bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
 {
 	(void)h;
-	(void)number;
+	enter(0);
+	for (int i = 0; i < FILES; i++)
+		if (files[i].open && files[i].lent == number)
+			return lent[number];
 	return false;
 }
 
-void weir_nm_unlend_(const weir_named *h, struct nm_slot *slot)
+void weir_nm_lent_remove_(const weir_named *h, uint64_t number)
 {
 	(void)h;
-	(void)slot;
+	enter(0);
+	lent[number] = false;
+	ex->writes++;
+}
+
+bool world_has_lent(uint64_t number)
+{
+	return lent[number];
 }
 
 /* A read is one step. */

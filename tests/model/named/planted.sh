@@ -20,7 +20,7 @@ here=tests/model/named
 
 # As in ../meson.build: the sources with processes, the other sources on the seam, and
 # the sources that are built as usual.
-mapfile -t named < <(ls src/named/*.c | grep -vxE 'src/named/(bytes|create|file|place|lend)\.c')
+mapfile -t named < <(ls src/named/*.c | grep -vxE 'src/named/(bytes|create|file|place|lent)\.c')
 seam=(src/core/*.c src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
 main=tests/model/engine/main.c

@@ -24,6 +24,9 @@ int world_open(void);
 void world_close(int fd);
 ssize_t world_read(void *to, size_t size, off_t from);
 
+/* Returns true if the lent file with this number has a name. */
+bool world_has_lent(uint64_t number);
+
 /* For setup: the kernel has no futex_waitv. */
 void world_be_old(void);
 bool world_is_old(void);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lent files: empty files beside the semaphore, `.weir-lent-` and a number, each
+ * with a read lock that belongs to a description of its own.  lend.c decides
+ * which slot has which number.  Processes that inherit the description prove by
+ * the lock that they are alive.
+ *
+ * The description must not be one of the semaphore's file, not even a read-only
+ * one: a read lock on the whole file would keep other processes from taking a
+ * slot, and the file shows the labels of all users.  Each description has a
+ * file of its own, because a lock on a shared file could pretend that other
+ * processes are alive.  So a process can do nothing with the descriptor but
+ * close it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "named/handle.h"
+
+#define PATH_ROOM 4224
+#define READ_BITS 0444
+
+/* Write the path of the lent file with this number. */
+static void path_of(const weir_named *h, uint64_t number, char path[PATH_ROOM])
+{
+	const char *slash = strrchr(h->path, '/');
+	int folder = slash ? (int)(slash - h->path) + 1 : 0;
+
+	(void)snprintf(path, PATH_ROOM, "%.*s" NM_LENT_PREFIX "%016llx", folder,
+		       h->path, (unsigned long long)number);
+}
+
+/*
+ * Let the users of the semaphore examine the file, and no one else: give it the
+ * owner, the group and the read permissions of the semaphore's file.
+ */
+static bool copy_access(const weir_named *h, int fd)
+{
+	struct stat info;
+
+	if (fstat(h->fd, &info))
+		return false;
+	/* Only root can give a file away, and need not. */
+	if (fchown(fd, info.st_uid, info.st_gid) && errno == EPERM)
+		(void)!fchown(fd, (uid_t)-1, info.st_gid);
+	return !fchmod(fd, info.st_mode & READ_BITS);
+}
+
+uint64_t weir_nm_lent_number_(void)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return 0;
+	return number | !number;
+}
+
+int weir_nm_lent_open_(const weir_named *h, uint64_t number, bool create)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[PATH_ROOM];
+	int fd, saved;
+
+	path_of(h, number, path);
+	if (create)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0400);
+	else
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && (!create || copy_access(h, fd)) &&
+	    !fcntl(fd, F_OFD_SETLK, &lock))
+		return fd;
+	saved = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return -1;
+}
+
+void weir_nm_lent_remove_(const weir_named *h, uint64_t number)
+{
+	char path[PATH_ROOM];
+	int saved = errno;
+
+	path_of(h, number, path);
+	(void)unlink(path);
+	errno = saved;
+}
+
+/*
+ * A process of the same user may have changed the permissions.  No other user
+ * can have replaced a file of ours.
+ */
+static bool restore_access(const weir_named *h, const char *path)
+{
+	struct stat sem, lent;
+
+	return !fstat(h->fd, &sem) && !lstat(path, &lent) &&
+	       S_ISREG(lent.st_mode) && lent.st_uid == geteuid() &&
+	       !chmod(path, sem.st_mode & READ_BITS);
+}
+
+bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
+{
+	/* O_NONBLOCK: a process that has the file open may have a lease. */
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char path[PATH_ROOM];
+	int saved = errno, fd;
+	bool lent;
+
+	path_of(h, number, path);
+	fd = open(path, flags);
+	if (fd < 0 && errno == EACCES && restore_access(h, path))
+		fd = open(path, flags);
+	if (fd < 0) {
+		/* Other errors, as EACCES or EMFILE, do not show its end. */
+		lent = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+	} else {
+		lent = !fcntl(fd, F_OFD_GETLK, &lock) &&
+		       lock.l_type != F_UNLCK;
+		close(fd);
+	}
+	errno = saved;
+	return lent;
+}
