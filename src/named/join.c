@@ -63,11 +63,15 @@ static bool take_over(weir_named *h, struct nm_slot *slot)
 {
 	/* [NT1] acquire */
 	uint32_t seen = at_load_acquire(&slot->state), state = seen;
+	uint64_t lent;
 
 	if (!weir_nm_is_dead_(slot) || !lock_byte(h, slot))
 		return false;
-	if (weir_nm_is_dead_(slot) &&
-	    !(slot->lent && weir_nm_is_lent_(h, slot->lent))) {
+	/* relaxed: the owner is dead, and the next one needs the byte. */
+	lent = at_load_relaxed(&slot->lent);
+	if (weir_nm_is_dead_(slot) && !(lent && weir_nm_is_lent_(h, lent))) {
+		/* First: if this process dies now, the file is known. */
+		weir_nm_remove_lent_(h, slot, state);
 		/* [NT2] release */
 		at_store_release(&h->head->stale, 1);
 		while (seen == state)

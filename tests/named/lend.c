@@ -3,12 +3,15 @@
  * Functions for programs that run other programs: permits that stay held until
  * the last child has ended (C37), unlinking by handle, and paths.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "named/format.h"
 #include "puppet.h"
 
 static weir_named *open_strict(const char *name)
@@ -116,6 +119,88 @@ NAMESPACE_TEST(c29_c37_without_lending_a_forked_child_keeps_no_permits)
 	CHECK_EQ(write(lender.tell, "\n", 1), 1);
 	close(lender.tell);
 	close_named(sem);
+}
+
+/* The number of lent files in the folder of the semaphores. */
+static int count_lent(void)
+{
+	DIR *folder = opendir(getenv("WEIR_DIR"));
+	const struct dirent *entry;
+	int count = 0;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		count += !strncmp(entry->d_name, NM_LENT_PREFIX,
+				  strlen(NM_LENT_PREFIX));
+	closedir(folder);
+	return count;
+}
+
+/* Make all slots above the first one seem to be in use. */
+static void fill_slots(const char *name)
+{
+	struct nm_header *head;
+	struct nm_slot *slots;
+	char path[4096];
+	int fd;
+
+	CHECK_OK(weir_named_path(name, path, sizeof(path)));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	CHECK(head != MAP_FAILED);
+	close(fd);
+	slots = (struct nm_slot *)(void *)(head + 1);
+	for (uint32_t i = 1; i < NM_SLOTS; i++) {
+		slots[i].alive.word = 1;
+		slots[i].state = NM_SLOT_LIVE;
+	}
+	head->slots_high = NM_SLOTS;
+	munmap(head, NM_FILE_SIZE);
+}
+
+static void hold_lend_and_wait(const char *name, int ready)
+{
+	weir_named *sem = open_strict(name);
+	int fd;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_lend(sem, &fd));
+	CHECK_EQ(write(ready, "", 1), 1);
+	for (;;)
+		pause();
+}
+
+/*
+ * All slots are in use, so an open takes over the slot of a dead lender.  No
+ * other process has buried it.
+ */
+NAMESPACE_TEST(c38_an_open_that_takes_over_a_slot_removes_its_lent_file)
+{
+	const char *name = fresh_name();
+	int before = count_lent(), ready[2];
+	weir_named *sem;
+	char byte;
+	pid_t pid;
+
+	CHECK_EQ(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		hold_lend_and_wait(name, ready[1]);
+	CHECK_EQ(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	CHECK_EQ(count_lent(), before + 1);
+	kill_hard(pid);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	fill_slots(name);
+	sem = open_strict(name);
+	CHECK_EQ(count_lent(), before);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+	CHECK_OK(weir_named_unlink(name));
 }
 
 TEST(a_lent_descriptor_keeps_no_released_permits)
