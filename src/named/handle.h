@@ -31,12 +31,14 @@ struct nm_scratch {
 
 /*
  * Records whose threads must be woken after the unlock.  If there are more than
- * fit, the threads of all decided records are woken.
+ * fit, the threads of all decided records are woken (NM_WAKE_ALL).  If the file
+ * was damaged, threads may sleep on records in any state (NM_WAKE_EVERY).
  */
 #define NM_WAKES 12u
 #define NM_WAKE_ALL 0x100u
+#define NM_WAKE_EVERY 0x200u
 struct nm_wakes {
-	uint32_t due;			/* their number; + NM_WAKE_ALL */
+	uint32_t due;			/* their number, and these flags */
 	uint32_t index[NM_WAKES];
 };
 

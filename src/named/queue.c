@@ -20,14 +20,16 @@ static bool decide(struct nm_record *record, uint32_t state)
 	return false;
 }
 
-/* End a wait with `outcome`. */
+/*
+ * End a wait with `outcome`.  Wake its thread also if it has left: in a damaged
+ * file it may sleep.
+ */
 static void end_wait(weir_named *h, struct nm_record *record, weir_err outcome)
 {
 	record->outcome = (int32_t)outcome;
-	if (decide(record, NM_REC_ENDED)) {
-		weir_nm_wake_later_(h, record);
+	weir_nm_wake_later_(h, record);
+	if (decide(record, NM_REC_ENDED))
 		weir_nm_unlink_(h, record);
-	}
 }
 
 /* Move an undecided record to another undecided state. */
@@ -82,6 +84,16 @@ static bool is_damaged(weir_named *h, const struct nm_record *record)
 	       at_load_relaxed(&owner->state) != record->owner_state;
 }
 
+/*
+ * Its call has left without the lock.  The call's thread does not sleep, unless
+ * the file is damaged.
+ */
+static void clean(weir_named *h, struct nm_record *record)
+{
+	weir_nm_record_clean_(h, record);
+	weir_nm_wake_later_(h, record);
+}
+
 /* Decide the head of the queue.  Returns false if it must wait. */
 static bool serve(weir_named *h, struct nm_record *record)
 {
@@ -91,7 +103,7 @@ static bool serve(weir_named *h, struct nm_record *record)
 	if (is_damaged(h, record))
 		weir_nm_repair_(h);
 	else if (!nm_is_undecided(weir_nm_word_of_(record)))
-		weir_nm_record_clean_(h, record);
+		clean(h, record);
 	else if (owner != h->mine && weir_nm_is_dead_(owner))
 		weir_nm_bury_(h, owner);
 	else if (h->head->closed == NM_CLOSED)
@@ -107,14 +119,26 @@ static bool serve(weir_named *h, struct nm_record *record)
 	return true;
 }
 
-/* End every record that is linked as `state`. */
+/*
+ * End every record that is linked as `state`: it is undecided, or its call has
+ * left without the lock.
+ */
 static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 {
 	uint32_t high = nm_records_high(h);
 
-	for (uint32_t i = 0; i < high; i++)
-		if (h->records[i].linked == state)
-			end_wait(h, &h->records[i], outcome);
+	for (uint32_t i = 0; i < high; i++) {
+		struct nm_record *record = &h->records[i];
+		uint32_t word = weir_nm_word_of_(record);
+
+		if (record->linked != state)
+			continue;
+		if (nm_is_undecided(word) ||
+		    (word & NM_REC_MASK) == NM_REC_LEFT)
+			end_wait(h, record, outcome);
+		else
+			weir_nm_repair_(h);
+	}
 }
 
 void weir_nm_grant_all_(weir_named *h)

@@ -62,10 +62,16 @@ void weir_nm_wake_all_later_(weir_named *h)
 	h->wakes.due |= NM_WAKE_ALL;
 }
 
+void weir_nm_wake_every_later_(weir_named *h)
+{
+	h->wakes.due |= NM_WAKE_EVERY;
+}
+
 void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes)
 {
 	uint32_t count = wakes->due % NM_WAKE_ALL;
-	uint32_t high = wakes->due & NM_WAKE_ALL ? nm_records_high(h) : 0;
+	uint32_t high = wakes->due < NM_WAKE_ALL ? 0 : nm_records_high(h);
+	bool every = wakes->due & NM_WAKE_EVERY;
 
 	/*
 	 * Wake all sleepers on the word, not one: a thread of a killed process
@@ -77,7 +83,7 @@ void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes)
 	for (uint32_t i = 0; i < high; i++) {
 		uint32_t state = weir_nm_word_of_(&h->records[i]) & NM_REC_MASK;
 
-		if (state == NM_REC_GRANTED || state == NM_REC_ENDED)
+		if (every || state == NM_REC_GRANTED || state == NM_REC_ENDED)
 			weir_shared_wake_all_(&h->records[i].state);
 	}
 }

@@ -96,9 +96,13 @@ void weir_nm_record_free_(weir_named *h, struct nm_record *record);
  */
 void weir_nm_record_clean_(weir_named *h, struct nm_record *record);
 
-/* Have the unlock wake the record's thread; all threads of decided records. */
+/*
+ * Have the unlock wake the record's thread; all threads of decided records; the
+ * threads of all records.
+ */
 void weir_nm_wake_later_(weir_named *h, const struct nm_record *record);
 void weir_nm_wake_all_later_(weir_named *h);
+void weir_nm_wake_every_later_(weir_named *h);
 
 /* Wake the threads of these records.  Needs no lock. */
 void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes);

@@ -115,6 +115,20 @@ static void repair_got(struct nm_record *record, int64_t *granted)
 		record->got = got;
 }
 
+/*
+ * Returns true if a thread may sleep on a record in which it does not wait for a
+ * decision.  Not every such record is damaged: a process may have died before it
+ * has unlinked the record, or the slot of a dead owner was taken over.
+ */
+static bool may_be_damaged(const struct nm_record *record, uint32_t word,
+			   bool sound)
+{
+	if (nm_is_undecided(word))
+		return !sound;
+	return record->linked ||
+	       (!sound && (record->owner || word & NM_REC_MASK));
+}
+
 /* Free invalid records and collect the queue.  Returns the queue's length. */
 static uint32_t repair_records(weir_named *h, int64_t *granted)
 {
@@ -127,12 +141,13 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 		/* Read once: the owner may leave concurrently. */
 		uint32_t word = weir_nm_word_of_(record);
 		uint32_t state = word & NM_REC_MASK;
+		bool sound = is_sound(h, record, state);
 
+		/* A thread that sleeps on it finds that it is lost. */
+		if (may_be_damaged(record, word, sound))
+			weir_nm_wake_every_later_(h);
 		record->next = record->prev = record->linked = 0;
-		if (!is_sound(h, record, state)) {
-			/* A thread that sleeps on it finds that it is lost. */
-			if (nm_is_undecided(word))
-				weir_nm_wake_later_(h, record);
+		if (!sound) {
 			weir_nm_record_free_(h, record);
 			continue;
 		}

@@ -63,8 +63,22 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	if (!ref)
 		return;
 	record = &h->records[ref - 1];
-	if (leave(call, record, true))
-		weir_shared_wake_all_(&record->state);
+	(void)leave(call, record, true);
+	/*
+	 * Also if it was not left: in a damaged file the record may have any
+	 * state, and no other process wakes its thread.
+	 */
+	weir_shared_wake_all_(&record->state);
+}
+
+/* Returns true if a record with this state word has an outcome of the call. */
+static bool has_outcome(const struct call *call, uint32_t word)
+{
+	uint32_t state = word & NM_REC_MASK;
+
+	return word / NM_REC_USE == call->use &&
+	       (state == NM_REC_GRANTED || state == NM_REC_REVOKED ||
+		state == NM_REC_ENDED || state == NM_REC_LEFT);
 }
 
 /* Sleep until the record is decided or left.  Returns why it was left. */
@@ -92,7 +106,7 @@ static weir_err sleep_until(struct call *call)
 			return why;
 		word = weir_nm_word_of_(record);
 	}
-	if (nm_is_undecided(word) || word / NM_REC_USE != call->use) {
+	if (!has_outcome(call, word)) {
 		/* The record and its permits are not ours any more. */
 		errno = EBADMSG;
 		return WEIR_ESYSTEM;

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/shared.h"
 #include "named/format.h"
 #include "puppet.h"
+#include "weir/ctx.h"
 
 static char path[300];
 
@@ -405,7 +405,10 @@ TEST(c39_a_wait_ends_when_its_slot_is_erased)
 }
 
 /* Contradictions between the head of the queue and the rest of the file. */
-enum damage { STATE, LINKED, MIN, MAX, VALUE, OWNER, OWNER_STATE, LEFT };
+enum damage {
+	STATE, FREED, TAKEN, NONSENSE, LINKED, MIN, MAX, VALUE, OWNER,
+	OWNER_STATE, LEFT
+};
 
 static void damage(struct nm_header *head, struct nm_record *record,
 		   enum damage what)
@@ -414,6 +417,12 @@ static void damage(struct nm_header *head, struct nm_record *record,
 
 	if (what == STATE)
 		at_store_relaxed(&record->state, word | NM_REC_GRANTED);
+	else if (what == FREED)
+		at_store_relaxed(&record->state, word | NM_REC_FREE);
+	else if (what == TAKEN)
+		at_store_relaxed(&record->state, word | NM_REC_TAKEN);
+	else if (what == NONSENSE)
+		at_store_relaxed(&record->state, word | (NM_REC_LEFT + 1));
 	else if (what == LINKED)
 		record->linked = NM_REC_IDLE;
 	else if (what == MIN)
@@ -464,8 +473,7 @@ static void release_repairs(enum damage what)
 	weir_named_release(sem, 2);
 	CHECK_EQ(head->repairs, what != LEFT);
 	finish(second);
-	if (what == LEFT)
-		weir_shared_wake_all_(&record->state);
+	/* No other process wakes the thread of a damaged record. */
 	finish(first);
 	close_named(sem);
 	close_named(other);
@@ -477,4 +485,73 @@ TEST(c39_a_contradiction_at_the_head_is_repaired)
 {
 	for (enum damage what = STATE; what <= LEFT; what++)
 		release_repairs(what);
+}
+
+/* The record of the only waiting call. */
+static struct nm_record *only_record(struct nm_header *head)
+{
+	CHECK_EQ(head->records_high, 1);
+	return (struct nm_record *)(void *)
+		((struct nm_slot *)(void *)(head + 1) + NM_SLOTS);
+}
+
+static weir_ctx ctx;
+
+static void *wait_in_context(void *arg)
+{
+	CHECK_ERR(weir_named_acquire(arg, 1, &ctx), WEIR_ESYSTEM);
+	return NULL;
+}
+
+/* A cancel ends the wait, whatever the file contains. */
+TEST(c39_a_cancel_ends_a_wait_whose_record_was_erased)
+{
+	const char *name = make(1);
+	weir_named *sem = open_named(name, 1), *other = open_named(name, 1);
+	struct nm_header *head = (struct nm_header *)(void *)map();
+	check_thread thread;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	thread = start(wait_in_context, sem);
+	AWAIT(look_at(other).waiters == 1);
+	memset(only_record(head), 0, sizeof(struct nm_record));
+	weir_ctx_cancel(&ctx);
+	finish(thread);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	close_named(sem);
+	close_named(other);
+	munmap(head, NM_FILE_SIZE);
+}
+
+static void *wait_idle(void *arg)
+{
+	(void)!weir_named_wait_idle(arg, NULL);
+	return NULL;
+}
+
+/* A wait for idle ends when the semaphore is idle, whatever its state. */
+TEST(c39_a_wait_for_idle_ends_when_its_record_is_damaged)
+{
+	static const uint32_t states[] = { NM_REC_FREE, NM_REC_TAKEN,
+					   NM_REC_LEFT, NM_REC_LEFT + 1 };
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		const char *name = make(1);
+		weir_named *sem = open_named(name, 1);
+		weir_named *other = open_named(name, 1);
+		struct nm_header *head = (struct nm_header *)(void *)map();
+		check_thread thread;
+
+		CHECK_OK(weir_named_acquire(other, 1, NULL));
+		thread = start(wait_idle, sem);
+		AWAIT(look_at(other).oversized == 1);
+		at_store_relaxed(&only_record(head)->state, states[i]);
+		weir_named_release(other, 1);
+		finish(thread);
+		close_named(sem);
+		close_named(other);
+		munmap(head, NM_FILE_SIZE);
+		CHECK(!unlink(path));
+	}
 }
