@@ -76,7 +76,7 @@ struct weir_named {
 	uint32_t listens;		/* a  liveness.c */
 	uint32_t lost;			/* a  our slot is not ours any more */
 	uint32_t ready;			/* a  progress of the keeper thread */
-	uint32_t stop;			/* a  the keeper thread must end */
+	uint32_t stop;			/* a  the keeper must end: keeper.h */
 	pthread_t keeper;		/* o */
 	struct weir_robust_ robust;	/* k */
 	dev_t device;			/* c  identify the file */

@@ -215,10 +215,8 @@ void weir_nm_leave_(weir_named *h)
 		nm_unlock(h);
 	}
 	weir_nm_unlend_(h);
-	weir_nm_keeper_stop_(h);
-	/* Without the lock, the slot seems dead now: other processes bury it. */
+	/* Without the lock, the slot seems dead then: other processes bury it. */
+	weir_nm_keeper_stop_(h, locked ? NM_STOP : NM_ABANDON);
 	if (locked)
 		weir_nm_free_slot_(h->mine, h->state);
-	else
-		weir_shared_wake_(&h->head->obituary);
 }

@@ -76,6 +76,14 @@ static void *keep(void *arg)
 	 */
 	/* relaxed: the word carries no other data. */
 	at_store_relaxed(&h->mine->alive.word, WEIR_DIED_);
+	/*
+	 * This keeper may have used up a wake-up that others need, or its slot
+	 * must be buried.  Pass the wake-up on while the obituary word is on the
+	 * robust list: if this process is killed before, the kernel does it.
+	 */
+	/* relaxed: its value alone matters. */
+	if (at_load_relaxed(&h->stop) == NM_ABANDON || weir_nm_any_dead_(h))
+		weir_shared_wake_(&h->head->obituary);
 	weir_robust_leave_(&h->robust);
 	report(h, ENDED);
 	return NULL;
@@ -151,12 +159,12 @@ weir_err weir_nm_keeper_start_(weir_named *h)
  * then restores the loaded value, and the keeper sleeps.  So kick the keeper
  * until it has ended.
  */
-void weir_nm_keeper_stop_(weir_named *h)
+void weir_nm_keeper_stop_(weir_named *h, uint32_t stop)
 {
 	uint32_t ready;
 
 	/* relaxed: the kick orders it. */
-	at_store_relaxed(&h->stop, 1);
+	at_store_relaxed(&h->stop, stop);
 	weir_nm_kick_(h);
 	/* [NK1] acquire */
 	while ((ready = at_load_acquire(&h->ready)) != ENDED)
@@ -165,7 +173,4 @@ void weir_nm_keeper_stop_(weir_named *h)
 		    WEIR_WOKE_LATE_)
 			weir_nm_kick_(h);
 	pthread_join(h->keeper, NULL);
-	/* The keeper may have used up a wake-up that others need. */
-	if (weir_nm_any_dead_(h))
-		weir_shared_wake_(&h->head->obituary);
 }

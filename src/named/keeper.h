@@ -8,11 +8,14 @@
  * The keeper thread of a handle; called without the lock.
  *
  * weir_nm_keeper_start_ starts the thread, which puts our liveness word on its
- * robust list and makes our slot live.  weir_nm_keeper_stop_ ends it.  Then our liveness word is that of
- * a dead participant.
+ * robust list and makes our slot live.  weir_nm_keeper_stop_ ends it.  Then our
+ * liveness word is that of a dead participant.  NM_ABANDON: other processes must
+ * bury our slot; their next keeper has been woken.
  */
+#define NM_STOP 1u
+#define NM_ABANDON 2u
 weir_err weir_nm_keeper_start_(weir_named *h);
-void weir_nm_keeper_stop_(weir_named *h);
+void weir_nm_keeper_stop_(weir_named *h, uint32_t stop);
 
 /*
  * The work of the keeper thread, until it is stopped or its slot is lost.  kick

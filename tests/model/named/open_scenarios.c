@@ -40,6 +40,15 @@ static void hold_and_leave(void)
 	leave_handle();
 }
 
+/* Exits with its permit. */
+static void hold_and_exit_soon(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	proc_exit();
+}
+
 static void leave(void)
 {
 	join(1);
@@ -55,6 +64,42 @@ PROCESSES(leave_as_holder_dies_with_stops, 2, P(0), ALL, NULL, hold,
 	  wait_and_give, leave)
 PROCESSES(leaver_dies_with_holder, 2, P(0) | P(2), NONE, NULL, hold,
 	  wait_and_give, leave)
+
+/*
+ * The same if the leaving process dies after its keeper has ended.
+ */
+PROCESSES(leaver_dies_after_its_keeper, 3, P(2), NONE, NULL, hold_and_exit_soon,
+	  wait_and_give, leave)
+
+/*
+ * The lock is not available, so the holder leaves without it, and dies: its slot
+ * must be buried.
+ */
+static void give_1_of_2(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+}
+
+static void hold_1_of_2_and_leave(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	leave_handle();
+}
+
+static void wait_for_both(void)
+{
+	join(2);
+	EX_ASSERT(take(2) == WEIR_OK);
+	give(2);
+}
+
+PROCESSES(leaver_without_the_lock_dies, 2, P(1), P(0), NULL, give_1_of_2,
+	  hold_1_of_2_and_leave, wait_for_both)
 
 /* Waits, gives up, and leaves: its keeper has listened. */
 static void wait_give_up_and_leave(void)
