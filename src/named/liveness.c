@@ -141,6 +141,14 @@ static bool run_round(weir_named *h, int64_t *pause_ns, int64_t *until)
 		/* [NV2] release */
 		at_store_release(&h->round, h->round + 1);
 	nm_unlock(h);
+	/*
+	 * An open may have taken over the slot of a dead participant before the
+	 * sweep came to it, and after the sweep had read `stale`.  That process
+	 * may die before it has a keeper, so run another round.
+	 */
+	/* relaxed: ordered by the sweep's loads of the slots. */
+	if (at_load_relaxed(&h->head->stale))
+		weir_nm_kick_(h);
 	*until = next_poll(h, calls, pause_ns);
 	if (pass)
 		weir_shared_wake_(&h->head->obituary);

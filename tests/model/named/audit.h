@@ -21,6 +21,7 @@ void audit_sleeps(int t);		/* the thread goes to sleep */
 /* Calls of the current process on its handle. */
 void join(int64_t capacity);
 void join_as(int64_t capacity, weir_named_policy policy, uint32_t flags);
+weir_err try_join(int64_t capacity);	/* WEIR_EBUSY: all slots are in use */
 void leave_handle(void);
 weir_err take(int64_t n);
 weir_err take_in(int64_t n, struct weir_ctx *ctx);

@@ -128,3 +128,35 @@ static void leave_and_return(void)
 
 PROCESSES(slot_is_reused, 2, P(0), NONE, NULL, hold, leave_and_return)
 PROCESSES(slot_is_reused_as_owner_dies, 2, P(0), NONE, NULL, leave, open_only)
+
+/*
+ * All slots are in use, so an open takes over the slot of a dead participant.
+ */
+static void fill_slots(uint32_t first)
+{
+	for (uint32_t i = first; i < NM_SLOTS; i++) {
+		/* A word that seems alive and that no thread has on its list. */
+		world_file.slots[i].alive.word = (uint32_t)ex->self + 101;
+		world_file.slots[i].state = NM_SLOT_LIVE;
+	}
+	world_file.head.slots_high = NM_SLOTS;
+}
+
+static void take_over(void)
+{
+	weir_err err;
+
+	fill_slots(3);
+	proc_settle();
+	err = try_join(1);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	proc_pause();
+}
+
+/*
+ * The death of the holder wakes the keeper of an idle process.  While it buries
+ * the dead, another process takes over the slot, and dies before it is a
+ * participant.
+ */
+PROCESSES(open_that_takes_over_a_slot_dies, 2, P(3), NONE, NULL,
+	  hold_and_exit_soon, idle_along, wait_and_give, take_over)
