@@ -114,9 +114,9 @@ static struct nm_slot *find_slot(weir_named *h)
 			return NULL;
 		}
 	}
-	errno = 0;
+	/* A dead participant that was buried meanwhile has left a free slot. */
 	for (uint32_t i = 0; i < NM_SLOTS; i++)
-		if (take_over(h, &h->slots[i]))
+		if (take_over(h, &h->slots[i]) || claim(h, &h->slots[i]))
 			return &h->slots[i];
 	errno = 0;
 	return NULL;
