@@ -37,4 +37,21 @@ void weir_nm_image_free_(struct nm_image *image);
 bool weir_nm_image_is_held_on_(const weir_named *h, struct nm_image *image,
 			       uint32_t index);
 
+/* Returns the owner of a record, or NM_SLOTS if it is gone. */
+static inline uint32_t nm_image_owner(const struct nm_image *image,
+				      const struct nm_record *record)
+{
+	uint32_t index = nm_index(&record->owner, NM_SLOTS);
+
+	return index < NM_SLOTS &&
+	       image->slots[index].state == record->owner_state ?
+		       index : NM_SLOTS;
+}
+
+static inline uint32_t nm_image_state(const struct nm_image *image,
+				      uint32_t index)
+{
+	return image->records[index].state & NM_REC_MASK;
+}
+
 #endif /* WEIR_NAMED_IMAGE_H */
