@@ -69,6 +69,7 @@ struct weir_named {
 	bool lingers;			/* l  dead process still has threads */
 	bool repairing;			/* l */
 	bool polls;			/* k  liveness.c */
+	uint64_t buried;		/* l  sum of states, for repair */
 	struct nm_wakes wakes;		/* l */
 	int64_t owed;			/* a  permits to give back */
 	uint32_t round;			/* a  liveness.c */

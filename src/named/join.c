@@ -218,5 +218,5 @@ void weir_nm_leave_(weir_named *h)
 	/* Without the lock, the slot seems dead then: other processes bury it. */
 	weir_nm_keeper_stop_(h, locked ? NM_STOP : NM_ABANDON);
 	if (locked)
-		weir_nm_free_slot_(h->mine, h->state);
+		(void)weir_nm_free_slot_(h->mine, h->state);
 }

@@ -202,9 +202,23 @@ static void repair_queue(weir_named *h, uint32_t count)
 		h->head->next_ticket = order[count - 1].ticket + 1;
 }
 
+/* Returns a sum of the states of the slots that are in use. */
+static uint64_t sum_of_states(weir_named *h)
+{
+	uint32_t high = nm_slots_high(h);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < high; i++)
+		if (weir_nm_is_taken_(&h->slots[i]))
+			/* relaxed: ordered by the load before. */
+			sum += at_load_relaxed(&h->slots[i].state);
+	return sum;
+}
+
 void weir_nm_repair_(weir_named *h)
 {
 	int64_t held, capacity, granted = 0;
+	uint64_t states;
 	uint32_t count;
 
 	/*
@@ -216,8 +230,10 @@ void weir_nm_repair_(weir_named *h)
 	h->repairing = true;
 	/* The dead process may owe wake-ups. */
 	weir_nm_wake_all_later_(h);
-	/* [NT2] acquire: a slot that is taken over later sets it again. */
+	/* [NT2] acquire */
 	(void)at_swap_acquire(&h->head->stale, 0);
+	states = sum_of_states(h);
+	h->buried = 0;
 	held = repair_slots(h);
 	h->head->repairs++;
 	capacity = bounded(h->head->capacity);
@@ -227,6 +243,13 @@ void weir_nm_repair_(weir_named *h)
 	h->head->value = capacity - held - granted;
 	clean_records(h);
 	weir_nm_sweep_(h);
+	/*
+	 * An open may have set `stale` before this repair, and have taken over a
+	 * slot since this repair has counted its permits.
+	 */
+	if (sum_of_states(h) + h->buried != states)
+		/* [NT2] release */
+		at_store_release(&h->head->stale, 1);
 	/*
 	 * C11: the dead process may have changed the capacity without moving
 	 * records yet.

@@ -12,8 +12,10 @@
  *                A process that finds a slot free sees that its former owner
  *                has finished with it; a process that finds a slot live sees
  *                its fields set.
- *   [NT2] stale  release: take_over   acquire: weir_nm_sweep_, weir_nm_repair_
- *                A process that repairs sees that the dead slot is gone.
+ *   [NT2] stale  release: take_over, weir_nm_repair_
+ *                acquire: weir_nm_sweep_, weir_nm_repair_
+ *                A process that finds a slot claimed also finds that the file
+ *                is stale, unless a repair has begun since.
  */
 #include "named/record.h"
 #include "named/table.h"
@@ -70,16 +72,17 @@ bool weir_nm_any_dead_(const weir_named *h)
 	return at_load_relaxed(&h->head->stale);
 }
 
-void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state)
+bool weir_nm_free_slot_(struct nm_slot *slot, uint32_t state)
 {
 	/* relaxed: the CAS validates it. */
 	uint32_t seen = at_load_relaxed(&slot->state);
 
-	/* [NT1] release */
-	while (seen == state &&
-	       !at_cas_weak_release(&slot->state, &seen,
-				    state - NM_SLOT_LIVE + NM_SLOT_FREE))
-		;
+	while (seen == state)
+		/* [NT1] release */
+		if (at_cas_weak_release(&slot->state, &seen,
+					state - NM_SLOT_LIVE + NM_SLOT_FREE))
+			return true;
+	return false;
 }
 
 static bool is_of(const struct nm_record *record, uint32_t ref)
@@ -160,7 +163,9 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
 	at_store_relaxed(&slot->held, 0);
 	weir_nm_remove_lent_(h, slot, state);
-	weir_nm_free_slot_(slot, state);
+	/* Not if an open has taken over the slot: it may have cleared `held`. */
+	if (weir_nm_free_slot_(slot, state))
+		h->buried += state;
 	return true;
 }
 

@@ -49,8 +49,11 @@ void weir_nm_mark_dead_(struct nm_slot *slot);
  */
 void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
 
-/* Free the slot if it still has this state.  Needs no lock. */
-void weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
+/*
+ * Free the slot if it still has this state; otherwise return false.  Needs no
+ * lock.
+ */
+bool weir_nm_free_slot_(struct nm_slot *slot, uint32_t state);
 
 /*
  * Reclaim the permits, the records and the slot of a dead participant.  Returns
