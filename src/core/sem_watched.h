@@ -12,6 +12,7 @@
 
 #include "base/atomic.h"
 #include "core/sem_word.h"
+#include "record/fast.h"
 #include "record/record.h"
 #include "weir/sem.h"
 

@@ -25,6 +25,31 @@
 /* The lowest number of a slot, other than 0: weir_record_slot_. */
 #define WEIR_RECORD_SLOT_MIN_ (UINT32_C(1) << 18)
 
+/* An object that is to be watched. */
+struct weir_watched_ {
+	const void *address;
+	const void *inner[2];		/* RG_PATTERN: its semaphores */
+	enum rg_type type;
+	uint32_t flags;			/* RG_UNBOUNDED, RG_BARGING, RG_PATTERN */
+	const char *name;		/* null: none */
+	int64_t capacity;
+	int64_t out;			/* permits that are out at the start */
+	uint64_t site;
+};
+
+/* A request that is about to wait. */
+struct weir_request_ {
+	const void *op;			/* the operation; null: the calling
+					   thread, or an any-of request */
+	const void *any;		/* the any-of request; null: none */
+	uint32_t *context;		/* of the any-of request, index + 1; null:
+					   the calling thread waits */
+	const void *sem;
+	int64_t min, max;
+	int64_t deadline_ns;
+	uint32_t flags;			/* RG_HAS_CTX, RG_OVERSIZED, RG_IDLE */
+};
+
 #ifndef WEIR_NO_RECORD
 
 #include "base/atomic.h"
@@ -91,18 +116,6 @@ static inline uint64_t weir_record_waits_of_(const weir_sem *sem)
 	return weir_record_named_(at_load_relaxed(&sem->name_), sem);
 }
 
-/* An object that is to be watched. */
-struct weir_watched_ {
-	const void *address;
-	const void *inner[2];		/* RG_PATTERN: its semaphores */
-	enum rg_type type;
-	uint32_t flags;			/* RG_UNBOUNDED, RG_BARGING, RG_PATTERN */
-	const char *name;		/* null: none */
-	int64_t capacity;
-	int64_t out;			/* permits that are out at the start */
-	uint64_t site;
-};
-
 /*
  * Watch an object, if WEIR_DIAG does not forbid it.  `asked`: also if it has no
  * name.  Returns its name in the registry, which is name_ of the semaphore from
@@ -161,161 +174,11 @@ void weir_record_tried_(uint64_t id, int64_t n, uint64_t site);
 void weir_record_took_queued_(uint64_t id, int64_t n, uint64_t site);
 void weir_record_gave_(uint64_t id, int64_t n, uint64_t site);
 
-/*
- * The fast paths.  The slot that a thread used last serves most of its calls.
- * It is looked for before the CAS that takes or returns the permits: loads that
- * follow a CAS with acquire order wait for it.
- *
- *     ready = weir_record_ready_to_take_(sem, site);
- *     ... CAS ...
- *     if (ready.slot)
- *             weir_record_took_in_(ready, n, now);
- *     else
- *             weir_record_took_(object, n, site);
- */
-
-/*
- * Returns true if the slot that this thread used last is of *sem.  The epoch
- * changes whenever an object begins, ends or gets a flag; it is another one in
- * the child of a fork.
- */
-static inline bool weir_record_is_last_(const weir_sem *sem)
-{
-	/* relaxed: a thread that may use *sem has seen its registration. */
-	return sem && weir_mine_.sem == sem &&
-	       weir_mine_.epoch == at_load_relaxed(&weir_registry_->epoch);
-}
-
-/* A slot before an acquire, read in advance; slot null: use the slow path. */
-struct weir_ready_ {
-	struct rg_slot *slot;
-	uint64_t permits, calls;	/* taken and acquires */
-	bool holds;
-};
-
-static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
-							    uint64_t site)
-{
-	struct weir_ready_ ready = { NULL, 0, 0, false };
-	struct rg_slot *slot = weir_mine_.last;
-
-	/*
-	 * A signal handler may change all of weir_mine_.  The slot is read
-	 * first, so that the checks are not older than it.
-	 */
-	at_signal_fence();
-	if (!weir_record_is_last_(sem) ||
-	    (weir_mine_.last_site != site &&
-	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer)))
-		return ready;
-	ready.slot = slot;
-	/* Plain: this thread writes them. */
-	ready.permits = slot->taken;
-	ready.calls = slot->acquires;
-	/* relaxed: it may lag. */
-	ready.holds = slot->taken - slot->given !=
-		      at_load_relaxed(&slot->returned);
-	return ready;
-}
-
-/* The time of an acquire; read before the CAS, which hides its cost. */
-static inline uint64_t weir_record_now_(void)
-{
-	return (uint64_t)weir_ticks_();
-}
-
-/*
- * A signal handler may release meanwhile: it changes other words of the slot.
- */
-static inline void weir_record_took_in_(struct weir_ready_ ready, int64_t n,
-					uint64_t now)
-{
-	/* relaxed: all; readers read it twice. */
-	if (!ready.holds)
-		at_store_relaxed(&ready.slot->since, now);
-	at_store_relaxed(&ready.slot->taken, ready.permits + (uint64_t)n);
-	at_store_relaxed(&ready.slot->acquires, ready.calls + 1);
-}
-
-/*
- * Reading the clock costs as much as the rest.  The hold times of the first
- * EXACT releases of a slot are measured, and later every SAMPLE-th, which then
- * counts SAMPLE times.
- */
-#define WEIR_RECORD_EXACT_ 64u
-#define WEIR_RECORD_SAMPLE_ 64u
-
-void weir_record_measure_(struct rg_slot *slot, uint64_t releases);
-
-/*
- * As weir_record_ready_to_take_, for a release.  It reads little and stores
- * nothing: a CAS with release order waits for earlier accesses, and later loads
- * do not wait for it.
- */
-static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
-{
-	struct rg_slot *slot = weir_mine_.last;
-
-	/* As in weir_record_ready_to_take_. */
-	at_signal_fence();
-	return weir_record_is_last_(sem) ? slot : NULL;
-}
-
-static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
-{
-	struct weir_self_ *my = &weir_mine_;
-	uint64_t given, calls;
-
-	/*
-	 * relaxed: all; this thread writes the slot, readers read it twice.  A
-	 * signal handler finds the thread busy, or has finished.
-	 */
-	if (at_load_relaxed(&my->busy)) {
-		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
-		return;
-	}
-	/* relaxed: as above. */
-	at_store_relaxed(&my->busy, true);
-	at_signal_fence();
-	given = at_load_relaxed(&slot->given);
-	/* relaxed: as above. */
-	if (at_load_relaxed(&slot->taken) - given -
-		    at_load_relaxed(&slot->returned) < (uint64_t)n) {
-		/* relaxed: as above. */
-		at_store_relaxed(&my->busy, false);
-		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
-		return;
-	}
-	/* relaxed: as above. */
-	calls = at_load_relaxed(&slot->releases);
-	at_store_relaxed(&slot->given, given + (uint64_t)n);
-	at_store_relaxed(&slot->releases, calls + 1);
-	at_signal_fence();
-	/* relaxed: as above. */
-	at_store_relaxed(&my->busy, false);
-	/* Last, so that the caller needs no stack frame. */
-	if (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0)
-		weir_record_measure_(slot, calls);
-}
-
 /* As weir_record_gave_, for permits that were forgotten, not released. */
 void weir_record_forgot_(uint64_t id, int64_t n);
 
 /* An acquire has failed. */
 void weir_record_failed_(uint64_t id, weir_err err);
-
-/* A request that is about to wait. */
-struct weir_request_ {
-	const void *op;			/* the operation; null: the calling
-					   thread, or an any-of request */
-	const void *any;		/* the any-of request; null: none */
-	uint32_t *context;		/* of the any-of request, index + 1; null:
-					   the calling thread waits */
-	const void *sem;
-	int64_t min, max;
-	int64_t deadline_ns;
-	uint32_t flags;			/* RG_HAS_CTX, RG_OVERSIZED, RG_IDLE */
-};
 
 /*
  * A wait.  weir_record_call_ stores the call site of the calling thread's next
@@ -352,27 +215,6 @@ void weir_record_moved_(uint64_t id);
 
 #else /* WEIR_NO_RECORD */
 
-struct weir_watched_ {
-	const void *address;
-	const void *inner[2];
-	enum rg_type type;
-	uint32_t flags;
-	const char *name;
-	int64_t capacity;
-	int64_t out;
-	uint64_t site;
-};
-
-struct weir_request_ {
-	const void *op;
-	const void *any;
-	uint32_t *context;
-	const void *sem;
-	int64_t min, max;
-	int64_t deadline_ns;
-	uint32_t flags;
-};
-
 #define weir_record_user_name_(name) (name)
 #define weir_record_named_(name, address) ((void)(name), (void)(address), UINT64_C(0))
 #define weir_record_of_(sem) ((void)(sem), UINT64_C(0))
@@ -397,16 +239,6 @@ struct weir_request_ {
 #define weir_record_took_(object, n, site) ((void)(object), (void)(n), (void)(site))
 #define weir_record_tried_(object, n, site) ((void)(object), (void)(n), (void)(site))
 #define weir_record_gave_(object, n, site) ((void)(object), (void)(n), (void)(site))
-struct weir_ready_ {
-	void *slot;
-};
-#define weir_record_ready_to_take_(sem, site)                                  \
-	((void)(sem), (void)(site), (struct weir_ready_){ 0 })
-#define weir_record_now_() UINT64_C(0)
-#define weir_record_took_in_(ready, n, now)                                    \
-	((void)(ready), (void)(n), (void)(now))
-#define weir_record_ready_to_give_(sem) ((void)(sem), (struct rg_slot *)0)
-#define weir_record_gave_in_(slot, n) ((void)(slot), (void)(n))
 #define weir_record_forgot_(object, n) ((void)(object), (void)(n))
 #define weir_record_failed_(object, err) ((void)(object), (void)(err))
 #define weir_record_call_(site) ((void)(site))

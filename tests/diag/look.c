@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "check.h"
 #include "record/context.h"
+#include "record/fast.h"
 
 void watch(weir_sem *sem, int64_t permits, const char *name)
 {
