@@ -111,10 +111,12 @@ static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 
 /*
  * Return n permits if the door is OPEN or SPINNING and n are out.  Returns
- * false if nothing was done.
+ * false if nothing was done; then *seen is the word that was examined, or 0 if an
+ * argument is invalid.
  */
-static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
+static inline bool weir_put_fast_(weir_sem *sem, int64_t n, uint64_t *seen)
 {
+	*seen = 0;
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
 	for (;;) {
@@ -126,6 +128,7 @@ static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 		int64_t value = (int64_t)word >> 2;
 		uint64_t more = word + ((uint64_t)n << 2);
 
+		*seen = word;
 		if (word & 2)
 			return false;
 		/*
@@ -146,6 +149,14 @@ static inline bool weir_put_fast_(weir_sem *sem, int64_t n)
 
 WEIR_DECLS_BEGIN
 extern WEIR_API const uint8_t weir_layout_1_;
+
+/*
+ * weir_sem_acquire and weir_sem_release after the fast path has failed.  `word` is
+ * what weir_put_fast_ has stored.
+ */
+WEIR_API WEIR_MUST_USE weir_err weir_sem_acquire_long_(weir_sem *sem, int64_t n,
+						       struct weir_ctx *ctx);
+WEIR_API void weir_sem_release_long_(weir_sem *sem, int64_t n, uint64_t word);
 WEIR_DECLS_END
 
 #ifdef WEIR_INLINE
@@ -153,12 +164,16 @@ WEIR_DECLS_END
 static const uint8_t *const weir_layout_used_
 	__attribute__((used, unused)) = &weir_layout_1_;
 
+/*
+ * The expectations keep the instructions of a watched semaphore out of the path of an
+ * unwatched one.
+ */
 static inline WEIR_MUST_USE weir_err
 weir_sem_acquire_inline_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
-	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
+	if (__builtin_expect(!ctx && weir_take_fast_(sem, n, n) >= 0, 1))
 		return WEIR_OK;
-	return weir_sem_acquire(sem, n, ctx);
+	return weir_sem_acquire_long_(sem, n, ctx);
 }
 
 static inline WEIR_MUST_USE weir_err
@@ -187,14 +202,18 @@ weir_sem_try_acquire_inline_(weir_sem *sem, int64_t n)
 
 static inline void weir_sem_release_inline_(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_fast_(sem, n))
-		weir_sem_release(sem, n);
+	uint64_t word;
+
+	if (__builtin_expect(!weir_put_fast_(sem, n, &word), 0))
+		weir_sem_release_long_(sem, n, word);
 }
 
 static inline WEIR_MUST_USE weir_err
 weir_sem_try_release_inline_(weir_sem *sem, int64_t n)
 {
-	if (weir_put_fast_(sem, n))
+	uint64_t word;
+
+	if (weir_put_fast_(sem, n, &word))
 		return WEIR_OK;
 	return weir_sem_try_release(sem, n);
 }

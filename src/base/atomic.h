@@ -26,6 +26,20 @@
 #define at_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define at_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/*
+ * Store v to *p and w to *q, in any order.  Both have 64 bits, and *q follows *p in
+ * memory.  On aarch64 it is one instruction.
+ */
+#if defined(__aarch64__) && !defined(WEIR_ATOMICS_SEEN_)
+#define at_store_pair_relaxed(p, v, q, w)                                      \
+	__asm__ volatile("stp %2, %3, [%4]"                                    \
+			 : "=m"(*(p)), "=m"(*(q))                              \
+			 : "r"(v), "r"(w), "r"(p))
+#else
+#define at_store_pair_relaxed(p, v, q, w)                                      \
+	(at_store_relaxed((q), (w)), at_store_relaxed((p), (v)))
+#endif
+
 /* Store v; return the previous value. */
 #define at_swap_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define at_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)

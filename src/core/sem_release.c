@@ -128,16 +128,18 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 /* The fast path of a watched semaphore.  Returns false if nothing was done. */
 static bool put_watched(weir_sem *sem, int64_t n, uint64_t site)
 {
-	struct rg_slot *slot = weir_record_ready_to_give_(sem);
+	struct rg_slot *slot;
 	uint64_t object;
+	bool is_ready;
 
 	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
 		return false;
+	is_ready = weir_record_ready_to_give_(sem, &slot);
 	/* As in put_reported. */
-	object = slot ? 0 : weir_record_of_(sem);
+	object = is_ready ? 0 : weir_record_of_(sem);
 	if (!weir_put_watched_(sem, n))
 		return false;
-	if (slot)
+	if (is_ready)
 		weir_record_gave_in_(slot, n);
 	else
 		weir_record_gave_(object, n, site);
@@ -156,7 +158,9 @@ static weir_err try_release_long(weir_sem *sem, int64_t n)
 
 weir_err weir_sem_try_release(weir_sem *sem, int64_t n)
 {
-	if (weir_put_fast_(sem, n))
+	uint64_t word;
+
+	if (weir_put_fast_(sem, n, &word))
 		return WEIR_OK;
 	return try_release_long(sem, n);
 }
@@ -198,28 +202,38 @@ static void release_long(weir_sem *sem, int64_t n)
 	}
 }
 
-/* As acquire_again, for a release of permits that were acquired last. */
+/*
+ * As acquire_again of sem.c, for a release of permits that were acquired last.  The
+ * fast path has loaded the word; loading it again would delay the CAS.
+ */
 __attribute__((noinline))
-static void release_again(weir_sem *sem, int64_t n)
+static void release_again(weir_sem *sem, int64_t n, uint64_t word)
 {
-	struct rg_slot *slot = weir_record_ready_to_give_(sem);
+	struct rg_slot *slot;
 
-	/* Without the recorder it is always null. */
-	// cppcheck-suppress knownConditionTrueFalse
-	if (slot && weir_count_ok_(n) && weir_put_watched_(sem, n))
+	if (weir_is_marked_(word) && weir_record_ready_to_give_(sem, &slot) &&
+	    weir_put_marked_(sem, word, n))
 		weir_record_gave_in_(slot, n);
 	else
 		release_long(sem, n);
 }
 
+/* As weir_sem_acquire_long_. */
+void weir_sem_release_long_(weir_sem *sem, int64_t n, uint64_t word)
+	__attribute__((alias("release_again")));
+
 void weir_sem_release(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_fast_(sem, n))
-		release_again(sem, n);
+	uint64_t word;
+
+	if (!weir_put_fast_(sem, n, &word))
+		release_again(sem, n, word);
 }
 
 void weir_sem_put_(weir_sem *sem, int64_t n)
 {
-	if (!weir_put_fast_(sem, n))
+	uint64_t word;
+
+	if (!weir_put_fast_(sem, n, &word))
 		(void)put(sem, n, "weir_sem_acquire");
 }

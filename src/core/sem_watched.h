@@ -51,8 +51,32 @@ static inline int64_t weir_take_watched_(weir_sem *sem, int64_t min,
 }
 
 /*
- * Return n permits if the word is marked and stays marked, and n are out.
- * Returns false if nothing was done.
+ * Returns true if a release of n may be added to the word: it is marked and stays
+ * marked, and n are out.
+ */
+static inline bool weir_may_put_(const weir_sem *sem, uint64_t word, int64_t n)
+{
+	/* relaxed: as in weir_put_fast_. */
+	return weir_is_marked_(word) && weir_is_marked_(word + weir_units_(n)) &&
+	       n <= at_load_relaxed(&sem->capacity_) - weir_value_(word);
+}
+
+/*
+ * Return n permits if the word is `word`, which was loaded with [S2] acquire, and
+ * weir_may_put_.  Returns false if nothing was done.
+ * Requires: the word is not marked, or sem is not misplaced and n is a valid count.
+ */
+static inline bool weir_put_marked_(weir_sem *sem, uint64_t word, int64_t n)
+{
+	/*
+	 * [S1] release.  This is the last access to *sem, as in put().
+	 */
+	return weir_may_put_(sem, word, n) &&
+	       at_cas_weak_release(&sem->word_, &word, word + weir_units_(n));
+}
+
+/*
+ * The same for any word.  Returns false if nothing was done.
  * Requires: sem is not misplaced, and n is a valid count.
  */
 static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
@@ -60,19 +84,11 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 	for (;;) {
 		/* [S2] acquire: as in weir_put_fast_. */
 		uint64_t word = at_load_acquire(&sem->word_);
-		uint64_t more = word + weir_units_(n);
 
-		/*
-		 * relaxed: as in weir_put_fast_.
-		 */
-		if (!weir_is_marked_(word) || !weir_is_marked_(more) ||
-		    n > at_load_relaxed(&sem->capacity_) - weir_value_(word))
-			return false;
-		/*
-		 * [S1] release.  This is the last access to *sem, as in put().
-		 */
-		if (at_cas_weak_release(&sem->word_, &word, more))
+		if (weir_put_marked_(sem, word, n))
 			return true;
+		if (!weir_may_put_(sem, word, n))
+			return false;
 	}
 }
 
@@ -126,13 +142,13 @@ static inline void weir_sem_record_tried_(const weir_sem *sem, int64_t n,
 static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
 				       bool may_wait)
 {
-	struct weir_ready_ ready = weir_record_ready_to_take_(sem, site);
-	uint64_t now = ready.slot ? weir_record_now_() : 0;
+	struct weir_ready_ ready;
+	bool is_ready = weir_record_ready_to_take_(sem, site, &ready);
 
 	if (weir_take_watched_(sem, n, n) < 0)
 		return false;
-	if (ready.slot)
-		weir_record_took_in_(ready, n, now);
+	if (is_ready)
+		weir_record_took_in_(&ready, n);
 	else if (may_wait)
 		weir_sem_record_took_(sem, n, site);
 	else

@@ -65,7 +65,7 @@
  *
  * Pairs
  *
- *   [S1] permit    release: put, weir_put_fast_, weir_put_watched_
+ *   [S1] permit    release: put, weir_put_fast_, weir_put_marked_
  *                  acquire: grant_batch, weir_sem_stat, weir_take_fast_,
  *                  weir_take_watched_, weir_try_fast_
  *                  Work done under a permit is visible to its next holders.

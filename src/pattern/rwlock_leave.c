@@ -23,8 +23,10 @@
 /* The fast path, as in rwlock.c. */
 static inline bool leave_fast(weir_rwlock *rw, int64_t n)
 {
+	uint64_t word;
+
 	return weir_is_ready_(rw) && rw->prefer_ != WEIR_RW_WRITERS &&
-	       weir_put_fast_(&rw->inside_, n);
+	       weir_put_fast_(&rw->inside_, n, &word);
 }
 
 static weir_err refuse(const weir_rwlock *rw, const char *call,

@@ -3,18 +3,27 @@
 #define WEIR_RECORD_FAST_H
 
 /*
- * Recording on the fast paths of a watched semaphore.  The slot that a thread used
- * last serves most of its calls.  It is looked for before the CAS that takes or
- * returns the permits: loads that follow a CAS with acquire order wait for it.
+ * Recording on the fast paths of a watched semaphore (C47).  The slot that a thread
+ * used last serves most of its calls.  These functions find it and write it; the
+ * functions of record.h do the same for any slot.
  *
- *     ready = weir_record_ready_to_take_(sem, site);
- *     ... CAS ...
- *     if (ready.slot)
- *             weir_record_took_in_(ready, n, now);
- *     else
- *             weir_record_took_(object, n, site);
+ *     acquire                               release
+ *
+ *     is = weir_record_ready_to_take_       is = weir_record_ready_to_give_
+ *     CAS                                   CAS
+ *     if is: weir_record_took_in_           if is: weir_record_gave_in_
+ *     else: weir_record_took_               else: weir_record_gave_
+ *
+ * The waits of the two CAS cost more than the instructions.  The CAS of an acquire
+ * delays the loads after it, so the slot is read before.  The CAS of a release waits
+ * for the loads before it, so the slot is read after it.  Each CAS waits for the
+ * stores before it, so there are few, and adjacent words are stored in pairs.
+ *
+ * A signal handler that releases may interrupt any of these functions.  An acquire
+ * writes `taken`, `since` and `acquires` of the slot, a release the other words.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "record/record.h"
@@ -26,67 +35,85 @@
 #include "record/mine.h"
 #include "record/registry.h"
 
+/* The pairs of words that are stored together. */
+_Static_assert(offsetof(struct rg_slot, since) ==
+		       offsetof(struct rg_slot, taken) + 8, "taken, since");
+_Static_assert(offsetof(struct rg_slot, given) ==
+		       offsetof(struct rg_slot, releases) + 8, "releases, given");
+
 /*
  * Returns true if the slot that this thread used last is of *sem.  The epoch
  * changes whenever an object begins, ends or gets a flag; it is another one in
- * the child of a fork.
+ * the child of a fork.  Requires: sem is not null.
  */
 static inline bool weir_record_is_last_(const weir_sem *sem)
 {
 	/* relaxed: a thread that may use *sem has seen its registration. */
-	return sem && weir_mine_.sem == sem &&
+	return weir_mine_.sem == sem &&
 	       weir_mine_.epoch == at_load_relaxed(&weir_registry_->epoch);
 }
 
-/* A slot before an acquire, read in advance; slot null: use the slow path. */
+/*
+ * A slot before an acquire, read in advance.  Loads that follow a CAS with acquire
+ * order wait for it.
+ */
 struct weir_ready_ {
 	struct rg_slot *slot;
-	uint64_t permits, calls;	/* taken and acquires */
+	uint64_t taken, acquires;
+	uint64_t now;
 	bool holds;
 };
 
-static inline struct weir_ready_ weir_record_ready_to_take_(const weir_sem *sem,
-							    uint64_t site)
+/*
+ * Called before the CAS.  Returns false if the functions of record.h must be used.
+ * Requires: sem is not null.
+ *
+ * A signal handler may change all of weir_mine_.  The slot is read first, so that
+ * the checks are not older than it.
+ */
+static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site,
+					      struct weir_ready_ *ready)
 {
-	struct weir_ready_ ready = { NULL, 0, 0, false };
 	struct rg_slot *slot = weir_mine_.last;
 
-	/*
-	 * A signal handler may change all of weir_mine_.  The slot is read
-	 * first, so that the checks are not older than it.
-	 */
 	at_signal_fence();
 	if (!weir_record_is_last_(sem) ||
 	    (weir_mine_.last_site != site &&
 	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer)))
-		return ready;
-	ready.slot = slot;
+		return false;
+	ready->slot = slot;
 	/* Plain: this thread writes them. */
-	ready.permits = slot->taken;
-	ready.calls = slot->acquires;
+	ready->taken = slot->taken;
+	ready->acquires = slot->acquires;
 	/* relaxed: it may lag. */
-	ready.holds = slot->taken - slot->given !=
-		      at_load_relaxed(&slot->returned);
-	return ready;
+	ready->holds = slot->taken - slot->given !=
+		       at_load_relaxed(&slot->returned);
+	ready->now = (uint64_t)weir_ticks_();
+	return true;
 }
 
-/* The time of an acquire; read before the CAS, which hides its cost. */
-static inline uint64_t weir_record_now_(void)
+/* This thread has taken n permits. */
+static inline void weir_record_took_in_(const struct weir_ready_ *ready,
+					int64_t n)
 {
-	return (uint64_t)weir_ticks_();
-}
+	struct rg_slot *slot = ready->slot;
 
-/*
- * A signal handler may release meanwhile: it changes other words of the slot.
- */
-static inline void weir_record_took_in_(struct weir_ready_ ready, int64_t n,
-					uint64_t now)
-{
 	/* relaxed: all; readers read it twice. */
-	if (!ready.holds)
-		at_store_relaxed(&ready.slot->since, now);
-	at_store_relaxed(&ready.slot->taken, ready.permits + (uint64_t)n);
-	at_store_relaxed(&ready.slot->acquires, ready.calls + 1);
+	if (__builtin_expect(!ready->holds, 1))
+		at_store_pair_relaxed(&slot->taken, ready->taken + (uint64_t)n,
+				      &slot->since, ready->now);
+	else
+		at_store_relaxed(&slot->taken, ready->taken + (uint64_t)n);
+	at_store_relaxed(&slot->acquires, ready->acquires + 1);
+}
+
+/* As weir_record_ready_to_take_, for a release. */
+static inline bool weir_record_ready_to_give_(const weir_sem *sem,
+					      struct rg_slot **slot)
+{
+	*slot = weir_mine_.last;
+	at_signal_fence();
+	return weir_record_is_last_(sem);
 }
 
 /*
@@ -99,20 +126,14 @@ static inline void weir_record_took_in_(struct weir_ready_ ready, int64_t n,
 
 void weir_record_measure_(struct rg_slot *slot, uint64_t releases);
 
+/* As weir_record_gave_ with the object of the slot. */
+void weir_record_gave_other_(const struct rg_slot *slot, int64_t n);
+
 /*
- * As weir_record_ready_to_take_, for a release.  It reads little and stores
- * nothing: a CAS with release order waits for earlier accesses, and later loads
- * do not wait for it.
+ * This thread has returned n permits.  The calls of other functions are the last
+ * statements, so that the caller needs no stack frame.
  */
-static inline struct rg_slot *weir_record_ready_to_give_(const weir_sem *sem)
-{
-	struct rg_slot *slot = weir_mine_.last;
-
-	/* As in weir_record_ready_to_take_. */
-	at_signal_fence();
-	return weir_record_is_last_(sem) ? slot : NULL;
-}
-
+__attribute__((always_inline))
 static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 {
 	struct weir_self_ *my = &weir_mine_;
@@ -123,29 +144,29 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	 * signal handler finds the thread busy, or has finished.
 	 */
 	if (at_load_relaxed(&my->busy)) {
-		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
+		weir_record_gave_other_(slot, n);
 		return;
 	}
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, true);
 	at_signal_fence();
-	given = at_load_relaxed(&slot->given);
-	/* relaxed: as above. */
-	if (at_load_relaxed(&slot->taken) - given -
-		    at_load_relaxed(&slot->returned) < (uint64_t)n) {
+	/* Plain: this thread writes the slot. */
+	given = slot->given;
+	/* relaxed: `returned` may lag. */
+	if (slot->taken - given - at_load_relaxed(&slot->returned) <
+	    (uint64_t)n) {
 		/* relaxed: as above. */
 		at_store_relaxed(&my->busy, false);
-		weir_record_gave_(at_load_relaxed(&slot->object), n, 0);
+		weir_record_gave_other_(slot, n);
 		return;
 	}
+	calls = slot->releases;
 	/* relaxed: as above. */
-	calls = at_load_relaxed(&slot->releases);
-	at_store_relaxed(&slot->given, given + (uint64_t)n);
-	at_store_relaxed(&slot->releases, calls + 1);
+	at_store_pair_relaxed(&slot->releases, calls + 1,
+			      &slot->given, given + (uint64_t)n);
 	at_signal_fence();
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, false);
-	/* Last, so that the caller needs no stack frame. */
 	if (calls < WEIR_RECORD_EXACT_ || calls % WEIR_RECORD_SAMPLE_ == 0)
 		weir_record_measure_(slot, calls);
 }
@@ -153,14 +174,13 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 #else /* WEIR_NO_RECORD */
 
 struct weir_ready_ {
-	void *slot;
+	char none;
 };
-#define weir_record_ready_to_take_(sem, site)                                  \
-	((void)(sem), (void)(site), (struct weir_ready_){ 0 })
-#define weir_record_now_() UINT64_C(0)
-#define weir_record_took_in_(ready, n, now)                                    \
-	((void)(ready), (void)(n), (void)(now))
-#define weir_record_ready_to_give_(sem) ((void)(sem), (struct rg_slot *)0)
+#define weir_record_ready_to_take_(sem, site, ready)                           \
+	((void)(sem), (void)(site), (void)(ready), false)
+#define weir_record_took_in_(ready, n) ((void)(ready), (void)(n))
+#define weir_record_ready_to_give_(sem, slot)                                  \
+	((void)(sem), *(slot) = (struct rg_slot *)0, false)
 #define weir_record_gave_in_(slot, n) ((void)(slot), (void)(n))
 
 #endif /* WEIR_NO_RECORD */

@@ -152,6 +152,12 @@ void weir_record_gave_(uint64_t id, int64_t n, uint64_t site)
 	gave(id, n, true);
 }
 
+void weir_record_gave_other_(const struct rg_slot *slot, int64_t n)
+{
+	/* relaxed: this thread writes it. */
+	gave(at_load_relaxed(&slot->object), n, true);
+}
+
 void weir_record_forgot_(uint64_t id, int64_t n)
 {
 	gave(id, n, false);

@@ -133,9 +133,11 @@ SCENARIO(watched_passes_maximum, 3, one_below_maximum, maximum_was_kept,
 static void use_inlined(void)
 {
 	for (int i = 0; i < 2; i++) {
+		uint64_t word;
+
 		EX_ASSERT(weir_take_fast_(&s, 1, 1) < 0);
 		EX_ASSERT(weir_try_fast_(&s, 1) == WEIR_EINVAL);
-		EX_ASSERT(!weir_put_fast_(&s, 1));
+		EX_ASSERT(!weir_put_fast_(&s, 1, &word));
 	}
 }
 
