@@ -45,10 +45,17 @@ static const char *add(weir_sem *sem, enum rg_type type, bool asked,
 
 	if (sem->state_ & WEIR_STATE_BARGING_)
 		what.flags |= RG_BARGING;
-	/* relaxed: a release that comes later is recorded, or finds none out. */
+	/*
+	 * A release that comes later is recorded, if it finds the new name.  A
+	 * release that has read the old name of a static semaphore, and adds its
+	 * permits to the LOCKED word after this load, is neither counted here
+	 * nor recorded: its permits stay listed as held by an unknown holder.
+	 * It needs permits that are out before the first acquire.
+	 */
 	if (sem->state_ & WEIR_STATE_UNBOUNDED_)
 		what.flags |= RG_UNBOUNDED;
 	else
+		/* relaxed: only the value matters. */
 		what.out = sem->capacity_ -
 			   weir_value_(at_load_relaxed(&sem->word_));
 	return weir_record_add_(&what, asked);
