@@ -79,8 +79,11 @@ static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site
 	at_signal_fence();
 	if (!weir_record_is_last_(sem) ||
 	    (weir_mine_.last_site != site &&
-	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer)))
+	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer))) {
+		/* Unused; some compilers do not see that. */
+		*ready = (struct weir_ready_){ .slot = NULL };
 		return false;
+	}
 	ready->slot = slot;
 	/* Plain: this thread writes them. */
 	ready->taken = slot->taken;
