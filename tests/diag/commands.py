@@ -234,7 +234,7 @@ def test_c50_a_real_deadlock_with_call_sites():
         check("raise orders by 1 | raise mails by 1" in out, out)
         sites = set(re.findall(r"\((\S+ ?\w*), ", out))
         # Without tail calls the call site lies inside the library.
-        sites.discard("acquire_again")
+        sites -= {"acquire_again", "weir_sem_acquire_long_"}
         if any(site.startswith("real.c:") for site in sites):
             check(all(re.fullmatch(r"real\.c:\d+ take", site) for site in sites), sites)
         else:
