@@ -141,8 +141,8 @@ static struct nm_slot *claim_any(weir_named *h)
 	if (!slot)
 		return NULL;
 	state = claimed_state(h);
-	/* relaxed: a slot that is not live is not read. */
-	at_store_relaxed(&slot->state, state);
+	/* [NT1] release.  A sweep that sees it sees `stale` of take_over. */
+	at_store_release(&slot->state, state);
 	/* relaxed: weir_nm_bury_ may be burying the former owner of the slot. */
 	at_store_relaxed(&slot->held, 0);
 	slot->since_ticks = 0;

@@ -57,7 +57,7 @@ uint64_t weir_nm_lent_number_(void)
 
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		return 0;
-	return number | !number;
+	return number ? number : 1;
 }
 
 int weir_nm_lent_open_(const weir_named *h, uint64_t number, bool create)
