@@ -261,8 +261,9 @@ static bool relock(weir_sem *sem)
 	return false;
 }
 
-int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
-				   struct weir_to_notify_ *to_notify)
+/* As weir_sem_grant_and_unlock_; the roused waiter has not been woken. */
+static int64_t grant_and_unlock(weir_sem *sem, int64_t taken,
+				struct weir_to_notify_ *to_notify)
 {
 	int64_t excess = 0;
 
@@ -275,10 +276,20 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 	return excess;
 }
 
+int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
+				   struct weir_to_notify_ *to_notify)
+{
+	int64_t excess = grant_and_unlock(sem, taken, to_notify);
+
+	/* Not with the notifications: the caller may wait before it makes them. */
+	weir_wake_roused_(to_notify);
+	return excess;
+}
+
 void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 {
 	struct weir_to_notify_ to_notify = { .first = NULL };
 
-	(void)weir_sem_grant_and_unlock_(sem, taken, &to_notify);
+	(void)grant_and_unlock(sem, taken, &to_notify);
 	weir_notify_all_(&to_notify);
 }

@@ -85,6 +85,13 @@ void weir_waiter_rouse_(struct weir_waiter_ *w,
 	to_notify->roused = &w->state;
 }
 
+void weir_wake_roused_(struct weir_to_notify_ *to_notify)
+{
+	if (to_notify->roused)
+		weir_futex_wake_(to_notify->roused);
+	to_notify->roused = NULL;
+}
+
 bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w)
 {
 	/* relaxed: the answer is used as a hint. */
@@ -133,7 +140,7 @@ void weir_callbacks_run_(void)
 }
 
 /* Notify every waiter.  Returns true if this thread has callbacks to run. */
-static bool notify_each(const struct weir_to_notify_ *to_notify)
+static bool notify_each(struct weir_to_notify_ *to_notify)
 {
 	struct weir_waiter_ *w = to_notify->first;
 	bool runs = false;
@@ -152,8 +159,7 @@ static bool notify_each(const struct weir_to_notify_ *to_notify)
 			weir_futex_wake_(state);
 		w = next;
 	}
-	if (to_notify->roused)
-		weir_futex_wake_(to_notify->roused);
+	weir_wake_roused_(to_notify);
 	return runs;
 }
 

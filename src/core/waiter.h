@@ -238,6 +238,13 @@ void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
 void weir_waiter_rouse_(struct weir_waiter_ *w,
 			struct weir_to_notify_ *to_notify);
 
+/*
+ * Wake the roused waiter of the list, if there is one.  Called after the unlock,
+ * before the caller waits for anything: a notification of a roused waiter leaves
+ * the wake to this call.
+ */
+void weir_wake_roused_(struct weir_to_notify_ *to_notify);
+
 /* Returns true if w sleeps.  Requires: w was roused, so it sleeps again. */
 bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w);
 
