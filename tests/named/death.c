@@ -3,12 +3,11 @@
  * C37, C38, C40: the state after a death.  Each test runs in its own PID
  * namespace.
  */
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "named/lock.h"
 #include "process.h"
 #include "puppet.h"
@@ -133,22 +132,6 @@ NAMESPACE_TEST(c37_the_first_watcher_is_stopped_and_the_holder_killed)
 	close_named(sem);
 }
 
-static struct nm_header *map_file(const char *name)
-{
-	struct nm_header *head;
-	char path[300];
-	int fd;
-
-	CHECK_OK(weir_named_path(name, path, sizeof(path)));
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(fd >= 0);
-	head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    0);
-	CHECK(head != MAP_FAILED);
-	close(fd);
-	return head;
-}
-
 /*
  * The only waiting process is stopped when the holder dies, so no keeper notices
  * the death.  The waiter must notice it when it continues.  This process only
@@ -160,7 +143,7 @@ NAMESPACE_TEST(c37_c42_a_death_while_the_only_waiter_is_stopped)
 	struct puppet holder = puppet_at(name, 3), waiter = puppet_at(name, 3);
 	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
 	struct nm_record *record;
-	struct nm_header *head;
+	struct file file;
 	weir_named *sem;
 	int status;
 
@@ -169,11 +152,10 @@ NAMESPACE_TEST(c37_c42_a_death_while_the_only_waiter_is_stopped)
 	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 1);
 	/* The waiter sleeps on the first record, and has armed its keeper. */
-	head = map_file(name);
-	record = (struct nm_record *)(void *)((struct nm_slot *)(void *)
-					      (head + 1) + NM_SLOTS);
+	file = map_file(name);
+	record = (struct nm_record *)(void *)(file.slots + NM_SLOTS);
 	AWAIT(weir_shared_sleepers_(&record->state));
-	munmap(head, NM_FILE_SIZE);
+	unmap_file(&file);
 	CHECK(process_signal(waiter.pid, SIGSTOP));
 	CHECK_EQ(waitpid(waiter.pid, &status, WUNTRACED), waiter.pid);
 	CHECK(WIFSTOPPED(status));

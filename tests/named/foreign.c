@@ -3,7 +3,6 @@
  * C38, C39: files that other processes lock, truncate or leave from another
  * boot, and borrowers of a lent descriptor.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,38 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "named/format.h"
+#include "file.h"
 #include "named/lock.h"
 #include "puppet.h"
 #include "weir/ctx.h"
-
-/* The file of a semaphore, mapped by a process that may write it. */
-struct file {
-	char path[300];
-	int fd;
-	struct nm_header *head;
-	struct nm_slot *slots;
-};
-
-static struct file map_file(const char *name)
-{
-	struct file file;
-
-	CHECK_OK(weir_named_path(name, file.path, sizeof(file.path)));
-	file.fd = open(file.path, O_RDWR | O_CLOEXEC);
-	CHECK(file.fd >= 0);
-	file.head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-			 file.fd, 0);
-	CHECK(file.head != MAP_FAILED);
-	file.slots = (struct nm_slot *)(void *)(file.head + 1);
-	return file;
-}
-
-static void unmap_file(struct file *file)
-{
-	CHECK(!munmap(file->head, NM_FILE_SIZE));
-	close(file->fd);
-}
 
 static ino_t inode_of(const struct file *file)
 {
@@ -442,20 +413,6 @@ static weir_named *open_strict(const char *name)
 
 	CHECK_OK(weir_named_open(name, &opts, &sem));
 	return sem;
-}
-
-static int count_lent(void)
-{
-	DIR *folder = opendir(getenv("WEIR_DIR"));
-	struct dirent *entry;
-	int count = 0;
-
-	CHECK(folder);
-	while ((entry = readdir(folder)))
-		count += !strncmp(entry->d_name, NM_LENT_PREFIX,
-				  strlen(NM_LENT_PREFIX));
-	closedir(folder);
-	return count;
 }
 
 TEST(c37_a_borrower_can_do_nothing_to_the_semaphore)

@@ -3,15 +3,13 @@
  * Functions for programs that run other programs: permits that stay held until
  * the last child has ended (C37), unlinking by handle, and paths.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "named/format.h"
+#include "file.h"
 #include "puppet.h"
 
 static weir_named *open_strict(const char *name)
@@ -121,43 +119,17 @@ NAMESPACE_TEST(c29_c37_without_lending_a_forked_child_keeps_no_permits)
 	close_named(sem);
 }
 
-/* The number of lent files in the folder of the semaphores. */
-static int count_lent(void)
-{
-	DIR *folder = opendir(getenv("WEIR_DIR"));
-	const struct dirent *entry;
-	int count = 0;
-
-	CHECK(folder);
-	while ((entry = readdir(folder)))
-		count += !strncmp(entry->d_name, NM_LENT_PREFIX,
-				  strlen(NM_LENT_PREFIX));
-	closedir(folder);
-	return count;
-}
-
 /* Make all slots above the first one seem to be in use. */
 static void fill_slots(const char *name)
 {
-	struct nm_header *head;
-	struct nm_slot *slots;
-	char path[4096];
-	int fd;
+	struct file file = map_file(name);
 
-	CHECK_OK(weir_named_path(name, path, sizeof(path)));
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(fd >= 0);
-	head = mmap(NULL, NM_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    0);
-	CHECK(head != MAP_FAILED);
-	close(fd);
-	slots = (struct nm_slot *)(void *)(head + 1);
 	for (uint32_t i = 1; i < NM_SLOTS; i++) {
-		slots[i].alive.word = 1;
-		slots[i].state = NM_SLOT_LIVE;
+		file.slots[i].alive.word = 1;
+		file.slots[i].state = NM_SLOT_LIVE;
 	}
-	head->slots_high = NM_SLOTS;
-	munmap(head, NM_FILE_SIZE);
+	file.head->slots_high = NM_SLOTS;
+	unmap_file(&file);
 }
 
 static void hold_lend_and_wait(const char *name, int ready)
