@@ -69,7 +69,8 @@ def rooms(*names):
 
 
 def all_orders(where):
-    """Write a base/atomic.h with every order of every access; return its folder."""
+    """Write a base/atomic.h with every order of every access; return its folder.  An access
+    that names no order of the compiler, such as a pair of stores, has one form only."""
     text = read("src/base/atomic.h")
     known = re.findall(r"^#define (at_\w+?_)(relaxed|acquire|release|acq_rel)"
                        r"(\(.*)$", text, re.M)
@@ -77,7 +78,7 @@ def all_orders(where):
     more = ""
     for name, order, rest in known:
         for other in ("relaxed", "acquire", "release"):
-            if name + other not in have:
+            if name + other not in have and "__ATOMIC_" in rest:
                 have.add(name + other)
                 more += f"#define {name}{other}" + rest.replace(
                     "__ATOMIC_" + order.upper(),
