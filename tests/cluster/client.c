@@ -8,7 +8,9 @@
  *     TIME CLIENT EVENT OPERATION NUMBER...
  *
  *     ask   weight               before a call
- *     got   weight fence ticket  the call has returned a lease
+ *     got   weight fence ticket place
+ *                                the call has returned a lease; the place in
+ *                                the queue that the engine told; 0: none
  *     fail  error                the call has failed
  *     back  until                before a release; the lease is valid until then
  *     done  error                the release has returned
@@ -143,10 +145,10 @@ static void round_of(uint64_t *random, const char *operation)
 		event("fail", operation, "%s", weir_err_name(err));
 		return;
 	}
-	event("got", operation, "%lld %llu %llu",
+	event("got", operation, "%lld %llu %llu %u",
 	      (long long)weir_lease_weight(lease),
 	      (unsigned long long)weir_lease_fence(lease),
-	      (unsigned long long)lease->ticket);
+	      (unsigned long long)lease->ticket, (unsigned)lease->place);
 	if (!hold(lease, duration(random)))
 		event("lost", operation, "%lld", until_of(lease));
 	event("back", operation, "%lld", until_of(lease));

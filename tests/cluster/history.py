@@ -54,12 +54,13 @@ class Spans:
 
 
 class Lease:
-    __slots__ = ("client", "operation", "asked", "got", "weight", "fence", "ticket", "back",
-                 "done", "until", "failed", "result", "wanted")
+    __slots__ = ("client", "operation", "asked", "got", "weight", "fence", "ticket", "place",
+                 "back", "done", "until", "failed", "result", "wanted")
 
     def __init__(self, client, operation):
         self.client, self.operation = client, operation
         self.asked = self.got = self.weight = self.fence = self.ticket = None
+        self.place = 0
         self.back = self.done = self.until = None
         self.failed = self.result = None
         self.wanted = 0
@@ -116,7 +117,7 @@ class History:
             if lease.fence is not None:
                 self.problem("double", lease)
             lease.got = when
-            lease.weight, lease.fence, lease.ticket = map(int, words[4:7])
+            lease.weight, lease.fence, lease.ticket, lease.place = map(int, words[4:8])
             if lease.weight != lease.wanted:
                 self.problem("weight", lease)
         elif what == "fail":
@@ -268,7 +269,8 @@ class History:
         """The head of the queue waits although it fits.
 
         The window before its grant is quiet: no other grant, no request that may have been
-        ahead, no lease that may have used the permits.
+        ahead, no lease that may have used the permits.  A request that was granted when it
+        arrived did not wait, however late the busy machine sent it.
         """
         window = 30000 if self.timed else 1000000
         phantoms = Spans(self.phantoms())
@@ -277,8 +279,7 @@ class History:
             start = end - window
             while in_use and in_use[0][0] <= start:
                 used -= heapq.heappop(in_use)[1]
-            # The ticket of a lease that PostgreSQL granted at once is its token.
-            if lease.asked <= start - window and lease.ticket != lease.fence and \
+            if lease.asked <= start - window and lease.place and \
                     (before is None or before <= start) and \
                     not self.disturbed.overlap(start, end) and \
                     not phantoms.overlap(start, end) and \

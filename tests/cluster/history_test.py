@@ -16,13 +16,13 @@ BASE = 10 ** 15         # a time of the engine, in microseconds
 
 def problems(*lines, capacity=1, ttl=TTL, **options):
     """Each line begins with milliseconds.  "got" has the weight 1; its token is the time of the
-    grant, which is the first number after the operation."""
+    grant, which is the first number after the operation.  The second is its place, 1 by default."""
     text, ticket = "", 0
     for line in lines:
         when, client, what, operation, *rest = line.split()
         if what == "got":
             ticket += 1
-            rest = ["1", str(BASE + int(rest[0]) * MS), str(ticket)]
+            rest = ["1", str(BASE + int(rest[0]) * MS), str(ticket), (rest[1:] or ["1"])[0]]
         elif what == "ask":
             rest = ["1"]
         elif what in ("back", "lost"):
@@ -107,6 +107,12 @@ def test_an_unknown_outcome_may_hold_permits():
     lost = ("3 3 ask c", "150 3 fail c WEIR_EINDETERMINATE")
     assert turns(granted=1000, lines=lost) == []
     assert turns(granted=2000, lines=lost) == ["blocked"]
+
+
+def test_a_request_that_was_sent_late_did_not_wait():
+    late = ("0 1 ask a", "401 1 got a 400 {}", "402 1 back a 9000", "403 1 done a WEIR_OK")
+    assert problems(*(line.format(1) for line in late)) == ["blocked"]
+    assert problems(*(line.format(0) for line in late)) == []
 
 
 def test_tokens_that_are_no_times():
