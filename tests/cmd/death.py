@@ -20,16 +20,13 @@ wait
 """
 
 
-def family(*options, fast=False, seconds=LIMIT // 2):
+def family(*options, fast=False):
     """Start a FAMILY under the only permit of "a", and another job that waits for it."""
     same(weir("open", "a", "-n", "1", *(["--fast"] if fast else []))[0], 0)
     runner = start("run", "a", *options, "--", *refereed(1, "sh", "-c", FAMILY, "job", path(".")),
                    stdout=subprocess.DEVNULL, stderr=open(path("said"), "w"))
     pids = [job_pid(name) for name in "xyz"]
-    # The kernel closes the descriptors of a killed process one after another: the permit may be
-    # released a moment before the lock of the referee.  The FAMILY itself would hold it for longer
-    # than the test may take.
-    following = start("run", "a", "--", *refereed(1, "sh", "-c", "exit 0", seconds=seconds))
+    following = start("run", "a", "--", *refereed(1, "sh", "-c", "exit 0"))
     until(lambda: stat("a")["waiting"] == 1, "the next job waits")
     return runner, pids, following
 
@@ -121,8 +118,8 @@ def test_c37_the_job():
 
 
 def test_c37_the_job_orphan_keep():
-    # The referee's lock stays with the descendants, so the next job does not wait for it.
-    runner, pids, following = family("--orphan", "keep", seconds=0)
+    # The referee's lock stays with the descendants: the referee is not asked.
+    runner, pids, following = family("--orphan", "keep")
     kill(pids[0])
     same(runner.wait(), 128 + 9)
     same(finish(following)[0], 0)

@@ -236,24 +236,57 @@ def let_end(name):
 
 # A referee checks the limit without using weir.  There are as many files as permits.
 # Each job locks one of them; the lock lasts until all processes that inherit the
-# descriptor have ended.  A job that finds all files locked exceeds the limit.
+# descriptor have ended.  A job that finds all files locked exceeds the limit, unless a
+# process that has been killed is about to release its lock: the kernel closes its
+# descriptors one after another, and may release the permit first.  Such a process has no
+# entries in /proc/PID/fd any more.  The job exceeds the limit if each file has a holder
+# with an entry, and still has it after all the others were found.
 REFEREE = """
-n=$1 dir=$2 seconds=$3
-shift 3
-i=0
-while [ $i -lt $n ]; do
-	exec 9>>"$dir/referee.$i"
-	flock -w "$seconds" 9 && break
-	i=$((i + 1))
+n=$1 dir=$2
+shift 2
+
+lock_one() {
+	i=0
+	while [ $i -lt $n ]; do
+		exec 9>>"$dir/referee.$i"
+		flock -n 9 && return
+		i=$((i + 1))
+	done
+	exec 9>&-
+	return 1
+}
+
+holders_seen() {
+	seen=
+	i=0
+	while [ $i -lt $n ]; do
+		found=
+		for fd in /proc/[0-9]*/fd/9; do
+			[ "$fd" -ef "$dir/referee.$i" ] && found="$found $fd"
+		done
+		[ "$found" ] || return
+		seen="$seen$found"
+		i=$((i + 1))
+	done
+}
+
+until lock_one; do
+	holders_seen
+	[ "$seen" ] || continue
+	before=$seen
+	holders_seen
+	if [ "$seen" = "$before" ]; then
+		echo "over the limit" >>"$dir/over"
+		break
+	fi
 done
-[ $i -lt $n ] || echo "over the limit" >>"$dir/over"
 exec "$@"
 """
 
 
-def refereed(limit, *job, seconds=0):
-    """A job that the referee watches.  It waits this long for a lock that may be about to end."""
-    return ["sh", "-c", REFEREE, "referee", str(limit), DIR, str(seconds), *job]
+def refereed(limit, *job):
+    """A job that the referee watches."""
+    return ["sh", "-c", REFEREE, "referee", str(limit), DIR, *job]
 
 
 def check_referee():
