@@ -135,7 +135,7 @@ static void free_handle(weir_named *h)
 	if (h->fd >= 0)
 		close(h->fd);
 	if (h->scratch)
-		weir_mem_free_(h->scratch);
+		weir_unmap_(h->scratch, sizeof(*h->scratch));
 	if (h->path)
 		weir_mem_free_(h->path);
 	if (h->name)
@@ -184,7 +184,7 @@ static weir_err new_handle(const char *name, const weir_named_opts *opts,
 
 		weir_nm_absolute_(&h->path);
 		if (!observer)
-			h->scratch = weir_mem_alloc_(sizeof(*h->scratch));
+			h->scratch = weir_map_zero_(sizeof(*h->scratch));
 		h->name = weir_mem_alloc_(strlen(name) + 1);
 		if ((!h->scratch && !observer) || !h->name)
 			err = WEIR_ENOMEM;

@@ -136,6 +136,32 @@ static void pair_of_sem_t(void *arg)
 	CHECK(!sem_post(arg));
 }
 
+/*
+ * A short program opens one handle and ends.  So the private memory of a handle
+ * is used only when it is needed: for the order of waiters, at a repair.
+ */
+TEST(an_open_handle_uses_few_pages)
+{
+	enum { HANDLES = 20, PAGES = 16 };
+	weir_named *handles[HANDLES], *first;
+	const char *name = fresh_name();
+	long before, used;
+
+	/* The first one starts the heap and resolves the functions. */
+	first = open_named(name, 1);
+	before = check_resident_pages();
+	for (int i = 0; i < HANDLES; i++)
+		handles[i] = open_named(name, 1);
+	used = check_resident_pages() - before;
+	printf("evidence: anonymous memory of an open handle and its thread |"
+	       " %.1f pages\n", (double)used / HANDLES);
+	if (MEMORY_IS_OURS)
+		CHECK(used <= HANDLES * PAGES);
+	for (int i = 0; i < HANDLES; i++)
+		close_named(handles[i]);
+	close_named(first);
+}
+
 TEST(the_uncontended_pair)
 {
 	weir_named *sem = open_named(fresh_name(), 1);

@@ -343,8 +343,9 @@ void *weir_map_(int fd, size_t size)
 
 void weir_unmap_(void *memory, size_t size)
 {
-	(void)memory;
 	(void)size;
+	if (memory != &world_file)
+		weir_mem_free_(memory);
 }
 
 void *weir_map_zero_(size_t size)
