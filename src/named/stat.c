@@ -154,7 +154,7 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 	return WEIR_OK;
 }
 
-/* An observer reads a field of the header; 0 on failure. */
+/* Read a field of the header from the file; 0 on failure. */
 static void peek(const weir_named *sem, size_t offset, void *to, size_t size)
 {
 	if (pread(sem->fd, to, size, (off_t)offset) != (ssize_t)size)
@@ -176,6 +176,20 @@ bool weir_named_is_closed(weir_named *sem)
 		peek(sem, offsetof(struct nm_header, closed), &closed,
 		     sizeof(closed));
 	return closed & (NM_DRAIN | NM_CLOSED);
+}
+
+int64_t weir_named_capacity(weir_named *sem)
+{
+	int64_t capacity = 0;
+
+	if (!sem) {
+		weir_panic_("weir_named_capacity: %p is not a semaphore", sem);
+		return 0;
+	}
+	/* The mapped field is protected by the lock, which may be in use. */
+	peek(sem, offsetof(struct nm_header, capacity), &capacity,
+	     sizeof(capacity));
+	return capacity > 0 ? capacity : 0;
 }
 
 int64_t weir_named_available(weir_named *sem)

@@ -41,6 +41,23 @@ TEST(c1_counts_out_of_range_change_nothing)
 	close_named(sem);
 }
 
+TEST(c21_the_capacity_follows_a_resize_and_a_forget)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+
+	CHECK_EQ(weir_named_capacity(sem), 3);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_EQ(weir_named_capacity(sem), 3);
+	CHECK_OK(weir_named_resize(sem, 5, NULL));
+	CHECK_EQ(weir_named_capacity(sem), 5);
+	CHECK_OK(weir_named_forget(sem, 1));
+	CHECK_EQ(weir_named_capacity(sem), 4);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	CHECK_EQ(weir_named_capacity(sem), 4);
+	weir_named_release(sem, 1);
+	close_named(sem);
+}
+
 TEST(c1_large_counts_are_exact)
 {
 	weir_named *sem = open_named(fresh_name(), WEIR_SEM_MAX);
@@ -110,6 +127,7 @@ TEST(misuse_is_an_error_or_a_panic)
 	CHECK_PANICS("not a semaphore", weir_named_release(NULL, 1));
 	CHECK_PANICS("not a semaphore", weir_named_close(NULL, WEIR_CLOSE_NOW));
 	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
+	CHECK_PANICS("not a semaphore", (void)weir_named_capacity(NULL));
 }
 
 /* A handle that is no participant. */
@@ -126,6 +144,7 @@ TEST(an_observer_only_looks)
 	CHECK_EQ(look_at(observer).held, 1);
 	CHECK_EQ(look_at(observer).free, 2);
 	CHECK_EQ(weir_named_available(observer), 2);
+	CHECK_EQ(weir_named_capacity(observer), 3);
 	CHECK(!weir_named_is_closed(observer));
 	CHECK_ERR(weir_named_acquire(observer, 1, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_try_acquire(observer, 1), WEIR_EINVAL);

@@ -232,6 +232,7 @@ static void ask_everything(weir_named *sem)
 	(void)!weir_named_drain(sem, &got);
 	(void)!weir_named_forget(sem, 1);
 	(void)weir_named_available(sem);
+	(void)weir_named_capacity(sem);
 	(void)weir_named_is_closed(sem);
 	weir_named_close(sem, WEIR_CLOSE_NOW);
 	(void)!weir_named_stat(sem, &info, entries, 4);

@@ -78,6 +78,7 @@ TEST(c39_an_observer_survives_a_truncation)
 		if (weir_named_stat(observer, &info, NULL, 0))
 			CHECK_EQ(errno, EBADMSG);
 		(void)weir_named_available(observer);
+		(void)weir_named_capacity(observer);
 		(void)weir_named_is_closed(observer);
 	}
 	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0), WEIR_ESYSTEM);
