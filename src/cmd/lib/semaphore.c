@@ -13,14 +13,13 @@
 /* An existing semaphore is never resized by -n. */
 static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 {
-	weir_named_info info;
+	int64_t capacity = weir_named_capacity(sem);
 
 	/* The caller refuses or replaces a closed semaphore. */
-	if (weir_named_stat(sem, &info, NULL, 0) || info.closed ||
-	    info.capacity == wanted)
+	if (capacity == wanted || weir_named_is_closed(sem))
 		return;
 	cmd_message("%s: the capacity is %lld, not %lld; \"weir resize %s "
-		    "%lld\" changes it", name, (long long)info.capacity,
+		    "%lld\" changes it", name, (long long)capacity,
 		    (long long)wanted, name, (long long)wanted);
 }
 
