@@ -155,7 +155,7 @@ weir_err weir_explain(char *text, size_t size, weir_diag_verdict *verdict)
 			(void)weir_diag_report_(&out, &own.model, NULL);
 		if (verdict)
 			*verdict = weir_diag_number_(
-				weir_diag_gravest_(&own.model));
+				weir_diag_gravest_(&own.model, NULL));
 		weir_diag_own_free_(&own);
 	}
 	errno = before;

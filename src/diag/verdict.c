@@ -16,6 +16,8 @@
  */
 #include "diag/verdict.h"
 
+#include <string.h>
+
 #define SECOND INT64_C(1000000000)
 
 /*
@@ -257,15 +259,18 @@ void weir_diag_judge_(struct dg_model *model)
 	weir_diag_mark_behind_(model);
 }
 
-enum dg_verdict weir_diag_gravest_(const struct dg_model *model)
+enum dg_verdict weir_diag_gravest_(const struct dg_model *model,
+				   const char *only)
 {
 	enum dg_verdict gravest = DG_FINE;
 
-	for (uint32_t i = 0; i < model->used.contexts; i++)
+	/* The verdict of an object includes those of its waiters. */
+	for (uint32_t i = 0; !only && i < model->used.contexts; i++)
 		if (model->contexts[i].verdict > gravest)
 			gravest = model->contexts[i].verdict;
 	for (uint32_t i = 0; i < model->used.objects; i++)
-		if (model->objects[i].verdict > gravest)
+		if ((!only || !strcmp(model->objects[i].name, only)) &&
+		    model->objects[i].verdict > gravest)
 			gravest = model->objects[i].verdict;
 	return gravest;
 }

@@ -105,10 +105,14 @@ void weir_diag_judge_(struct dg_model *model);
 void weir_diag_number_groups_(struct dg_model *model);
 void weir_diag_mark_behind_(struct dg_model *model);
 
-/* The gravest verdict of a group, and of the whole model. */
+/*
+ * The gravest verdict of a group; and of the objects with the name `only`, or of the
+ * whole model if `only` is null.
+ */
 enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
 					 uint32_t group);
-enum dg_verdict weir_diag_gravest_(const struct dg_model *model);
+enum dg_verdict weir_diag_gravest_(const struct dg_model *model,
+				   const char *only);
 
 /* A change after which all contexts of a group can proceed. */
 struct dg_way {

@@ -89,6 +89,21 @@ def test_explain_one_name():
         check("no watched object has the name nothing" in err, err)
 
 
+def test_explain_judges_the_named_object():
+    """A deadlock of other objects is no finding about the one that is named."""
+    with target("beside") as t:
+        for name, want, verdict in (("cache", 0, "-"), ("db_pool", 1, "DEADLOCK")):
+            status, out, err = weir("explain", t.pid, name)
+            same((status, err), (want, ""), name)
+            same("DEADLOCK" in out, want == 1, out)
+            status, out, err = weir("explain", t.pid, name, "--json")
+            same((status, err), (want, ""), name)
+            if want:
+                same(json.loads(out)["verdict"], verdict, name)
+            else:
+                check(json.loads(out)["verdict"] != "DEADLOCK", out)
+
+
 def test_explain_without_an_open_descriptor():
     with target("deadlock", "closed") as t:
         status, out, err = weir("explain", t.pid)

@@ -206,6 +206,13 @@ int fake_scenario(char *base, const char *name)
 		deadlock(base);
 		return 1;
 	}
+	if (!strcmp(name, "beside")) {
+		deadlock(base);
+		fake_hold(base, fake_add_thread(base, 8160, "other"),
+			  fake_add_object(base, "cache", 4), 1, 0x9,
+			  FAKE_SECOND);
+		return 1;
+	}
 	if (!strcmp(name, "full")) {
 		fill_full(base);
 		return 1;

@@ -31,8 +31,9 @@ struct rg_wait *fake_add_wait(char *base, uint64_t context, uint64_t object,
 			      int64_t n, uint64_t site, int64_t age_ns);
 
 /*
- * Fill in a scenario: "deadlock", "leaked", "nested", "unsatisfiable", "signal",
- * "handed", "slow", "full", "empty".  Returns 0 if there is no such scenario.
+ * Fill in a scenario: "deadlock", "beside" (a deadlock, and another object), "leaked",
+ * "nested", "unsatisfiable", "signal", "handed", "slow", "full", "empty".  Returns 0 if
+ * there is no such scenario.
  */
 int fake_scenario(char *base, const char *name);
 

@@ -67,7 +67,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (only && !shown)
 		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
 			diag.name, only);
-	gravest = weir_diag_gravest_(&diag.model);
+	gravest = weir_diag_gravest_(&diag.model, only);
 	diag_close(&diag);
 	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;
 }
@@ -87,6 +87,7 @@ const struct cmd cmd_explain = {
 "      --json   print one JSON object on one line\n"
 "  -h, --help   print this text\n"
 "\n"
-"Exit status: 0, or 1 if some context can never proceed or permits have leaked.\n",
+"Exit status: 0, or 1 if some context can never proceed or permits have leaked;\n"
+"with NAME, only the objects with that name and their waiters count.\n",
 	.run = run,
 };

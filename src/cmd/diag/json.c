@@ -211,7 +211,7 @@ uint32_t diag_json_object(FILE *out, const char *key, struct diag *diag,
 	json_text(out, "program", model->program);
 	json_text(out, "library", model->library);
 	json_text(out, "verdict",
-		  weir_diag_verdict_name_(weir_diag_gravest_(model)));
+		  weir_diag_verdict_name_(weir_diag_gravest_(model, only)));
 	json_bool(out, "incomplete", model->lost || model->incomplete);
 	json_bool(out, "approximate", model->approximate);
 	json_list(out, "groups");
