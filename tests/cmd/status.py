@@ -198,6 +198,20 @@ def test_126_127():
     same(stat("a")["free"], 1, "the permit is released")
 
 
+def test_125_too_few_descriptors():
+    """The command is not blamed if weir lacks a descriptor."""
+    weir("open", "a", "-n", "1")
+    for limit in range(4, 12):
+        done = subprocess.run(["sh", "-c", f'ulimit -n {limit}; exec "$0" run a -- true',
+                               support.WEIR], env=support.ENV, stdin=subprocess.DEVNULL,
+                              text=True, capture_output=True, timeout=LIMIT)
+        if "shared libraries" in done.stderr:
+            continue
+        check(done.returncode in (0, 125), (limit, done))
+        same(done.stderr.startswith("weir: "), done.returncode == 125, (limit, done))
+        check(not done.stderr.startswith("weir: true: "), (limit, done))
+
+
 def test_the_most_arguments():
     """execvp copies the arguments of a script without "#!"."""
     with open(path("count"), "w", encoding="ascii") as file:

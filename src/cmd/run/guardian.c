@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,24 +28,19 @@
 static int start(const struct run_opts *opts, weir_named *sem,
 		 struct job_opts *how, struct job *job)
 {
-	int failed;
+	int status;
 
 	if (weir_named_lend(sem, &how->lent))
 		how->lent = -1;
 	/* A job without the lent permits must not outlive the guardian. */
 	how->dies = !opts->keep || how->lent < 0;
 	atomic_store(&how->shared->outlives, !how->dies);
-	failed = job_start(job, how);
+	status = job_start(job, how);
 	if (how->lent >= 0)
 		close(how->lent);
 	if (how->wrapper >= 0)
 		close(how->wrapper);
-	if (!failed)
-		return EXIT_SUCCESS;
-	cmd_message("%s: %s", opts->command[0], strerror(failed));
-	return failed == ENOENT ? EXIT_NOT_FOUND :
-	       failed == EAGAIN || failed == ENOMEM ? EXIT_WEIR :
-						      EXIT_CANNOT_RUN;
+	return status;
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -32,7 +33,8 @@
 struct start {
 	const struct job_opts *opts;
 	pid_t parent;	/* the kernel kills the job when it dies; 0: not */
-	int failed;	/* errno if the exec failed */
+	int failed;	/* errno of the step that failed */
+	bool at_exec;	/* that step is the exec */
 };
 
 /*
@@ -64,7 +66,26 @@ static int child_main(void *arg)
 	signals_restore(opts->signals);
 	(void)execvp(opts->command[0], opts->command);
 	start->failed = errno;
+	start->at_exec = true;
 	return EXIT_WEIR;
+}
+
+/*
+ * The status says whether the command cannot be executed, or weir lacks a
+ * descriptor, a process or memory.
+ */
+static int report_failure(const struct start *start)
+{
+	const char *reason = strerror(start->failed);
+
+	if (!start->at_exec) {
+		cmd_message("run: cannot start the job: %s", reason);
+		return EXIT_WEIR;
+	}
+	cmd_message("%s: %s", start->opts->command[0], reason);
+	return start->failed == ENOENT ? EXIT_NOT_FOUND :
+	       start->failed == EAGAIN || start->failed == ENOMEM ?
+		       EXIT_WEIR : EXIT_CANNOT_RUN;
 }
 
 int job_start(struct job *job, const struct job_opts *opts)
@@ -75,8 +96,10 @@ int job_start(struct job *job, const struct job_opts *opts)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	pid_t pid;
 
-	if (stack == MAP_FAILED)
-		return ENOMEM;
+	if (stack == MAP_FAILED) {
+		start.failed = ENOMEM;
+		return report_failure(&start);
+	}
 	/*
 	 * Do not use fork: the library's fork handlers would give the child
 	 * handles that it does not need.  Do not use posix_spawn: it cannot set
@@ -90,9 +113,10 @@ int job_start(struct job *job, const struct job_opts *opts)
 		(void)waitpid(pid, NULL, 0);
 	atomic_store(&opts->shared->job, start.failed ? 0 : pid);
 	(void)munmap(stack, STACK_SIZE);
-	if (!start.failed)
-		*job = (struct job){ .pid = pid, .kill_at = WEIR_FOREVER };
-	return start.failed;
+	if (start.failed)
+		return report_failure(&start);
+	*job = (struct job){ .pid = pid, .kill_at = WEIR_FOREVER };
+	return EXIT_SUCCESS;
 }
 
 bool job_reap(struct job *job)

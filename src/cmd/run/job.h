@@ -28,7 +28,7 @@ struct job_opts {
 	bool dies;	/* the kernel kills the job when the caller dies */
 };
 
-/* Start the job.  Returns 0 or an errno. */
+/* Start the job.  Returns 0, or after a message the exit status. */
 int job_start(struct job *job, const struct job_opts *opts);
 /*
  * Reap all zombies and note if the job is among them.  Returns false if this

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -170,18 +169,16 @@ static int run_job(struct leased *l, const struct signals *signals,
 				.group = group, .lent = -1, .dies = true };
 	struct job job = { .pid = 0 };
 	bool held;
-	int failed;
+	int status;
 
 	how.wrapper = interrupt_before_start(wrapper, group);
-	failed = job_start(&job, &how);
+	status = job_start(&job, &how);
 	if (how.wrapper >= 0)
 		close(how.wrapper);
 	if (inherited >= 0)
 		close(inherited);
-	if (failed) {
-		cmd_message("%s: %s", l->opts->command[0], strerror(failed));
-		return failed == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	}
+	if (status)
+		return status;
 	atomic_store(&shared->job, job.pid);
 	held = wait_for_job(l, signals, shared, &job, wrapper);
 	/* Descendants of the job must not go on without the lease. */
