@@ -40,17 +40,33 @@ static int high_copy(int fd)
 }
 
 /*
+ * Returns the folder for temporary files.  The path of the fifo is part of a word
+ * of MAKEFLAGS.  A blank ends this word, and make expands `$` and removes a
+ * backslash; other clients do not.  So a path with such a character cannot be
+ * used.
+ */
+static const char *base_folder(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	return base && *base == '/' && !base[strcspn(base, " \t\n\v\f\r\\$")] ?
+		       base : "/tmp";
+}
+
+/*
  * Create a fifo in a new folder, and open it for reading.  Both are removed at
  * exit.
  */
 static void create_fifo(struct token_pipe *tokens)
 {
-	const char *base = getenv("TMPDIR");
+	const char *base = base_folder();
+	int length = snprintf(tokens->folder, sizeof(tokens->folder),
+			      "%s/weir-jobs-XXXXXX", base);
 
-	if (!base || *base != '/' || strlen(base) > 32)
-		base = "/tmp";
-	(void)snprintf(tokens->folder, sizeof(tokens->folder),
-		       "%s/weir-jobs-XXXXXX", base);
+	if (length >= (int)sizeof(tokens->folder)) {
+		errno = ENAMETOOLONG;
+		die("TMPDIR");
+	}
 	if (!mkdtemp(tokens->folder))
 		die(base);
 	(void)snprintf(tokens->path, sizeof(tokens->path), "%s/fifo",

@@ -3,12 +3,14 @@
 #define WEIR_CMD_JOBSERVER_PIPE_H
 
 /* The pipe or fifo of the tokens. */
+#include <limits.h>
 
 struct token_pipe {
 	int fd;			/* the server's own read end; non-blocking */
 	int reads, writes;	/* inherited by the clients; fifo: -1 */
-	char folder[64], path[80];	/* of the fifo; "": a pipe */
-	char auth[96];		/* the value of --jobserver-auth */
+	char folder[PATH_MAX];	/* of the fifo; "": a pipe */
+	char path[PATH_MAX + 8];
+	char auth[PATH_MAX + 16];	/* the value of --jobserver-auth */
 };
 
 /*

@@ -108,6 +108,25 @@ def flags():
     check(not os.path.exists(os.path.dirname(path)), "the fifo's folder is still there")
 
 
+def fifo_in_tmpdir():
+    """A long TMPDIR is used; one that a word of MAKEFLAGS cannot hold is not."""
+    show = 'test -p "${MAKEFLAGS#*fifo:}" && printf "[%s]" "${MAKEFLAGS#*fifo:}"'
+    with tempfile.TemporaryDirectory() as folder:
+        for name, used in (("x" * 200, True), ("-=,:'", True), ("a b", False),
+                           ("a\tb", False), ("a$(b)", False), ("a\\b", False)):
+            base = os.path.join(folder, name)
+            os.mkdir(base)
+            status, out, text = run("-n", "2", "--style", "fifo", "--", "sh", "-c", show,
+                                    env={"TMPDIR": base})
+            check(status == 0, f"{base}: {text}")
+            check(out.startswith(f"[{base}/weir-jobs-" if used else "[/tmp/weir-jobs-"),
+                  f"{base}: {out}")
+            check(not os.listdir(base), os.listdir(base))
+        status, out, text = run("-n", "2", "--style", "fifo", "--", "true",
+                                env={"TMPDIR": "/" + "y" * 5000})
+        check(status == 125 and "TMPDIR: File name too long" in text, text)
+
+
 def few_descriptors():
     """The descriptor numbers are lower if the limit does not allow 100 and above."""
     done = subprocess.run(["sh", "-c", 'ulimit -n 50 && exec "$0" jobserver -n 4 -- '
@@ -477,8 +496,8 @@ def no_writers():
     check(server.end()[0] == 128 + signal.SIGKILL, "the client's end")
 
 
-TESTS = (exit_codes, flags, few_descriptors, arguments, old_ninja, real_ninja, real_make, killed_make,
-         killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
+TESTS = (exit_codes, flags, fifo_in_tmpdir, few_descriptors, arguments, old_ninja,
+         real_ninja, real_make, killed_make, killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
          earlier_children, killed_ninja, excess,
          interrupted, handed_over, plain, signals, wrapper_killed,
          outlives_the_command, inherited_descriptors, no_writers)
