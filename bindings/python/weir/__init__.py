@@ -197,8 +197,9 @@ class _Base(_weir.Sem):
 class Semaphore(_Base):
     """A semaphore for threads and asyncio tasks.
 
-    It replaces threading.Semaphore and asyncio.Semaphore.  Permits are granted in order
-    of arrival; with barging=True, a new request may take free permits before waiters,
+    It replaces threading.Semaphore, and asyncio.Semaphore in "async with".  acquire is the
+    call of threads and blocks; a task awaits acquire_async instead of acquire.  Permits are
+    granted in order of arrival; with barging=True, a new request may take free permits before waiters,
     within a bound.  The name appears in messages.
 
     >>> sem = Semaphore(3)
@@ -223,7 +224,8 @@ class Semaphore(_Base):
 class BoundedSemaphore(_Base):
     """A semaphore that refuses a release of more permits than are held.
 
-    It replaces threading.BoundedSemaphore and asyncio.BoundedSemaphore.
+    It replaces threading.BoundedSemaphore, and asyncio.BoundedSemaphore as Semaphore
+    replaces asyncio.Semaphore.
 
     >>> sem = BoundedSemaphore(2)
     >>> sem.resize(5)
