@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
 """weir pause and weir resume."""
+import fcntl
+import os
 import signal
+import struct
 
 from support import *
+
+OFD_SETLK = 37
+BYTE_JOIN = 1 << 40     # NM_BYTE_JOIN of src/named/format.h
 
 
 def waiter(name):
@@ -81,6 +87,59 @@ def test_rm_of_a_paused_semaphore():
     same(finish(one)[0], 143)
     same(weir("rm", "a"), (0, "", ""))
     same(weir("stat", "a")[0], 69)
+
+
+def opened(pid, name):
+    """How many descriptors of the file the process has."""
+    found = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found += os.readlink(f"/proc/{pid}/fd/{fd}").endswith("/" + name)
+        except FileNotFoundError:
+            pass    # closed meanwhile
+    return found
+
+
+def test_rm_against_a_resume():
+    """A resume after rm has found the semaphore unused lets no job in.
+
+    rm locks a byte of the file before it removes the name.  The test has that byte, so rm
+    is stopped between its check and the removal.
+    """
+    weir("open", "a", "-n", "1")
+    weir("pause", "a")
+    with open(path("a.weir"), "r+b") as file:
+        def lock(kind):
+            fcntl.fcntl(file, OFD_SETLK, struct.pack("hhqqi4x", kind, 0, BYTE_JOIN, 1, 0))
+
+        lock(fcntl.F_WRLCK)
+        rm = start("rm", "a")
+        until(lambda: opened(rm.pid, "a.weir") == 2, "rm has opened the file again")
+        kill(rm.pid, signal.SIGSTOP)
+        until(lambda: state(rm.pid) == "T", "rm is stopped")
+        same(weir("resume", "a")[0], 0)
+        job = start("run", "a", "--", *held_job("x"))
+        until(lambda: len(roles("a", "waits") + roles("a", "holds")) == 1, "the job's request")
+        same(roles("a", "holds"), [], "a job has a permit of a semaphore that is removed")
+        lock(fcntl.F_UNLCK)
+    kill(rm.pid, signal.SIGCONT)
+    same(finish(rm), (0, "", ""))
+    same(finish(job)[0], 69, "the semaphore was closed")
+    check(not os.path.exists(path("x")), "the job was started")
+
+
+def test_rm_against_a_request():
+    """rm of a paused semaphore that is in use leaves no request of its own."""
+    weir("open", "a", "-n", "2")
+    job = start("run", "a", "--", *held_job("x"))
+    job_pid("x")
+    weir("pause", "a")
+    same(weir("rm", "a")[0], 75)
+    same((stat("a")["held"], stat("a")["waiting"]), (1, 0))
+    let_end("x")
+    same(finish(job)[0], 0)
+    same(weir("resume", "a")[0], 0)
+    same(weir("run", "a", "-w", "2", "--try", "--", "true")[0], 0)
 
 
 def test_messages_say_that_it_is_paused():

@@ -2,9 +2,12 @@
 /* weir rm: remove a semaphore. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/admin/admin.h"
@@ -16,6 +19,7 @@
 #include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 #include "cmd/lib/snapshot.h"
+#include "weir/ctx.h"
 
 enum { OPT_SHARED = 256 };
 
@@ -30,20 +34,94 @@ static bool is_used(const weir_named_info *info,
 }
 
 /*
- * Acquire all permits, so that no other process can acquire one.  *used is true
- * if another process holds permits or waits.  The entries are checked as well:
- * with a capacity of 0 there is nothing to acquire, but permits from before a
- * resize may still be held.  A closed or paused semaphore grants nothing, so
- * the entries suffice.
+ * A request for all permits of a paused semaphore.  It waits in a thread.  If it is
+ * the first of the queue, then a resume grants to it, and to no other request.
  */
-static weir_err acquire_all(weir_named *sem, bool *used)
+struct request {
+	weir_named *sem;
+	int64_t n;
+	weir_ctx ctx;		/* ends the wait */
+	pthread_t thread;
+	bool runs;		/* the thread has been created */
+	atomic_bool ended;
+	weir_err err;		/* of the acquire, once ended */
+};
+
+static void *wait_for_permits(void *arg)
+{
+	struct request *request = arg;
+
+	request->err = weir_named_acquire(request->sem, request->n,
+					  &request->ctx);
+	atomic_store(&request->ended, true);
+	return NULL;
+}
+
+/* Returns true if the request is in the queue, or was granted. */
+static bool is_queued(const weir_named_info *info,
+		      const weir_named_entry *entries)
+{
+	for (uint32_t i = 0; i < info->entries; i++)
+		if (entries[i].mine && entries[i].role <= WEIR_NAMED_WAITS)
+			return true;
+	return false;
+}
+
+/* Start the request, and wait until it is queued. */
+static weir_err request_begin(struct request *request)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool queued = false;
+	weir_err err = weir_ctx_init(&request->ctx, NULL, WEIR_FOREVER);
+
+	if (err)
+		return err;
+	errno = pthread_create(&request->thread, NULL, wait_for_permits, request);
+	if (errno)
+		return WEIR_ESYSTEM;
+	request->runs = true;
+	while (!err && !queued && !atomic_load(&request->ended)) {
+		weir_named_entry *entries;
+		weir_named_info info;
+
+		err = snapshot_read(request->sem, &info, &entries);
+		queued = !err && is_queued(&info, entries);
+		free(entries);
+		if (!queued)
+			(void)nanosleep(&pause, NULL);
+	}
+	/* A closed semaphore grants nothing. */
+	if (!err && !queued && request->err != WEIR_ECLOSED)
+		err = request->err;
+	return err;
+}
+
+static void request_end(struct request *request)
+{
+	if (!request->runs)
+		return;
+	weir_ctx_cancel(&request->ctx);
+	(void)pthread_join(request->thread, NULL);
+}
+
+/*
+ * Acquire all permits, or request them from a paused semaphore, so that no other
+ * process can acquire one.  *used is true if another process holds permits or
+ * waits.  The entries are checked as well: with a capacity of 0 there is nothing to
+ * acquire, but permits from before a resize may still be held.  A closed semaphore
+ * grants nothing, so the entries suffice.
+ */
+static weir_err acquire_all(weir_named *sem, struct request *request, bool *used)
 {
 	weir_named_entry *entries;
 	weir_named_info info;
 	weir_err err = weir_named_stat(sem, &info, NULL, 0);
 
 	*used = false;
-	if (!err && !info.closed && !info.paused)
+	*request = (struct request){ .sem = sem, .n = info.capacity };
+	if (!err && info.paused && info.capacity)
+		err = request_begin(request);
+	else if (!err && !info.closed)
 		err = weir_named_try_acquire(sem, info.capacity);
 	if (err == WEIR_EAGAIN)
 		*used = true;
@@ -89,13 +167,16 @@ static int remove_name(const char *name)
 static int remove_unused(const char *name, const weir_named_opts *opts)
 {
 	weir_named *sem = semaphore_open(name, opts);
+	struct request request;
 	bool used;
-	weir_err err = acquire_all(sem, &used);
+	weir_err err = acquire_all(sem, &request, &used);
 
 	if (err)
 		cmd_fail(name, err, NULL);
-	if (used)
+	if (used) {
+		request_end(&request);
 		return describe_in_use(name, sem, EXIT_BUSY);
+	}
 	err = weir_named_unlink_handle(sem);
 	if (err && errno != ESTALE)
 		cmd_fail(name, err, NULL);
@@ -104,6 +185,7 @@ static int remove_unused(const char *name, const weir_named_opts *opts)
 	 * last, because it cannot be undone.
 	 */
 	weir_named_close(sem, WEIR_CLOSE_NOW);
+	request_end(&request);
 	return EXIT_SUCCESS;
 }
 
