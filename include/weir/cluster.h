@@ -52,6 +52,11 @@ WEIR_DECLS_BEGIN
  * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password is taken from the URL, or from
  * the variable WEIR_PASSWORD, or from the file that WEIR_PASSWORD_FILE names.
  *
+ * With Redis and PostgreSQL, the name of a host is resolved by getaddrinfo(3) at each
+ * connect.  Neither `timeout` nor the deadline of a call limits that: if the name
+ * server does not answer, then a call that connects returns when the resolver gives up
+ * (resolv.conf(5): timeout, attempts).  A numeric address needs no name server.
+ *
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   The threads of a process may share one handle.
