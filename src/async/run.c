@@ -115,6 +115,7 @@ static void run_on_thread(struct weir_waiter_ *w, int cancel)
 static void run_all(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
+	bool first = true;
 	int cancel;
 
 	if (mine->running && !weir_frame_check_("weir_op"))
@@ -134,6 +135,10 @@ static void run_all(void)
 		weir_run_unlock_(mine);
 		if (!w)
 			break;
+		/* A callback may have enabled cancellation. */
+		if (!first)
+			(void)weir_thread_cancel_off_();
+		first = false;
 		run_on_thread(w, cancel);
 	}
 	mine->running = false;

@@ -120,6 +120,34 @@ TEST(c27_cancel_waits_for_callbacks)
 	end();
 }
 
+static void enables(weir_op *op, weir_err err, void *user)
+{
+	(void)op;
+	(void)user;
+	CHECK_OK(err);
+	pthread_testcancel();
+	went_on++;
+	weir_sem_release(&sem, 1);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
+/* C27: the same if a callback enables cancellation and does not disable it. */
+TEST(c27_cancel_waits_for_callbacks_after_one_that_enables_it)
+{
+	weir_op other;
+
+	begin();
+	weir_op_init(&first, NULL, enables, NULL);
+	weir_op_init(&other, NULL, enables, NULL);
+	CHECK_ERR(weir_op_submit(&first, &sem, 1, NULL), WEIR_EQUEUED);
+	CHECK_ERR(weir_op_submit(&other, &sem, 1, NULL), WEIR_EQUEUED);
+	finish(start(releases, NULL));
+	/* Each callback, and the call that ran them. */
+	CHECK_EQ(went_on, 3);
+	end();
+}
+
 /* C27: without a loop a callback must return. */
 TEST(c27_callback_exits)
 {
