@@ -261,7 +261,7 @@ weir_named_wait_idle(weir_named *sem, struct weir_ctx *ctx);
 WEIR_API int64_t weir_named_available(weir_named *sem);
 
 /*
- * Returns the capacity, for display, as above; 0 if the file cannot be read.
+ * Returns the capacity, for display, as above; -1 if the file cannot be read.
  * This is cheaper than weir_named_stat, which copies the file and checks it.
  */
 WEIR_API int64_t weir_named_capacity(weir_named *sem);

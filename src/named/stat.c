@@ -154,11 +154,10 @@ weir_err weir_named_stat(weir_named *sem, weir_named_info *info,
 	return WEIR_OK;
 }
 
-/* Read a field of the header from the file; 0 on failure. */
-static void peek(const weir_named *sem, size_t offset, void *to, size_t size)
+/* Read a field of the header from the file.  Returns false on failure. */
+static bool peek(const weir_named *sem, size_t offset, void *to, size_t size)
 {
-	if (pread(sem->fd, to, size, (off_t)offset) != (ssize_t)size)
-		memset(to, 0, size);
+	return pread(sem->fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
 bool weir_named_is_closed(weir_named *sem)
@@ -172,23 +171,24 @@ bool weir_named_is_closed(weir_named *sem)
 	if (sem->head)
 		/* relaxed: for display; a closed semaphore stays closed. */
 		closed = at_load_relaxed(&sem->head->closed);
-	else
-		peek(sem, offsetof(struct nm_header, closed), &closed,
-		     sizeof(closed));
+	else if (!peek(sem, offsetof(struct nm_header, closed), &closed,
+		       sizeof(closed)))
+		return false;
 	return closed & (NM_DRAIN | NM_CLOSED);
 }
 
 int64_t weir_named_capacity(weir_named *sem)
 {
-	int64_t capacity = 0;
+	int64_t capacity;
 
 	if (!sem) {
 		weir_panic_("weir_named_capacity: %p is not a semaphore", sem);
-		return 0;
+		return -1;
 	}
 	/* The mapped field is protected by the lock, which may be in use. */
-	peek(sem, offsetof(struct nm_header, capacity), &capacity,
-	     sizeof(capacity));
+	if (!peek(sem, offsetof(struct nm_header, capacity), &capacity,
+		  sizeof(capacity)))
+		return -1;
 	return capacity > 0 ? capacity : 0;
 }
 

@@ -81,6 +81,7 @@ TEST(c39_an_observer_survives_a_truncation)
 		(void)weir_named_capacity(observer);
 		(void)weir_named_is_closed(observer);
 	}
+	CHECK_EQ(weir_named_capacity(observer), -1);
 	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0), WEIR_ESYSTEM);
 	CHECK_EQ(errno, EBADMSG);
 	close_named(observer);

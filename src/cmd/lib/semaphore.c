@@ -16,7 +16,7 @@ static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 	int64_t capacity = weir_named_capacity(sem);
 
 	/* The caller refuses or replaces a closed semaphore. */
-	if (capacity == wanted || weir_named_is_closed(sem))
+	if (capacity == wanted || capacity < 0 || weir_named_is_closed(sem))
 		return;
 	cmd_message("%s: the capacity is %lld, not %lld; \"weir resize %s "
 		    "%lld\" changes it", name, (long long)capacity,
