@@ -326,25 +326,6 @@ end
 
 -- The operations.  Those that pass permits on come first.
 
--- id keep weight: release all but `keep` permits; withdraw a request that waits
-if op == 'release' then
-	local keep = tonumber(ARGV[3])
-	local e = get(id)
-	if e and e.role == 'H' and keep > 0 then
-		if keep < e.weight then
-			used = math.max(0, used - e.weight + keep)
-			e.weight = keep
-			put(id, e)
-		end
-	elseif e then
-		drop(id, e)
-	end
-	sweep()
-	grant()
-	save()
-	return { e and 'R' or 'L' }
-end
-
 -- Returns the answer about an entry.
 local function about(id, e)
 	if e.role == 'H' then
@@ -355,13 +336,21 @@ local function about(id, e)
 		next_ == 0 and 0 or math.max(1, next_ - now) }
 end
 
--- id: withdraw a request that waits; a lease stays
-if op == 'cancel' then
+-- release: id keep weight: release all but `keep` permits; withdraw a request that
+-- waits.  cancel: id: withdraw a request that waits; a lease stays.
+if op == 'release' or op == 'cancel' then
+	local keep = tonumber(ARGV[3] or '0')
 	local e = get(id)
-	if e and e.role == 'H' then
+	if e and e.role == 'H' and op == 'cancel' then
 		return about(id, e)
 	end
-	if e then
+	if e and e.role == 'H' and keep > 0 then
+		if keep < e.weight then
+			used = math.max(0, used - e.weight + keep)
+			e.weight = keep
+			put(id, e)
+		end
+	elseif e then
 		drop(id, e)
 	end
 	sweep()
