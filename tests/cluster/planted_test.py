@@ -5,6 +5,7 @@
 The proxy replaces a text in the script while a client loads it, so the library has no hook
 for this.
 """
+import contextlib
 import sys
 import time
 
@@ -40,6 +41,26 @@ BUGS = {
         ("elseif e then\ndrop(id, e)\nend\nsweep()\ngrant()\nsave()", "elseif e then\ndrop(id, e)\nend\nsave()"),
     "a_release_counts_twice":
         ("used = math.max(0, used - e.weight)\nelseif", "used = math.max(0, used - 2 * e.weight)\nelseif"),
+    "a_hand_over_serves_the_last":
+        ("local head = r('ZRANGE', Q, '0', '0')[1]", "local head = r('ZREVRANGE', Q, '0', '0')[1]"),
+    "a_hand_over_ignores_the_smallest_request":
+        ("free > 0 and free >= tonumber(min) and\n", "free > 0 and\n"),
+    "a_hand_over_leaves_permits_unused":
+        ("(nq == 1 or free <= tonumber(max)) then", "true then"),
+    "a_hand_over_leaks":
+        ("used = used - weight\nif not becomes_young", "if not becomes_young"),
+    "a_hand_over_counts_too_little":
+        ("used = used + max\nif used > cap", "if used > cap"),
+    "a_hand_over_repeats_the_token":
+        ("fence = math.max(fence + 1, now)\nnext_", "next_"),
+    "a_hand_over_keeps_the_old_lease":
+        ("r('HDEL', R, id)\nr('HSET', R, head,", "r('HSET', R, head,"),
+    "a_hand_over_to_the_last_keeps_the_old_lease":
+        ("r('HDEL', R, id, head)", "r('HDEL', R, head)"),
+    "a_hand_over_is_for_ever":
+        ("r('ZADD', X, string.format('%d', ends), head)", "r('ZADD', X, string.format('%d', MAX), head)"),
+    "a_hand_over_wakes_nobody":
+        ("r('RPUSH', list, head .. ' G ' .. grant)", ""),
     "a_release_of_a_young_lease_leaks":
         ("r('HINCRBY', E, 'y', string.format('%d', 1 - ARGV[4]))", ""),
     "young_leases_are_not_counted":
@@ -62,7 +83,8 @@ BUGS = {
 
 # A storm finds these by chance, if a client dies with a young lease while nothing waits, or if a lease
 # outlives its TTL.  promises_test.py finds them, and all others, in every run.
-SELDOM = ("young_leases_never_expire", "moved_leases_never_expire", "a_renewal_does_not_renew")
+SELDOM = ("a_hand_over_is_for_ever", "a_hand_over_keeps_the_old_lease",
+          "a_hand_over_to_the_last_keeps_the_old_lease", "young_leases_never_expire", "moved_leases_never_expire", "a_renewal_does_not_renew")
 
 
 def run(plant):
@@ -99,21 +121,27 @@ def run(plant):
         return found
 
 
-def hand_over(plant):
-    """A release must grant to the waiter at once: no renewal is due for 20 s."""
-    with Redis(appendfsync=None) as server, Proxy(server, plant) as proxy:
-        url = proxy.url + "hand?ttl=60s"
-        tool(url, "create", 1)
-        with Holder(url) as holder:
-            holder.await_("got")
-            with Holder(url) as waiter:
-                await_(lambda: server.cli("ZCARD", "weir:{hand}:q") == "1", "a waiter")
-                holder.release()
-                try:
-                    waiter.await_("got", 3)
-                except AssertionError:
-                    return ["blocked: the waiter was not granted"]
+def hand_over_to(count, server, proxy):
+    name = f"hand{count}"
+    url = f"{proxy.url}{name}?ttl=60s"
+    tool(url, "create", count)
+    with Holder(url, count) as holder, contextlib.ExitStack() as stack:
+        holder.await_("got")
+        waiters = [stack.enter_context(Holder(url)) for _ in range(count)]
+        await_(lambda: server.cli("ZCARD", f"weir:{{{name}}}:q") == str(count), "the waiters")
+        holder.release()
+        try:
+            for waiter in waiters:
+                waiter.await_("got", 3)
+        except AssertionError:
+            return ["blocked: a waiter was not granted"]
     return []
+
+
+def hand_over(plant):
+    """A release must grant to one waiter, and to two, at once: no renewal is due for 20 s."""
+    with Redis(appendfsync=None) as server, Proxy(server, plant) as proxy:
+        return hand_over_to(1, server, proxy) or hand_over_to(2, server, proxy)
 
 
 def planted(name):

@@ -68,6 +68,11 @@ class RedisSemaphore(Semaphore):
     def used(self):
         return int(self.call("stat", 0)[2])
 
+    def woken(self):
+        """The wake-ups that no client has read, as lists of words; None: the engine keeps none."""
+        lines = self.server.cli("LRANGE", f"weir:{{{self.name}}}:w:{self.session}", 0, -1)
+        return [line.split() for line in lines.splitlines() if line]
+
     def lease(self):
         """The time until the only entry expires."""
         words = self.call("stat", 1)
@@ -105,6 +110,9 @@ class PostgresSemaphore(Semaphore):
 
     def used(self):
         return int(self.call("info")[2])
+
+    def woken(self):
+        return None
 
     def lease(self):
         return int(self.server.sql("SELECT e.ends - s.last FROM weir.entry AS e, weir.sem AS s "
@@ -146,6 +154,62 @@ def a_heavy_head(new):
     assert not s.holds(3) and s.used() == 1
     s.release(1, 1)
     assert s.holds(2) and not s.holds(3) and not s.holds(4)
+
+
+def hand_over(new, weight):
+    """A release passes the permits on: to one request, to the next one, to the last one."""
+    s = new(weight)
+    fences = [s.get(1, weight)]
+    for number in (2, 3):
+        s.wait(number, weight)
+    for number in (2, 3):
+        s.release(number - 1, weight)
+        woken = s.woken()
+        assert s.used() == weight
+        answer = s.renew(number)
+        assert answer[:2] == ["H", str(weight)], answer
+        assert woken is None or (len(woken) == number - 1 and
+                                 woken[-1] == [s.id(number), "G", *answer[1:]]), woken
+        fences.append(int(answer[2]))
+        assert s.renew(number - 1)[0] == "L"
+    assert fences == sorted(set(fences)), fences
+    s.release(3, weight)
+    assert s.used() == 0
+
+
+def hand_overs(new):
+    hand_over(new, 1)
+    hand_over(new, 2)
+    s = new(3)
+    for weight in (1, 2):
+        s.get(1, 3)
+        s.wait(2, weight)
+        s.release(1, 3)     # more than the request needs
+        assert s.used() == weight and s.holds(2) and 0 < s.lease() <= MINUTE
+        s.release(2, weight)
+        assert s.used() == 0
+    s.get(1, 3)
+    for number in (2, 3, 4):
+        s.wait(number)
+    s.release(1, 3)         # to three requests
+    assert s.used() == 3
+    s = new(1)
+    s.get(1)
+    s.wait(2)
+    s.release(1, 1)
+    s.release(2, 1)         # at once
+    assert s.used() == 0
+    s.get(3)
+
+
+def leases_handed_over(new):
+    """A full lease begins with the grant."""
+    for weight in (1, 2):
+        s = new(weight)
+        s.get(1, weight)
+        s.wait(2, weight)
+        s.release(1, weight)
+        assert MINUTE // 2 < s.lease() <= MINUTE
 
 
 def tokens(new):
@@ -214,17 +278,25 @@ def repetitions(new):
     s = new(2)
     fence = s.get(1)
     assert s.get(1, fresh=0) == fence and s.used() == 1
+    s = new(2)
+    s.get(1, 2)
+    assert s.acquire(2, 1, fresh=0)[0] == "W"
+    s.release(1, 2)
+    s.get(2)                # the first copy arrives after its repetition was granted
+    assert s.used() == 1 and s.holds(2)
+    s.release(2, 1)
+    assert s.used() == 0
 
 
-PROMISES = (the_limit, the_order, a_heavy_head, tokens, releases, expiry, renewals, repetitions)
+PROMISES = (the_limit, the_order, a_heavy_head, hand_overs, leases_handed_over, tokens, releases,
+            expiry, renewals, repetitions)
 
 
 def broken(new):
-    """new(capacity) makes a semaphore.  Returns the promises that are not kept."""
-    found = []
+    """new(capacity) makes a semaphore.  Returns the first promise that is not kept, or None."""
     for promise in PROMISES:
         try:
             promise(new)
         except AssertionError as why:
-            found.append(f"{promise.__name__}: {why}")
-    return found
+            return f"{promise.__name__}: {why}"
+    return None

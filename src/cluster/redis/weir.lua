@@ -16,13 +16,14 @@
 --
 -- Times are microseconds.  Numbers are integers below 2^52.
 --
--- A young lease was granted without waiting and has not been renewed yet.  It
--- lacks `since`: its fence stands for it.  While there is one, nothing waits and
--- `used` does not count it: HLEN does.  So an uncontended acquire is four commands
--- of which one writes, and its release is one that needs no state.  A script with
--- one writing command needs no transaction in the file and in the replicas.  All
--- operations further below first move the young leases to r and x.  There are at
--- most YOUNG of them, which limits the time of a move.
+-- A young lease was granted without waiting, or to the last request that waited,
+-- and has not been renewed yet.  It lacks `since`: its fence stands for it.  While
+-- there is one, nothing waits and `used` does not count it: HLEN does.  So an
+-- uncontended acquire is four commands of which one writes, and its release is one
+-- that needs no state.  A script with one writing command needs no transaction in
+-- the file and in the replicas.  All operations further below first move the young
+-- leases to r and x.  There are at most YOUNG of
+-- them, which limits the time of a move.
 --
 -- The uncontended acquire and release come first, because every function that
 -- is defined before them would cost them time.  They answer with a text instead
@@ -150,9 +151,59 @@ if op == 'info' or op == 'create' then
 	return { 'OK', cap, used + young + extra, closed, paused, fence, now }
 end
 
-local function save()
+-- A lease whose permits go to the head of the queue and to no other request.  If
+-- the head is the last request that waits, then its lease becomes a young one.  Not
+-- with more permits than one: a late copy of the request may overwrite a young
+-- lease, and would count its other permits again.
+-- The wake-up comes last: if the engine refuses it, then the data is right.
+if op == 'release' and ARGV[3] == '0' and nq > 0 and no == 0 and paused == 0 and
+    young == 0 and extra == 0 and now < next_ then
+	local head = r('ZRANGE', Q, '0', '0')[1]
+	local both = head and r('HMGET', R, id, head) or {}
+	local weight = tonumber(string.match(both[1] or '', '^H (%d+) '))
+	local ticket, rest, min, max, ttl, session = string.match(both[2] or '',
+		'^W 0 0 (%d+) %d+( (%d+) (%d+) (%d+) [01] (%x+) .*)$')
+	local free = weight and weight <= used and cap - used + weight or 0
+	if ticket and free > 0 and free >= tonumber(min) and
+	    (nq == 1 or free <= tonumber(max)) then
+		local becomes_young = nq == 1 and max == '1'
+		local ends, list = now + ttl, W .. session
+		local text = max
+		used = used - weight
+		if not becomes_young then
+			used = used + max
+			if used > cap then
+				used, text = cap, string.format('%d', free)
+			end
+		end
+		fence = math.max(fence + 1, now)
+		next_ = math.min(next_, ends)
+		local grant = string.format('%s %d %s', text, fence, ticket)
+		state = struct.pack(FORMAT, VERSION, cap, used, tick, fence,
+			closed, 0, now, next_, nq - 1, 0, off)
+		r('ZREM', Q, head)
+		if becomes_young then
+			r('HDEL', R, id, head)
+			r('ZREM', X, id, head)
+			r('HSET', E, 'c', state, head, 'H ' .. grant .. rest)
+		else
+			r('HDEL', R, id)
+			r('HSET', R, head,
+				string.format('H %s %d%s', grant, now, rest))
+			r('ZREM', X, id)
+			r('ZADD', X, string.format('%d', ends), head)
+			r('HSET', E, 'c', state)
+		end
+		r('RPUSH', list, head .. ' G ' .. grant)
+		r('PEXPIRE', list, string.format('%d', ttl / 1000 + 1001))
+		return 'R'
+	end
+end
+
+-- With more fields of e and their values.
+local function save(...)
 	r('HSET', E, 'c', struct.pack(FORMAT, VERSION, cap, used, tick, fence,
-		closed, paused, now, next_, nq, no, off))
+		closed, paused, now, next_, nq, no, off), ...)
 end
 
 -- Damaged data: a call fails as a whole before it has changed an answer.
@@ -218,8 +269,7 @@ if young > 0 or extra > 0 then
 		end
 		r('HDEL', E, e.id)
 	end
-	r('HSET', E, 'y', '0')
-	save()
+	save('y', '0')
 end
 
 -- The entry ends at the time `at`, unless it is renewed.
