@@ -174,8 +174,14 @@ static weir_err wait_for(weir_lease *l, const struct limit *limit)
 		weir_sem_acquire_until(&l->decided, 1, limit->deadline);
 	bool undecided;
 
+	/*
+	 * The permit orders this read after the decision, which is the only one
+	 * to set err.  The thread that made it may still hold the lock.
+	 */
+	if (!err)
+		return l->err;
 	pthread_mutex_lock(&c->lock);
-	if (l->phase == DECIDED && (!err || !limit->ctx))
+	if (l->phase == DECIDED && !limit->ctx)
 		err = l->err;
 	else if (l->phase == HELD && !limit->ctx)
 		err = WEIR_OK;
