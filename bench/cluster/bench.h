@@ -19,12 +19,18 @@ struct series {
 void series_add(struct series *s, int64_t started);
 /* End the program if err is an error. */
 void must(weir_err err, const char *what);
+/* One bare round trip to the server, if the program knows one for the engine. */
+void round_trip(struct series *s);
 /* Open the semaphore; create it with one permit. */
 weir_cluster *open_it(const char *url);
 
 /* queue.c */
-/* Release to grant: one request of another handle waits. */
-void hand_off(const char *url, int rounds, struct series *s);
+/*
+ * Release to grant: one request of another handle waits.  trip: bare round trips,
+ * in turns with the hand-offs.
+ */
+void hand_off(const char *url, int rounds, struct series *trip,
+	      struct series *s);
 /*
  * Release to grant in a queue of constant length: `count` threads of two handles
  * pass one permit around and join again.  A release may wait until its handle

@@ -48,7 +48,8 @@ static void await_waiters(weir_cluster *c, uint32_t count)
 	while (info.waiters < count);
 }
 
-void hand_off(const char *url, int rounds, struct series *s)
+void hand_off(const char *url, int rounds, struct series *trip,
+	      struct series *s)
 {
 	struct waiter w = { .c = open_it(url), .rounds = rounds };
 	weir_cluster *c = open_it(url);
@@ -62,6 +63,8 @@ void hand_off(const char *url, int rounds, struct series *s)
 		weir_lease *lease;
 		int64_t started;
 
+		for (int k = 0; k < BATCH && i % BATCH == 0; k++)
+			round_trip(trip);
 		must(weir_cluster_acquire(c, 1, NULL, &lease), "acquire");
 		weir_sem_release(&w.ask, 1);
 		await_waiters(c, 1);
