@@ -469,3 +469,48 @@ static void resize_to_3(void)
 
 PROCESSES(resize_dies_as_it_recalls_oversized, 2, P(3), NONE, NULL,
 	  hold_1_of_2_and_give, wait_for_2, wait_for_3_behind, resize_to_3)
+
+/*
+ * The resizing process dies while it moves a call from the queue to the oversized
+ * list: the call stays behind the one that has waited there.
+ */
+static weir_ctx behind;
+
+static void hold_and_grow_after_shrink(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	if (handle_of(proc_self())->head->capacity == 1) {
+		EX_ASSERT(resize(3) == WEIR_OK);
+		give(1);
+	}
+}
+
+static void wait_for_2_behind(void)
+{
+	join(2);
+	EX_ASSERT(weir_ctx_init(&behind, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(take_in(2, &behind) == WEIR_OK);
+	/* Process 2 has opened, and has got its permits. */
+	EX_ASSERT(calls_done(2) >= 2);
+	give(2);
+}
+
+static void wait_for_3(void)
+{
+	join(2);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	EX_ASSERT(take_in(3, &ctx) == WEIR_OK);
+	give(3);
+}
+
+static void shrink_to_1(void)
+{
+	join(2);
+	proc_settle();
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+PROCESSES(shrink_dies_as_it_moves_a_call, 2, P(3), NONE, NULL,
+	  hold_and_grow_after_shrink, wait_for_2_behind, wait_for_3, shrink_to_1)
