@@ -65,7 +65,7 @@ DIAG = "diag", [f"tests/diag/{p}.c" for p in (
 
 def named(*programs):
     return "named-" + programs[0], \
-        [f"tests/named/{p}.c" for p in (*programs, "puppet")] + \
+        [f"tests/named/{p}.c" for p in (*programs, "puppet", "file")] + \
         ["tests/support/process.c"], False
 
 
@@ -169,18 +169,23 @@ class Workshop:
                 Tests("this machine", [STRESS, suite("regress")], self.plain, self),
             ] + ([GenMC(self)] if os.environ.get("GENMC") else []),
             ("named", "logic"): [
-                # Bound 1 takes less time than the tests, and kills more mutants.
-                self.processes_explorer((("--at-most", "0", "--random", "0"), 20),
-                                        (("--at-most", "1", "--random", "0"), 20)),
-                Tests("unit tests", [named("basic", "wait", "pause", "lend",
-                                           "foreign")], self.named, self),
+                # A few scenarios have most of the schedules at bound 1, so the first
+                # attempt stops each after 1000.
+                fast(self.processes_explorer(
+                    (("--at-most", "0", "--random", "0"), 20),
+                    (("--at-most", "1", "--enough", "1000", "--random", "0"), 20))),
+                # basic to fault take less than a second of CPU time together.
+                fast(Tests("tests", [named("basic", "death", "lend", "pause"),
+                                     named("forked", "fault")], self.named, self)),
+                fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
+                           self)),
+                self.processes_explorer((("--at-most", "1", "--random", "0"), 20)),
                 # Races for the lock need more schedules than other scenarios.
                 self.processes_explorer((("--at-most", "2", "--enough", "150000",
                                           "--random", "0", *scenarios(
                                               "tests/model/named/lock_scenarios.c",
                                               "PROCESSES")), 60)),
-                Tests("other tests", [named("corrupt", "death", "forked", "fault",
-                                            "hard")], self.named, self),
+                Tests("tests", [named("corrupt")], self.named, self),
                 self.processes_explorer((("--at-most", "2", "--enough", "20000",
                                           "--random", "0"), 120)),
                 self.processes_races("explorer",
