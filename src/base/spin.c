@@ -6,8 +6,9 @@
 #include "base/tls.h"
 #include "weir/base.h"
 
-#define SPINS_PER_CLOCK 8
-#define SPINS_MAX 1600		/* a bound if the clock does not advance */
+#define PAUSES_PER_CLOCK 8
+#define PAUSES_MAX 16000		/* a bound if the clock does not advance */
+#define EVEN_PAUSES 32		/* then they grow, when backing off */
 #define FAILURES_MAX 6
 
 /*
@@ -31,16 +32,32 @@ bool weir_spin_wait_may_pay_(void)
 
 struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns)
 {
-	return (struct weir_spin_wait_){ weir_deadline_after(ns), 0 };
+	return (struct weir_spin_wait_){ weir_deadline_after(ns), 0, 0 };
+}
+
+static bool pause_for(struct weir_spin_wait_ *spin, uint32_t pauses)
+{
+	uint32_t clocks = spin->pauses / PAUSES_PER_CLOCK;
+
+	for (uint32_t i = 0; i < pauses; i++)
+		weir_cpu_pause_();
+	spin->pauses += pauses;
+	if (spin->pauses / PAUSES_PER_CLOCK == clocks)
+		return true;
+	return spin->pauses < PAUSES_MAX && weir_now_ns() < spin->until_ns;
 }
 
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)
 {
-	weir_cpu_pause_();
-	spin->polls++;
-	if (spin->polls % SPINS_PER_CLOCK)
-		return true;
-	return spin->polls < SPINS_MAX && weir_now_ns() < spin->until_ns;
+	return pause_for(spin, 1);
+}
+
+bool weir_spin_wait_back_off_(struct weir_spin_wait_ *spin)
+{
+	uint32_t before = spin->pauses + spin->apart;
+
+	return pause_for(spin, before < EVEN_PAUSES ?
+				       1 : 1 + (before - EVEN_PAUSES) / 2);
 }
 
 void weir_spin_wait_end_(bool paid)

@@ -22,7 +22,8 @@
  */
 struct weir_spin_wait_ {
 	int64_t until_ns;
-	uint32_t polls;
+	uint32_t pauses;
+	uint32_t apart;		/* back off as if it had paused so often before */
 };
 
 /*
@@ -35,14 +36,27 @@ bool weir_spin_wait_may_pay_(void);
  * How long to spin.  For a permit or an item: slightly longer than a wake-up
  * takes; a shorter spin rarely succeeds, and a longer spin gains nothing.  For a
  * lock that is held for a few dozen instructions: ten times as long as that.
+ * For a thread that is about to sleep and is notified at the next release: as
+ * long as it takes to fall asleep and to wake up.  For a permit that is known to
+ * change hands often: ten wake-ups, with pauses that grow.
  */
 #define WEIR_SPIN_WAKE_NS_ 5000
+#define WEIR_SPIN_SLEEP_NS_ 2000
+#define WEIR_SPIN_RETRY_NS_ 50000
 #define WEIR_SPIN_LOCK_NS_ 1000
 
 struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns);
 
 /* Pause for a moment.  Returns false if the time to spin is over. */
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin);
+
+/*
+ * As weir_spin_wait_continue_, but the pauses grow: each takes up to half as
+ * long as all pauses before it.  For memory that running threads modify: each
+ * poll takes its cache line away from them.  A change is seen late by at most
+ * half of the time that has passed; the time to spin is exceeded by as much.
+ */
+bool weir_spin_wait_back_off_(struct weir_spin_wait_ *spin);
 
 void weir_spin_wait_end_(bool paid);
 

@@ -43,4 +43,12 @@ static inline bool weir_sem_releaser_may_be_remote_(const weir_sem *sem,
 	return at_load_relaxed(&sem->cpu_) != (cpu << 4 | cpu);
 }
 
+/* Returns true if the last release came from another CPU than `cpu`. */
+static inline bool weir_sem_released_elsewhere_(const weir_sem *sem,
+						uint8_t cpu)
+{
+	/* relaxed: cpu_ is a hint. */
+	return at_load_relaxed(&sem->cpu_) >> 4 != cpu;
+}
+
 #endif /* WEIR_CORE_LAST_CPU_H */

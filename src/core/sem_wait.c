@@ -90,6 +90,9 @@ static int64_t earlier(int64_t a_ns, int64_t b_ns)
  * by a head that was woken to retry and does not run; while no such head
  * exists, every release takes the lock and grants.
  *
+ * The head of a BARGING queue spins before it sleeps.  If it is notified
+ * meanwhile, it also spins before it retries.
+ *
  * A waiter behind an operation with a deadline also wakes when that deadline
  * passes (recheck_ns): its unlock then evicts the operation (C7).
  */
@@ -97,17 +100,24 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	int64_t due_ns = w->leads ? WEIR_FOREVER : weir_sem_due_ns_(w->sem, w);
 	int64_t recheck_ns = WEIR_FOREVER;
+	bool leads = w->leads;
 	weir_err err;
 
 	for (;;) {
 		int64_t wake_ns = earlier(due_ns, recheck_ns);
+		bool spun = leads && weir_sem_spin_notified_(w);
 
 		switch (weir_waiter_park_(w, earlier(wake_ns, deadline_ns))) {
 		case WEIR_PARKED_FINAL_:
 			return (weir_err)w->outcome;
 		case WEIR_PARKED_RETRY_:
+			/* The last release came soon; so may the next one. */
+			if (spun)
+				weir_sem_spin_retry_(w, earlier(deadline_ns,
+					weir_sem_due_ns_(w->sem, w)));
 			if (retry(w, &recheck_ns))
 				return (weir_err)w->outcome;
+			leads = true;
 			break;
 		case WEIR_PARKED_LATE_:
 			if (wake_ns >= deadline_ns)

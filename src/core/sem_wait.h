@@ -75,4 +75,17 @@ void weir_sem_yield_to_spinner_(const weir_sem *sem);
  */
 int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max);
 
+/*
+ * Wait for a moment, if the policy is BARGING, until w is notified.  Called for
+ * the head before it sleeps.  Returns true if w has been notified.
+ */
+bool weir_sem_spin_notified_(const struct weir_waiter_ *w);
+
+/*
+ * Wait until w, which was woken to retry, finds its permits free, the door not
+ * OPEN or its context cancelled; for some microseconds, and not much longer than
+ * until until_ns.  w has to retry afterwards in any case.
+ */
+void weir_sem_spin_retry_(const struct weir_waiter_ *w, int64_t until_ns);
+
 #endif /* WEIR_CORE_SEM_WAIT_H */

@@ -212,6 +212,62 @@ static void put_and_check(void)
 SCENARIO(barging_retry_is_not_lost, 2, none_of_one, all_back,
 	 timed_light_and_check, light_and_check, put_and_check)
 
+static void put_and_pass(void)
+{
+	put_and_check();
+	light_and_check();
+}
+
+static void put_and_pass_often(void)
+{
+	put_and_check();
+	for (int i = 0; i < 3; i++)
+		light_and_check();
+}
+
+static void put_and_pass_late(void)
+{
+	put_and_check();
+	ex_clock_advance(2000000);
+	light_and_check();
+}
+
+static void try_light(void)
+{
+	if (weir_sem_acquire(&s, 1, &ctx) == WEIR_OK)
+		put();
+}
+
+static void put_and_try_to_pass(void)
+{
+	put();
+	try_light();
+}
+
+static void one_left(void)
+{
+	check_quiet(&s);
+	EX_ASSERT(weir_sem_available(&s) == 1);
+}
+
+/*
+ * The head was woken to retry, and a newcomer passes it.  With --spin the head
+ * spins before it sleeps and before it retries.  Meanwhile it is passed,
+ * cancelled, granted because it is overdue, or refused.
+ */
+SCENARIO(barging_head_is_passed, 3, none_of_one, all_back, light_and_check,
+	 put_and_pass)
+SCENARIO(barging_head_is_passed_often, 3, none_of_one, all_back,
+	 light_and_check, put_and_pass_often)
+SCENARIO(barging_two_are_passed, 2, none_of_one, all_back, light_and_check,
+	 light_and_check, put_and_pass)
+SCENARIO(barging_overdue_head_is_passed, 2, none_of_one, all_back,
+	 light_and_check, light_and_check, put_and_pass_late)
+SCENARIO(barging_passed_head_is_cancelled, 2, none_of_one, all_back, try_light,
+	 put_and_pass, cancel)
+SCENARIO(barging_passed_head_is_refused, 2, none_of_one, one_left, try_light,
+	 put_and_try_to_pass, close_now)
+
 static void heavy_cancelled(void)
 {
 	EX_ASSERT(weir_sem_acquire(&s, 2, &ctx) == WEIR_ECANCELED);

@@ -532,15 +532,20 @@ bool weir_spin_wait_may_pay_(void)
 struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns)
 {
 	(void)ns;
-	return (struct weir_spin_wait_){ 0, 0 };
+	return (struct weir_spin_wait_){ 0, 0, 0 };
 }
 
 bool weir_spin_wait_continue_(struct weir_spin_wait_ *spin)
 {
-	if (++spin->polls >= ex->spins)
+	if (++spin->pauses >= ex->spins)
 		return false;
 	let_others_go(EX_POLLING);
 	return true;
+}
+
+bool weir_spin_wait_back_off_(struct weir_spin_wait_ *spin)
+{
+	return weir_spin_wait_continue_(spin);
 }
 
 void weir_spin_wait_end_(bool paid)
