@@ -218,65 +218,6 @@ bool weir_fence_heavy_(void)
 	return membarrier(GLOBAL_EXPEDITED);
 }
 
-#if defined(__aarch64__)
-#define APART_MAX_NS 1000000
-#define TRIES_MAX 10
-
-uint64_t weir_ticks_per_s_(void)
-{
-	uint64_t rate;
-
-	__asm__("mrs %0, cntfrq_el0" : "=r"(rate));
-	return rate;
-}
-
-int64_t weir_ticks_ns_(int64_t ticks)
-{
-	uint64_t rate = weir_ticks_per_s_(), passed;
-	int64_t before, now, ns;
-	int tries = 0;
-
-	/* Retry if the thread lost the CPU between the two clocks. */
-	do {
-		before = weir_now_ns();
-		passed = (uint64_t)weir_ticks_() - (uint64_t)ticks;
-		now = weir_now_ns();
-	} while (now - before > APART_MAX_NS && ++tries < TRIES_MAX);
-	/* A damaged file may contain any number. */
-	if (!rate || passed / rate > INT32_MAX)
-		return 0;
-	ns = (int64_t)(passed / rate * 1000000000 +
-		       passed % rate * 1000000000 / rate);
-	return ns < now ? now - ns : 0;
-}
-#else
-int64_t weir_ticks_(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-uint64_t weir_ticks_per_s_(void)
-{
-	return 1000000000;
-}
-
-int64_t weir_ticks_ns_(int64_t ticks)
-{
-	return ticks;
-}
-#endif
-
-int64_t weir_wall_ns_(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 void *weir_map_(int fd, size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,

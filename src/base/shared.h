@@ -125,30 +125,6 @@ static inline void weir_fence_light_(void)
 }
 
 /*
- * A time that is cheap to read.  Returns ticks, which all processes of the
- * machine share: of the CPU's counter if it can be read in a nanosecond, else
- * nanoseconds of CLOCK_MONOTONIC_COARSE, which is some milliseconds inexact.
- * weir_ticks_ns_ converts ticks of the past to a time of weir_now_ns.
- * weir_ticks_per_s_ is their rate.
- */
-#if defined(__aarch64__)
-static inline int64_t weir_ticks_(void)
-{
-	int64_t ticks;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-	return ticks;
-}
-#else
-int64_t weir_ticks_(void);
-#endif
-int64_t weir_ticks_ns_(int64_t ticks);
-uint64_t weir_ticks_per_s_(void);
-
-/* The wall clock in nanoseconds, for display. */
-int64_t weir_wall_ns_(void);
-
-/*
  * Map size bytes of fd, shared and writable.  Returns null with errno on
  * failure.
  */

@@ -35,6 +35,7 @@
 #include "base/print.h"
 #include "base/shared.h"
 #include "base/thread.h"
+#include "base/ticks.h"
 #include "base/timespec.h"
 #include "diag/finding.h"
 #include "diag/limit.h"

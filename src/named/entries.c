@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/ticks.h"
 #include "named/entries.h"
 #include "named/lock.h"
 #include "named/record.h"

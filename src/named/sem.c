@@ -10,6 +10,7 @@
  */
 
 #include "base/panic.h"
+#include "base/ticks.h"
 #include "core/ctx_wait.h"
 #include "named/lock.h"
 #include "named/record.h"

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base/ticks.h"
 #include "named/call.h"
 #include "named/keeper.h"
 #include "named/lock.h"

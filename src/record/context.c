@@ -20,8 +20,8 @@
 
 #include <stddef.h>
 
-#include "base/shared.h"
 #include "base/thread.h"
+#include "base/ticks.h"
 
 /* How many records are examined before the table grows, and if it is full. */
 #define SCAN 8u

@@ -7,7 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/mem.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/record.h"
 #include "weir/diag.h"
 

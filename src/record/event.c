@@ -14,7 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/hook.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/context.h"
 #include "record/record.h"
 #include "weir/diag.h"

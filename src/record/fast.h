@@ -31,7 +31,7 @@
 #ifndef WEIR_NO_RECORD
 
 #include "base/atomic.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/mine.h"
 #include "record/registry.h"
 

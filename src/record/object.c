@@ -17,7 +17,7 @@
 #include "base/atomic.h"
 #include "base/hook.h"
 #include "base/lock.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/event.h"
 #include "record/late.h"
 #include "record/lockorder.h"

@@ -6,7 +6,7 @@
 #include "record/record.h"
 
 #include "base/atomic.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/context.h"
 #include "record/holds.h"
 #include "record/lockorder.h"

@@ -53,7 +53,6 @@ struct weir_request_ {
 #ifndef WEIR_NO_RECORD
 
 #include "base/atomic.h"
-#include "base/shared.h"
 #include "record/context.h"
 #include "record/registry.h"
 

@@ -21,7 +21,7 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "base/memfd.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "weir/base.h"
 
 static struct weir_registry_ none;

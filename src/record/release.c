@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording releases in the slots of the calling thread.  docs/design/diag.md. */
 #include "base/atomic.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/context.h"
 #include "record/fast.h"
 #include "record/holds.h"

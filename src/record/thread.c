@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "base/shared.h"
+#include "base/ticks.h"
 
 static pthread_key_t key;
 static uint32_t has_key;

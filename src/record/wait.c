@@ -5,7 +5,7 @@
  * operation is found by the address of the operation: ops.h.
  */
 #include "base/atomic.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "record/context.h"
 #include "record/late.h"
 #include "record/lockorder.h"

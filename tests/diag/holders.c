@@ -5,8 +5,8 @@
 #include <sys/time.h>
 
 #include "base/atomic.h"
-#include "base/shared.h"
 #include "base/thread.h"
+#include "base/ticks.h"
 #include "check.h"
 #include "look.h"
 #include "weir/async.h"

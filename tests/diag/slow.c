@@ -11,7 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/print.h"
-#include "base/shared.h"
+#include "base/ticks.h"
 #include "check.h"
 #include "diag/limit.h"
 #include "look.h"

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/shared.h"
 #include "check.h"
 #include "look.h"
 #include "record/words.h"

@@ -17,6 +17,7 @@ TARGETS = {
 LEFT_OUT = {"src/base/atomic.h", "src/base/helgrind.h", "src/base/cpu.h",
             "src/base/cpu.c", "src/base/spin.h", "src/base/spin.c",
             "src/base/lse.c", "src/base/shared.h", "src/base/shared.c",
+            "src/base/ticks.h", "src/base/ticks.c",
             "src/base/event.h", "src/base/event.c", "src/base/thread.h",
             "src/base/thread.c", "src/base/memfd.h", "src/base/memfd.c",
             "src/base/realtime.h", "src/base/realtime.c",

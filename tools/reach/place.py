@@ -7,7 +7,8 @@ import sys
 
 # The measured folders, except the system calls that only named semaphores use.
 SOURCES = ("src/core/", "src/base/")
-THEIRS = ("src/base/shared.c", "src/base/shared.h")
+THEIRS = ("src/base/shared.c", "src/base/shared.h",
+          "src/base/ticks.c", "src/base/ticks.h")
 # This file has functions only on aarch64.
 if platform.machine() != "aarch64":
     THEIRS += ("src/base/lse.c",)

@@ -24,6 +24,7 @@
 
 #include "base/futex.h"
 #include "base/shared.h"
+#include "base/ticks.h"
 #include "process.h"
 #include "audit.h"
 #include "world.h"
@@ -297,7 +298,7 @@ void kernel_stop_thread(int t)
 }
 
 /*
- * The rest of base/shared.h.
+ * The rest of base/shared.h, and base/ticks.h.
  */
 bool weir_fence_ask_(void)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/memfd.h"
-#include "base/shared.h"
 #include "base/thread.h"
+#include "base/ticks.h"
 #include "engine.h"
 #include "holders.h"
 #include "record/event.h"

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_TICKS_H
+#define WEIR_BASE_TICKS_H
+
+#include <stdint.h>
+
+/*
+ * A clock that is cheap to read.  All processes of the machine share its ticks.
+ * On a CPU whose counter can be read in a nanosecond, they are the ticks of that
+ * counter.  On others they are the nanoseconds of CLOCK_MONOTONIC_COARSE, which
+ * is inexact by some milliseconds.
+ *
+ * weir_ticks_ns_ converts ticks of the past to a time of weir_now_ns.
+ * weir_ticks_per_s_ returns the number of ticks in a second.
+ */
+#if defined(__aarch64__)
+static inline int64_t weir_ticks_(void)
+{
+	int64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+#else
+int64_t weir_ticks_(void);
+#endif
+int64_t weir_ticks_ns_(int64_t ticks);
+uint64_t weir_ticks_per_s_(void);
+
+/* The wall clock in nanoseconds, for display. */
+int64_t weir_wall_ns_(void);
+
+#endif /* WEIR_BASE_TICKS_H */
