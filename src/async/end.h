@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/waiter.h"
+#include "core/notify.h"
 
 /*
  * An operation that waits for the end of a context: weir_op_submit_end.  Its

@@ -7,7 +7,7 @@
 
 #include "async/state.h"
 #include "base/ring.h"
-#include "core/waiter.h"
+#include "core/notify.h"
 #include "weir/loop.h"
 
 /*

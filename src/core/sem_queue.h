@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/waiter.h"
+#include "core/notify.h"
 #include "weir/sem.h"
 
 /*

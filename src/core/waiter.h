@@ -205,100 +205,6 @@ static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)
 	return w->kind ? "weir_op_submit" : w->call;
 }
 
-/* At most this many waiters are decided before the lock is dropped. */
-#ifndef WEIR_BATCH_
-#define WEIR_BATCH_ 64
-#endif
-
-/*
- * Waiters that were decided under a lock and are notified after the unlock; and
- * one waiter that is woken then, although it has not been decided (roused).
- */
-struct weir_to_notify_ {
-	struct weir_waiter_ *first;
-	struct weir_waiter_ **last;	/* null: the list is empty */
-	const weir_sem *granted;	/* semaphore of the last granted one */
-	uint32_t *roused;		/* its `state`; null: none */
-};
-
-/*
- * Add w to the list, with the kind of notification.  Requires: w's guard is
- * held.  Does nothing if a notification of w is already due.
- */
-void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
-			 struct weir_waiter_ *w,
-			 enum weir_wait_state_ notification);
-
-/*
- * Wake w, a thread that sleeps, with the notifications of the list: w then spins
- * for a moment, as its decision is expected soon.  Requires: w's guard is held
- * and w is on its list.  Does nothing if w does not sleep, or if the list
- * already has such a waiter.
- */
-void weir_waiter_rouse_(struct weir_waiter_ *w,
-			struct weir_to_notify_ *to_notify);
-
-/*
- * Wake the roused waiter of the list, if there is one.  Called after the unlock,
- * before the caller waits for anything: a notification of a roused waiter leaves
- * the wake to this call.
- */
-void weir_wake_roused_(struct weir_to_notify_ *to_notify);
-
-/* Returns true if w sleeps.  Requires: w was roused, so it sleeps again. */
-bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w);
-
-/*
- * Decide w.  Requires: the caller holds w's guard and has taken w off its list.
- */
-void weir_waiter_decide_(struct weir_waiter_ *w, weir_err outcome,
-			 struct weir_to_notify_ *to_notify);
-
-/*
- * Notify every waiter of the list, then run the callbacks that are left to this
- * thread.  Requires: no lock is held.  This function accesses no memory but
- * that of the waiters.
- */
-void weir_notify_all_(struct weir_to_notify_ *to_notify);
-
-/*
- * Make w the granted member of its any-of request.  Called before a grant, with
- * the guard held.  Returns false if the request has been decided already; w
- * must not be granted then.  Returns true if w is not a member.
- */
-bool weir_waiter_claim_(struct weir_waiter_ *w);
-
-/*
- * Claim w, which waits for the end of a context.  Returns true if the caller
- * has to decide w.  If w is a thread, then w's guard must be held.
- */
-bool weir_waiter_claim_end_(struct weir_waiter_ *w);
-
-/*
- * The notifier passes a decided operation to its runner.  The call is the last
- * access of the core to *w.  It returns true if the calling thread has to run a
- * callback; after the whole list has been notified, it is then called once more
- * with null and runs the callbacks.  It is not called with null otherwise: a
- * release in a signal handler must not run callbacks, although the interrupted
- * thread may have some to run.
- */
-typedef bool weir_notifier_fn_(struct weir_waiter_ *w);
-void weir_waiter_set_notifier_(weir_notifier_fn_ *fn);
-
-/*
- * weir_notify_all_ in two steps, for callers that must not run callbacks yet:
- * notify and empty the list; then run the callbacks.
- */
-void weir_notify_without_callbacks_(struct weir_to_notify_ *to_notify);
-void weir_callbacks_run_(void);
-
-/*
- * Between hold and resume this thread runs no callbacks.  Resume runs them,
- * unless an outer hold is in effect: `outer` is the result of hold.
- */
-bool weir_callbacks_hold_(void);
-void weir_callbacks_resume_(bool outer);
-
 /* How a park ended. */
 enum weir_parked_ {
 	WEIR_PARKED_RETRY_,	/* notified: retry */
@@ -309,6 +215,9 @@ enum weir_parked_ {
 
 /* Returns true if a park would return at once. */
 bool weir_waiter_is_notified_(const struct weir_waiter_ *w);
+
+/* Returns true if w, which was roused and has spun, sleeps again. */
+bool weir_waiter_sleeps_again_(const struct weir_waiter_ *w);
 
 enum weir_parked_ weir_waiter_park_(struct weir_waiter_ *w,
 				    int64_t deadline_ns);

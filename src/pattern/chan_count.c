@@ -65,8 +65,8 @@
  */
 #include "base/atomic.h"
 #include "base/cpu.h"
+#include "core/notify.h"
 #include "core/sem_wait.h"
-#include "core/waiter.h"
 #include "pattern/chan.h"
 
 /* The most slots that are counted at once. */

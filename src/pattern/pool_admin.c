@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/ring.h"
+#include "core/notify.h"
 #include "core/sem_watched.h"
-#include "core/waiter.h"
 #include "pattern/pool.h"
 #include "pattern/unused.h"
 

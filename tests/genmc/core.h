@@ -158,6 +158,7 @@ static inline void copy_info(weir_sem_info *to, weir_sem_info *from)
 #include "core/ctx.c"
 #include "core/ctx_cancel.c"
 #include "core/ctx_wait.c"
+#include "core/notify.c"
 #include "core/sem.c"
 #include "core/sem_admin.c"
 #ifdef CONTENDED

@@ -2,7 +2,7 @@
 /* A context ends between two steps of a call: C13. */
 #include "base/hook.h"
 #include "between.h"
-#include "core/waiter.h"
+#include "core/notify.h"
 #include "weir/async.h"
 
 static void cancel(void *ctx)

@@ -22,8 +22,9 @@ CHANGES = [
     ("sem_stat.c", r"\*info = \(weir_sem_info\)(\{.*?\n\t\};)",
      r"weir_sem_info made = \1 copy_info(info, &made);", 1),
     ("ctx.c", r"\*ctx = fresh;", r"copy_ctx(ctx, &fresh);", 2),
-    ("waiter.c", r"\*to_notify = \(struct weir_to_notify_\)\{ NULL, NULL \};",
-     r"to_notify->first = NULL; to_notify->last = NULL;", 1),
+    ("notify.c", r"\*to_notify = \(struct weir_to_notify_\)\{ \.first = NULL \};",
+     r"to_notify->first = NULL; to_notify->last = NULL; "
+     r"to_notify->granted = NULL; to_notify->roused = NULL;", 1),
     ("sem_stat.c", r"#define ATTEMPTS 4", r"#define ATTEMPTS 1", 1),
 ]
 
