@@ -2,16 +2,11 @@
 /*
  * Named semaphores as objects, processes as contexts.
  *
- * The process that holds the permit of a job is the guardian of `weir run`; it
- * releases when the job has ended.  If the job, or a descendant of it, waits for
- * another name, and all processes between wait for it alone, then the
- * guardian cannot release before that wait has ended.  So the chain from the
- * waiting process up to the outermost holder is one context.
- *
  * DEADLOCK must not be printed if the permits could be released in another way
- * (C50).  A context is judged as if it did not wait, if several processes of its
- * chain wait, if other threads of the process may release, if the semaphore is
- * paused, or if the wait has changed while the semaphores were read.
+ * (C50).  A context that has `moving` set is judged as if it did not wait.  This
+ * file sets it if the process waits more than once, if the semaphore is paused,
+ * or if the wait has changed while the semaphores were read; chain.c sets it if
+ * other threads or processes may release.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,15 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/diag/kin.h"
+#include "cmd/diag/chain.h"
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/snapshot.h"
-
-/* The longest chain of processes between a waiter and a holder. */
-#define CHAIN_MAX 64
 
 struct name {
 	const char *name;
@@ -99,85 +91,6 @@ static uint32_t context_of(struct dg_model *model,
 	return i;
 }
 
-/* The context of a holder with this process ID in our namespace. */
-static uint32_t find_holder(const struct dg_model *model, pid_t pid,
-			    uint64_t space)
-{
-	for (uint32_t i = 0; i < model->used.contexts; i++)
-		if (model->contexts[i].tid == (uint32_t)pid &&
-		    model->contexts[i].address == space &&
-		    model->contexts[i].first_hold != DG_NONE)
-			return i;
-	return DG_NONE;
-}
-
-/* Move the holds of a context to another one. */
-static void merge(struct dg_model *model, uint32_t from, uint32_t to)
-{
-	struct dg_context *context = &model->contexts[to];
-	uint32_t next;
-	char name[sizeof(context->name)];
-
-	if (from == to)
-		return;
-	/* The holder is the process that users see with weir stat. */
-	(void)snprintf(name, sizeof(name), "in %u %.40s",
-		       model->contexts[from].tid, context->name);
-	weir_diag_clean_(context->name, sizeof(context->name), name,
-			 sizeof(name));
-	for (uint32_t h = model->contexts[from].first_hold; h != DG_NONE;
-	     h = next) {
-		struct dg_hold *hold = &model->holds[h];
-
-		next = hold->next_of_context;
-		hold->context = to;
-		hold->next_of_context = model->contexts[to].first_hold;
-		model->contexts[to].first_hold = h;
-	}
-	model->contexts[from].first_hold = DG_NONE;
-	if (model->contexts[from].moving)
-		model->contexts[to].moving = true;
-}
-
-/*
- * Follow the parents of a waiting process, and merge the holders among them
- * into the process's own context.
- */
-static void climb(struct dg_model *model, uint32_t waiter, uint64_t space)
-{
-	pid_t pid = (pid_t)model->contexts[waiter].tid;
-
-	if (model->contexts[waiter].address != space)
-		return;
-	for (int i = 0; i < CHAIN_MAX; i++) {
-		pid_t child = pid;
-		uint32_t holder;
-
-		pid = kin_parent(child);
-		if (pid <= 1 || !kin_awaits(pid, child))
-			return;
-		holder = find_holder(model, pid, space);
-		if (holder == DG_NONE)
-			continue;
-		/* Another process of the same job waits as well. */
-		if (model->contexts[holder].first_wait != DG_NONE)
-			model->contexts[waiter].moving = true;
-		merge(model, holder, waiter);
-	}
-}
-
-/* Other threads of a process that holds and waits may release. */
-static void check_threads(struct dg_context *context, unsigned handles,
-			  uint64_t space)
-{
-	unsigned threads = context->address == space ?
-			   kin_threads((pid_t)context->tid) : 0;
-
-	/* A handle has one thread of the library. */
-	if (!threads || threads > 1 + handles)
-		context->moving = true;
-}
-
 /* Whether the wait was there in the earlier reading. */
 static bool is_steady(const struct name *before, uint32_t used,
 		      const struct name *name, const weir_named_entry *entry)
@@ -246,30 +159,6 @@ static void add_name(struct dg_model *model, const struct name *name,
 		model->approximate = true;
 }
 
-/* Join what belongs together, after all entries have been added. */
-static void join(struct dg_model *model)
-{
-	uint64_t space = kin_namespace();
-
-	for (uint32_t i = 0; i < model->used.contexts; i++) {
-		struct dg_context *context = &model->contexts[i];
-
-		if (context->first_wait == DG_NONE)
-			continue;
-		if (context->first_hold != DG_NONE) {
-			unsigned handles = 1;
-
-			for (uint32_t h = context->first_hold; h != DG_NONE;
-			     h = model->holds[h].next_of_context)
-				handles++;
-			check_threads(context, handles, space);
-		}
-	}
-	for (uint32_t i = 0; i < model->used.contexts; i++)
-		if (model->contexts[i].first_wait != DG_NONE)
-			climb(model, i, space);
-}
-
 /* The folder of names cannot be read. */
 static bool fail_folder(struct diag *diag, int errnum)
 {
@@ -297,7 +186,7 @@ bool diag_named_read(struct diag *diag)
 	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
 	for (uint32_t i = 0; i < used; i++)
 		add_name(&diag->model, &list[i], before, before_used);
-	join(&diag->model);
+	chain_join(&diag->model);
 	weir_diag_finish_(&diag->model);
 	free_names(before, before_used);
 	free_names(list, used);
