@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print a C array with the text of a file: embed.py NAME FILE"""
+"""Print a C array with the text of one or more files: embed.py NAME FILE..."""
 import sys
 
-name, path = sys.argv[1:]
-lines = open(path, encoding="ascii").read().splitlines()
+name, *paths = sys.argv[1:]
+lines = [line for path in paths
+         for line in open(path, encoding="ascii").read().splitlines()]
 print("/* Generated from a script; do not edit. */")
 print('#pragma GCC diagnostic ignored "-Woverlength-strings"')
 print(f"extern const char {name}[];\nconst char {name}[] =")

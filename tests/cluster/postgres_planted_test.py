@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Planted bugs in the functions of weir.sql: the checks find each of them."""
+"""Planted bugs in the functions in src/cluster/postgres/sql: the checks find each of them."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The meaning of the answers of weir.sql. */
+/* The meaning of the answers of the functions in sql/. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

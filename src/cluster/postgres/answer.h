@@ -3,7 +3,7 @@
 #define WEIR_CLUSTER_POSTGRES_ANSWER_H
 
 /*
- * The answers of the functions in weir.sql: words and numbers, separated by a
+ * The answers of the functions in sql/: words and numbers, separated by a
  * space.  The server is not trusted.
  */
 #include "cluster/engine.h"

@@ -183,7 +183,7 @@ static enum result check_server(const struct conn *conn, const PGresult *table,
 }
 
 /*
- * Show that the handle lives: see weir.guard in weir.sql.  Both keys are made
+ * Show that the handle lives: see weir.guard in sql/guard.sql.  Both keys are made
  * of the session.
  */
 static enum result introduce(struct conn *conn, int64_t deadline,

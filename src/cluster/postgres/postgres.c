@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine for PostgreSQL: calls of the functions of weir.sql. */
+/* The engine for PostgreSQL: calls of the functions in sql/. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

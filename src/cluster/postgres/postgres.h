@@ -28,7 +28,7 @@ struct engine {
 	int nudge_fd;		/* eventfd: missed is not empty, or life failed */
 };
 
-/* The text of weir.sql, and the number of its functions' version. */
+/* The text of the files in sql/; the versions of its tables and functions. */
 extern const char weir_cl_postgres_schema_[];
 #define SCHEMA_VERSION 1
 #define SCHEMA_CODE 3

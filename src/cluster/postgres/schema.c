@@ -36,7 +36,7 @@ static enum result look(struct engine *e, int *code, int64_t deadline,
 	return result;
 }
 
-/* The key of the advisory lock of weir.sql. */
+/* The key of the advisory lock in sql/tables.sql. */
 #define LOCK_KEY "8603216354771628402"
 
 /*
