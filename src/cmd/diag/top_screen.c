@@ -108,28 +108,12 @@ static void open_selected(struct top_view *view)
 			       "The object does not exist any more.\n");
 }
 
-/* Returns false if the key ends the view. */
-static bool handle_key(struct top_view *view, int key)
+/* Move the selection, if the key is one that moves it. */
+static void handle_move(struct top_view *view, int key)
 {
 	int64_t page = LINES - FRAME;
 
 	switch (key) {
-	case 'q':
-	case 'Q':
-	case 27:
-		if (!view->opened)
-			return false;
-		view->opened = false;
-		break;
-	case 'p':
-	case ' ':
-		view->paused = !view->paused;
-		break;
-	case 's':
-		view->rows->sort = (view->rows->sort + 1) % ROWS_SORTS;
-		rows_order(view->rows);
-		keep_selection(view);
-		break;
 	case KEY_UP:
 	case 'k':
 		select_row(view, (int64_t)view->selected - 1);
@@ -147,6 +131,31 @@ static bool handle_key(struct top_view *view, int key)
 	case KEY_HOME:
 		select_row(view, 0);
 		break;
+	default:
+		break;
+	}
+}
+
+/* Returns false if the key ends the view. */
+static bool handle_key(struct top_view *view, int key)
+{
+	switch (key) {
+	case 'q':
+	case 'Q':
+	case 27:
+		if (!view->opened)
+			return false;
+		view->opened = false;
+		break;
+	case 'p':
+	case ' ':
+		view->paused = !view->paused;
+		break;
+	case 's':
+		view->rows->sort = (view->rows->sort + 1) % ROWS_SORTS;
+		rows_order(view->rows);
+		keep_selection(view);
+		break;
 	case '\n':
 	case '\r':
 	case KEY_ENTER:
@@ -156,6 +165,7 @@ static bool handle_key(struct top_view *view, int key)
 		clearok(curscr, TRUE);
 		break;
 	default:
+		handle_move(view, key);
 		break;
 	}
 	return true;

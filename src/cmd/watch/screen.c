@@ -95,22 +95,10 @@ static void scroll_by(struct view *view, int lines)
 		view->top = 0;
 }
 
-/* Returns false if the key ends the view. */
-static bool handle_key(struct view *view, int key)
+/* Scroll, if the key is one that scrolls. */
+static void handle_scroll(struct view *view, int key)
 {
 	switch (key) {
-	case 'q':
-	case 'Q':
-		return false;
-	case 'p':
-	case 'P':
-	case ' ':
-		view->paused = !view->paused;
-		break;
-	case 's':
-	case 'S':
-		view->sort = (view->sort + 1) % SORT_COUNT;
-		break;
 	case KEY_UP:
 	case 'k':
 		scroll_by(view, -1);
@@ -128,10 +116,32 @@ static bool handle_key(struct view *view, int key)
 	case KEY_HOME:
 		view->top = 0;
 		break;
+	default:
+		break;
+	}
+}
+
+/* Returns false if the key ends the view. */
+static bool handle_key(struct view *view, int key)
+{
+	switch (key) {
+	case 'q':
+	case 'Q':
+		return false;
+	case 'p':
+	case 'P':
+	case ' ':
+		view->paused = !view->paused;
+		break;
+	case 's':
+	case 'S':
+		view->sort = (view->sort + 1) % SORT_COUNT;
+		break;
 	case 'L' - '@':		/* control-L: draw everything again */
 		clearok(curscr, TRUE);
 		break;
 	default:
+		handle_scroll(view, key);
 		break;
 	}
 	return true;
