@@ -203,10 +203,40 @@ static bool get_memory(struct nm_image *image)
 	return true;
 }
 
+/* Make one copy in new memory.  *before: the lock word before it. */
+static weir_err read_new(const weir_named *h, struct nm_image *image,
+			  uint64_t *before)
+{
+	int saved;
+
+	weir_nm_image_free_(image);
+	if (!get_memory(image))
+		return WEIR_ENOMEM;
+	if (read_once(h, image, before, &image->lock))
+		return WEIR_OK;
+	saved = errno;
+	weir_nm_image_free_(image);
+	errno = saved;
+	return WEIR_ESYSTEM;
+}
+
+/*
+ * Compare the lock words of one copy, `before` and image->lock.  `first` is the
+ * lock word before the first copy: the lock holder is stuck if no attempt has
+ * seen another value.
+ */
+static void compare_locks(struct nm_image *image, uint64_t before,
+			  uint64_t first)
+{
+	image->consistent = !(uint32_t)before && image->lock == before;
+	image->stuck = image->stuck && (uint32_t)before && before == first &&
+		       image->lock == first;
+}
+
 weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 {
 	uint64_t before = 0, first = 0;
-	int saved;
+	weir_err err;
 
 	image->slots = NULL;
 	image->head.slots_high = image->head.records_high = 0;
@@ -215,19 +245,11 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 	image->stuck = true;
 	for (unsigned i = 0; i < ATTEMPTS && !image->consistent &&
 			     i * size_of(image) < BYTES_MAX; i++) {
-		weir_nm_image_free_(image);
-		if (!get_memory(image))
-			return WEIR_ENOMEM;
-		if (!read_once(h, image, &before, &image->lock)) {
-			saved = errno;
-			weir_nm_image_free_(image);
-			errno = saved;
-			return WEIR_ESYSTEM;
-		}
-		image->consistent = !(uint32_t)before && image->lock == before;
+		err = read_new(h, image, &before);
+		if (err)
+			return err;
 		first = i ? first : before;
-		image->stuck = image->stuck && (uint32_t)before &&
-			       before == first && image->lock == first;
+		compare_locks(image, before, first);
 		/* Let a lock holder run that has lost its CPU. */
 		if (h->head && !image->consistent && i >= SPINS)
 			weir_futex_nap_(PAUSE_NS);

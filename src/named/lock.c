@@ -150,20 +150,38 @@ static void begin_sleeping(struct wait *wait)
 				     brief_ns : limit->deadline_ns;
 }
 
-/* Sleep for a while.  Returns the error that ends the wait. */
+/* Returns the error of a wait that was cancelled, or WEIR_OK. */
+static weir_err find_cancel(const struct nm_limit *limit)
+{
+	weir_err err;
+
+	if (!limit)
+		return WEIR_OK;
+	err = limit->ctx ? weir_ctx_cancelled_(limit->ctx) : WEIR_OK;
+	if (err)
+		return err;
+	/* relaxed: only the value matters. */
+	if (limit->stop && at_load_relaxed(limit->stop))
+		return WEIR_ECANCELED;
+	return WEIR_OK;
+}
+
+/*
+ * Sleep until a wake-up or the next examination.  Returns the error that ends
+ * the wait, or WEIR_OK if it goes on.
+ */
 static weir_err sleep_once(weir_named *h, uint64_t seen, struct wait *wait)
 {
 	const struct nm_limit *limit = wait->limit;
 	enum weir_woke_ woke;
+	weir_err err;
 	int64_t until;
 
 	if (!wait->slept)
 		begin_sleeping(wait);
-	if (limit && limit->ctx && weir_ctx_cancelled_(limit->ctx))
-		return weir_ctx_cancelled_(limit->ctx);
-	/* relaxed: only the value matters. */
-	if (limit && limit->stop && at_load_relaxed(limit->stop))
-		return WEIR_ECANCELED;
+	err = find_cancel(limit);
+	if (err)
+		return err;
 	until = weir_deadline_after(wait->pause_ns);
 	if (until > wait->deadline_ns)
 		until = wait->deadline_ns;
