@@ -174,8 +174,9 @@ weir_explain(char *text, size_t size, weir_diag_verdict *verdict);
  * WEIR_DIAG=report prints the reports to standard error, at most 6 a minute;
  * WEIR_DIAG=report=N, at most N.
  *
- * The function also gets the reports of the watchdog thread, on that thread, and
- * of predicted deadlocks.  A wait of its own that times out is not reported.
+ * The function also gets the reports of predicted deadlocks, and those of the
+ * watchdog thread, which calls it.  A wait of its own that times out is not
+ * reported.
  */
 typedef void weir_diag_report_fn(const char *text);
 WEIR_API weir_diag_report_fn *weir_diag_set_report(weir_diag_report_fn *fn);

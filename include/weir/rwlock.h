@@ -82,7 +82,7 @@ typedef enum weir_rw_prefer {
 	  0, 0, 0, 0, 1, WEIR_NULL_, 0, 0, { 0, 0, 0 } }
 
 /*
- * Options for weir_rwlock_init; zero means the default in every field.
+ * Options for weir_rwlock_init.  Zero in a field means its default.
  * max_waiters bounds readers and writers together (C31).  With RW_WRITERS a
  * thread that has just entered may count as waiting until its call has
  * returned.  barge_us must be 0 unless prefer is RW_BARGING.

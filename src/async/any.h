@@ -11,8 +11,8 @@
 /*
  * The decision of an any-of request (any_decide.c).
  *
- * winner_  0 while undecided; then, for ever, the number of the granted member, from
- *          1, or one of the reasons below.
+ * winner_  0 while undecided; then the number of the granted member, from 1, or one
+ *          of the reasons below.  It does not change any more.
  * left_    events until the outcome can be delivered.  There are two: submit has
  *          enqueued its members, and winner_ is decided.  The thread that counts the
  *          last event notifies the head.
@@ -60,9 +60,8 @@ bool weir_any_event_(weir_any *any);
 
 /*
  * Called when a member has failed and cannot be granted any more; its `outcome`
- * is the error.
- * Returns true if it was the last member, and the last event: the outcome can be
- * delivered.
+ * is the error.  Returns true if the outcome of the request can be delivered:
+ * every member has failed, and no event is left.
  */
 bool weir_any_refused_(weir_any *any);
 

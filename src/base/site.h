@@ -7,13 +7,13 @@
 #include "weir/atomic.h"
 
 /*
- * The return address of the current function, for a comparison.  A wrong value must
- * do no harm except that the comparison fails.  Requires: the function calls no other
- * one, except by a jump at its end.
+ * The return address of the current function, for a comparison.  The value may be
+ * wrong; then the comparison must fail and do no other harm.  Requires: the function
+ * calls no other function, except by a jump at its end.
  *
- * On aarch64 gcc and clang remove the signature of a return address in its register,
- * which they save first.  So the builtin costs a stack frame, and its reload delays the
- * caller.  This reads the register itself.
+ * On aarch64 the builtin costs a stack frame: gcc and clang remove the pointer
+ * authentication code from the link register, and save the register before.  The
+ * reload delays the caller.  This function reads the link register instead.
  */
 #if defined(__aarch64__) && defined(__OPTIMIZE__) &&                           \
 	!defined(WEIR_ATOMICS_SEEN_)

@@ -119,7 +119,10 @@ weir_err weir_cluster_op_free(weir_cluster_op *op)
 {
 	weir_err err = op ? weir_cluster_op_cancel(op) : WEIR_OK;
 
-	/* Not submitted, or the callback has begun: it is not accessed. */
+	/*
+	 * WEIR_EBUSY: it was not submitted, or its callback has begun; the
+	 * library does not access it any more.
+	 */
 	if (err && err != WEIR_EBUSY)
 		return err;
 	free(op);

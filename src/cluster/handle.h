@@ -134,7 +134,7 @@ void weir_cl_thread_at_(weir_cluster *c, int64_t at);
 void weir_cl_thread_kick_(weir_cluster *c);
 
 /* work.c: by the thread alone */
-/* Do what is due.  Returns the time of the next work. */
+/* Do the work that is due.  Returns the time of the next work. */
 int64_t weir_cl_work_(weir_cluster *c);
 /* Mark leases as lost whose time has passed.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);

@@ -281,7 +281,10 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 {
 	int64_t excess = grant_and_unlock(sem, taken, to_notify);
 
-	/* Not with the notifications: the caller may wait before it makes them. */
+	/*
+	 * Wake it here, not with the notifications: the caller may wait for
+	 * another lock before it notifies.
+	 */
 	weir_wake_roused_(to_notify);
 	return excess;
 }

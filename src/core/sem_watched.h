@@ -51,8 +51,8 @@ static inline int64_t weir_take_watched_(weir_sem *sem, int64_t min,
 }
 
 /*
- * Returns true if a release of n may be added to the word: it is marked and stays
- * marked, and n are out.
+ * Returns true if a release of n permits may be added to the word: the word is
+ * marked and stays marked, and n permits are out.
  */
 static inline bool weir_may_put_(const weir_sem *sem, uint64_t word, int64_t n)
 {
@@ -62,8 +62,8 @@ static inline bool weir_may_put_(const weir_sem *sem, uint64_t word, int64_t n)
 }
 
 /*
- * Return n permits if the word is `word`, which was loaded with [S2] acquire, and
- * weir_may_put_.  Returns false if nothing was done.
+ * Return n permits if weir_may_put_ allows it and the word still is `word`, which
+ * was loaded with [S2] acquire.  Returns false if nothing was done.
  * Requires: the word is not marked, or sem is not misplaced and n is a valid count.
  */
 static inline bool weir_put_marked_(weir_sem *sem, uint64_t word, int64_t n)
@@ -76,7 +76,7 @@ static inline bool weir_put_marked_(weir_sem *sem, uint64_t word, int64_t n)
 }
 
 /*
- * The same for any word.  Returns false if nothing was done.
+ * As weir_put_marked_, with the present word.  Returns false if nothing was done.
  * Requires: sem is not misplaced, and n is a valid count.
  */
 static inline bool weir_put_watched_(weir_sem *sem, int64_t n)

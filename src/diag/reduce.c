@@ -75,8 +75,9 @@ struct dg_work *weir_diag_work_(struct dg_model *model)
 }
 
 /*
- * Whether nothing tells yet that the sem_t is a lock.  The post of a thread that
- * holds nothing sets RG_HANDED_OVER, so a post without it was that of a holder.
+ * Returns true if it is not known yet whether the sem_t is used as a lock, because
+ * no thread has posted it.  The post of a thread that holds nothing sets
+ * RG_HANDED_OVER, so a post without it was that of a holder.
  */
 static bool is_untried(const struct dg_object *object)
 {

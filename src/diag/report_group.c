@@ -93,8 +93,9 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 		put(text, verdict != DG_LEAKED ? " can never proceed" :
 			  members == 1 ? " waits" : " wait");
 		/*
-		 * A thread may acquire what another one releases.  The first
-		 * such release marks the object; until then nothing tells.
+		 * A thread may release the permits of another one.  The first
+		 * such release marks the object; before it, the registry does
+		 * not show that this can happen.
 		 */
 		put(text, verdict == DG_LEAKED ?
 			  " for permits of threads that have ended" :

@@ -67,10 +67,13 @@ static bool take_over(weir_named *h, struct nm_slot *slot)
 
 	if (!weir_nm_is_dead_(slot) || !lock_byte(h, slot))
 		return false;
-	/* relaxed: the owner is dead, and the next one needs the byte. */
+	/* relaxed: the owner is dead; a new owner would need the lock on the byte. */
 	lent = at_load_relaxed(&slot->lent);
 	if (weir_nm_is_dead_(slot) && !(lent && weir_nm_is_lent_(h, lent))) {
-		/* First: if this process dies now, the file is known. */
+		/*
+		 * Remove the lent file before the slot changes: if this process
+		 * dies in between, the slot still has the number of the file.
+		 */
 		weir_nm_remove_lent_(h, slot, state);
 		/* [NT2] release */
 		at_store_release(&h->head->stale, 1);

@@ -45,7 +45,10 @@ static bool copy_access(const weir_named *h, int fd)
 
 	if (fstat(h->fd, &info))
 		return false;
-	/* Only root can give a file away, and need not. */
+	/*
+	 * EPERM: only root can change the owner.  The group is enough for the
+	 * other users of the semaphore.
+	 */
 	if (fchown(fd, info.st_uid, info.st_gid) && errno == EPERM)
 		(void)!fchown(fd, (uid_t)-1, info.st_gid);
 	return !fchmod(fd, info.st_mode & READ_BITS);
@@ -118,7 +121,7 @@ bool weir_nm_is_lent_(const weir_named *h, uint64_t number)
 	if (fd < 0 && errno == EACCES && restore_access(h, path))
 		fd = open(path, flags);
 	if (fd < 0) {
-		/* Other errors, as EACCES or EMFILE, do not show its end. */
+		/* After other errors (EACCES, EMFILE) the file may exist. */
 		lent = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
 	} else {
 		lent = !fcntl(fd, F_OFD_GETLK, &lock) &&

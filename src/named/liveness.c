@@ -93,8 +93,8 @@ void weir_nm_wake_ours_(weir_named *h)
 				break;
 		}
 		/*
-		 * Also if it is decided: the wake-up may be owed by a process
-		 * that dies before this keeper is asleep.
+		 * Wake the thread of a decided record too: the process that
+		 * decided it may have died before its wake-up.
 		 */
 		weir_shared_wake_all_(&record->state);
 	}

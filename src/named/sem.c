@@ -119,7 +119,7 @@ weir_err weir_nm_take_now_(weir_named *h, int64_t min, int64_t max,
 	return WEIR_OK;
 }
 
-/* Acquire with a context, without waiting: the context need not know. */
+/* Acquire without waiting.  The call is not registered with its context. */
 static weir_err acquire_at_once(weir_named *h, int64_t min, int64_t max,
 				struct weir_ctx *ctx, int64_t *got)
 {

@@ -44,7 +44,7 @@ bool weir_nm_is_dead_(const struct nm_slot *slot)
 
 void weir_nm_mark_dead_(struct nm_slot *slot)
 {
-	/* relaxed: the owner is dead and changes it no more. */
+	/* relaxed: the owner is dead and does not change it any more. */
 	at_store_relaxed(&slot->alive.word, WEIR_DIED_);
 }
 
@@ -130,7 +130,7 @@ static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers
  */
 static bool is_held_on(const weir_named *h, const struct nm_slot *slot)
 {
-	/* relaxed: the owner is dead and changes it no more. */
+	/* relaxed: the owner is dead and does not change it any more. */
 	uint64_t lent = at_load_relaxed(&slot->lent);
 
 	return weir_nm_byte_is_locked_(h->fd, NM_BYTE_ALIVE(slot - h->slots)) ||
@@ -163,7 +163,10 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
 	at_store_relaxed(&slot->held, 0);
 	weir_nm_remove_lent_(h, slot, state);
-	/* Not if an open has taken over the slot: it may have cleared `held`. */
+	/*
+	 * The CAS fails if an open has taken over the slot.  Then the slot does
+	 * not count as buried: the open may have cleared `held` before it was read.
+	 */
 	if (weir_nm_free_slot_(slot, state))
 		h->buried += state;
 	return true;

@@ -66,8 +66,8 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	record = &h->records[ref - 1];
 	(void)leave(call, record, true);
 	/*
-	 * Also if it was not left: in a damaged file the record may have any
-	 * state, and no other process wakes its thread.
+	 * Wake the thread even if leave() failed: in a damaged file the record
+	 * may have any state, and no other process wakes its thread.
 	 */
 	weir_shared_wake_all_(&record->state);
 }

@@ -8,9 +8,8 @@
  * that finds no permit counts the slots that have become free and releases
  * permits for all of them at once; receivers count the slots that have been
  * filled (chan_count.c).  A call that finds no such slot waits (chan_wait.c).
- * Only if a call of the other side sleeps does a call count for it.  So a permit
- * never moves from one side to the other, and only the slots do.  There is no
- * lock.
+ * A call counts for the other side only if a call of that side sleeps.  So slots
+ * move from one side to the other, and permits do not.  There is no lock.
  *
  * Order, deadlines, contexts, operations and the starvation bound are those of
  * the semaphores: no slot is used without a permit.

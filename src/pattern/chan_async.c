@@ -69,7 +69,10 @@ static weir_err finish(weir_chan_op *op, weir_err err, bool waited)
 {
 	struct weir_chan_side_ side = side_of(op);
 
-	/* relaxed: one step, so that a destroy finds the one or the other. */
+	/*
+	 * relaxed: one addition changes both counts, so a concurrent destroy
+	 * always finds the operation in one of them.
+	 */
 	at_add_relaxed(side.blocked, WEIR_CHAN_COPYING_ - 1);
 	if (op->to_)
 		err = weir_chan_take_one_(op->chan_, op->to_, err);

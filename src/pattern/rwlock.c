@@ -14,8 +14,8 @@
  *            waits or is inside: rwlock_recall.c.
  *
  * max_waiters.  With BARGING and FIFO there is one queue, and inside_ enforces
- * the bound.  With WRITERS there are two queues, both without a bound, and the
- * bound is enforced here for both together.  A call that cannot enter at once
+ * the bound.  With WRITERS there are two queues.  The bound is for both together,
+ * so this file enforces it.  A call that cannot enter at once
  * is counted (waiting_) or refused.  It stays counted while it moves from one
  * queue to the other, so a call that was allowed to wait is not refused later.
  */

@@ -178,8 +178,8 @@ void weir_posix_forget_(sem_t *s)
 }
 
 /*
- * Whether a thread is blocked.  A thread that was granted, or woken to take what is
- * free, is not.
+ * Returns true if a thread is blocked.  A thread that has been granted its permit, or
+ * was woken to take a free one, is not blocked.
  */
 static bool is_awaited(weir_sem *sem)
 {

@@ -31,8 +31,9 @@ struct weir_object_posix_ {
 struct weir_object_posix_ *weir_table_find_(uintptr_t home);
 
 /*
- * The retired objects whose last call has returned become unused, if few objects
- * are.  Not in a signal handler: the interrupted thread may be in that call.
+ * If few objects are unused, then make those retired objects unused whose last call
+ * has returned.  Requires: the caller is no signal handler, because the interrupted
+ * thread may be in that call.
  */
 void weir_table_collect_(void);
 

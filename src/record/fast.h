@@ -14,10 +14,11 @@
  *     if is: weir_record_took_in_           if is: weir_record_gave_in_
  *     else: weir_record_took_               else: weir_record_gave_
  *
- * The waits of the two CAS cost more than the instructions.  The CAS of an acquire
- * delays the loads after it, so the slot is read before.  The CAS of a release waits
- * for the loads before it, so the slot is read after it.  Each CAS waits for the
- * stores before it, so there are few, and adjacent words are stored in pairs.
+ * The order of the accesses matters more than the number of instructions.  Loads
+ * after the CAS of an acquire wait for it, so the slot is read before that CAS.  The
+ * CAS of a release waits for the loads before it, so the slot is read after that CAS.
+ * Each CAS waits for the stores before it, so there are few stores, and adjacent words
+ * are stored in pairs.
  *
  * A signal handler that releases may interrupt any of these functions.  An acquire
  * writes `taken`, `since` and `acquires` of the slot, a release the other words.
@@ -80,7 +81,7 @@ static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site
 	if (!weir_record_is_last_(sem) ||
 	    (weir_mine_.last_site != site &&
 	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer))) {
-		/* Unused; some compilers do not see that. */
+		/* Not used; without it some compilers warn. */
 		*ready = (struct weir_ready_){ .slot = NULL };
 		return false;
 	}

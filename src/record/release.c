@@ -78,7 +78,10 @@ struct rg_slot *weir_holds_newest_(char *base, uint64_t id, bool holding)
 	return found;
 }
 
-/* Subtract n permits from the slots of this thread; returns what is left. */
+/*
+ * Subtract n permits from the slots of this thread.  Returns the number of permits
+ * that no slot had.
+ */
 static int64_t give(char *base, uint64_t id, int64_t n, bool counts)
 {
 	struct weir_self_ *my = &weir_mine_;
@@ -134,7 +137,7 @@ static void gave(uint64_t id, int64_t n, bool counts)
 		if (!n)
 			return;
 	}
-	/* A release that no slot of this thread has: the object has it. */
+	/* No slot of this thread has these permits: record them in the object. */
 	object = weir_late_begin_(base, id);
 	if (!object)
 		return;

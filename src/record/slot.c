@@ -58,8 +58,8 @@ static bool is_spare(const struct rg_object *object, const struct rg_slot *slot)
 }
 
 /*
- * Add the counts of a slot to its object, and empty the slot.  Only that of a
- * channel may contain something.
+ * Add the counts of a slot to its object, and empty the slot.  Requires: the slot
+ * holds no permits, or is that of a channel.
  */
 static void fold(char *base, struct rg_slot *slot)
 {

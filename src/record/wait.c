@@ -242,7 +242,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		/* A member of an any-of request comes without its object. */
 		id = wait->object;
 		object = end(base, number);
-		/* Not if this thread runs the callback of an operation. */
+		/* The callback of an operation runs on a thread that did not wait. */
 		if (!op && !(flags & RG_ANY_OF))
 			weir_mine_.waited = true;
 	} else {

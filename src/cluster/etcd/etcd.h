@@ -53,12 +53,15 @@ void weir_cl_etcd_forget_lease_(struct engine *e, int64_t lease);
 enum result weir_cl_etcd_read_(struct engine *e, enum lane lane,
 			       const char *id, struct model *model,
 			       int64_t deadline, struct fault *fault);
-/* Returns true in *done if the state has not changed since it was read. */
+/*
+ * Commit the transaction.  *done is set to false if another client has changed
+ * the state since it was read; then nothing has been committed.
+ */
 enum result weir_cl_etcd_commit_(struct engine *e, enum lane lane,
 				 const struct model *model, struct txn *txn,
 				 bool *done, int64_t deadline,
 				 struct fault *fault);
-/* Grant whatever can be granted. */
+/* Grant to the requests at the head of the queue that fit. */
 enum result weir_cl_etcd_settle_(struct engine *e, enum lane lane,
 				 int64_t deadline, struct fault *fault);
 

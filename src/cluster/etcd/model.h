@@ -72,7 +72,7 @@ bool weir_cl_model_view_(const json_t *answer, bool has_id,
 
 /*
  * Steps of a change: each changes *m and adds to txn.  grant grants from
- * the head as long as requests fit, and tells the waiters for idle.
+ * the head as long as requests fit, and notifies the waiters for idle.
  */
 void weir_cl_model_grant_(struct model *m, const char *name,
 			  struct txn *txn);

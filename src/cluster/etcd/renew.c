@@ -59,7 +59,7 @@ static enum result look(struct engine *e, struct renewal *list, int count,
 	return result;
 }
 
-/* Find the places of requests that wait, and grant what is due. */
+/* Grant to the requests that fit, and find the places of those that wait. */
 static enum result places(struct engine *e, struct renewal *list, int count,
 			  int64_t deadline, struct fault *fault)
 {

@@ -17,8 +17,8 @@ struct engine {
 	bool alive;		/* l: life is open */
 	bool guarded;		/* l: guard is open */
 	int64_t enlist_at;	/* l: not before, after a failure */
-	struct conn guard;	/* by the thread that has set enlisting */
-	/* By the thread that has set enlisting, then by the handle's thread. */
+	struct conn guard;	/* used by the thread that has set enlisting */
+	/* Used by the thread that set enlisting, then by the handle's thread. */
 	struct conn life;	/* idle; receives notifications */
 	/* Used by the handle's thread alone. */
 	bool listens;

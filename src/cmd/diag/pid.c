@@ -2,8 +2,8 @@
 /*
  * The registry of a living process.  Its mapping is found in /proc/PID/maps, and
  * is read through /proc/PID/fd/N.  If the process has closed the descriptor,
- * its memory is read (process_vm_readv).  Neither stops the process nor makes it
- * do anything.
+ * its memory is read (process_vm_readv).  The process is not stopped and does not
+ * take part.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static int open_descriptor(pid_t pid, uint64_t inode)
 
 /*
  * Try one mapping.  The child of a fork may map its parent's registry; the
- * header tells whose it is.
+ * header has the PID of the process to which the registry belongs.
  */
 static bool try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 			uint32_t pid)

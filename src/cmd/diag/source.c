@@ -61,9 +61,9 @@ bool diag_read_bytes(void *user, uint64_t at, void *to, size_t size)
 }
 
 /*
- * The registry has the names that the threads had at their first call; a living
- * process tells the present ones.  Not across PID namespaces, where the numbers
- * differ.
+ * The registry has the names that the threads had at their first call.  Read the
+ * present names of a living process from /proc, unless it is in another PID
+ * namespace: there the thread IDs differ.
  */
 static void read_thread_names(struct diag *diag)
 {

@@ -121,7 +121,7 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 	symbols->look_ups++;
 	if (!look_up(modules, symbols->dwfl, site, to, size))
 		return false;
-	/* Not if it may be cut. */
+	/* Keep the text for the next call, unless it may have been truncated. */
 	if (strlen(to) + 1 < size && strlen(to) < sizeof(named->text)) {
 		named->site = site;
 		memcpy(named->text, to, strlen(to) + 1);

@@ -54,7 +54,7 @@ bool process_is_here(const weir_named_entry *entry)
 
 /*
  * The hierarchies of control groups that can freeze a process, and the files that
- * tell: "frozen" there includes groups that are frozen by a parent.
+ * show whether a group is frozen, by itself or by a parent.
  */
 static const struct freezer {
 	const char *of;		/* in /proc/PID/cgroup, before the path */

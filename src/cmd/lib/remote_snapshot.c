@@ -11,7 +11,7 @@
 /* The most entries that a server returns. */
 #define ENTRIES_MAX 7000
 
-/* A waiter has no fencing token: a hash of its id tells it from others. */
+/* A waiter has no fencing token: a hash of its id identifies it. */
 static uint64_t id_of(const weir_cluster_entry *entry)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);

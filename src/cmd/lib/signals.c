@@ -22,7 +22,7 @@ static const int passed[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define REPEAT_US 2000
-/* The wrapper needs less to pass a signal on. */
+/* The wrapper passes a signal on in less time than this. */
 #define OF_THE_JOB_NS INT64_C(200000000)
 
 static volatile sig_atomic_t caught;
