@@ -8,7 +8,7 @@
  */
 #include "named/handle.h"
 
-/* Returns true if the semaphore is closed, also for a drain; is paused. */
+/* Returns true if the semaphore is closed, at once or for a drain. */
 static inline bool nm_is_closed(const weir_named *h)
 {
 	return h->head->closed & (NM_DRAIN | NM_CLOSED);

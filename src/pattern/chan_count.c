@@ -46,10 +46,12 @@
  * because of this (a try, or a call whose deadline passes) waits for `moving` to
  * become 0.  A call that sleeps does not: the release wakes it.  No callback
  * and no event hook runs while `moving` is raised, because it might make such a
- * call.  A slot that
- * is ready behind one that is being copied cannot be counted either.  If at
- * least two tickets of the other side are not counted, then a call with the
- * later one may have returned, and such a call waits for the copy of the first.
+ * call.
+ *
+ * A slot that is ready behind one that is being copied cannot be counted either.
+ * Suppose that at least two tickets of the other side are not counted.  The call
+ * with the later ticket may have returned already, so its slot must be usable.
+ * So a call that would fail waits until the slot of the earlier ticket is copied.
  *
  * Pairs
  *

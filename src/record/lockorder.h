@@ -17,8 +17,8 @@
  *
  * A sequence of holds and a request has a 64-bit hash, so that each sequence is
  * examined once.  Memory is bounded: if a table is full, further sequences are
- * not examined, and one report says so.  Nothing waits: if another thread
- * examines a sequence, this one is examined when it occurs again.
+ * not examined, and one report says so.  No thread waits: if another thread is
+ * examining a sequence, then this one is examined when it occurs again.
  */
 #include <stdbool.h>
 #include <stdint.h>

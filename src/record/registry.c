@@ -116,7 +116,7 @@ static struct weir_registry_ *page(void)
 	/* [D10] acquire */
 	struct weir_registry_ *found = at_load_acquire(&weir_registry_), *made;
 
-	/* relaxed: both; only that it has failed matters. */
+	/* relaxed: `failed` publishes no other memory. */
 	if (found != &none || at_load_relaxed(&none.failed))
 		return found == &none ? NULL : found;
 	made = weir_wiped_page_();

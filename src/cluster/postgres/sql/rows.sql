@@ -139,7 +139,7 @@ LANGUAGE sql IMMUTABLE AS $$
 		ELSE ' ' || e.role::text END
 $$;
 
--- Tell the handle of an entry its outcome.
+-- Notify the handle of an entry about its outcome.
 CREATE OR REPLACE FUNCTION weir.tell_(e weir.entry) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -164,7 +164,7 @@ BEGIN
 	END IF;
 END $$;
 
--- Give the entry its permits and tell its handle.  A full lease begins now.
+-- Give the entry its permits and notify its handle.  A full lease begins now.
 CREATE OR REPLACE FUNCTION weir.hold_(INOUT s weir.sem, e weir.entry)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -179,7 +179,7 @@ BEGIN
 	PERFORM weir.tell_(e);
 END $$;
 
--- Grant strictly from the head of the queue.  Tell the waiters for idle.
+-- Grant strictly from the head of the queue.  Notify the waiters for idle.
 CREATE OR REPLACE FUNCTION weir.grant_(INOUT s weir.sem)
 LANGUAGE plpgsql AS $$
 DECLARE
