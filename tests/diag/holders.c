@@ -90,6 +90,19 @@ TEST(c48_call_sites_have_slots_of_their_own)
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
+/* With the lock, before the first unlock, and without. */
+TEST(c48_a_barging_try_is_a_holder)
+{
+	watch(&a, 2, "a");
+	CHECK_OK(weir_sem_try_acquire_barging(&a, 1));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 1);
+	CHECK_OK(weir_sem_try_acquire_barging(&a, 1));
+	CHECK_EQ(held_by(&a, weir_thread_id_()), 2);
+	CHECK_ADDS_UP(&a);
+	weir_sem_release(&a, 2);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
 TEST(c48_more_semaphores_than_slots)
 {
 	enum { MANY = 3 * RG_SLOTS };
@@ -439,6 +452,9 @@ TEST(c48_failed_acquires_are_counted_by_outcome)
 	CHECK_EQ(object_of(&a)->acquires[RG_TIMEOUT], 1);
 	CHECK_ERR(weir_sem_try_acquire(&a, 1), WEIR_EAGAIN);
 	CHECK_EQ(object_of(&a)->acquires[RG_WOULD_BLOCK], 1);
+	weir_sem_close(&a, WEIR_CLOSE_NOW);
+	CHECK_ERR(weir_sem_try_acquire(&a, 1), WEIR_ECLOSED);
+	CHECK_EQ(object_of(&a)->acquires[RG_CLOSED], 1);
 	CHECK_EQ(waits_on(&a, NULL), 0);
 	CHECK_ADDS_UP(&a);
 	weir_sem_release(&a, 1);

@@ -411,3 +411,33 @@ TEST(c13_destroyed_between_two_batches)
 	for (int i = 0; i < MANY; i++)
 		CHECK_OK(weir_sem_destroy(&sems[i]));
 }
+
+static void release_in_a_handler(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(ran, 0);
+	weir_sem_release(&other, 1);
+	CHECK_EQ(ran, 0);
+}
+
+/*
+ * C25, C27: a signal handler interrupts a call that is about to run a callback.
+ * Its release, which wakes a thread, does not run the callback.
+ */
+TEST(c25_a_release_in_a_handler_runs_no_callback)
+{
+	weir_op op;
+	job a;
+
+	ran = 0;
+	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
+	CHECK_OK(weir_sem_init_opts(&other, &(weir_sem_opts){ .capacity = 1 }));
+	queue_up(&a, &other, 1, NULL);
+	weir_op_init(&op, NULL, notified, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	before("weir_callbacks_run_", 1, release_in_a_handler, NULL);
+	weir_sem_release(&sem, 1);
+	happened();
+	CHECK_EQ(ran, 1);
+	CHECK_OK(job_end(&a));
+}

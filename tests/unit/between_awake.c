@@ -6,6 +6,7 @@
  * spin the next time.
  */
 #include "between.h"
+#include "core/waiter.h"
 
 static weir_sem sem;
 
@@ -272,4 +273,68 @@ IN_A_THREAD(c11_too_big_to_spin_for)
 {
 	all_out(WEIR_BARGING, 1);
 	CHECK_ERR(weir_sem_acquire(&sem, 2, NULL), WEIR_ETOOBIG);
+}
+
+static int locks;
+
+static void count_lock(void *unused)
+{
+	(void)unused;
+	locks++;
+}
+
+static void release_and_watch_the_lock(void *unused)
+{
+	release_one(unused);
+	before("try_lock", 1, count_lock, NULL);
+}
+
+static void spin_without_the_lock(uint32_t flags)
+{
+	weir_sem_opts opts = { .capacity = 1, .policy = WEIR_BARGING,
+			       .flags = flags };
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	/* A watched semaphore has its fast path from the first unlock on. */
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	locks = 0;
+	before("weir_sem_spin_acquire_", 4, release_and_watch_the_lock, NULL);
+	CHECK_OK(weir_sem_acquire_for(&sem, 1, 1000000000));
+	CHECK_EQ(locks, 0);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	happened();
+	CHECK_EQ(locks, 1);
+}
+
+/* C30: a spinning request takes the permit on the fast path. */
+IN_A_THREAD(c30_a_spinning_request_takes_no_lock)
+{
+	spin_without_the_lock(0);
+}
+
+/* C30, C47: so does a request to a watched semaphore. */
+IN_A_THREAD(c47_a_spinning_request_takes_no_lock)
+{
+	spin_without_the_lock(WEIR_SEM_TRACKED);
+}
+
+static struct weir_waiter_ roused;
+
+static void notify_while_it_spins(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(roused.state, WEIR_WAITING_);
+	roused.state = WEIR_NOTIFIED_FINAL_;
+}
+
+/* C6: a roused waiter spins, and does not sleep if it is notified meanwhile. */
+TEST(c6_a_roused_waiter_spins)
+{
+	int before_it = sleeps();
+
+	roused = (struct weir_waiter_){ .state = WEIR_ROUSED_ };
+	before("weir_waiter_is_notified_", 2, notify_while_it_spins, NULL);
+	CHECK_EQ(weir_waiter_park_(&roused, WEIR_FOREVER), WEIR_PARKED_FINAL_);
+	happened();
+	CHECK_EQ(sleeps(), before_it);
 }

@@ -386,3 +386,57 @@ TEST(c13_many_are_cancelled_in_batches)
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
 }
+
+static struct {
+	weir_ctx ctx;
+	check_thread canceller;
+	int decided, may_notify;
+} slow;
+
+static void wait_to_notify(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&slow.decided, 1, __ATOMIC_SEQ_CST);
+	AWAIT(__atomic_load_n(&slow.may_notify, __ATOMIC_SEQ_CST));
+}
+
+static void *cancel_slowly(void *unused)
+{
+	(void)unused;
+	before("notify_each", 1, wait_to_notify, NULL);
+	weir_ctx_cancel(&slow.ctx);
+	happened();
+	return NULL;
+}
+
+static void let_it_notify(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&slow.may_notify, 1, __ATOMIC_SEQ_CST);
+}
+
+static void cancel_and_pass_the_deadline(void *unused)
+{
+	(void)unused;
+	slow.canceller = start(cancel_slowly, NULL);
+	AWAIT(__atomic_load_n(&slow.decided, __ATOMIC_SEQ_CST));
+	pass_seconds(40);
+	/* After the sleep, which ends at once, and for the notification. */
+	before("take_notification", 2, let_it_notify, NULL);
+}
+
+/*
+ * C13: the deadline of weir_ctx_wait passes while a cancel is about to notify it.
+ * The wait must not return before the notification, which accesses its stack.
+ */
+TEST(c13_late_between_the_cancel_and_the_notification)
+{
+	CHECK_OK(weir_ctx_init(&slow.ctx, NULL, WEIR_FOREVER));
+	before("take_notification", 1, cancel_and_pass_the_deadline, NULL);
+	CHECK_ERR(weir_ctx_wait(&slow.ctx, weir_deadline_after(20000000000)),
+		  WEIR_ECANCELED);
+	happened();
+	finish(slow.canceller);
+	CHECK_OK(weir_ctx_destroy(&slow.ctx));
+	pass_seconds(-40);
+}

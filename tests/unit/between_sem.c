@@ -403,3 +403,27 @@ TEST(c19_release_before_the_close_is_granted)
 	release_during_close(WEIR_CLOSE_NOW);
 	release_during_close(WEIR_CLOSE_DRAIN);
 }
+
+static void count_lock(void *locks)
+{
+	++*(int *)locks;
+}
+
+/* C5: a waiter is queued, so the try fails, also without the lock. */
+TEST(c5_try_behind_a_waiter_needs_no_lock)
+{
+	weir_sem sem;
+	int locks = 0;
+	job a;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 2, NULL);
+	before("try_lock", 1, count_lock, &locks);
+	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
+	CHECK_EQ(locks, 0);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	happened();
+	CHECK_EQ(locks, 1);
+	CHECK_ERR(job_end(&a), WEIR_ECLOSED);
+}

@@ -74,7 +74,7 @@ TEST(fast_paths_are_not_reported)
 TEST(calls_that_take_the_lock_are_reported)
 {
 	weir_sem sem;
-	weir_sem_opts opts = { .permits = 3, .name = "drained" };
+	weir_sem_opts opts = { .permits = 4, .name = "drained" };
 	int64_t got;
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
@@ -82,15 +82,16 @@ TEST(calls_that_take_the_lock_are_reported)
 	listen();
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_try_acquire(&sem, 1));
+	CHECK_OK(weir_sem_try_acquire_barging(&sem, 1));
 	CHECK_OK(weir_sem_drain(&sem, &got));
-	weir_sem_release(&sem, 3);
+	weir_sem_release(&sem, 4);
 	stop_listening();
-	CHECK_EQ(event_count, 4);
-	check_event(0, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
-	check_event(1, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
-	check_event(2, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
-	check_event(3, WEIR_EVENT_RELEASED_, &sem, 3, WEIR_OK);
-	CHECK(!strcmp(events[0].name, "drained"));
+	CHECK_EQ(event_count, 5);
+	for (uint32_t i = 0; i < 4; i++) {
+		check_event(i, WEIR_EVENT_ACQUIRED_, &sem, 1, WEIR_OK);
+		CHECK(!strcmp(events[i].name, "drained"));
+	}
+	check_event(4, WEIR_EVENT_RELEASED_, &sem, 4, WEIR_OK);
 }
 
 static void *acquire_two(void *arg)

@@ -48,6 +48,8 @@ static void use_every_call(weir_sem *sem)
 	REFUSED(weir_sem_acquire_until(sem, 1, 0));
 	REFUSED(weir_sem_acquire_for(sem, 1, 0));
 	REFUSED(weir_sem_try_acquire(sem, 1));
+	REFUSED(weir_sem_try_acquire_barging(sem, 1));
+	REFUSED(weir_sem_remove(sem, 1, &got));
 	REFUSED(weir_sem_acquire_upto(sem, 1, 2, NULL, &got));
 	REFUSED(weir_sem_drain(sem, &got));
 	REFUSED(weir_sem_try_release(sem, 1));
@@ -111,7 +113,25 @@ TEST(destroyed_semaphore)
 	 * Use of a destroyed semaphore always panics with that reason.  Only
 	 * try_release promises an error instead.
 	 */
-	CHECK_EQ(panics - first, 14);
+	CHECK_EQ(panics - first, 15);
+	CHECK(strstr(last_panic, "destroyed"));
+	weir_set_panic_hook(before);
+}
+
+/* weir_sem_remove is for unbounded semaphores. */
+TEST(destroyed_unbounded_semaphore)
+{
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_UNBOUNDED };
+	int first = panics;
+	weir_sem sem;
+	int64_t got = 1;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_destroy(&sem));
+	REFUSED(weir_sem_remove(&sem, 1, &got));
+	CHECK_EQ(got, 0);
+	CHECK_EQ(panics - first, 1);
 	CHECK(strstr(last_panic, "destroyed"));
 	weir_set_panic_hook(before);
 }

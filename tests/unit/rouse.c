@@ -174,3 +174,62 @@ TEST(c7_a_cancel_rouses_no_waiter)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_sem_destroy(&sem));
 }
+
+/*
+ * BARGING: the bound is where FIFO records the failures.  A waiter that is
+ * overdue is granted, and the one behind it is not roused.
+ */
+TEST(c30_a_barging_hand_off_rouses_no_waiter)
+{
+	weir_sem_opts opts = { .permits = 2, .policy = WEIR_BARGING,
+			       .barge_us = 1 };
+	weir_sem sem;
+	uint32_t state;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	state = weir_state_(&sem);
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pass_on_slowly(&sem));
+	CHECK_EQ(weir_state_(&sem), state);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+TEST(an_interruptible_waiter_is_roused)
+{
+	weir_sem_opts opts = { .permits = 2, .flags = WEIR_SEM_INTERRUPTIBLE };
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	while (!pass_on_slowly(&sem))
+		;
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/*
+ * C6: a list has one roused waiter.  The wake of a second one would replace that
+ * of the first, which sleeps until then even if it has been notified.
+ */
+TEST(c6_one_waiter_of_a_list_is_roused)
+{
+	struct weir_waiter_ one = { .state = WEIR_SLEEPING_ };
+	struct weir_waiter_ other = { .state = WEIR_SLEEPING_ };
+	struct weir_to_notify_ to_notify = { .first = NULL };
+
+	weir_waiter_rouse_(&one, &to_notify);
+	weir_waiter_rouse_(&other, &to_notify);
+	CHECK(to_notify.roused == &one.state);
+	CHECK_EQ(one.state, WEIR_ROUSED_);
+	CHECK_EQ(other.state, WEIR_SLEEPING_);
+	CHECK(!other.roused);
+	weir_wake_roused_(&to_notify);
+	CHECK(!to_notify.roused);
+	/* A waiter is roused once. */
+	one.state = WEIR_SLEEPING_;
+	weir_waiter_rouse_(&one, &to_notify);
+	CHECK(!to_notify.roused);
+	CHECK_EQ(one.state, WEIR_SLEEPING_);
+}
