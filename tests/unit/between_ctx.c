@@ -200,7 +200,8 @@ static void come_to_the_deadline(void *ctx)
 }
 
 /*
- * C13: the deadline is noticed just before the cancel: it is the only reason.
+ * C13: the deadline is noticed just before the cancel: it is the only reason, and
+ * there is no cause.
  */
 TEST(c13_cancelled_at_the_deadline)
 {
@@ -210,9 +211,22 @@ TEST(c13_cancelled_at_the_deadline)
 	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns() + 100000000000));
 	CHECK_OK(weir_ctx_fd(&ctx, &fd));
 	before_cas("weir_ctx_end_with_", come_to_the_deadline, &ctx);
-	weir_ctx_cancel(&ctx);
+	weir_ctx_cancel_with(&ctx, &fd);
 	happened();
 	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
+	CHECK(!weir_ctx_cause(&ctx));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* C13: two threads notice the deadline at once: both report it. */
+TEST(c13_the_deadline_is_noticed_twice)
+{
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_now_ns()));
+	before_cas("weir_ctx_end_with_", come_to_the_deadline, &ctx);
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ETIMEDOUT);
+	happened();
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
@@ -282,30 +296,47 @@ TEST(c13_the_first_end_counts)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
-static void join_meanwhile(void *j)
+static void join_meanwhile(void *arg)
 {
+	job *j = arg;
+
 	job_start(j);
 	AWAIT(job_asleep(j));
+	CHECK_EQ(waiters_of(j->sem), 0);
 }
 
 /*
- * C13: a call joins while the tree is locked: it waits, and the next cancel
- * reaches it.
+ * C13: a call joins while an init, a weir_ctx_fd or a destroy has locked the tree:
+ * it waits for the lock, and the next cancel reaches it.
  */
 TEST(c13_the_tree_is_locked)
 {
 	weir_ctx root = WEIR_CTX_INIT, child;
-	weir_sem sem = WEIR_SEM_INIT(1);
-	job a = { .sem = &sem, .n = 1, .max = -1, .ctx = &root };
+	weir_sem sems[3];
+	job jobs[3];
+	int fd;
 
-	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
-	before("weir_unlock_", 1, join_meanwhile, &a);
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(weir_sem_init(&sems[i], 1));
+		CHECK_OK(weir_sem_acquire(&sems[i], 1, NULL));
+		jobs[i] = (job){ .sem = &sems[i], .n = 1, .max = -1,
+				 .ctx = &root };
+	}
+	before("weir_unlock_", 1, join_meanwhile, &jobs[0]);
 	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
 	happened();
-	AWAIT(waiters_of(&sem) == 1);
-	weir_ctx_cancel(&root);
-	CHECK_ERR(job_end(&a), WEIR_ECANCELED);
+	before("weir_unlock_", 1, join_meanwhile, &jobs[1]);
+	CHECK_OK(weir_ctx_fd(&root, &fd));
+	happened();
+	before("weir_unlock_", 1, join_meanwhile, &jobs[2]);
 	CHECK_OK(weir_ctx_destroy(&child));
+	happened();
+	for (int i = 0; i < 3; i++)
+		AWAIT(waiters_of(&sems[i]) == 1);
+	weir_ctx_cancel(&root);
+	for (int i = 0; i < 3; i++)
+		CHECK_ERR(job_end(&jobs[i]), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&root));
 }
 
 /* C18: a signal does not end weir_ctx_wait. */

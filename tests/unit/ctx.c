@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "core/ctx_tree.h"
 #include "job.h"
 
 static bool readable(int fd)
@@ -363,4 +364,19 @@ TEST(ctx_end_in_use)
 	CHECK_ERR(weir_ctx_err(&child), WEIR_ECANCELED);
 	weir_ctx_end(&child);
 	weir_ctx_end(&root);
+}
+
+/* C13: a tree has one lock, so that a cancel meets every change of the tree. */
+TEST(c13_a_tree_has_one_lock)
+{
+	weir_ctx root = WEIR_CTX_INIT, child, grandchild;
+
+	CHECK_OK(weir_ctx_init(&child, &root, WEIR_FOREVER));
+	CHECK_OK(weir_ctx_init(&grandchild, &child, WEIR_FOREVER));
+	CHECK(weir_ctx_lock_of_(&root) == &root.lock_);
+	CHECK(weir_ctx_lock_of_(&child) == &root.lock_);
+	CHECK(weir_ctx_lock_of_(&grandchild) == &root.lock_);
+	CHECK_OK(weir_ctx_destroy(&grandchild));
+	CHECK_OK(weir_ctx_destroy(&child));
+	CHECK_OK(weir_ctx_destroy(&root));
 }
