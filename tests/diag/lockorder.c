@@ -216,7 +216,8 @@ TEST(a_wait_that_times_out_makes_an_order)
 	CHECK_ERR(weir_sem_acquire_for(&sems[0], 1, 1000000), WEIR_ETIMEDOUT);
 	/* The timeout report, and the prediction. */
 	CHECK_EQ(reports, 2);
-	CHECK(strstr(last, "busy -> own at diag-lockorder+0x"));
+	CHECK(strstr(last, "busy -> own at "));
+	CHECK(strstr(last, "diag-lockorder+0x"));
 	/* Both without the lock of the loader. */
 	CHECK_EQ(loader_calls, 0);
 	weir_sem_release(&sems[1], 1);

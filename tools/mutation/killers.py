@@ -15,7 +15,9 @@ QUICK_S = 0.03
 
 # Programs that are run with environment variables, once for each setting.
 SETTINGS = {"fault-load": ("WEIR_FAULT_AT_LOAD=pthread_atfork",
-                           "WEIR_FAULT_AT_LOAD=sched_getaffinity")}
+                           "WEIR_FAULT_AT_LOAD=sched_getaffinity"),
+            "diag-every": ("WEIR_DIAG=all",),
+            "diag-lockorder": ("WEIR_DIAG=order",)}
 
 
 class Lazy:

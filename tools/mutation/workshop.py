@@ -60,7 +60,7 @@ ASYNC = "operations", [f"tests/async/{p}.c" for p in (
     "calls", "end", "epoll", "fork", "late", "loop", "multi", "op", "regress")] + \
     ["tests/unit/job.c"], False
 DIAG = "diag", [f"tests/diag/{p}.c" for p in (
-    "begins", "holders", "lives", "look", "waits")], True
+    "begins", "every", "holders", "lives", "lockorder", "look", "waits")], True
 
 
 def named(*programs):
