@@ -14,6 +14,7 @@
 #include "core/sem_lock.h"
 #include "core/sem_watched.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 #include "weir/sem.h"
 
 /* Requires: the semaphore is locked. */
@@ -32,7 +33,7 @@ __attribute__((noinline))
 static weir_err try_long(weir_sem *sem, int64_t n)
 {
 	static const char call[] = "weir_sem_try_acquire_barging";
-	uint64_t site = WEIR_SITE_;
+	uint64_t site = WEIR_SITE_, object;
 	const char *name;
 	uint32_t state;
 	bool taken;
@@ -40,17 +41,25 @@ static weir_err try_long(weir_sem *sem, int64_t n)
 
 	if (weir_take_recorded_(sem, n, site, false))
 		return WEIR_OK;
+	err = weir_sem_panic_(sem, call, weir_sem_problem_(sem));
+	if (err)
+		return err;
+	weir_sem_register_fresh_(sem, site);
 	err = weir_sem_lock_(sem, call);
 	if (err)
 		return err;
 	name = sem->name_;
+	object = weir_record_of_(sem);
 	state = weir_state_(sem);
 	taken = !weir_state_is_shut_(state) && free_of(sem) >= n;
 	weir_sem_unlock_(sem, taken ? n : 0);
-	if (!taken)
-		return state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+	if (!taken) {
+		err = state & WEIR_STATE_CLOSED_ ? WEIR_ECLOSED : WEIR_EAGAIN;
+		weir_record_failed_(object, err);
+		return err;
+	}
 	weir_hook_emit_(WEIR_EVENT_ACQUIRED_, sem, name, n, WEIR_OK);
-	weir_sem_record_tried_(sem, n, site);
+	weir_record_tried_(object, n, site);
 	return WEIR_OK;
 }
 

@@ -157,6 +157,26 @@ TEST(c48_the_first_call_that_fails_registers_as_well)
 	CHECK_OK(weir_sem_destroy(&fixed));
 }
 
+TEST(c48_a_try_that_may_overtake_is_recorded_as_well)
+{
+	static weir_sem line =
+		WEIR_SEM_INIT_OPTS(2, 0, "line", WEIR_FIFO, 0);
+
+	CHECK_ERR(weir_sem_try_acquire_barging(&line, 3), WEIR_EAGAIN);
+	CHECK(!strcmp(object_of(&line)->name, "line"));
+	CHECK_EQ(object_of(&line)->acquires[RG_WOULD_BLOCK], 1);
+	CHECK_OK(weir_sem_try_acquire_barging(&line, 2));
+	CHECK_EQ(sum_of_slots(&line), 2);
+	CHECK_ADDS_UP(&line);
+	CHECK_ERR(weir_sem_try_acquire_barging(&line, 1), WEIR_EAGAIN);
+	CHECK_EQ(object_of(&line)->acquires[RG_WOULD_BLOCK], 2);
+	weir_sem_close(&line, WEIR_CLOSE_NOW);
+	CHECK_ERR(weir_sem_try_acquire_barging(&line, 1), WEIR_ECLOSED);
+	CHECK_EQ(object_of(&line)->acquires[RG_CLOSED], 1);
+	weir_sem_release(&line, 2);
+	CHECK_OK(weir_sem_destroy(&line));
+}
+
 TEST(c48_a_static_signal)
 {
 	fixed = signals_begin;
