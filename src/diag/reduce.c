@@ -75,9 +75,8 @@ struct dg_work *weir_diag_work_(struct dg_model *model)
 }
 
 /*
- * Returns true if it is not known yet whether the sem_t is used as a lock, because
- * no thread has posted it.  The post of a thread that holds nothing sets
- * RG_HANDED_OVER, so a post without it was that of a holder.
+ * Returns true if no thread has posted the sem_t yet: it may be used as a lock.  A
+ * post by a thread that holds nothing sets RG_HANDED_OVER.
  */
 static bool is_untried(const struct dg_object *object)
 {
