@@ -48,6 +48,7 @@ static void use_every_call(void)
 	DETECTED(CHECK_ERR(weir_sem_acquire_until(&sem, 1, 0), WEIR_EINVAL));
 	DETECTED(CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EINVAL));
 	DETECTED(CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EINVAL));
+	DETECTED(CHECK_ERR(weir_sem_try_acquire_barging(&sem, 1), WEIR_EINVAL));
 	DETECTED(CHECK_ERR(weir_sem_drain(&sem, &got), WEIR_EINVAL));
 	/* C8: an error instead of a panic. */
 	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL);
