@@ -236,7 +236,6 @@ static void compare_locks(struct nm_image *image, uint64_t before,
 weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 {
 	uint64_t before = 0, first = 0;
-	weir_err err;
 
 	image->slots = NULL;
 	image->head.slots_high = image->head.records_high = 0;
@@ -245,7 +244,8 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 	image->stuck = true;
 	for (unsigned i = 0; i < ATTEMPTS && !image->consistent &&
 			     i * size_of(image) < BYTES_MAX; i++) {
-		err = read_new(h, image, &before);
+		weir_err err = read_new(h, image, &before);
+
 		if (err)
 			return err;
 		first = i ? first : before;
