@@ -50,6 +50,11 @@ bool between_is_done(void)
 	return !next.function;
 }
 
+void between_forget(void)
+{
+	next.function = NULL;
+}
+
 /* Returns true if this is the armed access, and disarms. */
 static bool is_armed_access(const char *function, bool cas)
 {

@@ -37,6 +37,9 @@ void fail_cas(const char *function);
 #define happened() CHECK(between_is_done())
 bool between_is_done(void);
 
+/* Forget the armed access, if it has not occurred. */
+void between_forget(void);
+
 /*
  * The machine: these programs are linked with --wrap for its functions.  It has
  * at least two CPUs.

@@ -6,6 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
+#include "core/sem_grant.h"
+#include "core/sem_lock.h"
+#include "core/sem_wait.h"
+
 static void release_one(void *sem)
 {
 	weir_sem_release(sem, 1);
@@ -354,4 +359,85 @@ TEST(c28_a_waiter_sleeps_again_after_its_bound)
 	CHECK(sleeps() < slept + 10);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&first));
+}
+
+static int polls;
+
+static void count_poll(void *function)
+{
+	polls++;
+	before(function, 1, count_poll, function);
+}
+
+/*
+ * The number of times that the head *w looks at the word before it retries.  The
+ * time of the spin may pass before the first look, while another thread has the
+ * CPU; then it is repeated until there are `least`.
+ */
+static int polls_before_retry(const struct weir_waiter_ *w, int least)
+{
+	static char function[] = "weir_sem_spin_retry_";
+
+	do {
+		polls = 0;
+		before(function, 1, count_poll, function);
+		weir_sem_spin_retry_(w, WEIR_FOREVER);
+		between_forget();
+	} while (polls < least);
+	return polls;
+}
+
+/* C13, C30: what ends the spin of a head that was woken to retry. */
+TEST(c30_a_woken_head_spins_before_it_retries)
+{
+	weir_sem sem = WEIR_SEM_INIT_BARGING(1);
+	struct weir_waiter_ w = { .sem = &sem, .min = 1 };
+	weir_ctx ctx;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	polls_before_retry(&w, 2);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	w.ctx = &ctx;
+	polls_before_retry(&w, 2);
+	/* Overdue, or late. */
+	polls = 0;
+	weir_sem_spin_retry_(&w, weir_now_ns());
+	CHECK_EQ(polls, 0);
+	/* Another thread has the lock. */
+	CHECK_OK(weir_sem_lock_(&sem, "test"));
+	CHECK_EQ(polls_before_retry(&w, 1), 1);
+	weir_sem_unlock_(&sem, 0);
+	/* Its permits are free. */
+	weir_sem_release(&sem, 1);
+	CHECK_EQ(polls_before_retry(&w, 1), 1);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_ctx_cancel(&ctx);
+	CHECK_EQ(polls_before_retry(&w, 1), 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/*
+ * As if the last release had come from a CPU that is so far from this one.  The
+ * thread may move to another CPU in between, and skips spins that did not pay.
+ */
+static bool spins_until_notified(struct weir_waiter_ *w, uint8_t cpus_away)
+{
+	w->sem->cpu_ = (uint8_t)((weir_cpu_() ^ cpus_away) << 4);
+	return weir_sem_spin_notified_(w);
+}
+
+/* C30: a head spins before it sleeps, if the releases come from another CPU. */
+TEST(c30_a_head_spins_before_it_sleeps)
+{
+	weir_sem sem = WEIR_SEM_INIT_BARGING(1), fifo = WEIR_SEM_INIT(1);
+	struct weir_waiter_ w = { .sem = &sem, .min = 1 };
+
+	CHECK(!spins_until_notified(&w, 1));
+	w.state = WEIR_NOTIFIED_RETRY_;
+	while (!spins_until_notified(&w, 1))
+		;
+	while (spins_until_notified(&w, 0))
+		;
+	w.sem = &fifo;
+	CHECK(!spins_until_notified(&w, 1));
 }
