@@ -226,7 +226,17 @@ TEST(c33_granted_while_enqueueing)
 	}
 }
 
-/* oldest_wait_ns includes operations. */
+static int64_t wait_of_the_only_waiter(void)
+{
+	weir_sem_waiter waiter;
+	size_t n;
+
+	CHECK_OK(weir_sem_waiters(&sem, &waiter, 1, &n));
+	CHECK_EQ(n, 1);
+	return waiter.waited_ns;
+}
+
+/* oldest_wait_ns and the list of waiters include operations. */
 TEST(oldest_wait_of_an_operation)
 {
 	weir_op op;
@@ -239,8 +249,14 @@ TEST(oldest_wait_of_an_operation)
 	waited = stat_of(&sem).oldest_wait_ns;
 	CHECK(waited >= INT64_C(1000000000000));
 	CHECK(waited < INT64_C(1500000000000));
+	waited = wait_of_the_only_waiter();
+	CHECK(waited >= INT64_C(1000000000000));
+	CHECK(waited < INT64_C(1500000000000));
+	/* The clock goes back. */
+	pass_seconds(-2000);
+	CHECK_EQ(wait_of_the_only_waiter(), 0);
 	CHECK_OK(weir_op_cancel(&op));
-	pass_seconds(-1000);
+	pass_seconds(1000);
 }
 
 static int left;

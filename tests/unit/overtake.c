@@ -125,8 +125,10 @@ TEST(c3_waiters)
 	queue_up_upto(&b, &sem, 2, 4, &ctx);
 	wait_for_idle(&idle, &sem, NULL);
 	wait_oversized(&big, &sem, 9, &ctx);
+	list[4].permits = -1;
 	CHECK_OK(weir_sem_waiters(&sem, list, 4, &n));
 	CHECK_EQ(n, 5);
+	CHECK_EQ(list[4].permits, -1);
 	CHECK_EQ(list[0].permits, 3);
 	CHECK_EQ(list[0].waits, WEIR_WAITS_QUEUED);
 	CHECK(!list[0].is_op && !list[0].op && !list[0].ctx);
