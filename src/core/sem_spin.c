@@ -158,10 +158,10 @@ bool weir_sem_spin_notified_(const struct weir_waiter_ *w)
 
 void weir_sem_spin_retry_(const struct weir_waiter_ *w, int64_t until_ns)
 {
-	int64_t left_ns = until_ns - weir_now_ns();
-	struct weir_spin_wait_ spin = weir_spin_wait_begin_(
-		left_ns < WEIR_SPIN_RETRY_NS_ ? left_ns : WEIR_SPIN_RETRY_NS_);
+	struct weir_spin_wait_ spin = weir_spin_wait_begin_(WEIR_SPIN_RETRY_NS_);
 
+	if (until_ns < spin.until_ns)
+		spin.until_ns = until_ns;
 	spin.apart = RETRY_APART;
 	while (weir_spin_wait_back_off_(&spin)) {
 		/* relaxed: a hint; the caller checks it under the lock. */

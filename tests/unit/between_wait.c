@@ -369,21 +369,26 @@ static void count_poll(void *function)
 	before(function, 1, count_poll, function);
 }
 
-/*
- * The number of times that the head *w looks at the word before it retries.  The
- * time of the spin may pass before the first look, while another thread has the
- * CPU; then it is repeated until there are `least`.
- */
-static int polls_before_retry(const struct weir_waiter_ *w, int least)
+/* Returns how often the head *w looks at the word before it retries. */
+static int polls_until(const struct weir_waiter_ *w, int64_t until_ns)
 {
 	static char function[] = "weir_sem_spin_retry_";
 
-	do {
-		polls = 0;
-		before(function, 1, count_poll, function);
-		weir_sem_spin_retry_(w, WEIR_FOREVER);
-		between_forget();
-	} while (polls < least);
+	polls = 0;
+	before(function, 1, count_poll, function);
+	weir_sem_spin_retry_(w, until_ns);
+	between_forget();
+	return polls;
+}
+
+/*
+ * The same without a limit.  The time of the spin may pass before the first look,
+ * while another thread has the CPU: the spin is repeated until there are `least`.
+ */
+static int polls_before_retry(const struct weir_waiter_ *w, int least)
+{
+	while (polls_until(w, WEIR_FOREVER) < least)
+		;
 	return polls;
 }
 
@@ -400,9 +405,8 @@ TEST(c30_a_woken_head_spins_before_it_retries)
 	w.ctx = &ctx;
 	polls_before_retry(&w, 2);
 	/* Overdue, or late. */
-	polls = 0;
-	weir_sem_spin_retry_(&w, weir_now_ns());
-	CHECK_EQ(polls, 0);
+	CHECK_EQ(polls_until(&w, weir_now_ns()), 0);
+	CHECK_EQ(polls_until(&w, INT64_MIN), 0);
 	/* Another thread has the lock. */
 	CHECK_OK(weir_sem_lock_(&sem, "test"));
 	CHECK_EQ(polls_before_retry(&w, 1), 1);

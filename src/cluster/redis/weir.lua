@@ -22,8 +22,8 @@
 -- uncontended acquire is four commands of which one writes, and its release is one
 -- that needs no state.  A script with one writing command needs no transaction in
 -- the file and in the replicas.  All operations further below first move the young
--- leases to r and x.  There are at most YOUNG of
--- them, which limits the time of a move.
+-- leases to r and x.  There are at most YOUNG of them, which limits the time of a
+-- move.
 --
 -- The uncontended acquire and release come first, because every function that
 -- is defined before them would cost them time.  They answer with a text instead
