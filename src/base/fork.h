@@ -6,16 +6,15 @@
 
 /*
  * Returns the number of forks between the process that loaded the library and
- * this process.  If forks cannot be counted, the result is a number that is 0
- * in the process that loaded the library and different in each descendant.  A
- * waiter with another number belongs to a thread that does not exist in this
- * process.
+ * this process.  If no handler counts them, forks of a process that never
+ * called this function are left out.  A waiter with another number belongs to a
+ * thread that does not exist in this process.
  */
 uint32_t weir_forks_(void);
 
 /*
  * 1 in the process that loaded the library, and one more in the child of each
- * fork.  Always 1 if forks cannot be counted.  A plain read suffices: it
+ * fork.  Always 1 if no handler counts the forks.  A plain read suffices: it
  * changes only while the process has one thread.
  */
 extern uint32_t weir_generation_ __attribute__((visibility("hidden")));

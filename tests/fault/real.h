@@ -36,5 +36,7 @@ int __wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void),
 			  void (*child)(void));
 int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void),
 			  void (*child)(void));
+pid_t __wrap_getpid(void);
+pid_t __real_getpid(void);
 
 #endif /* TESTS_FAULT_REAL_H */
