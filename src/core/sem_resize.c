@@ -97,7 +97,7 @@ static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
 	if (err)
 		return err;
 	name = sem->name_;
-	/* Both are at most 2^60, so the sum does not overflow. */
+	/* Both are at most 2^60 and one is not negative: no overflow. */
 	if (by)
 		n += sem->capacity_;
 	if (!weir_count_ok_(n)) {
@@ -126,8 +126,7 @@ weir_err weir_sem_resize(weir_sem *sem, int64_t n, int64_t *debt)
 
 weir_err weir_sem_resize_by(weir_sem *sem, int64_t change, int64_t *debt)
 {
-	if (weir_sem_is_misplaced_(sem) || change < -WEIR_SEM_MAX ||
-	    change > WEIR_SEM_MAX)
+	if (weir_sem_is_misplaced_(sem) || change > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
 	return resize(sem, change, true, debt, "weir_sem_resize_by");
 }

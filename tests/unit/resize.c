@@ -97,6 +97,20 @@ TEST(c20_idle_after_close)
 	CHECK_OK(job_end(&b));
 }
 
+/* C21: an unbounded semaphore has no capacity to decrease; it stays usable. */
+TEST(c21_forget_of_an_unbounded_semaphore)
+{
+	weir_sem sem = WEIR_SEM_INIT_UNBOUNDED(1);
+	size_t waiters = 1;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_forget(&sem, 1));
+	/* This call takes the lock. */
+	CHECK_OK(weir_sem_waiters(&sem, NULL, 0, &waiters));
+	CHECK_EQ(waiters, 0);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /* C20, C21: forgetting held permits, or paying a debt, leads to idle too. */
 TEST(c20_idle_by_forgetting)
 {
@@ -307,6 +321,8 @@ TEST(c21_resize_by)
 	CHECK_OK(job_end(&big));
 	CHECK_EQ(stat_of(&sem).held, 9);
 	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_sem_resize_by(&sem, -WEIR_SEM_MAX, &debt));
+	CHECK_EQ(debt, 9);
 }
 
 static void *add_and_remove(void *arg)
