@@ -110,6 +110,7 @@ static int sleep_count;
 static int wake_count;
 static int naps_skipped;
 static int nap_count;
+static const uint32_t *nap_word;
 static int yield_count;
 
 /*
@@ -163,6 +164,11 @@ int naps(void)
 	return __atomic_load_n(&nap_count, __ATOMIC_SEQ_CST);
 }
 
+const uint32_t *napped_on(void)
+{
+	return __atomic_load_n(&nap_word, __ATOMIC_SEQ_CST);
+}
+
 int yields(void)
 {
 	return __atomic_load_n(&yield_count, __ATOMIC_SEQ_CST);
@@ -205,6 +211,8 @@ long __wrap_syscall(long number, ...)
 		arg[i] = va_arg(args, long);
 	va_end(args);
 	if (futex && (arg[1] & COMMAND) == NAP) {
+		__atomic_store_n(&nap_word, (const uint32_t *)arg[0],
+				 __ATOMIC_SEQ_CST);
 		__atomic_add_fetch(&nap_count, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&naps_skipped, __ATOMIC_SEQ_CST))
 			return fail(ETIMEDOUT);

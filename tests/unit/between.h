@@ -67,6 +67,9 @@ int wakes(void);
 void skip_naps(bool skip);
 int naps(void);
 
+/* The word of the last such sleep. */
+const uint32_t *napped_on(void);
+
 /* The number of times that the library has yielded the CPU. */
 int yields(void);
 

@@ -83,9 +83,21 @@ static void second_sleep(void *unused)
 	reach();
 }
 
+/* The low half of the word changes with the lock. */
+static void check_half(const uint32_t *half)
+{
+	uint64_t word = __atomic_load_n(&sem.word_, __ATOMIC_SEQ_CST);
+	uint32_t *halves = (uint32_t *)(void *)&sem.word_;
+
+	CHECK(half == &halves[0] || half == &halves[1]);
+	CHECK((uint32_t)word != (uint32_t)(word >> 32));
+	CHECK_EQ(*half, (uint32_t)word);
+}
+
 static void has_slept(void *unused)
 {
 	(void)unused;
+	check_half(napped_on());
 	CHECK_EQ(sleepers(), 1);
 	CHECK(!starved());
 	before("sleep_once", 1, second_sleep, NULL);

@@ -48,6 +48,27 @@ TEST(c13_no_acquire_after_cancel)
 	CHECK_OK(weir_ctx_destroy(&child));
 }
 
+/* C13: as above, where earlier acquires at the same call site were recorded. */
+TEST(c13_cancelled_context_and_a_watched_semaphore)
+{
+	weir_sem_opts opts = { .permits = 1, .name = "watched" };
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	weir_ctx_cancel(&ctx);
+	for (int i = 0; i < 3; i++) {
+		weir_err err = weir_sem_acquire(&sem, 1, i < 2 ? NULL : &ctx);
+
+		CHECK_EQ(err, i < 2 ? WEIR_OK : WEIR_ECANCELED);
+		if (!err)
+			weir_sem_release(&sem, 1);
+	}
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 /*
  * C13: a waiter is granted but has not returned when its ctx is cancelled.  The
  * cancellation wins, and when the acquire returns the next waiter has the
