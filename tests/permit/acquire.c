@@ -187,8 +187,7 @@ TEST(c34_release_of_a_permit_grants_the_next_waiter)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
-/* C34, C19: a permit that is held at the close stays valid. */
-/* C2: an ended context comes before a closed semaphore. */
+/* C2, C13: an ended context comes before free permits, and before a close. */
 static void check_the_context_first(const char *name)
 {
 	weir_sem_opts opts = { .permits = 1, .name = name };
@@ -198,9 +197,14 @@ static void check_the_context_first(const char *name)
 
 	CHECK_OK(weir_sem_init_opts(&sem, &opts));
 	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	CHECK_OK(weir_permit_acquire(&p, &sem, 1, NULL));
+	weir_permit_release(&p);
+	CHECK_ERR(weir_permit_acquire(&p, &sem, 1, &late), WEIR_ETIMEDOUT);
+	CHECK(is_empty(&p));
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
 	CHECK_ERR(weir_permit_acquire(&p, &sem, 1, &late), WEIR_ETIMEDOUT);
 	CHECK(is_empty(&p));
+	CHECK_EQ(weir_sem_available(&sem), 1);
 	CHECK_OK(weir_ctx_destroy(&late));
 	CHECK_OK(weir_sem_destroy(&sem));
 }
@@ -211,6 +215,7 @@ TEST(c2_c34_an_ended_context_and_a_closed_semaphore)
 	check_the_context_first("watched");
 }
 
+/* C34, C19: a permit that is held at the close stays valid. */
 TEST(c34_release_after_close_gives_back)
 {
 	weir_sem sem = WEIR_SEM_INIT(4);

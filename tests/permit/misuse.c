@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "holds.h"
+#include "record/record.h"
 #include "weir/permit.h"
 
 /*
@@ -57,6 +58,18 @@ TEST(c34_null_and_misaligned_permits)
 	}
 	CHECK(is_empty(&two[0]) && is_empty(&two[1]) && is_empty(&p));
 	CHECK_EQ(weir_sem_available(&sem), 3);
+}
+
+/* The number of a slot is 0, or at least WEIR_RECORD_SLOT_MIN_. */
+TEST(c34_the_slot_of_a_permit)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_permit p = { &sem, 1, 0, WEIR_RECORD_SLOT_MIN_ }, moved;
+
+	moved = weir_permit_move(&p);
+	CHECK_EQ(weir_permit_count(&moved), 1);
+	moved.slot_ = WEIR_RECORD_SLOT_MIN_ - 1;
+	CHECK_PANICS("not initialised", weir_permit_release(&moved));
 }
 
 /* Calls with an uninitialised permit panic and do not change it. */

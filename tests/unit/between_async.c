@@ -226,13 +226,14 @@ TEST(c33_granted_while_enqueueing)
 	}
 }
 
-static int64_t wait_of_the_only_waiter(void)
+static int64_t wait_of_the_only_waiter(const weir_op *op)
 {
 	weir_sem_waiter waiter;
 	size_t n;
 
 	CHECK_OK(weir_sem_waiters(&sem, &waiter, 1, &n));
 	CHECK_EQ(n, 1);
+	CHECK(waiter.op == op);
 	return waiter.waited_ns;
 }
 
@@ -249,12 +250,12 @@ TEST(oldest_wait_of_an_operation)
 	waited = stat_of(&sem).oldest_wait_ns;
 	CHECK(waited >= INT64_C(1000000000000));
 	CHECK(waited < INT64_C(1500000000000));
-	waited = wait_of_the_only_waiter();
+	waited = wait_of_the_only_waiter(&op);
 	CHECK(waited >= INT64_C(1000000000000));
 	CHECK(waited < INT64_C(1500000000000));
 	/* The clock goes back. */
 	pass_seconds(-2000);
-	CHECK_EQ(wait_of_the_only_waiter(), 0);
+	CHECK_EQ(wait_of_the_only_waiter(&op), 0);
 	CHECK_OK(weir_op_cancel(&op));
 	pass_seconds(1000);
 }

@@ -387,6 +387,39 @@ TEST(c15_late_and_the_clock_goes_back)
 	}
 }
 
+static void turn_back_and_cancel(void *ctx)
+{
+	pass_seconds(-100);
+	weir_ctx_cancel(ctx);
+}
+
+static void join_and_be_late(void *ctx)
+{
+	pass_seconds(60);
+	before("weir_lock_", 1, turn_back_and_cancel, ctx);
+}
+
+/*
+ * C13: an acquire has given up at the deadline of its context.  Before it leaves the
+ * context, the clock goes back and the context is cancelled.  The context has one
+ * end, and each call reports it.
+ */
+TEST(c13_cancelled_after_it_gave_up)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(60000000000)));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("weir_lock_", 1, join_and_be_late, &ctx);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+	happened();
+	CHECK_ERR(weir_ctx_err(&ctx), WEIR_ECANCELED);
+	CHECK_EQ(waiters_of(&sem), 0);
+	pass_seconds(40);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 static void nothing(void *arg)
 {
 	(void)arg;

@@ -420,6 +420,38 @@ TEST(c30_a_woken_head_spins_before_it_retries)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
+static void *acquire_and_count_polls(void *sem)
+{
+	static char function[] = "weir_sem_spin_retry_";
+
+	before(function, 1, count_poll, function);
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	between_forget();
+	return NULL;
+}
+
+/*
+ * A waiter that did not spin before it slept does not spin before it retries.  This
+ * one has joined behind another, so it does not spin.
+ */
+TEST(c30_a_head_that_slept_retries_at_once)
+{
+	weir_sem sem = WEIR_SEM_INIT_BARGING(1);
+	check_thread second;
+	job first;
+
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&first, &sem, 1, NULL);
+	polls = 0;
+	second = start(acquire_and_count_polls, &sem);
+	AWAIT(waiters_of(&sem) == 2);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&first));
+	weir_sem_release(&sem, 1);
+	finish(second);
+	CHECK_EQ(polls, 0);
+}
+
 /*
  * As if the last release had come from a CPU that is so far from this one.  The
  * thread may move to another CPU in between, and skips spins that did not pay.

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/frame.h"
+#include "base/thread.h"
 #include "check.h"
 #include "weir/sem.h"
 
@@ -20,6 +22,8 @@ int __wrap_pthread_attr_getstack(const pthread_attr_t *attr, void **low,
 				 size_t *size);
 
 static bool getattr_fails, getstack_fails;
+static void *fake_low;		/* null: the real stack */
+static size_t fake_size;
 
 int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
@@ -29,21 +33,25 @@ int __wrap_pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 int __wrap_pthread_attr_getstack(const pthread_attr_t *attr, void **low,
 				 size_t *size)
 {
+	if (fake_low) {
+		*low = fake_low;
+		*size = fake_size;
+		return 0;
+	}
 	return getstack_fails ? EINVAL :
 				__real_pthread_attr_getstack(attr, low, size);
 }
 
 static int ends;
 
-static void left(void *arg)
+static void left(void *count)
 {
-	(void)arg;
-	ends++;
+	++*(int *)count;
 }
 
 static void enter(struct weir_frame_ *frame, const void *at)
 {
-	weir_frame_enter_at_(frame, "a_call", NULL, left, NULL, at);
+	weir_frame_enter_at_(frame, "a_call", frame, left, &ends, at);
 }
 
 /* The end of a frame that was not left calls `left`, once. */
@@ -84,6 +92,23 @@ TEST(c27_frames_are_left_in_any_order)
 	/* The frames were forgotten. */
 	CHECK_OK(weir_frame_check_at_("check", &here));
 	weir_frame_leave_(&c);
+}
+
+/* The message names the object of the innermost frame. */
+TEST(c27_the_object_of_a_frame)
+{
+	struct weir_frame_ outer = { 0 }, inner = { 0 };
+	char here = 0, name[64];
+
+	enter(&outer, (void *)UINTPTR_MAX);
+	enter(&inner, (void *)UINTPTR_MAX);
+	CHECK(inner.outer == &outer);
+	weir_frame_leave_(&inner);
+	outer.mark = 0;
+	snprintf(name, sizeof(name), "callback of a_call (%p)", (void *)&outer);
+	CHECK_PANICS(name, CHECK_ERR(weir_frame_check_at_("check", &here),
+				     WEIR_EINVAL));
+	weir_frame_leave_(&outer);
 }
 
 static const char *const message = "did not return: it was left by longjmp";
@@ -132,6 +157,55 @@ TEST(c27_stack_is_unknown)
 	getstack_fails = true;
 	finish(start(check_places, &unknown));
 	getstack_fails = false;
+}
+
+/* A stack of two bytes: its bounds, and a check at the place of the frame. */
+static void *check_bounds(void *arg)
+{
+	char *stack = fake_low;
+	struct weir_frame_ frame = { 0 };
+
+	(void)arg;
+	enter(&frame, &stack[0]);
+	CHECK_OK(weir_frame_check_at_("check", &stack[2]));
+	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &stack[1]),
+					WEIR_EINVAL));
+	enter(&frame, &stack[0]);
+	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &stack[0]),
+					WEIR_EINVAL));
+	weir_frame_leave_(&frame);
+	return NULL;
+}
+
+TEST(c27_bounds_of_the_stack)
+{
+	static char stack[3];
+
+	fake_low = stack;
+	fake_size = 2;
+	finish(start(check_bounds, NULL));
+	fake_low = NULL;
+}
+
+static void *leave_elsewhere(void *frame)
+{
+	weir_frame_leave_(frame);
+	return NULL;
+}
+
+/* A callback that returns on another thread has not returned on its own. */
+TEST(c27_frame_is_left_by_another_thread)
+{
+	struct weir_frame_ frame = { 0 };
+	char here = 0;
+
+	enter(&frame, (void *)UINTPTR_MAX);
+	weir_thread_to_run_()->running = true;
+	finish(start(leave_elsewhere, &frame));
+	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &here),
+					WEIR_EINVAL));
+	/* If the hook returns, callbacks run on this thread again. */
+	CHECK(!weir_thread_to_run_()->running);
 }
 
 /* A wait checks first: the thread must not wait inside a dead callback. */

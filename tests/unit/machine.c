@@ -82,6 +82,9 @@ long __wrap_syscall(long number, ...)
 			line_end = arg[1] + arg[2];
 		CHECK_EQ(arg[1] + arg[2], line_end);
 	}
+	/* A private futex is not woken by a wake of a shared one, or vice versa. */
+	if (number == SYS_futex)
+		CHECK(arg[1] & 128 /* FUTEX_PRIVATE_FLAG */);
 	if (number == SYS_futex && arg[3])
 		slept_until = *(struct timespec *)arg[3];
 	if (scripted && number == scripted_number) {
@@ -240,6 +243,25 @@ TEST(c6_the_word_has_changed)
 	CHECK_EQ(weir_futex_wait_(&word, 0, WEIR_FOREVER), WEIR_WOKEN_);
 	CHECK_EQ(weir_futex_wait_(&word, 0, far), WEIR_WOKEN_);
 	CHECK_EQ(weir_futex_wait_(&word, 1, 1), WEIR_WOKE_LATE_);
+	CHECK_EQ(errno, 12345);
+}
+
+/* C18: a sleep and a wake that the kernel refuses leave errno as it was. */
+TEST(c18_errno_is_kept)
+{
+	static const long refused[] = { -ENOSYS };
+	uint32_t word = 1;
+
+	errno = 12345;
+	weir_futex_doze_(&word, 0, 1000);
+	CHECK_EQ(errno, 12345);
+	set_results(SYS_futex, refused, 1);
+	weir_futex_doze_(&word, 1, 1000);
+	CHECK_EQ(scripted, 0);
+	CHECK_EQ(errno, 12345);
+	set_results(SYS_futex, refused, 1);
+	weir_futex_wake_(&word);
+	CHECK_EQ(scripted, 0);
 	CHECK_EQ(errno, 12345);
 }
 
