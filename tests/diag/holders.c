@@ -13,12 +13,6 @@
 #include "weir/ctx.h"
 #include "weir/permit.h"
 
-#ifdef __OPTIMIZE__
-#define SITES_ARE_EXACT (!UNDER_TSAN)
-#else
-#define SITES_ARE_EXACT 0
-#endif
-
 static weir_sem a, b;
 
 static bool is_flagged(const weir_sem *sem, uint32_t flag)
@@ -69,7 +63,6 @@ TEST(c48_call_sites_have_slots_of_their_own)
 	take_here(1);
 	take_here(2);
 	take_there(4);
-	/* Without tail calls, the site is in the library: core/sem_watched.h. */
 	if (SITES_ARE_EXACT)
 		CHECK_EQ(slots_with(&a), 2);
 	CHECK_ADDS_UP(&a);

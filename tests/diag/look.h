@@ -8,6 +8,16 @@
 #include "record/record.h"
 #include "record/registry.h"
 
+/*
+ * The recorded site of an acquire is in its caller.  Without tail calls it is in the
+ * library: core/sem_watched.h.  meson.build knows how the library was compiled.
+ */
+#ifdef LIBRARY_HAS_TAIL_CALLS
+#define SITES_ARE_EXACT 1
+#else
+#define SITES_ARE_EXACT 0
+#endif
+
 /* A watched semaphore with a name. */
 void watch(weir_sem *sem, int64_t permits, const char *name);
 

@@ -6,17 +6,11 @@
 #include "check.h"
 #include "look.h"
 #include "weir/group.h"
+#include "weir/permit.h"
 #include "weir/pool.h"
 #include "weir/pool_async.h"
 #include "weir/rate.h"
 #include "weir/rwlock.h"
-
-/* Without tail calls, some sites are in the library: core/sem_watched.h. */
-#ifdef __OPTIMIZE__
-#define SITES_ARE_EXACT (!UNDER_TSAN)
-#else
-#define SITES_ARE_EXACT 0
-#endif
 
 /* A function that ends with a call would jump to it. */
 #define HERE __attribute__((noinline)) static void
@@ -36,6 +30,46 @@ static bool is_held_in(const weir_sem *sem, void (*function)(void))
 	return slots_with(sem) == 1 &&
 	       /* relaxed: another thread has written it. */
 	       is_in(at_load_relaxed(&slot_with(sem)->site), function);
+}
+
+/*
+ * Permits.
+ */
+static weir_sem sem;
+static weir_permit permit;
+
+HERE permit_acquire(void)
+{
+	CHECK_OK(weir_permit_acquire(&permit, &sem, 1, NULL));
+	END;
+}
+
+HERE permit_acquire_until(void)
+{
+	CHECK_OK(weir_permit_acquire_until(&permit, &sem, 1, 0));
+	END;
+}
+
+HERE permit_try_acquire(void)
+{
+	CHECK_OK(weir_permit_try_acquire(&permit, &sem, 1));
+	END;
+}
+
+TEST(c48_a_permit_has_the_site_of_its_acquire)
+{
+	static void (*const calls[])(void) = { permit_acquire, permit_acquire,
+					       permit_acquire_until,
+					       permit_try_acquire };
+
+	watch(&sem, 1, "permits");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		calls[i]();
+		if (SITES_ARE_EXACT)
+			CHECK(is_held_in(&sem, calls[i]));
+		weir_permit_release(&permit);
+	}
+	CHECK_OK(weir_sem_destroy(&sem));
 }
 
 /*
