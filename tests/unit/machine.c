@@ -298,10 +298,24 @@ TEST(c18_an_errno_from_before)
 
 static void write_in_pieces(void)
 {
-	static const long results[] = { -EINTR, 5, 0, -EINTR, 1 };
+	static const long results[] = { 0, -EINTR, 5, 0, -EINTR, 1 };
 	weir_sem sem = WEIR_SEM_INIT(3);
 
-	set_results(SYS_write, results, 5);
+	/* An errno from before does not count. */
+	errno = 0;
+	set_results(SYS_write, results, 6);
+	weir_sem_release(&sem, 1);
+}
+
+/* Standard error takes nothing for long: the 101st write would succeed. */
+static void write_without_progress(void)
+{
+	static long results[100];
+	weir_sem sem = WEIR_SEM_INIT(3);
+
+	for (int i = 0; i < 100; i++)
+		results[i] = i % 2 ? -EINTR : 0;
+	set_results(SYS_write, results, 100);
 	weir_sem_release(&sem, 1);
 }
 
@@ -330,6 +344,9 @@ TEST(c8_the_line_is_written_in_pieces)
 	status = in_child(write_nothing, text, sizeof(text));
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	CHECK(!strcmp(text, "weir"));
+	status = in_child(write_without_progress, text, sizeof(text));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK(!strcmp(text, ""));
 }
 
 /* Check the message for a semaphore whose name has `length` characters. */

@@ -27,18 +27,22 @@ static int interrupts;		/* calls that are interrupted first */
 static size_t most = SIZE_MAX;	/* bytes that a write takes */
 static bool nothing;		/* a write returns 0 */
 static bool broken;		/* a write fails with EPIPE, without a signal */
+static int failure;		/* a write fails so; 0: it does not */
+static bool raises;		/* another SIGPIPE comes during a write */
 
 ssize_t __wrap_write(int fd, const void *text, size_t size)
 {
 	if (fd != watched)
 		return __real_write(fd, text, size);
+	if (raises)
+		CHECK_EQ(pthread_kill(pthread_self(), SIGPIPE), 0);
 	if (interrupts) {
 		interrupts--;
 		errno = EINTR;
 		return -1;
 	}
-	if (broken) {
-		errno = EPIPE;
+	if (broken || failure) {
+		errno = broken ? EPIPE : failure;
 		return -1;
 	}
 	if (nothing)
@@ -49,6 +53,10 @@ ssize_t __wrap_write(int fd, const void *text, size_t size)
 int __wrap_sigtimedwait(const sigset_t *set, siginfo_t *info,
 			const struct timespec *timeout)
 {
+	/* For this signal only, and without a wait. */
+	for (int number = 1; number < 32; number++)
+		CHECK_EQ(sigismember(set, number), number == SIGPIPE);
+	CHECK(!timeout->tv_sec && !timeout->tv_nsec);
 	if (interrupts) {
 		interrupts--;
 		errno = EINTR;
@@ -76,9 +84,13 @@ TEST(a_text_is_written_whole)
 	interrupts = 2;
 	most = 3;
 	weir_print_(ends[1], "a report", 8);
-	most = SIZE_MAX;
 	CHECK_EQ(read(ends[0], text, sizeof(text)), 8);
 	CHECK(!strcmp(text, "a report"));
+	most = 1;
+	weir_print_(ends[1], "pieces", 6);
+	most = SIZE_MAX;
+	CHECK_EQ(read(ends[0], text, sizeof(text)), 6);
+	CHECK(!memcmp(text, "pieces", 6));
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -91,10 +103,51 @@ TEST(a_write_that_fails_ends)
 	CHECK_EQ(pipe(ends), 0);
 	watched = ends[1];
 	nothing = true;
+	/* An errno from before does not count. */
+	errno = EINTR;
 	weir_print_(ends[1], "a report", 8);
 	nothing = false;
 	weir_print_(-1, "a report", 8);
 	CHECK(!is_pending());
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void mask_is(int how, const sigset_t *set, bool blocked)
+{
+	sigset_t now;
+
+	if (set)
+		CHECK_EQ(pthread_sigmask(how, set, NULL), 0);
+	CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
+	CHECK_EQ(sigismember(&now, SIGPIPE), blocked);
+}
+
+/* A signal that comes during the write, and not from it, remains. */
+TEST(a_signal_of_another_source_remains)
+{
+	static const int failures[] = { 0, EIO };
+	sigset_t set;
+	int ends[2];
+
+	CHECK_EQ(pipe(ends), 0);
+	watched = ends[1];
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	mask_is(SIG_BLOCK, &set, true);
+	for (int i = 0; i < 2; i++) {
+		failure = failures[i];
+		raises = true;
+		weir_print_(ends[1], "a report", 8);
+		raises = false;
+		CHECK(is_pending());
+		CHECK_EQ(sigwaitinfo(&set, NULL), SIGPIPE);
+	}
+	failure = 0;
+	mask_is(SIG_UNBLOCK, &set, false);
+	/* The call leaves the mask as it was. */
+	weir_print_(ends[1], "a report", 8);
+	mask_is(SIG_BLOCK, NULL, false);
 	close(ends[0]);
 	close(ends[1]);
 }
