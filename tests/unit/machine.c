@@ -55,7 +55,7 @@ int __wrap_sched_getcpu(void)
 static long scripted_number, line_end;
 static struct timespec slept_until;
 static const long *script;
-static int scripted;
+static int scripted, polls;
 
 static void set_results(long number, const long *results, int count)
 {
@@ -74,8 +74,10 @@ long __wrap_syscall(long number, ...)
 		arg[i] = va_arg(args, long);
 	va_end(args);
 	/* Exactly one descriptor is polled. */
-	if (number == SYS_ppoll)
+	if (number == SYS_ppoll) {
 		CHECK_EQ(arg[1], 1);
+		polls++;
+	}
 	/* All pieces of a line end at the same address. */
 	if (number == SYS_write) {
 		if (!line_end)
@@ -205,13 +207,47 @@ TEST(c13_a_timer_that_fires_under_signals)
 	CHECK_EQ(scripted, 0);
 	CHECK_EQ(poll(&ready, 1, 0), 1);
 	CHECK_OK(weir_ctx_fd(&other, &ready.fd));
+	polls = 0;
 	set_results(SYS_ppoll, refused, 1);
 	weir_ctx_cancel(&other);
 	CHECK_EQ(errno, 12345);
 	CHECK_EQ(scripted, 0);
+	CHECK_EQ(polls, 1);
 	CHECK_EQ(poll(&ready, 1, 60000), 1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_ctx_destroy(&other));
+}
+
+/* C13: the wait for the timer ends: after 100 signals, or at another error. */
+TEST(c13_a_timer_that_does_not_fire)
+{
+	static const long refused[] = { -ENOMEM, -ENOMEM };
+	static long signals[150];
+	weir_ctx late;
+	int fd;
+
+	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	set_results(SYS_ppoll, refused, 2);
+	errno = 12345;
+	CHECK_OK(weir_ctx_fd(&late, &fd));
+	CHECK_EQ(scripted, 1);
+	CHECK_EQ(errno, 12345);
+	/* A descriptor is closed once, although the kernel reports a signal. */
+	signals[0] = -EINTR;
+	set_results(SYS_close, signals, 1);
+	CHECK_OK(weir_ctx_destroy(&late));
+	CHECK_EQ(scripted, 0);
+	CHECK_EQ(errno, 12345);
+	close(fd);
+	for (int i = 0; i < 150; i++)
+		signals[i] = -EINTR;
+	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	set_results(SYS_ppoll, signals, 150);
+	CHECK_OK(weir_ctx_fd(&late, &fd));
+	CHECK_EQ(scripted, 50);
+	CHECK_EQ(errno, 12345);
+	set_results(SYS_ppoll, signals, 0);
+	CHECK_OK(weir_ctx_destroy(&late));
 }
 
 /* C25: the CPU number is a hint; a release works without it. */
