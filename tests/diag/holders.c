@@ -57,6 +57,23 @@ __attribute__((noinline)) static void take_there(int64_t n)
 	__asm__ volatile("");
 }
 
+/* The first acquire of a watched semaphore takes another path than the next ones. */
+TEST(c48_an_acquire_of_as_many_as_are_free)
+{
+	int64_t got;
+
+	watch(&a, 5, "a");
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(weir_sem_acquire_upto(&a, 1, 9, NULL, &got));
+		CHECK_EQ(got, 5);
+		CHECK_EQ(sum_of_slots(&a), 5);
+		CHECK_ADDS_UP(&a);
+		weir_sem_release(&a, 5);
+		CHECK_EQ(sum_of_slots(&a), 0);
+	}
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
 TEST(c48_call_sites_have_slots_of_their_own)
 {
 	watch(&a, 10, "a");
