@@ -22,7 +22,8 @@ def choose(every, words, full, seed):
     if words:
         # In the order of the words, so that the first results come from the first one.
         return list(dict.fromkeys(m for w in words for m in every
-                                  if w in " ".join(m.key) + f":{m.line}"))
+                                  if w in " ".join(m.key) + f":{m.line}" or
+                                  f"{m} ".startswith(w + ":")))
     if full:
         return every
     return random.Random(seed).sample([m for m in every if not m.is_order],
