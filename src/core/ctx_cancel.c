@@ -17,7 +17,10 @@ static weir_ctx *ctx_of(struct weir_ring_ *sibling)
 	return ring_entry(sibling, weir_ctx, sibling_);
 }
 
-/* End ctx now.  A descriptor whose deadline has passed fires by itself. */
+/*
+ * End ctx now.  If the deadline has passed, the timer descriptor fires by
+ * itself.
+ */
 static void end_now(weir_ctx *ctx, const void *cause)
 {
 	if (weir_ctx_ended_(ctx))
@@ -66,8 +69,8 @@ struct cancel {
 
 /*
  * Unlock the tree for a moment and notify the batch.  Requires: a mark of the
- * caller keeps its context.  No callback runs: a callback could destroy the
- * context that holds the mark.
+ * caller keeps its context from being destroyed.  No callback runs: a callback
+ * that destroys this context would wait for the mark forever.
  */
 static void end_batch(struct cancel *k)
 {

@@ -8,11 +8,11 @@
 #include "weir/sem.h"
 
 /*
- * The CPUs from which the next release may come.  Permits that are held come
- * back from the thread that took them; permits that are signals come from the
- * thread that released last.  cpu_ contains the CPU of the last take in its low
- * half and the CPU of the last release in its high half.  cpu_ is a hint: no
- * outcome depends on it.
+ * The CPUs from which the next release may come.  If permits are held and
+ * returned, the next release comes from the thread that took them.  If permits
+ * are used as signals, the next release comes from the thread that released
+ * last.  cpu_ contains the CPU of the last take in its low half and the CPU of
+ * the last release in its high half.  cpu_ is a hint: no outcome depends on it.
  */
 
 /*

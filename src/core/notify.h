@@ -27,8 +27,8 @@
 struct weir_to_notify_ {
 	struct weir_waiter_ *first;
 	struct weir_waiter_ **last;	/* null: the list is empty */
-	const weir_sem *granted;	/* semaphore of the last granted one */
-	uint32_t *roused;		/* its `state`; null: none */
+	const weir_sem *granted;	/* semaphore of the last grant */
+	uint32_t *roused;		/* `state` of that waiter; null: none */
 };
 
 /*
@@ -40,10 +40,10 @@ void weir_to_notify_add_(struct weir_to_notify_ *to_notify,
 			 enum weir_wait_state_ notification);
 
 /*
- * Rouse w, a thread that sleeps: it is woken with the notifications of the list,
- * and then spins for a moment, because its decision is expected soon.  Requires:
- * w's guard is held, and w waits in the queue.  Does nothing if w does not sleep,
- * or if the list already has a roused waiter.
+ * Rouse w, a thread that sleeps: weir_wake_roused_ wakes it after the unlock.
+ * It then spins for a moment, because its decision is expected soon.  Requires:
+ * w's guard is held, and w waits in the queue.  Does nothing if w does not
+ * sleep, or if the list already has a roused waiter.
  */
 void weir_waiter_rouse_(struct weir_waiter_ *w,
 			struct weir_to_notify_ *to_notify);
@@ -83,11 +83,12 @@ bool weir_waiter_claim_end_(struct weir_waiter_ *w);
 
 /*
  * The notifier passes a decided operation to its runner.  The call is the last
- * access of the core to *w.  It returns true if the calling thread has to run a
- * callback; after the whole list has been notified, it is then called once more
- * with null and runs the callbacks.  It is not called with null otherwise: a
- * release in a signal handler must not run callbacks, although the interrupted
- * thread may have some to run.
+ * access of the core to *w.  The notifier returns true if the calling thread
+ * has to run a callback.  A call with null runs the callbacks of the calling
+ * thread.  weir_notify_all_ makes that call after the whole list has been
+ * notified, and only if a call for a waiter returned true: a release in a
+ * signal handler must not run callbacks, although the interrupted thread may
+ * have some to run.
  */
 typedef bool weir_notifier_fn_(struct weir_waiter_ *w);
 void weir_waiter_set_notifier_(weir_notifier_fn_ *fn);

@@ -42,7 +42,7 @@ weir_err weir_permit_merge(weir_permit *to, weir_permit *from)
 		err = weir_permit_check_(from, "weir_permit_merge");
 	if (err != WEIR_OK)
 		return err;
-	/* A permit that is merged with itself would double or vanish. */
+	/* Merging a permit with itself would double or lose its count. */
 	if (to == from)
 		return WEIR_EINVAL;
 	if (!from->sem_)

@@ -14,9 +14,9 @@
  * recorded.  A thread that uses a permit object of another thread takes over
  * the record first (record/record.h).
  *
- * No other combination is valid: a permit without permits has no semaphore, so
- * an empty permit needs no release.  A permit in another state was not
- * initialised, or was overwritten, and panics.
+ * No other combination is valid: a permit object without permits has no
+ * semaphore, so an empty object needs no release.  A permit object in another
+ * state was not initialised, or was overwritten; a call that finds it panics.
  *
  * A permit is used by one thread at a time, so there are no atomics here.
  */
@@ -78,7 +78,7 @@ static inline weir_err weir_permit_check_empty_(const weir_permit *permit,
 	return err == WEIR_OK && permit->sem_ ? WEIR_EINVAL : err;
 }
 
-/* Record this thread as the holder, if it was another one. */
+/* Record this thread as the holder, if another thread is recorded. */
 static inline void weir_permit_take_over_(weir_permit *permit)
 {
 	if (permit->slot_)
@@ -87,7 +87,7 @@ static inline void weir_permit_take_over_(weir_permit *permit)
 			permit->n_);
 }
 
-/* Empty *permit and return what it was. */
+/* Empty *permit and return its previous contents. */
 static inline weir_permit weir_permit_take_(weir_permit *permit)
 {
 	weir_permit held = *permit;

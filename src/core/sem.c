@@ -58,7 +58,10 @@ static weir_err acquire_long(weir_sem *sem, int64_t min, int64_t max,
 	return WEIR_OK;
 }
 
-/* Inlined: acquire_within has one count instead of two. */
+/*
+ * Always inlined, so that acquire_within needs one count instead of min and
+ * max.
+ */
 __attribute__((always_inline))
 static inline weir_err acquire(weir_sem *sem, int64_t min, int64_t max,
 			       struct weir_ctx *ctx, int64_t *got,
@@ -104,9 +107,9 @@ static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 }
 
 /*
- * Repeated acquires of a watched semaphore at one call site.  No stack frame is
- * needed.  weir_sem_acquire calls no other function, so it keeps its arguments
- * where they are.
+ * Repeated acquires of a watched semaphore at one call site.  This function
+ * needs no stack frame.  weir_sem_acquire calls only this function, with the
+ * same arguments, so the arguments stay in their registers.
  */
 __attribute__((noinline))
 static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
@@ -122,7 +125,7 @@ static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	return acquire_one_long(sem, n, ctx);
 }
 
-/* An alias: calls in the library do not go through its procedure linkage table. */
+/* An alias: calls in the library avoid the procedure linkage table. */
 weir_err weir_sem_acquire_long_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	__attribute__((alias("acquire_again")));
 

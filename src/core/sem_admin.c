@@ -28,9 +28,9 @@ static bool opts_ok(const weir_sem_opts *o)
 }
 
 /*
- * Add *sem to the registry if WEIR_DIAG allows it.  `asked`: also if it has no
- * name.  Returns its name there; null: it is not watched.  Requires: *sem is
- * locked, or no other thread can reach it yet.
+ * Add *sem to the registry if WEIR_DIAG allows it.  `asked`: add it even if it
+ * has no name.  Returns its name in the registry; null: it is not watched.
+ * Requires: *sem is locked, or no other thread can reach it yet.
  */
 static const char *add(weir_sem *sem, enum rg_type type, bool asked,
 		       uint64_t site)
@@ -47,10 +47,11 @@ static const char *add(weir_sem *sem, enum rg_type type, bool asked,
 		what.flags |= RG_BARGING;
 	/*
 	 * A release that comes later is recorded, if it finds the new name.  A
-	 * release that has read the old name of a static semaphore, and adds its
-	 * permits to the LOCKED word after this load, is neither counted here
-	 * nor recorded: its permits stay listed as held by an unknown holder.
-	 * It needs permits that are out before the first acquire.
+	 * release that has read the old name of a static semaphore, and adds
+	 * its permits to the LOCKED word after this load, is neither counted
+	 * here nor recorded: its permits stay listed as held by an unknown
+	 * holder.  This can happen only if permits are out before the first
+	 * acquire.
 	 */
 	if (sem->state_ & WEIR_STATE_UNBOUNDED_)
 		what.flags |= RG_UNBOUNDED;
@@ -66,7 +67,7 @@ static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
 {
 	const char *name = add(sem, type, asked, site);
 
-	/* Without the recorder it is always null. */
+	/* In a build without the recorder, the name is always null. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!name)
 		return;
@@ -85,7 +86,7 @@ uint32_t weir_sem_watch_inner_(const struct weir_watched_ *what,
 {
 	const char *name = weir_record_add_(what, false);
 
-	/* Without the recorder it is always null. */
+	/* In a build without the recorder, the name is always null. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!name)
 		return 0;
@@ -99,7 +100,10 @@ void weir_sem_register_(weir_sem *sem, uint64_t site)
 {
 	uint32_t state;
 
-	/* If the lock fails, then that of the caller does, too. */
+	/*
+	 * If this lock fails, then the lock of the caller fails, too, and
+	 * panics.
+	 */
 	if (weir_sem_lock_no_panic_(sem))
 		return;
 	state = weir_state_(sem);
@@ -211,10 +215,11 @@ static void refuse_oversized(weir_sem *sem, struct weir_to_notify_ *to_notify)
 }
 
 /*
- * C6, C19: grant to the waiters that the permits released before the close
- * belong to.  A release that met the lock has added its permits and left the
- * grant to this thread.  A drain close then also grants to the waiters behind
- * one that does not fit.  Returns the permits granted.
+ * C6, C19: permits that were released before the close belong to the queued
+ * waiters.  A release that found the door LOCKED has added its permits and left
+ * the grant to this thread.  So grant them now.  A drain close also grants to
+ * waiters behind a waiter that does not fit.  Returns the number of permits
+ * granted.
  */
 static int64_t grant_what_fits(weir_sem *sem, bool drains,
 			       struct weir_to_notify_ *to_notify)

@@ -3,11 +3,11 @@
  * Taking free permits although waiters are queued: weir_sem_try_acquire_barging
  * and weir_sem_remove.
  *
- * Both take the lock.  Releases that came earlier have been granted to the heads
- * that fit: weir_sem_lock_ grants to a spinner, and the unlock before it to all
- * others.  So the value is what these heads have left.  A release that adds
- * permits while the lock is held is concurrent with this call; it may lose them
- * to this call.
+ * Both take the lock.  Releases that came earlier have been granted to the
+ * heads that fit: weir_sem_lock_ grants to a spinner, and the previous unlock
+ * has granted to all other heads.  So the value is the number of permits that
+ * these heads have left over.  A release that adds permits while the lock is
+ * held is concurrent with this call; this call may take these permits.
  */
 #include "base/hook.h"
 #include "core/sem_grant.h"

@@ -25,7 +25,10 @@
 /* A thread that has slept this often without getting the lock is starved. */
 #define SLEEPS_MAX 1
 
-/* The longest sleep: the delay by a wake-up that the kernel refuses. */
+/*
+ * The longest sleep.  If the kernel refuses a wake-up, the thread sleeps this
+ * long.
+ */
 #define SLEEP_NS 10000000
 
 struct weir_contended_ weir_contended_[WEIR_CONTENDED_];
@@ -65,8 +68,8 @@ static bool is_locked(const weir_sem *sem)
 
 /*
  * Spin until the lock is dropped.  The time is limited for all calls of a
- * contender together: it may see the lock dropped again and again, and be
- * overtaken each time.
+ * contender together, because a contender may see the lock dropped many times,
+ * and be overtaken each time.
  */
 static bool spin_until_unlocked(const weir_sem *sem,
 				struct weir_contender_ *contender)
@@ -108,7 +111,7 @@ static void become_starved(const weir_sem *sem,
 	const weir_sem *none = NULL;
 
 	/*
-	 * If another thread has set it, that thread gets its lock first.
+	 * If another thread has set `starved`, that thread gets its lock first.
 	 * relaxed: both; a hint, no outcome depends on it.
 	 */
 	if (!contender->starved && !at_load_relaxed(starved))

@@ -13,9 +13,9 @@
  * Contention for the lock of a semaphore: sleeping until it is dropped, and a
  * bound for overtaking.  docs/design/sem.md, "Waiting for the lock".
  *
- * A semaphore has no room for this state.  It is kept in a table in static
- * memory; the address of a semaphore determines its entry.  An entry can be
- * accessed after the unlock, when the semaphore may not exist any more.
+ * A semaphore has no room for this state.  The state is kept in a table in
+ * static memory; the address of a semaphore determines its entry.  An entry can
+ * be accessed after the unlock, when the semaphore may not exist any more.
  * Semaphores that share an entry cause needless wake-ups for each other, and
  * nothing else.
  */
@@ -44,12 +44,13 @@ struct weir_contender_ {
 };
 
 /*
- * The lock is held.  Returns when it has been dropped, or after 10 ms, or
- * spuriously.  The caller tries to lock, and repeats this if that fails.
+ * Called while the lock is held.  Returns when the lock has been dropped, or
+ * after 10 ms, or spuriously.  The caller then tries to lock, and calls this
+ * function again if that fails.
  */
 void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender);
 
-/* The contender has taken the lock, or has given up. */
+/* Called when the contender has taken the lock, or has given up. */
 void weir_sem_end_contention_(const weir_sem *sem,
 			      const struct weir_contender_ *contender);
 

@@ -112,7 +112,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		}
 	}
 	if (w->kind && !*err) {
-		/* [S5] release.  weir_sem_finish_ subtracts it. */
+		/* [S5] release. weir_sem_finish_ subtracts `taken`. */
 		at_add_release(&sem->granted_, taken);
 		w->counted = true;
 	}
@@ -150,9 +150,9 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 }
 
 /*
- * Return the permits of w, whose context has ended, unless the canceller has
- * done so.  The lock makes this one step with the change of granted_, so that
- * the semaphore cannot be destroyed in between.
+ * Return the permits of w, whose context has ended or whose operation was
+ * cancelled, unless the canceller has returned them. granted_ changes under the
+ * same lock, so that the semaphore cannot be destroyed between the two changes.
  */
 static void give_back(struct weir_waiter_ *w, struct weir_to_notify_ *to_notify)
 {

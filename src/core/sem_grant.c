@@ -20,7 +20,9 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 
 	weir_waiter_set_got_(w, open < max ? open : max);
 	w->counted = true;
-	/* [S5] release.  The waiter subtracts it again. */
+	/*
+	 * [S5] release. weir_sem_finish_ or weir_sem_take_back_ subtracts it.
+	 */
 	at_add_release(&sem->granted_, weir_waiter_got_(w));
 	if (!w->kind && w->record)
 		weir_record_granted_(NULL, w->record);
@@ -130,9 +132,10 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 
 /*
  * C7: the head is an operation with a deadline and does not fit `open`.  When
- * the deadline passes, no thread may be running that notices it.  So the first
- * thread behind the head, if it is among the next WEIR_BATCH_ waiters, is woken
- * to wait again with this deadline as a limit: see wait_for_outcome.
+ * the deadline passes, it is possible that no running thread notices it.  So
+ * the first thread behind the head, if it is among the next WEIR_BATCH_
+ * waiters, is woken to wait again with this deadline as a limit: see
+ * wait_for_outcome.
  */
 static void limit_next_thread(const weir_sem *sem, int64_t open,
 			      struct weir_to_notify_ *to_notify)
@@ -235,9 +238,10 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		next = word_after(sem, word - weir_units_(taken));
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
-		 * were granted permits which other threads added during the
-		 * lock.  The CAS fails if a release has added permits since the
-		 * word was read: grant again.  It is the last access to *sem.
+		 * were granted permits which other threads added while the lock
+		 * was held.  The CAS fails if a release has added permits since
+		 * the word was read: grant again.  The CAS is the last access
+		 * to *sem.
 		 */
 	} while (!at_cas_weak_acq_rel(&sem->word_, &word, next));
 	weir_sem_unlocked_(sem);
@@ -282,8 +286,8 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 	int64_t excess = grant_and_unlock(sem, taken, to_notify);
 
 	/*
-	 * Wake it here, not with the notifications: the caller may wait for
-	 * another lock before it notifies.
+	 * Wake the roused waiter here, not with the notifications: the caller
+	 * may wait for another lock before it notifies.
 	 */
 	weir_wake_roused_(to_notify);
 	return excess;

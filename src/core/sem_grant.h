@@ -38,19 +38,21 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_to_notify_ *to_notify);
 
 /*
- * FIFO: if a waiter has been granted, and if that is expected to pay, wake the
- * next one with the notifications, ahead of its grant.
+ * FIFO: if a waiter has been granted, rouse the next waiter, if that is
+ * expected to pay.  The roused waiter is woken after the unlock, ahead of its
+ * grant.
  */
 void weir_sem_rouse_next_(weir_sem *sem, struct weir_to_notify_ *to_notify);
 
-/* Record whether it has paid to rouse w, which is granted now. */
+/* Record whether rousing w has paid.  Called when w is granted. */
 void weir_sem_rousing_ended_(weir_sem *sem, const struct weir_waiter_ *w);
 
 /*
- * C13: revoke the permits that w was granted, or took, and that its call has
- * not returned with yet.  Requires: w's context has ended and w is still
- * registered with it.  Returns the number of revoked permits; the caller passes
- * it, negated, to weir_sem_grant_and_unlock_.
+ * C13: revoke the permits that w was granted or has taken.  Called by a
+ * canceller while w is registered with its context, or by the call of w itself,
+ * after w has left its context; so the call of w has not returned yet.  Returns
+ * the number of revoked permits; the caller passes it, negated, to
+ * weir_sem_grant_and_unlock_.
  */
 int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 
@@ -62,9 +64,9 @@ int64_t weir_sem_take_back_(weir_sem *sem, struct weir_waiter_ *w);
 int64_t weir_sem_take_first_(weir_sem *sem, struct weir_waiter_ *w);
 
 /*
- * A barging waiter has been woken to retry.  Returns true if w is decided, also
- * if it was decided by taking its permits now; *taken is the number to pass to
- * the unlock.  Returns false if w continues to wait.
+ * Called by w after it was woken to retry.  Takes its permits if w is the head
+ * and they are free.  Returns true if w is decided; *taken is the number to
+ * pass to the unlock.  Returns false if w continues to wait.
  */
 bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken);
 

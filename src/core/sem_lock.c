@@ -5,17 +5,17 @@
  *
  * Locked at a fork (C29).  If a thread of the parent held the lock at the fork,
  * no thread of the child ever unlocks.  forks_ is the fork count of the last
- * lock holder, stored just after the lock was taken.  So a thread that finds
- * the lock held and another count in forks_ is in one of two states: the lock
- * is held since the fork, or a thread of this process has taken the lock and
- * has not stored its count yet.  The second state lasts for two instructions,
- * unless that thread is preempted.  So the waiting thread measures, by the
- * clock, for how long it has found this: after a second it reports
- * WEIR_WAS_LOCKED_.  If its deadline passes before that, or its context is
- * cancelled, it reports WEIR_GAVE_UP_; but not within the first GRACE_NS, so
- * that a call whose deadline has passed already does not fail spuriously.  The
- * clock runs on while the process is stopped; therefore no single wait counts
- * for more than STEP_NS.
+ * lock holder, stored just after the lock was taken.  So if a thread finds the
+ * lock held and another count in forks_, then there are two possible reasons:
+ * the lock is held since the fork, or a thread of this process has taken the
+ * lock and has not stored its count yet.  The second state lasts for two
+ * instructions, unless that thread is preempted.  So the waiting thread
+ * measures, by the clock, for how long it finds another count: after a second
+ * it reports WEIR_WAS_LOCKED_.  If its deadline passes before that, or its
+ * context is cancelled, it reports WEIR_GAVE_UP_; but not within the first
+ * GRACE_NS, so that a call whose deadline has passed already does not fail
+ * spuriously.  The clock runs on while the process is stopped; therefore no
+ * single wait counts for more than STEP_NS.
  */
 #include "core/sem_lock.h"
 
@@ -30,8 +30,8 @@
 #include "record/record.h"
 
 #define ORPHANED_NS 1000000000	/* then the lock is held since a fork */
-#define STEP_NS 100000000	/* at most, for one wait */
-#define GRACE_NS 10000000	/* before a deadline or a context counts */
+#define STEP_NS 100000000	/* one wait counts for at most this */
+#define GRACE_NS 10000000	/* before this, the call's limit is ignored */
 
 const char *weir_sem_name_(const weir_sem *sem)
 {
@@ -199,7 +199,10 @@ enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
  */
 static void serve_spinner(weir_sem *sem)
 {
-	/* relaxed: checked again under the lock; own releases are visible. */
+	/*
+	 * relaxed: checked again under the lock; a thread sees its own
+	 * releases.
+	 */
 	uint64_t word = at_load_relaxed(&sem->word_);
 
 	if (weir_door_(word) == WEIR_SPINNING_ && weir_value_(word) > 0 &&

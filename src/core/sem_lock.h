@@ -26,7 +26,7 @@ enum weir_problem_ {
 	WEIR_IS_NO_SEMAPHORE_,
 	WEIR_HAD_WAITERS_,	/* at a fork; this is the child */
 	WEIR_WAS_LOCKED_,	/* at a fork; this is the child */
-	WEIR_GAVE_UP_		/* as WAS_LOCKED, but the limit came first */
+	WEIR_GAVE_UP_		/* as WAS_LOCKED; the call's limit came first */
 };
 
 /* Returns the name that the caller gave, for messages; null: none. */

@@ -45,8 +45,9 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
 /*
  * A head that was woken to retry may not run for a while.  The waiter behind it
  * must then wake by itself when it reaches the starvation bound.  An operation
- * does not do that; nor does a waiter that a resize has queued, because waiters
- * ahead of it may be younger.  With one waiter, next == head.
+ * has no thread that could wake.  A waiter that a resize has queued may be
+ * older than the head, so it may have woken at its bound already.  With one
+ * waiter, next == head.
  */
 bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head)
 {

@@ -29,9 +29,9 @@ void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 		     struct weir_to_notify_ *to_notify);
 
 /*
- * C13: if w's context has been cancelled, evict w: it must not be granted.  The
- * same if w is an operation and the deadline of its context has passed: its
- * permits would be of no use to any call until it is polled or dispatched.
+ * C13: if w's context has been cancelled, evict w: it must not be granted.
+ * Evict w also if it is an operation in a context and its deadline has passed:
+ * no call could use its permits until the operation is polled or dispatched.
  * Returns true if w was evicted.
  */
 bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,

@@ -22,9 +22,10 @@
  * examined.
  *
  * A resize changes the capacity and the value one after the other, in the order
- * in which the intermediate state allows more (set_capacity, sem_resize.c).  So
- * a release that seems too large is too large only if capacity and value were
- * read consistently: resizes_ and the word have not changed meanwhile.
+ * in which the intermediate state allows a larger release (set_capacity,
+ * sem_resize.c).  So a release that seems too large is too large only if
+ * capacity and value were read consistently: resizes_ and the word have not
+ * changed meanwhile.
  */
 static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 {
@@ -68,7 +69,10 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 		if (overflows(sem, &word, n))
 			return WEIR_EOVERFLOW;
 		more = word + weir_units_(n);
-		/* A marked word is SHUT if it would lose its mark. */
+		/*
+		 * If the sum does not fit a marked word, `more` decodes as
+		 * SHUT.
+		 */
 		if (weir_door_(more) != WEIR_SHUT_) {
 			/*
 			 * If LOCKED, the lock holder's unlock fails, and it
@@ -114,7 +118,10 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 		return err;
 	if (overflows(sem, &word, n))
 		return WEIR_EOVERFLOW;
-	/* relaxed: the first acquire may be registering *sem. */
+	/*
+	 * relaxed: for the event only; the first acquire may be storing the
+	 * name.
+	 */
 	weir_hook_emit_(WEIR_EVENT_RELEASED_, sem, at_load_relaxed(&sem->name_),
 			n, WEIR_OK);
 	/* When the permits have been added, *sem may not exist any more. */
@@ -203,8 +210,9 @@ static void release_long(weir_sem *sem, int64_t n)
 }
 
 /*
- * As acquire_again of sem.c, for a release of permits that were acquired last.  The
- * fast path has loaded the word; loading it again would delay the CAS.
+ * As acquire_again of sem.c, for a release of the semaphore that this thread
+ * acquired last.  The fast path has loaded the word; loading it again would
+ * delay the CAS.
  */
 __attribute__((noinline))
 static void release_again(weir_sem *sem, int64_t n, uint64_t word)

@@ -15,8 +15,8 @@
 
 /*
  * Change the capacity and the value, in the order in which the intermediate
- * state allows a release more, not less.  resizes_ changes first: see
- * overflows() in sem_release.c.
+ * state allows a larger release, not a smaller one.  resizes_ changes first:
+ * see overflows() in sem_release.c.
  *
  * A release of too many permits may succeed in the intermediate state.  Then
  * more permits are free than the capacity allows, and the unlock subtracts

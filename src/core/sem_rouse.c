@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rousing: a FIFO hand-off wakes the waiter behind the granted one, so that its
- * wake-up, some microseconds, overlaps the critical section of the granted one.
- * See docs/design/sem.md, "Spinning".
+ * wake-up, which takes some microseconds, overlaps the critical section of the
+ * granted waiter.  See docs/design/sem.md, "Spinning".
  *
  * A roused waiter that is not granted while it spins has been woken for nothing.
  * So state_ records, under the lock, whether rousing has paid lately:
@@ -41,7 +41,11 @@ static void record(weir_sem *sem, uint32_t failures, uint32_t skips)
 	uint32_t next = (state & ~WEIR_STATE_ROUSING_) |
 			failures << FAILURES_SHIFT | skips << SKIPS_SHIFT;
 
-	/* [S3] release.  The flags may be those of an earlier lock holder. */
+	/*
+	 * [S3] release.  CLOSED may have been set by an earlier lock holder: a
+	 * thread that reads it from this store must see what the closing thread
+	 * did.
+	 */
 	if (next != state)
 		at_store_release(&sem->state_, next);
 }

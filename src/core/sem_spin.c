@@ -18,16 +18,17 @@
 #include "core/sem_word.h"
 
 /*
- * So many pauses take about as long as a cache line that moves to another CPU
- * and back.
+ * This number of pauses takes about as long as moving a cache line to another
+ * CPU and back.
  */
 #define YIELD_PAUSES 16
 
 /*
- * The head of a BARGING queue, before it retries: its first pause takes about a
- * microsecond.  If sections are empty, then the permit is free half of the time,
- * and a head that polls sooner takes it, and its cache line, away from a thread
- * that would use it fifty times.
+ * The backoff of the head of a BARGING queue before it retries: with this
+ * value, its first pause takes about a microsecond.  If critical sections are
+ * empty, the permit is free half of the time.  A head that polled sooner would
+ * take the permit, and the cache line of the word, from a thread that could
+ * otherwise acquire it about fifty times.
  */
 #define RETRY_APART 256
 
@@ -37,7 +38,7 @@
  */
 static bool will_be_first(const weir_sem *sem)
 {
-	/* relaxed: a value that grows meanwhile gives the same answer. */
+	/* relaxed: under the lock the value only grows, so true stays true. */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 	return !sem->queue_ || (sem->waiters_ == 1 &&
@@ -141,8 +142,8 @@ bool weir_sem_spin_notified_(const struct weir_waiter_ *w)
 	bool notified;
 
 	/*
-	 * If the last release came from this CPU, then so may the next one, which
-	 * this thread would delay.
+	 * If the last release came from this CPU, then the next release may
+	 * come from it, too, and this spin would delay it.
 	 */
 	if (!is_barging(w->sem) ||
 	    !weir_sem_released_elsewhere_(w->sem, weir_cpu_()) ||

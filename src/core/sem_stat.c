@@ -3,12 +3,12 @@
  * A consistent snapshot of a semaphore, for people and for tests.
  *
  * Without waiters the snapshot needs no lock: capacity, value and granted_ are
- * read between two reads of the word and of resizes_, and count if neither has
- * changed.  So a thread that calls stat in a loop delays no other call.  With
- * waiters, the sum of their weights and the wait of the head are known to the
- * lock holder only: they are in the waiters, on the stacks of other threads.
- * The semaphore has no room to keep both (C26: 64 bytes), so stat takes the
- * lock, like any other call.
+ * read between two reads of the word and of resizes_, and are valid if neither
+ * has changed.  So a thread that calls stat in a loop delays no other call.
+ * With waiters, only the lock holder can determine the sum of their weights and
+ * the wait of the head: both are computed from the waiters, which are guarded
+ * by the lock.  The semaphore has no room to keep both (C26: 64 bytes), so stat
+ * takes the lock, like any other call.
  */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
@@ -42,7 +42,9 @@ static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 	}
 }
 
-/* Fill in the numbers, read from *sem: `held` results from the others. */
+/*
+ * Fill in the numbers that were read from *sem, and compute `held` from them.
+ */
 static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
 		 int64_t capacity, int64_t value, int64_t granted)
 {
@@ -71,10 +73,10 @@ static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
 }
 
 /*
- * The snapshot of a semaphore without waiters, without the lock.  OPEN: the
- * oversized list is empty, and the queue is if waiters_ is 0.  Returns false if
- * the lock is needed: there are waiters, or the semaphore has changed
- * meanwhile.
+ * Take the snapshot of a semaphore without waiters, without the lock.  If the
+ * door is OPEN, the oversized list is empty; the queue is empty if waiters_ is
+ * 0, too.  Returns false if the lock is needed: there are waiters, or the
+ * semaphore has changed meanwhile.
  */
 static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 {
@@ -82,10 +84,12 @@ static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 	uint16_t resizes = at_load_acquire(&sem->resizes_);
 	uint64_t word = at_load_acquire(&sem->word_);
 	int64_t capacity = at_load_acquire(&sem->capacity_);
-	/* [S6] acquire: the waiters are as of that unlock, or newer. */
+	/* [S6] acquire: waiters_ is as of that unlock, or newer. */
 	uint32_t waiters = at_load_acquire(&sem->waiters_);
 	uint32_t state = weir_state_(sem);
-	/* [S5] acquire: the second read of the word is as new as this one. */
+	/*
+	 * [S5] acquire: the second read of the word is not older than this one.
+	 */
 	int64_t granted = at_load_acquire(&sem->granted_);
 
 	/* relaxed: both loads; ordered behind the acquire loads above. */
@@ -115,10 +119,10 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 	if (err)
 		return err;
 	/*
-	 * [S1] acquire.  granted_ is read after the word.  It can only decrease
-	 * meanwhile, so `held` is not negative.
-	 * relaxed: granted_ may change at any time; the acquire load above
-	 * keeps this load after it.  capacity_ changes under the lock only.
+	 * [S1] acquire.  granted_ is read after the word.  granted_ can only
+	 * decrease meanwhile, so `held` is not negative.  relaxed: granted_ may
+	 * change at any time; the acquire load above keeps this load after it.
+	 * capacity_ changes under the lock only.
 	 */
 	value = weir_value_(at_load_acquire(&sem->word_));
 	fill(sem, info, weir_state_(sem), at_load_relaxed(&sem->capacity_),

@@ -111,7 +111,10 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 		case WEIR_PARKED_FINAL_:
 			return (weir_err)w->outcome;
 		case WEIR_PARKED_RETRY_:
-			/* The last release came soon; so may the next one. */
+			/*
+			 * The last release came soon, and the next one may,
+			 * too.
+			 */
 			if (spun)
 				weir_sem_spin_retry_(w, earlier(deadline_ns,
 					weir_sem_due_ns_(w->sem, w)));

@@ -82,9 +82,9 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max);
 bool weir_sem_spin_notified_(const struct weir_waiter_ *w);
 
 /*
- * Wait until w, which was woken to retry, finds its permits free, the door not
- * OPEN or its context cancelled; for some microseconds, and not much longer than
- * until until_ns.  w has to retry afterwards in any case.
+ * Spin until w, which was woken to retry, finds its permits free, the door not
+ * OPEN or its context cancelled.  The spin lasts some microseconds at most, and
+ * ends soon after until_ns.  w has to retry afterwards in any case.
  */
 void weir_sem_spin_retry_(const struct weir_waiter_ *w, int64_t until_ns);
 

@@ -20,10 +20,11 @@
  * The return address of the current function: the call site that is recorded.
  *
  * The public functions must not use it: that would add a stack frame to their
- * fast paths.  They call a function that does, and this call is a jump (it is
- * the last statement, and the arguments fit into registers), so that the return
- * address is in the code of the user.  In a build without such jumps (without
- * optimisation, or with ThreadSanitizer) it is in the public function instead.
+ * fast paths.  They call a function that uses it, and this call is a jump (it
+ * is the last statement, and the arguments fit into registers), so that the
+ * return address is in the code of the user.  In a build without such jumps
+ * (without optimisation, or with ThreadSanitizer) it is in the public function
+ * instead.
  */
 #define WEIR_SITE_ ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
@@ -76,8 +77,8 @@ static inline bool weir_put_marked_(weir_sem *sem, uint64_t word, int64_t n)
 }
 
 /*
- * As weir_put_marked_, with the present word.  Returns false if nothing was done.
- * Requires: sem is not misplaced, and n is a valid count.
+ * As weir_put_marked_, with the current word.  Returns false if nothing was
+ * done.  Requires: sem is not misplaced, and n is a valid count.
  */
 static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 {
@@ -120,8 +121,9 @@ static inline void weir_sem_register_fresh_(weir_sem *sem, uint64_t site)
 }
 
 /*
- * Record that this thread has taken n permits, with a call that may wait, or with
- * one that never does.  Requires: *sem exists.
+ * Record that this thread has taken n permits. weir_sem_record_took_ is for a
+ * call that may wait, weir_sem_record_tried_ for a call that never waits.
+ * Requires: *sem exists.
  */
 static inline void weir_sem_record_took_(const weir_sem *sem, int64_t n,
 					 uint64_t site)

@@ -39,8 +39,8 @@
  *
  *   Every acquire and release must reach the library, which records it.  So the
  *   low bits of an unlocked word never are OPEN or SPINNING: code that has
- *   inlined the fast paths finds SHUT and calls the library.  Where another
- *   semaphore is OPEN, the word of a watched one has this form:
+ *   inlined the fast paths finds SHUT and calls the library.  If the door of a
+ *   watched semaphore is OPEN, its word has this form:
  *
  *      63 62 61                                              2 1    0
  *     +-----+-------------------------------------------------+------+
@@ -57,7 +57,7 @@
  *       value is in 0 .. 2^60 - 1.  Otherwise the door is SHUT.
  *     - An acquire leaves the mark: it takes no more than the value.
  *     - A release that would leave 2^60 permits free takes the lock.
- *     - A watched semaphore is never SPINNING, but SHUT.
+ *     - The door of a watched semaphore is never SPINNING; it is SHUT instead.
  *
  *   Every update adds to, subtracts from or sets bits of the word that was
  *   read.  None rebuilds the word from the value alone: that would lose the

@@ -14,10 +14,11 @@
  *             last access to the waiter.            its guard, if it has to retry
  *
  * Every state but NOTIFIED may become NOTIFIED.  The notifying thread wakes the
- * waiter if it was SLEEPING.  It does not if it was ROUSED: the thread that set
- * ROUSED wakes the waiter as soon as it has dropped the guard.  That wake
- * accesses no memory, since the waiter may have returned; a futex that has the
- * address of `state` by then is woken for no reason, which every sleeper allows.
+ * waiter if it was SLEEPING.  It does not wake a ROUSED waiter: the thread that
+ * set ROUSED wakes the waiter as soon as it has dropped the guard.  That wake
+ * uses only the address of `state`, because the waiter may have returned.  If
+ * another futex has this address by then, its sleeper wakes spuriously, which
+ * every sleeper allows.
  *
  * Pairs
  *

@@ -13,8 +13,9 @@
 /*
  * A waiter is a thread or an operation.  A thread waits for permits, for a
  * semaphore to be idle, or for a context to end; its waiter is on its stack.
- * An operation waits for permits; its waiter is in the memory of its owner.
- * See docs/design/sem.md, "A waiter's life", and docs/design/async.md.
+ * An operation waits for permits or for a context to end; its waiter is in the
+ * memory of its owner.  See docs/design/sem.md, "A waiter's life", and
+ * docs/design/async.md.
  *
  * The guard of a waiter is the lock of its semaphore; a waiter without a
  * semaphore is guarded by the lock of its context tree.  Locking key of the
@@ -54,9 +55,9 @@ enum weir_end_claim_ {
 struct weir_waiter_;
 
 /*
- * Called when a cancel reaches w and w->wants is WEIR_WANTS_OTHER_: take w off
- * whatever it waits for.  Runs on the cancelling thread, which holds the lock
- * of the context tree.
+ * Called when a cancel reaches w and w->wants is WEIR_WANTS_OTHER_: remove w
+ * from the object that it waits for.  Runs on the cancelling thread, which
+ * holds the lock of the context tree.
  */
 typedef void weir_end_fn_(struct weir_waiter_ *w, weir_err why);
 
@@ -101,7 +102,7 @@ struct weir_waiter_ {
 	bool spinning : 1;		/* g  spins, takes permits itself */
 	bool roused : 1;		/* g  woken ahead of its grant */
 	bool moved : 1;			/* g  queued by a resize */
-	bool any_has_ctx : 1;		/* c  (a member) so has its request */
+	bool any_has_ctx : 1;		/* c  (member) its request has a ctx */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */
