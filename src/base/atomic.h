@@ -8,8 +8,8 @@
  *
  * Members of public structs have plain integer types, so these macros use the
  * compiler's builtins and not <stdatomic.h>.  There are no stand-alone fences
- * between threads: sanitizers do not model them.  A CAS that fails loads with relaxed order:
- * every caller retries.
+ * between threads: sanitizers do not model them.  A CAS that fails loads with
+ * relaxed order: every caller retries.
  *
  * This header is part of the seam.  The schedule explorer puts its own
  * base/atomic.h first in the include path and compiles the same core with it.
@@ -27,8 +27,8 @@
 #define at_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /*
- * Store v to *p and w to *q, in any order.  Both have 64 bits, and *q follows *p in
- * memory.  On aarch64 it is one instruction.
+ * Store v to *p and w to *q, in any order.  Both have 64 bits, and *q follows
+ * *p in memory.  On aarch64 this is one instruction.
  */
 #if defined(__aarch64__) && !defined(WEIR_ATOMICS_SEEN_)
 #define at_store_pair_relaxed(p, v, q, w)                                      \
@@ -64,7 +64,10 @@
 #define at_cas_weak_acq_rel(p, old, v) at_cas_(p, old, v, __ATOMIC_ACQ_REL)
 #define at_cas_weak_seq_cst(p, old, v) at_cas_(p, old, v, __ATOMIC_SEQ_CST)
 
-/* The compiler moves no access across it: for handlers in the same thread. */
+/*
+ * The compiler moves no access across this fence.  It orders the accesses of a
+ * thread and of a signal handler that interrupts the thread.
+ */
 #define at_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 #endif /* WEIR_BASE_ATOMIC_H */

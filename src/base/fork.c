@@ -37,7 +37,7 @@ static uint32_t count_by_pid(uint64_t last)
 {
 	uint32_t pid = (uint32_t)getpid();
 
-	/* relaxed: the word holds all there is; a new thread sees it. */
+	/* relaxed: the word publishes no other memory. */
 	while ((uint32_t)last != pid) {
 		uint64_t forks = (last >> 32) + 1;
 
@@ -49,7 +49,7 @@ static uint32_t count_by_pid(uint64_t last)
 
 uint32_t weir_forks_(void)
 {
-	/* relaxed: not 0 if it was set before main. */
+	/* relaxed: it changes from 0 only before main. */
 	uint64_t last = at_load_relaxed(&last_call);
 
 	if (last)

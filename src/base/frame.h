@@ -25,15 +25,16 @@
  *
  * A longjmp skips the frame.  It is detected later, by weir_frame_check_: a
  * frame is left behind if its stack memory has been overwritten (`mark`), or if
- * the check runs further up the same stack.  The second is decided only on the
- * stack of the thread itself.  A callback may resume a coroutine on a stack of
- * its own, which may have any address.  A check that runs deeper than the
- * frame, in a program that has not overwritten the mark, detects nothing; the
- * next check may.
+ * the check runs further up the same stack.  The second condition is checked
+ * only on the stack of the thread itself.  A callback may resume a coroutine on
+ * a stack of its own, which may have any address.  A check that runs deeper
+ * than the frame, in a program that has not overwritten the mark, detects
+ * nothing; the next check may.
  *
- * The frames of a thread form a list, the innermost first.  Its head and what a
- * message needs of it are thread-local, because a frame that was left behind
- * may contain anything.
+ * The frames of a thread form a list, the innermost first.  The head of the
+ * list, and the members of the first frame that a message needs, are in
+ * thread-local memory, because a frame that was left behind may have been
+ * overwritten.
  */
 struct weir_frame_ {
 	struct weir_frame_ *outer;

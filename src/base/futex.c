@@ -45,7 +45,7 @@
 #define WEIR_ADDRESS_ONLY_(p) ((void)(p))
 #endif
 
-/* A sandbox blocks futex(2): do not poll without a pause. */
+/* If a sandbox blocks futex(2), the caller polls: let other threads run. */
 static void yield_if_refused(int error)
 {
 	if (error != EINTR && error != EAGAIN && error != ETIMEDOUT)

@@ -20,9 +20,9 @@ enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 
 /*
  * Sleep while *word == value, but for at most ns nanoseconds.  For a sleeper
- * that checks its condition again and again: a wake-up that the kernel refuses
- * delays it and does not lose it.  This function does not read the clock, so
- * the sleep ends even if the clock stands still.
+ * that checks its condition in a loop: if the kernel refuses a wake-up, the
+ * sleeper is late, but it does not sleep forever.  This function does not read
+ * the clock, so the sleep ends even if the clock stands still.
  */
 void weir_futex_doze_(uint32_t *word, uint32_t value, uint32_t ns);
 

@@ -107,7 +107,10 @@ bool weir_memfd_populate_(void *memory, size_t size)
 	bool ok = !madvise((void *)from, (uintptr_t)memory + size - from,
 			   MADV_POPULATE_WRITE);
 
-	/* Older kernels allocate at the first access. */
+	/*
+	 * Older kernels do not know this call: they allocate at the first
+	 * access.
+	 */
 	ok = ok || errno == EINVAL;
 	errno = before;
 	return ok;

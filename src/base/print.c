@@ -32,7 +32,10 @@ void weir_print_(int fd, const char *text, size_t size)
 	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
 	sigemptyset(&pending);
 	sigpending(&pending);
-	/* The signal is for this thread; one that was there before remains. */
+	/*
+	 * The write has sent SIGPIPE to this thread.  A SIGPIPE that was
+	 * pending before remains.
+	 */
 	if (!write_all(fd, text, size) && !sigismember(&pending, SIGPIPE))
 		while (sigtimedwait(&broken_pipe, NULL, &now) < 0 &&
 		       errno == EINTR)

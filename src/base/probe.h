@@ -9,12 +9,14 @@
  * probes have no semaphore, a word that a tracer would have to count up in the
  * memory of the process.
  *
- * Without WEIR_PROBES, which needs sys/sdt.h, there are none.
+ * Without WEIR_PROBES, which needs sys/sdt.h, there are no probes.
  */
 #ifdef WEIR_PROBES
 #include <sys/sdt.h>
 #ifdef __clang__
-/* Its macros omit the variadic argument, which C11 does not allow. */
+/*
+ * The macros of sys/sdt.h omit the variadic argument, which C11 does not allow.
+ */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
 #if __clang_major__ >= 19
 #pragma clang diagnostic ignored "-Wc23-extensions"

@@ -43,7 +43,9 @@ enum weir_woke_ weir_futex_wait_realtime_(uint32_t *word, uint32_t value,
 		if (errno == EINTR)
 			woke = WEIR_WOKE_SIGNAL_;
 		else if (errno != EAGAIN && errno != ETIMEDOUT)
-			/* A sandbox blocks futex(2): yield. */
+			/*
+			 * If a sandbox blocks futex(2): let other threads run.
+			 */
 			sched_yield();
 	}
 	errno = saved;

@@ -67,7 +67,7 @@ static enum weir_woke_ woke_by(int failed, int64_t deadline_ns)
 	if (failed && errno == EINTR)
 		woke = WEIR_WOKE_SIGNAL_;
 	else if (failed && errno != EAGAIN && errno != ETIMEDOUT)
-		/* A sandbox blocks futex(2): let other threads run. */
+		/* If a sandbox blocks futex(2): let other threads run. */
 		sched_yield();
 	if (deadline_ns != WEIR_FOREVER && weir_now_ns() >= deadline_ns)
 		woke = WEIR_WOKE_LATE_;
@@ -239,7 +239,9 @@ void *weir_map_zero_(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* RENAME_NOREPLACE; some C libraries have neither it nor the function. */
+/*
+ * RENAME_NOREPLACE.  Some C libraries have neither this name nor renameat2().
+ */
 #define NO_REPLACE 1
 
 bool weir_rename_new_(const char *from, const char *to)

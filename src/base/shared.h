@@ -90,12 +90,13 @@ uint32_t weir_alive_value_(void);
  * each word has the value weir_alive_value_().  It returns false with errno on
  * failure.  weir_robust_leave_ empties the list.
  *
- * `obituary`, if not null, is a word that several threads share.  Its owner bits
- * (all but the highest two) are 0.  When the thread ends, the kernel first marks
- * the words of the list, then wakes one sleeper on the obituary word, whose
- * value it does not change.  It is the pending entry of the robust list: its
- * owner bits are 0, so the kernel takes it for a lock that the thread released
- * without waking a waiter.  Linux 5.5, or a stable release of 2019 or later.
+ * `obituary`, if not null, is a word that several threads share.  Its owner
+ * bits (all but the highest two) are 0.  When the thread ends, the kernel first
+ * marks the words of the list, then wakes one sleeper on the obituary word,
+ * whose value it does not change.  The obituary word is the pending entry of
+ * the robust list: its owner bits are 0, so the kernel takes it for a lock that
+ * the thread released without waking a waiter.  This needs Linux 5.5, or a
+ * stable release of 2019 or later.
  */
 bool weir_robust_enter_(struct weir_robust_ *robust,
 			struct weir_alive_word_ *words, unsigned count,
@@ -132,8 +133,8 @@ void *weir_map_(int fd, size_t size);
 void weir_unmap_(void *memory, size_t size);
 
 /*
- * Return private memory that is zero.  Pages that are not used cost nothing.
- * Null on failure; free it with weir_unmap_.
+ * Returns private memory that is zero; null on failure.  Pages that are not
+ * used cost nothing.  weir_unmap_ frees the memory.
  */
 void *weir_map_zero_(size_t size);
 

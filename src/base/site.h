@@ -7,13 +7,14 @@
 #include "weir/atomic.h"
 
 /*
- * The return address of the current function, for a comparison.  The value may be
- * wrong; then the comparison must fail and do no other harm.  Requires: the function
- * calls no other function, except by a jump at its end.
+ * The return address of the current function, for a comparison.  The value may
+ * be wrong.  The comparison must then fail and have no other effect.  Requires:
+ * the function calls no other function, except by a jump at its end.
  *
- * On aarch64 the builtin costs a stack frame: gcc and clang remove the pointer
- * authentication code from the link register, and save the register before.  The
- * reload delays the caller.  This function reads the link register instead.
+ * On aarch64 the builtin costs a stack frame: gcc and clang save the link
+ * register before they remove the pointer authentication code from it.
+ * Reloading the register delays the caller.  This function reads the link
+ * register instead.
  */
 #if defined(__aarch64__) && defined(__OPTIMIZE__) &&                           \
 	!defined(WEIR_ATOMICS_SEEN_)

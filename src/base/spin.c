@@ -8,7 +8,7 @@
 
 #define PAUSES_PER_CLOCK 8
 #define PAUSES_MAX 16000		/* a bound if the clock does not advance */
-#define EVEN_PAUSES 32		/* then they grow, when backing off */
+#define EVEN_PAUSES 32		/* a backoff pauses evenly before */
 #define FAILURES_MAX 6
 
 /*

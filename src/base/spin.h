@@ -23,22 +23,26 @@
 struct weir_spin_wait_ {
 	int64_t until_ns;
 	uint32_t pauses;
-	uint32_t apart;		/* back off as if it had paused so often before */
+	uint32_t apart;		/* pauses that a backoff adds to `pauses` */
 };
 
 /*
- * Returns true if this thread should spin now.  It should do so rarely if its
- * recent spins failed.
+ * Returns true if this thread should spin now.  If its recent spins failed,
+ * then the result is rarely true.
  */
 bool weir_spin_wait_may_pay_(void);
 
 /*
- * How long to spin.  For a permit or an item: slightly longer than a wake-up
- * takes; a shorter spin rarely succeeds, and a longer spin gains nothing.  For a
- * lock that is held for a few dozen instructions: ten times as long as that.
- * For a thread that is about to sleep and is notified at the next release: as
- * long as it takes to fall asleep and to wake up.  For a permit that is known to
- * change hands often: ten wake-ups, with pauses that grow.
+ * How long to spin.
+ *
+ *   WAKE   For a permit or an item.  Slightly longer than a wake-up takes: a
+ *          shorter spin rarely succeeds, and a longer spin gains nothing.
+ *   SLEEP  For a thread that is about to sleep and is notified at the next
+ *          release.  As long as it takes to fall asleep and to wake up.
+ *   RETRY  For a permit that is known to be released and acquired often.  As
+ *          long as ten wake-ups, with pauses that grow.
+ *   LOCK   For a lock that is held for a few dozen instructions.  Ten times as
+ *          long as these take.
  */
 #define WEIR_SPIN_WAKE_NS_ 5000
 #define WEIR_SPIN_SLEEP_NS_ 2000

@@ -22,7 +22,8 @@ struct weir_to_run_ *weir_thread_to_run_(void);
 
 /*
  * Hold back a pthread_cancel of this thread; returns the state to restore.  A
- * callback may be a cancellation point in the middle of a call that is not.
+ * callback may contain a thread-cancellation point, although the call that runs
+ * it is none.
  */
 int weir_thread_cancel_off_(void);
 void weir_thread_cancel_reset_(int before);

@@ -32,8 +32,8 @@ static int fire(int fd)
 
 	/*
 	 * A timer in the past fires at once, but through an interrupt: wait for
-	 * that.  The wait is bounded, because the user might read from fd,
-	 * which the rules forbid.
+	 * that.  The wait is bounded, because a program that reads from fd,
+	 * which the contract forbids, would make it endless.
 	 */
 	if (set(fd, 1))
 		return -1;
