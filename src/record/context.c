@@ -4,7 +4,7 @@
  *
  *   state    FREE     -> MAKING by any thread (CAS)
  *            MAKING   -> LIVE, ENDED or FREE by that thread
- *            LIVE     -> FREE or ENDED by its thread, when that ends
+ *            LIVE     -> FREE or ENDED by its thread, when the thread ends
  *            ENDED    -> MAKING by any thread (CAS), which frees the record if
  *                        it holds nothing any more
  *
@@ -59,7 +59,7 @@ void weir_context_free_(char *base, struct rg_context *context)
 	}
 }
 
-/* The thread of an ENDED record is gone; its permits may have come back. */
+/* Free a record whose thread has ended, if it holds nothing any more. */
 static void sweep(char *base, struct rg_context *context)
 {
 	/* relaxed: all; become() decides which thread does this. */
@@ -74,7 +74,9 @@ static void sweep(char *base, struct rg_context *context)
 		at_store_release(&context->state, RG_ENDED);
 }
 
-/* Returns a record that was FREE and is MAKING now, among `count` records. */
+/*
+ * Examine up to `count` records.  Returns one that was FREE and is MAKING now.
+ */
 static struct rg_context *scan(char *base, uint32_t high, uint32_t count)
 {
 	struct weir_registry_ *registry = weir_registry_;

@@ -16,7 +16,7 @@
  *
  * The slots of a context are written by its thread alone, without atomic
  * read-modify-writes.  `busy` of weir_mine_ is true meanwhile: a signal handler
- * that releases then leaves the slots alone.
+ * that releases then does not access the slots.
  */
 
 /* Make a context.  Returns null if that fails. */
@@ -48,15 +48,17 @@ bool weir_context_empty_(char *base, struct rg_context *context);
 struct rg_slot *weir_context_slot_(char *base, uint64_t id, uint64_t site);
 
 /*
- * Subtract permits that other contexts have released from the slot.  Requires:
- * the slot is of the calling thread, or its thread has ended.
+ * Subtract from the slot the permits that other contexts have released.
+ * Requires: the slot is of the calling thread, or its thread has ended.
  */
 void weir_context_absorb_(char *base, struct rg_slot *slot);
 
 /* The permits that the context holds in this slot. */
 static inline int64_t weir_slot_holds_(const struct rg_slot *slot)
 {
-	/* relaxed: all; its own thread writes it; `returned` may lag. */
+	/*
+	 * relaxed: all; the thread of the slot writes it; `returned` may lag.
+	 */
 	return (int64_t)(at_load_relaxed(&slot->taken) -
 			 at_load_relaxed(&slot->given) -
 			 at_load_relaxed(&slot->returned));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weir_diag_each: one pass over the objects, the contexts and the waits.  A
- * record that changes meanwhile is read as it was before or after.
+ * number that changes meanwhile is read as it was before or after.  An object
+ * that ends meanwhile may be left out.
  */
 #include <string.h>
 
@@ -155,7 +156,7 @@ static int64_t age_ns(uint64_t since, uint64_t ticks_per_s)
 	return since && since < now ? to_ns(now - since, ticks_per_s) : 0;
 }
 
-/* Compute what results from the rest. */
+/* Compute the properties that follow from the others. */
 static void complete(struct found *found, const struct rg_header *header)
 {
 	weir_diag_object *object = &found->object;

@@ -44,8 +44,8 @@ _Static_assert(offsetof(struct rg_slot, given) ==
 
 /*
  * Returns true if the slot that this thread used last is of *sem.  The epoch
- * changes whenever an object begins, ends or gets a flag; it is another one in
- * the child of a fork.  Requires: sem is not null.
+ * changes whenever an object begins, ends or gets a flag; it differs in the
+ * child of a fork.  Requires: sem is not null.
  */
 static inline bool weir_record_is_last_(const weir_sem *sem)
 {
@@ -55,8 +55,8 @@ static inline bool weir_record_is_last_(const weir_sem *sem)
 }
 
 /*
- * A slot before an acquire, read in advance.  Loads that follow a CAS with acquire
- * order wait for it.
+ * The contents of a slot, read before the CAS of an acquire: loads that follow
+ * a CAS with acquire order wait for it.
  */
 struct weir_ready_ {
 	struct rg_slot *slot;
@@ -81,22 +81,25 @@ static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site
 	if (!weir_record_is_last_(sem) ||
 	    (weir_mine_.last_site != site &&
 	     (!weir_mine_.outer || weir_mine_.last_site != weir_mine_.outer))) {
-		/* Not used; without it some compilers warn. */
+		/*
+		 * The caller does not use it; some compilers warn if it is not
+		 * set.
+		 */
 		*ready = (struct weir_ready_){ .slot = NULL };
 		return false;
 	}
 	ready->slot = slot;
-	/* Plain: this thread writes them. */
+	/* Plain loads: only this thread writes these words. */
 	ready->taken = slot->taken;
 	ready->acquires = slot->acquires;
-	/* relaxed: it may lag. */
+	/* relaxed: `returned` may lag. */
 	ready->holds = slot->taken - slot->given !=
 		       at_load_relaxed(&slot->returned);
 	ready->now = (uint64_t)weir_ticks_();
 	return true;
 }
 
-/* This thread has taken n permits. */
+/* Record that this thread has taken n permits. */
 static inline void weir_record_took_in_(const struct weir_ready_ *ready,
 					int64_t n)
 {
@@ -121,9 +124,9 @@ static inline bool weir_record_ready_to_give_(const weir_sem *sem,
 }
 
 /*
- * Reading the clock costs as much as the rest.  The hold times of the first
- * EXACT releases of a slot are measured, and later every SAMPLE-th, which then
- * counts SAMPLE times.
+ * Reading the clock costs as much as the rest of a release.  So the hold times
+ * are measured only of the first EXACT releases of a slot, and then of every
+ * SAMPLE-th release, which counts SAMPLE times.
  */
 #define WEIR_RECORD_EXACT_ 64u
 #define WEIR_RECORD_SAMPLE_ 64u
@@ -134,8 +137,8 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases);
 void weir_record_gave_other_(const struct rg_slot *slot, int64_t n);
 
 /*
- * This thread has returned n permits.  The calls of other functions are the last
- * statements, so that the caller needs no stack frame.
+ * Record that this thread has returned n permits.  The calls of other functions
+ * are the last statements, so that the caller needs no stack frame.
  */
 __attribute__((always_inline))
 static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
@@ -154,7 +157,7 @@ static inline void weir_record_gave_in_(struct rg_slot *slot, int64_t n)
 	/* relaxed: as above. */
 	at_store_relaxed(&my->busy, true);
 	at_signal_fence();
-	/* Plain: this thread writes the slot. */
+	/* A plain load: only this thread writes `given`. */
 	given = slot->given;
 	/* relaxed: `returned` may lag. */
 	if (slot->taken - given - at_load_relaxed(&slot->returned) <

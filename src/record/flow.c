@@ -17,7 +17,7 @@ void weir_record_begin_(uint64_t site)
 	weir_mine_.waited = false;
 }
 
-/* No slot is left: the object itself counts. */
+/* Count in the object, because the thread has no context or no slot is left. */
 static void count_in_object(char *base, uint64_t id, int64_t sent,
 			    int64_t received)
 {

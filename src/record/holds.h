@@ -34,8 +34,9 @@ void weir_holds_add_(char *base, uint64_t id, int64_t n, uint64_t site,
 struct rg_slot *weir_holds_newest_(char *base, uint64_t id, bool holding);
 
 /*
- * Record in the object that n permits were returned, or -n were taken, because no
- * slot can record it.  Requires: the record of the object is not reused.
+ * Record in the object that n permits were returned (n < 0: that -n were
+ * taken), because no slot can record this.  Requires: the record of the object
+ * is not reused.
  */
 void weir_holds_hand_over_(struct rg_object *object, int64_t n, uint32_t flag);
 

@@ -5,12 +5,12 @@
 /*
  * Late writers of an object.
  *
- * A thread records a release after the CAS that returned the permits.  By
- * then another thread may have acquired them, destroyed the semaphore and
+ * A thread records a release after the CAS that returned the permits.  By then
+ * another thread may have acquired them, destroyed the semaphore and
  * initialised another one, which may have the same record (C22).  The id of the
- * record shows that, but the record may also be reused between the comparison of
- * the ids and the write.  So `late` of a record counts its writers, and a record
- * is not reused while it is other than 0.
+ * record shows that, but the record may also be reused between the comparison
+ * of the ids and the write.  So `late` of a record counts its writers, and a
+ * record is not reused while `late` is not 0.
  *
  *     writer                          thread that reuses the record
  *
@@ -21,11 +21,11 @@
  *
  * The accesses to `late` are atomic read-modify-writes, so they have an order.
  * If the increment follows the read, then the writer finds another id.  If the
- * decrement precedes it, then the writes precede those of the next user.
+ * decrement precedes the read, then the writes precede those of the next user.
  * Otherwise the read returns more than 0, and another record is used.
  *
- * A stale writer may increment `late` of a record that is in use again: `late`
- * is never reset.
+ * A writer whose object has ended may increment `late` of a record that is in
+ * use again, so `late` is never reset.
  *
  * Pairs
  *

@@ -3,15 +3,16 @@
 #define WEIR_RECORD_LAYOUT_H
 
 /*
- * The registry: the memory in which a process records who holds and who awaits
- * the permits of its watched semaphores.  It is a memfd with the name
- * "weir-diag", so another process of the same user finds it in /proc/PID/maps
- * and reads it through /proc/PID/fd.  docs/design/diag.md describes it.
+ * The registry: the memory in which a process records the holders and the
+ * waiters of its watched semaphores.  It is a memfd with the name "weir-diag",
+ * so another process of the same user finds it in /proc/PID/maps and reads it
+ * through /proc/PID/fd.  docs/design/diag.md describes it.
  *
  *   header | objects | contexts | waits | events
  *
- * A reader trusts nothing: it copies the memory, and checks every index.  The
- * tables have a fixed size, and only the pages in use are allocated.
+ * A reader does not trust the contents: it copies the memory, and checks every
+ * index.  The tables have a fixed size, and only the pages in use are
+ * allocated.
  *
  * Writers and their order.  A record has one writer at a time.  It is in use if
  * its `state` is not RG_FREE.  A writer that changes more than one word of a
@@ -84,8 +85,8 @@ enum rg_outcome {
 /* Flags of a wait. */
 #define RG_ANY_OF 1u		/* one of the waits of the same context is
 				   enough; otherwise it needs all of them */
-#define RG_HAS_CTX 2u		/* a context can cancel it */
-#define RG_GRANTED 4u		/* granted, and not picked up */
+#define RG_HAS_CTX 2u		/* a weir_ctx can cancel it */
+#define RG_GRANTED 4u		/* granted; its call has not returned */
 #define RG_OVERSIZED 8u		/* more than the capacity: not in the queue */
 #define RG_IDLE 16u		/* waits until no permit is out */
 #define RG_RECEIVES 32u		/* of a channel: waits for an item.  Without it:
@@ -132,8 +133,8 @@ struct rg_object {
 	uint64_t since;
 	uint64_t next_ticket;		/* of the queue; under its lock */
 	uint64_t last_release;		/* ticks; of slow releases */
-	int64_t handed_over;		/* permits that were released by a
-					   context without them, not yet
+	int64_t handed_over;		/* permits that contexts released
+					   without holding them, not yet
 					   subtracted from a holder.  Negative:
 					   permits that are out, and that no
 					   slot contains */
@@ -152,25 +153,26 @@ struct rg_object {
 	uint64_t class_key;		/* private to the process */
 	uint64_t inner[2];		/* private to the process; RG_PATTERN:
 					   the semaphores whose waits are those
-					   of the object.  The second one is that
-					   of receivers */
+					   of the object.  Receivers wait on the
+					   second one */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t reserved[3];
 };
 
 /*
- * A channel (RG_CHAN) has no holders: any thread may receive an item.  Its slots
- * have no call site.  `taken` and `acquires` count what the thread has sent,
- * `given` and `releases` what it has received.  The items in the channel are the
+ * A channel (RG_CHAN) has no holders: any thread may receive an item.  Its
+ * slots have no call site.  `taken` counts the items that the thread has sent,
+ * and `acquires` its sends that did not wait.  `given` counts the items that it
+ * has received, and `releases` its receives.  The items in the channel are the
  * sum of taken - given over all slots, minus handed_over.
  */
 
 /*
  * The permits of one object that one context holds from one call site, and the
- * counts of that call site.  It holds taken - given - returned permits, modulo
- * 2^64.  If that is 0, the slot may be used for another object later; its counts
- * are then added to the object.  Its owner writes it, but other threads add to
- * `returned`.
+ * counts of that call site.  The slot holds taken - given - returned permits,
+ * modulo 2^64.  If that is 0, the slot may be used for another object later;
+ * its counts are then added to the object.  Its owner writes it, but other
+ * threads add to `returned`.
  */
 struct rg_slot {
 	uint64_t object;		/* id; 0: unused */
@@ -216,7 +218,7 @@ struct rg_wait {
 	uint32_t flags;
 	uint32_t unused;
 	uint64_t granted;		/* ticks, with RG_GRANTED */
-	/* When it began: see "Overtaken" in diag.md. */
+	/* At the start of the wait: see "Overtaken" in diag.md. */
 	uint64_t released;		/* `released` of the object */
 	int64_t ahead;			/* `queued` of the object */
 	uint64_t reserved[3];

@@ -2,10 +2,10 @@
 /*
  * The graph of lock orders (lockgraph.h).
  *
- * A new edge can close cycles.  A depth-first search from the end of the edge to
- * its beginning finds them: it follows at most WEIR_CYCLE_MAX_ edges in a row,
- * and at most STEPS_MAX in total.  A cycle is known by a key that does not depend
- * on the node where it begins, nor on the weights, so it is found once.
+ * A new edge can close cycles.  A depth-first search from the end of the edge
+ * to its beginning finds them: it follows at most WEIR_CYCLE_MAX_ edges in a
+ * row, and at most STEPS_MAX in total.  The key of a cycle does not depend on
+ * the node where it begins, nor on the weights, so each cycle is reported once.
  */
 #include "record/lockgraph.h"
 
@@ -96,7 +96,9 @@ const struct weir_edge_ *weir_graph_add_(struct weir_graph_ *graph,
 	return &graph->edges[graph->edges_n - 1];
 }
 
-/* The same for each rotation of the cycle, and for other weights. */
+/*
+ * Returns the key of the cycle: the same for each of its rotations and weights.
+ */
 static uint64_t cycle_key(const struct search *s)
 {
 	const struct weir_node_ *nodes = s->graph->nodes;
@@ -117,7 +119,10 @@ static bool is_reported(const struct weir_graph_ *graph, uint64_t key)
 	return false;
 }
 
-/* The path is a cycle: keep it if it needs the fewest callers so far. */
+/*
+ * The path is a cycle: keep it if it needs the fewest callers so far and has
+ * not been reported.
+ */
 static void take_cycle(struct search *s)
 {
 	int64_t callers[WEIR_CYCLE_MAX_], arity = 0;
@@ -193,7 +198,7 @@ bool weir_graph_find_cycle_(struct weir_graph_ *graph,
 	if (graph->reported_n == WEIR_GRAPH_CYCLES_)
 		return false;
 	follow(&s);
-	/* take_cycle() changes it, as s.best. */
+	/* take_cycle() changes *cycle through s.best. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!cycle->length)
 		return false;

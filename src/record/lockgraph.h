@@ -53,7 +53,10 @@ struct weir_graph_ {
 };
 
 struct weir_cycle_step_ {
-	/* The class that the callers hold; without a name: its place. */
+	/*
+	 * The class that the callers hold; made_at identifies it if it has no
+	 * name.
+	 */
 	char name[RG_NAME];
 	uint64_t made_at;
 	int64_t capacity;
@@ -78,14 +81,15 @@ static inline uint64_t weir_graph_mix_(uint64_t a, uint64_t b)
 
 /*
  * Returns the number of callers, each with `held` permits, that leave less than
- * `wants` of the capacity; 0: no number does.
+ * `wants` of the capacity; 0: there is no such number.
  */
 int64_t weir_order_callers_(int64_t capacity, int64_t held, int64_t wants);
 
 /*
  * Add the edge from the class of `held` to that of `wanted`; *edge has its
- * weights and call sites.  Returns the new edge; null: there is one already, or
- * a table is full, or there are enough with other weights.
+ * weights and call sites.  Returns the new edge; null: the edge exists, or a
+ * table is full, or there are enough edges with other weights between the
+ * classes.
  */
 const struct weir_edge_ *weir_graph_add_(struct weir_graph_ *graph,
 					 const struct rg_object *held,
@@ -93,8 +97,8 @@ const struct weir_edge_ *weir_graph_add_(struct weir_graph_ *graph,
 					 struct weir_edge_ *edge);
 
 /*
- * Returns true if the edge closes a cycle that was not found before.  *cycle is
- * the one that needs the fewest callers.
+ * Returns true if the edge closes a cycle that has not been reported.  *cycle
+ * is the cycle that needs the fewest callers.
  */
 bool weir_graph_find_cycle_(struct weir_graph_ *graph,
 			    const struct weir_edge_ *edge,

@@ -5,9 +5,9 @@
  * the edges to the graph (lockgraph.h), under a lock, and reports the cycles that
  * they close.
  *
- * The tables are in memory of their own, whose address is in the page of the
- * registry: the child of a fork begins with new ones, and never finds their lock
- * held by a thread that does not exist there.
+ * The tables are in separate memory, whose address is in the page of the
+ * registry.  So the child of a fork begins with new tables, and never finds
+ * their lock held by a thread that does not exist there.
  *
  * Pairs
  *
@@ -83,8 +83,8 @@ static void unlock(struct weir_order_ *order)
 }
 
 /*
- * The entry of a hash; that of an unused one if it is not there; null: neither
- * is in reach.
+ * Returns the entry with this hash, or an unused entry if there is none; null:
+ * neither is among the SEEN_REACH entries.
  */
 static uint64_t *find_seen(struct weir_order_ *order, uint64_t hash)
 {
@@ -99,7 +99,10 @@ static uint64_t *find_seen(struct weir_order_ *order, uint64_t hash)
 	return NULL;
 }
 
-/* A hold of the calling thread, of an object that can be exhausted. */
+/*
+ * Returns the object of a slot of the calling thread; null: the slot holds
+ * nothing, or the object does not exist any more.
+ */
 static struct rg_object *held_object(char *base, const struct rg_slot *slot)
 {
 	/* relaxed: all; this thread writes the slot. */
@@ -110,11 +113,7 @@ static struct rg_object *held_object(char *base, const struct rg_slot *slot)
 	       at_load_relaxed(&object->id) == id ? object : NULL;
 }
 
-/*
- * Call fn for each slot with permits that the thread held before it got n of
- * `wanted` at `site`.  If the request has been granted already, its own slot
- * contains these n permits.
- */
+/* A request of the calling thread for n permits of `wanted` at `site`. */
 struct request {
 	char *base;
 	const struct rg_object *wanted;
@@ -126,6 +125,11 @@ struct request {
 typedef void held_fn(const struct request *request, struct rg_object *object,
 		     const struct rg_slot *slot, int64_t held, void *user);
 
+/*
+ * Call fn for each slot with permits that the thread held before the request.
+ * If the request has been granted already, the slot of its call site contains
+ * its n permits, which are subtracted.
+ */
 static void each_held(const struct request *r, held_fn *fn, void *user)
 {
 	const struct rg_context *context = weir_mine_.context;
@@ -151,22 +155,30 @@ static void each_held(const struct request *r, held_fn *fn, void *user)
 		}
 }
 
-/* Whether other threads may release the permits that a thread has acquired. */
+/*
+ * Returns true if other threads may release the permits that a thread acquired.
+ */
 static bool is_passed_on(const struct rg_object *object)
 {
 	/* relaxed: once set, a flag remains. */
 	return at_load_relaxed(&object->flags) & (RG_HANDED_OVER | RG_MOVED);
 }
 
-/* Whether a thread can exhaust the object by holding its permits. */
+/* Returns true if a thread can exhaust the object by holding its permits. */
 static bool is_exhaustible(const struct rg_object *object)
 {
-	/* relaxed: both; they do not change. */
+	/*
+	 * relaxed: RG_UNBOUNDED never changes, and an object never becomes or
+	 * ceases to be a channel or a rate limit.
+	 */
 	return !(at_load_relaxed(&object->flags) & RG_UNBOUNDED) &&
 	       object->type != RG_CHAN && object->type != RG_RATE;
 }
 
-/* Two semaphores of one class have no order: it is often that of addresses. */
+/*
+ * Two semaphores of one class make no edge: a program may acquire them in the
+ * order of their addresses.
+ */
 static bool is_edge(const struct rg_object *held,
 		    const struct rg_object *wanted)
 {
@@ -187,7 +199,7 @@ static void add_hash(const struct request *r, struct rg_object *object,
 	*hash = weir_graph_mix_(*hash, at_load_relaxed(&slot->site));
 }
 
-/* New cycles, to be reported without the lock. */
+/* New cycles, which are reported after the unlock. */
 struct found {
 	struct weir_order_ *order;
 	struct weir_cycle_ cycles[REPORTS_MAX];
@@ -213,7 +225,7 @@ static void examine(const struct request *r, struct rg_object *object,
 		found->n++;
 }
 
-/* Whether a table has just become full. */
+/* Returns true if a table is full; only once. */
 static bool is_full(struct weir_order_ *order, const uint64_t *entry)
 {
 	if (order->full || (entry && !weir_graph_is_full_(&order->graph)))

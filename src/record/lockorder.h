@@ -11,14 +11,15 @@
  * while it held permits of A.  A cycle of the graph is a deadlock that can
  * happen: lockgraph.h.
  *
- * If threads release what other threads have acquired, or use their permit
- * objects, then it is not known what a thread holds of this semaphore, and no
- * edge leaves it.
+ * If threads release permits of a semaphore that other threads have acquired,
+ * or use permit objects of other threads, then it is not known how many of
+ * these permits a thread holds.  No edge leaves such a semaphore.
  *
  * A sequence of holds and a request has a 64-bit hash, so that each sequence is
  * examined once.  Memory is bounded: if a table is full, further sequences are
  * not examined, and one report says so.  No thread waits: if another thread is
- * examining a sequence, then this one is examined when it occurs again.
+ * examining a sequence, then the sequence of this thread is examined when it
+ * occurs again.
  */
 #include <stdbool.h>
 #include <stdint.h>

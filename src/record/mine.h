@@ -14,7 +14,7 @@
 struct weir_self_ {
 	char *base;		/* the registry of `context`; null: none */
 	struct rg_context *context;
-	struct rg_slot *last;	/* that an acquire used last */
+	struct rg_slot *last;	/* slot that an acquire used last */
 	const void *sem;	/* of `last`; null: not for the fast paths */
 	uint64_t last_site;	/* of `last` */
 	uint64_t epoch;		/* when `sem` was set */

@@ -27,8 +27,8 @@
 #include "record/words.h"
 
 /*
- * A record is reused if so many others became unused later: a late message may
- * still print the old name.
+ * While the table has room, a record is reused only after this number of other
+ * records became unused: a late message may still print the old name.
  */
 #ifndef WEIR_UNUSED_MAX_	/* the explorer reuses records at once */
 #define WEIR_UNUSED_MAX_ 32u
@@ -42,9 +42,9 @@ const char *weir_record_user_name_(const char *name)
 }
 
 /*
- * The record that was added last for an address with this hash, index + 1; a
- * hint.  A semaphore that was not destroyed, and whose memory is used for
- * another one, is found by it.
+ * For each hash of an address, index + 1 of the record that was added last: a
+ * hint.  The hint finds the record of a semaphore that was not destroyed before
+ * its memory is used for another one.
  */
 static uint16_t added[2 * RG_OBJECTS];
 
@@ -55,7 +55,7 @@ static uint16_t *added_at(const void *address)
 	return &added[(at ^ at >> 9 ^ at >> 18) % (2 * RG_OBJECTS)];
 }
 
-/* Append a record to the list of unused ones.  Requires: the lock. */
+/* Append a record to the list of unused ones.  Requires: the lock is held. */
 static void append(char *base, uint32_t index)
 {
 	struct weir_registry_ *registry = weir_registry_;
@@ -71,7 +71,7 @@ static void append(char *base, uint32_t index)
 	registry->free_count++;
 }
 
-/* Requires: the lock. */
+/* Requires: the lock is held. */
 static void make_unused(char *base, uint32_t index)
 {
 	struct rg_object *object = weir_rg_object_(base, index);
@@ -86,7 +86,9 @@ static void make_unused(char *base, uint32_t index)
 	weir_registry_next_epoch_();
 }
 
-/* Returns true if a thread may still write the record of an earlier object. */
+/*
+ * Returns true if a thread may still write the record, for an earlier object.
+ */
 static bool is_late(struct rg_object *object)
 {
 	/* [D9] acquire, [D9] release: a read that is an RMW. */
@@ -94,8 +96,8 @@ static bool is_late(struct rg_object *object)
 }
 
 /*
- * Returns the record that has been unused longest, without those that a late
- * writer may change; null: there is none.  Requires: the lock.
+ * Returns the record that has been unused longest, except for those that a late
+ * writer may change; null: there is none.  Requires: the lock is held.
  */
 static struct rg_object *reuse(char *base, uint32_t *index)
 {
@@ -117,7 +119,10 @@ static struct rg_object *reuse(char *base, uint32_t *index)
 	return NULL;
 }
 
-/* Returns an unused object; null: the table is full.  Requires: the lock. */
+/*
+ * Returns an unused object; null: the table is full.  Requires: the lock is
+ * held.
+ */
 static struct rg_object *take_unused(char *base, uint32_t *index)
 {
 	struct weir_registry_ *registry = weir_registry_;

@@ -70,7 +70,7 @@ uint32_t weir_ops_remove_(const void *op, const char *base, uint32_t *context)
 		if (at_load_relaxed(&ops[at].op) != (uintptr_t)op)
 			continue;
 		wait = 0;
-		/* That of the parent of a fork is only removed. */
+		/* An entry of the parent of a fork is only removed. */
 		if (ops[at].base == base) {
 			wait = ops[at].wait;
 			*context = ops[at].context;

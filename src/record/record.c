@@ -11,7 +11,7 @@
 #include "record/holds.h"
 #include "record/lockorder.h"
 
-/* The flags of handed_over: it may be other than 0. */
+/* Returns true if handed_over may be other than 0. */
 static bool is_owed(uint32_t flags)
 {
 	return flags & (RG_HANDED_OVER | RG_DEFERRED);
@@ -19,7 +19,7 @@ static bool is_owed(uint32_t flags)
 
 void weir_holds_hand_over_(struct rg_object *object, int64_t n, uint32_t flag)
 {
-	/* The flag first: it says that the slots are no longer exact. */
+	/* Set the flag first: it says that the slots are no longer exact. */
 	weir_registry_flag_(object, flag);
 	/* relaxed: a count. */
 	if (at_add_relaxed(&object->handed_over, n) + n > 0)
@@ -27,8 +27,8 @@ void weir_holds_hand_over_(struct rg_object *object, int64_t n, uint32_t flag)
 }
 
 /*
- * Subtract permits that other contexts have released from the slots of this
- * thread.
+ * Subtract from the slots of this thread the permits that other contexts have
+ * released.
  */
 static void settle_handed_over(char *base, uint64_t id)
 {
@@ -47,7 +47,10 @@ static void settle_handed_over(char *base, uint64_t id)
 		}
 }
 
-/* The fast paths use this slot from now on, if its object is a usual one. */
+/*
+ * Let the fast paths use this slot from now on.  They do not use it if the
+ * object is unbounded or has RG_OWED, or with WEIR_DIAG=order.
+ */
 static void remember(struct weir_self_ *my, struct rg_object *object,
 		     struct rg_slot *slot)
 {
@@ -90,9 +93,9 @@ void weir_holds_add_(char *base, uint64_t id, int64_t n, uint64_t site,
 	}
 	if (!slot) {
 		weir_registry_lost_(base);
-		/* relaxed: the flags of an object remain. */
+		/* relaxed: the flag never changes. */
 		if (!(at_load_relaxed(&object->flags) & RG_UNBOUNDED))
-			/* The call holds permits: the object exists. */
+			/* The caller holds permits, so the object exists. */
 			weir_holds_hand_over_(object, -n, RG_HANDED_OVER);
 		at_signal_fence();
 		/* relaxed: a signal handler of this thread reads it. */
@@ -120,7 +123,9 @@ void weir_holds_add_(char *base, uint64_t id, int64_t n, uint64_t site,
 	at_store_relaxed(&my->busy, false);
 }
 
-/* The call site that is recorded: that of a pattern's call, if there is one. */
+/*
+ * Returns the call site to record: that of the pattern's call, if there is one.
+ */
 static uint64_t outer_site(uint64_t site)
 {
 	return weir_mine_.outer ? weir_mine_.outer : site;

@@ -3,7 +3,7 @@
 #define WEIR_RECORD_RECORD_H
 
 /*
- * Recording who holds and who awaits the permits of watched semaphores.
+ * Recording the holders and the waiters of watched semaphores.
  * docs/design/diag.md.
  *
  *   Threads   Every function may be called from any thread.
@@ -22,7 +22,7 @@
 #include "record/layout.h"
 #include "weir/sem.h"
 
-/* The lowest number of a slot, other than 0: weir_record_slot_. */
+/* The lowest result of weir_record_slot_ other than 0. */
 #define WEIR_RECORD_SLOT_MIN_ (UINT32_C(1) << 18)
 
 /* An object that is to be watched. */
@@ -90,8 +90,8 @@ static inline uint64_t weir_record_named_(const char *name, const void *sem)
 }
 
 /*
- * Returns the object of a watched semaphore; 0: nothing is recorded.  Name_ of a
- * watched semaphore points to the name in its object.
+ * Returns the object of a watched semaphore; 0: nothing is recorded.  The
+ * member name_ of a watched semaphore points to the name in its object.
  * Requires: *sem exists.
  */
 static inline uint64_t weir_record_of_(const weir_sem *sem)
@@ -116,9 +116,9 @@ static inline uint64_t weir_record_waits_of_(const weir_sem *sem)
 }
 
 /*
- * Watch an object, if WEIR_DIAG does not forbid it.  `asked`: also if it has no
- * name.  Returns its name in the registry, which is name_ of the semaphore from
- * now on; null if it is not watched.
+ * Watch an object, if WEIR_DIAG does not forbid it.  `asked`: watch it even if
+ * it has no name.  Returns its name in the registry, which becomes name_ of the
+ * semaphore; null if it is not watched.
  */
 const char *weir_record_add_(const struct weir_watched_ *what, bool asked);
 void weir_record_remove_(uint64_t id);
@@ -137,12 +137,13 @@ uint32_t weir_record_number_(const char *name);
 uint64_t weir_record_numbered_(uint32_t number, const void *address);
 
 /*
- * A call of a pattern on a watched object is between begin and end.  `site` is
- * the call site of its acquires and waits: that of the user, not that of the
- * pattern's calls of the semaphore.  weir_record_sent_ and weir_record_received_ record
- * that this thread has sent or received n items of a channel; `waited`: it is
- * counted as a call that waited.  weir_record_acquired_ records the outcome of a
- * call that acquires n permits; `may_wait` as in weir_take_recorded_.
+ * weir_record_begin_ and weir_record_end_ enclose a call of a pattern on a
+ * watched object.  `site` is the call site that is recorded for its acquires
+ * and waits: the call in the program, not the calls of the semaphore in the
+ * pattern.  weir_record_sent_ and weir_record_received_ record that this thread
+ * has sent or received n items of a channel; `waited`: the call is counted as
+ * one that waited.  weir_record_acquired_ records the outcome of a call that
+ * acquires n permits; `may_wait` as in weir_take_recorded_.
  */
 void weir_record_begin_(uint64_t site);
 void weir_record_sent_(uint64_t id, int64_t n, bool waited);
@@ -163,10 +164,11 @@ static inline bool weir_record_waited_(void)
 
 /*
  * Record that this thread took or returned n permits of `object`, called at
- * `site`.  weir_record_gave_ comes after the CAS that returned the permits, when
- * the semaphore may not exist any more.  All do nothing if object or n is 0.
- * weir_record_took_queued_ does not count an acquire that did not wait.
- * weir_record_tried_ is for a call that never waits: it makes no order.
+ * `site`.  weir_record_gave_ comes after the CAS that returned the permits,
+ * when the semaphore may not exist any more.  All do nothing if object or n is
+ * 0.  weir_record_took_queued_ is for a call that waited: it is not counted as
+ * immediate.  weir_record_tried_ is for a call that never waits: it adds no
+ * edge to the graph of lockorder.h.
  */
 void weir_record_took_(uint64_t id, int64_t n, uint64_t site);
 void weir_record_tried_(uint64_t id, int64_t n, uint64_t site);
@@ -176,17 +178,18 @@ void weir_record_gave_(uint64_t id, int64_t n, uint64_t site);
 /* As weir_record_gave_, for permits that were forgotten, not released. */
 void weir_record_forgot_(uint64_t id, int64_t n);
 
-/* An acquire has failed. */
+/* Count an acquire that has failed. */
 void weir_record_failed_(uint64_t id, weir_err err);
 
 /*
  * A wait.  weir_record_call_ stores the call site of the calling thread's next
  * wait.  weir_record_wait_ is called with the semaphore locked, just before the
  * waiter joins a list.  It returns the number of the wait, 0 if it is not
- * recorded.  weir_record_end_wait_ is called with the outcome; if that is WEIR_OK,
- * then the calling thread has taken n permits.  weir_record_drop_wait_ is called
- * instead if another member of an any-of request was granted.  When all its
- * members have ended, weir_record_end_any_ is called with the context.
+ * recorded.  weir_record_end_wait_ is called with the outcome; if that is
+ * WEIR_OK, then the calling thread has taken n permits.  weir_record_drop_wait_
+ * is called instead if another member of an any-of request was granted.  When
+ * all members of the request have ended, weir_record_end_any_ is called with
+ * its context.
  */
 void weir_record_call_(uint64_t site);
 uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request);
@@ -203,10 +206,10 @@ void weir_record_granted_(const void *op, uint32_t number);
 
 /*
  * A permit object.  weir_record_slot_ returns the slot in which this thread has
- * recorded its last acquire of the object; 0: none.  weir_record_take_over_ moves
- * n permits from the slot to the calling thread, if that is another one, and
- * returns the slot that has them now.  weir_record_moved_ marks the object: the
- * permits may belong to another thread from now on.
+ * recorded its last acquire of the object; 0: none.  weir_record_take_over_
+ * moves n permits from the slot to the calling thread, if the slot belongs to
+ * another thread, and returns the slot that has them now.  weir_record_moved_
+ * marks the object: the permits may belong to another thread from now on.
  */
 uint32_t weir_record_slot_(uint64_t id);
 uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n);

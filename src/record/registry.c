@@ -37,7 +37,7 @@ __attribute__((constructor)) static void register_fork_handler(void)
 	(void)!pthread_atfork(NULL, NULL, close_in_child);
 }
 
-/* The end of the program's path, if it is long. */
+/* Store the path of the program; if it is too long, its end. */
 static void find_program(char *program, size_t size)
 {
 	char path[4096];
@@ -76,7 +76,7 @@ static void fill_header(struct rg_header *header)
 	memcpy(header->library, weir_version(),
 	       strnlen(weir_version(), sizeof(header->library) - 1));
 	find_program(header->program, sizeof(header->program));
-	/* A reader looks for the magic first. */
+	/* The magic is written last, because a reader checks it first. */
 	memcpy(header->magic, RG_MAGIC, sizeof(header->magic));
 }
 
@@ -93,7 +93,7 @@ static void set_bounds(struct weir_registry_ *registry, uint64_t ticks_per_s)
 	}
 }
 
-/* Requires: the lock. */
+/* Requires: the lock is held. */
 static char *make(struct weir_registry_ *registry)
 {
 	char *base = weir_memfd_map_(RG_FILE_NAME, RG_SIZE);
@@ -189,7 +189,7 @@ bool weir_registry_grow_(uint32_t *high, uint32_t index, void *record,
 
 	if (!weir_memfd_populate_(record, size))
 		return false;
-	/* relaxed: the state of the record decides who gets it. */
+	/* relaxed: the state of the record decides which thread gets it. */
 	while (!at_cas_weak_relaxed(high, &seen, index + 1))
 		/* A failed CAS stores the value that it found. */
 		// cppcheck-suppress knownConditionTrueFalse
@@ -200,7 +200,7 @@ bool weir_registry_grow_(uint32_t *high, uint32_t index, void *record,
 
 void weir_registry_flag_(struct rg_object *object, uint32_t flags)
 {
-	/* relaxed: both; a flag is of its own. */
+	/* relaxed: both; a flag publishes no other memory. */
 	uint32_t before = at_load_relaxed(&object->flags);
 
 	while ((before & flags) != flags)

@@ -3,7 +3,7 @@
 #define WEIR_RECORD_REGISTRY_H
 
 /*
- * The registry of this process: its creation, and the table of objects.
+ * The registry of this process: its creation, and access to its records.
  * layout.h describes the records.
  *
  * The address of the registry is in a page that the child of a fork finds
@@ -66,10 +66,10 @@ static inline struct rg_wait *weir_rg_wait_(char *base, uint32_t index)
  */
 char *weir_registry_make_(void);
 
-/* An object begins, ends or gets a flag: record.h, "The fast paths". */
+/* Called when an object begins, ends or gets a flag: weir_record_is_last_. */
 void weir_registry_next_epoch_(void);
 
-/* A record was not written, because a table is full. */
+/* Count a record that was not written, because a table is full. */
 void weir_registry_lost_(char *base);
 
 /* A new id for the record with this index. */

@@ -42,7 +42,7 @@ static void count_release(struct rg_slot *slot)
 		weir_record_measure_(slot, releases);
 }
 
-/* Subtract up to n permits from the slot.  Returns what is left of n. */
+/* Subtract up to n permits from the slot.  Returns the rest of n. */
 static int64_t subtract(struct rg_slot *slot, int64_t n)
 {
 	int64_t holds = weir_slot_holds_(slot);
@@ -87,8 +87,8 @@ static int64_t give(char *base, uint64_t id, int64_t n, bool counts)
 	struct weir_self_ *my = &weir_mine_;
 	struct rg_slot *slot = my->last;
 	/*
-	 * relaxed: all; this thread writes the slot.  If the flag is of a later
-	 * object, then no reader uses the slot any more.
+	 * relaxed: all; this thread writes the slot.  If the flag belongs to a
+	 * later object, no reader uses the slot.
 	 */
 	bool unbounded = at_load_relaxed(&weir_rg_object_(base, id)->flags) &
 			 RG_UNBOUNDED;

@@ -69,7 +69,7 @@ static void fold(char *base, struct rg_slot *slot)
 
 	if (slot == weir_mine_.last)
 		weir_mine_.sem = NULL;
-	/* relaxed: all; the key goes first, and readers check it again. */
+	/* relaxed: all; the key is cleared first; readers check it again. */
 	at_store_relaxed(&slot->object, 0);
 	if (object) {
 		at_add_relaxed(&object->acquires[RG_IMMEDIATE],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recording waits.  The record of a thread's wait is known by its number, which
- * is in the waiter; so is that of a member of an any-of request.  That of an
- * operation is found by the address of the operation: ops.h.
+ * Recording waits.  The waiter of a thread, or of a member of an any-of
+ * request, contains the number of its record.  The record of an operation is
+ * found by the address of the operation: ops.h.
  */
 #include "base/atomic.h"
 #include "base/ticks.h"
@@ -15,8 +15,8 @@
 #include "record/wait_table.h"
 
 /*
- * The wait was granted, or ends without.  Requires: the object exists, or its
- * record is not reused.
+ * Called when the wait is granted, or ends without a grant.  Requires: the
+ * object exists, or its record is not reused.
  */
 static void leave_queue(struct rg_object *object, const struct rg_wait *wait)
 {
@@ -152,8 +152,9 @@ static void count(struct rg_object *object, const struct rg_wait *wait)
 }
 
 /*
- * The record of a wait that ends.  Returns its object, until weir_late_end_; null:
- * it does not exist any more.
+ * Count a wait that ends, and free its record.  Returns its object, whose
+ * record is not reused until weir_late_end_; null: the object does not exist
+ * any more.
  */
 static struct rg_object *end(char *base, uint32_t number)
 {
@@ -188,8 +189,8 @@ void weir_record_end_any_(uint32_t context)
 }
 
 /*
- * Count the outcome of an acquire, and record its permits.  The calls of a pattern
- * do that themselves.
+ * Count the outcome of an acquire, and record its permits.  The calls of a
+ * pattern do both themselves.
  */
 static void record_outcome(struct rg_object *object, uint64_t id, bool waited,
 			   weir_err err, int64_t n, uint64_t site)
@@ -208,7 +209,7 @@ static void record_outcome(struct rg_object *object, uint64_t id, bool waited,
 	}
 }
 
-/* Examine the order of a wait.  That of an any-of request has none. */
+/* Examine the lock order of a wait.  An any-of request makes no order. */
 static void examine_order(char *base, uint64_t id, uint32_t flags,
 			  int64_t wanted, uint64_t site)
 {
@@ -239,7 +240,10 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		flags = wait->flags;
 		if (err == WEIR_ETIMEDOUT)
 			weir_diag_timed_out_(wait->object, number - 1);
-		/* A member of an any-of request comes without its object. */
+		/*
+		 * For a member of an any-of request, the caller passes no
+		 * object.
+		 */
 		id = wait->object;
 		object = end(base, number);
 		/* The callback of an operation runs on a thread that did not wait. */

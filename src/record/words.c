@@ -22,8 +22,8 @@ static bool is_digit(char c)
 }
 
 /*
- * Read a number that is `length` bytes long, or more than `most`, which is then
- * the result.  Returns false if it is no number.
+ * Read a number of `length` digits.  The result is at most `most`.  Returns
+ * false if the text is not a number.
  */
 static bool read_number(const char *text, size_t length, uint32_t most,
 			uint32_t *number)
@@ -64,7 +64,9 @@ static bool read_seconds(const char *text, size_t length, uint32_t *ms)
 	return true;
 }
 
-/* The value of the word `name`; null: it has none, or is another word. */
+/*
+ * Returns the value in "name=value"; null: the text has another form or name.
+ */
 static const char *value_of(const char *text, size_t length, const char *name)
 {
 	size_t size = strlen(name);
@@ -79,8 +81,8 @@ static bool is_word(const char *text, size_t length, const char *word)
 }
 
 /*
- * A word with a value; a wrong value is as good as none.  Returns false if the
- * word is unknown or its value is wrong.
+ * Take a word with a value.  `report` and `watchdog` with a wrong value get
+ * their default.  Returns false if the word is unknown or its value is wrong.
  */
 static bool take_value(struct weir_diag_words_ *found, const char *text,
 		       size_t length)
@@ -163,8 +165,8 @@ static void complain(const char *bad, size_t length)
 }
 
 /*
- * A constructor of the program may initialise a semaphore before this one runs:
- * weir_diag_words_ calls it then.
+ * A constructor of the program may initialise a semaphore before this
+ * constructor runs.  weir_diag_words_ then calls this function.
  */
 __attribute__((constructor)) static void parse(void)
 {

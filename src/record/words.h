@@ -8,10 +8,10 @@
 
 /*
  * The words of the environment variable WEIR_DIAG, which are separated by
- * commas.  An unknown word is ignored, a wrong value is replaced by the default;
- * the first of these is named on standard error.  The variable is read once, when the library
- * is loaded or the first semaphore is initialised, and not at all in a program
- * that runs with the privileges of another user.
+ * commas.  An unknown word is ignored, and a wrong value is replaced by the
+ * default; the first bad word is named on standard error.  The variable is read
+ * once, when the library is loaded or the first semaphore is initialised, and
+ * not at all in a program that runs with the privileges of another user.
  */
 struct weir_diag_words_ {
 	bool off;		/* nothing is watched */
