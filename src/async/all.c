@@ -41,8 +41,9 @@ static void release_held(const weir_all *all, bool got_last)
 }
 
 /*
- * Acquire the semaphores above acquiring_; its permits and those below it are
- * held.  Once the operation is queued, *all may be finished and freed.
+ * Acquire the semaphores above acquiring_.  The permits of acquiring_, and of
+ * the semaphores below it, are held.  Once the operation is queued, *all may be
+ * finished and freed.
  */
 static weir_err acquire_rest(weir_all *all)
 {

@@ -77,9 +77,9 @@ static void enqueue_all(weir_any *any, size_t from)
 
 /*
  * Returns the member to try first.  In every k consecutive calls each member
- * comes first once; each such round starts at a random member.  If it started
- * at a fixed member, two lists that are requested alternately would each see
- * every second number, and would always start with the same member.
+ * comes first once; each such round starts at a random member.  If each round
+ * started at a fixed member, two lists that are requested alternately would
+ * each see every second number, and would always start with the same member.
  */
 static size_t first_member(size_t k)
 {

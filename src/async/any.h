@@ -12,7 +12,7 @@
  * The decision of an any-of request (any_decide.c).
  *
  * winner_  0 while undecided; then the number of the granted member, from 1, or one
- *          of the reasons below.  It does not change any more.
+ *          of the reasons below.  A decision does not change any more.
  * left_    events until the outcome can be delivered.  There are two: submit has
  *          enqueued its members, and winner_ is decided.  The thread that counts the
  *          last event notifies the head.

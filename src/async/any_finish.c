@@ -70,8 +70,9 @@ static weir_err outcome_of(weir_any *any, struct weir_waiter_ **granted,
 }
 
 /*
- * Record the end of the waits; the granted member records its own.  If none was
- * granted, then each wait has failed.
+ * Record the end of the waits, except that of the granted member, which
+ * weir_sem_finish_ or weir_sem_cancel_ records.  If no member was granted, then
+ * each wait has failed.
  */
 static void record_end(weir_any *any, const struct weir_waiter_ *granted,
 		       weir_err err)
@@ -104,8 +105,9 @@ weir_err weir_any_finish_(weir_any *any, bool wanted, size_t *which)
 		err = weir_ctx_finish_(end->ctx, end, err, &revoked);
 	if (granted && !revoked && wanted) {
 		/*
-		 * In this order: a context that holds the permits of one member
-		 * does not wait for another one.
+		 * Record the end of the other waits first: the registry must
+		 * not show a context that holds the permits of one member and
+		 * waits for another member.
 		 */
 		record_end(any, granted, WEIR_OK);
 		(void)weir_sem_finish_(granted, granted->sem->name_, WEIR_OK);

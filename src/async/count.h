@@ -8,8 +8,9 @@
 
 /*
  * Count a submitted operation in its loop, and subtract it when it has ended.
- * Without effect if w has no loop.  After the subtraction the caller does not
- * access the loop any more, unless it dispatches the loop.
+ * Both functions do nothing if w has no loop.  After the subtraction the
+ * calling thread does not access the loop any more, unless this thread
+ * dispatches the loop.
  */
 static inline void weir_op_count_(struct weir_waiter_ *w)
 {

@@ -2,12 +2,13 @@
 /*
  * Operations that wait for the end of a context.  docs/design/async.md.
  *
- * Such an operation is a waiter of the context, as a thread in weir_ctx_wait is.
- * The thread that claims it decides it (waiter.h): a cancel claims it under the
- * lock of the tree, its loop at the deadline under the lock of the loop.  No
- * thread needs both locks; a cancel may take the lock of a runner while it holds
- * that of the tree.  The operation stays registered with the context until its
- * callback is about to run, so the context cannot be destroyed before.
+ * Such an operation is a waiter of the context, as a thread in weir_ctx_wait
+ * is.  The thread that claims it decides it (waiter.h): a cancel claims it
+ * under the lock of the tree, its loop at the deadline under the lock of the
+ * loop.  No thread needs both locks; a cancel may take the lock of a runner
+ * while it holds that of the tree.  The operation stays registered with the
+ * context until its callback is about to run, so the context cannot be
+ * destroyed before that.
  */
 #include "async/end.h"
 

@@ -11,7 +11,7 @@
 void weir_op_start_timer_(struct weir_waiter_ *w);
 void weir_op_stop_timer_(struct weir_waiter_ *w);
 
-/* The operation has ended: it belongs to its owner again. */
+/* Called when the operation has ended: it belongs to its owner again. */
 void weir_op_set_free_(struct weir_waiter_ *w);
 
 #endif /* WEIR_ASYNC_OP_H */

@@ -12,8 +12,8 @@
 #include "weir/async.h"
 
 /*
- * Register w.  Once it is registered, it may be decided, notified and freed.  A
- * timer that fires before finds that w is about to be registered.
+ * Register w.  Once w is registered, it may be decided, notified and freed.  A
+ * timer that fires earlier finds WEIR_END_JOINS_, and is added again.
  */
 static weir_err join(struct weir_waiter_ *w)
 {

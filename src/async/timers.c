@@ -6,7 +6,7 @@
 
 #define LISTS (int)(sizeof(((weir_loop *)0)->timers_) / sizeof(void *))
 #define UNKNOWN 0		/* soonest_: compute it from the lists */
-#define SCANNED_MAX 64		/* nodes of a list, for its soonest */
+#define SCANNED_MAX 64		/* nodes searched for the soonest deadline */
 
 _Static_assert(LISTS == 64 - WEIR_TICK_SHIFT_, "a list for each bit, and one");
 
@@ -77,8 +77,8 @@ static int64_t soonest_in_lists(const weir_loop *loop)
 		if (deadline_ns < soonest)
 			soonest = deadline_ns;
 		/*
-		 * Too many nodes: return the start of the list's period.  List
-		 * 0 covers one tick and is searched completely.
+		 * The list has too many nodes: return the start of its period.
+		 * List 0 covers one tick and is searched completely.
 		 */
 		if (list && ++seen == SCANNED_MAX)
 			return ((loop->passed_ >> (list - 1) | 1) << (list - 1))
