@@ -3,7 +3,7 @@
  * A limit that adapts its capacity: the functions of weir/adaptive.h.
  *
  * limit_ has a fraction, so that it can grow by one over a whole round of
- * calls; the capacity of the semaphore is its integer part. lock_, held
+ * calls; the capacity of the semaphore is its integer part.  lock_, held
  * briefly, protects limit_ and the latencies.  The semaphore is resized without
  * the lock, since a resize may run callbacks.  One thread at a time resizes
  * (applying_).  It repeats the resize until the capacity equals limit_, so an
@@ -27,7 +27,7 @@
 #define TOLERANCE 1.5		/* of the latency, before it counts as longer */
 #define LATENCY_MAX 9e18	/* fits into int64_t */
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static weir_err check(weir_adaptive *a, const char *call,
 		      enum weir_refusal_ refusal)
 {
@@ -58,7 +58,8 @@ static double between(int64_t from_ns, int64_t to_ns)
 }
 
 /*
- * The figures.  Requires, for all these functions: lock_ is held.
+ * The computation of limit_ and of the latencies.  Requires, for all these
+ * functions: lock_ is held.
  */
 static double aimd(const weir_adaptive *a)
 {

@@ -21,7 +21,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static weir_err check(weir_breaker *b, const char *call,
 		      enum weir_refusal_ refusal)
 {
@@ -59,7 +59,7 @@ static void change(weir_breaker *b, weir_breaker_state state, int64_t now_ns)
 
 /*
  * Returns true if open_ns_ has passed since the breaker opened, or since the
- * last probe of a half-open breaker, whose probes have not all reported back.
+ * last probe of a half-open breaker, whose probes have not all left.
  */
 static bool is_due(const weir_breaker *b, int64_t now_ns)
 {

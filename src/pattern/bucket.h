@@ -12,8 +12,7 @@
  *
  *     full' = max(now, full) + n / rate
  *
- * The tokens are usable as soon as the bucket could be full again in burst /
- * rate:
+ * The tokens are usable from the time `at` on:
  *
  *     at = full' - burst / rate           (BUCKET)
  *     at = max(now, full)                 (SPACED: after the previous call)
@@ -29,8 +28,8 @@
 
 /*
  * The bound of n * den and of num * den, and of the time by which tokens may be
- * taken in advance (73 years).  Sums of three such numbers fit.  So that
- * absolute times of any size may be used, the sums are formed relative to now:
+ * taken in advance (73 years).  Sums of three such numbers fit.  The sums are
+ * formed relative to now, so that absolute times of any size may be used:
  * struct weir_time_ is then a distance.
  */
 #define WEIR_BUCKET_MAX_ (INT64_MAX / 4)

@@ -41,8 +41,9 @@ static weir_err acquire_one(weir_chan *chan, const struct weir_chan_side_ *side,
 }
 
 /*
- * The calls.  Each body is inlined twice: into the call, and into its form for a
- * channel that is not simply ready, because it is watched, or the call is refused.
+ * The calls.  Each body is inlined twice: into the call, and into a second form
+ * NAME_watched.  The second form is for a channel that is watched or must not
+ * be used.
  */
 #define BODY __attribute__((always_inline)) static inline weir_err
 
@@ -142,7 +143,9 @@ BODY send_many(weir_chan *chan, const void *items, size_t n,
 			return WEIR_ECLOSED;
 		next += (size_t)put * chan->item_size_;
 	} while (*sent < n);
-	/* Once for the batch: this call was in charge until here. */
+	/*
+	 * Pass on once for the whole batch: this call was in charge until here.
+	 */
 	weir_chan_pass_on_(chan, &senders);
 	return WEIR_OK;
 }

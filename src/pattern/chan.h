@@ -26,7 +26,7 @@
 weir_err weir_chan_unready_(const weir_chan *chan, const char *call,
 			    enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_chan_check_(const weir_chan *chan, const char *call,
 					enum weir_refusal_ refusal)
 {
@@ -35,9 +35,9 @@ static inline weir_err weir_chan_check_(const weir_chan *chan, const char *call,
 }
 
 /*
- * A call on a channel that is watched is between weir_chan_begin_ and
- * weir_record_end_.  `site` is its call site.  weir_chan_record_ records that a
- * call has sent or received n items, and that its result is err.
+ * weir_chan_begin_ and weir_record_end_ enclose a call on a watched channel.
+ * `site` is its call site.  weir_chan_record_ records that a call has sent or
+ * received n items, and that its result is err.
  */
 weir_err weir_chan_begin_(weir_chan *chan, const char *call, uint64_t site);
 void weir_chan_record_(const weir_chan *chan, bool sends, weir_err err,
@@ -87,7 +87,9 @@ static inline bool weir_chan_closed_tail_(const weir_chan *chan, uint64_t *tail)
 	return seen & WEIR_CHAN_CLOSED_;
 }
 
-/* In `blocked`: an operation that has been decided copies its item. */
+/*
+ * Added to `blocked` for each operation that was decided and copies its item.
+ */
 #define WEIR_CHAN_COPYING_ (UINT64_C(1) << 32)
 
 /* The words of the senders, or those of the receivers. */
@@ -99,7 +101,7 @@ struct weir_chan_side_ {
 	uint64_t *blocked;	/* calls and operations that may have to wait;
 				   COPYING for each operation that copies */
 	uint64_t *others;	/* tickets of the other side */
-	uint64_t ahead;		/* ticket t needs ticket t - ahead of others */
+	uint64_t ahead;		/* ticket t needs ticket t - ahead in others */
 	uint64_t phase;		/* of a slot that is ready for this side */
 };
 
@@ -130,9 +132,9 @@ bool weir_chan_can_count_(const weir_chan *chan,
 int64_t weir_chan_count_(weir_chan *chan, const struct weir_chan_side_ *side);
 
 /*
- * Make a permit of every slot that was made ready by a call that has returned.
- * Waits for copies of items with earlier tickets, and until other calls have
- * released the permits of the slots that they have counted.
+ * Release a permit for every slot that was made ready by a call that has
+ * returned.  Waits for copies of items with earlier tickets, and until other
+ * calls have released the permits of the slots that they have counted.
  */
 void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side);
 
@@ -145,8 +147,8 @@ weir_err weir_chan_try_(weir_chan *chan, const struct weir_chan_side_ *side);
 /*
  * chan_wait.c.  Take 1 to max permits, waiting for them until ctx ends; *got is
  * set to their number.  weir_chan_acquire_long_ is called after no permit was
- * free.  It does not pass on if it fails: without a ctx it fails only if the
- * channel is closed.
+ * free.  It does not call weir_chan_pass_on_ if it fails: without a ctx it
+ * fails only if the channel is closed.
  */
 weir_err weir_chan_acquire_(weir_chan *chan,
 			    const struct weir_chan_side_ *side, int64_t max,
@@ -162,15 +164,15 @@ weir_err weir_chan_acquire_until_(weir_chan *chan,
 				  int64_t deadline_ns);
 
 /*
- * An acquire of side->sem that may sleep, and an operation from its submit until
- * it is decided, are between block and unblock.
+ * weir_chan_block_ and weir_chan_unblock_ enclose an acquire of side->sem that
+ * may sleep, and the time of an operation from its submit until it is decided.
  */
 void weir_chan_block_(weir_chan *chan, const struct weir_chan_side_ *side);
 void weir_chan_unblock_(const struct weir_chan_side_ *side);
 
 /*
- * Called by a call in charge of the side when it has used or returned its
- * permits.  If none is free, then other calls may still be blocked: see
+ * Called by a call that is in charge of the side, when it has used or returned
+ * its permits.  If none is free, then other calls may still be blocked: see
  * chan_count.c, "In charge".
  */
 void weir_chan_serve_(weir_chan *chan, const struct weir_chan_side_ *side);

@@ -53,7 +53,7 @@ static void unblock(const weir_chan_op *op)
 	weir_chan_unblock_(&side);
 }
 
-/* Record what the operation has done, if its channel is watched. */
+/* Record the result of the operation, if its channel is watched. */
 static void record(const weir_chan_op *op, weir_err err, bool waited)
 {
 	if (op->chan_->watched_)
@@ -122,7 +122,7 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 		return WEIR_EINVAL;
 	if (!weir_is_ready_(chan) && weir_chan_begin_(chan, call, site))
 		return WEIR_EINVAL;
-	/* relaxed: finds misuse by the same thread, others only by chance. */
+	/* relaxed: misuse by another thread is found only by chance. */
 	if (at_load_relaxed(&op->state_) != FREE) {
 		weir_record_end_();
 		return weir_panic_("%s: operation %p is already submitted",
@@ -135,7 +135,10 @@ static weir_err prepare(weir_chan_op *op, weir_chan *chan, const void *from,
 	at_store_relaxed(&op->state_, SUBMITTED);
 	side = side_of(op);
 	weir_chan_block_(chan, &side);
-	/* If its deadline has passed, then the submit fails without a permit. */
+	/*
+	 * Count first: if the deadline has passed, the submit needs a free
+	 * permit.
+	 */
 	weir_chan_count_all_(chan, &side);
 	return WEIR_OK;
 }

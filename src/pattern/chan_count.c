@@ -28,10 +28,11 @@
  *      weir_chan_serve_, or it is about to acquire permits for the rest of a
  *      batch.  That acquire takes a permit, blocks or fails.
  *
- * An operation that holds a permit is not in charge, because its loop may stall.
- * The semaphore grants a permit to an operation when it is released, or when the
- * lock is dropped if the semaphore was locked then.  So a call that has released
- * permits checks whether one is still free, and the semaphore unlocked.
+ * An operation that holds a permit is not in charge, because its loop may
+ * stall.  The semaphore grants a permit to an operation when it is released, or
+ * when the lock is dropped if the semaphore was locked then.  So a call that
+ * has released permits checks whether a permit is still free and the semaphore
+ * is unlocked.
  *
  * A call in charge ends with 1 or 2 (weir_chan_serve_).  A call that took or
  * returned a permit, or counted for the other side, checks for 2 at its end:
@@ -114,8 +115,8 @@ int64_t weir_chan_count_(weir_chan *chan, const struct weir_chan_side_ *side)
 		if (n && move_limit(side, last, n))
 			return n;
 		/*
-		 * If another call has counted the slot of `last`, then that slot
-		 * may be in use, and the next one ready.
+		 * If another call has counted the slot of `last`, then that
+		 * slot may be in use, and the next slot may be ready.
 		 *
 		 * [CH6] acquire
 		 */
@@ -181,7 +182,7 @@ void weir_chan_count_all_(weir_chan *chan, const struct weir_chan_side_ *side)
 			;
 		/* relaxed: if it is outdated, await_copy returns at once. */
 		limit = at_load_relaxed(side->limit);
-		/* The last ticket may be that of a call in progress. */
+		/* The call with the last ticket may still be in progress. */
 		if (limit + 1 >= end || weir_chan_closed_tail_(chan, &tail))
 			break;
 		await_copy(chan, side, limit);

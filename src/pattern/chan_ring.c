@@ -2,7 +2,8 @@
 /*
  * The ring of the bounded channel: which slot a call uses, and when.
  *
- * A ticket is the number of a slot.  Each slot has a turn:
+ * Tickets are consecutive numbers.  Ticket t uses slot t % capacity.  Each slot
+ * has a turn:
  *
  *     2 t                free for the sender with ticket t
  *     2 t + 1            filled, for the receiver with ticket t
@@ -15,10 +16,10 @@
  * Closing.  weir_chan_close sets CLOSED in tail_, and the number of tickets is
  * final: a send that has a ticket will be received, a send without one is
  * refused.  Receivers need no permits from then on: while head_ is below the
- * final tail there are items, filled or being filled.  A receiver that meets
- * one being filled waits for its turn, and only then takes the ticket.  A
- * receiver with a ticket never waits, so a receiver that waits delays no other
- * one.
+ * final tail there are items, filled or being filled.  A receiver that finds an
+ * item being filled waits until its slot is filled, and only then takes the
+ * ticket.  A receiver with a ticket never waits, so a receiver that waits
+ * delays no other one.
  *
  * Pairs
  *
@@ -32,12 +33,12 @@
  *                 A call that returns WEIR_ECLOSED sees what the closing thread
  *                 did before.
  *   [CH8] counted release: claim_free  acquire: claim_free
- *                 A sender does not read the turn of its slot.  It is ordered
- *                 after the call that has counted the slot as free: calls count
- *                 in the order of the limit (CH6), and each permit is ordered
- *                 after the calls whose permits were released before it.  But
- *                 the permit for this slot may have been taken by another
- *                 sender, which then has an earlier ticket.
+ *                 A sender does not read the turn of its slot.  The sender is
+ *                 ordered after the call that has counted the slot as free:
+ *                 calls count in the order of the limit (CH6), and each permit
+ *                 is ordered after the calls whose permits were released before
+ *                 it.  But the permit for this slot may have been taken by
+ *                 another sender, which then has an earlier ticket.
  */
 #include <string.h>
 

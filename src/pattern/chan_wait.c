@@ -2,8 +2,8 @@
 /*
  * Waiting for a permit of a channel's side.  A call that finds no permit counts
  * slots (chan_count.c), then spins, and sleeps last: only then does the other
- * side have to count for it.  A call that ends without its permit passes on what
- * it may have left to the next waiter.
+ * side have to count for it.  A call that fails makes sure that the other
+ * waiters are served (weir_chan_pass_on_).
  */
 #include "base/spin.h"
 #include "pattern/chan.h"
@@ -30,7 +30,10 @@ static bool spin(weir_chan *chan, const struct weir_chan_side_ *side)
 	return found;
 }
 
-/* Count slots, or spin until there may be a permit.  Returns false: sleep. */
+/*
+ * Count slots, or spin until a permit may be free.  Returns false if the caller
+ * has to sleep.
+ */
 static bool refill(weir_chan *chan, const struct weir_chan_side_ *side)
 {
 	if (weir_chan_count_(chan, side))
@@ -67,7 +70,7 @@ weir_err weir_chan_acquire_(weir_chan *chan,
 
 	if (!err && !*got)
 		err = weir_chan_acquire_long_(chan, side, max, ctx, got);
-	/* A permit that this call has not used goes to the next waiter. */
+	/* This call may have been in charge: serve the other waiters. */
 	if (err)
 		weir_chan_pass_on_(chan, side);
 	return err;

@@ -19,7 +19,7 @@ struct weir_task_ {
 weir_err weir_group_unready_(weir_group *group, const char *call,
 			     enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_group_check_(weir_group *group, const char *call,
 					 enum weir_refusal_ refusal)
 {

@@ -46,7 +46,10 @@ static weir_err finish_free(weir_err err, void *memory)
 		return err;                                                    \
 	}
 
-/* Define weir_NAME_free.  END is an expression that retires *object. */
+/*
+ * Define weir_NAME_free.  END is an expression of type weir_err that ends the
+ * use of *object.
+ */
 #define FREE(name, END)                                                        \
 	weir_err weir_##name##_free(weir_##name *object)                       \
 	{                                                                      \

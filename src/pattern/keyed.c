@@ -15,7 +15,7 @@
 #include "pattern/ready.h"
 #include "weir/ctx.h"
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static weir_err check(weir_keyed *keyed, const char *call,
 		      enum weir_refusal_ refusal)
 {
@@ -159,10 +159,7 @@ weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 		.owned_ = owned,
 		.ready_ = weir_generation_,
 	};
-	/*
-	 * The seed prevents that keys are chosen so that they fall into one
-	 * row.
-	 */
+	/* The seed makes it hard to choose keys that fall into one row. */
 	keyed->seed_ = ((uint64_t)weir_now_ns() ^ (uint64_t)(uintptr_t)keyed) *
 		       UINT64_C(0x9e3779b97f4a7c15);
 	weir_keyed_table_init_(keyed, memory);

@@ -32,9 +32,9 @@ struct weir_keyed_entry_ *weir_keyed_find_(const weir_keyed *keyed,
 					   const void *key, size_t length);
 
 /*
- * Add an entry for a key that has none.  It is not in keyed->used_ yet.
- * Returns null if no entry is free and none can be forgotten.  Requires: the
- * lock is held.
+ * Add an entry for a key that has none.  The new entry is not in keyed->used_
+ * yet.  Returns null if no entry is free and none can be forgotten.  Requires:
+ * the lock is held.
  */
 struct weir_keyed_entry_ *weir_keyed_add_(weir_keyed *keyed, const void *key,
 					  size_t length, int64_t now_ns);

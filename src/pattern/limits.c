@@ -26,8 +26,8 @@ struct weir_limits_entry_ {
 };
 
 /*
- * The check at the begin of every call: ready.h.  Returns true if the call must
- * return.
+ * The check at the beginning of every call: ready.h.  Returns true if the call
+ * must return.
  */
 static bool is_unusable(weir_limits *limits, const char *call)
 {
@@ -52,7 +52,7 @@ static struct weir_limits_entry_ *find(const weir_limits *limits,
 	return NULL;
 }
 
-/* Returns true if the two specifications differ in nothing but the capacity. */
+/* Returns true if the two specifications are equal except for the capacity. */
 static bool is_same_kind(const struct weir_limits_spec_ *a,
 			 const struct weir_limits_spec_ *b)
 {

@@ -21,7 +21,7 @@ enum {
 weir_err weir_pool_unready_(weir_pool *pool, const char *call,
 			    enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_pool_check_(weir_pool *pool, const char *call,
 					enum weir_refusal_ refusal)
 {
@@ -38,8 +38,8 @@ bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
 
 /*
  * Calls of the user's functions for a BUSY item, pool_user.c.  If such a
- * function does not return, then the item returns to a list and the permit is
- * released, unless permit is false: the caller holds none.
+ * function does not return, then the item is put back into a list and the
+ * permit is released.  `permit` is false if the caller holds no permit.
  *
  * create: on failure the item is EMPTY again.  end: destroy the resource; the
  * item becomes EMPTY.

@@ -10,10 +10,10 @@
  *   SUBMITTED  waits, or creates its resource    -> FREE before the user's
  *                                                   callback, by cancel or poll
  *
- * state_ only serves to detect misuse.  A cancel learns from the inner
- * operation that it is too late, also while the resource is created.  It does
- * not wait for create, which is user code: create may itself call the cancel,
- * or wait for the thread that does.
+ * state_ only serves to detect misuse.  A cancel is too late if the inner
+ * operation says so, also while the resource is created.  The cancel does not
+ * wait for create, which is user code: create may itself call the cancel, or
+ * wait for a thread that calls it.
  */
 #include "weir/pool_async.h"
 
@@ -42,7 +42,10 @@ static void left_by_pool(void *arg)
 	fn(op, WEIR_ECANCELED, NULL, user);
 }
 
-/* Borrow after an acquire that returned err.  Ends all access to *op. */
+/*
+ * Borrow after an acquire that returned err.  Its last access to *op sets it
+ * FREE.
+ */
 static weir_err finish(weir_pool_op *op, weir_err err, weir_pool_item **item,
 		       void (*left)(void *op))
 {

@@ -13,7 +13,7 @@
 weir_err weir_rate_unready_(weir_rate *limit, const char *call,
 			    enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_rate_check_(weir_rate *limit, const char *call,
 					enum weir_refusal_ refusal)
 {

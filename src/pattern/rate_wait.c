@@ -12,8 +12,8 @@
  * tokens in the meantime, since new calls wait or are refused, so the bucket is
  * as if the holder had never called.
  *
- * The tokens are taken before the sleep, not after it.  The time by which a
- * sleep lasts too long is therefore not lost for the next call, and the rate
+ * The tokens are taken before the sleep, not after it.  If a sleep lasts too
+ * long, then that time is therefore not lost for the next call, and the rate
  * does not drop.
  */
 #include "pattern/rate.h"

@@ -3,7 +3,7 @@
 #define WEIR_PATTERN_READY_H
 
 /*
- * The life of a pattern's object, in its word ready_:
+ * The state of a pattern's object is in its word ready_:
  *
  *   0                  zeroed memory, never set up
  *   weir_generation_   set up, and usable in this process
@@ -11,9 +11,9 @@
  *   WEIR_DESTROYED_    destroyed
  *   others             memory that was never set up
  *
- * WEIR_WATCHED_ is added if the object is watched (weir/diag.h).  Its calls then
- * leave the fast path and are recorded: another object pays nothing for that.  In
- * the child of a fork the object is not watched.
+ * WEIR_WATCHED_ is added if the object is watched (weir/diag.h).  Its calls
+ * then leave the fast path and are recorded.  The calls of other objects need
+ * no additional check.  In the child of a fork the object is not watched.
  *
  * Every public call begins with the check of its pattern, such as
  * weir_rwlock_check_.  On the fast path the check is one comparison
@@ -58,9 +58,9 @@ static inline bool weir_is_misaligned_(const void *object)
 }
 
 /*
- * True if the object, a pointer to a struct with the field ready_, is usable.
- * A plain read: only the first calls in the child of a fork write ready_, all
- * of them the same value.
+ * Returns true if the object, a pointer to a struct with the field ready_, is
+ * usable.  A plain read: only the first calls in the child of a fork write
+ * ready_, all of them the same value.
  */
 #define weir_is_ready_(object)                                                 \
 	(!weir_is_misaligned_(object) && (object)->ready_ == weir_generation_)

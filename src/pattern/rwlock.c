@@ -30,9 +30,9 @@
 
 /*
  * The fast path: the caller enters by one compare-and-swap of inside_.  If that
- * is not possible, then nothing has changed, and the functions below do the whole
- * of it.  It applies to every preference except where a writer is counted
- * (WRITERS).
+ * is not possible, then nothing has changed, and the functions below make the
+ * whole call.  There is no fast path with WEIR_RW_WRITERS, which counts
+ * writers.
  */
 static inline bool enter_fast(weir_rwlock *rw, int64_t n)
 {

@@ -20,7 +20,7 @@
 weir_err weir_rwlock_unready_(weir_rwlock *rw, const char *call,
 			      enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_rwlock_check_(weir_rwlock *rw, const char *call,
 					  enum weir_refusal_ refusal)
 {

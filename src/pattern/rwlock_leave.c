@@ -2,9 +2,9 @@
 /*
  * Leaving a reader-writer lock, and changing the role inside.
  *
- * The lock does not record who is inside, but the free permits of inside_ limit
- * what a correct caller can find.  They are seen no older than the caller's own
- * entry.
+ * The lock does not record which threads are inside.  But the number of free
+ * permits of inside_ shows whether a reader or a writer is inside.  The number
+ * that a caller reads is not older than its own entry.
  *
  *   0          a writer is inside, and no reader.  (There are fewer readers
  *              than permits: weir/rwlock.h.)
@@ -35,7 +35,7 @@ static weir_err refuse(const weir_rwlock *rw, const char *call,
 	return weir_panic_("%s: rwlock \"%s\" %s", call, rw->name_, reason);
 }
 
-/* Kept out of the callers, whose fast paths then need no stack frame. */
+/* Not inlined, so that the fast paths of the callers need no stack frame. */
 static __attribute__((noinline)) void read_done_slow(weir_rwlock *rw)
 {
 	static const char call[] = "weir_rwlock_read_done";
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void write_done_slow(weir_rwlock *rw)
 
 void weir_rwlock_read_done(weir_rwlock *rw)
 {
-	/* relaxed: seen no older than the caller's own entry; see above. */
+	/* relaxed: not older than the caller's own entry; see above. */
 	if (!weir_is_ready_(rw) ||
 	    weir_value_(at_load_relaxed(&rw->inside_.word_)) <= 0 ||
 	    !leave_fast(rw, 1))

@@ -14,11 +14,12 @@
  *
  *     readers counted and not returned = readers_ + permits of recall_
  *
- * Each of these readers leaves with one permit, or by decrementing readers_.  A
- * reader whose wait failed (ctx, deadline) and that finds readers_ == 0 has
- * been recalled at the same time.  Each other reader takes at most one permit,
- * so one permit is left for it.  It takes this permit under lock_, before a
- * reader that waits for the next writer can take it.
+ * Each of these readers leaves with one permit, or by decrementing readers_.
+ * (After a close the equation has no meaning.)  A reader whose wait failed
+ * (ctx, deadline) and that finds readers_ == 0 has been recalled at the same
+ * time.  Each other reader takes at most one permit, so one permit is left for
+ * it.  It takes this permit under lock_, before a reader that waits for the
+ * next writer can take it.
  */
 #include "pattern/rwlock.h"
 

@@ -8,8 +8,8 @@
  *     permits that callers hold + credit of all shards
  *             + permits that calls are moving = permits of rest that are out
  *
- * and rest never lets more than its capacity out: the limit holds whatever the
- * shards do, if each step below moves permits and creates none.
+ * and never more permits of rest are out than its capacity.  So the limit holds
+ * if each step below only moves permits and creates none.
  *
  *   acquire(1)  take one credit of the own shard; else take a batch from rest,
  *               keep one permit and deposit the others; else steal one credit
@@ -152,7 +152,10 @@ static void put(weir_sharded *s, int64_t n, const char *call)
 		weir_sharded_settle_(b);
 }
 
-/* Until ctx ends, or without a ctx until deadline_ns. */
+/*
+ * Acquire n permits of rest: until ctx ends, or without a ctx until
+ * deadline_ns.
+ */
 static weir_err wait_rest(body *b, int64_t n, struct weir_ctx *ctx,
 			  int64_t deadline_ns)
 {
@@ -211,8 +214,8 @@ static void release(weir_sharded *s, int64_t n, const char *call)
 }
 
 /*
- * The calls on an object that is not simply ready: it is watched, or the call is
- * refused.  They are not inlined, and called last: core/sem_watched.h, "WEIR_SITE_".
+ * The calls on an object that is watched or must not be used.  They are not
+ * inlined, and called last: core/sem_watched.h, "WEIR_SITE_".
  */
 static const char acquire_call[] = "weir_sharded_acquire";
 static const char until_call[] = "weir_sharded_acquire_until";

@@ -3,8 +3,9 @@
 #define WEIR_PATTERN_SHARDED_H
 
 /*
- * Internals shared by the files of the sharded semaphore.  The head of sharded.c
- * explains the algorithm, that of sharded_central.c why no waiter is forgotten.
+ * Internals shared by the files of the sharded semaphore.  The head of
+ * sharded.c explains the algorithm.  The head of sharded_central.c explains why
+ * no waiter is forgotten.
  *
  * state, one word:
  *
@@ -54,7 +55,7 @@ struct weir_sharded_body_ {
 weir_err weir_sharded_unready_(weir_sharded *s, const char *call,
 			       enum weir_refusal_ refusal);
 
-/* The check at the begin of every call: ready.h. */
+/* The check at the beginning of every call: ready.h. */
 static inline weir_err weir_sharded_check_(weir_sharded *s, const char *call,
 					   enum weir_refusal_ refusal)
 {
@@ -62,7 +63,7 @@ static inline weir_err weir_sharded_check_(weir_sharded *s, const char *call,
 		       WEIR_OK : weir_sharded_unready_(s, call, refusal);
 }
 
-/* Returns its object in the registry; 0: it is not watched. */
+/* Returns the object of *s in the registry; 0: *s is not watched. */
 static inline uint64_t weir_sharded_object_(const weir_sharded *s)
 {
 	return weir_record_numbered_(s->watched_, s);

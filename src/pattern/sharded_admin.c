@@ -159,7 +159,10 @@ void weir_sharded_close(weir_sharded *s, weir_close how)
 	if (weir_sharded_check_(s, call, WEIR_BY_PANIC_))
 		return;
 	set_flags(s->body_, WEIR_SHARDED_CLOSED_, 0);
-	/* Before the close: in drain mode, waiters may still take them. */
+	/*
+	 * Gather before the close: in drain mode, waiters may still take the
+	 * permits.
+	 */
 	weir_sharded_gather_(s, call);
 	weir_sem_close(&s->body_->rest, how);
 	weir_record_closed_(weir_sharded_object_(s));

@@ -7,9 +7,9 @@
  * state and then loads each credit; the depositing call writes credit and then
  * loads state; all four accesses are seq_cst.  In their total order, either the
  * deposit precedes the load of the credit, and gather moves it; or the load of
- * the credit precedes the deposit, then so does the write of state, and the
- * depositing call finds CENTRAL and moves the credit itself.  The other permits
- * of a batch reach a shard by the same deposit.
+ * the credit precedes the deposit.  Then the write of state precedes the
+ * deposit, too, and the depositing call finds CENTRAL and moves the credit
+ * itself.  The other permits of a batch reach a shard by the same deposit.
  *
  * The mode is CENTRAL as well after a close, and while rest has a debt: a
  * release that made a deposit instead would leave the debt unpaid, and the next
@@ -17,9 +17,9 @@
  *
  * While a call waits, an acquire takes one permit of rest at a time and no
  * batch, and it does not steal: the shards are empty but for deposits in
- * progress.  Each release that began before the call was counted may put its
- * permits past the waiting call once.  All later ones go to rest, whose
- * starvation bound then holds for the waiting call.
+ * progress.  A release that began before the call was counted may still deposit
+ * its permits in a shard, from which another call may take them.  All later
+ * releases go to rest, whose starvation bound then holds for the waiting call.
  */
 #include "pattern/sharded.h"
 

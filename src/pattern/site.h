@@ -2,9 +2,7 @@
 #ifndef WEIR_PATTERN_SITE_H
 #define WEIR_PATTERN_SITE_H
 
-/*
- * The call site of the user, for the acquires that a pattern makes.
- */
+/* The call site in the program, for the acquires that a pattern makes. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,10 +11,10 @@
 #include "record/record.h"
 
 /*
- * The acquires of a pattern are recorded with the call site of the pattern's
- * public function, `site`, if they are between begin and end.  No function of the
- * user is called between them.  The result of begin is for end: whether *sem is
- * watched.
+ * Acquires between begin and end are recorded with the call site of the
+ * pattern's public function, `site`.  The pattern calls no function of the
+ * program between them.  Begin returns true if *sem is watched; the caller
+ * passes this result to end.
  */
 static inline bool weir_site_begin_(const weir_sem *sem, uint64_t site)
 {
