@@ -30,15 +30,14 @@ struct weir_loop;	/* weir/loop.h */
  *
  *   If the operation has a loop, then its callback runs in weir_loop_dispatch,
  *   on the thread that dispatches, in the order of the decisions.  (If two
- *   threads decide concurrently, then either order is possible.)
- *   If it has no loop, then its callback runs on the thread whose call decided
- *   it, inside that call, after every lock is dropped.  That call is a release,
- *   a close, a cancel or a resize, or an acquire, a submit or a stat that made
- *   a grant which was due.  A thread runs one callback at a time: if a
- *   callback's own calls decide further operations, then their callbacks run
- *   after it has returned.  A chain of callbacks therefore needs no more stack
- *   than one.
- *   A callback may run before weir_op_submit has returned.
+ *   threads decide concurrently, then either order is possible.) If it has no
+ *   loop, then its callback runs on the thread whose call decided it, inside
+ *   that call, after every lock is dropped.  That call is a release, a close, a
+ *   cancel or a resize, or an acquire, a submit or a stat that made a grant
+ *   which was due.  A thread runs one callback at a time: if a callback's own
+ *   calls decide further operations, then their callbacks run after it has
+ *   returned.  A chain of callbacks therefore needs no more stack than one
+ *   callback.  A callback may run before weir_op_submit has returned.
  *
  * A callback may make every call.  Its operation belongs to its owner again:
  * the callback may submit it again or free it.  A callback should not wait: the
@@ -134,10 +133,10 @@ weir_op_submit_until(weir_op *op, weir_sem *sem, int64_t n,
 
 /*
  * Submit the operation to the end of a context instead of a semaphore: the
- * callback runs exactly once, when ctx ends, with the reason (weir_ctx_err).  It
- * holds no permits.  Everything above about callbacks applies: with a loop the
- * callback runs in a dispatch, also if ctx ends by its deadline; without one it
- * runs inside the weir_ctx_cancel that ends ctx.
+ * callback runs exactly once, when ctx ends, with the reason (weir_ctx_err).
+ * The callback gets no permits.  Everything above about callbacks applies: with
+ * a loop the callback runs in a dispatch, also if ctx ends by its deadline;
+ * without a loop it runs inside the weir_ctx_cancel that ends ctx.
  *
  *   WEIR_EQUEUED  The callback will run, unless weir_op_cancel prevents it.
  *   WEIR_ECANCELED, WEIR_ETIMEDOUT  ctx has ended; the callback does not run.

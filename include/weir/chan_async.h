@@ -29,8 +29,8 @@ struct weir_loop;	/* weir/loop.h */
  *
  * weir/async.h applies: it states where a callback runs, that it runs exactly
  * once, that it may make every call and submit its operation again, and that a
- * chain of callbacks needs no more stack than one.  weir/chan.h applies: no
- * item is lost or received twice, also around a close.
+ * chain of callbacks needs no more stack than one callback.  weir/chan.h
+ * applies: no item is lost or received twice, also around a close.
  *
  * The following holds for every function below unless its comment differs.
  *

@@ -15,8 +15,8 @@
 WEIR_DECLS_BEGIN
 
 /*
- * weir_cluster: a counting semaphore between machines, in an engine that is
- * already there: Redis, Valkey, etcd or PostgreSQL.  The library is
+ * weir_cluster: a counting semaphore between machines, in an engine that
+ * already runs: Redis, Valkey, etcd or PostgreSQL.  The library is
  * libweir-cluster (pkg-config weir-cluster).
  *
  *     weir_cluster_opts opts = { .capacity = 3, .flags = WEIR_CLUSTER_CREATE };
@@ -34,11 +34,11 @@ WEIR_DECLS_BEGIN
  * or until it cannot renew them in time.  A thread of the handle renews all
  * leases.  If a lease cannot be renewed, then it is lost for its holder before
  * the engine grants its permits again, by the holder's own clock
- * (CLOCK_BOOTTIME).  The engine knows leases, not running programs: a program
+ * (CLOCK_BOOTTIME).  The engine does not know whether a program runs: a program
  * that was suspended may still run when its lease is lost.  The fencing token
- * of a lease is greater than that of every earlier lease.  A resource that
- * refuses smaller tokens than it has seen is safe even then.  weir(7) has a
- * table of the promises that each engine keeps.
+ * of a lease is greater than that of every earlier lease.  If a resource
+ * refuses smaller tokens than it has seen, then it is safe even in this case.
+ * weir(7) has a table of the promises that each engine keeps.
  *
  * URLs
  *
@@ -49,13 +49,15 @@ WEIR_DECLS_BEGIN
  *             postgres://; a host may be the folder of a socket ("%2Frun")
  *
  * Options of all engines: ttl (a time such as 30s), timeout (of one request).
- * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password is taken from the URL, or from
- * the variable WEIR_PASSWORD, or from the file that WEIR_PASSWORD_FILE names.
+ * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password
+ * is taken from the URL, or from the variable WEIR_PASSWORD, or from the file
+ * that WEIR_PASSWORD_FILE names.
  *
- * With Redis and PostgreSQL, the name of a host is resolved by getaddrinfo(3) at each
- * connect.  Neither `timeout` nor the deadline of a call limits that: if the name
- * server does not answer, then a call that connects returns when the resolver gives up
- * (resolv.conf(5): timeout, attempts).  A numeric address needs no name server.
+ * With Redis and PostgreSQL, the name of a host is resolved by getaddrinfo(3)
+ * at each connect.  Neither `timeout` nor the deadline of a call limits that
+ * time: if the name server does not answer, then a call that connects returns
+ * when the resolver gives up (resolv.conf(5): timeout, attempts).  A numeric
+ * address needs no name server.
  *
  * The following holds for every function below unless its comment differs.
  *
@@ -143,10 +145,11 @@ WEIR_API WEIR_MUST_USE weir_err weir_cluster_close_handle(weir_cluster *c);
 WEIR_API void weir_cluster_why(weir_cluster *c, char *text, size_t size);
 
 /*
- * Take n permits, waiting until ctx ends; until the deadline; not at all.  The
- * rules are those of the function of the same name in weir/sem.h; the order of
- * arrival is that at the engine.  If n is 0, then *out is null.  If the result
- * is not WEIR_OK, then *out is null.
+ * Take n permits.  acquire waits until ctx ends, acquire_until and acquire_for
+ * wait until the deadline, and try_acquire does not wait.  The rules are those
+ * of the function of the same name in weir/sem.h; the order of arrival is that
+ * at the engine.  If n is 0, then *out is null.  If the result is not WEIR_OK,
+ * then *out is null.
  *
  * A call that waits survives a restart of the engine.  If the engine has lost
  * its data, then the call joins the queue again.  If a call ends while the
@@ -172,8 +175,8 @@ weir_cluster_acquire_upto(weir_cluster *c, int64_t min, int64_t max,
 			  weir_ctx *ctx, weir_lease **out);
 
 /*
- * Release the permits and free the lease, whatever the result is.  A null lease
- * is released already.
+ * Release the permits and free the lease, whatever the result is.  If the lease
+ * is null, then the call does nothing.
  *
  *   WEIR_ELOST          The lease was lost before this call.
  *   WEIR_EINDETERMINATE No answer came.  The handle's thread repeats the
@@ -206,8 +209,8 @@ WEIR_API WEIR_MUST_USE weir_err weir_lease_check(const weir_lease *lease);
 WEIR_API int64_t weir_lease_deadline(const weir_lease *lease);
 
 /*
- * Set *fd to a descriptor that polls readable once the lease is lost.  It is
- * closed by the release.  WEIR_ESYSTEM: no descriptor is available.
+ * Set *fd to a descriptor that polls readable once the lease is lost.  The
+ * release closes the descriptor.  WEIR_ESYSTEM: no descriptor is available.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_lease_lost_fd(weir_lease *lease, int *fd);
 

@@ -11,28 +11,30 @@
 WEIR_DECLS_BEGIN
 
 /*
- * Diagnostics: who holds and who awaits the permits of watched semaphores.
+ * Diagnostics: the holders and the waiters of watched semaphores.
  *
  * A semaphore is watched if it was given a name.  WEIR_SEM_UNWATCHED turns this
  * off; WEIR_SEM_TRACKED turns it on without a name.  A semaphore that was
  * initialised statically is watched from its first acquire on.  The environment
- * variable WEIR_DIAG changes it for the process: "off" watches nothing, "all" also
- * semaphores without a name that a call initialises.  "watchdog" starts a thread
- * that reports what hangs, "order" predicts deadlocks: weir_diag(3).
+ * variable WEIR_DIAG changes this for the process.  With "off" nothing is
+ * watched; with "all", semaphores without a name are watched as well, if a call
+ * initialises them.  "watchdog" starts a thread that reports waits that hang,
+ * "order" predicts deadlocks: weir_diag(3).
  *
- * Objects that are made of semaphores are watched under their own name and type, if
- * they have a name: groups, pools, rate limits, reader-writer locks, limits by name,
- * channels and sharded semaphores.  An adaptive limit is its semaphore.  A breaker
- * has neither permits nor waiters and is not watched: weir_breaker_stat.
+ * Objects that are made of semaphores are watched under their own name and
+ * type, if they have a name: groups, pools, rate limits, reader-writer locks,
+ * limits by name, channels and sharded semaphores.  An adaptive limit is
+ * watched if its semaphore is.  A breaker has neither permits nor waiters and
+ * is not watched: weir_breaker_stat.
  *
- * A channel has no holders: any thread may receive an item.  It shows its items as
- * `held`, its free slots as `free`, the sends as acquires, the receives as releases,
- * and the waiters of both sides.  The outcomes of calls that failed are those of
- * sends and of receives.
+ * A channel has no holders: any thread may receive an item.  It shows its items
+ * as `held`, its free slots as `free`, the sends as acquires, the receives as
+ * releases, and the waiters of both sides.  The counts of calls that failed
+ * include sends and receives.
  *
  * The process records the holders and waiters in memory that other processes of
- * the same user can read.  A semaphore that is not watched costs nothing more;
- * a watched one costs a few nanoseconds for each acquire and release.
+ * the same user can read.  A semaphore that is not watched has no additional
+ * cost; a watched one costs a few nanoseconds for each acquire and release.
  *
  * The following holds for every function below unless its comment differs.
  *
@@ -44,8 +46,9 @@ WEIR_DECLS_BEGIN
  *   Orders    No function orders anything.
  *   Signals   No function is async-signal-safe.
  *   Fork      The child watches nothing until it initialises a semaphore with a
- *             name.  Semaphores of the parent are not watched in the child.  Then
- *             it also starts a watchdog thread of its own, if one is asked for.
+ *             name.  Then it also starts a watchdog thread of its own, if
+ *             WEIR_DIAG asks for one.  Semaphores of the parent are not watched
+ *             in the child.
  *   Misuse    If a function pointer is null, then the result is WEIR_EINVAL.
  */
 typedef enum weir_diag_type {
@@ -139,15 +142,15 @@ typedef enum weir_diag_verdict {
 					   nothing could end a wait */
 	WEIR_DIAG_UNSATISFIABLE = 6,	/* asks for more than the capacity */
 	WEIR_DIAG_LEAKED = 7,	/* a thread has ended that held permits */
-	WEIR_DIAG_SELF_NESTED = 8,	/* a thread waits for what it holds */
+	WEIR_DIAG_SELF_NESTED = 8,	/* a thread waits for its own permits */
 	WEIR_DIAG_DEADLOCK = 9	/* no order of releases ends the waits */
 } weir_diag_verdict;
 
 /*
  * Write a report on all watched objects to fd: holders and waiters with their
- * call sites, and the verdict.  It does not stop other threads, so a picture of
- * objects that are in use may be approximate; the report says so.  A verdict
- * from LEAKED on is exact.
+ * call sites, and the verdict.  The call does not stop other threads, so the
+ * report on objects that are in use may be approximate; it says so.  The
+ * verdict LEAKED, and every graver one, is exact.
  *
  *   Memory    Maps memory for the time of the call.
  *   Signals   Async-signal-safe.  If fd is a pipe without a reader, then the
@@ -168,15 +171,15 @@ weir_explain(char *text, size_t size, weir_diag_verdict *verdict);
 
 /*
  * Set the function that gets a report for each wait on a watched object that
- * times out; null: none.  Returns the previous function.  It runs on the thread
+ * times out; null: none.  Returns the previous function.  fn runs on the thread
  * of the call, without any lock of weir.  The report names the holders of the
- * object as of one instant, or says that it could not.  Without such a function
- * WEIR_DIAG=report prints the reports to standard error, at most 6 a minute;
- * WEIR_DIAG=report=N, at most N.
+ * object as of one instant, or says that this was not possible.  Without such a
+ * function WEIR_DIAG=report prints the reports to standard error, at most 6 a
+ * minute; WEIR_DIAG=report=N, at most N.
  *
  * The function also gets the reports of predicted deadlocks, and those of the
- * watchdog thread, which calls it.  A wait of its own that times out is not
- * reported.
+ * watchdog thread, which calls it.  If the function itself waits and times out,
+ * then that is not reported.
  */
 typedef void weir_diag_report_fn(const char *text);
 WEIR_API weir_diag_report_fn *weir_diag_set_report(weir_diag_report_fn *fn);

@@ -70,9 +70,10 @@ typedef void weir_task_done_fn(void *user, void *arg, weir_err err);
 
 /*
  * Flag: a task that is cancelled before it began runs nevertheless, with a
- * context that has ended, so that it can clean up what its argument owns.  Its
- * result is what it returns.  Without this flag such a task does not run, and
- * `done` is the place to clean up: it gets the argument of every task.
+ * context that has ended, so that it can release the resources that its
+ * argument owns.  Its result is the value that it returns.  Without this flag
+ * such a task does not run, and `done` is the place to clean up: it gets the
+ * argument of every task.
  */
 #define WEIR_GROUP_RUN_CANCELLED 2u
 
@@ -153,8 +154,9 @@ weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 /*
  * Wait until every spawned task is complete.  Returns the result of the first
  * task that failed since init, the very value that the task returned, or
- * WEIR_OK; *first (may be null) is set to the same.  WEIR_ECANCELED or WEIR_ETIMEDOUT with *first unchanged: ctx ended
- * first; the tasks continue.
+ * WEIR_OK; *first (may be null) is set to the same.  WEIR_ECANCELED or
+ * WEIR_ETIMEDOUT with *first unchanged: ctx ended before that; the tasks
+ * continue.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_wait(weir_group *group, struct weir_ctx *ctx, weir_err *first);
@@ -208,10 +210,10 @@ static inline void weir_group_end_scope_(weir_group **group)
  * The block form declares group, sets it up with weir_group_init, runs the
  * statement and waits for the tasks; err, an lvalue of type weir_err, is set to
  * the result of weir_group_wait.  If the statement is left early (weir/permit.h
- * says by which paths), then the group is cancelled, and the tasks are awaited
- * all the same: no task outlives the block.  break leaves the statement in this
- * way.  If weir_group_init fails, then the statement is skipped and err is set
- * to its error.
+ * says by which paths), then the group is cancelled, and the block waits for
+ * the tasks, too: no task outlives the block.  break leaves the statement in
+ * this way.  If weir_group_init fails, then the statement is skipped and err is
+ * set to its error.
  *
  *     WEIR_WITH_GROUP(err, group, &opts) {
  *             for (...)

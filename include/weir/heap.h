@@ -30,9 +30,9 @@ WEIR_DECLS_BEGIN
  * Every object on the heap, for bindings of other languages: a caller of these
  * functions needs neither the size nor the layout of an object.  weir/sem.h has
  * weir_sem_new, weir/named.h has weir_named_open, and weir/cluster.h has
- * weir_cluster_open and weir_cluster_op_new.  A weir_spin has no functions in the
- * library, and a weir_set is not needed: weir_acquire_all and weir_release_all
- * keep nothing in it.
+ * weir_cluster_open and weir_cluster_op_new.  A weir_spin has no functions in
+ * the library.  A weir_set is not needed: weir_acquire_all and weir_release_all
+ * work without it.
  *
  *     weir_ctx *ctx;
  *     err = weir_ctx_new(NULL, WEIR_FOREVER, &ctx);
@@ -58,8 +58,8 @@ WEIR_DECLS_BEGIN
  *   Memory    A new allocates, a free frees.
  *   Orders    As the init and the destroy of the object.
  *   Signals   No function is async-signal-safe or a thread-cancellation point.
- *   Fork      As the object.  The child may free its copy where it may destroy
- *             it.
+ *   Fork      As for the object.  If the child may destroy its copy of the
+ *             object, then it may free it.
  *   Misuse    As in weir/sem.h.  An object that is not from its new must not be
  *             freed; this is not detected.
  */

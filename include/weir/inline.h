@@ -9,13 +9,13 @@
  *     #define WEIR_INLINE
  *     #include <weir/sem.h>
  *
- * compiles them into its own code.  Its calls of weir_sem_acquire,
+ * compiles the fast paths into its own code.  Its calls of weir_sem_acquire,
  * _acquire_until, _acquire_for, _try_acquire, _release and _try_release then
  * take and return permits inline, and call the library if the fast path does
  * not apply.  The results are the same.
  *
  * Such a program depends on the layout of weir_sem.  If the library has another
- * layout, then it does not link or does not start, because the symbol
+ * layout, then the program does not link or does not start, because the symbol
  * weir_layout_1_ is missing.
  *
  * src/core/sem_word.h describes the state word.
@@ -151,8 +151,8 @@ WEIR_DECLS_BEGIN
 extern WEIR_API const uint8_t weir_layout_1_;
 
 /*
- * weir_sem_acquire and weir_sem_release after the fast path has failed.  `word` is
- * what weir_put_fast_ has stored.
+ * weir_sem_acquire and weir_sem_release after the fast path has failed.  `word`
+ * is the value that weir_put_fast_ has stored in *seen.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_sem_acquire_long_(weir_sem *sem, int64_t n,
 						       struct weir_ctx *ctx);
@@ -165,7 +165,7 @@ static const uint8_t *const weir_layout_used_
 	__attribute__((used, unused)) = &weir_layout_1_;
 
 /*
- * The expectations keep the instructions of a watched semaphore out of the path of an
+ * __builtin_expect keeps the code for a watched semaphore out of the path of an
  * unwatched one.
  */
 static inline WEIR_MUST_USE weir_err

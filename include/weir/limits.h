@@ -88,8 +88,8 @@ weir_limits_init(weir_limits *limits, int64_t max);
 WEIR_API WEIR_MUST_USE weir_err weir_limits_destroy(weir_limits *limits);
 
 /*
- * Load a file or a text.  If *problem is not null, it is set to the description
- * of the error.
+ * Load a file or a text.  If problem is not null, then *problem is set to the
+ * description of the error.
  *
  *   WEIR_EINVAL   The text is invalid.                 \
  *   WEIR_ETOOBIG  The file is too long, or it has more  |

@@ -191,7 +191,8 @@ weir_named_path(const char *name, char *path, size_t size);
  * process of this handle dies, then its permits stay held while any process has
  * the descriptor open.  So a process can keep its permits held until the last
  * child that works under them has ended.  The descriptor is closed on exec,
- * unless the caller changes that.  It does not affect release and close_handle.
+ * unless the caller changes that.  The descriptor does not affect release and
+ * close_handle.
  *
  * The descriptor is that of an empty file, which is beside the file of the
  * semaphore until the permits are released.  It is read-only, and a process
@@ -268,7 +269,7 @@ WEIR_API int64_t weir_named_capacity(weir_named *sem);
 
 typedef enum weir_named_role {
 	WEIR_NAMED_HOLDS = 0,	/* a process; all permits of its handle */
-	WEIR_NAMED_GRANTED = 1,	/* a call that was granted and not returned */
+	WEIR_NAMED_GRANTED = 1,	/* a granted call that has not returned */
 	WEIR_NAMED_WAITS = 2,	/* a call in the queue */
 	WEIR_NAMED_OVERSIZED = 3,	/* a call outside the queue */
 	WEIR_NAMED_IDLE = 4,	/* a call of weir_named_wait_idle */
@@ -318,11 +319,11 @@ typedef struct weir_named_info {
  * permits are free again do not count.
  *
  * The call takes no lock and does not wait.  It reads the file until it has a
- * copy that no process has changed meanwhile, but at most some times; then
- * info->inconsistent is true, and the entries may be of different moments.  If
- * one process was inside the internal lock all the time, because it is stopped
- * or has lost its CPU, then the first entry is that process, as
- * WEIR_NAMED_LOCKS.
+ * copy that no process has changed meanwhile, but only a limited number of
+ * times.  If none of the copies is consistent, then info->inconsistent is true,
+ * and the entries may be of different moments.  If one process was inside the
+ * internal lock all the time, because it is stopped or has lost its CPU, then
+ * the first entry is that process, as WEIR_NAMED_LOCKS.
  *
  * WEIR_ESYSTEM with EBADMSG: the file is damaged.
  */

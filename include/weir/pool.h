@@ -44,7 +44,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *   Threads   Every function may be called from any thread between init and
  *             destroy.  A thread may give back a resource that another thread
- *                       borrowed.
+ *             borrowed.
  *   Memory    The pool allocates nothing after init.  A waiter lives on its
  *             caller's stack.
  *   Orders    If a resource is given back and borrowed again, then the use

@@ -27,8 +27,8 @@ struct weir_loop;	/* weir/loop.h */
  *
  * weir/async.h applies: it states where a callback runs, that it runs exactly
  * once, that it may make every call and submit its operation again, and that a
- * chain of callbacks needs no more stack than one.  Any thread gives the item
- * back, with weir_pool_give_back or weir_pool_discard.
+ * chain of callbacks needs no more stack than one callback.  Any thread gives
+ * the item back, with weir_pool_give_back or weir_pool_discard.
  *
  * The following holds for every function below unless its comment differs.
  *
@@ -125,11 +125,11 @@ weir_pool_op_borrow_until(weir_pool_op *op, weir_pool *pool, const char *who,
  *               waiter.  The memory of the operation belongs to the caller.
  *   WEIR_EBUSY  Too late: a resource is being selected or created, and the
  *               callback will run.  Or the callback has begun or has run.  Or
- *               the operation was not submitted.  Unlike weir_op_cancel, this does not wait
- *               for the resource: the memory of the operation belongs to its
- *               owner again when the callback has begun.  If the callback frees
- *               *op, then the program must make sure that this call comes
- *               first.
+ *               the operation was not submitted.  Unlike weir_op_cancel, this
+ *               does not wait for the resource: the memory of the operation
+ *               belongs to its owner again when the callback has begun.  If the
+ *               callback frees *op, then the program must make sure that this
+ *               call comes first.
  *
  * The cost is O(1), independent of the length of the queue.
  */

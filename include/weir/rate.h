@@ -192,7 +192,7 @@ WEIR_API void weir_rate_close(weir_rate *limit);
 typedef struct weir_rate_info {
 	const char *name;
 	int64_t rate, period_ns, burst;
-	int64_t tokens;		/* available; negative: reserved ahead */
+	int64_t tokens;		/* available; negative: reserved in advance */
 	uint32_t waiters;
 	weir_rate_kind kind;
 	bool closed;

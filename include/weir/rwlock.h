@@ -27,7 +27,7 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *                    threads: for example, readers join other readers although
  *                    a writer waits.  If a thread has waited for barge_us
  *                    microseconds, then no thread passes it.  No thread
- *                    starves.  The default, and the fastest.
+ *                    starves.  This is the default, and the fastest.
  *   WEIR_RW_FIFO     The order of arrival: a reader that arrives after a writer
  *                    waits behind it.  No thread starves.
  *   WEIR_RW_WRITERS  While a writer waits or is inside, new readers wait.  A
@@ -36,10 +36,10 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * The following holds for every function below unless its comment differs.
  *
  *   Threads   Every function may be called from any thread between init and
- *             destroy.  The lock has no owner: a thread may leave for another
- *             thread.  The lock is not recursive: if a thread inside calls
- *             write, then it waits for itself; if it calls read, then it may
- *             wait for itself.
+ *             destroy.  The lock has no owner: a thread may leave on behalf of
+ *             another thread.  The lock is not recursive: if a thread inside
+ *             calls write, then it waits for itself; if it calls read, then it
+ *             may wait for itself.
  *   Memory    No function allocates.  A waiter lives on its caller's stack.
  *   Orders    If one of two critical sections is a writer's, then the earlier
  *             one happens before the later one.

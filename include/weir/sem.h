@@ -69,7 +69,7 @@ typedef struct weir_sem {
 	uint32_t waiters_;		/* in the queue */
 	uint32_t max_waiters_;		/* 0: no limit */
 	uint16_t resizes_;		/* number of changes of capacity_ */
-	uint8_t cpu_;			/* last used the semaphore; a hint */
+	uint8_t cpu_;			/* of the last take, release; a hint */
 	uint8_t forks_;			/* fork count of the last lock holder */
 } weir_sem;
 
@@ -150,7 +150,8 @@ typedef struct weir_sem_opts {
  * Requires: permits, capacity, policy and flags are constant expressions.  If
  * they are invalid, then the code does not compile.
  *
- * If such a semaphore is watched, then from its first acquire on (weir/diag.h).
+ * Such a semaphore is watched, if at all, from its first acquire on
+ * (weir/diag.h).
  */
 #define WEIR_SEM_INIT_OPTS(permits, capacity, name, policy, flags)             \
 	{ (WEIR_CAST_(uint64_t, permits) << 2 |                                \
@@ -309,11 +310,11 @@ weir_sem_remove(weir_sem *sem, int64_t max, int64_t *removed);
 WEIR_API void weir_sem_release(weir_sem *sem, int64_t n);
 
 /*
- * As weir_sem_release, but never panics.  It leaves errno unchanged as well.
- * WEIR_EOVERFLOW: more permits than are
- * out.  WEIR_EINVAL: any other reason for which weir_sem_release panics: the
- * semaphore is null, misaligned, destroyed, or had waiters at the fork of this
- * child; or the count is invalid.  Nothing has changed.
+ * As weir_sem_release, but this call never panics.  It leaves errno unchanged
+ * as well.  WEIR_EOVERFLOW: more permits than are out.  WEIR_EINVAL: any other
+ * reason for which weir_sem_release panics: the semaphore is null, misaligned,
+ * destroyed, or had waiters at the fork of this child; or the count is invalid.
+ * Nothing has changed.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_try_release(weir_sem *sem, int64_t n);

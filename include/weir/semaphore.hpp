@@ -34,8 +34,8 @@
  *             deadline of another clock is converted when the wait begins.  If
  *             the wait ends and that clock has not reached the deadline, because
  *             it was set back, then the wait is repeated from the tail of the
- *             queue.  If that clock is set forward, then the wait ends as if it
- *             had not been.
+ *             queue.  If that clock is set forward, then this does not end the
+ *             wait earlier.
  *   Orders    As the C object.
  *   Signals   As the C object: a signal handler may call release of a
  *             semaphore, and nothing else.
@@ -645,8 +645,9 @@ public:
 
 		handle_ = handle;
 		/*
-		 * Set before: as soon as the operation is queued, another thread
-		 * may resume the coroutine and destroy *this.
+		 * Set waits_ before the submit: as soon as the operation is
+		 * queued, another thread may resume the coroutine and destroy
+		 * *this.
 		 */
 		waits_ = true;
 		err = weir_op_submit(&op_, &sem_, n_, ctx_);
@@ -976,8 +977,8 @@ public:
 	}
 	/*
 	 * Wait until every task is complete.  If a task has failed, then the
-	 * exception of the first such task, or its weir_err as weir::error, is
-	 * thrown; so is the error of ctx.
+	 * exception of the first such task is thrown, or its weir_err as
+	 * weir::error.  If ctx ends first, then its error is thrown.
 	 */
 	void wait(weir_ctx *ctx = nullptr)
 	{

@@ -20,7 +20,8 @@ WEIR_DECLS_BEGIN
  * program links with libweir-posix.a or libweir-posix.so.  A program that is not
  * compiled again uses `weir posix`, which preloads the library: weir-posix(1).
  *
- * Each function behaves as the one of POSIX and glibc, with these differences:
+ * Each function behaves as the corresponding function of POSIX and glibc, with
+ * these differences:
  *
  *   order     Threads are granted in order of arrival (WEIR_POSIX=barging in the
  *             environment: a running thread may overtake, for at most 1 ms).
@@ -34,8 +35,9 @@ WEIR_DECLS_BEGIN
  *             PTHREAD_CANCEL_ASYNCHRONOUS.
  *
  *   Threads   As the functions of POSIX.
- *   Memory    weir_posix_init may allocate.  A program that destroys no
- *             semaphore needs memory for each address that was one, once.
+ *   Memory    weir_posix_init may allocate.  If a program never destroys its
+ *             semaphores, then it needs memory once for each address at which a
+ *             semaphore was.
  *   Orders    A post happens before the wait that it lets proceed.
  *   Signals   weir_posix_post is async-signal-safe.  A handler must not leave a
  *             wait with siglongjmp.
