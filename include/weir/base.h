@@ -110,7 +110,8 @@ WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
  * weir_err.
  *
  * The hook runs on the thread of the call, possibly in a signal handler, and
- * never while weir holds a lock.  One exception to "no effect": if a resize or
+ * never while weir holds a lock, except that of a weir_all: see
+ * weir_diag_set_hook.  One exception to "no effect": if a resize or
  * a forget detects an earlier over-release, then it panics after it has taken
  * effect, and it returns WEIR_OK.
  */

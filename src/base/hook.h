@@ -2,6 +2,7 @@
 #ifndef WEIR_BASE_HOOK_H
 #define WEIR_BASE_HOOK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "weir/base.h"
@@ -42,5 +43,26 @@ void weir_hook_set_recorder_(weir_hook_fn_ *record);
 
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err);
+
+/*
+ * The hook must not run while this thread holds a lock.  A pattern that calls a
+ * semaphore under its lock holds the event back and delivers it afterwards:
+ *
+ *     weir_hook_hold_(&held);
+ *     weir_lock_(&pool->lock_);
+ *     ...                              a call that emits at most one event
+ *     weir_unlock_(&pool->lock_);
+ *     weir_hook_deliver_(&held);
+ *
+ * The recorder and the probes get the event at once.  If a signal handler releases
+ * permits in between, one of the two events does not reach the hook.
+ */
+struct weir_held_event_ {
+	struct weir_event_ event;
+	bool occurred;
+};
+
+void weir_hook_hold_(struct weir_held_event_ *held);
+void weir_hook_deliver_(const struct weir_held_event_ *held);
 
 #endif /* WEIR_BASE_HOOK_H */

@@ -8,13 +8,17 @@
 
 #include "weir/base.h"
 
+struct weir_held_event_;
+
 /*
  * The callbacks that a thread has to run: their nodes, oldest first.  `running`
- * is true while a function further up the stack of the thread runs them.
+ * is true while a function further up the stack of the thread runs them.  `held`
+ * takes an event for the hook (hook.h); null: the hook is called at once.
  */
 struct weir_to_run_ {
 	struct weir_ring_ *ready;
 	bool running;
+	struct weir_held_event_ *held;
 };
 
 /* Returns the calling thread's list. */

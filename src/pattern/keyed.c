@@ -48,6 +48,14 @@ static weir_err check_new(const weir_keyed *keyed, int64_t n)
 	return n > burst ? WEIR_ETOOBIG : WEIR_EQUEUED;
 }
 
+/* Count a call in the entry, which becomes the newest one. */
+static void enter_entry(weir_keyed *keyed, struct weir_keyed_entry_ *e)
+{
+	ring_append(&keyed->used_, &e->used);
+	e->users++;
+	keyed->calls_++;
+}
+
 /*
  * Find or add the entry of the key, and count the call in it.  If *entry is
  * null, the call ends with the returned result, which is WEIR_EFULL if no entry
@@ -78,11 +86,8 @@ static weir_err enter(weir_keyed *keyed, const void *key, size_t length,
 		e = weir_keyed_add_(keyed, key, length, now_ns);
 		err = e ? WEIR_OK : WEIR_EFULL;
 	}
-	if (e) {
-		ring_append(&keyed->used_, &e->used);
-		e->users++;
-		keyed->calls_++;
-	}
+	if (e)
+		enter_entry(keyed, e);
 	weir_unlock_(&keyed->lock_);
 	*entry = e;
 	return err;
@@ -186,16 +191,41 @@ weir_err weir_keyed_destroy(weir_keyed *keyed)
 	return WEIR_OK;
 }
 
-void weir_keyed_close(weir_keyed *keyed)
+/*
+ * Enter an entry whose limit is open, and mark the keyed limit as closed.  Returns
+ * null if there is none.  No entries are added any more.  The entry becomes the
+ * newest one, so that the next search seldom meets closed ones before an open one.
+ */
+static struct weir_keyed_entry_ *enter_open(weir_keyed *keyed)
 {
-	if (check(keyed, __func__, WEIR_BY_PANIC_))
-		return;
+	struct weir_keyed_entry_ *e, *open = NULL;
+
 	weir_lock_(&keyed->lock_);
 	keyed->closed_ = 1;
-	RING_EACH(node, next, end, keyed->used_)
-		weir_rate_close(
-			&ring_entry(node, struct weir_keyed_entry_, used)->limit);
+	RING_EACH(node, next, end, keyed->used_) {
+		e = ring_entry(node, struct weir_keyed_entry_, used);
+		if (weir_sem_is_closed(&e->limit.wake_))
+			continue;
+		ring_remove(&keyed->used_, node);
+		enter_entry(keyed, e);
+		open = e;
+		break;
+	}
 	weir_unlock_(&keyed->lock_);
+	return open;
+}
+
+/* A close calls the event hook, so it runs without lock_. */
+void weir_keyed_close(weir_keyed *keyed)
+{
+	struct weir_keyed_entry_ *e;
+
+	if (check(keyed, __func__, WEIR_BY_PANIC_))
+		return;
+	while ((e = enter_open(keyed))) {
+		weir_rate_close(&e->limit);
+		leave(keyed, e);
+	}
 }
 
 weir_err weir_keyed_stat(weir_keyed *keyed, weir_keyed_info *info)

@@ -2,6 +2,7 @@
 /* The pool: init, destroy, trim, close and statistics. */
 #include "weir/pool.h"
 
+#include "base/hook.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -81,10 +82,12 @@ static weir_pool_item *take_idle(weir_pool *pool, bool expired)
 	weir_pool_item *taken = NULL;
 	/*
 	 * try_acquire may notify operations, but no callback may run under
-	 * lock_ (C27).
+	 * lock_ (C27), and neither may the hook.
 	 */
 	bool outer = weir_callbacks_hold_();
+	struct weir_held_event_ held;
 
+	weir_hook_hold_(&held);
 	weir_lock_(&pool->lock_);
 	/* Items beyond their lifetime may be anywhere in the list. */
 	RING_EACH(node, next, end, pool->idle_) {
@@ -105,6 +108,7 @@ static weir_pool_item *take_idle(weir_pool *pool, bool expired)
 		break;
 	}
 	weir_unlock_(&pool->lock_);
+	weir_hook_deliver_(&held);
 	weir_callbacks_resume_(outer);
 	return taken;
 }

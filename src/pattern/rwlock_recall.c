@@ -23,11 +23,13 @@
  */
 #include "pattern/rwlock.h"
 
+#include "base/hook.h"
 #include "base/lock.h"
 
 weir_err weir_rwlock_await_recall_(weir_rwlock *rw, struct weir_ctx *ctx,
 				   int64_t deadline_ns)
 {
+	struct weir_held_event_ held;
 	bool recalled = false;
 	weir_err err;
 
@@ -44,12 +46,14 @@ weir_err weir_rwlock_await_recall_(weir_rwlock *rw, struct weir_ctx *ctx,
 	err = weir_rwlock_acquire_(&rw->recall_, 1, ctx, deadline_ns);
 	if (!err || err == WEIR_ECLOSED)
 		return err;
+	weir_hook_hold_(&held);
 	weir_lock_(&rw->lock_);
 	if (rw->readers_)
 		rw->readers_--;
 	else
 		(void)!weir_sem_try_acquire(&rw->recall_, 1);
 	weir_unlock_(&rw->lock_);
+	weir_hook_deliver_(&held);
 	return err;
 }
 
@@ -65,10 +69,12 @@ void weir_rwlock_add_writer_(weir_rwlock *rw)
 
 void weir_rwlock_remove_writer_(weir_rwlock *rw)
 {
+	struct weir_held_event_ held;
 	uint32_t writers;
 
 	if (rw->prefer_ != WEIR_RW_WRITERS)
 		return;
+	weir_hook_hold_(&held);
 	weir_lock_(&rw->lock_);
 	/* relaxed: writers_ is written only under the lock. */
 	writers = at_load_relaxed(&rw->writers_) - 1;
@@ -78,4 +84,5 @@ void weir_rwlock_remove_writer_(weir_rwlock *rw)
 		rw->readers_ = 0;
 	}
 	weir_unlock_(&rw->lock_);
+	weir_hook_deliver_(&held);
 }

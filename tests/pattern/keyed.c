@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "weir/ctx.h"
+#include "weir/diag.h"
 #include "weir/rate.h"
 
 #define SECOND INT64_C(1000000000)
@@ -267,4 +268,39 @@ TEST(storm_of_keys)
 		finish(threads[i]);
 	CHECK(info().keys <= 4 && info().forgotten > 0);
 	CHECK_OK(weir_keyed_destroy(&keyed));
+}
+
+static weir_keyed hooked;
+static int events;
+
+static void stat_in_the_hook(const weir_diag_event *event)
+{
+	weir_keyed_info info;
+
+	(void)event;
+	CHECK_OK(weir_keyed_stat(&hooked, &info));
+	CHECK(info.closed);
+	events++;
+}
+
+/* The event hook runs with no lock held: it may use the keyed limit. */
+TEST(c27_the_hook_of_a_close_uses_the_limit)
+{
+	const weir_rate_opts each = { .rate = 1, .burst = 5 };
+	weir_keyed_info info;
+
+	CHECK_OK(weir_keyed_init(&hooked, NULL, 4, &each));
+	CHECK_OK(weir_keyed_try_acquire(&hooked, "a", 1, 1));
+	CHECK_OK(weir_keyed_try_acquire(&hooked, "b", 1, 1));
+	CHECK(!weir_diag_set_hook(stat_in_the_hook));
+	weir_keyed_close(&hooked);
+	weir_keyed_close(&hooked);
+	CHECK(weir_diag_set_hook(NULL) == stat_in_the_hook);
+	CHECK(events >= 2);
+	CHECK_ERR(weir_keyed_try_acquire(&hooked, "a", 1, 1), WEIR_ECLOSED);
+	CHECK_ERR(weir_keyed_try_acquire(&hooked, "b", 1, 1), WEIR_ECLOSED);
+	CHECK_ERR(weir_keyed_try_acquire(&hooked, "c", 1, 1), WEIR_ECLOSED);
+	CHECK_OK(weir_keyed_stat(&hooked, &info));
+	CHECK_EQ(info.calls, 0);
+	CHECK_OK(weir_keyed_destroy(&hooked));
 }

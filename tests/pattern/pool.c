@@ -2,6 +2,7 @@
 /* The pool: borrow, replace, expire, limits, leaks, shutdown. */
 #include "check.h"
 #include "weir/ctx.h"
+#include "weir/diag.h"
 #include "weir/pool.h"
 
 /* Resources are numbers from 1; live[] marks those that exist. */
@@ -531,4 +532,52 @@ TEST(storm_adds_up)
 	CHECK_EQ(info().idle, 0);
 	CHECK(info().created > 3 && info().failed > 0);
 	end();
+}
+
+static int acquired;
+
+static void stat_in_the_hook(const weir_diag_event *event)
+{
+	weir_pool_info info;
+
+	if (event->kind != WEIR_DIAG_ACQUIRED)
+		return;
+	CHECK_OK(weir_pool_stat(&pool, &info));
+	acquired++;
+}
+
+static void *wait_idle(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_pool_wait_idle(&pool, NULL));
+	return NULL;
+}
+
+/*
+ * The event hook runs with no lock held: it may use the pool.  While a thread waits
+ * for the pool to be idle, a trim takes its permit on the slow path.
+ */
+TEST(c27_the_hook_of_a_trim_uses_the_pool)
+{
+	weir_pool_opts opts = opts_of(2);
+	weir_pool_item *a, *b;
+	weir_sem_info permits;
+	check_thread thread;
+
+	opts.idle_ns = 1;
+	begin_with(opts);
+	CHECK_OK(weir_pool_borrow(&pool, NULL, NULL, &a));
+	CHECK_OK(weir_pool_borrow(&pool, NULL, NULL, &b));
+	weir_pool_give_back(&pool, b);
+	thread = start(wait_idle, NULL);
+	do
+		CHECK_OK(weir_sem_stat(&pool.permits_, &permits));
+	while (!permits.oversized);
+	CHECK(!weir_diag_set_hook(stat_in_the_hook));
+	CHECK_EQ(weir_pool_trim(&pool), 1);
+	CHECK(weir_diag_set_hook(NULL) == stat_in_the_hook);
+	CHECK_EQ(acquired, 1);
+	weir_pool_give_back(&pool, a);
+	finish(thread);
+	CHECK_OK(weir_pool_destroy(&pool));
 }

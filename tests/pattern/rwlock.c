@@ -2,6 +2,7 @@
 /* The reader-writer lock with each of its three preferences. */
 #include "check.h"
 #include "weir/ctx.h"
+#include "weir/diag.h"
 #include "weir/rwlock.h"
 
 static weir_rwlock rw;
@@ -567,4 +568,43 @@ TEST(c8_unmatched_read_done)
 	weir_rwlock_read_done(&fresh);
 	CHECK_PANICS("has no reader", weir_rwlock_read_done(&fresh));
 	CHECK_OK(weir_rwlock_destroy(&fresh));
+}
+
+static int released;
+
+static void try_in_the_hook(const weir_diag_event *event)
+{
+	if (event->kind != WEIR_DIAG_RELEASED || released++)
+		return;
+	if (!weir_rwlock_try_write(&rw))
+		weir_rwlock_write_done(&rw);
+}
+
+static void recall_with_the_hook(void)
+{
+	struct caller reader = { .call = READ };
+	weir_sem_info recall;
+
+	begin(WEIR_RW_WRITERS);
+	CHECK_OK(weir_rwlock_write(&rw, NULL));
+	reader.thread = start(caller, &reader);
+	do
+		CHECK_OK(weir_sem_stat(&rw.recall_, &recall));
+	while (!recall.waiters);
+	CHECK(!weir_diag_set_hook(try_in_the_hook));
+	weir_rwlock_write_done(&rw);
+	CHECK(weir_diag_set_hook(NULL) == try_in_the_hook);
+	finishes_with(&reader, WEIR_OK);
+	weir_rwlock_read_done(&rw);
+	end();
+}
+
+/*
+ * The event hook runs with no lock held: it may use the lock whose event it gets.
+ * There is no event if the reader still spins.
+ */
+TEST(c27_the_hook_of_a_recall_uses_the_lock)
+{
+	while (!released)
+		recall_with_the_hook();
 }
