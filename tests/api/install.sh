@@ -43,6 +43,12 @@ for file in libweir.a libweir.so libweir.so.0 "libweir.so.$(pkg-config --modvers
 	test -s "$lib/$file"
 done
 
+# The command finds libweir-cluster, and the libweir that it needs, beside itself.
+if [ -e "$lib/libweir-cluster.so.0" ]; then
+	! "$prefix/bin/weir" stat redis://127.0.0.1:1/x >"$work/log" 2>&1 || exit 1
+	grep -q refused "$work/log" || { cat "$work/log"; exit 1; }
+fi
+
 script=$prefix/share/gdb/auto-load$lib/libweir.so.$(pkg-config --modversion weir)-gdb.py
 cmp "$root/src/gdb/load.py" "$script"
 cmp "$root/src/gdb/load.py" "$prefix/share/weir/gdb/load.py"

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.dont_write_bytecode = True
@@ -481,9 +482,21 @@ def test_postgres():
         assert status == 69 and "refused" in text and text.count("\n") == 1, text
 
 
+def test_the_library_near_the_command():
+    """It is found without the help of the loader, as in a prefix that ldconfig does not know."""
+    status, text = weir("stat", "redis://127.0.0.1:1/x", env={"LD_LIBRARY_PATH": ""})
+    assert status == 69 and "refused" in text, text
+
+
 def test_without_the_library():
-    status, text = weir("stat", "redis://127.0.0.1/x", env={"LD_LIBRARY_PATH": ""})
-    assert status == 69 and "libweir-cluster" in text and text.count("\n") == 1, text
+    with tempfile.TemporaryDirectory() as folder:
+        alone = shutil.copy(WEIR, folder)
+        done = subprocess.run([alone, "stat", "redis://127.0.0.1/x"], check=False, timeout=60,
+                              capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": ""})
+        text = done.stderr.decode()
+    assert done.returncode == 69 and text.count("\n") == 1, text
+    assert "need libweir-cluster.so.0 (Debian package libweir-cluster0): " in text, text
+    assert text.endswith("cannot open shared object file: No such file or directory\n"), text
 
 
 def test_doctor():

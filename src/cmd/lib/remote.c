@@ -7,14 +7,16 @@
 #include <string.h>
 
 #include "cmd/lib/fail.h"
+#include "cmd/lib/library.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/remote.h"
 
 #define LIBRARY "libweir-cluster.so.0"
+#define NEEDED "libweir.so.0"		/* by LIBRARY */
 #ifdef WEIR_STATIC
-#define REMEDY ", which this static program cannot load"
+#define REMEDY ", which this static program cannot load%.0s"
 #else
-#define REMEDY " (Debian package libweir-cluster0)"
+#define REMEDY " (Debian package libweir-cluster0): %s"
 #endif
 
 struct remote_api remote_api;
@@ -119,6 +121,24 @@ void remote_refuse_password(const char *argument)
 			"or WEIR_URL", remote_display(argument));
 }
 
+/*
+ * Load libweir-cluster: the one that the loader finds, else the one that was
+ * installed with the command.  In the second case the loader would not find the
+ * libweir that it needs either.  So that one is loaded first, and the loader
+ * recognises it by its soname.
+ */
+static void *load_library(void)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	char path[PATH_MAX];
+
+	if (library || !library_find(NEEDED, "../", path) ||
+	    !dlopen(path, RTLD_NOW | RTLD_LOCAL) ||
+	    !library_find(LIBRARY, "../cluster/", path))
+		return library;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void load(const char *url)
 {
 	static bool loaded;
@@ -126,10 +146,10 @@ static void load(const char *url)
 
 	if (loaded)
 		return;
-	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	library = load_library();
 	if (!library)
 		cmd_die(EXIT_CLOSED, "%s: semaphores between machines need "
-			LIBRARY REMEDY, remote_display(url));
+			LIBRARY REMEDY, remote_display(url), dlerror());
 #define LOAD_(name)                                                            \
 	*(void **)&remote_api.name = dlsym(library, #name);                    \
 	if (!remote_api.name)                                                  \

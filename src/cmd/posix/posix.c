@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * weir posix: run a program with libweir-posix preloaded.  The library is
- * $WEIR_POSIX_LIBRARY if that is set; else it is searched for near the command,
- * where an installation and a build directory have it; else in the folder for
- * libraries that was configured.
+ * $WEIR_POSIX_LIBRARY if that is set; else library_find searches for it.
  */
 #include "cmd/posix/posix.h"
 
@@ -16,35 +14,17 @@
 #include <unistd.h>
 
 #include "cmd/lib/fail.h"
+#include "cmd/lib/library.h"
 #include "cmd/lib/options.h"
 
-#ifndef WEIR_LIBDIR
-#define WEIR_LIBDIR "/usr/local/lib"
-#endif
 #define LIBRARY "libweir-posix.so.0"
 
 enum { OPT_BARGING = 256, OPT_LIBRARY };
 
-/* Returns true if the file exists; the path without links is in `path`. */
-static bool is_there(const char *folder, const char *below, char path[PATH_MAX])
-{
-	char joined[PATH_MAX];
-	int n = snprintf(joined, sizeof(joined), "%s/%s%s", folder, below,
-			 LIBRARY);
-
-	return n > 0 && n < PATH_MAX && realpath(joined, path);
-}
-
 /* Find the library; exits if it does not exist. */
 static void find_library(char path[PATH_MAX])
 {
-	static const char *const near[] = {
-		"../posix/",		/* a build directory */
-		"../" WEIR_LIBDIR_BELOW "/", "../lib/", "../lib64/",
-	};
 	const char *given = getenv("WEIR_POSIX_LIBRARY");
-	char exe[PATH_MAX];
-	ssize_t n;
 
 	if (given && *given) {
 		if (!realpath(given, path))
@@ -52,15 +32,7 @@ static void find_library(char path[PATH_MAX])
 				strerror(errno));
 		return;
 	}
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n > 0) {
-		exe[n] = 0;
-		*strrchr(exe, '/') = 0;
-		for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
-			if (is_there(exe, near[i], path))
-				return;
-	}
-	if (!is_there(WEIR_LIBDIR, "", path))
+	if (!library_find(LIBRARY, "../posix/", path))
 		cmd_die(EXIT_NOT_FOUND, "posix: %s is not installed; set "
 			"WEIR_POSIX_LIBRARY to its path", LIBRARY);
 }
