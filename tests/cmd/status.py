@@ -53,14 +53,17 @@ def test_c14_124_timeout():
 def test_69_closed_or_missing():
     status, out, err = weir("run", "nosuch", "--", "true")
     same(status, 69)
-    same(err, "weir: nosuch: no such semaphore; -n CAPACITY creates it\n")
+    folder = ENV["WEIR_DIR"]
+    same(err, f"weir: nosuch: no such semaphore in {folder}; -n CAPACITY creates it\n")
     # Subcommands without -n do not mention it.
     for args in (["stat"], ["rm"], ["watch"], ["close"], ["wait", "--idle"]):
-        same(weir(*args, "nosuch"), (69, "", "weir: nosuch: no such semaphore\n"), args[0])
+        same(weir(*args, "nosuch"),
+             (69, "", f"weir: nosuch: no such semaphore in {folder}\n"), args[0])
+    same(weir("stat", "./nosuch")[2], "weir: ./nosuch: no such semaphore\n")
     weir("open", "a", "-n", "1")
     weir("close", "a")
     status, out, err = weir("run", "a", "--", "touch", path("ran"))
-    same((status, err), (69, "weir: a: the semaphore is closed\n"))
+    same((status, err), (69, 'weir: a: the semaphore is closed; "weir open a" opens it again\n'))
     check(not os.path.exists(path("ran")))
 
 
@@ -94,7 +97,13 @@ def test_64_usage():
         same((status, out), (64, ""), " ".join(args))
         check(err, args)
     same(os.listdir(path(".")), [], "a file was created")
-    same(weir("run", "a", "-n", "1", "-w", "2", "--", "true")[0], 64, "C11 too heavy")
+    weir("open", "a", "-n", "1")
+    for args, request in ((["run", "-w", "2", "--", "true"], "a weight of 2"),
+                          (["hold", "-w", "2", "--while-pid", str(os.getpid())], "a weight of 2"),
+                          (["wait", "--free", "2"], "--free 2")):
+        # C11
+        same(weir(args[0], "a", *args[1:]),
+             (64, "", f'weir: a: {request} exceeds the capacity, 1; "weir resize a 2" raises it\n'))
     same(weir("run", "a", "--", "true", env={"WEIR_TIMEOUT": "x"})[0], 64, "WEIR_TIMEOUT")
 
 

@@ -123,6 +123,11 @@ static int run(const struct cmd *self, int argc, char **argv)
 		print_timeout(&opts, sem);
 		return opts.timeout_status;
 	}
+	if (err == WEIR_ETOOBIG) {
+		semaphore_print_too_big(opts.name, sem, "--free",
+					opts.free_wanted);
+		return EXIT_MISUSE;
+	}
 	if (err)
 		cmd_fail(opts.name, err, NULL);
 	return EXIT_SUCCESS;

@@ -75,8 +75,8 @@ int acquire_refused(const struct acquire_opts *opts, weir_named *sem,
 			print_busy(opts, sem, err);
 		return opts->busy_status >= 0 ? opts->busy_status : status;
 	case WEIR_ETOOBIG:
-		cmd_message("%s: a weight of %lld exceeds the capacity",
-			    opts->name, (long long)opts->weight);
+		semaphore_print_too_big(opts->name, sem, "a weight of",
+					opts->weight);
 		return status;
 	default:
 		errno = errnum;

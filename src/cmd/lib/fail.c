@@ -128,6 +128,9 @@ void cmd_fail(const char *name, weir_err err, const char *why)
 	char room[REASON_ROOM];
 	int errnum = errno;
 
+	if (err == WEIR_ECLOSED)
+		cmd_die(EXIT_CLOSED, "%s: the semaphore is closed; \"weir open "
+			"%s\" opens it again", name, name);
 	cmd_die(cmd_status(err, errnum), "%s: %s", name,
 		cmd_reason(err, errnum, why, room));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a semaphore by name, and waiting for it to be idle. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "cmd/lib/fail.h"
@@ -30,8 +31,9 @@ static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 static _Noreturn void missing(const char *name, bool has_n)
 {
 	const char *near = NULL;
-	char **names;
-	int count = strchr(name, '/') ? 0 : names_list(&names);
+	char **names, folder[PATH_MAX];
+	bool is_path = strchr(name, '/');
+	int count = is_path ? 0 : names_list(&names);
 
 	if (count > 0)
 		near = text_nearest(name, (const char *const *)names,
@@ -39,7 +41,11 @@ static _Noreturn void missing(const char *name, bool has_n)
 	if (near)
 		cmd_die(EXIT_CLOSED, "%s: no such semaphore; did you mean %s?",
 			name, near);
-	cmd_die(EXIT_CLOSED, "%s: no such semaphore%s", name,
+	/* Another user, and a job of cron, may have another folder. */
+	if (is_path || weir_named_path(NULL, folder, sizeof(folder)))
+		*folder = 0;
+	cmd_die(EXIT_CLOSED, "%s: no such semaphore%s%s%s", name,
+		*folder ? " in " : "", folder,
 		has_n ? "; -n CAPACITY creates it" : "");
 }
 
@@ -76,6 +82,22 @@ weir_named *semaphore_open_or_create(const char *name,
 				     const weir_named_opts *opts)
 {
 	return open_named(name, opts, true);
+}
+
+void semaphore_print_too_big(const char *name, weir_named *sem,
+			     const char *request, int64_t n)
+{
+	int64_t capacity = weir_named_capacity(sem);
+
+	/* The capacity may have grown since the request was refused. */
+	if (capacity < 0 || capacity >= n)
+		cmd_message("%s: %s %lld exceeds the capacity", name, request,
+			    (long long)n);
+	else
+		cmd_message("%s: %s %lld exceeds the capacity, %lld; \"weir "
+			    "resize %s %lld\" raises it", name, request,
+			    (long long)n, (long long)capacity, name,
+			    (long long)n);
 }
 
 weir_err semaphore_wait_idle(weir_named *sem, int64_t timeout_ns)

@@ -15,6 +15,12 @@ weir_named *semaphore_open(const char *name, const weir_named_opts *opts);
 weir_named *semaphore_open_or_create(const char *name,
 				     const weir_named_opts *opts);
 /*
+ * Print that n permits are more than the capacity; `request` names the request,
+ * such as "a weight of".
+ */
+void semaphore_print_too_big(const char *name, weir_named *sem,
+			     const char *request, int64_t n);
+/*
  * Wait until no permit is held.  Returns WEIR_OK also for a timeout of 0 if the
  * semaphore is idle already.
  */
