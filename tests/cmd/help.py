@@ -60,6 +60,8 @@ def test_typos():
                        (["stats", "a"], "weir: stats: unknown command; did you mean stat?\n"),
                        (["list"], "weir: list: unknown command"),
                        (["xyzzy"], "weir: xyzzy: unknown command\n"),
+                       (["foo"], "weir: foo: unknown command\n"),
+                       (["sta"], "weir: sta: unknown command; did you mean stat?\n"),
                        (["run", "a", "--weigth", "2"],
                         "weir: run: unknown option --weigth; did you mean --weight?"),
                        (["run", "a", "--whatever"], "unknown option --whatever\n"),

@@ -47,7 +47,8 @@ const char *text_nearest(const char *text, const char *const *words,
 			 size_t count)
 {
 	/* Short words allow fewer errors: any short word resembles others. */
-	size_t best = least(strlen(text) / 3 + 1, 3) + 1;
+	size_t length = strlen(text);
+	size_t best = (length < 4 ? 1 : least(length / 2, 3)) + 1;
 	const char *found = NULL;
 
 	for (size_t i = 0; i < count; i++) {
