@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Check README.md: its C example compiles without a warning, against a copy of the
 # sources, with the compiler line of README.md and every compiler, and runs; the paths
-# that it names exist; CI runs its test command.
+# that it names exist; CI runs its test command.  The C programs of docs/guide compile.
 #
 #   readme.sh ROOT
 set -eu
@@ -31,6 +31,18 @@ for compiler in gcc clang "musl-gcc -static"; do
 	rm -f app
 	eval "$compiler -Wall -Wextra -Wpedantic -Werror ${line#cc }"
 	./app
+done
+
+# The C programs of the guide compile, too.
+for page in "$root"/docs/guide/*.md; do
+	awk -v stem="$(basename "$page" .md)" '
+		/^```c$/ { file = stem "-" ++count ".c"; next }
+		/^```$/ { file = "" }
+		file { print > file }' "$page"
+done
+for program in *-[0-9]*.c; do
+	echo "# docs/guide: $program"
+	gcc -Wall -Wextra -Wpedantic -Werror -std=c11 -Iinclude -fsyntax-only "$program"
 done
 
 # Paths, written `like/this`.
