@@ -66,6 +66,7 @@ names 'no such member' 'has, but not weir/semaphore.hpp: semaphore::post' \
 names 'missing class' 'weir_cpp.3 does not have: rwlock' \
 	man/weir_cpp.3 's/^\.Ss weir::rwlock/.Ss locks/'
 names 'missing clause' 'does not have: C7' man/weir.7 's/ (C7)$//'
+names 'missing clause of named' 'does not have: C43' man/weir_named.3 's/ (C43)//'
 
 sed '/^\.Ed/d' "$root/man/weir_ctx.3" >"$scratch/weir_ctx.3"
 refuse 'not mdoc' 'FAIL weir_ctx.3' "$here/lint.sh" "$scratch/weir_ctx.3"
