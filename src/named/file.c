@@ -48,10 +48,9 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 	}
 	if (info->st_size != (off_t)NM_FILE_SIZE) {
 		errno = EBADMSG;
-		return weir_nm_say_(
-			opts, WEIR_ESYSTEM,
-			"%s is damaged: its size is wrong",
-			h->path);
+		return weir_nm_say_(opts, WEIR_ESYSTEM,
+				    "%s is not a semaphore, or is damaged: its "
+				    "size is wrong", h->path);
 	}
 	return WEIR_OK;
 }

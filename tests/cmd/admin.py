@@ -141,7 +141,7 @@ def test_ls():
     same(out, f"""\
 NAME                       CAPACITY       FREE       HELD  WAITING  STATE
 alpha                             1          1          0        0  closed
-bad                      {path("bad.weir")} is damaged: its size is wrong
+bad                      {path("bad.weir")} is not a semaphore, or is damaged: its size is wrong
 beta                              2          1          1        0  busy
 """)
     lines = [json.loads(line) for line in weir("ls", "--json")[1].splitlines()]
