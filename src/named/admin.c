@@ -2,9 +2,10 @@
 /*
  * Close, pause, resume, resize and forget.
  *
- * Each call changes the source of truth by one store.  If the caller dies
- * between the store and the end of the call, its death wakes a keeper, which
- * finds a dead lock holder, and repair completes the change.
+ * Each call changes the source of truth by one store; a forget also changes
+ * `held` of the caller's own slot, which does not count after its death.  If
+ * the caller dies between the store and the end of the call, its death wakes a
+ * keeper, which finds a dead lock holder, and repair completes the change.
  */
 #include "base/panic.h"
 #include "named/lock.h"

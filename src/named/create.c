@@ -73,7 +73,7 @@ static int write_header(int fd, const weir_named_opts *opts)
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 
-/* A file above the limit would raise SIGXFSZ, which ends the process. */
+/* Refuse a file above the limit: it would raise SIGXFSZ, a fatal signal. */
 static weir_err check_limit(const char *path, const weir_named_opts *opts)
 {
 	struct rlimit limit;
@@ -115,7 +115,7 @@ static int create_unlinked(const char *folder, char *name, size_t room)
 		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	else
 		errno = EOPNOTSUPP;
-	/* Kernels and file systems without O_TMPFILE return the other two. */
+	/* EISDIR, EINVAL: from kernels and file systems without O_TMPFILE. */
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR &&
 			errno != EINVAL))
 		return fd;

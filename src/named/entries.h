@@ -18,7 +18,7 @@ static inline int64_t nm_sum(int64_t a, int64_t b)
 	return b > INT64_MAX - a ? INT64_MAX : a + b;
 }
 
-/* Add an entry for the process that had the lock all the time, if any. */
+/* Add an entry for the process that had the lock during all reads, if any. */
 void weir_nm_add_lock_holder_(const weir_named *h, struct nm_list *list,
 			      const struct nm_image *image);
 

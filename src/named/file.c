@@ -4,9 +4,9 @@
  *
  * The boot id in the file is that of its creator.  If an opener has another
  * one, then the machine has been booted since, and the liveness words mean
- * nothing; or the two see different boot ids, as containers may.  The file
- * locks of participants tell the two cases apart, so a semaphore that a live
- * process has open is never replaced.
+ * nothing; or the creator and the opener see different boot ids, as processes
+ * in containers may.  The file locks of participants distinguish the two cases,
+ * so a live participant is never marked as dead.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 /* The number of retries when other processes create and unlink concurrently. */
 #define TRIES 100
-/* The pause between two attempts to lock the name; there are TRIES. */
+/* The pause between two attempts to lock NM_BYTE_JOIN; there are TRIES. */
 #define NAME_PAUSE_NS 10000000
 
 /* Check type, owner, permissions, links and size, before reading content. */
@@ -119,9 +119,10 @@ bool weir_nm_unlink_current_(const weir_named *h)
 	if (fd < 0)
 		return false;
 	/*
-	 * Processes that lock the byte later find another file by that name, or
-	 * none.  A process that is stopped here, or a hostile one, may keep the
-	 * byte locked.
+	 * A process that locks the byte later finds another file by that name,
+	 * or none, and does not remove it.  The number of attempts is limited:
+	 * a process that is stopped here, or a hostile one, may keep the byte
+	 * locked.
 	 */
 	for (int i = 0; !weir_nm_byte_lock_(fd, NM_BYTE_JOIN); i++) {
 		if (i == TRIES || (errno != EAGAIN && errno != EACCES)) {
@@ -227,13 +228,19 @@ static weir_err open_once(weir_named *h, const weir_named_opts *opts)
 	err = check_file(h, opts, &info);
 	if (!err)
 		err = check_header(h, opts);
-	/* Observers read: a mapped file that is truncated raises SIGBUS. */
+	/*
+	 * Observers read the file with pread(2): an access to a mapping raises
+	 * SIGBUS if another process has truncated the file.
+	 */
 	if (!err && !(opts->flags & WEIR_NAMED_OBSERVER))
 		err = map(h, opts);
 	return err;
 }
 
-/* The file has another boot id: only the file locks show who is alive. */
+/*
+ * Called if the file has another boot id: only the file locks show which
+ * participants are alive.
+ */
 static void mark_all_gone(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);

@@ -2,12 +2,13 @@
 /*
  * Records of finished calls.
  *
- * A call finishes without the lock.  It puts its record on a private list of the
- * handle, and the next critical section of the handle folds the list: permits
- * that the calls have taken count as held by the slot, and the records are free
- * again.  If a call has left or was revoked, other calls may be grantable now
- * (C7), so its thread folds at once.  If the lock is not available within a
- * short time, the keeper does it.
+ * A call finishes without the lock.  It puts its record on a private list of
+ * the handle, and the next critical section of the handle folds the list:
+ * permits that the calls have taken count as held by the slot, and the records
+ * are free again.  If a call has left or was revoked, other calls may be
+ * grantable now (C7), so leave() in wait.c unlinks the record and grants at
+ * once.  If the lock is not available within a short time, the keeper folds the
+ * record instead.
  *
  * Pairs
  *

@@ -9,7 +9,7 @@
  * A reference to a slot or record is its index plus 1; 0 means none.  Therefore
  * zeroed memory is an empty table.  Fields marked T are the source of truth,
  * which repair reads.  Fields marked D are derived; repair computes them again.
- * A field is written under the lock unless its comment differs.
+ * A field is written under the lock unless its comment states otherwise.
  */
 #include <stdint.h>
 
@@ -24,8 +24,9 @@
 #define NM_RECORDS ((uint32_t)WEIR_NAMED_WAITERS_MAX)
 
 /*
- * Values of `closed`.  PAUSED: open, but no permit is granted; it is not 0, so
- * that the fast path needs one comparison.  A close replaces it.
+ * Values of `closed`.  NM_PAUSED: the semaphore is open and grants no permits.
+ * Only NM_OPEN is 0, so that the fast path needs one comparison.  A close
+ * replaces NM_PAUSED.
  */
 #define NM_OPEN 0u
 #define NM_DRAIN 1u
@@ -53,8 +54,8 @@ struct nm_header {
 	uint32_t queue_first;		/* D  oldest record of the queue */
 	uint32_t queue_last;		/* D */
 	uint64_t next_ticket;		/* T  above every ticket in use */
-	uint32_t awaited;		/*    atomic; threads may sleep */
-	uint32_t stale;			/*    atomic; must be repaired */
+	uint32_t awaited;		/*    atomic; lock.c */
+	uint32_t stale;			/*    atomic; file needs a repair */
 	uint32_t unused1[2];
 
 	uint32_t slots_high;		/* T  atomic; above every used slot */
@@ -67,7 +68,10 @@ struct nm_header {
 	uint32_t oversized;		/* D  records on the oversized list */
 	uint32_t repairs;		/*    how often repaired; for display */
 	uint32_t unused2;
-	/* For display: the value that the lock has had since the time. */
+	/*
+	 * For display: a lock word that a waiting thread has found unchanged
+	 * for long, and the time at which the thread noted it.
+	 */
 	uint64_t stuck;			/*    atomic */
 	int64_t stuck_ns;		/*    atomic */
 	uint32_t unused4[2];
@@ -80,7 +84,10 @@ struct nm_header {
 	uint8_t unused3[3836];
 };
 
-/* States of a slot: the low bits of `state`.  The rest is its generation. */
+/*
+ * States of a slot: the low bits of `state`.  The other bits are the slot's
+ * generation.
+ */
 #define NM_SLOT_FREE 0u
 #define NM_SLOT_CLAIMED 1u		/* a joining process sets it up */
 #define NM_SLOT_LIVE 2u
@@ -93,7 +100,7 @@ struct nm_slot {
 	int64_t held;			/* T  by the owner; bury sets 0 */
 	int64_t since_ticks;		/*    start of the hold */
 	struct weir_alive_word_ alive;	/* T  kernel */
-	uint32_t lingers;		/* D  dead, not completely gone */
+	uint32_t lingers;		/* D  dead, but keeps its permits */
 	uint32_t pid;			/*    for display */
 	uint64_t pid_namespace;
 	uint64_t id;
@@ -106,7 +113,7 @@ struct nm_slot {
 /*
  * States of a record: the low bits of `state`.  Records in an undecided state
  * are linked: they are in the queue, on the oversized list, or wait for idle.
- * A record that was left may still be linked.
+ * A record in the state LEFT may still be linked.
  *
  *    31 .. 12                 11 .. 4            3 .. 0
  *   +------------------------+------------------+---------+
@@ -136,7 +143,7 @@ struct nm_record {
 	uint32_t state;			/* T  atomic; the waiter sleeps on it */
 	uint32_t linked;		/* D  undecided state it is linked as */
 	uint32_t owner;			/* T  reference to a slot */
-	uint32_t owner_state;		/* T  state of that slot at the time */
+	uint32_t owner_state;		/* T  state of that slot at enqueue */
 	int64_t min, max;		/* T */
 	int64_t got;			/* T  set before state is GRANTED */
 	uint64_t ticket;		/* T  order in the queue */

@@ -24,8 +24,9 @@ struct nm_place {
 };
 
 /*
- * Private working memory, mapped by open.  Most handles use no page of it: a
- * heap that clears it would cost an open 40 page faults.
+ * Private working memory, which open maps.  Most handles touch no page of it.
+ * Cleared memory from the heap would touch all of them: 40 page faults in each
+ * open.
  */
 struct nm_scratch {
 	struct nm_place order[NM_RECORDS];	/* l */
@@ -33,15 +34,16 @@ struct nm_scratch {
 };
 
 /*
- * Records whose threads must be woken after the unlock.  If there are more than
- * fit, the threads of all decided records are woken (NM_WAKE_ALL).  If the file
- * was damaged, threads may sleep on records in any state (NM_WAKE_EVERY).
+ * Records whose threads must be woken after the unlock.  If `index` has no room
+ * for all of them, the threads of all decided records are woken (NM_WAKE_ALL).
+ * If the file was damaged, threads may sleep on records in any state
+ * (NM_WAKE_EVERY).
  */
 #define NM_WAKES 12u
 #define NM_WAKE_ALL 0x100u
 #define NM_WAKE_EVERY 0x200u
 struct nm_wakes {
-	uint32_t due;			/* their number, and these flags */
+	uint32_t due;			/* number in `index`, and the flags */
 	uint32_t index[NM_WAKES];
 };
 
@@ -66,13 +68,14 @@ struct weir_named {
 	uint32_t calls;			/* a  number of waiting calls */
 	uint32_t flags;			/* c  of weir_named_opts */
 	bool strict;			/* c */
-	bool other_boot;		/* c  of the file; or it is unknown */
+	bool other_boot;		/* c  boot id differs or is unknown */
 	bool can_wait_any;		/* c */
 	bool has_fences;		/* c  weir_fence_light_ works */
-	bool lingers;			/* l  dead process still has threads */
+	bool lingers;			/* l  a dead slot keeps its permits */
 	bool repairing;			/* l */
 	bool polls;			/* k  liveness.c */
-	uint64_t buried;		/* l  sum of states, for repair */
+	uint64_t buried;		/* l  sum of the states of buried
+					      slots, for repair */
 	struct nm_wakes wakes;		/* l */
 	int64_t owed;			/* a  permits to give back */
 	uint32_t round;			/* a  liveness.c */
@@ -83,15 +86,15 @@ struct weir_named {
 	uint32_t stop;			/* a  the keeper must end: keeper.h */
 	pthread_t keeper;		/* o */
 	struct weir_robust_ robust;	/* k */
-	dev_t device;			/* c  identify the file */
-	ino_t inode;			/* c */
+	dev_t device;			/* c  identifies the file ... */
+	ino_t inode;			/* c  ... together with this */
 	struct weir_ring_ link;		/* o  in the list of all handles */
 	char *path;			/* c  path of the file */
 	char *name;			/* c  name given to open */
 	char label[WEIR_NAMED_LABEL_MAX + 1];	/* c */
 };
 
-/* --- open.c: the mutex `opens`, which also keeps forks away --- */
+/* --- open.c: the mutex `opens`, which also delays forks --- */
 
 void weir_nm_lock_opens_(void);
 void weir_nm_unlock_opens_(void);
@@ -184,8 +187,8 @@ weir_err weir_nm_make_file_(const char *path, const weir_named_opts *opts);
 void weir_nm_unlend_(weir_named *h);
 
 /*
- * Remove the lent file, if any, of the dead owner that the slot has had in this
- * state.  Needs no lock.
+ * Remove the lent file, if any, of a dead owner of the slot.  `state` is the
+ * state of the slot under that owner.  Needs no lock.
  */
 void weir_nm_remove_lent_(const weir_named *h, const struct nm_slot *slot,
 			  uint32_t state);
@@ -252,7 +255,7 @@ weir_err weir_nm_wait_(weir_named *h, int64_t min, int64_t max,
 
 struct nm_record;
 
-/* The call of this record has finished.  Called without the lock. */
+/* Put the record of a finished call on the handle's list.  Needs no lock. */
 void weir_nm_finish_(weir_named *h, const struct nm_record *record);
 
 /*

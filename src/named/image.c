@@ -17,9 +17,9 @@
 #include "named/table.h"
 
 #define ATTEMPTS 16
-/* No further attempt is made if so many bytes have been read. */
+/* No further attempt is made after this number of bytes has been read. */
 #define BYTES_MAX 262144
-/* A participant pauses between attempts after so many of them. */
+/* After this number of attempts a participant pauses between attempts. */
 #define SPINS 4
 #define PAUSE_NS 500000
 #define QUERIES 64
@@ -63,12 +63,13 @@ struct table {
 	size_t from;		/* offset in the file */
 	size_t size;		/* size of an element */
 	size_t state;		/* offset of its state */
-	uint32_t mask, used;	/* is used if state & mask >= used */
+	uint32_t mask, used;	/* in use if (state & mask) >= used */
 };
 
 /*
- * Returns the first element, from i on, that may be used: one with storage.  The
- * tables of a hostile file may seem large, but storage costs its owner memory.
+ * Returns the first element from i on that has storage; an element without
+ * storage is not in use.  The tables of a hostile file may seem large, but
+ * storage costs its owner memory.
  */
 static uint32_t skip_hole(int fd, const struct table *table, uint32_t i,
 			  uint32_t high)
@@ -82,9 +83,9 @@ static uint32_t skip_hole(int fd, const struct table *table, uint32_t i,
 }
 
 /*
- * Copy the used ones of the first `high` elements of a table, and list their
- * indices.  The pages of unused elements are not touched: a copy of an empty
- * table needs no memory.
+ * Copy the elements in use among the first `high` elements of a table, and list
+ * their indices.  The pages of other elements are not touched: a copy of an
+ * empty table needs no memory.
  */
 static bool read_table(int fd, const struct table *table, uint32_t high,
 		       char *to, uint32_t *list, uint32_t *count)
@@ -167,8 +168,9 @@ static bool read_once(const weir_named *h, struct nm_image *image,
 }
 
 /*
- * Without the boot id, the liveness words do not tell if the machine has been
- * booted since.  The file locks do.
+ * Called if the boot id differs or is unknown: the liveness words may be those
+ * of an earlier boot, and only the file locks show which participants are
+ * alive.
  */
 static void mark_dead(const weir_named *h, struct nm_image *image)
 {
@@ -187,7 +189,7 @@ static void mark_dead(const weir_named *h, struct nm_image *image)
 	}
 }
 
-/* Get memory for one copy, which is zero. */
+/* Get zeroed memory for one copy. */
 static bool get_memory(struct nm_image *image)
 {
 	char *memory = weir_map_zero_(IMAGE_SIZE);
@@ -250,7 +252,7 @@ weir_err weir_nm_image_read_(const weir_named *h, struct nm_image *image)
 			return err;
 		first = i ? first : before;
 		compare_locks(image, before, first);
-		/* Let a lock holder run that has lost its CPU. */
+		/* The lock holder may have been preempted: let it run. */
 		if (h->head && !image->consistent && i >= SPINS)
 			weir_futex_nap_(PAUSE_NS);
 	}

@@ -37,7 +37,10 @@ void weir_nm_image_free_(struct nm_image *image);
 bool weir_nm_image_is_held_on_(const weir_named *h, struct nm_image *image,
 			       uint32_t index);
 
-/* Returns the owner of a record, or NM_SLOTS if it is gone. */
+/*
+ * Returns the index of the slot that owns a record, or NM_SLOTS if the record
+ * has no owner any more.
+ */
 static inline uint32_t nm_image_owner(const struct nm_image *image,
 				      const struct nm_record *record)
 {

@@ -4,10 +4,11 @@
  * for more than some milliseconds.
  *
  * A joining process locks the byte of a slot, without waiting, and keeps it
- * locked until it ends: so two processes never claim one slot, and the threads
- * of its former owner have ended.  A slot that is being set up is CLAIMED.  If
- * the joining process dies, the next one reuses the slot.  The slot counts as a
- * participant once its keeper has made it LIVE.
+ * locked until it closes the handle or all its threads have ended.  So two
+ * processes never claim one slot, and no thread of the former owner uses the
+ * slot any more.  A slot that is being set up is CLAIMED.  If the joining
+ * process dies, the next one reuses the slot.  The slot counts as a participant
+ * once its keeper has made it LIVE.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static struct nm_slot *find_slot(weir_named *h)
 			return NULL;
 		}
 	}
-	/* A dead participant that was buried meanwhile has left a free slot. */
+	/* A slot is free now if its dead owner was buried meanwhile. */
 	for (uint32_t i = 0; i < NM_SLOTS; i++)
 		if (take_over(h, &h->slots[i]) || claim(h, &h->slots[i]))
 			return &h->slots[i];
@@ -144,13 +145,13 @@ static struct nm_slot *claim_any(weir_named *h)
 	if (!slot)
 		return NULL;
 	state = claimed_state(h);
-	/* [NT1] release.  A sweep that sees it sees `stale` of take_over. */
+	/* [NT1] release.  A sweep that sees this also sees `stale`. */
 	at_store_release(&slot->state, state);
 	/* relaxed: weir_nm_bury_ may be burying the former owner of the slot. */
 	at_store_relaxed(&slot->held, 0);
 	slot->since_ticks = 0;
 	slot->lingers = 0;
-	/* relaxed: the same. */
+	/* relaxed: as above. */
 	at_store_relaxed(&slot->lent, 0);
 	slot->pid = (uint32_t)getpid();
 	slot->pid_namespace = pid_namespace();
@@ -218,7 +219,7 @@ void weir_nm_leave_(weir_named *h)
 		nm_unlock(h);
 	}
 	weir_nm_unlend_(h);
-	/* Without the lock, the slot seems dead then: other processes bury it. */
+	/* A slot that is not freed here seems dead: other processes bury it. */
 	weir_nm_keeper_stop_(h, locked ? NM_STOP : NM_ABANDON);
 	if (locked)
 		(void)weir_nm_free_slot_(h->mine, h->state);

@@ -33,7 +33,7 @@
  */
 #define STOP_NS 20000000
 
-/* Tell the opening or closing thread how far the keeper is. */
+/* Publish the progress of the keeper for the opening or closing thread. */
 static void report(weir_named *h, uint32_t ready)
 {
 	/* [NK1] release */
@@ -77,9 +77,10 @@ static void *keep(void *arg)
 	/* relaxed: the word carries no other data. */
 	at_store_relaxed(&h->mine->alive.word, WEIR_DIED_);
 	/*
-	 * This keeper may have used up a wake-up that others need, or its slot
-	 * must be buried.  Pass the wake-up on while the obituary word is on the
-	 * robust list: if this process is killed before, the kernel does it.
+	 * This keeper may have used up a wake-up that other keepers need, or
+	 * its slot must be buried.  Pass the wake-up on while the obituary word
+	 * is on the robust list: if this process is killed before, the kernel
+	 * wakes a keeper.
 	 */
 	/* relaxed: its value alone matters. */
 	if (at_load_relaxed(&h->stop) == NM_ABANDON || weir_nm_any_dead_(h))
@@ -90,8 +91,9 @@ static void *keep(void *arg)
 }
 
 /*
- * The sum is computed once: in the child of a fork the loader's lock may be
- * held by a thread that does not exist there.
+ * The size is computed once, because weir_thread_local_size_ takes the lock of
+ * the loader: in the child of a fork, a thread that does not exist there may
+ * hold that lock.
  */
 static size_t stack_size(void)
 {

@@ -9,8 +9,8 @@
  *
  * weir_nm_keeper_start_ starts the thread, which puts our liveness word on its
  * robust list and makes our slot live.  weir_nm_keeper_stop_ ends it.  Then our
- * liveness word is that of a dead participant.  NM_ABANDON: other processes must
- * bury our slot; their next keeper has been woken.
+ * liveness word is that of a dead participant.  NM_ABANDON: our slot stays in
+ * use, and other processes must bury it; one of their keepers has been woken.
  */
 #define NM_STOP 1u
 #define NM_ABANDON 2u
@@ -18,8 +18,8 @@ weir_err weir_nm_keeper_start_(weir_named *h);
 void weir_nm_keeper_stop_(weir_named *h, uint32_t stop);
 
 /*
- * The work of the keeper thread, until it is stopped or its slot is lost.  kick
- * is the value of the kick word when the handle was joined.
+ * Do the work of the keeper thread until it is stopped or its slot is lost.
+ * kick is the value of the kick word when the handle was joined.
  */
 void weir_nm_keep_watch_(weir_named *h, uint32_t kick);
 
@@ -32,8 +32,8 @@ void weir_nm_kick_(weir_named *h);
 /*
  * weir_nm_arm_ is called by a thread of a queued call before it sleeps, after it
  * has read the state word of its record.  Then a death wakes a keeper.
- * weir_nm_is_armed_ returns true if our keeper is armed: dead participants have
- * been noticed.
+ * weir_nm_is_armed_ returns true if our keeper is armed: then each death so far
+ * has been noticed.
  */
 void weir_nm_arm_(weir_named *h);
 bool weir_nm_is_armed_(const weir_named *h);

@@ -7,13 +7,14 @@
  * slot, and then creates the file.  So a process that buries a dead slot knows
  * the file and removes it.
  *
- * Neither the owner nor a joining process needs the lock of the semaphore for
- * that.  So a process that buries the former owner of a slot, because that one
- * was closing its handle, may find the number of the new owner.  It compares the
- * state of the slot after it has read the number: the state has a generation,
- * and if it is still that of the former owner, then so is the number.  It does
- * not change the field: the new owner of a slot clears it before it is a
- * participant, and no process reads the field of a free slot.
+ * Neither the owner nor a joining process takes the lock of the semaphore to
+ * change the field.  So a process that buries the former owner of a slot, which
+ * was closing its handle, may read the number of the new owner.  The burying
+ * process compares the state of the slot after it has read the number: the
+ * state has a generation, and if the state is still that of the former owner,
+ * then so is the number.  The burying process does not change the field: the
+ * new owner of a slot clears it before it is a participant, and no process
+ * reads the field of a free slot.
  *
  * Pairs
  *

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lent files: empty files beside the semaphore, `.weir-lent-` and a number, each
- * with a read lock that belongs to a description of its own.  lend.c decides
- * which slot has which number.  Processes that inherit the description prove by
- * the lock that they are alive.
+ * Lent files: empty files beside the semaphore, named `.weir-lent-` and a
+ * number.  lend.c decides which slot has which number.  A lent descriptor has a
+ * file description of its own, with a read lock on the lent file.  Processes
+ * that inherit the description prove by the lock that they are alive.
  *
  * The description must not be one of the semaphore's file, not even a read-only
  * one: a read lock on the whole file would keep other processes from taking a
- * slot, and the file shows the labels of all users.  Each description has a
- * file of its own, because a lock on a shared file could pretend that other
- * processes are alive.  So a process can do nothing with the descriptor but
- * close it.
+ * slot, and the file shows the labels of all users.  Each slot has a lent file
+ * of its own: a lock on a file that several slots share could pretend that the
+ * processes of another slot are alive.  So a process can do nothing with the
+ * descriptor but close it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,9 @@ static void path_of(const weir_named *h, uint64_t number, char path[PATH_ROOM])
 }
 
 /*
- * Let the users of the semaphore examine the file, and no one else: give it the
- * owner, the group and the read permissions of the semaphore's file.
+ * Let the users of the semaphore, and no other users, examine the lent file:
+ * give it the owner, the group and the read permissions of the semaphore's
+ * file.
  */
 static bool copy_access(const weir_named *h, int fd)
 {
@@ -95,8 +96,8 @@ void weir_nm_lent_remove_(const weir_named *h, uint64_t number)
 }
 
 /*
- * A process of the same user may have changed the permissions.  No other user
- * can have replaced a file of ours.
+ * Restore the read permissions of a lent file of this user, which a process of
+ * the same user may have changed.  No other user can have replaced the file.
  */
 static bool restore_access(const weir_named *h, const char *path)
 {

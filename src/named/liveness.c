@@ -6,9 +6,9 @@
  * `round` counts the keeper's rounds.  It is odd while the keeper sleeps or is
  * about to sleep, and even while it is awake; a keeper that polls counts as
  * awake.  The keeper makes it odd inside the critical section of its round, and
- * then wakes the waiting threads of its handle.  `checked` is the round that a
- * waiting thread has checked: the keeper sleeps on the obituary word, and no
- * participant was dead after that.  `listens` tells whether the keeper sleeps
+ * then wakes the waiting threads of its handle.  `checked` is the last round in
+ * which a waiting thread has found that the keeper sleeps on the obituary word,
+ * and then that no participant is dead.  `listens` is set if the keeper sleeps
  * on the obituary word at all; it changes together with `round`.
  *
  * Pairs
@@ -143,8 +143,8 @@ static bool run_round(weir_named *h, int64_t *pause_ns, int64_t *until)
 	nm_unlock(h);
 	/*
 	 * An open may have taken over the slot of a dead participant before the
-	 * sweep came to it, and after the sweep had read `stale`.  That process
-	 * may die before it has a keeper, so run another round.
+	 * sweep came to it, and after the sweep had read `stale`.  The opening
+	 * process may die before it has a keeper, so run another round.
 	 */
 	/* relaxed: ordered by the sweep's loads of the slots. */
 	if (at_load_relaxed(&h->head->stale))
@@ -183,7 +183,10 @@ static bool arm_moved(weir_named *h)
 	       weir_shared_move_(&h->mine->kick, &h->head->obituary);
 }
 
-/* Called while the keeper is about to sleep.  Returns false to try again. */
+/*
+ * Called while the keeper is about to sleep.  Returns false if the caller must
+ * try again.
+ */
 static bool try_arm(weir_named *h, uint32_t round)
 {
 	if (!weir_shared_sleepers_(&h->mine->kick))
@@ -192,7 +195,7 @@ static bool try_arm(weir_named *h, uint32_t round)
 	 * Change the word without a wake-up: if the process is stopped and
 	 * continued, the kernel compares the word again, and the keeper wakes.
 	 */
-	/* relaxed: a stop orders it. */
+	/* relaxed: a stop of the process orders it. */
 	at_add_relaxed(&h->mine->kick, 1);
 	if (!arm_moved(h))
 		return false;

@@ -11,18 +11,20 @@
  * because every unlock needs it.
  *
  * Contenders sleep on `awaited` itself, while it is 1.  The unlocking thread
- * clears it before its wake-up.  Between its load and this store another thread
- * may take the lock, and a contender may announce itself: the store undoes the
- * announcement.  Then either the contender sleeps already, and the wake-up that
- * follows the store finds a sleeper, or it finds 0 and does not sleep.  In the
- * lock word it would find no change, and the next unlock would wake no thread.
- * A woken thread sets `awaited` again when it has the lock or sleeps once more,
- * for the threads that sleep behind it.
+ * clears `awaited` before its wake-up.  Between its load of `awaited` and this
+ * store another thread may take the lock, and a contender may set `awaited`:
+ * the store of 0 undoes that.  Then either the contender sleeps already, and
+ * the wake-up that follows the store finds a sleeper, or the contender finds 0
+ * and does not sleep.  If contenders slept on the lock word instead, the
+ * contender would find the lock word unchanged and sleep, and the next unlock
+ * would find `awaited` clear and wake no thread.  A woken thread sets `awaited`
+ * again when it has the lock or sleeps once more, for the threads that sleep
+ * behind it.
  *
- * Without asymmetric fences, or if a contender dies after it was woken and
- * before it woke the next one, the wake-up is lost: so sleepers wake up by
- * themselves after RECHECK_MIN_NS, and then more and more rarely.  They also
- * examine their limits then.
+ * A wake-up can be lost without asymmetric fences, or if a contender dies after
+ * it was woken and before it wakes the next one.  So sleepers wake up by
+ * themselves: first after RECHECK_MIN_NS, then after longer times, up to
+ * RECHECK_MAX_NS.  They also examine their limits then.
  */
 #include <errno.h>
 
@@ -44,8 +46,8 @@
 
 /*
  * The time for which a brief call waits for a lock holder that does not run.
- * Calls with a deadline wait that long too if their deadline has passed: C14,
- * they succeed if permits are free.
+ * Calls with an earlier deadline wait that long too: by C14 they succeed if
+ * permits are free.
  */
 #define BRIEF_NS 10000000
 
@@ -85,7 +87,7 @@ static void grace(weir_named *h, uint64_t lock)
 	}
 }
 
-/* Sleep until an unlock wakes a thread or the owner dies, or until the time. */
+/* Sleep until an unlock wakes this thread, the owner dies, or `until`. */
 static enum weir_woke_ sleep_for(weir_named *h, uint64_t lock, int64_t until)
 {
 	struct weir_watch_ watches[2] = { { &h->head->awaited, 1 } };
@@ -113,8 +115,9 @@ static bool announce(weir_named *h, uint64_t seen)
 }
 
 /*
- * The owner has had the lock for long.  Note since when, for stat.  If it is no
- * process at all, let the next examination find it dead.
+ * Called if the owner has had the lock for long.  Note the time, for stat.  If
+ * no process has the owner's slot, mark the owner as dead: then the next check
+ * in contend() takes the lock.
  */
 static void examine_owner(weir_named *h, uint64_t seen)
 {

@@ -58,13 +58,13 @@ static inline struct nm_slot *nm_lock_owner(weir_named *h, uint64_t lock)
 /* As nm_lock, for a lock that is contended or whose holder is dead. */
 weir_err weir_nm_lock_slow_(weir_named *h, const struct nm_limit *limit);
 
-/* Our slot is not ours any more: unlock, and return the error. */
+/* Called if our slot is not ours any more: unlock, and return the error. */
 weir_err weir_nm_lock_lost_(weir_named *h);
 
 /* Wake one thread that sleeps for the lock. */
 void weir_nm_wake_lock_(weir_named *h);
 
-/* As nm_unlock, if threads must be woken. */
+/* As nm_unlock, if the critical section has collected threads to wake. */
 void weir_nm_unlock_waking_(weir_named *h);
 
 /* Returns true if our slot is still ours.  Called with the lock held. */
@@ -113,9 +113,10 @@ static inline void nm_unlock(weir_named *h)
 
 /*
  * Take the lock.  If its holder has died, the file has been repaired when this
- * returns.  Errors, without the lock: the limit's; WEIR_EAGAIN if it is brief;
- * WEIR_ESYSTEM with EBADMSG if our slot is not ours any more: this process is
- * being killed, or the file is damaged.
+ * returns.  After an error the lock is not held.  The errors are those of the
+ * limit, WEIR_EAGAIN if the limit is brief, and WEIR_ESYSTEM with EBADMSG if
+ * our slot is not ours any more: this process is being killed, or the file is
+ * damaged.
  */
 static inline weir_err nm_lock(weir_named *h, const struct nm_limit *limit)
 {

@@ -120,7 +120,7 @@ weir_err weir_nm_enter_(weir_named *h, const struct nm_limit *limit)
 	if (err)
 		return err;
 	err = nm_lock(h, limit);
-	/* relaxed: what must be folded was stored before this call. */
+	/* relaxed: records and permits to fold were stored before this call. */
 	if (!err && (at_load_relaxed(&h->finished) || at_load_relaxed(&h->owed)))
 		weir_nm_fold_(h);
 	return err;

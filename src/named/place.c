@@ -67,7 +67,9 @@ static weir_err check_folder(const char *path, const weir_named_opts *opts)
 	return WEIR_OK;
 }
 
-/* This user's own folder; refused if other users own or may write it. */
+/*
+ * Find this user's own folder.  Refuse it if other users own or may write it.
+ */
 static weir_err own_folder(char *path, size_t room, bool make,
 			   const weir_named_opts *opts)
 {
@@ -97,7 +99,7 @@ static weir_err find_folder(char *path, size_t room, bool make,
 	return own_folder(path, room, make, opts);
 }
 
-/* Which rule the name breaks; null: none. */
+/* Returns the rule that the name breaks, or null. */
 static const char *broken_rule(const char *name)
 {
 	if (!*name)

@@ -2,14 +2,14 @@
 /*
  * The only code that grants and ends waits.
  *
- * A lock holder decides a record by CAS, because its owner may leave at the
- * same moment, without the lock.  A record whose owner has left stays linked
- * until it is the head of the queue, or until its owner folds it.
+ * A lock holder decides a record by CAS, because the call of the record may
+ * leave at the same moment, without the lock.  A record whose call has left
+ * stays linked until it is the head of the queue, or until its owner folds it.
  */
 #include "named/record.h"
 #include "named/table.h"
 
-/* Decide an undecided record.  Returns false if its owner has left. */
+/* Decide an undecided record.  Returns false if its call has left. */
 static bool decide(struct nm_record *record, uint32_t state)
 {
 	uint32_t seen = weir_nm_word_of_(record);
@@ -21,8 +21,8 @@ static bool decide(struct nm_record *record, uint32_t state)
 }
 
 /*
- * End a wait with `outcome`.  Wake its thread also if it has left: in a damaged
- * file it may sleep.
+ * End the wait of a record with `outcome`.  Wake its thread even if the call
+ * has left: in a damaged file the thread may sleep.
  */
 static void end_wait(weir_named *h, struct nm_record *record, weir_err outcome)
 {
@@ -85,8 +85,8 @@ static bool is_damaged(weir_named *h, const struct nm_record *record)
 }
 
 /*
- * Its call has left without the lock.  The call's thread does not sleep, unless
- * the file is damaged.
+ * Clean a record whose call has left without the lock.  Wake its thread too: in
+ * a damaged file the thread may sleep.
  */
 static void clean(weir_named *h, struct nm_record *record)
 {
@@ -144,7 +144,7 @@ static void end_all(weir_named *h, uint32_t state, weir_err outcome)
 void weir_nm_grant_all_(weir_named *h)
 {
 	/*
-	 * A record takes at most two rounds, because its owner may leave before
+	 * A record takes at most two rounds, because its call may leave before
 	 * it is decided.  A repair happens at most once.
 	 */
 	for (uint32_t rounds = 0; rounds <= 2 * NM_RECORDS; rounds++) {

@@ -92,7 +92,7 @@ void weir_nm_wake_now_(weir_named *h, const struct nm_wakes *wakes)
 
 weir_err weir_nm_make_room_(weir_named *h)
 {
-	/* relaxed: the word only grows; storage is there before it does. */
+	/* relaxed: the word only grows; storage is reserved before. */
 	uint32_t seen = at_load_relaxed(&h->head->records_room);
 	uint32_t room = seen < NM_RECORDS - ROOM ? seen + ROOM : NM_RECORDS;
 	size_t from = (size_t)((char *)&h->records[room - ROOM] -
@@ -152,7 +152,7 @@ struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err)
 	}
 	h->head->free_record = record->next;
 	record->next = record->prev = record->linked = 0;
-	/* relaxed: other threads read the owner of their own records. */
+	/* relaxed: without the lock, threads look for their own slot only. */
 	at_store_relaxed(&record->owner, h->me);
 	record->owner_state = h->state;
 	record->got = 0;
@@ -243,7 +243,7 @@ void weir_nm_record_free_(weir_named *h, struct nm_record *record)
 	word -= word % NM_REC_USE;
 	/* [NQ1] release */
 	at_store_release(&record->state, word + NM_REC_USE);
-	/* relaxed: as above. */
+	/* relaxed: as in weir_nm_record_new_. */
 	at_store_relaxed(&record->owner, 0);
 	record->next = h->head->free_record;
 	h->head->free_record = nm_record_ref(h, record);

@@ -4,7 +4,7 @@
 
 /*
  * Records, the queue, and repair.  These functions require the lock (lock.h)
- * unless a comment differs.
+ * unless a comment states otherwise.
  */
 #include "named/handle.h"
 
@@ -70,8 +70,9 @@ uint32_t weir_nm_word_of_(const struct nm_record *record);
 bool weir_nm_change_(struct nm_record *record, uint32_t *seen, uint32_t state);
 
 /*
- * Take a free record for this handle; its state stays FREE.  Null with *err;
- * WEIR_EAGAIN: call weir_nm_make_room_ without the lock, and retry.
+ * Take a free record for this handle; its state stays FREE.  Returns null with
+ * *err on failure.  After WEIR_EAGAIN, call weir_nm_make_room_ without the
+ * lock, and retry.
  */
 struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err);
 weir_err weir_nm_make_room_(weir_named *h);
@@ -91,14 +92,14 @@ void weir_nm_unlink_(weir_named *h, struct nm_record *record);
 void weir_nm_record_free_(weir_named *h, struct nm_record *record);
 
 /*
- * Called for a record that was left or revoked: unlink it, or take its permits
- * back; its state becomes ENDED.  The caller grants.
+ * If the record is LEFT or REVOKED, unlink it, take its permits back, and
+ * change its state to ENDED.  The caller grants.
  */
 void weir_nm_record_clean_(weir_named *h, struct nm_record *record);
 
 /*
- * Have the unlock wake the record's thread; all threads of decided records; the
- * threads of all records.
+ * Let the unlock wake the thread of this record, the threads of all decided
+ * records, or the threads of all records.
  */
 void weir_nm_wake_later_(weir_named *h, const struct nm_record *record);
 void weir_nm_wake_all_later_(weir_named *h);

@@ -18,7 +18,7 @@ static int64_t bounded(int64_t n)
 	return n < 0 ? 0 : n > WEIR_SEM_MAX ? WEIR_SEM_MAX : n;
 }
 
-/* Returns the sum of the permits held by slots. */
+/* Bound the permits that each slot holds.  Returns their sum. */
 static int64_t repair_slots(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
@@ -109,7 +109,10 @@ static void repair_got(struct nm_record *record, int64_t *granted)
 	if (got > WEIR_SEM_MAX - *granted)
 		got = 0;
 	*granted += got;
-	/* The owner reads a valid value concurrently, without the lock. */
+	/*
+	 * Do not store a value that is valid: its owner reads it concurrently,
+	 * without the lock.
+	 */
 	// cppcheck-suppress duplicateConditionalAssign
 	if (record->got != got)
 		record->got = got;
@@ -143,7 +146,7 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 		uint32_t state = word & NM_REC_MASK;
 		bool sound = is_sound(h, record, state);
 
-		/* A thread that sleeps on it finds that it is lost. */
+		/* A woken thread finds that its record is lost. */
 		if (may_be_damaged(record, word, sound))
 			weir_nm_wake_every_later_(h);
 		record->next = record->prev = record->linked = 0;
@@ -170,7 +173,7 @@ static uint32_t repair_records(weir_named *h, int64_t *granted)
 	return count;
 }
 
-/* Complete what the owners of left and revoked records have begun. */
+/* Complete the withdrawals that calls have begun without the lock. */
 static void clean_records(weir_named *h)
 {
 	uint32_t high = nm_records_high(h);
@@ -222,8 +225,8 @@ void weir_nm_repair_(weir_named *h)
 	uint32_t count;
 
 	/*
-	 * Another process is damaging the file during this repair: do not start
-	 * a second one.
+	 * This call comes from inside a repair: another process is damaging the
+	 * file, or an open has set `stale`.  Do not start a second repair.
 	 */
 	if (h->repairing)
 		return;
@@ -244,8 +247,9 @@ void weir_nm_repair_(weir_named *h)
 	clean_records(h);
 	weir_nm_sweep_(h);
 	/*
-	 * An open may have set `stale` before this repair, and have taken over a
-	 * slot since this repair has counted its permits.
+	 * An open may have set `stale` before this repair cleared it, and have
+	 * taken over a slot after this repair counted the slot's permits.  Then
+	 * the file needs another repair.
 	 */
 	if (sum_of_states(h) + h->buried != states)
 		/* [NT2] release */

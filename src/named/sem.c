@@ -52,7 +52,7 @@ void weir_nm_give_(weir_named *h, int64_t n)
 /*
  * Take the lock if the call can finish right away: this process has joined, the
  * lock is free, no call waits, no record must be folded, and the semaphore is
- * open and not paused.  False: no effect.
+ * open and not paused.  Otherwise returns false, without an effect.
  */
 static bool enter_fast(weir_named *h)
 {
@@ -209,7 +209,7 @@ weir_err weir_named_try_acquire(weir_named *sem, int64_t n)
 		return err;
 	err = weir_nm_take_now_(sem, n, n, &got);
 	if (err == WEIR_EAGAIN && weir_nm_any_dead_(sem)) {
-		/* C5: permits of a dead process must not make this fail. */
+		/* C5: this call must get the permits of a dead process. */
 		weir_nm_sweep_(sem);
 		err = weir_nm_take_now_(sem, n, n, &got);
 	}

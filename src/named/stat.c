@@ -3,7 +3,7 @@
  * A snapshot of a semaphore and its participants, without the lock.
  *
  * The counts come from the source of truth: the capacity, the permits that the
- * slots hold, and the records.  So they add up also while a process changes the
+ * slots hold, and the records.  So they add up even while a process changes the
  * file, or after a process has died with the lock.  Dead participants that the
  * next process with the lock would bury do not count.  entries.c lists the
  * processes.
@@ -18,10 +18,15 @@
 #include "named/record.h"
 #include "named/table.h"
 
-/* A contradiction must be found this often; otherwise the file has changed. */
+/*
+ * The number of copies that must all contradict themselves: a contradiction in
+ * a single copy may come from a change of the file during the copy.
+ */
 #define CHECKS 2
 
-/* Forget the dead owners whose permits the next lock holder would free. */
+/*
+ * Free the slots, in the copy, whose permits the next lock holder would free.
+ */
 static void bury_dead(const weir_named *h, struct nm_image *image)
 {
 	for (uint32_t i = 0; i < image->slot_count; i++) {
@@ -54,7 +59,10 @@ static void fold(struct nm_image *image)
 	}
 }
 
-/* Returns the permits of granted calls that have not returned. */
+/*
+ * Returns the permits of granted calls that have not returned.  Calls whose
+ * owner has been buried count only if `of_all` is set.
+ */
 static int64_t granted(const struct nm_image *image, bool of_all)
 {
 	int64_t total = 0;
@@ -185,7 +193,7 @@ int64_t weir_named_capacity(weir_named *sem)
 		weir_panic_("weir_named_capacity: %p is not a semaphore", sem);
 		return -1;
 	}
-	/* The mapped field is protected by the lock, which may be in use. */
+	/* The mapped field is protected by the lock, which this call avoids. */
 	if (!peek(sem, offsetof(struct nm_header, capacity), &capacity,
 		  sizeof(capacity)))
 		return -1;

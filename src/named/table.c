@@ -2,8 +2,9 @@
 /*
  * Participants, and burying dead ones.
  *
- * A slot's state changes from LIVE by CAS, because an owner that leaves does so
- * without the lock, and a joining process takes over a dead slot without it.
+ * A slot's state changes from LIVE by CAS, because an owner that leaves frees
+ * its slot without the lock, and a joining process takes over a dead slot
+ * without the lock.
  *
  * Pairs
  *
@@ -125,8 +126,8 @@ static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers
 }
 
 /*
- * Returns true if a thread of the dead owner is still running, or a process to
- * which the owner has lent its permits.
+ * Returns true if a thread of the dead owner still runs, or if a process has a
+ * lent descriptor of the owner.
  */
 static bool is_held_on(const weir_named *h, const struct nm_slot *slot)
 {
@@ -159,7 +160,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 		h->lingers = true;
 		return false;
 	}
-	/* relaxed: a new owner may be setting up the slot; it holds nothing. */
+	/* relaxed: a new owner that sets up the slot holds nothing. */
 	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
 	at_store_relaxed(&slot->held, 0);
 	weir_nm_remove_lent_(h, slot, state);

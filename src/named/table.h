@@ -4,7 +4,7 @@
 
 /*
  * Participants.  These functions require the lock (lock.h) unless a comment
- * differs.
+ * states otherwise.
  */
 #include "named/handle.h"
 
@@ -30,9 +30,10 @@ static inline uint32_t nm_slots_high(const weir_named *h)
 }
 
 /*
- * Return true if the slot is in use; if it is and its owner is alive; if it is
- * and its owner is dead; if any slot but ours is in use and its owner is dead.
- * These need no lock.
+ * weir_nm_is_taken_ returns true if the slot is in use.  weir_nm_is_live_ and
+ * weir_nm_is_dead_ return true if the slot is in use and its owner is alive, or
+ * dead.  weir_nm_any_dead_ returns true if any slot but ours has a dead owner,
+ * or if the file needs a repair (`stale`).  These functions need no lock.
  */
 bool weir_nm_is_taken_(const struct nm_slot *slot);
 bool weir_nm_is_live_(const struct nm_slot *slot);
@@ -44,8 +45,8 @@ void weir_nm_mark_dead_(struct nm_slot *slot);
 
 /*
  * Mark the owner of a slot as dead if the slot is in use and its byte is not
- * locked.  This happens if the machine was booted since, or if a process has
- * written nonsense to the file.  Called without the lock.
+ * locked.  A file has such slots if the machine has been booted since, or if a
+ * process has damaged the file.  Called without the lock.
  */
 void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
 

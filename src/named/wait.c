@@ -4,8 +4,9 @@
  *
  * A thread sleeps on the state word of its own record, and needs no lock after
  * it is queued.  A granted call changes the state to TAKEN and returns.  A call
- * that gives up changes it to LEFT.  A cancelled context does that from the
- * cancelling thread (C13), or changes GRANTED to REVOKED.
+ * that gives up changes the state to LEFT.  If the context is cancelled, the
+ * cancelling thread changes the state to LEFT (C13), or from GRANTED to
+ * REVOKED.
  */
 #include <errno.h>
 
@@ -27,9 +28,10 @@ static struct nm_limit limit_of(const struct call *call)
 
 /*
  * Withdraw the record, unlink it, and grant to the next waiters.  The lock is
- * taken first: a process that is stopped after it has left, and before others
- * were granted, would delay them and not be found as the lock owner.  If the
- * lock is not available within a short time, the record is left without it.
+ * taken first: a process that is stopped between the withdrawal and the grants
+ * delays the next waiters, and then stat shows it as the lock holder.  If the
+ * lock is not available within a short time, the record is withdrawn without
+ * it.
  */
 static bool leave(struct call *call, struct nm_record *record, bool revoke)
 {
@@ -72,7 +74,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 	weir_shared_wake_all_(&record->state);
 }
 
-/* Returns true if a record with this state word has an outcome of the call. */
+/* Returns true if a record with this state word has the outcome of the call. */
 static bool has_outcome(const struct call *call, uint32_t word)
 {
 	uint32_t state = word & NM_REC_MASK;
@@ -82,7 +84,7 @@ static bool has_outcome(const struct call *call, uint32_t word)
 		state == NM_REC_ENDED || state == NM_REC_LEFT);
 }
 
-/* Sleep until the record is decided or left.  Returns why it was left. */
+/* Sleep until the record is decided or left.  Returns the reason if left. */
 static weir_err sleep_until(struct call *call)
 {
 	struct nm_record *record = call->record;
@@ -166,7 +168,7 @@ static weir_err wait_queued(struct call *call)
 	return err ? err : outcome_of(call->record);
 }
 
-/* The call has its outcome: collect its permits or give them back. */
+/* Finish a call that has its outcome: collect its permits or give them back. */
 static weir_err finish(struct call *call, weir_err err, bool revoked)
 {
 	struct nm_record *record = call->record;
@@ -188,7 +190,7 @@ static weir_err finish(struct call *call, weir_err err, bool revoked)
 		weir_nm_finish_(h, record);
 	/* relaxed: for the keeper and close_handle. */
 	at_sub_relaxed(&h->calls, 1);
-	/* It was left without the lock: the keeper must fold it. */
+	/* The record was withdrawn without the lock: let the keeper fold it. */
 	if (!lost && ((word & NM_REC_MASK) == NM_REC_LEFT ||
 		      (word & NM_REC_MASK) == NM_REC_REVOKED))
 		weir_nm_kick_(h);
