@@ -9,13 +9,13 @@
 #include "cluster/clock.h"
 #include "cluster/handle.h"
 
-/* How long a call waits: for ctx, or until a deadline if ctx is null. */
+/* The limit of a wait: the end of ctx; or a deadline, if ctx is null. */
 struct limit {
 	weir_ctx *ctx;
 	int64_t deadline;	/* CLOCK_MONOTONIC */
 };
 
-/* The result if the limit has passed; WEIR_OK otherwise. */
+/* Returns the error of a limit that has passed; otherwise WEIR_OK. */
 static weir_err limit_err(const struct limit *limit)
 {
 	if (limit->ctx)
@@ -25,8 +25,8 @@ static weir_err limit_err(const struct limit *limit)
 }
 
 /*
- * A wake-up may come before the answer: a grant cannot be older than the first
- * sending.
+ * Note when the request is first sent.  A wake-up may come before the answer,
+ * and its grant cannot be older than this time.
  */
 static void mark_sent(weir_lease *l, int64_t sent)
 {
@@ -37,7 +37,7 @@ static void mark_sent(weir_lease *l, int64_t sent)
 
 /*
  * Send the request until the engine answers.  Returns RES_UNKNOWN if the engine
- * may have got it.
+ * may have got the request.
  */
 static enum result send_request(weir_lease *l, const struct limit *limit,
 				struct answer *answer, int64_t *sent,
@@ -67,7 +67,7 @@ static enum result send_request(weir_lease *l, const struct limit *limit,
 			unknown = true;
 			l->flags &= ~(unsigned)ASK_FRESH;
 		}
-		/* A plain deadline limits waiting: try at least once. */
+		/* A plain deadline limits the wait, not the first attempt. */
 		if (limit_err(limit) ||
 		    !weir_cl_call_pause_(attempt, limit->ctx, until))
 			return unknown ? RES_UNKNOWN : result;
@@ -107,9 +107,10 @@ static weir_err abandon(weir_lease *l, weir_err err)
 }
 
 /*
- * The request was granted, but the engine last confirmed long ago that it waited.
- * So its validity may have passed, although the engine has begun a full lease.
- * Repeat the request: the answer begins a full lease again.
+ * The request was granted, but the engine last confirmed long ago that the
+ * request waited.  So the lease may have passed by our clock, although the
+ * engine has begun a full one.  Repeat the request: the answer begins a full
+ * lease again.
  */
 static weir_err confirm(weir_lease *l, weir_err err)
 {
@@ -120,7 +121,9 @@ static weir_err confirm(weir_lease *l, weir_err err)
 	enum result result;
 	int64_t sent = 0;
 
-	/* If the engine has forgotten it meanwhile, then it does not wait. */
+	/*
+	 * ASK_TRY: if the engine has forgotten the request, do not wait again.
+	 */
 	l->flags = (l->flags | ASK_TRY) & ~(unsigned)ASK_FRESH;
 	result = send_request(l, &none, &answer, &sent, &fault);
 	if (result) {
@@ -136,9 +139,9 @@ static weir_err confirm(weir_lease *l, weir_err err)
 }
 
 /*
- * The wait has ended with err and without a decision.  After a plain deadline
- * or a signal a grant that has been made meanwhile wins; the end of a context
- * wins over a grant.
+ * Called when the wait has ended with err and without a decision.  After a
+ * plain deadline or a signal, a grant that has been made meanwhile wins over
+ * err; the end of a context wins over a grant.
  */
 static weir_err give_up(weir_lease *l, bool keep_grant, weir_err err)
 {
@@ -175,8 +178,8 @@ static weir_err wait_for(weir_lease *l, const struct limit *limit)
 	bool undecided;
 
 	/*
-	 * The permit orders this read after the decision, which is the only one
-	 * to set err.  The thread that made it may still hold the lock.
+	 * The permit orders this read after the decision, and only a decision
+	 * sets err.  The deciding thread may still hold the lock.
 	 */
 	if (!err)
 		return l->err;
@@ -209,7 +212,7 @@ static weir_err take(weir_lease *l, const struct limit *limit)
 		       limit_err(limit) : err;
 	}
 	record(l, &answer, sent);
-	/* A direct grant must not outrun a context that has ended. */
+	/* Also after a direct grant: a context that has ended wins over it. */
 	return wait_for(l, limit);
 }
 

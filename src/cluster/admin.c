@@ -33,7 +33,7 @@ static enum result call_engine(weir_cluster *c, struct request *r,
 	}
 }
 
-/* All these requests are idempotent: repeat them until the time has passed. */
+/* Repeat the request until the time has passed: it is idempotent. */
 static weir_err run(weir_cluster *c, struct request *r)
 {
 	int64_t until = boot_now() + c->session.timeout_ns;

@@ -11,8 +11,8 @@
 #include "cluster/handle.h"
 
 /*
- * The operation has ended with err; returns the result of the request.  Requires:
- * the lock is not held.
+ * Called when the operation has ended with err.  Returns the result of the
+ * request.  Requires: the lock is not held.
  */
 static weir_err conclude(weir_lease *l, weir_err err)
 {
@@ -73,7 +73,7 @@ weir_err weir_cluster_op_submit(weir_cluster_op *op, int64_t n,
 	if (!l)
 		return WEIR_ENOMEM;
 	op->lease_ = l;
-	/* With the lock: the callback must not free the request before. */
+	/* The lock keeps the callback from freeing the request meanwhile. */
 	pthread_mutex_lock(&c->lock);
 	err = weir_op_submit_until(&op->op_, &l->decided, 1, deadline_ns);
 	if (err == WEIR_EQUEUED) {

@@ -25,7 +25,7 @@ enum result weir_cl_call_begin_(weir_cluster *c, weir_ctx *ctx,
 
 	if (!weir_sem_try_acquire(&c->calls, 1))
 		return RES_OK;
-	/* The turn is late: that is a failure only if no call is answered. */
+	/* A late turn is a failure only if no other call is answered. */
 	do {
 		before = answers;
 		answers = count_answers(c, 0);
@@ -58,7 +58,7 @@ weir_err weir_cl_call_failed_(weir_cluster *c, enum result result,
 	return fault->errnum == ENOMEM ? WEIR_ENOMEM : WEIR_ESYSTEM;
 }
 
-/* 10 ms, doubled at each attempt, up to 320 ms. */
+/* The pause is 10 ms, doubled at each attempt, up to 320 ms. */
 bool weir_cl_call_pause_(int attempt, weir_ctx *ctx, int64_t until)
 {
 	int64_t ns = INT64_C(10000000) << (attempt > 5 ? 5 : attempt);

@@ -2,7 +2,9 @@
 #ifndef WEIR_CLUSTER_CLOCK_H
 #define WEIR_CLUSTER_CLOCK_H
 
-/* Time of leases: CLOCK_BOOTTIME, which counts while the machine sleeps. */
+/*
+ * Time of leases: CLOCK_BOOTTIME, which counts while the machine is suspended.
+ */
 #include <stdint.h>
 #include <time.h>
 
@@ -17,7 +19,10 @@ static inline int64_t boot_now(void)
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-/* Milliseconds until the deadline for poll(2), rounded up; at least 0. */
+/*
+ * Returns the milliseconds until the deadline for poll(2), rounded up; at most
+ * an hour; -1 for NEVER.
+ */
 static inline int boot_poll_ms(int64_t deadline)
 {
 	int64_t left;

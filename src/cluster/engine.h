@@ -8,9 +8,8 @@
  * Every function of an engine that talks to the server takes a deadline on
  * CLOCK_BOOTTIME and a struct fault for the reason of a failure.  Two threads
  * may call an engine at the same time, each with its own lane: the callers of
- * the handle share LANE_CALL, in turn; the handle's thread
- * uses LANE_THREAD and the wake-up functions alone.  An engine keeps a
- * connection for each lane.
+ * the handle share LANE_CALL, in turn; the handle's thread uses LANE_THREAD and
+ * the wake-up functions alone.  An engine keeps a connection for each lane.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,11 +23,11 @@
 
 enum lane { LANE_CALL, LANE_THREAD, LANES };
 
-/* The outcome of talking to the server. */
+/* The result of a request to the server. */
 enum result {
 	RES_OK,
 	RES_UNSENT,	/* the server has not got the request */
-	RES_UNKNOWN,	/* no answer came */
+	RES_UNKNOWN,	/* no answer came: it may have been executed */
 	RES_REFUSED	/* the server or its data is wrong; a retry is useless */
 };
 
@@ -56,8 +55,8 @@ struct answer {
 	uint64_t ticket;
 	uint32_t place;		/* S_WAITS: in the queue, from 1; 0: not in it */
 	int64_t next_us;	/* S_WAITS: time to the next expiry; 0: none */
-	int64_t since;		/* the lease runs since then, not since the
-				   request was sent; 0: since the request */
+	int64_t since;		/* start of the lease; 0: the time at which
+				   the request was sent */
 };
 
 enum ask_flags {
@@ -140,7 +139,7 @@ struct engine_ops {
 	/* At most RENEW_MAX requests, in LANE_THREAD. */
 	enum result (*renew)(struct engine *e, struct renewal *list, int count,
 			     int64_t deadline, struct fault *fault);
-	/* WEIR_ECLOSED and WEIR_EBUSY go to *err. */
+	/* Stores WEIR_OK, WEIR_ECLOSED or WEIR_EBUSY in *err. */
 	enum result (*admin)(struct engine *e, enum admin what, int64_t value,
 			     weir_cluster_info *info, weir_err *err,
 			     int64_t deadline, struct fault *fault);
@@ -165,8 +164,9 @@ struct engine_ops {
 	enum result (*read)(struct engine *e, wake_fn *fn, void *user,
 			    struct fault *fault);
 	/*
-	 * May be null.  No request waits.  Returns true if wake-ups have been
-	 * switched off, so that arm has to be called before the next wait.
+	 * May be null.  Called if no request waits.  Returns true if wake-ups
+	 * have been switched off, so that arm has to be called before the next
+	 * wait.
 	 */
 	bool (*rest)(struct engine *e);
 };

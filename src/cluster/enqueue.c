@@ -36,7 +36,7 @@ bool weir_cl_enqueue_(weir_cluster *c)
 	if (!result) {
 		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
 	} else if (l && l->changes == changes) {
-		/* An earlier attempt of a request that is not fresh was sent. */
+		/* The engine may have got this attempt: the id is not fresh. */
 		if (result == RES_UNKNOWN)
 			l->flags &= ~(unsigned)ASK_FRESH;
 		if (result == RES_REFUSED) {

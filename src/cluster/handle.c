@@ -115,7 +115,10 @@ weir_err weir_cluster_close_handle(weir_cluster *c)
 	if (busy)
 		return WEIR_EBUSY;
 	weir_cl_thread_stop_(c);
-	/* One more attempt; the engine forgets the rest after the TTL. */
+	/*
+	 * Try the withdrawals once more, until one fails.  The engine forgets
+	 * the others after the TTL.
+	 */
 	while ((w = c->withdrawals)) {
 		int64_t until = boot_now() + c->session.timeout_ns;
 

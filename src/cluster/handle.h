@@ -9,7 +9,8 @@
  * lease.  Its phases:
  *
  *     ASKING   a call sends it for the first time
- *     QUEUED   an operation that the handle's thread has to send
+ *     QUEUED   the handle's thread has to send it: an operation, or a request
+ *              that the engine has lost
  *     WAITING  it is in the engine's queue
  *     HELD     it has a lease
  *     LOST     its lease was lost; the owner has not released it yet
@@ -54,8 +55,9 @@ struct weir_lease {
 	bool in_callback;		/* l */
 	bool woken;			/* l: a wake-up came before the answer
 					   and has to be confirmed */
-	uint32_t changes;		/* l: of the phase */
-	int64_t asked_at;		/* l: first sent; QUEUED since */
+	uint32_t changes;		/* l: number of changes of the phase */
+	int64_t asked_at;		/* l: when it was first sent or QUEUED;
+					   NEVER: it is QUEUED again */
 	weir_lease *next_in_bucket;	/* l */
 	weir_lease *prev_queued, *next_queued;	/* l: if QUEUED */
 	weir_lease *prev, *next;	/* l: list of all requests */
@@ -86,7 +88,7 @@ struct weir_cluster {
 	uint64_t answers;		/* l: calls that were answered */
 	int kick_fd;			/* eventfd: the thread has new work */
 	int timer_fd;			/* CLOCK_BOOTTIME */
-	int64_t timer_at;		/* l: when the timer fires; NEVER */
+	int64_t timer_at;		/* l: time of the timer; NEVER: off */
 	bool stops;			/* l */
 	bool interruptible;
 	bool armed;			/* l: wake-ups arrive */
@@ -94,11 +96,12 @@ struct weir_cluster {
 	pthread_t thread;
 	/* Used by the thread alone. */
 	int wake_fd;			/* -1: wake-ups are not armed */
-	int64_t retry_at;		/* not before; 0: the engine answers */
+	int64_t retry_at;		/* no attempt before this time;
+					   0: the engine answers */
 	int64_t retry_ns;		/* the current pause */
 };
 
-/* A lease is valid until this time, unless it is renewed. */
+/* Returns the time until which the lease is valid unless it is renewed. */
 static inline int64_t valid_until(const weir_lease *l)
 {
 	int64_t ttl = l->cluster->session.ttl_ns;
@@ -117,13 +120,15 @@ weir_lease *weir_cl_request_find_(weir_cluster *c, const char *id);
 void weir_cl_request_decide_(weir_lease *l, const struct answer *answer,
 			     int64_t sent);
 void weir_cl_request_fail_(weir_lease *l, weir_err err);
-/* The engine has queued the request.  Requires: the lock is held. */
+/*
+ * Record that the engine has queued the request.  Requires: the lock is held.
+ */
 void weir_cl_request_waits_(weir_lease *l, const struct answer *answer,
 			    int64_t sent);
 /* Requires: the lock is held. */
 void weir_cl_request_phase_(weir_lease *l, enum phase phase);
 struct ask weir_cl_request_ask_(const weir_lease *l);
-/* The thread withdraws the request later.  Requires: the lock is held. */
+/* Let the thread withdraw the request later.  Requires: the lock is held. */
 void weir_cl_request_withdraw_(weir_lease *l);
 
 /* thread.c */
@@ -133,15 +138,16 @@ void weir_cl_thread_stop_(weir_cluster *c);
 void weir_cl_thread_at_(weir_cluster *c, int64_t at);
 void weir_cl_thread_kick_(weir_cluster *c);
 
-/* work.c: by the thread alone */
+/* work.c: called by the thread alone */
 /* Do the work that is due.  Returns the time of the next work. */
 int64_t weir_cl_work_(weir_cluster *c);
-/* Mark leases as lost whose time has passed.  Runs callbacks. */
+/* Mark the leases whose time has passed as lost.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);
 /*
- * The engine's answer to a request that the thread has sent.  Requires: the lock
- * is held; it is dropped while a callback runs.
+ * Record the engine's answer to a request that the thread has sent, unless the
+ * phase has changed since: `changes` is the number at the time of sending.
+ * Requires: the lock is held; it is dropped while a callback runs.
  */
 void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
 			  const struct answer *answer, int64_t sent);
@@ -175,11 +181,15 @@ void weir_cl_call_end_(weir_cluster *c, enum result result);
 weir_err weir_cl_call_failed_(weir_cluster *c, enum result result,
 			      const struct fault *fault);
 /*
- * The pause between two attempts.  Returns false if ctx (or null) has ended or
+ * Pause between two attempts.  Returns false if ctx (may be null) has ended or
  * the time `until` (CLOCK_BOOTTIME) has come.
  */
 bool weir_cl_call_pause_(int attempt, weir_ctx *ctx, int64_t until);
-/* Withdraw the request (keep 0) with retries.  *answer: the engine's. */
+/*
+ * Release all but `keep` permits, or withdraw a request that waits, with
+ * retries.  With `cancel`, a request that has been granted stays.  *repeated:
+ * an earlier attempt may have been executed.
+ */
 enum result weir_cl_call_release_(weir_lease *l, int64_t keep, bool cancel,
 				  struct answer *answer, bool *repeated,
 				  struct fault *fault);

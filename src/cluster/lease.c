@@ -9,7 +9,7 @@
 
 /*
  * Begin a call that gives permits back.  Returns WEIR_ELOST if the lease has
- * been lost.  A lease whose time has passed is lost, also if the thread has not
+ * been lost.  A lease whose time has passed is lost even if the thread has not
  * noticed it yet.
  */
 static weir_err begin_release(weir_lease *lease, enum phase phase)
@@ -47,7 +47,7 @@ weir_err weir_lease_release(weir_lease *lease)
 		return WEIR_OK;
 	err = begin_release(lease, LEAVING);
 	if (err) {
-		/* The engine may still have it: its expiry need not be awaited. */
+		/* The engine may still have the lease: free its permits now. */
 		withdraw_later(lease);
 		weir_cl_request_free_(lease);
 		return err;

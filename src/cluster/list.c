@@ -9,7 +9,7 @@
 #include "cluster/handle.h"
 #include "cluster/session.h"
 
-/* The server is not trusted. */
+/* The number of names is limited, because the server is not trusted. */
 #define NAMES_MAX 1000000
 
 static bool is_valid(const char *name)
@@ -65,7 +65,9 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A server may report a name twice, for example during a scan of Redis. */
+/*
+ * Call fn once for each name: a server may report a name twice, as Redis may.
+ */
 static void call_each(const struct names *names, weir_cluster_name_fn *fn,
 		      void *user)
 {
@@ -76,7 +78,7 @@ static void call_each(const struct names *names, weir_cluster_name_fn *fn,
 			fn(names->list[i], user);
 }
 
-/* A list is idempotent: repeat it until the time has passed. */
+/* Repeat the request until the time has passed: it is idempotent. */
 static enum result read_names(const struct engine_ops *ops, struct engine *e,
 			      int64_t until, struct names *names,
 			      struct fault *fault)

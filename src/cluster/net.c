@@ -33,8 +33,8 @@ bool weir_cl_net_poll_(int fd, short events, int64_t deadline)
 }
 
 /*
- * A peer that has vanished is noticed by keepalives on a connection that only
- * reads.
+ * On a connection that only reads, keepalives detect that the peer has
+ * vanished.
  */
 static void set_options(int fd)
 {
@@ -110,7 +110,7 @@ enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 }
 
 /*
- * Reading an answer is then one system call instead of two.
+ * On a blocking socket, one system call reads an answer, instead of two.
  */
 void weir_cl_net_block_(struct net *net, int64_t patience)
 {
@@ -162,8 +162,9 @@ ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 			  int64_t deadline)
 {
 	/*
-	 * An answer is never there at once: poll first, unless recv(2) itself
-	 * ends in time.  TLS has a buffer.
+	 * Poll first, unless recv(2) itself ends in time: the answer has not
+	 * arrived yet, normally.  Do not poll with TLS: the answer may be in
+	 * the buffer of OpenSSL.
 	 */
 	if (!net->tls &&
 	    !(net->patience && deadline - boot_now() >= net->patience) &&

@@ -21,7 +21,7 @@ struct net {
 	int64_t patience;	/* time limit of one recv(2) */
 };
 
-/* A plain socket blocks in reads, at most for `patience`. */
+/* Let reads of a plain socket block, at most for `patience`. */
 void weir_cl_net_block_(struct net *net, int64_t patience);
 /* Returns RES_OK or RES_UNSENT.  ca: a file of certificates; empty: the system's. */
 enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
@@ -39,7 +39,7 @@ bool weir_cl_net_write_(struct net *net, const char *data, size_t size,
 ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 			  int64_t deadline);
 
-/* The same without waiting: -1 with EAGAIN if no byte has arrived. */
+/* As weir_cl_net_read_, without waiting: -1 with EAGAIN if no byte is there. */
 ssize_t weir_cl_net_read_now_(struct net *net, char *data, size_t size);
 
 /* TLS over a connected socket: tls.c, or notls.c without OpenSSL. */
@@ -48,7 +48,7 @@ struct tls *weir_cl_tls_open_(int fd, const char *host, const char *ca,
 void weir_cl_tls_close_(struct tls *tls);
 /*
  * As send(2) and recv(2) on a non-blocking socket.  If errno is EAGAIN, then
- * *events is what to poll for.
+ * *events has the events to poll for.
  */
 ssize_t weir_cl_tls_write_(struct tls *tls, const char *data, size_t size,
 			   short *events);

@@ -44,8 +44,9 @@ weir_lease *weir_cl_request_new_(weir_cluster *c, int64_t min, int64_t max,
 }
 
 /*
- * The order of QUEUED requests: those that had a place in the engine's queue
- * before it lost its data, by that place; then the others, as they were submitted.
+ * Orders QUEUED requests: first the requests that had a place in the engine's
+ * queue before the engine lost its data, by that place; then the others, in the
+ * order in which they were submitted.
  */
 static bool is_before(const weir_lease *a, const weir_lease *b)
 {
@@ -191,8 +192,8 @@ void weir_cl_request_waits_(weir_lease *l, const struct answer *answer,
 	l->renew_at = sent + c->session.ttl_ns / 3;
 	/*
 	 * If a holder has died, then its permits are granted by the next call
-	 * that comes after its expiry.  The first waiters make that call in
-	 * time; the renewals of the others come later.
+	 * after the expiry of its lease.  The first waiters make that call in
+	 * time; the other waiters renew later.
 	 */
 	if (answer->next_us && answer->place >= 1 && answer->place <= 8) {
 		int64_t at = sent + answer->next_us * 1000 +
@@ -223,7 +224,7 @@ void weir_cl_request_withdraw_(weir_lease *l)
 	weir_cluster *c = l->cluster;
 	struct withdrawal *w = malloc(sizeof(*w));
 
-	/* Without memory the engine forgets the request after its TTL. */
+	/* Not withdrawn: then the engine forgets the request after its TTL. */
 	if (!w)
 		return;
 	memcpy(w->id, l->id, sizeof(w->id));

@@ -26,7 +26,7 @@ weir_err weir_cl_say_(const weir_cluster_opts *opts, weir_err err, int errnum,
 	return err;
 }
 
-/* The engine of a scheme; *known: the scheme is valid. */
+/* Returns the engine of a scheme, or null.  *known: the scheme is valid. */
 static const struct engine_ops *engine_of(const char *scheme, bool *known)
 {
 	static const struct {

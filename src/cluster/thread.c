@@ -109,7 +109,7 @@ int weir_cl_thread_start_(weir_cluster *c)
 	if (c->kick_fd < 0 || c->timer_fd < 0) {
 		error = errno;
 	} else {
-		/* Signals go to the threads of the program. */
+		/* Block signals, so that threads of the program get them. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &before);
 		error = pthread_create(&c->thread, NULL, run, c);

@@ -4,8 +4,8 @@
  *
  *     SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,...][/DATABASE]/NAME[?OPTIONS]
  *
- * The URL of a server ends before /NAME.  A host may be an IPv6 address in brackets.  "%41" stands for "A" in every
- * part.
+ * The URL of a server ends before /NAME.  A host may be an IPv6 address in
+ * brackets.  "%41" stands for "A" in every part.
  */
 #include <ctype.h>
 #include <stdlib.h>

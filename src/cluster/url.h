@@ -32,8 +32,8 @@ struct url {
 
 /*
  * Parse text.  named: it ends with the name of a semaphore; otherwise it is the
- * URL of a server, with or without "/" at its end.  Returns null, or a message about what is wrong; the message
- * contains no part of the text.
+ * URL of a server, with or without "/" at its end.  Returns null, or a message
+ * about the error; the message contains no part of the text.
  */
 const char *weir_cl_url_parse_(const char *text, bool named, struct url *url);
 

@@ -51,7 +51,7 @@ void weir_cl_wake_read_(weir_cluster *c)
 		return;
 	/*
 	 * The engine may have sent a wake-up that is lost with the connection.
-	 * The renewals of the requests that wait find it.
+	 * The renewals of the waiting requests find the outcome.
 	 */
 	pthread_mutex_lock(&c->lock);
 	c->armed = false;
@@ -64,7 +64,7 @@ void weir_cl_wake_read_(weir_cluster *c)
 	weir_cl_thread_kick_(c);
 }
 
-/* No request waits: let the engine switch wake-ups off. */
+/* Called if no request waits: let the engine switch wake-ups off. */
 static void rest(weir_cluster *c)
 {
 	bool off;

@@ -15,7 +15,7 @@
 #define PAUSE_MIN_NS INT64_C(50000000)
 #define PAUSE_MAX_NS SECOND_NS
 
-/* The engine has failed: pause before the next attempt. */
+/* Called when the engine has failed: pause before the next attempt. */
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault)
 {
 	int64_t most = c->session.ttl_ns / 6;
@@ -137,7 +137,7 @@ void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
 	}
 }
 
-/* The time of the next work, as far as requests have one. */
+/* Returns the time of the next work; NEVER: no work is left. */
 static int64_t next_time(weir_cluster *c)
 {
 	int64_t at = NEVER;
@@ -167,7 +167,7 @@ static void renew_all(weir_cluster *c)
 		weir_cl_work_expire_(c);
 }
 
-/* Send all requests that are QUEUED.  Leases are renewed in time meanwhile. */
+/* Send all requests that are QUEUED, and renew leases in time meanwhile. */
 static void enqueue_all(weir_cluster *c)
 {
 	int64_t pause = c->session.ttl_ns / 6;

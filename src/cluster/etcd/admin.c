@@ -97,7 +97,7 @@ enum result weir_cl_etcd_admin_(struct engine *e, enum admin what,
 			return result;
 	}
 	fill(&model, info);
-	/* The rest of the queue, and requests that have become possible. */
+	/* Grant to the rest of the queue, and to requests that fit now. */
 	return what == ADMIN_UNLINK ? RES_OK :
 	       weir_cl_etcd_settle_(e, LANE_CALL, deadline, fault);
 }

@@ -52,7 +52,7 @@ enum result weir_cl_etcd_commit_(struct engine *e, enum lane lane,
 				    deadline, fault);
 	if (result)
 		return result;
-	/* The etcd lease of a head has ended meanwhile: read again. */
+	/* The etcd lease of a head has ended meanwhile: the caller retries. */
 	if (code)
 		return RES_OK;
 	*done = json_is_true(json_object_get(answer, "succeeded"));

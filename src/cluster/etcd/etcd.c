@@ -22,7 +22,7 @@ static struct engine *etcd_open(const struct session *session)
 	return e;
 }
 
-/* Revoke the lease of the handle, so that nothing of it stays in etcd. */
+/* Revoke the lease of the handle: etcd then removes all keys of the handle. */
 static void revoke(struct engine *e)
 {
 	json_t *answer;
@@ -55,7 +55,9 @@ static enum result create(struct engine *e, int64_t capacity, bool *made,
 	struct timespec now;
 	struct model model = { .cap = capacity };
 
-	/* Tokens grow even if the semaphore was removed and made again. */
+	/*
+	 * A new semaphore has greater fencing tokens than one that was removed.
+	 */
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	model.fence = (uint64_t)now.tv_sec * 1000000 +
 		      (uint64_t)now.tv_nsec / 1000;

@@ -22,17 +22,17 @@ struct watch {
 struct engine {
 	struct session session;
 	struct http lanes[LANES];
-	pthread_mutex_t lock;
-	int64_t lease;		/* of etcd; 0: none.  Under the lock */
-	int64_t lease_sent;	/* its last renewal.  Under the lock */
-	int64_t known_revision;	/* watches begin after it.  Under the lock */
-	bool frontier;		/* a request is among the first.  Under the lock */
+	pthread_mutex_t lock;	/* protects the fields marked l */
+	int64_t lease;		/* l: of etcd; 0: none */
+	int64_t lease_sent;	/* l: when its last renewal was sent */
+	int64_t known_revision;	/* l: watches begin after it */
+	bool frontier;		/* l: a request has been among the first */
 	/* Used by the handle's thread alone. */
 	CURLM *multi;
 	struct watch own;	/* outcomes of this handle */
 	struct watch deaths;	/* deletions of leases of any handle */
 	int epoll_fd;		/* -1: none */
-	int nudge_fd;		/* readable: a message has been read already */
+	int nudge_fd;		/* readable: libcurl has read a message */
 };
 
 /* lease.c: the etcd lease of the handle. */
@@ -43,7 +43,7 @@ struct engine {
 enum result weir_cl_etcd_lease_(struct engine *e, enum lane lane,
 				int64_t *lease, int64_t *sent,
 				int64_t deadline, struct fault *fault);
-/* Renew it.  *lost: it does not exist any more. */
+/* Renew the lease.  *lost: it does not exist any more. */
 enum result weir_cl_etcd_keep_alive_(struct engine *e, enum lane lane,
 				     bool *lost, int64_t deadline,
 				     struct fault *fault);
@@ -96,7 +96,7 @@ enum result weir_cl_etcd_arm_(struct engine *e, int *fd, int64_t deadline,
 enum result weir_cl_etcd_wake_(struct engine *e, wake_fn *fn, void *user,
 			       struct fault *fault);
 void weir_cl_etcd_unwatch_(struct engine *e);
-/* The answer about an outcome. */
+/* Set *answer from an outcome. */
 void weir_cl_etcd_answer_(const struct entry *entry, struct answer *answer);
 
 #endif /* WEIR_CLUSTER_ETCD_ETCD_H */

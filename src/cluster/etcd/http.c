@@ -87,7 +87,7 @@ bool weir_cl_http_set_up_(struct http *http, CURL *curl, const char *path)
 	return true;
 }
 
-/* The request has not reached the server after these failures. */
+/* Returns true if the request cannot have reached the server. */
 static bool is_unsent(CURLcode code)
 {
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
@@ -123,7 +123,7 @@ static enum result perform(struct http *http, const char *path,
 			      ETIMEDOUT, "etcd: %s", curl_easy_strerror(code));
 }
 
-/* An error of etcd: {"error": text, "code": number}. */
+/* Translate an error of etcd: {"error": text, "code": number}. */
 static enum result etcd_error(struct http *http, json_t *answer, int *code,
 			      struct fault *fault)
 {

@@ -8,7 +8,7 @@
 
 #include "cluster/engine.h"
 
-/* The longest answer; the server is not trusted. */
+/* The longest answer that is read: the server is not trusted. */
 #define HTTP_MAX (32 << 20)
 
 struct text {
@@ -22,12 +22,12 @@ struct http {
 	CURL *curl;		/* null: not opened yet */
 	int host;		/* index of the endpoint */
 	struct curl_slist *headers;
-	char *token;		/* of the user; null: none yet */
+	char *token;		/* unused: no user is authenticated */
 };
 
 void weir_cl_http_init_(struct http *http, const struct session *session);
 void weir_cl_http_close_(struct http *http);
-/* Set the options that all requests have.  Returns false without memory. */
+/* Set the options of all requests.  Returns false if memory is exhausted. */
 bool weir_cl_http_set_up_(struct http *http, CURL *curl, const char *path);
 /* Add data to *text, up to HTTP_MAX. */
 bool weir_cl_http_append_(struct text *text, const char *data, size_t size);

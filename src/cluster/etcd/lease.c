@@ -20,7 +20,7 @@ static json_t *lease_id(int64_t lease)
 static enum result grant(struct engine *e, enum lane lane, int64_t deadline,
 			 struct fault *fault)
 {
-	/* etcd counts in seconds: round up, so that it never expires early. */
+	/* etcd counts seconds: round up, so that no lease expires early. */
 	int64_t seconds = (e->session.ttl_ns + SECOND_NS - 1) / SECOND_NS;
 	int64_t sent = boot_now(), lease;
 	json_t *answer;

@@ -14,8 +14,8 @@
 #define END "weir0"
 
 /*
- * Find the first key from `from` on, and copy the name in it; *found is false if
- * there is none.
+ * Find the first key from `from` on, and copy the name in it.  *found is false
+ * if no key follows.
  */
 static enum result find(struct engine *e, const char *from,
 			char name[ETCD_KEY], bool *found, int64_t deadline,
@@ -65,7 +65,7 @@ enum result weir_cl_etcd_list_(struct engine *e, struct names *names,
 		if (!weir_cl_names_add_(names, name))
 			return weir_cl_fault_(fault, RES_REFUSED, ENOMEM,
 					      "out of memory");
-		/* Go on after all keys of this name. */
+		/* Continue after all keys of this name. */
 		(void)snprintf(from, sizeof(from), PREFIX "%s0", name);
 	}
 	return result;

@@ -23,7 +23,7 @@ void weir_cl_model_ticket_key_(char key[ETCD_KEY], const char *name, char kind,
 		       (unsigned long long)ticket);
 }
 
-/* A number in 0 .. 2^53, or -1. */
+/* Returns the field as a number in 0 .. 2^53, or -1. */
 static int64_t number(const json_t *value, const char *field)
 {
 	const json_t *item = json_object_get(value, field);
@@ -120,7 +120,9 @@ void weir_cl_model_read_(struct txn *txn, const char *name, const char *id)
 	weir_cl_txn_range_(txn, key, false, 0);
 }
 
-/* Parse the entries of one range, at most max.  Returns -1 if damaged. */
+/*
+ * Parse at most max entries of one range.  Returns -1 if an entry is damaged.
+ */
 static int entries(const json_t *kvs, struct entry *list, int max)
 {
 	int count = (int)json_array_size(kvs);
@@ -140,7 +142,7 @@ static int entries(const json_t *kvs, struct entry *list, int max)
 	return count;
 }
 
-/* The permits of all leases. */
+/* Returns the permits of all leases, or -1 if an entry is damaged. */
 static int64_t sum(const json_t *kvs)
 {
 	int64_t total = 0;
@@ -176,7 +178,7 @@ static bool parse_state(const json_t *kvs, struct model *m)
 	return good && m->mod > 0;
 }
 
-/* The ticket in w/ID. */
+/* Read the ticket in w/ID. */
 static bool parse_waits(const json_t *kvs, struct model *m)
 {
 	struct kv kv;

@@ -43,13 +43,13 @@ struct model {
 	/* The keys that were read. */
 	struct entry heads[VIEW_HEADS], outside[VIEW_HEADS];
 	int head_count, outside_count;
-	bool more;		/* there may be more heads */
+	bool more;		/* more heads may be grantable: read again */
 	struct entry own;	/* the outcome of the request; role 0: none */
 	int64_t waits;		/* the ticket of the request; 0: none */
 	bool waits_outside;
 };
 
-/* The keys of a semaphore. */
+/* Write a key of a semaphore. */
 void weir_cl_model_key_(char key[ETCD_KEY], const char *name, const char *sub,
 			const char *id);
 void weir_cl_model_ticket_key_(char key[ETCD_KEY], const char *name, char kind,
@@ -62,8 +62,8 @@ bool weir_cl_entry_parse_(const json_t *value, struct entry *e);
 json_t *weir_cl_entry_format_(const struct entry *e);
 
 /*
- * Add a read of the state, the first heads, the outcomes and the first
- * requests outside to txn; of the request `id` too, if it is not null.
+ * Add to txn a read of the state, the first heads, the outcomes and the first
+ * requests outside the queue; if `id` is not null, also a read of that request.
  */
 void weir_cl_model_read_(struct txn *txn, const char *name, const char *id);
 /* Fill in *m from the answer.  Returns false if it is damaged. */
@@ -71,8 +71,9 @@ bool weir_cl_model_view_(const json_t *answer, bool has_id,
 			 struct model *m);
 
 /*
- * Steps of a change: each changes *m and adds to txn.  grant grants from
- * the head as long as requests fit, and notifies the waiters for idle.
+ * Steps of a change: each changes *m and adds operations to txn.
+ * weir_cl_model_grant_ grants from the head as long as requests fit, and
+ * decides the requests outside the queue that can be decided.
  */
 void weir_cl_model_grant_(struct model *m, const char *name,
 			  struct txn *txn);

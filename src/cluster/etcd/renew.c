@@ -8,7 +8,7 @@
 /* etcd limits the operations of one transaction. */
 #define AT_ONCE 50
 
-/* The answer about one request, from the ranges of g/ID and w/ID. */
+/* Set the answer about one request from the ranges of g/ID and w/ID. */
 static bool parse(const json_t *answer, size_t at, struct answer *out)
 {
 	const json_t *outcome = weir_cl_etcd_kvs_(answer, at);

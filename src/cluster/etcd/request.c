@@ -39,7 +39,7 @@ void weir_cl_etcd_answer_(const struct entry *entry, struct answer *answer)
 	answer->ticket = entry->ticket;
 }
 
-/* The place of the request among the first, or a large one. */
+/* Returns the place of the request among the heads, or VIEW_HEADS + 1. */
 static uint32_t place_of(const struct model *m, const char *id)
 {
 	for (int i = 0; i < m->head_count; i++)
@@ -58,7 +58,7 @@ static void note_place(struct engine *e, uint32_t place)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* The state without a grant; S_WAITS: the request has to wait. */
+/* Returns the state of a new request that gets no permits now. */
 static enum state refuse(const struct model *m, const struct ask *ask)
 {
 	if (m->closed == 1 && !(ask->flags & ASK_IDLE))
@@ -76,7 +76,7 @@ static enum state refuse(const struct model *m, const struct ask *ask)
 	return S_WAITS;
 }
 
-/* Decide a new request: change the model and add to txn. */
+/* Decide a new request: change the model and add operations to txn. */
 static void decide(struct engine *e, struct model *m, const struct ask *ask,
 		   int64_t lease, struct txn *txn, struct answer *answer)
 {
@@ -108,7 +108,7 @@ static void decide(struct engine *e, struct model *m, const struct ask *ask,
 	note_place(e, answer->place);
 }
 
-/* The answer if the request exists already.  Returns false if it does not. */
+/* Answer a request that exists already.  Returns false if it does not. */
 static bool known(struct engine *e, const struct model *m, const char *id,
 		  struct answer *answer)
 {
@@ -157,7 +157,7 @@ enum result weir_cl_etcd_acquire_(struct engine *e, enum lane lane,
 		}
 		result = weir_cl_etcd_commit_(e, lane, &model, &txn, &done,
 					      deadline, fault);
-		/* The own lease may have ended, too. */
+		/* The etcd lease of this handle may have ended, too. */
 		if (!result && !done)
 			result = weir_cl_etcd_lease_(e, lane, &lease, &sent,
 						     deadline, fault);
@@ -187,7 +187,7 @@ static void give_back(struct engine *e, struct model *m, int64_t keep,
 	weir_cl_txn_delete_(txn, key);
 }
 
-/* Remove the request; with keep_grant a lease stays. */
+/* Remove the request; with keep_grant, a request that was granted stays. */
 static enum result remove_request(struct engine *e, enum lane lane,
 				  const char *id, int64_t keep, bool keep_grant,
 				  struct answer *answer, int64_t deadline,

@@ -53,8 +53,9 @@ void weir_cl_model_wait_(struct model *m, const char *name, struct entry *e,
 }
 
 /*
- * Remove the keys of a request that waits.  If it goes on waiting elsewhere, then
- * w/ID is written again: a transaction must not change a key twice.
+ * Remove the keys of a request that waits.  If the request `stays`, in or
+ * outside the queue, then the caller writes w/ID again.  So do not delete that
+ * key: a transaction must not change a key twice.
  */
 static void remove_keys(const char *name, const char *id, char kind,
 			uint64_t ticket, bool stays, struct txn *txn)
@@ -62,7 +63,9 @@ static void remove_keys(const char *name, const char *id, char kind,
 	char key[ETCD_KEY];
 
 	weir_cl_model_ticket_key_(key, name, kind, ticket);
-	/* If its handle dies meanwhile, then the transaction fails. */
+	/*
+	 * If the handle of the request dies meanwhile, the transaction fails.
+	 */
 	weir_cl_txn_if_exists_(txn, key);
 	weir_cl_txn_delete_(txn, key);
 	if (stays)
@@ -118,7 +121,7 @@ static bool decide_head(struct model *m, const char *name, struct entry *head,
 	return true;
 }
 
-/* Requests outside the queue: idle, closed, or possible again. */
+/* Decide requests outside the queue: idle, closed, or not oversized now. */
 static void decide_outside(struct model *m, const char *name, struct txn *txn)
 {
 	for (int i = 0; i < m->outside_count; i++) {

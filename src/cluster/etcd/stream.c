@@ -21,7 +21,7 @@ static size_t receive(char *data, size_t one, size_t count, void *user)
 	return one * count;
 }
 
-/* curl does not reveal the socket of a transfer that is not finished. */
+/* Note the socket: curl does not reveal that of an unfinished transfer. */
 static curl_socket_t open_socket(void *user, curlsocktype purpose,
 				 struct curl_sockaddr *to)
 {
@@ -95,7 +95,7 @@ void weir_cl_stream_close_(struct engine *e, struct watch *w)
 	w->created = w->broken = false;
 }
 
-/* Has curl ended a transfer? */
+/* Mark the watches whose transfers have ended as broken. */
 static void find_ended(struct engine *e)
 {
 	CURLMsg *message;
@@ -148,7 +148,7 @@ json_t *weir_cl_stream_events_(struct watch *w, const json_t *message)
 
 	if (!result || json_is_true(json_object_get(result, "canceled")))
 		w->broken = true;
-	/* Compacted: continue with the oldest revision that exists. */
+	/* The events were compacted: continue after the current revision. */
 	if (weir_cl_etcd_number_(result, "compact_revision") > 0)
 		w->revision = revision;
 	if (json_is_true(json_object_get(result, "created")))

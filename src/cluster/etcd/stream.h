@@ -6,17 +6,19 @@
 #include "cluster/etcd/etcd.h"
 
 /*
- * Begin a watch of the keys sub + id..., after w->revision; `deletions`: only
- * their deletions.  Returns false if that failed; the caller closes it then.
+ * Begin a watch of the keys that begin with sub and id, after w->revision;
+ * `deletions`: only of their deletions.  Returns false on failure; then the
+ * caller closes the watch.
  */
 bool weir_cl_stream_begin_(struct engine *e, struct watch *w, const char *sub,
 			   const char *id, bool deletions);
-/* Close a watch that is open or not; its revision stays. */
+/* Close the watch if it is open.  Its revision stays. */
 void weir_cl_stream_close_(struct engine *e, struct watch *w);
 
 /*
- * Receive what has arrived for all watches.  A watch whose transfer has ended is
- * broken from now on: no watch ends by itself.  Returns false if curl fails.
+ * Receive the bytes that have arrived for all watches.  A watch whose transfer
+ * has ended is marked as broken: no watch ends by itself.  Returns false if
+ * curl fails.
  */
 bool weir_cl_stream_run_(struct engine *e);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Transactions of etcd in JSON: keys and values are in base64, numbers are
- * strings. */
+/*
+ * Transactions of etcd in JSON: keys and values are in base64, numbers are
+ * strings.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,21 +19,24 @@ struct txn {
 /* A key and its value, decoded. */
 struct kv {
 	char key[ETCD_KEY];
-	json_t *value;		/* an object; borrowed from the answer */
+	json_t *value;		/* an object, or null */
 	int64_t create, mod;	/* revisions */
 	int64_t lease;
 };
 
 void weir_cl_txn_begin_(struct txn *txn);
 void weir_cl_txn_drop_(struct txn *txn);
-/* The key has this mod_revision; 0: it does not exist. */
+/* Require that the key has this mod_revision; 0: that it does not exist. */
 void weir_cl_txn_if_(struct txn *txn, const char *key, int64_t mod);
 void weir_cl_txn_if_exists_(struct txn *txn, const char *key);
 /* Consumes the reference to value. */
 void weir_cl_txn_put_(struct txn *txn, const char *key, json_t *value,
 		      int64_t lease);
 void weir_cl_txn_delete_(struct txn *txn, const char *key);
-/* The key, or if prefix is true all keys below it, at most limit (0: all). */
+/*
+ * Read the key; if prefix is true, all keys that begin with it, at most limit
+ * (0: all).
+ */
 void weir_cl_txn_range_(struct txn *txn, const char *key, bool prefix,
 			int limit);
 /* Returns the request.  Ends the transaction. */
@@ -44,13 +47,16 @@ json_t *weir_cl_etcd_first_(const char *from, const char *end);
 /* Returns a range request {key, range_end} for a key or a prefix. */
 json_t *weir_cl_etcd_range_(const char *key, bool prefix);
 
-/* The number of the field, which the gateway sends as a string; or -1. */
+/*
+ * Returns the number in the field, which the gateway sends as a string; 0 if
+ * the field is missing; -1 if it is not a number.
+ */
 int64_t weir_cl_etcd_number_(const json_t *object, const char *field);
 /* Returns the array of kvs of the i-th answer of a transaction, or null. */
 json_t *weir_cl_etcd_kvs_(const json_t *answer, size_t i);
 /*
- * Decode one kv.  Returns false if it is none.  The caller frees kv->value with
- * json_decref.
+ * Decode one kv.  Returns false if it is not valid.  The caller frees kv->value
+ * with json_decref, also then.
  */
 bool weir_cl_etcd_kv_(const json_t *item, struct kv *kv);
 

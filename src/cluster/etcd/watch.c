@@ -3,8 +3,8 @@
  * Watches: the outcomes of this handle's requests, and, if one of its requests
  * is among the first of the queue, deletions of leases by the death of their
  * holders.  A watch begins after a revision that is older than the handle's
- * first request, and goes on after the last event, so no event is lost.  stream.h
- * has the streams of the watches.
+ * first request, and continues after the last event, so no event is lost.
+ * stream.h has the streams of the watches.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ enum result weir_cl_etcd_arm_(struct engine *e, int *fd, int64_t deadline,
 	     !open_watch(e, &e->deaths, "g/", "", true, deadline)))
 		return weir_cl_fault_(fault, RES_UNSENT, ETIMEDOUT,
 				      "etcd: the watch cannot be opened");
-	/* Events may have come with the answer that the watch was created. */
+	/* Events may have come together with the answer "created". */
 	if (e->own.text.size || e->deaths.text.size)
 		(void)!write(e->nudge_fd, &one, sizeof(one));
 	*fd = e->epoll_fd;

@@ -29,7 +29,7 @@ static const char *numbers(const char *text, int64_t *out, int count)
 	return text;
 }
 
-/* The letter of a state without numbers. */
+/* Translate the letter of a state that has no numbers. */
 static bool state_of(char letter, enum state *state)
 {
 	static const char letters[] = "LRCTBI";

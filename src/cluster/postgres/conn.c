@@ -63,10 +63,11 @@ bool weir_cl_pg_poll_(const PGconn *pg, short events, int64_t deadline)
 }
 
 /*
- * Settings of the server's side.  A vanished client must keep its connection
- * for the TTL, because its lease may be valid until then; so the timeouts of TCP
- * are not shorter.  A plan that was made while a table was empty must use the
- * index as well.
+ * Write the settings for the server's side.  The server must keep the
+ * connection of a vanished client for the TTL, because the client's lease may
+ * be valid until then; so the timeouts of TCP are not shorter.  Sequential
+ * scans are off, so that a plan that was made while a table was empty uses the
+ * index, too.
  */
 static void set_options(const struct conn *conn, char *out, size_t size)
 {
@@ -142,7 +143,7 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 	if (!conn->pg)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 	(void)PQsetNoticeReceiver(conn->pg, discard_notice, NULL);
-	/* Messages then contain the SQLSTATE. */
+	/* With this setting, messages contain the SQLSTATE. */
 	(void)PQsetErrorVerbosity(conn->pg, PQERRORS_VERBOSE);
 	if (PQstatus(conn->pg) == CONNECTION_BAD)
 		status = PGRES_POLLING_FAILED;
@@ -174,7 +175,9 @@ static enum result check_server(const struct conn *conn, const PGresult *table,
 	if (*PQgetvalue(table, 0, 1) != 'f')
 		return weir_cl_fault_(fault, RES_UNSENT, EROFS,
 				      "the server is a standby");
-	/* A pooler invents the number that the client gets. */
+	/*
+	 * Through a pooler, the client gets a pid that the pooler has invented.
+	 */
 	if (atoi(PQgetvalue(table, 0, 0)) != PQbackendPID(conn->pg))
 		return weir_cl_fault_(fault, RES_REFUSED, EPROTO,
 				      "a connection pooler is between: connect "
@@ -183,8 +186,8 @@ static enum result check_server(const struct conn *conn, const PGresult *table,
 }
 
 /*
- * Show that the handle lives: see weir.guard in sql/guard.sql.  Both keys are made
- * of the session.
+ * Take the locks that show that the handle lives: see weir.guard in
+ * sql/guard.sql.  Their keys are made of the id of the session.
  */
 static enum result introduce(struct conn *conn, int64_t deadline,
 			     struct fault *fault)

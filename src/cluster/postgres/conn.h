@@ -14,7 +14,7 @@ enum conn_kind {
 	CONN_GUARD
 };
 
-/* Statements that a connection prepares when they are used again. */
+/* Statements; a connection prepares a statement at its second use. */
 enum statement { DO_ACQUIRE, DO_RELEASE, DO_RENEW, DO_LOOK, STATEMENTS,
 		 DO_ONCE = -1 };
 
@@ -23,7 +23,7 @@ struct conn {
 	enum conn_kind kind;
 	PGconn *pg;		/* null: not connected */
 	int host;		/* index of the host that is tried next */
-	unsigned char uses[STATEMENTS];	/* 0, 1, 2: prepared */
+	unsigned char uses[STATEMENTS];	/* 0: none, 1: one, 2: prepared */
 };
 
 /* An SQL statement with its parameters; values are NUL-terminated texts. */

@@ -5,7 +5,7 @@
 
 #include "cluster/postgres/postgres.h"
 
-/* A finding if the setting has this value. */
+/* Each is reported if the setting has this value. */
 static const struct {
 	const char *setting;
 	const char *value;

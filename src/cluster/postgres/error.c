@@ -36,7 +36,7 @@ static const struct {
 enum result weir_cl_pg_error_(const char *sqlstate, const char *text,
 			      struct fault *fault)
 {
-	/* One line. */
+	/* The message has one line. */
 	int length = (int)strcspn(text, "\r\n");
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
@@ -76,7 +76,7 @@ enum result weir_cl_pg_connect_error_(const char *text, struct fault *fault)
 
 		return result == RES_UNKNOWN ? RES_UNSENT : result;
 	}
-	/* libpq has the words of strerror(3) in its messages only. */
+	/* Only the text of libpq's message, from strerror(3), has the error. */
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (strstr(text, strerror(errors[i])))
 			errnum = errors[i];

@@ -4,8 +4,8 @@
  *
  * `life` is never closed because of a slow answer, unlike the lanes.  `guard`
  * is blocked in weir.guard inside the server, which returns the permits of this
- * handle when all its other connections have ended.  Without them the permits
- * of a dead client return after the TTL.
+ * handle when all its other connections have ended.  Without a guard the
+ * permits of a dead client return after the TTL.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -13,7 +13,11 @@
 #include "cluster/clock.h"
 #include "cluster/postgres/postgres.h"
 
-/* Become the thread that opens life and guard.  always: also after a failure */
+/*
+ * Become the thread that opens life and guard.  Returns false if another thread
+ * does that, or if both are open.  always: return true even if both are open,
+ * or shortly after a failure.
+ */
 static bool begin(struct engine *e, bool always, bool *alive, bool *guarded)
 {
 	bool mine;
@@ -30,7 +34,7 @@ static bool begin(struct engine *e, bool always, bool *alive, bool *guarded)
 	return mine;
 }
 
-/* again_at: do not try to open them earlier. */
+/* Store the result of that.  again_at: the time of the next attempt. */
 static void end(struct engine *e, bool alive, bool guarded, int64_t again_at)
 {
 	pthread_mutex_lock(&e->lock);
@@ -114,7 +118,7 @@ void weir_cl_postgres_inspect_(struct engine *e)
 
 	if (!begin(e, true, &alive, &guarded))
 		return;
-	/* A guard that has an answer has come to its end. */
+	/* A guard that has got an answer has ended. */
 	if (guarded && (!weir_cl_pg_works_(&e->guard) ||
 			!PQisBusy(e->guard.pg))) {
 		weir_cl_pg_close_(&e->guard);

@@ -57,7 +57,7 @@ static enum result strange(struct fault *fault)
 			      "the server's answer is not understood");
 }
 
-/* Row i of the table. */
+/* Returns row i of the table, or an empty text. */
 static const char *row(const PGresult *table, int i)
 {
 	return i < PQntuples(table) ? PQgetvalue(table, i, 0) : "";

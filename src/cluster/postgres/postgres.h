@@ -12,19 +12,19 @@ struct engine {
 	struct session session;
 	struct conn lanes[LANES];	/* each used by one thread at a time */
 	char channel[32];	/* of notifications */
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;	/* protects the fields marked l */
 	bool enlisting;		/* l: a thread opens life or guard */
 	bool alive;		/* l: life is open */
 	bool guarded;		/* l: guard is open */
-	int64_t enlist_at;	/* l: not before, after a failure */
+	int64_t enlist_at;	/* l: no attempt before, after a failure */
 	struct conn guard;	/* used by the thread that has set enlisting */
 	/* Used by the thread that set enlisting, then by the handle's thread. */
 	struct conn life;	/* idle; receives notifications */
 	/* Used by the handle's thread alone. */
 	bool listens;
-	int64_t quiet_since;	/* no request waits; 0: one has waited */
+	int64_t quiet_since;	/* since when no request waits; 0: unset */
 	char *missed;		/* wake-ups that came before LISTEN; lines */
-	int epoll_fd;		/* life and nudge_fd */
+	int epoll_fd;		/* polls life and nudge_fd */
 	int nudge_fd;		/* eventfd: missed is not empty, or life failed */
 };
 
@@ -35,13 +35,13 @@ extern const char weir_cl_postgres_schema_[];
 
 /* life.c */
 /*
- * Open life and the guard, if they are not open.  A failure is no error.
- * always: also shortly after a failure.
+ * Open life and the guard, if they are not open.  A failure is not reported.
+ * always: try also shortly after a failure.
  */
 void weir_cl_postgres_enlist_(struct engine *e, bool always, int64_t deadline);
-/* Close life and the guard if they have failed.  By the handle's thread. */
+/* For the handle's thread: close life and the guard if they have failed. */
 void weir_cl_postgres_inspect_(struct engine *e);
-/* Close life.  By the handle's thread. */
+/* For the handle's thread: close life. */
 void weir_cl_postgres_end_life_(struct engine *e);
 /* Returns true if life is open. */
 bool weir_cl_postgres_is_alive_(struct engine *e);

@@ -7,7 +7,7 @@
 #include "cluster/postgres/postgres.h"
 
 /*
- * *code: the version of the functions; -1: the schema does not exist.
+ * Read the version of the functions into *code; -1: the schema does not exist.
  */
 static enum result look(struct engine *e, int *code, int64_t deadline,
 			struct fault *fault)
@@ -41,7 +41,7 @@ static enum result look(struct engine *e, int *code, int64_t deadline,
 
 /*
  * Install the schema, unless another client has done so meanwhile.  Many clients
- * may begin at the same time; each of them would need a second.
+ * may start at the same time, and each installation takes a second.
  */
 static enum result install(struct engine *e, int64_t deadline,
 			   struct fault *fault)
@@ -64,7 +64,7 @@ static enum result install(struct engine *e, int64_t deadline,
 	/* The end of the connection releases the lock. */
 	if (result)
 		weir_cl_pg_close_(conn);
-	/* Repeating it is harmless. */
+	/* To repeat the installation is harmless. */
 	return result == RES_UNKNOWN ? RES_UNSENT : result;
 }
 

@@ -27,7 +27,7 @@ void weir_cl_pg_number_(struct query *q, int64_t number)
 	weir_cl_pg_text_(q, text);
 }
 
-/* Write what libpq has not written yet. */
+/* Write the bytes that libpq has not written yet. */
 static bool flush(const struct conn *conn, int64_t deadline)
 {
 	for (;;) {
@@ -101,14 +101,14 @@ static enum result judge(struct conn *conn, PGresult **table,
 	}
 	PQclear(*table);
 	*table = NULL;
-	/* A standby, or a connection that ends, is of no use. */
+	/* Close a connection that ends, or that leads to a standby. */
 	if (conn->pg && (PQstatus(conn->pg) == CONNECTION_BAD ||
 			 fault->errnum == EROFS || fault->errnum == ECONNRESET))
 		weir_cl_pg_close_(conn);
 	return result;
 }
 
-/* Finish a statement that was handed to libpq. */
+/* Finish a statement that libpq sends; `sent` is false if that failed. */
 static enum result finish(struct conn *conn, int sent, PGresult **out,
 			  int64_t deadline, struct fault *fault)
 {

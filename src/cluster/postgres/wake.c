@@ -19,7 +19,7 @@ static void nudge(struct engine *e)
 	(void)!write(e->nudge_fd, &one, sizeof(one));
 }
 
-/* Keep the rows as lines. */
+/* Store the rows in e->missed, as lines. */
 static bool keep(struct engine *e, const PGresult *table)
 {
 	size_t size = 1;
@@ -42,7 +42,7 @@ static bool keep(struct engine *e, const PGresult *table)
 	return true;
 }
 
-/* Read the outcomes of the requests of an array. */
+/* Read the outcomes of the requests in `ids`, an array of PostgreSQL. */
 static enum result look(struct engine *e, const char *ids, PGresult **table,
 			int64_t deadline, struct fault *fault)
 {
@@ -56,7 +56,7 @@ static enum result look(struct engine *e, const char *ids, PGresult **table,
 	return weir_cl_pg_run_(&e->life, &q, table, deadline, fault);
 }
 
-/* Prepare and plan the query of look, so that no wake-up has to wait for that. */
+/* Prepare and plan the query of look(), so that no wake-up waits for that. */
 static enum result warm(struct engine *e, int64_t deadline, struct fault *fault)
 {
 	PGresult *none;
@@ -192,8 +192,8 @@ static void add_hint(struct hints *hints, const struct engine *e,
 }
 
 /*
- * A notification is a hint to look again and never a grant, because it may be
- * false.  The row of the request has the outcome.
+ * Read the rows of the requests that notifications have named.  A notification
+ * may be false, so it is never a grant; the row of the request has the outcome.
  */
 static enum result follow(struct engine *e, struct hints *hints, wake_fn *fn,
 			  void *user, struct fault *fault)
@@ -204,7 +204,7 @@ static enum result follow(struct engine *e, struct hints *hints, wake_fn *fn,
 
 	(void)snprintf(hints->ids + hints->used,
 		       sizeof(hints->ids) - hints->used, "}");
-	/* Renewals of leases wait for this thread. */
+	/* The time is limited, because renewals of leases wait meanwhile. */
 	if (limit > e->session.timeout_ns)
 		limit = e->session.timeout_ns;
 	result = look(e, hints->ids, &table, boot_now() + limit, fault);

@@ -38,7 +38,7 @@ static bool held(const struct reply *reply, struct answer *answer)
 	answer->weight = weir_cl_reply_number_(reply, 1);
 	answer->fence = (uint64_t)fence;
 	answer->ticket = (uint64_t)ticket;
-	/* A lease has a token; an empty one needs none. */
+	/* A lease of weight 0 needs no fencing token. */
 	return answer->weight >= 0 && fence >= !!answer->weight && ticket >= 0;
 }
 
@@ -91,7 +91,7 @@ bool weir_cl_reply_answer_(const struct reply *reply, struct answer *answer)
 	const char *word = weir_cl_reply_text_(reply, 0);
 
 	memset(answer, 0, sizeof(*answer));
-	/* The uncontended calls answer with a text. */
+	/* The fast path of the script answers with a text. */
 	if (reply->type == REPLY_TEXT)
 		return !strncmp(reply->text, "H ", 2) ?
 		       parse_grant(reply->text + 2, answer) :

@@ -8,7 +8,7 @@
 
 #include "cluster/redis/command.h"
 
-/* The bytes of an argument besides its text, at most; also of the count. */
+/* At most this many bytes frame the text of an argument; also the count. */
 #define FRAME 32
 
 char *weir_cl_decimal_(char *to, uint64_t number)

@@ -98,7 +98,7 @@ enum result weir_cl_conn_arrived_(struct conn *conn, struct reply **reply,
 	return receive(conn, reply, 0, fault);
 }
 
-/* One command whose reply must not be an error. */
+/* Send one command whose reply must not be an error. */
 static enum result introduce(struct conn *conn, const struct command *command,
 			     int64_t deadline, struct fault *fault)
 {
@@ -156,7 +156,7 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 		weir_cl_conn_close_(conn);
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 	}
-	/* Slightly less than the time that callers give. */
+	/* Slightly less than the time between a call and its deadline. */
 	weir_cl_net_block_(&conn->net, conn->session->timeout_ns / 10 * 9);
 	return greet(conn, deadline, fault);
 }
@@ -261,7 +261,7 @@ enum result weir_cl_conn_error_(struct conn *conn, const char *text,
 			result = words[i].result;
 			errnum = words[i].errnum;
 		}
-	/* Errors in a script have another form in every version. */
+	/* The form of errors in a script differs between versions of Redis. */
 	if (errnum == EIO && (strstr(text, "WEIRBAD") ||
 			      strstr(text, "WRONGTYPE")))
 		errnum = EBADMSG;

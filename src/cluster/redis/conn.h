@@ -12,7 +12,7 @@ struct conn {
 	struct net net;
 	struct reader *reader;	/* null: not connected */
 	int host;		/* index of the host that is tried next */
-	struct url_host moved;	/* Redis Cluster redirected to it; or empty */
+	struct url_host moved;	/* where Redis Cluster redirects; or empty */
 	char out[2048];		/* commands that are being sent */
 };
 
@@ -38,14 +38,14 @@ enum result weir_cl_conn_send_(struct conn *conn,
 			       int64_t deadline, struct fault *fault);
 enum result weir_cl_conn_receive_(struct conn *conn, struct reply **reply,
 				  int64_t deadline, struct fault *fault);
-/* Read one reply without waiting.  *reply: null: it has not arrived yet. */
+/* Read one reply without waiting.  *reply is null if none has arrived yet. */
 enum result weir_cl_conn_arrived_(struct conn *conn, struct reply **reply,
 				  struct fault *fault);
 
 /*
- * Translate an error reply.  *reload: the script is not loaded.  The server
- * that is a replica or redirects is left: the next call connects to another
- * one.  Closes the connection in that case.
+ * Translate an error reply.  *reload: the script is not loaded.  If the server
+ * is a replica or redirects, closes the connection; the next call connects to
+ * another server.
  */
 enum result weir_cl_conn_error_(struct conn *conn, const char *text,
 				bool *reload, struct fault *fault);

@@ -31,7 +31,7 @@ static bool info_value(const char *info, const char *key, char *out,
 	return true;
 }
 
-/* The value of a setting, or null. */
+/* Returns the value of a setting, or null. */
 static const char *setting(const struct reply *list, const char *name)
 {
 	if (list->type != REPLY_LIST)

@@ -32,7 +32,7 @@ static enum result call(struct engine *e, const struct command *command,
 	return result;
 }
 
-/* A scan sees the keys of one server. */
+/* Refuse a Redis Cluster: a scan sees the keys of one server only. */
 static enum result refuse_cluster(struct engine *e, int64_t deadline,
 				  struct fault *fault)
 {

@@ -11,11 +11,13 @@
 struct engine {
 	struct session session;
 	struct conn lanes[LANES];	/* each used by one thread at a time */
-	struct conn wake;	/* blocked in BLPOP; by the handle's thread */
+	struct conn wake;	/* in BLPOP; used by the handle's thread */
 	bool armed;		/* a BLPOP has been sent on wake */
 	char keys[REDIS_KEYS][KEY_SIZE];
-	char list[KEY_SIZE];	/* of wake-ups */
-	/* The end of an entry, as the script stores it; with ASK_OUTSIDE. */
+	char list[KEY_SIZE];	/* key of the list of wake-ups */
+	/*
+	 * The end of an entry as the script stores it; [1]: with ASK_OUTSIDE.
+	 */
 	char tail[2][200];
 	char sha[LANES][41];	/* of the script; empty: not loaded yet */
 };
@@ -38,7 +40,8 @@ void weir_cl_script_number_(struct script_call *call, int64_t number);
 /*
  * Call the script; load it first if the server does not have it.  If
  * `confirm` is true and the session requires replicas, then the replicas must
- * confirm the write, otherwise the result is RES_UNKNOWN.  *reply is no error.
+ * confirm the write, otherwise the result is RES_UNKNOWN.  An error reply is a
+ * failure and is not stored in *reply.
  */
 enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 				struct script_call *call, bool confirm,

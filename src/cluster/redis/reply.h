@@ -26,7 +26,7 @@ struct reply {
 
 struct reader;
 
-/* Null: memory is exhausted. */
+/* Returns null if memory is exhausted. */
 struct reader *weir_cl_reader_new_(void);
 void weir_cl_reader_free_(struct reader *reader);
 /* Add bytes from the server.  Returns false if the stream is not valid. */
@@ -44,8 +44,8 @@ int64_t weir_cl_reply_number_(const struct reply *list, size_t i);
 const char *weir_cl_reply_text_(const struct reply *list, size_t i);
 
 /*
- * Interpret the replies of the script.  Returns false if a reply is none that
- * the script gives.
+ * Interpret the replies of the script.  Returns false if the script does not
+ * give such a reply.
  */
 bool weir_cl_reply_answer_(const struct reply *reply, struct answer *answer);
 bool weir_cl_reply_renewals_(const struct reply *reply, struct renewal *list,
@@ -54,7 +54,7 @@ bool weir_cl_reply_info_(const struct reply *reply, weir_cluster_info *info);
 bool weir_cl_reply_stat_(const struct reply *reply, const char *session,
 			 weir_cluster_info *info, weir_cluster_entry *entries,
 			 uint32_t max);
-/* A wake-up: "id G weight fence ticket", "id C", "id T" or "id I". */
+/* Parse a wake-up: "id G weight fence ticket", "id C", "id T" or "id I". */
 bool weir_cl_reply_wake_(const char *text, char id[ID_SIZE],
 			 struct answer *answer);
 

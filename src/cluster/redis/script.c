@@ -7,7 +7,7 @@
 #include "cluster/clock.h"
 #include "cluster/redis/redis.h"
 
-/* Redirections and reloads that one call follows. */
+/* The attempts of one call, which follows redirections and loads the script. */
 #define ATTEMPTS 5
 
 void weir_cl_script_begin_(struct engine *e, enum lane lane,
@@ -63,7 +63,7 @@ static enum result load(struct engine *e, enum lane lane, int64_t deadline,
 	return result;
 }
 
-/* Replies that refuse every operation. */
+/* Translate the replies that refuse any operation. */
 static enum result refused(const struct reply *reply, struct fault *fault)
 {
 	const char *word = weir_cl_reply_text_(reply, 0);
@@ -95,7 +95,7 @@ static enum result confirmed(const struct engine *e, const struct reply *wait,
 			      "too few replicas have confirmed the write");
 }
 
-/* One attempt.  *reload: the script has to be loaded. */
+/* Call the script once.  *reload: the script has to be loaded. */
 static enum result attempt(struct engine *e, enum lane lane,
 			   struct script_call *call, bool confirm,
 			   struct reply **reply, bool *reload,
@@ -104,7 +104,7 @@ static enum result attempt(struct engine *e, enum lane lane,
 	struct command commands[2] = { call->command };
 	struct reply *replies[2] = { NULL, NULL };
 	int count = confirm && e->session.replicas ? 2 : 1;
-	/* The command refers to them. */
+	/* commands[1] refers to these texts. */
 	// cppcheck-suppress variableScope
 	char replicas[16], limit[24];
 	enum result result;

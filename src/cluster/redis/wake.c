@@ -30,7 +30,7 @@ enum result weir_cl_redis_arm_(struct engine *e, int *fd, int64_t deadline,
 {
 	enum result result;
 
-	/* Follow the callers: a slot may have moved to another server. */
+	/* Begin with the host that answers the thread: others may be down. */
 	if (!e->wake.reader) {
 		e->armed = false;
 		e->wake.host = e->lanes[LANE_THREAD].host;
@@ -79,7 +79,7 @@ enum result weir_cl_redis_read_(struct engine *e, wake_fn *fn, void *user,
 	if (result || !reply)
 		return result;
 	e->armed = false;
-	/* The waiter runs while this thread blocks again. */
+	/* Wake the waiter first: it runs while this thread sends BLPOP. */
 	result = handle(e, reply, fn, user, fault);
 	if (!result)
 		result = block(e, boot_now() + e->session.timeout_ns, fault);

@@ -2,7 +2,8 @@
 -- The functions that serve one handle, and its guard: a connection that returns
 -- the permits of the handle when the handle's process has died.
 
--- The outcomes of a handle, as wake-ups: notifications that it has missed.
+-- Return the outcomes of a handle's requests as wake-ups: the handle may have
+-- missed the notifications.
 CREATE OR REPLACE FUNCTION weir.outcomes(a_name text, a_session text)
 RETURNS SETOF text
 LANGUAGE plpgsql AS $$
@@ -25,7 +26,8 @@ END $$;
 CREATE OR REPLACE FUNCTION weir.bury_(a_name text, a_session text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-	-- Leases move from young to weir.entry and never back.
+	-- Look at young first: leases move from young to weir.entry and never
+	-- back.
 	PERFORM FROM weir.sem WHERE name = a_name AND young <> '{}';
 	IF NOT FOUND THEN
 		PERFORM FROM weir.entry WHERE id > a_session || '.' AND
@@ -37,9 +39,9 @@ BEGIN
 END $$;
 
 -- Execute the statements of bury_ and of the functions that it calls, on no row:
--- no semaphore and no entry has the name null.  In a connection the first
--- execution of a statement is slow, because it is compiled and planned: all of
--- them together take longer than the rest of a burial.
+-- no semaphore has the name null or the empty name.  The first execution of a
+-- statement in a connection is slow, because the statement is compiled and
+-- planned: the first executions together take longer than the rest of bury_.
 CREATE OR REPLACE FUNCTION weir.warm_() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -64,12 +66,13 @@ BEGIN
 	END;
 END $$;
 
--- Does not return if the server has ended.  Then its processes end by themselves
--- and release their locks, which looks like the death of every client; but the
--- clients live, and their leases are valid after a restart.  PostgreSQL looks
--- for its own end and for a shutdown while it sleeps.  A sleep may be over before
--- it has begun, if the CPU is busy with other processes, hence two; each takes
--- one millisecond.
+-- Does not return if the server has ended.  In that case the server's processes
+-- end by themselves and release their locks, which looks like the death of
+-- every client; but the clients live, and their leases are valid after a
+-- restart.  A process of PostgreSQL checks for the end of the server and for a
+-- shutdown while it sleeps.  If the CPU is busy with other processes, the time
+-- of a sleep may have passed before the sleep begins, so there are two; each
+-- takes one millisecond.
 CREATE OR REPLACE FUNCTION weir.server_lives_() RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -80,10 +83,10 @@ END $$;
 -- Wait until every connection of the handle has ended, then return its permits.
 -- Each connection holds the shared lock (a, b) of the handle, and an exclusive
 -- lock of its own whose key is made of a and its pid.  If the guard gets the
--- exclusive lock (a, b), then no connection is left.  It does not wait for that
--- lock, because a new connection would then wait behind the guard.  It waits for
--- the lock of one connection.  The wait begins again after lock_timeout: a
--- transaction that lasts would keep old row versions alive.
+-- exclusive lock (a, b), then no connection is left.  The guard does not wait
+-- for that lock, because a new connection would then wait behind the guard.
+-- The guard waits for the lock of one connection.  The wait begins again after
+-- lock_timeout: a long transaction would keep old row versions alive.
 CREATE OR REPLACE PROCEDURE weir.guard(a_name text, a_session text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -96,7 +99,7 @@ BEGIN
 	PERFORM weir.warm_();
 	COMMIT;
 	LOOP
-		-- A search in pg_locks takes longer.
+		-- Try this first, because a search in pg_locks takes longer.
 		EXIT WHEN pg_try_advisory_xact_lock(a::bit(32)::integer,
 			b::bit(32)::integer);
 		SELECT min(pid) INTO alive FROM pg_locks

@@ -154,8 +154,9 @@ DECLARE
 	e weir.entry;
 	returned bigint;
 BEGIN
-	-- An older lease, while nothing waits.  The young leases stay young: if
-	-- they moved, then their releases would move others, and so on.
+	-- Release a lease in weir.entry while no request waits.  The young
+	-- leases stay in young: if they moved to weir.entry, their releases
+	-- would come here, too, and would move the next ones.
 	IF a_keep = 0 THEN
 		PERFORM FROM weir.sem WHERE name = a_name AND room IS NOT NULL
 			FOR UPDATE;
@@ -185,7 +186,7 @@ BEGIN
 	RETURN CASE WHEN e.id IS NULL THEN 'L' ELSE 'R' END;
 END $$;
 
--- Withdraw a request that waits; a lease stays.
+-- Withdraw a request that waits; a request that was granted stays.
 CREATE OR REPLACE FUNCTION weir.cancel(a_name text, a_id text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -204,7 +205,8 @@ BEGIN
 	RETURN CASE WHEN e.id IS NULL THEN 'L' ELSE 'R' END;
 END $$;
 
--- One answer in a row for each id, in order.  An unknown id is never added.
+-- Renew the requests.  Each row is the answer about one id, in the order of
+-- a_ids.  A request with an unknown id is not added.
 CREATE OR REPLACE FUNCTION weir.renew(a_name text, a_ttl bigint, a_ids text[])
 RETURNS SETOF text
 LANGUAGE plpgsql AS $$

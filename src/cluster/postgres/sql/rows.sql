@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Internal functions on the row of a semaphore and on its entries: lock, check,
 -- grant, remove, answer.  Their names end in an underscore.  The caller has locked
--- the row.  `s` is its copy in memory, which save_ writes back.
+-- the row.  `s` is the copy of the row in memory, which save_ writes back.
 
 CREATE OR REPLACE FUNCTION weir.bad_(what text) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -21,8 +21,8 @@ BEGIN
 		FROM weir.entry WHERE sem = s.name;
 END $$;
 
--- Move the young leases to weir.entry.  If the id is there already, then the young
--- lease is a late copy of a request that was repeated: drop it.
+-- Move the young leases to weir.entry.  If weir.entry has the id already, then
+-- the young lease is a late copy of a request that was repeated: drop it.
 CREATE OR REPLACE FUNCTION weir.age_(INOUT s weir.sem)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -55,7 +55,7 @@ BEGIN
 		next = s.next WHERE name = s.name;
 END $$;
 
--- Check the row, move the young leases and set the time, which is then last.
+-- Check the row, move the young leases, and set s.last to the current time.
 CREATE OR REPLACE FUNCTION weir.begin_(INOUT s weir.sem)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -78,7 +78,7 @@ BEGIN
 	s.last := greatest(s.last, s.after);
 	now := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + s.skew;
 	IF now < s.last THEN
-		-- The clock was set back.
+		-- The clock was set back: time goes on from the last time.
 		s.skew := s.skew + s.last - now;
 		now := s.last;
 	END IF;
@@ -237,7 +237,7 @@ BEGIN
 	PERFORM weir.tell_(e);
 END $$;
 
--- The answer about an entry.  The place in the queue is exact up to 8.
+-- Return the answer about an entry.  The place in the queue is exact up to 8.
 CREATE OR REPLACE FUNCTION weir.answer_(s weir.sem, e weir.entry) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -38,9 +38,9 @@ BEGIN
 	END IF;
 END $$;
 
--- closed: 0 open, 1 at once, 2 drains.  next: no entry expires earlier; 0: none.
--- last: the last time seen; skew is added to the clock, so that time does not
--- go back.
+-- closed: 0 open, 1 closed at once, 2 drains.  next: no entry expires earlier;
+-- 0: no entry.  last: the time of the last change.  skew is added to the clock,
+-- so that time does not go back.
 CREATE TABLE IF NOT EXISTS weir.sem (
 	name text COLLATE "C" PRIMARY KEY,
 	capacity bigint NOT NULL,
@@ -58,9 +58,11 @@ CREATE TABLE IF NOT EXISTS weir.sem (
 	autovacuum_vacuum_scale_factor = 0);
 
 -- The fast path of acquire and release updates this row alone, and no index:
--- room: permits for the fast path; null: a request waits, or grants are stopped.
--- If it is not null, then it is capacity - used - the permits of young leases.
--- after: tokens, tickets and times of the fast path are later, and set it.
+-- room: free permits for the fast path; null: a request waits, or the semaphore
+-- is closed or paused, so the fast path must not be used.  Otherwise room is
+-- capacity - used - the permits of young leases.
+-- after: no token, ticket or time so far is greater.  The fast path takes its
+-- token and ticket above it, and stores them in it.
 -- young: leases of the fast path, {id: "weight time ttl aside about"}.  `used`
 -- does not count them.  Their token and ticket is time + skew.  lock_ moves them
 -- to weir.entry.
