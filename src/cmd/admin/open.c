@@ -30,9 +30,9 @@ static uint32_t mode_of(const char *name, uint32_t otherwise)
 }
 
 /*
- * A closed semaphore stays closed (C19), so a new semaphore takes its name.
- * The replacement has to wait until the old semaphore is idle: otherwise more
- * permits than the capacity would be held.
+ * Replace a closed semaphore.  It stays closed (C19), so a new semaphore takes
+ * its name.  The replacement has to wait until the old semaphore is idle:
+ * otherwise more permits than the capacity would be held.
  */
 static int replace_closed(const char *name, weir_named *old,
 			  int64_t timeout_ns, weir_named_opts *opts)
@@ -41,7 +41,7 @@ static int replace_closed(const char *name, weir_named *old,
 	weir_named *sem;
 	weir_err err;
 
-	/* After a drain close, the semaphore would still grant to waiters. */
+	/* Close at once: a drain close would still grant to waiters. */
 	weir_named_close(old, WEIR_CLOSE_NOW);
 	err = semaphore_wait_idle(old, timeout_ns);
 	if (err == WEIR_ETIMEDOUT)

@@ -96,7 +96,7 @@ static int replace_closed(const char *url, weir_cluster *c, int64_t capacity,
 	weir_ctx ctx;
 	weir_err err;
 
-	/* After a drain close, the semaphore would still grant to waiters. */
+	/* Close at once: a drain close would still grant to waiters. */
 	err = remote_api.weir_cluster_close(c, WEIR_CLOSE_NOW);
 	if (err)
 		return end(url, c, err);

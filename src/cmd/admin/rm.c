@@ -90,7 +90,7 @@ static weir_err request_begin(struct request *request)
 		if (!queued)
 			(void)nanosleep(&pause, NULL);
 	}
-	/* A closed semaphore grants nothing. */
+	/* WEIR_ECLOSED is no error here: a closed semaphore grants nothing. */
 	if (!err && !queued && request->err != WEIR_ECLOSED)
 		err = request->err;
 	return err;

@@ -21,7 +21,7 @@
 /* The longest chain of processes between a waiter and a holder. */
 #define CHAIN_MAX 64
 
-/* The context of a holder with this process ID in our namespace. */
+/* Returns the context of the holder with this process ID in our namespace. */
 static uint32_t find_holder(const struct dg_model *model, pid_t pid,
 			    uint64_t space)
 {

@@ -49,7 +49,7 @@ static bool read_segments(struct core *core)
 			  count * sizeof(Elf64_Phdr), head.e_phoff);
 }
 
-/* Whether the memory at this address was executable. */
+/* Returns true if the memory at this address was executable. */
 static bool is_executable(const struct core *core, uint64_t address)
 {
 	for (uint32_t i = 0; i < core->count; i++) {
@@ -63,7 +63,9 @@ static bool is_executable(const struct core *core, uint64_t address)
 	return false;
 }
 
-/* NT_FILE: count, page size, (start, end, page offset) each, then the names. */
+/*
+ * NT_FILE is: count, page size, start, end and page offset of each; the names.
+ */
 static void read_files(struct core *core, const char *data, size_t size)
 {
 	uint64_t count, page, at[3];
@@ -138,8 +140,8 @@ static bool try_segment(struct core *core, const Elf64_Phdr *segment,
 }
 
 /*
- * The core file was written when the process ended; its time stamp is the best
- * clock that it has.
+ * Use the time stamp of the file as the time of the snapshot: the core file was
+ * written when the process ended, and contains no clock.
  */
 static void set_time(struct diag *diag)
 {

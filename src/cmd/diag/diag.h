@@ -7,7 +7,7 @@
  * core file, and the named semaphores of all processes.
  *
  *     io.c         reading files
- *     source.c     where a registry comes from; errors
+ *     source.c     opening and reading a source of a model; errors
  *     pid.c        the registry of a process
  *     file.c       dump files: the registry's bytes and the modules
  *     core.c       the registry in a core file

@@ -10,7 +10,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
 
-/* A later reader of the dump may have other files at these paths. */
+/* Store the build IDs: a later reader may have other files at these paths. */
 static void find_build_ids(struct modules *modules)
 {
 	for (uint32_t i = 0; i < modules->count; i++) {

@@ -47,7 +47,7 @@ static bool load(void)
 	return true;
 }
 
-/* The path of a module's file as this process sees it. */
+/* Write the path of a module's file as this process sees it. */
 static void path_of(const struct modules *modules, const struct module *module,
 		    char path[MODULE_PATH + 64])
 {
@@ -127,7 +127,7 @@ Dwfl *dw_begin(const struct modules *modules)
 	callbacks.find_debuginfo = dw.dwfl_standard_find_debuginfo;
 	if (!geteuid())
 		callbacks.debuginfo_path = &folders;
-	/* Nothing is fetched from servers. */
+	/* Do not let libdw fetch debug information from servers. */
 	(void)unsetenv("DEBUGINFOD_URLS");
 	dwfl = dw.dwfl_begin(&callbacks);
 	if (!dwfl)

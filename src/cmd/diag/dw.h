@@ -29,7 +29,7 @@ struct modules;
 	X(dwfl_report_end)                                                     \
 	X(dwfl_standard_find_debuginfo)
 
-/* Its functions; dw_begin sets them. */
+/* The functions of libdw; dw_begin sets them. */
 struct dw {
 #define MEMBER_(name) __typeof__(name) *name;
 	DW_FUNCTIONS(MEMBER_)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* weir explain: who holds what, who waits, and whether that can ever end. */
+/*
+ * weir explain: the holders, the waiters, and whether the waits can ever end.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

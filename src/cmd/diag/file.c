@@ -5,8 +5,8 @@
  *     struct dump_head | extents | modules | bytes of the registry
  *
  * The parts of the registry that are in use are in the file twice, in the order
- * of src/diag/snapshot.h, so that a reader of the file can tell what changed
- * while the dump was written.
+ * of src/diag/snapshot.h, so that a reader of the file can find the records
+ * that changed while the dump was written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ void diag_dump_write(struct diag *diag)
 						   i >= SECOND, 0 };
 		offset += size;
 	}
-	/* The snapshot must not be of a registry that was larger. */
+	/* The header must have the counts of the tables that were copied. */
 	memcpy(copies[0], h, sizeof(*h));
 	head.now_ns = diag->source.now_ns;
 	write_all(&head, sizeof(head));

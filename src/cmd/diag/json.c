@@ -7,14 +7,14 @@
 #include "cmd/lib/json.h"
 #include "diag/text.h"
 
-/* A time that is not known is left out. */
+/* Write a time, unless it is not known. */
 static void put_time(FILE *out, const char *key, int64_t ns)
 {
 	if (ns != DG_UNKNOWN && ns != DG_NO_DEADLINE)
 		json_int(out, key, ns);
 }
 
-/* A number of 64 bits as text: not every reader of JSON has such numbers. */
+/* Write 64 bits as text: not every reader of JSON has such numbers. */
 static void put_hex(FILE *out, const char *key, uint64_t number)
 {
 	char text[32];
@@ -156,7 +156,7 @@ static void put_contexts(FILE *out, const struct dg_model *model)
 	json_list_end(out);
 }
 
-/* The text that weir explain prints about a group. */
+/* Write the text that weir explain prints about a group. */
 static void put_report(FILE *out, struct diag *diag, uint32_t group)
 {
 	char room[8192];

@@ -11,7 +11,7 @@
  * objects with this name.  Returns their number.
  */
 uint32_t diag_json(FILE *out, struct diag *diag, const char *only);
-/* The same as a member of another object, with this key. */
+/* As diag_json, but as a member of another object, with this key. */
 uint32_t diag_json_object(FILE *out, const char *key, struct diag *diag,
 			  const char *only);
 

@@ -7,7 +7,7 @@
 
 #include "cmd/diag/kin.h"
 
-/* The value of a line of /proc/PID/status, such as "PPid:". */
+/* Returns the value of a line of /proc/PID/status, such as "PPid:". */
 static unsigned status_of(pid_t pid, const char *key)
 {
 	char path[48], line[256];
@@ -35,7 +35,7 @@ unsigned kin_threads(pid_t pid)
 	return status_of(pid, "Threads:");
 }
 
-/* Whether the process executes the same program as this one. */
+/* Returns true if the process executes the same program as this one. */
 static bool is_weir(pid_t pid)
 {
 	struct stat mine, its;
@@ -46,7 +46,7 @@ static bool is_weir(pid_t pid)
 	       mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
 }
 
-/* Whether the process has this child, and no other. */
+/* Returns true if the process has this child, and no other. */
 static bool is_only_child(pid_t pid, pid_t child)
 {
 	char path[64], line[64] = "", only[32];

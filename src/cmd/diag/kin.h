@@ -7,16 +7,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The parent of a process; 0 if it is not known. */
+/* Returns the parent of a process; 0 if it is not known. */
 pid_t kin_parent(pid_t pid);
-/* The number of its threads; 0 if it is not known. */
+/* Returns the number of threads of a process; 0 if it is not known. */
 unsigned kin_threads(pid_t pid);
 /*
- * Whether the process does nothing but wait for this child: it has no other
- * child, and it is a `weir` command or inside wait(2).
+ * Returns true if the process only waits for this child: it has no other child,
+ * and it is a `weir` command or inside wait(2).
  */
 bool kin_awaits(pid_t pid, pid_t child);
-/* The inode of the PID namespace of this process. */
+/* Returns the inode of the PID namespace of this process. */
 uint64_t kin_namespace(void);
 
 #endif /* WEIR_CMD_DIAG_KIN_H */

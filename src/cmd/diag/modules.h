@@ -37,14 +37,15 @@ const struct module *modules_find(const struct modules *modules, uint64_t pc);
 bool modules_offset(const struct modules *modules, uint64_t pc, char *to,
 		    size_t size);
 void modules_free(struct modules *modules);
-/* The build ID of an ELF file in hexadecimal; "" if it has none. */
+/* Write the build ID of an ELF file in hexadecimal; "" if it has none. */
 void modules_build_id(const char *path, char id[MODULE_ID]);
 
 /*
  * Write the name of a return address, such as "mail.c:18 send".  A dg_site_fn;
- * `user` is the struct modules.  After some thousand look-ups, a name that is not
- * known from an earlier one is "server+0x1234", as if there were no symbols.
- * symbols_begin begins a new report: it allows as many again.
+ * `user` is the struct modules.  After some thousand look-ups, only names from
+ * earlier look-ups are written; the name of any other address is
+ * "server+0x1234", as if there were no symbols.  symbols_begin begins a new
+ * report, with a new count of look-ups.
  */
 bool symbols_name(void *user, uint64_t site, char *to, size_t size);
 /*

@@ -27,7 +27,7 @@ struct name {
 	weir_named_entry *entries;
 };
 
-/* Reads the semaphores, except those that cannot be read. */
+/* Read the semaphores, except those that cannot be read. */
 static struct name *read_names(char **names, int count, uint32_t *used,
 			       uint32_t *entries)
 {
@@ -69,7 +69,7 @@ static bool is_waiting(const weir_named_entry *entry)
 	       entry->role == WEIR_NAMED_IDLE;
 }
 
-/* The context of a process; it is added if it is new. */
+/* Returns the context of a process; adds it if it is new. */
 static uint32_t context_of(struct dg_model *model,
 			   const weir_named_entry *entry)
 {
@@ -91,7 +91,7 @@ static uint32_t context_of(struct dg_model *model,
 	return i;
 }
 
-/* Whether the wait was there in the earlier reading. */
+/* Returns true if the earlier reading has the same wait. */
 static bool is_steady(const struct name *before, uint32_t used,
 		      const struct name *name, const weir_named_entry *entry)
 {
@@ -159,7 +159,7 @@ static void add_name(struct dg_model *model, const struct name *name,
 		model->approximate = true;
 }
 
-/* The folder of names cannot be read. */
+/* Fail because the folder of names cannot be read. */
 static bool fail_folder(struct diag *diag, int errnum)
 {
 	char folder[PATH_MAX];

@@ -44,7 +44,7 @@ struct rows {
 bool rows_sample(struct rows *rows, char why[DIAG_WHY], int *status);
 void rows_order(struct rows *rows);
 const char *rows_sort_name(enum rows_sort sort);
-/* One line of the table, without a line end; a null row: the heading. */
+/* Write one line of the table, without a line end; a null row: the heading. */
 #define ROWS_LINE 320
 void rows_line(const struct row *row, char line[ROWS_LINE]);
 /*

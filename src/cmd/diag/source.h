@@ -58,7 +58,7 @@ struct diag {
  */
 bool diag_try(struct diag *diag, const char *what);
 void diag_open(struct diag *diag, const char *what);
-/* The named semaphores of the default folder. */
+/* Open the named semaphores of the default folder as a source. */
 void diag_open_named(struct diag *diag);
 /*
  * Read a snapshot, and judge it.  diag_try_read returns false as diag_try does;

@@ -35,8 +35,8 @@ struct symbols {
 };
 
 /*
- * The innermost function at an address, also if it was inlined into another one;
- * null if there is no debug information.
+ * Returns the innermost function at an address, even if it was inlined into
+ * another one; null if there is no debug information.
  */
 static const char *innermost(Dwfl_Module *module, uint64_t pc)
 {
@@ -110,7 +110,7 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 	if (!modules->count)
 		return false;
 	symbols = symbols_of(modules);
-	/* Instructions may have 4 bytes. */
+	/* The two low bits may always be 0: instructions may have 4 bytes. */
 	named = &symbols->names[site / 4 % NAMES];
 	if (*named->text && named->site == site) {
 		(void)snprintf(to, size, "%s", named->text);
@@ -129,7 +129,7 @@ bool symbols_name(void *user, uint64_t site, char *to, size_t size)
 	return true;
 }
 
-/* The module whose file has this name; null: none. */
+/* Returns the module whose file has this name; null: none. */
 static Dwfl_Module *module_of(const struct modules *modules, Dwfl *dwfl,
 			      const char *file)
 {

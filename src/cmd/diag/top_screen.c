@@ -40,7 +40,7 @@ static void catch_signals(sigset_t *outside)
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
 		struct sigaction old;
 
-		/* A signal that nohup(1) has set to be ignored stays so. */
+		/* A signal that is ignored, as by nohup(1), stays ignored. */
 		if (!sigaction(ending[i], NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
 			continue;

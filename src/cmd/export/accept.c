@@ -48,7 +48,7 @@ static bool is(struct span span, const char *word)
 	       !strncasecmp(span.at, word, strlen(word));
 }
 
-/* Returns a weight "0.75" in thousandths; -1 if it is none. */
+/* Returns a weight such as "0.75" in thousandths; -1 if it is not valid. */
 static int weight(struct span text)
 {
 	int value = 0, unit = 1000;
@@ -71,7 +71,7 @@ static int weight(struct span text)
 struct range {
 	struct span type;
 	int weight;		/* in thousandths */
-	bool known_version;	/* no version, or one that is written here */
+	bool known_version;	/* no version, or one that format.c writes */
 };
 
 static struct range parse(struct span element)

@@ -2,9 +2,9 @@
 /*
  * Prometheus text (version 0.0.4) and OpenMetrics 1.0.
  *
- * They differ in little: OpenMetrics names a counter's family without "_total",
- * has units and a type "info", and ends with "# EOF".  Samples are the same
- * lines in both, so that a time series does not depend on the format.
+ * The formats differ in details: OpenMetrics names a counter's family without
+ * "_total", has units and a type "info", and ends with "# EOF".  Samples are
+ * the same lines in both, so that a time series does not depend on the format.
  */
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 
 enum format { FORMAT_PROMETHEUS, FORMAT_OPENMETRICS };
 
-/* The media type of a format, for the header Content-Type. */
+/* Returns the media type of a format, for the header Content-Type. */
 const char *format_type(enum format format);
 /* Write the model.  Requires: metrics_merge was called. */
 void format_write(FILE *out, const struct metrics *m, enum format format);

@@ -204,7 +204,9 @@ static int compare(const void *a, const void *b, void *series)
 	return (one->part > other->part) - (one->part < other->part);
 }
 
-/* A sum stays within the range: the counts of a process may be false. */
+/*
+ * Combine two values.  A sum saturates: the counts of a process may be false.
+ */
 static int64_t combine(enum metrics_rule rule, int64_t a, int64_t b)
 {
 	int64_t sum;

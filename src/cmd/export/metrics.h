@@ -40,14 +40,14 @@ enum metrics_policy { METRICS_FIFO, METRICS_BARGING };
 enum metrics_scope { METRICS_PROCESS, METRICS_HOST };
 
 /*
- * How samples with the same labels become one: several processes may have a
- * semaphore of one name, and a pid is not a label.
+ * How samples with the same labels are combined into one: several processes may
+ * have a semaphore of one name, and a pid is not a label.
  */
 enum metrics_rule { METRICS_SUM, METRICS_LARGEST, METRICS_SMALLEST };
 
 /*
- * The part of a sample in its family: of METRICS_ACQUIRES the outcome; of a
- * histogram the bucket, or METRICS_TOTAL for the sum of the observed values;
+ * The part of a sample in its family: the outcome in METRICS_ACQUIRES; the
+ * bucket in a histogram, or METRICS_TOTAL for the sum of the observed values;
  * otherwise 0.
  */
 enum {
@@ -99,7 +99,7 @@ struct metrics {
 	struct metrics_samples families[METRICS_FAMILIES];
 	/* Semaphores, or processes, that exist and cannot be read. */
 	int64_t unreadable[METRICS_HOST + 1];
-	bool is_read[METRICS_HOST + 1];		/* by scope: has a source */
+	bool is_read[METRICS_HOST + 1];	/* by scope: a source was read */
 };
 
 /* Returns an empty model; metrics_free frees it. */

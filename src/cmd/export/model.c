@@ -36,7 +36,9 @@ static bool is_deadlock(enum dg_verdict verdict)
 	return verdict == DG_DEADLOCK || verdict == DG_SELF_NESTED;
 }
 
-/* A call that waits for idle wants no permits, and is no waiter here. */
+/*
+ * Returns false for a wait for idle, which wants no permits, and for a grant.
+ */
 static bool is_request(const struct dg_wait *wait)
 {
 	return !(wait->flags & (RG_GRANTED | RG_IDLE));
@@ -129,8 +131,8 @@ static void add_histogram(struct metrics *m, enum metrics_family family,
 }
 
 /*
- * The registry counts short holds in `releases` only: those below the first
- * bound of the family.
+ * Add the histogram of hold times.  The registry counts holds below the first
+ * bound of the family in `releases` only.
  */
 static void add_hold_times(struct metrics *m, uint32_t series,
 			   const struct dg_object *object)

@@ -18,7 +18,7 @@ void model_add_counts(struct metrics *m, uint32_t series,
 /* Returns the number of deadlocked requests of an object. */
 int64_t model_deadlocked(const struct dg_model *model,
 			 const struct dg_object *object);
-/* The labels of an object. */
+/* Return the labels of an object. */
 const char *model_name(const struct dg_object *object);
 enum metrics_policy model_policy(const struct dg_object *object);
 

@@ -16,9 +16,9 @@
 #include "cmd/lib/snapshot.h"
 
 /*
- * The verdict is not asked for above these limits: its snapshot waits for
- * processes that are inside the lock of a semaphore, and every user who may
- * write to the folder can make such semaphores.
+ * Above these limits no verdict is computed: its snapshot waits for processes
+ * that are inside the lock of a semaphore, and every user who may write to the
+ * folder can make such semaphores.
  */
 #define LOCKED_MAX 8
 #define ENTRIES_MAX 20000
@@ -60,8 +60,9 @@ static void count_holder(struct sums *sums, int64_t age)
 }
 
 /*
- * A call of weir_named_wait_idle wants no permits and is no waiter here.  Of a
- * call that was granted and has not returned, the start of the hold is unknown.
+ * Count one entry.  A call of weir_named_wait_idle wants no permits and is no
+ * waiter here.  A call that was granted and has not returned is no holder here,
+ * because the start of the hold is unknown.
  */
 static void count_entry(struct sums *sums, const weir_named_entry *entry,
 			int64_t now)

@@ -95,7 +95,7 @@ static void retire(const struct dg_object *object)
 	model_add_counts(retired, series, object);
 }
 
-/* Retire the semaphores of the last time that are not there now. */
+/* Retire the semaphores that the last call has read and this call has not. */
 static void retire_gone(struct seen_list *now)
 {
 	if (now->count)
@@ -123,7 +123,7 @@ static void add_model(struct metrics *m, struct seen_list *now,
 	}
 }
 
-/* A process that cannot be read now: use the counts that were read last. */
+/* Called if a process cannot be read now: use the counts of the last call. */
 static void carry_over(struct metrics *m, struct seen_list *now, pid_t pid)
 {
 	m->unreadable[METRICS_PROCESS]++;

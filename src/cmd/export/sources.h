@@ -17,8 +17,8 @@
 bool source_named(struct metrics *m);
 /*
  * Add the watched semaphores in the processes that this user may read.  The
- * counts of semaphores that were there at an earlier call, and are gone, stay in
- * the sums.
+ * counts of semaphores that an earlier call has read, and that are gone now,
+ * stay in the sums.
  */
 void source_processes(struct metrics *m);
 /* Add the samples of all sources.  Returns false with errno, as above. */

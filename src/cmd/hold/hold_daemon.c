@@ -168,7 +168,7 @@ static int acquire(struct held *held, const struct signals *signals)
 	err = held->url ? remote_acquire_permits(held->opts, held->cluster,
 						 signals, &held->lease, &sig) :
 			  acquire_permits(held->opts, held->sem, signals, &sig);
-	/* The engine knows nothing of the end of this process. */
+	/* The engine does not notice the end of this process. */
 	if (sig && held->url && !err)
 		(void)!remote_api.weir_lease_release(held->lease);
 	if (sig)
@@ -188,7 +188,7 @@ static char release(struct held *held)
 	if (held->url) {
 		err = remote_api.weir_lease_release(held->lease);
 		(void)!remote_api.weir_cluster_close_handle(held->cluster);
-		/* The end of the lease completes the release. */
+		/* The permits are free when the lease ends, at the latest. */
 		if (err == WEIR_EINDETERMINATE)
 			return TOKEN_UNCONFIRMED;
 	} else {

@@ -20,14 +20,14 @@ static int connect_daemon(const char *token)
 	bool gone;
 	int fd;
 
-	/* The folder of names does not exist: no process holds for a URL. */
+	/* Without the folder of names there is no hold daemon of a URL. */
 	gone = err == WEIR_ESYSTEM && errno == ENOENT;
 	if (err && !gone)
 		cmd_fail(token_name(token), err, NULL);
 	fd = err ? -1 : token_connect(path);
 	gone = gone || (fd < 0 && (errno == ECONNREFUSED || errno == ENOENT));
 	if (!err && fd < 0 && errno == ECONNREFUSED)
-		/* The hold daemon was killed, which released its permits. */
+		/* The hold daemon was killed: its permits are free already. */
 		(void)unlink(path);
 	if (gone)
 		cmd_die(EXIT_CLOSED, "%s: this token holds no permit (any "

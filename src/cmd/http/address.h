@@ -20,9 +20,9 @@ struct address {
 
 /*
  * Parse "127.0.0.1:9464", "[::1]:9464", "localhost:9464" or "9464".  Other host
- * names are refused: what they resolve to may change.  Exits with EXIT_MISUSE
- * if the text is no address, or if it is not a loopback address and `remote` is
- * false.
+ * names are refused, because their addresses may change.  Exits with
+ * EXIT_MISUSE if the text is no address, or if it is not a loopback address and
+ * `remote` is false.
  */
 void address_parse(const struct cmd *self, const char *text, bool remote,
 		   struct address *address);
@@ -33,7 +33,7 @@ void address_parse(const struct cmd *self, const char *text, bool remote,
 int address_listen(const struct cmd *self, const char *text,
 		   struct address *address);
 bool address_is_loopback(const struct address *address);
-/* The address as text, as in a URL. */
+/* Returns the address as text, as in a URL. */
 const char *address_text(const struct address *address,
 			 char room[ADDRESS_ROOM]);
 

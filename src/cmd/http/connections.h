@@ -11,15 +11,15 @@ struct MHD_Connection;
 #define CONNECTIONS 32
 #define CONNECTION_LIFE_NS INT64_C(10000000000)
 
-/* A connection has begun. */
+/* Called when a connection has begun. */
 void connections_add(struct MHD_Connection *handle, int fd);
 
-/* A connection has ended. */
+/* Called when a connection has ended. */
 void connections_remove(const struct MHD_Connection *handle);
 
 /*
  * Shut down the connections that are too old; libmicrohttpd then closes them.
- * Returns when to call again; INT64_MAX if there is no connection.
+ * Returns the time of the next call; INT64_MAX if there is no connection.
  */
 int64_t connections_shut_old(int64_t now_ns);
 

@@ -162,7 +162,7 @@ static int open_signals(const struct http_site *site)
 	return fd;
 }
 
-/* Returns the timeout of poll until the next time that needs attention. */
+/* Returns the timeout of poll: until `next`, or until the library must run. */
 static int timeout_ms(struct MHD_Daemon *daemon, int64_t next, int64_t now)
 {
 	MHD_UNSIGNED_LONG_LONG library;
@@ -194,8 +194,8 @@ static struct MHD_Daemon *start(const struct http_site *site, int listener)
 }
 
 /*
- * Let libmicrohttpd work.  If all connections were in use, it listens again
- * only in the call after the one in which a connection ended.
+ * Let libmicrohttpd work.  If all connections were in use, the library listens
+ * again only in the call after the one in which a connection ended.
  */
 static void run(struct MHD_Daemon *daemon)
 {

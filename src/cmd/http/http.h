@@ -52,7 +52,7 @@ void http_load(const struct http_site *site);
  */
 void http_run(const struct http_site *site, int listener, const char *address);
 
-/* The answer if page_get returned null with ENOBUFS. */
+/* Returns the answer for a page_get that returned null with ENOBUFS. */
 struct http_answer http_busy(void);
 
 #endif /* WEIR_CMD_HTTP_HTTP_H */

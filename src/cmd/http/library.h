@@ -22,7 +22,7 @@
 	X(MHD_queue_response)                                                  \
 	X(MHD_destroy_response)
 
-/* Its functions; mhd_load sets them. */
+/* The functions of the library; mhd_load sets them. */
 struct mhd {
 #define MEMBER_(name) __typeof__(name) *name;
 	MHD_FUNCTIONS(MEMBER_)
@@ -32,8 +32,8 @@ struct mhd {
 extern struct mhd mhd;
 
 /*
- * Load it.  Exits with a message that begins with `name` and ends with
- * `otherwise` if it is not installed.
+ * Load the library.  If it is not installed, exits with a message that begins
+ * with `name` and ends with `otherwise`.
  */
 void mhd_load(const char *name, const char *otherwise);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages: made when they are asked for, kept for a moment, shared and counted. */
+/* Pages: made on request, kept for a moment, shared, with a count of users. */
 #include <errno.h>
 #include <stdlib.h>
 

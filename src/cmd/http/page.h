@@ -14,7 +14,7 @@ struct page {
 	char *text;
 };
 
-/* A page that is made when it is asked for. */
+/* A page that is made on request. */
 struct page_source {
 	/* Write the text.  Returns false with errno if there is none. */
 	bool (*write)(FILE *out, void *user);
@@ -24,9 +24,9 @@ struct page_source {
 };
 
 /*
- * Returns the page; the caller calls page_done.  The page is new, except within
- * the time that it took to make the last one.  So clients that ask all the time
- * cost at most half of one CPU.
+ * Returns the page; the caller calls page_done.  The last page is used again
+ * for as long as it took to make it; after that, a new page is made.  So
+ * clients that send requests all the time cost at most half of one CPU.
  *
  * Returns null with errno: ENOBUFS if the pages that slow clients have not read
  * need too much memory; otherwise that of write().

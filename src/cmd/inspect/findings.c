@@ -48,7 +48,7 @@ static void report_entry(const weir_named_info *info,
 	doctor_report_processes(entry);
 }
 
-/* Report the process that keeps others out by the internal lock. */
+/* Report the process that has the internal lock, so that others wait. */
 static int report_locker(const weir_named_entry *locker)
 {
 	char room[HOLDER_ROOM];

@@ -34,7 +34,7 @@ static void print_semaphore(const char *name, const weir_named_info *info,
 	       info->held || info->granted ? "busy" : "idle");
 }
 
-/* A semaphore that cannot be read. */
+/* Print a semaphore that cannot be read. */
 static void print_error(const char *name, const char *why, bool json)
 {
 	if (json) {

@@ -55,7 +55,10 @@ static const struct known *find(pid_t pid)
 	return NULL;
 }
 
-/* The list may contain a cycle, because pids are reused: bound the walk. */
+/*
+ * Returns true if the process is a descendant of `from`.  The number of steps
+ * is limited: the list may contain a cycle, because pids are reused.
+ */
 static bool descends(const struct known *known, pid_t from)
 {
 	for (size_t i = 0; known && i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at semaphores between machines: stat, doctor, wait, ls. */
+/* Examining semaphores between machines: stat, doctor, wait, ls. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +134,8 @@ static void add_name(const char *name, void *user)
 }
 
 /*
- * True if the error concerns one semaphore.  The others end the list: each
- * further semaphore would wait for the server again.
+ * Returns true if the error concerns one semaphore only.  Other errors end the
+ * list: each further semaphore would wait for the server again.
  */
 static bool is_of_one(weir_err err, int errnum)
 {
@@ -171,7 +171,7 @@ void remote_each(const char *url, remote_each_fn *fn, void *user)
 			cmd_die(remote_status(err, errnum), "%s: %s",
 				remote_display(url),
 				*why ? why : weir_err_text(err));
-		/* Otherwise the semaphore was removed meanwhile. */
+		/* ENOENT: the semaphore was removed; do not list it. */
 		if (err != WEIR_ESYSTEM || errnum != ENOENT)
 			fn(listed.names[i], whole, &info, entries,
 			   !err ? NULL : *why ? why : weir_err_text(err), user);

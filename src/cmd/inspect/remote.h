@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_INSPECT_REMOTE_H
 #define WEIR_CMD_INSPECT_REMOTE_H
 
-/* Looking at semaphores between machines. */
+/* Examining semaphores between machines. */
 #include <stdint.h>
 
 #include "weir/named.h"

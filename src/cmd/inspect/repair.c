@@ -2,8 +2,8 @@
 /*
  * Repairs of files that cannot be opened.
  *
- * A file that no process has open is moved away.  A file in use is left alone: a new semaphore of the same name would grant the same permits a
- * second time.
+ * A file that no process has open is moved away.  A file in use is left alone:
+ * a new semaphore of the same name would grant the same permits a second time.
  */
 #include <errno.h>
 #include <fcntl.h>

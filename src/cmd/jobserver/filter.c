@@ -58,8 +58,9 @@ static bool is_proc_usable(void)
 }
 
 /*
- * The call fails with EBUSY if the thread has a filter with a listener already.
- * Without CAP_SYS_ADMIN, the thread must give up gaining privileges by exec.
+ * Install the filter.  This fails with EBUSY if the thread has a filter with a
+ * listener already.  Without CAP_SYS_ADMIN, the thread must give up gaining
+ * privileges by exec.
  */
 static int install(struct program *program)
 {

@@ -65,9 +65,9 @@ static char **parse_options(const struct cmd *self, struct server *server,
 }
 
 /*
- * A ninja that takes no tokens keeps its -j, at most the limit.  The jobs that
- * it starts take no token for their first job, so the server has that many
- * tokens fewer.  Returns the arguments with -j.
+ * Let a ninja that takes no tokens keep its -j, at most the limit.  A make that
+ * it starts takes no token for its first job, so the server has one token fewer
+ * for each job of the ninja.  Returns the arguments with -j.
  */
 static char **keep_jobs(struct server *server, char **argv, int64_t asked,
 			const char *version)

@@ -9,7 +9,8 @@
 bool ninja_is(const char *command);
 /*
  * Run `command --version`.  Returns true if this ninja takes tokens from a fifo
- * (fifo is true) or from a pipe.  version is its version, "" if it has none.
+ * (fifo is true) or from a pipe.  Stores its version in `version`; "" if it
+ * prints none.
  */
 #define NINJA_VERSION_ROOM 64
 bool ninja_takes_tokens(const char *command, bool fifo,

@@ -56,7 +56,7 @@ static bool control(int listener, unsigned long request, void *arg)
 	return !syscall(SYS_ioctl, listener, request, arg);
 }
 
-/* Returns false if the call is gone. */
+/* Returns false if the call has ended. */
 static bool send_answer(int listener, const struct call *call, int64_t value,
 			int error, uint32_t flags)
 {

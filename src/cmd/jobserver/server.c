@@ -34,7 +34,7 @@ static _Noreturn void child_main(struct server *server, int channel,
 {
 	int error;
 
-	/* Send SIGTERM: make then ends its jobs. */
+	/* If the server dies, a make gets SIGTERM and ends its jobs. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != server->self)
 		_exit(EXIT_WEIR);
@@ -102,7 +102,7 @@ static void forward(const struct server *server)
 
 enum { SIGNALS, LISTENER, PIPE, FIXED };
 
-/* The descriptors to poll; the descriptors of the clients come last. */
+/* Returns the descriptors to poll; those of the clients come last. */
 static struct pollfd *poll_list(const struct server *server, int pipe_events)
 {
 	const struct pool *pool = &server->pool;
@@ -179,7 +179,7 @@ static bool handle_events(struct server *server, const struct pollfd *fds,
 	return false;
 }
 
-/* The event loop.  Returns the status of the command. */
+/* Run the event loop.  Returns the status of the command. */
 static int serve(struct server *server)
 {
 	int pipe_events = watch_pipe(server->pool.fd), status;

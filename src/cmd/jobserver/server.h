@@ -16,7 +16,7 @@
 
 struct server {
 	int64_t jobs;
-	int64_t own_jobs;	/* of the command, which need no token */
+	int64_t own_jobs;	/* jobs of the command that need no token */
 	bool fifo, plain, verbose;	/* options */
 	struct token_pipe tokens;
 	struct pool pool;

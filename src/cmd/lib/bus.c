@@ -10,7 +10,7 @@
 
 static _Atomic int *to_set;
 
-/* Any thread can get it, also one of the library. */
+/* Any thread can get SIGBUS, even a thread of the library. */
 static void on_bus(int sig)
 {
 	static const char text[] = "weir: the file of the semaphore was "

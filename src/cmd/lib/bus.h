@@ -9,7 +9,7 @@
 
 /* Let SIGBUS print a message and end the process with EXIT_DAMAGED. */
 void bus_install(void);
-/* Let it also set *flag, which may be in memory shared with other processes. */
+/* Let SIGBUS also set *flag, which may be in memory of several processes. */
 void bus_set(_Atomic int *flag);
 
 #endif /* WEIR_CMD_LIB_BUS_H */

@@ -70,7 +70,7 @@ const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM])
 		return room;
 	}
 	locker = snapshot_locker(&info, entries);
-	/* Otherwise it will leave the lock at once. */
+	/* A process that runs here leaves the lock at once. */
 	if (locker && (process_obstacle_of(locker) || !process_is_here(locker)))
 		describe_locker(locker, room);
 	else

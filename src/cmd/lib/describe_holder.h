@@ -8,22 +8,22 @@
 #define HOLDER_ROOM 224
 
 /*
- * "locked by LABEL, pid 12, which is stopped, for 3s": the process that keeps
- * others out by the internal lock.
+ * Returns "locked by LABEL, pid 12, which is stopped, for 3s".  `locker` is the
+ * process that has the internal lock, so that others wait.
  */
 const char *describe_locker(const weir_named_entry *locker,
 			    char room[HOLDER_ROOM]);
 /*
- * Why a request is not granted: "held by LABEL, pid 12 for 3s and 2 more", with
- * "paused; " before it if the semaphore is paused; "paused" or "" if no permit is
- * held.
+ * Returns why a request is not granted: "held by LABEL, pid 12 for 3s and 2
+ * more", with "paused; " before it if the semaphore is paused; "paused" or ""
+ * if no permit is held.
  */
 const char *describe_oldest(const weir_named_info *info,
 			    const weir_named_entry *entries,
 			    char room[HOLDER_ROOM]);
 /*
- * The same.  If a process was stopped inside the internal lock, as
- * describe_locker.
+ * As describe_oldest; or as describe_locker, if a process was stopped inside
+ * the internal lock.
  */
 const char *describe_holder(weir_named *sem, char room[HOLDER_ROOM]);
 /* Print that the semaphore is in use, and the holder.  Returns status. */

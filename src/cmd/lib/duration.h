@@ -12,7 +12,7 @@
  * text is not a duration.
  */
 bool duration_parse(const char *text, int64_t *ns);
-/* "340ms", "12s", "3m 20s", "2h 5m", "3d 4h". */
+/* Write a duration: "340ms", "12s", "3m 20s", "2h 5m", "3d 4h". */
 #define DURATION_ROOM 32
 const char *duration_text(int64_t ns, char room[DURATION_ROOM]);
 

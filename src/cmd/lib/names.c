@@ -76,7 +76,7 @@ void names_make_folder(void)
 		return;
 	(void)snprintf(folder, sizeof(folder), "/dev/shm/weir-%lu",
 		       (unsigned long)geteuid());
-	/* The next call of weir_named_path checks it. */
+	/* The next call of weir_named_path checks the folder. */
 	(void)mkdir(folder, 0700);
 }
 

@@ -9,9 +9,9 @@
 #define NAMES_SUFFIX ".weir"
 
 /*
- * The names in the default folder, sorted.  Returns their number, or -1 with
- * errno.  The caller frees *names, which is one allocation.  There are no names
- * if the folder does not exist, but a missing $WEIR_DIR is an error.
+ * List the names in the default folder, sorted.  Returns their number, or -1
+ * with errno.  The caller frees *names, which is one allocation.  If the folder
+ * does not exist, returns 0; but a missing $WEIR_DIR is an error.
  */
 int names_list(char ***names);
 /* Create the folder of names if it does not exist and is the user's own. */

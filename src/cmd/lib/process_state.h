@@ -17,13 +17,14 @@ struct process {
 /* Returns false if the process does not exist, or /proc is not usable. */
 bool process_read(pid_t pid, struct process *process);
 /*
- * Returns what keeps the process from running: "stopped", "stopped by a debugger"
- * or "frozen" (its control group is); null if nothing does, or if it is not known.
+ * Returns the obstacle that keeps the process from running: "stopped", "stopped
+ * by a debugger" or "frozen" (by its control group); null if it has none, or if
+ * that is not known.
  */
 const char *process_obstacle(const struct process *process);
 /*
  * Returns true if the participant is a process of our own PID namespace, so
- * that its pid means something here.
+ * that its pid is valid here.
  */
 bool process_is_here(const weir_named_entry *entry);
 /* process_obstacle for the process of a participant; null if it is not here. */

@@ -66,7 +66,7 @@ const char *remote_join(const char *url, const char *name)
 	return joined;
 }
 
-/* True if a ':' of the authority is followed by something else than a port. */
+/* Returns true if the last ':' of the authority is not followed by a port. */
 static bool has_bad_port(const char *from, const char *to)
 {
 	const char *colon = memrchr(from, ':', (size_t)(to - from));

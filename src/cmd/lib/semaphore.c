@@ -11,7 +11,7 @@
 #include "cmd/lib/text.h"
 #include "weir/ctx.h"
 
-/* An existing semaphore is never resized by -n. */
+/* Print a message: -n does not resize an existing semaphore. */
 static void warn_capacity(weir_named *sem, const char *name, int64_t wanted)
 {
 	int64_t capacity = weir_named_capacity(sem);

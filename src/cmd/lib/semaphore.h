@@ -21,7 +21,7 @@ weir_named *semaphore_open_or_create(const char *name,
 void semaphore_print_too_big(const char *name, weir_named *sem,
 			     const char *request, int64_t n);
 /*
- * Wait until no permit is held.  Returns WEIR_OK also for a timeout of 0 if the
+ * Wait until no permit is held.  Returns WEIR_OK even for a timeout of 0 if the
  * semaphore is idle already.
  */
 weir_err semaphore_wait_idle(weir_named *sem, int64_t timeout_ns);

@@ -22,7 +22,10 @@ static const int passed[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define REPEAT_US 2000
-/* The wrapper passes a signal on in less time than this. */
+/*
+ * A signal of the terminal that arrives within this time after the end of the
+ * job was meant for the job.  The wrapper passes a signal on in less time.
+ */
 #define OF_THE_JOB_NS INT64_C(200000000)
 
 static volatile sig_atomic_t caught;
@@ -120,7 +123,7 @@ void signals_ending(const struct signals *signals, sigset_t *set)
 			sigaddset(set, ending[i]);
 }
 
-/* The signals that interrupt a wait. */
+/* Store the set of the signals that interrupt a wait. */
 static void interrupting(const struct signals *signals, sigset_t *open)
 {
 	signals_ending(signals, open);
@@ -130,7 +133,10 @@ static void interrupting(const struct signals *signals, sigset_t *open)
 
 static int64_t job_ended_ns;	/* 0: there is no job yet */
 
-/* The wrapper passes signals of the terminal on with a value that is not 0. */
+/*
+ * End the process, unless the signal was meant for the job.  The wrapper passes
+ * signals of the terminal on with a value that is not 0.
+ */
 static void on_end(int sig, siginfo_t *info, void *context)
 {
 	(void)context;

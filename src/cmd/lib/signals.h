@@ -27,18 +27,19 @@ struct signals {
 void signals_block(struct signals *signals);
 /* Returns true for a signal that ends a wait. */
 bool signals_is_ending(int sig);
-/* The set of the signals that end a wait and are not ignored. */
+/* Store the set of the signals that end a wait and are not ignored. */
 void signals_ending(const struct signals *signals, sigset_t *set);
 /* Ignore SIGTTOU: a message must not stop a process in the background. */
 void signals_ignore_ttou(void);
 /* Restore mask and dispositions, in a child before exec. */
 void signals_restore(const struct signals *signals);
 /*
- * Let the signals that end a wait end the process, with EXIT_SIGNAL, in a phase
- * without a job in which it may have to wait for the internal lock of a
- * semaphore; block them again.  The end of the process releases its permits.
- * after_job: signals of the terminal that were sent at about the end of the job
- * were the job's, and have no effect.
+ * signals_may_end lets the signals that end a wait end the process, with
+ * EXIT_SIGNAL.  It is called in a phase without a job, in which the process may
+ * have to wait for the internal lock of a semaphore.  The end of the process
+ * releases its permits.  after_job: signals of the terminal that were sent at
+ * about the end of the job were meant for the job, and have no effect.
+ * signals_may_not_end blocks the signals again.
  */
 void signals_may_end(const struct signals *signals, bool after_job);
 void signals_may_not_end(const struct signals *signals);

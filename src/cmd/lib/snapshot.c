@@ -28,7 +28,7 @@ weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 	return WEIR_OK;
 }
 
-/* Together longer than a process waits for its CPU. */
+/* All tries together take longer than a preempted process waits for a CPU. */
 #define SETTLE_TRIES 10
 #define SETTLE_NS 3000000
 

@@ -16,14 +16,14 @@
 weir_err snapshot_read(weir_named *sem, weir_named_info *info,
 		       weir_named_entry **entries);
 /*
- * The same.  If a process is inside the internal lock, wait for some
- * milliseconds until it has left it: it may just have lost its CPU.
+ * As snapshot_read.  If a process has the internal lock, wait for some
+ * milliseconds until it has dropped the lock: it may have been preempted.
  */
 weir_err snapshot_settle(weir_named *sem, weir_named_info *info,
 			 weir_named_entry **entries);
 /*
- * Returns the process that keeps others out by the internal lock; null if there
- * is none.
+ * Returns the process that has the internal lock, so that others wait; null if
+ * there is none.
  */
 const weir_named_entry *snapshot_locker(const weir_named_info *info,
 					const weir_named_entry *entries);

@@ -31,7 +31,7 @@ char *token_new(const char *name);
  * token.
  */
 const char *token_name(const char *token);
-/* Returns the path of the socket. */
+/* Store the path of the socket in `path`. */
 weir_err token_path(const char *token, char path[TOKEN_PATH_ROOM]);
 /*
  * Returns true if a socket may be created at path; false with errno otherwise.

@@ -71,7 +71,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		else if (option == OPT_LIBRARY)
 			print = true;
 		else {
-			/* The program; its options are not ours. */
+			/* The program: the options after it are its own. */
 			optind--;
 			break;
 		}

@@ -68,9 +68,9 @@ static void handle_signal(const struct run_opts *opts,
 		if (getppid() != wrapper && !opts->keep)
 			job_end_all(job, opts->kill_after_ns);
 	} else if (sig == SIGCHLD) {
-		/* job_reap reaps. */
+		/* The loop of wait_for_job reaps the child. */
 	} else if (info->si_code != SI_QUEUE || !info->si_value.sival_int) {
-		/* The terminal did not send it to the job as well. */
+		/* The terminal has not sent this signal to the job as well. */
 		pass_on(opts, shared, job, sig);
 	}
 }
@@ -136,8 +136,8 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 			interrupt_taken(shared);
 		/*
 		 * The exit releases permits that were granted despite the
-		 * signal.  To close the handle might take long, if a process is
-		 * stopped inside the lock of the semaphore.
+		 * signal.  Do not close the handle: that would take long if a
+		 * process were stopped inside the lock of the semaphore.
 		 */
 		return sig ? EXIT_SIGNAL(sig) :
 			     acquire_refused(acquire, sem, err);

@@ -4,8 +4,9 @@
  *
  * A signal that a process sends to the wrapper is queued to the guardian, which
  * ends its wait or signals the job.  The wrapper counts these signals (`sent`),
- * and the guardian stores the count when it has handled one (`taken`).  If a
- * count is left at the end, the signal came after the job: it ends the wrapper.
+ * and the guardian copies the count when it has handled one (`taken`).  If the
+ * counts differ at the end, a signal came after the end of the job: the wrapper
+ * exits with the status of that signal.
  *
  * A signal of the terminal goes to all processes of the group: to the wrapper,
  * and to the job from the moment at which the job has joined the group.  The
@@ -75,7 +76,7 @@ int interrupt_status(struct run_shared *shared, const struct signals *signals,
 		/* The job got the signals of the terminal itself. */
 		if (!started || !interrupt_is_from_terminal(&info))
 			return EXIT_SIGNAL(info.si_signo);
-	/* From here on, their default action ends the wrapper. */
+	/* From here on, the default action of a signal ends the wrapper. */
 	(void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
 	return status;
 }
@@ -90,7 +91,7 @@ int interrupt_before_start(pid_t wrapper, pid_t group)
 		close(terminal);
 	if (foreground)
 		fd = (int)syscall(SYS_pidfd_open, wrapper, 0);
-	/* The pidfd is that of our parent if the parent is unchanged now. */
+	/* If our parent is still the wrapper, the pidfd is the wrapper's. */
 	if (fd >= 0 && getppid() != wrapper) {
 		close(fd);
 		fd = -1;

@@ -22,9 +22,12 @@ bool interrupt_is_from_terminal(const siginfo_t *info);
 /* Called by the wrapper: pass a signal on to the guardian. */
 void interrupt_pass_on(struct run_shared *shared, pid_t guardian,
 		       const siginfo_t *info);
-/* Called by the guardian: the signals so far have been handled. */
+/* Called by the guardian: record that all signals so far have been handled. */
 void interrupt_taken(struct run_shared *shared);
-/* Called by the wrapper after the guardian: the status of the command. */
+/*
+ * Called by the wrapper after the guardian has ended with `status`.  Returns
+ * the exit status of the wrapper.
+ */
 int interrupt_status(struct run_shared *shared, const struct signals *signals,
 		     int status);
 

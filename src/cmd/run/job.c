@@ -21,7 +21,7 @@
 #define LENT_FD 100
 
 #define SECOND INT64_C(1000000000)
-/* More than a killed process needs to end. */
+/* More time than a killed process needs to end. */
 #define JOB_ENDS_NS 100000000
 /*
  * execvp copies the argument pointers to the stack if the file is a script.
@@ -32,21 +32,21 @@
 /* The input and the result of the child. */
 struct start {
 	const struct job_opts *opts;
-	pid_t parent;	/* the kernel kills the job when it dies; 0: not */
+	pid_t parent;	/* if it dies, the kernel kills the job; 0: none */
 	int failed;	/* errno of the step that failed */
 	bool at_exec;	/* that step is the exec */
 };
 
 /*
  * The child shares the memory of the parent, on a separate stack, and the
- * parent is suspended until the child's exec.  It must not change memory that
- * the parent relies on.
+ * parent is suspended until the child's exec.  The child must not change memory
+ * that the parent relies on.
  */
 static int child_main(void *arg)
 {
 	struct start *start = arg;
 	const struct job_opts *opts = start->opts;
-	/* Fails if the group is gone; the job then stays in our own group. */
+	/* If the group is gone, the job stays in the group of the guardian. */
 	bool joined = !setpgid(0, opts->group);
 
 	if (start->parent) {
@@ -71,8 +71,9 @@ static int child_main(void *arg)
 }
 
 /*
- * The status says whether the command cannot be executed, or weir lacks a
- * descriptor, a process or memory.
+ * Print why the job was not started.  The status that is returned distinguishes
+ * a command that cannot be executed from a lack of descriptors, processes or
+ * memory.
  */
 static int report_failure(const struct start *start)
 {
@@ -219,8 +220,8 @@ void job_end_all(struct job *job, int64_t kill_after_ns)
 	struct children signalled = { NULL, 0, 0 };
 
 	/*
-	 * The search may take long, and finds the job's children after the
-	 * job has ended.
+	 * Kill the job first: the search for children may take long, and finds
+	 * the job's children only after the job has ended.
 	 */
 	if (kill_after_ns < 0 && job_signal(job, SIGKILL))
 		wait_for_child(weir_deadline_after(JOB_ENDS_NS));

@@ -24,11 +24,11 @@ struct job_opts {
 	struct run_shared *shared;
 	pid_t group;	/* the process group that the job joins */
 	int lent;	/* the job inherits a copy; -1: none */
-	int wrapper;	/* of interrupt_before_start */
+	int wrapper;	/* the result of interrupt_before_start */
 	bool dies;	/* the kernel kills the job when the caller dies */
 };
 
-/* Start the job.  Returns 0, or after a message the exit status. */
+/* Start the job.  Returns 0; or, after a message, the exit status. */
 int job_start(struct job *job, const struct job_opts *opts);
 /*
  * Reap all zombies and note if the job is among them.  Returns false if this

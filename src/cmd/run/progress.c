@@ -55,7 +55,7 @@ static size_t width(void)
 	return size.ws_col < LINE_ROOM ? size.ws_col : LINE_ROOM - 1;
 }
 
-/* A process in the background must not write to the terminal. */
+/* Returns true in the background, where weir must not write to the terminal. */
 static bool in_background(void)
 {
 	pid_t front = tcgetpgrp(STDERR_FILENO);

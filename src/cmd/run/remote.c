@@ -77,7 +77,7 @@ static int prepare_job(struct leased *l, int64_t waited_ns)
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)
 		       remote_api.weir_lease_fence(l->lease));
 	(void)setenv("WEIR_FENCE", number, 1);
-	/* The job needs no password for the semaphore under which it runs. */
+	/* When lost_fd is closed, the job reads the end of the file. */
 	if (pipe2(fds, O_CLOEXEC))
 		return -1;
 	l->lost_fd = fds[1];
@@ -149,7 +149,10 @@ static bool wait_for_job(struct leased *l, const struct signals *signals,
 		}
 		if (kill < left)
 			left = kill;
-		/* A suspended machine may have slept over the deadline. */
+		/*
+		 * Check the lease every second: time in which the machine is
+		 * suspended counts for the lease, but not for this timeout.
+		 */
 		if (left > SECOND)
 			left = SECOND;
 		time.tv_sec = (time_t)(left / SECOND);
@@ -181,7 +184,7 @@ static int run_job(struct leased *l, const struct signals *signals,
 		return status;
 	atomic_store(&shared->job, job.pid);
 	held = wait_for_job(l, signals, shared, &job, wrapper);
-	/* Descendants of the job must not go on without the lease. */
+	/* Descendants of the job must not continue without the lease. */
 	if (!held || (WIFSIGNALED(job.status) &&
 		      WTERMSIG(job.status) == SIGKILL))
 		job_end_all(&job, -1);

@@ -155,11 +155,11 @@ static bool wait_for_outliving(struct job *job, const struct signals *signals)
 }
 
 /*
- * The guardian was killed, or ended because the file was truncated; status is
- * that of waitpid.  Its descendants have been reparented to the wrapper.  If the
- * wrapper had children before, they cannot be distinguished from descendants of
- * the job.  Then the wrapper waits for the job only; descendants of the job keep
- * the permit until they end.
+ * Called if the guardian was killed, or ended because the file was truncated;
+ * status is that of waitpid.  Its descendants have been reparented to the
+ * wrapper.  If the wrapper had children before, they cannot be distinguished
+ * from descendants of the job.  Then the wrapper waits for the job only;
+ * descendants of the job keep the permit until they end.
  */
 static int guardian_died(const struct run_opts *opts,
 			 const struct signals *signals,

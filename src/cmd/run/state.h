@@ -28,8 +28,8 @@ struct run_shared {
 	_Atomic int outlives;	/* the job survives the guardian */
 	_Atomic int damaged;	/* the guardian ended because of SIGBUS */
 	/* For interrupt.c. */
-	_Atomic int sent, taken;	/* ending signals, by processes */
-	_Atomic int last_sent;		/* the last of them */
+	_Atomic int sent, taken;	/* counts of signals from processes */
+	_Atomic int last_sent;		/* the last of these signals */
 	_Atomic uint64_t from_terminal;	/* set of signals of the terminal */
 	_Atomic int answered;		/* the wrapper has got SIG_STARTING */
 };

@@ -17,8 +17,8 @@ struct history {
 
 void history_add(struct history *history, int64_t used, int64_t capacity);
 /*
- * The last `width` samples as text, one character each, padded with blanks on
- * the left.  text has room for 3 * width + 1 bytes.
+ * Write the last `width` samples as text, one character each, padded with
+ * blanks on the left.  text has room for 3 * width + 1 bytes.
  */
 void history_text(const struct history *history, size_t width, bool utf8,
 		  char *text);

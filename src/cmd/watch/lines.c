@@ -42,7 +42,10 @@ static void store(struct compared *to, const struct watch *watch)
 		.entries = memory_realloc(to->entries, size + 1),
 	};
 	memcpy(to->entries, watch->entries, size);
-	/* Their ids are unique, and their times are computed for each call. */
+	/*
+	 * Do not compare the times of leases: they are computed for each call
+	 * and differ.  The ids are unique.
+	 */
 	for (uint32_t i = 0; watch->url && i < info->entries; i++)
 		to->entries[i].since_ns = 0;
 }

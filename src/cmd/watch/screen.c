@@ -55,9 +55,8 @@ static void catch_signals(sigset_t *outside)
 		sigaddset(&blocked, ending[i]);
 	}
 	/*
-	 * Curses handles these signals.  They are blocked as well: a process
-	 * that is stopped while it holds the lock of the semaphore would block
-	 * all its users.
+	 * Curses handles these signals.  They are blocked as well, so that the
+	 * handlers of curses run only in ppoll.
 	 */
 	sigaddset(&blocked, SIGWINCH);
 	sigaddset(&blocked, SIGTSTP);
@@ -147,7 +146,7 @@ static bool handle_key(struct view *view, int key)
 	return true;
 }
 
-/* The loop of the view.  Returns the exit status. */
+/* Run the loop of the view.  Returns the exit status. */
 static int run_view(struct watch *watch, struct view *view,
 		    const sigset_t *outside)
 {

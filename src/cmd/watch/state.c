@@ -23,7 +23,7 @@ int64_t watch_used(const weir_named_info *info)
 	return info->held + info->granted;
 }
 
-/* The semaphore has lost its name: open the semaphore that has the name now. */
+/* Called if the semaphore has lost its name: open the one that has it now. */
 static void follow_name(struct watch *watch)
 {
 	weir_named *other;

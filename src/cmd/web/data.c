@@ -131,7 +131,7 @@ static void put(FILE *out, struct diag *diag, struct failures *failures)
 	json_end(out);
 }
 
-/* Whether the process of this ID has ended; a zombie has. */
+/* Returns true if the process has ended.  A zombie has ended. */
 static bool has_ended(pid_t pid)
 {
 	struct process process;

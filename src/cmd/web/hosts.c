@@ -33,7 +33,7 @@ static bool copy_name(const char *host, char name[HOST_ROOM])
 	return true;
 }
 
-/* An IPv4 address or an IPv6 address in brackets. */
+/* Parse an IPv4 address, or an IPv6 address in brackets. */
 static bool parse(char name[HOST_ROOM], struct in_addr *v4,
 		  struct in6_addr *v6)
 {

@@ -10,11 +10,12 @@
 /*
  * Returns true if a request with this Host header may be answered.
  *
- * A web site can let its own name resolve to 127.0.0.1, and its script then asks
- * this server as if it were that site (DNS rebinding).  The Host header shows
- * the name.  So it must be "localhost" or the address that the server listens
- * on; any IP address if the server listens on all addresses.  The port may
- * differ: ssh -L forwards another port.
+ * A web site can let its own name resolve to 127.0.0.1.  Then a script of the
+ * site can send requests to this server and read the answers (DNS rebinding).
+ * The Host header shows the name of the site.  So it must be "localhost" or the
+ * address that the server listens on; or 127.0.0.1, if the server listens on
+ * another IPv4 loopback address; or any IP address, if the server listens on
+ * all addresses.  The port may differ: ssh -L forwards another port.
  */
 bool hosts_allow(const struct address *address, const char *host);
 

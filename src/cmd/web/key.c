@@ -23,7 +23,7 @@ static void make_random(char key[KEY_MAX + 1])
 {
 	unsigned char bytes[KEY_BYTES];
 
-	/* Up to 256 bytes are delivered whole, or not at all. */
+	/* getrandom(2) delivers up to 256 bytes completely, or none. */
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		cmd_die(EXIT_WEIR, "web: getrandom: %s", strerror(errno));
 	for (size_t i = 0; i < sizeof(bytes); i++)

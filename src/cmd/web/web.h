@@ -7,7 +7,7 @@
  *
  *     page.html   the page: style, script and structure in one file
  *     embed.py    makes it a C file, with the policy that allows only its script
- *     page.h      what that file defines
+ *     page.h      the declarations of that C file
  *     data.c      the state of the processes as JSON, for the page
  *     hosts.c     which Host headers are answered
  *     web.c       the options, and the answers over HTTP
