@@ -36,7 +36,7 @@ struct dg_source {
 /* Read and check the header. */
 enum dg_error weir_diag_header_(const struct dg_source *source,
 				struct rg_header *header);
-/* The size of a model for the registry, according to its header. */
+/* Compute the size of a model for the registry, according to its header. */
 void weir_diag_limits_(const struct rg_header *header,
 		       struct dg_limits *limits);
 /* Returns ticks as nanoseconds; saturates. */

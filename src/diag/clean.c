@@ -24,7 +24,7 @@ static size_t decode(const unsigned char *text, size_t left, uint32_t *c)
 	       (*c >= 0xd800 && *c < 0xe000) ? 0 : size;
 }
 
-/* Characters that move the cursor, or change the direction of text. */
+/* Returns true if c moves the cursor, or changes the direction of text. */
 static bool is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||

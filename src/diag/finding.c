@@ -2,10 +2,14 @@
 /* The findings of the watchdog in a model, and its reports: finding.h. */
 #include "diag/finding.h"
 
-/* A finding that was reported is forgotten after so many rounds without it. */
+/* A reported finding is forgotten after this many rounds without it. */
 #define FORGET 16u
 
-/* The verdicts on waits that can end are for waits of at least a second. */
+/*
+ * STALLED, STARVED and STRANDED are verdicts on waits of at least a second.
+ * They are not reported before the process has run for this time after it was
+ * resumed.
+ */
 #define AWAKE_NS INT64_C(1000000000)
 
 /* The kinds of findings, as parts of their keys. */
@@ -17,15 +21,15 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
-/* Whether the finding exists no longer. */
+/* Returns true if the finding does not exist any more. */
 static bool is_over(const struct dg_watchdog *dog, const struct dg_finding *f)
 {
 	return dog->round - f->round > (f->reported ? FORGET : 1);
 }
 
 /*
- * Returns the finding if it was there in the round before and was not reported;
- * null otherwise.
+ * Record that this round has found the key.  Returns the finding if the round
+ * before has found it, too, and it was not reported; null otherwise.
  */
 static struct dg_finding *note(struct dg_watchdog *dog, uint64_t key)
 {
@@ -55,7 +59,7 @@ static void put(struct dg_watchdog *dog, const char *string)
 	weir_diag_put_(&dog->text, string);
 }
 
-/* Begin a report on a finding.  Returns false if there are too many. */
+/* Begin a report on a finding.  Returns false if too many were written. */
 static bool begin(struct dg_watchdog *dog, struct dg_finding *finding)
 {
 	if (!dog->may(dog->user))
@@ -105,8 +109,9 @@ static uint64_t wait_key(const struct dg_model *model,
 }
 
 /*
- * Contexts that can never proceed.  The contexts that are only behind them do
- * not belong to the key: a longer queue is no other deadlock.
+ * Report contexts that can never proceed.  Contexts that are only behind them
+ * are not part of the key: the same deadlock with a longer queue is not
+ * reported again.
  */
 static void examine_group(struct dg_watchdog *dog, struct dg_model *model,
 			  uint32_t group)
@@ -135,7 +140,7 @@ static void examine_group(struct dg_watchdog *dog, struct dg_model *model,
 	end(dog, model, object, verdict);
 }
 
-/* The instant of a time that has passed since then; the same in each round. */
+/* Returns the instant that was age_ns ago.  It is the same in each round. */
 static uint64_t instant(const struct dg_model *model, int64_t age_ns)
 {
 	return age_ns == DG_UNKNOWN ? 0 : (uint64_t)(model->now_ns - age_ns);
@@ -150,7 +155,7 @@ static uint64_t hold_key(const struct dg_model *model,
 	return mix(mix(key, hold->site), instant(model, hold->age_ns));
 }
 
-/* Whether another thread may release permits that this object's slots have. */
+/* Returns true if threads may release permits of the object for others. */
 static bool is_passed_on(const struct dg_object *object)
 {
 	return object->flags & (RG_HANDED_OVER | RG_MOVED) ||
@@ -158,8 +163,9 @@ static bool is_passed_on(const struct dg_object *object)
 }
 
 /*
- * Permits of threads that have ended.  If threads release what others hold,
- * another thread may have these; then only the limit of holds applies.
+ * Report permits of threads that have ended.  If threads release permits for
+ * others, another thread may release these permits, too; then only the limit of
+ * holds applies.
  */
 static void examine_leaks(struct dg_watchdog *dog, struct dg_model *model,
 			  uint32_t index)
@@ -191,14 +197,14 @@ static void examine_leaks(struct dg_watchdog *dog, struct dg_model *model,
 	end_object(dog, model, index, DG_LEAKED);
 }
 
-/* How long the process has run without having been stopped. */
+/* Returns the time since the process was resumed after its last stop. */
 static int64_t awake_ns(const struct dg_watchdog *dog,
 			const struct dg_model *model)
 {
 	return dog->resumed_ns ? model->now_ns - dog->resumed_ns : INT64_MAX;
 }
 
-/* One report for all holds of the object that have just become too long. */
+/* Write one report for all holds of the object that are newly too long. */
 static void examine_holds(struct dg_watchdog *dog, struct dg_model *model,
 			  uint32_t index)
 {
@@ -234,7 +240,7 @@ static void examine_holds(struct dg_watchdog *dog, struct dg_model *model,
 		end_object(dog, model, index, DG_FINE);
 }
 
-/* The waiter of the object with the gravest verdict that can still end. */
+/* Returns the wait with the gravest verdict among those that can still end. */
 static const struct dg_wait *slowest(const struct dg_model *model,
 				     const struct dg_object *object)
 {
@@ -254,7 +260,7 @@ static const struct dg_wait *slowest(const struct dg_model *model,
 	return found;
 }
 
-/* STALLED, STARVED and STRANDED. */
+/* Report waits that are STALLED, STARVED or STRANDED. */
 static void examine_waits(struct dg_watchdog *dog, struct dg_model *model,
 			  uint32_t index)
 {
@@ -267,7 +273,7 @@ static void examine_waits(struct dg_watchdog *dog, struct dg_model *model,
 	if (!wait || awake_ns(dog, model) < AWAKE_NS)
 		return;
 	verdict = model->contexts[wait->context].verdict;
-	/* A stall is of the object: it ends with a release. */
+	/* The key of a stall has the object and its last release. */
 	key = verdict == DG_STALLED ?
 		      mix(mix(STALL, object->id),
 			  instant(model, object->last_release_ns)) :

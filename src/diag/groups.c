@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The groups of a verdict (verdict.h): the contexts that block each other.  The
- * contexts that are left, and that wait for an object or hold it, are one group:
- * union-find over the objects.  A context of a group is behind if the group would
- * be blocked without it as well.
+ * The groups of a verdict (verdict.h): the contexts that block each other.  All
+ * contexts that are left, and that wait for the same object or hold it, are in
+ * one group: union-find over the objects.  A context of a group is behind if
+ * the group would be blocked without it as well.
  */
 #include "diag/verdict.h"
 
@@ -16,7 +16,7 @@ static uint32_t root(uint32_t *parent, uint32_t i)
 	return i;
 }
 
-/* The left waiters and the left holders of an object are one group. */
+/* Put the waiters and holders of an object that are left into one group. */
 static void join_object(struct dg_model *model, const struct dg_object *object)
 {
 	uint32_t *parent = model->work->parent, first = DG_NONE;
@@ -66,7 +66,10 @@ void weir_diag_number_groups_(struct dg_model *model)
 	}
 }
 
-/* Whether the context neither holds what others need nor is first in line. */
+/*
+ * Returns true if the context holds no permits of an awaited object, and
+ * another waiter is before it in each of its queues.
+ */
 static bool is_behind(const struct dg_model *model, uint32_t context)
 {
 	const struct dg_context *c = &model->contexts[context];
@@ -94,7 +97,7 @@ enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
 {
 	enum dg_verdict gravest = DG_FINE, behind = DG_FINE;
 
-	/* A context that is behind shares the fate of the others. */
+	/* Contexts that are behind count only if there are no others. */
 	for (uint32_t i = 0; i < model->used.contexts; i++) {
 		const struct dg_context *c = &model->contexts[i];
 

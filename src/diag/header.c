@@ -17,7 +17,7 @@ const char *weir_diag_error_text_(enum dg_error error)
 	return error <= DG_DAMAGED ? texts[error] : "unknown error";
 }
 
-/* Whether the records have the sizes and the numbers that this reader knows. */
+/* Returns true if the sizes and numbers of records are those of this reader. */
 static bool has_this_layout(const struct rg_header *header)
 {
 	return header->header_size == sizeof(struct rg_header) &&
@@ -30,7 +30,7 @@ static bool has_this_layout(const struct rg_header *header)
 	       header->events == RG_EVENTS && header->size >= RG_SIZE;
 }
 
-/* Whether the counts and the clock, which differ, are possible. */
+/* Returns true if the counts and the rate of the clock are possible. */
 static bool is_possible(const struct rg_header *header)
 {
 	return header->objects_high <= RG_OBJECTS &&

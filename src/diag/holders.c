@@ -20,13 +20,13 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
-/* The permits that the slot holds; the counts may have overflowed. */
+/* Returns the permits that the slot holds; the counts may have overflowed. */
 static int64_t held_by(const struct rg_slot *raw)
 {
 	return (int64_t)(raw->taken - raw->given - raw->returned);
 }
 
-/* The fingerprint of one slot; those of an object are added. */
+/* Returns the fingerprint of one slot. */
 static uint64_t print(uint32_t record, uint32_t slot, const struct rg_slot *raw)
 {
 	uint64_t value = mix((uint64_t)record << 32 | slot, raw->object);
@@ -58,7 +58,7 @@ static void take_slots(struct dg_reading *r, uint32_t context,
 			continue;
 		}
 		r->model->prints[object] += print(record, i, slot);
-		/* A release is counted a moment after or before its acquire. */
+		/* Negative: a release was counted before its acquire. */
 		if (held <= 0)
 			continue;
 		held = weir_diag_permits_(r->model, held);
@@ -92,7 +92,7 @@ static void take_context(struct dg_reading *r, uint32_t i,
 	take_slots(r, at, raw, i);
 }
 
-/* The records with further slots come after those that they continue. */
+/* Read records with further slots after the records that they continue. */
 void weir_diag_take_contexts_(struct dg_reading *r)
 {
 	struct rg_context raw;
@@ -148,7 +148,7 @@ void weir_diag_check_contexts_(struct dg_reading *r)
 	}
 }
 
-/* Holds of an object, the oldest first. */
+/* Orders holds by object, the oldest hold first. */
 static bool is_older(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;

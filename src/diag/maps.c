@@ -27,7 +27,7 @@ static int hex_of(char c)
 	       c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Read a number in hexadecimal.  Returns what follows it. */
+/* Read a number in hexadecimal.  Returns the text after it. */
 static const char *read_hex(const char *text, uint64_t *number)
 {
 	*number = 0;
@@ -74,7 +74,7 @@ struct module {
 	uint64_t base;
 };
 
-/* Returns true if the line has the site, which was written then. */
+/* Returns true if the line contains the site, and writes its name then. */
 static bool take(const struct line *line, struct module *module, uint64_t site,
 		 char *to, size_t size)
 {

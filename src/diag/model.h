@@ -134,9 +134,9 @@ struct dg_model {
 	char program[64], library[32];
 };
 
-/* The size of the arrays of a reduction, which are part of that memory. */
+/* Returns the size of the arrays of a reduction, a part of a model's memory. */
 size_t weir_diag_work_size_(const struct dg_limits *limits);
-/* The size of the memory of a model, and its initialisation in that memory. */
+/* Return the size of a model's memory; initialise a model in such memory. */
 size_t weir_diag_model_size_(const struct dg_limits *limits);
 void weir_diag_model_init_(struct dg_model *model,
 			   const struct dg_limits *limits, void *memory);
@@ -160,24 +160,24 @@ uint32_t weir_diag_add_wait_(struct dg_model *model, uint32_t context,
 void weir_diag_finish_(struct dg_model *model);
 
 /*
- * The number of the verdict in weir/diag.h, which has no POSSIBLE DEADLOCK: no sem_t
- * is in the registry of libweir.
+ * Returns the number of the verdict in weir/diag.h, which has no POSSIBLE
+ * DEADLOCK: no sem_t is in the registry of libweir.
  */
 weir_diag_verdict weir_diag_number_(enum dg_verdict verdict);
-/* The words of the texts: "DEADLOCK", "semaphore", "thread". */
+/* Return a word for the texts, such as "DEADLOCK", "semaphore" or "thread". */
 const char *weir_diag_verdict_name_(enum dg_verdict verdict);
 const char *weir_diag_type_name_(uint32_t type);
 const char *weir_diag_kind_name_(uint32_t kind);
 
 /*
- * Sort n indexes.  before(a, b, user) is true if a comes before b.  It needs no
- * memory, and n log n steps whatever before() returns.
+ * Sort n indexes.  before(a, b, user) is true if a comes before b.  The sort
+ * needs no memory, and n log n steps even if before() is inconsistent.
  */
 typedef bool dg_before_fn(uint32_t a, uint32_t b, const void *user);
 void weir_diag_sort_(uint32_t *indexes, uint32_t n, dg_before_fn *before,
 		     const void *user);
 
-/* Sums that do not overflow, whatever a registry contains. */
+/* Returns the sum; it saturates, because a registry may contain any number. */
 int64_t weir_diag_add_(int64_t a, int64_t b);
 
 #endif /* WEIR_DIAG_MODEL_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of the making of a model: sums, and the order of its lists. */
+/* The last step that makes a model: its sums, and the order of its lists. */
 #include "diag/verdict.h"
 
 /* Move the element `at` of a heap of n elements down to its place. */
@@ -36,7 +36,7 @@ void weir_diag_sort_(uint32_t *indexes, uint32_t n, dg_before_fn *before,
 	}
 }
 
-/* The order of arrival.  Waits of one object are adjacent. */
+/* Orders waits by arrival.  Waits of one object are adjacent. */
 static bool is_earlier(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;
@@ -48,8 +48,8 @@ static bool is_earlier(uint32_t a, uint32_t b, const void *user)
 }
 
 /*
- * The order of granting: the waiters that no request passes, by arrival; then
- * those that may be passed, the smallest first.
+ * Orders waits as they are granted: first the waiters that no request passes,
+ * by arrival; then those that may be passed, the smallest first.
  */
 static bool is_granted_before(uint32_t a, uint32_t b, const void *user)
 {
@@ -66,7 +66,7 @@ static bool is_granted_before(uint32_t a, uint32_t b, const void *user)
 	return is_earlier(a, b, user);
 }
 
-/* Holds of one object are adjacent, the oldest first. */
+/* Orders holds by object, the oldest hold first. */
 static bool is_older(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;

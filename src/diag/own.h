@@ -2,7 +2,7 @@
 #ifndef WEIR_DIAG_OWN_H
 #define WEIR_DIAG_OWN_H
 
-/* A snapshot of the registry of this process, in memory of its own. */
+/* A snapshot of the registry of this process, in separate memory. */
 #include "diag/text.h"
 #include "weir/base.h"
 
@@ -27,8 +27,9 @@ weir_err weir_diag_own_(struct dg_own *own, uint64_t exact);
 void weir_diag_own_free_(struct dg_own *own);
 
 /*
- * The report on a wait that has timed out and is still in the model.  `record`
- * is its index in the registry.  Returns false if it is not in the model.
+ * Write the report on a wait that has timed out and is still in the model.
+ * `record` is its index in the registry.  Returns false if the wait is not in
+ * the model.
  */
 bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 			       uint32_t record);

@@ -62,7 +62,7 @@ void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
 	}
 }
 
-/* "1 of 2", "up to 5", "idle" */
+/* "2", "2 to 5", "to be idle" */
 static void put_request(struct dg_text *text, const struct dg_wait *wait)
 {
 	if (wait->flags & RG_IDLE) {

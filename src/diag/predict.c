@@ -60,7 +60,7 @@ static void put_order(struct dg_text *text, const struct weir_cycle_ *cycle)
 	put(text, "\n");
 }
 
-/* "1 at invoice.c:80, each holds db_pool 10 of 20 (...), wants smtp_conn 1" */
+/* "2 at invoice.c:80: each holds db_pool 10 of 20 (...), wants smtp_conn 1" */
 static void put_callers(struct dg_text *text, const struct weir_cycle_ *cycle,
 			uint32_t i)
 {
@@ -110,7 +110,7 @@ void weir_diag_predict_(const struct weir_cycle_ *cycle)
 	if (!fn && !weir_diag_may_print_(&spent, most ? most :
 						   WEIR_DIAG_REPORTS_))
 		return;
-	/* The call that is examined is no cancellation point. */
+	/* The report must not be cancelled: the acquire cannot be either. */
 	if (!weir_diag_begin_(&cancel))
 		return;
 	room = weir_map_zero_(REPORT_ROOM);

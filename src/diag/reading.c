@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* How often a record is read that its writer is changing. */
+/* How often a record is read if its writer is changing it. */
 #define TRIES 8
 
 int64_t weir_diag_since_(const struct dg_reading *r, uint64_t ticks)

@@ -7,7 +7,7 @@
  * snapshot (snapshot.h).
  *
  *     reading.c    a record as it was at one instant
- *     holders.c    the contexts and what they hold: steps 3, 4 and a part of 6
+ *     holders.c    the contexts and their holds: steps 3, 4 and a part of 6
  *     snapshot.c   the objects, the waits, and the order of the steps
  *
  * No byte is trusted: numbers of permits and references are checked here.
@@ -52,13 +52,14 @@ uint32_t weir_diag_find_object_(const struct dg_model *model, uint64_t id);
 uint32_t weir_diag_find_context_(const struct dg_model *model, uint64_t id);
 
 /*
- * holders.c.  Read the contexts with what they hold.  Read them again, and mark
- * the objects whose holders have changed.
+ * holders.c.  weir_diag_take_contexts_ reads the contexts and their holds.
+ * weir_diag_check_contexts_ reads them again, and marks the objects whose
+ * holders have changed.
  */
 void weir_diag_take_contexts_(struct dg_reading *r);
 void weir_diag_check_contexts_(struct dg_reading *r);
 
-/* Subtract what other threads have released from the holds of the object. */
+/* Subtract permits that other threads have released from the object's holds. */
 void weir_diag_hand_over_(struct dg_model *model, struct dg_object *object);
 
 #endif /* WEIR_DIAG_READING_H */

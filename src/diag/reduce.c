@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reduction.  A context that does not wait runs to its end and returns what
- * it holds.  Then the heads of the queues that fit are granted, and each context
- * that has all it needs runs to its end as well.  A context that is left waiting
- * cannot proceed in any order of releases.
+ * The reduction.  A context that does not wait runs to its end and returns the
+ * permits that it holds.  Then the heads of the queues that fit are granted,
+ * and each context that has all permits that it needs runs to its end as well.
+ * A context that is left waiting cannot proceed in any order of releases.
  *
  * Why one order is enough:
  *
@@ -31,7 +31,7 @@ static size_t rounded(size_t size)
 	return (size + 15) & ~(size_t)15;
 }
 
-/* The arrays, in one place for their sizes and their addresses. */
+/* Returns the size of the arrays; sets their addresses if work is not null. */
 static size_t place(const struct dg_limits *max, char *at, struct dg_work *work)
 {
 	size_t used = rounded(sizeof(*work));
@@ -112,7 +112,7 @@ static void finish(struct dg_work *work, uint32_t context)
 	work->finishing[work->finishing_n++] = context;
 }
 
-/* Return what the context holds, and take its waits out of the queues. */
+/* Return the permits of the context, and let its queues be examined again. */
 static void give_back(const struct dg_model *model, struct dg_work *work,
 		      uint32_t context)
 {
@@ -137,7 +137,7 @@ static void give_back(const struct dg_model *model, struct dg_work *work,
 	}
 }
 
-/* One wait of the context has what it needs. */
+/* Called when one wait of a context has all permits that it needs. */
 static void satisfy(struct dg_work *work, const struct dg_wait *wait)
 {
 	uint32_t c = wait->context;
@@ -152,7 +152,7 @@ static void satisfy(struct dg_work *work, const struct dg_wait *wait)
 		finish(work, c);
 }
 
-/* Whether the wait takes no part in the queue. */
+/* Returns true if the wait takes no part in the queue. */
 static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
 {
 	return work->done[wait->context] ||
@@ -160,9 +160,10 @@ static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
 }
 
 /*
- * A channel.  Its waits are for slots or for items, and no known context returns
- * either: a wait ends if there is one now, or if `free` is without limit.  It takes
- * nothing, because the other side of the channel may follow at once.
+ * Grant to the waits of a channel.  They are for slots or items, and no known
+ * context returns these: a wait ends if there is a slot or an item now, or if
+ * `free` is without limit.  The wait takes nothing, because the other side of
+ * the channel may act at once.
  */
 static void grant_channel(const struct dg_model *model, struct dg_work *work,
 			  uint32_t object)
@@ -178,7 +179,7 @@ static void grant_channel(const struct dg_model *model, struct dg_work *work,
 		if (!is_outside(work, wait) && there >= wait->min)
 			satisfy(work, wait);
 	}
-	/* Nothing changes from now on. */
+	/* The waits that are left cannot end later either. */
 	work->head[object] = DG_NONE;
 }
 
@@ -203,7 +204,7 @@ static void grant(const struct dg_model *model, struct dg_work *work,
 	}
 }
 
-/* No permit is out: the waits for that end. */
+/* If no permit is out, end the waits for idle. */
 static void grant_idle(const struct dg_model *model, struct dg_work *work,
 		       uint32_t object)
 {
@@ -219,7 +220,7 @@ static void grant_idle(const struct dg_model *model, struct dg_work *work,
 		}
 }
 
-/* Whether an assumption ends this wait. */
+/* Returns true if an assumption ends this wait. */
 static bool is_ended(const struct dg_wait *wait, const struct dg_assume *assume)
 {
 	return (assume->oversized && wait->flags & RG_OVERSIZED) ||

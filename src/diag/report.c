@@ -16,7 +16,7 @@ static void put_int(struct dg_text *text, int64_t number)
 	weir_diag_put_int_(text, number);
 }
 
-/* Whether a context of the group waits for an object with this name. */
+/* Returns true if a context of the group waits for an object with this name. */
 static bool concerns(const struct dg_model *model, uint32_t group,
 		     const char *name)
 {

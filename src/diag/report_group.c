@@ -7,7 +7,7 @@
 
 /* The longest list of contexts, of holds and of waits. */
 #define MEMBERS_MAX 24u
-/* Groups whose ways out are searched. */
+/* The number of groups whose ways out are searched. */
 #define GROUPS_SEARCHED 8u
 
 static void put(struct dg_text *text, const char *string)
@@ -106,7 +106,7 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 	put(text, "\n");
 }
 
-/* The contexts of the group that block no other one. */
+/* Write the contexts of the group that block no other context. */
 static void put_behind(struct dg_text *text, const struct dg_model *model,
 		       uint32_t group)
 {

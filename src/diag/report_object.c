@@ -16,7 +16,7 @@ static void put_int(struct dg_text *text, int64_t number)
 	weir_diag_put_int_(text, number);
 }
 
-/* The state of the holder: ended, waits, runs. */
+/* Write the state of the holder: it has ended, waits, or runs. */
 static void put_activity(struct dg_text *text, const struct dg_model *model,
 			 const struct dg_hold *hold)
 {

@@ -20,7 +20,9 @@ static void take_state(struct dg_model *model, struct dg_object *object,
 {
 	object->flags = raw->flags;
 	object->capacity = weir_diag_permits_(model, raw->capacity);
-	/* Until the holders are known, this is what others have released. */
+	/*
+	 * Until the holders are known: minus the permits that others released.
+	 */
 	object->unowned = raw->handed_over < -DG_PERMITS_MAX ? DG_PERMITS_MAX :
 			  raw->handed_over > DG_PERMITS_MAX ? -DG_PERMITS_MAX :
 			  -raw->handed_over;
@@ -69,9 +71,9 @@ static uint32_t wait_flags(const struct dg_reading *r,
 }
 
 /*
- * How often the whole capacity was taken by contexts that came later: a lower
- * bound.  The first permits that were released since the wait began were out
- * then; the next ones may have gone to the waiters before it.
+ * Returns how often contexts that came later have taken the whole capacity: a
+ * lower bound.  The first permits that were released since the wait began were
+ * out at that time; the next ones may have gone to the waiters before this one.
  */
 static uint32_t overtaken(const struct dg_object *object,
 			  const struct rg_wait *raw)
@@ -122,7 +124,10 @@ static void take_wait(struct dg_reading *r, uint32_t i,
 		r->model->contexts[context].moving = true;
 }
 
-/* Before a wait is in use, its sequence number is DG_NONE: it is odd. */
+/*
+ * Store the sequence number of each wait.  For a record that is not in use,
+ * store DG_NONE, which is odd: no wait in use has such a number.
+ */
 static void note_waits(struct dg_reading *r, uint32_t *seqs)
 {
 	struct rg_wait raw;
@@ -131,7 +136,7 @@ static void note_waits(struct dg_reading *r, uint32_t *seqs)
 		seqs[i] = weir_diag_read_wait_(r, i, &raw) ? raw.seq : DG_NONE;
 }
 
-/* The items of a channel: its slots were read at different moments. */
+/* Bound the items of a channel, whose slots were read at different moments. */
 static void count_items(struct dg_object *object)
 {
 	int64_t items = weir_diag_add_(object->held, object->unowned);

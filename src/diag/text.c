@@ -69,7 +69,7 @@ static void put_hex(struct dg_text *text, uint64_t number)
 		put_char(text, room[--n]);
 }
 
-/* "7 s" with one digit after the point. */
+/* Write a time with one digit after the point: "7.2 s". */
 static void put_tenths(struct dg_text *text, int64_t ns, int64_t unit,
 		       const char *name)
 {

@@ -29,31 +29,32 @@ struct dg_text {
 
 void weir_diag_put_(struct dg_text *text, const char *string);
 void weir_diag_put_int_(struct dg_text *text, int64_t number);
-/* Right-aligned in `width` columns. */
+/* Write the number right-aligned in `width` columns. */
 void weir_diag_put_right_(struct dg_text *text, int64_t number, int width);
-/* "3 ms", "29.8 s", "15m12s", "6h02m", "2 days". */
+/* "3.1 ms", "29.8 s", "15m12s", "6h02m", "2 days". */
 void weir_diag_put_time_(struct dg_text *text, int64_t ns);
 void weir_diag_put_site_(struct dg_text *text, uint64_t site);
 /* "tid 8131 worker-1", "operation 0x5500", "pid 12 make". */
 void weir_diag_put_context_(struct dg_text *text,
 			    const struct dg_context *context);
-/* The name of an object, or its type and address. */
+/* Write the name of an object, or its type and address. */
 void weir_diag_put_object_(struct dg_text *text,
 			   const struct dg_object *object);
 
 /*
- * The report on a model that was judged: its groups of contexts that cannot
- * proceed, then its objects.  If `only` is not null, only objects with this name
- * and the groups that wait for them.  Returns the number of these objects.
+ * Write the report on a model that was judged: its groups of contexts that
+ * cannot proceed, then its objects.  If `only` is not null, only objects with
+ * this name and the groups that wait for them.  Returns the number of these
+ * objects.
  */
 uint32_t weir_diag_report_(struct dg_text *text, struct dg_model *model,
 			   const char *only);
-/* One group, and one object with its holders and waiters. */
+/* Write one group; write one object with its holders and waiters. */
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 			     uint32_t group);
 void weir_diag_report_object_(struct dg_text *text,
 			      const struct dg_model *model, uint32_t index);
-/* The same without the verdict. */
+/* As weir_diag_report_object_, without the verdict. */
 void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
 			    uint32_t index);
 

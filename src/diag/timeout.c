@@ -61,7 +61,7 @@ void weir_diag_timed_out_(uint64_t object, uint32_t wait)
 
 	if (!fn && !(most && weir_diag_may_print_(&spent, most)))
 		return;
-	/* The call that has timed out is no cancellation point. */
+	/* The report must not be cancelled: the acquire cannot be either. */
 	if (weir_diag_begin_(&cancel)) {
 		report(object, wait, fn);
 		weir_diag_end_(cancel);

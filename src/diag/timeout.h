@@ -4,7 +4,7 @@
 
 #include "weir/diag.h"
 
-/* The function of weir_diag_set_report; null: none. */
+/* Returns the function that weir_diag_set_report has set; null: none. */
 weir_diag_report_fn *weir_diag_reporter_(void);
 
 #endif /* WEIR_DIAG_TIMEOUT_H */

@@ -12,7 +12,7 @@ static void put_int(struct dg_text *text, int64_t number)
 	weir_diag_put_int_(text, number);
 }
 
-/* "you were number 3, with 5 permits before you" */
+/* ", you were number 3 (5 permits before you)" */
 static void put_place(struct dg_text *text, const struct dg_model *model,
 		      const struct dg_wait *own)
 {
@@ -35,7 +35,7 @@ static void put_place(struct dg_text *text, const struct dg_model *model,
 	put(text, " before you)");
 }
 
-/* The permits that the running holders could free. */
+/* Write the verdict, and the permits of holders that do not wait. */
 static void put_outlook(struct dg_text *text, const struct dg_model *model,
 			const struct dg_wait *own, enum dg_verdict verdict)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The causes.  A context that the reduction leaves is reduced again under more
- * and more assumptions.  The first assumption that lets it proceed is the
- * cause:
+ * The causes.  If the reduction leaves a context, the model is reduced again,
+ * each time with one assumption more.  The first assumption that lets the
+ * context proceed is the cause:
  *
  *     nothing assumed            it proceeds: SLOW, STALLED, STARVED, STRANDED
  *     an item is sent to it      SLOW, if it holds nothing that others await
@@ -11,8 +11,8 @@
  *     oversized waits end        UNSATISFIABLE
  *     none of these              DEADLOCK, or SELF-NESTED
  *
- * POSSIBLE DEADLOCK: it is left if all of these are assumed, and that each sem_t
- * that may be a lock is one.
+ * POSSIBLE DEADLOCK: the context is left if all of these are assumed together,
+ * and each sem_t that may be a lock is assumed to be one.
  */
 #include "diag/verdict.h"
 
@@ -48,7 +48,7 @@ static void reduce_all(struct dg_model *model)
 	}
 }
 
-/* Set is_changed of the objects that a context which is left waits for. */
+/* Set is_changed of each object for which a context that is left waits. */
 static void mark_awaited(struct dg_model *model)
 {
 	uint8_t *awaited = model->work->is_changed;
@@ -62,8 +62,8 @@ static void mark_awaited(struct dg_model *model)
 }
 
 /*
- * Whether the context waits for an item of a channel, and blocks no other
- * context.  That is the usual state of a receiver: any thread may send.
+ * Returns true if the context waits for an item of a channel, and blocks no
+ * other context.  That is the usual state of a receiver: any thread may send.
  * Requires: mark_awaited was called.
  */
 static bool is_receiver(const struct dg_model *model,
@@ -90,7 +90,7 @@ static bool is_receiver(const struct dg_model *model,
 	return some && (all || any_of);
 }
 
-/* Set free[object] to what the context itself holds of each awaited object. */
+/* Set free[object] to the permits that the context itself holds of it. */
 static void sum_own(struct dg_model *model, const struct dg_context *c)
 {
 	int64_t *own = model->work->free;
@@ -104,7 +104,7 @@ static void sum_own(struct dg_model *model, const struct dg_context *c)
 			own[model->holds[h].object], model->holds[h].weight);
 }
 
-/* Whether the context blocks itself, even if all others release everything. */
+/* Returns true if the context blocks itself, even if all others release. */
 static bool is_self_nested(struct dg_model *model, const struct dg_context *c)
 {
 	bool all = true, some = false, any_of = false;
@@ -135,7 +135,7 @@ static bool is_oversized(const struct dg_model *model, uint32_t context)
 	return false;
 }
 
-/* A record that was lost may be that of a releaser. */
+/* Returns true if records were lost: one may be that of a releaser. */
 static bool is_partial(const struct dg_model *model)
 {
 	return model->lost || model->incomplete;
@@ -160,8 +160,8 @@ static enum dg_verdict cause(struct dg_model *model, uint32_t context)
 }
 
 /*
- * The time without a release, at least.  While there is a queue, each release is
- * a slow one and sets last_release.
+ * Returns a lower bound of the time without a release.  While there is a queue,
+ * each release takes the slow path and sets last_release.
  */
 static int64_t quiet_ns(const struct dg_model *model,
 			const struct dg_object *object)
@@ -177,7 +177,9 @@ static int64_t quiet_ns(const struct dg_model *model,
 						 quiet;
 }
 
-/* No release for ten times as long as usual, and for a second at least. */
+/*
+ * Returns true after ten times the usual time without a release, at least 1 s.
+ */
 static bool is_stalled(const struct dg_model *model,
 		       const struct dg_object *object)
 {
@@ -190,7 +192,7 @@ static bool is_stalled(const struct dg_model *model,
 	return quiet / 10 > usual;
 }
 
-/* The verdict on a wait that can end. */
+/* Returns the verdict on a wait that can end. */
 static enum dg_verdict slow(const struct dg_model *model,
 			    const struct dg_wait *wait)
 {

@@ -18,7 +18,7 @@
 
 /*
  * Assumptions of a reduction.  All zero, with DG_NONE for the indexes: only the
- * known contexts release, each what it holds.
+ * known contexts release, each the permits that it holds.
  */
 struct dg_assume {
 	bool outside;		/* any number of permits of an open object may
@@ -52,26 +52,27 @@ struct dg_work {
 	uint32_t changed_n, finishing_n;
 };
 
-/* The arrays of the model. */
+/* Returns the arrays of the model. */
 struct dg_work *weir_diag_work_(struct dg_model *model);
 
 /*
- * Reduce the model.  Afterwards weir_diag_left_ tells whether a context is left
- * waiting.  Requires: weir_diag_finish_ was called.
+ * Reduce the model.  Afterwards weir_diag_left_ returns true if a context is
+ * left waiting.  Requires: weir_diag_finish_ was called.
  */
 void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume);
 bool weir_diag_left_(const struct dg_model *model, uint32_t context);
 
 /*
- * Whether permits of the object may come from outside the model.  Those of a sem_t
- * may until its holder has posted it: it may be a lock or a signal.
+ * Returns true if permits of the object may come from outside the model.  This
+ * holds for a sem_t until a thread that holds it has posted it: before that,
+ * the sem_t may be a lock or a signal.
  */
 bool weir_diag_open_(const struct dg_object *object);
 
 /*
- * Whether the permits are lost because their thread has ended.  Not those of an
- * open sem_t: the thread that waits for it and the one that posts it are
- * different ones.
+ * Returns true if the permits are lost because their thread has ended.  The
+ * permits of an open sem_t are not lost: the thread that posts it may be
+ * another than the thread that waits for it.
  */
 bool weir_diag_leaked_(const struct dg_model *model,
 		       const struct dg_hold *hold);
@@ -89,7 +90,7 @@ enum dg_step {
 	DG_STEPS
 };
 
-/* Whether the context is left after the step. */
+/* Returns true if the context is left after the step. */
 static inline bool weir_diag_left_under_(const struct dg_model *model,
 					 uint32_t context, enum dg_step step)
 {
@@ -99,15 +100,16 @@ static inline bool weir_diag_left_under_(const struct dg_model *model,
 /* Set verdict, group and behind of all contexts and objects. */
 void weir_diag_judge_(struct dg_model *model);
 /*
- * Parts of it.  Set the groups.  Set `behind`, which requires that is_changed of
- * an object is set if a context that is left waits for it.
+ * Parts of weir_diag_judge_.  weir_diag_number_groups_ sets the groups.
+ * weir_diag_mark_behind_ sets `behind`; it requires that is_changed of an
+ * object is set if a context that is left waits for the object.
  */
 void weir_diag_number_groups_(struct dg_model *model);
 void weir_diag_mark_behind_(struct dg_model *model);
 
 /*
- * The gravest verdict of a group; and of the objects with the name `only`, or of the
- * whole model if `only` is null.
+ * Return the gravest verdict of a group; of the objects with the name `only`,
+ * or of the whole model if `only` is null.
  */
 enum dg_verdict weir_diag_group_verdict_(const struct dg_model *model,
 					 uint32_t group);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watchdog thread: WEIR_DIAG=watchdog.  Each period it takes a snapshot of
- * the registry of this process, and reports what finding.h finds.
+ * The watchdog thread: WEIR_DIAG=watchdog.  In each period the thread takes a
+ * snapshot of the registry of this process, and reports the findings
+ * (finding.h).
  *
- * The thread waits for nothing but its period.  It reads the registry without a
- * lock, and does not use the heap or the dynamic loader, so a thread that hangs
- * while it holds a lock of these does not stop it.  All signals are blocked in
- * it.
+ * The thread waits only for the end of its period.  It reads the registry
+ * without a lock, and does not use the heap or the dynamic loader.  So a thread
+ * that hangs while it holds a lock of the heap or the loader does not stop the
+ * watchdog.  All signals are blocked in the watchdog thread.
  *
  * The thread ends
  *   - when the library is unloaded or the process calls exit: stop().
@@ -54,7 +55,7 @@
 /* How long exit and dlclose wait for the end of the thread. */
 #define STOP_NS (1000 * MS)
 
-/* If a round is so late, the process was stopped. */
+/* If a round is later than this, the process was stopped. */
 #define LATE_NS (1000 * MS)
 
 /* The state of weir_registry_->watchdog. */
@@ -86,7 +87,7 @@ static void report(void *user, const struct dg_text *text,
 	int before;
 
 	(void)user;
-	/* The function may time out, and its report would call it again. */
+	/* If the function times out in an acquire, do not call it again. */
 	if (fn && weir_diag_begin_(&before)) {
 		fn(text->to);
 		weir_diag_end_(before);
@@ -114,7 +115,7 @@ static bool read_file(const char *path, char *room, size_t size)
 	return true;
 }
 
-/* Returns true if the thread is a watchdog, or the initial one: "PID (NAME) Z". */
+/* Returns true if the thread is a watchdog or a zombie: "PID (NAME) Z". */
 static bool is_over(const char *task)
 {
 	static const char before[] = "/proc/self/task/", after[] = "/stat";
@@ -143,9 +144,10 @@ struct entry {			/* of getdents64(2) */
 };
 
 /*
- * Returns true if no thread is left but watchdogs: another copy of the library
- * may have one as well.  The initial thread remains as a zombie.  A zombie has no
- * program: the usual round opens no file.  opendir(3) would use the heap.
+ * Returns true if only watchdogs are left: another copy of the library may have
+ * one, too.  The initial thread remains as a zombie, and /proc/self/exe of a
+ * zombie cannot be read.  So the usual round opens no file.  opendir(3) would
+ * use the heap.
  */
 static bool is_last_thread(void)
 {
@@ -208,7 +210,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* At load time: later, the loader's lock may be held in the child of a fork. */
+/* At load time, because in the child of a fork the loader may be locked. */
 __attribute__((constructor)) static void find_stack_size(void)
 {
 	if (weir_diag_words_()->watchdog_ms)
@@ -246,7 +248,7 @@ void weir_diag_watch_(void)
 	int before = errno;
 	void *memory;
 
-	/* relaxed: both; the CAS decides which thread starts it. */
+	/* relaxed: the CAS alone decides which thread starts the watchdog. */
 	if (at_load_relaxed(&registry->watchdog))
 		return;
 	while (!at_cas_weak_relaxed(&registry->watchdog, &state, STARTING))
@@ -264,8 +266,8 @@ void weir_diag_watch_(void)
 }
 
 /*
- * At exit, and before the library is unloaded.  The thread may be in a function
- * of the program: the wait has a limit.
+ * Called at exit, and before the library is unloaded.  The wait for the thread
+ * has a limit, because the thread may be in a function of the program.
  */
 __attribute__((destructor)) static void stop(void)
 {
@@ -275,7 +277,7 @@ __attribute__((destructor)) static void stop(void)
 	if (at_load_acquire(&weir_registry_->watchdog) != RUNNING ||
 	    pthread_equal(thread, pthread_self()))
 		return;
-	/* relaxed: the thread looks at it after each sleep. */
+	/* relaxed: the thread reads it after each sleep. */
 	at_store_relaxed(&stopping, 1);
 	weir_futex_wake_(&stopping);
 	limit = weir_timespec_(weir_wall_ns_() + STOP_NS);

@@ -8,7 +8,7 @@
 #define CONTEXTS_TRIED 8u
 #define OBJECTS_TRIED 4u
 
-/* Whether the assumption lets all contexts of the group proceed. */
+/* Returns true if the assumption lets all contexts of the group proceed. */
 static bool resolves(struct dg_model *model, uint32_t group,
 		     const struct dg_assume *assume)
 {
@@ -29,7 +29,7 @@ static bool resolves_cancel(struct dg_model *model, uint32_t group,
 	return resolves(model, group, &assume);
 }
 
-/* The sum of what the group waits for of the object; 0: it does not wait. */
+/* Returns the permits of the object that the group waits for; 0: none. */
 static int64_t wanted(const struct dg_model *model, uint32_t group,
 		      uint32_t object)
 {
@@ -101,7 +101,7 @@ uint32_t weir_diag_ways_(struct dg_model *model, uint32_t group,
 	return n;
 }
 
-/* The time until the first wait of the context ends; or DG_NO_DEADLINE. */
+/* Returns the time until a wait of the context times out; or DG_NO_DEADLINE. */
 static int64_t left_ns(const struct dg_model *model, uint32_t context)
 {
 	int64_t least = DG_NO_DEADLINE;
