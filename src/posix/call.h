@@ -2,7 +2,7 @@
 #ifndef WEIR_POSIX_CALL_H
 #define WEIR_POSIX_CALL_H
 
-/* The begin and the end of each call: the object of *s, and errno. */
+/* The begin and the end of each call: find the object of *s, and set errno. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ static inline int weir_posix_result_(weir_err err)
 	}
 }
 
-/* Returns true if *s is weir's; otherwise *foreign, or errno is set. */
+/* Returns true if *s is weir's; otherwise sets *foreign or errno. */
 static inline bool weir_posix_is_ours_(sem_t *s,
 				       struct weir_object_posix_ **o,
 				       bool *foreign)

@@ -47,7 +47,7 @@ void weir_posix_cancelled_(pthread_t thread)
 	weir_posix_lock_(&before);
 	for (wait = waits; wait; wait = wait->next)
 		if (pthread_equal(wait->thread, thread))
-			/* The lock keeps the context: its thread removes it. */
+			/* The context exists as long as the lock is held. */
 			weir_ctx_cancel(&wait->ctx);
 	weir_posix_unlock_(&before);
 }

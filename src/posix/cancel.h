@@ -18,14 +18,14 @@ struct weir_posix_wait_ {
 	weir_ctx ctx;
 };
 
-/* List the wait of this thread, with a fresh context; remove it. */
+/* List the wait of this thread, with a new context; remove it from the list. */
 void weir_posix_wait_begin_(struct weir_posix_wait_ *wait);
 void weir_posix_wait_end_(struct weir_posix_wait_ *wait);
 
 /* Called after pthread_cancel(thread). */
 void weir_posix_cancelled_(pthread_t thread);
 
-/* In the child of a fork: no thread waits.  Called with the lock held. */
+/* Called in the child of a fork, with the lock held: no thread waits there. */
 void weir_posix_cancel_reset_(void);
 
 #endif /* WEIR_POSIX_CANCEL_H */

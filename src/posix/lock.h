@@ -11,7 +11,7 @@
 void weir_posix_lock_(sigset_t *before);
 void weir_posix_unlock_(const sigset_t *before);
 
-/* In the child of a fork, whose parent held the lock. */
+/* Called in the child of a fork; the lock was taken before the fork. */
 void weir_posix_lock_reset_(const sigset_t *before);
 
 #endif /* WEIR_POSIX_LOCK_H */

@@ -31,16 +31,14 @@ typedef struct weir_object_posix_ object;
 /* A sem_init keeps this many objects unused, for calls in signal handlers. */
 #define RESERVE 16
 
-static bool barging;			/* set at the start */
+static bool barging;			/* set by the constructor */
 
 static uintptr_t *words_of(sem_t *s)
 {
 	return (uintptr_t *)(void *)s;
 }
 
-/*
- * The functions below are called with the lock held.
- */
+/* Requires, for reset, attach, adopt and is_attached: the lock is held. */
 
 static void reset(object *o, int64_t value)
 {
@@ -81,7 +79,7 @@ bool weir_posix_is_zeroed_(const sem_t *s)
 	return is_zeroed((const uintptr_t *)(const void *)s);
 }
 
-/* The sem_t is zeroed or a copy: make its object. */
+/* Make the object of a sem_t that is zeroed or a copy. */
 static enum weir_found_ adopt(sem_t *s, object **found)
 {
 	uintptr_t *w = words_of(s);
@@ -224,12 +222,13 @@ static void in_parent(void)
 }
 
 /*
- * Whether no thread used the semaphore at the fork, and the parent's registry does
- * not contain it.  Its memory is not written then: the child would copy each page.
+ * Returns true if no thread used the semaphore at the fork, and the parent's
+ * registry does not contain it.  Then its memory is not written, because the
+ * child would have to copy the page.
  */
 static bool is_untouched(const weir_sem *sem)
 {
-	/* relaxed: all; the child has one thread. */
+	/* relaxed: the child has one thread, here and below. */
 	return weir_door_(at_load_relaxed(&sem->word_)) == WEIR_OPEN_ &&
 	       !sem->queue_ && !at_load_relaxed(&sem->granted_) &&
 	       !(at_load_relaxed(&sem->state_) & WEIR_STATE_TRACKED_);

@@ -50,8 +50,8 @@ enum weir_found_ {
 enum weir_found_ weir_posix_find_(sem_t *s, struct weir_object_posix_ **found);
 
 /*
- * Returns true if *s is zeroed and has no object: its value is 0.  For calls
- * that need no object then.
+ * Returns true if *s is zeroed and has no object: its value is 0.  Calls that
+ * need no object in that case use this function.
  */
 bool weir_posix_is_zeroed_(const sem_t *s);
 
@@ -61,12 +61,12 @@ bool weir_posix_is_zeroed_(const sem_t *s);
  */
 bool weir_posix_make_(sem_t *s, unsigned value, const void *caller);
 
-/* Forget the object of *s, if it has one, because *s becomes a foreign one. */
+/* Forget the object of *s, if any: *s becomes a semaphore of the C library. */
 void weir_posix_forget_(sem_t *s);
 
 /*
  * Retire *s.  WEIR_EBUSY: a thread waits.  A thread that was granted the semaphore
- * does not; it may still be in its call.
+ * does not count as waiting, although it may still be in its call.
  */
 weir_err weir_posix_retire_(sem_t *s, struct weir_object_posix_ *o);
 

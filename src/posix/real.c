@@ -20,8 +20,8 @@ static void *next(const char *name)
 }
 
 /*
- * Before any other constructor that has no priority: a constructor of the
- * program may use semaphores.
+ * This constructor runs before every constructor without a priority: a
+ * constructor of the program may use semaphores.
  */
 __attribute__((constructor(101))) static void find_all(void)
 {

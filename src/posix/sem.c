@@ -54,7 +54,7 @@ int weir_posix_post(sem_t *s)
 
 	if (!weir_posix_is_ours_(s, &o, &foreign))
 		return foreign ? weir_real_()->post(s) : -1;
-	/* As weir_sem_release, which panics instead of EOVERFLOW. */
+	/* As weir_sem_release, which panics if the value would overflow. */
 	if (weir_record_ready_to_give_(&o->sem, &slot) &&
 	    weir_put_watched_(&o->sem, 1)) {
 		weir_record_gave_in_(slot, 1);

@@ -143,7 +143,9 @@ void weir_table_in_child_(void (*reset)(object *o))
 {
 	object *next;
 
-	/* In the order of the memory: there may be many. */
+	/*
+	 * Visit the objects in the order of memory, because there may be many.
+	 */
 	for (struct chunk *chunk = chunks; chunk; chunk = chunk->next)
 		for (int i = 0; i < CHUNK; i++)
 			if (chunk->objects[i].home)

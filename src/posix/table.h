@@ -23,7 +23,7 @@
 struct weir_object_posix_ {
 	weir_sem sem;
 	uintptr_t home;			/* address of the sem_t; 0: unused */
-	struct weir_object_posix_ *next; /* in its list: table.h */
+	struct weir_object_posix_ *next; /* in its bucket or list */
 	char name[64];
 };
 
@@ -40,7 +40,7 @@ void weir_table_collect_(void);
 /* Make sure that at least `least` objects are unused, if memory allows. */
 void weir_table_refill_(unsigned least);
 
-/* More buckets, if there are many objects. */
+/* Add buckets, if there are many objects. */
 void weir_table_grow_(void);
 
 /* Put an unused object into the table; null: none is unused. */
@@ -53,8 +53,8 @@ struct weir_object_posix_ *weir_table_take_(uintptr_t home);
 void weir_table_drop_(struct weir_object_posix_ *o, bool destroyed);
 
 /*
- * In the child of a fork: call `reset` for every object in use.  No thread of the
- * child is in a call, so the retired objects become unused.
+ * Called in the child of a fork: call `reset` for every object in use.  No
+ * thread of the child is in a call, so the retired objects become unused.
  */
 void weir_table_in_child_(void (*reset)(struct weir_object_posix_ *o));
 

@@ -52,7 +52,7 @@ static weir_err wait_once(object *o, bool cancellable, int64_t deadline_ns,
 	return err;
 }
 
-/* The semaphore is not free at once. */
+/* Wait for a semaphore that is not free now. */
 static weir_err wait_long(object *o, int64_t deadline_ns, uint64_t site)
 {
 	weir_err err;
@@ -64,7 +64,7 @@ static weir_err wait_long(object *o, int64_t deadline_ns, uint64_t site)
 		err = wait_once(o, before == PTHREAD_CANCEL_ENABLE,
 				deadline_ns, site);
 		pthread_setcancelstate(before, NULL);
-		/* If this returns, the wait goes on. */
+		/* If pthread_testcancel returns, wait again. */
 		if (err == WEIR_ECANCELED)
 			pthread_testcancel();
 	} while (err == WEIR_ECANCELED);

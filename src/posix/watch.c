@@ -28,7 +28,7 @@ void weir_posix_watch_(weir_sem *sem, const void *caller)
 	else if (value > 1)
 		what.flags |= RG_MOVED;
 	name = weir_record_add_(&what, false);
-	/* Without the recorder it is always null. */
+	/* In a build without the recorder the name is always null. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!name)
 		return;
@@ -38,10 +38,10 @@ void weir_posix_watch_(weir_sem *sem, const void *caller)
 	sem->word_ |= WEIR_SHUT_;
 }
 
-/* Whether this thread holds permits of the object. */
+/* Returns true if this thread holds permits of the object. */
 static bool is_holder(uint64_t id)
 {
-	/* relaxed: all; this thread writes its contexts. */
+	/* relaxed: this thread alone writes its contexts. */
 	char *base = at_load_relaxed(&weir_registry_->base);
 	const struct rg_context *context = weir_mine_.context;
 

@@ -9,13 +9,13 @@
 /*
  * Diagnostics of sem_t: docs/design/posix.md, "Diagnostics".
  *
- * A sem_t has no capacity, and any thread may post it.  The value that sem_init
- * was given says what a reader may conclude:
+ * A sem_t has no capacity, and any thread may post it.  A reader may conclude
+ * from the value that sem_init was given:
  *
  *   0      A signal.  It has waiters and no holders.
  *   1      A lock, as long as it is used as one: the thread whose wait returned
- *          is its holder.  A post by a thread that holds nothing, or a wait by
- *          its holder, ends that: another thread may release it then.
+ *          is its holder.  After a post by a thread that holds nothing, or a
+ *          wait by its holder, it is no lock: another thread may release it.
  *   more   A pool or a ring.  The threads whose waits returned are listed, but
  *          another thread may release for them.
  */
