@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Loads weir_gdb.py into gdb, as a module with a namespace of its own.
 
-It is installed as DATADIR/weir/gdb/load.py, beside the module, and in the folder from
-which gdb loads it together with libweir.so: DATADIR/gdb/auto-load/LIBDIR.
+This file is installed as DATADIR/weir/gdb/load.py, beside the module, and in the folder
+from which gdb loads it together with libweir.so: DATADIR/gdb/auto-load/LIBDIR.
 """
 
 
@@ -14,7 +14,8 @@ def weir_load(here):
                    os.path.join(here.split("/gdb/auto-load/")[0], "weir", "gdb")):
         path = os.path.join(folder, "weir_gdb.py")
         if os.path.exists(path):
-            # Not by import: root's gdb would leave a compiled file beside it.
+            # Do not import the module: root's gdb would leave a compiled file
+            # beside it.
             module = types.ModuleType("weir_gdb")
             module.__file__ = path
             with open(path, encoding="utf-8") as file:

@@ -8,8 +8,8 @@ libweir.a:
     (gdb) source /usr/share/weir/gdb/load.py
 
 The printers need debug information of the program, in which the public structs are
-described, and none of the library.  `print/r` shows the fields.  They only read memory:
-they work on core files as well, and call no function of the program.
+described, and none of the library.  `print/r` shows the fields.  The printers only read
+memory: they work on core files as well, and call no function of the program.
 """
 import os
 import re
@@ -46,7 +46,7 @@ def decode(word):
 
 
 def name_at(address):
-    """The string at this address, quoted; None if there is none."""
+    """Returns the string at this address, quoted; None if there is none."""
     if not address:
         return None
     text = b""
@@ -63,7 +63,7 @@ def name_at(address):
 
 
 def length(first):
-    """The number of nodes of a ring; as text, because it may be unreadable."""
+    """Returns the number of nodes of a ring, as text: a node may be unreadable."""
     count = 0
     node = first
     try:
@@ -82,7 +82,7 @@ def duration(ns):
 
 
 def connection():
-    """native, core, remote, ...; None: the program does not run."""
+    """Returns "native", "core", "remote", ...; None if the program does not run."""
     inferior = gdb.selected_inferior()
     if not inferior.pid:
         return None
@@ -93,14 +93,14 @@ def connection():
 
 
 def core_file():
-    """The path of the core file that gdb has open; None if there is none."""
+    """Returns the path of the core file that gdb has open; None if there is none."""
     found = re.search(r"core dump file:\s*`(.*)', file type",
                       gdb.execute("info files", to_string=True))
     return found.group(1) if found else None
 
 
 class Sem:
-    """weir_sem "db_pool": 3 of 20 free, 2 waiting, fifo, open, watched"""
+    """weir_sem "db_pool": 3 of 20 free, 2 waiting, fifo, not closed, door shut, watched"""
 
     def __init__(self, value):
         self.value = value
@@ -129,7 +129,7 @@ class Sem:
             parts.append("closed (drain)" if state & DRAIN else "closed")
         else:
             parts.append("not closed")
-        # The door says whether the fast paths can be used.
+        # The door shows whether the fast paths can be used.
         parts.append(f"door {door}")
         if state & TRACKED:
             parts.append("watched")
@@ -169,7 +169,8 @@ class Ctx:
         parts = []
         if int(ctx["state_"]) == CTX_DESTROYED:
             return "weir_ctx: destroyed"
-        # The clock of this machine is that of the program only if it runs here.
+        # Only a program that runs on this machine has the clock of this
+        # machine.
         left = deadline - time.monotonic_ns() if deadline and connection() == "native" else None
         if ended == CANCELED:
             parts.append("cancelled" + (f" with cause {int(ctx['cause_']):#x}"
@@ -255,7 +256,7 @@ that gdb has open.  The process is not resumed."""
             raise gdb.GdbError(f"weir-explain: {path}: {error.strerror}")
         gdb.write(done.stdout.decode("utf-8", "replace"))
         said = done.stderr.decode("utf-8", "replace").strip()
-        # 1: the verdict is grave, which the text says.
+        # Status 1: the verdict is grave, and the text shows it.
         if done.returncode not in (0, 1):
             raise gdb.GdbError(said or f"weir-explain: {path}: status {done.returncode}")
         if said:
@@ -270,6 +271,6 @@ def printers():
     return found
 
 
-# For every object file: the structs are described in that of the program.
+# Register for every object file: the file of the program describes the structs.
 gdb.printing.register_pretty_printer(None, printers(), replace=True)
 Explain(Command())
