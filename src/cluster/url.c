@@ -109,6 +109,17 @@ static bool parse_time(const char *text, int64_t *ns)
 	return false;
 }
 
+static bool set_text(char *out, size_t size, const char *value)
+{
+	size_t length = strlen(value);
+
+	if (length >= size)
+		return false;
+	memcpy(out, value, length + 1);
+	return true;
+}
+
+/* The value has been decoded. */
 static bool set_option(struct url *url, const char *key, const char *value)
 {
 	char *end;
@@ -119,14 +130,11 @@ static bool set_option(struct url *url, const char *key, const char *value)
 	if (!strcmp(key, "timeout"))
 		return parse_time(value, &url->timeout_ns);
 	if (!strcmp(key, "db"))
-		return copy(url->database, sizeof(url->database), value,
-			    value + strlen(value));
+		return set_text(url->database, sizeof(url->database), value);
 	if (!strcmp(key, "ca"))
-		return copy(url->ca, sizeof(url->ca), value,
-			    value + strlen(value));
+		return set_text(url->ca, sizeof(url->ca), value);
 	if (!strcmp(key, "sslmode"))
-		return copy(url->sslmode, sizeof(url->sslmode), value,
-			    value + strlen(value));
+		return set_text(url->sslmode, sizeof(url->sslmode), value);
 	if (strcmp(key, "replicas"))
 		return false;
 	number = strtol(value, &end, 10);
@@ -224,5 +232,8 @@ const char *weir_cl_url_parse_(const char *text, bool named, struct url *url)
 		why = "an option is not valid";
 	url->tls = !strcmp(url->scheme, "rediss") ||
 		   !strcmp(url->scheme, "etcds");
+	if (!why && !strncmp(url->scheme, "etcd", 4) &&
+	    (url->user[0] || url->password[0]))
+		why = "weir does not authenticate users of etcd";
 	return why;
 }

@@ -450,6 +450,16 @@ def test_passwords_are_hidden():
         assert url in weir("stat", url)[1]
 
 
+def test_parts_of_a_url():
+    # A user that would be ignored is refused.
+    for url in ("etcd://me@127.0.0.1:1/x", "etcds://me@127.0.0.1:1/x"):
+        status, text = weir("stat", url)
+        assert status == 64 and "does not authenticate users of etcd" in text, text
+    # The value of an option is decoded once.
+    text = weir("stat", "postgresql://127.0.0.1:1/db/x?sslmode=%2564isable")[1]
+    assert "without the engine" in text or '"%64isable"' in text, text
+
+
 def test_postgres():
     if "without the engine" in weir("stat", "postgresql://127.0.0.1:1/x")[1]:
         raise Skip("the library has no engine for PostgreSQL")

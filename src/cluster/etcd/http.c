@@ -20,10 +20,8 @@ void weir_cl_http_close_(struct http *http)
 	if (http->curl)
 		curl_easy_cleanup(http->curl);
 	curl_slist_free_all(http->headers);
-	free(http->token);
 	http->curl = NULL;
 	http->headers = NULL;
-	http->token = NULL;
 }
 
 bool weir_cl_http_append_(struct text *text, const char *data, size_t size)

@@ -22,7 +22,6 @@ struct http {
 	CURL *curl;		/* null: not opened yet */
 	int host;		/* index of the endpoint */
 	struct curl_slist *headers;
-	char *token;		/* unused: no user is authenticated */
 };
 
 void weir_cl_http_init_(struct http *http, const struct session *session);
