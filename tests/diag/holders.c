@@ -74,6 +74,35 @@ TEST(c48_an_acquire_of_as_many_as_are_free)
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
+static void *take_and_look(void *unused)
+{
+	uint32_t tid = weir_thread_id_();
+
+	(void)unused;
+	for (int i = 0; i < 5000; i++) {
+		CHECK_OK(weir_sem_acquire_for(&a, 1, INT64_C(60000000000)));
+		CHECK_EQ(held_by(&a, tid), 1);
+		weir_sem_release(&a, 1);
+		CHECK_EQ(held_by(&a, tid), 0);
+	}
+	return NULL;
+}
+
+/* C48: the permit is recorded, also if the thread had to spin or to wait for it. */
+TEST(c48_an_acquire_that_spins)
+{
+	const weir_sem_opts opts = { .permits = 1, .name = "a",
+				     .policy = WEIR_BARGING };
+	check_thread other;
+
+	CHECK_OK(weir_sem_init_opts(&a, &opts));
+	other = start(take_and_look, NULL);
+	take_and_look(NULL);
+	finish(other);
+	CHECK_ADDS_UP(&a);
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
 TEST(c48_call_sites_have_slots_of_their_own)
 {
 	watch(&a, 10, "a");
