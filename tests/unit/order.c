@@ -47,9 +47,13 @@ TEST(c24_release_happens_before_acquire)
 {
 	struct shared s[] = { { .sem = WEIR_SEM_INIT(1) },
 			      { .sem = WEIR_SEM_INIT_BARGING(1) },
-			      { .sem = WEIR_SEM_INIT_UNBOUNDED(1) } };
+			      { .sem = WEIR_SEM_INIT_UNBOUNDED(1) },
+			      { .plain = 0 } };
 
-	for (int k = 0; k < 3; k++) {
+	/* A watched semaphore has fast paths of its own. */
+	CHECK_OK(weir_sem_init_opts(&s[3].sem, &(weir_sem_opts){
+		.permits = 1, .name = "watched" }));
+	for (int k = 0; k < 4; k++) {
 		check_thread thread[3];
 
 		for (int i = 0; i < 3; i++)
@@ -57,6 +61,7 @@ TEST(c24_release_happens_before_acquire)
 		for (int i = 0; i < 3; i++)
 			finish(thread[i]);
 		CHECK_EQ(s[k].plain, 30000);
+		CHECK_OK(weir_sem_destroy(&s[k].sem));
 	}
 }
 
