@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The program of each engine keeps its promises, and a planted bug that breaks one is found."""
-import os
 import sys
 
 sys.dont_write_bytecode = True
@@ -10,9 +9,7 @@ import planted_test
 import postgres_planted_test
 from promises import PostgresSemaphore, RedisSemaphore, broken
 from servers import Postgres, Redis
-from support import main, tool
-
-SCRIPT = os.path.dirname(os.path.abspath(__file__)) + "/../../src/cluster/redis/weir.lua"
+from support import main, redis_script, tool
 
 # Bugs of the conversation with clients, which need clients: hand_over() of postgres_planted_test.
 CLIENTS = ("a_grant_notifies_nobody", "the_guard_takes_a_live_client_for_dead")
@@ -26,10 +23,7 @@ def check(kind, name, found):
 
 
 def redis(server):
-    """As embed.py does, without comments and indentation."""
-    with open(SCRIPT, encoding="ascii") as file:
-        lines = [line.strip() for line in file]
-    script = "".join(line + "\n" for line in lines if line and not line.startswith("--"))
+    script = redis_script()
     for name, (old, new) in {None: ("", ""), **planted_test.BUGS}.items():
         assert not old or script.count(old) == 1, (name, script.count(old))
         text = script.replace(old, new) if old else script

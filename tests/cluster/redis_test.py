@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from proxy import Proxy
 from servers import Redis, await_, free_port
 from storm import Storm
-from support import CLIENT, TOOL, Holder, Steps, creator, main, stat, tool
+from support import CLIENT, TOOL, Holder, Steps, creator, main, redis_script, stat, tool
 
 
 def test_c41_a_stopped_holder_is_lost_and_its_token_refused():
@@ -171,11 +171,9 @@ def test_c44_lost_answers():
 
 def script(server, name, *words):
     """Call the script by hand."""
-    path = os.path.dirname(os.path.abspath(__file__)) + "/../../src/cluster/redis/weir.lua"
-    with open(path, encoding="ascii") as file:
-        return server.cli("EVAL", file.read(), 6,
-                          *(f"weir:{{{name}}}:{key}" for key in ("e", "x", "q", "o", "w:", "r")),
-                          *words)
+    return server.cli("EVAL", redis_script(), 6,
+                      *(f"weir:{{{name}}}:{key}" for key in ("e", "x", "q", "o", "w:", "r")),
+                      *words)
 
 
 def test_c44_a_late_copy_of_a_repeated_request():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Helpers of the tests: the programs, and a runner for functions test_*."""
+import ast
 import os
 import re
 import subprocess
@@ -13,6 +14,12 @@ PROGRAMS = os.environ.get("WEIR_TEST_PROGRAMS", ".")
 CLIENT = PROGRAMS + "/cluster-client"
 TOOL = PROGRAMS + "/cluster-tool"
 STEPS = PROGRAMS + "/cluster-steps"
+
+
+def redis_script():
+    """The script for Redis, as the library embeds it."""
+    with open(PROGRAMS + "/../../src/cluster/redis_script.c", encoding="ascii") as file:
+        return "".join(ast.literal_eval(line) for line in file if line.startswith('"'))
 
 
 def tool(url, *words, check=True, timeout=60, env=None):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine for Redis and Valkey: one script, weir.lua. */
+/* The engine for Redis and Valkey: one script, lua/. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ struct engine {
 	char sha[LANES][41];	/* of the script; empty: not loaded yet */
 };
 
-/* The script, generated from weir.lua. */
+/* The text of the files in lua/, without comments and indentation. */
 extern const char weir_cl_redis_script_[];
 
 /* Arguments of one call of the script. */
