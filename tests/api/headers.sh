@@ -62,6 +62,19 @@ for header in "$root"/include/weir/*.hpp; do
 	done
 done
 
+# Its parts.  No standard after C++20 adds a branch to them.
+for header in "$root"/include/weir/cpp/*.hpp; do
+	header=weir/cpp/$(basename "$header")
+	printf '#include <%s>\n#include "%s"\n' "$header" "$header" >"$work/alone.c"
+	# shellcheck disable=SC2086
+	{
+		try g++ $cxx
+		try g++ $cxx -std=c++20
+		try clang++ $cxx
+		try clang++ $cxx -std=c++20
+	}
+done
+
 # All headers in one file, in reverse order.
 for header in "$root"/include/weir/*.h; do
 	echo "#include <weir/$(basename "$header")>"

@@ -17,8 +17,8 @@ echo "# install"
 make -C "$root" install BUILD="$work/build" PREFIX="$prefix" >"$work/log" 2>&1 ||
 	{ cat "$work/log"; exit 1; }
 
-for header in "$root"/include/weir/*.h; do
-	cmp "$header" "$prefix/include/weir/$(basename "$header")"
+for header in "$root"/include/weir/*.h* "$root"/include/weir/*/*.h*; do
+	cmp "$header" "$prefix/include/${header#"$root"/include/}"
 done
 for page in "$root"/man/*.[1-8]; do
 	section=${page##*.}

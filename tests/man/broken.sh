@@ -65,6 +65,8 @@ names 'no such member' 'has, but not weir/semaphore.hpp: semaphore::post' \
 	man/weir_cpp.3 '0,/^\.It Fn try_release$/s//.It Fn post/'
 names 'missing class' 'weir_cpp.3 does not have: rwlock' \
 	man/weir_cpp.3 's/^\.Ss weir::rwlock/.Ss locks/'
+names 'part not included' 'has, but not weir/semaphore.hpp: rwlock::try_upgrade' \
+	include/weir/semaphore.hpp '/rwlock\.hpp"$/d'
 names 'missing clause' 'does not have: C7' man/weir.7 's/ (C7)$//'
 names 'missing clause of named' 'does not have: C43' man/weir_named.3 's/ (C43)//'
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Print the public members of the classes of weir/semaphore.hpp, one per line, as
-# "class::member", and each class itself as "class".
+# Print the public members of the classes in the parts of weir/semaphore.hpp, one per
+# line, as "class::member", and each class itself as "class".
 /^namespace detail/ { detail = 1 }
 /^} \/\* namespace detail/ { detail = 0 }
 detail { next }

@@ -103,7 +103,8 @@ echo "$named" | tr '|' '\n' | sort >clauses
 grep -Eo '\(C[0-9]+\)' "$root/man/weir_named.3" | tr -d '()' | sort -u >in_page
 only clauses in_page 'weir_named.3 does not have'
 
-awk -f "$here/members.awk" "$root/include/weir/semaphore.hpp" | sort -u >members
+sed -n 's/^#include "\(weir\/cpp\/.*\)"$/\1/p' "$root/include/weir/semaphore.hpp" >parts
+(cd "$root/include" && xargs awk -f "$here/members.awk") <parts | sort -u >members
 awk '/^\.S[sh] / { class = "" }
 	/^\.Ss weir::/ { class = substr($2, 7); print class }
 	class && /^\.It Fn / { print class "::" $3 }' "$root/man/weir_cpp.3" | sort -u >documented
