@@ -67,6 +67,80 @@ TEST(c1_large_counts_are_exact)
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
 	weir_named_release(sem, WEIR_SEM_MAX);
 	CHECK_EQ(look_at(sem).free, WEIR_SEM_MAX);
+	CHECK_OK(weir_named_resize(sem, 1, NULL));
+	CHECK_OK(weir_named_resize(sem, WEIR_SEM_MAX, NULL));
+	CHECK_ERR(weir_named_resize(sem, WEIR_SEM_MAX + 1, NULL), WEIR_EINVAL);
+	CHECK_EQ(weir_named_capacity(sem), WEIR_SEM_MAX);
+	CHECK_OK(weir_named_acquire(sem, WEIR_SEM_MAX, NULL));
+	CHECK_ERR(weir_named_forget(sem, WEIR_SEM_MAX + 1), WEIR_EINVAL);
+	CHECK_OK(weir_named_forget(sem, WEIR_SEM_MAX));
+	CHECK_EQ(weir_named_capacity(sem), 0);
+	CHECK_NAMED(sem);
+	close_named(sem);
+}
+
+TEST(c21_forget_takes_what_the_handle_holds)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 5), *other = open_named(name, 5);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	CHECK_OK(weir_named_forget(sem, 0));
+	CHECK_EQ(weir_named_capacity(sem), 5);
+	CHECK_ERR(weir_named_forget(sem, 3), WEIR_EOVERFLOW);
+	CHECK_EQ(look_at(sem).held, 3);
+	CHECK_OK(weir_named_forget(sem, 2));
+	CHECK_EQ(weir_named_capacity(sem), 3);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_OK(weir_named_try_acquire(sem, 2));
+	close_named(other);
+	close_named(sem);
+}
+
+/* Forgotten permits pay the debt of a resize first; only the rest is lost. */
+TEST(c21_forget_pays_debt)
+{
+	weir_named *sem = open_named(fresh_name(), 6);
+	int64_t debt;
+
+	CHECK_OK(weir_named_acquire(sem, 6, NULL));
+	CHECK_OK(weir_named_resize(sem, 2, &debt));
+	CHECK_EQ(debt, 4);
+	/* Less than the debt, up to the debt, and more than it. */
+	CHECK_OK(weir_named_forget(sem, 1));
+	CHECK_EQ(weir_named_capacity(sem), 2);
+	CHECK_EQ(look_at(sem).debt, 3);
+	CHECK_OK(weir_named_forget(sem, 2));
+	CHECK_EQ(weir_named_capacity(sem), 2);
+	CHECK_EQ(look_at(sem).debt, 1);
+	CHECK_OK(weir_named_forget(sem, 2));
+	CHECK_EQ(weir_named_capacity(sem), 1);
+	CHECK_EQ(look_at(sem).debt, 0);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK_NAMED(sem);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	weir_named_release(sem, 1);
+	CHECK_OK(weir_named_resize(sem, 1, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+}
+
+/* The capacity falls below the weight of a waiter without a context. */
+TEST(c21_forget_ends_waits_that_do_not_fit_any_more)
+{
+	const char *name = fresh_name();
+	struct puppet waiter = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 2, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	CHECK_OK(weir_named_forget(sem, 1));
+	CHECK_EQ(look_at(sem).waiters, 0);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_ETOOBIG);
+	puppet_end(&waiter);
 	close_named(sem);
 }
 
@@ -128,6 +202,17 @@ TEST(misuse_is_an_error_or_a_panic)
 	CHECK_PANICS("not a semaphore", weir_named_close(NULL, WEIR_CLOSE_NOW));
 	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
 	CHECK_PANICS("not a semaphore", (void)weir_named_capacity(NULL));
+}
+
+TEST(c19_an_invalid_close_mode_is_a_panic)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+
+	CHECK_PANICS("invalid close mode 7",
+		     weir_named_close(sem, (weir_close)7));
+	CHECK(!weir_named_is_closed(sem));
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
 }
 
 /* A handle that is no participant. */

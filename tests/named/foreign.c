@@ -393,6 +393,39 @@ NAMESPACE_TEST(c7_a_release_passes_over_a_dead_head)
 	unmap_file(&file);
 }
 
+/*
+ * The holder counts as dead, and no keeper has been woken: a pause grants its
+ * permit before it takes effect, and a resize does not count it as held.
+ */
+NAMESPACE_TEST(c37_a_pause_and_a_resize_bury_the_dead_first)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 2), waiter = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+	int64_t debt = -1;
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_OK(weir_named_resize(sem, 1, &debt));
+	CHECK_EQ(debt, 0);
+	CHECK_OK(weir_named_resize(sem, 2, NULL));
+	puppet_kill(&holder);
+
+	holder = puppet_at(name, 2);
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 2), WEIR_OK);
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 1);
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_OK(weir_named_pause(sem));
+	CHECK_EQ(look_at(sem).waiters, 0);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	puppet_kill(&holder);
+	puppet_end(&waiter);
+	close_named(sem);
+	unmap_file(&file);
+}
+
 /* Otherwise every later unlock would make a system call. */
 TEST(an_unlock_clears_the_mark_of_sleepers)
 {
