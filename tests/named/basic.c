@@ -4,9 +4,13 @@
  * to C6, C8, C10, C12, C16.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "named/format.h"
 #include "puppet.h"
 
 TEST(c2_c6_acquire_takes_and_release_gives_back)
@@ -247,6 +251,75 @@ TEST(an_observer_only_looks)
 	opts.flags |= WEIR_NAMED_CREATE;
 	CHECK_ERR(weir_named_open(name, &opts, &observer), WEIR_EINVAL);
 	close_named(sem);
+}
+
+TEST(c39_the_permissions_of_a_new_file)
+{
+	static const uint32_t modes[] = { 0, 0600, 0640, 0666 };
+	mode_t before = umask(077);
+
+	for (int i = 0; i < 4; i++) {
+		weir_named_opts opts = { .flags = WEIR_NAMED_CREATE,
+					 .mode = modes[i] };
+		const char *name = fresh_name();
+		struct stat info;
+		char path[300];
+		weir_named *sem;
+
+		CHECK_OK(weir_named_open(name, &opts, &sem));
+		CHECK_OK(weir_named_path(name, path, sizeof(path)));
+		CHECK(!stat(path, &info));
+		CHECK_EQ(info.st_mode & 07777, modes[i] ? modes[i] : 0600);
+		close_named(sem);
+	}
+	umask(before);
+}
+
+/* A larger file would raise SIGXFSZ. */
+TEST(c16_a_limit_on_the_size_of_files)
+{
+	char why[300] = "";
+	weir_named_opts opts = { .flags = WEIR_NAMED_CREATE, .why = why,
+				 .why_size = sizeof(why) };
+	struct rlimit before, limit;
+	weir_named *sem;
+
+	CHECK(!getrlimit(RLIMIT_FSIZE, &before));
+	if (before.rlim_max < NM_FILE_SIZE) {
+		check_skip("needs larger files");
+		return;
+	}
+	limit = before;
+	limit.rlim_cur = NM_FILE_SIZE - 1;
+	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+	CHECK_ERR(weir_named_open(fresh_name(), &opts, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EFBIG);
+	CHECK(strstr(why, "ulimit -f"));
+	limit.rlim_cur = NM_FILE_SIZE;
+	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+	close_named(open_named(fresh_name(), 1));
+	CHECK(!setrlimit(RLIMIT_FSIZE, &before));
+}
+
+/* The files of the library may get the descriptor 0. */
+TEST(c16_a_process_without_standard_input)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *other;
+	int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+
+	CHECK(input < 0 || !close(0));
+	sem = open_named(name, 2);
+	other = open_named(name, 2);
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_ETIMEDOUT);
+	CHECK_EQ(look_at(sem).held, 2);
+	CHECK_OK(weir_named_unlink_handle(sem));
+	close_named(sem);
+	CHECK_EQ(look_at(other).held, 1);
+	close_named(other);
+	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
 }
 
 /*

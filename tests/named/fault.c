@@ -18,16 +18,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "puppet.h"
 
 static const char *plan;	/* the call that fails */
 static int plan_errno;
 static int64_t countdown;	/* at which occurrence; 0: has failed */
 static bool on;			/* only inside the library */
-static bool no_tmpfile;		/* the file system has no O_TMPFILE */
+static int no_tmpfile;		/* errno of an open with O_TMPFILE; 0: it works */
+static int no_boot;		/* errno of an open of the boot id; 0: it works */
+static bool short_write;	/* pwrite writes nothing */
+static bool loses_temp;		/* another process removes the temporary name */
+static int unlocks_fail;	/* the next unlocks that fail */
+static struct puppet *rival;	/* creates the same semaphore at the same time */
+static const char *rival_name;
+
+/* Calls that the library has made. */
+static int unnamed, boots, unlocks;
+static char temp[300];		/* the last temporary name */
 
 static bool fails(const char *call)
 {
@@ -47,27 +59,101 @@ static bool fails(const char *call)
 		return fails(#name) ? (failure) : __real_##name arguments;     \
 	}
 
+/* These return the error, and leave errno undefined. */
+#define WRAP_NUMBER(name, parameters, arguments)                               \
+	int __real_##name parameters;                                          \
+	int __wrap_##name parameters;                                          \
+	int __wrap_##name parameters                                           \
+	{                                                                      \
+		if (!fails(#name))                                             \
+			return __real_##name arguments;                        \
+		errno = EXDEV;                                                 \
+		return plan_errno;                                             \
+	}
+
 WRAP(int, fstat64, (int fd, struct stat *info), (fd, info), -1)
 WRAP(int, ftruncate64, (int fd, off_t size), (fd, size), -1)
-WRAP(int, posix_fallocate64, (int fd, off_t from, off_t size),
-     (fd, from, size), plan_errno)
+WRAP_NUMBER(posix_fallocate64, (int fd, off_t from, off_t size),
+	    (fd, from, size))
 WRAP(ssize_t, pread64, (int fd, void *to, size_t size, off_t at),
      (fd, to, size, at), -1)
-WRAP(ssize_t, pwrite64, (int fd, const void *from, size_t size, off_t at),
-     (fd, from, size, at), -1)
-WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), -1)
+WRAP(int, access, (const char *path, int mode), (path, mode), -1)
+WRAP(ssize_t, getrandom, (void *to, size_t size, unsigned flags),
+     (to, size, flags), -1)
 WRAP(int, linkat, (int from, const char *a, int to, const char *b, int flags),
      (from, a, to, b, flags), -1)
 WRAP(void *, mmap64, (void *at, size_t size, int prot, int flags, int fd,
 		      off_t from), (at, size, prot, flags, fd, from),
      MAP_FAILED)
-WRAP(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr,
-			   void *(*fn)(void *), void *arg),
-     (thread, attr, fn, arg), plan_errno)
-WRAP(int, pthread_attr_init, (pthread_attr_t *attr), (attr), plan_errno)
-WRAP(int, posix_memalign, (void **to, size_t align, size_t size),
-     (to, align, size), plan_errno)
+WRAP_NUMBER(pthread_create, (pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*fn)(void *), void *arg),
+	    (thread, attr, fn, arg))
+WRAP_NUMBER(pthread_attr_init, (pthread_attr_t *attr), (attr))
+WRAP_NUMBER(posix_memalign, (void **to, size_t align, size_t size),
+	    (to, align, size))
 WRAP(int, lstat64, (const char *path, struct stat *info), (path, info), -1)
+
+ssize_t __real_pwrite64(int fd, const void *from, size_t size, off_t at);
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t size, off_t at);
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t size, off_t at)
+{
+	if (on && short_write)
+		size = 0;
+	return fails("pwrite64") ? -1 : __real_pwrite64(fd, from, size, at);
+}
+
+int __real_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode)
+{
+	if (on && loses_temp)
+		CHECK(!unlink(temp));
+	return fails("fchmod") ? -1 : __real_fchmod(fd, mode);
+}
+
+/* A boot id with all hexadecimal digits. */
+static const uint8_t boot_id[16] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
+				     0xcd, 0xef, 0xfe, 0xdc, 0xba, 0x98,
+				     0x76, 0x54, 0x32, 0x10 };
+
+static int open_boot_id(void)
+{
+	static const char text[] = "01234567-89ab-cdef-fedc-ba9876543210\n";
+	int fd;
+
+	boots++;
+	errno = no_boot;
+	if (no_boot)
+		return -1;
+	fd = memfd_create("boot_id", MFD_CLOEXEC);
+	CHECK_EQ(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+/* Check how the library opens its files. */
+static void note_open(const char *path, int flags, mode_t mode)
+{
+	struct puppet *other = rival;
+
+	/* A program that another thread executes must not inherit it. */
+	CHECK(flags & O_CLOEXEC);
+	if ((flags & O_TMPFILE) == O_TMPFILE) {
+		CHECK_EQ(flags & O_ACCMODE, O_RDWR);
+		CHECK_EQ(mode, 0600);
+		unnamed++;
+	}
+	if (!strstr(path, NM_NEW_PREFIX))
+		return;
+	/* The name is visible before fchmod sets the permissions. */
+	CHECK(flags & O_EXCL);
+	CHECK(flags & O_NOFOLLOW);
+	CHECK_EQ(mode, 0600);
+	(void)snprintf(temp, sizeof(temp), "%s", path);
+	rival = NULL;
+	if (other)
+		puppet_open(other, rival_name, 3);
+}
 
 int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);
@@ -80,11 +166,16 @@ int __wrap_open64(const char *path, int flags, ...)
 	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE)
 		mode = va_arg(args, mode_t);
 	va_end(args);
+	if (on)
+		note_open(path, flags, mode);
 	if (on && no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
-		errno = EOPNOTSUPP;
+		errno = no_tmpfile;
 		return -1;
 	}
-	return fails("open64") ? -1 : __real_open64(path, flags, mode);
+	if (fails("open64"))
+		return -1;
+	return strcmp(path, "/proc/sys/kernel/random/boot_id") ?
+		       __real_open64(path, flags, mode) : open_boot_id();
 }
 
 int __real_fcntl64(int fd, int command, ...);
@@ -97,8 +188,219 @@ int __wrap_fcntl64(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (on && command == F_OFD_SETLK &&
+	    ((const struct flock *)arg)->l_type == F_UNLCK) {
+		unlocks++;
+		if (unlocks_fail > 0) {
+			unlocks_fail--;
+			errno = ENOLCK;
+			return -1;
+		}
+	}
 	return fails("fcntl64") ? -1 : __real_fcntl64(fd, command, arg);
 }
+
+/* --- A new file --- */
+
+/* Fail the next occurrence of this call. */
+static void refuse_next(const char *call, int number)
+{
+	plan = call;
+	plan_errno = number;
+	countdown = 1;
+}
+
+static char why[300];
+
+static weir_err create(const char *name, weir_named **sem)
+{
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE,
+				 .why = why, .why_size = sizeof(why) };
+	weir_err err;
+
+	*why = *temp = 0;
+	unnamed = unlocks = 0;
+	*sem = NULL;
+	on = true;
+	err = weir_named_open(name, &opts, sem);
+	on = false;
+	return err;
+}
+
+static void check_created(const char *name)
+{
+	weir_named *sem;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+}
+
+/* The creation fails with this errno, and leaves no file. */
+static void check_refused(const char *name, int number, const char *words)
+{
+	char path[300];
+	weir_named *sem;
+
+	CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, number);
+	CHECK(!sem);
+	CHECK(strstr(why, words));
+	CHECK_OK(weir_named_path(name, path, sizeof(path)));
+	CHECK(access(path, F_OK));
+}
+
+static void check_no_temp(void)
+{
+	DIR *folder = opendir(getenv("WEIR_DIR"));
+	struct dirent *entry;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		CHECK(strncmp(entry->d_name, NM_NEW_PREFIX,
+			      strlen(NM_NEW_PREFIX)));
+	closedir(folder);
+}
+
+static void check_boot_id(const char *name, const uint8_t id[16])
+{
+	struct file file;
+
+	check_created(name);
+	file = map_file(name);
+	CHECK(!memcmp(file.head->boot, id, 16));
+	unmap_file(&file);
+}
+
+/* The first test: the library reads the boot id once. */
+TEST(c38_a_new_file_has_the_boot_id_of_the_machine)
+{
+	static const uint8_t unknown[16];
+	int before;
+
+	if (!boots) {
+		no_boot = EMFILE;
+		check_boot_id(fresh_name(), unknown);
+		no_boot = 0;
+	}
+	check_boot_id(fresh_name(), boot_id);
+	before = boots;
+	check_boot_id(fresh_name(), boot_id);
+	CHECK_EQ(boots, before);
+}
+
+TEST(c16_a_creation_that_fails_reports_the_reason)
+{
+	static const struct {
+		const char *call;
+		int number;
+	} plans[] = {
+		{ "ftruncate64", EFBIG }, { "posix_fallocate64", ENOSPC },
+		{ "pwrite64", ENOSPC }, { "fchmod", EPERM },
+		{ "linkat", EACCES },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(plans) / sizeof(plans[0]); i++) {
+		no_tmpfile = i % 2 ? EOPNOTSUPP : 0;
+		/* A temporary name is not linked but renamed. */
+		if (no_tmpfile && !strcmp(plans[i / 2].call, "linkat"))
+			continue;
+		refuse_next(plans[i / 2].call, plans[i / 2].number);
+		check_refused(fresh_name(), plans[i / 2].number,
+			      "cannot create /");
+	}
+	no_tmpfile = 0;
+	short_write = true;
+	check_refused(fresh_name(), ENOSPC, "cannot create /");
+	short_write = false;
+	check_no_temp();
+}
+
+TEST(c38_a_temporary_name_only_if_there_are_no_unnamed_files)
+{
+	static const int without[] = { EOPNOTSUPP, EISDIR, EINVAL };
+	static const int other[] = { EACCES, ENOSPC, EROFS };
+
+	check_created(fresh_name());
+	CHECK_EQ(unnamed, 1);
+	CHECK(!*temp);
+	for (int i = 0; i < 3; i++) {
+		no_tmpfile = without[i];
+		check_created(fresh_name());
+		CHECK(*temp);
+		no_tmpfile = other[i];
+		check_refused(fresh_name(), other[i],
+			      "cannot create a file in /");
+		CHECK(!*temp);
+	}
+	/* The folder of this path is the root. */
+	check_refused("/weir-test-never-created", EROFS,
+		      "cannot create a file in /");
+	CHECK(!strcmp(why, "cannot create a file in /"));
+	no_tmpfile = EOPNOTSUPP;
+	refuse_next("getrandom", ENOSYS);
+	check_refused(fresh_name(), ENOSYS, "cannot create a file in /");
+	no_tmpfile = 0;
+	/* Without /proc an unnamed file could not get a name. */
+	refuse_next("access", EACCES);
+	check_created(fresh_name());
+	CHECK_EQ(unnamed, 0);
+	CHECK(*temp);
+	check_no_temp();
+}
+
+/* The temporary name is not needed any more, or is gone already. */
+TEST(c38_a_creation_with_a_temporary_name_that_fails)
+{
+	struct puppet puppet = puppet_start();
+	weir_named *sem;
+
+	no_tmpfile = EOPNOTSUPP;
+	rival = &puppet;
+	rival_name = fresh_name();
+	CHECK_OK(create(rival_name, &sem));
+	CHECK_EQ(look_at(sem).capacity, 3);
+	CHECK_EQ(look_at(sem).participants, 2);
+	check_no_temp();
+	close_named(sem);
+	puppet_end(&puppet);
+	refuse_next("fchmod", EPERM);
+	loses_temp = true;
+	check_refused(fresh_name(), EPERM, "cannot create /");
+	loses_temp = false;
+	no_tmpfile = 0;
+}
+
+/* A slot that was claimed is given up: its byte is unlocked. */
+TEST(c16_an_unlock_is_repeated_until_it_succeeds)
+{
+	weir_named *sem;
+
+	for (int failures = 0; failures < 3; failures++) {
+		unlocks_fail = failures;
+		refuse_next("pthread_create", EAGAIN);
+		CHECK(create(fresh_name(), &sem));
+		CHECK_EQ(unlocks, failures + 1);
+	}
+	/* It may never succeed. */
+	unlocks_fail = 1000000;
+	refuse_next("pthread_create", EAGAIN);
+	CHECK(create(fresh_name(), &sem));
+	CHECK(unlocks > 3);
+	unlocks_fail = 0;
+}
+
+/* Another process was claiming the slot, and has given it up since. */
+TEST(c39_a_byte_that_was_locked_for_a_moment)
+{
+	const char *name = fresh_name();
+
+	refuse_next("fcntl64", EAGAIN);
+	check_created(name);
+	CHECK_EQ(countdown, 0);
+}
+
+/* --- Everything --- */
 
 static void *wait_a_moment(void *arg)
 {
@@ -215,18 +517,11 @@ TEST(c18_a_signal_while_storage_is_reserved)
 /* The file has a temporary name then, also if its creation fails. */
 TEST(c38_a_file_system_without_unnamed_files)
 {
-	DIR *folder;
-	struct dirent *entry;
-
-	no_tmpfile = true;
+	no_tmpfile = EOPNOTSUPP;
 	CHECK(work(fresh_name()));
 	refuse("open64", EACCES);
 	refuse("fchmod", EPERM);
 	refuse("pwrite64", ENOSPC);
-	no_tmpfile = false;
-	folder = opendir(getenv("WEIR_DIR"));
-	CHECK(folder);
-	while ((entry = readdir(folder)))
-		CHECK(strncmp(entry->d_name, ".weir-temp-", 11));
-	closedir(folder);
+	no_tmpfile = 0;
+	check_no_temp();
 }

@@ -159,6 +159,92 @@ static void set_lock(int fd, int type, int64_t from, int64_t length)
 	CHECK(!fcntl(fd, F_OFD_SETLK, &lock));
 }
 
+/* Returns the lock that another description has on this byte. */
+static struct flock lock_on(const struct file *file, int64_t byte)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
+			      .l_start = (off_t)byte, .l_len = 1 };
+
+	CHECK(!fcntl(file->fd, F_OFD_GETLK, &lock));
+	return lock;
+}
+
+static void check_single(const struct file *file, uint32_t index)
+{
+	struct flock lock = lock_on(file, NM_BYTE_ALIVE(index));
+
+	CHECK_EQ(lock.l_type, F_WRLCK);
+	CHECK_EQ(lock.l_start, NM_BYTE_ALIVE(index));
+	CHECK_EQ(lock.l_len, 1);
+}
+
+TEST(c37_each_participant_locks_a_single_byte)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1), *other = open_named(name, 1);
+	struct file file = map_file(name);
+
+	check_single(&file, 0);
+	check_single(&file, 1);
+	CHECK_EQ(lock_on(&file, NM_BYTE_ALIVE(2)).l_type, F_UNLCK);
+	CHECK_EQ(lock_on(&file, NM_BYTE_JOIN).l_type, F_UNLCK);
+	close_named(sem);
+	CHECK_EQ(lock_on(&file, NM_BYTE_ALIVE(0)).l_type, F_UNLCK);
+	check_single(&file, 1);
+	close_named(other);
+	unmap_file(&file);
+}
+
+/* The query of a byte leaves it unlocked, and the bytes of others locked. */
+TEST(c39_a_slot_of_no_process_is_queried)
+{
+	const char *name = fresh_name();
+	weir_named *first = open_named(name, 2), *sem = open_named(name, 2);
+	struct file file = map_file(name);
+
+	close_named(first);
+	/* The forged owner has the lower slot. */
+	file.slots[0] = (struct nm_slot){ .state = 4 * ++file.head->generations +
+						   NM_SLOT_LIVE, .pid = 4711 };
+	file.slots[0].alive.word = weir_alive_value_();
+	lock_as(&file, &file.slots[0]);
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	CHECK_EQ(lock_on(&file, NM_BYTE_ALIVE(0)).l_type, F_UNLCK);
+	check_single(&file, 1);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/*
+ * A lock on the next byte does not keep the permits of a dead process held.  A
+ * slot that another process is claiming is passed over, also if the next byte
+ * has a lock that no participant takes.
+ */
+NAMESPACE_TEST(c37_c39_a_lock_beside_the_byte_of_a_slot)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_start();
+	struct file file, hostile;
+	weir_named *sem, *other;
+
+	puppet_open_as(&holder, name, 1, WEIR_NAMED_STRICT);
+	file = map_file(name);
+	hostile = map_file(name);
+	set_lock(hostile.fd, F_WRLCK, NM_BYTE_ALIVE(0) + 1, 1);
+	sem = open_named(name, 1);
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	puppet_kill(&holder);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	set_lock(hostile.fd, F_RDLCK, NM_BYTE_ALIVE(0) + 1, 1);
+	set_lock(file.fd, F_WRLCK, NM_BYTE_ALIVE(0), 1);
+	other = open_named(name, 1);
+	check_single(&file, 2);
+	close_named(other);
+	close_named(sem);
+	unmap_file(&hostile);
+	unmap_file(&file);
+}
+
 TEST(c39_a_lock_owner_without_a_slot)
 {
 	const char *name = fresh_name();
