@@ -59,6 +59,7 @@ const uint8_t *weir_nm_boot_id_(void)
 static int write_header(int fd, const weir_named_opts *opts)
 {
 	struct nm_header head;
+	ssize_t written;
 
 	weir_nm_header_init_(&head, opts);
 	memcpy(head.boot, weir_nm_boot_id_(), sizeof(head.boot));
@@ -66,10 +67,11 @@ static int write_header(int fd, const weir_named_opts *opts)
 		return -1;
 	if (!weir_nm_reserve_(fd, 0, sizeof(head)))
 		return -1;
-	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
+	written = pwrite(fd, &head, sizeof(head), 0);
+	if (written >= 0 && written < (ssize_t)sizeof(head))
 		errno = ENOSPC;
+	if (written != (ssize_t)sizeof(head))
 		return -1;
-	}
 	return fchmod(fd, opts->mode ? (mode_t)opts->mode & 0666 : 0600);
 }
 

@@ -296,7 +296,7 @@ TEST(c16_a_creation_that_fails_reports_the_reason)
 		int number;
 	} plans[] = {
 		{ "ftruncate64", EFBIG }, { "posix_fallocate64", ENOSPC },
-		{ "pwrite64", ENOSPC }, { "fchmod", EPERM },
+		{ "pwrite64", EIO },	  { "fchmod", EPERM },
 		{ "linkat", EACCES },
 	};
 
