@@ -30,6 +30,7 @@ static int plan_errno;
 static int64_t countdown;	/* at which occurrence; 0: has failed */
 static bool on;			/* only inside the library */
 static int no_tmpfile;		/* errno of an open with O_TMPFILE; 0: it works */
+static bool no_proc;		/* /proc/self/fd has no entries */
 static int no_boot;		/* errno of an open of the boot id; 0: it works */
 static bool short_write;	/* pwrite writes nothing */
 static bool loses_temp;		/* another process removes the temporary name */
@@ -143,6 +144,11 @@ static void note_open(const char *path, int flags, mode_t mode)
 		CHECK_EQ(mode, 0600);
 		unnamed++;
 	}
+	/* A link, a FIFO or a lease of a hostile user must have no effect. */
+	if (strstr(path, ".weir") && !(flags & O_CREAT)) {
+		CHECK(flags & O_NOFOLLOW);
+		CHECK(flags & O_NONBLOCK);
+	}
 	if (!strstr(path, NM_NEW_PREFIX))
 		return;
 	/* The name is visible before fchmod sets the permissions. */
@@ -170,6 +176,10 @@ int __wrap_open64(const char *path, int flags, ...)
 		note_open(path, flags, mode);
 	if (on && no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
 		errno = no_tmpfile;
+		return -1;
+	}
+	if (on && no_proc && !strncmp(path, "/proc/self/fd/", 14)) {
+		errno = ENOENT;
 		return -1;
 	}
 	if (fails("open64"))
@@ -398,6 +408,59 @@ TEST(c39_a_byte_that_was_locked_for_a_moment)
 	refuse_next("fcntl64", EAGAIN);
 	check_created(name);
 	CHECK_EQ(countdown, 0);
+}
+
+static void check_unlink(weir_named *sem, int number)
+{
+	weir_err err;
+
+	on = true;
+	err = weir_named_unlink_handle(sem);
+	on = false;
+	CHECK_ERR(err, number ? WEIR_ESYSTEM : WEIR_OK);
+	CHECK(!number || errno == number);
+}
+
+/* Without /proc the file is opened again by its name, if that still leads to it. */
+TEST(c38_a_file_is_opened_again_without_proc)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *other;
+
+	no_proc = true;
+	check_created(name);
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(weir_named_unlink(name));
+	check_unlink(sem, ESTALE);
+	CHECK_OK(create(name, &other));
+	check_unlink(sem, ESTALE);
+	refuse_next("open64", EMFILE);
+	check_unlink(other, EMFILE);
+	refuse_next("fstat64", EIO);
+	check_unlink(other, ESTALE);
+	check_unlink(other, 0);
+	check_unlink(other, ESTALE);
+	no_proc = false;
+	close_named(other);
+	close_named(sem);
+}
+
+/* A process may have the name locked for a moment. */
+TEST(c39_unlink_handle_retries_only_if_the_name_is_locked)
+{
+	const char *name = fresh_name();
+	weir_named *sem;
+
+	CHECK_OK(create(name, &sem));
+	refuse_next("fcntl64", ENOLCK);
+	check_unlink(sem, ENOLCK);
+	refuse_next("fcntl64", EAGAIN);
+	check_unlink(sem, 0);
+	close_named(sem);
+	CHECK_OK(create(name, &sem));
+	refuse_next("fcntl64", EACCES);
+	check_unlink(sem, 0);
+	close_named(sem);
 }
 
 /* --- Everything --- */
