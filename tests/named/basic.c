@@ -12,6 +12,7 @@
 
 #include "named/format.h"
 #include "puppet.h"
+#include "weir/ctx.h"
 
 TEST(c2_c6_acquire_takes_and_release_gives_back)
 {
@@ -143,6 +144,7 @@ TEST(c21_forget_ends_waits_that_do_not_fit_any_more)
 	AWAIT(look_at(sem).waiters == 1);
 	CHECK_OK(weir_named_forget(sem, 1));
 	CHECK_EQ(look_at(sem).waiters, 0);
+	CHECK_EQ(look_at(sem).oversized, 0);
 	CHECK_EQ(puppet_hear(&waiter), WEIR_ETOOBIG);
 	puppet_end(&waiter);
 	close_named(sem);
@@ -304,11 +306,16 @@ TEST(c16_a_limit_on_the_size_of_files)
 /* The files of the library may get the descriptor 0. */
 TEST(c16_a_process_without_standard_input)
 {
-	const char *name = fresh_name();
-	weir_named *sem, *other;
 	int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	weir_named *before = open_named(fresh_name(), 1), *sem, *other;
+	const char *name = fresh_name();
 
-	CHECK(input < 0 || !close(0));
+	if (input >= 0) {
+		CHECK(!close(0));
+		CHECK_OK(weir_named_unlink_handle(before));
+		CHECK(fcntl(0, F_GETFD) < 0);
+	}
+	close_named(before);
 	sem = open_named(name, 2);
 	other = open_named(name, 2);
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
@@ -407,6 +414,7 @@ TEST(stat_lists_holders_and_waiters)
 	AWAIT(look_at(sem).waiters == 1);
 	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
 	AWAIT(look_at(sem).waiters == 2);
+	memset(entries, 0xff, sizeof(entries));
 	CHECK_OK(weir_named_stat(sem, &info, entries, 8));
 	CHECK_EQ(info.entries, 3);
 	CHECK_EQ(info.waiting_permits, 3);
@@ -415,12 +423,15 @@ TEST(stat_lists_holders_and_waiters)
 	CHECK_EQ(entries[0].role, WEIR_NAMED_HOLDS);
 	CHECK_EQ(entries[0].weight, 3);
 	CHECK(entries[0].mine);
+	CHECK_EQ(entries[0].place, 0);
+	CHECK(entries[0].since_ns > 0);
 	CHECK(!strcmp(entries[0].label, "test"));
 	CHECK_EQ(entries[1].role, WEIR_NAMED_WAITS);
 	CHECK_EQ(entries[1].pid, first.pid);
 	CHECK_EQ(entries[1].weight, 2);
 	CHECK_EQ(entries[1].place, 1);
 	CHECK(!strcmp(entries[1].label, "puppet"));
+	CHECK(entries[1].since_ns > 0);
 	CHECK(entries[1].since_ns <= weir_now_ns());
 	CHECK_EQ(entries[2].place, 2);
 	CHECK(entries[1].id != entries[2].id);
@@ -430,6 +441,87 @@ TEST(stat_lists_holders_and_waiters)
 	CHECK_EQ(info.entries, 3);
 	weir_named_release(sem, 3);
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	puppet_end(&first);
+	puppet_end(&second);
+	close_named(sem);
+}
+
+TEST(stat_lists_calls_that_are_not_in_the_queue)
+{
+	const char *name = fresh_name();
+	struct puppet big = puppet_at(name, 2), idler = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	weir_named_entry entries[4];
+	weir_named_info info;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	puppet_tell(&big, PUPPET_ACQUIRE_CTX, 5, 0, NULL);
+	AWAIT(look_at(sem).oversized == 1);
+	puppet_tell(&idler, PUPPET_IDLE, 0, 0, NULL);
+	AWAIT(look_at(sem).oversized == 2);
+	memset(entries, 0xff, sizeof(entries));
+	CHECK_OK(weir_named_stat(sem, &info, entries, 4));
+	CHECK_EQ(info.entries, 3);
+	CHECK_EQ(entries[1].role, WEIR_NAMED_OVERSIZED);
+	CHECK_EQ(entries[1].pid, big.pid);
+	CHECK_EQ(entries[1].weight, 5);
+	CHECK_EQ(entries[1].place, 0);
+	CHECK_EQ(entries[2].role, WEIR_NAMED_IDLE);
+	CHECK_EQ(entries[2].pid, idler.pid);
+	weir_named_release(sem, 1);
+	CHECK_EQ(puppet_hear(&idler), WEIR_OK);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	CHECK_EQ(puppet_hear(&big), WEIR_ECLOSED);
+	puppet_end(&big);
+	puppet_end(&idler);
+	close_named(sem);
+}
+
+struct cancelled {
+	weir_named *sem;
+	weir_ctx ctx;
+};
+
+static void *wait_for_the_cancel(void *arg)
+{
+	struct cancelled *call = arg;
+
+	CHECK_ERR(weir_named_acquire(call->sem, 1, &call->ctx), WEIR_ECANCELED);
+	return NULL;
+}
+
+/* The second process of the queue reuses the record of a call that has left. */
+TEST(c3_stat_sorts_the_queue_by_arrival)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 1);
+	struct cancelled call = { .sem = sem, .ctx = WEIR_CTX_INIT };
+	struct puppet first = puppet_at(name, 1), second = puppet_at(name, 1);
+	weir_named_entry entries[4];
+	weir_named_info info;
+	check_thread thread;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	thread = start(wait_for_the_cancel, &call);
+	AWAIT(look_at(sem).waiters == 1);
+	puppet_tell(&first, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	weir_ctx_cancel(&call.ctx);
+	finish(thread);
+	CHECK_OK(weir_ctx_destroy(&call.ctx));
+	/* This call frees the record. */
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	puppet_tell(&second, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(sem).waiters == 2);
+	CHECK_OK(weir_named_stat(sem, &info, entries, 4));
+	CHECK_EQ(entries[1].pid, first.pid);
+	CHECK_EQ(entries[1].place, 1);
+	CHECK_EQ(entries[2].pid, second.pid);
+	CHECK_EQ(entries[2].place, 2);
+	weir_named_release(sem, 1);
+	CHECK_EQ(puppet_hear(&first), WEIR_OK);
+	CHECK_EQ(puppet_do(&first, PUPPET_RELEASE, 1), WEIR_OK);
 	CHECK_EQ(puppet_hear(&second), WEIR_OK);
 	puppet_end(&first);
 	puppet_end(&second);

@@ -333,6 +333,8 @@ NAMESPACE_TEST(a_lock_owner_that_does_not_leave)
 		CHECK_OK(weir_named_stat(observer, &info, &entry, 1));
 	}
 	CHECK(entry.since_ns > 0 && entry.since_ns <= weir_now_ns());
+	/* There is no room for the entry. */
+	CHECK_EQ(look_at(observer).free, 2);
 	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
 	/* It dies there. */
 	puppet_kill(&owner);
@@ -471,10 +473,83 @@ NAMESPACE_TEST(c7_a_release_passes_over_a_dead_head)
 	AWAIT(look_at(sem).waiters == 2);
 	/* It was the second to open; no keeper is woken. */
 	at_store_relaxed(&file.slots[1].alive.word, WEIR_DIED_);
+	CHECK_EQ(look_at(sem).waiters, 1);
 	weir_named_release(sem, 1);
 	CHECK_EQ(puppet_hear(&next), WEIR_OK);
 	puppet_kill(&dead);
 	puppet_end(&next);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* Stat shows no owner that is none: no slot, a dead one, or a former one. */
+NAMESPACE_TEST(c39_stat_with_a_lock_owner_that_is_no_participant)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	struct file file = map_file(name);
+	weir_named *observer = open_observer(name);
+	uint32_t id = nm_lock_id(1, file.slots[0].state);
+	uint32_t other = nm_lock_id(1, file.slots[0].state + 4);
+	uint64_t free = at_load_acquire(&file.head->lock);
+
+	at_store_relaxed(&file.head->lock, free | id);
+	CHECK_EQ(look_at(observer).entries, 1);
+	at_store_relaxed(&file.head->lock, free | other);
+	CHECK_EQ(look_at(observer).entries, 0);
+	at_store_relaxed(&file.head->lock, free | NM_LOCK_SLOT_MASK);
+	CHECK_EQ(look_at(observer).entries, 0);
+	at_store_relaxed(&file.head->lock, free | id);
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_EQ(look_at(observer).entries, 0);
+	puppet_kill(&owner);
+	close_named(observer);
+	unmap_file(&file);
+}
+
+/* A label that fills its field in the file is terminated in the copy. */
+TEST(c39_a_label_without_an_end)
+{
+	const char *name = fresh_name();
+	weir_named *dead = open_named(name, 3), *sem = open_named(name, 3);
+	struct file file = map_file(name);
+	weir_named *observer = open_observer(name);
+	weir_named_entry entry[2];
+	weir_named_info info;
+	uint32_t alive = at_load_relaxed(&file.slots[0].alive.word);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	memset(file.slots[1].label, 'x', sizeof(file.slots[1].label));
+	memset(entry, 0xff, sizeof(entry));
+	/* A dead participant before it in the table does not count. */
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_OK(weir_named_stat(observer, &info, entry, 1));
+	at_store_relaxed(&file.slots[0].alive.word, alive);
+	CHECK_EQ(info.participants, 1);
+	CHECK_EQ(info.held, 2);
+	CHECK_EQ(strlen(entry[0].label), WEIR_NAMED_LABEL_MAX);
+	CHECK_EQ(entry[0].weight, 2);
+	CHECK_EQ(entry[0].pid, getpid());
+	/* The entry behind it is not touched. */
+	CHECK_EQ(((const unsigned char *)&entry[1])[0], 0xff);
+	close_named(observer);
+	close_named(dead);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* No keeper has been woken, and the call may not wait. */
+NAMESPACE_TEST(c37_a_call_that_may_not_wait_finds_the_permits_of_the_dead)
+{
+	const char *name = fresh_name();
+	struct puppet holder = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1);
+	struct file file = map_file(name);
+
+	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_OK(weir_named_acquire_until(sem, 1, 0));
+	puppet_kill(&holder);
 	close_named(sem);
 	unmap_file(&file);
 }
