@@ -408,6 +408,7 @@ TEST(stat_lists_holders_and_waiters)
 	weir_named *sem = open_named(name, 3);
 	weir_named_entry entries[8];
 	weir_named_info info;
+	int64_t before = weir_now_ns();
 
 	CHECK_OK(weir_named_acquire(sem, 3, NULL));
 	puppet_tell(&first, PUPPET_ACQUIRE, 2, 0, NULL);
@@ -442,6 +443,14 @@ TEST(stat_lists_holders_and_waiters)
 	weir_named_release(sem, 3);
 	CHECK_EQ(puppet_hear(&first), WEIR_OK);
 	CHECK_EQ(puppet_hear(&second), WEIR_OK);
+	/* This call folds the record of the call that has waited. */
+	CHECK_EQ(puppet_do(&first, PUPPET_TRY, 3), WEIR_EAGAIN);
+	CHECK_OK(weir_named_stat(sem, &info, entries, 8));
+	CHECK_EQ(info.entries, 2);
+	CHECK_EQ(entries[0].pid, first.pid);
+	CHECK_EQ(entries[0].role, WEIR_NAMED_HOLDS);
+	CHECK_EQ(entries[0].weight, 2);
+	CHECK(entries[0].since_ns > before - 1000000000);
 	puppet_end(&first);
 	puppet_end(&second);
 	close_named(sem);

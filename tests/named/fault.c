@@ -33,6 +33,11 @@ static int no_tmpfile;		/* errno of an open with O_TMPFILE; 0: it works */
 static bool no_proc;		/* /proc/self/fd has no entries */
 static int no_boot;		/* errno of an open of the boot id; 0: it works */
 static bool short_write;	/* pwrite writes nothing */
+static bool short_read;		/* pread reads less than requested */
+static bool exclusive;		/* the file must be a new one */
+static int removals;		/* the next opened files that are removed at once */
+static const char *victim;	/* their path */
+static const char *replacement;	/* replaces the next opened file */
 static bool loses_temp;		/* another process removes the temporary name */
 static int unlocks_fail;	/* the next unlocks that fail */
 static struct puppet *rival;	/* creates the same semaphore at the same time */
@@ -72,12 +77,9 @@ static bool fails(const char *call)
 		return plan_errno;                                             \
 	}
 
-WRAP(int, fstat64, (int fd, struct stat *info), (fd, info), -1)
 WRAP(int, ftruncate64, (int fd, off_t size), (fd, size), -1)
 WRAP_NUMBER(posix_fallocate64, (int fd, off_t from, off_t size),
 	    (fd, from, size))
-WRAP(ssize_t, pread64, (int fd, void *to, size_t size, off_t at),
-     (fd, to, size, at), -1)
 WRAP(int, access, (const char *path, int mode), (path, mode), -1)
 WRAP(ssize_t, getrandom, (void *to, size_t size, unsigned flags),
      (to, size, flags), -1)
@@ -93,6 +95,44 @@ WRAP_NUMBER(pthread_attr_init, (pthread_attr_t *attr), (attr))
 WRAP_NUMBER(posix_memalign, (void **to, size_t align, size_t size),
 	    (to, align, size))
 WRAP(int, lstat64, (const char *path, struct stat *info), (path, info), -1)
+
+int __real_fstat64(int fd, struct stat *info);
+int __wrap_fstat64(int fd, struct stat *info);
+int __wrap_fstat64(int fd, struct stat *info)
+{
+	int failed;
+
+	if (on && removals > 0) {
+		removals--;
+		(void)unlink(victim);
+	}
+	failed = fails("fstat64") ? -1 : __real_fstat64(fd, info);
+	if (on && replacement) {
+		CHECK(!rename(replacement, victim));
+		replacement = NULL;
+	}
+	return failed;
+}
+
+/* A descriptor that is closed twice may belong to another thread by then. */
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+	int failed = __real_close(fd);
+
+	CHECK(!on || !failed);
+	return failed;
+}
+
+ssize_t __real_pread64(int fd, void *to, size_t size, off_t at);
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t at);
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t at)
+{
+	if (on && short_read)
+		size--;
+	return fails("pread64") ? -1 : __real_pread64(fd, to, size, at);
+}
 
 ssize_t __real_pwrite64(int fd, const void *from, size_t size, off_t at);
 ssize_t __wrap_pwrite64(int fd, const void *from, size_t size, off_t at);
@@ -147,7 +187,7 @@ static void note_open(const char *path, int flags, mode_t mode)
 	/* A link, a FIFO or a lease of a hostile user must have no effect. */
 	if (strstr(path, ".weir") && !(flags & O_CREAT)) {
 		CHECK(flags & O_NOFOLLOW);
-		CHECK(flags & O_NONBLOCK);
+		CHECK(flags & O_NONBLOCK || exclusive);
 	}
 	if (!strstr(path, NM_NEW_PREFIX))
 		return;
@@ -228,9 +268,12 @@ static weir_err create(const char *name, weir_named **sem)
 				 .why = why, .why_size = sizeof(why) };
 	weir_err err;
 
+	if (exclusive)
+		opts.flags |= WEIR_NAMED_EXCLUSIVE;
 	*why = *temp = 0;
 	unnamed = unlocks = 0;
 	*sem = NULL;
+	errno = 0;
 	on = true;
 	err = weir_named_open(name, &opts, sem);
 	on = false;
@@ -289,8 +332,20 @@ TEST(c38_a_new_file_has_the_boot_id_of_the_machine)
 	int before;
 
 	if (!boots) {
+		const char *name = fresh_name();
+		struct file file;
+
 		no_boot = EMFILE;
-		check_boot_id(fresh_name(), unknown);
+		check_boot_id(name, unknown);
+		/* The owner of this slot may be of another boot, and is. */
+		file = map_file(name);
+		file.slots[0].state = 4 * ++file.head->generations +
+				      NM_SLOT_LIVE;
+		file.slots[0].alive.word = weir_alive_value_();
+		file.slots[0].held = 1;
+		file.head->value = 0;
+		check_created(name);
+		unmap_file(&file);
 		no_boot = 0;
 	}
 	check_boot_id(fresh_name(), boot_id);
@@ -461,6 +516,75 @@ TEST(c39_unlink_handle_retries_only_if_the_name_is_locked)
 	refuse_next("fcntl64", EACCES);
 	check_unlink(sem, 0);
 	close_named(sem);
+}
+
+/* The existing file cannot be opened: each call fails at an occurrence. */
+TEST(c16_an_open_that_fails_reports_the_reason)
+{
+	const char *name = fresh_name();
+	weir_named *sem;
+
+	check_created(name);
+	refuse_next("fstat64", EIO);
+	CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EIO);
+	/* The first mapping is private memory. */
+	refuse_next("mmap64", ENOMEM);
+	countdown = 2;
+	CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, ENOMEM);
+	CHECK(strstr(why, "cannot map /"));
+	short_read = true;
+	CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	CHECK(strstr(why, "is not a semaphore"));
+	short_read = false;
+	check_created(name);
+	exclusive = true;
+	check_created(fresh_name());
+	exclusive = false;
+}
+
+/* Other processes remove or replace the file while it is being opened. */
+TEST(c38_a_file_that_is_replaced_during_an_open)
+{
+	char name[64], other_name[64];
+	struct file file, other;
+	weir_named *sem;
+
+	(void)snprintf(name, sizeof(name), "%s", fresh_name());
+	(void)snprintf(other_name, sizeof(other_name), "%s", fresh_name());
+	check_created(name);
+	file = map_file(name);
+	victim = file.path;
+	removals = 1;
+	CHECK_OK(create(name, &sem));
+	CHECK(!look_at(sem).renamed);
+	close_named(sem);
+	removals = 1000000;
+	CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EAGAIN);
+	CHECK(strstr(why, "repeatedly created and removed"));
+	CHECK(removals > 0);
+	removals = 0;
+	/* The second open of the file cannot be compared with the first. */
+	check_created(name);
+	refuse_next("fstat64", EIO);
+	countdown = 2;
+	check_created(name);
+	CHECK_EQ(countdown, 0);
+	/* Without /proc, it leads to the replacement. */
+	check_created(other_name);
+	other = map_file(other_name);
+	replacement = other.path;
+	no_proc = true;
+	CHECK_OK(create(name, &sem));
+	no_proc = false;
+	CHECK(!replacement);
+	CHECK(!look_at(sem).renamed);
+	close_named(sem);
+	unmap_file(&other);
+	unmap_file(&file);
 }
 
 /* --- Everything --- */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,8 @@ TEST(c38_participants_of_another_boot_are_dead)
 	close_named(open_named(name, 3));
 	file = map_file(name);
 	memset(file.head->boot, 7, sizeof(file.head->boot));
+	/* The first participant has no slot any more: forge that one, too. */
+	file.head->slots_high = 0;
 	/* The machine was switched off while a process was inside the lock. */
 	lock_as(&file, forge_slot(&file, 2));
 	(void)forge_slot(&file, 1);
@@ -439,6 +442,59 @@ NAMESPACE_TEST(c42_close_handle_ends_a_keeper_that_waits_for_the_lock)
 	AWAIT(at_load_relaxed(&file.head->awaited));
 	close_named(sem);
 	puppet_kill(&owner);
+	unmap_file(&file);
+}
+
+static uint32_t frozen, thaw;
+
+static void freeze(int number)
+{
+	(void)number;
+	at_store_release(&frozen, 1);
+	while (!at_load_acquire(&thaw))
+		sched_yield();
+}
+
+/*
+ * A call is granted, and is cancelled before its thread runs and while another
+ * process has the lock.  The keeper gives the permit back.
+ */
+NAMESPACE_TEST(c13_c42_a_cancel_takes_a_grant_back_without_the_lock)
+{
+	struct sigaction action = { .sa_handler = freeze };
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call call = { .sem = sem, .ctx = &ctx };
+	check_thread thread;
+
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	thread = start(acquire, &call);
+	AWAIT(look_at(sem).waiters == 1);
+	/* The thread must not have the lock when it stops. */
+	CHECK_OK(nm_lock(sem, NULL));
+	CHECK(!pthread_kill(thread.id, SIGUSR1));
+	AWAIT(at_load_acquire(&frozen));
+	nm_unlock(sem);
+	weir_named_release(sem, 1);
+	CHECK_EQ(look_at(sem).granted, 1);
+	lock_as(&file, &file.slots[0]);
+	weir_ctx_cancel(&ctx);
+	at_store_release(&thaw, 1);
+	finish(thread);
+	CHECK_ERR(call.err, WEIR_ECANCELED);
+	CHECK_EQ(look_at(sem).free, 0);
+	at_store_release(&file.head->lock,
+			 (at_load_relaxed(&file.head->lock) | UINT32_MAX) + 1);
+	weir_shared_wake_all_(&file.head->awaited);
+	AWAIT(look_at(sem).free == 1);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	puppet_end(&owner);
+	close_named(sem);
 	unmap_file(&file);
 }
 

@@ -287,3 +287,22 @@ TEST(a_recreated_name_is_noticed)
 	close_named(sem);
 	close_named(other);
 }
+
+/* The file gets the descriptor 0. */
+TEST(c39_refusals_without_standard_input)
+{
+	int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	const char *name = make(1);
+
+	(void)close(0);
+	refused(name, WEIR_NAMED_CREATE | WEIR_NAMED_EXCLUSIVE, EEXIST);
+	CHECK(fcntl(0, F_GETFD) < 0);
+	CHECK(!truncate(path, 1));
+	refused(name, 0, EBADMSG);
+	CHECK(fcntl(0, F_GETFD) < 0);
+	name = make(1);
+	/* The library must not read an errno of the past. */
+	errno = ENOENT;
+	close_named(open_named(name, 1));
+	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
+}
