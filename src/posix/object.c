@@ -2,11 +2,42 @@
 /*
  * The words of a sem_t, the life of its object, and fork.
  *
+ * A zeroed sem_t or a copy gets its object in the first call, and two threads, or a
+ * thread and its signal handler, may make that call at the same time.  One of them
+ * attaches the object with the lock held; the other reads the words without the
+ * lock meanwhile.  attach writes them in this order:
+ *
+ *   word 2  0          a copy is still a copy; a word 2 that an earlier semaphore
+ *                      left behind is gone
+ *   word 0  the magic  not zeroed any more
+ *   word 1  the object
+ *   word 2  the address: the object may be used
+ *
+ * So a reader without the lock decides as follows, and everything else with the
+ * lock:
+ *
+ *   magic, then its own address       weir's; word 1 is the object
+ *   neither 0 nor the magic           destroyed, or the C library's: only a call
+ *                                     that the program orders before or after
+ *                                     all others (sem_init) changes that
+ *   word 1 not 0, then word 0 is 0    the C library's.  attach writes word 0 before
+ *                                     word 1.  The C library marks a semaphore
+ *                                     between processes in word 1 and never
+ *                                     changes the mark.  So a call on one takes
+ *                                     the lock only if word 0 changes from 0
+ *                                     between the two loads.
+ *
  * Pairs
  *
- *   [PX1] made  release: attach   acquire: weir_posix_find_
- *               A thread that reads the magic sees the other words of the sem_t
- *               and the object.
+ *   [PX1] made     release: attach   acquire: weir_posix_find_
+ *                  A thread that reads its own address in word 2 sees the object
+ *                  and its address.
+ *   [PX2] cleared  release: attach   acquire: weir_posix_find_
+ *                  A thread that reads the magic does not see the word 2 of an
+ *                  earlier semaphore at this address.
+ *   [PX3] marked   release: attach   acquire: is_foreign
+ *                  A thread that reads the address of the object in word 1 sees
+ *                  the magic.
  */
 #include "posix/object.h"
 
@@ -38,7 +69,13 @@ static uintptr_t *words_of(sem_t *s)
 	return (uintptr_t *)(void *)s;
 }
 
-/* Requires, for reset, attach, adopt and is_attached: the lock is held. */
+/* Word 2 of *s, unless *s is a copy. */
+static uintptr_t mark_of(const sem_t *s)
+{
+	return (uintptr_t)s ^ WEIR_POSIX_MAGIC_;
+}
+
+/* Requires, for reset, attach, adopt and find_locked: the lock is held. */
 
 static void reset(object *o, int64_t value)
 {
@@ -54,22 +91,31 @@ static void reset(object *o, int64_t value)
 	(void)!weir_sem_init_opts(&o->sem, &opts);
 }
 
-/* Write the words of *s. */
+/* Write the words of *s.  The head of this file explains the order. */
 static void attach(sem_t *s, object *o, uintptr_t value)
 {
 	uintptr_t *w = words_of(s);
 
-	w[1] = (uintptr_t)o;
-	w[2] = (uintptr_t)s ^ WEIR_POSIX_MAGIC_;
-	w[3] = value;
-	/* [PX1] release */
+	/* relaxed: the release of word 0 follows. */
+	at_store_relaxed(&w[2], 0);
+	/* [PX2] release */
 	at_store_release(&w[0], WEIR_POSIX_MAGIC_);
+	/* [PX3] release */
+	at_store_release(&w[1], (uintptr_t)o);
+	/* relaxed: only weir_posix_is_zeroed_ reads it without the lock. */
+	at_store_relaxed(&w[3], value);
+	/* [PX1] release */
+	at_store_release(&w[2], mark_of(s));
 }
 
 static bool is_zeroed(const uintptr_t *w)
 {
+	/*
+	 * relaxed: with the lock held, no thread attaches.  Without it, a word 0
+	 * that is 0 means that no attach has happened before this call.
+	 */
 	for (size_t i = 0; i < 16 / sizeof(*w); i++)
-		if (w[i])
+		if (at_load_relaxed(&w[i]))
 			return false;
 	return true;
 }
@@ -98,38 +144,55 @@ static enum weir_found_ adopt(sem_t *s, object **found)
 	return WEIR_FOUND_;
 }
 
-static bool is_attached(sem_t *s)
+/* Decide with the lock held what the words of *s are. */
+static enum weir_found_ find_locked(sem_t *s, object **found)
 {
-	const uintptr_t *w = words_of(s);
+	uintptr_t *w = words_of(s);
+	/*
+	 * relaxed: the lock orders the words of a semaphore of weir.  The C
+	 * library may change word 0 of its own at any time.
+	 */
+	uintptr_t magic = at_load_relaxed(&w[0]);
 
-	return w[0] == WEIR_POSIX_MAGIC_ &&
-	       w[2] == ((uintptr_t)s ^ WEIR_POSIX_MAGIC_);
+	if (magic == WEIR_POSIX_MAGIC_ && w[2] == mark_of(s)) {
+		*found = (object *)w[1];
+		return WEIR_FOUND_;
+	}
+	if (magic == WEIR_POSIX_MAGIC_ || is_zeroed(w))
+		return adopt(s, found);
+	return magic == WEIR_POSIX_DEAD_ ? WEIR_FOUND_DEAD_ :
+					   WEIR_FOUND_FOREIGN_;
+}
+
+/* Returns true if *w is the C library's; false: take the lock to decide. */
+static bool is_foreign(const uintptr_t *w)
+{
+	/* [PX3] acquire */
+	uintptr_t object_or_mark = at_load_acquire(&w[1]);
+
+	/* relaxed: the load above orders it. */
+	return object_or_mark && !at_load_relaxed(&w[0]);
 }
 
 enum weir_found_ weir_posix_find_(sem_t *s, object **found)
 {
 	uintptr_t *w = words_of(s);
-	/* [PX1] acquire */
+	/* [PX2] acquire */
 	uintptr_t magic = at_load_acquire(&w[0]);
 	enum weir_found_ result;
 	sigset_t before;
 
-	if (magic == WEIR_POSIX_MAGIC_ &&
-	    w[2] == ((uintptr_t)s ^ WEIR_POSIX_MAGIC_)) {
+	/* [PX1] acquire */
+	if (magic == WEIR_POSIX_MAGIC_ && at_load_acquire(&w[2]) == mark_of(s)) {
 		*found = (object *)w[1];
 		return WEIR_FOUND_;
 	}
 	if (magic == WEIR_POSIX_DEAD_)
 		return WEIR_FOUND_DEAD_;
-	if (magic != WEIR_POSIX_MAGIC_ && !is_zeroed(w))
+	if (magic ? magic != WEIR_POSIX_MAGIC_ : is_foreign(w))
 		return WEIR_FOUND_FOREIGN_;
 	weir_posix_lock_(&before);
-	if (is_attached(s)) {
-		*found = (object *)w[1];
-		result = WEIR_FOUND_;
-	} else {
-		result = adopt(s, found);
-	}
+	result = find_locked(s, found);
 	weir_posix_unlock_(&before);
 	return result;
 }
