@@ -25,16 +25,50 @@
 #define CHECKS 2
 
 /*
+ * Returns the index of the slot that the permits of a record belong to, or
+ * NM_SLOTS if the record has no permits or no owner any more.
+ */
+static uint32_t holder_of(const struct nm_image *image,
+			  const struct nm_record *record)
+{
+	return nm_has_permits(record->state) ? nm_image_owner(image, record) :
+					       NM_SLOTS;
+}
+
+/*
+ * Set `lingers`, in the copy, of the slots that would keep permits if their
+ * owners were dead and held on.  The condition is that of holds_permits in
+ * table.c, for all slots in one pass: a scan of the records for each dead slot
+ * of a hostile file would take too long.
+ */
+static void find_holders(struct nm_image *image)
+{
+	for (uint32_t i = 0; i < image->slot_count; i++) {
+		struct nm_slot *slot = &image->slots[image->used_slots[i]];
+
+		slot->lingers = slot->held > 0;
+	}
+	for (uint32_t i = 0; i < image->record_count; i++) {
+		uint32_t index = holder_of(
+			image, &image->records[image->used_records[i]]);
+
+		if (index < NM_SLOTS)
+			image->slots[index].lingers = 1;
+	}
+}
+
+/*
  * Free the slots, in the copy, whose permits the next lock holder would free.
  */
 static void bury_dead(const weir_named *h, struct nm_image *image)
 {
+	find_holders(image);
 	for (uint32_t i = 0; i < image->slot_count; i++) {
 		uint32_t index = image->used_slots[i];
 		struct nm_slot *slot = &image->slots[index];
 
 		if (weir_nm_is_dead_(slot) &&
-		    !(h->strict && slot->held > 0 &&
+		    !(h->strict && slot->lingers &&
 		      weir_nm_image_is_held_on_(h, image, index)))
 			slot->state = 0;
 	}
@@ -71,8 +105,8 @@ static int64_t granted(const struct nm_image *image, bool of_all)
 		const struct nm_record *record =
 			&image->records[image->used_records[i]];
 
-		if (nm_has_permits(record->state) &&
-		    (of_all || nm_image_owner(image, record) < NM_SLOTS))
+		if (of_all ? nm_has_permits(record->state) :
+			     holder_of(image, record) < NM_SLOTS)
 			total = nm_sum(total, record->got);
 	}
 	return total;

@@ -5,11 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "file.h"
+#include "named/lock.h"
+#include "process.h"
 #include "puppet.h"
 
 static weir_named *open_strict(const char *name)
@@ -24,8 +27,10 @@ static weir_named *open_strict(const char *name)
 
 /*
  * A holder with a child that ends on request.  If the holder lends, the child
- * has the lent descriptor and executes another program.
+ * has the lent descriptor and executes another program.  With ACQUIRES_LATE, the
+ * process acquires its permit after the child has been started.
  */
+enum { LENDS = 1, ACQUIRES_LATE = 2 };
 struct lender {
 	pid_t pid;
 	int tell;	/* a byte written here ends the child */
@@ -50,7 +55,7 @@ static _Noreturn void be_child(int in, int out, int lent)
 	_exit(0);
 }
 
-static struct lender lender_start(const char *name, bool lends)
+static struct lender lender_start(const char *name, int how)
 {
 	struct lender lender;
 	int ready[2], go[2];
@@ -64,11 +69,14 @@ static struct lender lender_start(const char *name, bool lends)
 		weir_named *sem = open_strict(name);
 		int fd = -1;
 
-		CHECK_OK(weir_named_acquire(sem, 1, NULL));
-		if (lends)
+		if (!(how & ACQUIRES_LATE))
+			CHECK_OK(weir_named_acquire(sem, 1, NULL));
+		if (how & LENDS)
 			CHECK_OK(weir_named_lend(sem, &fd));
 		if (!fork())
 			be_child(go[0], ready[1], fd);
+		if (how & ACQUIRES_LATE)
+			CHECK_OK(weir_named_acquire(sem, 1, NULL));
 		for (;;)
 			pause();
 	}
@@ -84,7 +92,7 @@ NAMESPACE_TEST(c37_a_lent_descriptor_keeps_a_dead_holders_permits_held)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_strict(name);
-	struct lender lender = lender_start(name, true);
+	struct lender lender = lender_start(name, LENDS);
 	struct puppet waiter = puppet_at(name, 1);
 	weir_named_entry entry;
 	weir_named_info info;
@@ -105,11 +113,62 @@ NAMESPACE_TEST(c37_a_lent_descriptor_keeps_a_dead_holders_permits_held)
 	close_named(sem);
 }
 
+/* Requires: the only free permit has been granted to a dead lender. */
+static void check_granted_to_the_dead(weir_named *sem)
+{
+	weir_named_entry entry;
+	weir_named_info info;
+
+	CHECK_OK(weir_named_stat(sem, &info, &entry, 1));
+	CHECK_EQ(info.granted, 1);
+	CHECK_EQ(info.held, 0);
+	CHECK_EQ(info.free, 0);
+	CHECK_EQ(info.entries, 1);
+	CHECK_EQ(entry.role, WEIR_NAMED_GRANTED);
+	CHECK(entry.dead);
+	CHECK_EQ(weir_named_available(sem), 0);
+}
+
+/*
+ * The lender is granted while it is stopped, and killed before its call returns.
+ * The descriptor was lent before the grant.
+ */
+NAMESPACE_TEST(c37_a_lent_descriptor_keeps_a_permit_that_was_only_granted)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name);
+	struct lender lender;
+	int status;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	lender = lender_start(name, LENDS | ACQUIRES_LATE);
+	AWAIT(look_at(sem).waiters == 1);
+	/* A process that is stopped with the lock would block the release. */
+	CHECK_OK(nm_lock(sem, NULL));
+	CHECK(process_signal(lender.pid, SIGSTOP));
+	CHECK_EQ(waitpid(lender.pid, &status, WUNTRACED), lender.pid);
+	CHECK(WIFSTOPPED(status));
+	nm_unlock(sem);
+	weir_named_release(sem, 1);
+	CHECK_EQ(look_at(sem).granted, 1);
+	kill_hard(lender.pid);
+	CHECK_EQ(waitpid(lender.pid, NULL, 0), lender.pid);
+	check_granted_to_the_dead(sem);
+	/* The same after a process with the lock has seen the dead lender. */
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	check_granted_to_the_dead(sem);
+	CHECK_EQ(write(lender.tell, "\n", 1), 1);
+	AWAIT(look_at(sem).free == 1);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close(lender.tell);
+	close_named(sem);
+}
+
 NAMESPACE_TEST(c29_c37_without_lending_a_forked_child_keeps_no_permits)
 {
 	const char *name = fresh_name();
 	weir_named *sem = open_strict(name);
-	struct lender lender = lender_start(name, false);
+	struct lender lender = lender_start(name, 0);
 
 	kill_hard(lender.pid);
 	CHECK_EQ(waitpid(lender.pid, NULL, 0), lender.pid);
