@@ -45,6 +45,15 @@ def test_c3_the_queue_is_kept_and_its_order():
     same(stat("a")["paused"], False)
 
 
+def test_the_label_is_the_command():
+    """A slot keeps the label of its last owner."""
+    weir("open", "a", "-n", "1")
+    for command in ("pause", "resume"):
+        same(weir(command, "a")[0], 0)
+        with open(path("a.weir"), "rb") as file:
+            check(f"weir {command}\0".encode() in file.read(), f"no label of weir {command}")
+
+
 def test_jobs_continue_during_a_pause():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")

@@ -18,7 +18,9 @@ static int change(const struct cmd *self, int argc, char **argv,
 		OPTIONS_HELP, { "shared", no_argument, NULL, OPT_SHARED },
 		OPTIONS_END
 	};
-	weir_named_opts opts = { .label = "weir pause" };
+	bool pauses = call == weir_named_pause;
+	weir_named_opts opts = { .label = pauses ? "weir pause" :
+						   "weir resume" };
 	const char *name = NULL;
 	weir_named *sem;
 	weir_err err;
@@ -33,7 +35,7 @@ static int change(const struct cmd *self, int argc, char **argv,
 	options_required(self, argc, argv, &name, "NAME");
 	if (remote_url(name)) {
 		remote_refuse_password(name);
-		return remote_pause(remote_url(name), call == weir_named_pause);
+		return remote_pause(remote_url(name), pauses);
 	}
 	sem = semaphore_open(name, &opts);
 	err = call(sem);
