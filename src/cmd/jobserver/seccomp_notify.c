@@ -237,9 +237,15 @@ void seccomp_notify_pending(int listener, struct pool *pool)
 		if (!is_waiting(listener, call))
 			continue;
 		pid = number_of(call, "status", "\nTgid:", 10);
-		if (pid <= 1 || serve_read(listener, pool, call, (pid_t)pid))
-			continue;
-		pending[left++] = *call;
+		if (pid <= 1)
+			/*
+			 * The caller is unknown, for example because the server
+			 * has no free descriptor.  A call that is dropped
+			 * without an answer would wait forever.
+			 */
+			let_continue(listener, call);
+		else if (!serve_read(listener, pool, call, (pid_t)pid))
+			pending[left++] = *call;
 	}
 	pending_count = left;
 }

@@ -7,6 +7,7 @@ block, except in "nonblocking".
 import fcntl
 import os
 import re
+import resource
 import select
 import signal
 import struct
@@ -217,6 +218,42 @@ def left():
     all_back(fd, 2)
 
 
+def no_descriptors():
+    """A read is pending when the server runs out of descriptors.
+
+    The server cannot find out then which process a call belongs to.
+    """
+    def work(report):
+        take(reads)
+        report()
+
+    def is_reading():
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            words = file.read().split()
+        return words[0] != "running" and int(words[1], 16) == reads
+
+    server = os.getppid()
+    soft, hard = resource.prlimit(server, resource.RLIMIT_NOFILE)
+    reads, writes = connect()
+    take(reads)
+    pid, reports = child(work)
+    while not is_reading():
+        time.sleep(0.002)
+    # Calls are answered in order: after this one, the server has the read of the child.
+    with open(__file__, "rb", buffering=0) as file:
+        take(file.fileno())
+    # poll(2) allows no more entries than the limit; the server uses four here.
+    resource.prlimit(server, resource.RLIMIT_NOFILE, (4, hard))
+    give(writes)
+    if not select.select([reports], [], [], 60)[0]:
+        signal_child(pid, signal.SIGKILL)
+        sys.exit("the read was not answered")
+    resource.prlimit(server, resource.RLIMIT_NOFILE, (soft, hard))
+    assert reap(pid) == 0
+    give(writes)
+    all_back(reads, 1)
+
+
 def leave():
     """Detach as a daemon: a new session, and no inherited standard streams."""
     os.setsid()
@@ -267,5 +304,5 @@ def reader():
 
 
 {"killed": killed, "nonblocking": nonblocking, "excess": excess, "interrupted": interrupted,
- "handed": handed, "left": left, "daemon": daemon,
+ "handed": handed, "left": left, "no_descriptors": no_descriptors, "daemon": daemon,
  "stays": stays, "reader": reader}[sys.argv[1]]()

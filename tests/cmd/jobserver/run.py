@@ -410,6 +410,12 @@ def handed_over():
     check("put back" not in text, text)
 
 
+def no_descriptors():
+    """A pending read is answered if the server has no free descriptor."""
+    status, out, text = client("no_descriptors", "pipe", "-n", "2")
+    check(status == 0, f"{status}: {out}{text}")
+
+
 def plain():
     """Without the filter, tokens are put back when no process has the pipe open for writing."""
     status, out, text = client("left", "fifo", "-n", "3", "--plain")
@@ -501,7 +507,7 @@ def no_writers():
 TESTS = (exit_codes, flags, fifo_in_tmpdir, few_descriptors, arguments, old_ninja,
          real_ninja, real_make, killed_make, killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
          earlier_children, killed_ninja, excess,
-         interrupted, handed_over, plain, signals, wrapper_killed,
+         interrupted, handed_over, no_descriptors, plain, signals, wrapper_killed,
          outlives_the_command, inherited_descriptors, no_writers)
 
 
