@@ -469,6 +469,40 @@ def test_c49_damaged_dumps():
         check(not CONTROL.search(out + err), (i, out, err))
 
 
+HEAD = struct.Struct("=8s6Iq32x")       # struct dump_head of src/cmd/diag/file.c
+
+
+def modules_of(data):
+    """The range of a dump that has the modules, and the size of a module."""
+    _, _, _, extents, modules, extent_size, module_size, _ = HEAD.unpack_from(data)
+    at = HEAD.size + extents * extent_size
+    return at, at + modules * module_size, module_size
+
+
+def test_an_empty_module_of_a_dump_is_ignored():
+    """The build ID of an empty module does not replace that of the module before it."""
+    with target("deadlock") as t:
+        data = bytearray(open(dump(t.pid), "rb").read())
+    begin, end, size = modules_of(data)
+    check(end > begin, "the dump has no module")
+    modules = bytes(data[begin:end])
+    empty = bytearray(data[end - size:end])
+    empty[8:16] = empty[:8]             # end = start
+    empty[-64:] = b"0123abcd".ljust(64, b"\0")
+    data[end:end] = empty
+    struct.pack_into("=I", data, 20, (end - begin) // size + 1)
+    # The bytes of the registry follow the modules.
+    for at in range(HEAD.size, begin, 32):
+        offset, = struct.unpack_from("=Q", data, at + 16)
+        struct.pack_into("=Q", data, at + 16, offset + size)
+    with open(path("longer"), "wb") as file:
+        file.write(data)
+    same(weir("explain", path("longer"))[0], 1)
+    copy = open(dump(path("longer"), "copy"), "rb").read()
+    begin, end, _ = modules_of(copy)
+    check(copy[begin:end] == modules, "the modules have changed")
+
+
 def test_a_bad_word_does_not_end_a_program_whose_standard_error_is_closed():
     read, write = os.pipe()
     os.close(read)

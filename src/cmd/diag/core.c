@@ -86,8 +86,8 @@ static void read_files(struct core *core, const char *data, size_t size)
 			return;
 		memcpy(at, data + 16 + i * sizeof(at), sizeof(at));
 		if (is_executable(core, at[0]))
-			modules_add(&core->diag->modules, at[0], at[1],
-				    at[2] * page, name);
+			(void)modules_add(&core->diag->modules, at[0], at[1],
+					  at[2] * page, name);
 		name += length + 1;
 	}
 }

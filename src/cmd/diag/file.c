@@ -44,7 +44,7 @@ static bool has_room(const struct diag *diag, uint64_t file_size)
 
 static void read_modules(struct diag *diag, uint32_t count, uint64_t at)
 {
-	struct module module;
+	struct module module, *added;
 
 	for (uint32_t i = 0; i < count && i < MODULES_MAX; i++) {
 		if (!diag_pread(diag->fd, &module, sizeof(module),
@@ -52,11 +52,10 @@ static void read_modules(struct diag *diag, uint32_t count, uint64_t at)
 			return;
 		module.path[MODULE_PATH - 1] = '\0';
 		module.build_id[MODULE_ID - 1] = '\0';
-		modules_add(&diag->modules, module.start, module.end,
-			    module.offset, module.path);
-		if (diag->modules.count)
-			memcpy(diag->modules.list[diag->modules.count - 1]
-				       .build_id, module.build_id, MODULE_ID);
+		added = modules_add(&diag->modules, module.start, module.end,
+				    module.offset, module.path);
+		if (added)
+			memcpy(added->build_id, module.build_id, MODULE_ID);
 	}
 }
 

@@ -12,13 +12,13 @@
 #include "cmd/diag/modules.h"
 #include "cmd/lib/memory.h"
 
-void modules_add(struct modules *modules, uint64_t start, uint64_t end,
-		 uint64_t offset, const char *path)
+struct module *modules_add(struct modules *modules, uint64_t start,
+			   uint64_t end, uint64_t offset, const char *path)
 {
 	struct module *module;
 
 	if (modules->count >= MODULES_MAX || end <= start)
-		return;
+		return NULL;
 	modules->list = memory_realloc(modules->list, (modules->count + 1) *
 				       sizeof(*modules->list));
 	module = &modules->list[modules->count++];
@@ -27,6 +27,7 @@ void modules_add(struct modules *modules, uint64_t start, uint64_t end,
 	module->end = end;
 	module->offset = offset;
 	(void)snprintf(module->path, sizeof(module->path), "%s", path);
+	return module;
 }
 
 /* Find the build ID in the notes of an ELF file. */
@@ -115,7 +116,7 @@ void modules_of_process(struct modules *modules, pid_t pid)
 		    line[name] != '/')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		modules_add(modules, start, end, offset, line + name);
+		(void)modules_add(modules, start, end, offset, line + name);
 	}
 	(void)fclose(maps);
 }

@@ -27,9 +27,12 @@ struct modules {
 	void *symbols;		/* of symbols.c */
 };
 
-/* Add a segment.  The text is untrusted. */
-void modules_add(struct modules *modules, uint64_t start, uint64_t end,
-		 uint64_t offset, const char *path);
+/*
+ * Add a segment.  The text is untrusted.  Returns the new module, valid until
+ * the next call; null if the range is empty or the list is full.
+ */
+struct module *modules_add(struct modules *modules, uint64_t start,
+			   uint64_t end, uint64_t offset, const char *path);
 /* Read the segments of a process. */
 void modules_of_process(struct modules *modules, pid_t pid);
 const struct module *modules_find(const struct modules *modules, uint64_t pc);
