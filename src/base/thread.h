@@ -39,7 +39,10 @@ void weir_thread_cancel_reset_(int before);
  */
 size_t weir_thread_local_size_(void);
 
-/* getdents64(2) of an open folder: opendir(3) would use the heap. */
+/*
+ * Call getdents64(2) for an open folder.  opendir(3) cannot be used: it allocates on
+ * the heap.
+ */
 long weir_thread_list_(int fd, void *room, size_t size);
 
 /* The calling thread's id and name, for people.  Both preserve errno. */

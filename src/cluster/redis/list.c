@@ -52,7 +52,10 @@ static enum result refuse_cluster(struct engine *e, int64_t deadline,
 	return result;
 }
 
-/* Add the name in a key.  Returns false if memory is exhausted. */
+/*
+ * Add the name of the semaphore that the key belongs to.  Returns false if memory is
+ * exhausted.
+ */
 static bool add_key(struct names *names, const char *key)
 {
 	size_t length = strlen(key), ends = sizeof(SUFFIX) - 1;

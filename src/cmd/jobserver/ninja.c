@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the command is a ninja, and whether it is a client of job servers. */
+/* Recognise the program ninja, and the versions that are clients of job servers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -2,7 +2,7 @@
 #ifndef WEIR_CMD_JOBSERVER_NINJA_H
 #define WEIR_CMD_JOBSERVER_NINJA_H
 
-/* Whether the command is a ninja, and whether it is a client of job servers. */
+/* Recognise the program ninja, and the versions that are clients of job servers. */
 #include <stdbool.h>
 
 /* Returns true if the program is called ninja or ninja-build. */
