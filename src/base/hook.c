@@ -5,7 +5,7 @@
  * Pairs
  *
  *   [K1] hook  release: weir_hook_set_, weir_hook_set_recorder_
- *              acquire: weir_hook_deliver_, weir_hook_emit_
+ *              acquire: weir_hook_emit_
  *              A call of the hook sees the writes that preceded its setting.
  */
 #include "base/hook.h"
@@ -67,7 +67,7 @@ static void call(weir_hook_fn_ *hook, const struct weir_event_ *event)
 	struct weir_held_event_ *held = weir_thread_to_run_()->held;
 
 	if (held)
-		*held = (struct weir_held_event_){ *event, true };
+		*held = (struct weir_held_event_){ *event, hook };
 	else
 		hook(event);
 }
@@ -89,16 +89,13 @@ void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 
 void weir_hook_hold_(struct weir_held_event_ *held)
 {
-	held->occurred = false;
+	held->hook = NULL;
 	weir_thread_to_run_()->held = held;
 }
 
 void weir_hook_deliver_(const struct weir_held_event_ *held)
 {
-	/* [K1] acquire */
-	weir_hook_fn_ *hook = at_load_acquire(&listener);
-
 	weir_thread_to_run_()->held = NULL;
-	if (held->occurred && hook)
-		hook(&held->event);
+	if (held->hook)
+		held->hook(&held->event);
 }

@@ -2,7 +2,6 @@
 #ifndef WEIR_BASE_HOOK_H
 #define WEIR_BASE_HOOK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "weir/base.h"
@@ -59,7 +58,7 @@ void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
  */
 struct weir_held_event_ {
 	struct weir_event_ event;
-	bool occurred;
+	weir_hook_fn_ *hook;	/* when the event occurred; null: no event */
 };
 
 void weir_hook_hold_(struct weir_held_event_ *held);

@@ -227,3 +227,26 @@ TEST(c24_replacing_the_hook_sees_earlier_writes)
 	CHECK_EQ(done_before, 1);
 	CHECK(!pthread_join(other, NULL));
 }
+
+/* C27: an event that is held back, as under the lock of a pattern, is not lost. */
+TEST(c27_a_held_event_is_delivered_once)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+	struct weir_held_event_ held;
+
+	listen();
+	weir_hook_hold_(&held);
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	CHECK_EQ(event_count, 0);
+	weir_hook_deliver_(&held);
+	CHECK_EQ(event_count, 1);
+	CHECK_EQ(events[0].kind, WEIR_EVENT_RESIZED_);
+	CHECK_EQ(events[0].n, 2);
+	/* Without an event nothing is delivered. */
+	weir_hook_hold_(&held);
+	weir_hook_deliver_(&held);
+	CHECK_EQ(event_count, 1);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_EQ(event_count, 2);
+	stop_listening();
+}
