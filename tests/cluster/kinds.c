@@ -30,6 +30,8 @@ static struct place *open_place(const char *url, bool first, int64_t capacity)
 		.capacity = capacity, .why = why, .why_size = sizeof(why),
 		.flags = first ? WEIR_CLUSTER_CREATE | WEIR_CLUSTER_EXCLUSIVE : 0,
 		.label = "conform",
+		/* The machine may be loaded: no result depends on this limit. */
+		.timeout_ns = INT64_C(30000000000),
 	};
 	struct place *p = calloc(1, sizeof(*p));
 	weir_err err;
