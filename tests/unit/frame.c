@@ -170,6 +170,7 @@ static void *check_bounds(void *arg)
 	CHECK_OK(weir_frame_check_at_("check", &stack[2]));
 	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &stack[1]),
 					WEIR_EINVAL));
+	weir_frame_leave_(&frame);
 	enter(&frame, &stack[0]);
 	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &stack[0]),
 					WEIR_EINVAL));
@@ -187,25 +188,28 @@ TEST(c27_bounds_of_the_stack)
 	fake_low = NULL;
 }
 
-static void *leave_elsewhere(void *frame)
-{
-	weir_frame_leave_(frame);
-	return NULL;
-}
-
-/* A callback that returns on another thread has not returned on its own. */
-TEST(c27_frame_is_left_by_another_thread)
+/*
+ * A callback that returns on another thread stays on the list of its own thread, but
+ * it has no mark: a check finds it.
+ */
+TEST(c27_a_frame_that_was_left_has_no_mark)
 {
 	struct weir_frame_ frame = { 0 };
 	char here = 0;
+	uintptr_t mark;
 
 	enter(&frame, (void *)UINTPTR_MAX);
+	mark = frame.mark;
+	weir_frame_leave_(&frame);
+	CHECK(frame.mark != mark);
+	enter(&frame, (void *)UINTPTR_MAX);
+	frame.mark = 0;
 	weir_thread_to_run_()->running = true;
-	finish(start(leave_elsewhere, &frame));
 	CHECK_PANICS(message, CHECK_ERR(weir_frame_check_at_("check", &here),
 					WEIR_EINVAL));
 	/* If the hook returns, callbacks run on this thread again. */
 	CHECK(!weir_thread_to_run_()->running);
+	weir_frame_leave_(&frame);
 }
 
 /* A wait checks first: the thread must not wait inside a dead callback. */
