@@ -210,9 +210,11 @@ def test_c37_wrapper_and_guardian_at_once():
     for options, lives in (([], False), (["--orphan", "keep"], True)):
         runner, pids, following = family(*options)
         both = [runner.pid, guardian(runner)]
-        # Neither process may act on the death of the other one.
-        kill(both[1], signal.SIGSTOP)
+        # Neither process may act on the death of the other one.  The guardian is killed
+        # first: if the wrapper ended first, the kernel might continue a stopped guardian.
         for pid in both:
+            kill(pid, signal.SIGSTOP)
+        for pid in reversed(both):
             kill(pid)
         same(runner.wait(), -9)
         if not lives:
