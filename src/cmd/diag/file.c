@@ -44,9 +44,11 @@ static bool has_room(const struct diag *diag, uint64_t file_size)
 
 static void read_modules(struct diag *diag, uint32_t count, uint64_t at)
 {
-	struct module module, *added;
+	struct module module;
 
 	for (uint32_t i = 0; i < count && i < MODULES_MAX; i++) {
+		struct module *added;
+
 		if (!diag_pread(diag->fd, &module, sizeof(module),
 				at + i * sizeof(module)))
 			return;
