@@ -500,13 +500,19 @@ def test_the_library_near_the_command():
 
 def test_without_the_library():
     with tempfile.TemporaryDirectory() as folder:
-        alone = shutil.copy(WEIR, folder)
-        done = subprocess.run([alone, "stat", "redis://127.0.0.1/x"], check=False, timeout=60,
-                              capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": ""})
-        text = done.stderr.decode()
-    assert done.returncode == 69 and text.count("\n") == 1, text
-    assert "need libweir-cluster.so.0 (Debian package libweir-cluster0): " in text, text
-    assert text.endswith("cannot open shared object file: No such file or directory\n"), text
+        for name in ("bin", "lib"):
+            os.mkdir(f"{folder}/{name}")
+        alone = shutil.copy(WEIR, folder + "/bin")
+        # The second time libweir is installed, and only libweir-cluster is missing.
+        for libraries in ([], [os.path.dirname(WEIR) + "/../libweir.so.0"]):
+            for library in libraries:
+                shutil.copy(library, folder + "/lib")
+            done = subprocess.run([alone, "stat", "redis://127.0.0.1/x"], check=False, timeout=60,
+                                  capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": ""})
+            text = done.stderr.decode()
+            assert done.returncode == 69 and text.count("\n") == 1, text
+            assert "need libweir-cluster.so.0 (Debian package libweir-cluster0): " in text, text
+            assert text.endswith("cannot open shared object file: No such file or directory\n"), text
 
 
 def test_doctor():

@@ -130,11 +130,12 @@ void remote_refuse_password(const char *argument)
 static void *load_library(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	char path[PATH_MAX];
+	char path[PATH_MAX], needed[PATH_MAX];
 
-	if (library || !library_find(NEEDED, "../", path) ||
-	    !dlopen(path, RTLD_NOW | RTLD_LOCAL) ||
-	    !library_find(LIBRARY, "../cluster/", path))
+	/* The last call of dlopen fails if this function does: see dlerror. */
+	if (library || !library_find(LIBRARY, "../cluster/", path) ||
+	    !library_find(NEEDED, "../", needed) ||
+	    !dlopen(needed, RTLD_NOW | RTLD_LOCAL))
 		return library;
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
