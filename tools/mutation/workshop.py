@@ -35,6 +35,18 @@ PROCESSES_ENGINE = sorted(glob.glob("tests/model/engine/*.c") +
     build.rooms("core") + ["src/base/lock.c", "src/base/timer.c"]
 PROCESSES_LINK = wraps_of(build.read("tests/model/named/libc.c")) + ["-Wl,-z,now"]
 
+# The explorer with src/record, as in tests/model/registry/meson.build.
+REGISTRY = EXPLORED + [f"src/record/{name}.c" for name in (
+    "change", "context", "flow", "object", "ops", "permit", "record", "registry",
+    "release", "slot", "thread", "wait", "wait_table")] + \
+    [f"src/pattern/{name}.c" for name in (
+        "chan", "chan_admin", "chan_count", "chan_ring", "chan_wait", "ready")]
+REGISTRY_MODEL = ("tests/model/registry/seam", "tests/model/registry",
+                  "tests/model/engine")
+REGISTRY_FLAGS = FEW + (
+    "-DWEIR_OPS_=1u", "-DWEIR_UNUSED_MAX_=0u", "-Dpthread_key_create=ex_key_create",
+    "-Dpthread_key_delete=ex_key_delete", "-Dpthread_setspecific=ex_key_set")
+
 
 def scenarios(path, macro="SCENARIO"):
     return re.findall(rf"^{macro}\((\w+)", build.read(path), re.M)
@@ -83,6 +95,8 @@ class Workshop:
         self.thread = self.library("thread", whole, (orders,), THREAD)
         self.seam = self.library("between", core, ("tests/unit/seam",))
         self.model = self.library("model", EXPLORED, MODEL, FEW)
+        self.registry = self.library("registry", REGISTRY, REGISTRY_MODEL,
+                                     REGISTRY_FLAGS)
         self.instrumented = self.library("instrumented", EXPLORED, MODEL,
                                          THREAD + FEW)
         self.named = self.library("named", shared, (orders,))
@@ -114,6 +128,11 @@ class Workshop:
         return Explorer("explorer", self.model,
                         self.engine("model", SCENARIOS + ENGINE, MODEL),
                         attempts, self)
+
+    def registry_explorer(self, *attempts):
+        return Explorer("explorer, registry", self.registry, self.engine(
+            "registry", glob.glob("tests/model/registry/*.c") + ENGINE,
+            REGISTRY_MODEL, REGISTRY_FLAGS), attempts, self)
 
     def races(self, name, *attempts):
         return Explorer(name, self.instrumented,
@@ -147,6 +166,8 @@ class Workshop:
                 self.explorer((("--at-most", "1", "--random", "0"), 20),
                               (("--spin", "2", "--at-most", "1", "--random", "0"),
                                20)),
+                self.registry_explorer(
+                    (("--spin", "2", "--at-most", "1", "--random", "0"), 30)),
                 Tests("other tests", [suite("fault", True), suite("refmodel"),
                                       suite("regress"), STRESS],
                       self.plain, self),

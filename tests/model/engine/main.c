@@ -27,13 +27,16 @@
 #ifndef EX_PROGRAM
 #define EX_PROGRAM (EX_RACES ? "model-races" : "model")
 #define EX_TITLE "model"
+#define EX_MANY_CPUS "many CPUs"
+#else
+#define EX_MANY_CPUS EX_TITLE ", many CPUs"
 #endif
 #define EX_NAME                                                                \
 	(ex->watched ? "watched" :                                             \
 	 ex->stale  ? "stale reads" :                                          \
 	 ex->races  ? "races" :                                                \
 	 ex->delays ? "delayed stores" :                                       \
-	 ex->spins  ? "many CPUs" : EX_TITLE)
+	 ex->spins  ? EX_MANY_CPUS : EX_TITLE)
 
 static struct command {
 	const struct ex_scenario *scenarios[SCENARIOS_MAX];

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Show that the explorer with src/record finds bugs.  Each patch in planted/ plants one
-# bug in a copy of src.  Its head has the fields Scenario and Symptom of
-# ../planted/*.patch.
+# bug in a copy of src.  Its head has the fields Scenario, Symptom and Program of
+# ../planted/*.patch.  The program is "model-registry", with options if it has any.
 #
 #   planted.sh ROOT [PATCH...]      PATCH is relative to ROOT
 #
@@ -66,11 +66,12 @@ fail() {
 
 # check PATCH: plant it; each scenario of its head must find it.
 check() {
-	local name dir symptom scenario said header
+	local name dir symptom scenario said header program
 	name=$(basename "$1" .patch)
 	dir=$work/$name
 	symptom=$(field Symptom "$1")
 	header=$(grep '^+++ b/.*\.h$' "$1")
+	read -ra program <<<"$(field Program "$1")"
 
 	copy "$dir" && tools/plant "$dir" "$1" >"$dir/log" 2>&1 ||
 		{ fail "$name: does not apply" "$dir/log"; return; }
@@ -78,7 +79,7 @@ check() {
 		{ fail "$name: does not build" "$dir/log"; return; }
 	[ -n "$symptom" ] || { fail "$name: its head has no Symptom"; return; }
 	for scenario in $(field Scenario "$1"); do
-		timeout 1200 "$dir/model-registry" --random 0 "$scenario" >"$dir/log" 2>&1
+		timeout 1200 "$dir/model-registry" "${program[@]:1}" --random 0 "$scenario" >"$dir/log" 2>&1
 		said=$(grep -m 1 "^FAIL $scenario after [0-9]* schedules: " "$dir/log")
 		grep -qF -- "$symptom" <<<"${said#*: }" ||
 			{ fail "$name: not found by $scenario" "$dir/log"; return; }

@@ -17,13 +17,20 @@ static weir_ctx ctx;
 static weir_permit objects[2];
 static uint32_t ready, done;
 
-static void make_part(weir_sem *sem, int64_t permits, int64_t capacity)
+static void make_with(weir_sem *sem, int64_t permits, int64_t capacity,
+		      weir_policy policy)
 {
 	weir_sem_opts opts = { .permits = permits,
 			       .capacity = capacity,
+			       .policy = policy,
 			       .name = "explored" };
 
 	EX_ASSERT(weir_sem_init_opts(sem, &opts) == WEIR_OK);
+}
+
+static void make_part(weir_sem *sem, int64_t permits, int64_t capacity)
+{
+	make_with(sem, permits, capacity, WEIR_FIFO);
 }
 
 static void make(weir_sem *sem, int64_t permits)
@@ -286,6 +293,17 @@ static void wait_for_a_time(void)
 	if (!err)
 		put(&s);
 }
+
+/* With --spin, a request takes its permit while it spins, without a wait. */
+static void one_free_barging(void)
+{
+	make_with(&s, 1, 1, WEIR_BARGING);
+	make(&r, 1);
+}
+
+SCENARIO(registry_of_barging_pairs, 1, one_free_barging, all_back, pairs, pair)
+SCENARIO(registry_of_barging_timed_wait, 1, one_free_barging, all_back, pair,
+	 wait_for_a_time)
 
 SCENARIO(registry_of_cancelled_wait, 1, one_free, all_back, pair, wait_in_ctx,
 	 cancel)
