@@ -42,12 +42,12 @@ static void record(weir_sem *sem, uint32_t failures, uint32_t skips)
 			failures << FAILURES_SHIFT | skips << SKIPS_SHIFT;
 
 	/*
-	 * [S3] release.  CLOSED may have been set by an earlier lock holder: a
-	 * thread that reads it from this store must see what the closing thread
-	 * did.
+	 * relaxed: a read-modify-write continues the release sequence of the
+	 * last store, [S3].  A thread that reads CLOSED, or that the semaphore
+	 * is registered, from it sees what the thread that stored that did.
 	 */
 	if (next != state)
-		at_store_release(&sem->state_, next);
+		(void)at_add_relaxed(&sem->state_, next - state);
 }
 
 void weir_sem_rouse_next_(weir_sem *sem, struct weir_to_notify_ *to_notify)

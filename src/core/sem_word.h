@@ -75,7 +75,7 @@
  *                  acquire: put, relock, seen_to_fail, try_lock,
  *                  weir_put_fast_, weir_put_watched_
  *                  Work done under the lock is visible to its next holder.
- *   [S3] closed    release: grant_what_fits, record, weir_sem_close,
+ *   [S3] closed    release: grant_what_fits, weir_sem_close,
  *                  weir_sem_destroy, weir_sem_register_
  *                  acquire: weir_sem_is_closed, weir_state_
  *                  A call that returns WEIR_ECLOSED sees what the closing thread
