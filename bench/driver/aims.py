@@ -20,12 +20,14 @@ class Aim:
     find: Callable              # results -> Figure or None
     at_least: bool = False      # otherwise: at most
     floor: Optional[float] = None
+    peer_in: Optional[str] = None       # the workload, if `against` is a peer
 
     def judge(self, results):
-        """Returns (figure, verdict): 'met', 'short' or 'not measured'."""
+        """Returns (figure, verdict): 'met', 'short', 'peer hung' or 'not measured'."""
         found = self.find(results)
         if not found:
-            return None, 'not measured'
+            hung = self.peer_in and results.hung(self.peer_in, self.against)
+            return None, 'peer hung' if hung else 'not measured'
         good = found.median >= self.want if self.at_least \
             else found.median <= self.want
         return found, 'met' if good else 'short'
@@ -37,7 +39,8 @@ def over(what, workload, mine, peer, want, own=None, metric='ns', floor=None):
         return stats.ratio(results.values(workload, mine, metric),
                            results.values(own or workload,
                                           mine if own else peer, metric))
-    return Aim(f'{what} ({mine})', peer, want, find, floor=floor)
+    return Aim(f'{what} ({mine})', peer, want, find, floor=floor,
+               peer_in=None if own else workload)
 
 
 def best_peer(workload, results):

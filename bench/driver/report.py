@@ -95,10 +95,12 @@ class Report:
     def block_verdict(self):
         rows = tables.aim_rows(self.results, self.groups)
         count = {verdict: sum(row[-1] == verdict for row in rows)
-                 for verdict in ('met', 'short', 'not measured')}
+                 for verdict in ('met', 'short', 'not measured', 'peer hung')}
+        hung = f', {count["peer hung"]} have no figure because the peer hung' \
+            if count["peer hung"] else ''
         return f'Of {len(rows)} aims {count["met"]} are met, ' \
             f'{count["short"]} are short, ' \
-            f'{count["not measured"]} were not measured.'
+            f'{count["not measured"]} were not measured{hung}.'
 
     def block_across(self, *keys):
         """One row for each peer, one column for each workload, medians in ns."""
@@ -229,7 +231,7 @@ class Report:
         return re.sub(r'\{\{(.*?)\}\}', lambda m: self.figure(m.group(1)), text)
 
     def is_measured(self, groups):
-        return any(verdict != 'not measured' for *_, verdict
+        return any(verdict in ('met', 'short') for *_, verdict
                    in tables.aim_rows(self.results, groups))
 
     def write_page(self, page):

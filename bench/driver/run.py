@@ -130,12 +130,12 @@ def show(results):
             print(tables.text(*turned(head, rows)))
     print('\nAims: time, weir over the peer, within a round\n')
     rows = tables.aim_rows(results)
-    measured = [row for row in rows if row[-1] != 'not measured']
+    measured = [row for row in rows if row[-1] in ('met', 'short')]
     print(tables.text(tables.AIM_HEAD, measured))
     print(f'{sum(row[-1] == "met" for row in measured)} met, '
           f'{sum(row[-1] == "short" for row in measured)} short, '
           f'{len(rows) - len(measured)} not measured: a full run measures all '
-          'except skipped peers and forms')
+          'except skipped peers and forms, and peers that hang')
     disturbed, measured = results.disturbed()
     print(f'\n{measured} measurements, {results.about.get("repeats", 0)} '
           f'repeated, {disturbed} in which other processes still used more than '
