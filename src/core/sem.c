@@ -148,7 +148,9 @@ static weir_err acquire_limited_long(weir_sem *sem, int64_t n,
 		return WEIR_EINVAL;
 	if (weir_take_recorded_(sem, n, site, true))
 		return WEIR_OK;
-	taken = weir_sem_spin_acquire_(sem, n, n);
+	/* A request with the timeout 0 does not wait, nor does it spin. */
+	taken = is_timeout && limit_ns <= 0 ? -1 :
+					      weir_sem_spin_acquire_(sem, n, n);
 	if (taken < 0)
 		return weir_sem_wait_(sem, n, n, NULL, is_timeout ?
 				      weir_deadline_after(limit_ns) : limit_ns,

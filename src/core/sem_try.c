@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* weir_sem_try_acquire after the fast path of weir/inline.h has failed. */
+/*
+ * Requests that may not wait: weir_sem_try_acquire after the fast path of
+ * weir/inline.h has failed, and acquires whose deadline has passed.  Most of them
+ * fail without the lock, so that a thread that polls delays no other call.
+ */
 #include "base/atomic.h"
 #include "base/fork.h"
 #include "base/hook.h"
@@ -38,6 +42,23 @@ static bool seen_to_fail(weir_sem *sem, int64_t n)
 	       weir_door_(word) == WEIR_SHUT_ &&
 	       at_load_acquire(&sem->waiters_) &&
 	       at_load_relaxed(&sem->resizes_) == resizes;
+}
+
+bool weir_sem_seen_to_time_out_(weir_sem *sem, int64_t n)
+{
+	/* [S4] acquire */
+	uint16_t resizes = at_load_acquire(&sem->resizes_);
+	/* [S2] acquire: waiters_ is as of that unlock, or newer. */
+	uint64_t word = at_load_acquire(&sem->word_);
+	/* [S4] acquire */
+	int64_t capacity = at_load_acquire(&sem->capacity_);
+
+	/* relaxed: both loads; ordered behind the acquire loads above. */
+	return weir_door_(word) == WEIR_OPEN_ && weir_value_(word) < n &&
+	       n <= capacity && !at_load_relaxed(&sem->waiters_) &&
+	       at_load_relaxed(&sem->resizes_) == resizes &&
+	       !(weir_state_(sem) & WEIR_STATE_CLOSED_) &&
+	       !weir_sem_problem_(sem);
 }
 
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n)

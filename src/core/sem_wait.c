@@ -163,6 +163,17 @@ static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 }
 
 /*
+ * Returns true if w may not wait and cannot be granted now.  The clock is read
+ * last: a request that can be granted needs none.
+ */
+static bool fails_at_once(const struct weir_waiter_ *w, int64_t deadline_ns)
+{
+	return !w->ctx && deadline_ns < WEIR_FOREVER &&
+	       weir_sem_seen_to_time_out_(w->sem, w->min) &&
+	       weir_now_ns() >= deadline_ns;
+}
+
+/*
  * Wait in w's context.  w is registered with the context before it joins the
  * queue, so that a cancel that returns has reached w.
  */
@@ -177,7 +188,9 @@ static weir_err wait_within(struct weir_waiter_ *w, int64_t deadline_ns)
 			return err;
 		deadline_ns = earlier(deadline_ns, weir_ctx_deadline(w->ctx));
 	}
-	if (weir_sem_enqueue_(w, deadline_ns, &err))
+	if (fails_at_once(w, deadline_ns))
+		err = WEIR_ETIMEDOUT;
+	else if (weir_sem_enqueue_(w, deadline_ns, &err))
 		err = wait_listed(w, deadline_ns);
 	return weir_sem_finish_(w, name, err);
 }

@@ -51,6 +51,14 @@ void weir_sem_cancel_(struct weir_waiter_ *w,
  */
 weir_err weir_sem_try_wait_(weir_sem *sem, int64_t n);
 
+/*
+ * Returns true if a request for n permits that may not wait fails with
+ * WEIR_ETIMEDOUT, and no waiter is queued.  Takes no lock.  If a waiter is
+ * queued, then the caller takes the lock: its unlock may evict a late waiter and
+ * grant to those behind it (C7).
+ */
+bool weir_sem_seen_to_time_out_(weir_sem *sem, int64_t n);
+
 /* Return n permits that an acquire took and must not keep. */
 void weir_sem_put_(weir_sem *sem, int64_t n);
 

@@ -73,7 +73,8 @@
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
  *                  acquire: put, relock, seen_to_fail, try_lock,
- *                  weir_put_fast_, weir_put_watched_
+ *                  weir_put_fast_, weir_put_watched_,
+ *                  weir_sem_seen_to_time_out_
  *                  Work done under the lock is visible to its next holder.
  *   [S3] closed    release: grant_what_fits, weir_sem_close,
  *                  weir_sem_destroy, weir_sem_register_
@@ -82,7 +83,7 @@
  *                  did before the close.  A thread whose release came too late
  *                  for a close sees that the semaphore is closed.
  *   [S4] capacity  release: set_capacity   acquire: overflows, read_unlocked,
- *                  seen_to_fail
+ *                  seen_to_fail, weir_sem_seen_to_time_out_
  *                  A thread that sees part of a resize sees that resizes_ has
  *                  changed.
  *   [S5] granted   release: hand_over, take_or_join, weir_sem_finish_,

@@ -347,3 +347,35 @@ static void check_held_none(void)
 
 SCENARIO(stat_meets_cancel, 2, two_granted, NULL, cancel_queued,
 	 check_held_none)
+
+/*
+ * An acquire whose deadline has passed reads the word and the capacity without the
+ * lock, both as before the resize or both as after it.  For --stale.
+ */
+static void seven_free_of_eight(void)
+{
+	EX_ASSERT(weir_sem_init_opts(&s, &(weir_sem_opts){
+		.permits = 7, .capacity = 8 }) == WEIR_OK);
+}
+
+static void grow_to_eight(void)
+{
+	EX_ASSERT(weir_sem_resize(&s, 8, NULL) == WEIR_OK);
+}
+
+static void shrink_to_one(void)
+{
+	EX_ASSERT(weir_sem_resize(&s, 1, NULL) == WEIR_OK);
+}
+
+static void take_four_at_once(void)
+{
+	weir_err err = weir_sem_acquire_for(&s, 4, 0);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETOOBIG);
+}
+
+SCENARIO(late_acquire_meets_growth, 3, none_of_one, NULL, grow_to_eight,
+	 take_four_at_once)
+SCENARIO(late_acquire_meets_shrink, 3, seven_free_of_eight, NULL, shrink_to_one,
+	 take_four_at_once)

@@ -404,9 +404,90 @@ TEST(c19_release_before_the_close_is_granted)
 	release_during_close(WEIR_CLOSE_DRAIN);
 }
 
-static void count_lock(void *locks)
+static void count(void *times)
 {
-	++*(int *)locks;
+	++*(int *)times;
+}
+
+/*
+ * C7, C14: an acquire whose deadline has passed fails without the lock, so that a
+ * thread that polls delays no other call.  Errors that only the lock holder can
+ * determine are returned as before.
+ */
+TEST(c14_late_acquire_needs_no_lock)
+{
+	weir_sem sem;
+	int locks = 0;
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("try_lock", 1, count, &locks);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, -1), WEIR_ETIMEDOUT);
+	CHECK_ERR(weir_sem_acquire_until(&sem, 1, weir_now_ns()),
+		  WEIR_ETIMEDOUT);
+	CHECK_EQ(locks, 0);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 0), WEIR_ETOOBIG);
+	happened();
+	CHECK_EQ(locks, 1);
+	weir_sem_close(&sem, WEIR_CLOSE_NOW);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ECLOSED);
+}
+
+/* C14: a permit that is released after the fast path has failed is taken. */
+TEST(c14_release_during_late_acquire)
+{
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("weir_sem_seen_to_time_out_", 2, release_one, &sem);
+	CHECK_OK(weir_sem_acquire_for(&sem, 1, 0));
+	happened();
+	weir_sem_release(&sem, 1);
+}
+
+/* C14: a BARGING request spins before it waits; one that may not wait does not. */
+TEST(c14_late_acquire_does_not_spin)
+{
+	const weir_sem_opts opts = { .permits = 1, .policy = WEIR_BARGING };
+	weir_sem sem;
+	int spins = 0;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	before("weir_sem_spin_acquire_", 1, count, &spins);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	CHECK_EQ(spins, 0);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1), WEIR_ETIMEDOUT);
+	happened();
+	weir_sem_release(&sem, 1);
+}
+
+TEST(c14_late_acquire_of_a_full_queue)
+{
+	const weir_sem_opts opts = { .permits = 1, .max_waiters = 1 };
+	weir_sem sem;
+	job a;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	queue_up(&a, &sem, 1, NULL);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_EBUSY);
+	weir_sem_release(&sem, 1);
+	CHECK_OK(job_end(&a));
+}
+
+/* C11, C14: a late acquire reads the word before a growth, the capacity after. */
+TEST(c14_growth_during_late_acquire)
+{
+	weir_sem sem = WEIR_SEM_INIT(1);
+
+	before("weir_sem_seen_to_time_out_", 3, grow_to_eight, &sem);
+	CHECK_OK(weir_sem_acquire_for(&sem, 4, 0));
+	happened();
+	weir_sem_release(&sem, 4);
 }
 
 /* C5: a waiter is queued, so the try fails, also without the lock. */
@@ -419,7 +500,7 @@ TEST(c5_try_behind_a_waiter_needs_no_lock)
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	queue_up(&a, &sem, 2, NULL);
-	before("try_lock", 1, count_lock, &locks);
+	before("try_lock", 1, count, &locks);
 	CHECK_ERR(weir_sem_try_acquire(&sem, 1), WEIR_EAGAIN);
 	CHECK_EQ(locks, 0);
 	weir_sem_close(&sem, WEIR_CLOSE_NOW);
