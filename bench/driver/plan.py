@@ -117,9 +117,10 @@ def contended(quick):
                        who=main, rounds=1 if quick else 3,
                        ms=50 if quick else 200, warms=True)
     for threads in (1,) if quick else OVERTAKERS:
-        yield Workload(overtaken_key(threads), 'overtaken',
-                       {'threads': threads}, who=('weir-fifo', 'mutex-cond'),
-                       ms=200 if quick else 1000)
+        for name in ('polled', 'overtaken'):
+            yield Workload(f'{name}/T{threads}', name, {'threads': threads},
+                           who=('weir-fifo', 'mutex-cond'),
+                           ms=200 if quick else 1000)
 
 
 # Tasks of runtimes, next to operations whose callbacks take turns.
@@ -128,10 +129,6 @@ CALLBACK_PEERS = ('tokio', 'go-channel', 'go-xsync')
 
 def callbacks_key(section):
     return f'callbacks/T64/c1/{section}'
-
-
-def overtaken_key(threads):
-    return f'overtaken/T{threads}'
 
 
 def waiting(quick):

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "overtaken": `threads` threads repeat a call that needs the lock of an
- * exhausted semaphore (PEER_POLL).  The main thread makes the same call about
- * every 150 us and times it.  The times show for how long a thread can be kept
- * out by threads that come back at once.
+ * "polled": `threads` threads repeat a call that fails, on an exhausted semaphore
+ * (PEER_POLL).  The main thread makes the same call about every 150 us and times
+ * it.  The times show for how long a thread can be kept out by threads that come
+ * back at once.
+ *
+ * "overtaken": the same with a waiter in the queue, so that each call needs the
+ * lock.
  */
 #ifdef PEER_POLL
 static struct {
@@ -24,9 +27,14 @@ static bool overtaken(const struct bench_args *args)
 	static struct bench_times times;
 	int64_t start, end;
 
-	if (strcmp(args->workload, "overtaken") != 0)
+	if (strcmp(args->workload, "overtaken") != 0 &&
+	    strcmp(args->workload, "polled") != 0)
 		return false;
 	peer_init(&gate.sem, 0, 1, args->kind);
+#ifdef PEER_QUEUE
+	if (!strcmp(args->workload, "overtaken"))
+		peer_queue(&gate.sem);
+#endif
 	bench_start(args, (int)args->threads, overtake, NULL);
 	start = now_ns();
 	do {

@@ -59,7 +59,17 @@ static inline bool peer_acquire_for(peer_sem *sem, int64_t ns)
 	return weir_sem_acquire_for(sem, 1, ns) == WEIR_OK;
 }
 
-/* A call that takes the lock of an exhausted semaphore, and fails. */
+/* Queue a waiter that is never granted. */
+#define PEER_QUEUE
+static inline void peer_queue(peer_sem *sem)
+{
+	static weir_op op;
+
+	weir_op_init(&op, NULL, NULL, NULL);
+	must(weir_op_submit(&op, sem, 1, NULL) == WEIR_EQUEUED, "submit");
+}
+
+/* A call that fails: without the lock, or, behind a waiter, with it. */
 #define PEER_POLL
 static inline void peer_poll(peer_sem *sem)
 {
