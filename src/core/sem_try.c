@@ -47,16 +47,16 @@ static bool seen_to_fail(weir_sem *sem, int64_t n)
 bool weir_sem_seen_to_time_out_(weir_sem *sem, int64_t n)
 {
 	/* [S4] acquire */
-	uint16_t resizes = at_load_acquire(&sem->resizes_);
+	uint16_t before = at_load_acquire(&sem->resizes_);
 	/* [S2] acquire: waiters_ is as of that unlock, or newer. */
-	uint64_t word = at_load_acquire(&sem->word_);
+	uint64_t seen = at_load_acquire(&sem->word_);
 	/* [S4] acquire */
 	int64_t capacity = at_load_acquire(&sem->capacity_);
 
 	/* relaxed: both loads; ordered behind the acquire loads above. */
-	return weir_door_(word) == WEIR_OPEN_ && weir_value_(word) < n &&
+	return weir_door_(seen) == WEIR_OPEN_ && weir_value_(seen) < n &&
 	       n <= capacity && !at_load_relaxed(&sem->waiters_) &&
-	       at_load_relaxed(&sem->resizes_) == resizes &&
+	       at_load_relaxed(&sem->resizes_) == before &&
 	       !(weir_state_(sem) & WEIR_STATE_CLOSED_) &&
 	       !weir_sem_problem_(sem);
 }
