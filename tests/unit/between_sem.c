@@ -434,6 +434,18 @@ TEST(c14_late_acquire_needs_no_lock)
 	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ECLOSED);
 }
 
+/* C4, C11, C14: a request for 0 permits is granted also while permits are owed. */
+TEST(c14_late_acquire_of_no_permits)
+{
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	CHECK_OK(weir_sem_resize(&sem, 1, NULL));
+	CHECK_OK(weir_sem_acquire_for(&sem, 0, 0));
+	weir_sem_release(&sem, 2);
+}
+
 /* C14: a permit that is released after the fast path has failed is taken. */
 TEST(c14_release_during_late_acquire)
 {
