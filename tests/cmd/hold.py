@@ -2,6 +2,7 @@
 """weir hold and weir release."""
 import ctypes
 import os
+import resource
 import shutil
 import socket
 import struct
@@ -138,6 +139,45 @@ def test_silent_connections():
         process.wait()
         for one in silent:
             one.close()
+
+
+def test_few_descriptors():
+    # poll refuses a list that is longer than the limit of descriptors, and accept needs
+    # a free one.  The hold daemon keeps working, and does not spin.
+    for ends in (False, True):
+        process = subprocess.Popen(["sleep", "1000"])
+        token = weir("hold", "a", "-n", "1", "--while-pid", str(process.pid))[1].strip()
+        one, = roles("a", "holds")
+        daemon = one["pid"]
+        # Silent clients use up the descriptors.
+        resource.prlimit(daemon, resource.RLIMIT_NOFILE, (9, 9))
+        silent = []
+        for _ in range(5):
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(path(sockets()[0]))
+            silent.append(one)
+        if ends:
+            kill(process.pid)
+            until(lambda: stat("a")["free"] == 1, "the permit is released")
+        else:
+            same(weir("release", token)[0], 0)
+            kill(process.pid)
+        process.wait()
+        until(lambda: is_gone(daemon), "the hold daemon ends")
+        for one in silent:
+            one.close()
+    # No client can be accepted at all.
+    process = subprocess.Popen(["sleep", "1000"])
+    weir("hold", "a", "--while-pid", str(process.pid))
+    one, = roles("a", "holds")
+    resource.prlimit(one["pid"], resource.RLIMIT_NOFILE, (3, 3))
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path(sockets()[0]))
+    until(lambda: state(one["pid"]) == "S", "the hold daemon sleeps")
+    kill(process.pid)
+    process.wait()
+    until(lambda: stat("a")["free"] == 1, "the permit is released")
+    client.close()
 
 
 def test_a_forged_token_releases_nothing():

@@ -24,6 +24,8 @@
 
 /* The most connections at a time. */
 #define CLIENTS 8
+/* The pause after a failed call, which may fail again at once. */
+#define RETRY_MS 100
 
 /* Leave the session of the script and its terminal. */
 static void detach(const struct signals *signals)
@@ -45,50 +47,79 @@ static void detach(const struct signals *signals)
 		close(null);
 }
 
-/* The connections of `weir release`, and the bytes received on each. */
+/* The descriptors to poll; those of the clients come last. */
+enum { PIDFD, LISTENER, FIXED };
+
+/*
+ * The connections of `weir release`, oldest first, and the bytes received on
+ * each.  The list of descriptors has no gaps: poll refuses a list that is longer
+ * than RLIMIT_NOFILE.
+ */
 struct clients {
-	size_t next;		/* place of the next connection */
-	size_t count[CLIENTS];
-	char received[CLIENTS][TOKEN_DIGITS];
+	struct pollfd events[FIXED + CLIENTS];
+	size_t count;
+	struct received {
+		size_t size;
+		char bytes[TOKEN_DIGITS];
+	} received[CLIENTS];
 };
 
 /*
  * Receive bytes from client i.  Returns 1 if the client has sent the token, 0
  * if more bytes are needed, -1 if the connection is to be closed.
  */
-static int receive(struct clients *clients, size_t i, int fd, const char *token)
+static int receive(struct clients *clients, size_t i, const char *token)
 {
-	char *received = clients->received[i];
-	ssize_t more = recv(fd, received + clients->count[i],
-			    TOKEN_DIGITS - clients->count[i], MSG_DONTWAIT);
+	struct received *received = &clients->received[i];
+	ssize_t more = recv(clients->events[FIXED + i].fd,
+			    received->bytes + received->size,
+			    TOKEN_DIGITS - received->size, MSG_DONTWAIT);
 
 	if (more < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (more <= 0)
 		return -1;
-	clients->count[i] += (size_t)more;
-	if (clients->count[i] < TOKEN_DIGITS)
+	received->size += (size_t)more;
+	if (received->size < TOKEN_DIGITS)
 		return 0;
-	return memcmp(received, token, TOKEN_DIGITS) ? -1 : 1;
+	return memcmp(received->bytes, token, TOKEN_DIGITS) ? -1 : 1;
+}
+
+static void close_client(struct clients *clients, size_t i)
+{
+	struct pollfd *events = clients->events + FIXED;
+	size_t after = --clients->count - i;
+
+	close(events[i].fd);
+	memmove(&events[i], &events[i + 1], after * sizeof(*events));
+	memmove(&clients->received[i], &clients->received[i + 1],
+		after * sizeof(*clients->received));
 }
 
 /*
- * Accept a connection.  If there are too many connections, close the oldest
- * one.
+ * Accept a connection.  If there are too many connections, or no free
+ * descriptor, close the oldest one.  Returns false if there is no descriptor for
+ * the connection.
  */
-static void accept_client(struct clients *clients, struct pollfd *events,
-			  int listener)
+static bool accept_client(struct clients *clients)
 {
-	size_t i = clients->next;
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int listener = clients->events[LISTENER].fd, fd;
 
+	if (clients->count == CLIENTS)
+		close_client(clients, 0);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0 && errno != EMFILE && errno != ENFILE)
+		return true;
+	if (fd < 0 && clients->count) {
+		close_client(clients, 0);
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	}
 	if (fd < 0)
-		return;
-	if (events[i].fd >= 0)
-		close(events[i].fd);
-	events[i] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	clients->count[i] = 0;
-	clients->next = (i + 1) % CLIENTS;
+		return false;
+	clients->events[FIXED + clients->count] =
+		(struct pollfd){ .fd = fd, .events = POLLIN };
+	clients->received[clients->count++].size = 0;
+	return true;
 }
 
 /*
@@ -98,31 +129,30 @@ static void accept_client(struct clients *clients, struct pollfd *events,
 static int wait_for_end(const struct hold_opts *opts, int listener,
 			const char *token)
 {
-	struct pollfd events[CLIENTS + 2];
-	struct clients clients = { .next = 0 };
+	struct clients clients = { .count = 0 };
+	struct pollfd *events = clients.events;
 
-	for (size_t i = 0; i < CLIENTS; i++)
-		events[i] = (struct pollfd){ .fd = -1 };
-	events[CLIENTS] = (struct pollfd){ opts->pidfd, POLLIN, 0 };
-	events[CLIENTS + 1] = (struct pollfd){ listener, POLLIN, 0 };
+	events[PIDFD] = (struct pollfd){ opts->pidfd, POLLIN, 0 };
+	events[LISTENER] = (struct pollfd){ listener, POLLIN, 0 };
 	for (;;) {
-		if (poll(events, CLIENTS + 2, -1) < 0)
-			continue;
-		if (events[CLIENTS].revents)
+		bool fails = poll(events, FIXED + clients.count, -1) < 0;
+
+		if (!fails && events[PIDFD].revents)
 			return -1;
-		for (size_t i = 0; i < CLIENTS; i++) {
-			int result = events[i].revents ?
-				receive(&clients, i, events[i].fd, token) : 0;
+		for (size_t i = clients.count; !fails && i-- > 0;) {
+			int result = events[FIXED + i].revents ?
+					     receive(&clients, i, token) : 0;
 
 			if (result > 0)
-				return events[i].fd;
-			if (result < 0) {
-				close(events[i].fd);
-				events[i].fd = -1;
-			}
+				return events[FIXED + i].fd;
+			if (result < 0)
+				close_client(&clients, i);
 		}
-		if (events[CLIENTS + 1].revents)
-			accept_client(&clients, events, listener);
+		if (!fails && events[LISTENER].revents)
+			fails = !accept_client(&clients);
+		/* The limit of descriptors was lowered, or memory is short. */
+		if (fails)
+			(void)poll(events, 1, RETRY_MS);
 	}
 }
 
@@ -241,6 +271,7 @@ int hold_daemon_main(const struct hold_opts *opts,
 	}
 	/* $WEIR_DIR may be relative, and detach changes the directory. */
 	found = realpath(path, whole);
+	close(opts->pair);
 	detach(signals);
 	client = wait_for_end(opts, listener, token);
 	(void)unlink(found ? found : path);
