@@ -59,6 +59,7 @@ def test_statuses():
         assert status == 7 and int(fence) > 0 and name == url
         assert weir("run", url, "--", "/nonexistent")[0] == 127
         assert weir("run", url, "-w", 2, "--", "true")[0] == 64
+        assert weir("run", url, "-w", 2, "--try", "-E", 0, "--", "true")[0] == 64
         with start("run", url, "--", "sleep", "100") as job:
             await_(lambda: held(url) == 1, "the lease")
             assert weir("run", url, "--try", "--", "true")[0] == 75

@@ -96,7 +96,8 @@ def use(name, capacity, held):
     same((now["capacity"], now["held"], now["free"]), (capacity, held, capacity - held))
     for _ in range(3):
         same(weir("run", name, "--", "true"), (0, "", ""), "another job")
-    same(weir("run", name, "--try", "-w", str(capacity - held + 1), "--", "true")[0], 75)
+    same(weir("run", name, "--try", "-w", str(capacity - held + 1), "--", "true")[0],
+         75 if held else 64)
     same(weir("resize", name, str(capacity + 1))[0], 0)
     same(weir("resize", name, str(capacity))[0], 0)
     status, out, err = weir("doctor", name)

@@ -33,6 +33,18 @@ def test_c5_75_busy():
     same(finish(holder), (0, "", ""))
 
 
+def test_64_a_weight_above_the_capacity():
+    # Also with --try: it is not busy, a later try fails as well.  -E and -q do not
+    # hide it.
+    weir("open", "a", "-n", "2")
+    text = ('weir: a: a weight of 3 exceeds the capacity, 2; "weir resize a 3" raises it\n')
+    for how in (["-t", "0"], ["-t", "1h"], ["--try"], ["--try", "-E", "0"]):
+        same(weir("run", "a", "-w", "3", *how, "--", "true"), (64, "", text), str(how))
+        same(weir("hold", "a", "-w", "3", *how, "--while-pid", str(os.getpid())),
+             (64, "", text), f"hold {how}")
+    same(weir("run", "a", "-w", "3", "--try", "-q", "-E", "0", "true"), (64, "", text), "-q")
+
+
 def test_c14_124_timeout():
     holder = start("run", "a", "-n", "1", "--", *held_job("x"))
     job_pid("x")

@@ -63,11 +63,23 @@ static void print_busy(const struct acquire_opts *opts, weir_named *sem,
 	}
 }
 
+/* Returns true if the request exceeds the capacity of the semaphore. */
+static bool is_too_big(const struct acquire_opts *opts, weir_named *sem)
+{
+	int64_t capacity = weir_named_capacity(sem);
+
+	return capacity >= 0 && opts->weight > capacity;
+}
+
 int acquire_refused(const struct acquire_opts *opts, weir_named *sem,
 		    weir_err err)
 {
-	int errnum = errno, status = cmd_status(err, errnum);
+	int errnum = errno, status;
 
+	/* --try finds a semaphore busy that can never grant the request. */
+	if (err == WEIR_EAGAIN && is_too_big(opts, sem))
+		err = WEIR_ETOOBIG;
+	status = cmd_status(err, errnum);
 	switch (err) {
 	case WEIR_EAGAIN:
 	case WEIR_ETIMEDOUT:

@@ -65,11 +65,24 @@ static void print_busy(const struct acquire_opts *opts, const char *url,
 	}
 }
 
+/* Returns true if the request exceeds the capacity of the semaphore. */
+static bool is_too_big(const struct acquire_opts *opts, weir_cluster *c)
+{
+	weir_cluster_info info;
+
+	return !remote_api.weir_cluster_stat(c, &info, NULL, 0) &&
+	       opts->weight > info.capacity;
+}
+
 int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
 			   weir_cluster *c, weir_err err)
 {
-	int errnum = errno, status = remote_status(err, errnum);
+	int errnum = errno, status;
 
+	/* --try finds a semaphore busy that can never grant the request. */
+	if (err == WEIR_EAGAIN && is_too_big(opts, c))
+		err = WEIR_ETOOBIG;
+	status = remote_status(err, errnum);
 	switch (err) {
 	case WEIR_EAGAIN:
 	case WEIR_ETIMEDOUT:
