@@ -264,6 +264,14 @@ def test_a_reopened_semaphore_has_the_same_permissions():
     same(oct(os.stat(path("a.weir")).st_mode & 0o777), "0o660")
 
 
+def test_the_policy_of_a_reopened_semaphore():
+    weir("open", "a", "-n", "1")
+    for args, policy in ((["--fast"], "fast"), ([], "fast")):
+        weir("close", "a")
+        same(weir("open", "a", *args), (0, "", ""))
+        same(stat("a")["policy"], policy, str(args))
+
+
 def test_many_open_at_once():
     for _ in range(5):
         weir("open", "a", "-n", "1")

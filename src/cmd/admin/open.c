@@ -52,7 +52,8 @@ static int replace_closed(const char *name, weir_named *old,
 		cmd_fail(name, err, NULL);
 	if (opts->capacity < 0)
 		opts->capacity = info.capacity;
-	opts->policy = info.policy;
+	if (opts->policy != WEIR_NAMED_FAST)
+		opts->policy = info.policy;
 	opts->mode = mode_of(name, opts->mode);
 	err = weir_named_unlink_handle(old);
 	if (err && errno != ESTALE)
