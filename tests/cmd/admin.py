@@ -262,6 +262,12 @@ def test_a_reopened_semaphore_has_the_same_permissions():
     weir("close", "a", "--shared")
     same(weir("open", "a", "--shared"), (0, "", ""))
     same(oct(os.stat(path("a.weir")).st_mode & 0o777), "0o660")
+    # Unless --shared is given for a semaphore that only its owner can use.
+    for args, mode in (([], "0o600"), (["--shared"], "0o666"), (["--shared"], "0o666")):
+        weir("open", "b", "-n", "1")
+        weir("close", "b", *args)
+        same(weir("open", "b", *args), (0, "", ""))
+        same(oct(os.stat(path("b.weir")).st_mode & 0o777), mode, str(args))
 
 
 def test_the_policy_of_a_reopened_semaphore():

@@ -18,14 +18,18 @@
 
 enum { OPT_SHARED = 256, OPT_FAST, OPT_NESTED };
 
-/* Returns the permission bits of the existing file. */
-static uint32_t mode_of(const char *name, uint32_t otherwise)
+/*
+ * Returns the permission bits of the existing file, or, if they are of no use,
+ * `otherwise`: with --shared, other users need some.
+ */
+static uint32_t mode_of(const char *name, bool shared, uint32_t otherwise)
 {
+	uint32_t needed = shared ? 0066 : 0666;
 	char path[PATH_MAX];
 	struct stat info;
 
 	return weir_named_path(name, path, sizeof(path)) ||
-			       stat(path, &info) || !(info.st_mode & 0666) ?
+			       stat(path, &info) || !(info.st_mode & needed) ?
 		       otherwise : info.st_mode & 0666;
 }
 
@@ -54,7 +58,8 @@ static int replace_closed(const char *name, weir_named *old,
 		opts->capacity = info.capacity;
 	if (opts->policy != WEIR_NAMED_FAST)
 		opts->policy = info.policy;
-	opts->mode = mode_of(name, opts->mode);
+	opts->mode = mode_of(name, opts->flags & WEIR_NAMED_SHARED,
+			     opts->mode);
 	err = weir_named_unlink_handle(old);
 	if (err && errno != ESTALE)
 		cmd_fail(name, err, NULL);
