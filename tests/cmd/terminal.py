@@ -17,11 +17,13 @@ import support
 class Terminal:
     """A new session on a new terminal, with weir in the foreground."""
 
-    def __init__(self, *args, columns=200):
+    def __init__(self, *args, columns=200, program=None):
         self.pid, self.fd = pty.fork()
         if not self.pid:
             size = struct.pack("HHHH", 24, columns, 0, 0)
             fcntl.ioctl(0, termios.TIOCSWINSZ, size)
+            if program:
+                os.execvpe(program[0], program, ENV)
             os.execve(support.WEIR, ["weir", *args], ENV)
         self.text = ""
 
@@ -140,7 +142,8 @@ def test_keys_while_waiting():
         terminal = Terminal("run", "a", "--", "touch", path("ran"))
         terminal.sees(LINE)
         terminal.type(key)
-        same(terminal.end(), 128 + sig, sig.name)
+        # A shell ends its loop only if SIGINT ends the command.
+        same(terminal.end(), -sig if sig == signal.SIGINT else 128 + sig, sig.name)
         same(stat("a")["waiting"], 0)
     let_end("x")
     finish(holder)
@@ -162,7 +165,28 @@ def test_keys_while_running():
     terminal.type("ready\n")
     terminal.sees("ready\r\nready")
     terminal.type("\x03")
-    same(terminal.end(), 128 + signal.SIGINT)
+    same(terminal.end(), -signal.SIGINT)
+
+
+def test_control_c_ends_a_loop():
+    # Not if the job handles it, also if the job exits with 130.
+    loop = 'for i in 1 2; do "$0" run a -n 1 -- "$@"; echo "<$?>"; done'
+    traps = ["sh", "-c", 'trap "exit 130" INT; echo ready; while :; do sleep 0.01; done']
+    for job, ends in ((["cat"], True), (traps, False)):
+        terminal = Terminal(program=["bash", "-c", loop, support.WEIR, *job])
+        if ends:
+            terminal.type("ready\n")
+            terminal.sees("ready\r\nready")
+            terminal.type("\x03")
+            same(terminal.end(), -signal.SIGINT)
+            check("<" not in terminal.text, repr(terminal.text))
+        else:
+            terminal.sees("ready")
+            terminal.type("\x03")
+            terminal.sees("<130>(.|\n)*ready")
+            terminal.type("\x03")
+            same(terminal.end(), 0)
+            same(re.findall("<(.*?)>", terminal.text), ["130", "130"])
 
 
 # Prints the signals that it gets, and exits on SIGUSR1.

@@ -115,6 +115,17 @@ bool signals_is_ending(int sig)
 	return false;
 }
 
+void signals_end_by(int sig)
+{
+	sigset_t one;
+
+	set(sig, SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+	(void)kill(getpid(), sig);
+}
+
 void signals_ending(const struct signals *signals, sigset_t *set)
 {
 	sigemptyset(set);

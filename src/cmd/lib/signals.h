@@ -27,6 +27,11 @@ struct signals {
 void signals_block(struct signals *signals);
 /* Returns true for a signal that ends a wait. */
 bool signals_is_ending(int sig);
+/*
+ * End this process by the signal, as its default action.  Exit handlers do not
+ * run.
+ */
+void signals_end_by(int sig);
 /* Store the set of the signals that end a wait and are not ignored. */
 void signals_ending(const struct signals *signals, sigset_t *set);
 /* Ignore SIGTTOU: a message must not stop a process in the background. */

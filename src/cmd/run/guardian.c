@@ -15,7 +15,6 @@
 #include "cmd/lib/bus.h"
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
-#include "cmd/lib/process.h"
 #include "cmd/lib/token.h"
 #include "cmd/run/guardian.h"
 #include "cmd/run/interrupt.h"
@@ -150,7 +149,7 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	status = start(opts, sem, &how, &job);
 	if (!status) {
 		wait_for_job(opts, signals, shared, &job, wrapper);
-		status = process_exit_status(job.status);
+		status = job_exit_status(&job, shared);
 		/* A killed job could not end its own children. */
 		if (WIFSIGNALED(job.status) &&
 		    WTERMSIG(job.status) == SIGKILL && !opts->keep)

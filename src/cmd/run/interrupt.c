@@ -21,6 +21,10 @@
  *
  * If the wrapper is stopped, it does not answer, and the job starts after
  * ANSWER_NS.
+ *
+ * At control-C a shell ends its loop or script only if the command was ended by
+ * SIGINT; after an exit, even with 130, it continues.  So the wrapper ends itself
+ * by SIGINT if the job, or the wait, was ended by that of the terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +44,11 @@ bool interrupt_is_from_terminal(const siginfo_t *info)
 	return info->si_code == SI_KERNEL && info->si_signo != SIGHUP;
 }
 
+static void record_terminal(struct run_shared *shared, int sig)
+{
+	atomic_fetch_or(&shared->from_terminal, UINT64_C(1) << sig);
+}
+
 void interrupt_pass_on(struct run_shared *shared, pid_t guardian,
 		       const siginfo_t *info)
 {
@@ -47,8 +56,7 @@ void interrupt_pass_on(struct run_shared *shared, pid_t guardian,
 	union sigval value = { .sival_int = terminal };
 
 	if (terminal)
-		atomic_fetch_or(&shared->from_terminal,
-				UINT64_C(1) << info->si_signo);
+		record_terminal(shared, info->si_signo);
 	else if (signals_is_ending(info->si_signo)) {
 		atomic_store(&shared->last_sent, info->si_signo);
 		atomic_fetch_add(&shared->sent, 1);
@@ -72,13 +80,28 @@ int interrupt_status(struct run_shared *shared, const struct signals *signals,
 	if (atomic_load(&shared->sent) != atomic_load(&shared->taken))
 		return EXIT_SIGNAL(atomic_load(&shared->last_sent));
 	signals_ending(signals, &ending);
-	while (sigtimedwait(&ending, &info, &now) > 0)
+	while (sigtimedwait(&ending, &info, &now) > 0) {
+		bool terminal = interrupt_is_from_terminal(&info);
+
+		if (terminal)
+			record_terminal(shared, info.si_signo);
 		/* The job got the signals of the terminal itself. */
-		if (!started || !interrupt_is_from_terminal(&info))
+		if (!started || !terminal)
 			return EXIT_SIGNAL(info.si_signo);
+	}
 	/* From here on, the default action of a signal ends the wrapper. */
 	(void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
 	return status;
+}
+
+void interrupt_end(const struct run_shared *shared, int status)
+{
+	bool terminal = atomic_load(&shared->from_terminal) >> SIGINT & 1;
+	bool ended = !atomic_load(&shared->job) ||
+		     atomic_load(&shared->ended_job) == SIGINT;
+
+	if (terminal && ended && status == EXIT_SIGNAL(SIGINT))
+		signals_end_by(SIGINT);
 }
 
 int interrupt_before_start(pid_t wrapper, pid_t group)

@@ -32,6 +32,12 @@ int interrupt_status(struct run_shared *shared, const struct signals *signals,
 		     int status);
 
 /*
+ * Called by the wrapper before it exits with `status`.  Does not return if
+ * control-C has ended the job, or the wait: the wrapper is ended by SIGINT.
+ */
+void interrupt_end(const struct run_shared *shared, int status);
+
+/*
  * Called by the guardian before it starts the job.  Returns a pidfd of the
  * wrapper if `group` is in the foreground of the terminal, else -1.
  */

@@ -14,6 +14,7 @@
 
 #include "cmd/lib/children.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/process.h"
 #include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 
@@ -137,6 +138,13 @@ bool job_reap(struct job *job)
 			job->status = status;
 		}
 	}
+}
+
+int job_exit_status(const struct job *job, struct run_shared *shared)
+{
+	if (WIFSIGNALED(job->status))
+		atomic_store(&shared->ended_job, WTERMSIG(job->status));
+	return process_exit_status(job->status);
 }
 
 bool job_signal(const struct job *job, int sig)

@@ -35,6 +35,8 @@ int job_start(struct job *job, const struct job_opts *opts);
  * process has no children left.
  */
 bool job_reap(struct job *job);
+/* Returns the exit status for a job that has ended. */
+int job_exit_status(const struct job *job, struct run_shared *shared);
 /* Signal the job.  Returns false if it has ended. */
 bool job_signal(const struct job *job, int sig);
 /*

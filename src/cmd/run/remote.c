@@ -18,7 +18,6 @@
 
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
-#include "cmd/lib/process.h"
 #include "cmd/lib/remote.h"
 #include "cmd/lib/remote_acquire.h"
 #include "cmd/lib/token.h"
@@ -188,7 +187,7 @@ static int run_job(struct leased *l, const struct signals *signals,
 	if (!held || (WIFSIGNALED(job.status) &&
 		      WTERMSIG(job.status) == SIGKILL))
 		job_end_all(&job, -1);
-	return held ? process_exit_status(job.status) : EXIT_LOST;
+	return held ? job_exit_status(&job, shared) : EXIT_LOST;
 }
 
 int remote_guardian(const struct run_opts *opts, const char *url,

@@ -237,6 +237,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	pid_t wrapper = getpid(), guardian;
 	struct run_shared *shared;
 	struct signals signals;
+	int status;
 
 	parse_options(self, &opts, argc, argv);
 	remote_refuse_password(opts.acquire.name);
@@ -257,7 +258,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (!guardian)
 		exit(guardian_main(&opts, &signals, shared, wrapper,
 				   getpgrp()));
-	return wait_for_guardian(&opts, &signals, shared, guardian);
+	status = wait_for_guardian(&opts, &signals, shared, guardian);
+	interrupt_end(shared, status);
+	return status;
 }
 
 const struct cmd cmd_run = {

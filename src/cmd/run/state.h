@@ -32,6 +32,7 @@ struct run_shared {
 	_Atomic int last_sent;		/* the last of these signals */
 	_Atomic uint64_t from_terminal;	/* set of signals of the terminal */
 	_Atomic int answered;		/* the wrapper has got SIG_STARTING */
+	_Atomic int ended_job;		/* the signal that ended the job; or 0 */
 };
 
 #endif /* WEIR_CMD_RUN_STATE_H */
