@@ -217,6 +217,18 @@ def test_jobserver_sends_nothing_twice():
     same(re.findall("<(.*?)>", terminal.text), ["SIGQUIT", "SIGWINCH", "SIGUSR1"])
 
 
+def test_control_c_ends_the_jobserver():
+    for style in ("pipe", "fifo"):
+        terminal = Terminal("jobserver", "--style", style, "--", "sh", "-c",
+                            'echo "$MAKEFLAGS"; exec cat')
+        terminal.type("ready\n")
+        terminal.sees("ready\r\n(.|\n)*ready\r\n")
+        terminal.type("\x03")
+        same(terminal.end(), -signal.SIGINT, style)
+        for fifo in re.findall(r"fifo:(\S*)/fifo", terminal.text):
+            check(not os.path.exists(fifo), fifo)
+
+
 def test_stop_and_continue():
     terminal = Terminal("run", "a", "-n", "1", "--", "sh", "-c",
                         f'echo $$ >{path("y")}; echo ready; read line; exit 6')

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/jobserver/filter.h"
@@ -89,15 +90,18 @@ static void start(struct server *server, char **argv)
  * Pass signals on to the command, except those that the terminal sends to it as
  * well.
  */
-static void forward(const struct server *server)
+static void forward(struct server *server)
 {
 	struct signalfd_siginfo info;
 
-	while (read(server->signals, &info, sizeof(info)) == sizeof(info))
+	while (read(server->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_code == SI_KERNEL && info.ssi_signo == SIGINT)
+			server->interrupted = true;
 		if (info.ssi_signo != SIGCHLD &&
 		    (info.ssi_code != SI_KERNEL || info.ssi_signo == SIGHUP) &&
 		    (int)info.ssi_signo != SIG_ORPHANED && server->command > 1)
 			(void)kill(server->command, (int)info.ssi_signo);
+	}
 }
 
 enum { SIGNALS, LISTENER, PIPE, FIXED };
@@ -220,10 +224,24 @@ static void stay_behind(const struct server *server)
 	_exit(0);
 }
 
+/* Set before the exit if control-C has ended the command. */
+static bool ends_by_sigint;
+
+static void end_by_sigint(void)
+{
+	if (ends_by_sigint)
+		signals_end_by(SIGINT);
+}
+
 int server_run(struct server *server, char **argv)
 {
 	int status;
 
+	/*
+	 * A shell ends its loop or script only if SIGINT ends the command.  The
+	 * first handler is called last, after the fifo has been removed.
+	 */
+	(void)atexit(end_by_sigint);
 	if (server->fifo)
 		pipe_make_fifo(&server->tokens);
 	else
@@ -234,5 +252,7 @@ int server_run(struct server *server, char **argv)
 	start(server, argv);
 	status = serve(server);
 	stay_behind(server);
+	ends_by_sigint = server->interrupted && WIFSIGNALED(status) &&
+			 WTERMSIG(status) == SIGINT;
 	return process_exit_status(status);
 }

@@ -23,6 +23,7 @@ struct server {
 	pid_t self, command;
 	int listener;		/* of the filter; -1: there is no filter */
 	int signals;		/* a signalfd */
+	bool interrupted;	/* the terminal has sent SIGINT */
 	struct signals mask;
 };
 
