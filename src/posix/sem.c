@@ -11,10 +11,12 @@
 #include <stddef.h>
 
 #include "core/sem_watched.h"
+#include "core/sem_word.h"
 #include "posix/call.h"
 #include "posix/cancel.h"
 #include "posix/real.h"
 #include "posix/sem.h"
+#include "record/record.h"
 
 typedef struct weir_object_posix_ object;
 
@@ -65,7 +67,8 @@ int weir_posix_post(sem_t *s)
 
 int weir_posix_trywait_at_(sem_t *s, const void *caller)
 {
-	bool foreign;
+	bool foreign, watched;
+	weir_err err;
 	object *o;
 
 	if (s && weir_posix_is_zeroed_(s))
@@ -74,7 +77,14 @@ int weir_posix_trywait_at_(sem_t *s, const void *caller)
 		return foreign ? weir_real_()->trywait(s) : -1;
 	if (weir_take_recorded_(&o->sem, 1, (uintptr_t)caller, false))
 		return 0;
-	return weir_posix_result_(weir_sem_try_acquire(&o->sem, 1));
+	/* weir_sem_try_acquire would record a call site of this library. */
+	watched = weir_state_(&o->sem) & WEIR_STATE_TRACKED_;
+	if (watched)
+		weir_record_begin_((uintptr_t)caller);
+	err = weir_sem_try_acquire(&o->sem, 1);
+	if (watched)
+		weir_record_end_();
+	return weir_posix_result_(err);
 }
 
 int weir_posix_trywait(sem_t *s)

@@ -70,6 +70,16 @@ def test_cycle():
             assert re.search(rf"(?m) DEADLOCK +{re.escape(name)}$", table), table
 
 
+def test_try():
+    """The call site of the first sem_trywait is in the program, not in the library."""
+    with Hanging("try") as hanging:
+        hanging.explain("waits for")
+        report = json.loads(run("explain", "--json", hanging.pid).stdout)
+        sites = [hold["site"] for found in report["objects"] for hold in found["holders"]]
+        assert len(sites) == 1 and "hang" in str(sites), report
+        assert "weir" not in str(sites), report
+
+
 def test_json():
     with Hanging("deadlock") as hanging:
         hanging.explain("DEADLOCK")

@@ -85,6 +85,13 @@ static void *listen(void *unused)
 	return unused;
 }
 
+/* A thread tries a new lock, and then waits for a signal that never comes. */
+static void *try_and_listen(void *lock)
+{
+	check(sem_trywait(lock));
+	return listen(NULL);
+}
+
 /* Each producer fills a place of a ring and ends. */
 static void *fill(void *of)
 {
@@ -129,6 +136,10 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "signal")) {
 		check(sem_init(&news, 0, 0));
 		start(listen, NULL);
+	} else if (!strcmp(argv[1], "try")) {
+		check(sem_init(&news, 0, 0));
+		check(sem_init(&left_fork, 0, 1));
+		start(try_and_listen, &left_fork);
 	} else {
 		return 2;
 	}
