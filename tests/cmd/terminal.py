@@ -100,6 +100,16 @@ def test_a_narrow_terminal():
     finish(holder)
 
 
+def test_a_line_is_not_cut_inside_a_character():
+    holder = start("run", "äää", "-n", "1", "--", *held_job("x"))
+    job_pid("x")
+    terminal = Terminal("run", "äää", "--", "true", columns=10)
+    terminal.sees(r"\r\x1b\[Kweir: ä\r")
+    let_end("x")
+    same(terminal.end(), 0)
+    finish(holder)
+
+
 def test_a_tiny_terminal():
     holder = blocked()
     terminal = Terminal("run", "a", "--", "true", columns=10)

@@ -68,9 +68,21 @@ static int utf8_tail(unsigned char lead)
 	return lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 0;
 }
 
+void text_trim(char *text)
+{
+	char *end = strchr(text, 0), *last = end - 1;
+
+	if (end == text)
+		return;
+	while (last > text && (*last & 0xc0) == 0x80)
+		last--;
+	if (utf8_tail((unsigned char)*last) > end - 1 - last)
+		*last = 0;
+}
+
 void text_tidy(char *text)
 {
-	char *to = text, *last;
+	char *to = text;
 
 	for (const char *at = text; *at; at++) {
 		bool blank = (unsigned char)*at <= ' ' || *at == 127;
@@ -81,13 +93,7 @@ void text_tidy(char *text)
 			*to++ = ' ';
 	}
 	*to = 0;
-	if (to == text)
-		return;
-	last = to - 1;
-	while (last > text && (*last & 0xc0) == 0x80)
-		last--;
-	if (utf8_tail((unsigned char)*last) > to - 1 - last)
-		*last = 0;
+	text_trim(text);
 }
 
 /* The control characters U+0080 to U+009F have two bytes in UTF-8. */

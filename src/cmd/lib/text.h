@@ -9,6 +9,8 @@
 /* Returns the word that `text` is probably a misspelling of, or null. */
 const char *text_nearest(const char *text, const char *const *words,
 			 size_t count);
+/* Remove an incomplete UTF-8 character at the end. */
+void text_trim(char *text);
 /*
  * Make a label in place: white space and control characters become single
  * spaces, and an incomplete UTF-8 character at the end is removed.

@@ -105,6 +105,7 @@ static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 	}
 	/* A character in the last column may wrap to the next line. */
 	text[width() - 1] = 0;
+	text_trim(text);
 	return true;
 }
 
