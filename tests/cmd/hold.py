@@ -4,6 +4,7 @@ import ctypes
 import os
 import resource
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -240,6 +241,20 @@ def test_the_doctor_removes_old_sockets():
     same(status, 0)
     check("repaired: removed .weir-hold-" + token[:32] in out, out)
     same(sockets(), [])
+
+
+def test_c42_the_doctor_does_not_wait_for_a_stopped_hold_daemon():
+    # Connections that the daemon does not accept fill the queue of its socket.
+    token = weir("hold", "a", "-n", "1", "--while-pid", ME)[1].strip()
+    one, = roles("a", "holds")
+    kill(one["pid"], signal.SIGSTOP)
+    until(lambda: state(one["pid"]) == "T", "the hold daemon is stopped")
+    for _ in range(12):
+        status, out, err = weir("doctor", "a")
+        same((status, err), (0, ""))
+    same(len(sockets()), 1)
+    kill(one["pid"], signal.SIGCONT)
+    same(weir("release", token)[0], 0)
 
 
 if __name__ == "__main__":

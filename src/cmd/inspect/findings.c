@@ -93,15 +93,6 @@ static bool begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-static bool has_listener(const char *path)
-{
-	int fd = token_connect(path);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || errno != ECONNREFUSED;
-}
-
 static bool is_locked(const char *path)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -125,9 +116,10 @@ static bool is_abandoned(const char *path, const char *file)
 		   time(NULL) - info.st_mtime >= NEW_SECONDS;
 
 	if (begins_with(file, TOKEN_PREFIX))
-		return !has_listener(path);
+		return !token_has_listener(path);
 	if (begins_with(file, TOKEN_NEW))
-		return old && S_ISSOCK(info.st_mode) && !has_listener(path);
+		return old && S_ISSOCK(info.st_mode) &&
+		       !token_has_listener(path);
 	if (begins_with(file, LENT_PREFIX))
 		return old && S_ISREG(info.st_mode) && !is_locked(path);
 	return begins_with(file, TEMP_PREFIX) && old && S_ISREG(info.st_mode);

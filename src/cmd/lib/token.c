@@ -142,7 +142,7 @@ static bool connect_to(int fd, const struct folder *folder, const char *name)
 }
 
 /* Returns a socket, after listening or connecting; -1: errno is set. */
-static int open_socket(const char *path, bool listens)
+static int open_socket(const char *path, int type, bool listens)
 {
 	const char *name = strrchr(path, '/') + 1;
 	struct folder folder;
@@ -153,7 +153,7 @@ static int open_socket(const char *path, bool listens)
 	folder.fd = open(folder.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder.fd < 0)
 		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, type, 0);
 	failed = fd < 0 || !(listens ? bind_and_listen(fd, &folder, name) :
 				       connect_to(fd, &folder, name));
 	saved = errno;
@@ -166,10 +166,24 @@ static int open_socket(const char *path, bool listens)
 
 int token_listen(const char *path)
 {
-	return open_socket(path, true);
+	return open_socket(path, SOCK_STREAM | SOCK_CLOEXEC, true);
 }
 
 int token_connect(const char *path)
 {
-	return open_socket(path, false);
+	return open_socket(path, SOCK_STREAM | SOCK_CLOEXEC, false);
+}
+
+bool token_has_listener(const char *path)
+{
+	/*
+	 * A connect would wait while the queue of the listener is full: EAGAIN.
+	 * The listener may be stopped, or belong to a hostile user.
+	 */
+	int fd = open_socket(path, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			     false);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != ECONNREFUSED;
 }

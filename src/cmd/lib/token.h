@@ -43,5 +43,7 @@ bool token_is_allowed(const char *path);
  */
 int token_listen(const char *path);
 int token_connect(const char *path);
+/* Returns false if no process listens at path any more.  Does not wait. */
+bool token_has_listener(const char *path);
 
 #endif /* WEIR_CMD_LIB_TOKEN_H */
