@@ -107,6 +107,23 @@ def test_orphan_kill_without_proc():
     runner.wait()
 
 
+def test_explain_without_proc():
+    """The process may exist; what is missing is /proc."""
+    if not may_mount():
+        print("skipped: may not mount")
+        return
+    with open(support.WEIR, "rb") as file:
+        if b"__asan_init" in file.read():
+            print("skipped: AddressSanitizer needs /proc")
+            return
+    script = 'mount -t tmpfs none /proc && exec "$0" "$@"'
+    for command in (["explain", "1"], ["dump", "1"], ["top", "1", "--once"]):
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script, support.WEIR, *command],
+                              env=ENV, capture_output=True, text=True, timeout=LIMIT)
+        same((done.returncode, done.stdout, done.stderr),
+             (125, "", "weir: 1: processes cannot be read: /proc is not mounted\n"), command[0])
+
+
 def test_hold_and_jobserver_without_proc():
     if not may_mount():
         print("skipped: may not mount")

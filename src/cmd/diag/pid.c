@@ -119,6 +119,9 @@ static bool find_registry(struct diag *diag, FILE *maps, bool *seen)
 
 static bool fail_open(struct diag *diag, int errnum)
 {
+	if (errnum == ENOENT && access("/proc/self", F_OK))
+		return diag_fail(diag, EXIT_WEIR, "%s: processes cannot be "
+				 "read: /proc is not mounted", diag->name);
 	if (errnum == ENOENT || errnum == ESRCH)
 		return diag_fail(diag, EXIT_CLOSED, "%s: no such process",
 				 diag->name);
