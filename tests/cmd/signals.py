@@ -165,11 +165,22 @@ def test_the_job_inherits_blocked_and_ignored_signals():
     same(weir("jobserver", "--", *show, preexec_fn=ignore)[1], ignored)
 
 
+def ignore_sigchld():
+    # A shell may set SIGCHLD to its default for its commands, even after a trap.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
 def test_sigchld_ignored():
     # With SIGCHLD ignored, the kernel would reap the job and discard its status.
-    done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$0" run a -n 1 -- sh -c "exit 6"',
-                           support.WEIR], env=ENV)
-    same(done.returncode, 6)
+    same(weir("run", "a", "-n", "1", "--", "sh", "-c", "exit 6", preexec_fn=ignore_sigchld)[0], 6)
+    # The same for the hold daemon, which a refusal ends.
+    holder = blocked()
+    for args, status in ((["--try"], 75), (["-t", "1ms"], 124), (["-w", "2"], 64)):
+        got, out, err = weir("hold", "a", "--while-pid", str(os.getpid()), *args,
+                             preexec_fn=ignore_sigchld)
+        same((got, out, err.count("\n")), (status, "", 1), f"hold {args}: {err}")
+    let_end("x")
+    finish(holder)
 
 
 def test_hold_leaves_the_queue():

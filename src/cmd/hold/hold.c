@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 		exit(hold_daemon_main(&opts, &signals, parent));
 	/* If a signal ends this process, the daemon gets SIG_ORPHANED. */
 	signals_restore(&signals);
+	/* If SIGCHLD were ignored, the status of the daemon would be lost. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	return print_token(&opts, daemon);
 }
 
