@@ -2,6 +2,7 @@
 /* Recognise the program ninja, and the versions that are clients of job servers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +67,15 @@ static void read_line(int fd, char version[NINJA_VERSION_ROOM])
 
 static void find_version(const char *command, char version[NINJA_VERSION_ROOM])
 {
+	struct sigaction default_action = { .sa_handler = SIG_DFL }, before;
 	int ends[2], status = 1;
 	pid_t pid;
 
 	*version = 0;
 	if (pipe2(ends, O_CLOEXEC))
 		return;
+	/* If SIGCHLD were ignored, the status would be lost. */
+	(void)sigaction(SIGCHLD, &default_action, &before);
 	pid = start(command, ends[1]);
 	close(ends[1]);
 	if (pid) {
@@ -82,6 +86,7 @@ static void find_version(const char *command, char version[NINJA_VERSION_ROOM])
 	} else {
 		close(ends[0]);
 	}
+	(void)sigaction(SIGCHLD, &before, NULL);
 	/* The line of another program is not a version. */
 	if (status || *version < '0' || *version > '9')
 		*version = 0;

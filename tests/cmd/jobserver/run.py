@@ -190,6 +190,12 @@ def old_ninja():
                 check("-j3 --jobserver-auth=fifo:" in flags_of, flags_of)
                 check(int(left_tokens) == tokens, f"{version} {given}: {left_tokens} tokens")
                 check(("takes no tokens" in text) == left.startswith("-j"), text)
+        # With SIGCHLD ignored, the kernel would discard the status of --version.
+        script(ninja, 'echo "$@"', "1.13.2")
+        done = subprocess.run([WEIR, "jobserver", "-n", "3", "--", ninja, "-j3"], text=True,
+                              capture_output=True, timeout=LIMIT, check=False,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        check((done.stdout, done.stderr) == ("\n", ""), str(done))
         # Ninja takes tokens from a fifo only.
         script(ninja, 'echo "$@"', "1.13.2")
         out, text = run("-n", "3", "--style=pipe", "--", ninja, "-j2")[1:]
