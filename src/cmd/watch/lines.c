@@ -3,14 +3,18 @@
  * Print a line for each change; or, if an interval was given, in each interval.
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/lib/describe_holder.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
+#include "cmd/lib/signals.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 #include "cmd/watch/lines.h"
@@ -143,12 +147,28 @@ static void print_line(const struct watch *watch)
 	putchar('\n');
 }
 
+/* End the process as a write to a pipe without a reader does. */
+static _Noreturn void end_without_reader(void)
+{
+	struct sigaction now;
+
+	if (!sigaction(SIGPIPE, NULL, &now) && now.sa_handler != SIG_IGN)
+		signals_end_by(SIGPIPE);
+	cmd_die(EXIT_WEIR, "cannot write the output: %s", strerror(EPIPE));
+}
+
+/*
+ * Sleep.  A line may not follow for a long time, so a write would not reveal
+ * that the reader of the pipe has gone.
+ */
 static void sleep_for(int64_t ns)
 {
 	struct timespec time = { ns / 1000000000, ns % 1000000000 };
+	struct pollfd output = { .fd = STDOUT_FILENO };
 
-	while (nanosleep(&time, &time) && errno == EINTR)
-		;
+	/* Without events, only an error or a hang-up is reported. */
+	if (ppoll(&output, 1, &time, NULL) > 0)
+		end_without_reader();
 }
 
 int watch_lines(struct watch *watch)

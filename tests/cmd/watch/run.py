@@ -304,6 +304,27 @@ def closed_output():
     holder.end()
 
 
+def reader_ends():
+    """It ends when the reader of its output has ended, without a change."""
+    name, holder = fresh(2)
+    for options in ([], ["-i", "1h"], ["--json"]):
+        watch = subprocess.Popen([WEIR, "watch", name, *options], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(watch.stdout.readline(), "no line")
+        watch.stdout.close()
+        check(watch.wait(LIMIT) == -signal.SIGPIPE, f"{options}: {watch.returncode}")
+        check(watch.stderr.read() == b"", "a message")
+        watch.stderr.close()
+    # If SIGPIPE is ignored, as after a failed write.
+    watch = subprocess.Popen([WEIR, "watch", name], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False)
+    check(watch.stdout.readline(), "no line")
+    watch.stdout.close()
+    check(watch.wait(LIMIT) == 125 and b"Broken pipe" in watch.stderr.read(), "ignored")
+    watch.stderr.close()
+    holder.end()
+
+
 def unknown_terminal():
     """Lines are printed instead, with a message."""
     name, holder = fresh(2)
@@ -525,7 +546,8 @@ def screen_replaces_control_characters():
 
 
 LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
-         count_prints_lines_on_a_terminal, json_objects, no_line_without_a_change, misuse, closed_output, unknown_terminal)
+         count_prints_lines_on_a_terminal, json_objects, no_line_without_a_change, misuse, closed_output,
+         reader_ends, unknown_terminal)
 SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, signals_restore_the_terminal,
           errors_restore_the_terminal_first, screen_with_a_long_interval,
