@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -258,6 +259,20 @@ def test_ls_ends_if_the_server_stops_answering():
             assert weir("open", server.url + f"x{i}", "-n", 1)[0] == 0
         status, text = weir("ls", proxy.url + "?timeout=1s")
         assert status == 69 and text.count("does not answer") == 1, text
+
+
+def test_a_signal_ends_the_open_of_a_silent_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"redis://127.0.0.1:{server.getsockname()[1]}/x?timeout=600s"
+        for words in (("run", url, "-n", 1, "--", "true"),
+                      ("hold", url, "-n", 1, "--while-pid", os.getpid())):
+            for sig in (signal.SIGTERM, signal.SIGINT):
+                with start(*words) as command:
+                    with server.accept()[0]:
+                        command.send_signal(sig)
+                        assert command.wait(30) in (128 + sig, -sig)
+                        assert command.stdout.read() == b""
 
 
 def test_json_of_names_that_are_not_utf8():

@@ -204,7 +204,10 @@ int remote_guardian(const struct run_opts *opts, const char *url,
 	(void)prctl(PR_SET_PDEATHSIG, SIG_ORPHANED);
 	if (getppid() != wrapper)
 		return EXIT_WEIR;
+	/* The server may not answer. */
+	signals_may_end(signals, false);
 	l.cluster = remote_acquire_open(&opts->acquire, url);
+	signals_may_not_end(signals);
 	began = weir_now_ns();
 	status = acquire(&l, signals, shared);
 	if (status)
