@@ -71,7 +71,7 @@ typedef struct weir_rate {
 	uint32_t ready_;		/* src/pattern/ready.h */
 	uint32_t unused_;
 	uint64_t queued_high_;		/* high part of queued_ */
-	uint64_t reserved_[1];		/* zero, for later versions */
+	int64_t advance_;		/* tokens that the first took early */
 } weir_rate;
 
 typedef enum weir_rate_kind {

@@ -39,6 +39,17 @@ static inline void weir_rate_unqueue_(weir_rate *limit, int64_t n)
 }
 
 /*
+ * Put back the tokens that the holder of the gate has taken in advance, if any:
+ * it waits for them again.  Requires: lock_ is held.
+ */
+static inline void weir_rate_put_back_(weir_rate *limit)
+{
+	weir_bucket_put_back_(&limit->bucket_, limit->advance_);
+	weir_rate_queue_(limit, limit->advance_);
+	limit->advance_ = 0;
+}
+
+/*
  * Check a request, in the order of weir_sem_acquire: arguments, ctx, closed, 0
  * tokens.  Returns WEIR_EQUEUED if the request is valid and has to take tokens.
  */

@@ -151,6 +151,8 @@ weir_err weir_rate_set(weir_rate *limit, int64_t rate, int64_t period_ns,
 	next = limit->bucket_;
 	ok = weir_bucket_set_(&next, rate, period_ns, burst ? burst : 1);
 	if (ok) {
+		/* rate_wait.c: the holder of the gate takes them again. */
+		weir_rate_put_back_(limit);
 		keep_level(&next, &limit->bucket_, now_ns);
 		limit->bucket_ = next;
 		limit->rate_ = rate;

@@ -12,6 +12,13 @@
  * tokens in the meantime, since new calls wait or are refused, so the bucket is
  * as if the holder had never called.
  *
+ * advance_ is the number of tokens that the holder has taken, from the take
+ * until the call is decided (settle).  weir_rate_set puts these tokens back
+ * before it changes the rate, and sets advance_ to 0.  The holder must not do
+ * that afterwards: by the new rate the tokens have another cost, which may not
+ * even fit into the arithmetic, because the request may exceed the new burst.
+ * A holder that finds 0 takes its tokens again, by the new rate.
+ *
  * The tokens are taken before the sleep, not after it.  If a sleep lasts too
  * long, then that time is therefore not lost for the next call, and the rate
  * does not drop.
@@ -30,7 +37,7 @@ static weir_err sleep_until(weir_rate *limit, int64_t at_ns,
 			    struct weir_ctx *ctx)
 {
 	weir_ctx until;
-	weir_err err, ended = WEIR_OK;
+	weir_err err;
 
 	if (ctx) {
 		err = weir_ctx_init(&until, ctx, at_ns);
@@ -38,22 +45,44 @@ static weir_err sleep_until(weir_rate *limit, int64_t at_ns,
 			return err;
 		err = weir_sem_acquire(&limit->wake_, 1, &until);
 		(void)!weir_ctx_destroy(&until);
-		ended = weir_ctx_err(ctx);
 	} else {
 		err = weir_sem_acquire_until(&limit->wake_, 1, at_ns);
 	}
-	if (ended)
-		return ended;
 	return err == WEIR_ETIMEDOUT ? WEIR_EAGAIN : err;
 }
 
-/* Requires: the gate is held, so no tokens have been taken since. */
-static void put_back(weir_rate *limit, int64_t n)
+/* As weir_rate_take_locked_, in advance.  Requires: the gate is held. */
+static weir_err take_in_advance(weir_rate *limit, int64_t n, int64_t now_ns,
+				int64_t latest_ns, int64_t *at_ns)
 {
+	weir_err err;
+
 	weir_lock_(&limit->lock_);
-	weir_bucket_put_back_(&limit->bucket_, n);
-	weir_rate_queue_(limit, n);
+	err = weir_rate_take_locked_(limit, n, now_ns, latest_ns, at_ns);
+	if (!err) {
+		weir_rate_unqueue_(limit, n);
+		limit->advance_ = n;
+	}
 	weir_unlock_(&limit->lock_);
+	return err;
+}
+
+/*
+ * Use the tokens that were taken in advance, or put them back.  Returns false
+ * if weir_rate_set has put them back.  Requires: the gate is held, so no other
+ * call has taken tokens since.
+ */
+static bool settle(weir_rate *limit, bool use)
+{
+	bool taken;
+
+	weir_lock_(&limit->lock_);
+	taken = limit->advance_;
+	if (!use)
+		weir_rate_put_back_(limit);
+	limit->advance_ = 0;
+	weir_unlock_(&limit->lock_);
+	return taken;
 }
 
 /* Take n tokens and wait until they are usable.  Requires: the gate is held. */
@@ -62,26 +91,28 @@ static weir_err take_at_gate(weir_rate *limit, int64_t n, int64_t deadline_ns,
 {
 	for (;;) {
 		int64_t now_ns, at_ns = 0, stale;
-		weir_err err;
+		weir_err err, ended;
+		bool taken;
 
 		/* A change of the rate from here on ends the sleep below. */
 		(void)!weir_sem_drain(&limit->wake_, &stale);
 		now_ns = weir_now_ns();
-		weir_lock_(&limit->lock_);
-		err = weir_rate_take_locked_(
+		err = take_in_advance(
 			limit, n, now_ns,
 			deadline_ns > now_ns ? deadline_ns : now_ns, &at_ns);
-		if (!err)
-			weir_rate_unqueue_(limit, n);
-		weir_unlock_(&limit->lock_);
-		if (err || at_ns <= now_ns)
-			return err;
-		err = sleep_until(limit, at_ns, ctx);
-		if (err == WEIR_EAGAIN)
-			return WEIR_OK;
-		put_back(limit, n);
 		if (err)
 			return err;
+		err = at_ns > now_ns ? sleep_until(limit, at_ns, ctx) :
+				       WEIR_EAGAIN;
+		/* C13: a cancel that has returned wins over the tokens. */
+		ended = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+		if (ended)
+			err = ended;
+		taken = settle(limit, err == WEIR_EAGAIN);
+		if (err && err != WEIR_EAGAIN)
+			return err;
+		if (err && taken)
+			return WEIR_OK;
 	}
 }
 
@@ -94,7 +125,7 @@ static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 				uint64_t site)
 {
 	weir_err err;
-	bool taken = false, watched;
+	bool watched;
 
 	watched = weir_site_begin_(&limit->gate_, site);
 	if (ctx)
@@ -104,19 +135,11 @@ static weir_err wait_for_tokens(weir_rate *limit, int64_t n,
 	weir_site_end_(watched);
 	if (!err) {
 		err = take_at_gate(limit, n, deadline_ns, ctx);
-		taken = err == WEIR_OK;
-		/* C13: a cancel that has returned wins over the tokens. */
-		if (taken && ctx)
-			err = weir_ctx_err(ctx);
-		if (taken && err) {
-			put_back(limit, n);
-			taken = false;
-		}
 		weir_sem_release(&limit->gate_, 1);
 	}
 	weir_lock_(&limit->lock_);
 	limit->waiting_--;
-	if (!taken)
+	if (err)
 		weir_rate_unqueue_(limit, n);
 	weir_unlock_(&limit->lock_);
 	return err;
@@ -131,7 +154,9 @@ static void undo_take(weir_rate *limit, int64_t n,
 		      const struct weir_time_ *full)
 {
 	weir_lock_(&limit->lock_);
-	if (!limit->waiting_ && limit->bucket_.full_ns_ == full->ns &&
+	/* If n exceeds the burst, then the rate has been changed since. */
+	if (!limit->waiting_ && n <= limit->bucket_.burst_ &&
+	    limit->bucket_.full_ns_ == full->ns &&
 	    limit->bucket_.full_part_ == full->part)
 		weir_bucket_put_back_(&limit->bucket_, n);
 	weir_unlock_(&limit->lock_);

@@ -26,6 +26,7 @@ static void adds_up(void)
 	check_calm(&limit.gate_);
 	EX_ASSERT(weir_sem_available(&limit.gate_) == 1);
 	EX_ASSERT(limit.waiting_ == 0 && !limit.queued_ && !limit.queued_high_);
+	EX_ASSERT(!limit.advance_);
 	EX_ASSERT(weir_now_ns() >= begun + taken * PERIOD);
 	EX_ASSERT(limit.bucket_.full_ns_ >= begun + PERIOD + taken * PERIOD);
 }
@@ -107,10 +108,17 @@ static void no_waiters(void)
 {
 	check_calm(&limit.gate_);
 	EX_ASSERT(limit.waiting_ == 0 && !limit.queued_ && !limit.queued_high_);
+	EX_ASSERT(!limit.advance_);
+	/* At most one token is missing, and calls that failed took none. */
+	EX_ASSERT(limit.bucket_.full_ns_ <= weir_now_ns() + PERIOD / 2 + 1);
 }
 
 /* The rate changes while a thread sleeps by the old rate. */
 SCENARIO(rate_changes, 2, empty, no_waiters, acquire, quicken)
+
+/* The thread is cancelled at the same time: its tokens are put back once. */
+SCENARIO(rate_change_meets_cancel, 2, empty, no_waiters, acquire_ctx, quicken,
+	 cancel)
 
 static void try_one(void)
 {

@@ -429,6 +429,30 @@ TEST(waiter_for_more_than_the_new_burst)
 }
 
 /*
+ * As above, and by the new rate the tokens of the waiter cost more nanoseconds
+ * than 64 bits can hold.  The waiter leaves an empty bucket behind.
+ */
+TEST(waiter_for_far_more_than_the_new_burst)
+{
+	const int64_t minute = 60 * SECOND;
+	struct wait wait = { .n = 1000000 };
+	check_thread thread;
+
+	begin((weir_rate_opts){ .rate = 1, .period_ns = minute,
+				 .burst = wait.n });
+	CHECK_OK(weir_rate_acquire(&limit, wait.n, NULL));
+	thread = start(wait_for, &wait);
+	AWAIT(waiters_of(&limit.wake_) == 1);
+	CHECK_OK(weir_rate_set(&limit, 1, WEIR_RATE_PERIOD_MAX, 10));
+	finish(thread);
+	CHECK_ERR(wait.err, WEIR_ETOOBIG);
+	CHECK_EQ(info_of(&limit).tokens, 0);
+	CHECK(weir_rate_delay(&limit, 1) <= WEIR_RATE_PERIOD_MAX);
+	CHECK(weir_rate_delay(&limit, 1) > WEIR_RATE_PERIOD_MAX / 2);
+	end();
+}
+
+/*
  * C7, C13: the first waiter is cancelled and puts its tokens back for the next.
  */
 TEST(c13_cancelled_first_takes_nothing)
