@@ -49,7 +49,6 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 				   .name = opts->name,
 				   .flags = WEIR_SEM_UNWATCHED };
 	(void)!weir_sem_init_opts(&group->permits_, &permits);
-	weir_sem_watch_(&group->permits_, RG_GROUP);
 	(void)!weir_sem_init_opts(&group->tasks_, &tasks);
 	err = weir_ctx_init(&group->ctx_, opts->ctx, WEIR_FOREVER);
 	if (err)
@@ -61,10 +60,14 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 		if (err)
 			(void)!weir_chan_destroy(&group->backlog_);
 	}
-	if (err)
+	if (err) {
 		(void)!weir_ctx_destroy(&group->ctx_);
-	group->ready_ = err ? 0 : weir_generation_;
-	return err;
+		return err;
+	}
+	/* Watch last: no call removes the record of a group that failed. */
+	weir_sem_watch_(&group->permits_, RG_GROUP);
+	group->ready_ = weir_generation_;
+	return WEIR_OK;
 }
 
 weir_err weir_group_destroy(weir_group *group)

@@ -57,6 +57,21 @@ TEST(c48_a_read_lock_has_holders)
 	none("table");
 }
 
+/* A group that could not be set up leaves no record behind. */
+TEST(a_group_that_fails_is_not_watched)
+{
+	weir_group_opts opts = { .workers = 1, .name = "failed",
+				 .stack_size = 1 };
+	weir_group group;
+
+	CHECK_ERR(weir_group_init(&group, &opts), WEIR_EINVAL);
+	none("failed");
+	opts.stack_size = 0;
+	opts.ctx = (weir_ctx *)(uintptr_t)1;
+	CHECK_ERR(weir_group_init(&group, &opts), WEIR_EINVAL);
+	none("failed");
+}
+
 static weir_err create(void *user, struct weir_ctx *ctx, void **resource)
 {
 	(void)ctx;
