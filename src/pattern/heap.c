@@ -65,6 +65,15 @@ static weir_err unless_busy(weir_err err)
 	return err == WEIR_EBUSY ? WEIR_OK : err;
 }
 
+/*
+ * The init of an operation returns no error, but panics if it is not `ok`.  The
+ * panic hook may return: the operation is not set up then.
+ */
+static weir_err unless_refused(bool ok)
+{
+	return ok ? WEIR_OK : WEIR_EINVAL;
+}
+
 static weir_err release(weir_permit *permit)
 {
 	weir_permit_release(permit);
@@ -77,11 +86,11 @@ NEW(adaptive, (weir_sem *sem, const weir_adaptive_opts *opts,
 FREE(adaptive, WEIR_OK)
 
 NEW(all, (struct weir_loop *loop, weir_all_fn *fn, void *user, weir_all **out),
-    (weir_all_init(object, loop, fn, user), WEIR_OK))
+    (weir_all_init(object, loop, fn, user), unless_refused(fn)))
 FREE(all, unless_busy(weir_all_cancel(object)))
 
 NEW(any, (struct weir_loop *loop, weir_any_fn *fn, void *user, weir_any **out),
-    (weir_any_init(object, loop, fn, user), WEIR_OK))
+    (weir_any_init(object, loop, fn, user), unless_refused(fn)))
 FREE(any, unless_busy(weir_any_cancel(object)))
 
 NEW(breaker, (const weir_breaker_opts *opts, weir_breaker **out),
@@ -94,7 +103,7 @@ FREE(chan, weir_chan_destroy(object))
 
 NEW(chan_op, (struct weir_loop *loop, weir_chan_op_fn *fn, void *user,
               weir_chan_op **out),
-    (weir_chan_op_init(object, loop, fn, user), WEIR_OK))
+    (weir_chan_op_init(object, loop, fn, user), unless_refused(fn || !loop)))
 FREE(chan_op, unless_busy(weir_chan_op_cancel(object)))
 
 NEW(ctx, (weir_ctx *parent, int64_t deadline_ns, weir_ctx **out),
@@ -118,7 +127,7 @@ NEW(loop, (weir_loop **out),
 FREE(loop, weir_loop_destroy(object))
 
 NEW(op, (struct weir_loop *loop, weir_op_fn *fn, void *user, weir_op **out),
-    (weir_op_init(object, loop, fn, user), WEIR_OK))
+    (weir_op_init(object, loop, fn, user), unless_refused(fn || !loop)))
 FREE(op, unless_busy(weir_op_cancel(object)))
 
 NEW(permit, (weir_permit **out),
@@ -131,7 +140,7 @@ FREE(pool, weir_pool_destroy(object))
 
 NEW(pool_op, (struct weir_loop *loop, weir_pool_op_fn *fn, void *user,
               weir_pool_op **out),
-    (weir_pool_op_init(object, loop, fn, user), WEIR_OK))
+    (weir_pool_op_init(object, loop, fn, user), unless_refused(fn || !loop)))
 FREE(pool_op, unless_busy(weir_pool_op_cancel(object)))
 
 NEW(rate, (const weir_rate_opts *opts, weir_rate **out),

@@ -101,6 +101,37 @@ TEST(new_with_invalid_options)
 	CHECK_ERR(weir_ctx_new(NULL, WEIR_FOREVER, NULL), WEIR_EINVAL);
 }
 
+/*
+ * The init of an operation panics instead.  If the hook returns, the operation
+ * was not set up: there is no object.
+ */
+TEST(new_of_an_operation_without_callback)
+{
+	weir_all *all = (void *)1;
+	weir_any *any = (void *)1;
+	weir_chan_op *chan_op = (void *)1;
+	weir_op *op = (void *)1;
+	weir_pool_op *pool_op = (void *)1;
+	weir_loop *loop;
+
+	CHECK_OK(weir_loop_new(&loop));
+	CHECK_PANICS("no callback", CHECK_ERR(
+		weir_all_new(NULL, NULL, NULL, &all), WEIR_EINVAL));
+	CHECK_PANICS("no callback", CHECK_ERR(
+		weir_any_new(NULL, NULL, NULL, &any), WEIR_EINVAL));
+	CHECK_PANICS("without a callback", CHECK_ERR(
+		weir_chan_op_new(loop, NULL, NULL, &chan_op), WEIR_EINVAL));
+	CHECK_PANICS("without a callback", CHECK_ERR(
+		weir_op_new(loop, NULL, NULL, &op), WEIR_EINVAL));
+	CHECK_PANICS("without a callback", CHECK_ERR(
+		weir_pool_op_new(loop, NULL, NULL, &pool_op), WEIR_EINVAL));
+	CHECK(!all && !any && !chan_op && !op && !pool_op);
+	/* Without a loop an operation may be polled. */
+	CHECK_OK(weir_op_new(NULL, NULL, NULL, &op));
+	CHECK_OK(weir_op_free(op));
+	CHECK_OK(weir_loop_free(loop));
+}
+
 /* Objects that can be in use: EBUSY, and the object is as before. */
 TEST(free_in_use)
 {
