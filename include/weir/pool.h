@@ -37,8 +37,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * borrows from its own pool, then it may wait for itself.  If an exception,
  * pthread_exit or pthread_cancel leaves a callback, then the call ends, and the
  * pool loses no place: create counts as failed, destroy as done, and a resource
- * that was being validated is idle again.  A longjmp out of a callback is not
- * allowed; the next borrow of the thread panics.
+ * that was being validated is idle again (if the pool has been closed: it is
+ * destroyed).  A longjmp out of a callback is not allowed; the next borrow of
+ * the thread panics.
  *
  * The following holds for every function below unless its comment differs.
  *

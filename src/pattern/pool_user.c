@@ -6,7 +6,8 @@
  * permit of its caller held.  Then, while the stack is unwound,
  *
  *   create    counts as a failure; the item is EMPTY again
- *   validate  decides nothing; the item is IDLE again
+ *   validate  decides nothing; the item is IDLE again, or is destroyed if the
+ *             pool has been closed meanwhile: the close did not find it
  *   destroy   counts as done; the item is EMPTY
  *
  * and the permit is released.
@@ -87,11 +88,17 @@ static void left_validate(void *arg)
 {
 	const struct user_call *call = arg;
 	weir_pool *pool = call->pool;
+	bool closed;
 
 	weir_lock_(&pool->lock_);
-	call->item->state_ = WEIR_ITEM_IDLE_;
-	ring_append(&pool->idle_, &call->item->place_);
+	closed = pool->closed_;
+	if (!closed) {
+		call->item->state_ = WEIR_ITEM_IDLE_;
+		ring_append(&pool->idle_, &call->item->place_);
+	}
 	weir_unlock_(&pool->lock_);
+	if (closed)
+		weir_pool_end_(pool, call->item, call->permit);
 	release(call);
 }
 

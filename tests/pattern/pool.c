@@ -326,6 +326,32 @@ TEST(c19_close_and_drain)
 }
 
 /*
+ * The pool is closed while a validate runs, which then ends its thread.  The
+ * close did not find the resource: it is destroyed nevertheless.
+ */
+static bool close_and_exit(void *user, void *resource)
+{
+	(void)user;
+	(void)resource;
+	weir_pool_close(&pool);
+	pthread_exit(NULL);
+}
+
+TEST(c19_close_while_a_validate_is_left)
+{
+	weir_pool_opts opts = opts_of(2);
+
+	opts.validate = close_and_exit;
+	begin_with(opts);
+	weir_pool_give_back(&pool, borrow());
+	(void)finish(start(borrow_one, NULL));
+	CHECK_OK(weir_pool_wait_idle(&pool, NULL));
+	CHECK_EQ(maker.ended, 1);
+	CHECK_EQ(info().idle, 0);
+	end();
+}
+
+/*
  * Callbacks may call the pool: the last destroy calls stat, trim and
  * try_borrow.
  */
