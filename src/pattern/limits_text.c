@@ -224,6 +224,9 @@ static weir_err finish_section(struct weir_limits_spec_ *spec,
 	if (spec->given & 1u << BARGE_US && spec->policy != WEIR_BARGING)
 		return weir_limits_wrong_(problem, spec->line,
 			"barge_us is for policy = barging: ", spec->name);
+	/* The default and its number are the same value to a later load. */
+	if (spec->policy == WEIR_BARGING && !spec->barge_us)
+		spec->barge_us = WEIR_BARGE_US;
 	return WEIR_OK;
 }
 

@@ -90,6 +90,20 @@ TEST(c21_loading_again_resizes)
 	CHECK_OK(weir_limits_destroy(&limits));
 }
 
+/* The default of barge_us is a value, not another setting. */
+TEST(loading_again_with_the_default_in_numbers)
+{
+	CHECK_OK(weir_limits_init(&limits, 1));
+	CHECK_OK(load("[a]\ncapacity = 1\npolicy = barging\n"));
+	CHECK_OK(load("[a]\ncapacity = 2\npolicy = barging\n"
+		      "barge_us = 1000\n"));
+	CHECK_OK(load("[a]\ncapacity = 3\npolicy = barging\nbarge_us = 0\n"));
+	CHECK_EQ(named("a").capacity, 3);
+	CHECK_ERR(load("[a]\ncapacity = 4\npolicy = barging\nbarge_us = 999\n"),
+		  WEIR_EINVAL);
+	CHECK_OK(weir_limits_destroy(&limits));
+}
+
 /* After one mistake, nothing of the text takes effect. */
 TEST(mistakes_have_a_line_and_change_nothing)
 {
