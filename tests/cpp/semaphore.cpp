@@ -255,6 +255,46 @@ TEST(c15_ends_of_other_clocks)
 	CHECK_EQ(weir::detail::time_left(5, -2), 7);
 }
 
+// C15: units whose factor to nanoseconds is not an integer do not overflow.
+TEST(c15_odd_units)
+{
+	using samples = std::chrono::duration<int64_t, std::ratio<1, 44100>>;
+	using ntp = std::chrono::duration<int64_t,
+					  std::ratio<1, INT64_C(1) << 32>>;
+	using frames = std::chrono::duration<int64_t, std::ratio<1001, 30000>>;
+	using small = std::chrono::duration<uint32_t, std::ratio<1, 60>>;
+	const int64_t year = 31536000;
+	weir::counting_semaphore<> sem(0);
+
+	CHECK_EQ(weir::detail::to_ns(samples(44100 * year)), year * 1000000000);
+	CHECK_EQ(weir::detail::to_ns(samples(44100 * year + 1)),
+		 year * 1000000000 + 22676);
+	CHECK_EQ(weir::detail::to_ns(samples(-44100 * year - 1)),
+		 -year * 1000000000 - 22675);
+	CHECK_EQ(weir::detail::to_ns(ntp((year << 32) + (INT64_C(1) << 31))),
+		 year * 1000000000 + 500000000);
+	CHECK_EQ(weir::detail::to_ns(frames(30 * year)),
+		 1001 * (year * 1000000));
+	CHECK_EQ(weir::detail::to_ns(small(UINT32_MAX)), 71582788250000000);
+	CHECK_EQ(weir::detail::to_ns(std::chrono::duration<double>(-1.5)),
+		 -1500000000);
+	CHECK_EQ(weir::detail::to_ns(std::chrono::duration<float>(0.25f)),
+		 250000000);
+	CHECK_EQ(weir::detail::to_ns(samples::max()), WEIR_FOREVER);
+	CHECK_EQ(weir::detail::to_ns(samples::min()), INT64_MIN);
+	// The time since 1970, in samples: the wait is not over at once.
+	std::thread releaser([&] {
+		AWAIT(waiters_of(sem.native_handle()) == 1);
+		sem.release();
+	});
+	const std::chrono::time_point<std::chrono::system_clock, samples> soon(
+		std::chrono::duration_cast<std::chrono::seconds>(
+			std::chrono::system_clock::now().time_since_epoch()) +
+		10min);
+	CHECK(sem.try_acquire_until(soon));
+	releaser.join();
+}
+
 TEST(c13_context)
 {
 	static const char why[] = "shutdown";

@@ -15,22 +15,29 @@ namespace weir {
 
 namespace detail {
 
-/* Round up to nanoseconds; saturates at the limits of int64_t. */
+/*
+ * Round up to nanoseconds; saturates at the limits of int64_t.  Whole seconds
+ * and the rest are converted apart: duration_cast multiplies first, and with a
+ * period such as 1/44100 s, the product overflows after a few months.
+ */
 template <class Rep, class Period>
 int64_t to_ns(const std::chrono::duration<Rep, Period> &time)
 {
-	using seconds = std::chrono::duration<double>;
+	using seconds = std::chrono::duration<int64_t>;
 	using ns = std::chrono::duration<int64_t, std::nano>;
-	const double about = std::chrono::duration_cast<seconds>(time).count();
+	const double about = std::chrono::duration_cast<
+		std::chrono::duration<double>>(time).count();
 
 	if (about >= 9.2e9)
 		return WEIR_FOREVER;
 	if (about <= -9.2e9)
 		return std::numeric_limits<int64_t>::min();
-	ns rounded = std::chrono::duration_cast<ns>(time);
-	if (rounded < time)
+	const auto whole = std::chrono::duration_cast<seconds>(time);
+	const auto rest = time - whole;
+	ns rounded = std::chrono::duration_cast<ns>(rest);
+	if (rounded < rest)
 		rounded += ns(1);
-	return rounded.count();
+	return (whole + rounded).count();
 }
 
 /* Returns end - now, or 0 if that is negative; saturates at WEIR_FOREVER. */
