@@ -497,6 +497,17 @@ TEST(group_tasks_may_throw)
 	CHECK(ran.load() == 7 || ran.load() == 1000);
 }
 
+// Every error of a program is thrown as it is, also the largest.
+TEST(group_tasks_may_return_any_error)
+{
+	weir::group group(1);
+
+	group.spawn([] { return static_cast<weir_err>(INT32_MAX); });
+	CHECK_THROWS(static_cast<weir_err>(INT32_MAX), group.wait());
+	group.spawn([] { throw std::runtime_error("second"); });
+	CHECK_THROWS(static_cast<weir_err>(INT32_MAX), group.wait());
+}
+
 // The destructor cancels the tasks and waits for them; nothing leaks.
 TEST(group_ends_with_its_scope)
 {

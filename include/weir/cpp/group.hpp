@@ -82,7 +82,7 @@ public:
 	{
 		weir_err err = weir_group_wait(&group_, ctx, nullptr);
 
-		if (err == threw)
+		if (err == threw && first())
 			std::rethrow_exception(first());
 		detail::check(err);
 	}
@@ -91,8 +91,11 @@ public:
 	weir_group *native_handle() noexcept { return &group_; }
 
 private:
-	/* The result of a task that threw. */
-	static constexpr weir_err threw = static_cast<weir_err>(INT32_MAX);
+	/*
+	 * The result of a task that threw.  No function of weir returns it, and
+	 * the errors of a program are positive.
+	 */
+	static constexpr weir_err threw = WEIR_ERR_LAST_;
 
 	struct task_base {
 		explicit task_base(group &owner) : in(owner) {}
