@@ -346,6 +346,33 @@ TEST(c13_stop_token)
 	CHECK(sem.try_acquire_for(1h, 1, never.get_token()));
 	sem.release();
 }
+
+// C14: the time limits the wait only, also with a stop token.  C13: a stop
+// wins.
+TEST(c14_stop_token_and_time)
+{
+	const auto past = std::chrono::steady_clock::now() - 1s;
+	weir::semaphore sem(1);
+	std::stop_source stop;
+
+	CHECK(sem.try_acquire_for(0s, 1, stop.get_token()));
+	CHECK(!sem.try_acquire_for(0s, 1, stop.get_token()));
+	sem.release();
+	CHECK(sem.try_acquire_until(past, 1, stop.get_token()));
+	CHECK(!sem.try_acquire_until(past, 1, stop.get_token()));
+	sem.release();
+	CHECK(sem.try_acquire_until(std::chrono::system_clock::time_point(), 1,
+				    stop.get_token()));
+	sem.release();
+	stop.request_stop();
+	CHECK(!sem.try_acquire_for(0s, 1, stop.get_token()));
+	CHECK(!sem.try_acquire_until(past, 1, stop.get_token()));
+	CHECK_EQ(sem.available(), 1);
+	sem.close();
+	std::stop_source open;
+	CHECK_THROWS(WEIR_ECLOSED,
+		     (void)sem.try_acquire_for(0s, 1, open.get_token()));
+}
 #endif
 
 TEST(rwlock_with_std_locks)

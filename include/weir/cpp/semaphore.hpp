@@ -99,16 +99,18 @@ public:
 		return detail::check_unless(
 			weir_sem_acquire(&sem_, n, ctx.get()), WEIR_ECANCELED);
 	}
-	/* Returns false if a stop was requested or the time is over. */
+	/*
+	 * Returns false if a stop was requested or the time is over.  The time
+	 * limits the wait only, as without a token: free permits win over it.
+	 */
 	template <class Rep, class Period>
 	bool try_acquire_for(const std::chrono::duration<Rep, Period> &time,
 			     int64_t n, const std::stop_token &token)
 	{
 		detail::stop_context ctx(token, detail::deadline_after(time));
-		weir_err err = weir_sem_acquire(&sem_, n, ctx.get());
 
-		return err != WEIR_ETIMEDOUT &&
-		       detail::check_unless(err, WEIR_ECANCELED);
+		return is_acquired(weir_sem_acquire(&sem_, n, ctx.get()), n,
+				   token);
 	}
 	template <class Clock, class Duration>
 	bool try_acquire_until(
@@ -121,8 +123,7 @@ public:
 			return weir_sem_acquire(&sem_, n, ctx.get());
 		});
 
-		return err != WEIR_ETIMEDOUT &&
-		       detail::check_unless(err, WEIR_ECANCELED);
+		return is_acquired(err, n, token);
 	}
 #endif
 	/* Returns the number taken, min .. max. */
@@ -249,6 +250,25 @@ public:
 	weir_sem *native_handle() noexcept { return &sem_; }
 
 private:
+#ifdef __cpp_lib_jthread
+	/*
+	 * The result of a wait that ended with err.  Its deadline was that of a
+	 * context, which wins over free permits: try once more.  C13: a stop
+	 * that was requested meanwhile wins over these permits.
+	 */
+	bool is_acquired(weir_err err, int64_t n, const std::stop_token &token)
+	{
+		if (err != WEIR_ETIMEDOUT)
+			return detail::check_unless(err, WEIR_ECANCELED);
+		if (!try_acquire(n))
+			return false;
+		if (!token.stop_requested())
+			return true;
+		release(n);
+		return false;
+	}
+#endif
+
 	weir_sem sem_;
 };
 
