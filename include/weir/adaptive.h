@@ -66,7 +66,7 @@ typedef enum weir_call {
 typedef struct weir_adaptive_opts {
 	weir_adaptive_kind kind;
 	uint32_t flags;		/* 0 */
-	int64_t initial;	/* 0: 20 */
+	int64_t initial;	/* 0: 20, or the nearest of min .. max */
 	int64_t min;		/* 0: 1 */
 	int64_t max;		/* 0: 1000 */
 	int64_t slow_ns;	/* a slower call counts as dropped; 0: none */

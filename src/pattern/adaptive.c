@@ -230,8 +230,8 @@ weir_err weir_adaptive_init(weir_adaptive *adaptive, weir_sem *sem,
 		o = *opts;
 	o.min = o.min ? o.min : 1;
 	o.max = o.max ? o.max : 1000;
-	o.initial = o.initial ? o.initial : (int64_t)within(20, (double)o.min,
-							     (double)o.max);
+	if (!o.initial)
+		o.initial = o.min > 20 ? o.min : o.max < 20 ? o.max : 20;
 	o.queue = o.queue ? o.queue : 4;
 	if (!adaptive || (uintptr_t)adaptive % sizeof(uint64_t) || !opts_ok(&o))
 		return WEIR_EINVAL;

@@ -235,6 +235,8 @@ TEST(bad_input)
 	REFUSED(.initial = 1, .min = 2);
 	REFUSED(.initial = 30, .max = 20);
 	REFUSED(.max = INT64_MAX);
+	/* The default of initial is at least min, also if min does not fit. */
+	REFUSED(.min = INT64_MAX, .max = INT64_MAX);
 	REFUSED(.slow_ns = -1);
 	REFUSED(.queue = -1);
 	REFUSED(.reserved_ = { 0, 0, 0, 1 });
@@ -244,6 +246,13 @@ TEST(bad_input)
 	CHECK_ERR(weir_adaptive_stat(&zeroed, &i), WEIR_EINVAL);
 	CHECK_PANICS("weir_adaptive_release",
 		     weir_adaptive_release(&zeroed, 0, WEIR_CALL_OK));
+	begin((weir_adaptive_opts){ .min = 30 });
+	CHECK_EQ(info().limit, 30);
+	end();
+	begin((weir_adaptive_opts){ .max = 10 });
+	CHECK_EQ(info().limit, 10);
+	end();
+	CHECK_OK(weir_sem_init(&sem, 1));
 	CHECK_OK(weir_adaptive_init(&a, &sem, NULL));
 	CHECK_EQ(info().limit, 20);
 	CHECK_ERR(weir_adaptive_learn(&a, 0, 1, -1, WEIR_CALL_OK), WEIR_EINVAL);
