@@ -138,8 +138,9 @@ WEIR_API void weir_rwlock_write_done(weir_rwlock *rw);
 
 /*
  * Turn the calling reader into the writer without leaving, if it is the only
- * reader and no thread waits.  WEIR_EAGAIN: this is not possible now, and the
- * caller is still a reader.  Panics if no reader is inside.  There is no form
+ * reader and no thread waits (WEIR_RW_BARGING: none that has waited for
+ * barge_us).  WEIR_EAGAIN: this is not possible now, and the caller is still a
+ * reader.  Panics if no reader is inside.  There is no form
  * that waits: two readers that both waited to become the writer would deadlock.
  * To wait, leave, call weir_rwlock_write, and check again the data that was
  * read.

@@ -295,6 +295,22 @@ TEST(upgrade_is_refused_rather_than_waited_for)
 	}
 }
 
+/* C30: with BARGING an upgrade passes a writer that waits within the bound. */
+TEST(c30_upgrade_within_the_bound)
+{
+	const weir_rwlock_opts opts = { .barge_us = WEIR_BARGE_US_MAX };
+	struct caller writer = { .call = WRITE };
+
+	CHECK_OK(weir_rwlock_init(&rw, &opts));
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	start_waiting(&writer);
+	CHECK_OK(weir_rwlock_try_upgrade(&rw));
+	weir_rwlock_write_done(&rw);
+	finishes_with(&writer, WEIR_OK);
+	weir_rwlock_write_done(&rw);
+	end();
+}
+
 /* Close in every state. */
 TEST(c19_close_wakes_waiters)
 {
