@@ -185,7 +185,8 @@ WEIR_API void weir_pool_close(weir_pool *pool);
 /*
  * Wait until every lent resource has been given back; after a close, until
  * every resource has been destroyed.  WEIR_ECANCELED, WEIR_ETIMEDOUT: ctx ended
- * first.
+ * first.  A close that is still running on another thread may have idle
+ * resources to destroy: this call does not wait for them.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_pool_wait_idle(weir_pool *pool, struct weir_ctx *ctx);
