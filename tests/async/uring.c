@@ -6,6 +6,20 @@
 #include "calls.h"
 #include "weir/loop/uring.h"
 
+/* The linker wraps io_uring_submit: the next call fails with this error. */
+static int submit_error;
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	int err = submit_error;
+
+	submit_error = 0;
+	return err ? err : __real_io_uring_submit(ring);
+}
+
 static int without_uring(void)
 {
 	printf("skipped: async-uring: needs io_uring\n");
@@ -58,43 +72,82 @@ TEST(deadline_among_other_completions)
 	CHECK_OK(weir_loop_destroy(&loop));
 }
 
-/* A callback fills the submission queue; the loop is still polled. */
-static struct io_uring filled;
+/*
+ * The poll request of the loop is submitted again after each dispatch, also if
+ * that is difficult.
+ */
+static struct io_uring ring_of;
 
+/* A callback fills the submission queue. */
 static void fills(weir_op *op, weir_err err, void *user)
 {
 	struct io_uring_sqe *sqe;
 
 	call_ran(op, err, user);
-	while ((sqe = io_uring_get_sqe(&filled)))
+	while ((sqe = io_uring_get_sqe(&ring_of)))
 		io_uring_prep_nop(sqe);
 }
 
-TEST(submission_queue_is_full)
+/*
+ * A callback leaves a request that the kernel refuses: a submit ends there, and
+ * the requests behind it stay in the queue.
+ */
+static void leaves_invalid(weir_op *op, weir_err err, void *user)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring_of);
+
+	call_ran(op, err, user);
+	io_uring_prep_nop(sqe);
+	sqe->opcode = 255;
+}
+
+/* The kernel cannot submit at the moment. */
+static void exhausts(weir_op *op, weir_err err, void *user)
+{
+	call_ran(op, err, user);
+	submit_error = -EAGAIN;
+}
+
+static void check_polled_after(weir_op_fn *callback)
 {
 	struct io_uring_cqe *cqe;
 	weir_loop loop;
 	weir_sem sem;
 	struct call c = { 0 };
 
-	if (io_uring_queue_init(2, &filled, 0))
+	if (io_uring_queue_init(2, &ring_of, 0))
 		exit(without_uring());
 	CHECK_OK(weir_sem_init_opts(&sem, &(weir_sem_opts){ .capacity = 1 }));
 	CHECK_OK(weir_loop_init(&loop));
-	CHECK_EQ(weir_loop_uring_arm(&filled, &loop), 0);
-	for (int i = 0; i < 2; i++) {
+	CHECK_EQ(weir_loop_uring_arm(&ring_of, &loop), 0);
+	for (int i = 0; i < 3; i++) {
 		c.ran = 0;
-		weir_op_init(&c.op, &loop, fills, &c);
+		weir_op_init(&c.op, &loop, callback, &c);
 		CHECK_ERR(weir_op_submit(&c.op, &sem, 1, NULL), WEIR_EQUEUED);
 		weir_sem_release(&sem, 1);
 		while (!c.ran) {
-			int n = weir_loop_uring_wait(&filled, &loop, &cqe);
+			int n = weir_loop_uring_wait(&ring_of, &loop, &cqe);
 
 			CHECK(n == 0 || n == -EAGAIN);
 			if (n == 0)
-				io_uring_cqe_seen(&filled, cqe);
+				io_uring_cqe_seen(&ring_of, cqe);
 		}
 	}
-	io_uring_queue_exit(&filled);
+	io_uring_queue_exit(&ring_of);
 	CHECK_OK(weir_loop_destroy(&loop));
+}
+
+TEST(submission_queue_is_full)
+{
+	check_polled_after(fills);
+}
+
+TEST(submission_queue_has_an_invalid_request)
+{
+	check_polled_after(leaves_invalid);
+}
+
+TEST(submission_fails_for_a_moment)
+{
+	check_polled_after(exhausts);
 }
