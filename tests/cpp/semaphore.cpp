@@ -465,6 +465,7 @@ TEST(pool_callbacks_may_throw)
 
 			CHECK_EQ(a->number, 1);
 			CHECK(!pool.try_borrow());
+			CHECK(!pool.try_borrow().get());
 			auto b = std::move(a);
 			CHECK(!a && b);
 		}

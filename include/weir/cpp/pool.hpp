@@ -57,9 +57,11 @@ public:
 		~loan() { give_back(); }
 
 		explicit operator bool() const noexcept { return item_; }
+		/* Null if the loan is empty. */
 		T *get() const noexcept
 		{
-			return static_cast<T *>(item_->resource);
+			return item_ ? static_cast<T *>(item_->resource) :
+				       nullptr;
 		}
 		T &operator*() const noexcept { return *get(); }
 		T *operator->() const noexcept { return get(); }
