@@ -59,7 +59,10 @@ public:
 					       weight, ctx));
 		(void)task.release();
 	}
-	/* Returns false if the backlog is full. */
+	/*
+	 * Returns false if the backlog is full.  fn has been moved or copied
+	 * then, and that object is destroyed: to try again, pass an lvalue.
+	 */
 	template <class F>
 	bool try_spawn(F &&fn, int64_t weight = 1)
 	{
