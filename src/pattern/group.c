@@ -128,12 +128,24 @@ static weir_err add_thread(weir_group *group)
 	return err;
 }
 
+/*
+ * Check a spawn, in the order of weir_sem_acquire (C2).  The send checks ctx
+ * and the close again; here they are checked so that a spawn which is refused
+ * starts no thread.
+ */
 static weir_err check(weir_group *group, bool has_fn, int64_t weight,
-		      const char *call)
+		      struct weir_ctx *ctx, const char *call)
 {
+	weir_err err;
+
 	if (weir_group_check_(group, call, WEIR_BY_ERROR_) || !has_fn ||
 	    weight < 0 || weight > WEIR_SEM_MAX)
 		return WEIR_EINVAL;
+	err = ctx ? weir_ctx_err(ctx) : WEIR_OK;
+	if (err)
+		return err;
+	if (weir_chan_is_closed(&group->backlog_))
+		return WEIR_ECLOSED;
 	return weight > group->opts_.permits ? WEIR_ETOOBIG : WEIR_OK;
 }
 
@@ -160,7 +172,7 @@ weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			  int64_t weight, struct weir_ctx *ctx)
 {
 	const struct weir_task_ task = { fn, arg, weight, WEIR_SITE_ };
-	weir_err err = check(group, fn != NULL, weight, __func__);
+	weir_err err = check(group, fn != NULL, weight, ctx, __func__);
 
 	if (!err)
 		err = add_task(group);
@@ -176,7 +188,7 @@ weir_err weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 			      int64_t weight)
 {
 	const struct weir_task_ task = { fn, arg, weight, WEIR_SITE_ };
-	weir_err err = check(group, fn != NULL, weight, __func__);
+	weir_err err = check(group, fn != NULL, weight, NULL, __func__);
 
 	if (!err)
 		err = add_task(group);

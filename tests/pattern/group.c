@@ -350,6 +350,29 @@ TEST(c19_close_runs_the_backlog)
 	CHECK_EQ(ran, 6);
 }
 
+/* C2, C16: a spawn that is refused at once has started no thread. */
+TEST(c16_refused_spawn_changes_nothing)
+{
+	weir_ctx ended = WEIR_CTX_INIT;
+
+	weir_ctx_cancel(&ended);
+	begin_with((weir_group_opts){ .workers = 1 });
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 1, &ended),
+		  WEIR_ECANCELED);
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 2, &ended),
+		  WEIR_ECANCELED);
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 2, NULL), WEIR_ETOOBIG);
+	weir_group_close(&group);
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 1, NULL), WEIR_ECLOSED);
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 2, NULL), WEIR_ECLOSED);
+	CHECK_ERR(weir_group_try_spawn(&group, count, NULL, 1), WEIR_ECLOSED);
+	CHECK_ERR(weir_group_spawn(&group, count, NULL, 1, &ended),
+		  WEIR_ECANCELED);
+	CHECK_EQ(info().threads, 0);
+	end(WEIR_OK);
+	CHECK_OK(weir_ctx_destroy(&ended));
+}
+
 static void *spawn_one(void *arg)
 {
 	return (void *)(intptr_t)weir_group_spawn(&group, count, (void *)1, 1,
