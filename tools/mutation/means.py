@@ -69,8 +69,10 @@ def lines_of(command, limit, env):
     # A test that is killed leaves its semaphores here.
     files = tempfile.TemporaryDirectory(prefix="weir-mutate-", dir="/dev/shm",
                                         ignore_cleanup_errors=True)
+    # Not /dev/null: a mutant that runs as root may change the mode of its input.
+    empty = tempfile.TemporaryFile()
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, stdin=empty, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, env={**env, "WEIR_TEST_SHM": files.name},
         start_new_session=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
@@ -98,6 +100,7 @@ def lines_of(command, limit, env):
         os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()
         process.wait()
+        empty.close()
         files.cleanup()
     yield None, status
 
