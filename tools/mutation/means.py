@@ -69,6 +69,8 @@ def lines_of(command, limit, env):
     # A test that is killed leaves its semaphores here.
     files = tempfile.TemporaryDirectory(prefix="weir-mutate-", dir="/dev/shm",
                                         ignore_cleanup_errors=True)
+    # Tests that become another user must be able to enter it.
+    os.chmod(files.name, 0o711)
     # Not /dev/null: a mutant that runs as root may change the mode of its input.
     empty = tempfile.TemporaryFile()
     process = subprocess.Popen(

@@ -139,10 +139,15 @@ def main(args):
             compile_all(group, shop, pool)
             attacks += [pool.submit(attack, m, tools[m.target, m.kind], listed,
                                     known[m.target]) for m in group]
-        for done, future in enumerate(attacks, 1):
-            future.result()
-            if sys.stdout.isatty() and done % 10 == 0:
-                print(f"{done} of {len(chosen)}", end="\r")
+        try:
+            for done, future in enumerate(attacks, 1):
+                future.result()
+                if sys.stdout.isatty() and done % 10 == 0:
+                    print(f"{done} of {len(chosen)}", end="\r")
+        except BaseException:
+            # A tool that fails without a mutant would let every other mutant wait.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     report.save(f"{WHERE}/mutants", chosen)
     names = {key: list(dict.fromkeys(tool.name for tool in some))
              for key, some in tools.items()}
