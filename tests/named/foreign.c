@@ -457,23 +457,27 @@ static void freeze(int number)
 
 /*
  * A call is granted, and is cancelled before its thread runs and while another
- * process has the lock.  The keeper gives the permit back.
+ * process, that of the first slot, has the lock.  The semaphore has 2 permits.
+ * `next`, if not null, waits behind the call.
  */
-NAMESPACE_TEST(c13_c42_a_cancel_takes_a_grant_back_without_the_lock)
+static void cancel_without_lock(weir_named *sem, struct file *file,
+				struct puppet *next)
 {
 	struct sigaction action = { .sa_handler = freeze };
-	const char *name = fresh_name();
-	struct puppet owner = puppet_at(name, 2);
-	weir_named *sem = open_named(name, 2);
-	struct file file = map_file(name);
 	weir_ctx ctx = WEIR_CTX_INIT;
 	struct call call = { .sem = sem, .ctx = &ctx };
 	check_thread thread;
 
+	at_store_release(&frozen, 0);
+	at_store_release(&thaw, 0);
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	thread = start(acquire, &call);
 	AWAIT(look_at(sem).waiters == 1);
+	if (next) {
+		puppet_tell(next, PUPPET_ACQUIRE, 1, 0, NULL);
+		AWAIT(look_at(sem).waiters == 2);
+	}
 	/* The thread must not have the lock when it stops. */
 	CHECK_OK(nm_lock(sem, NULL));
 	CHECK(!pthread_kill(thread.id, SIGUSR1));
@@ -481,19 +485,81 @@ NAMESPACE_TEST(c13_c42_a_cancel_takes_a_grant_back_without_the_lock)
 	nm_unlock(sem);
 	weir_named_release(sem, 1);
 	CHECK_EQ(look_at(sem).granted, 1);
-	lock_as(&file, &file.slots[0]);
+	lock_as(file, &file->slots[0]);
 	weir_ctx_cancel(&ctx);
 	at_store_release(&thaw, 1);
 	finish(thread);
 	CHECK_ERR(call.err, WEIR_ECANCELED);
 	CHECK_EQ(look_at(sem).free, 0);
-	at_store_release(&file.head->lock,
-			 (at_load_relaxed(&file.head->lock) | UINT32_MAX) + 1);
-	weir_shared_wake_all_(&file.head->awaited);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+/* The keeper gives the permit back. */
+NAMESPACE_TEST(c13_c42_a_cancel_takes_a_grant_back_without_the_lock)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+
+	cancel_without_lock(sem, &file, NULL);
+	nm_unlock(sem);
 	AWAIT(look_at(sem).free == 1);
 	CHECK_OK(weir_named_try_acquire(sem, 1));
-	CHECK_OK(weir_ctx_destroy(&ctx));
 	puppet_end(&owner);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/* If a call has the lock before the keeper, the call grants to the next waiter. */
+NAMESPACE_TEST(c7_a_revoked_grant_goes_to_the_next_waiter)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 2), next = puppet_at(name, 2);
+	weir_named *sem = open_named(name, 2);
+	struct file file = map_file(name);
+
+	cancel_without_lock(sem, &file, &next);
+	CHECK_EQ(look_at(sem).waiters, 1);
+	weir_nm_fold_(sem);
+	CHECK_EQ(look_at(sem).waiters, 0);
+	nm_unlock(sem);
+	CHECK_EQ(puppet_hear(&next), WEIR_OK);
+	puppet_end(&next);
+	puppet_end(&owner);
+	close_named(sem);
+	unmap_file(&file);
+}
+
+/*
+ * Two calls have finished.  The record of the last one gets another owner before
+ * the handle counts the permits: only those of the other call are its own.
+ */
+TEST(c39_a_finished_record_that_is_not_ours)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 2), *other = open_named(name, 2);
+	struct call calls[2] = { { .sem = sem }, { .sem = sem } };
+	struct file file = map_file(name);
+	struct nm_record *records = (struct nm_record *)(void *)(file.slots +
+								 NM_SLOTS);
+	check_thread threads[2];
+
+	CHECK_OK(weir_named_acquire(other, 2, NULL));
+	for (uint32_t i = 0; i < 2; i++) {
+		threads[i] = start(acquire, &calls[i]);
+		AWAIT(look_at(sem).waiters == i + 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		weir_named_release(other, 1);
+		finish(threads[i]);
+		CHECK_OK(calls[i].err);
+	}
+	CHECK(sem->finished);
+	at_store_relaxed(&records[sem->finished - 1].owner, 0);
+	CHECK_ERR(weir_named_try_release(sem, 2), WEIR_EOVERFLOW);
+	CHECK_OK(weir_named_try_release(sem, 1));
+	close_named(other);
 	close_named(sem);
 	unmap_file(&file);
 }

@@ -168,6 +168,20 @@ static void check_overtaking(void)
 	}
 }
 
+/* C14: only a context takes a grant back; a deadline does not. */
+static void check_grant_stays(const void *address, uint64_t before,
+			      uint64_t after)
+{
+	if ((before & NM_REC_MASK) != NM_REC_GRANTED ||
+	    (after & NM_REC_MASK) != NM_REC_REVOKED)
+		return;
+	for (uint32_t i = 0; i < NM_RECORDS; i++)
+		if (address == (const void *)&world_file.records[i].state &&
+		    !(world_file.records[i].flags & NM_REC_HAS_CTX))
+			ex_fail("C14: a granted call without a context is "
+				"revoked");
+}
+
 static bool is_lock(const void *address)
 {
 	return address == (const void *)&head->lock;
@@ -190,6 +204,7 @@ static void written(const void *address, uint64_t before, uint64_t after)
 			calls[ex->self].owes = true;
 		return;
 	}
+	check_grant_stays(address, before, after);
 	if ((before & NM_REC_MASK) == NM_REC_GRANTED ||
 	    (after & NM_REC_MASK) != NM_REC_GRANTED)
 		return;
@@ -285,6 +300,20 @@ static void check_queue(void)
 				PRId64 " free", process_of(r), available);
 		available -= r->max < available ? r->max : available;
 		ticket = r->ticket;
+	}
+}
+
+/* The slot of a process without a call has the permits that its calls took. */
+static void check_held(void)
+{
+	for (int p = 0; p < EX_PROCS; p++) {
+		const weir_named *h = of[p].h;
+
+		if (proc_status(p) == EX_RUNNING && h && h->mine &&
+		    !is_waiting(p) && has(h->me - 1) != of[p].held)
+			ex_fail("process %d holds %" PRId64 " permits, and its "
+				"slot has %" PRId64, p, of[p].held,
+				has(h->me - 1));
 	}
 }
 
@@ -443,6 +472,7 @@ void ex_quiet(void)
 		return;
 	if (is_free(head->lock) && !head->stale)
 		check_sum();
+	check_held();
 	for (int t = 0; t < ex->thread_count; t++)
 		check_thread(t);
 	for (uint32_t i = 0; i < NM_RECORDS; i++)
@@ -557,6 +587,13 @@ void give(int64_t n)
 {
 	of[proc_self()].held -= n;
 	weir_named_release(begin(), n);
+	(void)end(WEIR_OK, 0);
+}
+
+void give_back(int64_t n)
+{
+	of[proc_self()].held -= n;
+	weir_nm_give_back_(begin_bounded(), n);
 	(void)end(WEIR_OK, 0);
 }
 

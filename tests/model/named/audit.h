@@ -29,6 +29,7 @@ weir_err take_until(int64_t n, int64_t deadline_ns);
 weir_err take_upto(int64_t min, int64_t max, struct weir_ctx *ctx, int64_t *got);
 weir_err try_take(int64_t n);
 void give(int64_t n);
+void give_back(int64_t n);		/* as a cancelled call does */
 weir_err resize(int64_t n);
 void close_sem(weir_close how);
 weir_err pause_sem(void);

@@ -107,6 +107,54 @@ PROCESSES(cancel_hands_on_with_stops, 2, NONE, P(0) | P(1), NULL, hold_and_give,
 PROCESSES(cancel_meets_death, 2, P(0), NONE, NULL, hold, wait_in_context)
 
 /*
+ * A cancel of a call that takes a free permit: the call gives the permit back
+ * (C13).
+ */
+static void *cancel_at_once(void *unused)
+{
+	(void)unused;
+	cancel(&ctx);
+	return NULL;
+}
+
+static void take_in_context(void)
+{
+	weir_err err;
+
+	join(2);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, WEIR_FOREVER) == WEIR_OK);
+	proc_settle();
+	proc_thread(cancel_at_once, NULL);
+	err = take_in(1, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ECANCELED);
+	if (!err)
+		give(1);
+}
+
+static void take_1_of_2_and_give(void)
+{
+	join(2);
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+	give(1);
+}
+
+PROCESSES(cancel_meets_a_free_permit, 2, NONE, NONE, NULL, take_in_context,
+	  take_1_of_2_and_give)
+
+/* The same while a stopped process has the lock: the keeper does it later. */
+static void hold_1_and_give_back(void)
+{
+	join(2);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give_back(1);
+}
+
+PROCESSES(permits_go_back_without_the_lock, 2, NONE, P(1), NULL,
+	  hold_1_and_give_back, take_1_of_2_and_give)
+
+/*
  * Weights: the first of the queue blocks the others until it leaves (C6, C7).
  */
 static void hold_1_of_2(void)
