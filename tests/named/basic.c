@@ -204,6 +204,7 @@ TEST(misuse_is_an_error_or_a_panic)
 	CHECK_ERR(weir_named_resize(NULL, 1, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_wait_idle(NULL, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_close_handle(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_unlink(NULL), WEIR_EINVAL);
 	CHECK_PANICS("not a semaphore", weir_named_release(NULL, 1));
 	CHECK_PANICS("not a semaphore", weir_named_close(NULL, WEIR_CLOSE_NOW));
 	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
