@@ -197,7 +197,8 @@ class Workshop:
                     (("--at-most", "1", "--enough", "1000", "--random", "0"), 20))),
                 # basic to fault take less than a second of CPU time together.
                 fast(Tests("tests", [named("basic", "death", "lend", "open", "pause"),
-                                     named("forked", "fault", "place")], self.named, self)),
+                                     named("forked", "fault", "lent", "place")],
+                           self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
                            self)),
                 self.processes_explorer((("--at-most", "1", "--random", "0"), 20)),
