@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C39: private copies of the file.  The tables of these files are set up by the
+ * test, up to their last elements.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "named/image.h"
+#include "puppet.h"
+
+static struct nm_record *records_of(const struct file *file)
+{
+	return (struct nm_record *)(void *)(file->slots + NM_SLOTS);
+}
+
+/* A semaphore without participants, its file, and an observer. */
+static weir_named *observe(struct file *file)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	const char *name = fresh_name();
+	weir_named *observer;
+
+	close_named(open_named(name, 1));
+	*file = map_file(name);
+	memset(file->slots, 0, sizeof(*file->slots));
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	return observer;
+}
+
+static void finish_with(weir_named *observer, struct file *file)
+{
+	close_named(observer);
+	unmap_file(file);
+}
+
+/* Elements at the ends of the table and of the parts that are read at once. */
+static const uint32_t slots[] = { 0, 1, 63, 64, 65, 127, 200, NM_SLOTS - 64,
+				  NM_SLOTS - 1 };
+static const uint32_t records[] = { 0, 127, 128, 129, 255, 1000,
+				    NM_RECORDS - 129, NM_RECORDS - 1 };
+#define SLOT_COUNT (sizeof(slots) / sizeof(slots[0]))
+#define RECORD_COUNT (sizeof(records) / sizeof(records[0]))
+
+static void fill(struct file *file)
+{
+	for (uint32_t i = 0; i < SLOT_COUNT; i++)
+		file->slots[slots[i]] = (struct nm_slot){
+			.state = 4 * (i + 1) + NM_SLOT_LIVE, .pid = slots[i]
+		};
+	for (uint32_t i = 0; i < RECORD_COUNT; i++)
+		records_of(file)[records[i]] = (struct nm_record){
+			.state = NM_REC_USE * i + NM_REC_WAITS + i,
+			.owner = records[i]
+		};
+	/* These are not in use. */
+	file->slots[2] = (struct nm_slot){ .state = 8 + NM_SLOT_CLAIMED,
+					   .pid = 1 };
+	file->slots[3] = (struct nm_slot){ .state = 8, .pid = 1 };
+	records_of(file)[1] = (struct nm_record){ .state = NM_REC_USE,
+						  .owner = 1 };
+}
+
+/* The copy has the first elements of the lists above, and no others. */
+static void check_copy(const struct nm_image *image, uint32_t slot_count,
+		       uint32_t record_count)
+{
+	uint32_t sum = 0, all = 0;
+
+	CHECK_EQ(image->slot_count, slot_count);
+	CHECK_EQ(image->record_count, record_count);
+	for (uint32_t i = 0; i < slot_count; i++) {
+		CHECK_EQ(image->used_slots[i], slots[i]);
+		CHECK_EQ(image->slots[slots[i]].state / 4, i + 1);
+		CHECK_EQ(image->slots[slots[i]].pid, slots[i]);
+		sum += slots[i];
+	}
+	for (uint32_t i = 0; i < NM_SLOTS; i++)
+		all += image->slots[i].pid;
+	CHECK_EQ(all, sum);
+	all = sum = 0;
+	for (uint32_t i = 0; i < record_count; i++) {
+		CHECK_EQ(image->used_records[i], records[i]);
+		CHECK_EQ(image->records[records[i]].state / NM_REC_USE, i);
+		CHECK_EQ(image->records[records[i]].owner, records[i]);
+		sum += records[i];
+	}
+	for (uint32_t i = 0; i < NM_RECORDS; i++)
+		all += image->records[i].owner;
+	CHECK_EQ(all, sum);
+}
+
+static void check_image(weir_named *observer, uint32_t slot_count,
+			uint32_t record_count)
+{
+	struct nm_image image;
+
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK(image.consistent);
+	CHECK(!image.stuck);
+	check_copy(&image, slot_count, record_count);
+	weir_nm_image_free_(&image);
+	CHECK(!image.slots);
+}
+
+TEST(c39_a_copy_has_the_elements_in_use)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+
+	check_image(observer, 0, 0);
+	fill(&file);
+	/* The header limits the tables, and the tables limit the header. */
+	file.head->slots_high = 0;
+	file.head->records_high = 0;
+	check_image(observer, 0, 0);
+	file.head->slots_high = 1;
+	file.head->records_high = 1;
+	check_image(observer, 1, 1);
+	file.head->slots_high = 65;
+	file.head->records_high = 129;
+	check_image(observer, 4, 3);
+	file.head->slots_high = NM_SLOTS - 1;
+	file.head->records_high = NM_RECORDS - 1;
+	check_image(observer, SLOT_COUNT - 1, RECORD_COUNT - 1);
+	file.head->slots_high = NM_SLOTS;
+	file.head->records_high = NM_RECORDS;
+	check_image(observer, SLOT_COUNT, RECORD_COUNT);
+	file.head->slots_high = file.head->records_high = UINT32_MAX;
+	check_image(observer, SLOT_COUNT, RECORD_COUNT);
+	finish_with(observer, &file);
+}
+
+/* Storage is reserved for all elements: there are no holes. */
+TEST(c39_a_copy_of_a_file_without_holes)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+
+	memset(file.slots, 0, NM_FILE_SIZE - sizeof(struct nm_header));
+	fill(&file);
+	file.head->slots_high = NM_SLOTS;
+	file.head->records_high = NM_RECORDS;
+	check_image(observer, SLOT_COUNT, RECORD_COUNT);
+	finish_with(observer, &file);
+}
+
+/* A copy is made again until the lock was free; the number is limited. */
+TEST(c42_a_copy_while_the_lock_is_held)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	uint64_t free = at_load_relaxed(&file.head->lock);
+	struct nm_image image;
+
+	fill(&file);
+	at_store_relaxed(&file.head->lock, free | 1);
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK(!image.consistent);
+	CHECK(image.stuck);
+	CHECK_EQ(image.lock, free | 1);
+	weir_nm_image_free_(&image);
+	finish_with(observer, &file);
+}
+
+TEST(c39_a_copy_of_a_file_that_is_damaged)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	struct nm_image image;
+
+	file.head->records_high = NM_RECORDS;
+	records_of(&file)[NM_RECORDS - 1].state = NM_REC_WAITS;
+	/* One byte of the last record is missing. */
+	CHECK(!ftruncate(file.fd, NM_FILE_SIZE - 1));
+	errno = 0;
+	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	CHECK(!image.slots);
+	CHECK(!ftruncate(file.fd, NM_FILE_SIZE));
+	file.head->magic[0] ^= 1;
+	errno = 0;
+	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	CHECK(!image.slots);
+	finish_with(observer, &file);
+}
+
+static void lock_byte(const struct file *file, uint32_t index)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
+			      .l_start = (off_t)NM_BYTE_ALIVE(index),
+			      .l_len = 1 };
+
+	CHECK(!fcntl(file->fd, F_OFD_SETLK, &lock));
+}
+
+/* A dead owner that still has a thread; the queries are limited. */
+TEST(c39_the_number_of_queries_is_limited)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	struct nm_image image;
+	uint32_t count = 0;
+
+	fill(&file);
+	file.head->slots_high = NM_SLOTS;
+	lock_byte(&file, 63);
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK(weir_nm_image_is_held_on_(observer, &image, 63));
+	CHECK(!weir_nm_image_is_held_on_(observer, &image, 64));
+	/* At its end the answer is yes: the owner counts as held on. */
+	while (!weir_nm_image_is_held_on_(observer, &image, 0))
+		CHECK(++count < 1000);
+	CHECK(count > 10);
+	CHECK_EQ(image.queries, 0);
+	CHECK(weir_nm_image_is_held_on_(observer, &image, 0));
+	CHECK_EQ(image.queries, 0);
+	weir_nm_image_free_(&image);
+	finish_with(observer, &file);
+}
+
+/* Which of these slots the copy shows as those of live owners. */
+static void check_alive(weir_named *observer, uint32_t first, uint32_t last,
+			uint32_t index)
+{
+	struct nm_image image;
+
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	for (uint32_t i = first; i <= last; i++)
+		CHECK_EQ(weir_is_alive_(image.slots[i].alive.word), i == index);
+	weir_nm_image_free_(&image);
+}
+
+/* In a file of another boot only a locked byte shows a live owner. */
+TEST(c38_a_copy_of_a_file_of_another_boot)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	const char *name = fresh_name();
+	weir_named *observer;
+	struct nm_image image;
+	struct file file;
+
+	close_named(open_named(name, 1));
+	file = map_file(name);
+	memset(file.head->boot, 7, sizeof(file.head->boot));
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	for (uint32_t i = 0; i < NM_SLOTS; i++) {
+		file.slots[i].state = 4 + NM_SLOT_LIVE;
+		file.slots[i].alive.word = weir_alive_value_();
+	}
+	/* No query is needed for a file without locks. */
+	file.head->slots_high = NM_SLOTS;
+	check_alive(observer, 0, NM_SLOTS - 1, NM_SLOTS);
+	file.head->slots_high = 8;
+	lock_byte(&file, 5);
+	check_alive(observer, 0, 7, 5);
+	/* The queries are used up: the other owners count as alive. */
+	file.head->slots_high = NM_SLOTS;
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK_EQ(image.queries, 0);
+	CHECK(!weir_is_alive_(image.slots[0].alive.word));
+	CHECK(weir_is_alive_(image.slots[NM_SLOTS - 1].alive.word));
+	weir_nm_image_free_(&image);
+	finish_with(observer, &file);
+}
