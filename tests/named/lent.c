@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "named/handle.h"
 #include "puppet.h"
 
@@ -353,5 +354,57 @@ TEST(c16_a_lent_file_without_standard_input)
 	CHECK(fcntl(fd, F_GETFD) < 0);
 	weir_nm_lent_remove_(sem, NUMBER);
 	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
+	close_named(sem);
+}
+
+static weir_named *open_strict(void)
+{
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE,
+				 .policy = WEIR_NAMED_STRICT };
+	weir_named *sem;
+
+	CHECK_OK(weir_named_open(fresh_name(), &opts, &sem));
+	return sem;
+}
+
+/* A failed call leaves no file, and the next one lends. */
+TEST(c16_c37_a_permit_that_cannot_be_lent)
+{
+	weir_named *sem = open_strict();
+	int fd = -1, again = -1;
+
+	CHECK_ERR(weir_named_lend(sem, NULL), WEIR_EINVAL);
+	random_result = -1;
+	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_ESYSTEM);
+	CHECK_EQ(errno, ENOSYS);
+	random_result = 0;
+	refuse_next("fcntl", ENOLCK);
+	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_ESYSTEM);
+	CHECK_EQ(errno, ENOLCK);
+	CHECK_EQ(count_lent(), 0);
+	CHECK_EQ(at_load_relaxed(&sem->mine->lent), 0);
+	CHECK_OK(weir_named_lend(sem, &fd));
+	CHECK_EQ(count_lent(), 1);
+	/* The file of the first descriptor stays if a second one fails. */
+	refuse_next("fcntl", ENOLCK);
+	CHECK_ERR(weir_named_lend(sem, &again), WEIR_ESYSTEM);
+	CHECK_EQ(count_lent(), 1);
+	close(fd);
+	close_named(sem);
+	CHECK_EQ(count_lent(), 0);
+}
+
+/* The number in the slot is that of the next owner. */
+TEST(c37_the_lent_file_of_another_owner_stays)
+{
+	weir_named *sem = open_strict();
+	struct nm_slot slot = { .state = 4 + NM_SLOT_LIVE, .lent = NUMBER };
+	int fd = weir_nm_lent_open_(sem, NUMBER, true);
+
+	weir_nm_remove_lent_(sem, &slot, slot.state + 4);
+	CHECK(!access(lent_path(), F_OK));
+	weir_nm_remove_lent_(sem, &slot, slot.state);
+	CHECK(access(lent_path(), F_OK));
+	close(fd);
 	close_named(sem);
 }

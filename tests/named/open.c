@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "named/handle.h"
 #include "puppet.h"
 
 static char path[300];
@@ -265,6 +266,106 @@ TEST(c39_other_versions_byte_orders_and_boots)
 	CHECK_EQ(look_at(sem).capacity, 1);
 	close_named(sem);
 	unmap_file(&file);
+}
+
+/* Change one constant at a time. */
+#define CHECK_CONSTANT(field, number)                                          \
+	do {                                                                   \
+		struct nm_header changed = head;                               \
+		changed.field++;                                               \
+		errno = 0;                                                     \
+		CHECK(weir_nm_check_constants_(&changed));                     \
+		CHECK_EQ(errno, number);                                       \
+	} while (0)
+
+TEST(c39_each_constant_of_the_header)
+{
+	weir_named_opts opts = { .capacity = 7, .policy = WEIR_NAMED_STRICT };
+	struct nm_header head;
+
+	memset(&head, 0xff, sizeof(head));
+	weir_nm_header_init_(&head, &opts);
+	CHECK(!weir_nm_check_constants_(&head));
+	CHECK_EQ(head.policy, WEIR_NAMED_STRICT);
+	CHECK_EQ(head.capacity, 7);
+	CHECK_EQ(head.value, 7);
+	CHECK_EQ(head.lock, 0);
+	CHECK_CONSTANT(magic[0], EBADMSG);
+	CHECK_CONSTANT(magic[7], EBADMSG);
+	CHECK_CONSTANT(order, EPROTO);
+	CHECK_CONSTANT(version, EPROTO);
+	CHECK_CONSTANT(header_size, EBADMSG);
+	CHECK_CONSTANT(slot_size, EBADMSG);
+	CHECK_CONSTANT(record_size, EBADMSG);
+	CHECK_CONSTANT(slots, EBADMSG);
+	CHECK_CONSTANT(records, EBADMSG);
+	CHECK_CONSTANT(file_size, EBADMSG);
+	CHECK_CONSTANT(policy, EBADMSG);
+	head.policy = WEIR_NAMED_FAST;
+	CHECK(!weir_nm_check_constants_(&head));
+	/* The magic is checked first: another file has no version. */
+	head.order = head.version = 0;
+	CHECK_CONSTANT(magic[0], EBADMSG);
+}
+
+/* Options that open refuses leave no file. */
+static void check_options(weir_named_opts opts, weir_err want)
+{
+	const char *name = fresh_name();
+	weir_named *sem = (weir_named *)(void *)path;
+	char text[100] = "";
+
+	opts.why = text;
+	opts.why_size = sizeof(text);
+	CHECK_ERR(weir_named_open(name, &opts, &sem), want);
+	CHECK_OK(weir_named_path(name, path, sizeof(path)));
+	CHECK_EQ(access(path, F_OK), want ? -1 : 0);
+	if (want) {
+		CHECK(!strcmp(text, "invalid argument or option"));
+		CHECK((void *)sem == (void *)path);
+	} else {
+		close_named(sem);
+	}
+}
+
+TEST(c39_options_out_of_range)
+{
+	const weir_named_opts good = { .flags = WEIR_NAMED_CREATE };
+	weir_named_opts opts = good;
+
+	check_options(good, WEIR_OK);
+	for (int i = 0; i < 4; i++) {
+		opts = good;
+		opts.reserved_[i] = 1;
+		check_options(opts, WEIR_EINVAL);
+	}
+	opts = good;
+	opts.capacity = WEIR_SEM_MAX;
+	check_options(opts, WEIR_OK);
+	opts.capacity++;
+	check_options(opts, WEIR_EINVAL);
+	opts.capacity = -1;
+	check_options(opts, WEIR_EINVAL);
+	opts = good;
+	opts.policy = WEIR_NAMED_STRICT;
+	check_options(opts, WEIR_OK);
+	opts.policy = (weir_named_policy)2;
+	check_options(opts, WEIR_EINVAL);
+	opts = good;
+	opts.mode = 0666;
+	check_options(opts, WEIR_OK);
+	opts.mode = 0667;
+	check_options(opts, WEIR_EINVAL);
+	opts = good;
+	opts.flags |= WEIR_NAMED_EXCLUSIVE | WEIR_NAMED_SHARED |
+		      WEIR_NAMED_INTERRUPTIBLE;
+	check_options(opts, WEIR_OK);
+	opts.flags = 1u << 31 | WEIR_NAMED_CREATE;
+	check_options(opts, WEIR_EINVAL);
+	opts.flags = WEIR_NAMED_EXCLUSIVE;
+	check_options(opts, WEIR_EINVAL);
+	opts.flags = WEIR_NAMED_OBSERVER | WEIR_NAMED_CREATE;
+	check_options(opts, WEIR_EINVAL);
 }
 
 TEST(a_recreated_name_is_noticed)
