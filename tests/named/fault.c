@@ -45,6 +45,7 @@ static const char *rival_name;
 
 /* Calls that the library has made. */
 static int unnamed, boots, unlocks;
+static int copies;		/* of the header, for stat */
 static char temp[300];		/* the last temporary name */
 
 static bool fails(const char *call)
@@ -131,6 +132,8 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t at)
 {
 	if (on && short_read)
 		size--;
+	if (on && size == sizeof(struct nm_header))
+		copies++;
 	return fails("pread64") ? -1 : __real_pread64(fd, to, size, at);
 }
 
@@ -142,6 +145,8 @@ ssize_t __wrap_pwrite64(int fd, const void *from, size_t size, off_t at)
 		size = 0;
 	return fails("pwrite64") ? -1 : __real_pwrite64(fd, from, size, at);
 }
+
+WRAP(off_t, lseek64, (int fd, off_t at, int whence), (fd, at, whence), -1)
 
 int __real_fchmod(int fd, mode_t mode);
 int __wrap_fchmod(int fd, mode_t mode);
@@ -543,6 +548,82 @@ TEST(c16_an_open_that_fails_reports_the_reason)
 	exclusive = true;
 	check_created(fresh_name());
 	exclusive = false;
+}
+
+/* A read that a signal interrupts is repeated; another error is reported. */
+TEST(c16_c18_stat_if_a_read_fails)
+{
+	weir_named *sem;
+	weir_named_info info;
+	weir_err err;
+
+	CHECK_OK(create(fresh_name(), &sem));
+	refuse_next("pread64", EINTR);
+	on = true;
+	err = weir_named_stat(sem, &info, NULL, 0);
+	on = false;
+	CHECK_OK(err);
+	CHECK_EQ(countdown, 0);
+	CHECK_EQ(info.free, 1);
+	refuse_next("pread64", EIO);
+	on = true;
+	err = weir_named_stat(sem, &info, NULL, 0);
+	on = false;
+	CHECK_ERR(err, WEIR_ESYSTEM);
+	CHECK_EQ(errno, EIO);
+	/* An errno of the past does not matter. */
+	errno = EINTR;
+	CHECK_OK(weir_named_stat(sem, &info, NULL, 0));
+	/* The file system cannot tell where the file has storage. */
+	refuse_next("lseek64", EINVAL);
+	on = true;
+	err = weir_named_stat(sem, &info, NULL, 0);
+	on = false;
+	CHECK_OK(err);
+	CHECK_EQ(countdown, 0);
+	CHECK_EQ(info.participants, 1);
+	close_named(sem);
+}
+
+/* Returns the number of copies that stat makes. */
+static int copies_of(weir_named *observer)
+{
+	weir_named_info info;
+
+	copies = 0;
+	on = true;
+	CHECK_OK(weir_named_stat(observer, &info, NULL, 0));
+	on = false;
+	return copies;
+}
+
+/* A copy is made again while the lock is held, but not if it is large. */
+TEST(c39_c42_stat_limits_the_number_of_copies)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	const char *name = fresh_name();
+	weir_named *observer;
+	struct file file;
+
+	check_created(name);
+	file = map_file(name);
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	CHECK_EQ(copies_of(observer), 1);
+	at_store_relaxed(&file.head->lock, 1);
+	CHECK(copies_of(observer) > 2);
+	file.head->slots_high = NM_SLOTS;
+	CHECK_EQ(copies_of(observer), 1);
+	file.head->slots_high = 1;
+	file.head->records_high = NM_RECORDS;
+	CHECK_EQ(copies_of(observer), 1);
+	/* A quarter of a megabyte in all, and no more. */
+	file.head->records_high = 1000;
+	CHECK_EQ(copies_of(observer), 2);
+	file.head->slots_high = 500;
+	file.head->records_high = 0;
+	CHECK_EQ(copies_of(observer), 2);
+	close_named(observer);
+	unmap_file(&file);
 }
 
 /* Other processes remove or replace the file while it is being opened. */

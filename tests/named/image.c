@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -98,10 +98,17 @@ static void check_image(weir_named *observer, uint32_t slot_count,
 {
 	struct nm_image image;
 
+	/* An errno of the past does not matter. */
+	errno = ENXIO;
 	CHECK_OK(weir_nm_image_read_(observer, &image));
 	CHECK(image.consistent);
 	CHECK(!image.stuck);
 	check_copy(&image, slot_count, record_count);
+	/* The lists and tables do not overlap. */
+	CHECK((char *)image.records >= (char *)(image.slots + NM_SLOTS));
+	CHECK((char *)image.places >= (char *)(image.records + NM_RECORDS));
+	CHECK((char *)image.used_slots >= (char *)(image.places + NM_RECORDS));
+	CHECK(image.used_records >= image.used_slots + NM_SLOTS);
 	weir_nm_image_free_(&image);
 	CHECK(!image.slots);
 }
@@ -148,12 +155,43 @@ TEST(c39_a_copy_of_a_file_without_holes)
 	finish_with(observer, &file);
 }
 
-/* A copy is made again until the lock was free; the number is limited. */
+/* The first elements have no storage. */
+TEST(c39_a_copy_of_a_table_that_begins_with_a_hole)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	struct nm_image image;
+
+	records_of(&file)[1000].state = NM_REC_WAITS;
+	records_of(&file)[1200].state = NM_REC_WAITS;
+	file.head->records_high = NM_RECORDS;
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK_EQ(image.record_count, 2);
+	CHECK_EQ(image.used_records[0], 1000);
+	CHECK_EQ(image.used_records[1], 1200);
+	weir_nm_image_free_(&image);
+	finish_with(observer, &file);
+}
+
+/* The size of the address space in bytes. */
+static int64_t memory(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long long pages;
+
+	CHECK(file);
+	CHECK_EQ(fscanf(file, "%lld", &pages), 1);
+	CHECK(!fclose(file));
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* A copy is made again while the lock is held; the memory is not. */
 TEST(c42_a_copy_while_the_lock_is_held)
 {
 	struct file file;
 	weir_named *observer = observe(&file);
 	uint64_t free = at_load_relaxed(&file.head->lock);
+	int64_t before = memory();
 	struct nm_image image;
 
 	fill(&file);
@@ -163,6 +201,7 @@ TEST(c42_a_copy_while_the_lock_is_held)
 	CHECK(image.stuck);
 	CHECK_EQ(image.lock, free | 1);
 	weir_nm_image_free_(&image);
+	CHECK(memory() - before < 1000000);
 	finish_with(observer, &file);
 }
 
@@ -172,6 +211,11 @@ TEST(c39_a_copy_of_a_file_that_is_damaged)
 	weir_named *observer = observe(&file);
 	struct nm_image image;
 
+	file.head->version++;
+	errno = 0;
+	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	file.head->version--;
 	file.head->records_high = NM_RECORDS;
 	records_of(&file)[NM_RECORDS - 1].state = NM_REC_WAITS;
 	/* One byte of the last record is missing. */
@@ -180,8 +224,13 @@ TEST(c39_a_copy_of_a_file_that_is_damaged)
 	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
 	CHECK_EQ(errno, EBADMSG);
 	CHECK(!image.slots);
+	CHECK(!ftruncate(file.fd, 0));
+	/* An errno of the past does not matter. */
+	errno = EINTR;
+	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
 	CHECK(!ftruncate(file.fd, NM_FILE_SIZE));
-	file.head->magic[0] ^= 1;
+	/* All is zero now. */
 	errno = 0;
 	CHECK_ERR(weir_nm_image_read_(observer, &image), WEIR_ESYSTEM);
 	CHECK_EQ(errno, EBADMSG);
@@ -207,11 +256,14 @@ TEST(c39_the_number_of_queries_is_limited)
 	uint32_t count = 0;
 
 	fill(&file);
+	/* No process has that lent file. */
+	file.slots[65].lent = 1;
 	file.head->slots_high = NM_SLOTS;
 	lock_byte(&file, 63);
 	CHECK_OK(weir_nm_image_read_(observer, &image));
 	CHECK(weir_nm_image_is_held_on_(observer, &image, 63));
 	CHECK(!weir_nm_image_is_held_on_(observer, &image, 64));
+	CHECK(!weir_nm_image_is_held_on_(observer, &image, 65));
 	/* At its end the answer is yes: the owner counts as held on. */
 	while (!weir_nm_image_is_held_on_(observer, &image, 0))
 		CHECK(++count < 1000);
