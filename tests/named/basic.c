@@ -192,6 +192,7 @@ TEST(c8_a_release_too_many_is_noticed_and_has_no_effect)
 
 TEST(misuse_is_an_error_or_a_panic)
 {
+	weir_named_info info;
 	weir_named *sem;
 	int64_t got;
 
@@ -205,10 +206,55 @@ TEST(misuse_is_an_error_or_a_panic)
 	CHECK_ERR(weir_named_wait_idle(NULL, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_close_handle(NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_unlink(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_unlink_handle(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_until(NULL, 1, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_for(NULL, 1, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_upto(NULL, 1, 1, NULL, &got), WEIR_EINVAL);
+	CHECK_ERR(weir_named_forget(NULL, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_pause(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_resume(NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_stat(NULL, &info, NULL, 0), WEIR_EINVAL);
 	CHECK_PANICS("not a semaphore", weir_named_release(NULL, 1));
 	CHECK_PANICS("not a semaphore", weir_named_close(NULL, WEIR_CLOSE_NOW));
-	CHECK_PANICS("not a semaphore", (void)weir_named_available(NULL));
-	CHECK_PANICS("not a semaphore", (void)weir_named_capacity(NULL));
+	CHECK_PANICS("not a semaphore",
+		     CHECK_EQ(weir_named_available(NULL), 0));
+	CHECK_PANICS("not a semaphore",
+		     CHECK_EQ(weir_named_capacity(NULL), -1));
+	CHECK_PANICS("not a semaphore", CHECK(weir_named_is_closed(NULL)));
+}
+
+TEST(c1_c8_misuse_of_a_semaphore)
+{
+	weir_named *sem = open_named(fresh_name(), 3);
+	weir_named_entry entry;
+	int64_t got = -1;
+
+	CHECK_ERR(weir_named_acquire_upto(sem, 1, 1, NULL, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_upto(sem, -1, 1, NULL, &got), WEIR_EINVAL);
+	CHECK_EQ(got, 0);
+	CHECK_ERR(weir_named_acquire_upto(sem, 1, WEIR_SEM_MAX + 1, NULL, &got),
+		  WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire_until(sem, -1, 0), WEIR_EINVAL);
+	CHECK_ERR(weir_named_try_release(sem, WEIR_SEM_MAX + 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_drain(sem, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_stat(sem, NULL, &entry, 1), WEIR_EINVAL);
+	CHECK_PANICS("invalid count -1", weir_named_release(sem, -1));
+	CHECK_PANICS("invalid count", weir_named_release(sem, WEIR_SEM_MAX + 1));
+	CHECK_PANICS("1 permits released, 0 held by this handle (capacity 3, "
+		     "free 3)", weir_named_release(sem, 1));
+	/* With debt no permit is free. */
+	CHECK_OK(weir_named_acquire(sem, 3, NULL));
+	CHECK_OK(weir_named_resize(sem, 1, NULL));
+	CHECK_PANICS("4 permits released, 3 held by this handle (capacity 1, "
+		     "free 0)", weir_named_release(sem, 4));
+	CHECK_EQ(weir_named_available(sem), 0);
+	CHECK_OK(weir_named_acquire_upto(sem, 0, WEIR_SEM_MAX, NULL, &got));
+	CHECK_EQ(got, 0);
+	CHECK_OK(weir_named_drain(sem, &got));
+	CHECK_EQ(got, 0);
+	CHECK_EQ(look_at(sem).held, 3);
+	CHECK_NAMED(sem);
+	close_named(sem);
 }
 
 TEST(c19_an_invalid_close_mode_is_a_panic)

@@ -319,3 +319,110 @@ TEST(c38_a_copy_of_a_file_of_another_boot)
 	weir_nm_image_free_(&image);
 	finish_with(observer, &file);
 }
+
+static void check_damaged(weir_named *observer, bool damaged)
+{
+	weir_named_info info;
+
+	errno = 0;
+	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0),
+		  damaged ? WEIR_ESYSTEM : WEIR_OK);
+	CHECK_EQ(errno == EBADMSG, damaged);
+}
+
+static void set_counts(struct file *file, int64_t capacity, int64_t held)
+{
+	file->head->capacity = capacity;
+	file->head->value = nm_minus(capacity, held);
+	file->slots[0].held = held;
+}
+
+TEST(c39_stat_of_counts_out_of_range)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+
+	file.slots[0].state = 4 + NM_SLOT_LIVE;
+	file.slots[0].alive.word = weir_alive_value_();
+	set_counts(&file, 0, 0);
+	check_damaged(observer, false);
+	set_counts(&file, WEIR_SEM_MAX, WEIR_SEM_MAX);
+	check_damaged(observer, false);
+	CHECK_EQ(look_at(observer).held, WEIR_SEM_MAX);
+	CHECK_EQ(weir_named_capacity(observer), WEIR_SEM_MAX);
+	set_counts(&file, WEIR_SEM_MAX + 1, 0);
+	check_damaged(observer, true);
+	set_counts(&file, -1, 0);
+	check_damaged(observer, true);
+	CHECK_EQ(weir_named_capacity(observer), 0);
+	CHECK_EQ(weir_named_available(observer), 0);
+	set_counts(&file, 3, WEIR_SEM_MAX + 1);
+	check_damaged(observer, true);
+	set_counts(&file, 3, -1);
+	check_damaged(observer, true);
+	/* A process may have died before it has computed the free permits. */
+	set_counts(&file, 3, 1);
+	file.head->value++;
+	check_damaged(observer, true);
+	file.head->stale = 1;
+	check_damaged(observer, false);
+	file.head->stale = 0;
+	at_store_relaxed(&file.head->lock, 1);
+	check_damaged(observer, false);
+	CHECK_EQ(look_at(observer).free, 2);
+	finish_with(observer, &file);
+}
+
+/* The calls of a live owner, and those of an owner that has left. */
+TEST(c39_stat_of_calls_without_an_owner)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	struct nm_record *record = records_of(&file);
+	weir_named_entry entries[8];
+	weir_named_info info;
+
+	file.slots[0].state = 4 + NM_SLOT_LIVE;
+	file.slots[0].alive.word = weir_alive_value_();
+	file.slots[0].pid = 4711;
+	file.head->capacity = 9;
+	file.head->records_high = 6;
+	for (uint32_t i = 0; i < 6; i++)
+		record[i] = (struct nm_record){
+			.state = NM_REC_WAITS + i, .owner = 1,
+			.owner_state = file.slots[0].state, .min = 10 + i,
+			.max = 10 + i, .got = 1, .ticket = 10 - i, .since = 5
+		};
+	/* GRANTED, TAKEN and REVOKED have a permit each. */
+	file.head->value = 6;
+	CHECK_OK(weir_named_stat(observer, &info, entries, 8));
+	CHECK_EQ(info.held, 1);
+	CHECK_EQ(info.granted, 2);
+	CHECK_EQ(info.free, 6);
+	CHECK_EQ(info.waiters, 1);
+	CHECK_EQ(info.waiting_permits, 10);
+	CHECK_EQ(info.oversized, 2);
+	CHECK_EQ(info.entries, 6);
+	CHECK_EQ(entries[0].role, WEIR_NAMED_HOLDS);
+	CHECK_EQ(entries[1].role, WEIR_NAMED_GRANTED);
+	CHECK_EQ(entries[1].weight, 1);
+	CHECK_EQ(entries[2].role, WEIR_NAMED_GRANTED);
+	CHECK_EQ(entries[3].role, WEIR_NAMED_WAITS);
+	CHECK_EQ(entries[3].weight, 10);
+	CHECK_EQ(entries[3].place, 1);
+	CHECK_EQ(entries[4].role, WEIR_NAMED_OVERSIZED);
+	CHECK_EQ(entries[5].role, WEIR_NAMED_IDLE);
+	for (int i = 1; i < 6; i++) {
+		CHECK_EQ(entries[i].pid, 4711);
+		CHECK_EQ(entries[i].since_ns, 5);
+	}
+	/* The slot has another owner since. */
+	file.slots[0].state += 4;
+	CHECK_OK(weir_named_stat(observer, &info, entries, 8));
+	CHECK_EQ(info.held, 0);
+	CHECK_EQ(info.granted, 0);
+	CHECK_EQ(info.free, 9);
+	CHECK_EQ(info.entries, 0);
+	CHECK_EQ(info.participants, 1);
+	finish_with(observer, &file);
+}
