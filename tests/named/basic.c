@@ -3,8 +3,11 @@
  * Acquire, try, release and stat, in one process or between two live ones: C1
  * to C6, C8, C10, C12, C16.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -374,6 +377,48 @@ TEST(c16_a_process_without_standard_input)
 	CHECK_EQ(look_at(other).held, 1);
 	close_named(other);
 	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
+}
+
+/* Returns the signals that the thread blocks. */
+static uint64_t blocked_by(const char *thread)
+{
+	char path[300], line[200];
+	unsigned long long blocked = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", thread);
+	file = fopen(path, "re");
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, "SigBlk:", 7))
+			blocked = strtoull(line + 7, NULL, 16);
+	CHECK(!fclose(file));
+	return blocked;
+}
+
+/*
+ * No handler of the program runs on the keeper, but that of SIGBUS: a process
+ * may have truncated the file.
+ */
+TEST(c18_the_keeper_blocks_signals)
+{
+	const uint64_t never = UINT64_C(1) << (SIGKILL - 1) |
+			       UINT64_C(1) << (SIGSTOP - 1) |
+			       UINT64_C(1) << (SIGBUS - 1);
+	const uint64_t standard = (UINT64_C(1) << 31) - 1;
+	weir_named *sem = open_named(fresh_name(), 1);
+	DIR *threads = opendir("/proc/self/task");
+	const struct dirent *entry;
+	int keepers = 0;
+
+	CHECK(threads);
+	while ((entry = readdir(threads)))
+		keepers += entry->d_name[0] != '.' &&
+			   (blocked_by(entry->d_name) & standard) ==
+				   (standard & ~never);
+	closedir(threads);
+	CHECK_EQ(keepers, 1);
+	close_named(sem);
 }
 
 /*

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "named/handle.h"
 #include "puppet.h"
 
 static const char *plan;	/* the call that fails */
@@ -155,6 +156,21 @@ int __wrap_fchmod(int fd, mode_t mode)
 	if (on && loses_temp)
 		CHECK(!unlink(temp));
 	return fails("fchmod") ? -1 : __real_fchmod(fd, mode);
+}
+
+/* The system has no robust lists. */
+bool __real_weir_robust_enter_(struct weir_robust_ *robust,
+			       struct weir_alive_word_ *words, unsigned count,
+			       uint32_t *obituary);
+bool __wrap_weir_robust_enter_(struct weir_robust_ *robust,
+			       struct weir_alive_word_ *words, unsigned count,
+			       uint32_t *obituary);
+bool __wrap_weir_robust_enter_(struct weir_robust_ *robust,
+			       struct weir_alive_word_ *words, unsigned count,
+			       uint32_t *obituary)
+{
+	return !fails("weir_robust_enter_") &&
+	       __real_weir_robust_enter_(robust, words, count, obituary);
 }
 
 /* A boot id with all hexadecimal digits. */
@@ -458,6 +474,34 @@ TEST(c16_an_unlock_is_repeated_until_it_succeeds)
 	CHECK(create(fresh_name(), &sem));
 	CHECK(unlocks > 3);
 	unlocks_fail = 0;
+}
+
+/* The slot is free again, and no thread is left. */
+TEST(c16_a_keeper_that_cannot_start)
+{
+	static const struct {
+		const char *call;
+		int number;
+		const char *words;
+	} plans[] = {
+		{ "pthread_create", EAGAIN, "cannot start a thread" },
+		{ "pthread_attr_init", ENOMEM, "cannot start a thread" },
+		{ "weir_robust_enter_", ENOSYS, "no robust lists" },
+	};
+	const char *name = fresh_name();
+	weir_named *sem;
+
+	check_created(name);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+		refuse_next(plans[i].call, plans[i].number);
+		CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
+		CHECK_EQ(errno, plans[i].number);
+		CHECK(strstr(why, plans[i].words));
+	}
+	CHECK_OK(create(name, &sem));
+	CHECK_EQ(look_at(sem).participants, 1);
+	CHECK_EQ(sem->me, 1);
+	close_named(sem);
 }
 
 /* Another process was claiming the slot, and has given it up since. */

@@ -445,6 +445,33 @@ NAMESPACE_TEST(c42_close_handle_ends_a_keeper_that_waits_for_the_lock)
 	unmap_file(&file);
 }
 
+/*
+ * A handle is closed while another process has the lock: it cannot release its
+ * permits.  A waiting process is woken, and buries the slot.
+ */
+NAMESPACE_TEST(c37_c42_a_handle_that_is_closed_without_the_lock)
+{
+	const char *name = fresh_name();
+	struct puppet owner = puppet_at(name, 1), waiter = puppet_at(name, 1);
+	weir_named *sem = open_named(name, 1), *observer = open_observer(name);
+	struct file file = map_file(name);
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	puppet_tell(&waiter, PUPPET_ACQUIRE, 1, 0, NULL);
+	AWAIT(look_at(observer).waiters == 1);
+	lock_as(&file, &file.slots[0]);
+	close_named(sem);
+	CHECK(!weir_is_alive_(at_load_relaxed(&file.slots[2].alive.word)));
+	at_store_release(&file.head->lock,
+			 (at_load_relaxed(&file.head->lock) | UINT32_MAX) + 1);
+	weir_shared_wake_all_(&file.head->awaited);
+	CHECK_EQ(puppet_hear(&waiter), WEIR_OK);
+	puppet_end(&waiter);
+	puppet_end(&owner);
+	close_named(observer);
+	unmap_file(&file);
+}
+
 static uint32_t frozen, thaw;
 
 static void freeze(int number)

@@ -146,6 +146,16 @@ static weir_named *open_with(mode_t mode)
 	return sem;
 }
 
+static weir_named *open_strict(void)
+{
+	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE,
+				 .policy = WEIR_NAMED_STRICT };
+	weir_named *sem;
+
+	CHECK_OK(weir_named_open(fresh_name(), &opts, &sem));
+	return sem;
+}
+
 static const char *lent_path(void)
 {
 	static char path[300];
@@ -340,7 +350,7 @@ TEST(c37_the_permissions_of_a_lent_file_are_restored)
 /* The lent file may get the descriptor 0. */
 TEST(c16_a_lent_file_without_standard_input)
 {
-	weir_named *sem = open_with(0);
+	weir_named *sem = open_with(0), *strict = open_strict();
 	int input = fcntl(0, F_DUPFD_CLOEXEC, 3), fd;
 
 	CHECK(input < 0 || !close(0));
@@ -353,18 +363,12 @@ TEST(c16_a_lent_file_without_standard_input)
 	CHECK_EQ(weir_nm_lent_open_(sem, NUMBER, false), -1);
 	CHECK(fcntl(fd, F_GETFD) < 0);
 	weir_nm_lent_remove_(sem, NUMBER);
+	CHECK_OK(weir_named_lend(strict, &fd));
+	CHECK(fd == 0 || input < 0);
+	CHECK(!close(fd));
+	close_named(strict);
 	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
 	close_named(sem);
-}
-
-static weir_named *open_strict(void)
-{
-	weir_named_opts opts = { .capacity = 1, .flags = WEIR_NAMED_CREATE,
-				 .policy = WEIR_NAMED_STRICT };
-	weir_named *sem;
-
-	CHECK_OK(weir_named_open(fresh_name(), &opts, &sem));
-	return sem;
 }
 
 /* A failed call leaves no file, and the next one lends. */
