@@ -47,6 +47,7 @@ static const char *rival_name;
 /* Calls that the library has made. */
 static int unnamed, boots, unlocks;
 static int copies;		/* of the header, for stat */
+static struct nm_header *busy;	/* the lock is taken again before each read */
 static char temp[300];		/* the last temporary name */
 
 static bool fails(const char *call)
@@ -135,6 +136,8 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t at)
 		size--;
 	if (on && size == sizeof(struct nm_header))
 		copies++;
+	if (on && busy)
+		at_add_relaxed(&busy->lock, UINT64_C(1) << 32);
 	return fails("pread64") ? -1 : __real_pread64(fd, to, size, at);
 }
 
@@ -667,6 +670,36 @@ TEST(c39_c42_stat_limits_the_number_of_copies)
 	file.head->records_high = 0;
 	CHECK_EQ(copies_of(observer), 2);
 	close_named(observer);
+	unmap_file(&file);
+}
+
+/* Stat shows a lock owner only if it has had the lock all the time. */
+TEST(c42_stat_while_the_lock_is_taken_again_and_again)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	const char *name = fresh_name();
+	weir_named *sem, *observer;
+	weir_named_info info;
+	struct file file;
+	uint64_t free;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	file = map_file(name);
+	free = at_load_relaxed(&file.head->lock);
+	at_store_relaxed(&file.head->lock, free | sem->lock_id);
+	CHECK_OK(weir_named_stat(observer, &info, NULL, 0));
+	CHECK_EQ(info.entries, 1);
+	busy = file.head;
+	on = true;
+	CHECK_OK(weir_named_stat(observer, &info, NULL, 0));
+	on = false;
+	busy = NULL;
+	CHECK(info.inconsistent);
+	CHECK_EQ(info.entries, 0);
+	at_store_relaxed(&file.head->lock, free);
+	close_named(observer);
+	close_named(sem);
 	unmap_file(&file);
 }
 

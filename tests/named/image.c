@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "file.h"
 #include "named/image.h"
+#include "named/lock.h"
 #include "puppet.h"
 
 static struct nm_record *records_of(const struct file *file)
@@ -424,5 +426,26 @@ TEST(c39_stat_of_calls_without_an_owner)
 	CHECK_EQ(info.free, 9);
 	CHECK_EQ(info.entries, 0);
 	CHECK_EQ(info.participants, 1);
+	finish_with(observer, &file);
+}
+
+/*
+ * The lock word names a slot behind the table.  The first record looks like the
+ * slot of that owner.
+ */
+TEST(c39_stat_with_a_lock_owner_behind_the_table)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+
+	_Static_assert(offsetof(struct nm_slot, alive) ==
+			       offsetof(struct nm_record, max),
+		       "a record that looks like a slot");
+	records_of(&file)[0] = (struct nm_record){
+		.state = NM_SLOT_LIVE, .max = weir_alive_value_()
+	};
+	file.head->records_high = 1;
+	at_store_relaxed(&file.head->lock, NM_LOCK_SLOT_MASK);
+	CHECK_EQ(look_at(observer).entries, 0);
 	finish_with(observer, &file);
 }
