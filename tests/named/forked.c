@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "named/handle.h"
 #include "puppet.h"
 
 static const char *plan;		/* the call to wait in */
@@ -178,4 +179,39 @@ NAMESPACE_TEST(c29_a_fork_while_a_handle_is_closed)
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK(WIFEXITED(status));
 	CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+/*
+ * The child joins at its first call.  The results of its parent's keeper, and the
+ * finished calls of its parent, do not count there.
+ */
+TEST(c29_the_child_of_a_fork_begins_anew)
+{
+	weir_named *sem = open_named(fresh_name(), 2);
+	pid_t child;
+	int status;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	/* The keeper sleeps, and no call reads these before the fork. */
+	sem->checked = sem->lost = sem->stop = sem->finished = 1;
+	sem->polls = true;
+	sem->owed = 1;
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK_EQ(sem->ticket, 0);
+		CHECK_OK(weir_named_try_acquire(sem, 1));
+		CHECK(!sem->checked && !sem->lost && !sem->stop && !sem->polls);
+		CHECK(!sem->finished && !sem->owed && !sem->calls);
+		CHECK_EQ(look_at(sem).held, 2);
+		CHECK_EQ(look_at(sem).participants, 2);
+		_exit(0);
+	}
+	sem->checked = sem->lost = sem->stop = sem->finished = 0;
+	sem->polls = false;
+	sem->owed = 0;
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	close_named(sem);
 }
