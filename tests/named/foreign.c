@@ -521,6 +521,19 @@ static void cancel_without_lock(weir_named *sem, struct file *file,
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
+/* As a call does that was cancelled after it had taken its permits. */
+TEST(c13_permits_go_back_at_once)
+{
+	weir_named *sem = open_named(fresh_name(), 2);
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	weir_nm_give_back_(sem, 1);
+	CHECK_EQ(look_at(sem).held, 1);
+	CHECK(!look_at(sem).inconsistent);
+	CHECK_OK(weir_named_try_acquire(sem, 1));
+	close_named(sem);
+}
+
 /* The keeper gives the permit back. */
 NAMESPACE_TEST(c13_c42_a_cancel_takes_a_grant_back_without_the_lock)
 {
