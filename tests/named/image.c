@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/ticks.h"
 #include "file.h"
 #include "named/image.h"
 #include "named/lock.h"
@@ -20,17 +21,25 @@ static struct nm_record *records_of(const struct file *file)
 }
 
 /* A semaphore without participants, its file, and an observer. */
-static weir_named *observe(struct file *file)
+static weir_named *observe_as(weir_named_policy policy, struct file *file)
 {
-	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	weir_named_opts opts = { .capacity = 1, .policy = policy,
+				 .flags = WEIR_NAMED_CREATE };
 	const char *name = fresh_name();
 	weir_named *observer;
 
-	close_named(open_named(name, 1));
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	close_named(observer);
+	opts.flags = WEIR_NAMED_OBSERVER;
 	*file = map_file(name);
 	memset(file->slots, 0, sizeof(*file->slots));
 	CHECK_OK(weir_named_open(name, &opts, &observer));
 	return observer;
+}
+
+static weir_named *observe(struct file *file)
+{
+	return observe_as(WEIR_NAMED_FAST, file);
 }
 
 static void finish_with(weir_named *observer, struct file *file)
@@ -447,5 +456,67 @@ TEST(c39_stat_with_a_lock_owner_behind_the_table)
 	file.head->records_high = 1;
 	at_store_relaxed(&file.head->lock, NM_LOCK_SLOT_MASK);
 	CHECK_EQ(look_at(observer).entries, 0);
+	finish_with(observer, &file);
+}
+
+/* Returns the ticks of a moment between the boot, 0, and now, 8. */
+static int64_t ticks_at(int64_t eighth)
+{
+	double passed_s = (double)weir_now_ns() * (double)(8 - eighth) / 8e9;
+
+	return weir_ticks_() -
+	       (int64_t)(passed_s * (double)weir_ticks_per_s_());
+}
+
+/*
+ * Dead owners that still have a thread.  Only those with permits count, whatever
+ * the field `lingers` says: by their slot, or by a call that has returned.
+ */
+TEST(c37_stat_counts_dead_owners_that_hold_permits)
+{
+	static const int64_t held[] = { 1, 0, 0, 2, 3 };
+	struct file file;
+	weir_named *observer = observe_as(WEIR_NAMED_STRICT, &file);
+	struct nm_record *record = records_of(&file);
+	weir_named_entry entries[4];
+	weir_named_info info;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		file.slots[i] = (struct nm_slot){
+			.state = 4 * (i + 1) + NM_SLOT_LIVE, .held = held[i],
+			.since_ticks = ticks_at(3), .lingers = !held[i],
+			.pid = i + 1
+		};
+		file.slots[i].alive.word = WEIR_DIED_;
+		/* The last owner has no thread. */
+		if (i < 4)
+			lock_byte(&file, i);
+	}
+	file.head->slots_high = 5;
+	record[0] = (struct nm_record){ .state = NM_REC_WAITS };
+	record[1] = (struct nm_record){ .state = NM_REC_TAKEN, .owner = 3,
+					.got = 4, .since = ticks_at(6),
+					.owner_state = file.slots[2].state };
+	record[2] = (struct nm_record){ .state = NM_REC_TAKEN, .owner = 4,
+					.got = 5, .since = ticks_at(6),
+					.owner_state = file.slots[3].state };
+	file.head->records_high = 3;
+	file.head->capacity = 20;
+	file.head->value = 20 - 1 - 2 - 3 - 4 - 5;
+	CHECK_OK(weir_named_stat(observer, &info, entries, 4));
+	CHECK_EQ(info.participants, 3);
+	CHECK_EQ(info.held, 1 + 4 + 2 + 5);
+	CHECK_EQ(info.free, 8);
+	CHECK_EQ(info.entries, 3);
+	CHECK_EQ(entries[0].pid, 1);
+	CHECK_EQ(entries[1].pid, 3);
+	CHECK_EQ(entries[1].weight, 4);
+	CHECK_EQ(entries[2].pid, 4);
+	CHECK_EQ(entries[2].weight, 7);
+	/* A hold begins with its first permits. */
+	CHECK(entries[0].since_ns < weir_now_ns() / 2);
+	CHECK(entries[1].since_ns > weir_now_ns() / 2);
+	CHECK(entries[2].since_ns < weir_now_ns() / 2);
+	CHECK_EQ(info.policy, WEIR_NAMED_STRICT);
 	finish_with(observer, &file);
 }

@@ -324,6 +324,7 @@ TEST(c19_close_ends_all_waits_forever)
 	CHECK_EQ(puppet_hear(&puppet), WEIR_ECLOSED);
 	CHECK_ERR(outcome(&call), WEIR_ECLOSED);
 	CHECK(weir_named_is_closed(sem));
+	CHECK(look_at(sem).closed);
 	CHECK_EQ(puppet_do(&puppet, PUPPET_TRY, 0), WEIR_ECLOSED);
 	weir_named_release(sem, 2);
 	weir_named_close(sem, WEIR_CLOSE_DRAIN);
@@ -344,7 +345,9 @@ TEST(c19_drain_grants_requests_that_fit)
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	begin(&big, sem, 3, NULL);
 	begin(&small, sem, 1, NULL);
+	CHECK(!look_at(sem).closed);
 	weir_named_close(sem, WEIR_CLOSE_DRAIN);
+	CHECK(look_at(sem).closed);
 	CHECK_ERR(outcome(&big), WEIR_ECLOSED);
 	CHECK_OK(outcome(&small));
 	CHECK_ERR(weir_named_acquire(sem, 1, NULL), WEIR_ECLOSED);
