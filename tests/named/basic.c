@@ -299,6 +299,8 @@ TEST(an_observer_only_looks)
 	CHECK_PANICS("observer", weir_named_close(observer, WEIR_CLOSE_NOW));
 	/* The lock is free: the participant can go on. */
 	weir_named_release(sem, 1);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	CHECK(weir_named_is_closed(observer));
 	CHECK_OK(weir_named_close_handle(observer));
 	opts.flags |= WEIR_NAMED_CREATE;
 	CHECK_ERR(weir_named_open(name, &opts, &observer), WEIR_EINVAL);

@@ -83,6 +83,7 @@ TEST(c39_an_observer_survives_a_truncation)
 		(void)weir_named_is_closed(observer);
 	}
 	CHECK_EQ(weir_named_capacity(observer), -1);
+	CHECK(!weir_named_is_closed(observer));
 	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0), WEIR_ESYSTEM);
 	CHECK_EQ(errno, EBADMSG);
 	close_named(observer);
@@ -709,7 +710,9 @@ NAMESPACE_TEST(c37_a_call_that_may_not_wait_finds_the_permits_of_the_dead)
 	struct file file = map_file(name);
 
 	CHECK_EQ(puppet_do(&holder, PUPPET_ACQUIRE, 1), WEIR_OK);
+	CHECK_EQ(weir_named_available(sem), 0);
 	at_store_relaxed(&file.slots[0].alive.word, WEIR_DIED_);
+	CHECK_EQ(weir_named_available(sem), 1);
 	CHECK_OK(weir_named_acquire_until(sem, 1, 0));
 	puppet_kill(&holder);
 	close_named(sem);

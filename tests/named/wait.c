@@ -348,6 +348,7 @@ TEST(c19_drain_grants_requests_that_fit)
 	CHECK(!look_at(sem).closed);
 	weir_named_close(sem, WEIR_CLOSE_DRAIN);
 	CHECK(look_at(sem).closed);
+	CHECK(weir_named_is_closed(sem));
 	CHECK_ERR(outcome(&big), WEIR_ECLOSED);
 	CHECK_OK(outcome(&small));
 	CHECK_ERR(weir_named_acquire(sem, 1, NULL), WEIR_ECLOSED);
