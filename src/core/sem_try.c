@@ -54,13 +54,13 @@ bool weir_sem_seen_to_time_out_(weir_sem *sem, int64_t n)
 	int64_t capacity = at_load_acquire(&sem->capacity_);
 
 	/*
-	 * A request for 0 permits never fails, but the value may be negative.
-	 * relaxed: both loads; ordered behind the acquire loads above.
+	 * The door of a closed semaphore is SHUT.  A request for 0 permits never
+	 * fails, but the value may be negative.  relaxed: both loads; ordered
+	 * behind the acquire loads above.
 	 */
 	return weir_door_(seen) == WEIR_OPEN_ && n && weir_value_(seen) < n &&
 	       n <= capacity && !at_load_relaxed(&sem->waiters_) &&
 	       at_load_relaxed(&sem->resizes_) == before &&
-	       !(weir_state_(sem) & WEIR_STATE_CLOSED_) &&
 	       !weir_sem_problem_(sem);
 }
 

@@ -193,6 +193,21 @@ TEST(inconsistent_state)
 	weir_set_panic_hook(before);
 }
 
+/* The same for an acquire that would fail without the lock. */
+TEST(inconsistent_state_and_a_late_acquire)
+{
+	const weir_sem_opts opts = { .capacity = 1 };
+	weir_panic_fn *before = weir_set_panic_hook(count_panic);
+	weir_sem sem;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_ERR(weir_sem_acquire_for(&sem, 1, 0), WEIR_ETIMEDOUT);
+	sem.state_ = 1u << 17;
+	REFUSED(weir_sem_acquire_for(&sem, 1, 0));
+	CHECK(strstr(last_panic, "is not a semaphore"));
+	weir_set_panic_hook(before);
+}
+
 TEST(null_results_and_options)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
