@@ -86,7 +86,7 @@ static bool parse_hosts(struct url *url, const char *from, const char *to)
 	return url->host_count > 0;
 }
 
-/* Parse "250ms", "10s", "5m"; a number alone is in seconds. */
+/* Parse "250ms", "10s", "5m", "1h"; a number alone is in seconds. */
 static bool parse_time(const char *text, int64_t *ns)
 {
 	static const struct {
@@ -94,7 +94,7 @@ static bool parse_time(const char *text, int64_t *ns)
 		int64_t ns;
 	} units[] = {
 		{ "ms", 1000000 }, { "s", 1000000000 }, { "", 1000000000 },
-		{ "m", INT64_C(60000000000) },
+		{ "m", INT64_C(60000000000) }, { "h", INT64_C(3600000000000) },
 	};
 	char *end;
 	long value = strtol(text, &end, 10);
@@ -119,43 +119,59 @@ static bool set_text(char *out, size_t size, const char *value)
 	return true;
 }
 
-/* The value has been decoded. */
-static bool set_option(struct url *url, const char *key, const char *value)
+static const char *unless(bool ok, const char *why)
+{
+	return ok ? NULL : why;
+}
+
+/* The value has been decoded.  Returns null, or a message. */
+static const char *set_option(struct url *url, const char *key,
+			      const char *value)
 {
 	char *end;
 	long number;
 
 	if (!strcmp(key, "ttl"))
-		return parse_time(value, &url->ttl_ns);
+		return unless(parse_time(value, &url->ttl_ns),
+			      "the option ttl is not a time such as 10s");
 	if (!strcmp(key, "timeout"))
-		return parse_time(value, &url->timeout_ns);
+		return unless(parse_time(value, &url->timeout_ns),
+			      "the option timeout is not a time such as 10s");
 	if (!strcmp(key, "db"))
-		return set_text(url->database, sizeof(url->database), value);
+		return unless(set_text(url->database, sizeof(url->database),
+				       value), "the option db is too long");
 	if (!strcmp(key, "ca"))
-		return set_text(url->ca, sizeof(url->ca), value);
+		return unless(set_text(url->ca, sizeof(url->ca), value),
+			      "the option ca is too long");
 	if (!strcmp(key, "sslmode"))
-		return set_text(url->sslmode, sizeof(url->sslmode), value);
+		return unless(set_text(url->sslmode, sizeof(url->sslmode),
+				       value), "the option sslmode is too long");
 	if (strcmp(key, "replicas"))
-		return false;
+		return "an option is unknown; the options are ttl, timeout, db, "
+		       "ca, sslmode and replicas";
 	number = strtol(value, &end, 10);
 	url->replicas = (uint32_t)number;
-	return end != value && !*end && number >= 0 && number < 100;
+	return unless(end != value && !*end && number >= 0 && number < 100,
+		      "the option replicas is not a number from 0 to 99");
 }
 
-static bool parse_options(struct url *url, const char *from)
+static const char *parse_options(struct url *url, const char *from)
 {
-	while (*from) {
+	const char *why = NULL;
+
+	while (!why && *from) {
 		const char *end = strchrnul(from, '&');
 		const char *equals = memchr(from, '=', (size_t)(end - from));
 		char key[16], value[URL_TEXT];
 
 		if (!equals || !copy(key, sizeof(key), from, equals) ||
-		    !copy(value, sizeof(value), equals + 1, end) ||
-		    !set_option(url, key, value))
-			return false;
+		    !copy(value, sizeof(value), equals + 1, end))
+			return "an option does not have the form KEY=VALUE, or "
+			       "is too long";
+		why = set_option(url, key, value);
 		from = *end ? end + 1 : end;
 	}
-	return true;
+	return why;
 }
 
 /* Parse [USER[:PASSWORD]@]HOSTS. */
@@ -228,8 +244,8 @@ const char *weir_cl_url_parse_(const char *text, bool named, struct url *url)
 	if (!why)
 		why = named ? parse_path(url, path, query) :
 			      parse_server(url, path, query);
-	if (!why && *query && !parse_options(url, query + 1))
-		why = "an option is not valid";
+	if (!why && *query)
+		why = parse_options(url, query + 1);
 	url->tls = !strcmp(url->scheme, "rediss") ||
 		   !strcmp(url->scheme, "etcds");
 	if (!why && !strncmp(url->scheme, "etcd", 4) &&

@@ -474,6 +474,16 @@ def test_parts_of_a_url():
     # The value of an option is decoded once.
     text = weir("stat", "postgresql://127.0.0.1:1/db/x?sslmode=%2564isable")[1]
     assert "without the engine" in text or '"%64isable"' in text, text
+    # The message names the option that is wrong.
+    for option, why in (("ttl=10x", "the option ttl is not a time"),
+                        ("timeout=1h&ttl=0", "the option ttl is not a time"),
+                        ("timeout=", "the option timeout is not a time"),
+                        ("replicas=100", "the option replicas is not a number"),
+                        ("tls=1", "an option is unknown"),
+                        ("timeout=1h&db", "does not have the form KEY=VALUE"),
+                        ("sslmode=verify-everything", "the option sslmode is too long")):
+        status, text = weir("stat", "redis://127.0.0.1:1/x?" + option)
+        assert status == 64 and why in text, text
 
 
 def test_postgres():
