@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Check that every public header compiles alone and included twice, as C11 and as
-# C++17, with every compiler, without a warning; and that a program in C99 or C++11 can
-# expand the macros without a warning.
+# C++17, with every compiler, without a warning; that a program in C99 or C++11 can
+# expand the macros without a warning; and that the compiler refuses a task whose result
+# would be lost.
 #
 #   headers.sh ROOT
 set -u
@@ -74,6 +75,21 @@ for header in "$root"/include/weir/cpp/*.hpp; do
 		try clang++ $cxx -std=c++20
 	}
 done
+
+# A task whose result would be lost is refused.
+cat >"$work/alone.c" <<'EOF'
+#include <weir/semaphore.hpp>
+void spawn(weir::group &tasks);
+void spawn(weir::group &tasks) { tasks.spawn([] { return 1; }); }
+EOF
+# shellcheck disable=SC2086
+if g++ $cxx -fsyntax-only -I"$root/include" "$work/alone.c" 2>"$work/said" ||
+   ! grep -q "a task returns nothing, or a weir_err" "$work/said"; then
+	failed=$((failed + 1))
+	echo "FAIL a task that returns an int: not refused"
+else
+	passed=$((passed + 1))
+fi
 
 # All headers in one file, in reverse order.
 for header in "$root"/include/weir/*.h; do

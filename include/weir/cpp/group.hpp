@@ -126,12 +126,17 @@ private:
 		template <class Call>
 		static weir_err result(Call call)
 		{
-			if constexpr (std::is_same_v<decltype(call()),
-						     weir_err>) {
-				return call();
-			} else {
+			using type = std::decay_t<decltype(call())>;
+
+			/* The error of a task must not be lost in silence. */
+			static_assert(std::is_void_v<type> ||
+					      std::is_same_v<type, weir_err>,
+				      "a task returns nothing, or a weir_err");
+			if constexpr (std::is_void_v<type>) {
 				call();
 				return WEIR_OK;
+			} else {
+				return call();
 			}
 		}
 		F fn;
