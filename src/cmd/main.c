@@ -102,7 +102,7 @@ static void open_streams(void)
 
 static int show_help(int argc, char **argv)
 {
-	if (argc < 1)
+	if (argc < 1 || !strcmp(argv[0], "help"))
 		help(stdout);
 	else
 		fputs(find(argv[0])->help, stdout);

@@ -40,6 +40,7 @@ def test_help_in_each_way():
         same(weir(name, "-h")[0], 0)
     same(weir("help"), weir("--help"))
     same(weir("-h"), weir("--help"))
+    same(weir("help", "help"), weir("--help"))
     # Options after the job's name belong to the job.
     same(weir("run", "a", "-n", "1", "--", "sh", "-c", 'echo "$1"', "sh", "--help")[1], "--help\n")
 
