@@ -17,6 +17,18 @@ def may_mount():
                               capture_output=True).returncode
 
 
+def runs_without_proc():
+    """Returns true if the command can be run where /proc is hidden; prints why not."""
+    if not may_mount():
+        print("skipped: may not mount")
+        return False
+    with open(support.WEIR, "rb") as file:
+        if b"__asan_init" in file.read():
+            print("skipped: AddressSanitizer needs /proc")
+            return False
+    return True
+
+
 def test_a_foreign_folder_in_dev_shm():
     """The message names the folder and its owner.  In a mount namespace: /dev/shm is private."""
     def run(setup, *args):
@@ -109,13 +121,8 @@ def test_orphan_kill_without_proc():
 
 def test_explain_without_proc():
     """The process may exist; what is missing is /proc."""
-    if not may_mount():
-        print("skipped: may not mount")
+    if not runs_without_proc():
         return
-    with open(support.WEIR, "rb") as file:
-        if b"__asan_init" in file.read():
-            print("skipped: AddressSanitizer needs /proc")
-            return
     script = 'mount -t tmpfs none /proc && exec "$0" "$@"'
     for command in (["explain", "1"], ["dump", "1"], ["top", "1", "--once"]):
         done = subprocess.run(["unshare", "--mount", "sh", "-c", script, support.WEIR, *command],
@@ -125,13 +132,8 @@ def test_explain_without_proc():
 
 
 def test_hold_and_jobserver_without_proc():
-    if not may_mount():
-        print("skipped: may not mount")
+    if not runs_without_proc():
         return
-    with open(support.WEIR, "rb") as file:
-        if b"__asan_init" in file.read():
-            print("skipped: AddressSanitizer needs /proc")
-            return
     script = """
         mount -t tmpfs none /proc || exit
         sleep 1000 &
