@@ -232,9 +232,10 @@ weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx);
  * deadline has passed; if a grant and the deadline coincide, then the grant
  * wins.  If no waiter is queued and enough permits are free, then no clock is
  * read (except by weir_sem_acquire_for on a semaphore that is closed in drain
- * mode, and by the first calls on one that is watched).  If too few are free, the
- * deadline has passed and no waiter is queued, then no lock is taken.  The
- * results are those of weir_sem_acquire; WEIR_ETOOBIG if n > capacity.
+ * mode, and by the first calls on one that is watched).  If the deadline has
+ * passed, and the call finds too few free and no waiter queued, then it returns
+ * WEIR_ETIMEDOUT without taking the lock.  The results are those of
+ * weir_sem_acquire; WEIR_ETOOBIG if n > capacity.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_sem_acquire_until(weir_sem *sem, int64_t n, int64_t deadline_ns);

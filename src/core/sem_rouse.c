@@ -43,8 +43,8 @@ static void record(weir_sem *sem, uint32_t failures, uint32_t skips)
 
 	/*
 	 * relaxed: a read-modify-write continues the release sequence of the
-	 * last store, [S3].  A thread that reads CLOSED, or that the semaphore
-	 * is registered, from it sees what the thread that stored that did.
+	 * last store, [S3].  So a thread that reads the state from it sees what
+	 * was done before the semaphore was closed or registered.
 	 */
 	if (next != state)
 		(void)at_add_relaxed(&sem->state_, next - state);

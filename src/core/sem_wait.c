@@ -163,8 +163,9 @@ static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 }
 
 /*
- * Returns true if w may not wait and cannot be granted now.  The clock is read
- * last: a request that can be granted needs none.
+ * Returns true if w may not wait and cannot be granted now.  The deadline of a
+ * context has been checked.  The clock is read last: a request that can be granted
+ * needs none.
  */
 static bool fails_at_once(const struct weir_waiter_ *w, int64_t deadline_ns)
 {
