@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client for the tests of histories: client URL LOG SEED SECONDS [THREADS]
+ * A client for the tests of histories: client URL LOG SEED MS [THREADS]
  *
  * Its threads acquire and release at random and append lines to LOG, each with
  * one write(2), so that the lines of all clients are in one order:
@@ -17,7 +17,6 @@
  *     lost  until                the lease was lost
  *
  * Times are CLOCK_REALTIME in microseconds, as are the fences of Redis.
- * SECONDS 0: until standard input ends.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -17,7 +17,9 @@ Rules, each named as in the report:
 
 "Certainly" is judged by the holder: from the grant (its token is the engine's time) to the
 beginning of the release, to the end of its validity, or to the last line of a client that
-was killed.
+was killed.  PostgreSQL grants a request that need not wait with a token that equals its ticket.
+That token is a time before the request got the lock of the semaphore, and other requests may have
+had the lock meanwhile; so this lease begins when the call returned.
 
 Faults are lines of the test itself.  Each has a beginning and an end; one is over before the
 next begins:
@@ -145,6 +147,9 @@ class History:
     def least_capacity(self, start, end):
         return min(self.in_effect(start, end))
 
+    def certain_start(self, lease):
+        return lease.fence if self.timed and lease.fence != lease.ticket else lease.got
+
     def certain_end(self, lease):
         ends = [lease.back if lease.back is not None else self.last[lease.client]]
         if lease.until is not None:
@@ -238,11 +243,10 @@ class History:
         return times
 
     def check_capacity(self):
-        """From the grant: its token if that is a time, otherwise the return of the call.  All leases
-        that exist then existed when the last of them was granted, and fitted into the capacity of
-        that time.  If a token is no time, then a resize may have come between that and the return
-        of the call."""
-        when_of = (lambda l: l.fence) if self.timed else (lambda l: l.got)
+        """From the grant: its token if that is the time, otherwise the return of the call.  All
+        leases that exist then existed when the last of them was granted, and fitted into the
+        capacity of that time.  A resize may have come between that and the return of the call."""
+        when_of = self.certain_start
         earliest = self.earliest()
         live = []
         for lease in sorted(self.grants, key=when_of):
@@ -250,7 +254,7 @@ class History:
             live = [l for l in live if self.certain_end(l) > when + 1000]
             live.append(lease)
             total = sum(l.weight for l in live)
-            start = when if self.timed else max(earliest[l.operation] for l in live)
+            start = max(l.fence if self.timed else earliest[l.operation] for l in live)
             if total > max(self.in_effect(start - 1000, when + 1000)):
                 self.problem("capacity", f"{total} permits", *live)
 

@@ -16,13 +16,15 @@ BASE = 10 ** 15         # a time of the engine, in microseconds
 
 def problems(*lines, capacity=1, ttl=TTL, **options):
     """Each line begins with milliseconds.  "got" has the weight 1; its token is the time of the
-    grant, which is the first number after the operation.  The second is its place, 1 by default."""
+    grant, which is the first number after the operation.  The second is its place, 1 by default.
+    A third word "=" makes the ticket equal to the token."""
     text, ticket = "", 0
     for line in lines:
         when, client, what, operation, *rest = line.split()
         if what == "got":
             ticket += 1
-            rest = ["1", str(BASE + int(rest[0]) * MS), str(ticket), (rest[1:] or ["1"])[0]]
+            token = str(BASE + int(rest[0]) * MS)
+            rest = ["1", token, token if "=" in rest else str(ticket), (rest[1:] or ["1"])[0]]
         elif what == "ask":
             rest = ["1"]
         elif what in ("back", "lost"):
@@ -120,6 +122,17 @@ def test_tokens_that_are_no_times():
             "4001 2 got b 2", "4002 2 back b 9000", "4003 2 done b WEIR_OK")
     assert problems(*late, timed=False) == []
     assert problems(*late, timed=False, blocked=True) == ["blocked"]
+
+
+def test_a_token_from_before_the_lock():
+    """Client 2 read the clock, waited for the lock of the semaphore, which client 1 used for its
+    release, and was granted."""
+    lines = ("0 1 ask a", "1 1 got a 1 0 =", "2 2 ask b", "50 1 back a 500", "{} 2 got b 20 0 {}",
+             "56 1 done a WEIR_OK", "61 2 back b 500", "62 2 done b WEIR_OK")
+    written = lambda *words: [line.format(*words) for line in lines]
+    assert problems(*written(55, "=")) == []
+    assert problems(*written(40, "=")) == ["capacity"]
+    assert problems(*written(55, ""), tickets=False) == ["capacity"]
 
 
 def test_a_call_returns_after_a_shrink():

@@ -128,9 +128,9 @@ def main(module):
         except Skip as why:
             skipped += 1
             print(f"skipped: {name}: {why}", flush=True)
-        except Exception:   # pylint: disable=broad-except
+        except Exception as problem:   # pylint: disable=broad-except
             failed += 1
             traceback.print_exc()
-            print(f"FAIL {name}", flush=True)
+            print(f"FAIL {name}: {problem}", flush=True)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed else 77 if not passed else 0)
