@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 from proxy import Proxy
 from servers import Postgres, Server, await_
 from storm import Storm
-from support import CLIENT, TOOL, Holder, creator, main, stat, tool
+from support import CLIENT, TOOL, Holder, Steps, creator, main, stat, tool
 
 
 def test_c41_a_dead_holder_returns_at_once():
@@ -132,6 +132,48 @@ def test_c41_one_broken_connection_is_no_death():
             server.sql("UPDATE weir.entry SET ends = ends + 3600000000")
             holder.kill()
             await_(lambda: stat(url)["held"] == 0, "the permit")
+
+
+def connections(process):
+    """The sockets of a process."""
+    names = (os.readlink(path) for path in glob.glob(f"/proc/{process.pid}/fd/*"))
+    return sum(name.startswith("socket:") for name in names)
+
+
+def test_c41_a_slow_server_is_no_death():
+    """The server does not answer the LISTEN of a live holder in time, and accepts no new
+    connection; then another connection of the holder ends.  The holder keeps its lease."""
+    with Postgres() as server:
+        url = server.url + "slow?ttl=60s&timeout=1s"
+        tool(url, "create", 2)
+        with Steps(url, 1, "more", more=(2,)) as holder:
+            holder.await_("got")
+            pid = lambda sql: server.sql("SELECT pid FROM pg_stat_activity WHERE "
+                                         f"application_name = 'weir' AND query {sql}")
+            await_(lambda: pid("LIKE '%weir.acquire(%'") and pid("LIKE 'SET idle%'"),
+                   "the connections")
+            lane, life = int(pid("LIKE '%weir.acquire(%'")), int(pid("LIKE 'SET idle%'"))
+            before = connections(holder.process)
+            for stopped in (life, server.process.pid):
+                os.kill(stopped, signal.SIGSTOP)
+            try:
+                holder.go()
+                holder.await_("more WEIR_ETIMEDOUT")
+                # A holder that closes the slow connection does so within the timeout.
+                end = time.monotonic() + 3
+                while connections(holder.process) >= before and time.monotonic() < end:
+                    time.sleep(0.05)
+                os.kill(lane, signal.SIGTERM)
+                await_(lambda: not os.path.exists(f"/proc/{lane}/fd/0"), "the end of a connection")
+            finally:
+                for stopped in (server.process.pid, life):
+                    os.kill(stopped, signal.SIGCONT)
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                assert stat(url)["held"] == 1
+            holder.go()
+            holder.await_("released WEIR_OK")
+            assert "valid WEIR_OK" in holder.output()
 
 
 def storm_with(server, url, seconds, faults, **options):

@@ -6,6 +6,8 @@
  *                           input ends
  *     steps URL until W MS  acquire within MS milliseconds; report the validity
  *     steps URL reduce W K  acquire; then reduce to K; then release
+ *     steps URL more W N    acquire; then acquire N more within 500 ms; then
+ *                           report the validity and release
  *     steps URL async W     submit one operation, report its result
  *     steps URL flood W N   acquire; submit N operations for one permit; report
  *                           the validity when all of them have ended
@@ -84,6 +86,22 @@ static int reduce(int64_t weight, int64_t keep)
 	(void)await_byte();
 	(void)say("reduced", weir_lease_reduce(lease, keep));
 	(void)await_byte();
+	return release(lease);
+}
+
+static int more(int64_t weight, int64_t second)
+{
+	weir_lease *lease, *none;
+	weir_err err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+
+	if (err)
+		return say("acquired", err);
+	(void)say("got", WEIR_OK);
+	(void)await_byte();
+	(void)say("more", weir_cluster_acquire_for(cluster, second, 500000000,
+						   &none));
+	(void)await_byte();
+	(void)say("valid", weir_lease_check(lease));
 	return release(lease);
 }
 
@@ -167,6 +185,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return until(first, second);
 	if (!strcmp(verb, "reduce"))
 		return reduce(first, second);
+	if (!strcmp(verb, "more"))
+		return more(first, second);
 	if (!strcmp(verb, "async"))
 		return async(first);
 	if (!strcmp(verb, "flood"))

@@ -40,7 +40,8 @@ enum result weir_cl_pg_broken_(struct conn *conn, enum result result,
 	(void)weir_cl_fault_(fault, result, errnum, "%.*s",
 			     (int)strcspn(text, "\r\n"),
 			     *text ? text : "the connection was lost");
-	weir_cl_pg_close_(conn);
+	if (conn->kind != CONN_LIFE || errnum != ETIMEDOUT)
+		weir_cl_pg_close_(conn);
 	return result;
 }
 

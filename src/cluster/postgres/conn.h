@@ -10,7 +10,9 @@
 #define CONN_VALUES 9
 
 enum conn_kind {
-	CONN_CLIENT,	/* a lane or life: it shows that the handle lives */
+	/* These show the server that the handle lives. */
+	CONN_LANE,
+	CONN_LIFE,	/* stays open if an answer is late */
 	CONN_GUARD
 };
 
@@ -43,7 +45,10 @@ void weir_cl_pg_close_(struct conn *conn);
 enum result weir_cl_pg_open_(struct conn *conn, int64_t deadline,
 			     struct fault *fault);
 
-/* Close a connection that has failed.  Returns result. */
+/*
+ * Record the failure of a connection and close it.  Life stays open if its
+ * answer is late, but it cannot be used any more.  Returns result.
+ */
 enum result weir_cl_pg_broken_(struct conn *conn, enum result result,
 			       int errnum, struct fault *fault);
 /* Poll the socket.  Returns false with errno after the deadline. */
@@ -58,7 +63,7 @@ void weir_cl_pg_number_(struct query *q, int64_t number);
 /*
  * Run the query; connect first if necessary.  If the result is RES_OK, then
  * *out is a table that belongs to the caller.  If the answer is not complete in
- * time, then the connection is closed.
+ * time, then the connection has failed: see weir_cl_pg_broken_.
  */
 enum result weir_cl_pg_run_(struct conn *conn, struct query *q, PGresult **out,
 			    int64_t deadline, struct fault *fault);

@@ -2,10 +2,13 @@
 /*
  * The connections that show that the handle lives.
  *
- * `life` is never closed because of a slow answer, unlike the lanes.  `guard`
- * is blocked in weir.guard inside the server, which returns the permits of this
- * handle when all its other connections have ended.  Without a guard the
- * permits of a dead client return after the TTL.
+ * `guard` is blocked in weir.guard inside the server, which returns the permits
+ * of this handle when all its other connections have ended.  Without a guard
+ * the permits of a dead client return after the TTL.
+ *
+ * A lane is closed if an answer is late.  If every connection were, then a slow
+ * server would take a live handle for dead.  So a late `life` becomes `late`,
+ * which is closed when the next life is open.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -52,11 +55,13 @@ static bool open_life(struct engine *e, int64_t deadline)
 
 	if (weir_cl_pg_open_(&e->life, deadline, &fault))
 		return false;
-	if (!epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, PQsocket(e->life.pg),
-		       &event))
-		return true;
-	weir_cl_pg_close_(&e->life);
-	return false;
+	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, PQsocket(e->life.pg),
+		      &event)) {
+		weir_cl_pg_close_(&e->life);
+		return false;
+	}
+	weir_cl_pg_close_(&e->late);
+	return true;
 }
 
 static bool open_guard(struct engine *e, int64_t deadline)
@@ -103,8 +108,20 @@ bool weir_cl_pg_works_(const struct conn *conn)
 	return PQstatus(conn->pg) == CONNECTION_OK;
 }
 
+/* Let the connection of life become that of late. */
+static void retire(struct engine *e)
+{
+	(void)epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, PQsocket(e->life.pg), NULL);
+	weir_cl_pg_close_(&e->late);
+	e->late.pg = e->life.pg;
+	e->life.pg = NULL;
+}
+
 void weir_cl_postgres_end_life_(struct engine *e)
 {
+	/* One connection is enough to show that the handle lives. */
+	if (!weir_cl_pg_works_(&e->late) && weir_cl_pg_works_(&e->life))
+		retire(e);
 	weir_cl_pg_close_(&e->life);
 	e->listens = false;
 	pthread_mutex_lock(&e->lock);

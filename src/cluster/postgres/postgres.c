@@ -16,6 +16,7 @@ static void postgres_close(struct engine *e)
 	for (int i = 0; i < LANES; i++)
 		weir_cl_pg_close_(&e->lanes[i]);
 	weir_cl_pg_close_(&e->life);
+	weir_cl_pg_close_(&e->late);
 	weir_cl_pg_close_(&e->guard);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
@@ -36,8 +37,9 @@ static struct engine *postgres_open(const struct session *session)
 		return NULL;
 	e->session = *session;
 	for (int i = 0; i < LANES; i++)
-		weir_cl_pg_init_(&e->lanes[i], &e->session, CONN_CLIENT);
-	weir_cl_pg_init_(&e->life, &e->session, CONN_CLIENT);
+		weir_cl_pg_init_(&e->lanes[i], &e->session, CONN_LANE);
+	weir_cl_pg_init_(&e->life, &e->session, CONN_LIFE);
+	weir_cl_pg_init_(&e->late, &e->session, CONN_LIFE);
 	weir_cl_pg_init_(&e->guard, &e->session, CONN_GUARD);
 	(void)snprintf(e->channel, sizeof(e->channel), "weir_%s", session->id);
 	pthread_mutex_init(&e->lock, NULL);

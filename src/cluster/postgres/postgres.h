@@ -20,6 +20,7 @@ struct engine {
 	struct conn guard;	/* used by the thread that has set enlisting */
 	/* Used by the thread that set enlisting, then by the handle's thread. */
 	struct conn life;	/* idle; receives notifications */
+	struct conn late;	/* a former life, until life is open again */
 	/* Used by the handle's thread alone. */
 	bool listens;
 	int64_t quiet_since;	/* since when no request waits; 0: unset */
@@ -41,7 +42,10 @@ extern const char weir_cl_postgres_schema_[];
 void weir_cl_postgres_enlist_(struct engine *e, bool always, int64_t deadline);
 /* For the handle's thread: close life and the guard if they have failed. */
 void weir_cl_postgres_inspect_(struct engine *e);
-/* For the handle's thread: close life. */
+/*
+ * For the handle's thread: stop using life.  Close it if it has ended; keep it
+ * until the next life is open if it is only late.
+ */
 void weir_cl_postgres_end_life_(struct engine *e);
 /* Returns true if life is open. */
 bool weir_cl_postgres_is_alive_(struct engine *e);
