@@ -225,10 +225,10 @@ typedef struct weir_keyed {
 	uint64_t seed_;
 	int64_t max_, count_, evicted_;
 	uint32_t lock_, closed_;
-	uint64_t owned_;
+	int64_t full_ns_;		/* when the evicted buckets were full */
 	int64_t calls_;			/* in progress; under lock_ */
 	uint32_t ready_;		/* src/pattern/ready.h */
-	uint32_t unused_;
+	uint32_t owned_;
 	uint64_t reserved_[1];		/* zero, for later versions */
 } weir_keyed;
 

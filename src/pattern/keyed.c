@@ -161,6 +161,7 @@ weir_err weir_keyed_init(weir_keyed *keyed, void *memory, int64_t max_keys,
 	*keyed = (weir_keyed){
 		.each_ = *each,
 		.max_ = max_keys,
+		.full_ns_ = INT64_MIN,
 		.owned_ = owned,
 		.ready_ = weir_generation_,
 	};

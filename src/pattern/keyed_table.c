@@ -6,11 +6,16 @@
  * a list of the used entries from the least to the most recently used.
  *
  * An entry is forgotten only if its bucket is full and no call uses it: a new
- * entry for the same key would be identical.  The search for such an entry
- * examines at most EXAMINED_MAX entries, so that a flood of new keys costs the
- * other keys no more than that.  Examined entries move to the end of the list.
- * The next search therefore examines other entries, and a few busy keys do not
- * keep new keys out.
+ * entry for the same key would be identical.  But the key may be used again
+ * with an older time, at which its bucket was not full: another thread has read
+ * the clock earlier, or the caller passes times in any order.  So the bucket of
+ * a new entry is full only from the latest time at which a forgotten bucket was
+ * full (full_ns_).  For calls in order of time, that time has passed.
+ *
+ * The search for an entry to forget examines at most EXAMINED_MAX entries, so
+ * that a flood of new keys costs the other keys no more than that.  Examined
+ * entries move to the end of the list.  The next search therefore examines
+ * other entries, and a few busy keys do not keep new keys out.
  */
 #include "pattern/keyed.h"
 
@@ -81,6 +86,15 @@ static bool is_as_new(const struct weir_keyed_entry_ *e, int64_t now_ns)
 	       weir_bucket_is_full_(&e->limit.bucket_, now_ns);
 }
 
+/* The bucket is full now, so its time is not rounded up beyond now. */
+static void keep_full_time(weir_keyed *keyed, const struct weir_bucket_ *b)
+{
+	int64_t full_ns = b->full_ns_ + (b->full_part_ > 0);
+
+	if (full_ns > keyed->full_ns_)
+		keyed->full_ns_ = full_ns;
+}
+
 /* Returns true if an entry has been freed. */
 static bool forget_one(weir_keyed *keyed, int64_t now_ns)
 {
@@ -93,6 +107,7 @@ static bool forget_one(weir_keyed *keyed, int64_t now_ns)
 			keyed->used_ = e->used.next_;
 			continue;
 		}
+		keep_full_time(keyed, &e->limit.bucket_);
 		*link_to(keyed, e->key, e->length) = e->next;
 		ring_remove(&keyed->used_, &e->used);
 		(void)!weir_rate_destroy(&e->limit);
@@ -120,6 +135,7 @@ struct weir_keyed_entry_ *weir_keyed_add_(weir_keyed *keyed, const void *key,
 	e->length = (uint32_t)length;
 	memcpy(e->key, key, length);
 	(void)!weir_rate_init(&e->limit, &keyed->each_);
+	e->limit.bucket_.full_ns_ = keyed->full_ns_;
 	*link_to(keyed, key, length) = e;
 	return e;
 }

@@ -49,6 +49,24 @@ TEST(noisy_tenant_does_not_delay_a_quiet_one)
 	CHECK_OK(weir_keyed_destroy(&keyed));
 }
 
+/* A key is used with an older time than that at which it was evicted. */
+TEST(eviction_provides_no_tokens_for_an_earlier_time)
+{
+	const weir_rate_opts one = { .rate = 1, .burst = 1 };
+
+	CHECK_OK(weir_keyed_init(&keyed, NULL, 2, &one));
+	CHECK_OK(take("a", 1, 10 * SECOND));
+	CHECK_OK(take("b", 1, 1 * SECOND));
+	CHECK_OK(take("c", 1, 20 * SECOND));	/* evicts "a" */
+	CHECK_EQ(info().forgotten, 1);
+	/* Evicts "b".  The next token of "a" is due at 11 s. */
+	CHECK_ERR(take("a", 1, 10 * SECOND + SECOND / 2), WEIR_EAGAIN);
+	CHECK_EQ(info().forgotten, 2);
+	CHECK_ERR(take("a", 1, 11 * SECOND - 1), WEIR_EAGAIN);
+	CHECK_OK(take("a", 1, 11 * SECOND));
+	CHECK_OK(weir_keyed_destroy(&keyed));
+}
+
 static void *wait_for_noisy(void *arg)
 {
 	return (void *)(intptr_t)weir_keyed_acquire(&keyed, "noisy", 5, 1, arg);
