@@ -168,11 +168,13 @@ static bool is_passed_on(const struct rg_object *object)
 static bool is_exhaustible(const struct rg_object *object)
 {
 	/*
-	 * relaxed: RG_UNBOUNDED never changes, and an object never becomes or
-	 * ceases to be a channel or a rate limit.
+	 * relaxed: both; RG_UNBOUNDED never changes, and an object never becomes
+	 * or ceases to be a channel or a rate limit.
 	 */
+	uint32_t type = at_load_relaxed(&object->type);
+
 	return !(at_load_relaxed(&object->flags) & RG_UNBOUNDED) &&
-	       object->type != RG_CHAN && object->type != RG_RATE;
+	       type != RG_CHAN && type != RG_RATE;
 }
 
 /*
