@@ -72,9 +72,10 @@ typedef struct weir_pool_item {
 
 /*
  * Create a resource.  *resource may be set to any value.  If the result is an
- * error, then nothing was created, and the borrower gets the error.  ctx is the
- * context of the borrower (may be null); if it ends, then the function should
- * return.
+ * error, then nothing was created, and the borrower gets the error.
+ * WEIR_EQUEUED, which is not an error of this function, becomes WEIR_EINVAL.
+ * ctx is the context of the borrower (may be null); if it ends, then the
+ * function should return.
  */
 typedef weir_err weir_pool_create_fn(void *user, struct weir_ctx *ctx,
 				     void **resource);

@@ -74,7 +74,8 @@ weir_err weir_pool_create_(weir_pool *pool, weir_pool_item *item,
 	weir_frame_leave_(&frame);
 	if (err) {
 		set_failed(pool, item);
-		return err;
+		/* EQUEUED would tell the borrower that its operation waits. */
+		return err == WEIR_EQUEUED ? WEIR_EINVAL : err;
 	}
 	weir_lock_(&pool->lock_);
 	pool->created_++;

@@ -139,6 +139,22 @@ TEST(c35_at_once_without_a_callback)
 	end();
 }
 
+TEST(c35_create_that_returns_queued)
+{
+	struct call c = { .ran = 0 };
+
+	begin(1);
+	prepare(&c, NULL);
+	refusal = WEIR_EQUEUED;
+	CHECK_ERR(weir_pool_op_borrow(&c.op, &pool, "c", NULL, &c.item),
+		  WEIR_EINVAL);
+	CHECK(!c.item && !c.ran);
+	refusal = WEIR_OK;
+	CHECK_OK(weir_pool_op_borrow(&c.op, &pool, "c", NULL, &c.item));
+	weir_pool_give_back(&pool, c.item);
+	end();
+}
+
 static void *borrow_one(void *arg)
 {
 	CHECK_OK(weir_pool_borrow(&pool, "thread", NULL, arg));
