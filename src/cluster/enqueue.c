@@ -30,7 +30,7 @@ bool weir_cl_enqueue_(weir_cluster *c)
 	r.ask.id = r.id;
 	sent = boot_now();
 	result = c->ops->acquire(c->engine, LANE_THREAD, &r.ask, &r.answer,
-				 sent + c->session.timeout_ns, &fault);
+				 weir_cl_work_deadline_(c), &fault);
 	pthread_mutex_lock(&c->lock);
 	l = weir_cl_request_find_(c, r.id);
 	if (!result) {

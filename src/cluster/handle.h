@@ -143,6 +143,11 @@ void weir_cl_thread_kick_(weir_cluster *c);
 int64_t weir_cl_work_(weir_cluster *c);
 /* Mark the leases whose time has passed as lost.  Runs callbacks. */
 void weir_cl_work_expire_(weir_cluster *c);
+/*
+ * Returns the deadline of a request of the thread that is not a renewal: its
+ * time limit, but early enough for the next renewals of all requests.
+ */
+int64_t weir_cl_work_deadline_(weir_cluster *c);
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault);
 /*
  * Record the engine's answer to a request that the thread has sent, unless the

@@ -95,8 +95,8 @@ void weir_cl_wake_arm_(weir_cluster *c)
 		rest(c);
 	if (!waits || c->wake_fd >= 0)
 		return;
-	if (c->ops->arm(c->engine, &c->wake_fd, boot_now() +
-			c->session.timeout_ns, &fault)) {
+	if (c->ops->arm(c->engine, &c->wake_fd, weir_cl_work_deadline_(c),
+			&fault)) {
 		c->wake_fd = -1;
 		weir_cl_work_failed_(c, &fault);
 		return;

@@ -72,6 +72,35 @@ void weir_cl_work_expire_(weir_cluster *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/*
+ * Returns the time until which the thread may be busy with other requests than
+ * renewals.  A renewal is due after a third of the TTL; the last third belongs to
+ * it.  If it is overdue because the engine does not answer, then a lease must
+ * still be lost in time.
+ */
+static int64_t free_until(const weir_lease *l, int64_t now)
+{
+	int64_t ttl = l->cluster->session.ttl_ns;
+	int64_t at = l->confirmed + ttl / 3 * 2;
+
+	if (at > now)
+		return at;
+	return l->phase == HELD ? valid_until(l) : now + ttl / 6;
+}
+
+int64_t weir_cl_work_deadline_(weir_cluster *c)
+{
+	int64_t now = boot_now(), deadline = now + c->session.timeout_ns;
+
+	pthread_mutex_lock(&c->lock);
+	for (weir_lease *l = c->first; l; l = l->next)
+		if ((l->phase == HELD || l->phase == WAITING) &&
+		    free_until(l, now) < deadline)
+			deadline = free_until(l, now);
+	pthread_mutex_unlock(&c->lock);
+	return deadline;
+}
+
 /* Withdraw given-up requests.  Returns false if the engine fails. */
 static bool withdraw(weir_cluster *c)
 {
@@ -85,13 +114,13 @@ static bool withdraw(weir_cluster *c)
 	c->withdrawals = NULL;
 	pthread_mutex_unlock(&c->lock);
 	while ((w = list)) {
-		int64_t now = boot_now();
 		enum result result = RES_REFUSED;
 
-		if (now < w->until)
+		if (boot_now() < w->until)
 			result = c->ops->release(c->engine, LANE_THREAD, w->id,
-						 0, 0, &answer, now +
-						 c->session.timeout_ns, &fault);
+						 0, 0, &answer,
+						 weir_cl_work_deadline_(c),
+						 &fault);
 		if (result == RES_UNSENT || result == RES_UNKNOWN) {
 			weir_cl_work_failed_(c, &fault);
 			good = false;

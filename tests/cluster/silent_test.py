@@ -19,16 +19,16 @@ NAMES = os.environ.get("WEIR_TEST_ENGINES", "redis").split(",")
 UNKNOWN = ("WEIR_EINDETERMINATE", "WEIR_ESYSTEM")
 
 
-def each(name):
+def each(name, capacity=1):
     """Each engine: the URL to the server, and the proxy with its URL."""
     for engine in NAMES:
         with ENGINES[engine]() as server, Proxy(server) as proxy:
-            tool(server.url + name, "create", 1)
+            tool(server.url + name, "create", capacity)
             yield server.url + name, proxy, proxy.url + name
 
 
-def returns(url):
-    await_(lambda: stat(url)["free"] == 1 and stat(url)["waiters"] == 0, "the permit")
+def returns(url, capacity=1):
+    await_(lambda: stat(url)["free"] == capacity and stat(url)["waiters"] == 0, "the permit")
 
 
 def test_open():
@@ -89,6 +89,21 @@ def test_hold():
             assert "released WEIR_ELOST" in holder.release()
             proxy.thaw()
             returns(url)
+
+
+def test_hold_with_an_operation():
+    """The time limit of a request is longer than the TTL.  The loss of a lease is reported while the
+    handle's thread waits for the answer to an operation."""
+    for url, proxy, through in each("operation?timeout=55s&ttl=3s", 2):
+        with Steps(through, 1, "lose") as steps:
+            steps.await_("got")
+            proxy.freeze()
+            steps.go()
+            steps.await_("lost WEIR_ELOST", 30)
+            proxy.thaw()
+            steps.await_("ended WEIR_OK")
+            steps.await_("released WEIR_ELOST")
+            returns(url, 2)
 
 
 def test_release():

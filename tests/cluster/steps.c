@@ -9,6 +9,8 @@
  *     steps URL more W N    acquire; then acquire N more within 500 ms; then
  *                           report the validity and release
  *     steps URL async W     submit one operation, report its result
+ *     steps URL lose W      acquire; then submit one operation for one permit
+ *                           and report its result; "lost" when the lease is lost
  *     steps URL flood W N   acquire; submit N operations for one permit; report
  *                           the validity when all of them have ended
  *
@@ -158,6 +160,31 @@ static int async(int64_t weight)
 	return one.err ? 1 : release(one.lease);
 }
 
+static void lost(weir_lease *lease, void *user)
+{
+	(void)user;
+	(void)say("lost", weir_lease_check(lease));
+}
+
+static int lose(int64_t weight)
+{
+	struct operation one = { .lease = NULL };
+	weir_lease *lease;
+	weir_err err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+
+	if (err)
+		return say("acquired", err);
+	weir_lease_on_lost(lease, lost, NULL);
+	(void)say("got", WEIR_OK);
+	(void)await_byte();
+	if (run_operations(&one, 1, 1))
+		return 1;
+	(void)say("ended", one.err);
+	if (!one.err)
+		(void)release(one.lease);
+	return release(lease);
+}
+
 static int flood(int64_t weight, int count)
 {
 	struct operation *list = calloc((size_t)count, sizeof(*list));
@@ -189,6 +216,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return more(first, second);
 	if (!strcmp(verb, "async"))
 		return async(first);
+	if (!strcmp(verb, "lose"))
+		return lose(first);
 	if (!strcmp(verb, "flood"))
 		return flood(first, (int)second);
 	return 2;

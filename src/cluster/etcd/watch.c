@@ -146,11 +146,14 @@ static void report(const json_t *events, wake_fn *fn, void *user)
 enum result weir_cl_etcd_wake_(struct engine *e, wake_fn *fn, void *user,
 			       struct fault *fault)
 {
-	int64_t deadline = boot_now() + e->session.timeout_ns;
+	int64_t limit = e->session.ttl_ns / 6;
 	bool died = false;
 	json_t *message;
 	uint64_t count;
 
+	/* The time is limited, because renewals of leases wait meanwhile. */
+	if (limit > e->session.timeout_ns)
+		limit = e->session.timeout_ns;
 	(void)!read(e->nudge_fd, &count, sizeof(count));
 	if (!e->multi || !weir_cl_stream_run_(e))
 		e->own.broken = true;
@@ -169,6 +172,6 @@ enum result weir_cl_etcd_wake_(struct engine *e, wake_fn *fn, void *user,
 		return weir_cl_fault_(fault, RES_UNSENT, ECONNRESET,
 				      "etcd: a watch has ended");
 	}
-	return died ? weir_cl_etcd_settle_(e, LANE_THREAD, deadline, fault) :
-	       RES_OK;
+	return died ? weir_cl_etcd_settle_(e, LANE_THREAD, boot_now() + limit,
+					   fault) : RES_OK;
 }
