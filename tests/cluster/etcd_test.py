@@ -4,14 +4,16 @@
 import json
 import signal
 import sys
+import threading
 import time
 import urllib.request
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
+from proxy import Proxy
 from servers import Etcd, await_, free_port
 from storm import Storm
-from support import CLIENT, Holder, creator, main, stat, tool
+from support import CLIENT, Holder, Steps, creator, main, stat, tool
 
 NAME = "?ttl=4s&timeout=5s"
 
@@ -55,6 +57,49 @@ def test_c41_a_lease_revoked_by_hand():
             lease = [w for w in server.ctl("lease", "list").split() if len(w) == 16][0]
             server.ctl("lease", "revoke", lease)
             holder.await_("lost")
+
+
+class TwoGrants(Proxy):
+    """The answers to two requests for an etcd lease: the first is passed on when the second has come,
+    the second when the event is set."""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.grants = 0
+        self.second = threading.Event()
+        self.event = threading.Event()
+
+    def change(self, data):     # pylint: disable=arguments-differ
+        if b'"TTL"' in data and b'"result"' not in data:
+            with self.lock:
+                self.grants += 1
+                first = self.grants == 1
+            if first:
+                self.second.wait(30)
+            else:
+                self.second.set()
+                self.event.wait(30)
+        return data
+
+
+def test_c41_one_etcd_lease_for_a_handle():
+    """A call and the thread of a new handle each get an etcd lease at the same time.  The keys of both
+    requests must be attached to the lease that is renewed."""
+    with Etcd() as server, TwoGrants(server) as proxy:
+        url, through = (u + "twice?ttl=4s&timeout=30s" for u in (server.url, proxy.url))
+        tool(url, "create", 2)
+        with Steps(through, 1, "both") as steps:
+            await_(lambda: stat(url)["held"] == 1, "the first lease")
+            proxy.event.set()
+            steps.await_("got WEIR_OK")
+            assert proxy.grants == 2
+            # Longer than an etcd lease that is not renewed.
+            end = time.monotonic() + 9
+            while time.monotonic() < end:
+                assert stat(url)["held"] == 2
+            steps.go()
+            steps.await_("released WEIR_OK")
+            assert "operation WEIR_OK\ncall WEIR_OK" in steps.output(), steps.output()
 
 
 def requests(server):

@@ -11,6 +11,8 @@
  *     steps URL async W     submit one operation, report its result
  *     steps URL lose W      acquire; then submit one operation for one permit
  *                           and report its result; "lost" when the lease is lost
+ *     steps URL both W      submit one operation, and acquire meanwhile; then
+ *                           report the validity of both leases and release them
  *     steps URL flood W N   acquire; submit N operations for one permit; report
  *                           the validity when all of them have ended
  *
@@ -125,29 +127,63 @@ static void end(weir_cluster_op *op, weir_err err, weir_lease *lease, void *user
 	ended++;
 }
 
-/* Submit operations and wait until all of them have ended. */
-static int run_operations(struct operation *list, int count, int64_t weight)
+/* Initialise the loop and submit operations. */
+static int submit(weir_loop *loop, struct operation *list, int count,
+		  int64_t weight)
 {
-	weir_loop loop;
-
-	if (weir_loop_init(&loop))
+	if (weir_loop_init(loop))
 		return 1;
 	for (int i = 0; i < count; i++) {
-		weir_cluster_op_init(&list[i].op, cluster, &loop, end, &list[i]);
+		weir_cluster_op_init(&list[i].op, cluster, loop, end, &list[i]);
 		if (weir_cluster_op_submit(&list[i].op, weight, WEIR_FOREVER) !=
 		    WEIR_EQUEUED)
 			return 1;
 	}
+	return 0;
+}
+
+/* Wait until all operations have ended. */
+static int finish(weir_loop *loop, int count)
+{
 	while (ended < count) {
-		struct pollfd fd = { .fd = weir_loop_fd(&loop),
+		struct pollfd fd = { .fd = weir_loop_fd(loop),
 				     .events = POLLIN };
 
-		if (poll(&fd, 1, weir_loop_timeout_ms(&loop)) < 0 &&
+		if (poll(&fd, 1, weir_loop_timeout_ms(loop)) < 0 &&
 		    errno != EINTR)
 			return 1;
-		(void)weir_loop_dispatch(&loop);
+		(void)weir_loop_dispatch(loop);
 	}
-	return weir_loop_destroy(&loop) != WEIR_OK;
+	return weir_loop_destroy(loop) != WEIR_OK;
+}
+
+static int run_operations(struct operation *list, int count, int64_t weight)
+{
+	weir_loop loop;
+
+	return submit(&loop, list, count, weight) || finish(&loop, count);
+}
+
+static int both(int64_t weight)
+{
+	struct operation one = { .lease = NULL };
+	weir_lease *lease;
+	weir_loop loop;
+	weir_err err;
+
+	if (submit(&loop, &one, 1, weight))
+		return 1;
+	err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+	if (err)
+		return say("acquired", err);
+	if (finish(&loop, 1))
+		return 1;
+	(void)say("got", one.err);
+	(void)await_byte();
+	(void)say("operation", weir_lease_check(one.lease));
+	(void)say("call", weir_lease_check(lease));
+	(void)release(one.lease);
+	return release(lease);
 }
 
 static int async(int64_t weight)
@@ -218,6 +254,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return async(first);
 	if (!strcmp(verb, "lose"))
 		return lose(first);
+	if (!strcmp(verb, "both"))
+		return both(first);
 	if (!strcmp(verb, "flood"))
 		return flood(first, (int)second);
 	return 2;

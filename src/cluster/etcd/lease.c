@@ -36,9 +36,16 @@ static enum result grant(struct engine *e, enum lane lane, int64_t deadline,
 	if (lease <= 0)
 		return weir_cl_fault_(fault, RES_REFUSED, EPROTO,
 				      "etcd grants no lease");
+	/*
+	 * The other lane may have got a lease meanwhile, and may have attached
+	 * keys to it.  Only one lease is renewed, so keep that one; the new one
+	 * has no keys and expires.
+	 */
 	pthread_mutex_lock(&e->lock);
-	e->lease = lease;
-	e->lease_sent = sent;
+	if (!e->lease) {
+		e->lease = lease;
+		e->lease_sent = sent;
+	}
 	pthread_mutex_unlock(&e->lock);
 	return RES_OK;
 }
