@@ -114,5 +114,9 @@ enum result weir_cl_etcd_lease_(struct engine *e, enum lane lane,
 	*lease = e->lease;
 	*sent = e->lease_sent;
 	pthread_mutex_unlock(&e->lock);
+	/* A key without a lease would never expire. */
+	if (!result && !*lease)
+		return weir_cl_fault_(fault, RES_UNSENT, EAGAIN,
+				      "etcd: the lease has ended");
 	return result;
 }
