@@ -178,9 +178,11 @@ ssize_t weir_cl_net_read_(struct net *net, char *data, size_t size,
 
 		if (got >= 0)
 			return got;
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN ||
+		/*
+		 * Poll also after a signal: recv(2) would begin its time limit
+		 * again, and regular signals would keep it from ending.
+		 */
+		if ((errno != EAGAIN && errno != EINTR) ||
 		    !weir_cl_net_poll_(net->fd, events, deadline))
 			return -1;
 	}

@@ -51,6 +51,19 @@ def test_acquire():
             returns(url)
 
 
+def test_acquire_with_signals():
+    """A signal handler that runs often does not prolong a call."""
+    for url, proxy, through in each("signals?timeout=1s&ttl=3s"):
+        with Steps(through, 1, "again", env={"STEPS_ALARM": "1"}) as steps:
+            steps.await_("released")
+            proxy.freeze()
+            steps.go()
+            steps.await_("acquired", 30)
+            assert any(word in steps.output() for word in UNKNOWN), steps.output()
+            proxy.thaw()
+            returns(url)
+
+
 def test_wait():
     """Longer than the TTL: the waiter joins the queue again."""
     for url, proxy, through in each("wait?timeout=1s&ttl=2s"):

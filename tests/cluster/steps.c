@@ -16,13 +16,16 @@
  *     steps URL flood W N   acquire; submit N operations for one permit; report
  *                           the validity when all of them have ended
  *
- * "then": after a byte of standard input.  Each step prints a line.
+ * "then": after a byte of standard input.  Each step prints a line.  If the
+ * variable STEPS_ALARM is set, then a signal handler runs every 50 ms.
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "weir/cluster.h"
@@ -261,6 +264,21 @@ static int run(const char *verb, int64_t first, int64_t second)
 	return 2;
 }
 
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+static void start_alarms(void)
+{
+	static const struct itimerval often = { { 0, 50000 }, { 0, 50000 } };
+	struct sigaction action = { .sa_handler = on_alarm,
+				    .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGALRM, &action, NULL);
+	(void)setitimer(ITIMER_REAL, &often, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	weir_cluster_opts opts = { .label = "steps" };
@@ -268,6 +286,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 2;
+	if (getenv("STEPS_ALARM"))
+		start_alarms();
 	if (weir_cluster_open(argv[1], &opts, &cluster))
 		return say("open", WEIR_ESYSTEM);
 	status = run(argv[2], atoll(argv[3]), argc > 4 ? atoll(argv[4]) : 0);
