@@ -15,6 +15,9 @@
 #define PAUSE_MIN_NS INT64_C(50000000)
 #define PAUSE_MAX_NS SECOND_NS
 
+/* The number of requests that the thread sends before it looks for other work. */
+#define AT_ONCE 100
+
 /* Called when the engine has failed: pause before the next attempt. */
 void weir_cl_work_failed_(weir_cluster *c, const struct fault *fault)
 {
@@ -101,43 +104,46 @@ int64_t weir_cl_work_deadline_(weir_cluster *c)
 	return deadline;
 }
 
-/* Withdraw given-up requests.  Returns false if the engine fails. */
+/* Take the first withdrawal off the list.  Returns null if there is none. */
+static struct withdrawal *next_withdrawal(weir_cluster *c)
+{
+	struct withdrawal *w;
+
+	pthread_mutex_lock(&c->lock);
+	w = c->withdrawals;
+	if (w)
+		c->withdrawals = w->next;
+	pthread_mutex_unlock(&c->lock);
+	return w;
+}
+
+/*
+ * Withdraw one request that was given up.  Returns false if there is none or if
+ * the engine fails.
+ */
 static bool withdraw(weir_cluster *c)
 {
-	struct withdrawal *list, *w;
+	struct withdrawal *w = next_withdrawal(c);
+	enum result result = RES_REFUSED;
 	struct answer answer;
 	struct fault fault;
-	bool good = true;
 
-	pthread_mutex_lock(&c->lock);
-	list = c->withdrawals;
-	c->withdrawals = NULL;
-	pthread_mutex_unlock(&c->lock);
-	while ((w = list)) {
-		enum result result = RES_REFUSED;
-
-		if (boot_now() < w->until)
-			result = c->ops->release(c->engine, LANE_THREAD, w->id,
-						 0, 0, &answer,
-						 weir_cl_work_deadline_(c),
-						 &fault);
-		if (result == RES_UNSENT || result == RES_UNKNOWN) {
-			weir_cl_work_failed_(c, &fault);
-			good = false;
-			break;
-		}
-		list = w->next;
+	if (!w)
+		return false;
+	if (boot_now() < w->until)
+		result = c->ops->release(c->engine, LANE_THREAD, w->id, 0, 0,
+					 &answer, weir_cl_work_deadline_(c),
+					 &fault);
+	if (result != RES_UNSENT && result != RES_UNKNOWN) {
 		free(w);
+		return true;
 	}
-	if (!list)
-		return good;
+	weir_cl_work_failed_(c, &fault);
 	pthread_mutex_lock(&c->lock);
-	for (w = list; w->next; w = w->next)
-		;
 	w->next = c->withdrawals;
-	c->withdrawals = list;
+	c->withdrawals = w;
 	pthread_mutex_unlock(&c->lock);
-	return good;
+	return false;
 }
 
 void weir_cl_work_record_(weir_cluster *c, const char *id, uint32_t changes,
@@ -196,29 +202,33 @@ static void renew_all(weir_cluster *c)
 		weir_cl_work_expire_(c);
 }
 
-/* Send all requests that are QUEUED, and renew leases in time meanwhile. */
-static void enqueue_all(weir_cluster *c)
+/*
+ * Call `send` until it returns false, but no longer than a sixth of the TTL: the
+ * thread has renewals to send and wake-ups to read meanwhile.  Returns true if
+ * requests may be left.
+ */
+static bool send_some(weir_cluster *c, bool (*send)(weir_cluster *c))
 {
-	int64_t pause = c->session.ttl_ns / 6;
-	int64_t renewed = boot_now();
+	int64_t end = boot_now() + c->session.ttl_ns / 6;
 
-	while (weir_cl_enqueue_(c)) {
-		if (boot_now() - renewed < pause)
-			continue;
-		weir_cl_work_expire_(c);
-		renew_all(c);
-		renewed = boot_now();
-	}
+	for (int i = 0; i < AT_ONCE && boot_now() < end; i++)
+		if (!send(c))
+			return false;
+	return true;
 }
 
 int64_t weir_cl_work_(weir_cluster *c)
 {
 	if (boot_now() >= c->retry_at) {
+		bool more;
+
 		renew_all(c);
-		enqueue_all(c);
+		more = send_some(c, weir_cl_enqueue_);
 		weir_cl_wake_arm_(c);
 		if (boot_now() >= c->retry_at)
-			(void)withdraw(c);
+			more = send_some(c, withdraw) || more;
+		if (more)
+			weir_cl_thread_kick_(c);
 	}
 	return next_time(c);
 }

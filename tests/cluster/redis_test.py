@@ -403,20 +403,39 @@ def test_c44_an_operation_whose_repetition_is_not_sent_is_indeterminate():
     repetition("async", "acquire", "ended")
 
 
+class Slow(Proxy):
+    """Each answer takes 20 ms."""
+    answers = 0
+
+    def change(self, data):     # pylint: disable=arguments-differ
+        time.sleep(0.02)
+        self.answers += 1
+        return data
+
+
 def test_c41_many_operations_do_not_delay_renewals():
-    """500 operations take the handle's thread 10 s, because each answer takes 20 ms.  The lease
-    is valid for 4.5 s without a renewal."""
-    class Slow(Proxy):
-        @staticmethod
-        def change(data):
-            time.sleep(0.02)
-            return data
+    """500 operations take the handle's thread 10 s.  The lease is valid for 4.5 s without a
+    renewal."""
     with Redis() as server, Slow(server) as proxy:
         name = "flood?ttl=5s&timeout=20s"
         tool(server.url + name, "create", 1000)
         with Steps(proxy.url + name, 1, "flood", more=(500,)) as steps:
             steps.await_("flooded")
             assert "flooded WEIR_OK" in steps.output(), steps.output()
+
+
+def test_c41_many_withdrawals_do_not_delay_renewals():
+    """As above, for operations that are cancelled."""
+    with Redis() as server, Slow(server) as proxy:
+        name = "cancel?ttl=5s&timeout=20s"
+        tool(server.url + name, "create", 1000)
+        with Steps(proxy.url + name, 1, "cancel", more=(500,)) as steps:
+            steps.await_("cancelled")
+            await_(lambda: proxy.answers >= 500, "the withdrawals")
+            steps.go()
+            steps.await_("released")
+            assert "valid WEIR_OK" in steps.output(), steps.output()
+            await_(lambda: stat(server.url + name)["held"] == 0, "the permits")
 
 
 def test_c41_a_grant_that_was_made_at_the_deadline_is_valid():

@@ -13,6 +13,8 @@
  *                           and report its result; "lost" when the lease is lost
  *     steps URL both W      submit one operation, and acquire meanwhile; then
  *                           report the validity of both leases and release them
+ *     steps URL cancel W N  acquire; submit N operations for one permit and
+ *                           cancel them; then report the validity
  *     steps URL flood W N   acquire; submit N operations for one permit; report
  *                           the validity when all of them have ended
  *
@@ -243,6 +245,29 @@ static int flood(int64_t weight, int count)
 	return release(lease);
 }
 
+static int cancel(int64_t weight, int count)
+{
+	struct operation *list = calloc((size_t)count, sizeof(*list));
+	weir_lease *lease;
+	weir_loop loop;
+	weir_err err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+
+	if (!list || err)
+		return say("acquired", err);
+	if (submit(&loop, list, count, 1))
+		return 1;
+	for (int i = 0; i < count; i++)
+		if (weir_cluster_op_cancel(&list[i].op))
+			return 1;
+	(void)say("cancelled", WEIR_OK);
+	if (weir_loop_destroy(&loop))
+		return 1;
+	(void)await_byte();
+	(void)say("valid", weir_lease_check(lease));
+	free(list);
+	return release(lease);
+}
+
 static int run(const char *verb, int64_t first, int64_t second)
 {
 	if (!strcmp(verb, "again"))
@@ -259,6 +284,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return lose(first);
 	if (!strcmp(verb, "both"))
 		return both(first);
+	if (!strcmp(verb, "cancel"))
+		return cancel(first, (int)second);
 	if (!strcmp(verb, "flood"))
 		return flood(first, (int)second);
 	return 2;
