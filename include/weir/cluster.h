@@ -107,8 +107,8 @@ typedef struct weir_lease weir_lease;
 /* Options for weir_cluster_open; zero means the default in every field. */
 typedef struct weir_cluster_opts {
 	int64_t capacity;	/* used if it is created */
-	int64_t ttl_ns;		/* of leases; default 10 s, at least 100 ms */
-	int64_t timeout_ns;	/* of one request; default 3 s */
+	int64_t ttl_ns;		/* of leases; default 10 s; 100 ms to a day */
+	int64_t timeout_ns;	/* of one request; default 3 s; at most a day */
 	uint32_t flags;
 	uint32_t replicas;	/* Redis: replicas that must confirm a grant */
 	const char *label;	/* name of this process; copied */

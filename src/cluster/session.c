@@ -16,6 +16,7 @@
 #define DEFAULT_TIMEOUT_NS (3 * SECOND_NS)
 #define SHORTEST_TTL_NS INT64_C(100000000)
 #define LONGEST_TTL_NS (86400 * SECOND_NS)
+#define LONGEST_TIMEOUT_NS (86400 * SECOND_NS)
 
 weir_err weir_cl_say_(const weir_cluster_opts *opts, weir_err err, int errnum,
 		      const char *why)
@@ -113,8 +114,12 @@ static const char *set_times(struct session *s, const weir_cluster_opts *opts)
 			s->url.timeout_ns;
 	if (!s->timeout_ns)
 		s->timeout_ns = DEFAULT_TIMEOUT_NS;
-	return s->ttl_ns < SHORTEST_TTL_NS || s->ttl_ns > LONGEST_TTL_NS ||
-	       s->timeout_ns < 0 ? "the TTL is not valid" : NULL;
+	if (s->ttl_ns < SHORTEST_TTL_NS || s->ttl_ns > LONGEST_TTL_NS)
+		return "the TTL is not valid: 100 ms to a day";
+	/* Deadlines are sums of times, and engines have limits of their own. */
+	if (s->timeout_ns < 0 || s->timeout_ns > LONGEST_TIMEOUT_NS)
+		return "the timeout is not valid: at most a day";
+	return NULL;
 }
 
 weir_err weir_cl_session_set_(struct session *s, const char *url, bool named,

@@ -230,6 +230,36 @@ TEST(c35_cancel_meets_grant)
 	CHECK_OK(weir_cluster_close_handle(c));
 }
 
+static weir_err try_open(int64_t ttl_ns, int64_t timeout_ns, weir_cluster **out)
+{
+	char url[512];
+	weir_cluster_opts opts = { .capacity = 1, .ttl_ns = ttl_ns,
+				   .timeout_ns = timeout_ns,
+				   .flags = WEIR_CLUSTER_CREATE };
+
+	(void)snprintf(url, sizeof(url), "%stimes-%d", getenv("WEIR_TEST_URL"),
+		       (int)getpid());
+	return weir_cluster_open(url, &opts, out);
+}
+
+TEST(the_longest_times)
+{
+	const int64_t day = INT64_C(86400) * 1000000000;
+	weir_cluster *c;
+	weir_lease *lease;
+
+	CHECK_ERR(try_open(0, -1, &c), WEIR_EINVAL);
+	CHECK_ERR(try_open(0, day + 1, &c), WEIR_EINVAL);
+	CHECK_ERR(try_open(0, WEIR_FOREVER, &c), WEIR_EINVAL);
+	CHECK_ERR(try_open(day + 1, 0, &c), WEIR_EINVAL);
+	CHECK_OK(try_open(day, day, &c));
+	CHECK_OK(weir_cluster_acquire(c, 1, NULL, &lease));
+	CHECK_OK(weir_lease_check(lease));
+	CHECK_OK(weir_lease_release(lease));
+	CHECK_OK(weir_cluster_unlink(c));
+	CHECK_OK(weir_cluster_close_handle(c));
+}
+
 TEST(c41_a_lease_is_renewed_and_its_deadline_moves)
 {
 	weir_cluster *c = open_new(1, "?ttl=2s");
