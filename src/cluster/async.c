@@ -91,11 +91,13 @@ weir_err weir_cluster_op_submit(weir_cluster_op *op, int64_t n,
 
 weir_err weir_cluster_op_cancel(weir_cluster_op *op)
 {
-	weir_lease *l = op->lease_;
 	weir_err err = weir_op_cancel(&op->op_);
+	weir_lease *l;
 
 	if (err)
 		return err;
+	/* Not before the cancel: the callback may begin in another thread. */
+	l = op->lease_;
 	op->lease_ = NULL;
 	(void)conclude(l, WEIR_ECANCELED);
 	weir_cl_request_free_(l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asynchronous acquire over a loop, leases and pauses: C35, C36, C41. */
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -256,6 +257,70 @@ TEST(the_longest_times)
 	CHECK_OK(weir_cluster_acquire(c, 1, NULL, &lease));
 	CHECK_OK(weir_lease_check(lease));
 	CHECK_OK(weir_lease_release(lease));
+	CHECK_OK(weir_cluster_unlink(c));
+	CHECK_OK(weir_cluster_close_handle(c));
+}
+
+static weir_loop own_loop;
+static weir_sem called, stop;
+
+static void ready_elsewhere(weir_cluster_op *op, weir_err err, weir_lease *lease,
+			    void *user)
+{
+	ready(op, err, lease, user);
+	weir_sem_release(&called, 1);
+}
+
+static void *dispatch(void *arg)
+{
+	(void)arg;
+	while (weir_sem_try_acquire(&stop, 1)) {
+		struct pollfd fd = { .fd = weir_loop_fd(&own_loop),
+				     .events = POLLIN };
+
+		CHECK(poll(&fd, 1, 10) >= 0);
+		(void)weir_loop_dispatch(&own_loop);
+	}
+	return NULL;
+}
+
+/*
+ * The callback may begin in the thread of the loop during a cancel.  The delays
+ * make both outcomes happen; ThreadSanitizer finds unordered accesses.
+ */
+TEST(c35_cancel_meets_callback_in_another_thread)
+{
+	weir_sem_opts none = { .capacity = 0, .flags = WEIR_SEM_UNBOUNDED };
+	weir_cluster *c = open_new(1, "");
+	pthread_t thread;
+
+	CHECK_OK(weir_sem_init_opts(&called, &none));
+	CHECK_OK(weir_sem_init_opts(&stop, &none));
+	CHECK_OK(weir_loop_init(&own_loop));
+	CHECK(!pthread_create(&thread, NULL, dispatch, NULL));
+	for (int i = 0; i < 30; i++) {
+		struct request r = { .calls = 0 };
+		weir_err err;
+
+		weir_cluster_op_init(&r.op, c, &own_loop, ready_elsewhere, &r);
+		CHECK_ERR(weir_cluster_op_submit(&r.op, 1, WEIR_FOREVER),
+			  WEIR_EQUEUED);
+		usleep((useconds_t)i * 500);
+		err = weir_cluster_op_cancel(&r.op);
+		if (err == WEIR_EBUSY) {
+			CHECK_OK(weir_sem_acquire(&called, 1, NULL));
+			CHECK_EQ(r.calls, 1);
+			CHECK_OK(r.err);
+			CHECK_OK(weir_lease_release(r.lease));
+		} else {
+			CHECK_OK(err);
+			CHECK_EQ(r.calls, 0);
+		}
+		AWAIT(look(c).free == 1);
+	}
+	weir_sem_release(&stop, 1);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_OK(weir_loop_destroy(&own_loop));
 	CHECK_OK(weir_cluster_unlink(c));
 	CHECK_OK(weir_cluster_close_handle(c));
 }
