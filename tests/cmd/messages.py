@@ -131,6 +131,18 @@ def test_explain_without_proc():
              (125, "", "weir: 1: processes cannot be read: /proc is not mounted\n"), command[0])
 
 
+def test_top_without_proc():
+    """An empty table would mean that no process has a watched semaphore."""
+    if not runs_without_proc():
+        return
+    script = 'mount -t tmpfs none /proc && exec "$0" top --once "$@"'
+    for options in ((), ("--json",)):
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script, support.WEIR, *options],
+                              env=ENV, capture_output=True, text=True, timeout=LIMIT)
+        same((done.returncode, done.stdout, done.stderr),
+             (125, "", "weir: top: processes cannot be read: /proc is not mounted\n"), options)
+
+
 def test_hold_and_jobserver_without_proc():
     if not runs_without_proc():
         return

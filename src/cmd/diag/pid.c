@@ -117,11 +117,16 @@ static bool find_registry(struct diag *diag, FILE *maps, bool *seen)
 	return found;
 }
 
+bool diag_has_proc(void)
+{
+	return !access("/proc/self", F_OK);
+}
+
 static bool fail_open(struct diag *diag, int errnum)
 {
-	if (errnum == ENOENT && access("/proc/self", F_OK))
-		return diag_fail(diag, EXIT_WEIR, "%s: processes cannot be "
-				 "read: /proc is not mounted", diag->name);
+	if (errnum == ENOENT && !diag_has_proc())
+		return diag_fail(diag, EXIT_WEIR, "%s: " DIAG_NO_PROC,
+				 diag->name);
 	if (errnum == ENOENT || errnum == ESRCH)
 		return diag_fail(diag, EXIT_CLOSED, "%s: no such process",
 				 diag->name);

@@ -6,6 +6,7 @@
 
 #include "cmd/diag/rows.h"
 #include "cmd/lib/duration.h"
+#include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "diag/text.h"
 #include "weir/base.h"
@@ -100,6 +101,11 @@ bool rows_sample(struct rows *rows, char why[DIAG_WHY], int *status)
 	rows->sampled_ns = weir_now_ns();
 	if (rows->what)
 		return add_source(rows, rows->what, why, status);
+	if (!diag_has_proc()) {
+		(void)snprintf(why, DIAG_WHY, "top: " DIAG_NO_PROC);
+		*status = EXIT_WEIR;
+		return false;
+	}
 	count = diag_processes(&pids);
 	for (uint32_t i = 0; i < count; i++) {
 		char pid[16];

@@ -70,9 +70,11 @@ void diag_close(struct diag *diag);
 
 /*
  * Find the processes whose registry this user can read.  Returns their number;
- * the caller frees *list.
+ * the caller frees *list.  Without /proc, the number is 0.
  */
 uint32_t diag_processes(pid_t **list);
+bool diag_has_proc(void);
+#define DIAG_NO_PROC "processes cannot be read: /proc is not mounted"
 
 /* For the sources: set why and status; returns false. */
 bool diag_fail(struct diag *diag, int status, const char *format, ...)

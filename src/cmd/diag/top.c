@@ -54,6 +54,8 @@ static void print_json(const char *what)
 		diag_close(&diag);
 		return;
 	}
+	if (!diag_has_proc())
+		cmd_die(EXIT_WEIR, "top: " DIAG_NO_PROC);
 	count = diag_processes(&pids);
 	for (uint32_t i = 0; i < count; i++) {
 		char pid[16];
