@@ -404,6 +404,26 @@ def test_c49_errors():
     same(weir("dump")[0], 64)
 
 
+def test_the_name_of_a_semaphore_is_not_a_source():
+    """The message names the command that takes a semaphore."""
+    def fails(status, text, *args, env=None):
+        for command in (["explain"], ["dump"], ["top", "--once"], ["top", "--json"]):
+            same(weir(*command, *args, env=env), (status, "", f"weir: {args[0]}: {text}\n"), command)
+
+    for number in ("99999999999", "2147483647", "0", "9" * 30):
+        fails(69, "no such process", number)
+    fails(69, "it is neither a process ID nor a file", "builds")
+    weir("open", "builds", "-n", "1")
+    fails(69, 'no such file; "weir stat builds" shows the semaphore of this name', "builds")
+    file = path("builds.weir")
+    fails(65, f'it is a semaphore; "weir stat {file}" shows it', file)
+    same(weir("stat", file)[0], 0, "the advice")
+    url = "redis://host/builds"
+    fails(69, f'no such file; "weir stat {url}" shows the semaphore of this name', url)
+    fails(69, 'no such file; "weir stat x" shows the semaphore of this name', "x",
+          env={"WEIR_URL": "redis://host"})
+
+
 def is_foreign(pid):
     """Returns true if the process belongs to another user, and has not ended."""
     try:
