@@ -156,7 +156,9 @@ weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
  * task that failed since init, the very value that the task returned, or
  * WEIR_OK; *first (may be null) is set to the same.  WEIR_ECANCELED or
  * WEIR_ETIMEDOUT with *first unchanged: ctx ended before that; the tasks
- * continue.
+ * continue.  WEIR_ESYSTEM with *first unchanged: the group has tasks but no
+ * thread, and none can be started (errno); the tasks remain in the backlog, and
+ * the next call tries again.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_group_wait(weir_group *group, struct weir_ctx *ctx, weir_err *first);
