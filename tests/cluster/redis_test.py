@@ -679,6 +679,48 @@ def test_redis_cluster():
         assert "weir:{" in one.cli("KEYS", "*") and "weir:{" in two.cli("KEYS", "*")
 
 
+class Redirecting:
+    """A server on loopback that answers each request with one line, and keeps the peers."""
+
+    def __init__(self, host, answer):
+        self.listener = socket.create_server((host, 0))
+        self.port = self.listener.getsockname()[1]
+        self.answer = answer
+        self.reached = threading.Event()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            with client:
+                client.settimeout(5)
+                try:
+                    while client.recv(65536):
+                        self.reached.set()
+                        client.sendall(f"-{self.answer}\r\n".encode())
+                except OSError:
+                    pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)    # ends accept(2)
+        self.listener.close()
+
+
+def test_a_redirection_without_a_host():
+    """MOVED with an empty host: the host of the server that answers, also if the client was
+    redirected to it."""
+    last = Redirecting("127.0.0.2", "ERR the end")
+    second = Redirecting("127.0.0.2", f"MOVED 1 :{last.port}")
+    first = Redirecting("127.0.0.1", f"MOVED 1 127.0.0.2:{second.port}")
+    text = tool(f"redis://127.0.0.1:{first.port}/x?timeout=2s", "stat", check=False)
+    assert last.reached.is_set(), text
+    for server in (first, second, last):
+        server.close()
+
+
 def test_doctor():
     with Redis(appendfsync=None) as server:
         tool(server.url + "x", "create", 1)

@@ -151,6 +151,7 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 
 	if (result)
 		return result;
+	conn->peer = *host;
 	conn->reader = weir_cl_reader_new_();
 	if (!conn->reader) {
 		weir_cl_conn_close_(conn);
@@ -170,8 +171,11 @@ enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
 	if (conn->reader)
 		return RES_OK;
 	if (conn->moved.name[0]) {
-		result = connect_to(conn, &conn->moved, deadline, fault);
+		struct url_host moved = conn->moved;
+
+		/* The server there may redirect again, in connect_to. */
 		conn->moved.name[0] = 0;
+		result = connect_to(conn, &moved, deadline, fault);
 	}
 	for (int i = 0; i < url->host_count && result == RES_UNSENT; i++) {
 		result = connect_to(conn, &url->hosts[conn->host], deadline,
@@ -218,7 +222,7 @@ static void follow(struct conn *conn, const char *text)
 	/* An empty host means the host of this connection. */
 	if (port == host + 1)
 		(void)snprintf(conn->moved.name, sizeof(conn->moved.name), "%s",
-			       conn->session->url.hosts[conn->host].name);
+			       conn->peer.name);
 	else
 		(void)snprintf(conn->moved.name, sizeof(conn->moved.name),
 			       "%.*s", (int)(port - host - 1), host + 1);

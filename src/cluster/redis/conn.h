@@ -12,6 +12,7 @@ struct conn {
 	struct net net;
 	struct reader *reader;	/* null: not connected */
 	int host;		/* index of the host that is tried next */
+	struct url_host peer;	/* of the last connection */
 	struct url_host moved;	/* where Redis Cluster redirects; or empty */
 	char out[2048];		/* commands that are being sent */
 };
