@@ -47,7 +47,7 @@ void connections_remove(const struct MHD_Connection *handle)
 		connection->handle = NULL;
 }
 
-static int used_connections(void)
+int connections_used(void)
 {
 	int count = 0;
 
@@ -59,7 +59,7 @@ static int used_connections(void)
 int64_t connections_shut_old(int64_t now_ns)
 {
 	int64_t next = INT64_MAX;
-	int64_t life = used_connections() == CONNECTIONS ?
+	int64_t life = connections_used() == CONNECTIONS ?
 			       FULL_LIFE_NS : CONNECTION_LIFE_NS;
 
 	for (int i = 0; i < CONNECTIONS; i++) {

@@ -17,6 +17,9 @@ void connections_add(struct MHD_Connection *handle, int fd);
 /* Called when a connection has ended. */
 void connections_remove(const struct MHD_Connection *handle);
 
+/* Returns the number of open connections. */
+int connections_used(void);
+
 /*
  * Shut down the connections that are too old; libmicrohttpd then closes them.
  * Returns the time of the next call; INT64_MAX if there is no connection.

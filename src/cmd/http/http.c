@@ -4,6 +4,7 @@
  * Each connection serves one request.  Between requests the loop sleeps.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include "weir/base.h"
 
 #define CONNECTION_BYTES 16384
+#define RETRY_MS 200	/* without a descriptor for a client */
 
 static bool one_has_ended;
 
@@ -205,6 +207,38 @@ static void run(struct MHD_Daemon *daemon)
 	} while (one_has_ended);
 }
 
+/*
+ * Returns true if a client cannot be accepted for want of a descriptor.  If
+ * there are connections, libmicrohttpd stops listening until one has ended.  If
+ * there are none, accept would fail at once again and again.
+ */
+static bool lacks_descriptors(int listener)
+{
+	int spare;
+
+	if (connections_used())
+		return false;
+	spare = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+	if (spare >= 0)
+		(void)close(spare);
+	return spare < 0;
+}
+
+/*
+ * Wait until a descriptor is free, or a signal ends the server.  No event says
+ * that a descriptor is free.
+ */
+static void await_descriptor(const struct http_site *site, int listener,
+			     struct pollfd *signals)
+{
+	if (!lacks_descriptors(listener))
+		return;
+	cmd_message("%s: no descriptor is free for a client: %s", site->name,
+		    strerror(errno));
+	while (!(signals->revents & POLLIN) && lacks_descriptors(listener))
+		(void)poll(signals, 1, RETRY_MS);
+}
+
 void http_run(const struct http_site *site, int listener, const char *address)
 {
 	struct pollfd fds[] = { { .events = POLLIN }, { .events = POLLIN } };
@@ -223,6 +257,8 @@ void http_run(const struct http_site *site, int listener, const char *address)
 		    errno != EINTR)
 			cmd_die(EXIT_WEIR, "%s: poll: %s", site->name,
 				strerror(errno));
+		if (fds[1].revents & POLLIN)
+			await_descriptor(site, listener, &fds[0]);
 		run(daemon);
 	} while (!(fds[0].revents & POLLIN));
 	mhd.MHD_stop_daemon(daemon);

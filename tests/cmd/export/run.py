@@ -7,6 +7,7 @@ server with clients that are slow or hostile.
 import json
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -23,7 +24,7 @@ sys.path[1:1] = [os.path.dirname(HERE), HERE]
 from support import *  # noqa: E402
 import support  # noqa: E402
 from exposition import Wrong, parse, values  # noqa: E402
-from server import COARSE, HAS_HTTP, Server, end_staged, let_a_tick_pass, staged  # noqa: E402
+from server import COARSE, HAS_HTTP, Server, answer, end_staged, let_a_tick_pass, staged  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 HOLDER = os.environ.get("WEIR_TEST_HOLDER")
@@ -597,6 +598,35 @@ def test_slow_clients_do_not_keep_others_out():
 def memory_of(pid):
     with open(f"/proc/{pid}/status") as file:
         return int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1])
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        words = file.read().rpartition(") ")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_without_a_descriptor_for_a_client():
+    """accept fails while no connection is open.  The server sleeps until a descriptor is free."""
+    with Server() as server:
+        pid = server.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = len(os.listdir(f"/proc/{pid}/fd"))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, before[1]))
+        with server.connect() as client:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            check(select.select([server.process.stderr], [], [], LIMIT)[0], "no message")
+            line = server.process.stderr.readline()
+            check("weir: export: no descriptor is free for a client: " in line, line)
+            start, cpu = time.monotonic(), cpu_seconds(pid)
+            until(lambda: time.monotonic() - start > 0.5, "some time")
+            check(cpu_seconds(pid) - cpu < (time.monotonic() - start) / 2, "busy")
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            same(answer(client)[0], 200, "the status")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, before[1]))
+        with server.connect():
+            server.process.stderr.readline()
+            # A signal ends it in this state, too.
 
 
 def test_memory_stays_bounded():
