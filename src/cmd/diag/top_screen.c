@@ -19,6 +19,7 @@
 #include "cmd/diag/top_view.h"
 #include "cmd/lib/colours.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/terminal.h"
 
 static volatile sig_atomic_t caught;
 
@@ -225,11 +226,9 @@ int top_screen(struct rows *rows, int64_t interval_ns, const char **why)
 	int status;
 
 	(void)setlocale(LC_ALL, "");
-	screen = newterm(NULL, stdout, stdin);
-	if (!screen) {
-		*why = "unknown terminal type ($TERM)";
+	screen = terminal_start(why);
+	if (!screen)
 		return -1;
-	}
 	(void)atexit(restore);
 	view.rows = rows;
 	cbreak();

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cmd/lib/fail.h"
+#include "cmd/lib/terminal.h"
 #include "cmd/watch/paint.h"
 #include "cmd/watch/screen.h"
 
@@ -188,11 +189,9 @@ int watch_screen(struct watch *watch, const char **why)
 
 	(void)setlocale(LC_ALL, "");
 	view.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	screen = newterm(NULL, stdout, stdin);
-	if (!screen) {
-		*why = "unknown terminal type ($TERM)";
+	screen = terminal_start(why);
+	if (!screen)
 		return -1;
-	}
 	(void)atexit(restore);
 	watch->restore = restore;
 	cbreak();

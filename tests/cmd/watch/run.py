@@ -325,10 +325,9 @@ def reader_ends():
     holder.end()
 
 
-def unknown_terminal():
-    """Lines are printed instead, with a message."""
+def lines_instead(terminal, reason):
     name, holder = fresh(2)
-    watch = Terminal(name, TERM="no-such-terminal")
+    watch = Terminal(name, TERM=terminal)
     end = time.monotonic() + LIMIT
     while "1 of 2 in use" not in watch.screen.text() and time.monotonic() < end:
         watch.drain(0.1)
@@ -336,11 +335,21 @@ def unknown_terminal():
     watch.process.wait(LIMIT)
     error = watch.process.stderr.read().decode()
     watch.process.stderr.close()
-    check("lines instead" in error, error)
+    check(reason in error and "printing lines instead" in error, error)
     check("1 of 2 in use" in watch.screen.text(), watch.screen.text())
     os.close(watch.master)
     os.close(watch.slave)
     holder.end()
+
+
+def unknown_terminal():
+    # The reason is another one if weir was built without curses.
+    lines_instead("no-such-terminal", "")
+
+
+def dumb_terminal():
+    """curses starts on it, but a screen needs a cursor that moves."""
+    lines_instead("dumb", "the terminal ($TERM) cannot move the cursor")
 
 
 def bar_is(watch, full, rest):
@@ -551,7 +560,7 @@ LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
 SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, signals_restore_the_terminal,
           errors_restore_the_terminal_first, screen_with_a_long_interval,
-          screen_replaces_control_characters)
+          screen_replaces_control_characters, dumb_terminal)
 
 
 def main():
