@@ -38,7 +38,8 @@ class Rate(unittest.TestCase):
                      lambda: weir.RateLimiter(1, per=0), lambda: weir.RateLimiter(1, burst=0),
                      lambda: weir.RateLimiter(1, per=1e-10),
                      lambda: limiter.acquire(n=3), lambda: limiter.acquire(n=0),
-                     lambda: limiter.acquire(False, 1), lambda: limiter.delay(3)):
+                     lambda: limiter.acquire(False, 1), lambda: limiter.delay(3),
+                     lambda: limiter.delay(2**60 + 1), lambda: limiter.delay(2**63 - 1)):
             with self.assertRaises(ValueError):
                 call()
         self.assertTrue(limiter.acquire(n=2))

@@ -77,6 +77,9 @@ static PyObject *delay(PyObject *self, PyObject *args, PyObject *kwargs)
 
 	if (!limit || !weirpy_parse_n(args, kwargs, &n))
 		return NULL;
+	/* weir_rate_delay panics. */
+	if (n > WEIR_SEM_MAX)
+		return weirpy_raise(WEIR_ETOOBIG);
 	ns = weir_rate_delay(limit, n);
 	if (ns == WEIR_FOREVER)
 		return weirpy_raise(WEIR_ETOOBIG);
