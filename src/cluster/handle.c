@@ -81,9 +81,11 @@ weir_err weir_cluster_open(const char *url, const weir_cluster_opts *opts,
 
 	if (!opts)
 		opts = &none;
-	if (!url || !out || opts->capacity < 0 ||
-	    opts->capacity > WEIR_CLUSTER_MAX || opts->flags & ~7u)
+	if (!url || !out || opts->flags & ~7u)
 		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, "an option is not valid");
+	if (opts->capacity < 0 || opts->capacity > WEIR_CLUSTER_MAX)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, "the capacity is "
+				    "not between 0 and 1125899906842624");
 	*out = NULL;
 	c = calloc(1, sizeof(*c));
 	if (!c)

@@ -115,10 +115,10 @@ static const char *set_times(struct session *s, const weir_cluster_opts *opts)
 	if (!s->timeout_ns)
 		s->timeout_ns = DEFAULT_TIMEOUT_NS;
 	if (s->ttl_ns < SHORTEST_TTL_NS || s->ttl_ns > LONGEST_TTL_NS)
-		return "the TTL is not valid: 100 ms to a day";
+		return "the TTL is not between 100ms and 24h";
 	/* Deadlines are sums of times, and engines have limits of their own. */
 	if (s->timeout_ns < 0 || s->timeout_ns > LONGEST_TIMEOUT_NS)
-		return "the timeout is not valid: at most a day";
+		return "the timeout is not between 0 and 24h";
 	return NULL;
 }
 

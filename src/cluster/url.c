@@ -43,6 +43,7 @@ static bool copy(char *out, size_t size, const char *from, const char *to)
 static bool parse_host(struct url_host *host, const char *from, const char *to)
 {
 	const char *end = to, *port = NULL;
+	long number;
 
 	if (from < to && *from == '[') {
 		end = memchr(from, ']', (size_t)(to - from));
@@ -68,7 +69,11 @@ static bool parse_host(struct url_host *host, const char *from, const char *to)
 	for (const char *p = port; p < to; p++)
 		if (!isdigit((unsigned char)*p))
 			return false;
-	return port < to && copy(host->port, sizeof(host->port), port, to);
+	if (port == to || !copy(host->port, sizeof(host->port), port, to))
+		return false;
+	/* getaddrinfo would take the number modulo 2^16. */
+	number = strtol(host->port, NULL, 10);
+	return number > 0 && number <= UINT16_MAX;
 }
 
 static bool parse_hosts(struct url *url, const char *from, const char *to)
@@ -190,7 +195,8 @@ static const char *parse_authority(struct url *url, const char *from,
 			return "the user is not valid";
 		from = at + 1;
 	}
-	return parse_hosts(url, from, to) ? NULL : "the host is not valid";
+	return parse_hosts(url, from, to) ? NULL :
+	       "a host or a port is not valid";
 }
 
 /* Parse [/DATABASE][/], the path of a server. */
@@ -217,11 +223,13 @@ static const char *parse_path(struct url *url, const char *from,
 	    !copy(url->database, sizeof(url->database), from + 1, slash))
 		return "the database is not valid";
 	if (!copy(url->name, sizeof(url->name), slash + 1, to))
-		return "the name is not valid";
+		return "the name is longer than 128 bytes, or has a % that two "
+		       "hexadecimal digits do not follow";
 	for (const char *p = url->name; *p; p++)
 		if (iscntrl((unsigned char)*p) || *p == '{' || *p == '}' ||
 		    *p == '/')
-			return "the name is not valid";
+			return "the name has a control character, a slash or a "
+			       "brace";
 	return NULL;
 }
 

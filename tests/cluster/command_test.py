@@ -484,6 +484,18 @@ def test_parts_of_a_url():
                         ("sslmode=verify-everything", "the option sslmode is too long")):
         status, text = weir("stat", "redis://127.0.0.1:1/x?" + option)
         assert status == 64 and why in text, text
+    for url, why in (("redis://127.0.0.1:65536/x", "a host or a port is not valid"),
+                     ("redis://127.0.0.1:0/x", "a host or a port is not valid"),
+                     ("redis://127.0.0.1:/x", "a host or a port is not valid"),
+                     ("redis://127.0.0.1:1/x?ttl=99ms", "the TTL is not between 100ms and 24h"),
+                     ("redis://127.0.0.1:1/x?ttl=25h", "the TTL is not between 100ms and 24h"),
+                     ("redis://127.0.0.1:1/" + "x" * 129, "longer than 128 bytes"),
+                     ("redis://127.0.0.1:1/50%", "has a % that two hexadecimal digits"),
+                     ("redis://127.0.0.1:1/a%0ab", "has a control character")):
+        status, text = weir("stat", url)
+        assert status == 64 and why in text, text
+    status, text = weir("open", "redis://127.0.0.1:1/x", "-n", 2**60)
+    assert status == 64 and "the capacity is not between 0 and 1125899906842624" in text, text
 
 
 def test_postgres():
