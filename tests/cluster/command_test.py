@@ -498,6 +498,23 @@ def test_parts_of_a_url():
     assert status == 64 and "the capacity is not between 0 and 1125899906842624" in text, text
 
 
+def test_a_name_below_the_url_is_not_a_part_of_a_url():
+    """With WEIR_URL, each name that `weir ls` prints is the name of that semaphore."""
+    names = ["50%", "a b", "a#b", "a%20b", "a&b", "what?", "x?ttl=5s"]
+    with Redis() as server:
+        env = {"WEIR_URL": server.url}
+        for number, name in enumerate(names, 1):
+            assert weir("open", name, "-n", number, env=env)[0] == 0, name
+        status, text = weir("ls", "--json", env=env)
+        listed = [json.loads(line) for line in text.splitlines()]
+        assert [one["name"] for one in listed] == names, text
+        for number, name in enumerate(names, 1):
+            status, text = weir("stat", name, "--json", env=env)
+            assert status == 0 and json.loads(text)["capacity"] == number, text
+            assert weir("run", name, "--", WEIR, "run", name, "--", "true", env=env)[0] == 64
+            assert weir("rm", name, env=env)[0] == 0, name
+
+
 def test_postgres():
     if "without the engine" in weir("stat", "postgresql://127.0.0.1:1/x")[1]:
         raise Skip("the library has no engine for PostgreSQL")

@@ -36,19 +36,6 @@ static const char *below(const char *base, const char *name)
 	return url;
 }
 
-const char *remote_url(const char *name)
-{
-	const char *base = getenv("WEIR_URL");
-
-	if (!name)
-		return NULL;
-	if (strstr(name, "://"))
-		return name;
-	if (!base || !*base || strchr(name, '/'))
-		return NULL;
-	return below(base, name);
-}
-
 const char *remote_join(const char *url, const char *name)
 {
 	char *escaped = memory_realloc(NULL, 3 * strlen(name) + 1);
@@ -64,6 +51,19 @@ const char *remote_join(const char *url, const char *name)
 	joined = below(url, escaped);
 	free(escaped);
 	return joined;
+}
+
+const char *remote_url(const char *name)
+{
+	const char *base = getenv("WEIR_URL");
+
+	if (!name)
+		return NULL;
+	if (strstr(name, "://"))
+		return name;
+	if (!base || !*base || strchr(name, '/'))
+		return NULL;
+	return remote_join(base, name);
 }
 
 /* Returns true if the last ':' of the authority is not followed by a port. */

@@ -42,7 +42,7 @@ extern struct remote_api remote_api;
 
 /*
  * Returns the URL that the name stands for: the name itself, or $WEIR_URL and
- * the name.  Returns null if the name is that of a local semaphore.  Lives
+ * the name, escaped as by remote_join.  Returns null if the name is that of a local semaphore.  Lives
  * until the exit.
  */
 const char *remote_url(const char *name);
