@@ -466,6 +466,21 @@ def test_passwords_are_hidden():
         assert url in weir("stat", url)[1]
 
 
+def test_the_job_inherits_the_password_unless_it_is_removed():
+    """A job can use weir with the same server, and the guide shows how to hide the password."""
+    with Redis("--requirepass", "hidden-word") as server:
+        env, url = {"WEIR_PASSWORD": "hidden-word"}, server.url + "x"
+        status, text = weir("run", url, "-n", 1, "--", WEIR, "stat", url, env=env)
+        assert status == 0 and "0 of 1 free" in text, text
+        status, text = weir("run", url, "--", "env", "-u", "WEIR_PASSWORD", "sh", "-c",
+                            'env; exec "$0" stat "$1"', WEIR, url, env=env)
+        assert status == 77 and "WEIR_HELD=" in text and "hidden-word" not in text, text
+        # The other variables of a job do not contain the password of WEIR_URL.
+        status, text = weir("run", "x", "--", "env", "-u", "WEIR_URL", "env",
+                            env={"WEIR_URL": server.url.replace("://", "://:hidden-word@")})
+        assert status == 0 and "WEIR_HELD=" in text and "hidden-word" not in text, text
+
+
 def test_parts_of_a_url():
     # A user that would be ignored is refused.
     for url in ("etcd://me@127.0.0.1:1/x", "etcds://me@127.0.0.1:1/x"):
