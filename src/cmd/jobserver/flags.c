@@ -34,6 +34,22 @@ static size_t word_size(const char *word)
 	return size;
 }
 
+bool flags_have_server(const char *flags)
+{
+	static const char server[] = "--jobserver-";
+	size_t size;
+
+	for (; flags && *flags; flags += size) {
+		flags += strspn(flags, " ");
+		size = word_size(flags);
+		if (size == 2 && !strncmp(flags, "--", 2))
+			break;
+		if (!strncmp(flags, server, strlen(server)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * MAKEFLAGS is, for example, "kw -l3 -j8 --jobserver-auth=3,4 -- CC=tcc".
  * Letters without a dash may come first; variables come last, after "--".

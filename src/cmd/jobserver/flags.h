@@ -3,8 +3,11 @@
 #define WEIR_CMD_JOBSERVER_FLAGS_H
 
 /* The number of jobs and the job server, in MAKEFLAGS and in arguments. */
+#include <stdbool.h>
 #include <stdint.h>
 
+/* Returns true if this value of MAKEFLAGS, or null, has a job server. */
+bool flags_have_server(const char *flags);
 /*
  * Returns the value of MAKEFLAGS for our job server.  `old` is the value so
  * far, or null; the job server and the number of jobs in it are replaced.  The

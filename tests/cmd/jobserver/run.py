@@ -109,6 +109,18 @@ def flags():
     check(not os.path.exists(os.path.dirname(path)), "the fifo's folder is still there")
 
 
+def inside_another():
+    """The outer job server does not count the jobs of the inner one, and a message says so."""
+    warning = "weir: jobserver: true: the job server of the make around it does not count these jobs\n"
+    for old, text in (("k -j9 --jobserver-auth=3,4", warning), ("--jobserver-fds=3,4 -j", warning),
+                      ("k -j9", ""), ("", ""), ("k -- A=x\\ --jobserver-auth=3", ""),
+                      (" ", ""), ("-- --jobserver-auth=3", "")):
+        done = run("-n", "2", "--", "true", env={"MAKEFLAGS": old})
+        check(done == (0, "", text), f"{old!r}: {done}")
+    done = run("-n", "2", "--", WEIR, "jobserver", "-n", "3", "--", "true")
+    check(done == (0, "", warning), done)
+
+
 def fifo_in_tmpdir():
     """A long TMPDIR is used; one that a word of MAKEFLAGS cannot hold is not."""
     show = 'test -p "${MAKEFLAGS#*fifo:}" && printf "[%s]" "${MAKEFLAGS#*fifo:}"'
@@ -510,7 +522,7 @@ def no_writers():
     check(server.end()[0] == 128 + signal.SIGKILL, "the client's end")
 
 
-TESTS = (exit_codes, flags, fifo_in_tmpdir, few_descriptors, arguments, old_ninja,
+TESTS = (exit_codes, flags, inside_another, fifo_in_tmpdir, few_descriptors, arguments, old_ninja,
          real_ninja, real_make, killed_make, killed_make_of_a_user, killed_recipe, killed_client_pipe, killed_client_fifo,
          earlier_children, killed_ninja, excess,
          interrupted, handed_over, no_descriptors, plain, signals, wrapper_killed,
