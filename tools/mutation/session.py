@@ -7,7 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import build, equivalents, genmc, memory, mutants, report, workshop
+from . import build, confine, equivalents, genmc, memory, mutants, report, workshop
 
 WHERE = "build-mutate"
 KNOWN = f"{WHERE}/known-"       # and the name of the target
@@ -113,6 +113,7 @@ def main(args):
         for mutant in chosen:
             print(f"{mutant}\n    {mutant.at}")
         return 0
+    confine.enter(WHERE)
     try:
         listed = equivalents.parse(build.read(LISTED))
     except equivalents.Wrong as wrong:
