@@ -101,6 +101,10 @@ def by_file(chosen):
 def main(args):
     listing, quick = args[:1] == ["-l"], args[:1] == ["-q"]
     words = args[1:] if listing or quick else args
+    misplaced = {"-l", "-o", "-q"}.intersection(words[words[:1] == ["-o"]:])
+    if misplaced:
+        # As a WORD it would select nothing, and the run would try the mutants of the others.
+        sys.exit(f"tools/mutate: {misplaced.pop()} must be the first argument")
     full = os.environ.get("WEIR_FULL") == "1"
     seed = int(os.environ.get("WEIR_SEED", "1"), 0)
     every = mutants.all_mutants()
