@@ -238,6 +238,27 @@ TEST(c39_a_wait_ends_when_its_slot_is_erased)
 	munmap(head, NM_FILE_SIZE);
 }
 
+/* The same without another participant: the keeper of the slot ends the wait. */
+TEST(c39_the_keeper_of_an_erased_slot_ends_its_waits)
+{
+	weir_named *sem = open_named(make(1), 1);
+	struct nm_header *head = (struct nm_header *)(void *)map();
+	struct nm_slot *slots = (struct nm_slot *)(void *)(head + 1);
+	check_thread thread;
+
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	thread = start(wait_for_ever, sem);
+	AWAIT(look_at(sem).waiters == 1);
+	at_store_release(&slots[0].state, 0);
+	at_add_acq_rel(&slots[0].kick, 1);
+	weir_shared_wake_all_(&slots[0].kick);
+	/* Without futex_waitv the keeper may sleep on this word. */
+	weir_shared_wake_all_(&head->obituary);
+	finish(thread);
+	close_named(sem);
+	munmap(head, NM_FILE_SIZE);
+}
+
 /* Contradictions between the head of the queue and the rest of the file. */
 enum damage {
 	STATE, FREED, TAKEN, NONSENSE, LINKED, MIN, MAX, VALUE, OWNER,

@@ -22,8 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "file.h"
-#include "named/handle.h"
+#include "named/keeper.h"
 #include "puppet.h"
 
 static const char *plan;	/* the call that fails */
@@ -39,6 +40,7 @@ static bool exclusive;		/* the file must be a new one */
 static int removals;		/* the next opened files that are removed at once */
 static const char *victim;	/* their path */
 static const char *replacement;	/* replaces the next opened file */
+static bool frees_stdin;	/* descriptor 0 becomes free at the same time */
 static bool loses_temp;		/* another process removes the temporary name */
 static int unlocks_fail;	/* the next unlocks that fail */
 static struct puppet *rival;	/* creates the same semaphore at the same time */
@@ -48,6 +50,9 @@ static const char *rival_name;
 static int unnamed, boots, unlocks;
 static int copies;		/* of the header, for stat */
 static struct nm_header *busy;	/* the lock is taken again before each read */
+static int threads;		/* atomic; created and not joined */
+static int sizes;		/* of thread-local storage */
+static int leaves;		/* atomic; robust lists that were emptied */
 static char temp[300];		/* the last temporary name */
 
 static bool fails(const char *call)
@@ -91,9 +96,6 @@ WRAP(int, linkat, (int from, const char *a, int to, const char *b, int flags),
 WRAP(void *, mmap64, (void *at, size_t size, int prot, int flags, int fd,
 		      off_t from), (at, size, prot, flags, fd, from),
      MAP_FAILED)
-WRAP_NUMBER(pthread_create, (pthread_t *thread, const pthread_attr_t *attr,
-			     void *(*fn)(void *), void *arg),
-	    (thread, attr, fn, arg))
 WRAP_NUMBER(pthread_attr_init, (pthread_attr_t *attr), (attr))
 WRAP_NUMBER(posix_memalign, (void **to, size_t align, size_t size),
 	    (to, align, size))
@@ -113,6 +115,8 @@ int __wrap_fstat64(int fd, struct stat *info)
 	if (on && replacement) {
 		CHECK(!rename(replacement, victim));
 		replacement = NULL;
+		if (frees_stdin)
+			CHECK(!close(STDIN_FILENO));
 	}
 	return failed;
 }
@@ -174,6 +178,107 @@ bool __wrap_weir_robust_enter_(struct weir_robust_ *robust,
 {
 	return !fails("weir_robust_enter_") &&
 	       __real_weir_robust_enter_(robust, words, count, obituary);
+}
+
+/* A robust list is emptied when its word is already that of a dead thread. */
+void __real_weir_robust_leave_(struct weir_robust_ *robust);
+void __wrap_weir_robust_leave_(struct weir_robust_ *robust);
+void __wrap_weir_robust_leave_(struct weir_robust_ *robust)
+{
+	const uint32_t *word = (const uint32_t *)((uintptr_t)robust->nodes +
+						  (uintptr_t)robust->distance);
+
+	CHECK_EQ(at_load_relaxed(word), WEIR_DIED_);
+	at_add_relaxed(&leaves, 1);
+	__real_weir_robust_leave_(robust);
+}
+
+size_t __real_weir_thread_local_size_(void);
+size_t __wrap_weir_thread_local_size_(void);
+size_t __wrap_weir_thread_local_size_(void)
+{
+	sizes++;
+	return __real_weir_thread_local_size_();
+}
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg)
+{
+	int failed = plan_errno;
+
+	if (!fails("pthread_create"))
+		failed = __real_pthread_create(thread, attr, fn, arg);
+	if (!failed)
+		at_add_relaxed(&threads, 1);
+	errno = EXDEV;
+	return failed;
+}
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+	at_sub_relaxed(&threads, 1);
+	return __real_pthread_join(thread, result);
+}
+
+/*
+ * A hostile process restores the kick word between the keeper's load of it and
+ * the keeper's sleep, after a wake-up that reached no sleeper.
+ */
+static struct {
+	uint32_t *word;		/* atomic; null: do nothing */
+	int loaded, kicked;	/* atomic */
+} restored;
+
+static void restore_kick(const uint32_t *word, uint32_t value)
+{
+	/* relaxed: `loaded` and `kicked` order the test. */
+	if (word != at_load_relaxed(&restored.word) ||
+	    at_load_relaxed(&restored.loaded))
+		return;
+	at_store_release(&restored.loaded, 1);
+	AWAIT(at_load_acquire(&restored.kicked));
+	at_store_relaxed(restored.word, value);
+}
+
+enum weir_woke_ __real_weir_shared_wait_(uint32_t *word, uint32_t value,
+					 int64_t deadline_ns);
+enum weir_woke_ __wrap_weir_shared_wait_(uint32_t *word, uint32_t value,
+					 int64_t deadline_ns);
+enum weir_woke_ __wrap_weir_shared_wait_(uint32_t *word, uint32_t value,
+					 int64_t deadline_ns)
+{
+	restore_kick(word, value);
+	return __real_weir_shared_wait_(word, value, deadline_ns);
+}
+
+enum weir_woke_ __real_weir_shared_wait_any_(const struct weir_watch_ *watches,
+					     unsigned count,
+					     int64_t deadline_ns);
+enum weir_woke_ __wrap_weir_shared_wait_any_(const struct weir_watch_ *watches,
+					     unsigned count,
+					     int64_t deadline_ns);
+enum weir_woke_ __wrap_weir_shared_wait_any_(const struct weir_watch_ *watches,
+					     unsigned count,
+					     int64_t deadline_ns)
+{
+	restore_kick(watches[1].word, watches[1].value);
+	return __real_weir_shared_wait_any_(watches, count, deadline_ns);
+}
+
+void __real_weir_shared_wake_(uint32_t *word);
+void __wrap_weir_shared_wake_(uint32_t *word);
+void __wrap_weir_shared_wake_(uint32_t *word)
+{
+	__real_weir_shared_wake_(word);
+	if (word == at_load_relaxed(&restored.word) &&
+	    at_load_acquire(&restored.loaded))
+		at_store_release(&restored.kicked, 1);
 }
 
 /* A boot id with all hexadecimal digits. */
@@ -500,11 +605,81 @@ TEST(c16_a_keeper_that_cannot_start)
 		CHECK_ERR(create(name, &sem), WEIR_ESYSTEM);
 		CHECK_EQ(errno, plans[i].number);
 		CHECK(strstr(why, plans[i].words));
+		CHECK_EQ(threads, 0);
 	}
 	CHECK_OK(create(name, &sem));
 	CHECK_EQ(look_at(sem).participants, 1);
 	CHECK_EQ(sem->me, 1);
+	CHECK_EQ(threads, 1);
 	close_named(sem);
+	CHECK_EQ(threads, 0);
+}
+
+/*
+ * A keeper empties its robust list before it ends: the kernel must not mark the
+ * word of the slot's next owner.  The size of its stack is computed once, because
+ * that takes the lock of the loader.
+ */
+TEST(c29_c37_the_end_of_a_keeper)
+{
+	const char *name = fresh_name();
+
+	check_created(name);
+	leaves = sizes = 0;
+	check_created(name);
+	CHECK_EQ(leaves, 1);
+	CHECK_EQ(sizes, 0);
+}
+
+TEST(c39_close_handle_kicks_the_keeper_again)
+{
+	weir_named *sem;
+
+	CHECK_OK(create(fresh_name(), &sem));
+	at_store_relaxed(&restored.word, &sem->mine->kick);
+	weir_nm_kick_(sem);
+	AWAIT(at_load_acquire(&restored.loaded));
+	close_named(sem);
+	CHECK(restored.kicked);
+	restored.word = NULL;
+	restored.loaded = restored.kicked = 0;
+}
+
+/* A file is opened as descriptor 0 if the program has closed its standard input. */
+TEST(c16_descriptor_0_is_a_descriptor)
+{
+	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	const char *name = fresh_name();
+	weir_named_opts opts = { .flags = WEIR_NAMED_CREATE };
+	struct file file;
+	weir_named *sem;
+	weir_err err;
+
+	check_created(name);
+	file = map_file(name);
+	CHECK(!close(STDIN_FILENO));
+	/* An errno of the past does not matter: the file exists. */
+	unnamed = 0;
+	errno = ENOENT;
+	on = true;
+	err = weir_named_open(name, &opts, &sem);
+	on = false;
+	CHECK_OK(err);
+	CHECK_EQ(unnamed, 0);
+	CHECK_EQ(sem->fd, 0);
+	close_named(sem);
+	/* The first file is removed: the descriptor is closed, and used again. */
+	victim = file.path;
+	removals = 1;
+	CHECK_OK(create(name, &sem));
+	CHECK_EQ(removals, 0);
+	CHECK_EQ(sem->fd, 0);
+	close_named(sem);
+	unmap_file(&file);
+	if (saved >= 0) {
+		CHECK_EQ(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+		close(saved);
+	}
 }
 
 /* Another process was claiming the slot, and has given it up since. */
@@ -703,6 +878,29 @@ TEST(c42_stat_while_the_lock_is_taken_again_and_again)
 	unmap_file(&file);
 }
 
+/* The same if the second open of the file returns descriptor 0. */
+static void check_free_stdin(const char *name, const char *other_name)
+{
+	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	struct file other;
+	weir_named *sem;
+
+	if (saved < 0)
+		return;
+	check_created(other_name);
+	other = map_file(other_name);
+	replacement = other.path;
+	no_proc = frees_stdin = true;
+	CHECK_OK(create(name, &sem));
+	no_proc = frees_stdin = false;
+	CHECK(!replacement);
+	CHECK(!look_at(sem).renamed);
+	close_named(sem);
+	unmap_file(&other);
+	CHECK_EQ(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+	close(saved);
+}
+
 /* Other processes remove or replace the file while it is being opened. */
 TEST(c38_a_file_that_is_replaced_during_an_open)
 {
@@ -742,6 +940,7 @@ TEST(c38_a_file_that_is_replaced_during_an_open)
 	CHECK(!look_at(sem).renamed);
 	close_named(sem);
 	unmap_file(&other);
+	check_free_stdin(name, other_name);
 	unmap_file(&file);
 }
 

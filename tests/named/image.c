@@ -381,6 +381,17 @@ TEST(c39_stat_of_counts_out_of_range)
 	at_store_relaxed(&file.head->lock, 1);
 	check_damaged(observer, false);
 	CHECK_EQ(look_at(observer).free, 2);
+	at_store_relaxed(&file.head->lock, 0);
+	/* A negative number of granted permits counts as 0. */
+	set_counts(&file, 3, 0);
+	file.head->records_high = 1;
+	*records_of(&file) = (struct nm_record){
+		.state = NM_REC_GRANTED, .owner = 1,
+		.owner_state = file.slots[0].state, .got = -1
+	};
+	check_damaged(observer, false);
+	CHECK_EQ(look_at(observer).granted, 0);
+	CHECK_EQ(look_at(observer).free, 3);
 	finish_with(observer, &file);
 }
 
