@@ -15,9 +15,6 @@
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
-#include "cmd/lib/names.h"
-#include "cmd/lib/remote.h"
-#include "weir/named.h"
 
 bool diag_fail(struct diag *diag, int status, const char *format, ...)
 {
@@ -120,30 +117,6 @@ static bool parse_pid(const char *text, pid_t *pid)
 	return true;
 }
 
-/* Returns true if the name is that of a semaphore, which is not a source. */
-static bool is_semaphore_name(const char *name)
-{
-	char path[PATH_MAX];
-
-	return remote_url(name) ||
-	       (!weir_named_path(name, path, sizeof(path)) &&
-		!access(path, F_OK));
-}
-
-/* Fail because there is no file.  The argument may be a semaphore's name. */
-static bool fail_missing(struct diag *diag)
-{
-	const char *name = remote_display(diag->name);
-
-	if (is_semaphore_name(diag->name))
-		return diag_fail(diag, EXIT_CLOSED, "%s: no such file; \"weir "
-				 "stat %s\" shows the semaphore of this name",
-				 name, name);
-	return diag_fail(diag, EXIT_CLOSED, "%s: %s", diag->name,
-			 strchr(diag->name, '/') ? "no such file" :
-			 "it is neither a process ID nor a file");
-}
-
 static bool open_file(struct diag *diag)
 {
 	unsigned char magic[8] = "";
@@ -151,7 +124,7 @@ static bool open_file(struct diag *diag)
 
 	diag->fd = open(diag->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (diag->fd < 0 && errno == ENOENT)
-		return fail_missing(diag);
+		return diag_missing(diag);
 	if (diag->fd < 0)
 		return diag_fail(diag, errno == EACCES ? EXIT_REFUSED :
 				 EXIT_CLOSED, "%s: %s", diag->name,
@@ -168,12 +141,7 @@ static bool open_file(struct diag *diag)
 		return diag_core_open(diag);
 	if (!memcmp(magic, "weirdump", 8))
 		return diag_dump_open(diag);
-	if (names_is_semaphore(diag->fd))
-		return diag_fail(diag, EXIT_DAMAGED, "%s: it is a semaphore; "
-				 "\"weir stat %s\" shows it", diag->name,
-				 diag->name);
-	return diag_fail(diag, EXIT_DAMAGED, "%s: it is neither a dump of weir "
-			 "nor a core file", diag->name);
+	return diag_unknown(diag);
 }
 
 bool diag_try(struct diag *diag, const char *what)

@@ -62,6 +62,17 @@ bool diag_named_read(struct diag *diag)
 	return diag_fail(diag, 1, "no named semaphores");
 }
 
+/* Their messages need the other parts of the command. */
+bool diag_missing(struct diag *diag)
+{
+	return diag_fail(diag, 1, "no such file");
+}
+
+bool diag_unknown(struct diag *diag)
+{
+	return diag_fail(diag, 1, "unknown format");
+}
+
 static void image_make(struct image *image, size_t size)
 {
 	image->fd = memfd_create("fuzz", MFD_CLOEXEC);
