@@ -331,7 +331,7 @@ def test_c44_lost_answers():
 
 def test_c44_no_answer_is_indeterminate():
     with Postgres() as server, Proxy(server) as proxy:
-        name = "mute?ttl=1000ms&timeout=300ms"
+        name = "mute?ttl=6s&timeout=3s"
         tool(server.url + name, "create", 1)
         with Holder(proxy.url + name) as holder:
             holder.await_("got")

@@ -79,7 +79,10 @@ class Holder:
         return word in self.output()
 
     def await_(self, word, seconds=60):
-        await_(lambda: self.says(word), f"{word!r} in {self.text!r}", seconds)
+        try:
+            await_(lambda: self.says(word), word, seconds)
+        except AssertionError:
+            raise AssertionError(f"never: {word!r} in {self.text!r}") from None
         return self
 
     def number(self, word):
