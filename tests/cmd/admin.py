@@ -42,14 +42,16 @@ waits        1 PID 3 AGE  evil ?[31m?
 
 
 def test_control_characters_in_labels_are_replaced():
-    evil = "\x1b[31m\n\u009b31m\u00e9"
+    """So are bytes that are not UTF-8: the last two, of which one is a control character of a
+    terminal that expects Latin-1."""
+    evil = "\x1b[31m\n\u009b31m\u00e9\udc9b31m\udcda!"
     holder = start("run", "a", "-n", "1", "-l", evil, "--", *held_job("x"),
                    env={"LC_ALL": "C.UTF-8"})
     job_pid("x")
     for args in (["run", "a", "--try", "--", "true"], ["wait", "a", "--idle", "-t", "0"],
                  ["rm", "a"], ["close", "a", "--drain", "0"], ["stat", "a"]):
         status, out, err = weir(*args)
-        check("?[31m??31m\u00e9" in out + err, (args, out, err))
+        check("?[31m??31m\u00e9?31m?!" in out + err, (args, out, err))
         check("\x1b" not in out + err and "\u009b" not in out + err, (args, out, err))
         same(err.count("\n"), 0 if args[0] == "stat" else 1, args)
     # File names may contain control characters as well.

@@ -106,29 +106,6 @@ size_t text_control(const char *text)
 	return c < ' ' || c == 127;
 }
 
-void text_clean(char *text)
-{
-	char *to = text;
-
-	while (*text) {
-		size_t skipped = text_control(text);
-
-		*to++ = skipped ? '?' : *text;
-		text += skipped ? skipped : 1;
-	}
-	*to = 0;
-}
-
-void text_plain(FILE *out, const char *text)
-{
-	while (*text) {
-		size_t skipped = text_control(text);
-
-		putc(skipped ? '?' : (unsigned char)*text, out);
-		text += skipped ? skipped : 1;
-	}
-}
-
 /*
  * Returns the length of a UTF-8 sequence by its lead byte; 0 if the byte is not
  * a lead byte.
@@ -161,4 +138,47 @@ size_t text_utf8(const char *text)
 		if ((bytes[i] & 0xc0) != 0x80)
 			return 0;
 	return is_invalid(bytes) ? 0 : size;
+}
+
+/*
+ * Returns true if the character at text may be written: it is well-formed, and
+ * no control character.  *size is set to its length in any case.
+ */
+static bool is_plain(const char *text, size_t *size)
+{
+	size_t control = text_control(text);
+
+	*size = control ? control : text_utf8(text);
+	if (*size)
+		return !control;
+	*size = 1;
+	return false;
+}
+
+void text_clean(char *text)
+{
+	char *to = text;
+	size_t size;
+
+	for (; *text; text += size) {
+		if (is_plain(text, &size)) {
+			memmove(to, text, size);
+			to += size;
+		} else {
+			*to++ = '?';
+		}
+	}
+	*to = 0;
+}
+
+void text_plain(FILE *out, const char *text)
+{
+	size_t size;
+
+	for (; *text; text += size) {
+		if (is_plain(text, &size))
+			fwrite(text, 1, size, out);
+		else
+			putc('?', out);
+	}
 }

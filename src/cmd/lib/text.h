@@ -16,7 +16,10 @@ void text_trim(char *text);
  * spaces, and an incomplete UTF-8 character at the end is removed.
  */
 void text_tidy(char *text);
-/* Replace control characters by '?': in place, or while the text is written. */
+/*
+ * Replace control characters, and bytes that are not UTF-8, by '?': in place, or
+ * while the text is written.
+ */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
 /*
