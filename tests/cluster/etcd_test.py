@@ -102,6 +102,28 @@ def test_c41_one_etcd_lease_for_a_handle():
             assert "operation WEIR_OK\ncall WEIR_OK" in steps.output(), steps.output()
 
 
+def test_c11_oversized_requests_do_not_hide_one_that_fits():
+    """12 requests outside the queue stay oversized after a resize; the one after them does not."""
+    with Etcd() as server:
+        url = server.url + "outside" + NAME
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Holder(url, 100, "crowd", more=(12,)) as crowd:
+                await_(lambda: stat(url)["oversized"] == 12, "the oversized requests")
+                with Holder(url, 2, "crowd", more=(1,)) as last:
+                    await_(lambda: stat(url)["oversized"] == 13, "the last request")
+                    tool(url, "resize", 2)
+                    await_(lambda: stat(url)["waiters"] == 1, "it is in the queue", 20)
+                    holder.release()
+                    await_(lambda: stat(url)["waiters"] == 0, "its grant")
+                    last.release()
+                tool(url, "resize", 100)
+                await_(lambda: stat(url)["oversized"] == 0, "the others are in the queue", 20)
+                await_(lambda: stat(url)["held"] == 0, "they have ended")
+                crowd.release()
+
+
 def requests(server):
     """Requests that the server has handled, of all kinds."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as page:

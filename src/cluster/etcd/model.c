@@ -111,7 +111,7 @@ void weir_cl_model_read_(struct txn *txn, const char *name, const char *id)
 	weir_cl_model_key_(key, name, "g/", "");
 	weir_cl_txn_range_(txn, key, true, 0);
 	weir_cl_model_key_(key, name, "o/", "");
-	weir_cl_txn_range_(txn, key, true, VIEW_HEADS);
+	weir_cl_txn_range_(txn, key, true, 0);
 	if (!id)
 		return;
 	weir_cl_model_key_(key, name, "g/", id);
@@ -138,6 +138,37 @@ static int entries(const json_t *kvs, struct entry *list, int max)
 		json_decref(kv.value);
 		if (!good)
 			return -1;
+	}
+	return count;
+}
+
+/*
+ * Choose from the requests outside the queue: in order, first those that can be
+ * decided, then others.  A request that can be decided must not be hidden by
+ * requests before it that cannot, because they do not make room.  Returns the
+ * number, or -1 if an entry is damaged.
+ */
+static int choose(const json_t *kvs, struct model *m)
+{
+	int count = 0;
+
+	for (int ripe = 1; ripe >= 0; ripe--) {
+		size_t i;
+		json_t *item;
+
+		json_array_foreach(kvs, i, item) {
+			struct entry e;
+			struct kv kv;
+			bool good = weir_cl_etcd_kv_(item, &kv) &&
+				    weir_cl_entry_parse_(kv.value, &e);
+
+			json_decref(kv.value);
+			if (!good)
+				return -1;
+			if (count < VIEW_HEADS &&
+			    weir_cl_model_ripe_(m, &e) == (ripe == 1))
+				m->outside[count++] = e;
+		}
 	}
 	return count;
 }
@@ -203,14 +234,12 @@ bool weir_cl_model_view_(const json_t *answer, bool has_id, struct model *m)
 	m->head_count = entries(weir_cl_etcd_kvs_(answer, 1), m->heads,
 				VIEW_HEADS);
 	m->used = sum(weir_cl_etcd_kvs_(answer, 2));
-	m->outside_count = entries(weir_cl_etcd_kvs_(answer, 3), m->outside,
-				   VIEW_HEADS);
+	m->outside_count = choose(weir_cl_etcd_kvs_(answer, 3), m);
 	m->more = m->head_count == VIEW_HEADS;
 	/* The counts of the state may include requests of dead clients. */
 	if (m->head_count < VIEW_HEADS)
 		m->nq = m->head_count;
-	if (m->outside_count < VIEW_HEADS)
-		m->no = m->outside_count;
+	m->no = (int64_t)json_array_size(weir_cl_etcd_kvs_(answer, 3));
 	if (has_id && (entries(weir_cl_etcd_kvs_(answer, 4), &m->own, 1) < 0 ||
 		       !parse_waits(weir_cl_etcd_kvs_(answer, 5), m)))
 		return false;

@@ -40,10 +40,13 @@ struct model {
 	uint64_t fence;
 	int closed;		/* 0, 1 at once, 2 drain */
 	bool paused;
-	/* The keys that were read. */
+	/*
+	 * The first keys of the queue; some of the requests outside it, above
+	 * all those that can be decided.
+	 */
 	struct entry heads[VIEW_HEADS], outside[VIEW_HEADS];
 	int head_count, outside_count;
-	bool more;		/* more heads may be grantable: read again */
+	bool more;		/* more requests may be decidable: read again */
 	struct entry own;	/* the outcome of the request; role 0: none */
 	int64_t waits;		/* the ticket of the request; 0: none */
 	bool waits_outside;
@@ -62,8 +65,8 @@ bool weir_cl_entry_parse_(const json_t *value, struct entry *e);
 json_t *weir_cl_entry_format_(const struct entry *e);
 
 /*
- * Add to txn a read of the state, the first heads, the outcomes and the first
- * requests outside the queue; if `id` is not null, also a read of that request.
+ * Add to txn a read of the state, the first heads, the outcomes and the requests
+ * outside the queue; if `id` is not null, also a read of that request.
  */
 void weir_cl_model_read_(struct txn *txn, const char *name, const char *id);
 /* Fill in *m from the answer.  Returns false if it is damaged. */
@@ -77,6 +80,8 @@ bool weir_cl_model_view_(const json_t *answer, bool has_id,
  */
 void weir_cl_model_grant_(struct model *m, const char *name,
 			  struct txn *txn);
+/* Returns true if a request outside the queue can be decided. */
+bool weir_cl_model_ripe_(const struct model *m, const struct entry *e);
 void weir_cl_model_hold_(struct model *m, const char *name,
 			 struct entry *e, struct txn *txn);
 void weir_cl_model_outcome_(const char *name, struct entry *e, char role,

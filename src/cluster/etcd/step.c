@@ -121,17 +121,29 @@ static bool decide_head(struct model *m, const char *name, struct entry *head,
 	return true;
 }
 
-/* Decide requests outside the queue: idle, closed, or not oversized now. */
+bool weir_cl_model_ripe_(const struct model *m, const struct entry *e)
+{
+	if (e->role == 'I')
+		return m->used == 0;
+	return e->role == 'O' && (m->closed || e->min <= m->cap);
+}
+
+/*
+ * Decide requests outside the queue: idle, closed, or not oversized now.  If
+ * there are more of them, then the next read finds those.
+ */
 static void decide_outside(struct model *m, const char *name, struct txn *txn)
 {
+	bool more = m->outside_count == VIEW_HEADS;
+
 	for (int i = 0; i < m->outside_count; i++) {
 		struct entry *e = &m->outside[i];
-		bool idle = e->role == 'I' && m->used == 0;
+		bool idle = e->role == 'I';
 		bool closed = e->role == 'O' && m->closed;
-		bool possible = e->role == 'O' && e->min <= m->cap;
 
-		if (!idle && !closed && !possible)
+		if (!weir_cl_model_ripe_(m, e))
 			continue;
+		m->more = m->more || more;
 		remove_keys(name, e->id, 'o', e->ticket, !idle && !closed, txn);
 		if (m->no > 0)
 			m->no--;
