@@ -176,6 +176,33 @@ def test_c41_a_slow_server_is_no_death():
             assert "valid WEIR_OK" in holder.output()
 
 
+def test_c41_a_slow_connection_for_wake_ups_costs_no_lease():
+    """The time limit of a request is longer than the TTL, and the LISTEN of a holder is not answered.
+    Its lease is renewed meanwhile."""
+    with Postgres() as server:
+        url = server.url + "listen?ttl=4s&timeout=50s"
+        tool(url, "create", 2)
+        with Steps(url, 1, "more", more=(2,)) as holder:
+            holder.await_("got")
+            pid = lambda: server.sql("SELECT pid FROM pg_stat_activity WHERE "
+                                     "application_name = 'weir' AND query LIKE 'SET idle%'")
+            await_(pid, "the connection")
+            life = int(pid())
+            os.kill(life, signal.SIGSTOP)
+            try:
+                holder.go()
+                holder.await_("more WEIR_ETIMEDOUT")
+                # Longer than the TTL.
+                end = time.monotonic() + 6
+                while time.monotonic() < end:
+                    assert stat(url)["held"] == 1
+            finally:
+                os.kill(life, signal.SIGCONT)
+            holder.go()
+            holder.await_("released WEIR_OK")
+            assert "valid WEIR_OK" in holder.output()
+
+
 def storm_with(server, url, seconds, faults, **options):
     storm = Storm(CLIENT, url, creator(server.url), **options)
     storm.start(seconds)
