@@ -101,7 +101,7 @@ static weir_err abandon(weir_lease *l, weir_err err)
 
 	pthread_mutex_lock(&c->lock);
 	weir_cl_request_phase_(l, LEAVING);
-	weir_cl_request_withdraw_(l);
+	weir_cl_request_withdraw_(c, l->id);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }

@@ -27,7 +27,7 @@ static weir_err conclude(weir_lease *l, weir_err err)
 		err = WEIR_OK;
 	} else if (l->phase != LOST || err) {
 		weir_cl_request_phase_(l, LEAVING);
-		weir_cl_request_withdraw_(l);
+		weir_cl_request_withdraw_(c, l->id);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return err;

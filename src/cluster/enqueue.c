@@ -8,6 +8,22 @@
 #include "cluster/clock.h"
 #include "cluster/handle.h"
 
+/*
+ * The thread has sent a request.  Its owner may have given it up meanwhile, in
+ * another lane: if the engine has got that first, then it knows a request now
+ * that has no owner.  So withdraw the request; but if the owner has not finished
+ * yet, then it may keep a grant, and withdraws the request when it frees it.
+ * Requires: the lock is held.
+ */
+static void check_owner(weir_cluster *c, weir_lease *l, const char *id,
+			uint32_t changes)
+{
+	if (!l)
+		weir_cl_request_withdraw_(c, id);
+	else if (l->changes != changes)
+		l->stray = true;
+}
+
 bool weir_cl_enqueue_(weir_cluster *c)
 {
 	struct renewal r = { .id = "" };
@@ -33,6 +49,8 @@ bool weir_cl_enqueue_(weir_cluster *c)
 				 weir_cl_work_deadline_(c), &fault);
 	pthread_mutex_lock(&c->lock);
 	l = weir_cl_request_find_(c, r.id);
+	if (result == RES_OK || result == RES_UNKNOWN)
+		check_owner(c, l, r.id, changes);
 	if (!result) {
 		weir_cl_work_record_(c, r.id, changes, &r.answer, sent);
 	} else if (l && l->changes == changes) {
@@ -45,7 +63,7 @@ bool weir_cl_enqueue_(weir_cluster *c)
 			bool fresh = l->flags & ASK_FRESH;
 
 			if (!fresh)
-				weir_cl_request_withdraw_(l);
+				weir_cl_request_withdraw_(c, l->id);
 			weir_cl_request_fail_(l, fresh ? WEIR_ESYSTEM :
 					      WEIR_EINDETERMINATE);
 		}

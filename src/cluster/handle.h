@@ -55,6 +55,8 @@ struct weir_lease {
 	bool in_callback;		/* l */
 	bool woken;			/* l: a wake-up came before the answer
 					   and has to be confirmed */
+	bool stray;			/* l: the thread has sent it although its
+					   owner was giving it up */
 	uint32_t changes;		/* l: number of changes of the phase */
 	int64_t asked_at;		/* l: when it was first sent or QUEUED;
 					   NEVER: it is QUEUED again */
@@ -128,8 +130,8 @@ void weir_cl_request_waits_(weir_lease *l, const struct answer *answer,
 /* Requires: the lock is held. */
 void weir_cl_request_phase_(weir_lease *l, enum phase phase);
 struct ask weir_cl_request_ask_(const weir_lease *l);
-/* Let the thread withdraw the request later.  Requires: the lock is held. */
-void weir_cl_request_withdraw_(weir_lease *l);
+/* Let the thread withdraw a request later.  Requires: the lock is held. */
+void weir_cl_request_withdraw_(weir_cluster *c, const char id[ID_SIZE]);
 
 /* thread.c */
 int weir_cl_thread_start_(weir_cluster *c);

@@ -31,7 +31,7 @@ static void withdraw_later(weir_lease *lease)
 	weir_cluster *c = lease->cluster;
 
 	pthread_mutex_lock(&c->lock);
-	weir_cl_request_withdraw_(lease);
+	weir_cl_request_withdraw_(c, lease->id);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -101,6 +101,8 @@ void weir_cl_request_free_(weir_lease *l)
 
 	pthread_mutex_lock(&c->lock);
 	set_phase(l, LEAVING);
+	if (l->stray)
+		weir_cl_request_withdraw_(c, l->id);
 	link = &c->buckets[l->number % BUCKETS];
 	while (*link != l)
 		link = &(*link)->next_in_bucket;
@@ -219,15 +221,14 @@ struct ask weir_cl_request_ask_(const weir_lease *l)
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 #endif
-void weir_cl_request_withdraw_(weir_lease *l)
+void weir_cl_request_withdraw_(weir_cluster *c, const char id[ID_SIZE])
 {
-	weir_cluster *c = l->cluster;
 	struct withdrawal *w = malloc(sizeof(*w));
 
 	/* Not withdrawn: then the engine forgets the request after its TTL. */
 	if (!w)
 		return;
-	memcpy(w->id, l->id, sizeof(w->id));
+	memcpy(w->id, id, sizeof(w->id));
 	w->until = boot_now() + c->session.ttl_ns + c->session.timeout_ns;
 	w->next = c->withdrawals;
 	c->withdrawals = w;

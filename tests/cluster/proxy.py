@@ -108,6 +108,7 @@ class Proxy:
                 self.running.wait()
                 state["script"] = (any(m in pending for m in self.server.marks) and
                                    self.only in pending)
+                self.before(pending)
                 upstream.sendall(pending)
                 pending = b""
         except OSError:
@@ -146,6 +147,9 @@ class Proxy:
         except OSError:
             pass
         self.end(client, upstream)
+
+    def before(self, data):
+        """For subclasses: called before a request is passed on."""
 
     @staticmethod
     def change(data):

@@ -403,6 +403,41 @@ def test_c44_an_operation_whose_repetition_is_not_sent_is_indeterminate():
     repetition("async", "acquire", "ended")
 
 
+class Delayed(Proxy):
+    """Holds an acquire back, from `hold` until `go`."""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.hold, self.caught, self.go = (threading.Event() for _ in range(3))
+
+    def before(self, data):
+        if self.hold.is_set() and b"\r\nacquire\r\n" in data:
+            self.caught.set()
+            self.go.wait(60)
+
+
+def test_c44_a_request_that_joins_again_after_its_call_has_ended_is_withdrawn():
+    """The server has lost its data.  The handle's thread sends the request again, but the server gets
+    it after the call has given up and has withdrawn it."""
+    with Redis() as server, Delayed(server) as proxy:
+        url, through = (u + "stray?ttl=40s&timeout=30s" for u in (server.url, proxy.url))
+        tool(url, "create", 1)
+        with Holder(url) as holder:
+            holder.await_("got")
+            with Steps(through, 1, "until", more=(5000,)) as waiter:
+                await_(lambda: stat(url)["waiters"] == 1, "the waiter")
+                proxy.hold.set()
+                server.cli("FLUSHALL")
+                tool(url, "create", 1)
+                # The waiter finds that its wake-up connection is lost, and renews.
+                server.cli("CLIENT", "KILL", "TYPE", "normal")
+                await_(proxy.caught.is_set, "the request is sent again")
+                waiter.await_("acquired WEIR_ETIMEDOUT")
+                proxy.go.set()
+                waiter.process.wait(60)
+                assert stat(url)["held"] == 0
+
+
 class Slow(Proxy):
     """Each answer takes 20 ms."""
     answers = 0
