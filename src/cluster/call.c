@@ -78,6 +78,14 @@ bool weir_cl_call_pause_(int attempt, weir_ctx *ctx, int64_t until)
 	return true;
 }
 
+bool weir_cl_call_repeats_(enum result result, const struct fault *fault)
+{
+	return result == RES_UNKNOWN ||
+	       (result == RES_UNSENT && (fault->errnum == ECONNRESET ||
+					 fault->errnum == EAGAIN ||
+					 fault->errnum == ETIMEDOUT));
+}
+
 enum result weir_cl_call_release_(weir_lease *l, int64_t keep, bool cancel,
 				  struct answer *answer, bool *repeated,
 				  struct fault *fault)

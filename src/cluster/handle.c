@@ -20,16 +20,10 @@ static weir_err prepare(weir_cluster *c, const weir_cluster_opts *opts)
 	enum result result;
 	int attempt = 0;
 
-	/*
-	 * A server that cannot be reached is reported at once.  A server
-	 * that ends the connection or is loading its data is asked again.
-	 */
 	do
 		result = c->ops->prepare(c->engine, capacity, &made, until,
 					 &fault);
-	while ((result == RES_UNKNOWN ||
-		(result == RES_UNSENT && (fault.errnum == ECONNRESET ||
-					  fault.errnum == EAGAIN))) &&
+	while (weir_cl_call_repeats_(result, &fault) &&
 	       weir_cl_call_pause_(attempt++, NULL, until));
 	if (result)
 		return weir_cl_say_(opts, WEIR_ESYSTEM, fault.errnum, fault.why);

@@ -193,6 +193,12 @@ weir_err weir_cl_call_failed_(weir_cluster *c, enum result result,
  */
 bool weir_cl_call_pause_(int attempt, weir_ctx *ctx, int64_t until);
 /*
+ * Returns true if a request of weir_cluster_open should be repeated: the server
+ * ends the connection or loads its data, or another host may answer in the rest
+ * of the time.  A server that cannot be reached is reported at once.
+ */
+bool weir_cl_call_repeats_(enum result result, const struct fault *fault);
+/*
  * Release all but `keep` permits, or withdraw a request that waits, with
  * retries.  With `cancel`, a request that has been granted stays.  *repeated:
  * an earlier attempt may have been executed.

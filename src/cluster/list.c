@@ -89,9 +89,7 @@ static enum result read_names(const struct engine_ops *ops, struct engine *e,
 	do {
 		clear(names);
 		result = ops->list(e, names, until, fault);
-	} while ((result == RES_UNKNOWN ||
-		  (result == RES_UNSENT && (fault->errnum == ECONNRESET ||
-					    fault->errnum == EAGAIN))) &&
+	} while (weir_cl_call_repeats_(result, fault) &&
 		 weir_cl_call_pause_(attempt++, NULL, until));
 	return result;
 }

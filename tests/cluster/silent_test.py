@@ -6,12 +6,14 @@ The proxy lets nothing pass.  Each call ends within its time limit, its result c
 known, and all permits return after that.
 """
 import os
+import socket
 import sys
+import time
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from proxy import Proxy
-from servers import ENGINES, await_
+from servers import ENGINES, await_, free_port
 from support import Holder, Steps, main, stat, tool
 
 NAMES = os.environ.get("WEIR_TEST_ENGINES", "redis").split(",")
@@ -117,6 +119,41 @@ def test_hold_with_an_operation():
             steps.await_("ended WEIR_OK")
             steps.await_("released WEIR_ELOST")
             returns(url, 2)
+
+
+def with_host_before(server, port):
+    """The URL of the server, with another host before it."""
+    return server.url.replace("127.0.0.1:", f"127.0.0.1:{port},127.0.0.1:", 1)
+
+
+def test_open_with_another_host():
+    """The first host refuses connections, or accepts them and is silent."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for engine in NAMES:
+            with ENGINES[engine]() as server:
+                tool(server.url + "host", "create", 1)
+                for port in (free_port(), silent.getsockname()[1]):
+                    with Holder(with_host_before(server, port) + "host?timeout=10s") as holder:
+                        holder.await_("got")
+                        assert "released WEIR_OK" in holder.release()
+
+
+def test_hold_with_another_host():
+    """The host of the holder's connections falls silent.  Renewals go to the other one."""
+    for engine in NAMES:
+        with ENGINES[engine]() as server, Proxy(server) as proxy:
+            url = with_host_before(server, proxy.port) + "hold?timeout=2s&ttl=12s"
+            tool(server.url + "hold", "create", 1)
+            with Holder(url) as holder:
+                holder.await_("got")
+                proxy.freeze()
+                # Longer than the TTL.
+                end = time.monotonic() + 16
+                while time.monotonic() < end:
+                    assert stat(server.url + "hold")["held"] == 1
+                    assert not holder.says("lost")
+                    time.sleep(0.1)
+                assert "released WEIR_OK" in holder.release()
 
 
 def test_release():

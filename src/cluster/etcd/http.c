@@ -86,19 +86,27 @@ bool weir_cl_http_set_up_(struct http *http, CURL *curl, const char *path)
 }
 
 /* Returns true if the request cannot have reached the server. */
-static bool is_unsent(CURLcode code)
+static bool is_unsent(CURL *curl, CURLcode code)
 {
+	long size = 0;
+
+	if (!curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &size) && !size)
+		return true;
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
 	       code == CURLE_SSL_CONNECT_ERROR ||
 	       code == CURLE_PEER_FAILED_VERIFICATION;
 }
 
+/* Post the request to one endpoint; `hosts` may still be tried in this time. */
 static enum result perform(struct http *http, const char *path,
-			   const char *body, struct text *text,
+			   const char *body, struct text *text, int hosts,
 			   int64_t deadline, struct fault *fault)
 {
 	int64_t left = (deadline - boot_now()) / 1000000;
 	CURLcode code;
+
+	if (left < 1)
+		left = 1;
 
 	pthread_once(&once, set_up_once);
 	if (!http->curl)
@@ -109,14 +117,17 @@ static enum result perform(struct http *http, const char *path,
 	curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, receive);
 	curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, text);
+	curl_easy_setopt(http->curl, CURLOPT_CONNECTTIMEOUT_MS,
+			 (long)(left / hosts + 1));
+	/* The rest is for a repetition, which goes to the next endpoint. */
 	curl_easy_setopt(http->curl, CURLOPT_TIMEOUT_MS,
-			 (long)(left > 1 ? left : 1));
+			 (long)(hosts > 1 ? left / 2 + 1 : left));
 	code = curl_easy_perform(http->curl);
 	if (code == CURLE_OK)
 		return RES_OK;
 	/* Try the next endpoint next time. */
 	http->host = (http->host + 1) % http->session->url.host_count;
-	return weir_cl_fault_(fault, is_unsent(code) ? RES_UNSENT : RES_UNKNOWN,
+	return weir_cl_fault_(fault, is_unsent(http->curl, code) ? RES_UNSENT : RES_UNKNOWN,
 			      code == CURLE_COULDNT_CONNECT ? ECONNREFUSED :
 			      ETIMEDOUT, "etcd: %s", curl_easy_strerror(code));
 }
@@ -156,7 +167,7 @@ enum result weir_cl_http_post_(struct http *http, const char *path,
 {
 	char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	struct text text = { NULL, 0 };
-	enum result result;
+	enum result result = RES_UNSENT;
 	json_error_t error;
 
 	json_decref(request);
@@ -165,7 +176,13 @@ enum result weir_cl_http_post_(struct http *http, const char *path,
 	if (!body)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM,
 				      "out of memory");
-	result = perform(http, path, body, &text, deadline, fault);
+	/* An endpoint that was not reached is not the last one. */
+	for (int hosts = http->session->url.host_count; hosts > 0; hosts--) {
+		result = perform(http, path, body, &text, hosts, deadline,
+				 fault);
+		if (result != RES_UNSENT)
+			break;
+	}
 	free(body);
 	if (!result) {
 		/* A stream has one object on each line; the first is enough. */

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "cluster/clock.h"
 #include "cluster/postgres/conn.h"
 
 void weir_cl_pg_query_(struct query *q, enum statement statement,
@@ -166,14 +167,23 @@ static enum result prepare(struct conn *conn, const struct query *q,
 enum result weir_cl_pg_run_(struct conn *conn, struct query *q, PGresult **out,
 			    int64_t deadline, struct fault *fault)
 {
-	enum result result = weir_cl_pg_open_(conn, deadline, fault);
+	int hosts = conn->session->url.host_count;
+	int64_t now = boot_now();
+	enum result result;
 
 	*out = NULL;
-	if (!result)
-		result = prepare(conn, q, deadline, fault);
+	/* The rest is for a repetition, which goes to the next host. */
+	if (hosts > 1)
+		deadline = now + (deadline - now) / 2;
+	result = weir_cl_pg_open_(conn, deadline, fault);
 	if (result)
 		return result;
-	result = finish(conn, send_query(conn, q), out, deadline, fault);
+	result = prepare(conn, q, deadline, fault);
+	if (!result)
+		result = finish(conn, send_query(conn, q), out, deadline,
+				fault);
+	if (result && fault->errnum == ETIMEDOUT)
+		conn->host = (conn->host + 1) % hosts;
 	if (result || (PQresultStatus(*out) == PGRES_TUPLES_OK &&
 		       PQnfields(*out) >= 1))
 		return result;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/clock.h"
 #include "cluster/redis/conn.h"
 
 void weir_cl_conn_init_(struct conn *conn, const struct session *session)
@@ -162,6 +163,11 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 	return greet(conn, deadline, fault);
 }
 
+static void next_host(struct conn *conn)
+{
+	conn->host = (conn->host + 1) % conn->session->url.host_count;
+}
+
 enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
 			       struct fault *fault)
 {
@@ -177,11 +183,14 @@ enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
 		conn->moved.name[0] = 0;
 		result = connect_to(conn, &moved, deadline, fault);
 	}
-	for (int i = 0; i < url->host_count && result == RES_UNSENT; i++) {
-		result = connect_to(conn, &url->hosts[conn->host], deadline,
-				    fault);
+	/* A host that does not answer leaves time for those after it. */
+	for (int i = url->host_count; i > 0 && result == RES_UNSENT; i--) {
+		int64_t now = boot_now();
+
+		result = connect_to(conn, &url->hosts[conn->host],
+				    now + (deadline - now) / i, fault);
 		if (result)
-			conn->host = (conn->host + 1) % url->host_count;
+			next_host(conn);
 	}
 	return result;
 }
@@ -206,6 +215,8 @@ enum result weir_cl_conn_call_(struct conn *conn,
 		return RES_OK;
 	for (i--; i > 0; i--)
 		weir_cl_reply_free_(replies[i - 1]);
+	if (fault->errnum == ETIMEDOUT)
+		next_host(conn);
 	return result;
 }
 
@@ -272,7 +283,7 @@ enum result weir_cl_conn_error_(struct conn *conn, const char *text,
 	if (begins(text, "MOVED"))
 		follow(conn, text);
 	else if (begins(text, "READONLY"))
-		conn->host = (conn->host + 1) % conn->session->url.host_count;
+		next_host(conn);
 	if (begins(text, "MOVED") || begins(text, "READONLY"))
 		weir_cl_conn_close_(conn);
 	return weir_cl_fault_(fault, result, errnum, "the server answers: %s",

@@ -146,7 +146,11 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 {
 	bool reload = !e->sha[lane][0];
 	enum result result = RES_UNSENT;
+	int64_t now = boot_now();
 
+	/* The rest is for a repetition, which goes to the next host. */
+	if (e->session.url.host_count > 1)
+		deadline = now + (deadline - now) / 2;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (reload) {
 			result = load(e, lane, deadline, fault);
