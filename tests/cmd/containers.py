@@ -166,6 +166,21 @@ def test_c38_a_container_of_another_user():
     same(run("run", "shared", "--shared", "--", "true"), (0, ""))
 
 
+def test_the_trial_of_the_guide():
+    """The commands of docs/guide/containers.md, with another folder and a shorter job."""
+    need_containers()
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "guide", "containers.md")) as file:
+        trial = file.read().split("## A trial\n")[1]
+    lines = "\n".join(line[4:] for line in trial.splitlines() if line.startswith("    "))
+    same((lines.count("/tmp/names"), lines.count("sleep 5")), (3, 1), lines)
+    script = lines.replace("/tmp/names", path("names")).replace("sleep 5", "true")
+    folder = os.path.dirname(support.WEIR)
+    done = subprocess.run(["sh", "-c", script + "; wait"], capture_output=True, text=True,
+                          env={**ENV, "PATH": folder + ":" + os.environ["PATH"]}, timeout=LIMIT)
+    same((done.returncode, done.stdout, done.stderr), (0, "after five seconds\n", ""))
+
+
 def test_stat_and_doctor_do_not_confuse_processes():
     """The pid of a process of another container is not looked up in this one."""
     need_containers()
