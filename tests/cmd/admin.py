@@ -462,6 +462,17 @@ def test_c38_a_semaphore_from_before_the_last_boot_is_used_as_it_is():
     same(stat("a")["capacity"], 3)
 
 
+def test_the_columns_of_ls():
+    """The width of a name is its number of characters, not of bytes."""
+    names = ["a", "\u00e4\u00f6\u00fc\u20ac", b"b\xff".decode(errors="surrogateescape"), "x" * 100]
+    for name in names:
+        weir("open", name, "-n", "1")
+    lines = subprocess.run([support.WEIR, "ls"], env=ENV, stdout=subprocess.PIPE, timeout=LIMIT,
+                           check=True).stdout.decode(errors="replace").splitlines()
+    same(len(lines), 5, lines)
+    same({line.rindex(" ") for line in lines}, {100 + 43}, lines)
+
+
 def test_ls_and_doctor_print_the_reason():
     os.symlink("/etc/passwd", path("a.weir"))
     cannot = f"cannot open {path('a.weir')}: "

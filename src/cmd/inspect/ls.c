@@ -16,6 +16,18 @@
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 
+/* The width of the first column, NAME. */
+#define COLUMNS 24
+static size_t columns = COLUMNS;
+
+static void print_name(const char *name)
+{
+	size_t used = text_columns(name);
+
+	text_plain(stdout, name);
+	printf("%*s ", used < columns ? (int)(columns - used) : 0, "");
+}
+
 static void print_semaphore(const char *name, const weir_named_info *info,
 			    const weir_named_entry *entries, bool json)
 {
@@ -23,11 +35,9 @@ static void print_semaphore(const char *name, const weir_named_info *info,
 		snapshot_json(stdout, name, info, entries, weir_now_ns());
 		return;
 	}
-	text_plain(stdout, name);
-	printf("%*s %10lld %10lld %10lld %8u  %s\n",
-	       strlen(name) < 24 ? 24 - (int)strlen(name) : 0, "",
-	       (long long)info->capacity, (long long)info->free,
-	       (long long)info->held, info->waiters,
+	print_name(name);
+	printf("%10lld %10lld %10lld %8u  %s\n", (long long)info->capacity,
+	       (long long)info->free, (long long)info->held, info->waiters,
 	       snapshot_locker(info, entries) ? "locked" :
 	       info->closed ? "closed" : info->paused ? "paused" :
 	       info->debt ? "shrinking" :
@@ -45,8 +55,7 @@ static void print_error(const char *name, const char *why, bool json)
 		json_line(stdout);
 		return;
 	}
-	text_plain(stdout, name);
-	printf("%*s ", strlen(name) < 24 ? 24 - (int)strlen(name) : 0, "");
+	print_name(name);
 	text_plain(stdout, why);
 	putchar('\n');
 }
@@ -80,8 +89,9 @@ static void list_one(const char *name, bool json)
 
 static void print_header(void)
 {
-	printf("%-24s %10s %10s %10s %8s  %s\n", "NAME", "CAPACITY", "FREE",
-	       "HELD", "WAITING", "STATE");
+	print_name("NAME");
+	printf("%10s %10s %10s %8s  %s\n", "CAPACITY", "FREE", "HELD",
+	       "WAITING", "STATE");
 }
 
 struct remote_ls {
@@ -98,6 +108,9 @@ static void list_remote(const char *name, const char *url,
 	struct remote_ls *ls = user;
 	const char *shown = ls->whole ? remote_display(url) : name;
 
+	/* The names arrive one by one. */
+	if (!ls->any && ls->whole)
+		columns = text_columns(shown) - text_columns(name) + COLUMNS;
 	if (!ls->any && !ls->json)
 		print_header();
 	ls->any = true;
@@ -114,6 +127,9 @@ static void list_local(bool json)
 
 	if (count < 0)
 		names_fail("ls");
+	for (int i = 0; i < count; i++)
+		if (text_columns(names[i]) > columns)
+			columns = text_columns(names[i]);
 	if (count && !json)
 		print_header();
 	for (int i = 0; i < count; i++)

@@ -182,3 +182,12 @@ void text_plain(FILE *out, const char *text)
 			putc('?', out);
 	}
 }
+
+size_t text_columns(const char *text)
+{
+	size_t count = 0, size;
+
+	for (; *text; text += size, count++)
+		(void)is_plain(text, &size);
+	return count;
+}

@@ -22,6 +22,8 @@ void text_tidy(char *text);
  */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
+/* Returns the number of characters that text_plain writes. */
+size_t text_columns(const char *text);
 /*
  * Return the length of the control character, or of the well-formed UTF-8
  * character, at text; 0 if there is none.
