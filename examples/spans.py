@@ -58,3 +58,9 @@ for trace in traces.values():
         assert int(trace["weir.wait"]["endTimeUnixNano"]) <= \
             int(trace["weir.hold"]["startTimeUnixNano"]), trace
 print(f"{len(spans)} spans of {len(traces)} requests")
+
+# A full disk loses spans, and does not end the program earlier.
+with open("/dev/full", "w") as full:
+    done = subprocess.run(sys.argv[1:], stdout=full, stderr=subprocess.PIPE, text=True,
+                          check=False, timeout=100)
+assert (done.returncode, done.stderr) == (1, "spans: a call failed\n"), done
