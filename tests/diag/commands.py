@@ -176,6 +176,12 @@ def test_c49_core_file_without_registry():
     same(weir("explain", "--json", core), want, "explain --json")
     same(weir("explain", core, "name"), want, "explain NAME")
     same(weir("dump", core), want, "dump")
+    # The end of the file is missing, as with ulimit -c.
+    os.truncate(core, 4096 + 8191)
+    want = (65, "", f"weir: {core}: the core file is truncated, and has no registry; see ulimit -c,"
+            " and whether the disk was full\n")
+    same(weir("explain", core), want, "truncated")
+    same(weir("dump", core), want, "truncated")
     # A file that ends in its headers is damaged.
     os.truncate(core, 80)
     status, out, err = weir("explain", core)

@@ -158,11 +158,29 @@ static void set_time(struct diag *diag)
 	diag->source.now_ns = weir_diag_add_(h->start_ns, since);
 }
 
+/* Returns true if the end of the file is missing. */
+static bool is_truncated(const struct core *core)
+{
+	struct stat info;
+
+	if (fstat(core->diag->fd, &info))
+		return false;
+	for (uint32_t i = 0; i < core->count; i++) {
+		const Elf64_Phdr *segment = &core->segments[i];
+		uint64_t size = (uint64_t)info.st_size;
+
+		if (segment->p_filesz && (segment->p_offset > size ||
+		    segment->p_filesz > size - segment->p_offset))
+			return true;
+	}
+	return false;
+}
+
 bool diag_core_open(struct diag *diag)
 {
 	struct core core = { diag, NULL, 0 };
 	enum dg_error error = DG_OK;
-	bool found = false;
+	bool found = false, truncated;
 
 	if (!read_segments(&core)) {
 		free(core.segments);
@@ -175,6 +193,7 @@ bool diag_core_open(struct diag *diag)
 	for (uint32_t i = 0; i < core.count && found; i++)
 		if (core.segments[i].p_type == PT_NOTE)
 			read_notes(&core, &core.segments[i]);
+	truncated = is_truncated(&core);
 	free(core.segments);
 	if (found) {
 		set_time(diag);
@@ -183,6 +202,11 @@ bool diag_core_open(struct diag *diag)
 	if (error)
 		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
 				 weir_diag_error_text_(error));
+	if (truncated)
+		return diag_fail(diag, EXIT_DAMAGED, "%s: the core file is "
+				 "truncated, and has no registry; see ulimit "
+				 "-c, and whether the disk was full",
+				 diag->name);
 	return diag_fail(diag, EXIT_CLOSED, "%s: the core file has no registry:"
 			 " the process had no watched semaphores, or "
 			 "coredump_filter left shared memory out", diag->name);
