@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -41,6 +42,8 @@ static int removals;		/* the next opened files that are removed at once */
 static const char *victim;	/* their path */
 static const char *replacement;	/* replaces the next opened file */
 static bool frees_stdin;	/* descriptor 0 becomes free at the same time */
+static bool guarded;		/* private memory ends before a guard page */
+static struct nm_slot *joined;	/* another process joins here and dies */
 static bool loses_temp;		/* another process removes the temporary name */
 static int unlocks_fail;	/* the next unlocks that fail */
 static struct puppet *rival;	/* creates the same semaphore at the same time */
@@ -93,9 +96,6 @@ WRAP(ssize_t, getrandom, (void *to, size_t size, unsigned flags),
      (to, size, flags), -1)
 WRAP(int, linkat, (int from, const char *a, int to, const char *b, int flags),
      (from, a, to, b, flags), -1)
-WRAP(void *, mmap64, (void *at, size_t size, int prot, int flags, int fd,
-		      off_t from), (at, size, prot, flags, fd, from),
-     MAP_FAILED)
 WRAP_NUMBER(pthread_attr_init, (pthread_attr_t *attr), (attr))
 WRAP_NUMBER(posix_memalign, (void **to, size_t align, size_t size),
 	    (to, align, size))
@@ -119,6 +119,25 @@ int __wrap_fstat64(int fd, struct stat *info)
 			CHECK(!close(STDIN_FILENO));
 	}
 	return failed;
+}
+
+void *__real_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from);
+void *__wrap_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from);
+void *__wrap_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from)
+{
+	char *memory;
+
+	if (fails("mmap64"))
+		return MAP_FAILED;
+	if (!on || !guarded || !(flags & MAP_ANONYMOUS))
+		return __real_mmap64(at, size, prot, flags, fd, from);
+	memory = __real_mmap64(NULL, 2 * size, PROT_NONE, flags, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	CHECK(!mprotect(memory, size, prot));
+	return memory;
 }
 
 /* A descriptor that is closed twice may belong to another thread by then. */
@@ -367,6 +386,11 @@ int __wrap_fcntl64(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (on && joined && command == F_OFD_SETLK) {
+		joined->alive.word = WEIR_DIED_;
+		at_store_release(&joined->state, 4 * 77 + NM_SLOT_LIVE);
+		joined = NULL;
+	}
 	if (on && command == F_OFD_SETLK &&
 	    ((const struct flock *)arg)->l_type == F_UNLCK) {
 		unlocks++;
@@ -692,6 +716,25 @@ TEST(c39_a_byte_that_was_locked_for_a_moment)
 	CHECK_EQ(countdown, 0);
 }
 
+/* Another process has joined and died since the slot was found free. */
+TEST(c37_a_slot_that_was_taken_before_its_byte_was_locked)
+{
+	const char *name = fresh_name();
+	struct file file;
+	weir_named *sem;
+
+	check_created(name);
+	file = map_file(name);
+	joined = &file.slots[0];
+	CHECK_OK(create(name, &sem));
+	CHECK(!joined);
+	CHECK_EQ(sem->me, 2);
+	CHECK(weir_nm_byte_is_locked_(file.fd, NM_BYTE_ALIVE(1)));
+	CHECK(!weir_nm_byte_is_locked_(file.fd, NM_BYTE_ALIVE(0)));
+	close_named(sem);
+	unmap_file(&file);
+}
+
 static void check_unlink(weir_named *sem, int number)
 {
 	weir_err err;
@@ -807,6 +850,74 @@ TEST(c16_c18_stat_if_a_read_fails)
 	close_named(sem);
 }
 
+/* The memory of a copy is not accessed beyond its end. */
+TEST(c39_stat_of_a_file_with_full_tables)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	const char *name = fresh_name();
+	struct nm_record *records;
+	weir_named *observer;
+	weir_named_info info;
+	struct file file;
+
+	check_created(name);
+	file = map_file(name);
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	records = (struct nm_record *)(void *)(file.slots + NM_SLOTS);
+	for (uint32_t i = 0; i < NM_RECORDS; i++)
+		records[i].state = NM_REC_ENDED;
+	for (uint32_t i = 0; i < NM_SLOTS; i++) {
+		file.slots[i].state = 4 + NM_SLOT_LIVE;
+		file.slots[i].alive.word = weir_alive_value_();
+	}
+	file.head->slots_high = NM_SLOTS;
+	file.head->records_high = NM_RECORDS;
+	on = guarded = true;
+	CHECK_OK(weir_named_stat(observer, &info, NULL, 0));
+	on = guarded = false;
+	CHECK_EQ(info.participants, NM_SLOTS);
+	CHECK_EQ(info.waiters, 0);
+	close_named(observer);
+	unmap_file(&file);
+}
+
+/*
+ * The name of the file is removed and there is no /proc: the child of a fork
+ * cannot open it again.
+ */
+TEST(c29_a_child_that_cannot_open_the_file)
+{
+	const char *name = fresh_name();
+	weir_named_info info;
+	weir_named *sem;
+	pid_t child;
+	int status;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(weir_named_unlink(name));
+	on = no_proc = true;
+	child = fork();
+	on = no_proc = false;
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK_EQ(sem->fd, -1);
+		errno = 0;
+		CHECK_ERR(weir_named_stat(sem, &info, NULL, 0), WEIR_ESYSTEM);
+		CHECK_EQ(errno, ESTALE);
+		errno = 0;
+		CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_ESYSTEM);
+		CHECK_EQ(errno, ESTALE);
+		errno = 0;
+		CHECK_ERR(weir_named_unlink_handle(sem), WEIR_ESYSTEM);
+		CHECK_EQ(errno, ESTALE);
+		CHECK_OK(weir_named_close_handle(sem));
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	close_named(sem);
+}
+
 /* Returns the number of copies that stat makes. */
 static int copies_of(weir_named *observer)
 {
@@ -825,12 +936,21 @@ TEST(c39_c42_stat_limits_the_number_of_copies)
 	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
 	const char *name = fresh_name();
 	weir_named *observer;
+	weir_named_info info;
 	struct file file;
 
 	check_created(name);
 	file = map_file(name);
 	CHECK_OK(weir_named_open(name, &opts, &observer));
 	CHECK_EQ(copies_of(observer), 1);
+	/* A single copy that contradicts itself does not prove a damage. */
+	file.head->value--;
+	copies = 0;
+	on = true;
+	CHECK_ERR(weir_named_stat(observer, &info, NULL, 0), WEIR_ESYSTEM);
+	on = false;
+	CHECK_EQ(copies, 2);
+	file.head->value++;
 	at_store_relaxed(&file.head->lock, 1);
 	CHECK(copies_of(observer) > 2);
 	file.head->slots_high = NM_SLOTS;

@@ -321,6 +321,9 @@ TEST(c38_a_copy_of_a_file_of_another_boot)
 	file.head->slots_high = 8;
 	lock_byte(&file, 5);
 	check_alive(observer, 0, 7, 5);
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK_EQ(image.queries, 64 - 8);
+	weir_nm_image_free_(&image);
 	/* The queries are used up: the other owners count as alive. */
 	file.head->slots_high = NM_SLOTS;
 	CHECK_OK(weir_nm_image_read_(observer, &image));
@@ -481,49 +484,60 @@ static int64_t ticks_at(int64_t eighth)
 
 /*
  * Dead owners that still have a thread.  Only those with permits count, whatever
- * the field `lingers` says: by their slot, or by a call that has returned.
+ * the field `lingers` says: by their slot, or by a call that was granted.
  */
 TEST(c37_stat_counts_dead_owners_that_hold_permits)
 {
-	static const int64_t held[] = { 1, 0, 0, 2, 3 };
+	static const int64_t held[] = { 1, 0, 0, 2, 3, 0 };
 	struct file file;
 	weir_named *observer = observe_as(WEIR_NAMED_STRICT, &file);
 	struct nm_record *record = records_of(&file);
-	weir_named_entry entries[4];
+	weir_named_entry entries[5];
 	weir_named_info info;
 
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		file.slots[i] = (struct nm_slot){
 			.state = 4 * (i + 1) + NM_SLOT_LIVE, .held = held[i],
 			.since_ticks = ticks_at(3), .lingers = !held[i],
 			.pid = i + 1
 		};
 		file.slots[i].alive.word = WEIR_DIED_;
-		/* The last owner has no thread. */
-		if (i < 4)
+		/* One owner has no thread. */
+		if (i != 4)
 			lock_byte(&file, i);
 	}
-	file.head->slots_high = 5;
-	record[0] = (struct nm_record){ .state = NM_REC_WAITS };
+	file.head->slots_high = 6;
+	record[0] = (struct nm_record){ .state = NM_REC_GRANTED, .owner = 1,
+					.got = 2,
+					.owner_state = file.slots[0].state };
 	record[1] = (struct nm_record){ .state = NM_REC_TAKEN, .owner = 3,
 					.got = 4, .since = ticks_at(6),
 					.owner_state = file.slots[2].state };
 	record[2] = (struct nm_record){ .state = NM_REC_TAKEN, .owner = 4,
 					.got = 5, .since = ticks_at(6),
 					.owner_state = file.slots[3].state };
-	file.head->records_high = 3;
+	record[3] = (struct nm_record){ .state = NM_REC_GRANTED, .owner = 6,
+					.got = 1,
+					.owner_state = file.slots[5].state };
+	record[4] = (struct nm_record){ .state = NM_REC_WAITS };
+	file.head->records_high = 5;
 	file.head->capacity = 20;
-	file.head->value = 20 - 1 - 2 - 3 - 4 - 5;
-	CHECK_OK(weir_named_stat(observer, &info, entries, 4));
-	CHECK_EQ(info.participants, 3);
+	file.head->value = 20 - 1 - 2 - 3 - 4 - 5 - 2 - 1;
+	CHECK_OK(weir_named_stat(observer, &info, entries, 5));
+	CHECK_EQ(info.participants, 4);
 	CHECK_EQ(info.held, 1 + 4 + 2 + 5);
-	CHECK_EQ(info.free, 8);
-	CHECK_EQ(info.entries, 3);
+	CHECK_EQ(info.granted, 2 + 1);
+	CHECK_EQ(info.free, 5);
+	CHECK_EQ(info.entries, 5);
 	CHECK_EQ(entries[0].pid, 1);
 	CHECK_EQ(entries[1].pid, 3);
 	CHECK_EQ(entries[1].weight, 4);
 	CHECK_EQ(entries[2].pid, 4);
 	CHECK_EQ(entries[2].weight, 7);
+	CHECK_EQ(entries[3].pid, 1);
+	CHECK_EQ(entries[3].weight, 2);
+	CHECK_EQ(entries[4].pid, 6);
+	CHECK_EQ(entries[4].weight, 1);
 	/* A hold begins with its first permits. */
 	CHECK(entries[0].since_ns < weir_now_ns() / 2);
 	CHECK(entries[1].since_ns > weir_now_ns() / 2);
