@@ -205,7 +205,9 @@ TEST(c39_concurrent_random_writes)
 
 static void *wait_for_ever(void *arg)
 {
+	errno = 0;
 	CHECK_ERR(weir_named_acquire(arg, 1, NULL), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
 	return NULL;
 }
 
@@ -403,6 +405,8 @@ TEST(c39_a_wait_for_idle_ends_when_its_record_is_damaged)
 		AWAIT(look_at(other).oversized == 1);
 		at_store_relaxed(&only_record(head)->state, states[i]);
 		weir_named_release(other, 1);
+		/* LEFT is no contradiction: its call has left without the lock. */
+		CHECK_EQ(head->repairs, states[i] != NM_REC_LEFT);
 		finish(thread);
 		close_named(sem);
 		close_named(other);

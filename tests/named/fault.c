@@ -26,7 +26,9 @@
 #include "base/thread.h"
 #include "file.h"
 #include "named/keeper.h"
+#include "named/lock.h"
 #include "puppet.h"
+#include "weir/ctx.h"
 
 static const char *plan;	/* the call that fails */
 static int plan_errno;
@@ -265,6 +267,13 @@ static void restore_kick(const uint32_t *word, uint32_t value)
 	at_store_relaxed(restored.word, value);
 }
 
+/* The last sleep for the lock, and the wake-ups of threads that sleep for it. */
+static struct {
+	const uint32_t *awaited;	/* null: note nothing */
+	struct weir_watch_ watches[2];
+	int wakes;
+} for_lock;
+
 enum weir_woke_ __real_weir_shared_wait_(uint32_t *word, uint32_t value,
 					 int64_t deadline_ns);
 enum weir_woke_ __wrap_weir_shared_wait_(uint32_t *word, uint32_t value,
@@ -286,7 +295,12 @@ enum weir_woke_ __wrap_weir_shared_wait_any_(const struct weir_watch_ *watches,
 					     unsigned count,
 					     int64_t deadline_ns)
 {
-	restore_kick(watches[1].word, watches[1].value);
+	if (count > 1)
+		restore_kick(watches[1].word, watches[1].value);
+	if (watches[0].word == for_lock.awaited) {
+		memset(for_lock.watches, 0, sizeof(for_lock.watches));
+		memcpy(for_lock.watches, watches, count * sizeof(*watches));
+	}
 	return __real_weir_shared_wait_any_(watches, count, deadline_ns);
 }
 
@@ -295,6 +309,8 @@ void __wrap_weir_shared_wake_(uint32_t *word);
 void __wrap_weir_shared_wake_(uint32_t *word)
 {
 	__real_weir_shared_wake_(word);
+	if (word == for_lock.awaited)
+		for_lock.wakes++;
 	if (word == at_load_relaxed(&restored.word) &&
 	    at_load_acquire(&restored.loaded))
 		at_store_release(&restored.kicked, 1);
@@ -667,6 +683,60 @@ TEST(c39_close_handle_kicks_the_keeper_again)
 	CHECK(restored.kicked);
 	restored.word = NULL;
 	restored.loaded = restored.kicked = 0;
+}
+
+/* Check the last sleep of `sem` for the lock of `owner`. */
+static void check_sleep(const weir_named *sem, const weir_named *owner)
+{
+	const struct nm_slot *slot = &sem->slots[owner->me - 1];
+
+	if (!sem->can_wait_any)
+		return;
+	CHECK_EQ(for_lock.watches[0].value, 1);
+	CHECK(for_lock.watches[1].word == &slot->alive.word);
+	CHECK_EQ(for_lock.watches[1].value, owner->alive);
+}
+
+/* The other handle has the lock and does not leave; then it dies. */
+TEST(c37_c42_waits_for_the_lock)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *owner;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct nm_limit brief = { .brief = true };
+	struct nm_limit late = { .deadline_ns = 1 };
+	struct nm_limit cancelled = { .deadline_ns = WEIR_FOREVER,
+				      .ctx = &ctx };
+	int64_t begun;
+	uint64_t free;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(create(name, &owner));
+	free = at_load_relaxed(&sem->head->lock);
+	at_store_relaxed(&sem->head->lock, free | owner->lock_id);
+	for_lock.awaited = &sem->head->awaited;
+	for_lock.wakes = 0;
+	CHECK_ERR(nm_lock(sem, &brief), WEIR_EAGAIN);
+	check_sleep(sem, owner);
+	/* The thread may have used up the wake-up of another one. */
+	CHECK_EQ(for_lock.wakes, 1);
+	/* C14: a deadline of the past limits the wait for permits only. */
+	begun = weir_now_ns();
+	CHECK_ERR(nm_lock(sem, &late), WEIR_ETIMEDOUT);
+	CHECK(weir_now_ns() - begun >= 10000000);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(nm_lock(sem, &cancelled), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	for_lock.awaited = NULL;
+	/* Its byte is still locked: its other threads may not have ended. */
+	at_store_relaxed(&sem->slots[owner->me - 1].alive.word, WEIR_DIED_);
+	begun = weir_now_ns();
+	CHECK_OK(nm_lock(sem, NULL));
+	CHECK(weir_now_ns() - begun >= 2000000);
+	CHECK_EQ(at_load_relaxed(&sem->head->lock), free + sem->lock_id);
+	nm_unlock(sem);
+	close_named(owner);
+	close_named(sem);
 }
 
 /* A file is opened as descriptor 0 if the program has closed its standard input. */
@@ -1159,6 +1229,23 @@ TEST(c16_every_libc_call_fails_once)
 	CHECK(points >= 15);
 	printf("evidence: refusals of the system, named semaphores | %" PRId64
 	       "\n", points);
+}
+
+TEST(c16_a_wait_without_storage_for_its_record)
+{
+	weir_named *sem;
+	weir_err err;
+
+	CHECK_OK(create(fresh_name(), &sem));
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	refuse_next("posix_fallocate64", ENOSPC);
+	on = true;
+	err = weir_named_acquire_for(sem, 1, 1000000);
+	on = false;
+	CHECK_ERR(err, WEIR_ESYSTEM);
+	CHECK_EQ(errno, ENOSPC);
+	CHECK_ERR(weir_named_acquire_for(sem, 1, 1000000), WEIR_ETIMEDOUT);
+	close_named(sem);
 }
 
 /* Open reserves storage in the file, and so does the first call that waits. */

@@ -483,6 +483,20 @@ static void freeze(int number)
 		sched_yield();
 }
 
+/* Stop a waiting thread until `thaw` is set.  It must not have the lock then. */
+static void freeze_thread(weir_named *sem, check_thread thread)
+{
+	struct sigaction action = { .sa_handler = freeze };
+
+	at_store_release(&frozen, 0);
+	at_store_release(&thaw, 0);
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(nm_lock(sem, NULL));
+	CHECK(!pthread_kill(thread.id, SIGUSR1));
+	AWAIT(at_load_acquire(&frozen));
+	nm_unlock(sem);
+}
+
 /*
  * A call is granted, and is cancelled before its thread runs and while another
  * process, that of the first slot, has the lock.  The semaphore has 2 permits.
@@ -491,14 +505,10 @@ static void freeze(int number)
 static void cancel_without_lock(weir_named *sem, struct file *file,
 				struct puppet *next)
 {
-	struct sigaction action = { .sa_handler = freeze };
 	weir_ctx ctx = WEIR_CTX_INIT;
 	struct call call = { .sem = sem, .ctx = &ctx };
 	check_thread thread;
 
-	at_store_release(&frozen, 0);
-	at_store_release(&thaw, 0);
-	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	thread = start(acquire, &call);
 	AWAIT(look_at(sem).waiters == 1);
@@ -506,11 +516,7 @@ static void cancel_without_lock(weir_named *sem, struct file *file,
 		puppet_tell(next, PUPPET_ACQUIRE, 1, 0, NULL);
 		AWAIT(look_at(sem).waiters == 2);
 	}
-	/* The thread must not have the lock when it stops. */
-	CHECK_OK(nm_lock(sem, NULL));
-	CHECK(!pthread_kill(thread.id, SIGUSR1));
-	AWAIT(at_load_acquire(&frozen));
-	nm_unlock(sem);
+	freeze_thread(sem, thread);
 	weir_named_release(sem, 1);
 	CHECK_EQ(look_at(sem).granted, 1);
 	lock_as(file, &file->slots[0]);
@@ -520,6 +526,54 @@ static void cancel_without_lock(weir_named *sem, struct file *file,
 	CHECK_ERR(call.err, WEIR_ECANCELED);
 	CHECK_EQ(look_at(sem).free, 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+static void finish_cancelled(struct call *call, check_thread thread)
+{
+	at_store_release(&thaw, 1);
+	finish(thread);
+	CHECK_ERR(call->err, WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(call->ctx));
+}
+
+/* The cancelled thread does not run, so it does not help. */
+TEST(c13_a_cancel_is_complete_when_it_returns)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_named(name, 2), *other = open_named(name, 2);
+	weir_ctx queued = WEIR_CTX_INIT, granted = WEIR_CTX_INIT;
+	struct call call = { .sem = sem, .ctx = &queued };
+	struct call head = { .sem = other };
+	struct file file = map_file(name);
+	check_thread thread, first;
+
+	CHECK_OK(weir_named_acquire(sem, 2, NULL));
+	first = start(acquire, &head);
+	AWAIT(look_at(sem).waiters == 1);
+	thread = start(acquire, &call);
+	AWAIT(look_at(sem).waiters == 2);
+	freeze_thread(sem, thread);
+	CHECK_EQ(file.head->in_use, 2);
+	weir_ctx_cancel(&queued);
+	CHECK_EQ(file.head->in_use, 1);
+	finish_cancelled(&call, thread);
+	weir_named_release(sem, 1);
+	finish(first);
+	CHECK_OK(head.err);
+	/* It is cancelled after its grant. */
+	call.ctx = &granted;
+	thread = start(acquire, &call);
+	AWAIT(look_at(sem).waiters == 1);
+	freeze_thread(sem, thread);
+	weir_named_release(sem, 1);
+	CHECK_EQ(look_at(sem).granted, 1);
+	weir_ctx_cancel(&granted);
+	CHECK_EQ(look_at(sem).free, 1);
+	finish_cancelled(&call, thread);
+	CHECK_EQ(look_at(sem).free, 1);
+	close_named(other);
+	close_named(sem);
+	unmap_file(&file);
 }
 
 /* As a call does that was cancelled after it had taken its permits. */

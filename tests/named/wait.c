@@ -238,16 +238,19 @@ TEST(c13_a_cancel_that_meets_a_grant_loses_nothing)
 	close_named(sem);
 }
 
-static void nothing(int number)
+static uint32_t handled;	/* atomic; signals */
+
+static void count_signal(int number)
 {
 	(void)number;
+	__atomic_add_fetch(&handled, 1, __ATOMIC_RELEASE);
 }
 
 TEST(c18_a_signal_ends_a_wait_only_if_interruptible)
 {
 	const char *name = fresh_name();
 	weir_named_opts opts = { .flags = WEIR_NAMED_INTERRUPTIBLE };
-	struct sigaction action = { .sa_handler = nothing };
+	struct sigaction action = { .sa_handler = count_signal };
 	weir_named *sem = open_named(name, 1), *other;
 	struct call call;
 
@@ -255,7 +258,11 @@ TEST(c18_a_signal_ends_a_wait_only_if_interruptible)
 	CHECK_OK(weir_named_open(name, &opts, &other));
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	begin(&call, sem, 1, NULL);
-	CHECK(!pthread_kill(call.thread.id, SIGUSR1));
+	for (uint32_t i = 1; i <= 100; i++) {
+		CHECK(!pthread_kill(call.thread.id, SIGUSR1));
+		AWAIT(__atomic_load_n(&handled, __ATOMIC_ACQUIRE) == i);
+	}
+	CHECK_EQ(look_at(sem).waiters, 1);
 	weir_named_release(sem, 1);
 	CHECK_OK(outcome(&call));
 	begin(&call, other, 1, NULL);
@@ -456,10 +463,14 @@ TEST(c20_idle_when_all_permits_are_released)
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 2);
 	struct puppet puppet = puppet_at(name, 2);
-	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_ctx ctx = WEIR_CTX_INIT, late;
 	struct call call, other;
 
 	CHECK_OK(weir_named_wait_idle(sem, NULL));
+	/* C2: a context that has ended wins. */
+	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	CHECK_ERR(weir_named_wait_idle(sem, &late), WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&late));
 	CHECK_EQ(puppet_do(&puppet, PUPPET_ACQUIRE, 2), WEIR_OK);
 	begin(&call, sem, 0, NULL);
 	begin(&other, sem, 0, &ctx);
