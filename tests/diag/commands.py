@@ -144,10 +144,10 @@ def test_core_file():
         status, out, err = weir("explain", files[0])
         same((status, err), (1, ""))
         check("weir: DEADLOCK  5 contexts" in out, out)
-        # A part of a core file.
-        os.truncate(files[0], os.path.getsize(files[0]) // 2)
+        # The beginning of a core file.  The registry may be anywhere behind it.
+        os.truncate(files[0], 4096)
         status, out, err = weir("explain", files[0])
-        check(status in (65, 69) and err, (status, out, err))
+        check(status == 65 and err, (status, out, err))
 
 
 def core_without_registry(name):
