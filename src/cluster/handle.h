@@ -101,6 +101,8 @@ struct weir_cluster {
 	int64_t retry_at;		/* no attempt before this time;
 					   0: the engine answers */
 	int64_t retry_ns;		/* the current pause */
+	int64_t free_until;		/* see weir_cl_work_deadline_; not after
+					   now: to be found again */
 };
 
 /* Returns the time until which the lease is valid unless it is renewed. */

@@ -91,17 +91,34 @@ static int64_t free_until(const weir_lease *l, int64_t now)
 	return l->phase == HELD ? valid_until(l) : now + ttl / 6;
 }
 
-int64_t weir_cl_work_deadline_(weir_cluster *c)
+/* Returns that time for all requests of the handle. */
+static int64_t all_free_until(weir_cluster *c, int64_t now)
 {
-	int64_t now = boot_now(), deadline = now + c->session.timeout_ns;
+	int64_t at = NEVER;
 
 	pthread_mutex_lock(&c->lock);
 	for (weir_lease *l = c->first; l; l = l->next)
 		if ((l->phase == HELD || l->phase == WAITING) &&
-		    free_until(l, now) < deadline)
-			deadline = free_until(l, now);
+		    free_until(l, now) < at)
+			at = free_until(l, now);
 	pthread_mutex_unlock(&c->lock);
-	return deadline;
+	return at;
+}
+
+/*
+ * A call may be granted a lease meanwhile, so half of the TTL is the longest
+ * time even if no lease exists yet.  For the same reason the time need not be
+ * found again for every request that is sent.
+ */
+int64_t weir_cl_work_deadline_(weir_cluster *c)
+{
+	int64_t now = boot_now(), limit = c->session.ttl_ns / 2;
+
+	if (limit > c->session.timeout_ns)
+		limit = c->session.timeout_ns;
+	if (c->free_until <= now)
+		c->free_until = all_free_until(c, now);
+	return c->free_until < now + limit ? c->free_until : now + limit;
 }
 
 /* Take the first withdrawal off the list.  Returns null if there is none. */
@@ -223,6 +240,7 @@ int64_t weir_cl_work_(weir_cluster *c)
 		bool more;
 
 		renew_all(c);
+		c->free_until = 0;
 		more = send_some(c, weir_cl_enqueue_);
 		weir_cl_wake_arm_(c);
 		if (boot_now() >= c->retry_at)

@@ -89,6 +89,7 @@ def test_c41_one_etcd_lease_for_a_handle():
         url, through = (u + "twice?ttl=4s&timeout=30s" for u in (server.url, proxy.url))
         tool(url, "create", 2)
         with Steps(through, 1, "both") as steps:
+            steps.go()
             await_(lambda: stat(url)["held"] == 1, "the first lease")
             proxy.event.set()
             steps.await_("got WEIR_OK")

@@ -438,6 +438,28 @@ def test_c44_a_request_that_joins_again_after_its_call_has_ended_is_withdrawn():
                 assert stat(url)["held"] == 0
 
 
+def test_c41_an_operation_that_is_not_answered_costs_no_lease():
+    """The time limit of a request is longer than the TTL.  A call is granted a lease while the handle's
+    thread waits for the answer to an operation.  The thread gives that up in time to renew."""
+    with Redis() as server, Delayed(server) as proxy:
+        url, through = (u + "busy?ttl=6s&timeout=50s" for u in (server.url, proxy.url))
+        tool(url, "create", 2)
+        proxy.hold.set()
+        with Steps(through, 1, "both") as steps:
+            await_(proxy.caught.is_set, "the operation")
+            proxy.hold.clear()
+            steps.go()
+            steps.await_("got WEIR_OK", 30)
+            # Longer than the TTL.
+            end = time.monotonic() + 8
+            while time.monotonic() < end:
+                assert stat(url)["held"] == 2
+                time.sleep(0.1)
+            steps.go()
+            steps.await_("released WEIR_OK")
+            assert "operation WEIR_OK\ncall WEIR_OK" in steps.output(), steps.output()
+
+
 class Slow(Proxy):
     """Each answer takes 20 ms."""
     answers = 0

@@ -11,7 +11,7 @@
  *     steps URL async W     submit one operation, report its result
  *     steps URL lose W      acquire; then submit one operation for one permit
  *                           and report its result; "lost" when the lease is lost
- *     steps URL both W      submit one operation, and acquire meanwhile; then
+ *     steps URL both W      submit one operation; then acquire meanwhile; then
  *                           report the validity of both leases and release them
  *     steps URL cancel W N  acquire; submit N operations for one permit and
  *                           cancel them; then report the validity
@@ -178,6 +178,7 @@ static int both(int64_t weight)
 
 	if (submit(&loop, &one, 1, weight))
 		return 1;
+	(void)await_byte();
 	err = weir_cluster_acquire(cluster, weight, NULL, &lease);
 	if (err)
 		return say("acquired", err);
