@@ -86,10 +86,14 @@ weir_err weir_lease_reduce(weir_lease *lease, int64_t keep)
 	if (result)
 		return weir_cl_call_failed_(c, result, &fault);
 	pthread_mutex_lock(&c->lock);
-	if (answer.state == S_GONE)
+	if (answer.state == S_GONE) {
 		err = WEIR_ELOST;
-	else
+		/* The thread asks the engine again, and reports the loss. */
+		lease->renew_at = boot_now();
+		weir_cl_thread_at_(c, lease->renew_at);
+	} else {
 		lease->weight = keep;
+	}
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }

@@ -399,6 +399,20 @@ def test_c44_a_reduction_whose_repetition_is_not_sent_is_indeterminate():
     repetition("reduce", "release", "reduced", 1)
 
 
+def test_c41_a_reduction_that_finds_no_lease_reports_the_loss():
+    """No renewal is due for 100 s."""
+    with Redis() as server:
+        url = server.url + "vanish?ttl=300s"
+        tool(url, "create", 3)
+        with Steps(url, 3, "vanish", more=(1,)) as steps:
+            steps.await_("got")
+            server.cli("FLUSHALL")
+            tool(url, "create", 3)
+            steps.go()
+            steps.await_("valid")
+            assert "reduced WEIR_ELOST\nvalid WEIR_ELOST" in steps.output(), steps.output()
+
+
 def test_c44_an_operation_whose_repetition_is_not_sent_is_indeterminate():
     repetition("async", "acquire", "ended")
 

@@ -8,6 +8,8 @@
  *     steps URL reduce W K  acquire; then reduce to K; then release
  *     steps URL more W N    acquire; then acquire N more within 500 ms; then
  *                           report the validity and release
+ *     steps URL vanish W K  acquire; then reduce to K; report the validity when
+ *                           the lease is lost, or after 30 s
  *     steps URL async W     submit one operation, report its result
  *     steps URL lose W      acquire; then submit one operation for one permit
  *                           and report its result; "lost" when the lease is lost
@@ -95,6 +97,22 @@ static int reduce(int64_t weight, int64_t keep)
 	(void)await_byte();
 	(void)say("reduced", weir_lease_reduce(lease, keep));
 	(void)await_byte();
+	return release(lease);
+}
+
+static int vanish(int64_t weight, int64_t keep)
+{
+	struct pollfd lost = { .events = POLLIN };
+	weir_lease *lease;
+	weir_err err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+
+	if (err || weir_lease_lost_fd(lease, &lost.fd))
+		return say("acquired", err);
+	(void)say("got", WEIR_OK);
+	(void)await_byte();
+	(void)say("reduced", weir_lease_reduce(lease, keep));
+	(void)poll(&lost, 1, 30000);
+	(void)say("valid", weir_lease_check(lease));
 	return release(lease);
 }
 
@@ -277,6 +295,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return until(first, second);
 	if (!strcmp(verb, "reduce"))
 		return reduce(first, second);
+	if (!strcmp(verb, "vanish"))
+		return vanish(first, second);
 	if (!strcmp(verb, "more"))
 		return more(first, second);
 	if (!strcmp(verb, "async"))
