@@ -739,6 +739,52 @@ TEST(c37_c42_waits_for_the_lock)
 	close_named(sem);
 }
 
+static void check_lost(weir_named *sem)
+{
+	errno = 0;
+	CHECK_ERR(weir_named_resize(sem, 1, NULL), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	CHECK_EQ((uint32_t)at_load_relaxed(&sem->head->lock), 0);
+}
+
+/* The slot of the handle is not its own any more: it must not keep the lock. */
+TEST(c39_a_lock_that_is_taken_without_a_slot)
+{
+	weir_named *sem;
+	uint64_t lock;
+
+	CHECK_OK(create(fresh_name(), &sem));
+	at_store_relaxed(&sem->mine->state, 0);
+	check_lost(sem);
+	/* The same for the lock of an owner that is gone. */
+	lock = at_load_relaxed(&sem->head->lock);
+	at_store_relaxed(&sem->head->lock, lock + nm_lock_id(2, 4));
+	check_lost(sem);
+	at_store_relaxed(&sem->mine->state, sem->state);
+	/* Without asymmetric fences an unlock changes no other word either. */
+	sem->has_fences = false;
+	at_store_relaxed(&sem->head->awaited, 0);
+	CHECK_OK(weir_named_resize(sem, 1, NULL));
+	CHECK_EQ(at_load_relaxed(&sem->head->awaited), 0);
+	close_named(sem);
+}
+
+TEST(c37_the_next_owner_of_a_slot_has_another_lock_id)
+{
+	const char *name = fresh_name();
+	uint32_t before = 0;
+
+	for (int i = 0; i < 8; i++) {
+		weir_named *sem;
+
+		CHECK_OK(create(name, &sem));
+		CHECK_EQ(sem->me, 1);
+		CHECK(sem->lock_id != before);
+		before = sem->lock_id;
+		close_named(sem);
+	}
+}
+
 /* A file is opened as descriptor 0 if the program has closed its standard input. */
 TEST(c16_descriptor_0_is_a_descriptor)
 {
