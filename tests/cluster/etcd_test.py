@@ -250,10 +250,29 @@ def test_hostile_data():
             server.ctl("del", "weir/hostile/" + key)
 
 
+def test_c44_a_request_that_curl_cannot_repeat_is_indeterminate():
+    """The answer is lost with the connection; curl sends the request again, and is refused."""
+    with Etcd() as server, Proxy(server) as proxy:
+        server.marks = (b"/v3/kv/txn",)
+        name = "refused?timeout=3s&ttl=60s"
+        tool(server.url + name, "create", 3)
+        with Steps(proxy.url + name, 3, "reduce", more=(1,)) as steps:
+            steps.await_("got")
+            proxy.on_drop = proxy.refuse
+            proxy.drop_replies(1, "request_put")
+            steps.go()
+            steps.await_("reduced")
+            assert "reduced WEIR_EINDETERMINATE" in steps.output(), steps.output()
+            assert proxy.dropped == 1
+
+
 def test_errors_of_open():
     with Etcd() as server:
         assert "ENOENT" in tool(server.url + "x", "stat", check=False)
         assert "ECONNREFUSED" in tool("etcd://127.0.0.1:1/x", "stat", check=False)
+        # At once: the time limit of the tool is shorter than that of the request.
+        secure = server.url.replace("etcd:", "etcds:") + "x?timeout=600s"
+        assert "EPROTO" in tool(secure, "stat", check=False)
         tool(server.url + "x", "create", 1)
         assert "finding members" in tool(server.url + "x", "doctor")
 

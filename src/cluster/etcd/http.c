@@ -85,16 +85,32 @@ bool weir_cl_http_set_up_(struct http *http, CURL *curl, const char *path)
 	return true;
 }
 
-/* Returns true if the request cannot have reached the server. */
-static bool is_unsent(CURL *curl, CURLcode code)
+/*
+ * Returns true if no byte of the request was sent.  The code does not tell: if
+ * the server ends an idle connection, then curl sends the request again, and
+ * the code is that of the second attempt.
+ */
+static bool is_unsent(CURL *curl)
 {
-	long size = 0;
+	long size = 1;
 
-	if (!curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &size) && !size)
-		return true;
-	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
-	       code == CURLE_SSL_CONNECT_ERROR ||
-	       code == CURLE_PEER_FAILED_VERIFICATION;
+	(void)curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &size);
+	return !size;
+}
+
+static int error_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+		return ECONNREFUSED;
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return EHOSTUNREACH;
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return EPROTO;
+	default:
+		return ETIMEDOUT;
+	}
 }
 
 /* Post the request to one endpoint; `hosts` may still be tried in this time. */
@@ -107,7 +123,6 @@ static enum result perform(struct http *http, const char *path,
 
 	if (left < 1)
 		left = 1;
-
 	pthread_once(&once, set_up_once);
 	if (!http->curl)
 		http->curl = curl_easy_init();
@@ -127,9 +142,9 @@ static enum result perform(struct http *http, const char *path,
 		return RES_OK;
 	/* Try the next endpoint next time. */
 	http->host = (http->host + 1) % http->session->url.host_count;
-	return weir_cl_fault_(fault, is_unsent(http->curl, code) ? RES_UNSENT : RES_UNKNOWN,
-			      code == CURLE_COULDNT_CONNECT ? ECONNREFUSED :
-			      ETIMEDOUT, "etcd: %s", curl_easy_strerror(code));
+	return weir_cl_fault_(fault, is_unsent(http->curl) ? RES_UNSENT :
+			      RES_UNKNOWN, error_of(code), "etcd: %s",
+			      curl_easy_strerror(code));
 }
 
 /* Translate an error of etcd: {"error": text, "code": number}. */
