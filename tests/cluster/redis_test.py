@@ -792,6 +792,26 @@ def test_a_redirection_without_a_host():
         server.close()
 
 
+class OldReplica(Proxy):
+    """Before version 7, Redis reports the error of a script in another form."""
+
+    @staticmethod
+    def change(data):
+        return data.replace(b"-READONLY", b"-ERR Error running script (call to f_1): "
+                                          b"@user_script:1: @user_script: 1: -READONLY")
+
+
+def test_a_replica_of_an_old_version():
+    with Redis() as master, Redis("--replicaof", "127.0.0.1", str(master.port),
+                                  "--repl-diskless-sync-delay", "0") as replica, \
+            OldReplica(replica) as proxy:
+        tool(master.url + "old", "create", 1)
+        await_(lambda: replica.cli("EXISTS", "weir:{old}:e") == "1", "replication")
+        with Holder(f"redis://127.0.0.1:{proxy.port},127.0.0.1:{master.port}/old") as holder:
+            holder.await_("got")
+            assert "released WEIR_OK" in holder.release()
+
+
 def test_doctor():
     with Redis(appendfsync=None) as server:
         tool(server.url + "x", "create", 1)

@@ -158,7 +158,10 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 		weir_cl_conn_close_(conn);
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 	}
-	/* Slightly less than the time between a call and its deadline. */
+	/*
+	 * With one host, slightly less than the time between a call and its
+	 * deadline.
+	 */
 	weir_cl_net_block_(&conn->net, conn->session->timeout_ns / 10 * 9);
 	return greet(conn, deadline, fault);
 }
@@ -173,20 +176,21 @@ enum result weir_cl_conn_open_(struct conn *conn, int64_t deadline,
 {
 	const struct url *url = &conn->session->url;
 	enum result result = RES_UNSENT;
+	int64_t now = boot_now();
 
 	if (conn->reader)
 		return RES_OK;
+	/* A host that does not answer leaves time for those after it. */
 	if (conn->moved.name[0]) {
 		struct url_host moved = conn->moved;
 
 		/* The server there may redirect again, in connect_to. */
 		conn->moved.name[0] = 0;
-		result = connect_to(conn, &moved, deadline, fault);
+		result = connect_to(conn, &moved, now + (deadline - now) / 2,
+				    fault);
 	}
-	/* A host that does not answer leaves time for those after it. */
 	for (int i = url->host_count; i > 0 && result == RES_UNSENT; i--) {
-		int64_t now = boot_now();
-
+		now = boot_now();
 		result = connect_to(conn, &url->hosts[conn->host],
 				    now + (deadline - now) / i, fault);
 		if (result)
@@ -278,13 +282,17 @@ enum result weir_cl_conn_error_(struct conn *conn, const char *text,
 		}
 	/* The form of errors in a script differs between versions of Redis. */
 	if (errnum == EIO && (strstr(text, "WEIRBAD") ||
-			      strstr(text, "WRONGTYPE")))
+			      strstr(text, "WRONGTYPE"))) {
 		errnum = EBADMSG;
+	} else if (errnum == EIO && strstr(text, "-READONLY")) {
+		result = RES_UNSENT;
+		errnum = EROFS;
+	}
 	if (begins(text, "MOVED"))
 		follow(conn, text);
-	else if (begins(text, "READONLY"))
+	else if (errnum == EROFS)
 		next_host(conn);
-	if (begins(text, "MOVED") || begins(text, "READONLY"))
+	if (begins(text, "MOVED") || errnum == EROFS)
 		weir_cl_conn_close_(conn);
 	return weir_cl_fault_(fault, result, errnum, "the server answers: %s",
 			      text);
