@@ -49,6 +49,9 @@ WEIR_DECLS_BEGIN
  *             postgres://; a host may be the folder of a socket ("%2Frun")
  *
  * Options of all engines: ttl (a time such as 30s), timeout (of one request).
+ * The request of an operation takes at most half of the TTL, so that it delays
+ * no renewal.  If the URL has several hosts, then an attempt takes at most half
+ * of `timeout`; the next attempt goes to the next host.
  * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password
  * is taken from the URL, or from the variable WEIR_PASSWORD, or from the file
  * that WEIR_PASSWORD_FILE names.

@@ -211,7 +211,8 @@ weir_rate_stat(weir_rate *limit, weir_rate_info *info);
  * The number of keys is bounded.  If the table is full, then a new key evicts
  * an old one: a key whose bucket is full and for which no call waits, the least
  * recently used first.  Such a key has the state of a new key: eviction never
- * provides extra tokens.
+ * provides extra tokens.  If a new key is used with an earlier time than one at
+ * which another key was evicted, then its bucket may not be full.
  *
  * The sections Threads to Misuse above apply.
  */

@@ -9,10 +9,11 @@
 #include "cluster/handle.h"
 
 /*
- * The thread has sent a request.  Its owner may have given it up meanwhile, in
- * another lane: if the engine has got that first, then it knows a request now
- * that has no owner.  So withdraw the request; but if the owner has not finished
- * yet, then it may keep a grant, and withdraws the request when it frees it.
+ * The thread has sent a request.  Its owner may have withdrawn it meanwhile, in
+ * the other lane.  If the withdrawal reached the engine before the request, then
+ * the engine has a request without an owner.  So withdraw the request again.  An
+ * owner that has not finished yet may keep a grant; it withdraws the request
+ * when it frees it.
  * Requires: the lock is held.
  */
 static void check_owner(weir_cluster *c, weir_lease *l, const char *id,

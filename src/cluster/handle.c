@@ -16,18 +16,19 @@ static weir_err prepare(weir_cluster *c, const weir_cluster_opts *opts)
 			   -1;
 	int64_t until = boot_now() + c->session.timeout_ns;
 	struct fault fault = { 0 };
-	bool made = false;
+	bool made = false, unknown = false;
 	enum result result;
 	int attempt = 0;
 
-	do
+	do {
 		result = c->ops->prepare(c->engine, capacity, &made, until,
 					 &fault);
-	while (weir_cl_call_repeats_(result, &fault) &&
-	       weir_cl_call_pause_(attempt++, NULL, until));
+		unknown = unknown || result == RES_UNKNOWN;
+	} while (weir_cl_call_repeats_(result, &fault) &&
+		 weir_cl_call_pause_(attempt++, NULL, until));
 	if (result)
 		return weir_cl_say_(opts, WEIR_ESYSTEM, fault.errnum, fault.why);
-	if (!made && opts->flags & WEIR_CLUSTER_EXCLUSIVE && attempt)
+	if (!made && opts->flags & WEIR_CLUSTER_EXCLUSIVE && unknown)
 		return weir_cl_say_(opts, WEIR_EINDETERMINATE, ETIMEDOUT,
 			   "the semaphore may have been created by this call");
 	if (!made && opts->flags & WEIR_CLUSTER_EXCLUSIVE)

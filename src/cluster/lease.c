@@ -89,8 +89,10 @@ weir_err weir_lease_reduce(weir_lease *lease, int64_t keep)
 	if (answer.state == S_GONE) {
 		err = WEIR_ELOST;
 		/* The thread asks the engine again, and reports the loss. */
-		lease->renew_at = boot_now();
-		weir_cl_thread_at_(c, lease->renew_at);
+		if (lease->phase == HELD) {
+			lease->renew_at = boot_now();
+			weir_cl_thread_at_(c, lease->renew_at);
+		}
 	} else {
 		lease->weight = keep;
 	}

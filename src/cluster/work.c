@@ -15,7 +15,7 @@
 #define PAUSE_MIN_NS INT64_C(50000000)
 #define PAUSE_MAX_NS SECOND_NS
 
-/* The number of requests that the thread sends before it looks for other work. */
+/* The number of requests that the thread sends before it renews again. */
 #define AT_ONCE 100
 
 /* Called when the engine has failed: pause before the next attempt. */
@@ -77,7 +77,7 @@ void weir_cl_work_expire_(weir_cluster *c)
 
 /*
  * Returns the time until which the thread may be busy with other requests than
- * renewals.  A renewal is due after a third of the TTL; the last third belongs to
+ * the renewal of l.  A renewal is due after a third of the TTL; the last third belongs to
  * it.  If it is overdue because the engine does not answer, then a lease must
  * still be lost in time.
  */
@@ -91,7 +91,10 @@ static int64_t free_until(const weir_lease *l, int64_t now)
 	return l->phase == HELD ? valid_until(l) : now + ttl / 6;
 }
 
-/* Returns that time for all requests of the handle. */
+/*
+ * Returns the time until which the thread may be busy with other requests than
+ * the renewals of the handle.
+ */
 static int64_t all_free_until(weir_cluster *c, int64_t now)
 {
 	int64_t at = NEVER;
@@ -242,7 +245,10 @@ int64_t weir_cl_work_(weir_cluster *c)
 		renew_all(c);
 		c->free_until = 0;
 		more = send_some(c, weir_cl_enqueue_);
+		/* A call may have been granted a lease meanwhile. */
+		c->free_until = 0;
 		weir_cl_wake_arm_(c);
+		c->free_until = 0;
 		if (boot_now() >= c->retry_at)
 			more = send_some(c, withdraw) || more;
 		if (more)

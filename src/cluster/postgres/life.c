@@ -6,9 +6,9 @@
  * of this handle when all its other connections have ended.  Without a guard
  * the permits of a dead client return after the TTL.
  *
- * A lane is closed if an answer is late.  If every connection were, then a slow
- * server would take a live handle for dead.  So a late `life` becomes `late`,
- * which is closed when the next life is open.
+ * A lane is closed if an answer is late.  If every connection were closed then,
+ * a slow server would take a live handle for dead.  So a late `life` becomes
+ * `late`, which is closed when the next life is open.
  */
 #include <poll.h>
 #include <sys/epoll.h>
