@@ -88,11 +88,9 @@ bool diag_dump_open(struct diag *diag);
 bool diag_core_open(struct diag *diag);
 bool diag_named_read(struct diag *diag);
 
-/*
- * There is no file of this name; its format is unknown.  Each sets why and
- * status, and returns false.
- */
+/* Fail because there is no file of this name. */
 bool diag_missing(struct diag *diag);
+/* Fail because the format of the file is unknown. */
 bool diag_unknown(struct diag *diag);
 
 /* Name the sem_t of the model with the help of debug information. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -212,13 +213,14 @@ static void run(struct MHD_Daemon *daemon)
  * there are connections, libmicrohttpd stops listening until one has ended.  If
  * there are none, accept would fail at once again and again.
  */
-static bool lacks_descriptors(int listener)
+static bool lacks_descriptors(void)
 {
 	int spare;
 
 	if (connections_used())
 		return false;
-	spare = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+	/* Needs a descriptor and a file, as accept(2) does. */
+	spare = eventfd(0, EFD_CLOEXEC);
 	if (spare >= 0)
 		(void)close(spare);
 	return spare < 0;
@@ -228,14 +230,14 @@ static bool lacks_descriptors(int listener)
  * Wait until a descriptor is free, or a signal ends the server.  No event says
  * that a descriptor is free.
  */
-static void await_descriptor(const struct http_site *site, int listener,
+static void await_descriptor(const struct http_site *site,
 			     struct pollfd *signals)
 {
-	if (!lacks_descriptors(listener))
+	if (!lacks_descriptors())
 		return;
 	cmd_message("%s: no descriptor is free for a client: %s", site->name,
 		    strerror(errno));
-	while (!(signals->revents & POLLIN) && lacks_descriptors(listener))
+	while (!(signals->revents & POLLIN) && lacks_descriptors())
 		(void)poll(signals, 1, RETRY_MS);
 }
 
@@ -258,7 +260,7 @@ void http_run(const struct http_site *site, int listener, const char *address)
 			cmd_die(EXIT_WEIR, "%s: poll: %s", site->name,
 				strerror(errno));
 		if (fds[1].revents & POLLIN)
-			await_descriptor(site, listener, &fds[0]);
+			await_descriptor(site, &fds[0]);
 		run(daemon);
 	} while (!(fds[0].revents & POLLIN));
 	mhd.MHD_stop_daemon(daemon);

@@ -106,8 +106,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	argv = parse_options(self, &server, argc, argv);
 	if (flags_have_server(getenv("MAKEFLAGS")))
-		cmd_message("jobserver: %s: the job server of the make around "
-			    "it does not count these jobs", argv[0]);
+		cmd_message("jobserver: %s: the outer job server does not "
+			    "count these jobs", argv[0]);
 	asked = flags_remove_jobs(argv);
 	takes = !ninja_is(argv[0]) ||
 		ninja_takes_tokens(argv[0], server.fifo, version);

@@ -111,7 +111,7 @@ def flags():
 
 def inside_another():
     """The outer job server does not count the jobs of the inner one, and a message says so."""
-    warning = "weir: jobserver: true: the job server of the make around it does not count these jobs\n"
+    warning = "weir: jobserver: true: the outer job server does not count these jobs\n"
     for old, text in (("k -j9 --jobserver-auth=3,4", warning), ("--jobserver-fds=3,4 -j", warning),
                       ("k -j9", ""), ("", ""), ("k -- A=x\\ --jobserver-auth=3", ""),
                       (" ", ""), ("-- --jobserver-auth=3", "")):
