@@ -142,6 +142,13 @@ static int entries(const json_t *kvs, struct entry *list, int max)
 	return count;
 }
 
+bool weir_cl_model_ripe_(const struct model *m, const struct entry *e)
+{
+	if (e->role == 'I')
+		return m->used == 0;
+	return e->role == 'O' && (m->closed || e->min <= m->cap);
+}
+
 /*
  * Choose from the requests outside the queue: in order, first those that can be
  * decided, then others.  A request that can be decided must not be hidden by

@@ -121,13 +121,6 @@ static bool decide_head(struct model *m, const char *name, struct entry *head,
 	return true;
 }
 
-bool weir_cl_model_ripe_(const struct model *m, const struct entry *e)
-{
-	if (e->role == 'I')
-		return m->used == 0;
-	return e->role == 'O' && (m->closed || e->min <= m->cap);
-}
-
 /*
  * Decide requests outside the queue: idle, closed, or not oversized now.  If
  * there are more of them, then the next read finds those.
