@@ -144,12 +144,8 @@ static bool add_all(struct list *list, const json_t *kvs, char kind)
 
 	json_array_foreach(kvs, i, item) {
 		struct entry e;
-		struct kv kv;
-		bool good = weir_cl_etcd_kv_(item, &kv) &&
-			    weir_cl_entry_parse_(kv.value, &e);
 
-		json_decref(kv.value);
-		if (!good)
+		if (!weir_cl_entry_read_(item, &e))
 			return false;
 		if (kind == 'g' && e.role == 'G') {
 			add(list, &e, WEIR_CLUSTER_HOLDS, 0);

@@ -120,6 +120,16 @@ void weir_cl_model_read_(struct txn *txn, const char *name, const char *id)
 	weir_cl_txn_range_(txn, key, false, 0);
 }
 
+bool weir_cl_entry_read_(const json_t *item, struct entry *e)
+{
+	struct kv kv;
+	bool good = weir_cl_etcd_kv_(item, &kv) &&
+		    weir_cl_entry_parse_(kv.value, e);
+
+	json_decref(kv.value);
+	return good;
+}
+
 /*
  * Parse at most max entries of one range.  Returns -1 if an entry is damaged.
  */
@@ -129,16 +139,10 @@ static int entries(const json_t *kvs, struct entry *list, int max)
 
 	if (count > max)
 		return -1;
-	for (int i = 0; i < count; i++) {
-		struct kv kv;
-		bool good = weir_cl_etcd_kv_(json_array_get(kvs, (size_t)i),
-					     &kv) &&
-			    weir_cl_entry_parse_(kv.value, &list[i]);
-
-		json_decref(kv.value);
-		if (!good)
+	for (int i = 0; i < count; i++)
+		if (!weir_cl_entry_read_(json_array_get(kvs, (size_t)i),
+					 &list[i]))
 			return -1;
-	}
 	return count;
 }
 
@@ -165,12 +169,8 @@ static int choose(const json_t *kvs, struct model *m)
 
 		json_array_foreach(kvs, i, item) {
 			struct entry e;
-			struct kv kv;
-			bool good = weir_cl_etcd_kv_(item, &kv) &&
-				    weir_cl_entry_parse_(kv.value, &e);
 
-			json_decref(kv.value);
-			if (!good)
+			if (!weir_cl_entry_read_(item, &e))
 				return -1;
 			if (count < VIEW_HEADS &&
 			    weir_cl_model_ripe_(m, &e) == (ripe == 1))
@@ -189,12 +189,8 @@ static int64_t sum(const json_t *kvs)
 
 	json_array_foreach(kvs, i, item) {
 		struct entry e;
-		struct kv kv;
-		bool good = weir_cl_etcd_kv_(item, &kv) &&
-			    weir_cl_entry_parse_(kv.value, &e);
 
-		json_decref(kv.value);
-		if (!good)
+		if (!weir_cl_entry_read_(item, &e))
 			return -1;
 		if (e.role == 'G')
 			total += e.weight;

@@ -63,6 +63,8 @@ bool weir_cl_model_parse_(const json_t *value, struct model *m);
 json_t *weir_cl_model_format_(const struct model *m);
 bool weir_cl_entry_parse_(const json_t *value, struct entry *e);
 json_t *weir_cl_entry_format_(const struct entry *e);
+/* Read an entry from one item of a range.  Returns false if it is damaged. */
+bool weir_cl_entry_read_(const json_t *item, struct entry *e);
 
 /*
  * Add to txn a read of the state, the first heads, the outcomes and the requests

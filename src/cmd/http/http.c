@@ -4,7 +4,6 @@
  * Each connection serves one request.  Between requests the loop sleeps.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>

@@ -42,8 +42,8 @@ extern struct remote_api remote_api;
 
 /*
  * Returns the URL that the name stands for: the name itself, or $WEIR_URL and
- * the name, escaped as by remote_join.  Returns null if the name is that of a local semaphore.  Lives
- * until the exit.
+ * the name, escaped as by remote_join.  Returns null if the name is that of a
+ * local semaphore.  The text lives until the exit.
  */
 const char *remote_url(const char *name);
 /* Returns the URL without a password, for messages.  Lives until the exit. */
