@@ -123,9 +123,17 @@ def test_rm_against_a_resume():
 
         lock(fcntl.F_WRLCK)
         rm = start("rm", "a")
-        until(lambda: opened(rm.pid, "a.weir") == 2, "rm has opened the file again")
-        kill(rm.pid, signal.SIGSTOP)
-        until(lambda: state(rm.pid) == "T", "rm is stopped")
+
+        def stopped_at_the_byte():
+            kill(rm.pid, signal.SIGSTOP)
+            until(lambda: state(rm.pid) == "T", "rm is stopped")
+            # To map the file, rm opens it twice as well, but before it has a request.
+            if opened(rm.pid, "a.weir") == 2 and roles("a", "waits"):
+                return True
+            kill(rm.pid, signal.SIGCONT)
+            return False
+
+        until(stopped_at_the_byte, "rm waits for the byte")
         same(weir("resume", "a")[0], 0)
         job = start("run", "a", "--", *held_job("x"))
         until(lambda: len(roles("a", "waits") + roles("a", "holds")) == 1, "the job's request")
