@@ -261,7 +261,8 @@ void weir_nm_unlock_waking_(weir_named *h)
 	bool awaited;
 
 	h->wakes.due = 0;
-	awaited = nm_release(h);
+	/* relaxed: no other thread changes it while we hold the lock. */
+	awaited = nm_release(h, at_load_relaxed(&h->head->lock));
 	weir_nm_wake_now_(h, &wakes);
 	if (awaited)
 		weir_nm_wake_lock_(h);

@@ -52,9 +52,9 @@ void weir_nm_give_(weir_named *h, int64_t n)
 /*
  * Take the lock if the call can finish right away: this process has joined, the
  * lock is free, no call waits, no record must be folded, and the semaphore is
- * open and not paused.  Otherwise returns false, without an effect.
+ * open and not paused.  Returns the lock word, or 0, without an effect.
  */
-static bool enter_fast(weir_named *h)
+static uint64_t enter_fast(weir_named *h)
 {
 	/*
 	 * relaxed: the ticket is 0, or our id in the lock word.  The ticket is
@@ -63,41 +63,51 @@ static bool enter_fast(weir_named *h)
 	 * everything done before.
 	 */
 	uint32_t ticket = at_load_relaxed(&h->ticket);
+	uint64_t lock;
 
 	/* relaxed: a record that must be folded was pushed before this call. */
-	if (!ticket || at_load_relaxed(&h->finished) || !nm_try_lock(h, ticket))
-		return false;
-	if (nm_is_ours(h) && !h->head->in_use && !h->head->closed)
-		return true;
-	nm_unlock(h);
-	return false;
+	if (!ticket || at_load_relaxed(&h->finished))
+		return 0;
+	lock = nm_try_lock(h, ticket);
+	if (!lock || (nm_is_ours(h) && !h->head->in_use && !h->head->closed))
+		return lock;
+	nm_unlock_word(h, lock);
+	return 0;
 }
 
 static bool take_fast(weir_named *h, int64_t n)
 {
+	uint64_t lock;
 	bool fits;
 
-	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_fast(h))
+	if (!h || n < 1 || n > WEIR_SEM_MAX)
+		return false;
+	lock = enter_fast(h);
+	if (!lock)
 		return false;
 	fits = n <= h->head->value;
 	if (fits)
 		take(h, n);
-	nm_unlock(h);
+	nm_unlock_word(h, lock);
 	return fits;
 }
 
 static bool give_fast(weir_named *h, int64_t n)
 {
+	uint64_t lock;
 	bool fits;
 
-	if (!h || n < 1 || n > WEIR_SEM_MAX || !enter_fast(h))
+	if (!h || n < 1 || n > WEIR_SEM_MAX)
+		return false;
+	lock = enter_fast(h);
+	if (!lock)
 		return false;
 	fits = n <= h->mine->held && h->head->value <= WEIR_SEM_MAX - n;
 	if (fits) {
 		h->mine->held = nm_minus(h->mine->held, n);
 		h->head->value = nm_plus(h->head->value, n);
 	}
-	nm_unlock(h);
+	nm_unlock_word(h, lock);
 	return fits;
 }
 
