@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "soon.h"
 #include "weir/cluster.h"
 
 struct request {
@@ -46,12 +47,18 @@ static weir_cluster *open_new(int64_t capacity, const char *options)
 	return c;
 }
 
-static void submit(struct request *r, weir_cluster *c, weir_loop *loop,
-		   int64_t n, int64_t deadline)
+static weir_err submit_until(struct request *r, weir_cluster *c, weir_loop *loop,
+			     int64_t n, int64_t deadline)
 {
 	*r = (struct request){ .calls = 0 };
 	weir_cluster_op_init(&r->op, c, loop, ready, r);
-	CHECK_ERR(weir_cluster_op_submit(&r->op, n, deadline), WEIR_EQUEUED);
+	return weir_cluster_op_submit(&r->op, n, deadline);
+}
+
+static void submit(struct request *r, weir_cluster *c, weir_loop *loop,
+		   int64_t n)
+{
+	CHECK_ERR(submit_until(r, c, loop, n, WEIR_FOREVER), WEIR_EQUEUED);
 }
 
 static void await_call(weir_loop *loop, struct request *r)
@@ -81,13 +88,13 @@ TEST(c35_one_result_for_each_operation)
 	weir_loop loop;
 
 	CHECK_OK(weir_loop_init(&loop));
-	submit(&one, c, &loop, 2, WEIR_FOREVER);
+	submit(&one, c, &loop, 2);
 	await_call(&loop, &one);
 	CHECK_OK(one.err);
 	CHECK_EQ(weir_lease_weight(one.lease), 2);
-	submit(&two, c, &loop, 1, WEIR_FOREVER);
+	submit(&two, c, &loop, 1);
 	AWAIT(look(c).waiters == 1);
-	submit(&three, c, &loop, 1, WEIR_FOREVER);
+	submit(&three, c, &loop, 1);
 	AWAIT(look(c).waiters == 2);
 	CHECK_OK(weir_lease_release(one.lease));
 	await_call(&loop, &two);
@@ -116,7 +123,7 @@ TEST(c4_operations_of_a_loop_are_sent_in_the_order_of_submission)
 
 	CHECK_OK(weir_loop_init(&loop));
 	for (int i = 0; i < COUNT; i++)
-		submit(&list[i], c, &loop, 1, WEIR_FOREVER);
+		submit(&list[i], c, &loop, 1);
 	for (int i = 0; i < COUNT; i++) {
 		await_call(&loop, &list[i]);
 		CHECK_OK(list[i].err);
@@ -136,18 +143,18 @@ TEST(c35_deadline_cancel_and_close)
 	weir_loop loop;
 
 	CHECK_OK(weir_loop_init(&loop));
-	submit(&held, c, &loop, 1, WEIR_FOREVER);
+	submit(&held, c, &loop, 1);
 	await_call(&loop, &held);
-	submit(&late, c, &loop, 1, weir_deadline_after(20000000));
+	QUEUE_WITHIN(20000000, submit_until(&late, c, &loop, 1, soon));
 	await_call(&loop, &late);
 	CHECK_ERR(late.err, WEIR_ETIMEDOUT);
 	CHECK(!late.lease);
-	submit(&gone, c, &loop, 1, WEIR_FOREVER);
+	submit(&gone, c, &loop, 1);
 	AWAIT(look(c).waiters == 1);
 	CHECK_OK(weir_cluster_op_cancel(&gone.op));
 	AWAIT(look(c).waiters == 0);
 	CHECK_EQ(gone.calls, 0);
-	submit(&closed, c, &loop, 1, WEIR_FOREVER);
+	submit(&closed, c, &loop, 1);
 	AWAIT(look(c).waiters == 1);
 	CHECK_ERR(weir_cluster_close_handle(c), WEIR_EBUSY);
 	CHECK_OK(weir_cluster_close(c, WEIR_CLOSE_NOW));
@@ -215,7 +222,7 @@ TEST(c35_cancel_meets_grant)
 		weir_lease *lease;
 
 		CHECK_OK(weir_cluster_acquire(c, 1, NULL, &lease));
-		submit(&r, c, &loop, 1, WEIR_FOREVER);
+		submit(&r, c, &loop, 1);
 		if (i % 2)
 			AWAIT(look(c).waiters == 1);
 		CHECK_OK(weir_lease_release(lease));
@@ -327,7 +334,8 @@ TEST(c35_cancel_meets_callback_in_another_thread)
 
 TEST(c41_a_lease_is_renewed_and_its_deadline_moves)
 {
-	weir_cluster *c = open_new(1, "?ttl=2s");
+	/* The first renewal is due after 4 s; a late one is not, for 6 s more. */
+	weir_cluster *c = open_new(1, "?ttl=12s");
 	weir_lease *lease;
 	int64_t first;
 	int fd;
