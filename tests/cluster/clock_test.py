@@ -44,7 +44,7 @@ def test_c41_the_clients_wall_clock():
     that stops renewing still loses it."""
     for engine in ENGINES:
         with engine() as server:
-            url = server.url + "clock?ttl=3s"
+            url = server.url + "clock?ttl=6s"
             tool(url, "create", 1)
             clock = Clock(server, "WEIR_CLOCK_OFFSET_FILE")
             with Holder(url, env=clock.env) as holder:
@@ -53,7 +53,7 @@ def test_c41_the_clients_wall_clock():
                     await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
                     for seconds in (-3600, 3600):
                         clock.step(seconds)
-                        time.sleep(3.5)         # longer than the TTL
+                        time.sleep(6.5)         # longer than the TTL
                         assert not holder.says("lost") and not waiter.says("got")
                         assert stat(url)["waiters"] == 1
                     holder.process.send_signal(signal.SIGSTOP)
@@ -98,7 +98,7 @@ def test_c41_the_clock_of_postgresql():
     try:
         with server:
             now = lambda: int(server.sql("SELECT extract(epoch FROM clock_timestamp())::bigint"))
-            url = server.url + "clock?ttl=3s"
+            url = server.url + "clock?ttl=6s"
             tool(url, "create", 1)
             with Holder(url) as first:
                 first.await_("got")
@@ -106,7 +106,7 @@ def test_c41_the_clock_of_postgresql():
                 assert now() < time.time() - 3000, "the step has no effect"
                 with Holder(url) as second:
                     await_(lambda: stat(url)["waiters"] == 1, "a waiter")
-                    time.sleep(3.5)             # longer than the TTL
+                    time.sleep(6.5)             # longer than the TTL
                     assert not first.says("lost") and not second.says("got")
                     first.process.send_signal(signal.SIGSTOP)
                     second.await_("got")

@@ -67,8 +67,8 @@ def test_acquire_with_signals():
 
 
 def test_wait():
-    """Longer than the TTL: the waiter joins the queue again."""
-    for url, proxy, through in each("wait?timeout=1s&ttl=2s"):
+    """Longer than the TTL: the waiter joins the queue again.  The holder keeps its lease meanwhile."""
+    for url, proxy, through in each("wait?timeout=1s&ttl=6s"):
         with Holder(url) as holder:
             holder.await_("got")
             with Holder(through) as waiter:
@@ -83,10 +83,11 @@ def test_wait():
 
 
 def test_wait_until_a_deadline():
-    for url, proxy, through in each("until?timeout=1s&ttl=3s"):
+    """The engine is silent before the deadline, and the holder has its lease until then."""
+    for url, proxy, through in each("until?timeout=1s&ttl=20s"):
         with Holder(url) as holder:
             holder.await_("got")
-            with Steps(through, 1, "until", more=(3000,)) as waiter:
+            with Steps(through, 1, "until", more=(10000,)) as waiter:
                 await_(lambda u=url: stat(u)["waiters"] == 1, "a waiter")
                 proxy.freeze()
                 waiter.await_("acquired WEIR_EINDETERMINATE")
