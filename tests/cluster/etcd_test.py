@@ -125,18 +125,18 @@ def test_c11_oversized_requests_do_not_hide_one_that_fits():
                 crowd.release()
 
 
-def requests(server):
-    """Requests that the server has handled, of all kinds."""
+def metric(server, name):
+    """The sum of a metric of the server over all its labels."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as page:
         return sum(float(line.split()[-1]) for line in page.read().decode().splitlines()
-                   if line.startswith("grpc_server_started_total"))
+                   if line.startswith(name))
 
 
 def quiet(server, seconds):
-    """The server gets no request for some time."""
-    before = requests(server)
+    """The server gets no request, of any kind, for some time."""
+    before = metric(server, "grpc_server_started_total")
     time.sleep(seconds)
-    return requests(server) == before
+    return metric(server, "grpc_server_started_total") == before
 
 
 def test_c45_wake_ups_and_no_polling():
@@ -149,8 +149,11 @@ def test_c45_wake_ups_and_no_polling():
             holder.await_("got")
             with Holder(url) as waiter, Holder(url) as other:
                 await_(lambda: stat(url)["waiters"] == 2, "waiters")
-                # The watches begin.  A handle that polls does so more often than once in 3 s.
-                await_(lambda: quiet(server, 1), "the watches")
+                # Each waiter is among the first of the queue and has two watches.  A handle that
+                # polls does so more often than once in 3 s.
+                await_(lambda: metric(server, "etcd_debugging_mvcc_watch_stream_total") == 4,
+                       "the watches")
+                await_(lambda: quiet(server, 1), "the end of their requests")
                 assert quiet(server, 3)
                 assert "released WEIR_OK" in holder.release()
                 await_(lambda: waiter.says("got") or other.says("got"), "a wake-up", 10)
