@@ -372,7 +372,8 @@ def test_wait_for_free_permits():
 
 def test_c41_a_lost_lease_ends_the_job():
     with Redis() as server, Proxy(server) as proxy:
-        name = "lost?ttl=4s&timeout=1s"
+        # The job ends a tenth of the TTL before the lease.
+        name = "lost?ttl=10s&timeout=1s"
         weir("run", server.url + name, "-n", 1, "--", "true")
         beats, pid_file = server.dir + "/beats", server.dir + "/pid"
         # The job ignores SIGTERM; the descriptor says that the lease is about to end.
@@ -395,6 +396,18 @@ def test_c41_a_lost_lease_ends_the_job():
                 assert int(open(beats).read()) < int(waiter.stdout.read())
 
 
+def child_of(parent):
+    """The first child of a process, as soon as it has one."""
+    found = []
+
+    def look():
+        found[:] = subprocess.run(["pgrep", "-P", str(parent)], check=False,
+                                  stdout=subprocess.PIPE).stdout.split()
+        return found
+    await_(look, "a child")
+    return int(found[0])
+
+
 def test_c41_a_stopped_command():
     """Hard test 1: SIGSTOP past the TTL, then SIGCONT: 76, and the job is dead."""
     with Redis() as server:
@@ -402,11 +415,9 @@ def test_c41_a_stopped_command():
         weir("run", url, "-n", 1, "--", "true")
         with start("run", url, "--", "sleep", "100") as command:
             await_(lambda: held(url) == 1, "the lease")
-            children = subprocess.run(["pgrep", "-P", str(command.pid)], check=True,
-                                      stdout=subprocess.PIPE).stdout.split()
-            guardian = int(children[0])
-            job = int(subprocess.run(["pgrep", "-P", str(guardian)], check=True,
-                                     stdout=subprocess.PIPE).stdout.split()[0])
+            # The command starts them when it has the lease.
+            guardian = child_of(command.pid)
+            job = child_of(guardian)
             os.kill(guardian, signal.SIGSTOP)
             assert weir("run", url, "-t", "40s", "--", "true")[0] == 0
             os.kill(guardian, signal.SIGCONT)

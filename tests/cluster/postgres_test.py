@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """PostgreSQL: crashes, dead clients, lost answers, hostile data (C41, C44, C45)."""
+import contextlib
 import glob
 import os
 import signal
@@ -94,7 +95,8 @@ def test_c41_a_stopped_holder_is_lost_and_its_token_refused():
 def test_c41_the_holder_knows_before_the_next_grant():
     """Hard test 5, without namespaces: the proxy cuts the holder off."""
     with Postgres() as server, Proxy(server) as proxy:
-        name = "cut?ttl=6s&timeout=3s"
+        # The validity ends a tenth of the TTL before the lease.
+        name = "cut?ttl=10s&timeout=3s"
         tool(server.url + name, "create", 1)
         with Holder(proxy.url + name) as holder:
             holder.await_("got")
@@ -102,7 +104,7 @@ def test_c41_the_holder_knows_before_the_next_grant():
                 await_(lambda: stat(server.url + name)["waiters"] == 1, "a waiter")
                 proxy.freeze()
                 holder.await_("lost")
-                waiter.await_("got", 20)
+                waiter.await_("got")
                 assert holder.time_of("lost") < waiter.time_of("got")
                 assert waiter.number("fence") > holder.number("fence")
 
@@ -136,8 +138,11 @@ def test_c41_one_broken_connection_is_no_death():
 
 def connections(process):
     """The sockets of a process."""
-    names = (os.readlink(path) for path in glob.glob(f"/proc/{process.pid}/fd/*"))
-    return sum(name.startswith("socket:") for name in names)
+    count = 0
+    for path in glob.glob(f"/proc/{process.pid}/fd/*"):
+        with contextlib.suppress(FileNotFoundError):    # it has been closed meanwhile
+            count += os.readlink(path).startswith("socket:")
+    return count
 
 
 def test_c41_a_slow_server_is_no_death():
@@ -385,7 +390,8 @@ def test_c45_nobody_polls():
             with subprocess.Popen([TOOL, url, "crowd", "1", "1000"],
                                   stdin=subprocess.PIPE) as crowd:
                 await_(lambda: stat(url)["waiters"] == 1000, "1,000 waiters")
-                time.sleep(0.5)
+                # The last statement of a handle that begins to listen.
+                await_(lambda: any("weir.outcomes" in s for s in statements(server)), "LISTEN")
                 before, started = len(statements(server)), time.monotonic()
                 time.sleep(6)
                 sent = statements(server)[before:]
