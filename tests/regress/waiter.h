@@ -44,6 +44,7 @@ struct waiter {
 	int32_t tid;		/* atomic; 0 until the thread runs */
 	uint32_t hold;		/* atomic: the handler stays while this is 1 */
 	uint32_t frozen;	/* atomic: the thread is in the handler */
+	int64_t ends_ns;	/* when the call may begin to leave */
 	check_thread thread;
 };
 
@@ -106,6 +107,8 @@ MAYBE_UNUSED static void begin(struct waiter *w)
 	w->returned = 0;
 	w->tid = 0;
 	w->hold = w->frozen = 0;
+	w->ends_ns = w->deadline_ns ? w->deadline_ns :
+		     w->ctx ? weir_ctx_deadline(w->ctx) : WEIR_FOREVER;
 	w->thread = start(waiter_run, w);
 }
 
@@ -135,8 +138,23 @@ MAYBE_UNUSED static weir_err result_of(struct waiter *w)
 }
 
 /*
+ * Returns true if the deadline of the wait has passed.  The clock is read without
+ * libc, for the handler below.
+ */
+__attribute__((no_sanitize("thread"))) MAYBE_UNUSED
+static bool waiter_is_late(const struct waiter *w)
+{
+	struct timespec now;
+
+	return w->ends_ns != WEIR_FOREVER &&
+	       !syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) &&
+	       now.tv_sec * INT64_C(1000000000) + now.tv_nsec >= w->ends_ns;
+}
+
+/*
  * The handler.  It must not be instrumented: the signal may have interrupted
- * the runtime of ThreadSanitizer.
+ * the runtime of ThreadSanitizer.  A parked thread whose deadline has passed may
+ * have taken the lock since: it is not stopped, and its call returns.
  */
 __attribute__((no_sanitize("thread"))) MAYBE_UNUSED
 static void waiter_hold(int signo)
@@ -146,6 +164,10 @@ static void waiter_hold(int signo)
 	int saved = errno;
 
 	(void)signo;
+	if (waiter_is_late(w)) {
+		errno = saved;
+		return;
+	}
 	__atomic_store_n(&w->frozen, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&w->hold, __ATOMIC_ACQUIRE))
 		syscall(SYS_ppoll, NULL, 0, &nap, NULL, 0);

@@ -12,6 +12,7 @@
 static int turns;
 static int frozen;
 static int thawed;
+static _Thread_local int64_t ends_ns;	/* when the call may begin to leave */
 
 void turns_from_zero(void)
 {
@@ -39,6 +40,8 @@ static void *run(void *arg)
 {
 	job *j = arg;
 
+	ends_ns = j->has_deadline ? j->deadline :
+		  j->ctx ? weir_ctx_deadline(j->ctx) : WEIR_FOREVER;
 	__atomic_store_n(&j->tid, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
 	j->err = call(j);
 	j->turn = __atomic_fetch_add(&turns, 1, __ATOMIC_SEQ_CST);
@@ -128,9 +131,15 @@ weir_err job_end(job *j)
 	return j->err;
 }
 
+/*
+ * A parked thread whose deadline has passed may have taken the lock since: it is
+ * not stopped, and its call returns.
+ */
 static void hold(int signal)
 {
 	(void)signal;
+	if (ends_ns != WEIR_FOREVER && weir_now_ns() >= ends_ns)
+		return;
 	__atomic_add_fetch(&frozen, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&thawed, __ATOMIC_SEQ_CST))
 		poll(NULL, 0, 1);

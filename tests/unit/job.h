@@ -60,7 +60,10 @@ bool job_done(job *j);
 bool job_asleep(job *j);
 weir_err job_end(job *j);
 
-/* Freeze the thread of j.  Returns false if its call had already returned. */
+/*
+ * Freeze the thread of j, which is parked.  Returns false if its call has returned:
+ * a call whose deadline has passed is not frozen.
+ */
 bool job_freeze(job *j);
 void jobs_thaw(void);
 
