@@ -37,7 +37,11 @@ static void *wait_idle(void *arg)
 	return NULL;
 }
 
-/* Start the call, and wait until it is queued or on the oversized list. */
+/*
+ * Start the call, and wait until it is queued or on the oversized list, and has
+ * dropped the lock: a cancel does not wait long for a thread that has the lock and
+ * does not run.
+ */
 static void begin(struct call *call, weir_named *sem, int64_t n, weir_ctx *ctx)
 {
 	weir_named_info info = look_at(sem);
@@ -47,7 +51,7 @@ static void begin(struct call *call, weir_named *sem, int64_t n, weir_ctx *ctx)
 	call->thread = start(n ? acquire : wait_idle, call);
 	do
 		info = look_at(sem);
-	while (info.waiters + info.oversized == before);
+	while (info.waiters + info.oversized == before || info.inconsistent);
 }
 
 static weir_err outcome(struct call *call)
