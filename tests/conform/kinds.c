@@ -96,10 +96,17 @@ static struct picture thread_stat(void *s)
 	return PICTURE(info);
 }
 
+/*
+ * A picture in which no thread has the lock: a call that may not wait for long gives
+ * up on a thread that has the lock and does not run.
+ */
 static struct picture named_stat(void *s)
 {
-	weir_named_info info = look_at(named_at(s));
+	weir_named_info info;
 
+	do
+		info = look_at(named_at(s));
+	while (info.inconsistent);
 	return PICTURE(info);
 }
 
