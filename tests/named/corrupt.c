@@ -264,7 +264,7 @@ TEST(c39_the_keeper_of_an_erased_slot_ends_its_waits)
 /* Contradictions between the head of the queue and the rest of the file. */
 enum damage {
 	STATE, FREED, TAKEN, NONSENSE, LINKED, MIN, MAX, VALUE, OWNER,
-	OWNER_STATE, LEFT
+	OWNER_STATE, BEYOND, LEFT
 };
 
 static void damage(struct nm_header *head, struct nm_record *record,
@@ -292,9 +292,14 @@ static void damage(struct nm_header *head, struct nm_record *record,
 		record->owner = 0;
 	else if (what == OWNER_STATE)
 		record->owner_state += NM_SLOT_MASK + 1;
-	else
+	else if (what == BEYOND) {
+		/* The first record follows the last slot. */
+		record->owner = NM_SLOTS + 1;
+		record->owner_state = at_load_relaxed(&record->state);
+	} else {
 		/* No contradiction: its call has left without the lock. */
 		at_store_relaxed(&record->state, word | NM_REC_LEFT);
+	}
 }
 
 static void *wait_for_one(void *arg)
