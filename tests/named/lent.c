@@ -382,6 +382,10 @@ TEST(c16_c37_a_permit_that_cannot_be_lent)
 	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_ESYSTEM);
 	CHECK_EQ(errno, ENOSYS);
 	random_result = 0;
+	/* Then there is no file to remove; errno is that of the open. */
+	refuse_next("open", EMFILE);
+	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EMFILE);
 	refuse_next("fcntl", ENOLCK);
 	CHECK_ERR(weir_named_lend(sem, &fd), WEIR_ESYSTEM);
 	CHECK_EQ(errno, ENOLCK);
