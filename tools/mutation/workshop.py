@@ -77,7 +77,8 @@ DIAG = "diag", [f"tests/diag/{p}.c" for p in (
 
 def named(*programs):
     return "named-" + programs[0], \
-        [f"tests/named/{p}.c" for p in (*programs, "puppet", "file")] + \
+        [f"tests/named/{p}.c" for p in (*programs, "puppet", "file",
+                                        "private")] + \
         ["tests/support/process.c"], False
 
 
@@ -197,7 +198,7 @@ class Workshop:
                     (("--at-most", "1", "--enough", "1000", "--random", "0"), 20))),
                 # basic to fault take less than a second of CPU time together.
                 fast(Tests("tests", [named("basic", "death", "image", "lend", "open",
-                                           "pause"),
+                                           "pause", "slots"),
                                      named("forked", "fault", "lent", "place")],
                            self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
