@@ -14,12 +14,14 @@
 
 #include "file.h"
 #include "named/handle.h"
-#include "puppet.h"
+#include "private.h"
 
 static const char *plan, *then;	/* the call that fails once, and the next one */
 static int plan_errno;
 static int64_t random_result;	/* of getrandom, with the number 0; 0: it works */
 static struct stat *owner;	/* what lstat reports; null: the truth */
+static struct nm_slot *claimed;	/* another process takes over this slot ... */
+static bool damages;		/* or damages the file when it is opened */
 
 /* Calls that the library has made. */
 static int chowns, chmods, opens, open_flags;
@@ -58,6 +60,10 @@ int __wrap_open64(const char *path, int flags, ...)
 		opens++;
 		open_flags = flags;
 		open_mode = mode;
+		if (claimed)
+			claimed->state += NM_SLOT_CLAIMED - NM_SLOT_LIVE;
+		if (damages)
+			alone.head->value = alone.head->capacity + 1;
 		if (fails("open"))
 			return -1;
 	}
@@ -415,4 +421,59 @@ TEST(c37_the_lent_file_of_another_owner_stays)
 	CHECK(access(lent_path(), F_OK));
 	close(fd);
 	close_named(sem);
+}
+
+/*
+ * Repair a file in which a dead participant lends its permits.  The open of the
+ * lent file is the moment at which another process acts.
+ */
+static void repair_with(uint32_t taken_over)
+{
+	struct nm_slot *dead;
+	int fd;
+
+	set_up(2);
+	alone.strict = true;
+	dead = join_dead(1);
+	hold(dead, 1);
+	dead->lent = NUMBER;
+	/* Our slot is not the first one, and the last one is not in use. */
+	alone.mine = join(2);
+	alone.me = 3;
+	join(3);
+	alone.head->slots_high = 3;
+	hold(alone.mine, 1);
+	(void)enqueue(alone.mine, 1);
+	fd = weir_nm_lent_open_(&alone, NUMBER, true);
+	CHECK(fd >= 0);
+	claimed = taken_over < NM_SLOTS ? &alone.slots[taken_over] : NULL;
+	weir_nm_repair_(&alone);
+	claimed = NULL;
+	CHECK_EQ(alone.head->repairs, 1);
+	CHECK_EQ(dead->lingers, 1);
+	close(fd);
+	weir_nm_lent_remove_(&alone, NUMBER);
+}
+
+/* C38: the permits of the slot may have been counted before. */
+TEST(c38_an_open_takes_over_a_slot_during_a_repair)
+{
+	repair_with(NM_SLOTS);
+	CHECK_EQ(alone.head->stale, 0);
+	tear_down();
+	repair_with(0);
+	CHECK_EQ(alone.head->stale, 1);
+	tear_down();
+	repair_with(3);
+	CHECK_EQ(alone.head->stale, 0);
+	tear_down();
+}
+
+/* C39: the repair does not begin again, and ends. */
+TEST(c39_a_process_damages_the_file_during_a_repair)
+{
+	damages = true;
+	repair_with(NM_SLOTS);
+	damages = false;
+	tear_down();
 }
