@@ -46,8 +46,31 @@ void weir_diag_put_columns_(struct dg_text *text, uint64_t site, int64_t age_ns)
 	}
 }
 
+/* Returns true if the weight is that of the writer of the lock. */
+static bool is_writer(const struct dg_object *object, int64_t weight)
+{
+	return weight >= object->capacity;
+}
+
+static void put_inside(struct dg_text *text, const struct dg_object *object)
+{
+	int64_t inside = weir_diag_add_(object->capacity, -object->free);
+
+	if (inside <= 0) {
+		put(text, "free");
+		return;
+	}
+	weir_diag_put_count_(text, is_writer(object, inside) ? 1 : inside,
+			     is_writer(object, inside) ? "writer" : "reader");
+	put(text, " inside");
+}
+
 void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
 {
+	if (object->type == RG_RWLOCK) {
+		put_inside(text, object);
+		return;
+	}
 	if (object->flags & RG_UNBOUNDED) {
 		put(text, "unbounded");
 		return;
@@ -62,14 +85,42 @@ void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
 	}
 }
 
-/* "2", "2 to 5", "to be idle" */
-static void put_request(struct dg_text *text, const struct dg_wait *wait)
+void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,
+			   int64_t weight)
+{
+	if (object->type == RG_RWLOCK && is_writer(object, weight))
+		put(text, "writer");
+	else if (object->type == RG_RWLOCK && weight == 1)
+		put(text, "reader");
+	else
+		weir_diag_put_right_(text, weight, 6);
+}
+
+void weir_diag_put_share_(struct dg_text *text, const struct dg_object *object,
+			  int64_t weight)
+{
+	if (object->type != RG_RWLOCK) {
+		put(text, " ");
+		put_int(text, weight);
+	} else if (is_writer(object, weight)) {
+		put(text, " as the writer");
+	} else if (weight == 1) {
+		put(text, " as a reader");
+	} else {
+		put(text, " as ");
+		weir_diag_put_count_(text, weight, "reader");
+	}
+}
+
+/* " 2", " 2 to 5", " to be idle" */
+static void put_request(struct dg_text *text, const struct dg_object *object,
+			const struct dg_wait *wait)
 {
 	if (wait->flags & RG_IDLE) {
-		put(text, "to be idle");
+		put(text, " to be idle");
 		return;
 	}
-	put_int(text, wait->min);
+	weir_diag_put_share_(text, object, wait->min);
 	if (wait->max > wait->min) {
 		put(text, " to ");
 		put_int(text, wait->max);
@@ -85,8 +136,7 @@ void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 	weir_diag_put_object_(text, object);
 	if (object->type == RG_CHAN)
 		return;
-	put(text, " ");
-	put_request(text, wait);
+	put_request(text, object, wait);
 }
 
 void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait)

@@ -12,9 +12,20 @@ void weir_diag_put_origin_(struct dg_text *text, uint64_t site, int64_t age_ns);
 /* "  40.0 s  mail.c:18" */
 void weir_diag_put_columns_(struct dg_text *text, uint64_t site,
 			    int64_t age_ns);
-/* "0 of 20 free" */
+/* "0 of 20 free"; of a reader-writer lock "2 readers inside" */
 void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object);
-/* "db_pool 2", "an item of jobs" */
+/*
+ * A reader-writer lock is a semaphore of which a reader takes one permit and
+ * the writer all of them.  Reports name the role instead of the number.
+ *
+ *     weight_   "     2", "reader", "writer": a column of six characters
+ *     share_    " 2", " as a reader", " as the writer"
+ */
+void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,
+			   int64_t weight);
+void weir_diag_put_share_(struct dg_text *text, const struct dg_object *object,
+			  int64_t weight);
+/* "db_pool 2", "table as a reader", "an item of jobs" */
 void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 			   const struct dg_wait *wait);
 /* ", times out in 3.0 s, can be cancelled" */

@@ -37,8 +37,8 @@ static void put_holds(struct dg_text *text, const struct dg_model *model,
 		}
 		put(text, n == 1 ? "  holds " : ", ");
 		weir_diag_put_object_(text, &model->objects[hold->object]);
-		put(text, " ");
-		put_int(text, hold->weight);
+		weir_diag_put_share_(text, &model->objects[hold->object],
+				     hold->weight);
 		weir_diag_put_origin_(text, hold->site, hold->age_ns);
 	}
 }

@@ -64,8 +64,11 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 	if (!object->holders && object->unowned <= 0)
 		return;
 	put(text, "  held  ");
-	weir_diag_put_count_(text, object->held, "permit");
-	put(text, " by ");
+	if (object->type != RG_RWLOCK) {
+		weir_diag_put_count_(text, object->held, "permit");
+		put(text, " ");
+	}
+	put(text, "by ");
 	weir_diag_put_count_(text, object->holders, "context");
 	put(text, object->approximate && !text->exact ?
 		  " (approximate: they change):\n" : ":\n");
@@ -82,7 +85,7 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 			put(text, " more\n");
 			break;
 		}
-		weir_diag_put_right_(text, hold->weight, 6);
+		weir_diag_put_weight_(text, object, hold->weight);
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, hold->site, hold->age_ns);
@@ -90,7 +93,7 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 		put(text, "\n");
 	}
 	if (object->unowned > 0) {
-		weir_diag_put_right_(text, object->unowned, 6);
+		weir_diag_put_weight_(text, object, object->unowned);
 		put(text, "  held by no known context\n");
 	}
 }
@@ -105,7 +108,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 	put(text, "  queue ");
 	put_int(text, object->waiters);
 	put(text, " waiting");
-	if (object->type != RG_CHAN) {
+	if (object->type != RG_CHAN && object->type != RG_RWLOCK) {
 		put(text, " for ");
 		weir_diag_put_count_(text, object->waiting_permits, "permit");
 	}
@@ -121,7 +124,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 			put(text, " more\n");
 			break;
 		}
-		weir_diag_put_right_(text, wait->min, 6);
+		weir_diag_put_weight_(text, object, wait->min);
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, wait->site, wait->age_ns);
@@ -179,10 +182,17 @@ void weir_diag_report_object_(struct dg_text *text,
 	put(text, "  verdict  ");
 	put(text, weir_diag_verdict_name_(object->verdict));
 	if (object->leaked > 0) {
+		bool writer = object->type == RG_RWLOCK &&
+			      object->leaked >= object->capacity;
+
 		put(text, "; ");
-		weir_diag_put_count_(text, object->leaked, "permit");
-		put(text, object->leaked == 1 ? " is" : " are");
-		put(text, " lost for good");
+		weir_diag_put_count_(text, writer ? 1 : object->leaked,
+				     writer ? "writer" :
+				     object->type == RG_RWLOCK ? "reader" :
+								 "permit");
+		put(text, writer || object->leaked == 1 ? " is" : " are");
+		put(text, object->type == RG_RWLOCK ? " inside for good" :
+						      " lost for good");
 	}
 	put(text, "\n");
 }

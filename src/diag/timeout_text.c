@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a timeout report. */
 #include "diag/own.h"
+#include "diag/phrase.h"
 
 static void put(struct dg_text *text, const char *string)
 {
@@ -29,6 +30,8 @@ static void put_place(struct dg_text *text, const struct dg_model *model,
 	}
 	put(text, ", you were number ");
 	put_int(text, own->place);
+	if (model->objects[own->object].type == RG_RWLOCK)
+		return;
 	put(text, " (");
 	put_int(text, before);
 	put(text, before == 1 ? " permit" : " permits");
@@ -59,10 +62,30 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	put(text, weir_diag_verdict_name_(verdict));
 	put(text, ", not a deadlock");
 	if (running) {
-		put(text, ": contexts that do not wait hold ");
-		put_int(text, running);
+		put(text, ": contexts that do not wait ");
+		put(text, object->type == RG_RWLOCK ? "are inside" : "hold ");
+		if (object->type != RG_RWLOCK)
+			put_int(text, running);
 	}
 	put(text, "\n");
+}
+
+/* " wants 2 of 3", " as the writer"; of a channel nothing */
+static void put_wish(struct dg_text *text, const struct dg_object *object,
+		     const struct dg_wait *own)
+{
+	if (object->type == RG_CHAN)
+		return;
+	if (object->type == RG_RWLOCK) {
+		weir_diag_put_share_(text, object, own->min);
+		return;
+	}
+	put(text, " wants ");
+	put_int(text, own->min);
+	if (!(object->flags & RG_UNBOUNDED)) {
+		put(text, " of ");
+		put_int(text, object->capacity);
+	}
 }
 
 bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
@@ -83,14 +106,7 @@ bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 		  own->flags & RG_RECEIVES ? "weir: receive timed out: " :
 					     "weir: send timed out: ");
 	weir_diag_put_object_(text, object);
-	if (object->type != RG_CHAN) {
-		put(text, " wants ");
-		put_int(text, own->min);
-	}
-	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN) {
-		put(text, " of ");
-		put_int(text, object->capacity);
-	}
+	put_wish(text, object, own);
 	put(text, ", waited ");
 	weir_diag_put_time_(text, own->age_ns);
 	put(text, "\n  by    ");

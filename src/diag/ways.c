@@ -52,7 +52,9 @@ static int64_t least_raise(struct dg_model *model, uint32_t group,
 	struct dg_assume assume = DG_ASSUME_NOTHING;
 	int64_t low = 0, high = wanted(model, group, object);
 
-	if (model->objects[object].flags & RG_UNBOUNDED)
+	/* The capacity of a reader-writer lock cannot be changed. */
+	if (model->objects[object].flags & RG_UNBOUNDED ||
+	    model->objects[object].type == RG_RWLOCK)
 		return 0;
 	/* Free permits may be below zero, and growth pays the debt first. */
 	if (high && model->objects[object].free < 0)

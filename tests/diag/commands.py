@@ -89,6 +89,36 @@ def test_explain_one_name():
         check("no watched object has the name nothing" in err, err)
 
 
+def test_c50_a_lock_has_readers_and_a_writer():
+    """The report names the roles, not the permits of which the lock consists, and does not
+    advise to raise a capacity that cannot be raised."""
+    with target("lock") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, err), (1, ""))
+        check("holds table as a reader (" in out, out)
+        check("waits for table as the writer (" in out, out)
+        check("; 1 reader inside\n" in out, out)
+        check("ways out  any of: end the wait of tid 101 one\n" in out, out)
+        check("\ntable: reader-writer lock, 1 reader inside;" in out, out)
+        check("\n  held  by 1 context:\nreader  tid 101 one" in out, out)
+        check("\n  queue 1 waiting:\nwriter  tid 101 one" in out, out)
+        check("10737418" not in out and "permit" not in out, out)
+        out = json.loads(weir("explain", t.pid, "--json")[1])
+        same([list(way) for way in out["groups"][0]["ways_out"]], [["end_wait_of"]], "ways out")
+        out = weir("top", t.pid, "--once")[1]
+        same(out.splitlines()[1].split()[:4], [t.pid, "readers", "1", "1"], out)
+    with target("writer") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, err), (1, ""))
+        check("waits for table as a reader (" in out, out)
+        check("\ntable: reader-writer lock, 1 writer inside;" in out, out)
+        check("\n  held  by 1 context:\nwriter  tid 101 one" in out, out)
+        check("verdict  LEAKED; 1 writer is inside for good\n" in out, out)
+        check("10737418" not in out, out)
+        out = weir("top", t.pid, "--once")[1]
+        same(out.splitlines()[1].split()[:4], [t.pid, "writer", "1", "1"], out)
+
+
 def test_explain_judges_the_named_object():
     """A deadlock of other objects is no finding about the one that is named."""
     with target("beside") as t:

@@ -213,6 +213,24 @@ int fake_scenario(char *base, const char *name)
 			  FAKE_SECOND);
 		return 1;
 	}
+	if (!strcmp(name, "lock")) {
+		object = fake_add_object(base, "table", 1 << 30);
+		fake_object(base, 0)->type = RG_RWLOCK;
+		one = fake_add_thread(base, 101, "one");
+		fake_hold(base, one, object, 1, 0x10, 5 * FAKE_SECOND);
+		fake_add_wait(base, one, object, 1 << 30, 0x11, FAKE_SECOND);
+		return 1;
+	}
+	if (!strcmp(name, "writer")) {
+		object = fake_add_object(base, "table", 1 << 30);
+		fake_object(base, 0)->type = RG_RWLOCK;
+		one = fake_add_thread(base, 101, "one");
+		fake_hold(base, one, object, 1 << 30, 0x10, FAKE_SECOND);
+		fake_context(base, one & 0xffff)->state = RG_ENDED;
+		two = fake_add_thread(base, 102, "two");
+		fake_add_wait(base, two, object, 1, 0x20, FAKE_SECOND);
+		return 1;
+	}
 	if (!strcmp(name, "full")) {
 		fill_full(base);
 		return 1;

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "weir/ctx.h"
 #include "weir/diag.h"
+#include "weir/rwlock.h"
 
 static char text[65536];
 
@@ -180,6 +181,35 @@ TEST(c51_timeout_report_names_the_holders)
 	CHECK_EQ(reported[0], 0);
 	weir_sem_release(&sem, 2);
 	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/* A lock has readers and a writer: its permits are not in the report. */
+TEST(c51_timeout_report_of_a_lock_names_the_roles)
+{
+	const weir_rwlock_opts opts = { .name = "table" };
+	weir_rwlock rw;
+
+	reported[0] = '\0';
+	CHECK_OK(weir_rwlock_init(&rw, &opts));
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	CHECK(!weir_diag_set_report(keep_report));
+	/* If the deadline passed before it could wait, retry with more time. */
+	for (int64_t ns = 1000000; !reported[0]; ns *= 2) {
+		CHECK(ns < INT64_C(16000000000));
+		CHECK_ERR(weir_rwlock_write_until(&rw, weir_deadline_after(ns)),
+			  WEIR_ETIMEDOUT);
+	}
+	CHECK(weir_diag_set_report(NULL) == keep_report);
+	CHECK_TEXT(reported, "weir: acquire timed out: table as the writer, "
+			     "waited ");
+	CHECK_TEXT(reported, "queue 1 waiting, you were number 1\n");
+	CHECK_TEXT(reported, "table: reader-writer lock, 1 reader inside; ");
+	CHECK_TEXT(reported, "  held  by 1 context:\nreader  tid ");
+	CHECK_TEXT(reported, "verdict  SELF-NESTED");
+	CHECK(!strstr(reported, "10737418"));
+	CHECK(!strstr(reported, "raise table"));
+	weir_rwlock_read_done(&rw);
+	CHECK_OK(weir_rwlock_destroy(&rw));
 }
 
 /* The default action of SIGPIPE would end the process. */

@@ -185,6 +185,7 @@ static const char *age_text(int64_t ns, char room[DURATION_ROOM])
 void rows_line(const struct row *row, char line[ROWS_LINE])
 {
 	char wait[DURATION_ROOM], hold[DURATION_ROOM], counts[64];
+	int64_t held = row ? row->held : 0;
 
 	if (!row) {
 		(void)snprintf(line, ROWS_LINE, "%7s %12s %6s %6s %9s %9s %9s "
@@ -193,13 +194,19 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 			       "NAME");
 		return;
 	}
-	if (row->flags & RG_UNBOUNDED)
+	if (row->type == RG_RWLOCK)
+		(void)snprintf(counts, sizeof(counts), "%s", held <= 0 ? "free" :
+			       held < row->capacity ? "readers" : "writer");
+	else if (row->flags & RG_UNBOUNDED)
 		(void)snprintf(counts, sizeof(counts), "unbounded");
 	else
 		(void)snprintf(counts, sizeof(counts), "%lld/%lld",
 			       (long long)row->free, (long long)row->capacity);
 	(void)snprintf(line, ROWS_LINE, "%7u %12s %6lld %6u %9s %9s %9.1f "
-		       " %-14s %s", row->pid, counts, (long long)row->held,
+		       " %-14s %s", row->pid, counts,
+		       /* The writer of a lock has all of its permits. */
+		       row->type == RG_RWLOCK && held >= row->capacity ? 1ll :
+		       (long long)held,
 		       row->waiting, age_text(row->oldest_wait_ns, wait),
 		       age_text(row->oldest_hold_ns, hold), row->rate,
 		       row->verdict == DG_FINE ? "-" :
