@@ -145,7 +145,8 @@ weir_err weir_cl_session_set_(struct session *s, const char *url, bool named,
 	*ops = engine_of(s->url.scheme, &known);
 	if (!known)
 		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL,
-			   "the scheme of the URL is unknown");
+			   "the scheme of the URL is unknown; the schemes are redis, "
+			   "rediss, etcd, etcds, postgresql and postgres");
 	if (!*ops)
 		return weir_cl_say_(opts, WEIR_ESYSTEM, ENOTSUP,
 			   "this library was built without the engine");

@@ -54,6 +54,12 @@ def test_statuses():
         url = server.url + "x"
         status, text = weir("run", url, "--", "true")
         assert status == 69 and "does not exist" in text and text.count("\n") == 1
+        # The message tells how to create it, where that is possible.
+        for args in (("run", url, "--", "true"), ("hold", url, "--while-pid", 1), ("open", url)):
+            status, text = weir(*args)
+            assert status == 69 and "does not exist; -n CAPACITY creates it\n" in text, text
+        status, text = weir("stat", url)
+        assert status == 69 and text.endswith("does not exist\n"), text
         status, text = weir("run", url, "-n", 1, "--", "sh", "-c",
                             "echo $WEIR_FENCE $WEIR_HELD; exit 7")
         fence, name = text.split()
@@ -516,6 +522,8 @@ def test_parts_of_a_url():
                      ("redis://127.0.0.1:1/x?ttl=99ms", "the TTL is not between 100ms and 24h"),
                      ("redis://127.0.0.1:1/x?ttl=25h", "the TTL is not between 100ms and 24h"),
                      ("redis://127.0.0.1:1/" + "x" * 129, "longer than 128 bytes"),
+                     ("mysql://127.0.0.1:1/x", "the schemes are redis, rediss, etcd, etcds, "
+                                               "postgresql and postgres"),
                      ("redis://127.0.0.1:1/50%", "has a % that two hexadecimal digits"),
                      ("redis://127.0.0.1:1/a%0ab", "has a control character")):
         status, text = weir("stat", url)

@@ -137,7 +137,7 @@ int remote_open_semaphore(const struct cmd *self, const char *name,
 		.flags = capacity < 0 ? 0 : WEIR_CLUSTER_CREATE,
 	};
 	const char *url = remote_url(name);
-	weir_cluster *c = remote_open(url, &opts);
+	weir_cluster *c = remote_open_or_create(url, &opts);
 	weir_cluster_info info;
 	weir_err err = remote_api.weir_cluster_stat(c, &info, NULL, 0);
 

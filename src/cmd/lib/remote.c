@@ -192,21 +192,38 @@ void remote_fail(const char *url, weir_cluster *c, weir_err err)
 		err == WEIR_EINDETERMINATE ? weir_err_text(err) : "");
 }
 
-weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
+/* has_n is true if the subcommand could create the semaphore. */
+static weir_cluster *open_remote(const char *url, const weir_cluster_opts *opts,
+				 bool has_n)
 {
 	weir_cluster_opts all = *opts;
 	char why[512] = "";
 	weir_cluster *c;
 	weir_err err;
+	int errnum;
 
 	load(url);
 	all.why = why;
 	all.why_size = sizeof(why);
 	err = remote_api.weir_cluster_open(url, &all, &c);
+	errnum = errno;
 	if (err)
-		cmd_die(remote_status(err, errno), "%s: %s",
-			remote_display(url), *why ? why : weir_err_text(err));
+		cmd_die(remote_status(err, errnum), "%s: %s%s",
+			remote_display(url), *why ? why : weir_err_text(err),
+			has_n && err == WEIR_ESYSTEM && errnum == ENOENT ?
+			"; -n CAPACITY creates it" : "");
 	return c;
+}
+
+weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
+{
+	return open_remote(url, opts, false);
+}
+
+weir_cluster *remote_open_or_create(const char *url,
+				    const weir_cluster_opts *opts)
+{
+	return open_remote(url, opts, true);
 }
 
 void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted)

@@ -55,6 +55,9 @@ const char *remote_display(const char *url);
 void remote_refuse_password(const char *argument);
 /* Open the semaphore, or exit with a message. */
 weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts);
+/* The same for a subcommand that creates the semaphore if -n is given. */
+weir_cluster *remote_open_or_create(const char *url,
+				    const weir_cluster_opts *opts);
 /* Print a message if the capacity is not `wanted`, the value of -n. */
 void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted);
 /* List the semaphores below the URL of a server, or exit with a message. */
