@@ -219,6 +219,20 @@ def test_c49_core_file_without_registry():
     check("not a core file that can be read" in err, err)
 
 
+def test_explain_without_arguments_says_where_it_looked():
+    """Without a PID it shows the names of the folder; the semaphores inside processes are
+    elsewhere."""
+    status, out, err = weir("explain")
+    same((status, out), (0, "weir: 0 watched objects, 0 contexts\n"))
+    check(f"no semaphore in {support.ENV['WEIR_DIR']}; \"weir explain PID\" shows" in err, err)
+    status, out, err = weir("explain", "--json")
+    same((status, err), (0, ""), "json")
+    same(json.loads(out)["objects"], [], "json")
+    same(weir("open", "-n", "1", "one")[0], 0)
+    status, out, err = weir("explain")
+    same((status, err), (0, ""), "one name")
+
+
 def test_c50_nested_runs_of_two_names_are_a_deadlock():
     for name in "one", "two":
         same(weir("open", "-n", "1", name)[0], 0)

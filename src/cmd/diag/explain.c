@@ -2,6 +2,7 @@
 /*
  * weir explain: the holders, the waiters, and whether the waits can ever end.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
 #include "diag/text.h"
+#include "weir/named.h"
 
 /* The exit status if contexts can never proceed. */
 #define EXIT_STUCK 1
@@ -33,6 +35,17 @@ static uint32_t print_report(struct diag *diag, const char *only)
 
 	flush(&text);
 	return shown;
+}
+
+/* A user who looks for the semaphores inside a process omitted its PID. */
+static void explain_nothing(void)
+{
+	char folder[PATH_MAX];
+
+	if (weir_named_path(NULL, folder, sizeof(folder)))
+		(void)snprintf(folder, sizeof(folder), "the folder of names");
+	cmd_message("no semaphore in %s; \"weir explain PID\" shows those inside "
+		    "a process, and \"weir top\" lists them", folder);
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
@@ -69,6 +82,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (only && !shown)
 		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
 			diag.name, only);
+	if (!what && !shown && !json)
+		explain_nothing();
 	gravest = weir_diag_gravest_(&diag.model, only);
 	diag_close(&diag);
 	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;
