@@ -42,6 +42,10 @@ class Rate(unittest.TestCase):
                      lambda: limiter.delay(2**60 + 1), lambda: limiter.delay(2**63 - 1)):
             with self.assertRaises(ValueError):
                 call()
+        for call in (lambda: limiter.acquire(n=3), lambda: limiter.acquire(False, n=3),
+                     lambda: limiter.delay(3), lambda: limiter.delay(2**60 + 1)):
+            with self.assertRaisesRegex(ValueError, "^more tokens than the burst$"):
+                call()
         self.assertTrue(limiter.acquire(n=2))
 
     def test_ctrl_c(self):

@@ -143,8 +143,11 @@ class Ends(unittest.TestCase):
         sem = weir.BoundedSemaphore(3)
         with sem.permits(3):
             self.assertEqual(sem.value, 0)
-            with self.assertRaises(TimeoutError):
+            with self.assertRaisesRegex(TimeoutError, "^1 permit was not granted within 0.01 s$"):
                 with sem.permits(1, timeout=0.01):
+                    self.fail("the block was entered")
+            with self.assertRaisesRegex(TimeoutError, "^2 permits were not granted within 0.0 s$"):
+                with sem.permits(2, timeout=0.0):
                     self.fail("the block was entered")
         with self.assertRaises(KeyError):
             with sem:

@@ -60,14 +60,23 @@ static void dealloc(PyObject *object)
 	weirpy_free(object);
 }
 
+/* The text of WEIR_ETOOBIG is about permits and a capacity. */
+static PyObject *raise_too_many(void)
+{
+	PyErr_SetString(PyExc_ValueError, "more tokens than the burst");
+	return NULL;
+}
+
 static PyObject *take(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	weir_rate *limit = get(self);
+	weir_err err;
 	int64_t n;
 
 	if (!limit || !weirpy_parse_n(args, kwargs, &n))
 		return NULL;
-	return weirpy_acquired(weir_rate_try_acquire(limit, n));
+	err = weir_rate_try_acquire(limit, n);
+	return err == WEIR_ETOOBIG ? raise_too_many() : weirpy_acquired(err);
 }
 
 static PyObject *delay(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -79,10 +88,10 @@ static PyObject *delay(PyObject *self, PyObject *args, PyObject *kwargs)
 		return NULL;
 	/* weir_rate_delay panics. */
 	if (n > WEIR_SEM_MAX)
-		return weirpy_raise(WEIR_ETOOBIG);
+		return raise_too_many();
 	ns = weir_rate_delay(limit, n);
 	if (ns == WEIR_FOREVER)
-		return weirpy_raise(WEIR_ETOOBIG);
+		return raise_too_many();
 	return PyFloat_FromDouble((double)ns / 1e9);
 }
 

@@ -153,7 +153,8 @@ class _Permits:
 
 
 def _timed_out(n: int, timeout: Optional[float]) -> TimeoutError:
-    return TimeoutError(f"no {n} permits within {timeout} s")
+    what = "1 permit was" if n == 1 else f"{n} permits were"
+    return TimeoutError(f"{what} not granted within {timeout} s")
 
 
 class _Base(_weir.Sem):
