@@ -217,9 +217,14 @@ static inline void weir_group_end_scope_(weir_group **group)
  * this way.  If weir_group_init fails, then the statement is skipped and err is
  * set to its error.
  *
+ * The end of the statement overwrites err.  If a spawn fails, then leave the
+ * statement with break, which keeps the error of the spawn:
+ *
  *     WEIR_WITH_GROUP(err, group, &opts) {
- *             for (...)
+ *             while (!err && ...)
  *                     err = weir_group_spawn(&group, simulate, &job, 1, ctx);
+ *             if (err)
+ *                     break;
  *     }
  */
 #define WEIR_WITH_GROUP(err, group, opts)                                      \

@@ -191,6 +191,18 @@ TEST(group_scope_left_early)
 		break;
 	}
 	CHECK_OK(err);
+	/* The end of the block overwrites err, and a break keeps it. */
+	WEIR_WITH_GROUP(err, group, &opts) {
+		err = weir_group_spawn(&group, count, NULL, 3, NULL);
+		CHECK_ERR(err, WEIR_ETOOBIG);
+	}
+	CHECK_OK(err);
+	WEIR_WITH_GROUP(err, group, &opts) {
+		err = weir_group_spawn(&group, count, NULL, 3, NULL);
+		if (err)
+			break;
+	}
+	CHECK_ERR(err, WEIR_ETOOBIG);
 }
 
 /* A child of the group's context would outlive the scope. */
