@@ -104,6 +104,8 @@ grep -Eo '\(C[0-9]+\)' "$root/man/weir_named.3" | tr -d '()' | sort -u >in_page
 only clauses in_page 'weir_named.3 does not have'
 
 sed -n 's/^#include "\(weir\/cpp\/.*\)"$/\1/p' "$root/include/weir/semaphore.hpp" >parts
+# The class permit is in a header of C.
+echo weir/permit.h >>parts
 (cd "$root/include" && xargs awk -f "$here/members.awk") <parts | sort -u >members
 awk '/^\.S[sh] / { class = "" }
 	/^\.Ss weir::/ { class = substr($2, 7); print class }
