@@ -60,11 +60,26 @@ static void put_order(struct dg_text *text, const struct weir_cycle_ *cycle)
 	put(text, "\n");
 }
 
+/* " 10", " as a reader", " as the writer": permits of the class of the step */
+static void put_share(struct dg_text *text, const struct weir_cycle_step_ *step,
+		      int64_t weight)
+{
+	if (step->type == RG_RWLOCK) {
+		put(text, weight < step->capacity ? " as a reader" :
+						    " as the writer");
+		return;
+	}
+	put(text, " ");
+	put_int(text, weight);
+}
+
 /* "2 at invoice.c:80: each holds db_pool 10 of 20 (...), wants smtp_conn 1" */
 static void put_callers(struct dg_text *text, const struct weir_cycle_ *cycle,
 			uint32_t i)
 {
 	const struct weir_cycle_step_ *step = &cycle->steps[i];
+	const struct weir_cycle_step_ *next =
+		&cycle->steps[(i + 1) % cycle->length];
 
 	put(text, i ? "          " : "  callers ");
 	put_int(text, step->callers);
@@ -72,16 +87,16 @@ static void put_callers(struct dg_text *text, const struct weir_cycle_ *cycle,
 	weir_diag_put_site_(text, step->wanted_at);
 	put(text, step->callers == 1 ? ": holds " : ": each holds ");
 	put_class(text, step);
-	put(text, " ");
-	put_int(text, step->held);
-	put(text, " of ");
-	put_int(text, step->capacity);
+	put_share(text, step, step->held);
+	if (step->type != RG_RWLOCK) {
+		put(text, " of ");
+		put_int(text, step->capacity);
+	}
 	put(text, " (");
 	weir_diag_put_site_(text, step->held_at);
 	put(text, "), wants ");
-	put_class(text, &cycle->steps[(i + 1) % cycle->length]);
-	put(text, " ");
-	put_int(text, step->wants);
+	put_class(text, next);
+	put_share(text, next, step->wants);
 	put(text, "\n");
 }
 

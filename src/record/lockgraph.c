@@ -61,8 +61,9 @@ static uint32_t node_of(struct weir_graph_ *graph,
 			/* relaxed: as above. */
 			node->name[k] = at_load_relaxed(&object->name[k]);
 	}
-	/* relaxed: as above. */
+	/* relaxed: as above, both. */
 	node->capacity = at_load_relaxed(&object->capacity);
+	node->type = at_load_relaxed(&object->type);
 	return i;
 }
 
@@ -152,6 +153,7 @@ static void take_cycle(struct search *s)
 
 		memcpy(step->name, node->name, sizeof(step->name));
 		step->made_at = node->made_at;
+		step->type = node->type;
 		step->capacity = node->capacity;
 		step->held = e->held;
 		step->wants = e->wants;

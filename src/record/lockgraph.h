@@ -33,6 +33,7 @@ struct weir_node_ {
 	uint64_t class_key;
 	uint64_t made_at;
 	int64_t capacity;
+	uint32_t type;		/* enum rg_type */
 	uint32_t first;		/* edge that leaves it: index + 1; 0: none */
 	bool on_path;
 	char name[RG_NAME];
@@ -59,6 +60,7 @@ struct weir_cycle_step_ {
 	 */
 	char name[RG_NAME];
 	uint64_t made_at;
+	uint32_t type;			/* enum rg_type */
 	int64_t capacity;
 	int64_t held;			/* by each caller, of this class */
 	int64_t wants;			/* of the class of the next step */

@@ -10,6 +10,7 @@
 #include "record/lockorder.h"
 #include "weir/diag.h"
 #include "weir/permit.h"
+#include "weir/rwlock.h"
 
 static char last[16384];
 static unsigned reports;
@@ -116,6 +117,34 @@ TEST(two_orders_that_never_met_are_reported_once)
 	CHECK_EQ(reports, 1);
 	CHECK_OK(weir_sem_destroy(&db));
 	CHECK_OK(weir_sem_destroy(&smtp));
+	end();
+}
+
+/* A lock has readers and a writer: its permits are not in the report. */
+TEST(the_order_of_a_lock_names_the_roles)
+{
+	const weir_rwlock_opts opts = { .name = "table" };
+	weir_rwlock rw;
+	weir_sem db;
+
+	begin();
+	CHECK_OK(weir_rwlock_init(&rw, &opts));
+	watch(&db, 1, "rows");
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	weir_sem_release(&db, 1);
+	weir_rwlock_read_done(&rw);
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	CHECK_OK(weir_rwlock_write(&rw, NULL));
+	weir_rwlock_write_done(&rw);
+	weir_sem_release(&db, 1);
+	CHECK_EQ(reports, 1);
+	CHECK(strstr(last, "holds table as a reader ("));
+	CHECK(strstr(last, "wants table as the writer\n"));
+	CHECK(strstr(last, "holds rows 1 of 1 ("));
+	CHECK(!strstr(last, "10737418"));
+	CHECK_OK(weir_sem_destroy(&db));
+	CHECK_OK(weir_rwlock_destroy(&rw));
 	end();
 }
 
