@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Many `weir run` in one queue: order (C4), the limit, weights, and no wake-ups while all
 wait (C37)."""
+import fcntl
 import os
+import shutil
 import subprocess
 import time
 
 from support import *
+import support
 
 # With a sanitizer, a thousand runs would need too much memory.
 MANY = int(os.environ.get("WEIR_QUEUED", "200"))
@@ -39,6 +42,37 @@ def test_the_limit_holds_for_all():
     for one in [holder, *waiters]:
         same(one.wait(), 0)
     check_referee()
+
+
+# A flock(1) that notes each call.
+NOTING = """#!/bin/sh
+echo >>"$TRIED"
+exec {flock} "$@"
+"""
+
+
+def test_the_referee():
+    """It waits for a holder that is about to end, and detects one job too many."""
+    os.mkdir(path("bin"))
+    with open(path("bin/flock"), "w") as file:
+        file.write(NOTING.format(flock=shutil.which("flock")))
+    os.chmod(path("bin/flock"), 0o755)
+    env = {**ENV, "TRIED": path("tried"), "PATH": path("bin") + ":" + ENV["PATH"]}
+    first = subprocess.Popen(refereed(2, *held_job("x")), env=ENV)
+    job_pid("x")
+    # The lock of a process that is ending: no process has the file as descriptor 9.
+    with open(path("referee.1"), "a") as ending:
+        fcntl.flock(ending, fcntl.LOCK_EX)
+        second = subprocess.Popen(refereed(2, *held_job("y")), env=env)
+        # Two calls a round.  The second round begins after the judgement of the first one.
+        until(lambda: len(read("tried")) > 2 or read("over"), "a second round")
+        check_referee()
+    job_pid("y")
+    same(subprocess.run(refereed(2, "true"), env=ENV, timeout=support.LIMIT).returncode, 0)
+    same(read("over"), "over the limit\n", "three jobs")
+    for name, process in (("x", first), ("y", second)):
+        let_end(name)
+        same(process.wait(support.LIMIT), 0)
 
 
 def test_c10_weights():

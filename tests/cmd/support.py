@@ -235,12 +235,12 @@ def let_end(name):
 
 
 # A referee checks the limit without using weir.  There are as many files as permits.
-# Each job locks one of them; the lock lasts until all processes that inherit the
-# descriptor have ended.  A job that finds all files locked exceeds the limit, unless a
-# process that has been killed is about to release its lock: the kernel closes its
-# descriptors one after another, and may release the permit first.  Such a process has no
-# entries in /proc/PID/fd any more.  The job exceeds the limit if each file has a holder
-# with an entry, and still has it after all the others were found.
+# Each job locks one of them, and has the locked file as descriptor 9; the lock lasts until
+# all processes that inherit the descriptor have ended.  A job that finds all files locked
+# exceeds the limit, unless a process that has been killed is about to release its lock: the
+# kernel closes its descriptors one after another, and may release the permit first.  Such a
+# process has no entries in /proc/PID/fd any more.  The job exceeds the limit if each file
+# has a holder with an entry, and still has it after all the others were found.
 REFEREE = """
 n=$1 dir=$2
 shift 2
@@ -248,15 +248,18 @@ shift 2
 lock_one() {
 	i=0
 	while [ $i -lt $n ]; do
-		exec 9>>"$dir/referee.$i"
-		flock -n 9 && return
+		# Not as 9 yet: another job that is trying this file is not its holder.
+		exec 8>>"$dir/referee.$i"
+		flock -n 8 && exec 9>&8 8>&- && return
 		i=$((i + 1))
 	done
-	exec 9>&-
+	exec 8>&-
 	return 1
 }
 
+# Set "seen" to the holders of all files; empty: a file has none.
 holders_seen() {
+	all=
 	seen=
 	i=0
 	while [ $i -lt $n ]; do
@@ -265,9 +268,10 @@ holders_seen() {
 			[ "$fd" -ef "$dir/referee.$i" ] && found="$found $fd"
 		done
 		[ "$found" ] || return
-		seen="$seen$found"
+		all="$all$found"
 		i=$((i + 1))
 	done
+	seen=$all
 }
 
 until lock_one; do
