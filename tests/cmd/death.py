@@ -180,10 +180,10 @@ def test_earlier_children_are_not_killed():
 
 def test_c37_guardian_orphan_keep():
     same(weir("open", "a", "-n", "1")[0], 0)
+    os.mkfifo(path("x.fifo"))
     runner = start("run", "a", "--orphan", "keep", "--",
                    *refereed(1, "sh", "-c", 'echo $$ >"$1"; read line <"$1.fifo"; exit 5', "job",
                              path("x")))
-    os.mkfifo(path("x.fifo"))
     job_pid("x")
     following = start("run", "a", "--", *refereed(1, "true"))
     until(lambda: stat("a")["waiting"] == 1, "the next job waits")
