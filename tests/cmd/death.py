@@ -83,6 +83,8 @@ def test_c37_wrapper_orphan_keep():
         check(not is_gone(pid), "the job was killed")
         let_end("x")
         next_is_granted(following)
+        # rm does not wait long for a process that is inside the lock.
+        until(lambda: is_gone(holder), "the guardian has left")
         os.unlink(path("x"))
         same(weir("rm", "a")[0], 0)
 
@@ -299,6 +301,8 @@ def test_c37_the_hold_daemon():
     one, = roles("a", "holds")
     kill(one["pid"])
     until(lambda: stat("a")["free"] == 1, "the permit is released")
+    # It may be released before the socket is closed.
+    until(lambda: is_gone(one["pid"]), "the hold daemon has ended")
     check([f for f in os.listdir(path(".")) if f.startswith(".weir-hold")], "a socket remains")
     status, out, err = weir("release", token)
     same((status, err), (69, "weir: a: this token holds no permit (any more)\n"))

@@ -136,7 +136,16 @@ def state(pid):
 
 
 def is_gone(pid):
-    return state(pid) in (None, "Z", "X")
+    """The process has ended, and its files are closed.
+
+    Its first thread may be a zombie while another thread still has the files open.
+    """
+    if state(pid) not in (None, "Z", "X"):
+        return False
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) < 2
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def kill(pid, sig=signal.SIGKILL):
