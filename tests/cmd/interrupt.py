@@ -24,16 +24,6 @@ def job():
     return ["sleep", "1000000"]
 
 
-def pending(pid):
-    """The signals that are pending for a process, as a set of bits."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            lines = [line.split() for line in file]
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(line[1], 16) for line in lines if line[0] == "ShdPnd:")
-
-
 def settled(pid):
     """The wrapper has fetched the signal, or has ended."""
     return is_gone(pid) or (not pending(pid) >> (signal.SIGINT - 1) & 1 and state(pid) == "S")

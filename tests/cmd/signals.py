@@ -58,8 +58,12 @@ def test_c18_at_any_moment():
 def test_while_waiting_other_signals_are_discarded():
     holder = blocked()
     waiter = waiting("sh", "-c", "exit 7")
-    for sig in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH):
+    sent = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+    for sig in sent:
         kill(waiter.pid, sig)
+    # They must arrive before the job is started: the job would get them then.
+    bits = sum(1 << sig - 1 for sig in sent)
+    until(lambda: pending(guardian(waiter)) & bits == bits, "the guardian has them")
     same(stat("a")["waiting"], 1)
     let_end("x")
     same(finish(holder)[0], 0)

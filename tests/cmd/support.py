@@ -148,6 +148,16 @@ def is_gone(pid):
         return True
 
 
+def pending(pid):
+    """The signals that are pending for a process, as a set of bits."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            lines = [line.split() for line in file]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line[1], 16) for line in lines if line[0] == "ShdPnd:")
+
+
 def kill(pid, sig=signal.SIGKILL):
     check(pid > 1, f"will not signal {pid}")
     contain.send_signal(pid, sig)
