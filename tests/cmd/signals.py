@@ -79,19 +79,25 @@ def test_a_signal_to_the_guardian():
     finish(holder)
 
 
-# A job that writes the signals that it gets to a file, and ends after let_end.
+# A job that writes the signals that it gets to a file, and ends after let_end.  A signal
+# that comes just before a call sleeps would not interrupt it: hence the wakeup descriptor.
 TRAP = """
-import os, signal, sys
+import os, select, signal, sys
 signals, started = sys.argv[1:]
 def note(sig, frame):
     with open(signals, "a") as file:
         file.write(signal.Signals(sig).name + chr(10))
+reads, writes = os.pipe()
+os.set_blocking(writes, False)
+signal.set_wakeup_fd(writes)
 for name in "TERM HUP QUIT USR1 USR2 WINCH INT".split():
     signal.signal(getattr(signal, "SIG" + name), note)
 os.mkfifo(started + ".fifo")
+fifo = os.open(started + ".fifo", os.O_RDONLY | os.O_NONBLOCK)
 with open(started, "w") as file:
     file.write(str(os.getpid()))
-open(started + ".fifo").read()
+while fifo not in select.select([fifo, reads], [], [])[0]:
+    os.read(reads, 1)
 """
 
 

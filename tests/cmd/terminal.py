@@ -199,18 +199,22 @@ def test_control_c_ends_a_loop():
             same(re.findall("<(.*?)>", terminal.text), ["130", "130"])
 
 
-# Prints the signals that it gets, and exits on SIGUSR1.
+# Prints the signals that it gets, and exits on SIGUSR1.  A signal that comes just before a
+# call sleeps would not interrupt it: hence the wakeup descriptor.
 PRINTS_SIGNALS = """
 import os, signal, sys
 def on_signal(sig, frame):
     os.write(1, b"<%s>" % signal.Signals(sig).name.encode())
     if sig == signal.SIGUSR1:
         sys.exit(4)
+reads, writes = os.pipe()
+os.set_blocking(writes, False)
+signal.set_wakeup_fd(writes)
 for sig in (signal.SIGQUIT, signal.SIGWINCH, signal.SIGUSR1):
     signal.signal(sig, on_signal)
 os.write(1, b"ready")
 while True:
-    signal.pause()
+    os.read(reads, 1)
 """
 
 

@@ -145,11 +145,14 @@ def excess():
 
 
 class Alarm(Exception):
-    pass
+    """Raised by SIGALRM, once in each attempt."""
+    wanted = False
 
 
 def on_alarm(_number, _frame):
-    raise Alarm
+    if Alarm.wanted:
+        Alarm.wanted = False
+        raise Alarm
 
 
 def interrupted():
@@ -167,13 +170,16 @@ def interrupted():
     assert os.read(reports, 9) == b"done"
     reads, writes = connect()
     signal.signal(signal.SIGALRM, on_alarm)
+    # Repeatedly: a signal just before the read does not interrupt it.
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
     for _ in range(20):
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            Alarm.wanted = True
             os.read(reads, 1)
             sys.exit("an unexpected token")
         except Alarm:
             pass
+    signal.setitimer(signal.ITIMER_REAL, 0)
     signal_child(pid, signal.SIGUSR1)
     assert reap(pid) == 0
     take(reads)
