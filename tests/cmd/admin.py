@@ -30,6 +30,8 @@ def test_stat_table():
     first = held("a", "x", "-w", "2")
     second = start("run", "a", "-w", "3", "-l", "evil \x1b[31m\t", "--", "true")
     until(lambda: stat("a")["waiting"] == 1, "one waiter")
+    # A process that is inside the lock has one more line.
+    until(lambda: state(guardian(second)) == "S", "it sleeps")
     same(plain(weir("stat", "a")[1]), """\
 a: 1 of 3 free, 1 waiting
 ROLE     PLACE      PID   WEIGHT     SINCE  LABEL
@@ -106,6 +108,8 @@ def test_stat_json():
     second = start("run", "a", "-l", 'q"\\\x01\u00e9\udcff', "--", "true",
                    env={"LC_ALL": "C.UTF-8"})
     until(lambda: stat("a")["waiting"] == 1, "one waiter")
+    # A process that is inside the lock has one more entry.
+    until(lambda: state(guardian(second)) == "S", "it sleeps")
     status, out, err = weir("stat", "a", "--json")
     same(out.count("\n"), 1, "one line")
     tool = subprocess.run(["python3", "-m", "json.tool"], input=out, text=True,

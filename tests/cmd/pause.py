@@ -126,9 +126,10 @@ def test_rm_against_a_resume():
 
         def stopped_at_the_byte():
             kill(rm.pid, signal.SIGSTOP)
-            until(lambda: state(rm.pid) == "T", "rm is stopped")
-            # To map the file, rm opens it twice as well, but before it has a request.
-            if opened(rm.pid, "a.weir") == 2 and roles("a", "waits"):
+            until(lambda: is_stopped(rm.pid), "rm is stopped")
+            # To map the file, rm opens it twice as well, but before it has a request.  Its
+            # other threads must not be inside the lock: the resume would wait for them.
+            if opened(rm.pid, "a.weir") == 2 and roles("a", "waits") and not lock_is_held("a"):
                 return True
             kill(rm.pid, signal.SIGCONT)
             return False

@@ -135,6 +135,11 @@ def state(pid):
         return None
 
 
+def is_stopped(pid):
+    """All threads of the process are stopped."""
+    return all(state(f"{pid}/task/{one}") == "T" for one in os.listdir(f"/proc/{pid}/task"))
+
+
 def is_gone(pid):
     """The process has ended, and its files are closed.
 
@@ -168,15 +173,21 @@ def kill(pid, sig=signal.SIGKILL):
 LOCK_AT, LOCK_SLOT_BITS = 128, 13
 
 
+def lock_is_held(name):
+    """A process is inside the lock of the semaphore."""
+    with open(path(name + ".weir"), "rb", buffering=0) as file:
+        word = os.pread(file.fileno(), 8, LOCK_AT)
+    return bool(int.from_bytes(word, sys.byteorder) & 0xffffffff)
+
+
 def lock_as(name, entry):
     """Lock the semaphore, as if the process of this entry of stat were inside the lock."""
     slot, generation = entry["id"] & 0xffff, entry["id"] >> 16
     owner = (slot + 1 | generation << LOCK_SLOT_BITS) & 0xffffffff
+    until(lambda: not lock_is_held(name), "the lock is free")
     with open(path(name + ".weir"), "r+b", buffering=0) as file:
-        def lock():
-            return int.from_bytes(os.pread(file.fileno(), 8, LOCK_AT), sys.byteorder)
-        until(lambda: not lock() & 0xffffffff, "the lock is free")
-        os.pwrite(file.fileno(), (lock() | owner).to_bytes(8, sys.byteorder), LOCK_AT)
+        lock = int.from_bytes(os.pread(file.fileno(), 8, LOCK_AT), sys.byteorder)
+        os.pwrite(file.fileno(), (lock | owner).to_bytes(8, sys.byteorder), LOCK_AT)
 
 
 def unlock(name):
