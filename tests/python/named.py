@@ -9,7 +9,7 @@ import tempfile
 import threading
 import unittest
 
-from support import contain, main, until, weir
+from support import contain, interrupted_once, main, until, weir
 import support
 
 
@@ -105,9 +105,7 @@ class Named(unittest.TestCase):
 
     def test_ctrl_c(self):
         sem, other = self.open(), self.open()
-        self.addCleanup(signal.signal, signal.SIGINT,
-                        signal.signal(signal.SIGINT, signal.default_int_handler))
-        ended = threading.Event()
+        ended = interrupted_once(self)
 
         def interrupt():
             until(lambda: sem.waiting == 1, "a waiter")

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from support import main, until, weir
+from support import interrupted_once, main, until, weir
 import support
 
 
@@ -51,9 +51,7 @@ class Rate(unittest.TestCase):
     def test_ctrl_c(self):
         limiter = weir.RateLimiter(1, per=3600)
         limiter.acquire()
-        self.addCleanup(signal.signal, signal.SIGINT,
-                        signal.signal(signal.SIGINT, signal.default_int_handler))
-        ended = threading.Event()
+        ended = interrupted_once(self)
 
         def interrupt():
             until(lambda: limiter._gate.value == 0, "the wait")

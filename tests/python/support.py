@@ -8,7 +8,9 @@ cases of the program.  A program that kills processes passes contained=True.
 import importlib.machinery
 import importlib.util
 import os
+import signal
 import sys
+import threading
 import time
 import unittest
 
@@ -44,6 +46,23 @@ def until(condition, what):
         if time.monotonic() > end:
             raise AssertionError(f"never: {what}")
         time.sleep(0.0005)
+
+
+def interrupted_once(test):
+    """Let the first SIGINT of a test raise KeyboardInterrupt, and ignore later ones.
+
+    A signal that comes just before a wait does not end it, so the tests repeat it.  Returns
+    an event that the first signal sets: the last signal may come after it.
+    """
+    came = threading.Event()
+
+    def on_signal(number, frame):
+        if not came.is_set():
+            came.set()
+            signal.default_int_handler(number, frame)
+
+    test.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, on_signal))
+    return came
 
 
 def main(contained=False):
