@@ -169,11 +169,7 @@ def test_ten_thousand():
             file.truncate(size)
     same(len(values(once(), PREFIX + "permits")), 10000)
     with Server() as server:
-        def whole():
-            # The server closes a connection after ten seconds.
-            _, headers, body = server.get()
-            return body if len(body.encode()) == int(headers["content-length"]) else None
-        found = values(parse(until(whole, "a whole answer")), PREFIX + "permits_available")
+        found = values(parse(server.get_whole()), PREFIX + "permits_available")
         same((len(found), set(found.values())), (10000, {7}), "over HTTP")
 
 
@@ -640,7 +636,7 @@ def test_memory_stays_bounded():
             file.write(head)
             file.truncate(size)
     with Server() as server:
-        length = len(server.get()[2])
+        length = len(server.get_whole())
         check(length > 900000, "a large answer")
         before = memory_of(server.process.pid)
         request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -652,7 +648,7 @@ def test_memory_stays_bounded():
                 one.connect((server.host, server.port))
                 one.sendall(request)
                 unread.append(one)
-            same(server.get()[0], 200)
+            server.get_whole()
             for one in unread:
                 one.close()
         with server.connect() as flood:
@@ -668,7 +664,7 @@ def test_memory_stays_bounded():
                     pass
             except OSError:
                 pass
-        same(server.get()[0], 200)
+        server.get_whole()
         # 32 connections, each with an answer of its own at most; and 64 MiB more.
         check(memory_of(server.process.pid) < before + 33 * length // 1024 + 65536,
               (before, memory_of(server.process.pid)))

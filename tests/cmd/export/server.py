@@ -37,6 +37,13 @@ class Server:
         header = f"Accept: {accept}\r\n" if accept is not None else ""
         return self.ask(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
 
+    def get_whole(self):
+        """The body of a large answer: the server closes a connection after ten seconds."""
+        def whole():
+            _, headers, body = self.get()
+            return body if headers.get("content-length") == str(len(body.encode())) else None
+        return until(whole, "a whole answer")
+
     def end(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)
         same(finish(self.process), (0, "", ""), "the end of the server")
@@ -53,9 +60,12 @@ class Server:
 
 
 def answer(connection):
+    """(status, headers, body); the status is 0 if the server closed the connection before."""
     data = b""
     while chunk := connection.recv(1 << 16):
         data += chunk
+    if not data:
+        return 0, {}, ""
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)
