@@ -6,7 +6,6 @@ Prometheus scrapes a server on loopback and answers queries.
 """
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -62,17 +61,26 @@ def test_the_alerts_fire():
     check(promtool("test", "rules", path("alerts.yml"))[0], "a wrong expectation")
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def listening_port(pid):
+    """The port on which the process listens; None: it does not."""
+    sockets = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            sockets.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass    # closed meanwhile
+    with open("/proc/net/tcp") as file:
+        for words in map(str.split, file):
+            # 0A: the state LISTEN
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                return int(words[1].split(":")[1], 16)
+    return None
 
 
 class Prometheus:
     """A Prometheus on loopback that scrapes one target."""
 
     def __init__(self, target):
-        self.port = free_port()
         config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
                   "rule_files": [ALERTS],
                   "scrape_configs": [{"job_name": "weir", "static_configs": [
@@ -83,8 +91,13 @@ class Prometheus:
         self.process = subprocess.Popen(
             [PROMETHEUS, "--config.file", path("prometheus.yml"),
              "--storage.tsdb.path", path("data"),
-             "--web.listen-address", f"127.0.0.1:{self.port}"],
+             "--web.listen-address", "127.0.0.1:0"],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=ENV)
+
+        def listens():
+            check(self.process.poll() is None, read("prometheus.log"))
+            return listening_port(self.process.pid)
+        self.port = until(listens, "Prometheus listens")
 
     def ask(self, what):
         try:
