@@ -241,14 +241,16 @@ def test_several_processes():
 
 
 def test_a_lost_connection():
-    with crowd(1, "held") as program, Server(program.pid) as server, Browser() as browser:
+    # Another program might take the port on 127.0.0.1 meanwhile.
+    with crowd(1, "held") as program, Server(program.pid, address="127.77.0.1:0") as server, \
+            Browser() as browser:
         browser.open(server.url)
         shows(browser, "#connection", "live")
         server.end()
         shows(browser, "#connection", "connection lost")
         shows(browser, ".notice.bad", "No connection to weir web")
         shows(browser, "#body", "held")
-        with Server(program.pid, address=f"127.0.0.1:{server.port}", key=server.key):
+        with Server(program.pid, address=f"127.77.0.1:{server.port}", key=server.key):
             shows(browser, "#connection", "live")
             same(browser.texts(".notice"), [])
 
