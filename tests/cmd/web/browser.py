@@ -214,6 +214,22 @@ def test_a_leak():
         same(browser.texts(".bad.node, .bad.edge"), [])
 
 
+def test_a_reader_writer_lock():
+    """The roles are shown, not the permits of the semaphore inside."""
+    with crowd(1) as program, Server(program.pid) as server, Browser() as browser:
+        program.do("read")
+        program.do("write")
+        browser.open(server.url)
+        shows(browser, ".node.sem", "table", "1 reader inside, 1 waiting")
+        same(sorted(browser.texts("#graph .label")), ["is a reader", "waits to be the writer"])
+        check(any("is a reader of table" in one for one in browser.texts("#edges li")),
+              browser.texts("#edges li"))
+        browser.click(".node.sem rect")
+        shows(browser, "#details", "1 reader inside", "1 context", "waits to be the writer for")
+        check("1073741" not in browser.text("body"), browser.text("body"))
+        no_errors(browser)
+
+
 def test_a_process_that_ends():
     with hang("hang-nested") as program, Server(program.pid) as server, Browser() as browser:
         browser.open(server.url)
