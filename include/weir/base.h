@@ -61,7 +61,7 @@ WEIR_API const char *weir_version(void);
 	X(WEIR_OK, 0, "success")                                               \
 	X(WEIR_ECANCELED, -1, "the context was cancelled")                     \
 	X(WEIR_ETIMEDOUT, -2, "the deadline passed")                           \
-	X(WEIR_ECLOSED, -3, "the semaphore is closed")                         \
+	X(WEIR_ECLOSED, -3, "the object is closed")                            \
 	X(WEIR_ETOOBIG, -4, "more permits than the capacity")                  \
 	X(WEIR_EAGAIN, -5, "too few permits are free, or others wait first")   \
 	X(WEIR_EBUSY, -6, "in use, too many waiters, or too late to cancel")   \
@@ -83,7 +83,7 @@ typedef enum weir_err {
 	WEIR_ERR_LAST_ = INT32_MIN /* fixes the type's size; never returned */
 } weir_err;
 
-/* Return "WEIR_ECLOSED" and "the semaphore is closed".  Never null. */
+/* Return "WEIR_ECLOSED" and "the object is closed".  Never null. */
 WEIR_API const char *weir_err_name(weir_err err);
 WEIR_API const char *weir_err_text(weir_err err);
 

@@ -354,7 +354,7 @@ TEST(errors_have_names_and_texts)
 {
 	CHECK(!strcmp(weir_err_name(WEIR_OK), "WEIR_OK"));
 	CHECK(!strcmp(weir_err_name(WEIR_ECLOSED), "WEIR_ECLOSED"));
-	CHECK(!strcmp(weir_err_text(WEIR_ECLOSED), "the semaphore is closed"));
+	CHECK(!strcmp(weir_err_text(WEIR_ECLOSED), "the object is closed"));
 	for (int e = 5; e > -40; e--) {
 		const char *name = weir_err_name((weir_err)e);
 		const char *text = weir_err_text((weir_err)e);
