@@ -65,7 +65,7 @@ static bool in_background(void)
 
 /*
  * Make the line.  Returns false if the guardian is neither in the queue nor kept
- * out of it by a process that is stopped.
+ * out of it by a process inside the lock of the semaphore.
  */
 static bool line(const struct run_opts *opts, pid_t guardian, int64_t since,
 		 char text[LINE_ROOM])
