@@ -226,7 +226,7 @@ static PyMethodDef methods[] = {
 	  ">>> sem.acquire()\n"
 	  "Traceback (most recent call last):\n"
 	  "  ...\n"
-	  "weir.ClosedError: the semaphore is closed\n" },
+	  "weir.ClosedError: the object is closed\n" },
 	{ "_resize", resize, METH_O, "Set the capacity." },
 	{ "_submit", weirpy_submit, METH_VARARGS,
 	  "_submit(loop, n, callback): return None if n permits were taken at\n"
