@@ -65,8 +65,7 @@ static void put_share(struct dg_text *text, const struct weir_cycle_step_ *step,
 		      int64_t weight)
 {
 	if (step->type == RG_RWLOCK) {
-		put(text, weight < step->capacity ? " as a reader" :
-						    " as the writer");
+		put(text, weight == 1 ? " as a reader" : " as the writer");
 		return;
 	}
 	put(text, " ");

@@ -126,9 +126,26 @@ typedef void held_fn(const struct request *request, struct rg_object *object,
 		     const struct rg_slot *slot, int64_t held, void *user);
 
 /*
- * Call fn for each slot with permits that the thread held before the request.
- * If the request has been granted already, the slot of its call site contains
- * its n permits, which are subtracted.
+ * Returns the permits of the object in all slots of the calling thread: it may
+ * have acquired some of them at another call site.
+ */
+static int64_t held_of(char *base, const struct rg_object *object)
+{
+	const struct rg_context *context = weir_mine_.context;
+	int64_t sum = 0;
+
+	for (; context; context = weir_context_more_(base, context))
+		for (unsigned i = 0; i < RG_SLOTS; i++)
+			if (held_object(base, &context->slots[i]) == object)
+				sum += weir_slot_holds_(&context->slots[i]);
+	return sum;
+}
+
+/*
+ * Call fn for each slot with permits that the thread held before the request,
+ * with the sum of the permits that the thread had of this object.  If the request
+ * has been granted already, the slot of its call site contains its n permits,
+ * which are subtracted.
  */
 static void each_held(const struct request *r, held_fn *fn, void *user)
 {
@@ -139,19 +156,22 @@ static void each_held(const struct request *r, held_fn *fn, void *user)
 		for (unsigned i = 0; i < RG_SLOTS; i++) {
 			const struct rg_slot *slot = &context->slots[i];
 			struct rg_object *object = held_object(r->base, slot);
-			int64_t held;
+			int64_t held, all;
 
 			if (!object)
 				continue;
 			held = weir_slot_holds_(slot);
-			/* relaxed: this thread writes the slot. */
-			if (object == r->wanted &&
-			    at_load_relaxed(&slot->site) == r->site) {
-				held -= own;
-				own = 0;
+			all = held_of(r->base, object);
+			if (object == r->wanted) {
+				all -= r->granted ? r->n : 0;
+				/* relaxed: this thread writes the slot. */
+				if (at_load_relaxed(&slot->site) == r->site) {
+					held -= own;
+					own = 0;
+				}
 			}
 			if (held > 0)
-				fn(r, object, slot, held, user);
+				fn(r, object, slot, all, user);
 		}
 }
 

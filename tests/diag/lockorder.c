@@ -120,6 +120,50 @@ TEST(two_orders_that_never_met_are_reported_once)
 	end();
 }
 
+/* The permits that a thread has of an object count together, wherever acquired. */
+TEST(permits_of_several_call_sites_add_up)
+{
+	const weir_rwlock_opts opts = { .name = "table" };
+	weir_sem pool, db;
+	weir_rwlock rw;
+
+	begin();
+	watch(&pool, 10, "pool");
+	watch(&db, 1, "rows");
+	CHECK_OK(weir_sem_acquire(&pool, 5, NULL));
+	CHECK_OK(weir_sem_acquire(&pool, 4, NULL));
+	/* Two such threads can hold all of the pool. */
+	CHECK_EQ(reports, 1);
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	weir_sem_release(&db, 1);
+	weir_sem_release(&pool, 9);
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&pool, 2, NULL));
+	weir_sem_release(&pool, 2);
+	weir_sem_release(&db, 1);
+	CHECK_EQ(reports, 2);
+	CHECK(strstr(last, "holds pool 9 of 10 ("));
+
+	/* A reader that becomes the writer. */
+	CHECK_OK(weir_rwlock_init(&rw, &opts));
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	CHECK_OK(weir_rwlock_try_upgrade(&rw));
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	weir_sem_release(&db, 1);
+	weir_rwlock_write_done(&rw);
+	CHECK_OK(weir_sem_acquire(&db, 1, NULL));
+	CHECK_OK(weir_rwlock_read(&rw, NULL));
+	weir_rwlock_read_done(&rw);
+	weir_sem_release(&db, 1);
+	CHECK_EQ(reports, 3);
+	CHECK(strstr(last, "holds table as the writer ("));
+	CHECK(strstr(last, "wants table as a reader\n"));
+	CHECK_OK(weir_sem_destroy(&db));
+	CHECK_OK(weir_sem_destroy(&pool));
+	CHECK_OK(weir_rwlock_destroy(&rw));
+	end();
+}
+
 /* A lock has readers and a writer: its permits are not in the report. */
 TEST(the_order_of_a_lock_names_the_roles)
 {
