@@ -46,15 +46,18 @@ void weir_diag_put_columns_(struct dg_text *text, uint64_t site, int64_t age_ns)
 	}
 }
 
-/* Returns true if the weight is that of the writer of the lock. */
+/*
+ * Returns true if the weight is that of the writer of the lock.  A reader that
+ * has become the writer has one permit as a reader, and the others as the writer.
+ */
 static bool is_writer(const struct dg_object *object, int64_t weight)
 {
-	return weight >= object->capacity;
+	return weight > 1 && weir_diag_add_(weight, 1) >= object->capacity;
 }
 
 static void put_inside(struct dg_text *text, const struct dg_object *object)
 {
-	int64_t inside = weir_diag_add_(object->capacity, -object->free);
+	int64_t inside = weir_diag_add_(object->held, object->unowned);
 
 	if (inside <= 0) {
 		put(text, "free");

@@ -12,7 +12,7 @@ void weir_diag_put_origin_(struct dg_text *text, uint64_t site, int64_t age_ns);
 /* "  40.0 s  mail.c:18" */
 void weir_diag_put_columns_(struct dg_text *text, uint64_t site,
 			    int64_t age_ns);
-/* "0 of 20 free"; of a reader-writer lock "2 readers inside" */
+/* "0 of 20 free"; for a reader-writer lock "2 readers inside" */
 void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object);
 /*
  * A reader-writer lock is a semaphore of which a reader takes one permit and

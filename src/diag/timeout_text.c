@@ -70,7 +70,7 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	put(text, "\n");
 }
 
-/* " wants 2 of 3", " as the writer"; of a channel nothing */
+/* " wants 2 of 3", " as the writer"; for a channel nothing */
 static void put_wish(struct dg_text *text, const struct dg_object *object,
 		     const struct dg_wait *own)
 {

@@ -219,6 +219,25 @@ def test_c49_core_file_without_registry():
     check("not a core file that can be read" in err, err)
 
 
+def test_c50_a_reader_that_has_become_the_writer():
+    with target("upgraded") as t:
+        out = weir("explain", t.pid)[1]
+        check("\ntable: reader-writer lock, 1 writer inside;" in out, out)
+        check("\nreader  tid 101 one" in out and "\nwriter  tid 101 one" in out, out)
+        check("10737418" not in out, out)
+        out = weir("top", t.pid, "--once")[1]
+        same(out.splitlines()[1].split()[:3], [t.pid, "writer", "1"], out)
+
+
+def test_c50_a_lock_whose_holder_is_not_known():
+    with target("unknown") as t:
+        out = weir("explain", t.pid)[1]
+        check("\ntable: reader-writer lock, 1 reader inside;" in out, out)
+        check("\nreader  held by no known context\n" in out, out)
+        out = weir("top", t.pid, "--once")[1]
+        same(out.splitlines()[1].split()[:3], [t.pid, "readers", "1"], out)
+
+
 def test_explain_without_arguments_says_where_it_looked():
     """Without a PID it shows the names of the folder; the semaphores inside processes are
     elsewhere."""

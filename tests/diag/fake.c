@@ -221,6 +221,20 @@ int fake_scenario(char *base, const char *name)
 		fake_add_wait(base, one, object, 1 << 30, 0x11, FAKE_SECOND);
 		return 1;
 	}
+	if (!strcmp(name, "upgraded")) {
+		object = fake_add_object(base, "table", 1 << 30);
+		fake_object(base, 0)->type = RG_RWLOCK;
+		one = fake_add_thread(base, 101, "one");
+		fake_hold(base, one, object, 1, 0x10, 5 * FAKE_SECOND);
+		fake_hold(base, one, object, (1 << 30) - 1, 0x11, FAKE_SECOND);
+		return 1;
+	}
+	if (!strcmp(name, "unknown")) {
+		object = fake_add_object(base, "table", 1 << 30);
+		fake_object(base, 0)->type = RG_RWLOCK;
+		fake_object(base, 0)->handed_over = -1;
+		return 1;
+	}
 	if (!strcmp(name, "writer")) {
 		object = fake_add_object(base, "table", 1 << 30);
 		fake_object(base, 0)->type = RG_RWLOCK;

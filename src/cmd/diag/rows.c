@@ -53,6 +53,9 @@ static void add_object(struct rows *rows, const struct dg_model *model,
 	row->capacity = object->capacity;
 	row->free = object->free;
 	row->held = object->held;
+	/* As in explain, a lock is not free if no context is known to hold it. */
+	if (object->type == RG_RWLOCK)
+		row->held = weir_diag_add_(object->held, object->unowned);
 	row->verdict = object->verdict;
 	row->oldest_wait_ns = row->oldest_hold_ns = DG_UNKNOWN;
 	for (uint32_t w = object->first_wait; w != DG_NONE;
@@ -185,7 +188,7 @@ static const char *age_text(int64_t ns, char room[DURATION_ROOM])
 void rows_line(const struct row *row, char line[ROWS_LINE])
 {
 	char wait[DURATION_ROOM], hold[DURATION_ROOM], counts[64];
-	int64_t held = row ? row->held : 0;
+	bool writer;
 
 	if (!row) {
 		(void)snprintf(line, ROWS_LINE, "%7s %12s %6s %6s %9s %9s %9s "
@@ -194,9 +197,12 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 			       "NAME");
 		return;
 	}
+	/* The writer of a lock has all of its permits. */
+	writer = row->type == RG_RWLOCK && row->held > 1 &&
+		 row->held >= row->capacity;
 	if (row->type == RG_RWLOCK)
-		(void)snprintf(counts, sizeof(counts), "%s", held <= 0 ? "free" :
-			       held < row->capacity ? "readers" : "writer");
+		(void)snprintf(counts, sizeof(counts), "%s", writer ? "writer" :
+			       row->held > 0 ? "readers" : "free");
 	else if (row->flags & RG_UNBOUNDED)
 		(void)snprintf(counts, sizeof(counts), "unbounded");
 	else
@@ -204,9 +210,7 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 			       (long long)row->free, (long long)row->capacity);
 	(void)snprintf(line, ROWS_LINE, "%7u %12s %6lld %6u %9s %9s %9.1f "
 		       " %-14s %s", row->pid, counts,
-		       /* The writer of a lock has all of its permits. */
-		       row->type == RG_RWLOCK && held >= row->capacity ? 1ll :
-		       (long long)held,
+		       writer ? 1ll : (long long)row->held,
 		       row->waiting, age_text(row->oldest_wait_ns, wait),
 		       age_text(row->oldest_hold_ns, hold), row->rate,
 		       row->verdict == DG_FINE ? "-" :
