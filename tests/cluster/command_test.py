@@ -577,6 +577,11 @@ def test_postgres():
         assert status == 64 and "hidden-word" not in text
         assert weir("stat", "x", env={"WEIR_URL": secret})[0] == 0
         assert weir("rm", url, env=env)[0] == 0 and weir("stat", url, env=env)[0] == 69
+        # -n creates no database.
+        absent = server.url.replace("/postgres/", "/absent/") + "x"
+        for option in ((), ("-n", 1)):
+            status, text = weir("run", absent, *option, "--", "true", env=env)
+            assert status == 69 and text.endswith('database "absent" does not exist\n'), text
         status, text = weir("run", "postgresql://127.0.0.1:1/x", "--", "true")
         assert status == 69 and "refused" in text and text.count("\n") == 1, text
 

@@ -14,9 +14,10 @@ static const struct {
 } states[] = {
 	{ "WR001", RES_REFUSED, ENOENT }, { "WR002", RES_REFUSED, EBADMSG },
 	{ "WR003", RES_REFUSED, EPROTO },
-	/* The schema was dropped; the database does not exist. */
+	/* The schema was dropped. */
 	{ "3F000", RES_REFUSED, ENOENT }, { "42P01", RES_REFUSED, ENOENT },
-	{ "3D000", RES_REFUSED, ENOENT },
+	/* The database does not exist.  No call of weir creates it. */
+	{ "3D000", RES_REFUSED, EIO },
 	/* The user is refused, or has no privilege. */
 	{ "28", RES_REFUSED, EACCES }, { "42501", RES_REFUSED, EACCES },
 	/* A function or column is missing; a value or a constraint is wrong. */

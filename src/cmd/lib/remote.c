@@ -187,7 +187,8 @@ void remote_fail(const char *url, weir_cluster *c, weir_err err)
 	if (err == WEIR_ESYSTEM || err == WEIR_EINDETERMINATE)
 		remote_api.weir_cluster_why(c, why, sizeof(why));
 	cmd_die(remote_status(err, errnum), "%s: %s%s%s", remote_display(url),
-		*why ? why : weir_err_text(err),
+		*why ? why : err == WEIR_ECLOSED ? "the semaphore is closed" :
+						   weir_err_text(err),
 		err == WEIR_EINDETERMINATE ? "; " : "",
 		err == WEIR_EINDETERMINATE ? weir_err_text(err) : "");
 }
@@ -210,7 +211,8 @@ static weir_cluster *open_remote(const char *url, const weir_cluster_opts *opts,
 	if (err)
 		cmd_die(remote_status(err, errnum), "%s: %s%s",
 			remote_display(url), *why ? why : weir_err_text(err),
-			has_n && err == WEIR_ESYSTEM && errnum == ENOENT ?
+			has_n && !(opts->flags & WEIR_CLUSTER_CREATE) &&
+					err == WEIR_ESYSTEM && errnum == ENOENT ?
 			"; -n CAPACITY creates it" : "");
 	return c;
 }
