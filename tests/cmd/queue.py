@@ -61,8 +61,10 @@ def test_the_referee():
     first = subprocess.Popen(refereed(2, *held_job("x")), env=ENV)
     job_pid("x")
     # The lock of a process that is ending: no process has the file as descriptor 9.
-    with open(path("referee.1"), "a") as ending:
-        fcntl.flock(ending, fcntl.LOCK_EX)
+    with open(path("referee.1"), "a") as file:
+        ending = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 20)
+    with open(ending, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         second = subprocess.Popen(refereed(2, *held_job("y")), env=env)
         # Two calls a round.  The second round begins after the judgement of the first one.
         until(lambda: len(read("tried")) > 2 or read("over"), "a second round")
