@@ -109,8 +109,8 @@ static inline bool nm_release(weir_named *h, uint64_t lock)
 
 /*
  * Unlock, if the critical section has collected no threads to wake.  `lock` is
- * the lock word.  It is passed in because a load right after the CAS waits for
- * the CAS, which takes a tenth of an uncontended acquire.
+ * the lock word.  The caller passes it because a load right after the CAS would
+ * wait for the CAS: that costs 6% of an uncontended acquire and release.
  */
 static inline void nm_unlock_word(weir_named *h, uint64_t lock)
 {

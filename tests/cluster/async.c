@@ -334,7 +334,7 @@ TEST(c35_cancel_meets_callback_in_another_thread)
 
 TEST(c41_a_lease_is_renewed_and_its_deadline_moves)
 {
-	/* The first renewal is due after 4 s; a late one is not, for 6 s more. */
+	/* The first renewal is due after 4 s.  The lease is valid for 6 s more. */
 	weir_cluster *c = open_new(1, "?ttl=12s");
 	weir_lease *lease;
 	int64_t first;
