@@ -683,7 +683,7 @@ def test_errors_of_open():
         open(path, "w").write("secret\n")
         assert "ENOENT" in tool_(server.url + "x", env={"WEIR_PASSWORD_FILE": path})
         other = server.url.replace("/postgres/", "/nowhere/")
-        assert "ENOENT" in tool_(other + "x", env={"WEIR_PASSWORD": "secret"})
+        assert "EIO" in tool_(other + "x", env={"WEIR_PASSWORD": "secret"})
         assert "ECONNREFUSED" in tool_("postgres://127.0.0.1:1/x")
         assert "WEIR_EINVAL" in tool_("postgres://127.0.0.1")
         # A user without privileges.
