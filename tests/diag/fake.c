@@ -196,6 +196,15 @@ static void fill_full(char *base)
 	}
 }
 
+/* Add a reader-writer lock as the first object: its writer has all permits. */
+static uint64_t add_lock(char *base)
+{
+	uint64_t lock = fake_add_object(base, "table", 1 << 30);
+
+	fake_object(base, 0)->type = RG_RWLOCK;
+	return lock;
+}
+
 int fake_scenario(char *base, const char *name)
 {
 	uint64_t object, one, two;
@@ -214,30 +223,26 @@ int fake_scenario(char *base, const char *name)
 		return 1;
 	}
 	if (!strcmp(name, "lock")) {
-		object = fake_add_object(base, "table", 1 << 30);
-		fake_object(base, 0)->type = RG_RWLOCK;
+		object = add_lock(base);
 		one = fake_add_thread(base, 101, "one");
 		fake_hold(base, one, object, 1, 0x10, 5 * FAKE_SECOND);
 		fake_add_wait(base, one, object, 1 << 30, 0x11, FAKE_SECOND);
 		return 1;
 	}
 	if (!strcmp(name, "upgraded")) {
-		object = fake_add_object(base, "table", 1 << 30);
-		fake_object(base, 0)->type = RG_RWLOCK;
+		object = add_lock(base);
 		one = fake_add_thread(base, 101, "one");
 		fake_hold(base, one, object, 1, 0x10, 5 * FAKE_SECOND);
 		fake_hold(base, one, object, (1 << 30) - 1, 0x11, FAKE_SECOND);
 		return 1;
 	}
 	if (!strcmp(name, "unknown")) {
-		object = fake_add_object(base, "table", 1 << 30);
-		fake_object(base, 0)->type = RG_RWLOCK;
+		(void)add_lock(base);
 		fake_object(base, 0)->handed_over = -1;
 		return 1;
 	}
 	if (!strcmp(name, "writer")) {
-		object = fake_add_object(base, "table", 1 << 30);
-		fake_object(base, 0)->type = RG_RWLOCK;
+		object = add_lock(base);
 		one = fake_add_thread(base, 101, "one");
 		fake_hold(base, one, object, 1 << 30, 0x10, FAKE_SECOND);
 		fake_context(base, one & 0xffff)->state = RG_ENDED;
