@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/ticks.h"
 
+#include <stddef.h>
 #include <time.h>
 
+#include "base/atomic.h"
+#include "base/vdso.h"
 #include "weir/base.h"
 
 #if defined(__aarch64__)
@@ -37,12 +40,23 @@ int64_t weir_ticks_ns_(int64_t ticks)
 	return ns < now ? now - ns : 0;
 }
 #else
-int64_t weir_ticks_(void)
-{
-	struct timespec now;
+static weir_clock_reader_ find_reader;
+weir_clock_reader_ *weir_read_clock_ = find_reader;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+/* The first call: find the function that reads a clock, and call it. */
+static int find_reader(clockid_t clock, struct timespec *now)
+{
+	weir_clock_reader_ *found = NULL;
+
+	/* On a 32-bit machine, the vDSO and libc have different timespecs. */
+	if (sizeof(long) == 8)
+		found = (weir_clock_reader_ *)
+			weir_vdso_find_("__vdso_clock_gettime");
+	if (!found)
+		found = clock_gettime;
+	/* relaxed: every thread stores the same address. */
+	at_store_relaxed(&weir_read_clock_, found);
+	return found(clock, now);
 }
 
 uint64_t weir_ticks_per_s_(void)

@@ -3,12 +3,15 @@
 #define WEIR_BASE_TICKS_H
 
 #include <stdint.h>
+#include <time.h>
+
+#include "base/atomic.h"
 
 /*
  * A clock that is cheap to read.  All processes of the machine share its ticks.
  * On a CPU whose counter can be read in a nanosecond, they are the ticks of that
  * counter.  On others they are the nanoseconds of CLOCK_MONOTONIC_COARSE, which
- * is inexact by some milliseconds.
+ * is inexact by some milliseconds; reading them is a call (WEIR_TICKS_CALL_).
  *
  * weir_ticks_ns_ converts ticks of the past to a time of weir_now_ns.
  * weir_ticks_per_s_ returns the number of ticks in a second.
@@ -22,7 +25,20 @@ static inline int64_t weir_ticks_(void)
 	return ticks;
 }
 #else
-int64_t weir_ticks_(void);
+#define WEIR_TICKS_CALL_
+typedef int weir_clock_reader_(clockid_t clock, struct timespec *now);
+
+/* clock_gettime of the vDSO, or of libc if there is no vDSO. */
+extern weir_clock_reader_ *weir_read_clock_;
+
+static inline int64_t weir_ticks_(void)
+{
+	struct timespec now;
+
+	/* relaxed: every value that is ever stored is right. */
+	(void)at_load_relaxed(&weir_read_clock_)(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 #endif
 int64_t weir_ticks_ns_(int64_t ticks);
 uint64_t weir_ticks_per_s_(void);

@@ -55,7 +55,7 @@ static weir_err acquire_long(weir_permit *permit, weir_sem *sem, int64_t n,
 		err = deadline_ns == WEIR_FOREVER ?
 			      weir_sem_acquire(sem, n, ctx) :
 			      weir_sem_acquire_until(sem, n, deadline_ns);
-	else if (!ctx && weir_take_watched_(sem, n, n) >= 0)
+	else if (!ctx && weir_take_marked_(sem, n))
 		weir_sem_record_took_(sem, n, site);
 	else
 		err = weir_sem_wait_(sem, n, n, ctx, deadline_ns, NULL, call,
@@ -104,7 +104,7 @@ static weir_err try_long(weir_permit *permit, weir_sem *sem, int64_t n)
 
 	if (!weir_request_ok_(sem, n, n))
 		return WEIR_EINVAL;
-	if (weir_take_watched_(sem, n, n) >= 0)
+	if (weir_take_marked_(sem, n))
 		weir_sem_record_tried_(sem, n, site);
 	else
 		err = weir_sem_try_wait_(sem, n);

@@ -100,7 +100,7 @@ static weir_err acquire_one_long(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
 	if (ctx)
 		return acquire_within(sem, n, ctx);
-	if (!weir_request_ok_(sem, n, n) || weir_take_watched_(sem, n, n) < 0)
+	if (!weir_request_ok_(sem, n, n) || !weir_take_marked_(sem, n))
 		return acquire_long(sem, n, n, NULL, NULL, acquire_call);
 	weir_sem_record_took_(sem, n, WEIR_SITE_);
 	return WEIR_OK;
@@ -118,10 +118,8 @@ static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 
 	if (!ctx && weir_count_ok_(n) && sem &&
 	    weir_record_ready_to_take_(sem, WEIR_SITE_GUESS_, &ready) &&
-	    weir_take_watched_(sem, n, n) >= 0) {
-		weir_record_took_in_(&ready, n);
-		return WEIR_OK;
-	}
+	    weir_take_marked_(sem, n))
+		return weir_record_took_in_(&ready, n);
 	return acquire_one_long(sem, n, ctx);
 }
 

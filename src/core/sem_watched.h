@@ -29,6 +29,26 @@
 #define WEIR_SITE_ ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 /*
+ * Take n permits if the word is marked and n are free.  Returns false if nothing was
+ * done.  Requires: weir_request_ok_(sem, n, n).
+ *
+ * If fewer than n are free, the difference is not marked: the subtraction borrows
+ * the mark.
+ */
+static inline bool weir_take_marked_(weir_sem *sem, int64_t n)
+{
+	/* relaxed: a first guess; the CAS checks it. */
+	uint64_t word = at_load_relaxed(&sem->word_);
+
+	while (weir_is_marked_(word) && weir_is_marked_(word - weir_units_(n)))
+		/* [S1] acquire */
+		if (at_cas_weak_acquire(&sem->word_, &word,
+					word - weir_units_(n)))
+			return true;
+	return false;
+}
+
+/*
  * Take as many permits as are free, in min..max, if the word is marked and at
  * least min are free.  Returns the number taken, or -1 if nothing was done.
  * Requires: weir_request_ok_(sem, min, max).
@@ -138,7 +158,7 @@ static inline void weir_sem_record_tried_(const weir_sem *sem, int64_t n,
 }
 
 /*
- * weir_take_watched_ for n permits, with the recording.  Returns false if
+ * weir_take_marked_ with the recording.  Returns false if
  * nothing was done.  `may_wait`: the call is one that may wait.
  */
 static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
@@ -147,10 +167,10 @@ static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
 	struct weir_ready_ ready;
 	bool is_ready = weir_record_ready_to_take_(sem, site, &ready);
 
-	if (weir_take_watched_(sem, n, n) < 0)
+	if (!weir_take_marked_(sem, n))
 		return false;
 	if (is_ready)
-		weir_record_took_in_(&ready, n);
+		(void)weir_record_took_in_(&ready, n);
 	else if (may_wait)
 		weir_sem_record_took_(sem, n, site);
 	else

@@ -14,11 +14,15 @@
  *     if is: weir_record_took_in_           if is: weir_record_gave_in_
  *     else: weir_record_took_               else: weir_record_gave_
  *
- * The order of the accesses matters more than the number of instructions.  Loads
- * after the CAS of an acquire wait for it, so the slot is read before that CAS.  The
- * CAS of a release waits for the loads before it, so the slot is read after that CAS.
- * Each CAS waits for the stores before it, so there are few stores, and adjacent words
- * are stored in pairs.
+ * The order of the accesses matters more than the number of instructions.  On aarch64,
+ * loads after the CAS of an acquire wait for it, so the slot is read before that CAS.
+ * The CAS of a release waits for the loads before it, so the slot is read after that
+ * CAS.  Each CAS waits for the stores before it, so there are few stores, and adjacent
+ * words are stored in pairs.
+ *
+ * Where reading the clock is a call (WEIR_TICKS_CALL_), the slot is read after the CAS of
+ * an acquire, by a function to which the acquire jumps at its end.  So the acquire needs
+ * no stack frame.
  *
  * A signal handler that releases may interrupt any of these functions.  An acquire
  * writes `taken`, `since` and `acquires` of the slot, a release the other words.
@@ -54,16 +58,41 @@ static inline bool weir_record_is_last_(const weir_sem *sem)
 	       weir_mine_.epoch == at_load_relaxed(&weir_registry_->epoch);
 }
 
-/*
- * The contents of a slot, read before the CAS of an acquire: loads that follow
- * a CAS with acquire order wait for it.
- */
+/* A slot and its contents. */
 struct weir_ready_ {
 	struct rg_slot *slot;
 	uint64_t taken, acquires;
 	uint64_t now;
 	bool holds;
 };
+
+/* Read the clock and the slot. */
+static inline void weir_ready_read_(struct weir_ready_ *ready)
+{
+	const struct rg_slot *slot = ready->slot;
+
+	ready->now = (uint64_t)weir_ticks_();
+	/* Plain loads: only this thread writes these words. */
+	ready->taken = slot->taken;
+	ready->acquires = slot->acquires;
+	/* relaxed: `returned` may lag. */
+	ready->holds = slot->taken - slot->given !=
+		       at_load_relaxed(&slot->returned);
+}
+
+/* Add n permits and an acquire to the slot that was read. */
+static inline void weir_ready_write_(const struct weir_ready_ *ready, int64_t n)
+{
+	struct rg_slot *slot = ready->slot;
+
+	/* relaxed: all; readers read it twice. */
+	if (__builtin_expect(!ready->holds, 1))
+		at_store_pair_relaxed(&slot->taken, ready->taken + (uint64_t)n,
+				      &slot->since, ready->now);
+	else
+		at_store_relaxed(&slot->taken, ready->taken + (uint64_t)n);
+	at_store_relaxed(&slot->acquires, ready->acquires + 1);
+}
 
 /*
  * Called before the CAS.  Returns false if the functions of record.h must be used.
@@ -89,29 +118,25 @@ static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site
 		return false;
 	}
 	ready->slot = slot;
-	/* Plain loads: only this thread writes these words. */
-	ready->taken = slot->taken;
-	ready->acquires = slot->acquires;
-	/* relaxed: `returned` may lag. */
-	ready->holds = slot->taken - slot->given !=
-		       at_load_relaxed(&slot->returned);
-	ready->now = (uint64_t)weir_ticks_();
+#ifndef WEIR_TICKS_CALL_
+	weir_ready_read_(ready);
+#endif
 	return true;
 }
 
-/* Record that this thread has taken n permits. */
-static inline void weir_record_took_in_(const struct weir_ready_ *ready,
-					int64_t n)
-{
-	struct rg_slot *slot = ready->slot;
+/* Read the slot, and add n permits and an acquire.  Returns WEIR_OK. */
+weir_err weir_record_took_call_(struct rg_slot *slot, int64_t n);
 
-	/* relaxed: all; readers read it twice. */
-	if (__builtin_expect(!ready->holds, 1))
-		at_store_pair_relaxed(&slot->taken, ready->taken + (uint64_t)n,
-				      &slot->since, ready->now);
-	else
-		at_store_relaxed(&slot->taken, ready->taken + (uint64_t)n);
-	at_store_relaxed(&slot->acquires, ready->acquires + 1);
+/* Record that this thread has taken n permits.  Returns WEIR_OK. */
+static inline weir_err weir_record_took_in_(const struct weir_ready_ *ready,
+					    int64_t n)
+{
+#ifdef WEIR_TICKS_CALL_
+	return weir_record_took_call_(ready->slot, n);
+#else
+	weir_ready_write_(ready, n);
+	return WEIR_OK;
+#endif
 }
 
 /* As weir_record_ready_to_take_, for a release. */
@@ -185,7 +210,7 @@ struct weir_ready_ {
 };
 #define weir_record_ready_to_take_(sem, site, ready)                           \
 	((void)(sem), (void)(site), (void)(ready), false)
-#define weir_record_took_in_(ready, n) ((void)(ready), (void)(n))
+#define weir_record_took_in_(ready, n) ((void)(ready), (void)(n), WEIR_OK)
 #define weir_record_ready_to_give_(sem, slot)                                  \
 	((void)(sem), *(slot) = (struct rg_slot *)0, false)
 #define weir_record_gave_in_(slot, n) ((void)(slot), (void)(n))
