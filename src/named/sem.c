@@ -31,12 +31,13 @@ int64_t weir_nm_takeable_(const weir_named *h, int64_t min, int64_t max)
 	return value < max ? value : max;
 }
 
-static void take(weir_named *h, int64_t n)
+/* Take n permits at the time `now`, which is in ticks. */
+static inline void take(weir_named *h, int64_t n, int64_t now)
 {
 	struct nm_slot *mine = h->mine;
 
 	if (!mine->held)
-		mine->since_ticks = weir_ticks_();
+		mine->since_ticks = now;
 	mine->held = nm_plus(mine->held, n);
 	h->head->value = nm_minus(h->head->value, n);
 }
@@ -54,7 +55,8 @@ void weir_nm_give_(weir_named *h, int64_t n)
  * lock is free, no call waits, no record must be folded, and the semaphore is
  * open and not paused.  Returns the lock word, or 0, without an effect.
  */
-static uint64_t enter_fast(weir_named *h)
+__attribute__((always_inline))
+static inline uint64_t enter_fast(weir_named *h)
 {
 	/*
 	 * relaxed: the ticket is 0, or our id in the lock word.  The ticket is
@@ -75,24 +77,33 @@ static uint64_t enter_fast(weir_named *h)
 	return 0;
 }
 
-static bool take_fast(weir_named *h, int64_t n)
+/*
+ * The fast paths are inlined into their callers, and what follows if they fail is in
+ * functions that are not, so that few registers are saved.  The clock is read before
+ * the lock is taken: reading it may be a call.
+ */
+__attribute__((always_inline))
+static inline bool take_fast(weir_named *h, int64_t n)
 {
 	uint64_t lock;
+	int64_t now;
 	bool fits;
 
 	if (!h || n < 1 || n > WEIR_SEM_MAX)
 		return false;
+	now = weir_ticks_();
 	lock = enter_fast(h);
 	if (!lock)
 		return false;
 	fits = n <= h->head->value;
 	if (fits)
-		take(h, n);
+		take(h, n, now);
 	nm_unlock_word(h, lock);
 	return fits;
 }
 
-static bool give_fast(weir_named *h, int64_t n)
+__attribute__((always_inline))
+static inline bool give_fast(weir_named *h, int64_t n)
 {
 	uint64_t lock;
 	bool fits;
@@ -124,7 +135,7 @@ weir_err weir_nm_take_now_(weir_named *h, int64_t min, int64_t max,
 	if (taken < 0)
 		return WEIR_EAGAIN;
 	if (taken)
-		take(h, taken);
+		take(h, taken, weir_ticks_());
 	*got = taken;
 	return WEIR_OK;
 }
@@ -167,23 +178,28 @@ static weir_err acquire(weir_named *h, int64_t min, int64_t max,
 		       weir_nm_wait_(h, min, max, ctx, deadline_ns, got) : err;
 }
 
-weir_err weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx)
+__attribute__((noinline))
+static weir_err acquire_slow(weir_named *h, int64_t n, struct weir_ctx *ctx,
+			     int64_t deadline_ns)
 {
 	int64_t got;
 
+	return acquire(h, n, n, ctx, deadline_ns, &got);
+}
+
+weir_err weir_named_acquire(weir_named *sem, int64_t n, struct weir_ctx *ctx)
+{
 	if (!ctx && take_fast(sem, n))
 		return WEIR_OK;
-	return acquire(sem, n, n, ctx, WEIR_FOREVER, &got);
+	return acquire_slow(sem, n, ctx, WEIR_FOREVER);
 }
 
 weir_err
 weir_named_acquire_until(weir_named *sem, int64_t n, int64_t deadline_ns)
 {
-	int64_t got;
-
 	if (take_fast(sem, n))
 		return WEIR_OK;
-	return acquire(sem, n, n, NULL, deadline_ns, &got);
+	return acquire_slow(sem, n, NULL, deadline_ns);
 }
 
 weir_err weir_named_acquire_for(weir_named *sem, int64_t n, int64_t timeout_ns)
@@ -275,14 +291,13 @@ weir_err weir_named_try_release(weir_named *sem, int64_t n)
 	return sem && count_ok(n) ? give(sem, n, &counts) : WEIR_EINVAL;
 }
 
-void weir_named_release(weir_named *sem, int64_t n)
+__attribute__((noinline))
+static void release_slow(weir_named *sem, int64_t n)
 {
 	static const char call[] = "weir_named_release";
 	struct counts counts = { 0, 0, 0 };
 	weir_err err;
 
-	if (give_fast(sem, n))
-		return;
 	if (!sem) {
 		weir_panic_("%s: %p is not a semaphore", call, sem);
 		return;
@@ -302,4 +317,10 @@ void weir_named_release(weir_named *sem, int64_t n)
 		weir_panic_("%s: semaphore \"%s\": %s", call, sem->name,
 			    err == WEIR_EINVAL ? "the handle is an observer" :
 						 "its file is damaged");
+}
+
+void weir_named_release(weir_named *sem, int64_t n)
+{
+	if (!give_fast(sem, n))
+		release_slow(sem, n);
 }
