@@ -144,8 +144,11 @@ weir_err weir_nm_take_now_(weir_named *h, int64_t min, int64_t max,
 static weir_err acquire_at_once(weir_named *h, int64_t min, int64_t max,
 				struct weir_ctx *ctx, int64_t *got)
 {
-	struct nm_limit limit = { .deadline_ns = weir_ctx_deadline(ctx),
-				  .ctx = ctx };
+	struct nm_limit limit = {
+		.deadline_ns = weir_ctx_deadline(ctx),
+		.ctx = ctx,
+		.interruptible = h->flags & WEIR_NAMED_INTERRUPTIBLE,
+	};
 	weir_err err = weir_nm_enter_(h, &limit);
 
 	if (err)

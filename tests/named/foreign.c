@@ -381,13 +381,23 @@ NAMESPACE_TEST(c18_c42_a_signal_ends_a_wait_for_the_lock_if_interruptible)
 	struct puppet owner = puppet_at(name, 2);
 	weir_named *sem = open_named(name, 2), *other;
 	struct file file = map_file(name);
-	struct call ends = { 0 }, waits = { .sem = sem };
-	check_thread thread;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct call ends = { 0 }, waits[2] = { { .sem = sem },
+					       { .sem = sem, .ctx = &ctx } };
+	check_thread thread, threads[2];
 
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK_OK(weir_named_open(name, &opts, &other));
 	lock_as(&file, &file.slots[0]);
 	ends.sem = other;
+	thread = start(acquire, &ends);
+	while (!at_load_acquire(&ends.done))
+		CHECK(!pthread_kill(thread.id, SIGUSR1));
+	finish(thread);
+	CHECK_ERR(ends.err, WEIR_EINTR);
+
+	/* The same with a context. */
+	ends = (struct call){ .sem = other, .ctx = &ctx };
 	thread = start(acquire, &ends);
 	while (!at_load_acquire(&ends.done))
 		CHECK(!pthread_kill(thread.id, SIGUSR1));
@@ -406,15 +416,21 @@ NAMESPACE_TEST(c18_c42_a_signal_ends_a_wait_for_the_lock_if_interruptible)
 	finish(thread);
 	CHECK_ERR(ends.err, WEIR_EINTR);
 
-	at_store_relaxed(&file.head->awaited, 0);
-	thread = start(acquire, &waits);
-	AWAIT(at_load_relaxed(&file.head->awaited));
-	for (int i = 0; i < 1000; i++)
-		CHECK(!pthread_kill(thread.id, SIGUSR1));
-	CHECK(!at_load_acquire(&waits.done));
+	for (int i = 0; i < 2; i++) {
+		at_store_relaxed(&file.head->awaited, 0);
+		threads[i] = start(acquire, &waits[i]);
+		AWAIT(at_load_relaxed(&file.head->awaited));
+	}
+	for (int i = 0; i < 2000; i++)
+		CHECK(!pthread_kill(threads[i % 2].id, SIGUSR1));
+	CHECK(!at_load_acquire(&waits[0].done));
+	CHECK(!at_load_acquire(&waits[1].done));
 	puppet_kill(&owner);
-	finish(thread);
-	CHECK_OK(waits.err);
+	for (int i = 0; i < 2; i++) {
+		finish(threads[i]);
+		CHECK_OK(waits[i].err);
+	}
+	CHECK_OK(weir_ctx_destroy(&ctx));
 	close_named(other);
 	close_named(sem);
 	unmap_file(&file);
