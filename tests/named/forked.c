@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C29, C37: a thread forks while another is opening or closing a handle.  The
- * child must not inherit the file description whose byte lock shows that the
- * process is still alive.
+ * C29, C37: a thread forks while another is opening or closing a handle, or
+ * removes its name.  The child must not inherit a file description of that
+ * thread: its byte locks show that the process is still alive, or that a name is
+ * in use.  And: the child of a fork, and two threads that join or lend at once.
  *
- * The opening or closing thread is held inside a call to libc that the linker
- * wraps.  There it waits until the fork has been made, or until the forking
- * thread blocks.
+ * The second thread is held inside a call to libc that the linker wraps.  There
+ * it waits until the first thread has forked or finished its call, or until the
+ * first thread blocks.
  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "named/handle.h"
 #include "puppet.h"
 
 static const char *plan;		/* the call to wait in */
-static int inside, forking, forked;	/* atomic */
+static int inside, begun, done;		/* atomic; the last two: by the first thread */
 
 static int get(const int *flag)
 {
@@ -33,7 +37,7 @@ static void set(int *flag)
 	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 }
 
-/* Returns true if the first thread sleeps, as it does in the fork handler. */
+/* Returns true if the first thread sleeps: it waits for the mutex `opens`. */
 static bool first_sleeps(void)
 {
 	char text[200] = "", *end;
@@ -50,7 +54,7 @@ static void meet(const char *call)
 	if (!plan || strcmp(call, plan) || get(&inside))
 		return;
 	set(&inside);
-	AWAIT(get(&forking) && (get(&forked) || first_sleeps()));
+	AWAIT(get(&begun) && (get(&done) || first_sleeps()));
 }
 
 ssize_t __real_pread64(int fd, void *to, size_t size, off_t at);
@@ -69,6 +73,39 @@ int __wrap_munmap(void *at, size_t size)
 	return __real_munmap(at, size);
 }
 
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+int __wrap_unlink(const char *path)
+{
+	meet("unlink");
+	return __real_unlink(path);
+}
+
+/* A process that joins reads the number of its PID namespace. */
+int __real_stat64(const char *path, struct stat *info);
+int __wrap_stat64(const char *path, struct stat *info);
+int __wrap_stat64(const char *path, struct stat *info)
+{
+	meet("stat64");
+	return __real_stat64(path, info);
+}
+
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode = 0;
+
+	va_start(args, flags);
+	if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE)
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	if (strstr(path, NM_LENT_PREFIX))
+		meet("open64");
+	return __real_open64(path, flags, mode);
+}
+
 /* Call fork(2) while fn runs on another thread and is inside `call`. */
 static pid_t fork_during(const char *call, void *(*fn)(void *), void *arg)
 {
@@ -78,11 +115,11 @@ static pid_t fork_during(const char *call, void *(*fn)(void *), void *arg)
 	plan = call;
 	thread = start(fn, arg);
 	AWAIT(get(&inside));
-	set(&forking);
+	set(&begun);
 	child = fork();
 	CHECK(child >= 0);
 	if (child) {
-		set(&forked);
+		set(&done);
 		finish(thread);
 	}
 	return child;
@@ -181,6 +218,158 @@ NAMESPACE_TEST(c29_a_fork_while_a_handle_is_closed)
 	CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
+static void *unlink_other(void *arg)
+{
+	CHECK_OK(weir_named_unlink_handle(other));
+	return arg;
+}
+
+/* The child has one description of the file, which it has opened itself. */
+NAMESPACE_TEST(c29_a_fork_while_a_name_is_removed)
+{
+	pid_t child;
+	int status;
+
+	name = fresh_name();
+	other = open_strict(name);
+	child = fork_during("unlink", unlink_other, NULL);
+	if (!child)
+		_exit(count_files());
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 1);
+	close_named(other);
+}
+
+static int count_threads(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	const struct dirent *entry;
+	int count = 0;
+
+	CHECK(folder);
+	while ((entry = readdir(folder)))
+		count += entry->d_name[0] != '.';
+	closedir(folder);
+	return count;
+}
+
+static void *try_other(void *arg)
+{
+	CHECK_OK(weir_named_try_acquire(other, 1));
+	return arg;
+}
+
+/* The first calls of the child, on two threads: one of them joins. */
+NAMESPACE_TEST(c29_two_threads_of_a_child_join_at_once)
+{
+	pid_t child;
+	int status;
+
+	other = open_named(fresh_name(), 3);
+	CHECK_OK(weir_named_acquire(other, 1, NULL));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		check_thread thread;
+
+		plan = "stat64";
+		thread = start(try_other, NULL);
+		AWAIT(get(&inside));
+		set(&begun);
+		CHECK_OK(weir_named_try_acquire(other, 1));
+		set(&done);
+		finish(thread);
+		CHECK_EQ(look_at(other).held, 3);
+		CHECK_EQ(look_at(other).participants, 2);
+		/* With the keeper of the handle. */
+		AWAIT(count_threads() == 2);
+		CHECK_OK(weir_named_close_handle(other));
+		AWAIT(count_threads() == 1);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(look_at(other).participants, 1);
+	close_named(other);
+}
+
+static void *lend_other(void *arg)
+{
+	CHECK_OK(weir_named_lend(other, arg));
+	return NULL;
+}
+
+/* One of them creates the lent file. */
+NAMESPACE_TEST(c37_two_threads_lend_at_once)
+{
+	check_thread thread;
+	int first, second;
+
+	other = open_strict(fresh_name());
+	plan = "open64";
+	thread = start(lend_other, &second);
+	AWAIT(get(&inside));
+	set(&begun);
+	CHECK_OK(weir_named_lend(other, &first));
+	set(&done);
+	finish(thread);
+	CHECK_EQ(count_lent(), 1);
+	close(first);
+	close(second);
+	close_named(other);
+	CHECK_EQ(count_lent(), 0);
+}
+
+/* The child lends its own permits: its first call joins. */
+TEST(c29_c37_the_child_of_a_fork_lends)
+{
+	weir_named *sem = open_strict(fresh_name());
+	pid_t child;
+	int status, fd;
+
+	CHECK_OK(weir_named_lend(sem, &fd));
+	close(fd);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK_OK(weir_named_lend(sem, &fd));
+		CHECK_EQ(count_lent(), 2);
+		CHECK_EQ(look_at(sem).participants, 2);
+		close(fd);
+		CHECK_OK(weir_named_close_handle(sem));
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(count_lent(), 1);
+	close_named(sem);
+	CHECK_EQ(count_lent(), 0);
+}
+
+/* The child opens the file as descriptor 0. */
+TEST(c29_the_child_of_a_process_without_standard_input)
+{
+	int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	weir_named *sem = open_named(fresh_name(), 1);
+	pid_t child;
+	int status;
+
+	CHECK(input < 0 || !close(0));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(sem->fd == 0 || input < 0);
+		CHECK_OK(weir_named_try_acquire(sem, 1));
+		CHECK_OK(weir_named_close_handle(sem));
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	close_named(sem);
+	CHECK(input < 0 || (dup2(input, 0) == 0 && !close(input)));
+}
+
 /*
  * The child joins at its first call.  The results of its parent's keeper, and the
  * finished calls of its parent, do not count there.
@@ -188,18 +377,26 @@ NAMESPACE_TEST(c29_a_fork_while_a_handle_is_closed)
 TEST(c29_the_child_of_a_fork_begins_anew)
 {
 	weir_named *sem = open_named(fresh_name(), 2);
+	weir_named_entry entry;
+	weir_named_info info;
 	pid_t child;
 	int status;
 
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
 	/* The keeper sleeps, and no call reads these before the fork. */
 	sem->checked = sem->lost = sem->stop = sem->finished = 1;
-	sem->polls = true;
+	sem->calls = 1;
+	sem->polls = sem->repairing = true;
 	sem->owed = 1;
 	child = fork();
 	CHECK(child >= 0);
 	if (!child) {
 		CHECK_EQ(sem->ticket, 0);
+		CHECK(!sem->calls && !sem->repairing && !sem->mine);
+		/* The holder is the parent. */
+		CHECK_OK(weir_named_stat(sem, &info, &entry, 1));
+		CHECK_EQ(info.entries, 1);
+		CHECK(!entry.mine);
 		CHECK_OK(weir_named_try_acquire(sem, 1));
 		CHECK(!sem->checked && !sem->lost && !sem->stop && !sem->polls);
 		CHECK(!sem->finished && !sem->owed && !sem->calls);
@@ -208,7 +405,8 @@ TEST(c29_the_child_of_a_fork_begins_anew)
 		_exit(0);
 	}
 	sem->checked = sem->lost = sem->stop = sem->finished = 0;
-	sem->polls = false;
+	sem->calls = 0;
+	sem->polls = sem->repairing = false;
 	sem->owed = 0;
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 0);

@@ -47,7 +47,7 @@ static void refused(const char *name, uint32_t flags, int number)
 	char why[200] = "";
 	weir_named_opts opts = { .capacity = 1, .flags = flags, .why = why,
 				 .why_size = sizeof(why) };
-	weir_named *sem = NULL;
+	weir_named *sem = (weir_named *)(void *)path;
 
 	errno = 0;
 	CHECK_ERR(weir_named_open(name, &opts, &sem), WEIR_ESYSTEM);
@@ -366,6 +366,49 @@ TEST(c39_options_out_of_range)
 	check_options(opts, WEIR_EINVAL);
 	opts.flags = WEIR_NAMED_OBSERVER | WEIR_NAMED_CREATE;
 	check_options(opts, WEIR_EINVAL);
+}
+
+TEST(c16_an_open_without_a_name)
+{
+	char text[100] = "";
+	weir_named_opts opts = { .why = text, .why_size = sizeof(text) };
+	weir_named *sem = (weir_named *)(void *)path;
+
+	CHECK_ERR(weir_named_open(NULL, &opts, &sem), WEIR_EINVAL);
+	CHECK(!strcmp(text, "invalid argument or option"));
+	CHECK((void *)sem == (void *)path);
+	*text = '\0';
+	CHECK_ERR(weir_named_open("x", &opts, NULL), WEIR_EINVAL);
+	CHECK(!strcmp(text, "invalid argument or option"));
+}
+
+/* A handle can sleep on two words if the kernel has futex_waitv. */
+TEST(c37_an_open_asks_for_futex_waitv)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+
+	CHECK_EQ(sem->can_wait_any, weir_shared_can_wait_any_());
+	close_named(sem);
+}
+
+/* No call is a cancellation point, and none changes the state of its thread. */
+TEST(c18_the_cancel_state_of_a_thread_stays)
+{
+	static const int states[] = { PTHREAD_CANCEL_DISABLE,
+				      PTHREAD_CANCEL_ENABLE };
+
+	for (int i = 0; i < 2; i++) {
+		weir_named *sem;
+		int state;
+
+		CHECK(!pthread_setcancelstate(states[i], NULL));
+		sem = open_named(fresh_name(), 1);
+		CHECK(!pthread_setcancelstate(states[i], &state));
+		CHECK_EQ(state, states[i]);
+		close_named(sem);
+		CHECK(!pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state));
+		CHECK_EQ(state, states[i]);
+	}
 }
 
 TEST(a_recreated_name_is_noticed)

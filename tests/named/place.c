@@ -3,10 +3,15 @@
  * C39: names, the folder for them, and their paths.  The folders that the library
  * finds without WEIR_DIR are simulated: the linker wraps the calls in their
  * 64-bit forms, which are the ones that glibc uses.
+ *
+ * The memory that the library allocates here ends before a guard page, and its
+ * mappings are counted.  Calls that free memory change errno, as they do in some
+ * C libraries.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +23,7 @@ static struct stat own_folder;	/* this user's; st_mode is 0: it does not exist *
 static int mkdir_errno, mkdirs;	/* of the next mkdir; their number */
 static int countdown;		/* the allocation that fails; 0: none */
 static int blocks;		/* memory that the library has allocated */
+static int maps;		/* memory that the library has mapped */
 
 static bool is_own_folder(const char *path)
 {
@@ -62,22 +68,89 @@ int __wrap_mkdir(const char *path, mode_t mode)
 	return mkdir_errno ? -1 : 0;
 }
 
+void *__real_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from);
+void *__wrap_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from);
+void *__wrap_mmap64(void *at, size_t size, int prot, int flags, int fd,
+		    off_t from)
+{
+	maps += on;
+	return __real_mmap64(at, size, prot, flags, fd, from);
+}
+
+int __real_munmap(void *at, size_t size);
+int __wrap_munmap(void *at, size_t size);
+int __wrap_munmap(void *at, size_t size)
+{
+	int failed = __real_munmap(at, size);
+
+	CHECK(!failed);
+	maps -= on;
+	if (on)
+		errno = EXDEV;
+	return failed;
+}
+
+/* Memory that ends before a guard page. */
+static struct guarded {
+	char *block, *pages;
+	size_t size;		/* of the pages */
+} guarded[16];
+
+static struct guarded *guarded_at(const char *block)
+{
+	for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++)
+		if (guarded[i].block == block)
+			return &guarded[i];
+	return NULL;
+}
+
 int __real_posix_memalign(void **to, size_t align, size_t size);
 int __wrap_posix_memalign(void **to, size_t align, size_t size);
 int __wrap_posix_memalign(void **to, size_t align, size_t size)
 {
-	if (on && countdown > 0 && !--countdown)
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t room = (size + page - 1) / page * page;
+	struct guarded *new;
+
+	if (!on)
+		return __real_posix_memalign(to, align, size);
+	if (countdown > 0 && !--countdown)
 		return ENOMEM;
-	blocks += on;
-	return __real_posix_memalign(to, align, size);
+	new = guarded_at(NULL);
+	CHECK(new && size % align == 0);
+	new->size = room + page;
+	new->pages = __real_mmap64(NULL, new->size, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(new->pages != MAP_FAILED);
+	CHECK(!mprotect(new->pages + room, page, PROT_NONE));
+	new->block = new->pages + room - size;
+	*to = new->block;
+	blocks++;
+	return 0;
 }
 
 void __real_free(void *block);
 void __wrap_free(void *block);
 void __wrap_free(void *block)
 {
-	blocks -= on && block;
-	__real_free(block);
+	struct guarded *old = block ? guarded_at(block) : NULL;
+
+	if (!old) {
+		__real_free(block);
+		return;
+	}
+	CHECK(!__real_munmap(old->pages, old->size));
+	old->block = NULL;
+	blocks--;
+	errno = EXDEV;
+}
+
+static void check_nothing_left(void)
+{
+	CHECK_EQ(blocks, 0);
+	CHECK_EQ(maps, 0);
 }
 
 static weir_err find(const char *name, char *path, size_t size)
@@ -88,7 +161,7 @@ static weir_err find(const char *name, char *path, size_t size)
 	on = true;
 	err = weir_named_path(name, path, size);
 	on = false;
-	CHECK_EQ(blocks, 0);
+	check_nothing_left();
 	return err;
 }
 
@@ -114,7 +187,8 @@ static weir_err open_it(const char *name, uint32_t flags, weir_named **sem)
 	on = true;
 	err = weir_named_open(name, &opts, sem);
 	on = false;
-	CHECK(!err || !blocks);
+	if (err)
+		check_nothing_left();
 	return err;
 }
 
@@ -123,7 +197,21 @@ static void close_it(weir_named *sem)
 	on = true;
 	close_named(sem);
 	on = false;
-	CHECK_EQ(blocks, 0);
+	check_nothing_left();
+}
+
+/* There is no file of this name to remove. */
+static void check_unlink(const char *name, int number)
+{
+	weir_err err;
+
+	errno = 0;
+	on = true;
+	err = weir_named_unlink(name);
+	on = false;
+	CHECK_ERR(err, WEIR_ESYSTEM);
+	CHECK_EQ(errno, number);
+	check_nothing_left();
 }
 
 /* An open fails with this errno and message. */
@@ -195,11 +283,13 @@ TEST(c39_a_folder_that_other_users_may_use)
 	check_refused(0, EPERM, "is not a folder");
 	own_folder.st_mode = S_IFDIR | 0720;
 	check_refused(0, EPERM, "(mode 720); use chmod 700");
-	own_folder.st_mode = S_IFDIR | 01702;
-	check_refused(0, EPERM, "(mode 1702); use chmod 700");
+	own_folder.st_mode = S_IFDIR | 01703;
+	check_refused(0, EPERM, "(mode 1703); use chmod 700");
 	own_folder.st_mode = S_IFDIR | 0700;
+	check_unlink("weir-test-never-created", ENOENT);
 	own_folder.st_uid = geteuid() + 1;
 	check_refused(0, EPERM, "belongs to user");
+	check_unlink("weir-test-never-created", EPERM);
 	CHECK_EQ(mkdirs, 0);
 	/* It is created if the semaphore is; it may exist. */
 	mkdir_errno = EEXIST;
@@ -279,11 +369,14 @@ TEST(c16_no_memory_for_a_path)
 	close_it(sem);
 }
 
-/* Open "./sem" with more slashes, so that the path has this length. */
+/*
+ * Open "./sem" with more slashes, so that the path has this length.  The handle
+ * has the name as it was given.
+ */
 static weir_named *open_here(size_t length)
 {
 	weir_named *sem;
-	char name[4200];
+	char name[4200], text[4300];
 
 	memset(name, '/', length);
 	name[0] = '.';
@@ -293,6 +386,9 @@ static weir_named *open_here(size_t length)
 	CHECK(!access("sem", F_OK));
 	CHECK(!look_at(sem).renamed);
 	CHECK(!chdir("/"));
+	(void)snprintf(text, sizeof(text), "\"%.100s%s", name,
+		       length < 100 ? "\": 1 permits released" : "");
+	CHECK_PANICS(text, weir_named_release(sem, 1));
 	return sem;
 }
 
