@@ -184,8 +184,8 @@ TEST(c8_a_release_too_many_is_noticed_and_has_no_effect)
 
 	CHECK_OK(weir_named_acquire(sem, 2, NULL));
 	CHECK_ERR(weir_named_try_release(sem, 3), WEIR_EOVERFLOW);
-	CHECK_PANICS("3 permits released, 2 held",
-		     weir_named_release(sem, 3));
+	CHECK_PANICS("3 permits released, 2 held by this handle (capacity 3, "
+		     "free 1)", weir_named_release(sem, 3));
 	/* Another handle holds none of them. */
 	CHECK_ERR(weir_named_try_release(other, 1), WEIR_EOVERFLOW);
 	CHECK_EQ(look_at(sem).held, 2);
@@ -277,6 +277,8 @@ TEST(an_observer_only_looks)
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 3), *observer;
 	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	weir_ctx ctx = WEIR_CTX_INIT;
+	int64_t got = -1;
 	int fd;
 
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
@@ -288,13 +290,17 @@ TEST(an_observer_only_looks)
 	CHECK_EQ(weir_named_capacity(observer), 3);
 	CHECK(!weir_named_is_closed(observer));
 	CHECK_ERR(weir_named_acquire(observer, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_named_acquire(observer, 1, &ctx), WEIR_EINVAL);
 	CHECK_ERR(weir_named_try_acquire(observer, 1), WEIR_EINVAL);
+	CHECK_ERR(weir_named_drain(observer, &got), WEIR_EINVAL);
+	CHECK_EQ(got, 0);
 	CHECK_ERR(weir_named_try_release(observer, 1), WEIR_EINVAL);
 	CHECK_ERR(weir_named_resize(observer, 1, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_forget(observer, 0), WEIR_EINVAL);
 	CHECK_ERR(weir_named_pause(observer), WEIR_EINVAL);
 	CHECK_ERR(weir_named_wait_idle(observer, NULL), WEIR_EINVAL);
 	CHECK_ERR(weir_named_lend(observer, &fd), WEIR_EINVAL);
+	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_PANICS("observer", weir_named_release(observer, 1));
 	CHECK_PANICS("observer", weir_named_close(observer, WEIR_CLOSE_NOW));
 	/* The lock is free: the participant can go on. */
@@ -459,6 +465,10 @@ TEST(c12_upto_and_drain_take_what_is_free)
 	CHECK_OK(weir_named_drain(sem, &got));
 	CHECK_EQ(got, 4);
 	CHECK_OK(weir_named_drain(sem, &got));
+	CHECK_EQ(got, 0);
+	weir_named_close(sem, WEIR_CLOSE_NOW);
+	got = -1;
+	CHECK_ERR(weir_named_drain(sem, &got), WEIR_ECLOSED);
 	CHECK_EQ(got, 0);
 	close_named(sem);
 }

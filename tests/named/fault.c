@@ -272,7 +272,23 @@ static struct {
 	const uint32_t *awaited;	/* null: note nothing */
 	struct weir_watch_ watches[2];
 	int wakes;
+	weir_ctx *cancels;		/* at the last sleep before its deadline; ... */
+	uint64_t *frees;		/* or at the next one, with this lock */
 } for_lock;
+
+static void sleep_for_lock(const uint32_t *word, int64_t deadline_ns)
+{
+	uint64_t *lock = for_lock.frees;
+
+	if (word != for_lock.awaited || !for_lock.cancels ||
+	    (!lock && deadline_ns < weir_ctx_deadline(for_lock.cancels)))
+		return;
+	weir_ctx_cancel(for_lock.cancels);
+	for_lock.cancels = NULL;
+	if (lock)
+		/* relaxed: the other handle does not use its lock. */
+		at_store_release(lock, at_load_relaxed(lock) >> 32 << 32);
+}
 
 enum weir_woke_ __real_weir_shared_wait_(uint32_t *word, uint32_t value,
 					 int64_t deadline_ns);
@@ -282,6 +298,7 @@ enum weir_woke_ __wrap_weir_shared_wait_(uint32_t *word, uint32_t value,
 					 int64_t deadline_ns)
 {
 	restore_kick(word, value);
+	sleep_for_lock(word, deadline_ns);
 	return __real_weir_shared_wait_(word, value, deadline_ns);
 }
 
@@ -297,6 +314,7 @@ enum weir_woke_ __wrap_weir_shared_wait_any_(const struct weir_watch_ *watches,
 {
 	if (count > 1)
 		restore_kick(watches[1].word, watches[1].value);
+	sleep_for_lock(watches[0].word, deadline_ns);
 	if (watches[0].word == for_lock.awaited) {
 		memset(for_lock.watches, 0, sizeof(for_lock.watches));
 		memcpy(for_lock.watches, watches, count * sizeof(*watches));
@@ -735,6 +753,102 @@ TEST(c37_c42_waits_for_the_lock)
 	CHECK(weir_now_ns() - begun >= 2000000);
 	CHECK_EQ(at_load_relaxed(&sem->head->lock), free + sem->lock_id);
 	nm_unlock(sem);
+	close_named(owner);
+	close_named(sem);
+}
+
+/* Returns the outcome of an acquire in a context that begins now. */
+static weir_err acquire_within(weir_named *sem, int64_t ns, uint64_t *frees,
+			       int64_t *got)
+{
+	weir_ctx ctx;
+	weir_err err;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(ns)));
+	for_lock.cancels = &ctx;
+	for_lock.frees = frees;
+	*got = -1;
+	err = weir_named_acquire_upto(sem, 1, 2, &ctx, got);
+	for_lock.cancels = NULL;
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	return err;
+}
+
+/*
+ * C13: the context is cancelled while the call waits for the lock, which the
+ * other handle has.  C16: the call has no effect.
+ */
+TEST(c13_c16_a_cancel_during_the_wait_for_the_lock)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *owner;
+	weir_err err = WEIR_ETIMEDOUT;
+	weir_ctx late;
+	uint64_t taken;
+	int64_t got;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(create(name, &owner));
+	CHECK_OK(weir_named_resize(sem, 3, NULL));
+	taken = at_load_relaxed(&sem->head->lock) | owner->lock_id;
+	at_store_relaxed(&sem->head->lock, taken);
+	for_lock.awaited = &sem->head->awaited;
+	/* C2: a context that has ended is found without the lock. */
+	CHECK_OK(weir_ctx_init(&late, NULL, 1));
+	for_lock.wakes = 0;
+	CHECK_ERR(weir_named_acquire(sem, 1, &late), WEIR_ETIMEDOUT);
+	CHECK_EQ(for_lock.wakes, 0);
+	CHECK_OK(weir_ctx_destroy(&late));
+	/*
+	 * The deadline passes before the lock is free, and after the cancel.  If it
+	 * passes before the call sleeps, retry with more time.
+	 */
+	for (int64_t ns = 20000000; err == WEIR_ETIMEDOUT; ns *= 4) {
+		CHECK(ns < INT64_C(16000000000));
+		err = acquire_within(sem, ns, NULL, &got);
+	}
+	CHECK_ERR(err, WEIR_ECANCELED);
+	CHECK_EQ(got, 0);
+	CHECK_EQ(at_load_relaxed(&sem->head->lock), taken);
+	/* The call gets the lock and the permits. */
+	CHECK_ERR(acquire_within(sem, INT64_MAX, &sem->head->lock, &got),
+		  WEIR_ECANCELED);
+	for_lock.awaited = NULL;
+	CHECK_EQ(got, 0);
+	CHECK_EQ(sem->owed, 0);
+	CHECK_EQ(look_at(sem).held, 0);
+	CHECK_EQ(look_at(sem).free, 3);
+	close_named(owner);
+	close_named(sem);
+}
+
+/*
+ * Permits that a call owes are given back by the next call that has the lock, and
+ * not by one that does not get it.
+ */
+TEST(c5_c16_calls_that_do_not_get_the_lock)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *owner;
+	uint64_t free;
+	int64_t got = -1;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(create(name, &owner));
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	free = at_load_relaxed(&sem->head->lock);
+	at_store_relaxed(&sem->head->lock, free | owner->lock_id);
+	at_store_relaxed(&sem->owed, 1);
+	CHECK_ERR(weir_named_try_acquire(sem, 1), WEIR_EAGAIN);
+	CHECK_ERR(weir_named_drain(sem, &got), WEIR_EAGAIN);
+	CHECK_EQ(got, 0);
+	CHECK_EQ(at_load_relaxed(&sem->owed), 1);
+	CHECK_EQ(sem->mine->held, 1);
+	at_store_relaxed(&sem->head->lock, free);
+	CHECK_OK(weir_named_try_release(sem, 0));
+	CHECK_EQ(at_load_relaxed(&sem->owed), 0);
+	CHECK_EQ(sem->mine->held, 0);
+	CHECK_EQ(look_at(sem).free, 1);
 	close_named(owner);
 	close_named(sem);
 }

@@ -270,6 +270,21 @@ TEST(only_strict_semaphores_lend)
 	close_named(sem);
 }
 
+TEST(an_observer_does_not_lend)
+{
+	const char *name = fresh_name();
+	weir_named *sem = open_strict(name), *observer;
+	weir_named_opts opts = { .flags = WEIR_NAMED_OBSERVER };
+	int fd = -1, before = count_lent();
+
+	CHECK_OK(weir_named_open(name, &opts, &observer));
+	CHECK_ERR(weir_named_lend(observer, &fd), WEIR_EINVAL);
+	CHECK_EQ(fd, -1);
+	CHECK_EQ(count_lent(), before);
+	close_named(observer);
+	close_named(sem);
+}
+
 TEST(unlink_handle_removes_only_its_own_name)
 {
 	const char *name = fresh_name();

@@ -7,6 +7,7 @@
 
 #include "file.h"
 #include "named/keeper.h"
+#include "named/lock.h"
 #include "private.h"
 
 TEST(c37_a_slot_is_freed_in_one_state_only)
@@ -255,6 +256,49 @@ TEST(c38_a_sweep_repairs_a_stale_file)
 	CHECK_EQ(alone.head->value, 6);
 	CHECK_EQ(alone.head->stale, 0);
 	CHECK_EQ(alone.head->repairs, 1);
+	tear_down();
+}
+
+/* A try that finds free permits takes them once, and buries no participant. */
+TEST(c5_c37_a_try_buries_the_dead_only_if_it_needs_their_permits)
+{
+	struct nm_slot *dead;
+	weir_err err;
+
+	set_up(5);
+	alone.alive = ALIVE;
+	alone.lock_id = alone.ticket = nm_lock_id(1, alone.state);
+	/* A call waits until the semaphore is idle: no fast path. */
+	weir_nm_record_wait_(&alone, weir_nm_record_new_(&alone, &err),
+			     NM_REC_IDLE);
+	dead = join_dead(1);
+	hold(dead, 2);
+	CHECK_OK(weir_named_try_acquire(&alone, 1));
+	CHECK_EQ(alone.mine->held, 1);
+	CHECK_EQ(alone.head->value, 2);
+	CHECK_EQ(dead->state, LIVE(2));
+	CHECK_EQ((uint32_t)alone.head->lock, 0);
+	CHECK_OK(weir_named_try_acquire(&alone, 3));
+	CHECK_EQ(alone.mine->held, 4);
+	CHECK_EQ(alone.head->value, 1);
+	CHECK_EQ(dead->state, FREED(2));
+	CHECK_ERR(weir_named_try_acquire(&alone, 2), WEIR_EAGAIN);
+	tear_down();
+}
+
+/* The permits of a dead participant are free. */
+TEST(c12_c37_a_drain_buries_the_dead)
+{
+	int64_t got = -1;
+
+	set_up(5);
+	alone.alive = ALIVE;
+	alone.lock_id = alone.ticket = nm_lock_id(1, alone.state);
+	hold(join_dead(1), 2);
+	CHECK_OK(weir_named_drain(&alone, &got));
+	CHECK_EQ(got, 5);
+	CHECK_EQ(alone.mine->held, 5);
+	CHECK_EQ(alone.head->value, 0);
 	tear_down();
 }
 
