@@ -344,6 +344,22 @@ static void check_damaged(weir_named *observer, bool damaged)
 	CHECK(!damaged || errno == EBADMSG);
 }
 
+/* Stat frees its copies, also those of a damaged file. */
+TEST(c39_stat_keeps_no_memory)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	int64_t before = memory();
+
+	for (int i = 0; i < 10; i++)
+		check_damaged(observer, false);
+	file.head->value++;
+	for (int i = 0; i < 10; i++)
+		check_damaged(observer, true);
+	CHECK(memory() - before < 1000000);
+	finish_with(observer, &file);
+}
+
 static void set_counts(struct file *file, int64_t capacity, int64_t held)
 {
 	file->head->capacity = capacity;
@@ -543,5 +559,13 @@ TEST(c37_stat_counts_dead_owners_that_hold_permits)
 	CHECK(entries[1].since_ns > weir_now_ns() / 2);
 	CHECK(entries[2].since_ns < weir_now_ns() / 2);
 	CHECK_EQ(info.policy, WEIR_NAMED_STRICT);
+	/* The first owner has only the permits of its slot. */
+	record[0].state = NM_REC_ENDED;
+	file.head->value += 2;
+	CHECK_OK(weir_named_stat(observer, &info, entries, 5));
+	CHECK_EQ(info.participants, 4);
+	CHECK_EQ(info.held, 1 + 4 + 2 + 5);
+	CHECK_EQ(info.granted, 1);
+	CHECK_EQ(entries[0].pid, 1);
 	finish_with(observer, &file);
 }
