@@ -112,6 +112,9 @@ def test_hold_and_release():
             url = server.url + "x"
             hold = ("hold", url, "--while-pid", owner.pid)
             assert weir(*hold)[0] == 69
+            status, text = weir(*hold, "-n", 1, "-w", 2)
+            assert status == 64 and "a weight of 2 exceeds the capacity, 1 (-n)" in text, text
+            assert weir("stat", url)[0] == 69
             status, token = weir(*hold, "-n", 1, "-l", "deploy")
             assert status == 0 and token.strip().endswith("@" + url), token
             entry, = json.loads(weir("stat", "--json", url)[1])["entries"]

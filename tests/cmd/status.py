@@ -43,6 +43,17 @@ def test_64_a_weight_above_the_capacity():
         same(weir("hold", "a", "-w", "3", *how, "--while-pid", str(os.getpid())),
              (64, "", text), f"hold {how}")
     same(weir("run", "a", "-w", "3", "--try", "-q", "-E", "0", "true"), (64, "", text), "-q")
+    # A semaphore that could never grant the request is not created.  The capacity of an
+    # existing one counts, not -n.
+    text = "weir: new: a weight of 9 exceeds the capacity, 5 (-n)\n"
+    for how in ([], ["--try", "-E", "0"]):
+        same(weir("run", "new", "-n", "5", "-w", "9", *how, "--", "true"), (64, "", text), str(how))
+        same(weir("hold", "new", "-n", "5", "-w", "9", *how, "--while-pid", str(os.getpid())),
+             (64, "", text), f"hold {how}")
+        check(not os.path.exists(path("new.weir")), str(how))
+    status, _, err = weir("run", "a", "-n", "1", "-w", "2", "--", "true")
+    same(status, 0, err)
+    check("the capacity is 2, not 1" in err, err)
 
 
 def test_c14_124_timeout():

@@ -20,6 +20,8 @@ weir_named *acquire_open(const struct acquire_opts *opts)
 		.label = opts->label,
 	};
 
+	if (acquire_opts_exceed(opts) && !semaphore_exists(opts->name))
+		acquire_opts_refuse(opts, opts->name);
 	return semaphore_open_or_create(opts->name, &open);
 }
 

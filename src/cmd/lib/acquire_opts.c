@@ -59,3 +59,15 @@ void acquire_opts_check(const struct cmd *self, struct acquire_opts *opts)
 	if (!opts->nested)
 		env_refuse_held(self, opts->name);
 }
+
+bool acquire_opts_exceed(const struct acquire_opts *opts)
+{
+	return opts->capacity >= 0 && opts->weight > opts->capacity;
+}
+
+void acquire_opts_refuse(const struct acquire_opts *opts, const char *name)
+{
+	cmd_die(EXIT_MISUSE, "%s: a weight of %lld exceeds the capacity, %lld "
+		"(-n)", name, (long long)opts->weight,
+		(long long)opts->capacity);
+}

@@ -51,5 +51,14 @@ bool acquire_opts_set(const struct cmd *self, struct acquire_opts *opts,
 		      int option);
 /* Check the combination of options, after the last option. */
 void acquire_opts_check(const struct cmd *self, struct acquire_opts *opts);
+/*
+ * Returns true if the weight exceeds the capacity of -n: a semaphore must not be
+ * created for a request that it can never grant.  An existing semaphore may have
+ * another capacity.
+ */
+bool acquire_opts_exceed(const struct acquire_opts *opts);
+/* Exit because of that. */
+_Noreturn void acquire_opts_refuse(const struct acquire_opts *opts,
+				   const char *name);
 
 #endif /* WEIR_CMD_LIB_ACQUIRE_OPTS_H */

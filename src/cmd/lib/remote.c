@@ -193,13 +193,18 @@ void remote_fail(const char *url, weir_cluster *c, weir_err err)
 		err == WEIR_EINDETERMINATE ? weir_err_text(err) : "");
 }
 
-/* has_n is true if the subcommand could create the semaphore. */
+/*
+ * Returns null if the semaphore is missing and `hint` is null.  Exits with a
+ * message if the open fails otherwise; the hint follows the message about a
+ * missing semaphore.
+ */
 static weir_cluster *open_remote(const char *url, const weir_cluster_opts *opts,
-				 bool has_n)
+				 const char *hint)
 {
 	weir_cluster_opts all = *opts;
 	char why[512] = "";
 	weir_cluster *c;
+	bool missing;
 	weir_err err;
 	int errnum;
 
@@ -208,24 +213,36 @@ static weir_cluster *open_remote(const char *url, const weir_cluster_opts *opts,
 	all.why_size = sizeof(why);
 	err = remote_api.weir_cluster_open(url, &all, &c);
 	errnum = errno;
+	missing = err == WEIR_ESYSTEM && errnum == ENOENT &&
+		  !(opts->flags & WEIR_CLUSTER_CREATE);
+	if (missing && !hint)
+		return NULL;
 	if (err)
 		cmd_die(remote_status(err, errnum), "%s: %s%s",
 			remote_display(url), *why ? why : weir_err_text(err),
-			has_n && !(opts->flags & WEIR_CLUSTER_CREATE) &&
-					err == WEIR_ESYSTEM && errnum == ENOENT ?
-			"; -n CAPACITY creates it" : "");
+			missing ? hint : "");
 	return c;
 }
 
 weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
 {
-	return open_remote(url, opts, false);
+	return open_remote(url, opts, "");
 }
 
 weir_cluster *remote_open_or_create(const char *url,
 				    const weir_cluster_opts *opts)
 {
-	return open_remote(url, opts, true);
+	return open_remote(url, opts, "; -n CAPACITY creates it");
+}
+
+bool remote_exists(const char *url)
+{
+	weir_cluster_opts opts = { 0 };
+	weir_cluster *c = open_remote(url, &opts, NULL);
+
+	if (c)
+		(void)!remote_api.weir_cluster_close_handle(c);
+	return c;
 }
 
 void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted)

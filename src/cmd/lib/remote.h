@@ -58,6 +58,8 @@ weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts);
 /* The same for a subcommand that creates the semaphore if -n is given. */
 weir_cluster *remote_open_or_create(const char *url,
 				    const weir_cluster_opts *opts);
+/* Returns false if the semaphore is missing; exits if that is not known. */
+bool remote_exists(const char *url);
 /* Print a message if the capacity is not `wanted`, the value of -n. */
 void remote_warn_capacity(const char *url, weir_cluster *c, int64_t wanted);
 /* List the semaphores below the URL of a server, or exit with a message. */

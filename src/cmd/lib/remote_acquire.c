@@ -16,8 +16,11 @@ weir_cluster *remote_acquire_open(const struct acquire_opts *opts,
 			 (opts->capacity < 0 ? 0 : WEIR_CLUSTER_CREATE),
 		.label = opts->label,
 	};
-	weir_cluster *c = remote_open_or_create(url, &open);
+	weir_cluster *c;
 
+	if (acquire_opts_exceed(opts) && !remote_exists(url))
+		acquire_opts_refuse(opts, remote_display(url));
+	c = remote_open_or_create(url, &open);
 	if (opts->capacity >= 0)
 		remote_warn_capacity(url, c, opts->capacity);
 	return c;

@@ -84,6 +84,18 @@ weir_named *semaphore_open_or_create(const char *name,
 	return open_named(name, opts, true);
 }
 
+bool semaphore_exists(const char *name)
+{
+	weir_named_opts opts = { .flags = WEIR_NAMED_SHARED |
+					  WEIR_NAMED_OBSERVER };
+	weir_named *sem;
+	weir_err err = weir_named_open(name, &opts, &sem);
+
+	if (!err)
+		(void)!weir_named_close_handle(sem);
+	return err != WEIR_ESYSTEM || errno != ENOENT;
+}
+
 void semaphore_print_too_big(const char *name, weir_named *sem,
 			     const char *request, int64_t n)
 {

@@ -3,6 +3,8 @@
 #define WEIR_CMD_LIB_SEMAPHORE_H
 
 /* Opening a semaphore by name, and waiting for it to be idle. */
+#include <stdbool.h>
+
 #include "weir/named.h"
 
 /*
@@ -14,6 +16,8 @@
 weir_named *semaphore_open(const char *name, const weir_named_opts *opts);
 weir_named *semaphore_open_or_create(const char *name,
 				     const weir_named_opts *opts);
+/* Returns true unless the semaphore is missing. */
+bool semaphore_exists(const char *name);
 /*
  * Print that n permits are more than the capacity; `request` names the request,
  * such as "a weight of".
