@@ -78,6 +78,24 @@ static void put_signed(struct line *line, int64_t v)
 	put_unsigned(line, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10);
 }
 
+static void put_address(struct line *line, const void *address)
+{
+	put_string(line, "0x");
+	put_unsigned(line, (uintptr_t)address, 16);
+}
+
+/* An object without a name is identified by its address. */
+static void put_object(struct line *line, const char *name, const void *address)
+{
+	if (!name || !*name) {
+		put_address(line, address);
+		return;
+	}
+	put_char(line, '"');
+	put_name(line, name);
+	put_char(line, '"');
+}
+
 static void put_format(struct line *line, const char *format, va_list args)
 {
 	for (; *format; format++) {
@@ -98,9 +116,12 @@ static void put_format(struct line *line, const char *format, va_list args)
 		case 'd':
 			put_signed(line, va_arg(args, int64_t));
 			break;
+		case 'o':
+			s = va_arg(args, const char *);
+			put_object(line, s, va_arg(args, const void *));
+			break;
 		default:	/* 'p' */
-			put_string(line, "0x");
-			put_unsigned(line, (uintptr_t)va_arg(args, void *), 16);
+			put_address(line, va_arg(args, const void *));
 			break;
 		}
 	}

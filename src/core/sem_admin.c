@@ -261,8 +261,8 @@ void weir_sem_close(weir_sem *sem, weir_close how)
 		return;
 	}
 	if (how != WEIR_CLOSE_NOW && how != WEIR_CLOSE_DRAIN) {
-		weir_panic_("%s: semaphore \"%s\": invalid close mode %d", call,
-			    weir_sem_name_(sem), (int64_t)how);
+		weir_panic_("%s: semaphore %o: invalid close mode %d", call,
+			    weir_sem_name_(sem), sem, (int64_t)how);
 		return;
 	}
 	if (weir_sem_lock_(sem, call))

@@ -64,14 +64,15 @@ weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 	case WEIR_IS_NO_SEMAPHORE_:
 		return weir_panic_("%s: %p is not a semaphore", call, sem);
 	case WEIR_HAD_WAITERS_:
-		return weir_panic_("%s: semaphore \"%s\" had waiters at a fork "
-				   "and is used in the child", call, weir_sem_name_(sem));
+		return weir_panic_("%s: semaphore %o had waiters at a fork "
+				   "and is used in the child", call,
+				   weir_sem_name_(sem), sem);
 	case WEIR_WAS_LOCKED_:
 	case WEIR_GAVE_UP_:
 		break;
 	}
-	return weir_panic_("%s: semaphore \"%s\" was in use at a fork and is "
-			   "used in the child", call, weir_sem_name_(sem));
+	return weir_panic_("%s: semaphore %o was in use at a fork and is used "
+			   "in the child", call, weir_sem_name_(sem), sem);
 }
 
 /* Subtract `back` permits and drop the lock without granting. */

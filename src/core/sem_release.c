@@ -187,8 +187,8 @@ static void release_long(weir_sem *sem, int64_t n)
 		return;
 	}
 	if (!weir_count_ok_(n)) {
-		weir_panic_("%s: semaphore \"%s\": invalid count %d", call,
-			    weir_sem_name_(sem), n);
+		weir_panic_("%s: semaphore %o: invalid count %d", call,
+			    weir_sem_name_(sem), sem, n);
 		return;
 	}
 	err = put_reported(sem, n, call, site);
@@ -198,14 +198,16 @@ static void release_long(weir_sem *sem, int64_t n)
 		int64_t value = weir_value_(at_load_relaxed(&sem->word_));
 
 		if (weir_state_(sem) & WEIR_STATE_UNBOUNDED_)
-			weir_panic_("%s: semaphore \"%s\": %d permits "
-				    "released, %d free (maximum %d)", call,
-				    weir_sem_name_(sem), n, value, capacity);
+			weir_panic_("%s: semaphore %o: %d permits released, "
+				    "%d free (maximum %d)", call,
+				    weir_sem_name_(sem), sem, n, value,
+				    capacity);
 		else
-			weir_panic_("%s: semaphore \"%s\": %d permits "
-				    "released, %d held (capacity %d, free %d)",
-				    call, weir_sem_name_(sem), n, capacity - value,
-				    capacity, value > 0 ? value : 0);
+			weir_panic_("%s: semaphore %o: %d permits released, "
+				    "%d held (capacity %d, free %d)", call,
+				    weir_sem_name_(sem), sem, n,
+				    capacity - value, capacity,
+				    value > 0 ? value : 0);
 	}
 }
 

@@ -37,11 +37,14 @@ static void set_capacity(weir_sem *sem, int64_t capacity, int64_t value_change)
 	}
 }
 
-static void report_excess(const char *name, const char *call, int64_t excess)
+/* *sem may have been destroyed: only its address is used. */
+static void report_excess(const weir_sem *sem, const char *name,
+			  const char *call, int64_t excess)
 {
 	if (excess)
-		weir_panic_("%s: semaphore \"%s\": %d more permits released "
-			    "than held", call, name, excess);
+		weir_panic_("%s: semaphore %o: %d more permits released than "
+			    "held", call, weir_record_user_name_(name), sem,
+			    excess);
 }
 
 /*
@@ -113,7 +116,7 @@ static weir_err resize(weir_sem *sem, int64_t n, bool by, int64_t *debt,
 	if (debt)
 		*debt = left;
 	weir_hook_emit_(WEIR_EVENT_RESIZED_, sem, name, n, WEIR_OK);
-	report_excess(weir_record_user_name_(name), call, excess);
+	report_excess(sem, name, call, excess);
 	return WEIR_OK;
 }
 
@@ -169,6 +172,6 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	excess = weir_sem_grant_and_unlock_(sem, 0, &to_notify);
 	weir_record_forgot_(object, n);
 	weir_notify_all_(&to_notify);
-	report_excess(weir_record_user_name_(name), call, excess);
+	report_excess(sem, name, call, excess);
 	return WEIR_OK;
 }

@@ -229,8 +229,8 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 	}
 	weir_unlock_(&pool->lock_);
 	if (!lent) {
-		weir_panic_("%s: item %p is not lent by pool \"%s\"", call,
-			    item, pool->opts_.name);
+		weir_panic_("%s: item %p is not lent by pool %o", call, item,
+			    pool->opts_.name, pool);
 		return;
 	}
 	if (ends)

@@ -151,8 +151,8 @@ int64_t weir_rate_delay_at(weir_rate *limit, int64_t n, int64_t now_ns)
 	if (weir_rate_check_(limit, "weir_rate_delay", WEIR_BY_PANIC_))
 		return WEIR_FOREVER;
 	if (n < 0 || n > WEIR_SEM_MAX) {
-		weir_panic_("weir_rate_delay: rate limit \"%s\": invalid count "
-			    "%d", limit->name_, n);
+		weir_panic_("weir_rate_delay: rate limit %o: invalid count %d",
+			    limit->name_, limit, n);
 		return WEIR_FOREVER;
 	}
 	weir_lock_(&limit->lock_);

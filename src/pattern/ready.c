@@ -53,10 +53,8 @@ static weir_err enter_child(const struct weir_object_ *o, const char *call)
 	 * wait or hold the lock by now: then the object is usable.
 	 */
 	if (problem && at_load_relaxed(o->ready) != weir_generation_)
-		return o->name ? weir_panic_("%s: %s \"%s\" %s", call, o->kind,
-					     o->name, problem) :
-				 weir_panic_("%s: %s %p %s", call, o->kind,
-					     o->object, problem);
+		return weir_panic_("%s: %s %o %s", call, o->kind, o->name,
+				   o->object, problem);
 	/* relaxed: every thread that makes the check writes the same value. */
 	at_store_relaxed(o->ready, weir_generation_);
 	return WEIR_OK;

@@ -32,7 +32,7 @@ static inline bool leave_fast(weir_rwlock *rw, int64_t n)
 static weir_err refuse(const weir_rwlock *rw, const char *call,
 		       const char *reason)
 {
-	return weir_panic_("%s: rwlock \"%s\" %s", call, rw->name_, reason);
+	return weir_panic_("%s: rwlock %o %s", call, rw->name_, rw, reason);
 }
 
 /* Not inlined, so that the fast paths of the callers need no stack frame. */

@@ -207,8 +207,8 @@ static weir_err try_acquire(weir_sharded *s, int64_t n, const char *call)
 static void release(weir_sharded *s, int64_t n, const char *call)
 {
 	if (!weir_count_ok_(n))
-		(void)weir_panic_("%s: sharded semaphore \"%s\": the count %d "
-				  "is invalid", call, s->name_, n);
+		(void)weir_panic_("%s: sharded semaphore %o: the count %d is "
+				  "invalid", call, s->name_, s, n);
 	else if (n)
 		put(s, n, call);
 }

@@ -33,8 +33,8 @@ void weir_sharded_put_rest_(weir_sharded *s, int64_t n, const char *call)
 	if (!n || !weir_sem_try_release(&b->rest, n))
 		return;
 	if (!weir_sem_stat(&b->rest, &info))
-		(void)weir_panic_("%s: sharded semaphore \"%s\" has %d permits "
-				  "out and %d were returned", call, s->name_,
+		(void)weir_panic_("%s: sharded semaphore %o has %d permits "
+				  "out and %d were returned", call, s->name_, s,
 				  info.held + info.granted, n);
 }
 

@@ -332,15 +332,16 @@ TEST(c18_an_errno_from_before)
 	CHECK_EQ(n.woke, WEIR_WOKEN_);
 }
 
+static weir_sem unnamed = WEIR_SEM_INIT(3);
+
 static void write_in_pieces(void)
 {
 	static const long results[] = { 0, -EINTR, 5, 0, -EINTR, 1 };
-	weir_sem sem = WEIR_SEM_INIT(3);
 
 	/* An errno from before does not count. */
 	errno = 0;
 	set_results(SYS_write, results, 6);
-	weir_sem_release(&sem, 1);
+	weir_sem_release(&unnamed, 1);
 }
 
 /* Standard error takes nothing for long: the 101st write would succeed. */
@@ -370,13 +371,14 @@ static void write_nothing(void)
  */
 TEST(c8_the_line_is_written_in_pieces)
 {
-	char text[512];
+	char text[512], expected[512];
 	int status = in_child(write_in_pieces, text, sizeof(text));
 
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	CHECK(!strcmp(text, "weir: weir_sem_release: semaphore \"(unnamed)\": "
-			    "1 permits released, 0 held (capacity 3, "
-			    "free 3)\n"));
+	snprintf(expected, sizeof(expected),
+		 "weir: weir_sem_release: semaphore %p: 1 permits released, "
+		 "0 held (capacity 3, free 3)\n", (void *)&unnamed);
+	CHECK(!strcmp(text, expected));
 	status = in_child(write_nothing, text, sizeof(text));
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	CHECK(!strcmp(text, "weir"));
@@ -424,6 +426,14 @@ TEST(c8_a_name_too_long)
 	CHECK_PANICS("weir: a?b c",
 		     (void)weir_panic_("%s%s%s", name, name, name));
 	CHECK_EQ(strlen(panic_message), 318);
+}
+
+/* An empty name does not identify the object either. */
+TEST(c8_an_empty_name)
+{
+	CHECK_PANICS("weir: call: 0x12ab, \"name\".",
+		     (void)weir_panic_("%s: %o, %o.", "call", "",
+				       (void *)0x12ab, "name", (void *)1));
 }
 
 /* Volatile: the compiler must not leave it out. */

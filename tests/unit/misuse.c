@@ -318,14 +318,19 @@ TEST(bad_contexts)
 	weir_set_panic_hook(before);
 }
 
-/* C8: a panic names the semaphore, or says that it is unnamed. */
+/* C8: a panic names the semaphore, or gives its address if it has no name. */
 TEST(c8_unnamed_semaphores_panic_too)
 {
 	weir_sem sem = WEIR_SEM_INIT(3);
+	char text[64];
 
-	CHECK_PANICS("release", weir_sem_release(&sem, 1));
+	snprintf(text, sizeof(text), "weir_sem_release: semaphore %p: 1 permits",
+		 (void *)&sem);
+	CHECK_PANICS(text, weir_sem_release(&sem, 1));
 	CHECK(strlen(panic_message) > 20);
-	CHECK_PANICS("-5", weir_sem_release(&sem, -5));
+	snprintf(text, sizeof(text), "semaphore %p: invalid count -5",
+		 (void *)&sem);
+	CHECK_PANICS(text, weir_sem_release(&sem, -5));
 	CHECK_EQ(weir_sem_available(&sem), 3);
 }
 
