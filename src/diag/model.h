@@ -51,7 +51,8 @@ struct dg_object {
 	int64_t held;		/* by known contexts, granted ones too; of a
 				   channel: its items */
 	int64_t unowned;	/* out, but held by no known context */
-	int64_t free;		/* capacity - held - unowned; negative: debt */
+	int64_t free;		/* capacity - held - unowned; negative: debt,
+				   at most INT64_MAX */
 	int64_t waiting_permits;
 	int64_t leaked;		/* of held: by contexts that have ended */
 	int64_t age_ns, last_release_ns;

@@ -177,5 +177,8 @@ void weir_diag_finish_(struct dg_model *model)
 			continue;
 		object->free = weir_diag_add_(object->capacity, -object->held);
 		object->free = weir_diag_add_(object->free, -object->unowned);
+		/* The reports negate a debt. */
+		if (object->free == INT64_MIN)
+			object->free = -INT64_MAX;
 	}
 }

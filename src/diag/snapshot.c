@@ -115,9 +115,10 @@ static void take_wait(struct dg_reading *r, uint32_t i,
 	wait->granted_ns = weir_diag_since_(r, raw->granted);
 	wait->flags = wait_flags(r, wait, raw);
 	if (raw->deadline_ns != INT64_MAX) {
-		int64_t left = weir_diag_add_(raw->deadline_ns,
-					      -r->source->now_ns);
+		int64_t now_ns = r->source->now_ns, left;
 
+		if (__builtin_sub_overflow(raw->deadline_ns, now_ns, &left))
+			left = now_ns < 0 ? DG_NO_DEADLINE : 0;
 		wait->left_ns = left < 0 ? 0 : left;
 	}
 	if (raw->seq != before)

@@ -244,6 +244,30 @@ TEST(c48_handed_over)
 	fake_free(base);
 }
 
+/*
+ * C49: more permits are held than a number can count.  The debt and the deadline
+ * are as large as possible, and their computation does not overflow.
+ */
+TEST(c49_counts_without_bound)
+{
+	const int64_t most = INT64_C(1) << 60;
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "o", 0);
+	uint64_t one = fake_add_thread(base, 1, "one");
+
+	for (int i = 0; i < 9; i++)
+		fake_hold(base, one, object, most, (uint64_t)i, 0);
+	fake_object(base, 0)->handed_over = -most;
+	fake_add_wait(base, one, object, 1, 0, 0)->deadline_ns = 0;
+	fake_header(base)->start_ns = INT64_MIN;
+	look(base, NULL);
+	CHECK_EQ(model.objects[0].free, -INT64_MAX);
+	CHECK_EQ(model.waits[0].left_ns, DG_NO_DEADLINE);
+	CHECK_TEXT(report, "o: semaphore, 0 of 0 free, debt "
+			   "9223372036854775807;");
+	fake_free(base);
+}
+
 TEST(c48_further_slots)
 {
 	char *base = fake_registry(0);
