@@ -2,6 +2,8 @@
 /* The findings of the watchdog in a model, and its reports: finding.h. */
 #include "diag/finding.h"
 
+#include "diag/phrase.h"
+
 /* A reported finding is forgotten after this many rounds without it. */
 #define FORGET 16u
 
@@ -192,8 +194,12 @@ static void examine_leaks(struct dg_watchdog *dog, struct dg_model *model,
 		return;
 	put_head(dog, "LEAKED", object);
 	put(dog, ": threads that have ended hold ");
-	weir_diag_put_int_(&dog->text, leaked);
-	put(dog, leaked == 1 ? " permit" : " permits");
+	if (object->type == RG_RWLOCK) {
+		put(dog, "it");
+		weir_diag_put_share_(&dog->text, object, leaked);
+	} else {
+		(void)weir_diag_put_permits_(&dog->text, object, leaked);
+	}
 	end_object(dog, model, index, DG_LEAKED);
 }
 

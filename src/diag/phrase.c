@@ -55,6 +55,17 @@ static bool is_writer(const struct dg_object *object, int64_t weight)
 	return weight > 1 && weir_diag_add_(weight, 1) >= object->capacity;
 }
 
+bool weir_diag_put_permits_(struct dg_text *text,
+			    const struct dg_object *object, int64_t n)
+{
+	bool writer = object->type == RG_RWLOCK && is_writer(object, n);
+
+	weir_diag_put_count_(text, writer ? 1 : n,
+			     writer ? "writer" :
+			     object->type == RG_RWLOCK ? "reader" : "permit");
+	return writer || n == 1;
+}
+
 static void put_inside(struct dg_text *text, const struct dg_object *object)
 {
 	int64_t inside = weir_diag_add_(object->held, object->unowned);
@@ -63,8 +74,7 @@ static void put_inside(struct dg_text *text, const struct dg_object *object)
 		put(text, "free");
 		return;
 	}
-	weir_diag_put_count_(text, is_writer(object, inside) ? 1 : inside,
-			     is_writer(object, inside) ? "writer" : "reader");
+	(void)weir_diag_put_permits_(text, object, inside);
 	put(text, " inside");
 }
 

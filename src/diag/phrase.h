@@ -20,11 +20,14 @@ void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object);
  *
  *     weight_   "     2", "reader", "writer": a column of six characters
  *     share_    " 2", " as a reader", " as the writer"
+ *     permits_  "2 permits", "1 reader", "1 writer"; returns true for one
  */
 void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,
 			   int64_t weight);
 void weir_diag_put_share_(struct dg_text *text, const struct dg_object *object,
 			  int64_t weight);
+bool weir_diag_put_permits_(struct dg_text *text,
+			    const struct dg_object *object, int64_t n);
 /* "db_pool 2", "table as a reader", "an item of jobs" */
 void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 			   const struct dg_wait *wait);

@@ -70,9 +70,43 @@ static void put_waits(struct dg_text *text, const struct dg_model *model,
 	}
 }
 
-static void put_head(struct dg_text *text, const struct dg_model *model,
-		     enum dg_verdict verdict, uint32_t members, int64_t ends_ns)
+/*
+ * Write what a leaked group waits for: permits, or if it waits for one
+ * reader-writer lock, those who are inside.
+ */
+static void put_leak(struct dg_text *text, const struct dg_model *model,
+		     uint32_t group)
 {
+	const struct dg_object *lock = NULL;
+	bool others = false;
+
+	for (uint32_t w = 0; w < model->used.waits; w++) {
+		const struct dg_wait *wait = &model->waits[w];
+		const struct dg_object *object = &model->objects[wait->object];
+
+		if (model->contexts[wait->context].group != group ||
+		    object->leaked <= 0)
+			continue;
+		if (object->type != RG_RWLOCK || (lock && lock != object))
+			others = true;
+		lock = object;
+	}
+	put(text, " for ");
+	if (lock && !others) {
+		bool one = weir_diag_put_permits_(text, lock, lock->leaked);
+
+		put(text, one ? " whose thread has ended" :
+				" whose threads have ended");
+	} else {
+		put(text, "permits of threads that have ended");
+	}
+}
+
+static void put_head(struct dg_text *text, const struct dg_model *model,
+		     uint32_t group, uint32_t members, int64_t ends_ns)
+{
+	enum dg_verdict verdict = weir_diag_group_verdict_(model, group);
+
 	put(text, "weir: ");
 	put(text, weir_diag_verdict_name_(verdict));
 	put(text, ends_ns != DG_NO_DEADLINE ? " until a timeout  " : "  ");
@@ -89,19 +123,20 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 	} else if (verdict == DG_POSSIBLE_DEADLOCK) {
 		put(text, " cannot proceed unless another thread posts a sem_t "
 			  "that they hold");
+	} else if (verdict == DG_LEAKED) {
+		put(text, members == 1 ? " waits" : " wait");
+		put_leak(text, model, group);
 	} else {
-		put(text, verdict != DG_LEAKED ? " can never proceed" :
-			  members == 1 ? " waits" : " wait");
 		/*
 		 * A thread may release the permits of another one.  The first
 		 * such release marks the object; before it, the registry does
 		 * not show that this can happen.
 		 */
-		put(text, verdict == DG_LEAKED ?
-			  " for permits of threads that have ended" :
-			  verdict == DG_SELF_NESTED ?
-			  " (unless another thread releases what it holds)" :
-			  " (exact; no outside releaser known)");
+		put(text, verdict == DG_SELF_NESTED ?
+			  " can never proceed (unless another thread releases "
+			  "what it holds)" :
+			  " can never proceed (exact; no outside releaser "
+			  "known)");
 	}
 	put(text, "\n");
 }
@@ -177,8 +212,7 @@ void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 		ends_ns = weir_diag_ends_(model, group, &ended_by);
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		members += model->contexts[i].group == group;
-	put_head(text, model, weir_diag_group_verdict_(model, group), members,
-		 ends_ns);
+	put_head(text, model, group, members, ends_ns);
 	for (uint32_t i = 0; i < model->used.contexts; i++) {
 		const struct dg_context *c = &model->contexts[i];
 

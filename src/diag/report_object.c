@@ -182,15 +182,11 @@ void weir_diag_report_object_(struct dg_text *text,
 	put(text, "  verdict  ");
 	put(text, weir_diag_verdict_name_(object->verdict));
 	if (object->leaked > 0) {
-		bool writer = object->type == RG_RWLOCK &&
-			      object->leaked >= object->capacity;
+		bool one;
 
 		put(text, "; ");
-		weir_diag_put_count_(text, writer ? 1 : object->leaked,
-				     writer ? "writer" :
-				     object->type == RG_RWLOCK ? "reader" :
-								 "permit");
-		put(text, writer || object->leaked == 1 ? " is" : " are");
+		one = weir_diag_put_permits_(text, object, object->leaked);
+		put(text, one ? " is" : " are");
 		put(text, object->type == RG_RWLOCK ? " inside for good" :
 						      " lost for good");
 	}

@@ -167,6 +167,11 @@ TEST(a_leak_is_reported)
 	CHECK(strstr(last, "THREAD EXITED"));
 	CHECK_EQ(round_at(base, 2), 0);
 	fake_free(base);
+	base = begin("writer");
+	CHECK_EQ(round_at(base, 0) + round_at(base, 1), 2);
+	CHECK(strstr(last, "weir: LEAKED  table: threads that have ended hold "
+			   "it as the writer\n  table: reader-writer lock"));
+	fake_free(base);
 	/* If permits are handed over, another thread may have them. */
 	base = begin("leaked");
 	fake_object(base, 0)->flags |= RG_MOVED;

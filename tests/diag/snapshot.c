@@ -101,6 +101,30 @@ TEST(c50_deadlock_report)
 
 /* C50: a process that cannot record everything gets no DEADLOCK. */
 /* Before the first hand-over nothing tells that another thread releases. */
+/* C50: the head of a leaked group names the roles of a reader-writer lock. */
+TEST(c50_leaked_readers)
+{
+	char *base = fake_registry(0);
+	uint64_t limit;
+
+	CHECK(fake_scenario(base, "writer"));
+	CHECK_TEXT(look(base, NULL), " waits for 1 writer whose thread has "
+				     "ended\n");
+	fake_context(base, 0)->slots[0].taken = 2;
+	fake_wait(base, 0)->min = fake_wait(base, 0)->max = 1 << 30;
+	CHECK_TEXT(look(base, NULL), " waits for 2 readers whose threads have "
+				     "ended\n");
+	/* With a semaphore as well, both are permits. */
+	limit = fake_add_object(base, "limit", 1);
+	fake_hold(base, fake_context(base, 0)->id, limit, 1, 0, FAKE_SECOND);
+	fake_wait(base, 0)->flags |= RG_ANY_OF;
+	fake_add_wait(base, fake_context(base, 1)->id, limit, 1, 0,
+		      FAKE_SECOND)->flags = RG_ANY_OF;
+	CHECK_TEXT(look(base, NULL), " waits for permits of threads that have "
+				     "ended\n");
+	fake_free(base);
+}
+
 TEST(c50_self_nested_report_is_not_called_exact)
 {
 	char *base = fake_registry(0);
