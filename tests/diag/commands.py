@@ -490,8 +490,11 @@ def test_the_name_of_a_semaphore_is_not_a_source():
     same(weir("stat", file)[0], 0, "the advice")
     url = "redis://host/builds"
     fails(69, f'no such file; "weir stat {url}" shows the semaphore of this name', url)
-    fails(69, 'no such file; "weir stat x" shows the semaphore of this name', "x",
-          env={"WEIR_URL": "redis://host"})
+    # With WEIR_URL the server is not asked, and a local semaphore is not meant.
+    for name in ("x.dump", "builds"):
+        fails(69, "it is neither a process ID nor a file; if it is a semaphore, "
+              f'"weir stat {name}" shows it', name, env={"WEIR_URL": "redis://host"})
+    fails(69, "no such file", "./builds", env={"WEIR_URL": "redis://host"})
 
 
 def is_foreign(pid):

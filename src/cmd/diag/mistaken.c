@@ -17,8 +17,9 @@ static bool is_semaphore_name(const char *name)
 {
 	char path[PATH_MAX];
 
-	return remote_url(name) ||
-	       (!weir_named_path(name, path, sizeof(path)) &&
+	return strstr(name, "://") ||
+	       (!remote_url(name) &&
+		!weir_named_path(name, path, sizeof(path)) &&
 		!access(path, F_OK));
 }
 
@@ -30,6 +31,11 @@ bool diag_missing(struct diag *diag)
 		return diag_fail(diag, EXIT_CLOSED, "%s: no such file; \"weir "
 				 "stat %s\" shows the semaphore of this name",
 				 name, name);
+	/* Only the server knows whether a semaphore below $WEIR_URL exists. */
+	if (remote_url(name))
+		return diag_fail(diag, EXIT_CLOSED, "%s: it is neither a "
+				 "process ID nor a file; if it is a semaphore, "
+				 "\"weir stat %s\" shows it", name, name);
 	return diag_fail(diag, EXIT_CLOSED, "%s: %s", diag->name,
 			 strchr(diag->name, '/') ? "no such file" :
 			 "it is neither a process ID nor a file");
