@@ -476,12 +476,23 @@ def test_c49_errors():
 
 def test_the_name_of_a_semaphore_is_not_a_source():
     """The message names the command that takes a semaphore."""
-    def fails(status, text, *args, env=None):
+    def fails(status, text, *args, **more):
         for command in (["explain"], ["dump"], ["top", "--once"], ["top", "--json"]):
-            same(weir(*command, *args, env=env), (status, "", f"weir: {args[0]}: {text}\n"), command)
+            same(weir(*command, *args, **more), (status, "", f"weir: {args[0]}: {text}\n"), command)
 
     for number in ("99999999999", "2147483647", "0", "9" * 30):
         fails(69, "no such process", number)
+    # A file and a semaphore may have a number as their name.
+    weir("open", "3000000000", "-n", "1")
+    fails(69, 'no such process; "weir stat 3000000000" shows the semaphore of this name',
+          "3000000000")
+    same(weir("stat", "3000000000")[0], 0, "the advice")
+    with open(path("3000000000"), "w") as file:
+        file.write("some text\n")
+    fails(69, 'no such process; "./3000000000" is the file of this name', "3000000000",
+          cwd=support.DIR)
+    fails(65, "it is neither a dump of weir nor a core file", "./3000000000",
+          cwd=support.DIR)
     fails(69, "it is neither a process ID nor a file", "builds")
     weir("open", "builds", "-n", "1")
     fails(69, 'no such file; "weir stat builds" shows the semaphore of this name', "builds")

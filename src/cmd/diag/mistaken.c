@@ -41,6 +41,21 @@ bool diag_missing(struct diag *diag)
 			 "it is neither a process ID nor a file");
 }
 
+bool diag_no_process(struct diag *diag)
+{
+	const char *name = diag->name;
+
+	if (!access(name, F_OK))
+		return diag_fail(diag, EXIT_CLOSED, "%s: no such process; "
+				 "\"./%s\" is the file of this name", name,
+				 name);
+	if (is_semaphore_name(name))
+		return diag_fail(diag, EXIT_CLOSED, "%s: no such process; "
+				 "\"weir stat %s\" shows the semaphore of this "
+				 "name", name, name);
+	return diag_fail(diag, EXIT_CLOSED, "%s: no such process", name);
+}
+
 bool diag_unknown(struct diag *diag)
 {
 	if (names_is_semaphore(diag->fd))

@@ -128,8 +128,7 @@ static bool fail_open(struct diag *diag, int errnum)
 		return diag_fail(diag, EXIT_WEIR, "%s: " DIAG_NO_PROC,
 				 diag->name);
 	if (errnum == ENOENT || errnum == ESRCH)
-		return diag_fail(diag, EXIT_CLOSED, "%s: no such process",
-				 diag->name);
+		return diag_no_process(diag);
 	if (errnum == EACCES || errnum == EPERM)
 		return diag_fail(diag, EXIT_REFUSED, "%s: permission denied: "
 				 "only the user of a process, and root with "

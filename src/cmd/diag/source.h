@@ -88,6 +88,8 @@ bool diag_dump_open(struct diag *diag);
 bool diag_core_open(struct diag *diag);
 bool diag_named_read(struct diag *diag);
 
+/* Fail because there is no process with the number that is the name. */
+bool diag_no_process(struct diag *diag);
 /* Fail because there is no file of this name. */
 bool diag_missing(struct diag *diag);
 /* Fail because the format of the file is unknown. */

@@ -63,6 +63,11 @@ bool diag_named_read(struct diag *diag)
 }
 
 /* Their messages need the other parts of the command. */
+bool diag_no_process(struct diag *diag)
+{
+	return diag_fail(diag, 1, "no such process");
+}
+
 bool diag_missing(struct diag *diag)
 {
 	return diag_fail(diag, 1, "no such file");
