@@ -134,8 +134,8 @@ weir_pool_init(weir_pool *pool, void *memory, const weir_pool_opts *opts);
 /*
  * Destroy the idle resources and retire *pool.
  * WEIR_EBUSY: a resource is lent, a thread or an operation (weir/pool_async.h)
- * waits, or the callback of a decided operation has not run.  Nothing has
- * changed.
+ * waits for one, a thread is in weir_pool_wait_idle, or the callback of a
+ * decided operation has not run.  Nothing has changed.
  * Requires: no other call on *pool is running or follows.
  */
 WEIR_API WEIR_MUST_USE weir_err weir_pool_destroy(weir_pool *pool);

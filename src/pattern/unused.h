@@ -5,10 +5,10 @@
 #include "weir/sem.h"
 
 /*
- * Returns WEIR_EBUSY if a waiter is queued, or has been granted permits and
- * its call has not returned yet: for example an operation whose callback has
- * still to run.  With this check, a destroy fails before it has changed
- * anything.
+ * Returns WEIR_EBUSY if a waiter is queued, is oversized or waits for idle, or
+ * has been granted permits and its call has not returned yet: for example an
+ * operation whose callback has still to run.  With this check, a destroy fails
+ * before it has changed anything.
  */
 static inline weir_err weir_sem_check_unused_(weir_sem *sem)
 {
@@ -17,7 +17,8 @@ static inline weir_err weir_sem_check_unused_(weir_sem *sem)
 
 	if (err)
 		return err;
-	return info.waiters || info.granted ? WEIR_EBUSY : WEIR_OK;
+	return info.waiters || info.oversized || info.granted ? WEIR_EBUSY :
+								WEIR_OK;
 }
 
 #endif /* WEIR_PATTERN_UNUSED_H */

@@ -607,3 +607,33 @@ TEST(c27_the_hook_of_a_trim_uses_the_pool)
 	finish(thread);
 	CHECK_OK(weir_pool_destroy(&pool));
 }
+
+static check_thread idler;
+
+/* While a resource is destroyed, a thread waits, and the pool is destroyed. */
+static void destroy_meanwhile(void *user, void *resource)
+{
+	weir_sem_info permits;
+	weir_pool_info i;
+
+	destroy(user, resource);
+	idler = start(wait_idle, NULL);
+	do
+		CHECK_OK(weir_sem_stat(&pool.permits_, &permits));
+	while (!permits.oversized);
+	CHECK_ERR(weir_pool_destroy(&pool), WEIR_EBUSY);
+	CHECK_OK(weir_pool_stat(&pool, &i));
+	CHECK(!i.closed);
+}
+
+/* C22: a destroy that fails because a thread waits for idle changes nothing. */
+TEST(c22_destroy_while_a_thread_waits_for_idle)
+{
+	weir_pool_opts opts = opts_of(2);
+
+	opts.destroy = destroy_meanwhile;
+	begin_with(opts);
+	weir_pool_discard(&pool, borrow());
+	finish(idler);
+	end();
+}
