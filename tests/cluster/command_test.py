@@ -227,6 +227,24 @@ def test_open():
             owner.kill()
 
 
+def test_a_replica_creates_no_semaphore():
+    """The next host of the URL is called; without a primary the message says what is missing."""
+    with Redis() as master, Redis("--replicaof", "127.0.0.1", str(master.port),
+                                  "--repl-diskless-sync-delay", "0") as replica:
+        await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
+               "replication")
+        status, text = weir("open", replica.url + "x", "-n", 1)
+        assert status == 69 and ("the server is a replica, and the URL names no primary that "
+                                 "answers" in text), text
+        both = f"redis://127.0.0.1:{replica.port},127.0.0.1:{master.port}/x"
+        assert weir("open", both, "-n", 1) == (0, "")
+        assert '"capacity":1' in weir("stat", "--json", master.url + "x")[1]
+        # The primary is dead, and the replica has not been promoted.
+        master.kill()
+        status, text = weir("open", both.replace("/x", "/y?timeout=1s"), "-n", 1)
+        assert status == 69 and "names no primary that answers" in text, text
+
+
 def test_ls():
     for engine in engines():
         with engine() as server:

@@ -175,7 +175,8 @@ static enum result check_server(const struct conn *conn, const PGresult *table,
 				      "the server's answer is not understood");
 	if (*PQgetvalue(table, 0, 1) != 'f')
 		return weir_cl_fault_(fault, RES_UNSENT, EROFS,
-				      "the server is a standby");
+				      "the server is a standby, and the URL "
+				      "names no primary that answers");
 	/*
 	 * Through a pooler, the client gets a pid that the pooler has invented.
 	 */

@@ -294,6 +294,10 @@ enum result weir_cl_conn_error_(struct conn *conn, const char *text,
 		next_host(conn);
 	if (begins(text, "MOVED") || errnum == EROFS)
 		weir_cl_conn_close_(conn);
+	if (errnum == EROFS)
+		return weir_cl_fault_(fault, result, errnum,
+				      "the server is a replica, and the URL "
+				      "names no primary that answers");
 	return weir_cl_fault_(fault, result, errnum, "the server answers: %s",
 			      text);
 }

@@ -144,12 +144,13 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 				struct reply **reply, int64_t deadline,
 				struct fault *fault)
 {
+	int others = e->session.url.host_count - 1;
 	bool reload = !e->sha[lane][0];
 	enum result result = RES_UNSENT;
 	int64_t now = boot_now();
 
 	/* The rest is for a repetition, which goes to the next host. */
-	if (e->session.url.host_count > 1)
+	if (others)
 		deadline = now + (deadline - now) / 2;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (reload) {
@@ -159,6 +160,10 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 		}
 		result = attempt(e, lane, call, confirm, reply, &reload,
 				 deadline, fault);
+		/* A replica has executed nothing: call the next host. */
+		if (result == RES_UNSENT && fault->errnum == EROFS &&
+		    others-- > 0)
+			continue;
 		if (!reload && !e->lanes[lane].moved.name[0])
 			break;
 	}
