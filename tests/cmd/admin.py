@@ -315,6 +315,12 @@ def test_rm():
     same(weir("rm", "b")[0], 0)
 
 
+def test_rm_force_explains_a_name_that_is_not_valid():
+    for name, why in (("", "a name must not be empty"), (".a", "a name must not begin with a dot"),
+                      ("a b", "a name must not contain spaces or control characters")):
+        same(weir("rm", "-f", name), (64, "", f"weir: {name}: {why}\n"))
+
+
 def test_rm_force_leaves_other_files():
     for name, text in (("Makefile", "all:\n"), ("empty", "")):
         with open(path(name), "w") as file:

@@ -68,8 +68,19 @@ def test_typos():
                        (["run", "a", "--whatever"], "unknown option --whatever\n"),
                        (["run", "a", "-Z", "true"], "unknown option -Z\n"),
                        (["run", "a", "--nested", "-Zq", "true"], "unknown option -Z\n"),
-                       (["run", "a", "--try=5", "true"],
-                        "unknown option --try=5; did you mean --try?"),
+                       (["top", "--interval=1", "-jx"], "unknown option -j\n"),
+                       (["run", "a", "--try=5", "true"], "run: --try takes no value\n"),
+                       (["run", "a", "--nest=x"], "run: --nested takes no value\n"),
+                       (["run", "a", "--trx=5", "true"],
+                        "unknown option --trx=5; did you mean --try?"),
+                       (["run", "a", "-n", "1.5", "true"], '-n: "1.5" is not a whole number\n'),
+                       (["wait", "a"], "wait: either --idle or --free N is required\n"),
+                       (["wait", "a", "--idle", "--free", "0"],
+                        "wait: --idle and --free exclude each other\n"),
+                       (["resize", "a"], "resize: NAME and N are required\n"),
+                       (["resize", "a", "3", "4"], 'resize: unexpected argument "4"\n'),
+                       (["resize", "--", "a", "3", "4"], 'resize: unexpected argument "4"\n'),
+                       (["ls", "--", "a"], 'ls: unexpected argument "a"; use "weir stat"'),
                        (["run", "a", "-t"], "-t needs a value")):
         status, out, err = weir(*args)
         same((status, out), (64, ""), args)

@@ -27,15 +27,12 @@ static int run(const struct cmd *self, int argc, char **argv)
 	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
 		if (option == OPT_SHARED)
 			opts.flags |= WEIR_NAMED_SHARED;
-		else if (count < 2)
-			words[count++] = optarg;
 		else
-			cmd_misuse(self, "resize: unexpected argument \"%s\"",
-				   optarg);
+			options_name(self, optarg, &words[count++ > 0]);
 	}
-	for (; optind < argc && count < 2; optind++)
-		words[count++] = argv[optind];
-	if (count < 2 || optind < argc)
+	for (; optind < argc; optind++)
+		options_name(self, argv[optind], &words[count++ > 0]);
+	if (count < 2)
 		cmd_misuse(self, "resize: NAME and N are required");
 	capacity = options_count(self, "capacity", words[1], 0, WEIR_SEM_MAX);
 	if (remote_url(words[0])) {

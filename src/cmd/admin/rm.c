@@ -159,6 +159,10 @@ static int remove_name(const char *name)
 	if (strchr(name, '/'))
 		check_path(name);
 	err = weir_named_unlink(name);
+	/* A name that is not valid: an open explains why, and exits. */
+	if (err == WEIR_EINVAL)
+		(void)semaphore_open(name, &(weir_named_opts){
+			.flags = WEIR_NAMED_OBSERVER });
 	if (err && !(err == WEIR_ESYSTEM && errno == ENOENT))
 		cmd_fail(name, err, NULL);
 	return EXIT_SUCCESS;

@@ -149,13 +149,13 @@ static int run(const struct cmd *self, int argc, char **argv)
 	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
 		if (option == 'j')
 			ls.json = true;
-		else if (!strstr(optarg, "://"))
-			cmd_misuse(self, "ls: unexpected argument \"%s\"; use "
-				   "\"weir stat\" for one semaphore", optarg);
 		else
 			options_name(self, optarg, &url);
 	}
 	options_rest(self, argc, argv, &url);
+	if (url && !strstr(url, "://"))
+		cmd_misuse(self, "ls: unexpected argument \"%s\"; use \"weir "
+			   "stat\" for one semaphore", url);
 	ls.whole = url;
 	if (url)
 		remote_refuse_password(url);

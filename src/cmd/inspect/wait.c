@@ -83,7 +83,9 @@ static void parse_options(const struct cmd *self, struct wait_opts *opts,
 	while ((option = options_next(self, argc, argv, "t:E:", longs)) != -1)
 		set_option(self, opts, option);
 	options_required(self, argc, argv, &opts->name, "NAME");
-	if (opts->idle == (opts->free_wanted >= 0))
+	if (opts->idle && opts->free_wanted >= 0)
+		cmd_misuse(self, "wait: --idle and --free exclude each other");
+	if (!opts->idle && opts->free_wanted < 0)
 		cmd_misuse(self, "wait: either --idle or --free N is required");
 	if (!opts->nested)
 		env_refuse_held(self, opts->name);

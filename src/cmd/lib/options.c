@@ -8,39 +8,44 @@
 
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
 #include "cmd/lib/options.h"
 #include "cmd/lib/text.h"
 
 #define LONGS_MAX 32
 
-/*
- * Returns true if the option that getopt_long refused is a long one.  optopt is
- * then 0 (unknown option), or the value of a known option that was given an
- * argument although it takes none.
- */
-static bool is_long(const char *given, const struct option *longs)
+/* Returns true if `given` is a long option with a value, --NAME=VALUE. */
+static bool has_value(const char *given, const char *name)
 {
-	if (strncmp(given, "--", 2))
-		return false;
-	for (; optopt && longs->name; longs++)
-		if (longs->val == optopt)
-			return true;
-	return !optopt;
+	/* A name may be abbreviated. */
+	return !strncmp(given, "--", 2) && strchr(given, '=') &&
+	       !strncmp(given + 2, name, strcspn(given + 2, "="));
 }
 
-/* Report an unknown option. */
-static _Noreturn void unknown(const struct cmd *self, char **argv,
+/*
+ * Report an option that getopt_long refused.  optopt is 0 if it is a long one
+ * and unknown, and the value of the option if it is a long one that takes no
+ * value and was given one.
+ */
+static _Noreturn void refused(const struct cmd *self, char **argv,
 			      const struct option *longs)
 {
 	const char *names[LONGS_MAX], *near;
 	const char *given = argv[optind > 0 ? optind - 1 : 0];
 	size_t count = 0;
+	char *name;
 
-	if (!is_long(given, longs))
+	for (int i = 0; optopt && longs[i].name; i++)
+		if (longs[i].val == optopt && has_value(given, longs[i].name))
+			cmd_misuse(self, "%s: --%s takes no value", self->name,
+				   longs[i].name);
+	if (optopt)
 		cmd_misuse(self, "%s: unknown option -%c", self->name, optopt);
 	for (; longs->name && count < LONGS_MAX; longs++)
 		names[count++] = longs->name;
-	near = text_nearest(given + 2, names, count);
+	name = memory_strdup(given + 2);
+	name[strcspn(name, "=")] = 0;
+	near = text_nearest(name, names, count);
 	if (near)
 		cmd_misuse(self, "%s: unknown option %s; did you mean --%s?",
 			   self->name, given, near);
@@ -70,7 +75,7 @@ int options_next(const struct cmd *self, int argc, char **argv,
 		cmd_misuse(self, "%s: %s needs a value", self->name,
 			   argv[argc - 1]);
 	case '?':
-		unknown(self, argv, longs);
+		refused(self, argv, longs);
 	default:
 		return found;
 	}
@@ -85,8 +90,8 @@ int64_t options_count(const struct cmd *self, const char *what,
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (end == text || *end)
-		cmd_misuse(self, "%s: %s: \"%s\" is not a number", self->name,
-			   what, text);
+		cmd_misuse(self, "%s: %s: \"%s\" is not a whole number",
+			   self->name, what, text);
 	if (errno || value < min || value > max)
 		cmd_misuse(self, "%s: %s: %s is not between %lld and %lld",
 			   self->name, what, text, (long long)min,
