@@ -549,6 +549,8 @@ def test_parts_of_a_url():
                      ("redis://127.0.0.1:1/a%0ab", "has a control character")):
         status, text = weir("stat", url)
         assert status == 64 and why in text, text
+    status, text = weir("stat", "x", env={"WEIR_URL": "redis://"})
+    assert status == 64 and "redis:///x: a host or a port is not valid" in text, text
     status, text = weir("open", "redis://127.0.0.1:1/x", "-n", 2**60)
     assert status == 64 and "the capacity is not between 0 and 1125899906842624" in text, text
 

@@ -119,6 +119,14 @@ def test_orphan_kill_without_proc():
     runner.wait()
 
 
+def test_a_variable_that_is_no_url():
+    """The message names the variable, and has no password."""
+    for value, shown in (("abc", "abc"), ("me:word@host", "me@host"), ("redis:/", "redis:/")):
+        for args in (["ls"], ["stat", "a"], ["run", "a", "-n", "1", "true"], ["doctor", "a"]):
+            same(weir(*args, env={"WEIR_URL": value}),
+                 (64, "", f'weir: WEIR_URL: "{shown}" is not a URL such as redis://host\n'), args)
+
+
 def test_explain_without_proc():
     """The process may exist; what is missing is /proc."""
     if not runs_without_proc():

@@ -27,9 +27,11 @@ static const char *below(const char *base, const char *name)
 	const char *query = strchr(base, '?');
 	size_t length = query ? (size_t)(query - base) : strlen(base);
 	size_t room = strlen(base) + strlen(name) + 2;
+	const char *scheme = strstr(base, "://");
+	size_t least = scheme ? (size_t)(scheme + 3 - base) : 0;
 	char *url = memory_realloc(NULL, room);
 
-	while (length && base[length - 1] == '/')
+	while (length > least && base[length - 1] == '/')
 		length--;
 	(void)snprintf(url, room, "%.*s/%s%s", (int)length, base, name,
 		       query ? query : "");
@@ -147,6 +149,10 @@ static void load(const char *url)
 
 	if (loaded)
 		return;
+	/* Only a URL that comes from the environment can lack its scheme. */
+	if (!strstr(url, "://"))
+		cmd_die(EXIT_MISUSE, "WEIR_URL: \"%s\" is not a URL such as "
+			"redis://host", remote_display(getenv("WEIR_URL")));
 	library = load_library();
 	if (!library)
 		cmd_die(EXIT_CLOSED, "%s: semaphores between machines need "
