@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "named/handle.h"
 #include "puppet.h"
 #include "weir/ctx.h"
 
@@ -537,6 +538,36 @@ static void *count_up(void *arg)
 		weir_named_release(sem, 1);
 	}
 	return NULL;
+}
+
+static void *try_one(void *arg)
+{
+	CHECK_OK(weir_named_try_acquire(arg, 1));
+	return NULL;
+}
+
+/*
+ * A thread that finds that another one has joined sees what the join has stored.
+ * ThreadSanitizer checks it, but not after a fork.  So this handle has left, and
+ * joins at its next call as in the child of a fork.
+ */
+TEST(c24_c29_a_thread_uses_the_handle_that_another_has_joined)
+{
+	weir_named *sem = open_named(fresh_name(), 1);
+
+	for (int i = 0; i < 40; i++) {
+		check_thread thread;
+
+		weir_nm_leave_(sem);
+		sem->ticket = 0;
+		thread = start(try_one, sem);
+		while (!__atomic_load_n(&sem->ticket, __ATOMIC_RELAXED))
+			(void)sched_yield();
+		CHECK_OK(weir_named_try_release(sem, 0));
+		finish(thread);
+		CHECK_EQ(look_at(sem).held, 1);
+	}
+	close_named(sem);
 }
 
 TEST(c24_many_threads_one_counter)
