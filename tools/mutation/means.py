@@ -24,7 +24,8 @@ class Killed(Exception):
 
 def environment(seed):
     env = dict(os.environ, WEIR_SEED=str(seed), WEIR_TEST_LIMIT="600",
-               TSAN_OPTIONS="halt_on_error=1", MALLOC_PERTURB_="165")
+               TSAN_OPTIONS="halt_on_error=1:die_after_fork=0",
+               MALLOC_PERTURB_="165")
     # Always use the short forms of the tests.
     for name in ("WEIR_FULL", "WEIR_TEST_SCALE"):
         env.pop(name, None)
