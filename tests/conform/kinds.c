@@ -104,9 +104,7 @@ static struct picture named_stat(void *s)
 {
 	weir_named_info info;
 
-	do
-		info = look_at(named_at(s));
-	while (info.inconsistent);
+	AWAIT((info = look_at(named_at(s)), !info.inconsistent));
 	return PICTURE(info);
 }
 

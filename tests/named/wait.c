@@ -50,9 +50,8 @@ static void begin(struct call *call, weir_named *sem, int64_t n, weir_ctx *ctx)
 
 	*call = (struct call){ .sem = sem, .ctx = ctx, .n = n };
 	call->thread = start(n ? acquire : wait_idle, call);
-	do
-		info = look_at(sem);
-	while (info.waiters + info.oversized == before || info.inconsistent);
+	AWAIT((info = look_at(sem), info.waiters + info.oversized != before) &&
+	      !info.inconsistent);
 }
 
 static weir_err outcome(struct call *call)
