@@ -268,15 +268,19 @@ static weir_err leave(void *arg, struct weir_ctx *ctx)
 TEST(task_that_exits_its_thread_is_reported)
 {
 	begin_with((weir_group_opts){ .workers = 2, .permits = 2 });
+	/* The group starts both threads. */
+	for (int i = 0; i < 2; i++)
+		spawn(wait_at_gate, 0, 1);
+	weir_sem_release(&gate, 2);
 	for (int i = 0; i < 30; i++)
 		spawn(i % 3 ? count : leave, 1, 1);
 	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
 	CHECK_EQ(info().exited, 10);
 	CHECK_EQ(info().threads, 2);
 	end(WEIR_ECANCELED);
-	CHECK_EQ(reported, 30);
+	CHECK_EQ(reported, 32);
 	CHECK_EQ(reported_errors, 10);
-	CHECK_EQ(ran, 20);
+	CHECK_EQ(ran, 22);
 }
 
 /* A task lets its thread end in the `done` callback. */
@@ -516,6 +520,7 @@ static void *storm(void *arg)
 TEST(storm_adds_up)
 {
 	check_thread threads[3];
+	weir_err err;
 
 	spawned = 0;
 	begin_with((weir_group_opts){ .workers = 3, .backlog = 4 });
@@ -525,7 +530,8 @@ TEST(storm_adds_up)
 	weir_group_cancel(&group);
 	for (int i = 0; i < 3; i++)
 		finish(threads[i]);
-	CHECK_ERR(weir_group_wait(&group, NULL, NULL), info().first);
+	err = weir_group_wait(&group, NULL, NULL);
+	CHECK_ERR(err, info().first);
 	CHECK_EQ(reported, spawned);
 	CHECK_EQ(weir_sem_available(&group.permits_), 3);
 	end(info().first);

@@ -349,9 +349,11 @@ TEST(c4_waiters_are_served_in_order)
 	CHECK_OK(weir_rate_acquire(&limit, 2, NULL));
 	for (int i = 0; i < 3; i++) {
 		threads[i] = start(wait_for, &waits[i]);
-		AWAIT(info_of(&limit).waiters == (uint32_t)i + 1 &&
+		/* The first waiter has the gate and sleeps. */
+		AWAIT(waiters_of(&limit.wake_) == 1 &&
 		      waiters_of(&limit.gate_) == (uint32_t)i);
 	}
+	CHECK_EQ(info_of(&limit).waiters, 3);
 	CHECK_ERR(weir_rate_try_acquire(&limit, 1), WEIR_EAGAIN);
 	CHECK_ERR(weir_rate_reserve(&limit, 1, WEIR_FOREVER, &at),
 		  WEIR_EAGAIN);
