@@ -174,7 +174,7 @@ weir_err run_ctx(weir_err (*call)(struct job *j), weir_ctx *ctx)
 	return j.err;
 }
 
-static int64_t limit_ns(void)
+int64_t job_limit_ns(void)
 {
 	const char *limit = getenv("WEIR_TEST_LIMIT");
 	int64_t seconds = limit && atoi(limit) > 0 ? atoi(limit) : 120;
@@ -191,7 +191,7 @@ void until_pause(const char *file, int line, const char *what,
 	fault_repeat_lost_wakes();
 	if (!*started_ns)
 		*started_ns = now;
-	if (now - *started_ns > limit_ns())
+	if (now - *started_ns > job_limit_ns())
 		check_fail(file, line, "hangs, waiting for: %s", what);
 	if (now - *started_ns < 200000)
 		__real_sched_yield();

@@ -100,6 +100,9 @@ weir_err do_ctx_come_and_go(struct job *j);	/* a child of parent */
 /* Reset the counter of `turn`. */
 void turns_from_zero(void);
 
+/* A sixth of the program's time limit: a job that takes longer hangs. */
+int64_t job_limit_ns(void);
+
 /*
  * Wait, by the real clock, for a condition that signals no event.  On timeout
  * the message names the active fault.
