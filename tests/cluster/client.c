@@ -62,11 +62,15 @@ static void event(const char *what, const char *operation, const char *format,
 		_exit(3);
 }
 
-/* The end of the lease's validity, on CLOCK_REALTIME. */
+/*
+ * The end of the lease's validity, on CLOCK_REALTIME.  CLOCK_REALTIME is read first:
+ * if the thread is preempted between the two, the result is too early, not too late.
+ */
 static long long until_of(const weir_lease *lease)
 {
-	int64_t offset = clock_us(CLOCK_REALTIME) - clock_us(CLOCK_BOOTTIME);
+	int64_t offset = clock_us(CLOCK_REALTIME);
 
+	offset -= clock_us(CLOCK_BOOTTIME);
 	pthread_mutex_lock(&lease->cluster->lock);
 	offset += valid_until(lease) / 1000;
 	pthread_mutex_unlock(&lease->cluster->lock);

@@ -269,15 +269,26 @@ class History:
             times.append(end)
         return times[::-1]
 
+    def busy(self):
+        """Spans in which a release took long without a fault: the machine is busy, and a call that
+        was granted returns late, too."""
+        for lease in self.leases.values():
+            late = lease.done - lease.back if lease.done is not None else 0
+            if late > 250000 and not any(start < lease.done and end > lease.back
+                                         for start, end, _, _ in self.faults):
+                yield lease.back, lease.done + late
+
     def check_blocked(self):
         """The head of the queue waits although it fits.
 
         The window before its grant is quiet: no other grant, no request that may have been
         ahead, no lease that may have used the permits.  A request that was granted when it
-        arrived did not wait, however late the busy machine sent it.
+        arrived did not wait, however late the busy machine sent it.  If the time of a grant is
+        that of its return, the machine must not have been busy.
         """
         window = 30000 if self.timed else 1000000
         phantoms = Spans(self.phantoms())
+        busy = Spans(() if self.timed else self.busy())
         before, in_use, used = None, [], 0
         for lease, end in zip(self.grants, self.times()):
             start = end - window
@@ -286,7 +297,7 @@ class History:
             if lease.asked <= start - window and lease.place and \
                     (before is None or before <= start) and \
                     not self.disturbed.overlap(start, end) and \
-                    not phantoms.overlap(start, end) and \
+                    not phantoms.overlap(start, end) and not busy.overlap(start, end) and \
                     used + lease.weight <= self.least_capacity(start, end):
                 self.problem("blocked", lease, f"{used} permits were in use")
             heapq.heappush(in_use, (self.possible_end(lease), lease.weight))

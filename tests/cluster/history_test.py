@@ -124,6 +124,19 @@ def test_tokens_that_are_no_times():
     assert problems(*late, timed=False, blocked=True) == ["blocked"]
 
 
+def test_a_busy_machine():
+    """Tokens that are no times: if a release takes long, a call that was granted returns late."""
+    lines = ("0 3 ask c", "1 3 got c 1", "2 1 ask a", "3 1 got a 2", "4 2 ask b", "9 1 back a 500",
+             "10 1 done a WEIR_OK", "{} 3 back c 9000", "3900 3 done c WEIR_OK", "4001 2 got b 3",
+             "4002 2 back b 9000", "4003 2 done b WEIR_OK")
+    said = lambda back, *faults, **options: problems(
+        *(line.format(back) for line in lines), *faults, capacity=2, blocked=True, **options)
+    assert said(3500, timed=False) == []
+    assert said(3899, timed=False) == ["blocked"]
+    # The release took long because its client was paused.
+    assert said(3500, "3600 test pause - 3", "3700 test resume - 3", timed=False) == ["blocked"]
+
+
 def test_a_token_from_before_the_lock():
     """Client 2 read the clock, waited for the lock of the semaphore, which client 1 used for its
     release, and was granted."""
