@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,7 +240,8 @@ int check_scale(void)
 
 /*
  * Anonymous memory only: file pages are mapped in around a touched page.  Not
- * from statm, which can be off by dozens of pages for each CPU.
+ * from statm, which can be off by dozens of pages for each CPU.  main() turns huge
+ * pages off: the kernel could replace one touched page of a stack by 512.
  */
 long check_resident_pages(void)
 {
@@ -344,6 +346,8 @@ int main(int argc, char **argv)
 	signal(SIGALRM, out_of_time);
 	alarm(limit && atoi(limit) > 0 ? (unsigned)atoi(limit) : 120);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* If the kernel does not know this, it has no huge pages. */
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	/*
 	 * A sanitizer starts its own thread with the first thread of the
 	 * program.
