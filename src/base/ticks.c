@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/ticks.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -47,6 +48,7 @@ weir_clock_reader_ *weir_read_clock_ = find_reader;
 static int find_reader(clockid_t clock, struct timespec *now)
 {
 	weir_clock_reader_ *found = NULL;
+	int saved = errno;
 
 	/* On a 32-bit machine, the vDSO and libc have different timespecs. */
 	if (sizeof(long) == 8)
@@ -54,6 +56,8 @@ static int find_reader(clockid_t clock, struct timespec *now)
 			weir_vdso_find_("__vdso_clock_gettime");
 	if (!found)
 		found = clock_gettime;
+	/* getauxval sets it if there is no vDSO. */
+	errno = saved;
 	/* relaxed: every thread stores the same address. */
 	at_store_relaxed(&weir_read_clock_, found);
 	return found(clock, now);

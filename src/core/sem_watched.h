@@ -158,8 +158,8 @@ static inline void weir_sem_record_tried_(const weir_sem *sem, int64_t n,
 }
 
 /*
- * weir_take_marked_ with the recording.  Returns false if
- * nothing was done.  `may_wait`: the call is one that may wait.
+ * weir_take_marked_ with the recording.  Returns false if nothing was done.
+ * `may_wait`: the call is one that may wait.
  */
 static inline bool weir_take_recorded_(weir_sem *sem, int64_t n, uint64_t site,
 				       bool may_wait)

@@ -245,6 +245,23 @@ def test_a_replica_creates_no_semaphore():
         assert status == 69 and "names no primary that answers" in text, text
 
 
+def test_three_replicas_before_the_primary():
+    """Each of them refuses a script that was loaded for it."""
+    with Redis() as master:
+        follow = ("--replicaof", "127.0.0.1", str(master.port),
+                  "--repl-diskless-sync-delay", "0")
+        with Redis(*follow) as first, Redis(*follow) as second, Redis(*follow) as third:
+            servers = (first, second, third, master)
+            for replica in servers[:3]:
+                await_(lambda replica=replica: "master_link_status:up" in
+                       replica.cli("INFO", "replication"), "replication")
+            for server in servers:
+                assert server.cli("SCRIPT", "FLUSH") == "OK"
+            hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers)
+            assert weir("open", f"redis://{hosts}/x", "-n", 3) == (0, "")
+            assert '"capacity":3' in weir("stat", "--json", master.url + "x")[1]
+
+
 def test_ls():
     for engine in engines():
         with engine() as server:

@@ -12,19 +12,13 @@ shared=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# First column, first word in backquotes.  Some symbols are called on one machine only,
-# some with one libc only.
-if readelf -hW "$archive" 2>/dev/null | grep -q 'Machine: *AArch64'; then
-	elsewhere='no such machine'
-else
-	elsewhere='AArch64 only'
-fi
+# First column, first word in backquotes.  Some symbols are called with one libc only.
 if nm -u "$archive" | grep -q ' _pthread_cleanup_push$'; then
 	other='glibc only'
 else
 	other='musl only'
 fi
-grep -v "$elsewhere" "$readme" | grep -v "$other" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
+grep -v "$other" "$readme" | sed -n 's/^| `\([a-z_]*\)`.*/\1/p' |
 	LC_ALL=C sort -u >"$work/table"
 
 # Exclude symbols that are not of libc: those of the library itself, and those that the

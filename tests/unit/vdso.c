@@ -8,6 +8,7 @@
 #include "base/vdso.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -26,6 +27,8 @@ unsigned long __wrap_getauxval(unsigned long type)
 {
 	if (real || type != AT_SYSINFO_EHDR)
 		return __real_getauxval(type);
+	if (!image)
+		errno = ENOENT;
 	return (unsigned long)image;
 }
 
@@ -112,7 +115,10 @@ static int64_t coarse_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* valgrind and some emulators hide the vDSO. */
+/*
+ * valgrind and some emulators hide the vDSO.  On a 32-bit machine, its timespec may
+ * differ from that of libc.
+ */
 TEST(the_clock_of_the_kernel_is_that_of_libc)
 {
 	typedef int reader(clockid_t clock, struct timespec *now);
@@ -127,8 +133,10 @@ TEST(the_clock_of_the_kernel_is_that_of_libc)
 
 	real = true;
 	found = (reader *)weir_vdso_find_(name);
+#if defined(__aarch64__) || defined(__x86_64__)
 	CHECK(found || !getauxval(AT_SYSINFO_EHDR));
-	if (!found)
+#endif
+	if (!found || sizeof(long) != 8)
 		return;
 	before = coarse_ns();
 	CHECK_EQ(found(CLOCK_MONOTONIC_COARSE, &now), 0);
@@ -144,7 +152,9 @@ TEST(ticks_without_a_vdso)
 
 	real = false;
 	image = NULL;
+	errno = 0;
 	ticks = weir_ticks_();
+	CHECK_EQ(errno, 0);
 	real = true;
 	CHECK(weir_ticks_() >= ticks);
 #ifdef WEIR_TICKS_CALL_

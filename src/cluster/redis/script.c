@@ -144,7 +144,7 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 				struct reply **reply, int64_t deadline,
 				struct fault *fault)
 {
-	int others = e->session.url.host_count - 1;
+	int others = e->session.url.host_count - 1, attempts = ATTEMPTS;
 	bool reload = !e->sha[lane][0];
 	enum result result = RES_UNSENT;
 	int64_t now = boot_now();
@@ -152,7 +152,7 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 	/* The rest is for a repetition, which goes to the next host. */
 	if (others)
 		deadline = now + (deadline - now) / 2;
-	for (int i = 0; i < ATTEMPTS; i++) {
+	while (attempts-- > 0) {
 		if (reload) {
 			result = load(e, lane, deadline, fault);
 			if (result)
@@ -162,8 +162,10 @@ enum result weir_cl_script_run_(struct engine *e, enum lane lane,
 				 deadline, fault);
 		/* A replica has executed nothing: call the next host. */
 		if (result == RES_UNSENT && fault->errnum == EROFS &&
-		    others-- > 0)
+		    others-- > 0) {
+			attempts = ATTEMPTS;
 			continue;
+		}
 		if (!reload && !e->lanes[lane].moved.name[0])
 			break;
 	}
