@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static void read_dynamic(const ElfW(Dyn) *dynamic, uintptr_t bias,
 uintptr_t weir_vdso_find_(const char *name)
 {
 	uintptr_t image = getauxval(AT_SYSINFO_EHDR), bias = 0;
+	bool loads = false;
 	const ElfW(Ehdr) *header = (const void *)image;
 	const ElfW(Phdr) *segments;
 	const ElfW(Dyn) *dynamic = NULL;
@@ -44,12 +46,14 @@ uintptr_t weir_vdso_find_(const char *name)
 		return 0;
 	segments = (const void *)(image + header->e_phoff);
 	for (unsigned i = 0; i < header->e_phnum; i++) {
-		if (segments[i].p_type == PT_LOAD && !bias)
+		if (segments[i].p_type == PT_LOAD && !loads) {
 			bias = image + segments[i].p_offset - segments[i].p_vaddr;
-		else if (segments[i].p_type == PT_DYNAMIC)
+			loads = true;
+		} else if (segments[i].p_type == PT_DYNAMIC) {
 			dynamic = (const void *)(image + segments[i].p_offset);
+		}
 	}
-	if (!bias || !dynamic)
+	if (!loads || !dynamic)
 		return 0;
 	read_dynamic(dynamic, bias, &tables);
 	if (!tables.symbols || !tables.names || !tables.hash)

@@ -229,8 +229,8 @@ def test_open():
 
 def test_a_replica_creates_no_semaphore():
     """The next host of the URL is called; without a primary the message says what is missing."""
-    with Redis() as master, Redis("--replicaof", "127.0.0.1", str(master.port),
-                                  "--repl-diskless-sync-delay", "0") as replica:
+    with Redis("--repl-diskless-sync-delay", "0") as master, \
+            Redis("--replicaof", "127.0.0.1", str(master.port)) as replica:
         await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
                "replication")
         status, text = weir("open", replica.url + "x", "-n", 1)
@@ -247,9 +247,8 @@ def test_a_replica_creates_no_semaphore():
 
 def test_three_replicas_before_the_primary():
     """Each of them refuses a script that was loaded for it."""
-    with Redis() as master:
-        follow = ("--replicaof", "127.0.0.1", str(master.port),
-                  "--repl-diskless-sync-delay", "0")
+    with Redis("--repl-diskless-sync-delay", "0") as master:
+        follow = ("--replicaof", "127.0.0.1", str(master.port))
         with Redis(*follow) as first, Redis(*follow) as second, Redis(*follow) as third:
             servers = (first, second, third, master)
             for replica in servers[:3]:

@@ -273,7 +273,8 @@ class History:
         """Spans in which a release took long without a fault: the machine is busy, and a call that
         was granted returns late, too."""
         for lease in self.leases.values():
-            late = lease.done - lease.back if lease.done is not None else 0
+            late = lease.done - lease.back if lease.done is not None and \
+                lease.result == "WEIR_OK" else 0
             if late > 250000 and not any(start < lease.done and end > lease.back
                                          for start, end, _, _ in self.faults):
                 yield lease.back, lease.done + late

@@ -247,9 +247,8 @@ def test_c44_no_answer_is_indeterminate():
 
 def test_c41_failover_is_indeterminate_and_tokens_grow():
     """Hard test 3: with replicas=1 a grant that no replica has confirmed is no grant."""
-    with Redis() as master:
-        with Redis("--replicaof", "127.0.0.1", str(master.port),
-                   "--repl-diskless-sync-delay", "0") as replica:
+    with Redis("--repl-diskless-sync-delay", "0") as master:
+        with Redis("--replicaof", "127.0.0.1", str(master.port)) as replica:
             await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
                    "replication")
             both = (f"redis://127.0.0.1:{master.port},127.0.0.1:{replica.port}/"
@@ -354,9 +353,8 @@ def test_a_lost_wake_up_is_found_when_the_connection_is_open_again():
 def test_c41_a_wake_up_before_the_answer_with_replicas():
     """The request waits in the server, whose answer waits for a replica.  The wake-up comes first.
     It has to be confirmed, but no renewal is due for 60 s."""
-    with Redis() as master:
-        with Redis("--replicaof", "127.0.0.1", str(master.port),
-                   "--repl-diskless-sync-delay", "0") as replica:
+    with Redis("--repl-diskless-sync-delay", "0") as master:
+        with Redis("--replicaof", "127.0.0.1", str(master.port)) as replica:
             await_(lambda: "master_link_status:up" in replica.cli("INFO", "replication"),
                    "replication")
             plain = master.url + "early?ttl=180s"
@@ -803,8 +801,8 @@ class OldReplica(Proxy):
 
 
 def test_a_replica_of_an_old_version():
-    with Redis() as master, Redis("--replicaof", "127.0.0.1", str(master.port),
-                                  "--repl-diskless-sync-delay", "0") as replica, \
+    with Redis("--repl-diskless-sync-delay", "0") as master, \
+            Redis("--replicaof", "127.0.0.1", str(master.port)) as replica, \
             OldReplica(replica) as proxy:
         tool(master.url + "old", "create", 1)
         await_(lambda: replica.cli("EXISTS", "weir:{old}:e") == "1", "replication")

@@ -99,8 +99,6 @@ TEST(c50_deadlock_report)
 	fake_free(base);
 }
 
-/* C50: a process that cannot record everything gets no DEADLOCK. */
-/* Before the first hand-over nothing tells that another thread releases. */
 /* C50: the head of a leaked group names the roles of a reader-writer lock. */
 TEST(c50_leaked_readers)
 {
@@ -125,6 +123,8 @@ TEST(c50_leaked_readers)
 	fake_free(base);
 }
 
+/* C50: a process that cannot record everything gets no DEADLOCK. */
+/* Before the first hand-over nothing tells that another thread releases. */
 TEST(c50_self_nested_report_is_not_called_exact)
 {
 	char *base = fake_registry(0);

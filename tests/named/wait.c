@@ -539,9 +539,9 @@ static void *count_up(void *arg)
 	return NULL;
 }
 
-static void *try_one(void *arg)
+static void *take_one(void *arg)
 {
-	CHECK_OK(weir_named_try_acquire(arg, 1));
+	CHECK_OK(weir_named_acquire(arg, 1, NULL));
 	return NULL;
 }
 
@@ -559,7 +559,7 @@ TEST(c24_c29_a_thread_uses_the_handle_that_another_has_joined)
 
 		weir_nm_leave_(sem);
 		sem->ticket = 0;
-		thread = start(try_one, sem);
+		thread = start(take_one, sem);
 		while (!__atomic_load_n(&sem->ticket, __ATOMIC_RELAXED))
 			(void)sched_yield();
 		CHECK_OK(weir_named_try_release(sem, 0));

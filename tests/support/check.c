@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	signal(SIGALRM, out_of_time);
 	alarm(limit && atoi(limit) > 0 ? (unsigned)atoi(limit) : 120);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* If the kernel does not know this, it has no huge pages. */
+	/* If this fails, huge pages may disturb the count of memory. */
 	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	/*
 	 * A sanitizer starts its own thread with the first thread of the
