@@ -131,6 +131,35 @@ TEST(c24_s1_permit_when_watched)
 	pass_permit(&p);
 }
 
+static void *use_range(void *arg)
+{
+	struct pair *p = arg;
+	int64_t got;
+
+	await_turn(p, 1);
+	CHECK_OK(weir_sem_acquire_upto(&p->sem, 1, 2, NULL, &got));
+	p->plain++;
+	weir_sem_release(&p->sem, got);
+	return NULL;
+}
+
+/* The same for a request for a range of permits. */
+TEST(c24_s1_range_when_watched)
+{
+	weir_sem_opts opts = { .permits = 1, .flags = WEIR_SEM_TRACKED };
+	struct pair p = { .turn = 0 };
+	check_thread other;
+
+	CHECK_OK(weir_sem_init_opts(&p.sem, &opts));
+	other = start(use_range, &p);
+	CHECK_OK(weir_sem_acquire(&p.sem, 1, NULL));
+	p.plain++;
+	weir_sem_release(&p.sem, 1);
+	give_turn(&p, 1);
+	finish(other);
+	CHECK_EQ(p.plain, 2);
+}
+
 static void *wait_for_permit(void *arg)
 {
 	struct pair *p = arg;
