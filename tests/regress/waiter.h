@@ -44,6 +44,7 @@ struct waiter {
 	int32_t tid;		/* atomic; 0 until the thread runs */
 	uint32_t hold;		/* atomic: the handler stays while this is 1 */
 	uint32_t frozen;	/* atomic: the thread is in the handler */
+	uint32_t missed;	/* atomic: signals that did not freeze it */
 	int64_t ends_ns;	/* when the call may begin to leave */
 	check_thread thread;
 };
@@ -106,7 +107,7 @@ MAYBE_UNUSED static void begin(struct waiter *w)
 {
 	w->returned = 0;
 	w->tid = 0;
-	w->hold = w->frozen = 0;
+	w->hold = w->frozen = w->missed = 0;
 	w->ends_ns = w->deadline_ns ? w->deadline_ns :
 		     w->ctx ? weir_ctx_deadline(w->ctx) : WEIR_FOREVER;
 	w->thread = start(waiter_run, w);
@@ -152,9 +153,19 @@ static bool waiter_is_late(const struct waiter *w)
 }
 
 /*
+ * Returns true if the lock of the semaphore is held.  A barging waiter takes it once
+ * when it reaches the starvation bound, and parks again.
+ */
+__attribute__((no_sanitize("thread"))) MAYBE_UNUSED
+static bool waiter_may_have_lock(const struct waiter *w)
+{
+	return (__atomic_load_n(&w->sem->word_, __ATOMIC_RELAXED) & 3) == 3;
+}
+
+/*
  * The handler.  It must not be instrumented: the signal may have interrupted
- * the runtime of ThreadSanitizer.  A parked thread whose deadline has passed may
- * have taken the lock since: it is not stopped, and its call returns.
+ * the runtime of ThreadSanitizer.  A thread that may have the lock is not stopped.  If
+ * its deadline has passed, its call returns.
  */
 __attribute__((no_sanitize("thread"))) MAYBE_UNUSED
 static void waiter_hold(int signo)
@@ -164,7 +175,8 @@ static void waiter_hold(int signo)
 	int saved = errno;
 
 	(void)signo;
-	if (waiter_is_late(w)) {
+	if (waiter_is_late(w) || waiter_may_have_lock(w)) {
+		__atomic_add_fetch(&w->missed, 1, __ATOMIC_RELEASE);
 		errno = saved;
 		return;
 	}
@@ -187,8 +199,13 @@ int __sigaction(int, const struct sigaction *, struct sigaction *);
 #define real_sigaction sigaction
 #endif
 
-/* Requires: w is parked in its wait. */
-MAYBE_UNUSED static void freeze(struct waiter *w)
+MAYBE_UNUSED static bool is_frozen(struct waiter *w)
+{
+	return __atomic_load_n(&w->frozen, __ATOMIC_ACQUIRE);
+}
+
+/* Returns false if the call has returned instead. */
+MAYBE_UNUSED static bool freeze_unless_returned(struct waiter *w)
 {
 	struct sigaction action;
 
@@ -196,8 +213,23 @@ MAYBE_UNUSED static void freeze(struct waiter *w)
 	action.sa_handler = waiter_hold;
 	CHECK_EQ(real_sigaction(SIGUSR1, &action, NULL), 0);
 	__atomic_store_n(&w->hold, 1, __ATOMIC_RELEASE);
-	CHECK_EQ(pthread_kill(w->thread.id, SIGUSR1), 0);
-	AWAIT(__atomic_load_n(&w->frozen, __ATOMIC_ACQUIRE));
+	while (!has_returned(w)) {
+		uint32_t missed = __atomic_load_n(&w->missed, __ATOMIC_ACQUIRE);
+
+		CHECK_EQ(pthread_kill(w->thread.id, SIGUSR1), 0);
+		AWAIT(has_returned(w) || is_frozen(w) ||
+		      __atomic_load_n(&w->missed, __ATOMIC_ACQUIRE) != missed);
+		if (is_frozen(w))
+			return true;
+		AWAIT(has_returned(w) || asleep(w->tid));
+	}
+	return false;
+}
+
+/* Requires: w is parked in its wait. */
+MAYBE_UNUSED static void freeze(struct waiter *w)
+{
+	CHECK(freeze_unless_returned(w));
 }
 
 MAYBE_UNUSED static void thaw(struct waiter *w)
@@ -219,19 +251,12 @@ MAYBE_UNUSED static void thaw(struct waiter *w)
 MAYBE_UNUSED static bool queue_up_frozen(struct waiter *w)
 {
 	uint32_t before = waiters_of(w->sem);
-	struct sigaction action;
 
-	memset(&action, 0, sizeof(action));
-	action.sa_handler = waiter_hold;
-	CHECK_EQ(real_sigaction(SIGUSR1, &action, NULL), 0);
 	begin(w);
 	AWAIT(has_returned(w) ||
 	      (waiters_of(w->sem) == before + 1 &&
 	       asleep(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE))));
-	__atomic_store_n(&w->hold, 1, __ATOMIC_RELEASE);
-	CHECK_EQ(pthread_kill(w->thread.id, SIGUSR1), 0);
-	AWAIT(has_returned(w) || __atomic_load_n(&w->frozen, __ATOMIC_ACQUIRE));
-	if (!has_returned(w) && waiters_of(w->sem) == before + 1)
+	if (freeze_unless_returned(w) && waiters_of(w->sem) == before + 1)
 		return true;
 	thaw(w);
 	(void)!result_of(w);

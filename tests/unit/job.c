@@ -12,6 +12,8 @@
 static int turns;
 static int frozen;
 static int thawed;
+static int missed;	/* signals that did not freeze a job */
+static _Thread_local weir_sem *sem_here;
 static _Thread_local int64_t ends_ns;	/* when the call may begin to leave */
 
 void turns_from_zero(void)
@@ -40,6 +42,7 @@ static void *run(void *arg)
 {
 	job *j = arg;
 
+	sem_here = j->sem;
 	ends_ns = j->has_deadline ? j->deadline :
 		  j->ctx ? weir_ctx_deadline(j->ctx) : WEIR_FOREVER;
 	__atomic_store_n(&j->tid, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
@@ -132,14 +135,18 @@ weir_err job_end(job *j)
 }
 
 /*
- * A parked thread whose deadline has passed may have taken the lock since: it is
- * not stopped, and its call returns.
+ * A thread that may have the lock is not stopped.  If its deadline has passed, its call
+ * returns.  A barging waiter takes the lock once when it reaches the starvation bound, and
+ * parks again.
  */
 static void hold(int signal)
 {
 	(void)signal;
-	if (ends_ns != WEIR_FOREVER && weir_now_ns() >= ends_ns)
+	if ((ends_ns != WEIR_FOREVER && weir_now_ns() >= ends_ns) ||
+	    (__atomic_load_n(&sem_here->word_, __ATOMIC_RELAXED) & 3) == 3) {
+		__atomic_add_fetch(&missed, 1, __ATOMIC_SEQ_CST);
 		return;
+	}
 	__atomic_add_fetch(&frozen, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&thawed, __ATOMIC_SEQ_CST))
 		poll(NULL, 0, 1);
@@ -155,10 +162,18 @@ bool job_freeze(job *j)
 	action.sa_handler = hold;
 	CHECK_EQ(sigaction(SIGUSR2, &action, NULL), 0);
 	__atomic_store_n(&thawed, 0, __ATOMIC_SEQ_CST);
-	CHECK_EQ(pthread_kill(j->thread.id, SIGUSR2), 0);
-	AWAIT(__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) == before + 1 ||
-	      job_done(j));
-	return !job_done(j);
+	while (!job_done(j)) {
+		int misses = __atomic_load_n(&missed, __ATOMIC_SEQ_CST);
+
+		CHECK_EQ(pthread_kill(j->thread.id, SIGUSR2), 0);
+		AWAIT(__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) == before + 1 ||
+		      __atomic_load_n(&missed, __ATOMIC_SEQ_CST) != misses ||
+		      job_done(j));
+		if (__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) == before + 1)
+			return true;
+		AWAIT(job_done(j) || job_asleep(j));
+	}
+	return false;
 }
 
 void jobs_thaw(void)
