@@ -11,9 +11,9 @@
  * are recorded in one word of shared memory, eight bits a worker.  A worker
  * sets its bits after an acquire and clears them before the release, by one
  * atomic operation each, so the word shows all holders at that moment.  A
- * worker that will be killed is first marked as doomed and no longer counts.
- * So the referee can miss an excess in that moment, but never reports a false
- * one.
+ * worker that will be killed is first marked as doomed, in the same word, and no
+ * longer counts.  So the referee can miss an excess in that moment, but never
+ * reports a false one.
  *
  * The order is checked by two snapshots of the queue.  A worker that was behind
  * another one in the first snapshot and is gone in the second, while the other
@@ -42,8 +42,7 @@
 #define BOUND_NS INT64_C(60000000000)
 
 static struct referee {
-	uint64_t held;		/* eight bits a worker */
-	uint64_t doomed;	/* the same bits, all set */
+	uint64_t held;		/* eight bits a worker, the highest: doomed */
 	uint64_t grants, timeouts;
 	int64_t last_ns, gap_ns;
 	uint32_t excess;	/* sum of held permits, if above the capacity */
@@ -51,21 +50,23 @@ static struct referee {
 
 static const char *name;
 
-static uint64_t bits_of(int worker)
+#define DOOMED UINT64_C(0x80)
+
+/* Returns these bits of a worker in the word. */
+static uint64_t bits_of(int worker, uint64_t bits)
 {
-	return UINT64_C(0xff) << 8 * worker;
+	return bits << 8 * worker;
 }
 
 static void hold(int worker, int64_t n)
 {
-	uint64_t held, doomed;
+	uint64_t held;
 	int64_t sum = 0, now = weir_now_ns(), last, gap;
 
-	held = __atomic_or_fetch(&referee->held, (uint64_t)n << 8 * worker,
+	held = __atomic_or_fetch(&referee->held, bits_of(worker, (uint64_t)n),
 				 __ATOMIC_SEQ_CST);
-	doomed = __atomic_load_n(&referee->doomed, __ATOMIC_SEQ_CST);
-	for (held &= ~doomed; held; held >>= 8)
-		sum += (int64_t)(held & 0xff);
+	for (; held; held >>= 8)
+		sum += held & DOOMED ? 0 : (int64_t)(held & 0xff);
 	if (sum > CAPACITY)
 		__atomic_store_n(&referee->excess, (uint32_t)sum,
 				 __ATOMIC_SEQ_CST);
@@ -81,7 +82,8 @@ static void hold(int worker, int64_t n)
 
 static void let_go(int worker)
 {
-	__atomic_and_fetch(&referee->held, ~bits_of(worker), __ATOMIC_SEQ_CST);
+	__atomic_and_fetch(&referee->held, ~bits_of(worker, DOOMED - 1),
+			   __ATOMIC_SEQ_CST);
 }
 
 static void work(int worker, uint64_t seed)
@@ -124,8 +126,7 @@ static pid_t begin(int worker, uint64_t seed)
 {
 	pid_t pid;
 
-	__atomic_and_fetch(&referee->held, ~bits_of(worker), __ATOMIC_SEQ_CST);
-	__atomic_and_fetch(&referee->doomed, ~bits_of(worker),
+	__atomic_and_fetch(&referee->held, ~bits_of(worker, 0xff),
 			   __ATOMIC_SEQ_CST);
 	fflush(NULL);
 	pid = fork();
@@ -191,8 +192,8 @@ static void kill_some(pid_t *pids, uint64_t *random, int64_t *kills)
 	int from = (int)random_below(random, WORKERS);
 
 	for (int i = 0; i < count; i++)
-		__atomic_or_fetch(&referee->doomed,
-				  bits_of((from + i) % WORKERS),
+		__atomic_or_fetch(&referee->held,
+				  bits_of((from + i) % WORKERS, DOOMED),
 				  __ATOMIC_SEQ_CST);
 	for (int i = 0; i < count; i++)
 		kill_hard(pids[(from + i) % WORKERS]);
