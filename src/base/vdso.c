@@ -38,7 +38,7 @@ uintptr_t weir_vdso_find_(const char *name)
 	uintptr_t image = getauxval(AT_SYSINFO_EHDR), bias = 0;
 	bool loads = false;
 	const ElfW(Ehdr) *header = (const void *)image;
-	const ElfW(Phdr) *segments;
+	const ElfW(Phdr) *segments = NULL;
 	const ElfW(Dyn) *dynamic = NULL;
 	struct tables tables = { NULL, NULL, NULL };
 

@@ -35,12 +35,14 @@ static _Noreturn void refused(const struct cmd *self, char **argv,
 	size_t count = 0;
 	char *name;
 
-	for (int i = 0; optopt && longs[i].name; i++)
-		if (longs[i].val == optopt && has_value(given, longs[i].name))
-			cmd_misuse(self, "%s: --%s takes no value", self->name,
-				   longs[i].name);
-	if (optopt)
+	if (optopt) {
+		for (int i = 0; longs[i].name; i++)
+			if (longs[i].val == optopt &&
+			    has_value(given, longs[i].name))
+				cmd_misuse(self, "%s: --%s takes no value",
+					   self->name, longs[i].name);
 		cmd_misuse(self, "%s: unknown option -%c", self->name, optopt);
+	}
 	for (; longs->name && count < LONGS_MAX; longs++)
 		names[count++] = longs->name;
 	name = memory_strdup(given + 2);
