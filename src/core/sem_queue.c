@@ -79,11 +79,26 @@ static void count_waiters(weir_sem *sem, uint32_t change)
 	at_store_release(&sem->waiters_, sem->waiters_ + change);
 }
 
+/*
+ * The head is `mixed` unless all queued waiters want as many permits as it
+ * does.  A head that leaves passes the mark on, until the queue is empty.
+ */
+static void note_weight(const weir_sem *sem, const struct weir_waiter_ *w)
+{
+	struct weir_waiter_ *head = weir_waiter_of_(sem->queue_);
+
+	if (head->min != w->min)
+		head->mixed = true;
+}
+
 void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
 		    enum weir_place_ place)
 {
 	bool queued = place == WEIR_IN_QUEUE_;
 
+	w->mixed = false;
+	if (queued && sem->queue_)
+		note_weight(sem, w);
 	ring_append(queued ? &sem->queue_ : &sem->oversized_, &w->link);
 	w->place = (uint8_t)place;
 	if (queued)
@@ -95,6 +110,9 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
 	bool queued = w->place == WEIR_IN_QUEUE_;
 
 	ring_remove(queued ? &sem->queue_ : &sem->oversized_, &w->link);
+	/* Only a head has the mark. */
+	if (w->mixed && sem->queue_)
+		weir_waiter_of_(sem->queue_)->mixed = true;
 	w->place = WEIR_NOWHERE_;
 	w->woken_to_retry = w->spinning = false;
 	if (queued)

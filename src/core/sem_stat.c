@@ -8,7 +8,9 @@
  * With waiters, only the lock holder can determine the sum of their weights and
  * the wait of the head: both are computed from the waiters, which are guarded
  * by the lock.  The semaphore has no room to keep both (C26: 64 bytes), so stat
- * takes the lock, like any other call.
+ * takes the lock, like any other call.  It reads the head only, however long
+ * the queue is, if all queued waiters want the same number of permits; if not,
+ * it reads every queued waiter.
  */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
@@ -26,16 +28,33 @@ static int64_t add_saturating(int64_t a, int64_t b)
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
+static int64_t multiply_saturating(int64_t a, int64_t b)
+{
+	return a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
+/* The permits that all queued waiters want together; the queue has a head. */
+static int64_t waiting_permits(const weir_sem *sem)
+{
+	const struct weir_waiter_ *head = weir_waiter_of_(sem->queue_);
+	int64_t sum = 0;
+
+	if (!head->mixed)
+		return multiply_saturating(head->min, sem->waiters_);
+	RING_EACH(link, next, end, sem->queue_)
+		sum = add_saturating(sum, weir_waiter_of_(link)->min);
+	return sum;
+}
+
 static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 {
-	RING_EACH(link, next, end, sem->queue_)
-		info->waiting_permits = add_saturating(info->waiting_permits,
-					weir_waiter_of_(link)->min);
 	RING_EACH(link, next, end, sem->oversized_)
 		info->oversized++;
 	if (sem->queue_) {
 		int64_t waited = weir_waiter_waited_ns_(
 			weir_waiter_of_(sem->queue_), weir_now_ns());
+
+		info->waiting_permits = waiting_permits(sem);
 
 		/* The clock of some machines goes back. */
 		info->oldest_wait_ns = waited > 0 ? waited : 0;

@@ -103,6 +103,7 @@ struct weir_waiter_ {
 	bool roused : 1;		/* g  woken ahead of its grant */
 	bool moved : 1;			/* g  queued by a resize */
 	bool any_has_ctx : 1;		/* c  (member) its request has a ctx */
+	bool mixed : 1;			/* g  (head) weights may differ */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */
