@@ -18,8 +18,10 @@ static void map_ops(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(area != MAP_FAILED);
-	for (size_t i = 0; i < OPS; i++)
+	for (size_t i = 0; i < OPS; i++) {
 		ops[i] = (weir_op *)(void *)(area + i * page);
+		weir_op_init(ops[i], NULL, NULL, NULL);
+	}
 }
 
 static void allow(weir_op *op, int protection)
@@ -29,7 +31,6 @@ static void allow(weir_op *op, int protection)
 
 static void submit(weir_op *op, weir_sem *sem, int64_t n)
 {
-	weir_op_init(op, NULL, NULL, NULL);
 	CHECK_EQ(weir_op_submit(op, sem, n, NULL), WEIR_EQUEUED);
 }
 
@@ -113,6 +114,25 @@ TEST(stat_adds_up_weights_that_differ)
 	CHECK_IDENTITY(&sem);
 }
 
+/* A request that exceeds the capacity is not queued: its weight does not matter. */
+TEST(stat_does_not_mix_in_oversized_requests)
+{
+	weir_sem sem = WEIR_SEM_INIT(4);
+	weir_ctx ctx = WEIR_CTX_INIT;
+
+	map_ops();
+	CHECK_OK(weir_sem_acquire(&sem, 4, NULL));
+	submit(ops[0], &sem, 3);
+	submit(ops[1], &sem, 3);
+	CHECK_EQ(weir_op_submit(ops[2], &sem, 5, &ctx), WEIR_EQUEUED);
+	allow(ops[1], PROT_NONE);
+	check_waiting(&sem, 2, 6);
+	allow(ops[1], PROT_READ | PROT_WRITE);
+	for (int i = 0; i < 3; i++)
+		cancel(ops[i]);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 /* A sum beyond INT64_MAX is INT64_MAX, with the mark and without. */
 TEST(stat_saturates)
 {
@@ -120,6 +140,12 @@ TEST(stat_saturates)
 
 	map_ops();
 	CHECK_OK(weir_sem_acquire(&sem, WEIR_SEM_MAX, NULL));
+	/* The largest sum of this number of requests, just below INT64_MAX. */
+	for (int i = 0; i < OPS - 1; i++)
+		submit(ops[i], &sem, WEIR_SEM_MAX - 1);
+	check_waiting(&sem, OPS - 1, (OPS - 1) * (WEIR_SEM_MAX - 1));
+	for (int i = 0; i < OPS - 1; i++)
+		cancel(ops[i]);
 	for (int i = 0; i < OPS - 1; i++)
 		submit(ops[i], &sem, WEIR_SEM_MAX);
 	check_waiting(&sem, OPS - 1, INT64_MAX);
