@@ -17,7 +17,8 @@
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
 
-#define ADDRESS_DEFAULT "127.0.0.1:9464"
+#define PORT_DEFAULT "9464"
+#define ADDRESS_DEFAULT "127.0.0.1:" PORT_DEFAULT
 
 enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS };
 
@@ -109,7 +110,7 @@ static void serve(const struct cmd *self, const struct export_opts *opts)
 	struct address address;
 	int listener;
 
-	address_parse(self, text, opts->remote, &address);
+	address_parse(self, text, PORT_DEFAULT, opts->remote, &address);
 	http_load(&site);
 	check_folder();
 	listener = address_listen(self, text, &address);

@@ -91,13 +91,13 @@ bool address_is_loopback(const struct address *address)
 	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
-void address_parse(const struct cmd *self, const char *text, bool remote,
-		   struct address *address)
+void address_parse(const struct cmd *self, const char *text, const char *port,
+		   bool remote, struct address *address)
 {
 	if (!parse(text, address))
 		cmd_misuse(self, "%s: --listen: \"%s\" is not an address such "
-			   "as 127.0.0.1:9464, [::1]:9464 or 9464", self->name,
-			   text);
+			   "as 127.0.0.1:%s, [::1]:%s or %s", self->name, text,
+			   port, port, port);
 	if (!remote && !address_is_loopback(address))
 		cmd_misuse(self, "%s: --listen: other machines could reach %s; "
 			   "--allow-remote permits that", self->name, text);

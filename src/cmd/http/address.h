@@ -22,10 +22,10 @@ struct address {
  * Parse "127.0.0.1:9464", "[::1]:9464", "localhost:9464" or "9464".  Other host
  * names are refused, because their addresses may change.  Exits with
  * EXIT_MISUSE if the text is no address, or if it is not a loopback address and
- * `remote` is false.
+ * `remote` is false.  `port` is the default port, for the message.
  */
-void address_parse(const struct cmd *self, const char *text, bool remote,
-		   struct address *address);
+void address_parse(const struct cmd *self, const char *text, const char *port,
+		   bool remote, struct address *address);
 /*
  * Return a listening socket, or exit with a message.  *address gets the port
  * that the kernel has chosen if the port was 0.

@@ -18,7 +18,8 @@
 #include "cmd/web/key.h"
 #include "cmd/web/page.h"
 
-#define ADDRESS_DEFAULT "127.0.0.1:9465"
+#define PORT_DEFAULT "9465"
+#define ADDRESS_DEFAULT "127.0.0.1:" PORT_DEFAULT
 
 enum { OPT_LISTEN = 256, OPT_REMOTE };
 
@@ -138,7 +139,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	int listener;
 
 	parse_options(self, &opts, argc, argv);
-	address_parse(self, opts.listen, opts.remote, &address);
+	address_parse(self, opts.listen, PORT_DEFAULT, opts.remote, &address);
 	site.path = key_path();
 	http_load(&site);
 	check_sources(&opts);

@@ -385,7 +385,8 @@ sys.stdin.read()
 # The options.
 
 def test_usage():
-    for args, want in ((["--listen", "nowhere"], "is not an address"),
+    for args, want in ((["--listen", "nowhere"],
+                        "is not an address such as 127.0.0.1:9464, [::1]:9464 or 9464"),
                        (["--listen", "127.0.0.1:65536"], "is not an address"),
                        (["--listen", "127.0.0.1:"], "is not an address"),
                        (["--listen", ":9464"], "is not an address"),

@@ -319,7 +319,8 @@ def fails(status, text, *args, env=None):
 
 
 def test_usage():
-    fails(64, "is not an address", "--listen", "nosuch:1")
+    fails(64, "is not an address such as 127.0.0.1:9465, [::1]:9465 or 9465", "--listen",
+          "nosuch:1")
     fails(64, "is not an address", "--listen", "127.0.0.1:99999")
     fails(64, "--allow-remote permits that", "--listen", "0.0.0.0:0")
     fails(64, "web", "--nosuch")
