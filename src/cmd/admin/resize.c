@@ -9,7 +9,22 @@
 #include "cmd/lib/remote.h"
 #include "cmd/lib/semaphore.h"
 
+#define DIGITS "0123456789"
+
 enum { OPT_SHARED = 256 };
+
+/*
+ * A negative N looks like an option.  Exits with the message of a number that is
+ * out of range.
+ */
+static _Noreturn void refuse_negative(const struct cmd *self, char **argv)
+{
+	while (argv[0][0] != '-' || argv[0][1] < '0' || argv[0][1] > '9')
+		argv++;
+	(void)options_count(self, "capacity", argv[0], 0, WEIR_SEM_MAX);
+	/* -0 */
+	cmd_misuse(self, "resize: unknown option %s", argv[0]);
+}
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
@@ -24,9 +39,11 @@ static int run(const struct cmd *self, int argc, char **argv)
 	weir_named *sem;
 	weir_err err;
 
-	while ((option = options_next(self, argc, argv, "", longs)) != -1) {
+	while ((option = options_next(self, argc, argv, DIGITS, longs)) != -1) {
 		if (option == OPT_SHARED)
 			opts.flags |= WEIR_NAMED_SHARED;
+		else if (option >= '0' && option <= '9')
+			refuse_negative(self, argv + 1);
 		else
 			options_name(self, optarg, &words[count++ > 0]);
 	}
