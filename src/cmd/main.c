@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weir(1): the table of subcommands, and help. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,15 @@ static const struct cmd *find(const char *name)
 	if (near)
 		cmd_misuse(NULL, "%s: unknown command; did you mean %s?", name,
 			   near);
-	cmd_misuse(NULL, "%s: unknown command", name);
+	cmd_misuse(NULL, "%s: unknown command", text_visible(name));
+}
+
+/* Exit if there are more than `most` arguments after `word`. */
+static void refuse_more(const char *word, int most, int argc, char **argv)
+{
+	if (argc > most)
+		cmd_misuse(NULL, "%s: unexpected argument \"%s\"", word,
+			   argv[most]);
 }
 
 /*
@@ -100,9 +109,16 @@ static void open_streams(void)
 			exit(EXIT_WEIR);
 }
 
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "help") || !strcmp(word, "--help") ||
+	       !strcmp(word, "-h");
+}
+
 static int show_help(int argc, char **argv)
 {
-	if (argc < 1 || !strcmp(argv[0], "help"))
+	refuse_more("help", 1, argc, argv);
+	if (argc < 1 || is_help(argv[0]))
 		help(stdout);
 	else
 		fputs(find(argv[0])->help, stdout);
@@ -122,10 +138,10 @@ int main(int argc, char **argv)
 	}
 	argc--;
 	argv++;
-	if (!strcmp(argv[0], "help") || !strcmp(argv[0], "--help") ||
-	    !strcmp(argv[0], "-h"))
+	if (is_help(argv[0]))
 		return show_help(argc - 1, argv + 1);
 	if (!strcmp(argv[0], "--version") || !strcmp(argv[0], "-V")) {
+		refuse_more(argv[0], 0, argc - 1, argv + 1);
 		printf("weir %s\n", weir_version());
 		cmd_flush();
 		return EXIT_SUCCESS;

@@ -318,7 +318,8 @@ def test_rm():
 def test_rm_force_explains_a_name_that_is_not_valid():
     for name, why in (("", "a name must not be empty"), (".a", "a name must not begin with a dot"),
                       ("a b", "a name must not contain spaces or control characters")):
-        same(weir("rm", "-f", name), (64, "", f"weir: {name}: {why}\n"))
+        shown = name or '""'
+        same(weir("rm", "-f", name), (64, "", f"weir: {shown}: {why}\n"))
 
 
 def test_rm_force_leaves_other_files():

@@ -41,6 +41,8 @@ def test_help_in_each_way():
     same(weir("help"), weir("--help"))
     same(weir("-h"), weir("--help"))
     same(weir("help", "help"), weir("--help"))
+    for word in ("--help", "-h"):
+        same(weir("help", word), weir("--help"))
     # Options after the job's name belong to the job.
     same(weir("run", "a", "-n", "1", "--", "sh", "-c", 'echo "$1"', "sh", "--help")[1], "--help\n")
 
@@ -49,6 +51,13 @@ def test_version():
     with open(os.path.join(ROOT, "meson.build")) as file:
         version = re.search(r"version: '([^']*)'", file.read()).group(1)
     same(weir("--version"), (0, f"weir {version}\n", ""))
+
+
+def test_more_arguments():
+    for args, word in ((["help", "run", "stat"], "help"), (["--help", "run", "stat"], "help"),
+                       (["--version", "stat"], "--version"), (["-V", "stat"], "-V")):
+        same(weir(*args), (64, "", f'weir: {word}: unexpected argument "stat"\n'
+                           'weir: try "weir --help"\n'))
 
 
 def test_without_arguments():

@@ -189,6 +189,17 @@ def test_a_refused_name_says_which_rule_it_breaks():
         check(status == 64 and rule in err, err)
 
 
+def test_an_empty_argument_is_visible():
+    weir("open", "a", "-n", "1")
+    for args in ([""], ["help", ""], ["stat", ""], ["run", "", "-n", "1", "true"], ["run", "a", ""],
+                 ["rm", "", "-f"], ["rm", ""], ["hold", "", "--while-pid", "1"], ["explain", ""],
+                 ["top", "", "--once"], ["jobserver", ""], ["posix", ""], ["doctor", ""],
+                 ["watch", "", "--lines"]):
+        status, out, err = weir(*args)
+        check(status in (64, 69, 127) and "weir: : " not in err + out, (args, out, err))
+        check('weir: "": ' in err or '""' in out, (args, out, err))
+
+
 def test_run_without_a_name():
     for args, where in ((["-n", "2", "--", "true"], ' before "true"'), (["-n", "2"], "")):
         status, _, err = weir("run", *args)

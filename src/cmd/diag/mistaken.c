@@ -11,6 +11,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/remote.h"
+#include "cmd/lib/text.h"
 #include "weir/named.h"
 
 static bool is_semaphore_name(const char *name)
@@ -36,7 +37,8 @@ bool diag_missing(struct diag *diag)
 		return diag_fail(diag, EXIT_CLOSED, "%s: it is neither a "
 				 "process ID nor a file; if it is a semaphore, "
 				 "\"weir stat %s\" shows it", name, name);
-	return diag_fail(diag, EXIT_CLOSED, "%s: %s", diag->name,
+	return diag_fail(diag, EXIT_CLOSED, "%s: %s",
+			 text_visible(diag->name),
 			 strchr(diag->name, '/') ? "no such file" :
 			 "it is neither a process ID nor a file");
 }

@@ -52,7 +52,7 @@ static int examine(const char *name, read_fn *read)
 	weir_err err;
 	int status;
 
-	doctor_print("%s", name);
+	doctor_print("%s", text_visible(name));
 	doctor_file_record(&file, name);
 	err = weir_named_open(name, &opts, &sem);
 	if (err) {

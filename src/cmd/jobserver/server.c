@@ -23,6 +23,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/process.h"
+#include "cmd/lib/text.h"
 
 static _Noreturn void die(const char *what)
 {
@@ -46,7 +47,7 @@ static _Noreturn void child_main(struct server *server, int channel,
 	close(channel);
 	(void)execvp(argv[0], argv);
 	error = errno;
-	cmd_message("%s: %s", argv[0], strerror(error));
+	cmd_message("%s: %s", text_visible(argv[0]), strerror(error));
 	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 

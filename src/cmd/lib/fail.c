@@ -131,7 +131,7 @@ void cmd_fail(const char *name, weir_err err, const char *why)
 	if (err == WEIR_ECLOSED)
 		cmd_die(EXIT_CLOSED, "%s: the semaphore is closed; \"weir open "
 			"%s\" opens it again", name, name);
-	cmd_die(cmd_status(err, errnum), "%s: %s", name,
+	cmd_die(cmd_status(err, errnum), "%s: %s", text_visible(name),
 		cmd_reason(err, errnum, why, room));
 }
 

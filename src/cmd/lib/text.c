@@ -183,6 +183,11 @@ void text_plain(FILE *out, const char *text)
 	}
 }
 
+const char *text_visible(const char *text)
+{
+	return *text ? text : "\"\"";
+}
+
 size_t text_columns(const char *text)
 {
 	size_t count = 0, size;

@@ -22,6 +22,8 @@ void text_tidy(char *text);
  */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
+/* Returns the text, or "" in quotes if it is empty, for a message. */
+const char *text_visible(const char *text);
 /* Returns the number of characters that text_plain writes. */
 size_t text_columns(const char *text);
 /*

@@ -16,6 +16,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/library.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/text.h"
 
 #define LIBRARY "libweir-posix.so.0"
 
@@ -89,7 +90,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		cmd_die(EXIT_WEIR, "posix: out of memory");
 	(void)execvp(argv[optind], argv + optind);
 	cmd_die(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s: %s",
-		argv[optind], strerror(errno));
+		text_visible(argv[optind]), strerror(errno));
 }
 
 const struct cmd cmd_posix = {

@@ -15,6 +15,7 @@
 #include "cmd/lib/children.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/process.h"
+#include "cmd/lib/text.h"
 #include "cmd/run/interrupt.h"
 #include "cmd/run/job.h"
 
@@ -84,7 +85,7 @@ static int report_failure(const struct start *start)
 		cmd_message("run: cannot start the job: %s", reason);
 		return EXIT_WEIR;
 	}
-	cmd_message("%s: %s", start->opts->command[0], reason);
+	cmd_message("%s: %s", text_visible(start->opts->command[0]), reason);
 	return start->failed == ENOENT ? EXIT_NOT_FOUND :
 	       start->failed == EAGAIN || start->failed == ENOMEM ?
 		       EXIT_WEIR : EXIT_CANNOT_RUN;
