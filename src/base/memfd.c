@@ -46,9 +46,18 @@ static int move_up(int fd)
 	return high;
 }
 
+/* Above the limit, ftruncate would raise SIGXFSZ, a fatal signal. */
+static bool is_above_limit(size_t size)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size;
+}
+
 static int make(const char *name, size_t size)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = is_above_limit(size) ? -1 :
+		 memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -1;

@@ -5,7 +5,6 @@
  * environment of meson.build.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -143,12 +142,12 @@ TEST(no_memory)
 	nothing_is_watched(0);
 }
 
+/* SIGXFSZ would end the program. */
 TEST(no_file_size)
 {
 	struct rlimit limit = { 4096, 4096 };
 
 	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
-	CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	nothing_is_watched(0);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -430,6 +431,22 @@ TEST(fork_copies_values)
 	CHECK_EQ(status, 0);
 	CHECK_EQ(value_of(&s), 2);
 	CHECK_EQ(sem_destroy(&s), 0);
+}
+
+/* A small limit of the size of files (ulimit -f) ends no program. */
+TEST(ulimit_f)
+{
+	struct rlimit limit = { 4096, 4096 };
+	pid_t pid = fork();
+	int status;
+	sem_t s;
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(setrlimit(RLIMIT_FSIZE, &limit) || sem_init(&s, 0, 1) ||
+		      sem_wait(&s) || sem_post(&s) || sem_destroy(&s));
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
 }
 
 static sem_t zeroed[3];
