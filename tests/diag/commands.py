@@ -330,6 +330,25 @@ def test_c50_a_real_deadlock_with_call_sites():
          without_ages(out).split("behind")[0], "the dump")
 
 
+def test_a_process_whose_first_thread_has_ended():
+    """Then /proc/PID shows neither mappings nor descriptors."""
+    with target("ends", program=REAL) as t:
+        until(lambda: state(t.process.pid) == "Z", "the end of the first thread")
+        status, out, err = weir("explain", t.pid)
+        same((status, err), (1, ""))
+        check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
+        check("take" in out or "+0x" in out, out)
+        check("orders" in weir("top", "--once")[1])
+        same(json.loads(weir("dump", t.pid, "--json")[1])["verdict"], "DEADLOCK")
+
+
+def test_a_process_that_has_ended():
+    with target("none") as t:
+        t.process.kill()
+        until(lambda: state(t.process.pid) == "Z", "the end")
+        same(weir("explain", t.pid), (69, "", f"weir: {t.pid}: the process has ended\n"))
+
+
 # A libdw that finds nothing, and counts the look-ups.
 COUNTING = """
 #include <stdio.h>

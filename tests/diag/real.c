@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process whose threads are deadlocked on two watched semaphores.  It prints
- * "ready" when both wait, and ends when its standard input does.
+ * "ready" when both wait, and ends when its standard input does.  With an
+ * argument its first thread ends instead, and the process goes on without it.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ static uint32_t waiters(weir_sem *sem)
 	return info.waiters;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const weir_sem_opts first = { .permits = 1, .name = "orders" };
 	const weir_sem_opts second = { .permits = 1, .name = "mails" };
@@ -55,6 +56,9 @@ int main(void)
 		sched_yield();
 	puts("ready");
 	fflush(stdout);
+	(void)argv;
+	if (argc > 1)
+		pthread_exit(NULL);
 	(void)!read(0, word, sizeof(word));
 	_exit(0);
 }

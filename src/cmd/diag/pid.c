@@ -18,6 +18,7 @@
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
+#include "cmd/lib/process_state.h"
 
 /* Returns the ID of the process in its own PID namespace. */
 static uint32_t inner_pid(pid_t pid)
@@ -84,7 +85,7 @@ static bool try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 	struct rg_header header;
 
 	diag->address = start;
-	diag->fd = open_descriptor(diag->pid, inode);
+	diag->fd = open_descriptor(diag->thread, inode);
 	if (diag_read_bytes(diag, 0, &header, sizeof(header)) &&
 	    header.pid == pid)
 		return true;
@@ -138,27 +139,84 @@ static bool fail_open(struct diag *diag, int errnum)
 			 strerror(errnum));
 }
 
-static bool find_pid(struct diag *diag, pid_t pid)
+/*
+ * Read the mappings through a thread.  *seen is true if there are any.  Returns
+ * false if they have no registry, with errno if they cannot be read.
+ */
+static bool find_through(struct diag *diag, pid_t thread, bool *seen)
 {
 	char path[48];
-	bool found, seen;
-	int errnum;
 	FILE *maps;
+	bool found;
+	int errnum;
 
-	diag->pid = pid;
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	*seen = false;
+	diag->thread = thread;
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)thread);
 	maps = fopen(path, "re");
 	if (!maps)
-		return fail_open(diag, errno);
+		return false;
 	errno = 0;
-	found = find_registry(diag, maps, &seen);
+	found = find_registry(diag, maps, seen);
 	errnum = errno;
 	(void)fclose(maps);
-	if (found)
+	errno = errnum;
+	return found;
+}
+
+static bool has_ended(pid_t thread)
+{
+	struct process state;
+
+	return !process_read(thread, &state) || state.state == 'Z' ||
+	       state.state == 'X';
+}
+
+/*
+ * Returns a thread of the process that has not ended, or 0.  When the first
+ * thread has ended, /proc/PID has no mappings and no descriptors any more, but
+ * /proc/TID of another thread has.
+ */
+static pid_t living_thread(pid_t pid)
+{
+	char path[48];
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	if (!folder)
+		return 0;
+	while (!found && (entry = readdir(folder))) {
+		long thread = strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && !has_ended((pid_t)thread))
+			found = (pid_t)thread;
+	}
+	(void)closedir(folder);
+	return found;
+}
+
+static bool find_pid(struct diag *diag, pid_t pid)
+{
+	bool seen;
+
+	diag->pid = pid;
+	if (find_through(diag, pid, &seen))
 		return true;
 	/* An older kernel refuses the read, not the open. */
-	if (!seen && errnum)
-		return fail_open(diag, errnum);
+	if (!seen && errno)
+		return fail_open(diag, errno);
+	if (!seen && has_ended(pid)) {
+		pid_t thread = living_thread(pid);
+
+		if (!thread)
+			return diag_fail(diag, EXIT_CLOSED, "%s: the process "
+					 "has ended", diag->name);
+		if (find_through(diag, thread, &seen))
+			return true;
+	}
 	return diag_fail(diag, EXIT_CLOSED, "%s: the process has no watched "
 			 "semaphores: none has a name, or WEIR_DIAG=off is set, "
 			 "or its libweir has no diagnostics", diag->name);
@@ -169,8 +227,8 @@ bool diag_pid_open(struct diag *diag, pid_t pid)
 	if (!find_pid(diag, pid))
 		return false;
 	(void)snprintf(diag->modules.root, sizeof(diag->modules.root),
-		       "/proc/%d/root", (int)pid);
-	modules_of_process(&diag->modules, pid);
+		       "/proc/%d/root", (int)diag->thread);
+	modules_of_process(&diag->modules, diag->thread);
 	return true;
 }
 

@@ -34,7 +34,7 @@ static bool read_memory(const struct diag *diag, uint64_t at, void *to,
 	/* An address in another process. */
 	struct iovec there = { (void *)(uintptr_t)(diag->address + at), size };
 
-	return process_vm_readv(diag->pid, &here, 1, &there, 1, 0) ==
+	return process_vm_readv(diag->thread, &here, 1, &there, 1, 0) ==
 	       (ssize_t)size;
 }
 
