@@ -342,6 +342,19 @@ def test_a_process_whose_first_thread_has_ended():
         same(json.loads(weir("dump", t.pid, "--json")[1])["verdict"], "DEADLOCK")
 
 
+def test_explain_a_name_that_is_shown_otherwise():
+    """A name is cut after 47 bytes, and its control characters are replaced."""
+    for name, shown in (("x" * 60, "x" * 47), ("x" * 46 + "\u00e9", "x" * 46 + "?"),
+                        ("\x1b[31m", "?[31m"), ("\u202ename", "?name")):
+        with target(name, program=REAL, env={**os.environ, "LC_ALL": "C.UTF-8"}) as t:
+            for given in (name, shown):
+                status, out, err = weir("explain", t.pid, given)
+                same((status, err), (0, ""), given)
+                check(f"\n{shown}: semaphore, 1 of 1 free" in out, out)
+                objects = json.loads(weir("explain", t.pid, given, "--json")[1])["objects"]
+                same([one["name"] for one in objects], [shown])
+
+
 def test_a_process_that_has_ended():
     with target("none") as t:
         t.process.kill()

@@ -2,7 +2,8 @@
 /*
  * A process whose threads are deadlocked on two watched semaphores.  It prints
  * "ready" when both wait, and ends when its standard input does.  With an
- * argument its first thread ends instead, and the process goes on without it.
+ * argument it has a semaphore with that name, and its first thread ends instead;
+ * the process goes on without it.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
 
 #include "weir/sem.h"
 
-static weir_sem orders, mails;
+static weir_sem orders, mails, other;
 
 __attribute__((noinline)) static void take(weir_sem *sem)
 {
@@ -44,9 +45,12 @@ int main(int argc, char **argv)
 {
 	const weir_sem_opts first = { .permits = 1, .name = "orders" };
 	const weir_sem_opts second = { .permits = 1, .name = "mails" };
+	const weir_sem_opts third = { .permits = 1, .name = argv[argc - 1] };
 	pthread_t threads[2];
 	char word[16];
 
+	if (argc > 1 && weir_sem_init_opts(&other, &third))
+		return 1;
 	if (weir_sem_init_opts(&orders, &first) ||
 	    weir_sem_init_opts(&mails, &second) ||
 	    pthread_create(&threads[0], NULL, take_both, &orders) ||
@@ -56,7 +60,6 @@ int main(int argc, char **argv)
 		sched_yield();
 	puts("ready");
 	fflush(stdout);
-	(void)argv;
 	if (argc > 1)
 		pthread_exit(NULL);
 	(void)!read(0, word, sizeof(word));

@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/diag/diag.h"
 #include "cmd/diag/json.h"
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/text.h"
 #include "diag/text.h"
 #include "weir/named.h"
 
@@ -48,14 +50,29 @@ static void explain_nothing(void)
 		    "a process, and \"weir top\" lists them", folder);
 }
 
+/*
+ * Returns the name that the model has for the name that the program has given: it
+ * is cut, and has no control characters.
+ */
+static const char *shown_name(const struct dg_model *model, const char *given,
+			      char room[RG_NAME])
+{
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		if (!strcmp(model->objects[i].name, given))
+			return given;
+	weir_diag_clean_(room, RG_NAME, given, strnlen(given, RG_NAME - 1));
+	return room;
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		OPTIONS_HELP, { "json", no_argument, NULL, 'j' }, OPTIONS_END
 	};
-	const char *what = NULL, *only = NULL;
+	const char *what = NULL, *only = NULL, *given;
 	static struct diag diag;
 	enum dg_verdict gravest;
+	char room[RG_NAME];
 	bool json = false;
 	uint32_t shown;
 	int option;
@@ -76,12 +93,15 @@ static int run(const struct cmd *self, int argc, char **argv)
 	else
 		diag_open_named(&diag);
 	diag_read(&diag);
+	given = only;
+	if (given)
+		only = shown_name(&diag.model, given, room);
 	shown = json ? diag_json(stdout, &diag, only) :
 		       print_report(&diag, only);
 	cmd_flush();
-	if (only && !shown)
+	if (given && !shown)
 		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
-			diag.name, only);
+			diag.name, text_visible(given));
 	if (!what && !shown && !json)
 		explain_nothing();
 	gravest = weir_diag_gravest_(&diag.model, only);
