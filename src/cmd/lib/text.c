@@ -96,14 +96,31 @@ void text_tidy(char *text)
 	text_trim(text);
 }
 
+/*
+ * Returns true for the characters of three bytes that have no width or change the
+ * direction of text: U+200B to U+200F, U+2028 to U+202E, U+2066 to U+2069, U+FEFF.
+ */
+static bool is_invisible(const unsigned char *text)
+{
+	if (text[0] == 0xef)
+		return text[1] == 0xbb && text[2] == 0xbf;
+	if (text[0] != 0xe2)
+		return false;
+	return text[1] == 0x80 ? (text[2] >= 0x8b && text[2] <= 0x8f) ||
+				 (text[2] >= 0xa8 && text[2] <= 0xae) :
+	       text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+}
+
 /* The control characters U+0080 to U+009F have two bytes in UTF-8. */
 size_t text_control(const char *text)
 {
-	unsigned char c = (unsigned char)*text;
+	const unsigned char *bytes = (const unsigned char *)text;
 
-	if (c == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80)
+	if (bytes[0] == 0xc2 && (bytes[1] & 0xe0) == 0x80)
 		return 2;
-	return c < ' ' || c == 127;
+	if (is_invisible(bytes))
+		return 3;
+	return *bytes < ' ' || *bytes == 127;
 }
 
 /*
