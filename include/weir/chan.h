@@ -152,7 +152,7 @@ weir_chan_try_send(weir_chan *chan, const void *item);
  * Send n items from consecutive memory, in order.  Each step sends as many
  * items as slots are free; items of other senders may come in between.  *sent
  * is set to the number of items sent, also with an error: the others were not
- * sent.
+ * sent.  With n == 0 the call sends nothing and does not wait.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_chan_send_many(weir_chan *chan, const void *items, size_t n,
@@ -179,6 +179,7 @@ weir_chan_try_recv(weir_chan *chan, void *item);
 /*
  * Receive as many items as are available, at most max, in order.  Waits for the
  * first item.  *got is set to the number received, 0 with an error.
+ * WEIR_EINVAL: max is 0.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_chan_recv_many(weir_chan *chan, void *items, size_t max,

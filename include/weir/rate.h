@@ -165,9 +165,9 @@ weir_rate_reserve_at(weir_rate *limit, int64_t n, int64_t now_ns,
 
 /*
  * Returns the time that a call for n would wait now, behind the calls that
- * wait; 0 if n is 0.  WEIR_FOREVER: n > burst, or the limit is closed, or the
- * calls that wait have requested more tokens than about 70 years provide.  The
- * result is for display: it may be outdated already.
+ * wait; 0 if n is 0.  WEIR_FOREVER: the limit is closed (also if n is 0), or
+ * n > burst, or the calls that wait have requested more tokens than about 70
+ * years provide.  The result is for display: it may be outdated already.
  */
 WEIR_API int64_t weir_rate_delay(weir_rate *limit, int64_t n);
 WEIR_API int64_t weir_rate_delay_at(weir_rate *limit, int64_t n,
