@@ -13,8 +13,9 @@ struct children {
 };
 
 /*
- * Call found for each child, as soon as it is found.  Without a usable /proc all
- * pids are tried, which takes a second or more, and false is returned.
+ * Call found for each child, as soon as it is found.  If there are children, and
+ * /proc is not usable, all pids are tried, which takes a second or more, and
+ * false is returned.
  */
 bool children_each(void (*found)(pid_t pid, void *arg), void *arg);
 /* Add a pid to the struct children at arg. */
