@@ -75,7 +75,7 @@ clean:
 help:
 	@echo 'make              build the library and the command'
 	@echo 'make demo         build, then run a dozen jobs under a limit; one is killed'
-	@echo 'make check        build, lint and run every test suite: under four minutes'
+	@echo 'make check        build, lint and run the test suites: under four minutes'
 	@echo 'make check-all    also real servers, other compilers, sanitizers, fuzzing, environments: over half an hour'
 	@echo 'make check-rest   the stages of check-all that check does not run'
 	@echo 'make check-long   the full forms, and other machines (emulated): over an hour'
