@@ -96,7 +96,8 @@ static bool holds_permits(weir_named *h, const struct nm_slot *slot)
 {
 	uint32_t high = nm_records_high(h), ref = nm_slot_ref(h, slot);
 
-	if (slot->held > 0)
+	/* relaxed: a joining process that reuses the slot stores 0. */
+	if (at_load_relaxed(&slot->held) > 0)
 		return true;
 	for (uint32_t i = 0; i < high; i++)
 		if (is_of(&h->records[i], ref) &&
