@@ -53,6 +53,7 @@ static const char *rival_name;
 
 /* Calls that the library has made. */
 static int unnamed, boots, unlocks;
+static int64_t unlocked;	/* the last byte that was unlocked */
 static int copies;		/* of the header, for stat */
 static struct nm_header *busy;	/* the lock is taken again before each read */
 static int threads;		/* atomic; created and not joined */
@@ -428,6 +429,7 @@ int __wrap_fcntl64(int fd, int command, ...)
 	if (on && command == F_OFD_SETLK &&
 	    ((const struct flock *)arg)->l_type == F_UNLCK) {
 		unlocks++;
+		unlocked = ((const struct flock *)arg)->l_start;
 		if (unlocks_fail > 0) {
 			unlocks_fail--;
 			errno = ENOLCK;
@@ -633,6 +635,9 @@ TEST(c16_an_unlock_is_repeated_until_it_succeeds)
 		refuse_next("pthread_create", EAGAIN);
 		CHECK(create(fresh_name(), &sem));
 		CHECK_EQ(unlocks, failures + 1);
+		CHECK_EQ(unlocked, NM_BYTE_ALIVE(0));
+		/* The reason of the failure, not that of the unlock. */
+		CHECK_EQ(errno, EAGAIN);
 	}
 	/* It may never succeed. */
 	unlocks_fail = 1000000;

@@ -10,6 +10,7 @@
  * first thread blocks.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@
 
 static const char *plan;		/* the call to wait in */
 static int inside, begun, done;		/* atomic; the last two: by the first thread */
+static bool no_proc;			/* /proc is not mounted */
 
 static int get(const int *flag)
 {
@@ -87,6 +89,10 @@ int __wrap_stat64(const char *path, struct stat *info);
 int __wrap_stat64(const char *path, struct stat *info)
 {
 	meet("stat64");
+	if (no_proc && !strncmp(path, "/proc/", 6)) {
+		errno = ENOENT;
+		return -1;
+	}
 	return __real_stat64(path, info);
 }
 
@@ -294,6 +300,21 @@ NAMESPACE_TEST(c29_two_threads_of_a_child_join_at_once)
 	CHECK_EQ(status, 0);
 	CHECK_EQ(look_at(other).participants, 1);
 	close_named(other);
+}
+
+/* C40: the PID namespace of a participant is unknown without /proc. */
+TEST(c40_a_join_without_proc)
+{
+	const char *same = fresh_name();
+	weir_named *sem = open_named(same, 1);
+
+	CHECK(sem->mine->pid_namespace > 1);
+	close_named(sem);
+	no_proc = true;
+	sem = open_named(same, 1);
+	no_proc = false;
+	CHECK_EQ(sem->mine->pid_namespace, 0);
+	close_named(sem);
 }
 
 static void *lend_other(void *arg)

@@ -53,6 +53,7 @@ static void check_joined(uint32_t index, uint32_t generation)
 	CHECK(!strcmp(slot->label, "a test"));
 	CHECK_EQ(alone.calls, 0);
 	CHECK_EQ(alone.owed, 0);
+	CHECK_EQ(alone.has_fences, weir_fence_ask_());
 	CHECK(weir_nm_byte_is_locked_(other_fd, NM_BYTE_ALIVE(index)));
 }
 
@@ -128,6 +129,43 @@ TEST(c37_a_join_takes_the_first_free_slot)
 	leave();
 }
 
+/* The first slot is a slot as any other. */
+TEST(c37_a_join_takes_the_first_slot)
+{
+	set_up(9);
+	fill_slots();
+	alone.slots[0].state = FREED(1);
+	CHECK_OK(weir_nm_join_(&alone, NULL));
+	check_joined(0, NM_SLOTS + 1);
+	leave();
+	set_up(9);
+	fill_slots();
+	hold(join_dead(0), 3);
+	CHECK_OK(weir_nm_join_(&alone, NULL));
+	check_joined(0, NM_SLOTS + 2);
+	CHECK_EQ(alone.head->value, 9);
+	leave();
+}
+
+/* The dead participant has lent, and no process has the descriptor any more. */
+TEST(c37_a_join_removes_the_lent_file_of_a_dead_participant)
+{
+	int before = count_lent(), fd;
+
+	set_up(9);
+	fill_slots();
+	(void)join_dead(6);
+	alone.slots[6].lent = NUMBER;
+	fd = weir_nm_lent_open_(&alone, NUMBER, true);
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK_EQ(count_lent(), before + 1);
+	CHECK_OK(weir_nm_join_(&alone, NULL));
+	check_joined(6, NM_SLOTS + 2);
+	CHECK_EQ(count_lent(), before);
+	leave();
+}
+
 /* C16: a message, and no effect. */
 TEST(c16_a_join_without_a_free_slot)
 {
@@ -136,6 +174,7 @@ TEST(c16_a_join_without_a_free_slot)
 
 	set_up(9);
 	fill_slots();
+	errno = EINTR;
 	CHECK_ERR(weir_nm_join_(&alone, &opts), WEIR_EBUSY);
 	CHECK(strstr(why, "is open in"));
 	CHECK_EQ(alone.head->generations, NM_SLOTS);

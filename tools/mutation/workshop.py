@@ -199,7 +199,7 @@ class Workshop:
                 # basic to fault take less than a second of CPU time together.
                 fast(Tests("tests", [named("basic", "death", "image", "joins", "lend",
                                            "open", "pause", "records", "repair",
-                                           "slots"),
+                                           "rounds", "slots"),
                                      named("forked", "fault", "lent", "place")],
                            self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,

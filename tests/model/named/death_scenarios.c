@@ -3,6 +3,7 @@
  * Deaths and stops of holders, waiters, lock owners and keepers (C37, C38).  The
  * audit checks each run; these scenarios have few checks of their own.
  */
+#include "named/keeper.h"
 #include "roles.h"
 
 /* A waiter that lives gets the permit of a holder that died. */
@@ -185,6 +186,33 @@ PROCESSES(two_threads_wait_and_holder_dies, 3, P(0), P(1), NULL, hold,
 	  wait_twice)
 PROCESSES(two_threads_wait_and_die, 2, ALL, NONE, NULL, hold, wait_twice,
 	  wait_and_give)
+
+/*
+ * The keeper wakes the threads of its handle: a thread that has read the word of
+ * its record, and does not sleep yet, must not sleep.
+ */
+static void *wake_the_waiter(void *unused)
+{
+	const struct nm_record *record = &world_file.records[0];
+	uint32_t word;
+
+	(void)unused;
+	proc_settle();
+	word = record->state;
+	weir_nm_wake_ours_(handle_of(proc_self()));
+	/* The keeper has seen the record under the lock; this thread has not. */
+	EX_ASSERT(record->state != word || ex_is_stale());
+	return NULL;
+}
+
+static void wait_and_be_woken(void)
+{
+	join(1);
+	proc_thread(wake_the_waiter, NULL);
+	EX_ASSERT(take(1) == WEIR_OK);
+}
+
+PROCESSES(keeper_wakes_the_waiter, 2, NONE, NONE, NULL, hold, wait_and_be_woken)
 
 /* The holder's process waits as well. */
 static void hold_and_wait(void)

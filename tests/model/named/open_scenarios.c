@@ -19,7 +19,14 @@ static void open_only(void)
 	join(1);
 }
 
-PROCESSES(two_opens, 2, NONE, NONE, NULL, open_only, open_only)
+/* Each process finds a death in a slot below `slots_high` only. */
+static void slots_are_found(void)
+{
+	for (int p = 0; p < 2; p++)
+		EX_ASSERT(handle_of(p)->me <= world_file.head.slots_high);
+}
+
+PROCESSES(two_opens, 2, NONE, NONE, slots_are_found, open_only, open_only)
 PROCESSES(open_and_die, 2, P(0), P(0), NULL, open_take_give, open_take_give)
 PROCESSES(open_as_holder_dies, 2, P(0), NONE, NULL, hold, open_take_give)
 PROCESSES(open_of_a_dead_slot, 2, P(0), NONE, NULL, hold, wait_and_give,
@@ -142,18 +149,35 @@ static void fill_slots(uint32_t first)
 	world_file.head.slots_high = NM_SLOTS;
 }
 
-static void take_over(void)
+static void take_over_of(uint32_t participants)
 {
 	weir_err err;
 	bool dead;
 
-	fill_slots(3);
+	fill_slots(participants);
 	proc_settle();
 	dead = proc_status(0) == EX_CLOSED;
 	err = try_join(1);
 	EX_ASSERT(err == WEIR_OK || (err == WEIR_EBUSY && !dead));
 	proc_pause();
 }
+
+static void take_over(void)
+{
+	take_over_of(3);
+}
+
+static void take_over_one_of_2(void)
+{
+	take_over_of(2);
+}
+
+/*
+ * The keeper of an idle process buries the dead while another process looks for a
+ * slot: the slot is free then.
+ */
+PROCESSES(open_meets_burial, 2, NONE, NONE, NULL, hold_and_exit_soon,
+	  idle_along, take_over_one_of_2)
 
 /*
  * The death of the holder wakes the keeper of an idle process.  While it buries

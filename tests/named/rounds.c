@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C37: the rounds of a keeper, and arming it, step by step (private.h).  A test
+ * thread does the work of the keeper.
+ */
+#include "named/keeper.h"
+#include "named/lock.h"
+#include "private.h"
+
+static check_thread keeper, listener;
+
+static void *keep_watch(void *kick)
+{
+	weir_nm_keep_watch_(&alone, *(const uint32_t *)kick);
+	return NULL;
+}
+
+/* As weir_nm_keeper_start_ sets up the handle. */
+static void set_up_handle(int64_t capacity, bool can_wait_any)
+{
+	set_up(capacity);
+	alone.alive = ALIVE;
+	alone.lock_id = nm_lock_id(1, alone.state);
+	alone.can_wait_any = can_wait_any;
+	alone.round = alone.listens = 1;
+}
+
+static bool is_asleep(void)
+{
+	return weir_shared_sleepers_(&alone.mine->kick);
+}
+
+static bool is_on_obituary(void)
+{
+	return weir_shared_sleepers_(&alone.head->obituary);
+}
+
+static void start_keeper(void)
+{
+	static uint32_t kick;
+
+	kick = alone.mine->kick;
+	keeper = start(keep_watch, &kick);
+	AWAIT(is_asleep());
+}
+
+static void stop_keeper(void)
+{
+	at_store_relaxed(&alone.stop, NM_STOP);
+	weir_nm_kick_(&alone);
+	finish(keeper);
+	tear_down();
+}
+
+/* The keeper sleeps in this round. */
+static void check_sleeps(uint32_t round)
+{
+	AWAIT(at_load_acquire(&alone.round) == round && is_asleep());
+}
+
+/* Let the keeper run a round. */
+static void run_round(uint32_t calls)
+{
+	uint32_t round = at_load_relaxed(&alone.round);
+
+	at_store_relaxed(&alone.calls, calls);
+	weir_nm_kick_(&alone);
+	check_sleeps(round + 2);
+}
+
+/* Under the lock, because the keeper changes `polls`. */
+static bool polls(void)
+{
+	bool so;
+
+	CHECK_OK(nm_lock(&alone, NULL));
+	so = alone.polls;
+	nm_unlock(&alone);
+	return so;
+}
+
+static uint64_t count_sections(void)
+{
+	return at_load_relaxed(&alone.head->lock) >> 32;
+}
+
+/* STRICT: a thread of the dead participant 1 still runs. */
+static void set_up_lingering(void)
+{
+	alone.strict = true;
+	hold(join_dead(1), 2);
+	CHECK(weir_nm_byte_lock_(other_fd, NM_BYTE_ALIVE(1)));
+}
+
+/* A keeper without waiting calls leaves the deaths to others. */
+TEST(c37_a_keeper_listens_while_calls_wait)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	start_keeper();
+	CHECK_EQ(alone.round, 1);
+	CHECK_EQ(is_on_obituary(), alone.can_wait_any);
+	run_round(0);
+	CHECK_EQ(alone.round, 3);
+	CHECK(!alone.listens);
+	CHECK(!is_on_obituary());
+	run_round(1);
+	CHECK_EQ(alone.round, 5);
+	CHECK(alone.listens);
+	CHECK_EQ(is_on_obituary(), alone.can_wait_any);
+	CHECK(!polls());
+	stop_keeper();
+}
+
+/* It polls while a dead participant keeps its permits and a call waits. */
+TEST(c37_a_keeper_polls_while_a_dead_participant_lingers)
+{
+	uint64_t sections;
+
+	set_up_handle(9, weir_shared_can_wait_any_());
+	set_up_lingering();
+	start_keeper();
+	run_round(0);
+	CHECK(!polls());
+	CHECK_EQ(alone.slots[1].lingers, 1);
+	CHECK_EQ(alone.head->value, 7);
+	at_store_relaxed(&alone.calls, 1);
+	weir_nm_kick_(&alone);
+	AWAIT(polls());
+	/* It counts as awake between the polls. */
+	sections = count_sections();
+	AWAIT(count_sections() > sections + 3);
+	CHECK_EQ(alone.round, 4);
+	weir_nm_byte_unlock_(other_fd, NM_BYTE_ALIVE(1));
+	check_sleeps(5);
+	CHECK(!polls());
+	CHECK_EQ(alone.head->value, 9);
+	CHECK_EQ(alone.slots[1].state, FREED(2));
+	stop_keeper();
+}
+
+static void *listen(void *unused)
+{
+	(void)unused;
+	weir_shared_wait_(&alone.head->obituary, 0, WEIR_FOREVER);
+	return NULL;
+}
+
+/* The keepers of waiting processes must poll, so it wakes one of them. */
+TEST(c37_a_keeper_passes_on_that_a_dead_participant_lingers)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	start_keeper();
+	run_round(0);
+	listener = start(listen, NULL);
+	AWAIT(is_on_obituary());
+	run_round(0);
+	CHECK(is_on_obituary());
+	set_up_lingering();
+	run_round(0);
+	CHECK(!is_on_obituary());
+	finish(listener);
+	stop_keeper();
+}
+
+/* A keeper that has noticed the death polls, and wakes no other one again. */
+TEST(c37_a_polling_keeper_wakes_no_other)
+{
+	uint64_t sections;
+
+	set_up_handle(9, false);
+	set_up_lingering();
+	start_keeper();
+	at_store_relaxed(&alone.calls, 1);
+	weir_nm_kick_(&alone);
+	AWAIT(polls());
+	sections = count_sections();
+	AWAIT(count_sections() > sections + 1);
+	listener = start(listen, NULL);
+	AWAIT(is_on_obituary());
+	sections = count_sections();
+	AWAIT(count_sections() > sections + 3);
+	CHECK(is_on_obituary());
+	weir_shared_wake_(&alone.head->obituary);
+	finish(listener);
+	stop_keeper();
+}
+
+/* No keeper runs: a call that had to wait for it would not return. */
+TEST(c37_a_thread_does_not_arm_a_keeper_that_is_awake_or_armed)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	alone.round = 2;
+	weir_nm_arm_(&alone);
+	CHECK_EQ(alone.mine->kick, 0);
+	alone.round = alone.checked = 3;
+	CHECK(weir_nm_is_armed_(&alone));
+	weir_nm_arm_(&alone);
+	CHECK_EQ(alone.mine->kick, 0);
+	/* Not listening: it is kicked. */
+	alone.round = 5;
+	alone.listens = 0;
+	CHECK(!weir_nm_is_armed_(&alone));
+	weir_nm_arm_(&alone);
+	CHECK_EQ(alone.mine->kick, 1);
+	CHECK_EQ(alone.checked, 3);
+	tear_down();
+}
+
+static void check_arming(bool can_wait_any)
+{
+	set_up_handle(9, can_wait_any);
+	start_keeper();
+	weir_nm_arm_(&alone);
+	CHECK(weir_nm_is_armed_(&alone));
+	CHECK_EQ(alone.checked, 1);
+	/* It sleeps on, and wakes if its process was stopped and continues. */
+	CHECK_EQ(alone.round, 1);
+	CHECK_EQ(alone.mine->kick, 1);
+	CHECK(is_on_obituary());
+	/* Without futex_waitv it has been moved. */
+	CHECK_EQ(is_asleep(), can_wait_any);
+	run_round(1);
+	/* A death that no keeper has noticed. */
+	hold(join_dead(1), 2);
+	weir_nm_arm_(&alone);
+	check_sleeps(5);
+	CHECK_EQ(alone.head->value, 9);
+	CHECK_EQ(alone.slots[1].state, FREED(2));
+	CHECK_EQ(alone.checked, 1);
+	CHECK(!weir_nm_is_armed_(&alone));
+	stop_keeper();
+}
+
+TEST(c37_a_thread_arms_the_keeper)
+{
+	if (weir_shared_can_wait_any_())
+		check_arming(true);
+	check_arming(false);
+}
+
+static void *arm(void *started)
+{
+	at_store_release((uint32_t *)started, 1);
+	weir_nm_arm_(&alone);
+	return NULL;
+}
+
+/* A death between the round of the keeper and its sleep wakes no thread. */
+TEST(c37_a_thread_waits_until_the_keeper_sleeps)
+{
+	static uint32_t started;
+	check_thread thread;
+
+	set_up_handle(9, weir_shared_can_wait_any_());
+	at_store_relaxed(&started, 0);
+	thread = start(arm, &started);
+	AWAIT(at_load_acquire(&started));
+	/* The thread asks for the keeper meanwhile, if it has a CPU. */
+	weir_futex_nap_(5000000);
+	start_keeper();
+	finish(thread);
+	CHECK_EQ(alone.checked, 1);
+	stop_keeper();
+}
+
+/* C39: the file is damaged.  The keeper ends, and its calls get an error. */
+TEST(c39_a_keeper_that_has_lost_its_slot_ends)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	start_keeper();
+	at_store_relaxed(&alone.mine->state, FREED(1));
+	weir_nm_kick_(&alone);
+	finish(keeper);
+	CHECK_EQ((uint32_t)alone.head->lock, 0);
+	tear_down();
+}
+
+/* C14: the permits of a dead participant are free. */
+TEST(c14_c37_a_late_call_gets_the_permits_of_a_dead_participant)
+{
+	struct nm_slot *dead;
+
+	set_up_handle(5, weir_shared_can_wait_any_());
+	alone.ticket = alone.lock_id;
+	dead = join_dead(1);
+	hold(dead, 2);
+	/* Armed: the keeper notices each death, and has noticed none. */
+	alone.checked = 1;
+	CHECK_ERR(weir_named_acquire_until(&alone, 4, 0), WEIR_ETIMEDOUT);
+	CHECK_EQ(dead->state, LIVE(2));
+	alone.checked = 0;
+	CHECK_OK(weir_named_acquire_until(&alone, 4, 0));
+	CHECK_EQ(dead->state, FREED(2));
+	CHECK_EQ(alone.mine->held, 4);
+	CHECK_EQ(alone.head->value, 1);
+	tear_down();
+}
