@@ -61,6 +61,23 @@ TEST(c6_the_last_wake_up)
 	weir_unmap_(memory, 2 * page);
 }
 
+/* The file ends after the last record. */
+TEST(c6_the_last_record)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = NM_RECORDS * sizeof(struct nm_record);
+	char *memory = weir_map_zero_(size + page);
+	const struct nm_wakes wakes = { .due = NM_WAKE_ALL | NM_WAKE_EVERY };
+
+	CHECK(memory && !mprotect(memory + size, page, PROT_NONE));
+	set_up(1);
+	alone.records = (struct nm_record *)(void *)memory;
+	alone.head->records_high = NM_RECORDS;
+	weir_nm_wake_now_(&alone, &wakes);
+	tear_down();
+	weir_unmap_(memory, size + page);
+}
+
 static void check_room(uint32_t before, uint32_t room)
 {
 	struct stat info;

@@ -238,6 +238,29 @@ TEST(c37_a_thread_arms_the_keeper)
 	check_arming(false);
 }
 
+/*
+ * An open has taken over a slot after the sweep has looked for that: `repairing`
+ * keeps the sweep from the repair.  No thread kicks the keeper again.
+ */
+TEST(c37_c38_a_keeper_runs_another_round_for_a_stale_file)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	start_keeper();
+	alone.repairing = true;
+	at_store_relaxed(&alone.head->stale, 1);
+	alone.head->value = 2;
+	weir_nm_kick_(&alone);
+	AWAIT(at_load_acquire(&alone.round) >= 3);
+	CHECK_OK(nm_lock(&alone, NULL));
+	alone.repairing = false;
+	nm_unlock(&alone);
+	AWAIT(!at_load_relaxed(&alone.head->stale));
+	AWAIT(at_load_acquire(&alone.round) % 2 && is_asleep());
+	CHECK_EQ(alone.head->value, 9);
+	CHECK_EQ(alone.head->repairs, 1);
+	stop_keeper();
+}
+
 static void *arm(void *started)
 {
 	at_store_release((uint32_t *)started, 1);

@@ -198,8 +198,8 @@ class Workshop:
                     (("--at-most", "1", "--enough", "1000", "--random", "0"), 20))),
                 # basic to fault take less than a second of CPU time together.
                 fast(Tests("tests", [named("basic", "death", "image", "joins", "lend",
-                                           "open", "pause", "records", "repair",
-                                           "rounds", "slots"),
+                                           "open", "pause", "queue", "records",
+                                           "repair", "rounds", "slots"),
                                      named("forked", "fault", "lent", "place")],
                            self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
@@ -223,6 +223,11 @@ class Workshop:
                                        "300", "--random", "0"), 60)),
             ],
             ("named", "order"): [
+                # This scenario has few schedules at bound 2.
+                self.processes_races("explorer, stale reads",
+                                     (("--stale", "--at-most", "2", "--enough",
+                                       "30000", "--random", "0",
+                                       "number_of_a_new_lender"), 30)),
                 self.processes_races("explorer, races",
                                      (("--at-most", "0", "--random", "300"), 60)),
                 self.processes_races("explorer, stores delayed",

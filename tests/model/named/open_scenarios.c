@@ -2,6 +2,7 @@
 /*
  * Opening and closing handles while others die, stop and wait.
  */
+#include "named/table.h"
 #include "roles.h"
 
 /* The exploration begins before the first open. */
@@ -63,6 +64,19 @@ static void leave(void)
 	leave_handle();
 }
 
+/* A slot is freed, also if a CAS fails spuriously. */
+static void free_a_slot(void)
+{
+	struct nm_slot *slot = &world_file.slots[NM_SLOTS - 1];
+
+	join(1);
+	slot->state = NM_SLOT_LIVE;
+	proc_settle();
+	EX_ASSERT(weir_nm_free_slot_(slot, NM_SLOT_LIVE));
+	EX_ASSERT(slot->state == NM_SLOT_FREE);
+}
+
+PROCESSES(slot_is_freed, 2, NONE, NONE, NULL, free_a_slot)
 PROCESSES(leaving_holder_hands_over, 2, P(0), P(0), NULL, hold_and_leave,
 	  wait_and_give)
 /* The keeper that ends may have used up the wake-up of the holder's death. */
