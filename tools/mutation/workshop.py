@@ -200,7 +200,7 @@ class Workshop:
                 fast(Tests("tests", [named("basic", "death", "image", "joins", "lend",
                                            "open", "pause", "queue", "records",
                                            "repair", "rounds", "slots"),
-                                     named("forked", "fault", "lent", "place")],
+                                     named("forked", "fault", "lent", "place", "revoke")],
                            self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
                            self)),
