@@ -107,26 +107,27 @@ weir_err weir_nm_make_room_(weir_named *h)
 	return WEIR_OK;
 }
 
-/* Add one free record at the high end of the table. */
-static weir_err grow(weir_named *h)
+/* Returns a free record at the high end of the table; null with an error. */
+static struct nm_record *grow(weir_named *h, weir_err *err)
 {
 	uint32_t high = nm_records_high(h);
 	struct nm_record *record;
 
-	if (high == NM_RECORDS)
-		return WEIR_EBUSY;
+	if (high == NM_RECORDS) {
+		*err = WEIR_EBUSY;
+		return NULL;
+	}
 	/* relaxed: as above. */
-	if (high >= at_load_relaxed(&h->head->records_room))
-		return WEIR_EAGAIN;
+	if (high >= at_load_relaxed(&h->head->records_room)) {
+		*err = WEIR_EAGAIN;
+		return NULL;
+	}
 	record = &h->records[high];
 	/* relaxed: the record is not in use. */
 	at_store_relaxed(&record->state, NM_REC_FREE);
-	record->linked = 0;
-	record->next = h->head->free_record;
 	/* relaxed: readers without the lock use it as a bound. */
 	at_store_relaxed(&h->head->records_high, high + 1);
-	h->head->free_record = high + 1;
-	return WEIR_OK;
+	return record;
 }
 
 struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err)
@@ -138,19 +139,12 @@ struct nm_record *weir_nm_record_new_(weir_named *h, weir_err *err)
 		weir_nm_repair_(h);
 		record = nm_record_at(h, &h->head->free_record);
 	}
-	if (!record) {
-		*err = grow(h);
-		if (*err)
-			return NULL;
-		record = nm_record_at(h, &h->head->free_record);
-	}
-	if (!record) {
-		/* Another process has overwritten the word since. */
-		errno = EBADMSG;
-		*err = WEIR_ESYSTEM;
+	if (record)
+		h->head->free_record = record->next;
+	else
+		record = grow(h, err);
+	if (!record)
 		return NULL;
-	}
-	h->head->free_record = record->next;
 	record->next = record->prev = record->linked = 0;
 	/* relaxed: without the lock, threads look for their own slot only. */
 	at_store_relaxed(&record->owner, h->me);
