@@ -29,7 +29,7 @@ static bool is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||
 	       (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff || c == 0x61c;
 }
 
 void weir_diag_clean_(char *to, size_t to_size, const char *from, size_t size)

@@ -68,13 +68,13 @@ def test_control_characters_in_labels_are_replaced():
 
 def test_characters_that_reorder_a_line_are_replaced():
     """A label of another user must not change what the rest of a line says."""
-    evil = "a\u202eb\u2066c\u200bd\ufeffe\u2069\u2010\u203a"
+    evil = "a\u202eb\u2066c\u200bd\ufeffe\u2069\u061c\u2010\u203a\u061d"
     weir("open", "a", "-n", "1")
     holder = start("run", "a", "-l", evil, "--", *held_job("x"), env={"LC_ALL": "C.UTF-8"})
     job_pid("x")
     for args in (["run", "a", "--try", "--", "true"], ["stat", "a"], ["watch", "a", "-c", "1"]):
         status, out, err = weir(*args)
-        check("a?b?c?d?e?\u2010\u203a" in out + err, (args, out, err))
+        check("a?b?c?d?e??\u2010\u203a\u061d" in out + err, (args, out, err))
     same(stat("a")["entries"][0]["label"], evil)
     let_end("x")
     finish(holder)

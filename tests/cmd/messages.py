@@ -195,7 +195,8 @@ def test_an_empty_argument_is_visible():
                  ["rm", "", "-f"], ["rm", ""], ["hold", "", "--while-pid", "1"], ["explain", ""],
                  ["top", "", "--once"], ["jobserver", ""], ["posix", ""], ["doctor", ""],
                  ["watch", "", "--lines"]):
-        status, out, err = weir(*args)
+        # Not every build has libweir-posix.
+        status, out, err = weir(*args, env={"WEIR_POSIX_LIBRARY": support.WEIR})
         check(status in (64, 69, 127) and "weir: : " not in err + out, (args, out, err))
         check('weir: "": ' in err or '""' in out, (args, out, err))
 

@@ -345,8 +345,10 @@ def test_a_process_whose_first_thread_has_ended():
 def test_explain_a_name_that_is_shown_otherwise():
     """A name is cut after 47 bytes, and its control characters are replaced."""
     for name, shown in (("x" * 60, "x" * 47), ("x" * 46 + "\u00e9", "x" * 46 + "?"),
-                        ("\x1b[31m", "?[31m"), ("\u202ename", "?name")):
+                        ("\x1b[31m", "?[31m"), ("\u202ename", "?name"),
+                        ("\u061cname", "?name")):
         with target(name, program=REAL, env={**os.environ, "LC_ALL": "C.UTF-8"}) as t:
+            until(lambda: state(t.process.pid) == "Z", "the end of the first thread")
             for given in (name, shown):
                 status, out, err = weir("explain", t.pid, given)
                 same((status, err), (0, ""), given)

@@ -54,14 +54,16 @@ static void explain_nothing(void)
  * Returns the name that the model has for the name that the program has given: it
  * is cut, and has no control characters.
  */
-static const char *shown_name(const struct dg_model *model, const char *given,
-			      char room[RG_NAME])
+static const char *shown_name(const struct dg_model *model, const char *given)
 {
+	static char shown[RG_NAME];
+
 	for (uint32_t i = 0; i < model->used.objects; i++)
 		if (!strcmp(model->objects[i].name, given))
 			return given;
-	weir_diag_clean_(room, RG_NAME, given, strnlen(given, RG_NAME - 1));
-	return room;
+	weir_diag_clean_(shown, sizeof(shown), given,
+			 strnlen(given, RG_NAME - 1));
+	return shown;
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
@@ -72,7 +74,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 	const char *what = NULL, *only = NULL, *given;
 	static struct diag diag;
 	enum dg_verdict gravest;
-	char room[RG_NAME];
 	bool json = false;
 	uint32_t shown;
 	int option;
@@ -95,7 +96,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	diag_read(&diag);
 	given = only;
 	if (given)
-		only = shown_name(&diag.model, given, room);
+		only = shown_name(&diag.model, given);
 	shown = json ? diag_json(stdout, &diag, only) :
 		       print_report(&diag, only);
 	cmd_flush();

@@ -75,38 +75,49 @@ static int open_descriptor(pid_t pid, uint64_t inode)
 	return found;
 }
 
+/* The result of a search in the mappings of a process. */
+enum found {
+	FOUND,		/* its registry */
+	NONE,		/* no registry */
+	HIDDEN,		/* nothing: the thread is ending or has ended */
+	FAILED		/* they cannot be read: errno */
+};
+
 /*
  * Try one mapping.  The child of a fork may map its parent's registry; the
  * header has the PID of the process to which the registry belongs.
  */
-static bool try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
-			uint32_t pid)
+static enum found try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
+			      uint32_t pid)
 {
-	struct rg_header header;
+	enum found found = HIDDEN;
+	struct rg_header header = { .pid = 0 };
 
 	diag->address = start;
 	diag->fd = open_descriptor(diag->thread, inode);
-	if (diag_read_bytes(diag, 0, &header, sizeof(header)) &&
-	    header.pid == pid)
-		return true;
+	if (diag_read_bytes(diag, 0, &header, sizeof(header)))
+		found = header.pid == pid ? FOUND : NONE;
+	if (found == FOUND)
+		return found;
 	if (diag->fd >= 0)
 		(void)close(diag->fd);
 	diag->fd = -1;
-	return false;
+	return found;
 }
 
-static bool find_registry(struct diag *diag, FILE *maps, bool *seen)
+/* Requires: errno is 0. */
+static enum found find_registry(struct diag *diag, FILE *maps)
 {
 	uint32_t pid = inner_pid(diag->pid);
+	enum found found = HIDDEN;
 	char line[4096 + 256];
-	bool found = false;
+	bool hidden = false;
 
-	*seen = false;
-	while (!found && fgets(line, sizeof(line), maps)) {
+	while (found != FOUND && fgets(line, sizeof(line), maps)) {
 		uint64_t start, offset, inode;
 		int path = 0;
 
-		*seen = true;
+		found = NONE;
 		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %*s %" SCNu64
 			   " %n", &start, &offset, &inode, &path) < 3 ||
 		    !path || offset ||
@@ -114,8 +125,12 @@ static bool find_registry(struct diag *diag, FILE *maps, bool *seen)
 			    strlen("/memfd:" RG_FILE_NAME)) != 0)
 			continue;
 		found = try_mapping(diag, start, inode, pid);
+		hidden |= found == HIDDEN;
 	}
-	return found;
+	/* An older kernel refuses the read, not the open. */
+	if (found == HIDDEN && !hidden && errno)
+		return FAILED;
+	return found == NONE && hidden ? HIDDEN : found;
 }
 
 bool diag_has_proc(void)
@@ -139,84 +154,74 @@ static bool fail_open(struct diag *diag, int errnum)
 			 strerror(errnum));
 }
 
-/*
- * Read the mappings through a thread.  *seen is true if there are any.  Returns
- * false if they have no registry, with errno if they cannot be read.
- */
-static bool find_through(struct diag *diag, pid_t thread, bool *seen)
+/* Read the mappings through a thread of the process. */
+static enum found find_through(struct diag *diag, pid_t thread)
 {
+	enum found found;
 	char path[48];
 	FILE *maps;
-	bool found;
 	int errnum;
 
-	*seen = false;
 	diag->thread = thread;
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)thread);
 	maps = fopen(path, "re");
+	/* Some kernels refuse the open if the thread has ended. */
 	if (!maps)
-		return false;
+		return errno == ESRCH ? HIDDEN : FAILED;
 	errno = 0;
-	found = find_registry(diag, maps, seen);
+	found = find_registry(diag, maps);
 	errnum = errno;
 	(void)fclose(maps);
 	errno = errnum;
 	return found;
 }
 
-static bool has_ended(pid_t thread)
-{
-	struct process state;
-
-	return !process_read(thread, &state) || state.state == 'Z' ||
-	       state.state == 'X';
-}
-
 /*
- * Returns a thread of the process that has not ended, or 0.  When the first
- * thread has ended, /proc/PID has no mappings and no descriptors any more, but
- * /proc/TID of another thread has.
+ * When the first thread has ended, /proc/PID has no mappings and no descriptors
+ * any more, but /proc/TID of another thread has.
  */
-static pid_t living_thread(pid_t pid)
+static enum found find_through_others(struct diag *diag, pid_t pid)
 {
-	char path[48];
+	enum found found = HIDDEN;
 	struct dirent *entry;
-	pid_t found = 0;
+	int errnum = 0;
+	char path[48];
 	DIR *folder;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	folder = opendir(path);
 	if (!folder)
-		return 0;
-	while (!found && (entry = readdir(folder))) {
+		return HIDDEN;
+	while (found == HIDDEN && (entry = readdir(folder))) {
 		long thread = strtol(entry->d_name, NULL, 10);
 
-		if (thread > 0 && !has_ended((pid_t)thread))
-			found = (pid_t)thread;
+		if (thread <= 0 || thread == pid)
+			continue;
+		found = find_through(diag, (pid_t)thread);
+		errnum = errno;
+		if (found == FAILED && errnum == ENOENT)
+			found = HIDDEN;
 	}
 	(void)closedir(folder);
+	errno = errnum;
 	return found;
 }
 
 static bool find_pid(struct diag *diag, pid_t pid)
 {
-	bool seen;
+	enum found found;
 
 	diag->pid = pid;
-	if (find_through(diag, pid, &seen))
+	found = find_through(diag, pid);
+	if (found == HIDDEN)
+		found = find_through_others(diag, pid);
+	if (found == FOUND)
 		return true;
-	/* An older kernel refuses the read, not the open. */
-	if (!seen && errno)
+	if (found == FAILED)
 		return fail_open(diag, errno);
-	if (!seen && has_ended(pid)) {
-		pid_t thread = living_thread(pid);
-
-		if (!thread)
-			return diag_fail(diag, EXIT_CLOSED, "%s: the process "
-					 "has ended", diag->name);
-		if (find_through(diag, thread, &seen))
-			return true;
-	}
+	if (found == HIDDEN && process_has_ended(pid))
+		return diag_fail(diag, EXIT_CLOSED, "%s: the process has ended",
+				 diag->name);
 	return diag_fail(diag, EXIT_CLOSED, "%s: the process has no watched "
 			 "semaphores: none has a name, or WEIR_DIAG=off is set, "
 			 "or its libweir has no diagnostics", diag->name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* States of processes, from /proc. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,36 @@ bool process_read(pid_t pid, struct process *process)
 	process->state = after[2];
 	process->parent = (pid_t)strtol(after + 4, NULL, 10);
 	return true;
+}
+
+/* Threads that have ended are not listed, except the first one. */
+static bool has_other_thread(pid_t pid)
+{
+	struct dirent *entry;
+	bool found = false;
+	char path[48];
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	if (!folder)
+		return false;
+	while (!found && (entry = readdir(folder))) {
+		long thread = strtol(entry->d_name, NULL, 10);
+
+		found = thread > 0 && thread != pid;
+	}
+	(void)closedir(folder);
+	return found;
+}
+
+bool process_has_ended(pid_t pid)
+{
+	struct process first;
+
+	return !process_read(pid, &first) ||
+	       ((first.state == 'Z' || first.state == 'X') &&
+		!has_other_thread(pid));
 }
 
 bool process_is_here(const weir_named_entry *entry)

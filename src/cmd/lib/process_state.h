@@ -17,6 +17,11 @@ struct process {
 /* Returns false if the process does not exist, or /proc is not usable. */
 bool process_read(pid_t pid, struct process *process);
 /*
+ * Returns true if all threads of the process have ended, or it does not exist, or
+ * /proc is not usable.  A zombie has ended.
+ */
+bool process_has_ended(pid_t pid);
+/*
  * Returns the obstacle that keeps the process from running: "stopped", "stopped
  * by a debugger" or "frozen" (by its control group); null if it has none, or if
  * that is not known.

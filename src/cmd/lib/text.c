@@ -97,8 +97,9 @@ void text_tidy(char *text)
 }
 
 /*
- * Returns true for the characters of three bytes that have no width or change the
- * direction of text: U+200B to U+200F, U+2028 to U+202E, U+2066 to U+2069, U+FEFF.
+ * Returns true for these characters of three bytes, which are invisible or change
+ * the direction of text: U+200B to U+200F, U+2028 to U+202E, U+2066 to U+2069,
+ * U+FEFF.
  */
 static bool is_invisible(const unsigned char *text)
 {
@@ -111,12 +112,16 @@ static bool is_invisible(const unsigned char *text)
 	       text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
 }
 
-/* The control characters U+0080 to U+009F have two bytes in UTF-8. */
+/*
+ * The control characters U+0080 to U+009F, and U+061C, which changes the direction
+ * of text, have two bytes in UTF-8.
+ */
 size_t text_control(const char *text)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 
-	if (bytes[0] == 0xc2 && (bytes[1] & 0xe0) == 0x80)
+	if ((bytes[0] == 0xc2 && (bytes[1] & 0xe0) == 0x80) ||
+	    (bytes[0] == 0xd8 && bytes[1] == 0x9c))
 		return 2;
 	if (is_invisible(bytes))
 		return 3;

@@ -17,8 +17,8 @@ void text_trim(char *text);
  */
 void text_tidy(char *text);
 /*
- * Replace control characters, and bytes that are not UTF-8, by '?': in place, or
- * while the text is written.
+ * Replace control characters, characters that change the direction of text, and
+ * bytes that are not UTF-8, by '?': in place, or while the text is written.
  */
 void text_clean(char *text);
 void text_plain(FILE *out, const char *text);
@@ -28,7 +28,8 @@ const char *text_visible(const char *text);
 size_t text_columns(const char *text);
 /*
  * Return the length of the control character, or of the well-formed UTF-8
- * character, at text; 0 if there is none.
+ * character, at text; 0 if there is none.  Characters that change the direction
+ * of text count as control characters.
  */
 size_t text_control(const char *text);
 size_t text_utf8(const char *text);

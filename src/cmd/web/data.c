@@ -131,15 +131,6 @@ static void put(FILE *out, struct diag *diag, struct failures *failures)
 	json_end(out);
 }
 
-/* Returns true if the process has ended.  A zombie has ended. */
-static bool has_ended(pid_t pid)
-{
-	struct process process;
-
-	return pid && (!process_read(pid, &process) || process.state == 'Z' ||
-		       process.state == 'X');
-}
-
 /* `listed`: the user has named this source, so a failure is shown. */
 static void put_source(FILE *out, const char *what, struct failures *failures,
 		       bool listed)
@@ -151,7 +142,8 @@ static void put_source(FILE *out, const char *what, struct failures *failures,
 		put(out, &diag, failures);
 		keep(&diag);
 	} else if (listed) {
-		add_failure(failures, what, diag.why, has_ended(diag.pid));
+		add_failure(failures, what, diag.why,
+			    diag.pid && process_has_ended(diag.pid));
 	}
 	diag_close(&diag);
 }
