@@ -123,6 +123,18 @@ def test_a_job_that_a_signal_ends():
         same(stat("a")["free"], 1, sig.name)
 
 
+def test_a_stopped_leader_of_a_session_has_the_status_of_its_job():
+    """The end of the job orphans the group: the kernel sends SIGHUP and SIGCONT to it."""
+    weir("open", "a", "-n", "1")
+    wrapper = start("run", "a", "--", *held_job("x"), start_new_session=True)
+    job_pid("x")
+    kill(wrapper.pid, signal.SIGSTOP)
+    until(lambda: state(wrapper.pid) == "T", "the wrapper stops")
+    let_end("x")
+    same(finish(wrapper), (0, "", ""))
+    same(stat("a")["free"], 1)
+
+
 def kill_when_running(runner, sig):
     job_pid("x")
     os.unlink(path("x"))

@@ -144,15 +144,12 @@ static void interrupting(const struct signals *signals, sigset_t *open)
 
 static int64_t job_ended_ns;	/* 0: there is no job yet */
 
-/*
- * End the process, unless the signal was meant for the job.  The wrapper passes
- * signals of the terminal on with a value that is not 0.
- */
+/* End the process, unless the signal was meant for the job. */
 static void on_end(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (job_ended_ns && info->si_code == SI_QUEUE &&
-	    info->si_value.sival_int &&
+	    info->si_value.sival_int != SENT_BY_PROCESS &&
 	    weir_now_ns() - job_ended_ns < OF_THE_JOB_NS)
 		return;
 	_exit(EXIT_SIGNAL(sig));

@@ -21,6 +21,12 @@ struct signals {
 };
 
 /*
+ * The sender of a signal that the wrapper of a job passes on; its si_value.  Only a
+ * signal of the terminal has certainly reached the job as well.
+ */
+enum signals_sender { SENT_BY_PROCESS, SENT_BY_TERMINAL, SENT_BY_KERNEL };
+
+/*
  * Block the signals that end a wait and those that are passed on to a job.
  * Signals that are ignored stay ignored.
  */
@@ -42,8 +48,9 @@ void signals_restore(const struct signals *signals);
  * signals_may_end lets the signals that end a wait end the process, with
  * EXIT_SIGNAL.  It is called in a phase without a job, in which the process may
  * have to wait for the internal lock of a semaphore.  The end of the process
- * releases its permits.  after_job: signals of the terminal that were sent at
- * about the end of the job were meant for the job, and have no effect.
+ * releases its permits.  after_job: signals of the terminal and of the kernel that
+ * were sent at about the end of the job were meant for the job, and have no
+ * effect.
  * signals_may_not_end blocks the signals again.
  */
 void signals_may_end(const struct signals *signals, bool after_job);

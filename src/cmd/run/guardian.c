@@ -68,7 +68,8 @@ static void handle_signal(const struct run_opts *opts,
 			job_end_all(job, opts->kill_after_ns);
 	} else if (sig == SIGCHLD) {
 		/* The loop of wait_for_job reaps the child. */
-	} else if (info->si_code != SI_QUEUE || !info->si_value.sival_int) {
+	} else if (info->si_code != SI_QUEUE ||
+		   info->si_value.sival_int != SENT_BY_TERMINAL) {
 		/* The terminal has not sent this signal to the job as well. */
 		pass_on(opts, shared, job, sig);
 	}

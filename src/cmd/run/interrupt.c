@@ -8,6 +8,11 @@
  * counts differ at the end, a signal came after the end of the job: the wrapper
  * exits with the status of that signal.
  *
+ * The kernel sends SIGHUP to the wrapper if the terminal hangs up; and, followed by
+ * SIGCONT, if the job ends while the wrapper is stopped and no shell of the session
+ * could continue it (POSIX: the process group has become orphaned).  It is passed on
+ * in the same way, but not counted: after the end of the job it has no effect.
+ *
  * A signal of the terminal goes to all processes of the group: to the wrapper,
  * and to the job from the moment at which the job has joined the group.  The
  * wrapper cannot know if a signal was sent before that moment.  So the process
@@ -39,9 +44,16 @@
 #define ANSWER_NS 100000000
 #define ANSWER_STEP_NS 20000
 
+static enum signals_sender sender_of(const siginfo_t *info)
+{
+	if (info->si_code != SI_KERNEL)
+		return SENT_BY_PROCESS;
+	return info->si_signo == SIGHUP ? SENT_BY_KERNEL : SENT_BY_TERMINAL;
+}
+
 bool interrupt_is_from_terminal(const siginfo_t *info)
 {
-	return info->si_code == SI_KERNEL && info->si_signo != SIGHUP;
+	return sender_of(info) == SENT_BY_TERMINAL;
 }
 
 static void record_terminal(struct run_shared *shared, int sig)
@@ -52,12 +64,13 @@ static void record_terminal(struct run_shared *shared, int sig)
 void interrupt_pass_on(struct run_shared *shared, pid_t guardian,
 		       const siginfo_t *info)
 {
-	bool terminal = interrupt_is_from_terminal(info);
-	union sigval value = { .sival_int = terminal };
+	enum signals_sender sender = sender_of(info);
+	union sigval value = { .sival_int = (int)sender };
 
-	if (terminal)
+	if (sender == SENT_BY_TERMINAL)
 		record_terminal(shared, info->si_signo);
-	else if (signals_is_ending(info->si_signo)) {
+	else if (sender == SENT_BY_PROCESS &&
+		 signals_is_ending(info->si_signo)) {
 		atomic_store(&shared->last_sent, info->si_signo);
 		atomic_fetch_add(&shared->sent, 1);
 	}
@@ -81,12 +94,12 @@ int interrupt_status(struct run_shared *shared, const struct signals *signals,
 		return EXIT_SIGNAL(atomic_load(&shared->last_sent));
 	signals_ending(signals, &ending);
 	while (sigtimedwait(&ending, &info, &now) > 0) {
-		bool terminal = interrupt_is_from_terminal(&info);
+		enum signals_sender sender = sender_of(&info);
 
-		if (terminal)
+		if (sender == SENT_BY_TERMINAL)
 			record_terminal(shared, info.si_signo);
-		/* The job got the signals of the terminal itself. */
-		if (!started || !terminal)
+		/* The others were meant for the job, which has ended. */
+		if (!started || sender == SENT_BY_PROCESS)
 			return EXIT_SIGNAL(info.si_signo);
 	}
 	/* From here on, the default action of a signal ends the wrapper. */

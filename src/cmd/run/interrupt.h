@@ -14,8 +14,7 @@
 
 /*
  * Returns true if the terminal sent the signal to the whole process group.  A
- * SIGHUP of the kernel may not have reached the job, so it counts as sent by a
- * process.
+ * SIGHUP of the kernel may not have reached the job, so it is not one of these.
  */
 bool interrupt_is_from_terminal(const siginfo_t *info);
 

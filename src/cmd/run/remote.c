@@ -117,7 +117,8 @@ static void handle_signal(struct leased *l, struct run_shared *shared,
 		if (getppid() != wrapper)
 			job_end_all(job, opts->kill_after_ns);
 	} else if (sig != SIGCHLD &&
-		   (info->si_code != SI_QUEUE || !info->si_value.sival_int) &&
+		   (info->si_code != SI_QUEUE ||
+		    info->si_value.sival_int != SENT_BY_TERMINAL) &&
 		   job_signal(job, sig)) {
 		interrupt_taken(shared);
 		if (signals_is_ending(sig) && opts->kill_after_ns >= 0 &&
