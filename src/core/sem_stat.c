@@ -33,14 +33,14 @@ static int64_t multiply_saturating(int64_t a, int64_t b)
 	return a > INT64_MAX / b ? INT64_MAX : a * b;
 }
 
-/* The permits that all queued waiters want together; the queue has a head. */
+/* Returns the number of permits that all queued waiters want together. */
 static int64_t waiting_permits(const weir_sem *sem)
 {
-	const struct weir_waiter_ *head = weir_waiter_of_(sem->queue_);
 	int64_t sum = 0;
 
-	if (!head->mixed)
-		return multiply_saturating(head->min, sem->waiters_);
+	if (sem->queue_ && !weir_waiter_of_(sem->queue_)->mixed)
+		return multiply_saturating(weir_waiter_of_(sem->queue_)->min,
+					   sem->waiters_);
 	RING_EACH(link, next, end, sem->queue_)
 		sum = add_saturating(sum, weir_waiter_of_(link)->min);
 	return sum;
@@ -48,13 +48,12 @@ static int64_t waiting_permits(const weir_sem *sem)
 
 static void count_waiting(const weir_sem *sem, weir_sem_info *info)
 {
+	info->waiting_permits = waiting_permits(sem);
 	RING_EACH(link, next, end, sem->oversized_)
 		info->oversized++;
 	if (sem->queue_) {
 		int64_t waited = weir_waiter_waited_ns_(
 			weir_waiter_of_(sem->queue_), weir_now_ns());
-
-		info->waiting_permits = waiting_permits(sem);
 
 		/* The clock of some machines goes back. */
 		info->oldest_wait_ns = waited > 0 ? waited : 0;

@@ -337,7 +337,8 @@ def test_a_process_whose_first_thread_has_ended():
         status, out, err = weir("explain", t.pid)
         same((status, err), (1, ""))
         check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
-        check("take" in out or "+0x" in out, out)
+        # The call sites have names; without tail calls they lie inside the library.
+        check(re.search(r"\(take|take, |\+0x|acquire_again|weir_sem_acquire_long_", out), out)
         check("orders" in weir("top", "--once")[1])
         same(json.loads(weir("dump", t.pid, "--json")[1])["verdict"], "DEADLOCK")
 

@@ -436,15 +436,19 @@ TEST(fork_copies_values)
 /* A small limit of the size of files (ulimit -f) ends no program. */
 TEST(ulimit_f)
 {
-	struct rlimit limit = { 4096, 4096 };
+	struct rlimit before, small;
 	pid_t pid = fork();
 	int status;
 	sem_t s;
 
 	CHECK(pid >= 0);
+	CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ 4096, before.rlim_max };
+	/* The limit ends before the exit, which may write a profile. */
 	if (!pid)
-		_exit(setrlimit(RLIMIT_FSIZE, &limit) || sem_init(&s, 0, 1) ||
-		      sem_wait(&s) || sem_post(&s) || sem_destroy(&s));
+		_exit(setrlimit(RLIMIT_FSIZE, &small) || sem_init(&s, 0, 1) ||
+		      sem_wait(&s) || sem_post(&s) || sem_destroy(&s) ||
+		      setrlimit(RLIMIT_FSIZE, &before));
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
 }
