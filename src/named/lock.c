@@ -214,6 +214,18 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 		/* relaxed: the CAS below validates it. */
 		seen = at_load_relaxed(lock);
 		if (!(uint32_t)seen || is_gone(h, seen)) {
+			/*
+			 * Another thread of this process was the owner, and the
+			 * process is being killed (or the file is damaged).
+			 * Leave the lock to another process: the owner may have
+			 * ended in a repair, which weir_nm_repair_ would not
+			 * repeat in this process.
+			 */
+			if ((uint32_t)seen == h->lock_id) {
+				errno = EBADMSG;
+				err = WEIR_ESYSTEM;
+				continue;
+			}
 			*stolen = (uint32_t)seen;
 			if (*stolen)
 				grace(h, seen);

@@ -3,6 +3,8 @@
  * C37: the rounds of a keeper, and arming it, step by step (private.h).  A test
  * thread does the work of the keeper.
  */
+#include <errno.h>
+
 #include "named/keeper.h"
 #include "named/lock.h"
 #include "private.h"
@@ -295,6 +297,23 @@ TEST(c39_a_keeper_that_has_lost_its_slot_ends)
 	weir_nm_kick_(&alone);
 	finish(keeper);
 	CHECK_EQ((uint32_t)alone.head->lock, 0);
+	tear_down();
+}
+
+/*
+ * C38: this process is being killed.  Its keeper has ended in a repair, and a thread that
+ * still runs leaves the lock and the repair to another process.
+ */
+TEST(c38_a_thread_does_not_take_the_lock_of_its_dead_keeper)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	alone.head->lock = (UINT64_C(7) << 32) + alone.lock_id;
+	alone.repairing = true;
+	weir_nm_mark_dead_(alone.mine);
+	errno = 0;
+	CHECK_ERR(nm_lock(&alone, NULL), WEIR_ESYSTEM);
+	CHECK_EQ(errno, EBADMSG);
+	CHECK_EQ(alone.head->lock, (UINT64_C(7) << 32) + alone.lock_id);
 	tear_down();
 }
 
