@@ -8,7 +8,6 @@
  * signalled safely.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,14 +76,19 @@ static void scan(pid_t from, pid_t to, void (*found)(pid_t pid, void *arg),
 			found(pid, arg);
 }
 
+bool children_exist(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
 bool children_each(void (*found)(pid_t pid, void *arg), void *arg)
 {
 	struct dirent *entry;
-	siginfo_t info;
 	DIR *all;
 
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	    errno == ECHILD)
+	if (!children_exist())
 		return true;
 	all = is_proc_usable() ? opendir("/proc") : NULL;
 	if (!all) {

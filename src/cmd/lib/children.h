@@ -12,6 +12,8 @@ struct children {
 	size_t count, room;
 };
 
+/* Returns true if this process has a child; a zombie is one, too. */
+bool children_exist(void);
 /*
  * Call found for each child, as soon as it is found.  If there are children, and
  * /proc is not usable, all pids are tried, which takes a second or more, and

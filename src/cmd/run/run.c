@@ -115,14 +115,6 @@ static void parse_options(const struct cmd *self, struct run_opts *opts,
 	acquire_opts_check(self, acquire);
 }
 
-/* weir has children from the start if a script ended with "exec weir run". */
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-}
-
 /*
  * Wait for the end of the job; the kernel kills the job when the guardian dies.
  */
@@ -246,7 +238,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (shared == MAP_FAILED)
 		cmd_die(EXIT_WEIR, "out of memory");
 	signals_block(&signals);
-	opts.had_children = has_children();
+	/* A script that ends with "exec weir run" may have left children. */
+	opts.had_children = children_exist();
 	/* If the guardian is killed, orphans are reparented to the wrapper. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	guardian = fork();
