@@ -78,7 +78,9 @@ WEIR_DECLS_BEGIN
  *             in words:
  *                 ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT and others of
  *                          connect(2): the engine cannot be reached;
- *                 EACCES   the engine refuses the user or the password;
+ *                 EACCES   the engine refuses the user or the password, or the
+ *                          file of the password or of the option ca cannot be
+ *                          read;
  *                 EBADMSG  the stored data is damaged or foreign;
  *                 EPROTO   the engine's answer is not understood, or another
  *                          version of weir made the data;

@@ -61,37 +61,59 @@ static const struct engine_ops *engine_of(const char *scheme, bool *known)
 	return NULL;
 }
 
-/* Read the first line of the file.  Returns false with errno. */
+/*
+ * Read the first line of the file.  Returns false with errno; EMSGSIZE: the line
+ * does not fit.
+ */
 static bool read_secret(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
+	size_t length;
 
 	if (fd < 0)
 		return false;
-	got = read(fd, out, size - 1);
+	got = read(fd, out, size);
 	close(fd);
 	if (got < 0)
 		return false;
-	out[got] = 0;
+	length = (size_t)got < size ? (size_t)got : size - 1;
+	if ((size_t)got == size && !memchr(out, '\n', size)) {
+		errno = EMSGSIZE;
+		return false;
+	}
+	out[length] = 0;
 	out[strcspn(out, "\r\n")] = 0;
 	return true;
 }
 
-/* Returns false if the password cannot be read or is too long. */
-static bool find_password(struct url *url, const weir_cluster_opts *opts)
+/*
+ * If the file of the password cannot be read, then errno is EACCES: ENOENT would
+ * mean that the semaphore does not exist.
+ */
+static weir_err find_password(struct url *url, const weir_cluster_opts *opts)
 {
+	static const char too_long[] = "the password is longer than 255 bytes";
 	const char *given = opts->password;
 	const char *file = getenv("WEIR_PASSWORD_FILE");
 	size_t size = sizeof(url->password);
+	char why[URL_TEXT + 128];
 
+	_Static_assert(sizeof(url->password) == 256, "too_long states the size");
 	if (!given && url->password[0])
-		return true;
+		return WEIR_OK;
 	if (!given)
 		given = getenv("WEIR_PASSWORD");
-	if (given)
-		return snprintf(url->password, size, "%s", given) < (int)size;
-	return !file || !*file || read_secret(file, url->password, size);
+	if (given && snprintf(url->password, size, "%s", given) >= (int)size)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, too_long);
+	if (given || !file || !*file ||
+	    read_secret(file, url->password, size))
+		return WEIR_OK;
+	if (errno == EMSGSIZE)
+		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, too_long);
+	(void)snprintf(why, sizeof(why), "the password cannot be read from %s: "
+		       "%s", file, strerror(errno));
+	return weir_cl_say_(opts, WEIR_ESYSTEM, EACCES, why);
 }
 
 static void random_id(char id[17])
@@ -127,13 +149,14 @@ weir_err weir_cl_session_set_(struct session *s, const char *url, bool named,
 			      const struct engine_ops **ops)
 {
 	const char *wrong = weir_cl_url_parse_(url, named, &s->url);
+	weir_err err;
 	bool known;
 
 	if (wrong)
 		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, wrong);
-	if (!find_password(&s->url, opts))
-		return weir_cl_say_(opts, WEIR_ESYSTEM, errno,
-			   "the password cannot be read");
+	err = find_password(&s->url, opts);
+	if (err)
+		return err;
 	wrong = set_times(s, opts);
 	if (wrong)
 		return weir_cl_say_(opts, WEIR_EINVAL, EINVAL, wrong);

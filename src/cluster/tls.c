@@ -38,13 +38,8 @@ static ssize_t translate(struct tls *tls, int result, short *events)
 	}
 }
 
-static bool set_up(struct tls *tls, int fd, const char *host, const char *ca)
+static bool make_context(struct tls *tls)
 {
-	char name[256];
-
-	/* The macro below takes a name that is not constant. */
-	if ((size_t)snprintf(name, sizeof(name), "%s", host) >= sizeof(name))
-		return false;
 	tls->context = SSL_CTX_new(TLS_client_method());
 	if (!tls->context)
 		return false;
@@ -52,10 +47,22 @@ static bool set_up(struct tls *tls, int fd, const char *host, const char *ca)
 	SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 			 SSL_MODE_AUTO_RETRY);
-	if (!SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION))
-		return false;
-	if (*ca ? !SSL_CTX_load_verify_locations(tls->context, ca, NULL) :
-		  !SSL_CTX_set_default_verify_paths(tls->context))
+	return SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION);
+}
+
+/* Trust the certificates of the file, or those of the system. */
+static bool trust(struct tls *tls, const char *ca)
+{
+	return *ca ? SSL_CTX_load_verify_locations(tls->context, ca, NULL) :
+		     SSL_CTX_set_default_verify_paths(tls->context);
+}
+
+static bool make_ssl(struct tls *tls, int fd, const char *host)
+{
+	char name[256];
+
+	/* The macro below takes a name that is not constant. */
+	if ((size_t)snprintf(name, sizeof(name), "%s", host) >= sizeof(name))
 		return false;
 	tls->ssl = SSL_new(tls->context);
 	return tls->ssl && SSL_set1_host(tls->ssl, host) &&
@@ -87,12 +94,22 @@ struct tls *weir_cl_tls_open_(int fd, const char *host, const char *ca,
 		return NULL;
 	}
 	errno = EPROTO;
-	if (set_up(tls, fd, host, ca) && handshake(tls, fd, deadline))
-		return tls;
-	(void)weir_cl_fault_(fault, RES_UNSENT, errno, "%s: TLS: %s", host,
-			     ERR_peek_last_error() ?
-			     ERR_reason_error_string(ERR_peek_last_error()) :
-			     "the handshake failed");
+	if (make_context(tls) && !trust(tls, ca)) {
+		/* errno may be ENOENT: the semaphore does not exist. */
+		(void)weir_cl_fault_(fault, RES_UNSENT, EACCES,
+				     "no certificate can be read from %s",
+				     *ca ? ca : "the files of OpenSSL");
+	} else {
+		errno = EPROTO;
+		if (tls->context && make_ssl(tls, fd, host) &&
+		    handshake(tls, fd, deadline))
+			return tls;
+		(void)weir_cl_fault_(fault, RES_UNSENT, errno, "%s: TLS: %s",
+				     host, ERR_peek_last_error() ?
+				     ERR_reason_error_string(
+					     ERR_peek_last_error()) :
+				     "the handshake failed");
+	}
 	ERR_clear_error();
 	weir_cl_tls_close_(tls);
 	return NULL;

@@ -520,6 +520,29 @@ def test_passwords_are_hidden():
         assert url in weir("stat", url)[1]
 
 
+def test_files_that_cannot_be_read():
+    """The message names the file, and does not take it for a missing semaphore."""
+    with Redis("--requirepass", "secret") as server:
+        run = ("run", server.url + "x", "--", "true")
+        path = server.dir + "/password"
+        status, text = weir(*run, env={"WEIR_PASSWORD_FILE": path})
+        assert status == 77 and path + ": No such file" in text and "-n" not in text, text
+        for length, wanted in ((255, 77), (256, 64)):
+            word = "x" * length
+            open(path, "w").write(word)
+            for env in ({"WEIR_PASSWORD": word}, {"WEIR_PASSWORD_FILE": path}):
+                status, text = weir(*run, env=env)
+                assert status == wanted and word not in text, text
+                assert ("longer than 255 bytes" in text) == (length > 255), text
+        open(path, "w").write("secret\n" + "x" * 1000)
+        status, text = weir(*run, env={"WEIR_PASSWORD_FILE": path})
+        assert status == 69 and "-n CAPACITY creates it" in text, text
+        ca = server.dir + "/ca"
+        url = server.url.replace("redis:", "rediss:")
+        status, text = weir("run", f"{url}x?ca={ca}", "--", "true")
+        assert status == 77 and "read from " + ca in text and "-n" not in text, text
+
+
 def test_the_job_inherits_the_password_unless_it_is_removed():
     """A job can use weir with the same server, and the guide shows how to hide the password."""
     with Redis("--requirepass", "hidden-word") as server:
