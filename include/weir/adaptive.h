@@ -31,9 +31,12 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   WEIR_GRADIENT  The limit compares the current latency with the long-run
  *                  latency.  If they are similar, then the limit grows by a
  *                  fifth of `queue` in each round.  If the current latency is
- *                  more than one and a half times the long-run latency, then
- *                  the limit shrinks.  The long-run latency is learned over a
- *                  thousand rounds.
+ *                  r times the long-run latency, and r is more than one and a
+ *                  half, then the limit shrinks or grows towards
+ *                  queue / (1 - 1.5 / r): four times `queue` if r is 2, twice
+ *                  `queue` if r is 3 or more.  Only dropped calls reduce it
+ *                  further.  The long-run latency is learned over a thousand
+ *                  rounds.
  *
  * The limit grows only while at least half of it is in use: otherwise the calls
  * do not show whether the limit is too low.  If a dropped call began before the

@@ -192,7 +192,8 @@ WEIR_API void weir_rate_close(weir_rate *limit);
 typedef struct weir_rate_info {
 	const char *name;
 	int64_t rate, period_ns, burst;
-	int64_t tokens;		/* available; negative: reserved in advance */
+	int64_t tokens;		/* available; negative: reserved in advance.
+				   SPACED: 0 until the next call may succeed */
 	uint32_t waiters;
 	weir_rate_kind kind;
 	bool closed;

@@ -201,14 +201,18 @@ int64_t weir_little(int64_t per_second, int64_t latency_ns)
 {
 	double product = (double)per_second * (double)latency_ns /
 			 (double)SECOND;
-	int64_t whole;
+	int64_t billions = per_second / SECOND, calls = per_second % SECOND;
+	int64_t seconds = latency_ns / SECOND, rest_ns = latency_ns % SECOND;
+	int64_t n;
 
 	if (per_second < 1 || latency_ns < 1)
 		return 0;
 	if (product >= (double)WEIR_SEM_MAX)
 		return WEIR_SEM_MAX;
-	whole = (int64_t)product;
-	return whole + (product > (double)whole);
+	/* The product in integers: a double would lose its last digits. */
+	n = billions * latency_ns + calls * seconds +
+	    (calls * rest_ns + SECOND - 1) / SECOND;
+	return n < WEIR_SEM_MAX ? n : WEIR_SEM_MAX;
 }
 
 static bool opts_ok(const weir_adaptive_opts *o)

@@ -173,6 +173,19 @@ void weir_rate_close(weir_rate *limit)
 	weir_sem_close(&limit->wake_, WEIR_CLOSE_NOW);
 }
 
+/*
+ * Returns the tokens that a try would take now; negative: those reserved beyond
+ * a full bucket.  Evenly spaced tokens are available if no earlier one is due.
+ */
+static int64_t available(const struct weir_bucket_ *b, int64_t now_ns)
+{
+	int64_t missing = weir_bucket_missing_(b, now_ns);
+
+	if (b->kind_ == WEIR_RATE_SPACED && missing && missing < b->burst_)
+		return 0;
+	return b->burst_ - missing;
+}
+
 weir_err weir_rate_stat(weir_rate *limit, weir_rate_info *info)
 {
 	int64_t now_ns = weir_now_ns();
@@ -185,8 +198,7 @@ weir_err weir_rate_stat(weir_rate *limit, weir_rate_info *info)
 		.rate = limit->rate_,
 		.period_ns = limit->period_ns_,
 		.burst = limit->bucket_.burst_,
-		.tokens = limit->bucket_.burst_ -
-			  weir_bucket_missing_(&limit->bucket_, now_ns),
+		.tokens = available(&limit->bucket_, now_ns),
 		.waiters = limit->waiting_,
 		.kind = limit->bucket_.kind_ ? WEIR_RATE_SPACED :
 					       WEIR_RATE_BUCKET,

@@ -86,6 +86,32 @@ TEST(gradient_follows_the_latency)
 	end();
 }
 
+/*
+ * With calls that take r times as long, the limit approaches
+ * queue / (1 - 1.5 / r) from both sides: 16 for 2, and 8 for 3 or more.  The
+ * long-run latency rises meanwhile.
+ */
+TEST(gradient_approaches_a_multiple_of_queue)
+{
+	static const struct {
+		int64_t initial, slower, low, high;
+	} cases[] = { { 3, 2, 12, 24 }, { 60, 2, 12, 24 }, { 3, 50, 7, 9 },
+		      { 60, 50, 7, 9 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin((weir_adaptive_opts){ .kind = WEIR_GRADIENT,
+					    .initial = cases[i].initial });
+		CHECK_OK(weir_adaptive_learn(&a, 0, MS, 0, WEIR_CALL_OK));
+		for (int64_t n = 0; n < 1800; n++)
+			CHECK_OK(weir_adaptive_learn(&a, 0,
+						     cases[i].slower * MS, 99,
+						     WEIR_CALL_OK));
+		CHECK(info().limit >= cases[i].low);
+		CHECK(info().limit <= cases[i].high);
+		end();
+	}
+}
+
 /* Calls below half the limit do not change it. */
 TEST(idle_limit_does_not_grow)
 {
@@ -137,6 +163,10 @@ TEST(little_s_law)
 	CHECK_EQ(weir_little(0, MS), 0);
 	CHECK_EQ(weir_little(1, -1), 0);
 	CHECK_EQ(weir_little(INT64_MAX, INT64_MAX), WEIR_SEM_MAX);
+	/* Rounded up, also if the product is longer than a double. */
+	CHECK_EQ(weir_little(1000000001, 1000000001), 1000000003);
+	CHECK_EQ(weir_little(INT64_MAX, 1), 9223372037);
+	CHECK_EQ(weir_little(1, INT64_MAX), 9223372037);
 	begin((weir_adaptive_opts){ .initial = 1 });
 	/* One call in each millisecond, four milliseconds long. */
 	for (int64_t i = 0; i <= 1000; i++)

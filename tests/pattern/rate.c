@@ -268,6 +268,31 @@ TEST(rate_is_changed)
 	end();
 }
 
+/* The tokens of stat are those that a try takes, for both kinds. */
+TEST(tokens_are_available)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		int64_t at;
+
+		begin((weir_rate_opts){ .rate = 1, .period_ns = HOUR,
+					.burst = 4,
+					.kind = (weir_rate_kind)kind });
+		CHECK_EQ(info_of(&limit).tokens, 4);
+		CHECK_OK(weir_rate_try_acquire(&limit, 1));
+		CHECK_EQ(info_of(&limit).tokens,
+			 kind == WEIR_RATE_SPACED ? 0 : 3);
+		CHECK_ERR(weir_rate_try_acquire(&limit,
+						info_of(&limit).tokens + 1),
+			  WEIR_EAGAIN);
+		CHECK_OK(weir_rate_try_acquire(&limit,
+					       info_of(&limit).tokens));
+		CHECK_OK(weir_rate_reserve(&limit, 4, INT64_MAX, &at));
+		CHECK_OK(weir_rate_reserve(&limit, 3, INT64_MAX, &at));
+		CHECK(info_of(&limit).tokens < 0);
+		end();
+	}
+}
+
 /*
  * A change of the rate keeps the fraction of a token.  Otherwise frequent
  * changes would stop the flow of tokens.
