@@ -700,11 +700,16 @@ def test_nothing_happens_between_requests():
         def switches():
             with open(f"/proc/{server.process.pid}/status") as file:
                 return re.findall(r"ctxt_switches:\s+(\d+)", file.read())
-        until(lambda: state(server.process.pid) == "S", "it sleeps")
-        before = switches()
-        # The time that it is watched is part of the test.
-        select.select([], [], [], 1)
-        same(switches(), before, "it was woken up")
+
+        def is_quiet():
+            until(lambda: state(server.process.pid) == "S", "it sleeps")
+            before = switches()
+            # The time that it is watched is part of the test.
+            select.select([], [], [], 1)
+            return switches() == before
+        # It may sleep for a moment before it has closed the connection, and the system may
+        # wake it.  A server that polls is woken in every second.
+        check(any(is_quiet() for _ in range(3)), "it is woken up in every second")
 
 
 # The files that are installed.
