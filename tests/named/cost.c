@@ -79,7 +79,7 @@ TEST(c37_nothing_wakes_while_all_wait)
 	struct timespec watched = { 2, 0 };
 	const char *name = fresh_name();
 	weir_named *sem = open_named(name, 1);
-	int64_t before, after = 0;
+	int64_t woken = -1;
 	bool all_sleep;
 
 	CHECK_OK(weir_named_acquire(sem, 1, NULL));
@@ -88,14 +88,24 @@ TEST(c37_nothing_wakes_while_all_wait)
 		puppet_tell(&waiters[i], PUPPET_ACQUIRE, 1, 0, NULL);
 		AWAIT(look_at(sem).waiters == i + 1);
 	}
-	before = settled(waiters, WAITERS);
-	/* Not a synchronisation: context switches are counted meanwhile. */
-	nanosleep(&watched, NULL);
-	for (int i = 0; i < WAITERS; i++)
-		after += switches_of(waiters[i].pid, &all_sleep);
+	/*
+	 * The least of three rounds: the system may wake a process by itself, for
+	 * example when it freezes and thaws a container.  A process that polls is
+	 * woken in every round.
+	 */
+	for (int round = 0; round < 3 && woken; round++) {
+		int64_t before = settled(waiters, WAITERS), after = 0;
+
+		/* Not a synchronisation: switches are counted meanwhile. */
+		nanosleep(&watched, NULL);
+		for (int i = 0; i < WAITERS; i++)
+			after += switches_of(waiters[i].pid, &all_sleep);
+		if (woken < 0 || after - before < woken)
+			woken = after - before;
+	}
 	printf("evidence: context switches of 100 waiting processes in 2 s | %"
-	       PRId64 "\n", after - before);
-	CHECK_EQ(after - before, 0);
+	       PRId64 "\n", woken);
+	CHECK_EQ(woken, 0);
 	weir_named_release(sem, 1);
 	for (int i = 0; i < WAITERS; i++) {
 		CHECK_EQ(puppet_hear(&waiters[i]), WEIR_OK);
