@@ -76,6 +76,55 @@ TEST(c5_spurious_cas_failure)
 	CHECK_IDENTITY(&sem);
 }
 
+/* A semaphore on the fast path of watched ones, which begins with an unlock. */
+static void watch(weir_sem *sem, int64_t permits)
+{
+	weir_sem_opts opts = { .permits = permits, .flags = WEIR_SEM_TRACKED };
+
+	CHECK_OK(weir_sem_init_opts(sem, &opts));
+	CHECK_OK(weir_sem_resize(sem, permits, NULL));
+}
+
+/* C5, C47: the same for an acquire of a watched semaphore; it takes the rest. */
+TEST(c47_taken_in_between)
+{
+	weir_sem sem;
+	int64_t got = 0;
+
+	watch(&sem, 3);
+	before_cas("weir_take_watched_", take_one, &sem);
+	CHECK_OK(weir_sem_acquire_upto(&sem, 1, 3, NULL, &got));
+	happened();
+	CHECK_EQ(got, 2);
+	CHECK_EQ(stat_of(&sem).held, 3);
+	weir_sem_release(&sem, 3);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void cancel_it(void *ctx)
+{
+	weir_ctx_cancel(ctx);
+}
+
+/*
+ * C13, C47: the ctx is cancelled after the first check of it.  The cancel wins
+ * over the permit, which is free again.
+ */
+TEST(c47_cancelled_in_between)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+
+	watch(&sem, 1);
+	before_cas("weir_take_watched_", cancel_it, &ctx);
+	CHECK_ERR(weir_sem_acquire(&sem, 1, &ctx), WEIR_ECANCELED);
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(stat_of(&sem).held, 0);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 /*
  * C6: two releases meet on the fast path, on the slow path, and under the lock.
  */
