@@ -125,6 +125,44 @@ TEST(c47_cancelled_in_between)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 }
 
+static weir_err released_while_closing(weir_policy policy, weir_close how)
+{
+	weir_sem_opts opts = { .permits = 1, .policy = policy };
+	weir_sem sem;
+	weir_err err;
+	job a;
+
+	/* The head of a BARGING queue does not reach the bound meanwhile. */
+	if (policy == WEIR_BARGING)
+		opts.barge_us = WEIR_BARGE_US_MAX;
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	queue_up(&a, &sem, 1, NULL);
+	before("grant_what_fits", 1, release_one, &sem);
+	weir_sem_close(&sem, how);
+	happened();
+	err = job_end(&a);
+	CHECK_EQ(weir_sem_available(&sem), err ? 1 : 0);
+	if (!err)
+		weir_sem_release(&sem, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
+	return err;
+}
+
+/*
+ * C19: a permit is released after the close has locked the semaphore.  It goes to
+ * the head, except if the head is one that would be woken to retry: its retry
+ * would find the semaphore closed.
+ */
+TEST(c19_released_while_closing)
+{
+	CHECK_OK(released_while_closing(WEIR_FIFO, WEIR_CLOSE_NOW));
+	CHECK_OK(released_while_closing(WEIR_FIFO, WEIR_CLOSE_DRAIN));
+	CHECK_ERR(released_while_closing(WEIR_BARGING, WEIR_CLOSE_NOW),
+		  WEIR_ECLOSED);
+	CHECK_OK(released_while_closing(WEIR_BARGING, WEIR_CLOSE_DRAIN));
+}
+
 /*
  * C6: two releases meet on the fast path, on the slow path, and under the lock.
  */
