@@ -98,6 +98,12 @@ TEST(c47_taken_in_between)
 	CHECK_EQ(got, 2);
 	CHECK_EQ(stat_of(&sem).held, 3);
 	weir_sem_release(&sem, 3);
+	/* With a time limit, the request takes one count on a path of its own. */
+	before_cas("weir_take_marked_", take_one, &sem);
+	CHECK_OK(weir_sem_acquire_for(&sem, 1, 1000000000));
+	happened();
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	weir_sem_release(&sem, 2);
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
