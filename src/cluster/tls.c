@@ -88,20 +88,22 @@ struct tls *weir_cl_tls_open_(int fd, const char *host, const char *ca,
 			      int64_t deadline, struct fault *fault)
 {
 	struct tls *tls = calloc(1, sizeof(*tls));
+	bool made;
 
 	if (!tls) {
 		(void)weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 		return NULL;
 	}
 	errno = EPROTO;
-	if (make_context(tls) && !trust(tls, ca)) {
+	made = make_context(tls);
+	if (made && !trust(tls, ca)) {
 		/* errno may be ENOENT: the semaphore does not exist. */
 		(void)weir_cl_fault_(fault, RES_UNSENT, EACCES,
 				     "no certificate can be read from %s",
 				     *ca ? ca : "the files of OpenSSL");
 	} else {
 		errno = EPROTO;
-		if (tls->context && make_ssl(tls, fd, host) &&
+		if (made && make_ssl(tls, fd, host) &&
 		    handshake(tls, fd, deadline))
 			return tls;
 		(void)weir_cl_fault_(fault, RES_UNSENT, errno, "%s: TLS: %s",
