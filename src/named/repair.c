@@ -18,11 +18,25 @@ static int64_t bounded(int64_t n)
 	return n < 0 ? 0 : n > WEIR_SEM_MAX ? WEIR_SEM_MAX : n;
 }
 
+/*
+ * Replace an invalid number of permits.  This fails if an open has taken over the
+ * slot of a dead owner, and has stored that the new owner holds nothing.
+ */
+static void replace_held(struct nm_slot *slot, int64_t seen, int64_t held)
+{
+	int64_t invalid = seen;
+
+	while (seen == invalid)
+		/* relaxed: only the value matters. */
+		if (at_cas_weak_relaxed(&slot->held, &seen, held))
+			return;
+}
+
 /* Bound the permits that each slot holds.  Returns their sum. */
 static int64_t repair_slots(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
-	int64_t held = 0, own;
+	int64_t held = 0, seen, own;
 
 	for (uint32_t i = 0; i < high; i++) {
 		struct nm_slot *slot = &h->slots[i];
@@ -30,14 +44,18 @@ static int64_t repair_slots(weir_named *h)
 		if (!weir_nm_is_live_(slot) && !weir_nm_is_dead_(slot))
 			continue;
 		/*
-		 * Read the value once: other processes may write it
-		 * concurrently.
+		 * Read the value once, and do not store one that is valid: an
+		 * open that takes over the slot of a dead owner stores 0
+		 * without the lock, and its owner would hold these permits.
 		 */
-		own = bounded(slot->held);
+		/* relaxed: the lock orders it, or the value is 0. */
+		seen = at_load_relaxed(&slot->held);
+		own = bounded(seen);
 		if (own > WEIR_SEM_MAX - held)
 			own = WEIR_SEM_MAX - held;
 		held += own;
-		slot->held = own;
+		if (own != seen)
+			replace_held(slot, seen, own);
 	}
 	return held;
 }

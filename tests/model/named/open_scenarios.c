@@ -200,3 +200,20 @@ PROCESSES(open_meets_burial, 2, NONE, NONE, NULL, hold_and_exit_soon,
  */
 PROCESSES(open_that_takes_over_a_slot_dies, 2, P(3), NONE, NULL,
 	  hold_and_exit_soon, idle_along, wait_and_give, take_over)
+
+/*
+ * The holder dies with the lock.  Another process repairs the file, and is stopped
+ * anywhere in the repair.  Then an open takes over the slot of the dead process: its
+ * owner holds nothing.
+ */
+static void repair_after_a_death(void)
+{
+	join(1);
+	proc_settle();
+	at_store_relaxed(&world_file.head.lock, handle_of(0)->lock_id);
+	proc_destroy(0);
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+PROCESSES(open_meets_repair, 1, NONE, P(1), NULL, hold, repair_after_a_death,
+	  take_over_one_of_2)
