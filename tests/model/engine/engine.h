@@ -240,6 +240,7 @@ void ex_races_atomic(const void *p, size_t size, bool read, bool write,
 void ex_races_start(int t);
 void ex_races_end(int t);
 void ex_races_see_ends(void);
+void ex_races_wake(int from, int to);	/* --stale: the kernel wakes a thread */
 
 /* stale.c: loads and writes of atomics, after races.c has seen them */
 void ex_stale_begin(void);

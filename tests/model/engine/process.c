@@ -31,7 +31,8 @@
 
 #define TIMEOUTS 3		/* of each thread between two ends, */
 #define MORE_TIMEOUTS 5		/* and more if its call is limited */
-#define LONG_NS 1000000		/* after that time a killed thread is gone */
+/* After that time a killed thread is gone, and a store is visible. */
+#define LONG_NS 1000000
 
 /* Static memory: restored before each run, and part of the state. */
 static struct {
@@ -263,11 +264,13 @@ void proc_check(void)
 	ex_pause();
 }
 
-/* After some time no thread of a killed process runs. */
+/* After some time no thread of a killed process runs, and every store is visible. */
 static void time_passes(int64_t ns)
 {
 	if (ns < LONG_NS)
 		return;
+	if (ex->stale)
+		ex_stale_fence();
 	for (int t = 0; t < ex->thread_count; t++)
 		if (procs[tasks[t].proc].status == EX_DYING)
 			stay(t);

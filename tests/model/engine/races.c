@@ -224,6 +224,19 @@ void ex_races_see_ends(void)
 }
 
 /*
+ * The kernel's wake-up is a barrier: a woken thread does not load a value that is
+ * older than what the waking thread had seen.  Only for --stale: races must be found
+ * in every schedule, also in those in which the thread sleeps.
+ */
+void ex_races_wake(int from, int to)
+{
+	if (!ex->stale || from < 0 || from == to)
+		return;
+	join(&shadow->now[to], &shadow->now[from]);
+	shadow->now[from].at[from]++;
+}
+
+/*
  * Plain accesses, reported by the compiler.
  */
 

@@ -66,7 +66,8 @@ static void leave(int t)
 			leave_at(i);
 }
 
-static bool wake_one(const uint32_t *word)
+/* `by`: the thread that wakes, or that has ended. */
+static bool wake_one(const uint32_t *word, int by)
 {
 	for (uint32_t i = 0; i < entries; i++) {
 		int t = (int)queue[i].thread;
@@ -74,6 +75,7 @@ static bool wake_one(const uint32_t *word)
 		if (queue[i].word != word)
 			continue;
 		leave_at(i);
+		ex_races_wake(by, t);
 		robust[t].woken = true;
 		if (ex->threads[t].status == EX_BLOCKED)
 			ex_wake(&ex->threads[t], WEIR_WOKEN_);
@@ -124,6 +126,9 @@ static bool enqueue(const struct weir_watch_ *watches, unsigned count)
 		enter_call(EX_WAIT, watches[i].word);
 		if (robust[ex->self].restarts || robust[ex->self].woken)
 			return true;
+		if (ex->stale)
+			ex_stale_read_newest(watches[i].word,
+					     *watches[i].word);
 		if (*watches[i].word != watches[i].value)
 			return false;
 		if (entries == ENTRIES)
@@ -177,14 +182,14 @@ void weir_shared_wake_(uint32_t *word)
 {
 	enter_call(EX_WAKE, word);
 	count_write();
-	(void)wake_one(word);
+	(void)wake_one(word, ex->self);
 }
 
 void weir_shared_wake_all_(uint32_t *word)
 {
 	enter_call(EX_WAKE, word);
 	count_write();
-	while (wake_one(word))
+	while (wake_one(word, ex->self))
 		;
 }
 
@@ -279,10 +284,10 @@ void kernel_end_thread(int t)
 			continue;
 		*word = (before & WAITERS) | WEIR_DIED_;
 		if (before & WAITERS)
-			(void)wake_one(word);
+			(void)wake_one(word, t);
 	}
 	if (robust[t].obituary && !(*robust[t].obituary & OWNER))
-		(void)wake_one(robust[t].obituary);
+		(void)wake_one(robust[t].obituary, t);
 	memset(&robust[t], 0, sizeof(robust[t]));
 	ex->writes++;
 }
