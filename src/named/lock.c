@@ -201,19 +201,37 @@ static weir_err sleep_once(weir_named *h, uint64_t seen, struct wait *wait)
 	return WEIR_OK;
 }
 
+/*
+ * Take a lock that is free or whose owner is dead.  Returns false if the lock is
+ * not taken, which may happen spuriously.
+ */
+static bool take(weir_named *h, uint64_t seen, bool *stolen)
+{
+	*stolen = (uint32_t)seen;
+	if (*stolen)
+		grace(h, seen);
+	/* The relaxed loads may have been outdated. */
+	if (*stolen && !is_gone(h, seen))
+		return false;
+	/* [NL1] acquire.  This thread also sees the writes of a dead owner. */
+	return at_cas_weak_acquire(&h->head->lock, &seen,
+				   seen - (uint32_t)seen + h->lock_id);
+}
+
 /* Take the lock.  *stolen: it was taken from a dead owner. */
 static weir_err contend(weir_named *h, const struct nm_limit *limit,
 			bool *stolen)
 {
-	uint64_t *lock = &h->head->lock, seen;
 	struct wait wait = { .limit = limit,
 			     .spins = weir_cpu_has_others_() ? SPINS : 0 };
 	weir_err err = WEIR_OK;
 
 	while (!err) {
-		/* relaxed: the CAS below validates it. */
-		seen = at_load_relaxed(lock);
-		if (!(uint32_t)seen || is_gone(h, seen)) {
+		/* relaxed: the CAS in take validates it. */
+		uint64_t seen = at_load_relaxed(&h->head->lock);
+		bool gone = (uint32_t)seen && is_gone(h, seen);
+
+		if (gone && (uint32_t)seen == h->lock_id) {
 			/*
 			 * Another thread of this process was the owner, and the
 			 * process is being killed (or the file is damaged).
@@ -221,24 +239,10 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 			 * ended in a repair, which weir_nm_repair_ would not
 			 * repeat in this process.
 			 */
-			if ((uint32_t)seen == h->lock_id) {
-				errno = EBADMSG;
-				err = WEIR_ESYSTEM;
-				continue;
-			}
-			*stolen = (uint32_t)seen;
-			if (*stolen)
-				grace(h, seen);
-			/* The relaxed loads may have been outdated. */
-			if (*stolen && !is_gone(h, seen))
-				continue;
-			/*
-			 * [NL1] acquire.  This thread also sees the writes of a
-			 * dead owner.
-			 */
-			if (at_cas_weak_acquire(lock, &seen,
-						seen - (uint32_t)seen +
-						h->lock_id))
+			errno = EBADMSG;
+			err = WEIR_ESYSTEM;
+		} else if (gone || !(uint32_t)seen) {
+			if (take(h, seen, stolen))
 				break;
 		} else if (wait.spins > 0) {
 			wait.spins--;

@@ -20,7 +20,7 @@
  *
  * Pairs
  *
- *   [NL1] lock  release: nm_release   acquire: nm_try_lock, contend
+ *   [NL1] lock  release: nm_release   acquire: nm_try_lock, take
  *               Work done under the lock is visible to the next holder.
  */
 #include "base/atomic.h"

@@ -37,6 +37,7 @@ static struct lock {
 } locks[LOCKS];
 
 static bool old;
+static void (*at_query)(void);
 static const struct ex_place here = { "files", 0 };
 
 void world_be_old(void)
@@ -175,9 +176,19 @@ void weir_nm_byte_unlock_(int fd, int64_t byte)
 	order();
 }
 
+void world_at_query(void (*fn)(void))
+{
+	at_query = fn;
+}
+
 bool weir_nm_byte_is_locked_(int fd, int64_t byte)
 {
+	void (*fn)(void) = at_query;
+
 	enter(byte);
+	at_query = NULL;
+	if (fn)
+		fn();
 	return conflicts(fd - FIRST, byte, false);
 }
 

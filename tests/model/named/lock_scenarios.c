@@ -22,19 +22,22 @@ static void lock_once(void)
  * The permit is free, so only the lock can delay these calls.  They give up
  * after their time and not before, also if the owner stops and dies.
  */
-static void try_for_its_time(void)
+static void try_in_time(void)
 {
-	int64_t begun;
-	weir_err err;
+	int64_t begun = ex->now_ns;
+	weir_err err = try_take(1);
 
-	join(1);
-	proc_settle();
-	begun = ex->now_ns;
-	err = try_take(1);
 	if (err == WEIR_EAGAIN)
 		EX_ASSERT(ex->now_ns >= begun + BRIEF_NS);
 	else
 		EX_ASSERT(err == WEIR_OK);
+}
+
+static void try_for_its_time(void)
+{
+	join(1);
+	proc_settle();
+	try_in_time();
 }
 
 static void take_within(int64_t ns, int64_t at_least_ns)
@@ -99,3 +102,46 @@ static void come_and_try(void)
 
 PROCESSES(late_contender_passes_its_wake_up_on, 2, NONE, P(0), NULL,
 	  hold_and_lock_once, come_and_try, lock_once)
+
+/* The owner dies after the contender has examined it, and before the sleep. */
+static void try_a_lock_in_use(void)
+{
+	join(1);
+	proc_settle();
+	(void)let_lock(0);
+	try_in_time();
+}
+
+PROCESSES(owner_dies_before_the_sleep, 1, P(0), NONE, NULL, idle_along,
+	  try_a_lock_in_use)
+
+/*
+ * The contender has read an outdated state of the owner's slot.  It examines the
+ * owner again after the grace, and leaves the lock to it.  Memory is sequentially
+ * consistent here, so the state changes instead.
+ */
+static void become_visible(void)
+{
+	/* In the same step as the query, so a plain store. */
+	handle_of(0)->mine->state = handle_of(0)->state;
+}
+
+static void try_a_lock_that_seems_free(void)
+{
+	const weir_named *owner;
+
+	join(1);
+	proc_settle();
+	owner = handle_of(0);
+	/* Its keeper would find that the slot is lost. */
+	proc_stop(0);
+	if (!let_lock(0))
+		return;
+	at_store_relaxed(&owner->mine->state,
+			 owner->state - NM_SLOT_LIVE + NM_SLOT_CLAIMED);
+	world_at_query(become_visible);
+	EX_ASSERT(try_take(1) == WEIR_EAGAIN);
+}
+
+PROCESSES(owner_seems_gone, 1, NONE, NONE, NULL, idle_along,
+	  try_a_lock_that_seems_free)

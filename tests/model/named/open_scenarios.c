@@ -210,8 +210,8 @@ static void repair_after_a_death(void)
 {
 	join(1);
 	proc_settle();
-	at_store_relaxed(&world_file.head.lock, handle_of(0)->lock_id);
-	proc_destroy(0);
+	if (let_lock(0))
+		proc_destroy(0);
 	EX_ASSERT(resize(1) == WEIR_OK);
 }
 

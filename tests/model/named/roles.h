@@ -6,6 +6,7 @@
  * Processes that several scenarios use.  "Settled" ones have made their calls
  * before the exploration begins.
  */
+#include "named/lock.h"
 #include "scenario.h"
 
 /* Settled: holds n of `capacity` permits, and does nothing more. */
@@ -60,6 +61,12 @@ static inline void idle_along(void)
 {
 	join(1);
 	proc_pause();
+}
+
+/* The process takes the lock, if it is free, and does not unlock. */
+static inline bool let_lock(int proc)
+{
+	return nm_try_lock(handle_of(proc), handle_of(proc)->lock_id);
 }
 
 /* Returns true if the process has neither been killed nor stopped. */

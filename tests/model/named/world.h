@@ -29,6 +29,9 @@ bool world_has_lent(uint64_t number);
 
 /* For setup: the kernel has no futex_waitv. */
 void world_be_old(void);
+
+/* Call this function once, when a thread asks whether a byte is locked. */
+void world_at_query(void (*fn)(void));
 bool world_is_old(void);
 
 /* Returns true if the thread sleeps on shared words, or will when it continues. */
