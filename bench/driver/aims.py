@@ -107,7 +107,6 @@ def uncontended():
                own='pair', floor=1)
     yield over('unneeded timeout, inline', 'timeout', INLINE, 'its pair', 1.15,
                own='pair', floor=1)
-    yield over('unneeded timeout, inline', 'timeout', INLINE, 'sem_t', 0.30)
     yield over('failing try, inline', 'try-fail', INLINE, 'sem_t', 0.5)
     yield over('failing try, library', 'try-fail', 'weir-fifo', 'sem_t', 0.6)
 
