@@ -48,6 +48,22 @@ static void report_excess(const weir_sem *sem, const char *name,
 }
 
 /*
+ * Move w to the end of the other list.  It is a thread or an operation: a member of
+ * an any-of request has no context, so it is never oversized.
+ */
+static void move(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
+{
+	bool oversized = place == WEIR_OVERSIZED_;
+
+	weir_sem_leave_(sem, w);
+	weir_sem_join_(sem, w, place);
+	if (!w->kind)
+		weir_record_rejoined_(NULL, w->record, oversized);
+	else if (weir_record_waits_of_(sem))
+		weir_record_rejoined_(w, 0, oversized);
+}
+
+/*
  * C11: move waiters that fit the new capacity into the queue, and waiters that
  * do not fit any more to the oversized list, or refuse them.
  */
@@ -63,17 +79,15 @@ static void sort_waiters(weir_sem *sem, int64_t capacity,
 			weir_sem_evict_(sem, w, WEIR_ETOOBIG, to_notify);
 			continue;
 		}
-		weir_sem_leave_(sem, w);
-		weir_sem_join_(sem, w, WEIR_OVERSIZED_);
+		move(sem, w, WEIR_OVERSIZED_);
 	}
 	RING_EACH(link, next, end, sem->oversized_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
 
 		if (w->wants != WEIR_WANTS_PERMITS_ || w->min > capacity)
 			continue;
-		weir_sem_leave_(sem, w);
 		w->moved = true;
-		weir_sem_join_(sem, w, WEIR_IN_QUEUE_);
+		move(sem, w, WEIR_IN_QUEUE_);
 	}
 }
 

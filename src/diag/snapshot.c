@@ -147,6 +147,26 @@ static void count_items(struct dg_object *object)
 	object->unowned = 0;
 }
 
+/*
+ * The waits were read before the capacities.  If a resize has moved a wait to the
+ * other list meanwhile, its record is outdated: judge its context as if it did not
+ * wait.
+ */
+static void check_places(struct dg_model *model)
+{
+	for (uint32_t i = 0; i < model->used.waits; i++) {
+		const struct dg_wait *wait = &model->waits[i];
+		const struct dg_object *o = &model->objects[wait->object];
+		bool oversized = wait->min > o->capacity;
+
+		if (o->flags & RG_UNBOUNDED || o->type == RG_CHAN ||
+		    wait->flags & (RG_IDLE | RG_GRANTED))
+			continue;
+		if (oversized != ((wait->flags & RG_OVERSIZED) != 0))
+			model->contexts[wait->context].moving = true;
+	}
+}
+
 static void read_objects(struct dg_reading *r)
 {
 	struct rg_object raw;
@@ -205,6 +225,7 @@ enum dg_error weir_diag_snapshot_(const struct dg_source *source,
 		if (weir_diag_read_wait_(&r, i, &raw))
 			take_wait(&r, i, &raw, seqs[i]);
 	refresh_objects(&r);
+	check_places(model);
 	if (r.failed)
 		return DG_TRUNCATED;
 	weir_diag_finish_(model);

@@ -205,6 +205,12 @@ void weir_record_end_any_(uint32_t context);
 void weir_record_granted_(const void *op, uint32_t number);
 
 /*
+ * A resize has moved the wait to the end of the queue, or of the oversized list.
+ * Called with the semaphore locked.
+ */
+void weir_record_rejoined_(const void *op, uint32_t number, bool oversized);
+
+/*
  * A permit object.  weir_record_slot_ returns the slot in which this thread has
  * recorded its last acquire of the object; 0: none.  weir_record_take_over_
  * moves n permits from the slot to the calling thread, if the slot belongs to
@@ -251,6 +257,8 @@ void weir_record_moved_(uint64_t id);
 #define weir_record_end_wait_(object, op, wait, err, n)                        \
 	((void)(object), (void)(op), (void)(wait), (void)(err), (void)(n))
 #define weir_record_granted_(op, wait) ((void)(op), (void)(wait))
+#define weir_record_rejoined_(op, wait, oversized)                             \
+	((void)(op), (void)(wait), (void)(oversized))
 #define weir_record_slot_(object) ((void)(object), UINT32_C(0))
 #define weir_record_take_over_(object, slot, n)                                \
 	((void)(object), (void)(n), (slot))

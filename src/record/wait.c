@@ -25,20 +25,23 @@ static void leave_queue(struct rg_object *object, const struct rg_wait *wait)
 		at_sub_relaxed(&object->queued, at_load_relaxed(&wait->min));
 }
 
+/* Returns the wait of the operation, or the wait with the number; null: none. */
+static struct rg_wait *find(char *base, const void *op, uint32_t number)
+{
+	if (base && op)
+		number = weir_ops_find_(op, base);
+	return base && number ? weir_rg_wait_(base, number - 1) : NULL;
+}
+
 void weir_record_granted_(const void *op, uint32_t number)
 {
 	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_wait *wait = find(base, op, number);
 	struct rg_object *object;
-	struct rg_wait *wait;
 
-	if (!base)
+	if (!wait)
 		return;
-	if (op)
-		number = weir_ops_find_(op, base);
-	if (!number)
-		return;
-	wait = weir_rg_wait_(base, number - 1);
 	object = weir_rg_object_(base, wait->object);
 	/* relaxed: all; under the lock of the semaphore, for display. */
 	if (at_load_relaxed(&object->id) == wait->object)
@@ -46,6 +49,35 @@ void weir_record_granted_(const void *op, uint32_t number)
 	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->flags,
 			 at_load_relaxed(&wait->flags) | RG_GRANTED);
+}
+
+void weir_record_rejoined_(const void *op, uint32_t number, bool oversized)
+{
+	/* relaxed: as in weir_record_object_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_wait *wait = find(base, op, number);
+	struct rg_object *object;
+	uint32_t flags;
+
+	if (!wait)
+		return;
+	object = weir_rg_object_(base, wait->object);
+	/*
+	 * relaxed: all; under the lock of the semaphore, as in
+	 * weir_record_wait_.  A reader compares `seq`, and the place with the
+	 * capacity.
+	 */
+	flags = at_load_relaxed(&wait->flags) & ~RG_OVERSIZED;
+	at_add_relaxed(&wait->seq, 1);
+	at_store_relaxed(&wait->flags, flags | (oversized ? RG_OVERSIZED : 0));
+	/* relaxed: as above. */
+	at_store_relaxed(&wait->ticket, object->next_ticket);
+	at_store_relaxed(&object->next_ticket, object->next_ticket + 1);
+	at_store_relaxed(&wait->released, at_load_relaxed(&object->released));
+	/* relaxed: as above. */
+	at_store_relaxed(&wait->ahead,
+			 at_load_relaxed(&object->queued) - wait->min);
+	at_add_relaxed(&wait->seq, 1);
 }
 
 /*

@@ -283,6 +283,8 @@ int fake_scenario(char *base, const char *name)
 	}
 	if (!strcmp(name, "handed")) {
 		fake_object(base, 1)->flags = RG_HANDED_OVER;
+		fake_object(base, 1)->capacity = 1;
+		fake_hold(base, two, fake_object(base, 1)->id, 1, 0x31, 0);
 		return 1;
 	}
 	return 0;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "weir/async.h"
 #include "weir/ctx.h"
 #include "weir/diag.h"
 #include "weir/rwlock.h"
@@ -97,6 +98,38 @@ TEST(c50_deadlock_of_two_threads)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_sem_destroy(&pair.first));
 	CHECK_OK(weir_sem_destroy(&pair.second));
+}
+
+/*
+ * A waiter that a shrink makes oversized blocks no other, and one that joins the
+ * queue again after a growth can proceed.
+ */
+TEST(c50_a_resize_moves_waits_to_the_other_list)
+{
+	weir_op big, small;
+	weir_ctx ctx;
+	weir_sem sem;
+	int64_t debt;
+
+	init(&sem, "sem", 4);
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	weir_op_init(&big, NULL, NULL, NULL);
+	weir_op_init(&small, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&big, &sem, 4, &ctx), WEIR_EQUEUED);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	CHECK_OK(weir_sem_resize(&sem, 1, &debt));
+	CHECK_ERR(weir_op_submit(&small, &sem, 1, NULL), WEIR_EQUEUED);
+	CHECK_EQ(explain(), WEIR_DIAG_UNSATISFIABLE);
+	CHECK_TEXT(text, "weir: UNSATISFIABLE  1 context can never proceed");
+	CHECK_OK(weir_sem_resize(&sem, 4, &debt));
+	CHECK_OK(weir_op_poll(&small));
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_op_poll(&big));
+	weir_sem_release(&sem, 4);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_sem_destroy(&sem));
 }
 
 static void *leak(void *arg)

@@ -129,6 +129,50 @@ TEST(c48_a_wait_of_a_thread_from_its_request_to_its_grant)
 	end();
 }
 
+/* A resize moves the wait to the oversized list, and back to the queue. */
+static void move_twice(uint32_t flags)
+{
+	struct rg_wait before = only_wait_on(&a), after;
+	int64_t debt;
+
+	CHECK_EQ(before.flags, flags);
+	CHECK_OK(weir_sem_resize(&a, 1, &debt));
+	CHECK_EQ(only_wait_on(&a).flags, flags | RG_OVERSIZED);
+	CHECK_OK(weir_sem_resize(&a, 3, &debt));
+	after = only_wait_on(&a);
+	CHECK_EQ(after.flags, flags);
+	CHECK_EQ(after.ticket, before.ticket + 2);
+	CHECK(after.seq > before.seq && !(after.seq & 1));
+	CHECK_EQ(after.ahead, 0);
+	CHECK_EQ(object_of(&a)->queued, 2);
+	weir_sem_release(&a, 2);
+	check_granted(&a);
+}
+
+static void look_and_resize(const weir_diag_event *event)
+{
+	if (event->kind == WEIR_DIAG_QUEUED)
+		move_twice(RG_HAS_CTX);
+}
+
+TEST(c50_a_resize_moves_a_wait_to_the_other_list)
+{
+	weir_ctx ctx;
+	weir_op op;
+
+	begin();
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	CHECK(!weir_diag_set_hook(look_and_resize));
+	CHECK_OK(weir_sem_acquire(&a, 2, &ctx));
+	CHECK(weir_diag_set_hook(NULL) == look_and_resize);
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&op, &a, 2, &ctx), WEIR_EQUEUED);
+	move_twice(RG_HAS_CTX);
+	CHECK_OK(weir_op_poll(&op));
+	end();
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
 static uint64_t idle_site;
 
 static void look_and_make_idle(const weir_diag_event *event)
