@@ -32,11 +32,12 @@ static bool opts_ok(const weir_sem_opts *o)
  * has no name.  Returns its name in the registry; null: it is not watched.
  * Requires: *sem is locked, or no other thread can reach it yet.
  */
-static const char *add(weir_sem *sem, enum rg_type type, bool asked,
-		       uint64_t site)
+static const char *add(weir_sem *sem, const weir_sem *second,
+		       enum rg_type type, bool asked, uint64_t site)
 {
 	struct weir_watched_ what = {
 		.address = sem,
+		.inner = { second },
 		.type = type,
 		.name = sem->name_,
 		.capacity = sem->capacity_,
@@ -62,23 +63,34 @@ static const char *add(weir_sem *sem, enum rg_type type, bool asked,
 	return weir_record_add_(&what, asked);
 }
 
-/* Watch *sem, which no other thread can reach yet. */
-static void watch(weir_sem *sem, enum rg_type type, bool asked, uint64_t site)
+/*
+ * Watch *sem, which no other thread can reach yet.  Waits on *second (may be null)
+ * are recorded as waits on *sem.
+ */
+static void watch(weir_sem *sem, weir_sem *second, enum rg_type type,
+		  bool asked, uint64_t site)
 {
-	const char *name = add(sem, type, asked, site);
+	const char *name = add(sem, second, type, asked, site);
 
 	/* In a build without the recorder, the name is always null. */
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!name)
 		return;
 	sem->name_ = name;
+	if (second)
+		second->name_ = name;
 	sem->state_ |= WEIR_STATE_TRACKED_;
 	sem->word_ |= WEIR_SHUT_;
 }
 
 void weir_sem_watch_(weir_sem *sem, enum rg_type type)
 {
-	watch(sem, type, false, 0);
+	watch(sem, NULL, type, false, 0);
+}
+
+void weir_sem_watch_both_(weir_sem *sem, weir_sem *second, enum rg_type type)
+{
+	watch(sem, second, type, false, 0);
 }
 
 uint32_t weir_sem_watch_inner_(const struct weir_watched_ *what,
@@ -108,7 +120,7 @@ void weir_sem_register_(weir_sem *sem, uint64_t site)
 		return;
 	state = weir_state_(sem);
 	if (weir_state_is_fresh_(state)) {
-		const char *name = add(sem, RG_SEM, true, site);
+		const char *name = add(sem, NULL, RG_SEM, true, site);
 
 		/* relaxed: a release that reads the old name records nothing. */
 		// cppcheck-suppress knownConditionTrueFalse
@@ -157,7 +169,7 @@ static weir_err init(weir_sem *sem, const weir_sem_opts *opts, uint64_t site)
 		sem->word_ |= WEIR_SHUT_;
 	}
 	if (!(opts->flags & WEIR_SEM_UNWATCHED))
-		watch(sem, RG_SEM, tracked, site);
+		watch(sem, NULL, RG_SEM, tracked, site);
 	return WEIR_OK;
 }
 

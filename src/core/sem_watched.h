@@ -121,6 +121,12 @@ static inline bool weir_put_watched_(weir_sem *sem, int64_t n)
 void weir_sem_watch_(weir_sem *sem, enum rg_type type);
 
 /*
+ * As weir_sem_watch_.  The waits on *second are recorded as waits on *sem; those
+ * of a reader-writer lock get RG_RECALL.
+ */
+void weir_sem_watch_both_(weir_sem *sem, weir_sem *second, enum rg_type type);
+
+/*
  * As weir_sem_watch_, for an object of a pattern that consists of one or two
  * semaphores (RG_PATTERN).  Returns the number of its record; 0: not watched.
  */

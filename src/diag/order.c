@@ -36,7 +36,10 @@ void weir_diag_sort_(uint32_t *indexes, uint32_t n, dg_before_fn *before,
 	}
 }
 
-/* Orders waits by arrival.  Waits of one object are adjacent. */
+/*
+ * Orders waits by arrival.  Waits of one object are adjacent.  Writers that arrive
+ * later pass the readers that wait for a recall.
+ */
 static bool is_earlier(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;
@@ -44,6 +47,8 @@ static bool is_earlier(uint32_t a, uint32_t b, const void *user)
 
 	if (x->object != y->object)
 		return x->object < y->object;
+	if ((x->flags ^ y->flags) & RG_RECALL)
+		return y->flags & RG_RECALL;
 	return x->ticket != y->ticket ? x->ticket < y->ticket : a < b;
 }
 
@@ -103,7 +108,8 @@ static void count_wait(struct dg_model *model, struct dg_wait *wait)
 
 	if (wait->flags & RG_GRANTED) {
 		object->held = weir_diag_add_(object->held,
-					      object->type == RG_CHAN ?
+					      object->type == RG_CHAN ||
+					      wait->flags & RG_RECALL ?
 						      0 : wait->min);
 		return;
 	}

@@ -241,7 +241,8 @@ static void begin_context(struct dg_model *model, struct dg_work *work,
 		const struct dg_wait *wait = &model->waits[w];
 		bool granted = (wait->flags & RG_GRANTED) != 0;
 
-		work->granted[w] = granted;
+		/* A recalled reader does not have its permit yet. */
+		work->granted[w] = granted && !(wait->flags & RG_RECALL);
 		needed += !granted;
 		if ((granted && wait->flags & RG_ANY_OF) ||
 		    is_ended(wait, assume))

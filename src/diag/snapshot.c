@@ -64,6 +64,8 @@ static uint32_t wait_flags(const struct dg_reading *r,
 	uint32_t flags = raw->flags & (RG_ANY_OF | RG_HAS_CTX | RG_GRANTED |
 				       RG_OVERSIZED | RG_IDLE | RG_RECEIVES);
 
+	if (r->model->objects[wait->object].type == RG_RWLOCK)
+		flags |= raw->flags & RG_RECALL;
 	if (r->model->objects[wait->object].flags & RG_BARGING &&
 	    wait->age_ns < OVERDUE_NS)
 		flags |= DG_PASSABLE;

@@ -55,7 +55,7 @@ weir_err weir_rwlock_init(weir_rwlock *rw, const weir_rwlock_opts *opts)
 	    weir_sem_init_opts(&made.recall_, &recall))
 		return WEIR_EINVAL;
 	*rw = made;
-	weir_sem_watch_(&rw->inside_, RG_RWLOCK);
+	weir_sem_watch_both_(&rw->inside_, &rw->recall_, RG_RWLOCK);
 	return WEIR_OK;
 }
 

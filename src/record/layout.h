@@ -91,6 +91,9 @@ enum rg_outcome {
 #define RG_IDLE 16u		/* waits until no permit is out */
 #define RG_RECEIVES 32u		/* of a channel: waits for an item.  Without it:
 				   waits for a free slot */
+#define RG_RECALL 64u		/* of a reader-writer lock: a reader that waits
+				   until no writer waits or is inside, and joins
+				   the queue then */
 
 struct rg_header {
 	char magic[8];
@@ -154,7 +157,8 @@ struct rg_object {
 	uint64_t inner[2];		/* private to the process; RG_PATTERN:
 					   the semaphores whose waits are those
 					   of the object.  Receivers wait on the
-					   second one */
+					   second one.  RG_RWLOCK: the first one
+					   is that of RG_RECALL */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t reserved[3];
 };

@@ -108,9 +108,12 @@ static struct rg_context *waiting_context(char *base,
 static uint32_t more_flags(const struct rg_object *object,
 			   const struct weir_request_ *request)
 {
-	/* relaxed: it changes at init only. */
+	/* relaxed: all; they change at init only. */
 	return (at_load_relaxed(&object->inner[1]) == (uintptr_t)request->sem ?
 			RG_RECEIVES : 0) |
+	       (at_load_relaxed(&object->type) == RG_RWLOCK &&
+		at_load_relaxed(&object->inner[0]) == (uintptr_t)request->sem ?
+			RG_RECALL : 0) |
 	       (request->any ? RG_ANY_OF : 0);
 }
 
@@ -286,10 +289,12 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
-	else if (object && number)
+	else if (object && number && !(flags & RG_RECALL))
 		examine_order(base, id, flags, wanted, site);
 	if (!object)
 		return;
-	record_outcome(object, id, number, err, n, site);
+	/* A recalled reader does not have its permit yet. */
+	if (err || !(flags & RG_RECALL))
+		record_outcome(object, id, number, err, n, site);
 	weir_late_end_(base, object);
 }

@@ -296,6 +296,124 @@ static void ended(weir_chan_op *op, weir_err err, void *user)
 	*(weir_err *)user = err;
 }
 
+/*
+ * With WEIR_RW_WRITERS a reader waits outside the queue while a writer waits or is
+ * inside, and writers that come later go before it.
+ */
+static weir_rwlock table;
+static weir_sem other;
+static weir_ctx rescue;
+
+static int64_t waiters_of_table(void)
+{
+	weir_rwlock_info info;
+
+	CHECK_OK(weir_rwlock_stat(&table, &info));
+	return info.waiters;
+}
+
+static void open_table(void)
+{
+	const weir_rwlock_opts opts = { .prefer = WEIR_RW_WRITERS,
+					.name = "table" };
+	const weir_sem_opts sem_opts = { .permits = 1, .name = "other" };
+
+	CHECK_OK(weir_rwlock_init(&table, &opts));
+	CHECK_OK(weir_sem_init_opts(&other, &sem_opts));
+	CHECK_OK(weir_ctx_init(&rescue, NULL, WEIR_FOREVER));
+}
+
+static void close_table(void)
+{
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	CHECK_EQ(only("table", WEIR_DIAG_RWLOCK)->held, 0);
+	CHECK_EQ(found[0].waiters, 0);
+	CHECK_OK(weir_ctx_destroy(&rescue));
+	CHECK_OK(weir_sem_destroy(&other));
+	CHECK_OK(weir_rwlock_destroy(&table));
+}
+
+static void *write_table(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_rwlock_write(&table, NULL));
+	weir_rwlock_write_done(&table);
+	return NULL;
+}
+
+static void *read_twice(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_rwlock_read(&table, NULL));
+	AWAIT(waiters_of_table() == 1);
+	CHECK_ERR(weir_rwlock_read(&table, &rescue), WEIR_ECANCELED);
+	weir_rwlock_read_done(&table);
+	return NULL;
+}
+
+TEST(c50_a_reader_that_waits_for_its_recall)
+{
+	check_thread reads, writes;
+
+	open_table();
+	reads = start(read_twice, NULL);
+	AWAIT(only("table", WEIR_DIAG_RWLOCK)->held == 1);
+	writes = start(write_table, NULL);
+	AWAIT(waiters_of_table() == 2);
+	CHECK_EQ(only("table", WEIR_DIAG_RWLOCK)->waiters, 2);
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	CHECK(strstr(text, "waits for table as a reader"));
+	weir_ctx_cancel(&rescue);
+	finish(reads);
+	finish(writes);
+	CHECK_EQ(only("table", WEIR_DIAG_RWLOCK)->cancelled, 1);
+	close_table();
+}
+
+static void *write_and_downgrade(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_rwlock_write(&table, NULL));
+	AWAIT(waiters_of_table() == 2);
+	weir_rwlock_downgrade(&table);
+	/* The reader has the other semaphore. */
+	CHECK_ERR(weir_sem_acquire(&other, 1, &rescue), WEIR_ECANCELED);
+	weir_rwlock_read_done(&table);
+	return NULL;
+}
+
+static void *read_with_other(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
+	CHECK_OK(weir_rwlock_read(&table, NULL));
+	weir_rwlock_read_done(&table);
+	weir_sem_release(&other, 1);
+	return NULL;
+}
+
+TEST(c50_a_later_writer_goes_before_the_recall)
+{
+	check_thread first, reads, second;
+
+	open_table();
+	first = start(write_and_downgrade, NULL);
+	AWAIT(only("table", WEIR_DIAG_RWLOCK)->holders == 1);
+	reads = start(read_with_other, NULL);
+	AWAIT(waiters_of_table() == 1);
+	second = start(write_table, NULL);
+	AWAIT(only("other", WEIR_DIAG_SEM)->waiters == 1);
+	CHECK_EQ(only("table", WEIR_DIAG_RWLOCK)->held, 1);
+	CHECK_EQ(found[0].waiters, 2);
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	CHECK(strstr(text, "weir: DEADLOCK  3 contexts"));
+	weir_ctx_cancel(&rescue);
+	finish(first);
+	finish(second);
+	finish(reads);
+	close_table();
+}
+
 TEST(an_operation_on_a_channel_is_a_waiter)
 {
 	weir_err err = WEIR_EQUEUED;
