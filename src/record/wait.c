@@ -198,7 +198,9 @@ static struct rg_object *end(char *base, uint32_t number)
 
 	if (object) {
 		leave_queue(object, wait);
-		count(object, wait);
+		/* relaxed: it is of this wait.  A wait for idle is no acquire. */
+		if (!(at_load_relaxed(&wait->flags) & RG_IDLE))
+			count(object, wait);
 	}
 	weir_wait_free_(wait);
 	return object;
@@ -294,7 +296,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	if (!object)
 		return;
 	/* A recalled reader does not have its permit yet. */
-	if (err || !(flags & RG_RECALL))
+	if (!(flags & RG_IDLE) && (err || !(flags & RG_RECALL)))
 		record_outcome(object, id, number, err, n, site);
 	weir_late_end_(base, object);
 }

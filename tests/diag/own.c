@@ -245,6 +245,29 @@ TEST(c51_timeout_report_of_a_lock_names_the_roles)
 	CHECK_OK(weir_rwlock_destroy(&rw));
 }
 
+/* A wait for idle is no acquire. */
+TEST(c51_timeout_report_of_a_wait_for_idle)
+{
+	weir_sem sem;
+	weir_ctx ctx;
+
+	reported[0] = '\0';
+	init(&sem, "limit", 3);
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	CHECK(!weir_diag_set_report(keep_report));
+	/* If the deadline passed before it could wait, retry with more time. */
+	for (int64_t ns = 1000000; !reported[0]; ns *= 2) {
+		CHECK(ns < INT64_C(16000000000));
+		CHECK_OK(weir_ctx_init(&ctx, NULL, weir_deadline_after(ns)));
+		CHECK_ERR(weir_sem_wait_idle(&sem, &ctx), WEIR_ETIMEDOUT);
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	}
+	CHECK(weir_diag_set_report(NULL) == keep_report);
+	CHECK_TEXT(reported, "weir: wait for idle timed out: limit, waited ");
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /* The default action of SIGPIPE would end the process. */
 TEST(a_report_to_a_closed_pipe_is_lost)
 {

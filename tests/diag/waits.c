@@ -199,6 +199,9 @@ TEST(c48_a_wait_for_idle_is_recorded_with_its_call_site)
 	CHECK(weir_diag_set_hook(NULL) == look_and_make_idle);
 	/* More than the size of the function. */
 	CHECK(idle_site - (uintptr_t)wait_here < 4096);
+	/* It is no acquire. */
+	CHECK_EQ(ended(&a, RG_QUEUED), 0);
+	CHECK_EQ(object_of(&a)->wait_ticks, 0);
 	end();
 }
 
