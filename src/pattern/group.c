@@ -200,6 +200,21 @@ weir_err weir_group_try_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 	return err;
 }
 
+weir_err weir_group_wait_(weir_group *group, struct weir_ctx *ctx,
+			  uint64_t site)
+{
+	/* Thread creation may have failed earlier; try again. */
+	weir_err err = add_thread(group);
+	bool watched;
+
+	if (err)
+		return err;
+	watched = weir_site_begin_(&group->permits_, site);
+	err = weir_sem_wait_idle(&group->tasks_, ctx);
+	weir_site_end_(watched);
+	return err;
+}
+
 weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 			 weir_err *first)
 {
@@ -207,10 +222,7 @@ weir_err weir_group_wait(weir_group *group, struct weir_ctx *ctx,
 
 	if (weir_group_check_(group, __func__, WEIR_BY_ERROR_))
 		return WEIR_EINVAL;
-	/* Thread creation may have failed earlier; try again. */
-	err = add_thread(group);
-	if (!err)
-		err = weir_sem_wait_idle(&group->tasks_, ctx);
+	err = weir_group_wait_(group, ctx, WEIR_SITE_);
 	if (err)
 		return err;
 	weir_lock_(&group->lock_);

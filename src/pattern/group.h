@@ -61,4 +61,8 @@ void weir_group_report_(weir_group *group, void *self,
 /* Join all threads and free the table. */
 void weir_group_join_(weir_group *group);
 
+/* Wait until all tasks have ended; `site` is the call in the program. */
+weir_err weir_group_wait_(weir_group *group, struct weir_ctx *ctx,
+			  uint64_t site);
+
 #endif /* WEIR_PATTERN_GROUP_H */

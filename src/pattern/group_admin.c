@@ -65,7 +65,7 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 		return err;
 	}
 	/* Watch last: no call removes the record of a group that failed. */
-	weir_sem_watch_(&group->permits_, RG_GROUP);
+	weir_sem_watch_both_(&group->permits_, &group->tasks_, RG_GROUP);
 	group->ready_ = weir_generation_;
 	return WEIR_OK;
 }
@@ -111,7 +111,7 @@ void weir_group_end(weir_group *group)
 	 * for a task, the wait fails: try again.
 	 */
 	while (weir_sem_available(&group->tasks_) != WEIR_SEM_MAX)
-		(void)!weir_group_wait(group, NULL, NULL);
+		(void)!weir_group_wait_(group, NULL, WEIR_SITE_);
 	err = weir_group_destroy(group);
 	if (err)
 		weir_panic_("weir_group_end: group \"%s\" (%p): its context "

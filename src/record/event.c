@@ -59,8 +59,14 @@ void weir_record_heard_(const struct weir_event_ *event)
 
 	if (!id)
 		return;
-	if (event->kind == WEIR_EVENT_RELEASED_) {
-		object = weir_rg_object_(weir_registry_->base, id);
+	object = weir_rg_object_(weir_registry_->base, id);
+	/*
+	 * relaxed: all; they change at init only.  A semaphore that an object
+	 * without RG_PATTERN has besides has no permits of the object.
+	 */
+	if (event->kind == WEIR_EVENT_RELEASED_ &&
+	    (at_load_relaxed(&object->flags) & RG_PATTERN ||
+	     at_load_relaxed(&object->address) == (uintptr_t)event->object)) {
 		/* relaxed: both; for display. */
 		at_store_relaxed(&object->last_release,
 				 (uint64_t)weir_ticks_());

@@ -158,7 +158,8 @@ struct rg_object {
 					   the semaphores whose waits are those
 					   of the object.  Receivers wait on the
 					   second one.  RG_RWLOCK: the first one
-					   is that of RG_RECALL */
+					   is that of RG_RECALL.  RG_GROUP: it
+					   is that of waits for idle */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t reserved[3];
 };

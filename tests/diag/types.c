@@ -296,6 +296,54 @@ static void ended(weir_chan_op *op, weir_err err, void *user)
 	*(weir_err *)user = err;
 }
 
+/* The wait for the tasks of a group is one of the group. */
+static weir_group tasks;
+static weir_ctx end_of_wait;
+
+static weir_err take_go(void *sem, struct weir_ctx *ctx)
+{
+	(void)ctx;
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	weir_sem_release(sem, 1);
+	return WEIR_OK;
+}
+
+static void *hold_and_await_tasks(void *sem)
+{
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	CHECK_OK(weir_group_spawn(&tasks, take_go, sem, 1, NULL));
+	CHECK_ERR(weir_group_wait(&tasks, &end_of_wait, NULL), WEIR_ECANCELED);
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+TEST(c50_a_thread_that_waits_for_the_tasks_of_a_group)
+{
+	const weir_group_opts opts = { .workers = 1, .name = "tasks" };
+	check_thread holder;
+	weir_sem sem;
+
+	watch(&sem, 1, "mutex");
+	CHECK_OK(weir_group_init(&tasks, &opts));
+	CHECK_OK(weir_ctx_init(&end_of_wait, NULL, WEIR_FOREVER));
+	/* The task needs what the thread holds that waits for the task. */
+	holder = start(hold_and_await_tasks, &sem);
+	AWAIT(only("tasks", WEIR_DIAG_GROUP)->waiters == 1);
+	AWAIT(only("mutex", WEIR_DIAG_SEM)->waiters == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	CHECK(strstr(text, "waits for tasks to be idle"));
+	weir_ctx_cancel(&end_of_wait);
+	finish(holder);
+	CHECK_OK(weir_group_wait(&tasks, NULL, NULL));
+	CHECK_EQ(only("tasks", WEIR_DIAG_GROUP)->held, 0);
+	CHECK_EQ(found[0].waiters, 0);
+	CHECK_EQ(found[0].queued + found[0].cancelled, 0);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	weir_group_end(&tasks);
+	CHECK_OK(weir_ctx_destroy(&end_of_wait));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /*
  * With WEIR_RW_WRITERS a reader waits outside the queue while a writer waits or is
  * inside, and writers that come later go before it.
