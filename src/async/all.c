@@ -24,6 +24,7 @@
 #include "base/cpu.h"
 #include "base/lock.h"
 #include "base/panic.h"
+#include "record/record.h"
 
 enum { FREE, GOING, STOP, STOPPED };
 
@@ -55,6 +56,12 @@ static weir_err acquire_rest(weir_all *all)
 
 		if (!next)
 			return WEIR_OK;
+		/*
+		 * The callback may run on any thread, and releases what this
+		 * thread has acquired.
+		 */
+		if (all->acquiring_)
+			weir_record_moved_(weir_record_of_(all->acquiring_));
 		all->acquiring_ = next;
 		err = weir_op_submit(&all->op_, next, n, all->ctx_);
 		if (err == WEIR_EQUEUED)

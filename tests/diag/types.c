@@ -296,6 +296,62 @@ static void ended(weir_chan_op *op, weir_err err, void *user)
 	*(weir_err *)user = err;
 }
 
+/*
+ * A weir_all that waits holds permits that its submitter has acquired.  Its callback,
+ * on another thread, releases them.
+ */
+static weir_sem chain[3];
+static weir_req two[2];
+
+static void release_two(weir_all *all, weir_err err, void *user)
+{
+	(void)all;
+	(void)user;
+	CHECK_OK(err);
+	weir_release_all(two, 2);
+}
+
+static void *submit_and_wait(void *all)
+{
+	CHECK_ERR(weir_all_submit(all, two, 2, NULL), WEIR_EQUEUED);
+	return take(&chain[2]);
+}
+
+static void *hold_and_wait(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_sem_acquire(&chain[2], 1, NULL));
+	AWAIT(waiters_of(&chain[1]) == 1);
+	CHECK_OK(weir_sem_acquire(&chain[0], 1, NULL));
+	weir_sem_release(&chain[0], 1);
+	weir_sem_release(&chain[2], 1);
+	return NULL;
+}
+
+TEST(c50_a_weir_all_releases_what_its_submitter_has_acquired)
+{
+	check_thread submitter, holder;
+	weir_all all;
+
+	for (int i = 0; i < 3; i++)
+		watch(&chain[i], 1, "chain");
+	two[0] = (weir_req){ &chain[0], 1 };
+	two[1] = (weir_req){ &chain[1], 1 };
+	weir_all_init(&all, NULL, release_two, NULL);
+	CHECK_OK(weir_sem_acquire(&chain[1], 1, NULL));
+	holder = start(hold_and_wait, NULL);
+	AWAIT(!weir_sem_available(&chain[2]));
+	submitter = start(submit_and_wait, &all);
+	AWAIT(waiters_of(&chain[0]) == 1 && waiters_of(&chain[2]) == 1);
+	CHECK(explain() < WEIR_DIAG_SELF_NESTED);
+	/* The callback runs here. */
+	weir_sem_release(&chain[1], 1);
+	finish(holder);
+	finish(submitter);
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weir_sem_destroy(&chain[i]));
+}
+
 /* The wait for the tasks of a group is one of the group. */
 static weir_group tasks;
 static weir_ctx end_of_wait;
