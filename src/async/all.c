@@ -24,6 +24,7 @@
 #include "base/cpu.h"
 #include "base/lock.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "record/record.h"
 
 enum { FREE, GOING, STOP, STOPPED };
@@ -124,6 +125,7 @@ void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
 weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 			 struct weir_ctx *ctx)
 {
+	bool watched;
 	weir_err err;
 
 	err = is_misplaced(all) ? WEIR_EINVAL : weir_reqs_check_(reqs, k, ctx);
@@ -138,7 +140,12 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 	all->ctx_ = ctx;
 	all->acquiring_ = NULL;
 	set(all, GOING);
+	watched = weir_reqs_watched_(reqs, k);
+	if (watched)
+		weir_record_begin_(WEIR_SITE_);
 	err = acquire_rest(all);
+	if (watched)
+		weir_record_end_();
 	if (err != WEIR_EQUEUED)
 		set(all, FREE);
 	return err;

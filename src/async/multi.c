@@ -5,7 +5,9 @@
 #include "async/all.h"
 #include "base/atomic.h"
 #include "base/panic.h"
+#include "core/sem_watched.h"
 #include "core/sem_word.h"
+#include "record/record.h"
 #include "weir/ctx.h"
 
 bool weir_reqs_ok_(const weir_req *reqs, size_t k)
@@ -96,22 +98,52 @@ void weir_reqs_release_below_(const weir_req *reqs, size_t k,
 	}
 }
 
-weir_err weir_acquire_all(const weir_req *reqs, size_t k, struct weir_ctx *ctx)
+bool weir_reqs_watched_(const weir_req *reqs, size_t k)
+{
+	for (size_t i = 0; i < k; i++)
+		if (weir_state_(reqs[i].sem) & WEIR_STATE_TRACKED_)
+			return true;
+	return false;
+}
+
+static weir_err acquire_each(const weir_req *reqs, size_t k,
+			     struct weir_ctx *ctx)
 {
 	weir_sem *sem = NULL;
-	weir_err err = weir_reqs_check_(reqs, k, ctx);
 	int64_t n;
 
-	if (err)
-		return err;
 	while ((sem = weir_reqs_above_(reqs, k, sem, &n))) {
-		err = weir_sem_acquire(sem, n, ctx);
+		weir_err err = weir_sem_acquire(sem, n, ctx);
+
 		if (err) {
 			weir_reqs_release_below_(reqs, k, sem);
 			return err;
 		}
 	}
 	return WEIR_OK;
+}
+
+/* site: the call in the program, which is recorded. */
+static weir_err acquire_all(const weir_req *reqs, size_t k,
+			    struct weir_ctx *ctx, uint64_t site)
+{
+	weir_err err = weir_reqs_check_(reqs, k, ctx);
+	bool watched;
+
+	if (err)
+		return err;
+	watched = weir_reqs_watched_(reqs, k);
+	if (watched)
+		weir_record_begin_(site);
+	err = acquire_each(reqs, k, ctx);
+	if (watched)
+		weir_record_end_();
+	return err;
+}
+
+weir_err weir_acquire_all(const weir_req *reqs, size_t k, struct weir_ctx *ctx)
+{
+	return acquire_all(reqs, k, ctx, WEIR_SITE_);
 }
 
 void weir_release_all(const weir_req *reqs, size_t k)
@@ -131,7 +163,7 @@ weir_err weir_set_acquire(weir_set *set, const weir_req *reqs, size_t k,
 
 	if (!set || set->reqs_)
 		return WEIR_EINVAL;
-	err = weir_acquire_all(reqs, k, ctx);
+	err = acquire_all(reqs, k, ctx, WEIR_SITE_);
 	if (!err)
 		*set = (weir_set){ reqs, k };
 	return err;

@@ -7,6 +7,7 @@
 #include "look.h"
 #include "weir/group.h"
 #include "weir/permit.h"
+#include "weir/multi.h"
 #include "weir/pool.h"
 #include "weir/pool_async.h"
 #include "weir/rate.h"
@@ -256,6 +257,54 @@ TEST(c48_a_lock_has_the_site_of_its_caller)
 {
 	check_rwlock(0);
 	check_rwlock(1);
+}
+
+/*
+ * Several semaphores.
+ */
+static const weir_req several[] = { { &sem, 1 } };
+static weir_set set;
+static weir_all all;
+
+HERE acquire_all(void)
+{
+	CHECK_OK(weir_acquire_all(several, 1, NULL));
+	END;
+}
+
+HERE set_acquire(void)
+{
+	CHECK_OK(weir_set_acquire(&set, several, 1, NULL));
+	END;
+}
+
+HERE submit_all(void)
+{
+	CHECK_OK(weir_all_submit(&all, several, 1, NULL));
+	END;
+}
+
+static void never(weir_all *unused, weir_err err, void *user)
+{
+	(void)unused;
+	(void)err;
+	(void)user;
+}
+
+TEST(c48_several_semaphores_have_the_site_of_their_caller)
+{
+	watch(&sem, 1, "several");
+	acquire_all();
+	CHECK(is_held_in(&sem, acquire_all));
+	weir_release_all(several, 1);
+	set_acquire();
+	CHECK(is_held_in(&sem, set_acquire));
+	weir_set_release(&set);
+	weir_all_init(&all, NULL, never, NULL);
+	submit_all();
+	CHECK(is_held_in(&sem, submit_all));
+	weir_release_all(several, 1);
+	CHECK_OK(weir_sem_destroy(&sem));
 }
 
 /*
