@@ -16,11 +16,30 @@ static void put_int(struct dg_text *text, int64_t number)
 	weir_diag_put_int_(text, number);
 }
 
+/*
+ * Returns the rate limit for whose tokens the context waits; null: none.  It holds
+ * the only permit of the limit for the time of this wait, and is in no queue.
+ */
+static const struct dg_object *awaited_rate(const struct dg_model *model,
+					    const struct dg_context *c)
+{
+	for (uint32_t h = c->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_context) {
+		const struct dg_hold *hold = &model->holds[h];
+
+		if (model->objects[hold->object].type == RG_RATE &&
+		    hold->weight)
+			return &model->objects[hold->object];
+	}
+	return NULL;
+}
+
 /* Write the state of the holder: it has ended, waits, or runs. */
 static void put_activity(struct dg_text *text, const struct dg_model *model,
 			 const struct dg_hold *hold)
 {
 	const struct dg_context *c = &model->contexts[hold->context];
+	const struct dg_object *rate = awaited_rate(model, c);
 
 	if (c->ended) {
 		put(text, c->kind == DG_PROCESS ? "  PROCESS EXITED" :
@@ -45,6 +64,9 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 		put(text, " (");
 		weir_diag_put_free_(text, &model->objects[wait->object]);
 		put(text, ")");
+	} else if (rate) {
+		put(text, "  waits for tokens of ");
+		weir_diag_put_object_(text, rate);
 	} else {
 		put(text, "  running, waits for no semaphore");
 	}

@@ -296,6 +296,39 @@ static void ended(weir_chan_op *op, weir_err err, void *user)
 	*(weir_err *)user = err;
 }
 
+/* A thread that waits for the tokens of a rate limit. */
+static weir_rate mail;
+
+static void *hold_and_await_token(void *sem)
+{
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	CHECK_ERR(weir_rate_acquire(&mail, 1, NULL), WEIR_ECLOSED);
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+TEST(a_thread_that_waits_for_tokens_is_not_running)
+{
+	const weir_rate_opts opts = { .rate = 1, .name = "mail",
+				      .period_ns = INT64_C(3600000000000) };
+	check_thread thread;
+	weir_sem sem;
+
+	watch(&sem, 1, "mutex");
+	CHECK_OK(weir_rate_init(&mail, &opts));
+	CHECK_OK(weir_rate_acquire(&mail, 1, NULL));
+	thread = start(hold_and_await_token, &sem);
+	AWAIT(only("mail", WEIR_DIAG_RATE)->held == 1 &&
+	      only("mutex", WEIR_DIAG_SEM)->held == 1);
+	CHECK_EQ(explain(), WEIR_DIAG_FINE);
+	CHECK(strstr(text, "waits for tokens of mail\n"));
+	CHECK(!strstr(text, "running"));
+	weir_rate_close(&mail);
+	finish(thread);
+	CHECK_OK(weir_rate_destroy(&mail));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /*
  * A weir_all that waits holds permits that its submitter has acquired.  Its callback,
  * on another thread, releases them.
