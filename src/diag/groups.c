@@ -2,7 +2,9 @@
 /*
  * The groups of a verdict (verdict.h): the contexts that block each other.  All
  * contexts that are left, and that wait for the same object or hold it, are in
- * one group: union-find over the objects.  A context of a group is behind if
+ * one group: union-find over the objects.  A wait for more than the capacity is in
+ * no queue: neither the holders of the object nor its other waiters block it, and it
+ * blocks none of them.  A context of a group is behind if
  * the group would be blocked without it as well.
  */
 #include "diag/verdict.h"
@@ -25,7 +27,8 @@ static void join_object(struct dg_model *model, const struct dg_object *object)
 	     w = model->waits[w].next_of_object) {
 		uint32_t c = model->waits[w].context;
 
-		if (!weir_diag_left_under_(model, c, DG_PLAIN))
+		if (!weir_diag_left_under_(model, c, DG_PLAIN) ||
+		    model->waits[w].flags & RG_OVERSIZED)
 			continue;
 		if (first == DG_NONE)
 			first = c;

@@ -99,6 +99,28 @@ TEST(c50_deadlock_report)
 	fake_free(base);
 }
 
+/* A request above the capacity is no part of the deadlock of other waiters. */
+TEST(c50_an_oversized_wait_has_a_group_of_its_own)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "limit", 2);
+	uint64_t one = fake_add_thread(base, 1, "one");
+	uint64_t two = fake_add_thread(base, 2, "two");
+	uint64_t big = fake_add_thread(base, 3, "big");
+
+	fake_hold(base, one, object, 1, 0, 0);
+	fake_hold(base, two, object, 1, 0, 0);
+	fake_add_wait(base, one, object, 1, 0, 0);
+	fake_add_wait(base, two, object, 1, 0, 0);
+	fake_add_wait(base, big, object, 3, 0, 0)->flags = RG_OVERSIZED;
+	look(base, NULL);
+	CHECK_TEXT(report, "weir: DEADLOCK  2 contexts can never proceed ");
+	CHECK_TEXT(report, "  ways out  any of: end the wait of tid 1 one | end "
+			   "the wait of tid 2 two | raise limit by 1\n");
+	CHECK_TEXT(report, "weir: UNSATISFIABLE  1 context can never proceed ");
+	fake_free(base);
+}
+
 /* C50: the head of a leaked group names the roles of a reader-writer lock. */
 TEST(c50_leaked_readers)
 {
