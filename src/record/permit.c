@@ -76,8 +76,13 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 	since = at_load_relaxed(&slot->since);
 	/* relaxed: as above. */
 	site = at_load_relaxed(&slot->site);
+	/*
+	 * The flag comes first: until the last step both slots have the n
+	 * permits, and a reader must not conclude DEADLOCK from that.  relaxed:
+	 * as above.
+	 */
+	weir_registry_flag_(weir_rg_object_(base, id), RG_MOVED);
 	weir_holds_add_(base, id, n, site, since, false);
 	at_add_relaxed(&slot->returned, (uint64_t)n);
-	weir_registry_flag_(weir_rg_object_(base, id), RG_MOVED);
 	return weir_record_slot_(id);
 }
