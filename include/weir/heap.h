@@ -50,6 +50,9 @@ WEIR_DECLS_BEGIN
  *   operations    If the operation is submitted, then the free cancels it: its
  *                 callback does not run, unless it has begun.  If it has begun
  *                 on another thread, then it must not use the operation.
+ *                 weir_pool_op_free returns WEIR_EBUSY while a resource is
+ *                 being selected or created for the operation: free it in its
+ *                 callback, or later.
  *   permits       The free releases the permits.
  *
  * The following holds for every function below.

@@ -3,6 +3,7 @@
 #include "weir/heap.h"
 
 #include "base/mem.h"
+#include "pattern/pool.h"
 
 /*
  * The end of every new: `memory` has been allocated and set up with the result
@@ -141,7 +142,7 @@ FREE(pool, weir_pool_destroy(object))
 NEW(pool_op, (struct weir_loop *loop, weir_pool_op_fn *fn, void *user,
               weir_pool_op **out),
     (weir_pool_op_init(object, loop, fn, user), unless_refused(fn || !loop)))
-FREE(pool_op, unless_busy(weir_pool_op_cancel(object)))
+FREE(pool_op, weir_pool_op_end_(object))
 
 NEW(rate, (const weir_rate_opts *opts, weir_rate **out),
     weir_rate_init(object, opts))

@@ -11,6 +11,8 @@
 #include "pattern/ready.h"
 #include "weir/pool.h"
 
+struct weir_pool_op;	/* weir/pool_async.h */
+
 enum {
 	WEIR_ITEM_EMPTY_,
 	WEIR_ITEM_IDLE_,
@@ -55,5 +57,12 @@ void weir_pool_end_(weir_pool *pool, weir_pool_item *item, bool permit);
  */
 weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 			 weir_pool_item **item);
+
+/*
+ * Cancel the operation, so that it can be freed; WEIR_OK also if it was not
+ * submitted or its callback has begun.  WEIR_EBUSY: a resource is being selected
+ * or created for it.
+ */
+weir_err weir_pool_op_end_(struct weir_pool_op *op);
 
 #endif /* WEIR_PATTERN_POOL_H */

@@ -10,10 +10,16 @@
  *   SUBMITTED  waits, or creates its resource    -> FREE before the user's
  *                                                   callback, by cancel or poll
  *
- * state_ only serves to detect misuse.  A cancel is too late if the inner
- * operation says so, also while the resource is created.  The cancel does not
- * wait for create, which is user code: create may itself call the cancel, or
- * wait for a thread that calls it.
+ * state_ serves to detect misuse, and shows weir_pool_op_end_ that the resource
+ * has been created.  A cancel is too late if the inner operation says so, also
+ * while the resource is created.  The cancel does not wait for create, which is
+ * user code: create may itself call the cancel, or wait for a thread that calls
+ * it.
+ *
+ * Pairs
+ *
+ *   [PO1] over  release: set_free   acquire: weir_pool_op_end_
+ *               The operation is not accessed any more, and may be freed.
  */
 #include "weir/pool_async.h"
 
@@ -27,8 +33,8 @@ enum { FREE, SUBMITTED };
 
 static void set_free(void *op)
 {
-	/* relaxed: callback, poll or cancel order this for the owner. */
-	at_store_relaxed(&((weir_pool_op *)op)->state_, FREE);
+	/* [PO1] release.  This is the last access to *op. */
+	at_store_release(&((weir_pool_op *)op)->state_, FREE);
 }
 
 /* A function of the pool did not return; the callback runs nevertheless. */
@@ -150,6 +156,16 @@ weir_err weir_pool_op_cancel(weir_pool_op *op)
 	if (!err)
 		/* relaxed: the operation belongs to the caller now. */
 		at_store_relaxed(&op->state_, FREE);
+	return err;
+}
+
+weir_err weir_pool_op_end_(weir_pool_op *op)
+{
+	weir_err err = weir_pool_op_cancel(op);
+
+	/* [PO1] acquire */
+	if (err == WEIR_EBUSY && at_load_acquire(&op->state_) == FREE)
+		return WEIR_OK;
 	return err;
 }
 

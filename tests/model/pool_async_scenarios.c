@@ -4,6 +4,7 @@
  * each way to end it; the resource is lent, or goes to the next borrower.
  */
 #include "base/atomic.h"
+#include "pattern/pool.h"
 #include "pattern_scenario.h"
 #include "weir/loop.h"
 #include "weir/pool_async.h"
@@ -210,6 +211,29 @@ static void cancel_a(void)
 SCENARIO(pool_op_cancel_meets_turn, 3, queued, a_once, cancel_a, give_back)
 SCENARIO(pool_op_cancel_meets_create, 3, queued, a_once, cancel_a,
 	 discard)
+
+/*
+ * C35: the free of weir/heap.h.  While the resource is created, the operation is
+ * needed; after a free that succeeds, it is not accessed any more.
+ */
+static void free_a(void)
+{
+	weir_err err = weir_pool_op_end_(&a.op);
+
+	EX_ASSERT(err == WEIR_OK || err == WEIR_EBUSY);
+	if (err)
+		ex_await(&a_ended);
+	ex_free(&a.op, sizeof(a.op));
+}
+
+static void a_at_most_once(void)
+{
+	EX_ASSERT(a.ran <= 1);
+	a.ran = 1;
+	a_once();
+}
+
+SCENARIO(pool_op_free_meets_create, 3, queued, a_at_most_once, free_a, discard)
 /* C7: a resource that the cancelled operation does not take goes to b. */
 static void b_ok(void)
 {

@@ -214,6 +214,64 @@ TEST(c35_free_of_submitted_operations)
 	weir_sem_unref(sem);
 }
 
+/* An operation whose resource is being created. */
+static weir_pool_op *creating;
+static int callbacks;
+
+static weir_err make_and_free_op(void *user, weir_ctx *ctx, void **resource)
+{
+	(void)ctx;
+	if (creating)
+		CHECK_ERR(weir_pool_op_free(creating), WEIR_EBUSY);
+	*resource = user;
+	return WEIR_OK;
+}
+
+static void free_own_op(weir_pool_op *op, weir_err err, weir_pool_item *item,
+			void *user)
+{
+	CHECK_OK(err);
+	callbacks++;
+	weir_pool_give_back(user, item);
+	CHECK_OK(weir_pool_op_free(op));
+	creating = NULL;
+}
+
+/*
+ * C35: while a resource is created for an operation, the library needs the
+ * operation.  A free returns WEIR_EBUSY; the callback may free it.  The free
+ * used to return WEIR_OK, and the library then wrote into freed memory.
+ */
+TEST(c35_free_of_a_pool_operation_during_create)
+{
+	weir_pool_opts opts = { .max = 1, .create = make_and_free_op,
+				.destroy = unmake };
+	weir_pool_item *item, *later;
+	weir_pool *pool;
+	weir_loop *loop;
+
+	callbacks = 0;
+	CHECK_OK(weir_loop_new(&loop));
+	CHECK_OK(weir_pool_new(&opts, &pool));
+	CHECK_OK(weir_pool_borrow(pool, "test", NULL, &item));
+	CHECK_OK(weir_pool_op_new(loop, free_own_op, pool, &creating));
+	CHECK_ERR(weir_pool_op_borrow(creating, pool, "op", NULL, &later),
+		  WEIR_EQUEUED);
+	weir_pool_discard(pool, item);
+	CHECK_EQ(weir_loop_dispatch(loop), 1);
+	CHECK_EQ(callbacks, 1);
+	/* The same within the submit. */
+	CHECK_OK(weir_pool_borrow(pool, "test", NULL, &item));
+	weir_pool_discard(pool, item);
+	CHECK_OK(weir_pool_op_new(NULL, NULL, NULL, &creating));
+	CHECK_OK(weir_pool_op_borrow(creating, pool, "op", NULL, &later));
+	weir_pool_give_back(pool, later);
+	CHECK_OK(weir_pool_op_free(creating));
+	creating = NULL;
+	CHECK_OK(weir_pool_free(pool));
+	CHECK_OK(weir_loop_free(loop));
+}
+
 /* C34: a free of a permit object releases its permits. */
 TEST(c34_permit_on_the_heap)
 {
