@@ -133,6 +133,9 @@ TEST(destroyed_unbounded_semaphore)
 	CHECK_OK(weir_sem_destroy(&sem));
 	REFUSED(weir_sem_remove(&sem, 1, &got));
 	CHECK_EQ(got, 0);
+	/* An unbounded semaphore refuses these, also if it is destroyed. */
+	CHECK_ERR(weir_sem_resize(&sem, 1, NULL), WEIR_EINVAL);
+	CHECK_ERR(weir_sem_wait_idle(&sem, NULL), WEIR_EINVAL);
 	CHECK_EQ(panics - first, 1);
 	CHECK(strstr(last_panic, "destroyed"));
 	weir_set_panic_hook(before);
