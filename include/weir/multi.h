@@ -58,6 +58,9 @@ WEIR_API void weir_release_all(const weir_req *reqs, size_t k);
  * A semaphore that is closed, whose queue is full or whose capacity is too
  * small is skipped while others are left.  If all are skipped, then the result
  * is the error of the first request, reqs[0].  k is 1 .. WEIR_ANY_MAX.
+ *
+ * If a signal handler runs during the wait, then the wait continues, also if a
+ * semaphore has WEIR_SEM_INTERRUPTIBLE.
  */
 #define WEIR_ANY_MAX 16
 WEIR_API WEIR_MUST_USE weir_err

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Several semaphores at once: C32, C33. */
+#include <signal.h>
+
 #include "calls.h"
 #include "soon.h"
 #include "weir/multi.h"
@@ -255,6 +257,40 @@ TEST(c33_waits)
 	CHECK_EQ(waiters_of(&sems[2]), 1);
 	weir_sem_release(&sems[2], 1);
 	CHECK_OK(job_end(&behind));
+}
+
+static uint32_t signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	__atomic_add_fetch(&signals, 1, __ATOMIC_SEQ_CST);
+}
+
+/* C18: a signal does not end the wait, also if the semaphores permit that. */
+TEST(c18_any_of_interruptible)
+{
+	struct sigaction action = { .sa_handler = count_signal }, before;
+	struct waits w;
+	check_thread t;
+
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(weir_sem_init_opts(&sems[i], &(weir_sem_opts){
+			.capacity = 1, .flags = WEIR_SEM_INTERRUPTIBLE }));
+	CHECK_EQ(sigaction(SIGUSR1, &action, &before), 0);
+	signals = 0;
+	t = wait_for_any(&w, NULL);
+	for (uint32_t i = 1; i <= 3; i++) {
+		CHECK_EQ(pthread_kill(t.id, SIGUSR1), 0);
+		AWAIT(__atomic_load_n(&signals, __ATOMIC_SEQ_CST) == i);
+	}
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(waiters_of(&sems[i]), 1);
+	weir_sem_release(&sems[1], 1);
+	finish(t);
+	CHECK_OK(w.err);
+	CHECK_EQ(w.which, 1);
+	CHECK_EQ(sigaction(SIGUSR1, &before, NULL), 0);
 }
 
 /* C13, C14: a cancel and a deadline end the wait in all queues. */
