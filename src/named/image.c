@@ -75,10 +75,14 @@ static uint32_t skip_hole(int fd, const struct table *table, uint32_t i,
 			  uint32_t high)
 {
 	off_t from = (off_t)(table->from + i * table->size);
+	off_t end = (off_t)(table->from + high * table->size);
 	off_t data = lseek(fd, from, SEEK_DATA);
 
 	if (data < 0)
 		return errno == ENXIO ? high : i;
+	/* A file that has grown may have data far behind the table. */
+	if (data >= end)
+		return high;
 	return i + (uint32_t)((size_t)(data - from) / table->size);
 }
 

@@ -184,6 +184,36 @@ TEST(c39_a_copy_of_a_table_that_begins_with_a_hole)
 	finish_with(observer, &file);
 }
 
+/*
+ * The file has grown since it was opened.  Behind the tables is a hole, and its next
+ * data is 2^32 slots away, which as a number of 32 bits is 0.  A reader that
+ * returned to the first slot would not end, and write behind its lists.
+ */
+TEST(c39_a_copy_of_a_file_that_has_grown)
+{
+	struct file file;
+	weir_named *observer = observe(&file);
+	off_t far = (off_t)sizeof(struct nm_header) +
+		    ((off_t)1 << 32) * (off_t)sizeof(struct nm_slot);
+	struct nm_image image;
+
+	for (uint32_t i = 0; i < 64; i++)
+		file.slots[i].state = 4 + NM_SLOT_LIVE;
+	file.head->slots_high = NM_SLOTS;
+	if (pwrite(file.fd, "", 1, far) != 1) {
+		/* The file system has no files of this size. */
+		CHECK_EQ(errno, EFBIG);
+		finish_with(observer, &file);
+		check_skip("the file system has no large files");
+		return;
+	}
+	CHECK_OK(weir_nm_image_read_(observer, &image));
+	CHECK_EQ(image.slot_count, 64);
+	CHECK_EQ(image.record_count, 0);
+	weir_nm_image_free_(&image);
+	finish_with(observer, &file);
+}
+
 /* The size of the address space in bytes. */
 static int64_t memory(void)
 {
