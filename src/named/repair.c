@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "named/keeper.h"
 #include "named/record.h"
 #include "named/table.h"
 
@@ -267,11 +268,15 @@ void weir_nm_repair_(weir_named *h)
 	/*
 	 * An open may have set `stale` before this repair cleared it, and have
 	 * taken over a slot after this repair counted the slot's permits.  Then
-	 * the file needs another repair.
+	 * the file needs another repair.  Our keeper runs a round for it: a
+	 * thread that has looked for dead participants meanwhile, without the
+	 * lock, has found none and no `stale`.
 	 */
-	if (sum_of_states(h) + h->buried != states)
+	if (sum_of_states(h) + h->buried != states) {
 		/* [NT2] release */
 		at_store_release(&h->head->stale, 1);
+		weir_nm_kick_(h);
+	}
 	/*
 	 * C11: the dead process may have changed the capacity without moving
 	 * records yet.

@@ -2,6 +2,7 @@
 /*
  * Opening and closing handles while others die, stop and wait.
  */
+#include "named/keeper.h"
 #include "named/table.h"
 #include "roles.h"
 
@@ -217,3 +218,58 @@ static void repair_after_a_death(void)
 
 PROCESSES(open_meets_repair, 1, NONE, P(1), NULL, hold, repair_after_a_death,
 	  take_over_one_of_2)
+
+/*
+ * No keeper listens.  A holder dies, and then an open finds all slots in use.  While
+ * another process repairs the file, the open takes over the slot, whose permit the
+ * repair has counted, and dies before it is a participant.  Meanwhile a call that
+ * waits arms its keeper: it finds no dead participant, and the repair has cleared
+ * `stale`.
+ */
+static struct nm_slot *lost_slot(void)
+{
+	return &world_file.slots[NM_SLOTS - 1];
+}
+
+static void join_unheard(void)
+{
+	join_as(1, WEIR_NAMED_STRICT, WEIR_NAMED_CREATE);
+	weir_nm_kick_(handle_of(proc_self()));
+}
+
+static void exit_unheard(void)
+{
+	join_unheard();
+	proc_exit();
+}
+
+static void wait_unheard(void)
+{
+	join_unheard();
+	proc_settle();
+	EX_ASSERT(take(1) == WEIR_OK);
+}
+
+static void take_over_and_die(void)
+{
+	at_store_release(&lost_slot()->state,
+			 NM_SLOT_MASK + 1 + NM_SLOT_CLAIMED);
+	at_store_relaxed(&lost_slot()->held, 0);
+}
+
+static void repair_as_an_open_dies(void)
+{
+	join_unheard();
+	fill_slots(3);
+	lost_slot()->held = 1;
+	world_file.head.value = 0;
+	proc_settle();
+	weir_nm_mark_dead_(lost_slot());
+	weir_shared_wake_(&world_file.head.obituary);
+	at_store_release(&world_file.head.stale, 1);
+	world_at_query(take_over_and_die);
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+PROCESSES(call_arms_as_an_open_takes_over_a_slot, 2, NONE, NONE, NULL,
+	  wait_unheard, repair_as_an_open_dies, exit_unheard)
