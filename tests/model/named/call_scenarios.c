@@ -142,6 +142,49 @@ static void take_1_of_2_and_give(void)
 PROCESSES(cancel_meets_a_free_permit, 2, NONE, NONE, NULL, take_in_context,
 	  take_1_of_2_and_give)
 
+/*
+ * The deadline of the context passes when the call has its permit, and before it
+ * returns: it gives the permit back.  The permit was granted, or taken at once.
+ */
+static void hold_and_give_in_time(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+	ex_clock_advance(1000000);
+}
+
+static void wait_until_late(void)
+{
+	weir_err err;
+
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, SOON) == WEIR_OK);
+	err = take_in(1, &ctx);
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	if (!err)
+		give(1);
+}
+
+static void take_when_late(void)
+{
+	int64_t got = 1;
+
+	join(1);
+	EX_ASSERT(weir_ctx_init(&ctx, NULL, SOON) == WEIR_OK);
+	ex_clock_advance(1000000);
+	proc_settle();
+	EX_ASSERT(weir_nm_wait_(handle_of(0), 1, 1, &ctx, WEIR_FOREVER, &got) ==
+		  WEIR_ETIMEDOUT);
+	EX_ASSERT(!got);
+	EX_ASSERT(!handle_of(0)->mine->held);
+}
+
+PROCESSES(granted_call_is_late, 2, NONE, NONE, NULL, hold_and_give_in_time,
+	  wait_until_late)
+PROCESSES(call_with_a_permit_is_late, 2, NONE, NONE, NULL, take_when_late)
+
 /* The same while a stopped process has the lock: the keeper does it later. */
 static void hold_1_and_give_back(void)
 {
