@@ -498,6 +498,19 @@ PROCESSES(unlock_meets_contender, 2, NONE, P(0), NULL, hold_give_and_read,
 	  come_and_try)
 
 /*
+ * The same if the heavy fence of the contender does not reach the unlocking process:
+ * the unlock has a fence of its own.
+ */
+static void hold_give_and_read_unfenced(void)
+{
+	world_refuse_fences(0);
+	hold_give_and_read();
+}
+
+PROCESSES(unlock_without_membarrier, 2, NONE, NONE, NULL,
+	  hold_give_and_read_unfenced, come_and_try)
+
+/*
  * Stat: consistent, and without waiting for a stopped lock owner.
  */
 static void look(void)

@@ -305,17 +305,28 @@ void kernel_stop_thread(int t)
 /*
  * The rest of base/shared.h, and base/ticks.h.
  */
-bool weir_fence_ask_(void)
+static bool refuses_fences[EX_PROCS];
+
+void world_refuse_fences(int proc)
 {
-	return true;
+	refuses_fences[proc] = true;
 }
 
-/* A barrier on all CPUs: no store is delayed beyond it, no load is older. */
+bool weir_fence_ask_(void)
+{
+	return !refuses_fences[proc_self()];
+}
+
+/*
+ * A barrier on all CPUs of processes that have asked for it: no store is delayed
+ * beyond it, no load is older.
+ */
 bool weir_fence_heavy_(void)
 {
 	enter_call(EX_CALL, (uint32_t *)&ex->now_ns);
 	for (int t = 0; t < ex->thread_count; t++)
-		while (ex->threads[t].delayed_count)
+		while (ex->threads[t].delayed_count &&
+		       (t == ex->self || !refuses_fences[proc_of(t)]))
 			ex_drain_one(&ex->threads[t]);
 	if (ex->stale)
 		ex_stale_fence();

@@ -30,6 +30,9 @@ bool world_has_lent(uint64_t number);
 /* For setup: the kernel has no futex_waitv. */
 void world_be_old(void);
 
+/* The kernel refuses membarrier(2) to this process, as a sandbox does. */
+void world_refuse_fences(int proc);
+
 /* Call this function once, when a thread asks whether a byte is locked. */
 void world_at_query(void (*fn)(void));
 bool world_is_old(void);
