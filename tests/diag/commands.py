@@ -253,6 +253,24 @@ def test_explain_without_arguments_says_where_it_looked():
     same((status, err), (0, ""), "one name")
 
 
+def test_explain_without_arguments_counts_the_names_that_it_cannot_read():
+    """A semaphore that cannot be read is not "no semaphore"."""
+    folder = support.ENV["WEIR_DIR"]
+    message = f"weir: {folder}: %s cannot be read; \"weir ls\" shows why\n"
+    with open(path("bad.weir"), "w") as file:
+        file.write("no semaphore")
+    status, out, err = weir("explain")
+    same((status, err), (0, message % "1 semaphore"), "one")
+    same(out, "weir: 0 watched objects, 0 contexts\n", "one")
+    same(weir("open", "-n", "1", "good")[0], 0)
+    os.mkdir(path("folder.weir"))
+    status, out, err = weir("explain")
+    same((status, err), (0, message % "2 semaphores"), "two")
+    check("\ngood: semaphore" in out, out)
+    status, out, err = weir("explain", "--json")
+    same((status, err), (0, ""), "json")
+
+
 def test_c50_nested_runs_of_two_names_are_a_deadlock():
     for name in "one", "two":
         same(weir("open", "-n", "1", name)[0], 0)

@@ -39,15 +39,24 @@ static uint32_t print_report(struct diag *diag, const char *only)
 	return shown;
 }
 
-/* A user who looks for the semaphores inside a process omitted its PID. */
-static void explain_nothing(void)
+/*
+ * Print a message about named semaphores that the report lacks.  If there is none
+ * at all, then a user who looks for those inside a process omitted its PID.
+ */
+static void explain_names(const struct diag *diag, uint32_t shown)
 {
 	char folder[PATH_MAX];
 
 	if (weir_named_path(NULL, folder, sizeof(folder)))
 		(void)snprintf(folder, sizeof(folder), "the folder of names");
-	cmd_message("no semaphore in %s; \"weir explain PID\" shows those inside "
-		    "a process, and \"weir top\" lists them", folder);
+	if (diag->unreadable)
+		cmd_message("%s: %u semaphore%s cannot be read; \"weir ls\" "
+			    "shows why", folder, diag->unreadable,
+			    diag->unreadable == 1 ? "" : "s");
+	else if (!shown)
+		cmd_message("no semaphore in %s; \"weir explain PID\" shows "
+			    "those inside a process, and \"weir top\" lists "
+			    "them", folder);
 }
 
 /*
@@ -103,8 +112,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (given && !shown)
 		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
 			diag.name, text_visible(given));
-	if (!what && !shown && !json)
-		explain_nothing();
+	if (!what && !json)
+		explain_names(&diag, shown);
 	gravest = weir_diag_gravest_(&diag.model, only);
 	diag_close(&diag);
 	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;

@@ -27,28 +27,36 @@ struct name {
 	weir_named_entry *entries;
 };
 
-/* Read the semaphores, except those that cannot be read. */
+/*
+ * Read the semaphores, and count those that cannot be read.  A semaphore that has
+ * been removed since its name was listed is not counted.
+ */
 static struct name *read_names(char **names, int count, uint32_t *used,
-			       uint32_t *entries)
+			       uint32_t *entries, uint32_t *unreadable)
 {
 	struct name *list = memory_realloc(NULL, ((size_t)count + 1) *
 					   sizeof(*list));
 
-	*used = *entries = 0;
+	*used = *entries = *unreadable = 0;
 	for (int i = 0; i < count; i++) {
 		weir_named_opts opts = { .flags = WEIR_NAMED_SHARED |
 						  WEIR_NAMED_OBSERVER };
 		struct name *name = &list[*used];
 		weir_named *sem;
+		weir_err err = weir_named_open(names[i], &opts, &sem);
 
-		if (weir_named_open(names[i], &opts, &sem))
+		if (err) {
+			if (err != WEIR_ESYSTEM || errno != ENOENT)
+				(*unreadable)++;
 			continue;
+		}
 		name->name = names[i];
 		if (!snapshot_settle(sem, &name->info, &name->entries)) {
 			*entries += name->info.entries;
 			(*used)++;
 		} else {
 			free(name->entries);
+			(*unreadable)++;
 		}
 		(void)!weir_named_close_handle(sem);
 	}
@@ -180,8 +188,9 @@ bool diag_named_read(struct diag *diag)
 
 	if (count < 0)
 		return fail_folder(diag, errno);
-	before = read_names(names, count, &before_used, &before_entries);
-	list = read_names(names, count, &used, &entries);
+	before = read_names(names, count, &before_used, &before_entries,
+			    &diag->unreadable);
+	list = read_names(names, count, &used, &entries, &diag->unreadable);
 	limits = (struct dg_limits){ used, entries, entries, entries };
 	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
 	for (uint32_t i = 0; i < used; i++)

@@ -43,6 +43,7 @@ struct diag {
 	uint32_t copy;		/* the copy that is read */
 	bool is_file;		/* it does not change */
 	bool is_named;
+	uint32_t unreadable;	/* the named semaphores that cannot be read */
 	struct dg_source source;
 	struct rg_header header;
 	struct dg_model model;
