@@ -329,6 +329,28 @@ def test_rm():
     same(weir("rm", "b")[0], 0)
 
 
+def test_a_request_whose_semaphore_is_removed():
+    """"weir open" does not open a removed semaphore again, and the message does not claim it."""
+    for job, reopened in ("x", False), ("y", True):
+        holder = held("a", job, "-n", "1")
+        waiter = start("run", "a", "--", "true")
+        until(lambda: stat("a")["waiting"] == 1, "one waiter")
+        who = guardian(waiter)
+        # It must not be stopped inside the lock.
+        until(lambda: state(who) == "S", "it sleeps")
+        kill(who, signal.SIGSTOP)
+        until(lambda: is_stopped(who), "the guardian is stopped")
+        same(weir("close", "a"), (0, "", ""))
+        let_end(job)
+        finish(holder)
+        same(weir("rm", "a"), (0, "", ""))
+        if reopened:
+            same(weir("open", "a", "-n", "1"), (0, "", ""))
+        kill(who, signal.SIGCONT)
+        same(finish(waiter), (69, "", "weir: a: the semaphore was removed or replaced while this "
+                              "request waited\n"))
+
+
 def test_rm_force_explains_a_name_that_is_not_valid():
     for name, why in (("", "a name must not be empty"), (".a", "a name must not begin with a dot"),
                       ("a b", "a name must not contain spaces or control characters")):

@@ -73,6 +73,14 @@ static bool is_too_big(const struct acquire_opts *opts, weir_named *sem)
 	return capacity >= 0 && opts->weight > capacity;
 }
 
+/* Returns true if the name is gone, or stands for another semaphore. */
+static bool is_renamed(weir_named *sem)
+{
+	weir_named_info info;
+
+	return !weir_named_stat(sem, &info, NULL, 0) && info.renamed;
+}
+
 int acquire_refused(const struct acquire_opts *opts, weir_named *sem,
 		    weir_err err)
 {
@@ -93,6 +101,11 @@ int acquire_refused(const struct acquire_opts *opts, weir_named *sem,
 					opts->weight);
 		return status;
 	default:
+		/* "weir open" does not open a removed semaphore again. */
+		if (err == WEIR_ECLOSED && is_renamed(sem))
+			cmd_die(status, "%s: the semaphore was removed or "
+				"replaced while this request waited",
+				opts->name);
 		errno = errnum;
 		cmd_fail(opts->name, err, NULL);
 	}
