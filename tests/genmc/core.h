@@ -129,7 +129,7 @@ static inline void copy_waiter(struct weir_waiter_ *to,
 	COPY(place), COPY(notify), COPY(cpu);
 	(&to->cpu)[1] = (&from->cpu)[1];	/* the bit-fields */
 	COPY(max), COPY(got), COPY(since_ns), COPY(call);
-	COPY(recheck_ns), COPY(may_spin), COPY(leads);
+	COPY(recheck_ns), COPY(may_spin), COPY(leads), COPY(record);
 }
 
 static inline void copy_sem(weir_sem *to, weir_sem *from)
@@ -143,7 +143,7 @@ static inline void copy_ctx(weir_ctx *to, weir_ctx *from)
 {
 	COPY(root_), COPY(parent_), COPY(children_), COPY(sibling_.prev_);
 	COPY(sibling_.next_), COPY(waiters_), COPY(deadline_), COPY(ended_);
-	COPY(lock_), COPY(fd_), COPY(state_);
+	COPY(lock_), COPY(fd_), COPY(state_), COPY(cause_);
 }
 
 static inline void copy_info(weir_sem_info *to, weir_sem_info *from)
