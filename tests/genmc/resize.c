@@ -138,6 +138,30 @@ PROGRAM(over_release_meets_growth)
 	no_permit_created();
 }
 
+/*
+ * C11, C14: an acquire whose deadline has passed reads the word and the capacity
+ * without the lock, both as before the resize or both as after it.
+ */
+THREAD(take_two_late)
+{
+	weir_err err = weir_sem_acquire_until(&s, 2, 0);
+
+	assert(err == WEIR_OK || err == WEIR_ETOOBIG);
+	return unused;
+}
+
+PROGRAM(late_acquire_meets_growth)
+{
+	start_with(1, 1, WEIR_FIFO, 0);
+	RUN2(take_two_late, grow_to_3);
+}
+
+PROGRAM(late_acquire_meets_shrink)
+{
+	start_with(2, 2, WEIR_FIFO, 0);
+	RUN2(take_two_late, shrink_to_1);
+}
+
 /* stat takes no lock without waiters: the counts still belong to one moment. */
 THREAD(stat_all_free)
 {
