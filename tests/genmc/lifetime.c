@@ -101,6 +101,31 @@ PROGRAM(destroy_between_batches)
 	destroy_with_two_granted();
 }
 
+THREAD(rest_and_put_p)
+{
+	OK(rest(&w1, WEIR_FOREVER));
+	weir_sem_release(p, 1);
+	return unused;
+}
+
+THREAD(rest_second_and_free)
+{
+	OK(rest(&w2, WEIR_FOREVER));
+	assert(x == 1);
+	free(p);
+	return unused;
+}
+
+/* flags: -DROUSES */
+PROGRAM(free_after_rousing)
+{
+	allocate(1);
+	queue_up_at(p, &w1, 1, NULL);
+	queue_up_at(p, &w2, 1, NULL);
+	w2.cpu = 2;
+	RUN3(put_p, rest_and_put_p, rest_second_and_free);
+}
+
 THREAD(put_two)
 {
 	weir_sem_release(&s, 2);

@@ -110,6 +110,19 @@ PROGRAM(two_queued_in_order)
 	quiet(1);
 }
 
+/* The release that grants to w1 rouses w2, if w2 sleeps. */
+/* flags: -DROUSES */
+PROGRAM(two_queued_and_roused)
+{
+	start_with(0, 1, WEIR_FIFO, 0);
+	queue_up(&w1, 1, NULL);
+	queue_up(&w2, 1, NULL);
+	w2.cpu = 2;
+	RUN3(rest_and_use, rest_2_and_use, put_one);
+	assert(x == 2);
+	quiet(1);
+}
+
 PROGRAM(signal_to_newcomer)
 {
 	start_with(0, 0, WEIR_FIFO, WEIR_SEM_UNBOUNDED);

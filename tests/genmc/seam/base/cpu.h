@@ -3,8 +3,9 @@
 #define WEIR_BASE_CPU_H
 
 /*
- * One CPU.  A thread that would wait for a lock ends its execution instead: GenMC
- * explores the executions in which the lock is free as well.
+ * One CPU.  With ROUSES, a hand-off rouses the next waiter, as on several CPUs.
+ * A thread that would wait for a lock ends its execution instead: GenMC explores
+ * the executions in which the lock is free as well.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,11 @@ struct weir_backoff_ {
 };
 
 #define weir_cpu_() ((uint8_t)1)
+#ifdef ROUSES
+#define weir_cpu_has_others_() true
+#else
 #define weir_cpu_has_others_() false
+#endif
 #define weir_cpu_pause_() ((void)0)
 #define weir_cpu_yield_() ((void)0)
 #define weir_backoff_recheck_(backoff) ((void)(backoff))
