@@ -54,12 +54,13 @@ static void report_excess(const weir_sem *sem, const char *name,
 static void move(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place)
 {
 	bool oversized = place == WEIR_OVERSIZED_;
+	uint64_t object = weir_record_waits_of_(sem);
 
 	weir_sem_leave_(sem, w);
 	weir_sem_join_(sem, w, place);
 	if (!w->kind)
 		weir_record_rejoined_(NULL, w->record, oversized);
-	else if (weir_record_waits_of_(sem))
+	else if (object)
 		weir_record_rejoined_(w, 0, oversized);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting for idle, C20; changing the capacity, C21. */
 #include "job.h"
+#include "weir/async.h"
 
 /* C20: no permit is held: it returns at once.  The ctx is checked first. */
 TEST(c20_idle_already)
@@ -345,4 +346,31 @@ TEST(c21_resize_by_loses_nothing)
 	finish(b);
 	CHECK_EQ(stat_of(&sem).capacity, 4005);
 	CHECK_EQ(weir_sem_available(&sem), 4005);
+}
+
+/*
+ * C11: an operation on a watched semaphore leaves the queue at a shrink, and
+ * joins it again at a growth.
+ */
+TEST(c11_resizes_move_an_operation)
+{
+	weir_sem_opts opts = { .permits = 3, .name = "resized" };
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_sem sem;
+	weir_op op;
+
+	CHECK_OK(weir_sem_init_opts(&sem, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 3, NULL));
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&op, &sem, 3, &ctx), WEIR_EQUEUED);
+	CHECK_OK(weir_sem_resize(&sem, 2, NULL));
+	CHECK_EQ(oversized_of(&sem), 1);
+	CHECK_EQ(stat_of(&sem).waiters, 0);
+	CHECK_OK(weir_sem_resize(&sem, 3, NULL));
+	CHECK_EQ(oversized_of(&sem), 0);
+	CHECK_EQ(stat_of(&sem).waiters, 1);
+	weir_sem_release(&sem, 3);
+	CHECK_OK(weir_op_poll(&op));
+	weir_sem_release(&sem, 3);
+	CHECK_OK(weir_sem_destroy(&sem));
 }
