@@ -22,9 +22,6 @@
 #include "base/spin.h"
 #include "core/sem_word.h"
 
-/* A thread that has slept this often without getting the lock is starved. */
-#define SLEEPS_MAX 1
-
 /*
  * The longest sleep.  If the kernel refuses a wake-up, the thread sleeps this
  * long.
@@ -120,7 +117,7 @@ static void become_starved(const weir_sem *sem,
 
 void weir_sem_await_unlock_(weir_sem *sem, struct weir_contender_ *contender)
 {
-	if (contender->sleeps >= SLEEPS_MAX)
+	if (contender->sleeps >= WEIR_SLEEPS_)
 		become_starved(sem, contender);
 	if (spin_until_unlocked(sem, contender))
 		return;

@@ -26,6 +26,15 @@ struct weir_contended_ {
 
 #define WEIR_CONTENDED_ 64u
 
+/*
+ * A thread that has slept this often without getting the lock is starved.  All others
+ * then yield to it, which costs each of them a place in the scheduler's queue, so a
+ * thread that is late by chance must not become starved.
+ */
+#ifndef WEIR_SLEEPS_
+#define WEIR_SLEEPS_ 4
+#endif
+
 extern struct weir_contended_ weir_contended_[WEIR_CONTENDED_];
 
 static inline struct weir_contended_ *weir_contended_of_(const weir_sem *sem)

@@ -17,6 +17,7 @@
 
 static weir_sem sem;
 static int moments;	/* reached by the thread that waits */
+static uint32_t slept;	/* of that thread */
 
 static uint32_t sleepers(void)
 {
@@ -74,15 +75,6 @@ static void contend(between_fn *arm, int count)
 	CHECK_EQ(sleepers(), 0);
 }
 
-/* sleep_once has three accesses: count, check the word, count back. */
-static void second_sleep(void *unused)
-{
-	(void)unused;
-	CHECK_EQ(sleepers(), 0);
-	CHECK(starved() == &sem);
-	reach();
-}
-
 /* The low half of the word changes with the lock. */
 static void check_half(const uint32_t *half)
 {
@@ -94,30 +86,40 @@ static void check_half(const uint32_t *half)
 	CHECK_EQ(*half, (uint32_t)word);
 }
 
+static void next_sleep(void *unused);
+
 static void has_slept(void *unused)
 {
 	(void)unused;
 	check_half(napped_on());
 	CHECK_EQ(sleepers(), 1);
 	CHECK(!starved());
-	before("sleep_once", 1, second_sleep, NULL);
+	slept++;
+	before("sleep_once", 1, next_sleep, NULL);
 }
 
-static void first_sleep(void *unused)
+/* sleep_once has three accesses: count, check the word, count back. */
+static void next_sleep(void *unused)
 {
 	(void)unused;
 	CHECK_EQ(sleepers(), 0);
+	if (slept == WEIR_SLEEPS_) {
+		CHECK(starved() == &sem);
+		reach();
+		return;
+	}
 	CHECK(!starved());
 	before("sleep_once", 2, has_slept, NULL);
 }
 
 static void arm_sleeps(void *unused)
 {
-	before("sleep_once", 1, first_sleep, unused);
+	slept = 0;
+	before("sleep_once", 1, next_sleep, unused);
 }
 
-/* One sleep without success: the thread is starved, until it has the lock. */
-TEST(starved_after_one_sleep)
+/* Some sleeps without success: the thread is starved, until it has the lock. */
+TEST(starved_after_some_sleeps)
 {
 	contend(arm_sleeps, 1);
 	CHECK(!starved());
@@ -149,7 +151,7 @@ static void *resize_overtaken(void *unused)
 
 /*
  * A thread that spins sees the lock dropped, and is overtaken, again and again.
- * It sleeps soon, and is starved then.
+ * It sleeps soon, and is starved in the end.
  */
 TEST(starved_after_it_was_overtaken_while_it_spun)
 {
@@ -173,7 +175,7 @@ static void sleep_on(void *unused)
 {
 	CHECK(starved() == &other);
 	reach();
-	if (reached() < 4)
+	if (reached() < (int)WEIR_SLEEPS_ + 2)
 		before("sleep_once", 3, sleep_on, unused);
 }
 
@@ -187,7 +189,7 @@ TEST(another_thread_is_starved)
 {
 	CHECK_OK(weir_sem_init(&sem, 1));
 	set_starved(&other);
-	contend(arm_sleep_on, 4);
+	contend(arm_sleep_on, WEIR_SLEEPS_ + 2);
 	CHECK(starved() == &other);
 	set_starved(NULL);
 }

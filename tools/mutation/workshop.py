@@ -9,7 +9,8 @@ from . import build, means
 from .killers import Explorer, GenMC, Lazy, Tests, fast, wraps_of
 
 THREAD = ("-fsanitize=thread",)
-FEW = ("-DWEIR_BATCH_=2",)      # small batches, as in tests/model
+# Small batches and few sleeps, as in tests/model.
+FEW = ("-DWEIR_BATCH_=2", "-DWEIR_SLEEPS_=1")
 
 # The explorer of the core.  As in tests/model/meson.build, without the patterns: these
 # use the core, and their scenarios would add time without testing more of the core.

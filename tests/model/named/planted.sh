@@ -25,7 +25,7 @@ seam=(src/core/*.c src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
 main=tests/model/engine/main.c
 mapfile -t engine < <(ls tests/model/engine/*.c "$here"/*.c | grep -vx "$main")
-on_seam=(-Wno-unused-value -DEX_PROCESSES=1 -DEX_HEAP_LINES=250 -DWEIR_BATCH_=2
+on_seam=(-Wno-unused-value -DEX_PROCESSES=1 -DEX_HEAP_LINES=250 -DWEIR_BATCH_=2 -DWEIR_SLEEPS_=1
 	"-I$here/seam" -Itests/model/seam -Itests/model/engine "-I$here")
 wrapped=(pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock
 	pthread_setcancelstate pthread_sigmask pthread_atfork close stat getpid pread pread64)

@@ -28,7 +28,7 @@ seam=(src/core/*.c src/async/*.c
 	src/pattern/{chan,chan_admin,chan_async,chan_count,chan_ring,chan_wait,group,group_admin,pool,pool_admin,pool_async,pool_user,rate,rate_admin,rate_wait,ready,rwlock,rwlock_admin,rwlock_leave,rwlock_recall,sharded,sharded_admin,sharded_central}.c
 	src/base/{lock,timer}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
-on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -Itests/model/seam -Itests/model/engine -Itests/model)
+on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -DWEIR_SLEEPS_=1 -Itests/model/seam -Itests/model/engine -Itests/model)
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
 read -ra ldflags <<<"${LDFLAGS:-}"
 

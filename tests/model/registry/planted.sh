@@ -23,7 +23,7 @@ seam=(src/core/*.c
 	src/pattern/{chan,chan_admin,chan_count,chan_ring,chan_wait,ready}.c src/base/{lock,timer}.c
 	"$here"/*.c tests/model/engine/{main,control,seam,search,state,races,stale,trace,fiber}.c)
 plain=(src/base/{err,hook,lse,panic}.c)
-on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -DWEIR_OPS_=1u -DWEIR_UNUSED_MAX_=0u
+on_seam=(-Wno-unused-value -DWEIR_BATCH_=2 -DWEIR_SLEEPS_=1 -DWEIR_OPS_=1u -DWEIR_UNUSED_MAX_=0u
 	-Dpthread_key_create=ex_key_create -Dpthread_key_delete=ex_key_delete
 	-Dpthread_setspecific=ex_key_set "-I$here/seam" -Itests/model/engine "-I$here")
 read -ra cc <<<"${CC:-cc} ${CFLAGS:-}"
