@@ -310,7 +310,11 @@ typedef struct weir_named_info {
 	bool paused;	/* weir_named_pause */
 	bool inconsistent;	/* other processes changed it meanwhile */
 	uint32_t entries;		/* number of existing entries */
-	uint64_t reserved_[4];
+	uint64_t reclaimed;	/* permits that came back so far because their
+				   holder died or called exec */
+	uint64_t misuses;	/* releases so far of more permits than the
+				   handle held; modulo 2^32 */
+	uint64_t reserved_[2];
 } weir_named_info;
 
 /*

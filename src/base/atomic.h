@@ -41,6 +41,7 @@
 #endif
 
 /* Store v; return the previous value. */
+#define at_swap_relaxed(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
 #define at_swap_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define at_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 

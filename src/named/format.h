@@ -67,14 +67,15 @@ struct nm_header {
 	uint32_t idlers;		/* D  records that wait for idle */
 	uint32_t oversized;		/* D  records on the oversized list */
 	uint32_t repairs;		/*    how often repaired; for display */
-	uint32_t unused2;
+	uint32_t misuses;		/*    releases refused; for display */
 	/*
 	 * For display: a lock word that a waiting thread has found unchanged
 	 * for long, and the time at which the thread noted it.
 	 */
 	uint64_t stuck;			/*    atomic */
 	int64_t stuck_ns;		/*    atomic */
-	uint32_t unused4[2];
+	/* For display: permits taken back from dead owners, so far. */
+	uint64_t reclaimed;		/*    atomic */
 
 	/*
 	 * The obituary word: keepers sleep on it, and the kernel wakes one of

@@ -147,8 +147,12 @@ static struct nm_slot *claim_any(weir_named *h)
 	state = claimed_state(h);
 	/* [NT1] release.  A sweep that sees this also sees `stale`. */
 	at_store_release(&slot->state, state);
-	/* relaxed: weir_nm_bury_ may be burying the former owner of the slot. */
-	at_store_relaxed(&slot->held, 0);
+	/*
+	 * relaxed: weir_nm_bury_ may be burying the former owner of the slot.
+	 * An owner that has left holds nothing; one that has died is counted
+	 * here.
+	 */
+	weir_nm_reclaimed_(h, at_swap_relaxed(&slot->held, 0));
 	slot->since_ticks = 0;
 	slot->lingers = 0;
 	/* relaxed: as above. */

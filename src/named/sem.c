@@ -279,6 +279,7 @@ static weir_err give(weir_named *h, int64_t n, struct counts *counts)
 	if (n > h->mine->held) {
 		*counts = (struct counts){ h->mine->held, h->head->capacity,
 					   h->head->value };
+		h->head->misuses++;
 		err = WEIR_EOVERFLOW;
 	} else {
 		weir_nm_give_(h, n);

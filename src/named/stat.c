@@ -59,9 +59,12 @@ static void find_holders(struct nm_image *image)
 
 /*
  * Free the slots, in the copy, whose permits the next lock holder would free.
+ * Returns the permits that these slots held.
  */
-static void bury_dead(const weir_named *h, struct nm_image *image)
+static int64_t bury_dead(const weir_named *h, struct nm_image *image)
 {
+	int64_t held = 0;
+
 	find_holders(image);
 	for (uint32_t i = 0; i < image->slot_count; i++) {
 		uint32_t index = image->used_slots[i];
@@ -69,9 +72,12 @@ static void bury_dead(const weir_named *h, struct nm_image *image)
 
 		if (weir_nm_is_dead_(slot) &&
 		    !(h->strict && slot->lingers &&
-		      weir_nm_image_is_held_on_(h, image, index)))
+		      weir_nm_image_is_held_on_(h, image, index))) {
+			held = nm_sum(held, slot->held);
 			slot->state = 0;
+		}
 	}
+	return held;
 }
 
 /* Count the permits of calls that have returned as held by their slots. */
@@ -137,7 +143,7 @@ static void fill_in(const weir_named *h, struct nm_image *image,
 		    weir_named_info *info, struct nm_list *list)
 {
 	uint32_t closed = image->head.closed;
-	int64_t left;
+	int64_t left, reclaimed;
 
 	*info = (weir_named_info){
 		.capacity = image->head.capacity,
@@ -145,11 +151,16 @@ static void fill_in(const weir_named *h, struct nm_image *image,
 		.closed = closed & (NM_DRAIN | NM_CLOSED),
 		.paused = closed == NM_PAUSED,
 		.inconsistent = !image->consistent,
+		.misuses = image->head.misuses,
 	};
 	weir_nm_add_lock_holder_(h, list, image);
-	bury_dead(h, image);
+	reclaimed = granted(image, false);
+	reclaimed = nm_sum(reclaimed, bury_dead(h, image));
 	weir_nm_add_holders_(h, list, image, info);
 	info->granted = granted(image, false);
+	/* With the permits that the next lock holder will count. */
+	info->reclaimed = image->head.reclaimed +
+			  (uint64_t)nm_minus(reclaimed, info->granted);
 	left = nm_minus(nm_minus(info->capacity, info->held), info->granted);
 	info->free = left > 0 ? left : 0;
 	info->debt = left < 0 ? nm_minus(0, left) : 0;

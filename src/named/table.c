@@ -86,6 +86,13 @@ bool weir_nm_free_slot_(struct nm_slot *slot, uint32_t state)
 	return false;
 }
 
+void weir_nm_reclaimed_(weir_named *h, int64_t permits)
+{
+	/* relaxed: a count for display. */
+	if (permits > 0)
+		at_add_relaxed(&h->head->reclaimed, (uint64_t)permits);
+}
+
 static bool is_of(const struct nm_record *record, uint32_t ref)
 {
 	return (weir_nm_word_of_(record) & NM_REC_MASK) != NM_REC_FREE &&
@@ -120,8 +127,10 @@ static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers
 
 		if (!is_of(record, ref) || (permits && lingers))
 			continue;
-		if (permits)
+		if (permits) {
 			h->head->value = nm_plus(h->head->value, record->got);
+			weir_nm_reclaimed_(h, record->got);
+		}
 		weir_nm_record_free_(h, record);
 	}
 }
@@ -148,6 +157,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	 */
 	/* [NT1] acquire */
 	uint32_t state = at_load_acquire(&slot->state);
+	int64_t held;
 	bool lingers;
 
 	if ((state & NM_SLOT_MASK) != NM_SLOT_LIVE || !has_died(slot))
@@ -161,9 +171,13 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 		h->lingers = true;
 		return false;
 	}
-	/* relaxed: a new owner that sets up the slot holds nothing. */
-	h->head->value = nm_plus(h->head->value, at_load_relaxed(&slot->held));
-	at_store_relaxed(&slot->held, 0);
+	/*
+	 * relaxed: only the value matters.  A swap: not both this process and a
+	 * new owner of the slot count the permits.
+	 */
+	held = at_swap_relaxed(&slot->held, 0);
+	h->head->value = nm_plus(h->head->value, held);
+	weir_nm_reclaimed_(h, held);
 	weir_nm_remove_lent_(h, slot, state);
 	/*
 	 * The CAS fails if an open has taken over the slot.  Then the slot does

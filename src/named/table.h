@@ -50,6 +50,9 @@ void weir_nm_mark_dead_(struct nm_slot *slot);
  */
 void weir_nm_mark_gone_(weir_named *h, struct nm_slot *slot);
 
+/* Count permits that a dead owner had.  Needs no lock. */
+void weir_nm_reclaimed_(weir_named *h, int64_t permits);
+
 /*
  * Free the slot if it still has this state; otherwise return false.  Needs no
  * lock.
