@@ -207,7 +207,10 @@ weir_err weir_sem_destroy(weir_sem *sem)
 		at_store_release(&sem->state_,
 				 sem->state_ | WEIR_STATE_DESTROYED_);
 	weir_sem_unlock_(sem, 0);
-	if (!err)
+	if (err)
+		/* The waiters are still there, and so is *sem. */
+		weir_record_misused_(object, RG_BUSY_DESTROY);
+	else
 		weir_record_remove_(object);
 	return err;
 }

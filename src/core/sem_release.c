@@ -57,6 +57,13 @@ static weir_err report(const weir_sem *sem, const char *call,
 	return problem ? WEIR_EINVAL : WEIR_OK;
 }
 
+/* Count the release of more permits than are out. */
+static weir_err refuse(const weir_sem *sem)
+{
+	weir_record_misused_(weir_record_of_(sem), RG_OVER_RELEASE);
+	return WEIR_EOVERFLOW;
+}
+
 /* Add n permits.  `call`: see report(). */
 static weir_err put(weir_sem *sem, int64_t n, const char *call)
 {
@@ -67,7 +74,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 		uint64_t more;
 
 		if (overflows(sem, &word, n))
-			return WEIR_EOVERFLOW;
+			return refuse(sem);
 		more = word + weir_units_(n);
 		/*
 		 * If the sum does not fit a marked word, `more` decodes as
@@ -117,7 +124,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 	if (err)
 		return err;
 	if (overflows(sem, &word, n))
-		return WEIR_EOVERFLOW;
+		return refuse(sem);
 	/*
 	 * relaxed: for the event only; the first acquire may be storing the
 	 * name.

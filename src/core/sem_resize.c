@@ -171,6 +171,7 @@ weir_err weir_sem_forget(weir_sem *sem, int64_t n)
 	/* relaxed: locked; the caller's own n permits stay out meanwhile. */
 	out = sem->capacity_ - weir_value_(at_load_relaxed(&sem->word_));
 	if (n > out) {
+		weir_record_misused_(weir_record_of_(sem), RG_OVER_RELEASE);
 		weir_sem_unlock_(sem, 0);
 		return WEIR_EOVERFLOW;
 	}

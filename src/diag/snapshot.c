@@ -46,6 +46,7 @@ static void take_object(struct dg_reading *r, uint32_t i,
 	object->age_ns = weir_diag_since_(r, raw->since);
 	object->last_release_ns = weir_diag_since_(r, raw->last_release);
 	memcpy(object->acquires, raw->acquires, sizeof(object->acquires));
+	memcpy(object->misuses, raw->misuses, sizeof(object->misuses));
 	object->releases = raw->releases;
 	object->released = raw->released;
 	memcpy(object->waits, raw->waits, sizeof(object->waits));

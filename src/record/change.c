@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Changes of a watched object between weir_record_add_ and weir_record_remove_:
- * its type, its capacity, its flags, and the calls that failed.  A change of an
+ * its type, its capacity, its flags, and the calls that failed or were refused.  A change of an
  * object that does not exist any more is ignored.
  */
 #include "base/atomic.h"
@@ -84,4 +84,13 @@ void weir_record_failed_(uint64_t id, weir_err err)
 	/* relaxed: a count. */
 	if (object && outcome != RG_OUTCOMES)
 		at_add_relaxed(&object->acquires[outcome], 1);
+}
+
+void weir_record_misused_(uint64_t id, enum rg_misuse misuse)
+{
+	struct rg_object *object = find(id);
+
+	/* relaxed: a count. */
+	if (object)
+		at_add_relaxed(&object->misuses[misuse], 1);
 }

@@ -68,6 +68,12 @@ enum rg_outcome {
 	RG_OUTCOMES
 };
 
+enum rg_misuse {		/* that a call refuses with an error */
+	RG_OVER_RELEASE = 0,	/* more permits than are out */
+	RG_BUSY_DESTROY,	/* the destroy of a semaphore that waiters use */
+	RG_MISUSES
+};
+
 /* Flags of an object. */
 #define RG_UNBOUNDED 1u
 #define RG_BARGING 2u
@@ -161,7 +167,8 @@ struct rg_object {
 					   is that of RG_RECALL.  RG_GROUP: it
 					   is that of waits for idle */
 	uint64_t late;			/* private to the process: late.h */
-	uint64_t reserved[3];
+	uint64_t misuses[RG_MISUSES];	/* calls that were refused */
+	uint64_t reserved[1];
 };
 
 /*

@@ -159,6 +159,9 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	for (unsigned i = 0; i < RG_OUTCOMES; i++)
 		/* relaxed: as above. */
 		at_store_relaxed(&object->acquires[i], 0);
+	for (unsigned i = 0; i < RG_MISUSES; i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&object->misuses[i], 0);
 	for (unsigned i = 0; i < RG_BUCKETS; i++) {
 		/* relaxed: as above. */
 		at_store_relaxed(&object->waits[i], 0);

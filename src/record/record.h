@@ -182,6 +182,12 @@ void weir_record_forgot_(uint64_t id, int64_t n);
 void weir_record_failed_(uint64_t id, weir_err err);
 
 /*
+ * Count a call that was refused with an error because it is a misuse of an
+ * object that exists.  Async-signal-safe.
+ */
+void weir_record_misused_(uint64_t id, enum rg_misuse misuse);
+
+/*
  * A wait.  weir_record_call_ stores the call site of the calling thread's next
  * wait.  weir_record_wait_ is called with the semaphore locked, just before the
  * waiter joins a list.  It returns the number of the wait, 0 if it is not
@@ -249,6 +255,7 @@ void weir_record_moved_(uint64_t id);
 #define weir_record_gave_(object, n, site) ((void)(object), (void)(n), (void)(site))
 #define weir_record_forgot_(object, n) ((void)(object), (void)(n))
 #define weir_record_failed_(object, err) ((void)(object), (void)(err))
+#define weir_record_misused_(object, misuse) ((void)(object), (void)(misuse))
 #define weir_record_call_(site) ((void)(site))
 #define weir_record_wait_(object, request)                                     \
 	((void)(object), (void)(request), UINT32_C(0))
