@@ -16,6 +16,13 @@ static const char *const outcomes[METRICS_OUTCOMES] = {
 	[METRICS_WOULD_BLOCK] = "would_block",
 };
 
+static const char *const misuses[METRICS_MISUSES] = {
+	[METRICS_OVER_RELEASE] = "over_release",
+	[METRICS_BUSY_DESTROY] = "busy_destroy",
+};
+
+static const char *const reasons[] = { "death" };
+
 const char *const metrics_bounds[METRICS_BOUNDS] = {
 	"1e-06", "3e-06", "1e-05", "3e-05", "0.0001", "0.0003", "0.001",
 	"0.003", "0.01", "0.03", "0.1", "0.3", "1.0", "3.0", "10.0", "30.0",
@@ -85,6 +92,20 @@ const struct metrics_description metrics_families[METRICS_FAMILIES] = {
 		.name = "weir_semaphore_releases",
 		.help = "Releases.",
 		.type = METRICS_COUNTER,
+	},
+	[METRICS_MISUSE] = {
+		.name = "weir_semaphore_misuse",
+		.help = "Calls that were refused as a misuse, by kind.",
+		.type = METRICS_COUNTER,
+		.label = "kind",
+		.values = misuses,
+	},
+	[METRICS_RECLAIMED] = {
+		.name = "weir_semaphore_reclaimed_permits",
+		.help = "Permits that came back without a release, by reason.",
+		.type = METRICS_COUNTER,
+		.label = "reason",
+		.values = reasons,
 	},
 	[METRICS_WAIT_DURATION] = {
 		.name = "weir_semaphore_wait_duration_seconds",

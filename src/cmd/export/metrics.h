@@ -30,6 +30,8 @@ enum metrics_family {
 	METRICS_DEADLOCKED,
 	METRICS_ACQUIRES,
 	METRICS_RELEASES,
+	METRICS_MISUSE,
+	METRICS_RECLAIMED,
 	METRICS_WAIT_DURATION,
 	METRICS_HOLD_DURATION,
 	METRICS_FAMILIES
@@ -46,8 +48,8 @@ enum metrics_scope { METRICS_PROCESS, METRICS_HOST };
 enum metrics_rule { METRICS_SUM, METRICS_LARGEST, METRICS_SMALLEST };
 
 /*
- * The part of a sample in its family: the outcome in METRICS_ACQUIRES; the
- * bucket in a histogram, or METRICS_TOTAL for the sum of the observed values;
+ * The part of a sample in its family: the outcome in METRICS_ACQUIRES; the kind
+ * in METRICS_MISUSE; the reason in METRICS_RECLAIMED, which has one; the bucket in a histogram, or METRICS_TOTAL for the sum of the observed values;
  * otherwise 0.
  */
 enum {
@@ -55,6 +57,7 @@ enum {
 	METRICS_CLOSED, METRICS_WOULD_BLOCK,
 	METRICS_OUTCOMES
 };
+enum { METRICS_OVER_RELEASE, METRICS_BUSY_DESTROY, METRICS_MISUSES };
 #define METRICS_BOUNDS 17	/* of a histogram: 1 us, 3 us, ... 100 s */
 #define METRICS_BUCKETS (METRICS_BOUNDS + 1)
 #define METRICS_TOTAL METRICS_BUCKETS

@@ -14,6 +14,9 @@ _Static_assert((int)RG_OUTCOMES == (int)METRICS_OUTCOMES &&
 	       (int)RG_CANCELLED == (int)METRICS_CANCELLED &&
 	       (int)RG_CLOSED == (int)METRICS_CLOSED &&
 	       (int)RG_WOULD_BLOCK == (int)METRICS_WOULD_BLOCK, "outcomes");
+_Static_assert((int)RG_MISUSES == (int)METRICS_MISUSES &&
+	       (int)RG_OVER_RELEASE == (int)METRICS_OVER_RELEASE &&
+	       (int)RG_BUSY_DESTROY == (int)METRICS_BUSY_DESTROY, "misuses");
 _Static_assert(RG_BUCKETS == METRICS_BUCKETS, "buckets");
 
 const char *model_name(const struct dg_object *object)
@@ -156,6 +159,9 @@ void model_add_counts(struct metrics *m, uint32_t series,
 		metrics_add(m, METRICS_ACQUIRES, series, i,
 			    limit(object->acquires[i]));
 	metrics_add(m, METRICS_RELEASES, series, 0, limit(object->releases));
+	for (uint32_t i = 0; i < METRICS_MISUSES; i++)
+		metrics_add(m, METRICS_MISUSE, series, i,
+			    limit(object->misuses[i]));
 	add_histogram(m, METRICS_WAIT_DURATION, series, object->waits,
 		      object->wait_ns);
 	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN)

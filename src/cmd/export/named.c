@@ -2,8 +2,8 @@
 /*
  * Source: the semaphores between the processes of this host.
  *
- * Their files have the present holders and waiters, and no counters.  A
- * semaphore between processes takes back the permits of a dead process, so
+ * Their files have the present holders and waiters, and count only rare events.
+ * A semaphore between processes takes back the permits of a dead process, so
  * there are no leaked permits; and it is always FIFO.
  */
 #include <errno.h>
@@ -38,6 +38,12 @@ struct sums {
 static int64_t larger(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* The counts come from the file, which may be damaged. */
+static int64_t limit(uint64_t count)
+{
+	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
 }
 
 static void count_waiter(struct sums *sums, const weir_named_entry *entry,
@@ -102,6 +108,9 @@ static void add(struct metrics *m, struct all *all, const char *name,
 	if (sums.is_held)
 		metrics_add(m, METRICS_NEWEST_HOLDER, series, 0,
 			    sums.newest_holder);
+	metrics_add(m, METRICS_MISUSE, series, METRICS_OVER_RELEASE,
+		    limit(info->misuses));
+	metrics_add(m, METRICS_RECLAIMED, series, 0, limit(info->reclaimed));
 }
 
 static void read_one(struct metrics *m, struct all *all, const char *name)

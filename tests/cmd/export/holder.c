@@ -11,6 +11,8 @@
  *     timeout N  acquire N with a deadline that passes, of 2 s
  *     try N      try to acquire N; it must fail
  *     idle       wait in a thread until no permit is held
+ *     over N     try to release N, which are not held; it must fail
+ *     busy       try to destroy the semaphore, which has a waiter
  *     renew      destroy the semaphore, and initialise it again
  *     deadlock   two threads acquire NAME-a and NAME-b in opposite order
  *     barging    initialise NAME-b with the policy BARGING
@@ -132,6 +134,11 @@ static void execute(const char *word, int64_t n)
 	} else if (!strcmp(word, "idle")) {
 		start(&thread, be_idle, NULL);
 		await_waiter(&sem);
+	} else if (!strcmp(word, "over")) {
+		must(weir_sem_try_release(&sem, n) == WEIR_EOVERFLOW,
+		     "released");
+	} else if (!strcmp(word, "busy")) {
+		must(weir_sem_destroy(&sem) == WEIR_EBUSY, "destroyed");
 	} else if (!strcmp(word, "renew")) {
 		must(!weir_sem_destroy(&sem), "destroy");
 		set_up(&sem, name, capacity, WEIR_FIFO);

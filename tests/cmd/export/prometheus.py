@@ -6,6 +6,7 @@ Prometheus scrapes a server on loopback and answers queries.
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -45,7 +46,7 @@ def test_promtool_accepts_the_metrics():
 
 def test_promtool_accepts_the_rules():
     status, text = promtool("check", "rules", ALERTS)
-    check(status == 0 and "SUCCESS: 5 rules found" in text, text)
+    check(status == 0 and "SUCCESS: 7 rules found" in text, text)
 
 
 def test_the_alerts_fire():
@@ -146,10 +147,17 @@ def test_prometheus_scrapes_it():
         same(known["weir_semaphore_oldest_waiter_seconds"][0]["unit"], "seconds")
         same(known["weir_build"][0]["type"], "info")
         group, = prometheus.ask("rules")["groups"]
-        same(len(group["rules"]), 5, "rules")
+        same(len(group["rules"]), 7, "rules")
         end_staged(jobs)
         until(lambda: prometheus.query("weir_semaphore_permits_available") ==
               {"builds": 3, "idle": 5}, "the end")
+        # Prometheus knows the counter before the death.
+        deaths = "weir_semaphore_reclaimed_permits_total"
+        same(weir("open", "dies", "-n", "1")[0], 0)
+        until(lambda: prometheus.query(deaths) == {"builds": 0, "idle": 0, "dies": 0}, "no death")
+        same(weir("hold", "dies", "--while-pid", str(os.getpid()))[0], 0)
+        os.kill(stat("dies")["entries"][0]["pid"], signal.SIGKILL)
+        until(lambda: prometheus.query(f"increase({deaths}[5m]) > 0").keys() == {"dies"}, "a death")
 
 
 if __name__ == "__main__":

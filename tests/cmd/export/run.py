@@ -290,6 +290,65 @@ def test_a_process():
         until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
 
 
+def misuses(families, semaphore=POOL, scope="process"):
+    """{kind: count}"""
+    return {dict(labels)["kind"]: value for (_, labels), value
+            in families[PREFIX + "misuse_total"].samples.items()
+            if {("semaphore", semaphore), ("scope", scope)} <= labels}
+
+
+def test_misuse_in_a_process():
+    with Server() as server, Holder() as holder:
+        def count():
+            return misuses(parse(server.get()[2]))
+        until(lambda: count() == {"over_release": 0, "busy_destroy": 0}, "none")
+        holder.do("over 1", "hold 1", "over 2", "hold 3", "wait 2", "busy")
+        until(lambda: count() == {"over_release": 2, "busy_destroy": 1}, "three")
+        same(misuses(once("--openmetrics") | once()), {"over_release": 2, "busy_destroy": 1})
+        holder.do("release 4")
+        holder.__exit__()
+        # The counts of a process that has ended stay in the sum.
+        until(lambda: server.get()[2].find('waiters{semaphore="' + POOL) < 0, "the end")
+        same(count(), {"over_release": 2, "busy_destroy": 1})
+
+
+def test_a_new_semaphore_has_no_misuses():
+    with Holder() as holder:
+        holder.do("over 1", "renew")
+        same(misuses(once()), {"over_release": 0, "busy_destroy": 0})
+
+
+def reclaimed():
+    families = once()
+    same({dict(labels)["reason"] for _, labels in
+          families[PREFIX + "reclaimed_permits_total"].samples}, {"death"}, "reasons")
+    return values(families, PREFIX + "reclaimed_permits_total")
+
+
+def test_permits_of_the_dead():
+    """A killed holder is counted, with and without a process that notices the death."""
+    with subprocess.Popen(["sleep", "1000"]) as owner:
+        for name in "a", "b":
+            same(weir("open", name, "-n", "3")[0], 0)
+        same(reclaimed(), {"a": 0, "b": 0})
+        for name, weight in ("a", 2), ("a", 1), ("b", 3):
+            same(weir("hold", name, "-w", str(weight), "--while-pid", str(owner.pid))[0], 0)
+        holders = {entry["weight"]: entry["pid"] for entry in stat("a")["entries"]}
+        waiter = start("run", "b", "--", "true")
+        until(lambda: roles("b", "waits"), "a waiter")
+        os.kill(holders[2], signal.SIGKILL)
+        until(lambda: reclaimed() == {"a": 2, "b": 0}, "a killed hold")
+        os.kill(stat("b")["entries"][0]["pid"], signal.SIGKILL)
+        same(finish(waiter)[0], 0)
+        until(lambda: reclaimed() == {"a": 2, "b": 3}, "noticed by the waiter")
+        same(weir("run", "a", "-w", "2", "--", "true")[0], 0)
+        # A hold that ends with its process is a release.
+        owner.kill()
+        owner.wait()
+    same(weir("wait", "a", "--idle")[0], 0)
+    same(reclaimed(), {"a": 2, "b": 3})
+
+
 def test_a_call_that_waits_for_idle_is_no_waiter():
     with Holder() as holder:
         holder.do("hold 1", "idle")
