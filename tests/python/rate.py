@@ -48,6 +48,18 @@ class Rate(unittest.TestCase):
                 call()
         self.assertTrue(limiter.acquire(n=2))
 
+    def test_arguments_while_another_call_waits(self):
+        limiter = weir.RateLimiter(1, per=3600, burst=2)
+        limiter._gate.acquire()     # as a call that waits for tokens
+        for n in 3, 0, -1, 2**63 - 1:
+            with self.assertRaises(ValueError):
+                limiter.acquire(n=n)
+            with self.assertRaises(ValueError):
+                asyncio.run(limiter.acquire_async(n=n))
+        self.assertFalse(limiter.acquire(n=2, blocking=False))
+        limiter._gate.release()
+        self.assertTrue(limiter.acquire(n=2))
+
     def test_ctrl_c(self):
         limiter = weir.RateLimiter(1, per=3600)
         limiter.acquire()

@@ -512,6 +512,7 @@ class RateLimiter(_weir.Rate):
                 raise ValueError("can't specify timeout for non-blocking acquire")
             timeout = 0
         end = None if timeout is None else time.monotonic() + timeout
+        self._delay(n)  # raises ValueError if n is invalid, before the wait for the gate
         if not self._gate.acquire(timeout=timeout):
             return False
         try:
@@ -533,6 +534,7 @@ class RateLimiter(_weir.Rate):
         True
         """
         end = None if timeout is None else time.monotonic() + timeout
+        self._delay(n)  # as in acquire
         if not await self._gate.acquire_async(timeout):
             return False
         try:
