@@ -4,6 +4,7 @@ import os
 import sys
 
 from support import *
+import support  # noqa: E402
 
 SHOW = [sys.executable, "-c",
         "import os, threading; print(os.environ['LD_PRELOAD'], os.environ['WEIR_POSIX']);"
@@ -41,6 +42,23 @@ def test_statuses():
     status, _, err = weir("posix", "true", env=env)
     same(status, 127)
     check("/nonexistent.so" in err, err)
+
+
+def test_a_library_that_is_none():
+    """The loader only warns about it, and would run the program without weir."""
+    folder = path("folder")
+    os.mkdir(folder)
+    for name, text in (("text.so", "no library\n" * 100), ("empty.so", "")):
+        with open(path(name), "w") as file:
+            file.write(text)
+    for wrong in (path("text.so"), path("empty.so"), folder, support.WEIR):
+        env = {**os.environ, "WEIR_POSIX_LIBRARY": wrong}
+        status, out, err = weir("posix", "echo", "ran", env=env)
+        same((status, out), (127, ""), wrong)
+        same(err, f"weir: posix: {os.path.realpath(wrong)}: it is not a shared library\n")
+    library = weir("posix", "--print-library")[1].strip()
+    env = {**os.environ, "WEIR_POSIX_LIBRARY": library}
+    same(weir("posix", "echo", "ran", env=env), (0, "ran\n", ""))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
  */
 #include "cmd/posix/posix.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +24,69 @@
 
 enum { OPT_BARGING = 256, OPT_LIBRARY };
 
+/*
+ * Returns true if the program header of this class has the segment PT_INTERP.  A
+ * program has it, also one that can be loaded at any address; the library does
+ * not.
+ */
+#define HAS_INTERPRETER(Class)                                                 \
+	static bool has_interpreter_##Class(int fd, const void *head)          \
+	{                                                                      \
+		const Elf##Class##_Ehdr *elf = head;                           \
+		Elf##Class##_Phdr segment;                                     \
+                                                                               \
+		for (unsigned i = 0; i < elf->e_phnum; i++)                    \
+			if (pread(fd, &segment, sizeof(segment),               \
+				  (off_t)(elf->e_phoff +                       \
+					  i * sizeof(segment))) ==             \
+				    sizeof(segment) &&                         \
+			    segment.p_type == PT_INTERP)                       \
+				return true;                                   \
+		return false;                                                  \
+	}
+HAS_INTERPRETER(32)
+HAS_INTERPRETER(64)
+
+/*
+ * Returns true if the file is a shared library, of any machine: the program may
+ * have another class than this command.  The dynamic loader only prints a
+ * warning about another file, and runs the program without it.
+ */
+static bool is_library(int fd)
+{
+	union {
+		Elf32_Ehdr narrow;
+		Elf64_Ehdr wide;
+	} head;
+
+	/* Both kinds of header begin with the same members. */
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.narrow.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.narrow.e_type != ET_DYN)
+		return false;
+	switch (head.narrow.e_ident[EI_CLASS]) {
+	case ELFCLASS32:
+		return !has_interpreter_32(fd, &head);
+	case ELFCLASS64:
+		return !has_interpreter_64(fd, &head);
+	default:
+		return false;
+	}
+}
+
+/* Exit if the file cannot be preloaded. */
+static void check_library(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		cmd_die(EXIT_NOT_FOUND, "posix: %s: %s", path, strerror(errno));
+	if (!is_library(fd))
+		cmd_die(EXIT_NOT_FOUND, "posix: %s: it is not a shared library",
+			path);
+	close(fd);
+}
+
 /* Find the library; exits if it does not exist. */
 static void find_library(char path[PATH_MAX])
 {
@@ -31,6 +96,7 @@ static void find_library(char path[PATH_MAX])
 		if (!realpath(given, path))
 			cmd_die(EXIT_NOT_FOUND, "posix: %s: %s", given,
 				strerror(errno));
+		check_library(path);
 		return;
 	}
 	if (!library_find(LIBRARY, "../posix/", path))
