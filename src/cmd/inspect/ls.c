@@ -10,15 +10,18 @@
 #include "cmd/inspect/remote.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/json.h"
+#include "cmd/lib/memory.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
 #include "cmd/lib/remote.h"
 #include "cmd/lib/snapshot.h"
 #include "cmd/lib/text.h"
 
-/* The width of the first column, NAME. */
+/* The width of the first column, NAME, and of those of permits. */
 #define COLUMNS 24
+#define DIGITS 10
 static size_t columns = COLUMNS;
+static int digits = DIGITS;
 
 static void print_name(const char *name)
 {
@@ -28,20 +31,31 @@ static void print_name(const char *name)
 	printf("%*s ", used < columns ? (int)(columns - used) : 0, "");
 }
 
+static const char *state_of(const weir_named_info *info,
+			    const weir_named_entry *entries)
+{
+	return snapshot_locker(info, entries) ? "locked" :
+	       info->closed ? "closed" : info->paused ? "paused" :
+	       info->debt ? "shrinking" :
+	       info->held || info->granted ? "busy" : "idle";
+}
+
+static void print_state(const char *name, const weir_named_info *info,
+			const char *state)
+{
+	print_name(name);
+	printf("%*lld %*lld %*lld %8u  %s\n", digits,
+	       (long long)info->capacity, digits, (long long)info->free, digits,
+	       (long long)info->held, info->waiters, state);
+}
+
 static void print_semaphore(const char *name, const weir_named_info *info,
 			    const weir_named_entry *entries, bool json)
 {
-	if (json) {
+	if (json)
 		snapshot_json(stdout, name, info, entries, weir_now_ns());
-		return;
-	}
-	print_name(name);
-	printf("%10lld %10lld %10lld %8u  %s\n", (long long)info->capacity,
-	       (long long)info->free, (long long)info->held, info->waiters,
-	       snapshot_locker(info, entries) ? "locked" :
-	       info->closed ? "closed" : info->paused ? "paused" :
-	       info->debt ? "shrinking" :
-	       info->held || info->granted ? "busy" : "idle");
+	else
+		print_state(name, info, state_of(info, entries));
 }
 
 /* Print a semaphore that cannot be read. */
@@ -60,38 +74,80 @@ static void print_error(const char *name, const char *why, bool json)
 	putchar('\n');
 }
 
-static void list_one(const char *name, bool json)
+/*
+ * A line that is printed when all semaphores have been read: the width of the
+ * columns depends on all of them.
+ */
+struct row {
+	const char *name;
+	char *why;		/* why it cannot be read; null: it was read */
+	weir_named_info info;
+	const char *state;
+};
+
+static void widen(int64_t number)
+{
+	int wide = snprintf(NULL, 0, "%lld", (long long)number);
+
+	if (wide > digits)
+		digits = wide;
+}
+
+/*
+ * Read a semaphore: print it as JSON, or fill in *row.  Returns false if there is
+ * no row.
+ */
+static bool read_one(const char *name, bool json, struct row *row)
 {
 	char why[512] = "", room[REASON_ROOM];
 	weir_named_opts opts = { .why = why, .why_size = sizeof(why),
 				 .flags = WEIR_NAMED_SHARED |
 					  WEIR_NAMED_OBSERVER };
-	weir_named_entry *entries;
-	weir_named_info info;
-	weir_named *sem;
+	weir_named_entry *entries = NULL;
+	weir_named *sem = NULL;
 	weir_err err = weir_named_open(name, &opts, &sem);
 
 	/* The semaphore was removed meanwhile. */
 	if (err == WEIR_ESYSTEM && errno == ENOENT)
-		return;
+		return false;
+	*row = (struct row){ .name = name };
+	if (!err)
+		err = snapshot_read(sem, &row->info, &entries);
 	if (err) {
-		print_error(name, cmd_reason(err, errno, why, room), json);
-		return;
+		const char *text = cmd_reason(err, errno, why, room);
+
+		if (json)
+			print_error(name, text, true);
+		else
+			row->why = memory_strdup(text);
+	} else if (json) {
+		print_semaphore(name, &row->info, entries, true);
+	} else {
+		row->state = state_of(&row->info, entries);
+		widen(row->info.capacity);
+		widen(row->info.free);
+		widen(row->info.held);
 	}
-	err = snapshot_read(sem, &info, &entries);
-	if (err)
-		print_error(name, cmd_reason(err, errno, NULL, room), json);
-	else
-		print_semaphore(name, &info, entries, json);
 	free(entries);
-	(void)!weir_named_close_handle(sem);
+	if (sem)
+		(void)!weir_named_close_handle(sem);
+	return !json;
+}
+
+static void print_row(struct row *row)
+{
+	if (row->why)
+		print_error(row->name, row->why, false);
+	else
+		print_state(row->name, &row->info, row->state);
+	free(row->why);
 }
 
 static void print_header(void)
 {
 	print_name("NAME");
-	printf("%10s %10s %10s %8s  %s\n", "CAPACITY", "FREE", "HELD",
-	       "WAITING", "STATE");
+	printf("%*s %*s %*s %8s  %s\n", digits, "CAPACITY", digits, "FREE",
+	       digits, "HELD", "WAITING", "STATE");
 }
 
 struct remote_ls {
@@ -123,17 +179,22 @@ static void list_remote(const char *name, const char *url,
 static void list_local(bool json)
 {
 	char **names;
-	int count = names_list(&names);
+	struct row *rows;
+	int used = 0, count = names_list(&names);
 
 	if (count < 0)
 		names_fail("ls");
-	for (int i = 0; i < count; i++)
+	rows = memory_realloc(NULL, ((size_t)count + 1) * sizeof(*rows));
+	for (int i = 0; i < count; i++) {
 		if (text_columns(names[i]) > columns)
 			columns = text_columns(names[i]);
+		used += read_one(names[i], json, &rows[used]);
+	}
 	if (count && !json)
 		print_header();
-	for (int i = 0; i < count; i++)
-		list_one(names[i], json);
+	for (int i = 0; i < used; i++)
+		print_row(&rows[i]);
+	free(rows);
 	free(names);
 }
 
