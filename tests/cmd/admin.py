@@ -103,6 +103,23 @@ def test_ls_counts_granted_permits():
     check(weir("ls")[1].endswith(" idle\n"))
 
 
+def test_ls_with_large_numbers():
+    most = str(1 << 60)
+    for name, capacity in (("a", "1"), ("b", most), ("c", "12345678901")):
+        same(weir("open", name, "-n", capacity)[0], 0)
+    head, *lines = weir("ls")[1].splitlines()
+    same([line.split() for line in lines],
+         [["a", "1", "1", "0", "0", "idle"], ["b", most, most, "0", "0", "idle"],
+          ["c", "12345678901", "12345678901", "0", "0", "idle"]])
+    for column in ("CAPACITY", "FREE", "HELD", "WAITING"):
+        end = head.index(column) + len(column)
+        check(all(line[end - 1].isdigit() and line[end] == " " for line in lines), (head, lines))
+    weir("rm", "b")
+    weir("rm", "c")
+    same(weir("ls")[1].splitlines()[0],
+         "NAME                       CAPACITY       FREE       HELD  WAITING  STATE")
+
+
 def test_labels():
     weir("open", "a", "-n", "9")
     for words, want in ((["sh", "-c", "\n\tread  line\n"], "sh -c read line "),
@@ -327,6 +344,21 @@ def test_rm():
     same(finish(holder)[0], 0, "the holder continues")
     weir("open", "b", "-n", "0")
     same(weir("rm", "b")[0], 0)
+
+
+def test_rm_races_with_a_request_that_creates():
+    """Each of them has one of its two results; without -n the request may be refused."""
+    job = ["--while-pid", str(os.getpid())]
+    for i in range(200):
+        same(weir("open", "a", "-n", "1")[0], 0)
+        args = ("hold", "a", *job, "-n", "1") if i % 4 == 0 else ("run", "a", "-n", "1", "--", "true")
+        request, removal = start(*args), start("rm", "a")
+        status, out, err = finish(request)
+        same((status, err), (0, ""), f"the request {i}")
+        status, _, err = finish(removal)
+        check(status in (0, 69, 75), (status, err))
+        if out:
+            same(weir("release", out.strip()), (0, "", ""))
 
 
 def test_a_request_whose_semaphore_is_removed():

@@ -197,7 +197,7 @@ static int acquire(struct held *held, const struct signals *signals)
 
 	err = held->url ? remote_acquire_permits(held->opts, held->cluster,
 						 signals, &held->lease, &sig) :
-			  acquire_permits(held->opts, held->sem, signals, &sig);
+			  acquire_permits(held->opts, &held->sem, signals, &sig);
 	/* The engine does not notice the end of this process. */
 	if (sig && held->url && !err)
 		(void)!remote_api.weir_lease_release(held->lease);

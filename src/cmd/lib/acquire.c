@@ -8,6 +8,18 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/semaphore.h"
 
+/*
+ * "weir rm" acquires all permits, removes the name and closes the semaphore.  It
+ * does not see a process that has opened the semaphore and has not requested a
+ * permit yet, and closes it also if a request has joined the queue meanwhile.
+ * Such a request has been closed a short time after it began.  If it may create
+ * the semaphore, it begins again.  The attempts have a limit, because each of them
+ * may meet another removal.  A request that has waited longer was refused by
+ * "weir close", which comes before the removal.
+ */
+#define REMOVALS_MAX 100
+#define REMOVAL_NS INT64_C(5000000000)
+
 weir_named *acquire_open(const struct acquire_opts *opts)
 {
 	weir_named_opts open = {
@@ -25,22 +37,56 @@ weir_named *acquire_open(const struct acquire_opts *opts)
 	return semaphore_open_or_create(opts->name, &open);
 }
 
-weir_err acquire_permits(const struct acquire_opts *opts, weir_named *sem,
+/* Returns true if the name is gone, or stands for another semaphore. */
+static bool is_renamed(weir_named *sem)
+{
+	weir_named_info info;
+
+	return !weir_named_stat(sem, &info, NULL, 0) && info.renamed;
+}
+
+/*
+ * Open or create a closed semaphore again.  Returns false if it was not removed, or
+ * if -n was not given.
+ */
+static bool open_again(const struct acquire_opts *opts, weir_named **sem)
+{
+	if (opts->capacity < 0 || !is_renamed(*sem))
+		return false;
+	(void)!weir_named_close_handle(*sem);
+	*sem = acquire_open(opts);
+	return true;
+}
+
+static weir_err acquire(const struct acquire_opts *opts, weir_named *sem,
+			int64_t deadline)
+{
+	weir_err err;
+
+	if (opts->try)
+		return weir_named_try_acquire(sem, opts->weight);
+	do
+		err = weir_named_acquire_until(sem, opts->weight, deadline);
+	while (err == WEIR_EINTR && !signals_caught());
+	return err;
+}
+
+weir_err acquire_permits(const struct acquire_opts *opts, weir_named **sem,
 			 const struct signals *signals, int *sig)
 {
 	int64_t deadline = opts->timeout_ns == WEIR_FOREVER ? WEIR_FOREVER :
 			   weir_deadline_after(opts->timeout_ns);
+	int errnum, attempts = 0;
+	int64_t began;
 	weir_err err;
-	int errnum;
 
 	signals_begin_wait(signals);
-	if (opts->try)
-		err = weir_named_try_acquire(sem, opts->weight);
-	else
-		do
-			err = weir_named_acquire_until(sem, opts->weight,
-						       deadline);
-		while (err == WEIR_EINTR && !signals_caught());
+	do {
+		began = weir_now_ns();
+		err = acquire(opts, *sem, deadline);
+	} while (err == WEIR_ECLOSED && !signals_caught() &&
+		 attempts++ < REMOVALS_MAX &&
+		 weir_now_ns() - began < REMOVAL_NS && open_again(opts, sem));
 	errnum = errno;
 	*sig = signals_end_wait(signals);
 	errno = errnum;
@@ -71,14 +117,6 @@ static bool is_too_big(const struct acquire_opts *opts, weir_named *sem)
 	int64_t capacity = weir_named_capacity(sem);
 
 	return capacity >= 0 && opts->weight > capacity;
-}
-
-/* Returns true if the name is gone, or stands for another semaphore. */
-static bool is_renamed(weir_named *sem)
-{
-	weir_named_info info;
-
-	return !weir_named_stat(sem, &info, NULL, 0) && info.renamed;
 }
 
 int acquire_refused(const struct acquire_opts *opts, weir_named *sem,

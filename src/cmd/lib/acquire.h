@@ -13,8 +13,11 @@ weir_named *acquire_open(const struct acquire_opts *opts);
  * Acquire the permits.  Signals that end a wait are unblocked meanwhile.  *sig
  * is the signal that arrived, or 0.  If *sig is not 0 and WEIR_OK is returned,
  * the permits were granted nevertheless, and the caller has to release them.
+ *
+ * If "weir rm" removes the semaphore while the request arrives, and -n was
+ * given, then *sem becomes a new semaphore of this name.
  */
-weir_err acquire_permits(const struct acquire_opts *opts, weir_named *sem,
+weir_err acquire_permits(const struct acquire_opts *opts, weir_named **sem,
 			 const struct signals *signals, int *sig);
 /* Print why the permits were not granted.  Returns the exit status. */
 int acquire_refused(const struct acquire_opts *opts, weir_named *sem,

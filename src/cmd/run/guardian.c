@@ -129,7 +129,7 @@ int guardian_main(const struct run_opts *opts, const struct signals *signals,
 	sem = acquire_open(acquire);
 	signals_may_not_end(signals);
 	began = weir_now_ns();
-	err = acquire_permits(acquire, sem, signals, &sig);
+	err = acquire_permits(acquire, &sem, signals, &sig);
 	progress_end(shared);
 	if (sig || err) {
 		if (sig)
