@@ -28,7 +28,7 @@ static weir_err check_file(const weir_named *h, const weir_named_opts *opts,
 			   const struct stat *info)
 {
 	if (!S_ISREG(info->st_mode)) {
-		errno = EPERM;
+		errno = S_ISDIR(info->st_mode) ? EISDIR : EPERM;
 		return weir_nm_say_(opts, WEIR_ESYSTEM,
 				    "%s is not a regular file", h->path);
 	}

@@ -180,12 +180,27 @@ def test_77_permission():
     same(weir("run", "a", "--shared", "--", "true")[0], 0, "--shared")
     os.symlink(path("a.weir"), path("b.weir"))
     same(weir("run", "b", "--", "true")[0], 77, "a symbolic link")
-    same(weir("run", path("."), "-n", "1", "--", "true")[0], 77, "a folder")
-    same(weir("run", path(""), "-n", "1", "--", "true")[0], 77, "a folder")
+
+
+def test_a_path_that_cannot_be_a_semaphore():
+    """Nothing is forbidden there: a folder is no semaphore, and below a file is nothing."""
+    weir("open", "a", "-n", "1")
+    for folder in path("."), path(""):
+        for args in (["run", folder, "-n", "1", "--", "true"], ["run", folder, "--", "true"],
+                     ["open", folder, "-n", "1"], ["hold", folder, "-n", "1", "--while-pid", "1"]):
+            same(weir(*args), (65, "", f"weir: {folder}: cannot open {folder}: Is a directory\n"))
+        same(weir("stat", folder), (65, "", f"weir: {folder}: {folder} is not a regular file: "
+                                    "Is a directory\n"))
+    below = path("a.weir/b")
+    for args in (["run", below, "-n", "1", "--", "true"], ["run", below, "--", "true"],
+                 ["stat", below], ["rm", below], ["hold", below, "--while-pid", "1"]):
+        status, out, err = weir(*args)
+        same((status, out), (69, ""), args)
+        check(err.endswith(": Not a directory\n"), err)
 
 
 def test_125_weir_fails():
-    same(weir("run", "a", "-n", "1", "--", "true", env={"WEIR_DIR": "/dev/full"})[0], 77)
+    same(weir("run", "a", "-n", "1", "--", "true", env={"WEIR_DIR": "/dev/full"})[0], 69)
     # Standard output is full, or closed.
     with open("/dev/full", "w") as full:
         done = subprocess.run([support.WEIR, "--version"], stdout=full, stderr=-1, env=ENV)

@@ -70,16 +70,16 @@ static int status_of_errno(int errnum)
 	case EACCES:
 	case EPERM:
 	case ELOOP:
-	case ENOTDIR:
-	case EISDIR:
 	case EROFS:
 		return EXIT_REFUSED;
 	case ENAMETOOLONG:
 		return EXIT_MISUSE;
 	case EBADMSG:
 	case EPROTO:
+	case EISDIR:
 		return EXIT_DAMAGED;
 	case ENOENT:
+	case ENOTDIR:	/* a part of the path is a file: there is none below */
 	case ESTALE:
 		return EXIT_CLOSED;
 	default:
@@ -116,7 +116,7 @@ const char *cmd_reason(weir_err err, int errnum, const char *why,
 		       errnum == EBADMSG ? "the file is damaged" :
 					   strerror(errnum);
 	/* For these errors the explanation is complete without strerror. */
-	if (err != WEIR_ESYSTEM || cmd_status(err, errnum) == EXIT_DAMAGED ||
+	if (err != WEIR_ESYSTEM || errnum == EBADMSG || errnum == EPROTO ||
 	    errnum == ESTALE || errnum == EPERM)
 		return why;
 	(void)snprintf(room, REASON_ROOM, "%s: %s", why, strerror(errnum));
