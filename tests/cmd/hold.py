@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 
 from support import *
 import support
@@ -64,6 +65,24 @@ def test_hold_waits_in_the_queue():
     same(status, 0)
     same(len(roles("a", "holds")), 1)
     same(weir("release", token.strip())[0], 0)
+
+
+def test_a_thread_and_a_zombie_are_no_processes():
+    stop, ids = threading.Event(), []
+    thread = threading.Thread(target=lambda: (ids.append(threading.get_native_id()), stop.wait()))
+    thread.start()
+    until(lambda: ids, "the thread")
+    same(weir("hold", "a", "-n", "1", "--while-pid", str(ids[0])),
+         (64, "", f"weir: hold: --while-pid: {ids[0]} is a thread of another process, not a "
+          "process\n"))
+    stop.set()
+    thread.join()
+    zombie = subprocess.Popen(["true"])
+    until(lambda: state(zombie.pid) == "Z", "a zombie")
+    same(weir("hold", "a", "-n", "1", "--while-pid", str(zombie.pid)),
+         (64, "", f"weir: hold: --while-pid: process {zombie.pid} has ended\n"))
+    zombie.wait()
+    check(not os.path.exists(path("a.weir")), "the semaphore was created")
 
 
 def test_the_process_ends_while_hold_waits():

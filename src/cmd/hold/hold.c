@@ -37,9 +37,19 @@ static int open_pid(const struct cmd *self, const char *text)
 					 INT32_MAX);
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
+	/* A zombie has a pidfd that is readable. */
+	struct pollfd event = { .fd = fd, .events = POLLIN };
+
 	if (fd < 0 && errno == ESRCH)
 		cmd_die(EXIT_MISUSE, "hold: --while-pid: process %d does not "
 			"exist", (int)pid);
+	/* Linux 6.9 and later return ENOENT for a thread. */
+	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
+		cmd_die(EXIT_MISUSE, "hold: --while-pid: %d is a thread of "
+			"another process, not a process", (int)pid);
+	if (fd >= 0 && poll(&event, 1, 0) == 1)
+		cmd_die(EXIT_MISUSE, "hold: --while-pid: process %d has ended",
+			(int)pid);
 	if (fd < 0)
 		cmd_die(EXIT_WEIR, "hold: --while-pid: process %d: %s",
 			(int)pid, strerror(errno));
