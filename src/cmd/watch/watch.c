@@ -102,7 +102,7 @@ const struct cmd cmd_watch = {
 	.name = "watch",
 	.summary = "show a semaphore live",
 	.help =
-"usage: weir watch NAME [--interval=TIME] [--lines | --json] [--count=N]\n"
+"usage: weir watch NAME [--interval=TIME] [--lines] [--json] [--count=N]\n"
 "\n"
 "Shows the semaphore NAME and its changes.  On a terminal: the permits in use,\n"
 "now and over time, the holders, and the queue in order.\n"
@@ -116,7 +116,8 @@ const struct cmd cmd_watch = {
 "\n"
 "  -i, --interval=TIME  update at this interval; as lines, print one each time\n"
 "      --lines          print lines on a terminal, too\n"
-"      --json           print one object per line, as \"weir stat --json\"\n"
+"      --json           as --lines, with one object per line, as \"weir stat\n"
+"                       --json\"\n"
 "  -c, --count=N        exit after N lines\n"
 "      --shared         allow a semaphore that other users can use\n"
 "  -h, --help           print this text\n",

@@ -266,6 +266,16 @@ def json_objects():
     watch.end()
 
 
+def json_and_lines():
+    """--json implies --lines, in both orders."""
+    name, holder = fresh(2)
+    for args in (("--json", "--lines"), ("--lines", "--json")):
+        watch = Lines(name, *args)
+        check(json.loads(watch.line())["name"] == name, str(args))
+        watch.end()
+    holder.end()
+
+
 def no_line_without_a_change():
     name, holder = fresh(2)
     watch = Lines(name, "--json")
@@ -555,7 +565,7 @@ def screen_replaces_control_characters():
 
 
 LINES = (lines_show_changes, lines_show_capacity_and_name, lines_in_an_interval,
-         count_prints_lines_on_a_terminal, json_objects, no_line_without_a_change, misuse, closed_output,
+         count_prints_lines_on_a_terminal, json_objects, json_and_lines, no_line_without_a_change, misuse, closed_output,
          reader_ends, unknown_terminal)
 SCREEN = (screen_shows_all_parts, screen_sorts_and_pauses, screen_resizes, screen_scrolls,
           screen_does_not_flicker, signals_restore_the_terminal,
