@@ -555,9 +555,10 @@ def test_the_name_of_a_semaphore_is_not_a_source():
     url = "redis://host/builds"
     fails(69, f'no such file; "weir stat {url}" shows the semaphore of this name', url)
     # With WEIR_URL the server is not asked, and a local semaphore is not meant.
-    for name in ("x.dump", "builds"):
-        fails(69, "it is neither a process ID nor a file; if it is a semaphore, "
-              f'"weir stat {name}" shows it', name, env={"WEIR_URL": "redis://host"})
+    fails(69, "it is neither a process ID nor a file; if it is a semaphore, "
+          '"weir stat builds" shows it', "builds", env={"WEIR_URL": "redis://host"})
+    # This is the mistyped name of a file.
+    fails(69, "it is neither a process ID nor a file", "x.dump", env={"WEIR_URL": "redis://host"})
     fails(69, "no such file", "./builds", env={"WEIR_URL": "redis://host"})
 
 

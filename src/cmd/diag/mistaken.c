@@ -32,8 +32,11 @@ bool diag_missing(struct diag *diag)
 		return diag_fail(diag, EXIT_CLOSED, "%s: no such file; \"weir "
 				 "stat %s\" shows the semaphore of this name",
 				 name, name);
-	/* Only the server knows whether a semaphore below $WEIR_URL exists. */
-	if (remote_url(name))
+	/*
+	 * Only the server knows whether a semaphore below $WEIR_URL exists.
+	 * "hang.weir" or "core.4711" is a file rather than a semaphore.
+	 */
+	if (remote_url(name) && !strchr(name, '.'))
 		return diag_fail(diag, EXIT_CLOSED, "%s: it is neither a "
 				 "process ID nor a file; if it is a semaphore, "
 				 "\"weir stat %s\" shows it", name, name);
