@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Named semaphores as objects, processes as contexts.
+ *
+ * DEADLOCK must not be printed if the permits could be released in another way
+ * (C50).  A context that has `moving` set is judged as if it did not wait.  This
+ * file sets it if the process waits more than once, if the semaphore is paused,
+ * or if the wait has changed while the semaphores were read; chain.c sets it if
+ * other threads or processes may release.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/diag/chain.h"
+#include "cmd/diag/named.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/snapshot.h"
+
+void named_make(struct named_all *all, size_t room)
+{
+	*all = (struct named_all){
+		.list = memory_realloc(NULL, (room + 1) * sizeof(*all->list)),
+	};
+}
+
+struct named_one *named_next(struct named_all *all, const char *name)
+{
+	struct named_one *one = &all->list[all->used];
+
+	*one = (struct named_one){ .name = name };
+	return one;
+}
+
+void named_add(struct named_all *all)
+{
+	all->entries += all->list[all->used++].info.entries;
+}
+
+void named_free(struct named_all *all)
+{
+	for (uint32_t i = 0; i < all->used; i++)
+		free(all->list[i].entries);
+	free(all->list);
+}
+
+static bool is_waiting(const weir_named_entry *entry)
+{
+	return entry->role == WEIR_NAMED_WAITS ||
+	       entry->role == WEIR_NAMED_OVERSIZED ||
+	       entry->role == WEIR_NAMED_IDLE;
+}
+
+/* Returns the context of a process; adds it if it is new. */
+static uint32_t context_of(struct dg_model *model,
+			   const weir_named_entry *entry)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->used.contexts; i++)
+		if (model->contexts[i].tid == (uint32_t)entry->pid &&
+		    model->contexts[i].address == entry->pid_namespace)
+			return i;
+	i = weir_diag_add_context_(model);
+	if (i == DG_NONE)
+		return i;
+	model->contexts[i].kind = DG_PROCESS;
+	model->contexts[i].tid = (uint32_t)entry->pid;
+	model->contexts[i].address = entry->pid_namespace;
+	weir_diag_clean_(model->contexts[i].name,
+			 sizeof(model->contexts[i].name), entry->label,
+			 sizeof(entry->label));
+	return i;
+}
+
+/* Returns true if the earlier reading has the same wait. */
+static bool is_steady(const struct named_all *before,
+		      const struct named_one *name,
+		      const weir_named_entry *entry)
+{
+	for (uint32_t i = 0; i < before->used; i++) {
+		const struct named_one *one = &before->list[i];
+
+		if (strcmp(one->name, name->name) != 0)
+			continue;
+		for (uint32_t k = 0; k < one->info.entries; k++)
+			if (one->entries[k].id == entry->id &&
+			    one->entries[k].role == entry->role &&
+			    one->entries[k].since_ns == entry->since_ns)
+				return true;
+	}
+	return false;
+}
+
+static void add_entry(struct dg_model *model, uint32_t object,
+		      const weir_named_entry *entry, int64_t now, bool steady)
+{
+	uint32_t context = context_of(model, entry), i;
+
+	if (context == DG_NONE)
+		return;
+	if (!is_waiting(entry)) {
+		i = weir_diag_add_hold_(model, context, object, entry->weight);
+		if (i != DG_NONE)
+			model->holds[i].age_ns = snapshot_age(entry, now);
+		return;
+	}
+	if (model->contexts[context].first_wait != DG_NONE || !steady)
+		model->contexts[context].moving = true;
+	i = weir_diag_add_wait_(model, context, object, entry->weight,
+				entry->weight);
+	if (i == DG_NONE)
+		return;
+	model->waits[i].ticket = entry->place;
+	model->waits[i].age_ns = snapshot_age(entry, now);
+	model->waits[i].flags = entry->role == WEIR_NAMED_OVERSIZED ?
+				RG_OVERSIZED :
+				entry->role == WEIR_NAMED_IDLE ? RG_IDLE : 0;
+}
+
+static void add_name(struct dg_model *model, const struct named_one *name,
+		     const struct named_all *before)
+{
+	uint32_t object = weir_diag_add_object_(model);
+	struct dg_object *o = &model->objects[object];
+	int64_t now = weir_now_ns();
+
+	if (object == DG_NONE)
+		return;
+	o->capacity = name->info.capacity;
+	o->flags = name->info.closed ? RG_IS_CLOSED : 0;
+	weir_diag_clean_(o->name, sizeof(o->name), name->name,
+			 strlen(name->name));
+	for (uint32_t i = 0; i < name->info.entries; i++) {
+		const weir_named_entry *entry = &name->entries[i];
+
+		if (entry->role == WEIR_NAMED_LOCKS)
+			continue;
+		add_entry(model, object, entry, now,
+			  !name->info.paused && !name->info.inconsistent &&
+			  is_steady(before, name, entry));
+	}
+	if (name->info.inconsistent)
+		model->approximate = true;
+}
+
+void named_model(struct diag *diag, const struct named_all *before,
+		 const struct named_all *now)
+{
+	struct dg_limits limits = { now->used, now->entries, now->entries,
+				    now->entries };
+
+	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
+	for (uint32_t i = 0; i < now->used; i++)
+		add_name(&diag->model, &now->list[i], before);
+	chain_join(&diag->model);
+	weir_diag_finish_(&diag->model);
+}
