@@ -36,6 +36,14 @@
 #define POLL_MAX_NS 2000000
 #define POLL_CALLS_MAX 500
 
+/*
+ * The number of attempts of weir_nm_arm_, whose pauses take about 4 ms together.
+ * In the explorer any attempt may be the last one.
+ */
+#ifndef WEIR_ARM_ENDS_
+#define WEIR_ARM_ENDS_(tries) ((tries) >= 20)
+#endif
+
 void weir_nm_kick_(weir_named *h)
 {
 	/* [NV1] release */
@@ -214,11 +222,23 @@ bool weir_nm_is_armed_(const weir_named *h)
 	return at_load_relaxed(&h->checked) == at_load_relaxed(&h->round);
 }
 
+/*
+ * The attempts fail while the keeper does not get from its round to its sleep:
+ * it has no CPU, or a debugger has stopped this thread alone.  They also fail if
+ * a process that damages the file changes the kick word each time.  The call may
+ * have a limit, or be granted meanwhile, so it does not wait for these.
+ *
+ * After the last attempt the caller kicks the keeper and sleeps on its record.
+ * This is as safe as a keeper that is awake: wherever the keeper is, it finds
+ * another kick word before it sleeps, or is woken, and runs a round that begins
+ * after the kick.  The round buries the participants that have died until then;
+ * after it the keeper wakes the caller, which arms the keeper for the later ones.
+ */
 void weir_nm_arm_(weir_named *h)
 {
 	struct weir_backoff_ backoff = { 0 };
 
-	for (;;) {
+	for (int tries = 1;; tries++) {
 		/* [NV2] acquire */
 		uint32_t round = at_load_acquire(&h->round);
 
@@ -226,12 +246,13 @@ void weir_nm_arm_(weir_named *h)
 		if (!(round & 1) || at_load_relaxed(&h->checked) == round)
 			return;
 		/* relaxed: published by `round`. */
-		if (!at_load_relaxed(&h->listens)) {
-			weir_nm_kick_(h);
-			return;
-		}
+		if (!at_load_relaxed(&h->listens))
+			break;
 		if (try_arm(h, round))
 			return;
+		if (WEIR_ARM_ENDS_(tries))
+			break;
 		weir_backoff_wait_(&backoff);
 	}
+	weir_nm_kick_(h);
 }

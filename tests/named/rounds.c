@@ -37,13 +37,19 @@ static bool is_on_obituary(void)
 	return weir_shared_sleepers_(&alone.head->obituary);
 }
 
-static void start_keeper(void)
+/* A keeper that has loaded this value of its kick word. */
+static void start_keeper_at(uint32_t value)
 {
 	static uint32_t kick;
 
-	kick = alone.mine->kick;
+	kick = value;
 	keeper = start(keep_watch, &kick);
 	AWAIT(is_asleep());
+}
+
+static void start_keeper(void)
+{
+	start_keeper_at(alone.mine->kick);
 }
 
 static void stop_keeper(void)
@@ -270,22 +276,69 @@ static void *arm(void *started)
 	return NULL;
 }
 
-/* A death between the round of the keeper and its sleep wakes no thread. */
+/*
+ * A death between the round of the keeper and its sleep wakes no thread, so a
+ * thread waits for the sleep.  If that comes too late for the thread, the keeper
+ * runs a round instead.
+ */
 TEST(c37_a_thread_waits_until_the_keeper_sleeps)
 {
 	static uint32_t started;
 	check_thread thread;
 
 	set_up_handle(9, weir_shared_can_wait_any_());
+	alone.calls = 1;
 	at_store_relaxed(&started, 0);
 	thread = start(arm, &started);
 	AWAIT(at_load_acquire(&started));
-	/* The thread asks for the keeper meanwhile, if it has a CPU. */
-	weir_futex_nap_(5000000);
-	start_keeper();
+	start_keeper_at(0);
 	finish(thread);
-	CHECK_EQ(alone.checked, 1);
+	AWAIT(at_load_acquire(&alone.round) == 3 || weir_nm_is_armed_(&alone));
 	stop_keeper();
+}
+
+/*
+ * C42: a debugger may have stopped the keeper thread alone, before its sleep.
+ * The thread kicks it, so that it runs a round before it sleeps.
+ */
+TEST(c37_c42_a_thread_waits_for_the_sleep_of_the_keeper_in_bounds)
+{
+	set_up_handle(9, weir_shared_can_wait_any_());
+	alone.calls = 1;
+	weir_nm_arm_(&alone);
+	CHECK_EQ(alone.mine->kick, 1);
+	CHECK_EQ(alone.checked, 0);
+	hold(join_dead(1), 2);
+	start_keeper_at(0);
+	check_sleeps(3);
+	CHECK_EQ(alone.head->value, 9);
+	CHECK_EQ(alone.slots[1].state, FREED(2));
+	stop_keeper();
+}
+
+static void *acquire(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_named_acquire(&alone, 4, NULL));
+	return NULL;
+}
+
+/* C42: a deadline and a grant end a wait while the keeper does not run. */
+TEST(c42_a_wait_ends_without_the_keeper)
+{
+	check_thread thread;
+
+	set_up_handle(5, weir_shared_can_wait_any_());
+	alone.ticket = alone.lock_id;
+	CHECK_OK(weir_named_acquire(&alone, 2, NULL));
+	CHECK_ERR(weir_named_acquire_until(&alone, 4, weir_now_ns() + 1000000),
+		  WEIR_ETIMEDOUT);
+	thread = start(acquire, NULL);
+	AWAIT(at_load_relaxed(&alone.head->waiters) == 1);
+	weir_named_release(&alone, 2);
+	finish(thread);
+	CHECK_EQ(alone.calls, 0);
+	tear_down();
 }
 
 /* C39: the file is damaged.  The keeper ends, and its calls get an error. */

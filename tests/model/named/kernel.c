@@ -333,6 +333,17 @@ bool weir_fence_heavy_(void)
 	return true;
 }
 
+/* A choice, at a cost of 1. */
+bool world_ends_attempts(void)
+{
+	bool may = ex->budget > 0 && ex_process_explores();
+
+	if (!ex_decide(NULL, may ? 2 : 1))
+		return false;
+	ex->budget--;
+	return true;
+}
+
 int64_t weir_ticks_(void)
 {
 	return ex->now_ns;

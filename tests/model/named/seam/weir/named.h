@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The public header, with tables of a few entries: they are part of the state. */
+/*
+ * The public header, with tables of a few entries: they are part of the state.  And
+ * the controller decides when a thread stops its attempts to arm its keeper.
+ */
 #pragma GCC system_header	/* #include_next is an extension */
 #include_next "weir/named.h"
 
@@ -12,4 +15,7 @@
 #endif
 #define WEIR_NAMED_PARTICIPANTS_MAX MODEL_SLOTS
 #define WEIR_NAMED_WAITERS_MAX 8
+
+_Bool world_ends_attempts(void);
+#define WEIR_ARM_ENDS_(tries) ((void)(tries), world_ends_attempts())
 #endif
