@@ -101,7 +101,8 @@ struct nm_slot {
 	int64_t held;			/* T  by the owner; bury sets 0 */
 	int64_t since_ticks;		/*    start of the hold */
 	struct weir_alive_word_ alive;	/* T  kernel */
-	uint32_t lingers;		/* D  dead, but keeps its permits */
+	uint32_t lingers;		/* D  atomic; dead, but keeps its
+					      permits; for display */
 	uint32_t pid;			/*    for display */
 	uint64_t pid_namespace;
 	uint64_t id;

@@ -154,8 +154,8 @@ static struct nm_slot *claim_any(weir_named *h)
 	 */
 	weir_nm_reclaimed_(h, at_swap_relaxed(&slot->held, 0));
 	slot->since_ticks = 0;
-	slot->lingers = 0;
 	/* relaxed: as above. */
+	at_store_relaxed(&slot->lingers, 0);
 	at_store_relaxed(&slot->lent, 0);
 	slot->pid = (uint32_t)getpid();
 	slot->pid_namespace = pid_namespace();

@@ -167,7 +167,8 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	lingers = h->strict && holds_permits(h, slot) && is_held_on(h, slot);
 	drop_records(h, slot, lingers);
 	if (lingers) {
-		slot->lingers = 1;
+		/* relaxed: as below; for display. */
+		at_store_relaxed(&slot->lingers, 1);
 		h->lingers = true;
 		return false;
 	}
