@@ -74,7 +74,7 @@ struct weir_named {
 	bool lingers;			/* l  a dead slot keeps its permits */
 	bool repairing;			/* l */
 	bool polls;			/* k  liveness.c */
-	uint64_t buried;		/* l  sum of the states of buried
+	uint64_t buried;		/* l  sum of nm_hash_state of buried
 					      slots, for repair */
 	struct nm_wakes wakes;		/* l */
 	int64_t owed;			/* a  permits to give back */

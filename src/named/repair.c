@@ -224,7 +224,7 @@ static void repair_queue(weir_named *h, uint32_t count)
 		h->head->next_ticket = order[count - 1].ticket + 1;
 }
 
-/* Returns a sum of the states of the slots that are in use. */
+/* Returns a sum of hashes of the states of the slots that are in use. */
 static uint64_t sum_of_states(weir_named *h)
 {
 	uint32_t high = nm_slots_high(h);
@@ -233,7 +233,8 @@ static uint64_t sum_of_states(weir_named *h)
 	for (uint32_t i = 0; i < high; i++)
 		if (weir_nm_is_taken_(&h->slots[i]))
 			/* relaxed: ordered by the load before. */
-			sum += at_load_relaxed(&h->slots[i].state);
+			sum += nm_hash_state(
+				at_load_relaxed(&h->slots[i].state));
 	return sum;
 }
 

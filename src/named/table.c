@@ -185,7 +185,7 @@ bool weir_nm_bury_(weir_named *h, struct nm_slot *slot)
 	 * not count as buried: the open may have cleared `held` before it was read.
 	 */
 	if (weir_nm_free_slot_(slot, state))
-		h->buried += state;
+		h->buried += nm_hash_state(state);
 	return true;
 }
 

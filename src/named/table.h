@@ -30,6 +30,18 @@ static inline uint32_t nm_slots_high(const weir_named *h)
 }
 
 /*
+ * A hash of the state of a slot.  Repair compares sums of these: in a sum of the
+ * states themselves, several participants that leave could cancel out one that
+ * joins, because the generations are consecutive numbers.
+ */
+static inline uint64_t nm_hash_state(uint32_t state)
+{
+	uint64_t hash = state * UINT64_C(0x9e3779b97f4a7c15);
+
+	return hash ^ hash >> 32;
+}
+
+/*
  * weir_nm_is_taken_ returns true if the slot is in use.  weir_nm_is_live_ and
  * weir_nm_is_dead_ return true if the slot is in use and its owner is alive, or
  * dead.  weir_nm_any_dead_ returns true if any slot but ours has a dead owner,

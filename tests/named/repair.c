@@ -85,9 +85,22 @@ TEST(c37_repair_counts_the_permits_of_the_dead_once)
 	CHECK_EQ(alone.head->value, 7);
 	CHECK_EQ(alone.slots[2].state, FREED(3));
 	/* The burials explain the change of the states. */
-	CHECK_EQ(alone.buried, LIVE(3));
+	CHECK_EQ(alone.buried, nm_hash_state(LIVE(3)));
 	CHECK_EQ(alone.head->stale, 0);
 	tear_down();
+}
+
+/*
+ * Three participants leave during a repair and one joins: the sum of the states
+ * is the same, and that of their hashes is not.
+ */
+TEST(c38_repair_notices_participants_that_come_and_go)
+{
+	uint64_t left[] = { LIVE(1), LIVE(2), LIVE(3) }, joined = LIVE(7);
+
+	CHECK_EQ(left[0] + left[1] + left[2], joined);
+	CHECK(nm_hash_state(LIVE(1)) + nm_hash_state(LIVE(2)) +
+	      nm_hash_state(LIVE(3)) != nm_hash_state(LIVE(7)));
 }
 
 TEST(c39_repair_bounds_the_capacity)
