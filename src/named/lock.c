@@ -38,6 +38,13 @@
 #define SPINS 200
 
 /*
+ * A thread that is about to sleep does not if the lock word has changed.  After so
+ * many changes it sleeps anyway, because its limits are examined only then: a
+ * process that damages the file may change the word each time.
+ */
+#define MISSES 100
+
+/*
  * A thread that sleeps for the lock examines the lock holder again after this
  * time.  Normally the lock is held for microseconds.
  */
@@ -138,6 +145,7 @@ struct wait {
 	int64_t deadline_ns;	/* 0: not computed yet */
 	int64_t pause_ns;	/* until the next examination */
 	int spins;
+	int misses;		/* the lock word changed before a sleep */
 	bool slept;
 };
 
@@ -247,7 +255,7 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 		} else if (wait.spins > 0) {
 			wait.spins--;
 			weir_cpu_pause_();
-		} else if (announce(h, seen)) {
+		} else if (announce(h, seen) || wait.misses++ >= MISSES) {
 			err = sleep_once(h, seen, &wait);
 		}
 	}

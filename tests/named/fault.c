@@ -275,7 +275,18 @@ static struct {
 	int wakes;
 	weir_ctx *cancels;		/* at the last sleep before its deadline; ... */
 	uint64_t *frees;		/* or at the next one, with this lock */
+	uint64_t *changes;		/* the lock, at each heavy fence */
 } for_lock;
+
+/* The lock is taken again while a contender announces that it will sleep. */
+bool __real_weir_fence_heavy_(void);
+bool __wrap_weir_fence_heavy_(void);
+bool __wrap_weir_fence_heavy_(void)
+{
+	if (for_lock.changes)
+		at_add_relaxed(for_lock.changes, UINT64_C(1) << 32);
+	return __real_weir_fence_heavy_();
+}
 
 static void sleep_for_lock(const uint32_t *word, int64_t deadline_ns)
 {
@@ -758,6 +769,34 @@ TEST(c37_c42_waits_for_the_lock)
 	CHECK(weir_now_ns() - begun >= 2000000);
 	CHECK_EQ(at_load_relaxed(&sem->head->lock), free + sem->lock_id);
 	nm_unlock(sem);
+	close_named(owner);
+	close_named(sem);
+}
+
+/* C39: a process that damages the file changes the lock word all the time. */
+TEST(c39_c42_waits_for_a_lock_that_changes_at_each_attempt)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *owner;
+	weir_ctx ctx = WEIR_CTX_INIT;
+	struct nm_limit brief = { .brief = true };
+	struct nm_limit late = { .deadline_ns = 1 };
+	struct nm_limit cancelled = { .deadline_ns = WEIR_FOREVER,
+				      .ctx = &ctx };
+	uint64_t free;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(create(name, &owner));
+	free = at_load_relaxed(&sem->head->lock);
+	at_store_relaxed(&sem->head->lock, free | owner->lock_id);
+	for_lock.changes = &sem->head->lock;
+	CHECK_ERR(nm_lock(sem, &brief), WEIR_EAGAIN);
+	CHECK_ERR(nm_lock(sem, &late), WEIR_ETIMEDOUT);
+	weir_ctx_cancel(&ctx);
+	CHECK_ERR(nm_lock(sem, &cancelled), WEIR_ECANCELED);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	for_lock.changes = NULL;
+	at_store_relaxed(&sem->head->lock, free);
 	close_named(owner);
 	close_named(sem);
 }
