@@ -1124,6 +1124,22 @@ TEST(c16_c18_stat_if_a_read_fails)
 	close_named(sem);
 }
 
+TEST(c16_stat_without_memory)
+{
+	weir_named *sem;
+	weir_named_info info;
+	weir_err err;
+
+	CHECK_OK(create(fresh_name(), &sem));
+	refuse_next("mmap64", ENOMEM);
+	on = true;
+	err = weir_named_stat(sem, &info, NULL, 0);
+	on = false;
+	CHECK_ERR(err, WEIR_ENOMEM);
+	CHECK_EQ(countdown, 0);
+	close_named(sem);
+}
+
 /* The memory of a copy is not accessed beyond its end. */
 TEST(c39_stat_of_a_file_with_full_tables)
 {
