@@ -2,8 +2,10 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,6 +60,51 @@ void weir_thread_cancel_reset_(int before)
 uint32_t weir_thread_id_(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
+}
+
+bool weir_thread_exists_(uint32_t pid, uint32_t tid)
+{
+	int before = errno;
+	bool exists = !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
+
+	errno = before;
+	return exists;
+}
+
+/* Read /proc/self/task/TID/stat, "TID (NAME) STATE ...".  Returns the length. */
+static size_t read_stat(uint32_t tid, char *room, size_t size)
+{
+	char path[48] = "/proc/self/task/", digits[12];
+	size_t at = sizeof("/proc/self/task/") - 1, n = 0;
+	ssize_t length;
+	int fd;
+
+	do
+		digits[n++] = (char)('0' + tid % 10);
+	while ((tid /= 10));
+	while (n)
+		path[at++] = digits[--n];
+	memcpy(path + at, "/stat", sizeof("/stat"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	length = read(fd, room, size);
+	(void)close(fd);
+	return length > 0 ? (size_t)length : 0;
+}
+
+bool weir_thread_is_zombie_(uint32_t tid)
+{
+	int before = errno;
+	char room[256];
+	size_t n = read_stat(tid, room, sizeof(room));
+
+	errno = before;
+	/* The name may contain parentheses. */
+	while (n && room[n - 1] != ')')
+		n--;
+	return n && n + 2 < sizeof(room) && room[n] == ' ' &&
+	       (room[n + 1] == 'Z' || room[n + 1] == 'X');
 }
 
 void weir_thread_name_(char name[16])

@@ -45,6 +45,18 @@ size_t weir_thread_local_size_(void);
  */
 long weir_thread_list_(int fd, void *room, size_t size);
 
+/*
+ * Returns false if the process has no such thread.  A zombie exists.  Preserves
+ * errno.
+ */
+bool weir_thread_exists_(uint32_t pid, uint32_t tid);
+
+/*
+ * Returns true if the thread of this process is a zombie; false also without
+ * /proc.  Async-signal-safe; preserves errno.
+ */
+bool weir_thread_is_zombie_(uint32_t tid);
+
 /* The calling thread's id and name, for people.  Both preserve errno. */
 uint32_t weir_thread_id_(void);
 void weir_thread_name_(char name[16]);

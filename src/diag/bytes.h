@@ -31,6 +31,12 @@ struct dg_source {
 	 * two copies.
 	 */
 	void (*again)(void *user);
+	/*
+	 * Returns true if the thread does not exist any more.  If that is not
+	 * known, false.  `age_ns` is the age of its context: a younger thread
+	 * with this ID is another one.  Null: nothing is known of threads.
+	 */
+	bool (*has_gone)(void *user, uint32_t tid, int64_t age_ns);
 };
 
 /* Read and check the header. */

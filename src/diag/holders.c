@@ -70,8 +70,41 @@ static void take_slots(struct dg_reading *r, uint32_t context,
 	}
 }
 
+/* Returns true if the context may hold permits. */
+static bool may_hold(const struct rg_context *raw)
+{
+	bool holds = raw->more;
+
+	for (uint32_t i = 0; i < RG_SLOTS; i++)
+		holds |= raw->slots[i].object && held_by(&raw->slots[i]) > 0;
+	return holds;
+}
+
+/*
+ * Returns true if the context is in use, but its thread does not exist: the
+ * destructor of its key was not called (src/record/thread.c).  The record is read
+ * again after the thread is gone.  Only if it is still in use then, the destructor
+ * was not called, and *raw is the thread's last state.  Sets *used to false if the
+ * record is not in use any more.
+ */
+static bool has_gone(struct dg_reading *r, uint32_t i, struct rg_context *raw,
+		     bool *used)
+{
+	const struct dg_source *source = r->source;
+	uint64_t id = raw->id;
+
+	if (!source->has_gone || raw->state != RG_LIVE ||
+	    raw->kind != RG_THREAD || raw->first || !raw->tid ||
+	    raw->tid > INT32_MAX || !may_hold(raw) ||
+	    !source->has_gone(source->user, raw->tid,
+			      weir_diag_since_(r, raw->since)))
+		return false;
+	*used = weir_diag_read_context_(r, i, raw);
+	return *used && raw->id == id && raw->state == RG_LIVE;
+}
+
 static void take_context(struct dg_reading *r, uint32_t i,
-			 const struct rg_context *raw)
+			 const struct rg_context *raw, bool gone)
 {
 	uint32_t at = weir_diag_add_context_(r->model);
 	struct dg_context *context = &r->model->contexts[at];
@@ -84,7 +117,7 @@ static void take_context(struct dg_reading *r, uint32_t i,
 	context->address = raw->address;
 	context->kind = raw->kind < RG_KINDS ? raw->kind : RG_THREAD;
 	context->tid = raw->tid <= INT32_MAX ? raw->tid : 0;
-	context->ended = raw->state == RG_ENDED;
+	context->ended = gone || raw->state == RG_ENDED;
 	context->age_ns = weir_diag_since_(r, raw->since);
 	context->ended_ns = weir_diag_since_(r, raw->ended);
 	weir_diag_clean_(context->name, sizeof(context->name), raw->name,
@@ -98,13 +131,18 @@ void weir_diag_take_contexts_(struct dg_reading *r)
 	struct rg_context raw;
 
 	for (uint32_t i = 0; i < r->model->max.contexts; i++) {
+		bool used = true, gone;
+
 		r->model->context_of[i] = DG_NONE;
 		if (!weir_diag_read_context_(r, i, &raw))
+			continue;
+		gone = has_gone(r, i, &raw, &used);
+		if (!used)
 			continue;
 		if (raw.first)
 			r->model->context_of[i] = DG_FURTHER;
 		else
-			take_context(r, i, &raw);
+			take_context(r, i, &raw, gone);
 	}
 	for (uint32_t i = 0; i < r->model->max.contexts; i++) {
 		uint32_t first;

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/print.h"
 #include "base/shared.h"
+#include "base/thread.h"
 #include "diag/maps.h"
 #include "record/registry.h"
 #include "weir/diag.h"
@@ -37,9 +38,25 @@ static bool read_own(void *user, uint64_t at, void *to, size_t size)
 	return true;
 }
 
+/*
+ * Returns true if the thread of this process does not exist any more.  The initial
+ * thread remains as a zombie until the process ends.
+ */
+static bool has_gone(void *user, uint32_t tid, int64_t age_ns)
+{
+	const struct rg_header *header = user;
+
+	(void)age_ns;
+	/* In the child of a vfork, getpid() would be that of the child. */
+	return !weir_thread_exists_(header->pid, tid) ||
+	       (tid == header->pid && weir_thread_is_zombie_(tid));
+}
+
 static weir_err snapshot(struct dg_own *own, char *base)
 {
-	struct dg_source source = { read_own, base, weir_now_ns(), NULL };
+	struct dg_source source = { .read = read_own, .user = base,
+				    .now_ns = weir_now_ns(),
+				    .has_gone = has_gone };
 	struct rg_header header;
 	struct dg_limits limits;
 

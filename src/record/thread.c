@@ -44,7 +44,7 @@ static void end_thread(void *unused)
 /*
  * glibc has room for the values of the first 32 keys in every thread, and
  * allocates memory for those of others: C26.  Without a key, the end of a thread
- * goes unnoticed; a reader can tell by the thread's id.
+ * goes unnoticed here.  A reader looks whether the thread exists (has_gone).
  */
 __attribute__((constructor)) static void make_key(void)
 {

@@ -61,7 +61,7 @@ static unsigned round_at(char *base, int64_t later)
 {
 	struct dg_source source = { read_bytes, base,
 				    fake_header(base)->start_ns +
-					    later * FAKE_SECOND, NULL };
+					    later * FAKE_SECOND, NULL, NULL };
 	struct dg_limits limits;
 	struct rg_header header;
 	unsigned before = reports;

@@ -75,7 +75,7 @@ static void clean_flush(struct dg_text *text)
 static bool look(void)
 {
 	struct dg_source source = { read_bytes, NULL,
-				    fake_header(base)->start_ns, NULL };
+				    fake_header(base)->start_ns, NULL, NULL };
 	char room[512];
 	struct dg_text text = { .to = room, .size = sizeof(room),
 				.flush = clean_flush };

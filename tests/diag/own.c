@@ -3,11 +3,15 @@
  * weir_report, weir_explain and timeout reports, with the real recorder in this
  * process; and what the recorder writes, as the reader sees it.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -149,6 +153,74 @@ TEST(c48_leak_of_a_thread_that_has_ended)
 	CHECK_TEXT(text, "1 permit is lost for good");
 	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/* End without the destructors of the C library's keys. */
+static void *leak_and_vanish(void *arg)
+{
+	CHECK_OK(weir_sem_acquire(arg, 1, NULL));
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+/*
+ * C48: a thread that calls exit(2) itself does not tell the recorder.  It is not
+ * joined: not every C library could.
+ */
+TEST(c48_leak_of_a_thread_that_has_vanished)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	weir_sem sem;
+
+	init(&sem, "leaky", 2);
+	CHECK_EQ(pthread_attr_init(&attr), 0);
+	CHECK_EQ(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED),
+		 0);
+	CHECK_EQ(pthread_create(&thread, &attr, leak_and_vanish, &sem), 0);
+	AWAIT(explain() == WEIR_DIAG_LEAKED);
+	CHECK_TEXT(text, "THREAD EXITED: LEAKED\n");
+	CHECK_TEXT(text, "1 permit is lost for good");
+	weir_sem_release(&sem, 1);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	CHECK_EQ(pthread_attr_destroy(&attr), 0);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void *explain_and_exit(void *arg)
+{
+	weir_diag_verdict verdict = WEIR_DIAG_FINE;
+
+	(void)arg;
+	while (weir_explain(text, sizeof(text), &verdict) ||
+	       verdict != WEIR_DIAG_LEAKED)
+		sched_yield();
+	_exit(strstr(text, "THREAD EXITED: LEAKED\n") ? 0 : 1);
+}
+
+/* If the verdict is never LEAKED, the test times out. */
+static void vanish_in_child(void)
+{
+	pthread_t thread;
+	weir_sem sem;
+
+	init(&sem, "leaky", 2);
+	if (weir_sem_acquire(&sem, 1, NULL) ||
+	    pthread_create(&thread, NULL, explain_and_exit, NULL))
+		_exit(2);
+	syscall(SYS_exit, 0);
+}
+
+/* As above, for the initial thread, which becomes a zombie. */
+TEST(c48_leak_of_an_initial_thread_that_has_vanished)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		vanish_in_child();
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
 }
 
 static char reported[16384];

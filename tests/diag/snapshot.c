@@ -13,6 +13,8 @@ static void *memory;
 static char report[16384];
 /* Called by the reader between its two passes. */
 static void (*meanwhile)(char *base);
+/* Called by the reader to ask whether a thread has gone. */
+static bool (*has_gone)(void *base, uint32_t tid, int64_t age_ns);
 
 static bool read_bytes(void *user, uint64_t at, void *to, size_t size)
 {
@@ -31,7 +33,8 @@ static void again(void *user)
 static const char *look(char *base, const char *only)
 {
 	struct dg_source source = { read_bytes, base,
-				    fake_header(base)->start_ns, again };
+				    fake_header(base)->start_ns, again,
+				    has_gone };
 	struct dg_text text = { .to = report, .size = sizeof(report) };
 	struct dg_limits limits;
 	struct rg_header header;
@@ -119,6 +122,74 @@ TEST(c50_an_oversized_wait_has_a_group_of_its_own)
 			   "the wait of tid 2 two | raise limit by 1\n");
 	CHECK_TEXT(report, "weir: UNSATISFIABLE  1 context can never proceed ");
 	fake_free(base);
+}
+
+static bool one_has_gone(void *base, uint32_t tid, int64_t age_ns)
+{
+	(void)base;
+	CHECK_EQ(age_ns, 0);
+	return tid == 1;
+}
+
+/* The destructor runs between the two readings, and the thread held nothing. */
+static bool one_has_ended(void *base, uint32_t tid, int64_t age_ns)
+{
+	(void)age_ns;
+	fake_context(base, 0)->state = RG_FREE;
+	return tid == 1;
+}
+
+/* As above, and the record is that of another thread now. */
+static bool one_has_followed(void *base, uint32_t tid, int64_t age_ns)
+{
+	(void)age_ns;
+	if (tid != 1)
+		return false;
+	fake_context(base, 0)->id += 1 << 16;
+	fake_context(base, 0)->tid = 3;
+	return true;
+}
+
+/* The thread releases before it ends: its last state counts. */
+static bool one_has_released(void *base, uint32_t tid, int64_t age_ns)
+{
+	(void)age_ns;
+	if (tid == 1)
+		fake_context(base, 0)->slots[0].given = 1;
+	return tid == 1;
+}
+
+/* C48: a thread that has ended without its destructor has leaked its permits. */
+TEST(c48_a_thread_that_has_gone)
+{
+	static const struct {
+		bool (*has_gone)(void *base, uint32_t tid, int64_t age_ns);
+		enum dg_verdict verdict;
+		uint32_t holders;
+	} cases[] = {
+		{ NULL, DG_SLOW, 2 },
+		{ one_has_gone, DG_LEAKED, 2 },
+		{ one_has_ended, DG_SLOW, 1 },
+		{ one_has_followed, DG_SLOW, 2 },
+		{ one_has_released, DG_SLOW, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *base = fake_registry(0);
+		uint64_t object = fake_add_object(base, "limit", 2);
+		uint64_t one = fake_add_thread(base, 1, "one");
+		uint64_t two = fake_add_thread(base, 2, "two");
+
+		fake_hold(base, one, object, 1, 0, FAKE_SECOND);
+		fake_hold(base, two, object, 1, 0, FAKE_SECOND);
+		fake_add_wait(base, two, object, 1, 0, FAKE_SECOND);
+		has_gone = cases[i].has_gone;
+		look(base, NULL);
+		CHECK_EQ(model.objects[0].holders, cases[i].holders);
+		CHECK_EQ(weir_diag_gravest_(&model, NULL), cases[i].verdict);
+		fake_free(base);
+	}
+	has_gone = NULL;
 }
 
 /* C50: the head of a leaked group names the roles of a reader-writer lock. */

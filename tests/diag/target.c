@@ -2,22 +2,28 @@
 /*
  * A process with a registry that is filled in by hand.
  *
- *     target SCENARIO [changing | old | short | abort]
+ *     target SCENARIO [changing | old | short | abort | vanished]
  *
  * It prints "ready" and sleeps until its standard input ends.
  * changing: it keeps writing random words into the registry meanwhile.
  * old: the registry has another version.  short: the file is truncated.
- * abort: it ends with a core file.
+ * abort: it ends with a core file.  vanished: its contexts have no threads.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fake.h"
+
+#define THREADS_MAX 100
 
 /* Write random words into the parts that are read. */
 static void change(char *base)
@@ -44,9 +50,44 @@ static void change(char *base)
 	}
 }
 
+static char *base;
+
+/* Be the thread of a context. */
+static void *live(void *arg)
+{
+	struct rg_context *context = arg;
+
+	prctl(PR_SET_NAME, context->name);
+	__atomic_store_n(&context->tid, (uint32_t)syscall(SYS_gettid),
+			 __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/*
+ * A reader looks whether the thread of a context exists.  With "vanished", none
+ * does.
+ */
+static void start_threads(void)
+{
+	for (uint32_t i = 0; i < fake_header(base)->contexts_high; i++) {
+		struct rg_context *context = fake_context(base, i);
+		pthread_t thread;
+
+		if (context->state != RG_LIVE || i >= THREADS_MAX)
+			continue;
+		context->tid = 0;
+		if (pthread_create(&thread, NULL, live, context))
+			exit(2);
+		while (!__atomic_load_n(&context->tid, __ATOMIC_ACQUIRE))
+			sched_yield();
+	}
+}
+
 int main(int argc, char **argv)
 {
-	char *base, word[64];
+	char word[64];
 	const char *how = argc > 2 ? argv[2] : "";
 
 	if (argc < 2)
@@ -60,6 +101,8 @@ int main(int argc, char **argv)
 	base = fake_registry(1);
 	if (!fake_scenario(base, argv[1]))
 		return 2;
+	if (strcmp(how, "vanished") != 0)
+		start_threads();
 	if (!strcmp(how, "old"))
 		fake_header(base)->version = 99;
 	if (!strcmp(how, "closed"))

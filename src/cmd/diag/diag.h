@@ -15,6 +15,7 @@
  *     symbols.c    from an address to function, file and line (libdw)
  *     nosymbols.c  in place of symbols.c: module and offset
  *     kin.c        parents and threads of processes
+ *     threads.c    the threads of a process: their names; which exist
  *     posix.c      the names of sem_t
  *     named.c      named semaphores as objects, processes as contexts
  *     json.c       a model as JSON

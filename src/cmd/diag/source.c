@@ -60,36 +60,6 @@ bool diag_read_bytes(void *user, uint64_t at, void *to, size_t size)
 	return false;
 }
 
-/*
- * The registry has the names that the threads had at their first call.  Read the
- * present names of a living process from /proc, unless it is in another PID
- * namespace: there the thread IDs differ.
- */
-static void read_thread_names(struct diag *diag)
-{
-	if (!diag->pid || diag->header.pid != (uint32_t)diag->pid)
-		return;
-	for (uint32_t i = 0; i < diag->model.used.contexts; i++) {
-		struct dg_context *context = &diag->model.contexts[i];
-		char path[64], name[32] = "";
-		FILE *comm;
-
-		if (context->kind != RG_THREAD || context->ended)
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/task/%u/comm",
-			       (int)diag->pid, context->tid);
-		comm = fopen(path, "re");
-		if (!comm)
-			continue;
-		if (fgets(name, sizeof(name), comm)) {
-			name[strcspn(name, "\n")] = '\0';
-			weir_diag_clean_(context->name, sizeof(context->name),
-					 name, sizeof(name));
-		}
-		(void)fclose(comm);
-	}
-}
-
 static void second_copy(void *user)
 {
 	struct diag *diag = user;
@@ -153,6 +123,7 @@ bool diag_try(struct diag *diag, const char *what)
 	diag->fd = -1;
 	diag->source.read = diag_read_bytes;
 	diag->source.user = diag;
+	diag->source.has_gone = diag_has_gone;
 	if (parse_pid(what, &pid)) {
 		if (!diag_pid_open(diag, pid))
 			return false;
@@ -217,7 +188,7 @@ bool diag_try_read(struct diag *diag)
 	if (error)
 		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
 				 weir_diag_error_text_(error));
-	read_thread_names(diag);
+	diag_name_threads(diag);
 	diag_name_posix(diag);
 	weir_diag_judge_(&diag->model);
 	return true;

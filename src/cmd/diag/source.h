@@ -97,6 +97,13 @@ bool diag_missing(struct diag *diag);
 /* Fail because the format of the file is unknown. */
 bool diag_unknown(struct diag *diag);
 
+/*
+ * threads.c.  diag_has_gone is the has_gone of a dg_source, whose user is the
+ * struct diag.
+ */
+bool diag_has_gone(void *user, uint32_t tid, int64_t age_ns);
+void diag_name_threads(struct diag *diag);
+
 /* Name the sem_t of the model with the help of debug information. */
 void diag_name_posix(struct diag *diag);
 
