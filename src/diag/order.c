@@ -116,7 +116,7 @@ static void count_wait(struct dg_model *model, struct dg_wait *wait)
 	object->waiters++;
 	object->waiting_permits = weir_diag_add_(object->waiting_permits,
 						 wait->min);
-	if (!(wait->flags & (RG_OVERSIZED | RG_IDLE)))
+	if (!(wait->flags & (RG_OVERSIZED | RG_IDLE | RG_ROOM)))
 		wait->place = 1;	/* numbered in weir_diag_finish_ */
 }
 

@@ -125,12 +125,13 @@ void weir_diag_put_share_(struct dg_text *text, const struct dg_object *object,
 	}
 }
 
-/* " 2", " 2 to 5", " to be idle" */
+/* " 2", " 2 to 5", " to be idle", " to have room" */
 static void put_request(struct dg_text *text, const struct dg_object *object,
 			const struct dg_wait *wait)
 {
-	if (wait->flags & RG_IDLE) {
-		put(text, " to be idle");
+	if (wait->flags & (RG_IDLE | RG_ROOM)) {
+		put(text, wait->flags & RG_IDLE ? " to be idle" :
+						  " to have room");
 		return;
 	}
 	weir_diag_put_share_(text, object, wait->min);

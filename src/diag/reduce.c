@@ -112,6 +112,37 @@ static void finish(struct dg_work *work, uint32_t context)
 	work->finishing[work->finishing_n++] = context;
 }
 
+static void satisfy(struct dg_work *work, const struct dg_wait *wait);
+
+/*
+ * Waits for room in the backlog of a group (RG_ROOM).  A thread of the group that
+ * has finished a task takes another one off the backlog, so there is room when a
+ * context that holds permits of the group, or waits for them, has finished.  The
+ * threads whose tasks have a weight of 0, and those that are between two tasks,
+ * are not known: they are the outside.  If no thread of the group is known at all,
+ * there will be room.
+ */
+static bool is_used(const struct dg_model *model, const struct dg_object *object)
+{
+	bool used = object->first_hold != DG_NONE;
+
+	for (uint32_t w = object->first_wait; w != DG_NONE && !used;
+	     w = model->waits[w].next_of_object)
+		used = !(model->waits[w].flags & (RG_ROOM | RG_IDLE));
+	return used;
+}
+
+static void make_room(const struct dg_model *model, struct dg_work *work,
+		      uint32_t object)
+{
+	for (uint32_t w = model->objects[object].first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object)
+		if (model->waits[w].flags & RG_ROOM && !work->granted[w]) {
+			work->granted[w] = 1;
+			satisfy(work, &model->waits[w]);
+		}
+}
+
 /* Return the permits of the context, and let its queues be examined again. */
 static void give_back(const struct dg_model *model, struct dg_work *work,
 		      uint32_t context)
@@ -124,6 +155,7 @@ static void give_back(const struct dg_model *model, struct dg_work *work,
 
 		work->free[hold->object] = weir_diag_add_(
 			work->free[hold->object], hold->weight);
+		make_room(model, work, hold->object);
 		change(work, hold->object);
 	}
 	for (uint32_t w = c->first_wait; w != DG_NONE;
@@ -133,6 +165,8 @@ static void give_back(const struct dg_model *model, struct dg_work *work,
 		if (work->granted[w] && !(wait->flags & RG_IDLE))
 			work->free[wait->object] = weir_diag_add_(
 				work->free[wait->object], wait->min);
+		if (!(wait->flags & (RG_IDLE | RG_ROOM)))
+			make_room(model, work, wait->object);
 		change(work, wait->object);
 	}
 }
@@ -156,7 +190,7 @@ static void satisfy(struct dg_work *work, const struct dg_wait *wait)
 static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
 {
 	return work->done[wait->context] ||
-	       wait->flags & (RG_GRANTED | RG_OVERSIZED | RG_IDLE);
+	       wait->flags & (RG_GRANTED | RG_OVERSIZED | RG_IDLE | RG_ROOM);
 }
 
 /*
@@ -221,9 +255,13 @@ static void grant_idle(const struct dg_model *model, struct dg_work *work,
 }
 
 /* Returns true if an assumption ends this wait. */
-static bool is_ended(const struct dg_wait *wait, const struct dg_assume *assume)
+static bool is_ended(const struct dg_model *model, const struct dg_wait *wait,
+		     const struct dg_assume *assume)
 {
-	return (assume->oversized && wait->flags & RG_OVERSIZED) ||
+	return (wait->flags & RG_ROOM &&
+		(assume->outside ||
+		 !is_used(model, &model->objects[wait->object]))) ||
+	       (assume->oversized && wait->flags & RG_OVERSIZED) ||
 	       (assume->timed && wait->left_ns != DG_NO_DEADLINE);
 }
 
@@ -245,7 +283,7 @@ static void begin_context(struct dg_model *model, struct dg_work *work,
 		work->granted[w] = granted && !(wait->flags & RG_RECALL);
 		needed += !granted;
 		if ((granted && wait->flags & RG_ANY_OF) ||
-		    is_ended(wait, assume))
+		    is_ended(model, wait, assume))
 			free_to_go = true;
 	}
 	work->needed[context] = free_to_go || c->ended ? 0 : needed;

@@ -153,6 +153,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		put(text, wait->flags & RG_GRANTED ? "  granted" :
 			  wait->flags & RG_OVERSIZED ? "  oversized" :
 			  wait->flags & RG_IDLE ? "  waits for idle" :
+			  wait->flags & RG_ROOM ? "  waits for room" :
 			  wait->flags & RG_RECEIVES ? "  to receive" :
 			  object->type == RG_CHAN ? "  to send" : "");
 		weir_diag_put_deadline_(text, wait);

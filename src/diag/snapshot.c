@@ -65,6 +65,8 @@ static uint32_t wait_flags(const struct dg_reading *r,
 	uint32_t flags = raw->flags & (RG_ANY_OF | RG_HAS_CTX | RG_GRANTED |
 				       RG_OVERSIZED | RG_IDLE | RG_RECEIVES);
 
+	if (r->model->objects[wait->object].type == RG_GROUP)
+		flags |= raw->flags & RG_ROOM;
 	if (r->model->objects[wait->object].type == RG_RWLOCK)
 		flags |= raw->flags & RG_RECALL;
 	if (r->model->objects[wait->object].flags & RG_BARGING &&
@@ -77,6 +79,7 @@ static uint32_t wait_flags(const struct dg_reading *r,
  * Returns how often contexts that came later have taken the whole capacity: a
  * lower bound.  The first permits that were released since the wait began were
  * out at that time; the next ones may have gone to the waiters before this one.
+ * A wait that is no acquire of permits is not overtaken.
  */
 static uint32_t overtaken(const struct dg_object *object,
 			  const struct rg_wait *raw)
@@ -84,6 +87,7 @@ static uint32_t overtaken(const struct dg_object *object,
 	uint64_t released = object->released - raw->released, turns;
 
 	if (object->flags & RG_UNBOUNDED || object->capacity <= 0 ||
+	    raw->flags & (RG_IDLE | RG_ROOM) ||
 	    object->released < raw->released || raw->ahead < 0 ||
 	    released < (uint64_t)raw->ahead)
 		return 0;
@@ -163,7 +167,7 @@ static void check_places(struct dg_model *model)
 		bool oversized = wait->min > o->capacity;
 
 		if (o->flags & RG_UNBOUNDED || o->type == RG_CHAN ||
-		    wait->flags & (RG_IDLE | RG_GRANTED))
+		    wait->flags & (RG_IDLE | RG_ROOM | RG_GRANTED))
 			continue;
 		if (oversized != ((wait->flags & RG_OVERSIZED) != 0))
 			model->contexts[wait->context].moving = true;

@@ -70,11 +70,11 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	put(text, "\n");
 }
 
-/* " wants 2 of 3", " as the writer"; for a channel, or to be idle, nothing */
+/* " wants 2 of 3", " as the writer"; for a channel, or another wait, nothing */
 static void put_wish(struct dg_text *text, const struct dg_object *object,
 		     const struct dg_wait *own)
 {
-	if (object->type == RG_CHAN || own->flags & RG_IDLE)
+	if (object->type == RG_CHAN || own->flags & (RG_IDLE | RG_ROOM))
 		return;
 	if (object->type == RG_RWLOCK) {
 		weir_diag_put_share_(text, object, own->min);
@@ -103,6 +103,7 @@ bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 	object = &model->objects[own->object];
 	context = &model->contexts[own->context];
 	put(text, own->flags & RG_IDLE ? "weir: wait for idle timed out: " :
+		  own->flags & RG_ROOM ? "weir: spawn timed out: " :
 		  object->type != RG_CHAN ? "weir: acquire timed out: " :
 		  own->flags & RG_RECEIVES ? "weir: receive timed out: " :
 					     "weir: send timed out: ");

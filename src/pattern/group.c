@@ -173,12 +173,15 @@ weir_err weir_group_spawn(weir_group *group, weir_task_fn *fn, void *arg,
 {
 	const struct weir_task_ task = { fn, arg, weight, WEIR_SITE_ };
 	weir_err err = check(group, fn != NULL, weight, ctx, __func__);
+	bool watched;
 
 	if (!err)
 		err = add_task(group);
 	if (err)
 		return err;
+	watched = weir_site_begin_(&group->permits_, task.site);
 	err = weir_chan_send(&group->backlog_, &task, ctx);
+	weir_site_end_(watched);
 	if (err)
 		weir_sem_release(&group->tasks_, 1);
 	return err;

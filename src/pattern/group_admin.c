@@ -32,6 +32,24 @@ static bool opts_ok(const weir_group_opts *o)
 	       !o->reserved_[3];
 }
 
+/*
+ * The group's waits are those for permits, those for the end of the tasks, and
+ * those of spawns for room in the backlog.
+ */
+static void watch(weir_group *group)
+{
+	uint64_t object;
+
+	weir_sem_watch_both_(&group->permits_, &group->tasks_, RG_GROUP);
+	object = weir_record_of_(&group->permits_);
+	/* In a build without the recorder, it is always 0. */
+	// cppcheck-suppress knownConditionTrueFalse
+	if (!object)
+		return;
+	group->backlog_.space_.name_ = group->permits_.name_;
+	weir_record_second_(object, &group->backlog_.space_);
+}
+
 weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 {
 	weir_sem_opts permits, tasks = { .permits = WEIR_SEM_MAX,
@@ -65,7 +83,7 @@ weir_err weir_group_init(weir_group *group, const weir_group_opts *opts)
 		return err;
 	}
 	/* Watch last: no call removes the record of a group that failed. */
-	weir_sem_watch_both_(&group->permits_, &group->tasks_, RG_GROUP);
+	watch(group);
 	group->ready_ = weir_generation_;
 	return WEIR_OK;
 }

@@ -31,6 +31,15 @@ void weir_record_type_(uint64_t id, enum rg_type type)
 		at_store_relaxed(&object->type, type);
 }
 
+void weir_record_second_(uint64_t id, const void *sem)
+{
+	struct rg_object *object = find(id);
+
+	/* relaxed: the semaphore is published later. */
+	if (object)
+		at_store_relaxed(&object->inner[1], (uintptr_t)sem);
+}
+
 void weir_record_capacity_(uint64_t id, int64_t capacity)
 {
 	struct rg_object *object = find(id);

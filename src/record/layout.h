@@ -100,6 +100,8 @@ enum rg_misuse {		/* that a call refuses with an error */
 #define RG_RECALL 64u		/* of a reader-writer lock: a reader that waits
 				   until no writer waits or is inside, and joins
 				   the queue then */
+#define RG_ROOM 128u		/* of a group: waits until a task leaves the
+				   backlog; wants no permit */
 
 struct rg_header {
 	char magic[8];
@@ -165,7 +167,8 @@ struct rg_object {
 					   of the object.  Receivers wait on the
 					   second one.  RG_RWLOCK: the first one
 					   is that of RG_RECALL.  RG_GROUP: it
-					   is that of waits for idle */
+					   is that of waits for idle, and the
+					   second one that of RG_ROOM */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t misuses[RG_MISUSES];	/* calls that were refused */
 	uint64_t reserved[1];

@@ -128,6 +128,12 @@ void weir_record_closed_(uint64_t id);
 void weir_record_type_(uint64_t id, enum rg_type type);
 
 /*
+ * The waits on the semaphore are those of the object, too: inner[1].  Requires: no
+ * other thread can reach the object yet.  The caller sets name_ of the semaphore.
+ */
+void weir_record_second_(uint64_t id, const void *sem);
+
+/*
  * An object of a pattern has no pointer to its name in the registry; it keeps the
  * number of its record.  weir_record_number_ returns it for the result of
  * weir_record_add_.  weir_record_numbered_ returns the object; 0: it is not
@@ -234,6 +240,7 @@ void weir_record_moved_(uint64_t id);
 #define weir_record_of_(sem) ((void)(sem), UINT64_C(0))
 #define weir_record_waits_of_(sem) ((void)(sem), UINT64_C(0))
 #define weir_record_type_(object, type) ((void)(object), (void)(type))
+#define weir_record_second_(object, sem) ((void)(object), (void)(sem))
 #define weir_record_number_(name) ((void)(name), UINT32_C(0))
 #define weir_record_numbered_(number, address)                                 \
 	((void)(number), (void)(address), UINT64_C(0))

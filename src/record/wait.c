@@ -14,6 +14,9 @@
 #include "record/timeout.h"
 #include "record/wait_table.h"
 
+/* Waits that are no acquires of permits of their object. */
+#define NO_ACQUIRE (RG_IDLE | RG_ROOM)
+
 /*
  * Called when the wait is granted, or ends without a grant.  Requires: the
  * object exists, or its record is not reused.
@@ -110,7 +113,8 @@ static uint32_t more_flags(const struct rg_object *object,
 {
 	/* relaxed: all; they change at init only. */
 	return (at_load_relaxed(&object->inner[1]) == (uintptr_t)request->sem ?
-			RG_RECEIVES : 0) |
+			at_load_relaxed(&object->type) == RG_GROUP ?
+				RG_ROOM : RG_RECEIVES : 0) |
 	       (at_load_relaxed(&object->type) == RG_RWLOCK &&
 		at_load_relaxed(&object->inner[0]) == (uintptr_t)request->sem ?
 			RG_RECALL : 0) |
@@ -125,8 +129,9 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 	struct rg_context *context;
 	struct rg_object *object;
 	struct rg_wait *wait;
+	uint32_t number, flags;
+	int64_t min, max;
 	uint64_t ticket;
-	uint32_t number;
 
 	if (!id || !base)
 		return 0;
@@ -146,6 +151,9 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 		return 0;
 	}
 	object = weir_rg_object_(base, id);
+	flags = request->flags | more_flags(object, request);
+	min = flags & RG_ROOM ? 0 : request->min;
+	max = flags & RG_ROOM ? 0 : request->max;
 	/*
 	 * relaxed: all; the state publishes them.  The caller holds the lock of
 	 * the semaphore, which guards the tickets.
@@ -155,20 +163,19 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 	at_store_relaxed(&wait->context, context->id);
 	at_store_relaxed(&wait->object, id);
 	/* relaxed: as above. */
-	at_store_relaxed(&wait->min, request->min);
-	at_store_relaxed(&wait->max, request->max);
+	at_store_relaxed(&wait->min, min);
+	at_store_relaxed(&wait->max, max);
 	/* relaxed: as above. */
 	at_store_relaxed(&wait->site, weir_mine_.site);
 	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->deadline_ns, request->deadline_ns);
 	at_store_relaxed(&wait->ticket, ticket);
 	/* relaxed: as above. */
-	at_store_relaxed(&wait->flags,
-			 request->flags | more_flags(object, request));
+	at_store_relaxed(&wait->flags, flags);
 	at_store_relaxed(&wait->granted, 0);
 	at_store_relaxed(&wait->released, at_load_relaxed(&object->released));
 	at_store_relaxed(&wait->ahead,
-			 at_add_relaxed(&object->queued, request->min));
+			 at_add_relaxed(&object->queued, min));
 	/* relaxed: as above. */
 	at_add_relaxed(&wait->seq, 2);
 	/* [D1] release */
@@ -198,8 +205,8 @@ static struct rg_object *end(char *base, uint32_t number)
 
 	if (object) {
 		leave_queue(object, wait);
-		/* relaxed: it is of this wait.  A wait for idle is no acquire. */
-		if (!(at_load_relaxed(&wait->flags) & RG_IDLE))
+		/* relaxed: it is of this wait. */
+		if (!(at_load_relaxed(&wait->flags) & NO_ACQUIRE))
 			count(object, wait);
 	}
 	weir_wait_free_(wait);
@@ -291,12 +298,12 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 	}
 	if (context)
 		weir_context_free_(base, weir_rg_context_(base, context - 1));
-	else if (object && number && !(flags & RG_RECALL))
+	else if (object && number && !(flags & (RG_RECALL | RG_ROOM)))
 		examine_order(base, id, flags, wanted, site);
 	if (!object)
 		return;
 	/* A recalled reader does not have its permit yet. */
-	if (!(flags & RG_IDLE) && (err || !(flags & RG_RECALL)))
+	if (!(flags & NO_ACQUIRE) && (err || !(flags & RG_RECALL)))
 		record_outcome(object, id, number, err, n, site);
 	weir_late_end_(base, object);
 }

@@ -341,6 +341,38 @@ TEST(c48_a_task_has_the_site_of_its_spawn)
 	CHECK_OK(weir_sem_destroy(&go));
 }
 
+static void *spawning(void *unused)
+{
+	(void)unused;
+	spawn();
+	return NULL;
+}
+
+TEST(c48_a_spawn_that_waits_for_room_has_the_site_of_its_caller)
+{
+	const weir_group_opts opts = { .workers = 1, .backlog = 1,
+				       .name = "tasks" };
+	check_thread spawner;
+	struct rg_wait wait;
+
+	CHECK_OK(weir_sem_init_opts(&go, &(weir_sem_opts){ .capacity = 3 }));
+	CHECK_OK(weir_group_init(&group, &opts));
+	spawn();
+	AWAIT(slots_with(&group.permits_) == 1);
+	spawn();
+	spawner = start(spawning, NULL);
+	AWAIT(waits_on(&group.permits_, &wait) == 1);
+	CHECK(is_in(wait.site, spawn));
+	CHECK_EQ(wait.flags, RG_ROOM);
+	CHECK_EQ(wait.max, 0);
+	weir_sem_release(&go, 3);
+	finish(spawner);
+	CHECK_OK(weir_group_wait(&group, NULL, NULL));
+	CHECK_EQ(object_of(&group.permits_)->queued, 0);
+	weir_group_end(&group);
+	CHECK_OK(weir_sem_destroy(&go));
+}
+
 /*
  * Rate limits.
  */

@@ -433,6 +433,84 @@ TEST(c50_a_thread_that_waits_for_the_tasks_of_a_group)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
+static void *spawn_three(void *sem)
+{
+	weir_err err;
+
+	CHECK_OK(weir_sem_acquire(sem, 1, NULL));
+	CHECK_OK(weir_group_spawn(&tasks, take_go, sem, 1, NULL));
+	/* The first one runs, the second one is in the backlog. */
+	AWAIT(waiters_of(sem) == 1);
+	CHECK_OK(weir_group_spawn(&tasks, take_go, sem, 1, NULL));
+	err = weir_group_spawn(&tasks, take_go, sem, 1, &end_of_wait);
+	weir_sem_release(sem, 1);
+	CHECK_ERR(err, WEIR_ECANCELED);
+	return NULL;
+}
+
+/* A spawn waits for room in the backlog: the wait is one of the group. */
+TEST(c50_a_spawn_that_waits_for_room)
+{
+	const weir_group_opts opts = { .workers = 1, .backlog = 1,
+				       .name = "tasks" };
+	check_thread spawner;
+	weir_sem sem;
+
+	watch(&sem, 1, "mutex");
+	CHECK_OK(weir_group_init(&tasks, &opts));
+	CHECK_OK(weir_ctx_init(&end_of_wait, NULL, WEIR_FOREVER));
+	spawner = start(spawn_three, &sem);
+	AWAIT(only("tasks", WEIR_DIAG_GROUP)->waiters == 1);
+	CHECK_EQ(found[0].holders, 1);
+	AWAIT(only("mutex", WEIR_DIAG_SEM)->waiters == 1);
+	/* Another thread of the group, without permits, could make room. */
+	CHECK_EQ(explain(), WEIR_DIAG_NO_RELEASER);
+	CHECK(strstr(text, "waits for tasks to have room"));
+	CHECK(strstr(text, "  waits for room"));
+	weir_ctx_cancel(&end_of_wait);
+	finish(spawner);
+	CHECK_OK(weir_group_wait(&tasks, NULL, NULL));
+	CHECK_EQ(only("tasks", WEIR_DIAG_GROUP)->held, 0);
+	CHECK_EQ(found[0].waiters, 0);
+	CHECK_EQ(found[0].immediate, 2);
+	CHECK_EQ(found[0].queued + found[0].cancelled, 0);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	weir_group_end(&tasks);
+	CHECK_OK(weir_ctx_destroy(&end_of_wait));
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void *spawn_third(void *arg)
+{
+	(void)arg;
+	CHECK_OK(weir_group_spawn(&tasks, take_go, arg, 1, NULL));
+	return NULL;
+}
+
+/* The usual wait for room: a task that runs will end. */
+TEST(c50_a_spawn_behind_a_task_that_runs_is_slow)
+{
+	const weir_group_opts opts = { .workers = 1, .backlog = 1,
+				       .name = "tasks" };
+	check_thread spawner;
+	weir_sem sem;
+
+	watch(&sem, 1, "mutex");
+	CHECK_OK(weir_group_init(&tasks, &opts));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_group_spawn(&tasks, take_go, &sem, 1, NULL));
+	AWAIT(only("mutex", WEIR_DIAG_SEM)->waiters == 1);
+	CHECK_OK(weir_group_spawn(&tasks, take_go, &sem, 1, NULL));
+	spawner = start(spawn_third, &sem);
+	AWAIT(only("tasks", WEIR_DIAG_GROUP)->waiters == 1);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	weir_sem_release(&sem, 1);
+	finish(spawner);
+	CHECK_OK(weir_group_wait(&tasks, NULL, NULL));
+	weir_group_end(&tasks);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
 /*
  * With WEIR_RW_WRITERS a reader waits outside the queue while a writer waits or is
  * inside, and writers that come later go before it.

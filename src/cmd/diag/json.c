@@ -92,6 +92,7 @@ static void put_waiters(FILE *out, struct diag *diag,
 		json_bool(out, "granted", wait->flags & RG_GRANTED);
 		json_bool(out, "oversized", wait->flags & RG_OVERSIZED);
 		json_bool(out, "idle", wait->flags & RG_IDLE);
+		json_bool(out, "room", wait->flags & RG_ROOM);
 		json_bool(out, "any_of", wait->flags & RG_ANY_OF);
 		json_bool(out, "receives", wait->flags & RG_RECEIVES);
 		json_int(out, "overtaken", wait->overtaken);
