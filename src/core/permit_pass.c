@@ -73,7 +73,8 @@ weir_permit weir_permit_move(weir_permit *permit)
 		return empty;
 	weir_permit_take_over_(permit);
 	if (permit->slot_)
-		weir_record_moved_(weir_record_of_(permit->sem_));
+		permit->slot_ = weir_record_move_(
+			weir_record_of_(permit->sem_), permit->slot_);
 	return weir_permit_take_(permit);
 }
 

@@ -12,7 +12,8 @@
  *
  * slot_ is 0, or the slot in which the permits of a watched semaphore are
  * recorded.  A thread that uses a permit object of another thread takes over
- * the record first (record/record.h).
+ * the record first (record/record.h).  A move adds a bit to slot_, and the next
+ * use removes it.
  *
  * No other combination is valid: a permit object without permits has no
  * semaphore, so an empty object needs no release.  A permit object in another

@@ -18,7 +18,12 @@
 static void take_state(struct dg_model *model, struct dg_object *object,
 		       const struct rg_object *raw)
 {
-	object->flags = raw->flags;
+	/*
+	 * A moved permit may be used between two readings: its holder before may
+	 * be the one that was read, and it is not counted any more.
+	 */
+	object->flags = raw->flags | (object->flags & RG_MOVED) |
+			(raw->moved ? RG_MOVED : 0);
 	object->capacity = weir_diag_permits_(model, raw->capacity);
 	/*
 	 * Until the holders are known: minus the permits that others released.

@@ -80,8 +80,9 @@ enum rg_misuse {		/* that a call refuses with an error */
 #define RG_IS_CLOSED 4u
 #define RG_HANDED_OVER 8u	/* permits were released by a context that held
 				   none: see "Handing over" in diag.md */
-#define RG_MOVED 16u		/* a permit object was moved: its holder may be
-				   another thread than its slot says */
+#define RG_MOVED 16u		/* permits were passed on in another way than
+				   `moved` counts: a holder may be another
+				   thread than its slot says */
 #define RG_DEFERRED 32u		/* a signal handler has added to handed_over */
 #define RG_OWED 64u		/* handed_over was positive: the holders
 				   subtract it when they acquire */
@@ -171,7 +172,9 @@ struct rg_object {
 					   second one that of RG_ROOM */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t misuses[RG_MISUSES];	/* calls that were refused */
-	uint64_t reserved[1];
+	uint64_t moved;			/* permit objects that were moved, and
+					   not used since: their holder may be
+					   another thread than the slot says */
 };
 
 /*

@@ -180,8 +180,12 @@ static void each_held(const struct request *r, held_fn *fn, void *user)
  */
 static bool is_passed_on(const struct rg_object *object)
 {
-	/* relaxed: once set, a flag remains. */
-	return at_load_relaxed(&object->flags) & (RG_HANDED_OVER | RG_MOVED);
+	/*
+	 * relaxed: both; once set, a flag remains.  Of the moved permits this
+	 * thread has none that it has not moved, or taken over, itself.
+	 */
+	return at_load_relaxed(&object->flags) & (RG_HANDED_OVER | RG_MOVED) ||
+	       at_load_relaxed(&object->moved);
 }
 
 /* Returns true if a thread can exhaust the object by holding its permits. */

@@ -182,6 +182,7 @@ static void fill(struct rg_object *object, const struct weir_watched_ *what)
 	at_store_relaxed(&object->releases, 0);
 	at_store_relaxed(&object->released, 0);
 	at_store_relaxed(&object->queued, 0);
+	at_store_relaxed(&object->moved, 0);
 	at_store_relaxed(&object->class_key,
 			 weir_order_class_(what->name, what->site));
 	/* relaxed: as above. */

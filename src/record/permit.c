@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The slots of permit objects.  docs/design/diag.md, "Handing over". */
+/*
+ * The slots of permit objects.  docs/design/diag.md, "Handing over".
+ *
+ * Pairs
+ *
+ *   [D10] used  release: weir_record_take_over_   acquire: read_word
+ *               A reader that does not find the moved permit in the count finds
+ *               its new holder.
+ */
 #include "base/atomic.h"
 #include "record/context.h"
 #include "record/holds.h"
 #include "record/record.h"
 
 /*
- * The number of a slot, for permit objects: 14 bits each for the index of its
- * record and for the generation of its context, 4 bits for the slot.  Never 0.
+ * The number of a slot, for permit objects: 14 bits for the index of its record, 4
+ * bits for the slot, 13 bits for the generation of its context.  Never 0.  The last
+ * bit is that of a moved object.
  */
 static uint32_t number_of(char *base, const struct rg_slot *slot)
 {
 	size_t at = (size_t)((const char *)slot - base) - RG_CONTEXTS_AT;
 	uint32_t index = (uint32_t)(at / sizeof(struct rg_context));
 	const struct rg_context *context = weir_rg_context_(base, index);
-	uint32_t generation = (uint32_t)(context->id >> 16) % 0x3fff + 1;
+	uint32_t generation = (uint32_t)(context->id >> 16) % 0x1fff + 1;
 
 	return generation << 18 | (uint32_t)(slot - context->slots) << 14 |
 	       index;
@@ -56,20 +65,19 @@ uint32_t weir_record_slot_(uint64_t id)
 	return slot ? number_of(base, slot) : 0;
 }
 
-uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
+/*
+ * Move n permits from the slot to one of this thread.  Returns its number; 0: the
+ * slot is not one of the object any more.
+ */
+static uint32_t take_over(char *base, uint64_t id, uint32_t number, int64_t n,
+			  bool moved)
 {
-	char *base = weir_holds_base_();
-	struct rg_slot *slot;
+	struct rg_slot *slot = slot_of(base, number);
 	uint64_t since, site;
 
-	if (!id || !base || n <= 0)
-		return 0;
-	slot = slot_of(base, number);
-	if (!slot)
-		return 0;
 	/* relaxed: all; the slot has at least these n permits, so its owner
 	   does not use it for another object. */
-	if (at_load_relaxed(&slot->object) != id)
+	if (!slot || at_load_relaxed(&slot->object) != id)
 		return 0;
 	if (is_mine(base, slot))
 		return number;
@@ -77,12 +85,47 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 	/* relaxed: as above. */
 	site = at_load_relaxed(&slot->site);
 	/*
-	 * The flag comes first: until the last step both slots have the n
-	 * permits, and a reader must not conclude DEADLOCK from that.  relaxed:
-	 * as above.
+	 * The mark comes first: until the last step both slots have the n
+	 * permits, and a reader must not conclude DEADLOCK from that.  An object
+	 * that several threads use without a move may be used by another one
+	 * again, so its mark remains.
 	 */
-	weir_registry_flag_(weir_rg_object_(base, id), RG_MOVED);
+	if (!moved)
+		weir_registry_flag_(weir_rg_object_(base, id), RG_MOVED);
 	weir_holds_add_(base, id, n, site, since, false);
+	/* relaxed: as above. */
 	at_add_relaxed(&slot->returned, (uint64_t)n);
 	return weir_record_slot_(id);
+}
+
+uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
+{
+	bool moved = number & WEIR_RECORD_MOVED_;
+	char *base = weir_holds_base_();
+	struct rg_object *object;
+
+	number &= ~WEIR_RECORD_MOVED_;
+	if (!id || !base || !number || n <= 0)
+		return 0;
+	number = take_over(base, id, number, n, moved);
+	object = weir_rg_object_(base, id);
+	/* relaxed: the caller holds permits, so the object exists. */
+	if (moved && at_load_relaxed(&object->id) == id)
+		/* [D10] release */
+		at_sub_release(&object->moved, 1);
+	return number;
+}
+
+uint32_t weir_record_move_(uint64_t id, uint32_t number)
+{
+	char *base = weir_holds_base_();
+
+	if (!id || !base || !number || number & WEIR_RECORD_MOVED_)
+		return number;
+	/*
+	 * relaxed: the caller passes the permit object on with more than this;
+	 * and if it waits later, a reader that finds the wait finds the count.
+	 */
+	at_add_relaxed(&weir_rg_object_(base, id)->moved, 1);
+	return number | WEIR_RECORD_MOVED_;
 }

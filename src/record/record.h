@@ -22,8 +22,12 @@
 #include "record/layout.h"
 #include "weir/sem.h"
 
-/* The lowest result of weir_record_slot_ other than 0. */
+/*
+ * The lowest result of weir_record_slot_ other than 0, and a bit that
+ * weir_record_move_ adds.
+ */
 #define WEIR_RECORD_SLOT_MIN_ (UINT32_C(1) << 18)
+#define WEIR_RECORD_MOVED_ (UINT32_C(1) << 31)
 
 /* An object that is to be watched. */
 struct weir_watched_ {
@@ -226,11 +230,14 @@ void weir_record_rejoined_(const void *op, uint32_t number, bool oversized);
  * A permit object.  weir_record_slot_ returns the slot in which this thread has
  * recorded its last acquire of the object; 0: none.  weir_record_take_over_
  * moves n permits from the slot to the calling thread, if the slot belongs to
- * another thread, and returns the slot that has them now.  weir_record_moved_
- * marks the object: the permits may belong to another thread from now on.
+ * another thread, and returns the slot that has them now.  weir_record_move_
+ * returns the number for a permit object that may belong to another thread from
+ * now on; the object counts it until weir_record_take_over_ is called with this
+ * number.  weir_record_moved_ marks the object for ever.
  */
 uint32_t weir_record_slot_(uint64_t id);
 uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n);
+uint32_t weir_record_move_(uint64_t id, uint32_t number);
 void weir_record_moved_(uint64_t id);
 
 #else /* WEIR_NO_RECORD */
@@ -276,6 +283,7 @@ void weir_record_moved_(uint64_t id);
 #define weir_record_slot_(object) ((void)(object), UINT32_C(0))
 #define weir_record_take_over_(object, slot, n)                                \
 	((void)(object), (void)(n), (slot))
+#define weir_record_move_(object, slot) ((void)(object), (slot))
 #define weir_record_moved_(object) ((void)(object))
 
 #endif /* WEIR_NO_RECORD */

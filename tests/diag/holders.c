@@ -295,11 +295,13 @@ TEST(c48_a_moved_permit_is_released_exactly)
 	CHECK_OK(weir_permit_acquire(&mine, &a, 3, NULL));
 	CHECK_EQ(held_by(&a, weir_thread_id_()), 3);
 	moved.permit = weir_permit_move(&mine);
-	CHECK(is_flagged(&a, RG_MOVED));
+	CHECK_EQ(object_of(&a)->moved, 1);
 	finish(start(use_permit, &moved));
 	CHECK_EQ(sum_of_slots(&a), 0);
 	CHECK_EQ(object_of(&a)->handed_over, 0);
-	CHECK(!is_flagged(&a, RG_HANDED_OVER));
+	/* C50: the object is as if no permit had been moved. */
+	CHECK_EQ(object_of(&a)->moved, 0);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER | RG_MOVED));
 	CHECK_OK(weir_sem_destroy(&a));
 }
 
@@ -316,9 +318,70 @@ TEST(c48_a_permit_that_is_used_by_a_thread_is_held_by_it)
 	CHECK_EQ(held_by(&a, moved.tid), 3);
 	CHECK_EQ(held_by(&a, weir_thread_id_()), 0);
 	CHECK_ADDS_UP(&a);
+	CHECK_EQ(object_of(&a)->moved, 1);
 	weir_permit_release(&moved.permit);
 	CHECK_EQ(sum_of_slots(&a), 0);
 	CHECK_EQ(recorded(&a), 0);
+	CHECK_EQ(object_of(&a)->moved, 0);
+	CHECK(!is_flagged(&a, RG_MOVED));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+/* Each call that uses a permit object ends its move. */
+TEST(c48_a_moved_permit_is_counted_until_its_next_use)
+{
+	weir_permit p = WEIR_PERMIT_INIT, q = WEIR_PERMIT_INIT;
+	weir_permit r = WEIR_PERMIT_INIT;
+
+	watch(&a, 9, "a");
+	CHECK_OK(weir_permit_acquire(&p, &a, 6, NULL));
+	/* A move of a moved permit is one move. */
+	p = weir_permit_move(&p);
+	q = weir_permit_move(&p);
+	CHECK_EQ(object_of(&a)->moved, 1);
+	CHECK_OK(weir_permit_split(&q, 1, &p));
+	CHECK_EQ(object_of(&a)->moved, 0);
+	p = weir_permit_move(&p);
+	q = weir_permit_move(&q);
+	CHECK_EQ(object_of(&a)->moved, 2);
+	/* Into an empty object: this is a move as well. */
+	CHECK_OK(weir_permit_merge(&r, &p));
+	CHECK_EQ(object_of(&a)->moved, 2);
+	CHECK_OK(weir_permit_merge(&q, &r));
+	CHECK_EQ(object_of(&a)->moved, 0);
+	q = weir_permit_move(&q);
+	CHECK_OK(weir_permit_split(&q, 2, &p));
+	CHECK_EQ(object_of(&a)->moved, 0);
+	p = weir_permit_move(&p);
+	CHECK_OK(weir_permit_forget(&p));
+	CHECK_EQ(object_of(&a)->moved, 0);
+	q = weir_permit_move(&q);
+	CHECK_EQ(weir_permit_disown(&q), 4);
+	CHECK_EQ(object_of(&a)->moved, 0);
+	weir_sem_release(&a, 4);
+	CHECK_ADDS_UP(&a);
+	CHECK(!is_flagged(&a, RG_HANDED_OVER | RG_MOVED));
+	CHECK_OK(weir_sem_destroy(&a));
+}
+
+static void *use_shared(void *arg)
+{
+	weir_permit_release(arg);
+	return NULL;
+}
+
+/* Another thread uses the object without a move: this may happen again. */
+TEST(c50_a_shared_permit_object_is_marked_for_ever)
+{
+	weir_permit p = WEIR_PERMIT_INIT;
+
+	watch(&a, 1, "a");
+	CHECK_OK(weir_permit_acquire(&p, &a, 1, NULL));
+	CHECK(!is_flagged(&a, RG_MOVED));
+	finish(start(use_shared, &p));
+	CHECK_ADDS_UP(&a);
+	CHECK_EQ(object_of(&a)->moved, 0);
+	CHECK(is_flagged(&a, RG_MOVED));
 	CHECK_OK(weir_sem_destroy(&a));
 }
 

@@ -24,7 +24,7 @@ static struct book {
 	weir_sem *sem;
 	uint64_t number;	/* of the book */
 	uint64_t id;		/* 0: not registered yet */
-	bool moved;
+	uint32_t passing;	/* threads in calls that pass permits on */
 	int64_t out;		/* at the start, held by no thread */
 	int64_t held[EX_THREADS];
 	uint64_t acquires, releases;
@@ -135,7 +135,8 @@ static void check_books(void)
 		if (object->id != b->id || object->state != RG_LIVE)
 			ex_fail("holders: the semaphore has no object");
 		for (int t = 0; t < EX_THREADS; t++)
-			if (!calls[t] && !b->moved && !(object->flags & INEXACT))
+			if (!calls[t] && !b->passing && !object->moved &&
+			    !(object->flags & INEXACT))
 				check_thread(b, t);
 		if (quiet)
 			check_sum(b);
@@ -260,7 +261,19 @@ static int64_t read_slots(const struct rg_context *context, uint64_t id)
 	return n;
 }
 
-static void compare(const struct rg_context *context, const int64_t *n)
+/* As the reader does, before the slots and after them. */
+static void read_moved(bool *moved)
+{
+	for (int i = 0; i < BOOKS; i++)
+		if (books[i].sem)
+			/* [D10] acquire */
+			moved[i] |= at_load_acquire(
+				&weir_rg_object_(base_now(), books[i].id)
+					 ->moved);
+}
+
+static void compare(const struct rg_context *context, const int64_t *n,
+		    const bool *moved)
 {
 	for (int t = 0; t < EX_THREADS; t++) {
 		if (ex_mine[t + 1].context != context)
@@ -270,6 +283,7 @@ static void compare(const struct rg_context *context, const int64_t *n)
 				weir_rg_object_(base_now(), books[i].id);
 
 			if (books[i].sem && !(object->flags & INEXACT) &&
+			    !moved[i] && !books[i].passing &&
 			    n[i] != books[i].held[t])
 				ex_fail("reader: waiting thread %d holds %" PRId64
 					", the reader has seen %" PRId64, t,
@@ -291,15 +305,18 @@ static void read_wait(const struct rg_wait *wait)
 	const struct rg_context *context = weir_rg_context_(base_now(),
 							    id & 0xffff);
 	int64_t n[BOOKS] = { 0 };
+	bool moved[BOOKS] = { false };
 
 	if (state != RG_LIVE || at_load_relaxed(&context->id) != id)
 		return;
+	read_moved(moved);
 	for (int i = 0; i < BOOKS; i++)
 		if (books[i].sem)
 			n[i] = read_slots(context, books[i].id);
+	read_moved(moved);
 	if (at_load_relaxed(&wait->seq) == seq &&
 	    at_load_relaxed(&wait->state) == RG_LIVE)
-		compare(context, n);
+		compare(context, n, moved);
 }
 
 void holders_read(void)
@@ -381,16 +398,16 @@ void holders_leave(void)
 	items_check_now();
 }
 
-static void change(struct book *b, int64_t n)
+static void change(struct book *b, int64_t n, int thread)
 {
-	b->held[ex_self()] += n;
+	b->held[thread] += n;
 	b->acquires += n > 0;
 	b->releases += n < 0;
 }
 
 void holders_took(weir_sem *sem, int64_t n)
 {
-	change(book_of(sem), n);
+	change(book_of(sem), n, ex_self());
 }
 
 uint64_t holders_begin(weir_sem *sem, bool moved)
@@ -399,17 +416,24 @@ uint64_t holders_begin(weir_sem *sem, bool moved)
 
 	holders_enter();
 	if (moved)
-		b->moved = true;
+		b->passing |= UINT32_C(1) << ex_self();
 	return b->number;
+}
+
+void holders_end_of(uint64_t number, int64_t n, int thread)
+{
+	/* It may have been destroyed after a release. */
+	for (int i = 0; i < BOOKS; i++)
+		if (books[i].number == number) {
+			change(&books[i], n, thread);
+			books[i].passing &= ~(UINT32_C(1) << ex_self());
+		}
+	holders_leave();
 }
 
 void holders_end(uint64_t number, int64_t n)
 {
-	/* It may have been destroyed after a release. */
-	for (int i = 0; i < BOOKS; i++)
-		if (books[i].number == number)
-			change(&books[i], n);
-	holders_leave();
+	holders_end_of(number, n, ex_self());
 }
 
 weir_err holders_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)

@@ -57,11 +57,12 @@ void holders_leave(void);
 void holders_took(weir_sem *sem, int64_t n);
 
 /*
- * The same in one: n permits more.  moved: the permits of the semaphore are moved
- * between threads.
+ * The same in one: n permits more.  moved: the call passes permits on, or uses
+ * permits of another thread; the permits are then those of `thread`.
  */
 uint64_t holders_begin(weir_sem *sem, bool moved);	/* for holders_end */
 void holders_end(uint64_t number, int64_t n);
+void holders_end_of(uint64_t number, int64_t n, int thread);
 
 /* For a thread: read the registry, as another process does. */
 void holders_read(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "record/record.h"
 #include "weir/ctx.h"
 #include "weir/permit.h"
 #include "weir/sem.h"
@@ -354,6 +355,46 @@ static void put_permit(void)
 
 SCENARIO(registry_of_moved_permit, 2, two_free, all_back, take_permits,
 	 put_permit)
+
+/* C50: the object is exact again when the moved permit has been used. */
+static void take_and_move(void)
+{
+	uint64_t id = holders_begin(&s, false);
+
+	EX_ASSERT(weir_permit_acquire(&objects[0], &s, 1, NULL) == WEIR_OK);
+	holders_end(id, 1);
+	id = holders_begin(&s, true);
+	objects[0] = weir_permit_move(&objects[0]);
+	holders_end(id, 0);
+	ex_set(&ready);
+	take(&r);
+	put(&r);
+}
+
+static void put_moved(void)
+{
+	uint64_t id;
+
+	take(&r);
+	ex_await(&ready);
+	id = holders_begin(&s, true);
+	weir_permit_release(&objects[0]);
+	holders_end_of(id, -1, 0);
+	put(&r);
+}
+
+static void all_back_and_used(void)
+{
+	const struct rg_object *object = weir_record_object_(s.name_);
+
+	EX_ASSERT(!object->moved && !(object->flags & RG_MOVED));
+	all_back();
+}
+
+SCENARIO(registry_of_used_permit, 1, one_free, all_back_and_used, take_and_move,
+	 put_moved)
+SCENARIO(registry_of_used_permit_is_read, 1, one_free, all_back_and_used,
+	 take_and_move, put_moved, holders_read)
 
 /* C22: the object ends after the release, and its memory has another one. */
 static void put_last(void)
