@@ -19,6 +19,7 @@
 #include "base/atomic.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
+#include "record/record.h"
 
 bool weir_any_decide_(weir_any *any, uint32_t how)
 {
@@ -54,6 +55,14 @@ bool weir_any_late_(struct weir_waiter_ *head)
 	return weir_any_decide_(any, WEIR_ANY_LATE_) && weir_any_event_(any);
 }
 
+/* Called when the member w has failed. */
+static bool refuse(weir_any *any, const struct weir_waiter_ *w)
+{
+	if (w->member_record)
+		weir_record_refused_(w->member_record);
+	return weir_any_refused_(any);
+}
+
 bool weir_any_notified_(struct weir_waiter_ *w)
 {
 	weir_any *any = w->any;
@@ -62,7 +71,7 @@ bool weir_any_notified_(struct weir_waiter_ *w)
 	if (!w->outcome)
 		over = weir_any_event_(any);
 	else if (w->outcome != WEIR_EAGAIN)
-		over = weir_any_refused_(any);
+		over = refuse(any, w);
 	if (over)
 		runs = weir_run_notify_(weir_any_head_(any));
 	/* [A7] release.  This is the last access to *w and *any. */

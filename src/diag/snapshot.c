@@ -109,7 +109,7 @@ static void take_wait(struct dg_reading *r, uint32_t i,
 	uint32_t object = weir_diag_find_object_(r->model, raw->object);
 	struct dg_wait *wait;
 
-	if (context == DG_NONE || object == DG_NONE)
+	if (context == DG_NONE || object == DG_NONE || raw->flags & RG_REFUSED)
 		return;
 	at = weir_diag_add_wait_(r->model, context, object,
 				 weir_diag_permits_(r->model, raw->min),

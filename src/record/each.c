@@ -130,7 +130,8 @@ static void read_waits(const struct all *all)
 		struct found *found;
 
 		/* relaxed: all; for display. */
-		if (at_load_relaxed(&wait->state) != RG_LIVE)
+		if (at_load_relaxed(&wait->state) != RG_LIVE ||
+		    at_load_relaxed(&wait->flags) & RG_REFUSED)
 			continue;
 		found = find(all, at_load_relaxed(&wait->object));
 		if (!found)

@@ -103,6 +103,8 @@ enum rg_misuse {		/* that a call refuses with an error */
 				   the queue then */
 #define RG_ROOM 128u		/* of a group: waits until a task leaves the
 				   backlog; wants no permit */
+#define RG_REFUSED 256u		/* of an any-of request: this member has failed,
+				   and the others still wait */
 
 struct rg_header {
 	char magic[8];

@@ -221,6 +221,12 @@ void weir_record_end_any_(uint32_t context);
 void weir_record_granted_(const void *op, uint32_t number);
 
 /*
+ * This member of an any-of request cannot be granted any more; the request goes on.
+ * The semaphore may not exist any more.
+ */
+void weir_record_refused_(uint32_t number);
+
+/*
  * A resize has moved the wait to the end of the queue, or of the oversized list.
  * Called with the semaphore locked.
  */
@@ -278,6 +284,7 @@ void weir_record_moved_(uint64_t id);
 #define weir_record_end_wait_(object, op, wait, err, n)                        \
 	((void)(object), (void)(op), (void)(wait), (void)(err), (void)(n))
 #define weir_record_granted_(op, wait) ((void)(op), (void)(wait))
+#define weir_record_refused_(wait) ((void)(wait))
 #define weir_record_rejoined_(op, wait, oversized)                             \
 	((void)(op), (void)(wait), (void)(oversized))
 #define weir_record_slot_(object) ((void)(object), UINT32_C(0))

@@ -24,7 +24,7 @@
 static void leave_queue(struct rg_object *object, const struct rg_wait *wait)
 {
 	/* relaxed: all; `queued` is a sum, the rest is of this wait. */
-	if (!(at_load_relaxed(&wait->flags) & RG_GRANTED))
+	if (!(at_load_relaxed(&wait->flags) & (RG_GRANTED | RG_REFUSED)))
 		at_sub_relaxed(&object->queued, at_load_relaxed(&wait->min));
 }
 
@@ -52,6 +52,28 @@ void weir_record_granted_(const void *op, uint32_t number)
 	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->flags,
 			 at_load_relaxed(&wait->flags) | RG_GRANTED);
+}
+
+void weir_record_refused_(uint32_t number)
+{
+	/* relaxed: as in weir_record_object_. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+	struct rg_wait *wait = find(base, NULL, number);
+	struct rg_object *object;
+
+	if (!wait)
+		return;
+	object = weir_late_begin_(base, wait->object);
+	if (object) {
+		leave_queue(object, wait);
+		weir_late_end_(base, object);
+	}
+	/* relaxed: all; readers compare seq. */
+	at_add_relaxed(&wait->seq, 1);
+	at_store_relaxed(&wait->flags,
+			 at_load_relaxed(&wait->flags) | RG_REFUSED);
+	/* relaxed: as above. */
+	at_add_relaxed(&wait->seq, 1);
 }
 
 void weir_record_rejoined_(const void *op, uint32_t number, bool oversized)

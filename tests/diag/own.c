@@ -18,6 +18,7 @@
 #include "weir/async.h"
 #include "weir/ctx.h"
 #include "weir/diag.h"
+#include "weir/multi.h"
 #include "weir/rwlock.h"
 
 static char text[65536];
@@ -134,6 +135,53 @@ TEST(c50_a_resize_moves_waits_to_the_other_list)
 	weir_sem_release(&sem, 4);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void *hold_and_ask_for_any(void *arg)
+{
+	struct pair *pair = arg;
+	const weir_req reqs[] = { { &pair->first, 2 }, { &pair->second, 1 } };
+	size_t which;
+
+	CHECK_OK(weir_sem_acquire(&pair->second, 1, NULL));
+	CHECK_ERR(weir_acquire_any(reqs, 2, pair->end, &which),
+		  WEIR_ECANCELED);
+	weir_sem_release(&pair->second, 1);
+	return NULL;
+}
+
+static void expect_no_waiter(const weir_diag_object *object, void *name)
+{
+	if (object->name && !strcmp(object->name, name))
+		CHECK_EQ(object->waiters, 0);
+}
+
+/* A member that a shrink refuses does not wait any more, though the others do. */
+TEST(c50_a_refused_member_of_a_request)
+{
+	check_thread asker;
+	struct pair pair;
+	weir_ctx ctx;
+	int64_t debt;
+
+	init(&pair.first, "first", 2);
+	init(&pair.second, "second", 1);
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	pair.end = &ctx;
+	CHECK_OK(weir_sem_acquire(&pair.first, 1, NULL));
+	asker = start(hold_and_ask_for_any, &pair);
+	AWAIT(waiters_of(&pair.first) && waiters_of(&pair.second));
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	CHECK_OK(weir_sem_resize(&pair.first, 1, &debt));
+	CHECK_EQ(explain(), WEIR_DIAG_SELF_NESTED);
+	CHECK_OK(weir_diag_each(expect_no_waiter, (void *)(uintptr_t)"first"));
+	weir_ctx_cancel(&ctx);
+	finish(asker);
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	weir_sem_release(&pair.first, 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_sem_destroy(&pair.first));
+	CHECK_OK(weir_sem_destroy(&pair.second));
 }
 
 static void *leak(void *arg)
