@@ -110,7 +110,9 @@ struct weir_all {
 	weir_sem *acquiring_;	/* semaphores below this one are held */
 	uint32_t lock_;
 	uint32_t state_;
-	uint64_t reserved_[4];
+	uint64_t site_;		/* of the submit */
+	uint64_t holder_;	/* the thread that has acquired them */
+	uint64_t reserved_[2];
 };
 
 WEIR_API void weir_all_init(weir_all *all, struct weir_loop *loop,

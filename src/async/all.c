@@ -11,7 +11,7 @@
  *                                                op_done had finished already
  *   STOPPED  all permits are released         -> FREE by the cancel
  *
- * lock_ serialises op_done and cancel.
+ * lock_ serialises submit, op_done and cancel.
  *
  * Pairs
  *
@@ -25,6 +25,7 @@
 #include "base/lock.h"
 #include "base/panic.h"
 #include "core/sem_watched.h"
+#include "core/site.h"
 #include "record/record.h"
 
 enum { FREE, GOING, STOP, STOPPED };
@@ -43,9 +44,59 @@ static void release_held(const weir_all *all, bool got_last)
 }
 
 /*
+ * Who holds the permits below acquiring_, for the registry.  They are recorded as
+ * those of the thread that has acquired them (holder_).  While the operation waits,
+ * its callback may run on any thread and release them, so the semaphores are marked
+ * as lent: no verdict then relies on this thread.  If the callback runs on the same
+ * thread, the record is exact again, and the marks end.  Otherwise they become
+ * marks that remain.
+ */
+#define NO_HOLDER UINT64_MAX
+
+static void lend(weir_all *all)
+{
+	weir_sem *sem = NULL;
+	int64_t n;
+
+	if (all->holder_ == NO_HOLDER)
+		all->holder_ = weir_record_self_();
+	while ((sem = weir_reqs_above_(all->reqs_, all->k_, sem, &n)) &&
+	       sem != all->acquiring_) {
+		uint64_t id = weir_record_of_(sem);
+
+		if (all->holder_)
+			weir_record_lend_(id);
+		else
+			weir_record_moved_(id);
+	}
+}
+
+/* Requires: the operation has been queued; its semaphores exist. */
+static void end_lend(weir_all *all)
+{
+	bool same = all->holder_ == weir_record_self_();
+	weir_sem *sem = NULL;
+	int64_t n;
+
+	if (!all->holder_)
+		return;
+	while ((sem = weir_reqs_above_(all->reqs_, all->k_, sem, &n)) &&
+	       sem != all->acquiring_) {
+		uint64_t id = weir_record_of_(sem);
+
+		if (!same)
+			weir_record_moved_(id);
+		weir_record_end_lend_(id);
+	}
+	if (!same)
+		all->holder_ = 0;
+}
+
+/*
  * Acquire the semaphores above acquiring_.  The permits of acquiring_, and of
- * the semaphores below it, are held.  Once the operation is queued, *all may be
- * finished and freed.
+ * the semaphores below it, are held.  Requires: lock_ is held, and the callbacks of
+ * this thread are held back.  Once the operation is queued and the lock released,
+ * *all may be finished and freed.
  */
 static weir_err acquire_rest(weir_all *all)
 {
@@ -53,24 +104,22 @@ static weir_err acquire_rest(weir_all *all)
 		int64_t n;
 		weir_sem *next = weir_reqs_above_(all->reqs_, all->k_,
 						  all->acquiring_, &n);
+		bool watched;
 		weir_err err;
 
 		if (!next)
 			return WEIR_OK;
-		/*
-		 * The callback may run on any thread, and releases what this
-		 * thread has acquired.
-		 */
-		if (all->acquiring_)
-			weir_record_moved_(weir_record_of_(all->acquiring_));
 		all->acquiring_ = next;
+		watched = weir_site_begin_(next, all->site_);
 		err = weir_op_submit(&all->op_, next, n, all->ctx_);
+		weir_site_end_(watched);
+		/* The callback waits for the lock. */
 		if (err == WEIR_EQUEUED)
-			return err;
-		if (err) {
+			lend(all);
+		else if (err)
 			release_held(all, false);
+		if (err)
 			return err;
-		}
 	}
 }
 
@@ -89,6 +138,7 @@ static void op_done(weir_op *op, weir_err err, void *user)
 	weir_lock_(&all->lock_);
 	/* relaxed: STOP is set under the lock. */
 	stops = at_load_relaxed(&all->state_) == STOP;
+	end_lend(all);
 	if (stops || err)
 		release_held(all, !err);
 	else
@@ -125,8 +175,8 @@ void weir_all_init(weir_all *all, struct weir_loop *loop, weir_all_fn *fn,
 weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 			 struct weir_ctx *ctx)
 {
-	bool watched;
 	weir_err err;
+	bool outer;
 
 	err = is_misplaced(all) ? WEIR_EINVAL : weir_reqs_check_(reqs, k, ctx);
 	if (err)
@@ -140,14 +190,16 @@ weir_err weir_all_submit(weir_all *all, const weir_req *reqs, size_t k,
 	all->ctx_ = ctx;
 	all->acquiring_ = NULL;
 	set(all, GOING);
-	watched = weir_reqs_watched_(reqs, k);
-	if (watched)
-		weir_record_begin_(WEIR_SITE_);
+	all->site_ = WEIR_SITE_;
+	all->holder_ = NO_HOLDER;
+	outer = weir_callbacks_hold_();
+	weir_lock_(&all->lock_);
 	err = acquire_rest(all);
-	if (watched)
-		weir_record_end_();
+	weir_unlock_(&all->lock_);
+	/* If it is queued, *all may not exist any more. */
 	if (err != WEIR_EQUEUED)
 		set(all, FREE);
+	weir_callbacks_resume_(outer);
 	return err;
 }
 
@@ -184,8 +236,10 @@ weir_err weir_all_cancel(weir_all *all)
 	going = at_load_relaxed(&all->state_) == GOING;
 	if (going) {
 		err = weir_op_cancel(&all->op_);
-		if (!err)
+		if (!err) {
+			end_lend(all);
 			release_held(all, false);
+		}
 		/* This needs a CAS: op_done may set FREE without the lock. */
 		for (uint32_t seen = GOING; err && seen == GOING;)
 			/*

@@ -30,9 +30,6 @@ bool weir_reqs_sums_ok_(const weir_req *reqs, size_t k);
  */
 weir_err weir_reqs_check_(const weir_req *reqs, size_t k, struct weir_ctx *ctx);
 
-/* Returns true if a semaphore of the list is watched. */
-bool weir_reqs_watched_(const weir_req *reqs, size_t k);
-
 /* Release the semaphores below `end` (null: all), highest address first. */
 void weir_reqs_release_below_(const weir_req *reqs, size_t k,
 			      const weir_sem *end);

@@ -6,8 +6,7 @@
 #include "base/atomic.h"
 #include "base/panic.h"
 #include "core/sem_watched.h"
-#include "core/sem_word.h"
-#include "record/record.h"
+#include "core/site.h"
 #include "weir/ctx.h"
 
 bool weir_reqs_ok_(const weir_req *reqs, size_t k)
@@ -98,46 +97,22 @@ void weir_reqs_release_below_(const weir_req *reqs, size_t k,
 	}
 }
 
-bool weir_reqs_watched_(const weir_req *reqs, size_t k)
-{
-	for (size_t i = 0; i < k; i++)
-		if (weir_state_(reqs[i].sem) & WEIR_STATE_TRACKED_)
-			return true;
-	return false;
-}
-
-static weir_err acquire_each(const weir_req *reqs, size_t k,
-			     struct weir_ctx *ctx)
-{
-	weir_sem *sem = NULL;
-	int64_t n;
-
-	while ((sem = weir_reqs_above_(reqs, k, sem, &n))) {
-		weir_err err = weir_sem_acquire(sem, n, ctx);
-
-		if (err) {
-			weir_reqs_release_below_(reqs, k, sem);
-			return err;
-		}
-	}
-	return WEIR_OK;
-}
-
 /* site: the call in the program, which is recorded. */
 static weir_err acquire_all(const weir_req *reqs, size_t k,
 			    struct weir_ctx *ctx, uint64_t site)
 {
 	weir_err err = weir_reqs_check_(reqs, k, ctx);
-	bool watched;
+	weir_sem *sem = NULL;
+	int64_t n;
 
-	if (err)
-		return err;
-	watched = weir_reqs_watched_(reqs, k);
-	if (watched)
-		weir_record_begin_(site);
-	err = acquire_each(reqs, k, ctx);
-	if (watched)
-		weir_record_end_();
+	while (!err && (sem = weir_reqs_above_(reqs, k, sem, &n))) {
+		bool watched = weir_site_begin_(sem, site);
+
+		err = weir_sem_acquire(sem, n, ctx);
+		weir_site_end_(watched);
+		if (err)
+			weir_reqs_release_below_(reqs, k, sem);
+	}
 	return err;
 }
 

@@ -16,7 +16,7 @@
 #include "base/lock.h"
 #include "base/panic.h"
 #include "pattern/ready.h"
-#include "pattern/site.h"
+#include "core/site.h"
 #include "record/record.h"
 
 #define SECOND INT64_C(1000000000)

@@ -21,7 +21,7 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "pattern/group.h"
-#include "pattern/site.h"
+#include "core/site.h"
 
 enum outcome { RETURNED, SKIPPED, EXITED };
 

@@ -28,7 +28,7 @@
 #include "base/panic.h"
 #include "base/ring.h"
 #include "pattern/pool.h"
-#include "pattern/site.h"
+#include "core/site.h"
 #include "weir/ctx.h"
 
 /*

@@ -27,7 +27,7 @@
 #include "base/frame.h"
 #include "base/panic.h"
 #include "pattern/pool.h"
-#include "pattern/site.h"
+#include "core/site.h"
 
 enum { FREE, SUBMITTED };
 

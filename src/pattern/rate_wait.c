@@ -26,7 +26,7 @@
 #include "pattern/rate.h"
 
 #include "base/lock.h"
-#include "pattern/site.h"
+#include "core/site.h"
 #include "weir/ctx.h"
 
 /*

@@ -25,7 +25,7 @@
 
 #include "base/lock.h"
 #include "core/sem_word.h"
-#include "pattern/site.h"
+#include "core/site.h"
 #include "weir/ctx.h"
 
 /*

@@ -18,7 +18,7 @@
 
 #include "base/panic.h"
 #include "core/sem_word.h"
-#include "pattern/site.h"
+#include "core/site.h"
 
 /* The fast path, as in rwlock.c. */
 static inline bool leave_fast(weir_rwlock *rw, int64_t n)

@@ -174,9 +174,10 @@ struct rg_object {
 					   second one that of RG_ROOM */
 	uint64_t late;			/* private to the process: late.h */
 	uint64_t misuses[RG_MISUSES];	/* calls that were refused */
-	uint64_t moved;			/* permit objects that were moved, and
-					   not used since: their holder may be
-					   another thread than the slot says */
+	uint64_t moved;			/* permit objects that were moved and not
+					   used since, and requests of weir_all
+					   that wait: the holder may be another
+					   thread than the slot says */
 };
 
 /*

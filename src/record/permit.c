@@ -4,7 +4,7 @@
  *
  * Pairs
  *
- *   [D10] used  release: weir_record_take_over_   acquire: read_word
+ *   [D10] used  release: weir_record_end_lend_   acquire: read_word
  *               A reader that does not find the moved permit in the count finds
  *               its new holder.
  */
@@ -102,18 +102,43 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 {
 	bool moved = number & WEIR_RECORD_MOVED_;
 	char *base = weir_holds_base_();
-	struct rg_object *object;
 
 	number &= ~WEIR_RECORD_MOVED_;
 	if (!id || !base || !number || n <= 0)
 		return 0;
 	number = take_over(base, id, number, n, moved);
-	object = weir_rg_object_(base, id);
-	/* relaxed: the caller holds permits, so the object exists. */
-	if (moved && at_load_relaxed(&object->id) == id)
-		/* [D10] release */
-		at_sub_release(&object->moved, 1);
+	if (moved)
+		weir_record_end_lend_(id);
 	return number;
+}
+
+void weir_record_lend_(uint64_t id)
+{
+	char *base = weir_holds_base_();
+
+	/*
+	 * relaxed: the permits are passed on with more than this; and if this
+	 * thread waits later, a reader that finds the wait finds the count.
+	 */
+	if (id && base)
+		at_add_relaxed(&weir_rg_object_(base, id)->moved, 1);
+}
+
+void weir_record_end_lend_(uint64_t id)
+{
+	char *base = weir_holds_base_();
+
+	/* The caller holds permits, so the object exists. */
+	if (id && base)
+		/* [D10] release */
+		at_sub_release(&weir_rg_object_(base, id)->moved, 1);
+}
+
+uint64_t weir_record_self_(void)
+{
+	char *base = weir_holds_base_();
+
+	return base && weir_mine_.base == base ? weir_mine_.context->id : 0;
 }
 
 uint32_t weir_record_move_(uint64_t id, uint32_t number)
@@ -122,10 +147,6 @@ uint32_t weir_record_move_(uint64_t id, uint32_t number)
 
 	if (!id || !base || !number || number & WEIR_RECORD_MOVED_)
 		return number;
-	/*
-	 * relaxed: the caller passes the permit object on with more than this;
-	 * and if it waits later, a reader that finds the wait finds the count.
-	 */
-	at_add_relaxed(&weir_rg_object_(base, id)->moved, 1);
+	weir_record_lend_(id);
 	return number | WEIR_RECORD_MOVED_;
 }

@@ -246,6 +246,15 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n);
 uint32_t weir_record_move_(uint64_t id, uint32_t number);
 void weir_record_moved_(uint64_t id);
 
+/*
+ * weir_record_lend_ is called when another thread may release permits of this one,
+ * and weir_record_end_lend_ when that is over.  The permits exist meanwhile.
+ * weir_record_self_ returns the context of the calling thread; 0: none.
+ */
+void weir_record_lend_(uint64_t id);
+void weir_record_end_lend_(uint64_t id);
+uint64_t weir_record_self_(void);
+
 #else /* WEIR_NO_RECORD */
 
 #define weir_record_user_name_(name) (name)
@@ -292,6 +301,9 @@ void weir_record_moved_(uint64_t id);
 	((void)(object), (void)(n), (slot))
 #define weir_record_move_(object, slot) ((void)(object), (slot))
 #define weir_record_moved_(object) ((void)(object))
+#define weir_record_lend_(object) ((void)(object))
+#define weir_record_end_lend_(object) ((void)(object))
+#define weir_record_self_() UINT64_C(0)
 
 #endif /* WEIR_NO_RECORD */
 

@@ -307,6 +307,41 @@ TEST(c48_several_semaphores_have_the_site_of_their_caller)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
+static weir_sem row[3];
+static const weir_req of_row[] = { { &row[0], 1 }, { &row[1], 1 },
+				   { &row[2], 1 } };
+
+HERE submit_row(void)
+{
+	CHECK_ERR(weir_all_submit(&all, of_row, 3, NULL), WEIR_EQUEUED);
+	END;
+}
+
+/* Also what the library acquires in its callback, after a wait. */
+TEST(c48_a_request_that_goes_on_has_the_site_of_its_caller)
+{
+	struct rg_wait wait;
+
+	for (int i = 0; i < 3; i++)
+		watch(&row[i], 1, "row");
+	CHECK_OK(weir_sem_acquire(&row[0], 1, NULL));
+	CHECK_OK(weir_sem_acquire(&row[2], 1, NULL));
+	weir_all_init(&all, NULL, never, NULL);
+	submit_row();
+	CHECK_EQ(waits_on(&row[0], &wait), 1);
+	CHECK(is_in(wait.site, submit_row));
+	weir_sem_release(&row[0], 1);
+	CHECK(is_held_in(&row[0], submit_row));
+	CHECK(is_held_in(&row[1], submit_row));
+	CHECK_EQ(waits_on(&row[2], &wait), 1);
+	CHECK(is_in(wait.site, submit_row));
+	weir_sem_release(&row[2], 1);
+	CHECK(is_held_in(&row[2], submit_row));
+	weir_release_all(of_row, 3);
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weir_sem_destroy(&row[i]));
+}
+
 /*
  * Groups.
  */

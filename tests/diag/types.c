@@ -377,10 +377,77 @@ TEST(c50_a_weir_all_releases_what_its_submitter_has_acquired)
 	submitter = start(submit_and_wait, &all);
 	AWAIT(waiters_of(&chain[0]) == 1 && waiters_of(&chain[2]) == 1);
 	CHECK(explain() < WEIR_DIAG_SELF_NESTED);
+	CHECK_EQ(object_of(&chain[0])->moved, 1);
 	/* The callback runs here. */
 	weir_sem_release(&chain[1], 1);
 	finish(holder);
 	finish(submitter);
+	CHECK_EQ(object_of(&chain[0])->moved, 0);
+	CHECK(object_of(&chain[0])->flags & RG_MOVED);
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(weir_sem_destroy(&chain[i]));
+}
+
+static uint32_t flags_of(const weir_sem *sem)
+{
+	return object_of(sem)->flags & (RG_MOVED | RG_HANDED_OVER);
+}
+
+/* C50: a request that does not wait is that of a thread. */
+TEST(c50_a_weir_all_that_does_not_wait_marks_nothing)
+{
+	weir_all all;
+
+	for (int i = 0; i < 2; i++) {
+		watch(&chain[i], 1, "chain");
+		two[i] = (weir_req){ &chain[i], 1 };
+	}
+	weir_all_init(&all, NULL, release_two, NULL);
+	CHECK_OK(weir_all_submit(&all, two, 2, NULL));
+	weir_release_all(two, 2);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(object_of(&chain[i])->moved, 0);
+		CHECK_EQ(flags_of(&chain[i]), 0);
+		CHECK_EQ(slots_with(&chain[i]), 0);
+		CHECK_OK(weir_sem_destroy(&chain[i]));
+	}
+}
+
+/* C50: the same if its callback runs on the thread that has submitted it. */
+TEST(c50_a_weir_all_that_returns_to_its_thread)
+{
+	weir_all all;
+
+	for (int i = 0; i < 3; i++)
+		watch(&chain[i], 1, "chain");
+	for (int cancelled = 0; cancelled < 2; cancelled++) {
+		const weir_req three[] = { { &chain[0], 1 }, { &chain[1], 1 },
+					   { &chain[2], 1 } };
+
+		two[0] = (weir_req){ &chain[0], 1 };
+		two[1] = (weir_req){ &chain[2], 1 };
+		weir_all_init(&all, NULL, release_two, NULL);
+		CHECK_OK(weir_sem_acquire(&chain[1], 1, NULL));
+		CHECK_OK(weir_sem_acquire(&chain[2], 1, NULL));
+		CHECK_ERR(weir_all_submit(&all, three, 3, NULL), WEIR_EQUEUED);
+		CHECK_EQ(object_of(&chain[0])->moved, 1);
+		CHECK_EQ(object_of(&chain[1])->moved, 0);
+		/* Now it waits for the last one. */
+		weir_sem_release(&chain[1], 1);
+		CHECK_EQ(object_of(&chain[0])->moved, 1);
+		CHECK_EQ(object_of(&chain[1])->moved, 1);
+		CHECK_EQ(object_of(&chain[2])->moved, 0);
+		if (cancelled)
+			CHECK_OK(weir_all_cancel(&all));
+		weir_sem_release(&chain[2], 1);
+		if (!cancelled)
+			weir_sem_release(&chain[1], 1);
+		for (int i = 0; i < 3; i++) {
+			CHECK_EQ(object_of(&chain[i])->moved, 0);
+			CHECK_EQ(flags_of(&chain[i]), 0);
+			CHECK_EQ(slots_with(&chain[i]), 0);
+		}
+	}
 	for (int i = 0; i < 3; i++)
 		CHECK_OK(weir_sem_destroy(&chain[i]));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_PATTERN_SITE_H
-#define WEIR_PATTERN_SITE_H
+#ifndef WEIR_CORE_SITE_H
+#define WEIR_CORE_SITE_H
 
-/* The call site in the program, for the acquires that a pattern makes. */
+/* The call site in the program, for acquires that the library itself makes. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,10 +11,9 @@
 #include "record/record.h"
 
 /*
- * Acquires between begin and end are recorded with the call site of the
- * pattern's public function, `site`.  The pattern calls no function of the
- * program between them.  Begin returns true if *sem is watched; the caller
- * passes this result to end.
+ * Acquires between begin and end are recorded with the call site of the public
+ * function, `site`.  No function of the program is called between them.  Begin
+ * returns true if *sem is watched; the caller passes this result to end.
  */
 static inline bool weir_site_begin_(const weir_sem *sem, uint64_t site)
 {
@@ -31,4 +30,4 @@ static inline void weir_site_end_(bool watched)
 		weir_record_end_();
 }
 
-#endif /* WEIR_PATTERN_SITE_H */
+#endif /* WEIR_CORE_SITE_H */
