@@ -122,6 +122,10 @@ static void take_context(struct dg_reading *r, uint32_t i,
 	context->ended_ns = weir_diag_since_(r, raw->ended);
 	weir_diag_clean_(context->name, sizeof(context->name), raw->name,
 			 sizeof(raw->name));
+	if (!context->ended)
+		context->named_ns = weir_diag_since_(r, raw->named_since);
+	weir_diag_clean_(context->named, sizeof(context->named), raw->named,
+			 sizeof(raw->named));
 	take_slots(r, at, raw, i);
 }
 

@@ -83,6 +83,7 @@ uint32_t weir_diag_add_context_(struct dg_model *model)
 	memset(context, 0, sizeof(*context));
 	context->first_hold = context->first_wait = DG_NONE;
 	context->age_ns = context->ended_ns = DG_UNKNOWN;
+	context->named_ns = DG_UNKNOWN;
 	return i;
 }
 

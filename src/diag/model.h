@@ -81,7 +81,10 @@ struct dg_context {
 				   blocks no other context */
 	enum dg_verdict verdict;
 	int64_t age_ns, ended_ns;
+	int64_t named_ns;	/* since when it waits for a semaphore between
+				   processes; DG_UNKNOWN: it does not */
 	char name[64];
+	char named[RG_NAME];	/* the name of that semaphore */
 };
 #define DG_PROCESS RG_KINDS		/* a context that is a process */
 

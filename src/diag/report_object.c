@@ -67,6 +67,11 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 	} else if (rate) {
 		put(text, "  waits for tokens of ");
 		weir_diag_put_object_(text, rate);
+	} else if (c->named_ns != DG_UNKNOWN) {
+		put(text, "  waits for ");
+		put(text, c->named);
+		put(text, " between processes, for ");
+		weir_diag_put_time_(text, c->named_ns);
 	} else {
 		put(text, "  running, waits for no semaphore");
 	}

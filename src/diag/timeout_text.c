@@ -56,7 +56,8 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 		const struct dg_hold *hold = &model->holds[h];
 		const struct dg_context *c = &model->contexts[hold->context];
 
-		if (!c->ended && c->first_wait == DG_NONE)
+		if (!c->ended && c->first_wait == DG_NONE &&
+		    c->named_ns == DG_UNKNOWN)
 			running = weir_diag_add_(running, hold->weight);
 	}
 	put(text, weir_diag_verdict_name_(verdict));

@@ -16,6 +16,7 @@
 #include "named/lock.h"
 #include "named/record.h"
 #include "named/table.h"
+#include "record/record.h"
 
 static struct nm_limit limit_of(const struct call *call)
 {
@@ -164,7 +165,10 @@ static weir_err wait_queued(struct call *call)
 	} while (err == WEIR_EAGAIN);
 	if (err || !call->record)
 		return err;
+	/* The registry of this process shows that this thread waits. */
+	weir_record_away_(call->h->name);
 	err = sleep_until(call);
+	weir_record_back_();
 	return err ? err : outcome_of(call->record);
 }
 

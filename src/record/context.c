@@ -150,6 +150,7 @@ static void fill(struct rg_context *context, enum rg_kind kind,
 	/* relaxed: as above. */
 	at_store_relaxed(&context->more, 0);
 	at_store_relaxed(&context->first, 0);
+	at_store_relaxed(&context->named_since, 0);
 	for (size_t i = 0; i < sizeof(name); i++)
 		/* relaxed: as above. */
 		at_store_relaxed(&context->name[i], name[i]);

@@ -222,7 +222,9 @@ struct rg_context {
 					   further slots of this context; 0: none */
 	uint32_t first;			/* in such a record: index + 1 of the
 					   first record of the context */
-	uint64_t reserved[7];
+	uint64_t named_since;		/* the thread waits for a semaphore
+					   between processes since then; 0: not */
+	char named[RG_NAME];		/* the name of that semaphore */
 	struct rg_slot slots[RG_SLOTS];
 };
 

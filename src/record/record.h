@@ -215,6 +215,14 @@ void weir_record_drop_wait_(uint32_t number);
 void weir_record_end_any_(uint32_t context);
 
 /*
+ * weir_record_away_ and weir_record_back_ enclose a wait of the calling thread for a
+ * semaphore between processes.  Its name is stored in the context of the thread, if
+ * it has one.
+ */
+void weir_record_away_(const char *name);
+void weir_record_back_(void);
+
+/*
  * The wait was granted, and its call has not returned yet.  Called with the
  * semaphore locked.  Async-signal-safe.
  */
@@ -288,6 +296,8 @@ uint64_t weir_record_self_(void);
 #define weir_record_call_(site) ((void)(site))
 #define weir_record_wait_(object, request)                                     \
 	((void)(object), (void)(request), UINT32_C(0))
+#define weir_record_away_(name) ((void)(name))
+#define weir_record_back_() ((void)0)
 #define weir_record_drop_wait_(wait) ((void)(wait))
 #define weir_record_end_any_(context) ((void)(context))
 #define weir_record_end_wait_(object, op, wait, err, n)                        \

@@ -8,8 +8,10 @@
 #include "record/context.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/ticks.h"
+#include "record/record.h"
 
 static pthread_key_t key;
 static uint32_t has_key;
@@ -91,4 +93,41 @@ bool weir_context_enter_(char *base)
 	}
 	my->busy = false;
 	return context;
+}
+
+/* Returns the context of the calling thread in the registry; null: none. */
+static struct rg_context *mine(void)
+{
+	const struct weir_self_ *my = &weir_mine_;
+
+	/* relaxed: as in end_thread. */
+	return my->base && my->base == at_load_relaxed(&weir_registry_->base) ?
+		       my->context : NULL;
+}
+
+void weir_record_away_(const char *name)
+{
+	struct rg_context *context = mine();
+	size_t length = name ? strnlen(name, RG_NAME - 1) : 0;
+
+	if (!context)
+		return;
+	/* relaxed: all; readers compare seq. */
+	at_add_relaxed(&context->seq, 1);
+	for (size_t i = 0; i < RG_NAME; i++)
+		/* relaxed: as above. */
+		at_store_relaxed(&context->named[i],
+				 i < length ? name[i] : '\0');
+	/* relaxed: as above. */
+	at_store_relaxed(&context->named_since, (uint64_t)weir_ticks_());
+	at_add_relaxed(&context->seq, 1);
+}
+
+void weir_record_back_(void)
+{
+	struct rg_context *context = mine();
+
+	/* relaxed: one word. */
+	if (context)
+		at_store_relaxed(&context->named_since, 0);
 }

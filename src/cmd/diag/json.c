@@ -150,6 +150,9 @@ static void put_contexts(FILE *out, const struct dg_model *model)
 		json_bool(out, "ended", c->ended);
 		json_text(out, "verdict", weir_diag_verdict_name_(c->verdict));
 		put_time(out, "ended_ns", c->ended ? c->ended_ns : DG_UNKNOWN);
+		if (c->named_ns != DG_UNKNOWN)
+			json_text(out, "named", c->named);
+		put_time(out, "named_ns", c->named_ns);
 		if (c->group)
 			json_int(out, "group", c->group);
 		json_end(out);
