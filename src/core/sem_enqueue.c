@@ -34,9 +34,10 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 	return late ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/* Record that w is about to wait. */
+/* Record that w is about to wait, from now_ns on. */
 static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
-			enum weir_place_ place, int64_t deadline_ns)
+			enum weir_place_ place, int64_t now_ns,
+			int64_t deadline_ns)
 {
 	uint64_t object = weir_record_waits_of_(sem);
 	struct weir_request_ request = {
@@ -44,6 +45,7 @@ static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
 		.sem = sem,
 		.min = w->min,
 		.max = weir_waiter_max_(w),
+		.now_ns = now_ns,
 		.deadline_ns = deadline_ns,
 		.flags = (w->wants == WEIR_WANTS_IDLE_ ? RG_IDLE :
 			  place == WEIR_OVERSIZED_ ? RG_OVERSIZED : 0) |
@@ -69,9 +71,9 @@ static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
  * notified and freed: *w is not accessed any more.
  */
 static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place,
-		 int64_t deadline_ns)
+		 int64_t now_ns, int64_t deadline_ns)
 {
-	record_wait(sem, w, place, deadline_ns);
+	record_wait(sem, w, place, now_ns, deadline_ns);
 	w->cpu = weir_cpu_();
 	if (!w->kind) {
 		w->may_spin = place == WEIR_IN_QUEUE_ &&
@@ -107,7 +109,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		weir_waiter_set_since_(w, now_ns);
 		*err = find_place(sem, w, now_ns >= deadline_ns, &place);
 		if (!*err) {
-			join(sem, w, place, deadline_ns);
+			join(sem, w, place, now_ns, deadline_ns);
 			return true;
 		}
 	}
@@ -140,7 +142,8 @@ bool weir_sem_enqueue_(struct weir_waiter_ *w, int64_t deadline_ns,
 	}
 	if (w->wants == WEIR_WANTS_IDLE_) {
 		w->since_ns = weir_now_ns();
-		record_wait(w->sem, w, WEIR_OVERSIZED_, deadline_ns);
+		record_wait(w->sem, w, WEIR_OVERSIZED_, w->since_ns,
+			    deadline_ns);
 		/* If the semaphore is idle already, the unlock decides w. */
 		weir_sem_join_(w->sem, w, WEIR_OVERSIZED_);
 		weir_sem_unlock_(w->sem, 0);

@@ -126,7 +126,7 @@ uint32_t weir_diag_add_wait_(struct dg_model *model, uint32_t context,
 	wait->object = object;
 	wait->min = min;
 	wait->max = max;
-	wait->age_ns = wait->granted_ns = DG_UNKNOWN;
+	wait->age_ns = wait->granted_ns = wait->limit_ns = DG_UNKNOWN;
 	wait->left_ns = DG_NO_DEADLINE;
 	wait->next_of_context = model->contexts[context].first_wait;
 	model->contexts[context].first_wait = i;

@@ -112,6 +112,7 @@ struct dg_wait {
 	int64_t age_ns;
 	int64_t granted_ns;	/* since the grant; DG_UNKNOWN */
 	int64_t left_ns;	/* until the deadline; DG_NO_DEADLINE */
+	int64_t limit_ns;	/* from the start to the deadline; DG_UNKNOWN */
 };
 
 struct dg_limits {

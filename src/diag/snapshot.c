@@ -101,6 +101,28 @@ static uint32_t overtaken(const struct dg_object *object,
 	return turns < UINT32_MAX ? (uint32_t)turns : UINT32_MAX;
 }
 
+/*
+ * The times that depend on the deadline.  The age is more exact by it: `since`
+ * may lag.
+ */
+static void take_deadline(const struct dg_reading *r, struct dg_wait *wait,
+			  const struct rg_wait *raw)
+{
+	int64_t now_ns = r->source->now_ns, left, age;
+
+	if (raw->deadline_ns == INT64_MAX)
+		return;
+	if (__builtin_sub_overflow(raw->deadline_ns, now_ns, &left))
+		left = now_ns < 0 ? DG_NO_DEADLINE : 0;
+	wait->left_ns = left < 0 ? 0 : left;
+	if (raw->limit_ns <= 0)
+		return;
+	wait->limit_ns = raw->limit_ns;
+	if (left != DG_NO_DEADLINE &&
+	    !__builtin_sub_overflow(raw->limit_ns, left, &age) && age >= 0)
+		wait->age_ns = age;
+}
+
 /* before: the sequence number that the wait had in the first pass. */
 static void take_wait(struct dg_reading *r, uint32_t i,
 		      const struct rg_wait *raw, uint32_t before)
@@ -126,13 +148,7 @@ static void take_wait(struct dg_reading *r, uint32_t i,
 	wait->age_ns = weir_diag_since_(r, raw->since);
 	wait->granted_ns = weir_diag_since_(r, raw->granted);
 	wait->flags = wait_flags(r, wait, raw);
-	if (raw->deadline_ns != INT64_MAX) {
-		int64_t now_ns = r->source->now_ns, left;
-
-		if (__builtin_sub_overflow(raw->deadline_ns, now_ns, &left))
-			left = now_ns < 0 ? DG_NO_DEADLINE : 0;
-		wait->left_ns = left < 0 ? 0 : left;
-	}
+	take_deadline(r, wait, raw);
 	if (raw->seq != before)
 		r->model->contexts[context].moving = true;
 }

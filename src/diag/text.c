@@ -112,6 +112,30 @@ void weir_diag_put_time_(struct dg_text *text, int64_t ns)
 	}
 }
 
+void weir_diag_put_limit_(struct dg_text *text, int64_t ns)
+{
+	const int64_t us = 1000, ms = 1000 * us, s = 1000 * ms;
+	int64_t step = 1, unit, thousandths;
+
+	if (ns >= 60 * s) {
+		weir_diag_put_time_(text, weir_diag_add_(ns, s / 2));
+		return;
+	}
+	while (ns / step >= 1000)
+		step *= 10;
+	ns = (ns + step / 2) / step * step;
+	unit = ns < ms ? us : ns < s ? ms : s;
+	put_digits(text, (uint64_t)(ns / unit), 1);
+	thousandths = ns % unit * 1000 / unit;
+	for (int64_t tenth = 100; thousandths; tenth /= 10) {
+		if (tenth == 100)
+			put_char(text, '.');
+		put_char(text, (char)('0' + thousandths / tenth));
+		thousandths %= tenth;
+	}
+	weir_diag_put_(text, unit == us ? " us" : unit == ms ? " ms" : " s");
+}
+
 void weir_diag_put_site_(struct dg_text *text, uint64_t site)
 {
 	char room[256];

@@ -33,6 +33,8 @@ void weir_diag_put_int_(struct dg_text *text, int64_t number);
 void weir_diag_put_right_(struct dg_text *text, int64_t number, int width);
 /* "3.1 ms", "29.8 s", "15m12s", "6h02m", "2 days". */
 void weir_diag_put_time_(struct dg_text *text, int64_t ns);
+/* "30 s", "2.5 s", "1m30s": three digits, without zeros at the end. */
+void weir_diag_put_limit_(struct dg_text *text, int64_t ns);
 void weir_diag_put_site_(struct dg_text *text, uint64_t site);
 /* "tid 8131 worker-1", "operation 0x5500", "pid 12 make". */
 void weir_diag_put_context_(struct dg_text *text,

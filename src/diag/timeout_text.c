@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a timeout report. */
+#include "diag/callers.h"
 #include "diag/own.h"
 #include "diag/phrase.h"
 
@@ -11,6 +12,31 @@ static void put(struct dg_text *text, const char *string)
 static void put_int(struct dg_text *text, int64_t number)
 {
 	weir_diag_put_int_(text, number);
+}
+
+/* The calls that are shown, with that of the wait. */
+#define CALLS_MAX 6u
+
+/*
+ * "orders.c:118 < server.c:402 < ...": the call that waited, and its callers.  An
+ * operation waits on no stack: only the call that submitted it is known.
+ */
+static void put_calls(struct dg_text *text, const struct dg_wait *own,
+		      const struct dg_context *context)
+{
+	uint64_t callers[CALLS_MAX];
+	uint32_t n = 0;
+
+	weir_diag_put_site_(text, own->site);
+	if (context->kind == RG_THREAD)
+		n = weir_diag_callers_(own->site, callers, CALLS_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		put(text, " < ");
+		if (i + 1 == CALLS_MAX)
+			put(text, "...");
+		else
+			weir_diag_put_site_(text, callers[i]);
+	}
 }
 
 /* ", you were number 3 (5 permits before you)" */
@@ -112,10 +138,15 @@ bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 	put_wish(text, object, own);
 	put(text, ", waited ");
 	weir_diag_put_time_(text, own->age_ns);
+	if (own->limit_ns != DG_UNKNOWN) {
+		put(text, " (limit ");
+		weir_diag_put_limit_(text, own->limit_ns);
+		put(text, ")");
+	}
 	put(text, "\n  by    ");
 	weir_diag_put_context_(text, context);
 	put(text, "  ");
-	weir_diag_put_site_(text, own->site);
+	put_calls(text, own, context);
 	put(text, "\n  queue ");
 	put_int(text, object->waiters);
 	put(text, " waiting");

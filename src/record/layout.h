@@ -244,7 +244,8 @@ struct rg_wait {
 	/* At the start of the wait: see "Overtaken" in diag.md. */
 	uint64_t released;		/* `released` of the object */
 	int64_t ahead;			/* `queued` of the object */
-	uint64_t reserved[3];
+	int64_t limit_ns;		/* deadline_ns - the start; 0: none */
+	uint64_t reserved[2];
 };
 
 /* A slow event; the ring keeps the last RG_EVENTS. */

@@ -50,6 +50,7 @@ struct weir_request_ {
 					   the calling thread waits */
 	const void *sem;
 	int64_t min, max;
+	int64_t now_ns;			/* weir_now_ns() */
 	int64_t deadline_ns;
 	uint32_t flags;			/* RG_HAS_CTX, RG_OVERSIZED, RG_IDLE */
 };

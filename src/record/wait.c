@@ -143,6 +143,20 @@ static uint32_t more_flags(const struct rg_object *object,
 	       (request->any ? RG_ANY_OF : 0);
 }
 
+/*
+ * The time until the deadline; 0: none.  It is exact: `since` may lag behind the
+ * clock of the deadline by some milliseconds.
+ */
+static int64_t limit_of(const struct weir_request_ *request)
+{
+	int64_t left;
+
+	if (request->deadline_ns == INT64_MAX ||
+	    __builtin_sub_overflow(request->deadline_ns, request->now_ns, &left))
+		return 0;
+	return left > 0 ? left : 0;
+}
+
 uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 {
 	const void *op = request->op;
@@ -191,6 +205,7 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 	at_store_relaxed(&wait->site, weir_mine_.site);
 	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_());
 	at_store_relaxed(&wait->deadline_ns, request->deadline_ns);
+	at_store_relaxed(&wait->limit_ns, limit_of(request));
 	at_store_relaxed(&wait->ticket, ticket);
 	/* relaxed: as above. */
 	at_store_relaxed(&wait->flags, flags);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "diag/maps.h"
 #include "weir/async.h"
 #include "weir/ctx.h"
 #include "weir/diag.h"
@@ -23,12 +24,25 @@
 
 static char text[65536];
 
+/* As SITES_ARE_EXACT in look.h. */
+#ifdef LIBRARY_HAS_TAIL_CALLS
+#define EXACT true
+#else
+#define EXACT false
+#endif
+
 #define CHECK_TEXT(whole, part)                                                \
 	do {                                                                   \
 		if (!strstr(whole, part))                                      \
 			check_fail(__FILE__, __LINE__,                         \
 				   "\"%s\" is not in:\n%s", part, whole);      \
 	} while (0)
+
+static bool is_in(uint64_t site, void (*function)(void))
+{
+	/* More than the size of a function below. */
+	return site - (uintptr_t)function < 1024;
+}
 
 static void init(weir_sem *sem, const char *name, int64_t permits)
 {
@@ -308,22 +322,44 @@ TEST(a_report_function_that_times_out_is_not_called_again)
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 
+/*
+ * Returns the limit of the wait in the report, in ns.  The time that was waited is
+ * not less.
+ */
+static double limit_in_report(void)
+{
+	char waited[4], limit[4];
+	double waited_ns, limit_ns;
+	const char *at = strstr(reported, ", waited ");
+
+	CHECK(at);
+	CHECK_EQ(sscanf(at, ", waited %lf %3[mus] (limit %lf %3[mus])",
+			&waited_ns, waited, &limit_ns, limit), 4);
+	waited_ns *= *waited == 'u' ? 1e3 : *waited == 'm' ? 1e6 : 1e9;
+	limit_ns *= *limit == 'u' ? 1e3 : *limit == 'm' ? 1e6 : 1e9;
+	/* The last of the digits that are shown is rounded. */
+	CHECK(waited_ns * 1.1 >= limit_ns);
+	return limit_ns;
+}
+
 /* C51: the holders in the report are those of one instant. */
 TEST(c51_timeout_report_names_the_holders)
 {
+	int64_t ns = 1000000;
 	weir_sem sem;
 
 	init(&sem, "limit", 3);
 	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
 	CHECK(!weir_diag_set_report(keep_report));
 	/* If the deadline passed before it could wait, retry with more time. */
-	for (int64_t ns = 1000000; !reported[0]; ns *= 2) {
+	for (; !reported[0]; ns *= 2) {
 		CHECK(ns < INT64_C(16000000000));
 		CHECK_ERR(weir_sem_acquire_for(&sem, 2, ns), WEIR_ETIMEDOUT);
 	}
 	CHECK(weir_diag_set_report(NULL) == keep_report);
 	CHECK_TEXT(reported, "weir: acquire timed out: limit wants 2 of 3, "
 			     "waited ");
+	CHECK(limit_in_report() <= (double)ns / 2 * 1.01);
 	CHECK_TEXT(reported, "queue 1 waiting, you were number 1 (0 permits "
 			     "before you)");
 	CHECK_TEXT(reported, "held  2 permits by 1 context:\n");
@@ -333,6 +369,101 @@ TEST(c51_timeout_report_names_the_holders)
 	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1000000), WEIR_ETIMEDOUT);
 	CHECK_EQ(reported[0], 0);
 	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+/*
+ * The callers of a wait.  A function that ends with a call would jump to it.
+ */
+static weir_sem called;
+static int64_t called_for;
+
+__attribute__((noinline)) static void inner(void)
+{
+	CHECK_ERR(weir_sem_acquire_for(&called, 1, called_for), WEIR_ETIMEDOUT);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void outer(void)
+{
+	inner();
+	__asm__ volatile("");
+}
+
+/*
+ * Parse "module+0x12" as this program names its addresses.  Returns the address
+ * in the program.
+ */
+static uint64_t address_in(const char *site)
+{
+	char here[256];
+	const char *offset = strrchr(site, '+');
+	uint64_t base;
+
+	CHECK(weir_diag_map_site_(NULL, (uintptr_t)outer, here, sizeof(here)));
+	base = (uintptr_t)outer - strtoull(strrchr(here, '+') + 1, NULL, 16);
+	CHECK(offset);
+	return base + strtoull(offset + 1, NULL, 16);
+}
+
+TEST(c51_timeout_report_names_the_callers)
+{
+	char *line, *next;
+
+	init(&called, "called", 1);
+	reported[0] = '\0';
+	CHECK_OK(weir_sem_acquire(&called, 1, NULL));
+	CHECK(!weir_diag_set_report(keep_report));
+	/* If the deadline passed before it could wait, retry with more time. */
+	for (called_for = 1000000; !reported[0]; called_for *= 2) {
+		CHECK(called_for < INT64_C(16000000000));
+		outer();
+	}
+	CHECK(weir_diag_set_report(NULL) == keep_report);
+	weir_sem_release(&called, 1);
+	CHECK_OK(weir_sem_destroy(&called));
+	line = strstr(reported, "\n  by    tid ");
+	CHECK(line);
+	line++;
+	line[strcspn(line, "\n")] = '\0';
+	next = strstr(line, " < ");
+	if (!HAS_UNWINDER) {
+		CHECK(!next);
+		return;
+	}
+	CHECK_TEXT(line, " < ");
+	*next = '\0';
+	if (EXACT)
+		CHECK(is_in(address_in(line), inner));
+	line = next + 3;
+	next = strstr(line, " < ");
+	CHECK_TEXT(line, " < ");
+	*next = '\0';
+	if (EXACT)
+		CHECK(is_in(address_in(line), outer));
+	for (int n = 2; (next = strstr(next + 3, " < ")); n++)
+		CHECK(n < 6);
+}
+
+/* An operation waits on no stack: the report has the call of its submit. */
+TEST(c51_timeout_report_of_an_operation_has_no_callers)
+{
+	weir_sem sem;
+	weir_op op;
+
+	init(&sem, "limit", 1);
+	reported[0] = '\0';
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK(!weir_diag_set_report(keep_report));
+	CHECK_ERR(weir_op_submit_until(&op, &sem, 1, weir_deadline_after(
+		INT64_C(20000000))), WEIR_EQUEUED);
+	AWAIT(weir_op_poll(&op) == WEIR_ETIMEDOUT);
+	CHECK(weir_diag_set_report(NULL) == keep_report);
+	CHECK_TEXT(reported, "\n  by    operation 0x");
+	CHECK(!strstr(reported, " < "));
+	CHECK(limit_in_report() > 0);
+	weir_sem_release(&sem, 1);
 	CHECK_OK(weir_sem_destroy(&sem));
 }
 

@@ -425,6 +425,33 @@ TEST(c50_barging_waiter_may_be_passed)
 	fake_free(base);
 }
 
+/* The limit that the caller gave is recorded some microseconds later. */
+TEST(limits_are_rounded)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} limits[] = {
+		{ 30 * FAKE_SECOND - 20000, "30 s" },
+		{ 2500000000 - 3000, "2.5 s" },
+		{ 99999999, "100 ms" },
+		{ 1234567, "1.23 ms" },
+		{ 1050000000, "1.05 s" },
+		{ 1000000 - 900, "999 us" },
+		{ 999, "0.999 us" },
+		{ 60 * FAKE_SECOND - 5, "60 s" },
+		{ 600 * FAKE_SECOND - 30000, "10m00s" },
+		{ INT64_MAX, "106751 days" },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		struct dg_text text = { .to = report, .size = sizeof(report) };
+
+		weir_diag_put_limit_(&text, limits[i].ns);
+		CHECK(!strcmp(report, limits[i].text));
+	}
+}
+
 TEST(c49_text_is_clean)
 {
 	char *base = fake_registry(0);
