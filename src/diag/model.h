@@ -96,15 +96,11 @@ struct dg_hold {
 	int64_t age_ns;
 };
 
-/* In addition to the flags of layout.h. */
-#define DG_PASSABLE 0x10000u	/* BARGING: other requests may be granted
-				   before this one */
-
 struct dg_wait {
 	uint32_t context, object;
 	uint32_t next_of_context, next_of_object;
 	uint32_t record, seq;
-	uint32_t flags;		/* RG_ANY_OF ..., DG_PASSABLE */
+	uint32_t flags;		/* RG_ANY_OF ... */
 	uint32_t overtaken;	/* how often the capacity went to others */
 	uint32_t place;		/* in the queue, from 1; 0: not in it */
 	int64_t min, max;

@@ -53,21 +53,16 @@ static bool is_earlier(uint32_t a, uint32_t b, const void *user)
 }
 
 /*
- * Orders waits as they are granted: first the waiters that no request passes,
- * by arrival; then those that may be passed, the smallest first.
+ * Orders waits as they are granted: by arrival.  A growth of the capacity moves
+ * the requests that were above it to the end of the queue.
  */
 static bool is_granted_before(uint32_t a, uint32_t b, const void *user)
 {
 	const struct dg_model *model = user;
 	const struct dg_wait *x = &model->waits[a], *y = &model->waits[b];
-	uint32_t x_passable = x->flags & DG_PASSABLE;
 
-	if (x->object != y->object)
-		return x->object < y->object;
-	if (x_passable != (y->flags & DG_PASSABLE))
-		return !x_passable;
-	if (x_passable && x->min != y->min)
-		return x->min < y->min;
+	if (x->object == y->object && (x->flags ^ y->flags) & RG_OVERSIZED)
+		return y->flags & RG_OVERSIZED;
 	return is_earlier(a, b, user);
 }
 

@@ -10,10 +10,13 @@
  *   - A context that has ended returns all that it was granted, so a grant that
  *     lets a context proceed never takes permits away from another one for ever.
  *   - A grant to a context that still needs other permits (all-of) does take
- *     permits.  In a queue that no request passes (FIFO) the order of grants is
- *     fixed, so such a grant cannot be avoided.  A waiter that may be passed
- *     (BARGING) is granted only together with the rest of its context: `free` is
- *     not reduced for it.
+ *     permits.  But the order of the grants of a queue is fixed, so such a grant
+ *     cannot be avoided.
+ *
+ * The order is fixed under BARGING, too.  There a request may take free permits
+ * although others are queued, but only instead of joining the queue.  A queued
+ * request gets permits only as the head of its queue (core/sem_grant.c).  A
+ * context that is about to make a request does not wait.
  *
  * A context has at most one wait for each object.  A wait for idle is judged
  * exactly if no context needs all of several objects at once; in weir no context
@@ -186,11 +189,22 @@ static void satisfy(struct dg_work *work, const struct dg_wait *wait)
 		finish(work, c);
 }
 
+/*
+ * Returns true if the request is above the capacity, also after the growth that
+ * is assumed.
+ */
+static bool is_above(const struct dg_work *work, const struct dg_wait *wait)
+{
+	return wait->flags & RG_OVERSIZED && (wait->object != work->raised ||
+					      wait->min > work->capacity);
+}
+
 /* Returns true if the wait takes no part in the queue. */
 static bool is_outside(const struct dg_work *work, const struct dg_wait *wait)
 {
 	return work->done[wait->context] ||
-	       wait->flags & (RG_GRANTED | RG_OVERSIZED | RG_IDLE | RG_ROOM);
+	       wait->flags & (RG_GRANTED | RG_IDLE | RG_ROOM) ||
+	       is_above(work, wait);
 }
 
 /*
@@ -228,10 +242,8 @@ static void grant(const struct dg_model *model, struct dg_work *work,
 		if (!is_outside(work, wait)) {
 			if (work->free[object] < wait->min)
 				return;
-			if (!(wait->flags & DG_PASSABLE)) {
-				work->free[object] -= wait->min;
-				work->granted[w] = 1;
-			}
+			work->free[object] -= wait->min;
+			work->granted[w] = 1;
 			satisfy(work, wait);
 		}
 		work->head[object] = work->next[w];
@@ -243,8 +255,10 @@ static void grant_idle(const struct dg_model *model, struct dg_work *work,
 		       uint32_t object)
 {
 	const struct dg_object *o = &model->objects[object];
+	int64_t capacity = object == work->raised ? work->capacity :
+						    o->capacity;
 
-	if (o->flags & RG_UNBOUNDED || work->free[object] < o->capacity)
+	if (o->flags & RG_UNBOUNDED || work->free[object] < capacity)
 		return;
 	for (uint32_t w = o->first_wait; w != DG_NONE;
 	     w = model->waits[w].next_of_object)
@@ -312,6 +326,10 @@ void weir_diag_reduce_(struct dg_model *model, const struct dg_assume *assume)
 	struct dg_work *work = weir_diag_work_(model);
 
 	work->changed_n = work->finishing_n = 0;
+	work->raised = assume->raised;
+	if (assume->raised != DG_NONE)
+		work->capacity = weir_diag_add_(
+			model->objects[assume->raised].capacity, assume->by);
 	for (uint32_t i = 0; i < model->used.objects; i++)
 		begin_object(model, work, i, assume);
 	for (uint32_t i = 0; i < model->used.contexts; i++)

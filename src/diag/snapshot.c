@@ -10,11 +10,6 @@
 #include "diag/reading.h"
 #include "diag/verdict.h"
 
-#define SECOND INT64_C(1000000000)
-
-/* No starvation bound of BARGING is longer; a waiter of this age is overdue. */
-#define OVERDUE_NS (17 * SECOND)
-
 static void take_state(struct dg_model *model, struct dg_object *object,
 		       const struct rg_object *raw)
 {
@@ -74,9 +69,6 @@ static uint32_t wait_flags(const struct dg_reading *r,
 		flags |= raw->flags & RG_ROOM;
 	if (r->model->objects[wait->object].type == RG_RWLOCK)
 		flags |= raw->flags & RG_RECALL;
-	if (r->model->objects[wait->object].flags & RG_BARGING &&
-	    wait->age_ns < OVERDUE_NS)
-		flags |= DG_PASSABLE;
 	return flags;
 }
 

@@ -50,6 +50,8 @@ struct dg_work {
 	uint8_t *left;		/* of contexts: bit i for enum dg_step */
 	uint32_t *parent;	/* of contexts: union-find */
 	uint32_t changed_n, finishing_n;
+	uint32_t raised;	/* the object whose capacity grows; DG_NONE */
+	int64_t capacity;	/* of that object, after the growth */
 };
 
 /* Returns the arrays of the model. */

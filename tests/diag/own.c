@@ -119,6 +119,66 @@ TEST(c50_deadlock_of_two_threads)
 	CHECK_OK(weir_sem_destroy(&pair.second));
 }
 
+static void *take_five_and_six(void *arg)
+{
+	struct pair *pair = arg;
+
+	CHECK_OK(weir_sem_acquire(&pair->first, 5, NULL));
+	weir_sem_release(&pair->second, 1);
+	CHECK_ERR(weir_sem_acquire(&pair->first, 6, pair->end), WEIR_ECANCELED);
+	weir_sem_release(&pair->first, 5);
+	return NULL;
+}
+
+static void *take_one(void *arg)
+{
+	CHECK_OK(weir_sem_acquire(arg, 1, NULL));
+	weir_sem_release(arg, 1);
+	return NULL;
+}
+
+/*
+ * The head of a BARGING queue can be passed only by requests that are not queued.
+ * So a waiter behind a head that cannot proceed cannot proceed either, although
+ * the permits that it wants are free, and although the head is not overdue.
+ */
+TEST(c50_barging_waiters_are_deadlocked_at_once)
+{
+	weir_sem_opts opts = { .permits = 10, .name = "barging",
+			       .policy = WEIR_BARGING,
+			       .barge_us = WEIR_BARGE_US_MAX };
+	struct pair pair;
+	check_thread head, behind;
+	weir_ctx ctx;
+
+	CHECK_OK(weir_sem_init_opts(&pair.first, &opts));
+	CHECK_OK(weir_sem_init_opts(&pair.second, &(weir_sem_opts){
+		.flags = WEIR_SEM_UNBOUNDED }));
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	pair.end = &ctx;
+	CHECK_OK(weir_sem_acquire(&pair.first, 5, NULL));
+	head = start(take_five_and_six, &pair);
+	CHECK_OK(weir_sem_acquire(&pair.second, 1, NULL));
+	AWAIT(waiters_of(&pair.first) == 1);
+	behind = start(take_one, &pair.first);
+	AWAIT(waiters_of(&pair.first) == 2);
+	weir_sem_release(&pair.first, 5);
+	CHECK_EQ(waiters_of(&pair.first), 2);
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	CHECK_TEXT(text, "\n  behind them: tid ");
+	/* The permits of a request that is not queued come back. */
+	if (!weir_sem_try_acquire(&pair.first, 1))
+		weir_sem_release(&pair.first, 1);
+	CHECK_EQ(waiters_of(&pair.first), 2);
+	CHECK_EQ(explain(), WEIR_DIAG_DEADLOCK);
+	weir_ctx_cancel(&ctx);
+	finish(head);
+	finish(behind);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_sem_destroy(&pair.first));
+	CHECK_OK(weir_sem_destroy(&pair.second));
+}
+
 /*
  * A waiter that a shrink makes oversized blocks no other, and one that joins the
  * queue again after a growth can proceed.

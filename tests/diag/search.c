@@ -4,12 +4,9 @@
  * and which contexts have given up waiting for the rest (any-of).  The moves of
  * a state are:
  *
- *   - A grant that the semaphore makes by itself: the first waiter of a queue
- *     that no request passes and that fits; a waiter for idle if no permit is
- *     out.  While there is such a move, no other move is made, because a
- *     semaphore grants at once.
- *   - A grant to a waiter that may be passed, if it fits and no other kind of
- *     waiter is in that queue.  Whether and when it is made is open.
+ *   - A grant that the semaphore makes by itself: the first waiter of a queue if
+ *     it fits; a waiter for idle if no permit is out.  While there is such a
+ *     move, no other move is made, because a semaphore grants at once.
  *   - A context that does not wait releases one permit.
  *
  * All moves of all reachable states are followed.
@@ -122,8 +119,7 @@ static bool forced(const struct state *s)
 		for (int w = 0; w < sys->waits; w++) {
 			const struct system_wait *wait = &sys->wait[w];
 
-			if (wait->object != o || wait->passable ||
-			    !is_queued(s, w))
+			if (wait->object != o || !is_queued(s, w))
 				continue;
 			if (wait->weight <= room) {
 				any = true;
@@ -142,24 +138,6 @@ static bool forced(const struct state *s)
 	return any;
 }
 
-static void barge(const struct state *s)
-{
-	for (int w = 0; w < sys->waits; w++) {
-		const struct system_wait *wait = &sys->wait[w];
-		bool blocked = false;
-
-		if (!wait->passable || !is_queued(s, w))
-			continue;
-		for (int v = 0; v < sys->waits; v++)
-			if (sys->wait[v].object == wait->object &&
-			    !sys->wait[v].passable && is_queued(s, v))
-				blocked = true;
-		if (!blocked && wait->weight <= sys->capacity[wait->object] -
-						out(s, wait->object))
-			grant_and_explore(s, w);
-	}
-}
-
 static void explore(const struct state *s)
 {
 	if (!remember(s))
@@ -169,7 +147,6 @@ static void explore(const struct state *s)
 			result[c] = true;
 	if (forced(s))
 		return;
-	barge(s);
 	for (int c = 0; c < sys->contexts; c++)
 		for (int o = 0; o < sys->objects; o++) {
 			struct state next = *s;

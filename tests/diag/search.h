@@ -16,7 +16,6 @@
 struct system_wait {
 	int context, object;
 	int weight;
-	bool passable;		/* BARGING: others may be granted first */
 	bool idle;		/* waits until no permit is out */
 	bool oversized;		/* not in the queue */
 };

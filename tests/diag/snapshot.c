@@ -404,7 +404,8 @@ TEST(c48_further_slots)
 	fake_free(base);
 }
 
-TEST(c50_barging_waiter_may_be_passed)
+/* A request that is queued passes no other, also under BARGING. */
+TEST(c50_barging_waiters_keep_their_order)
 {
 	char *base = fake_registry(0);
 	uint64_t object = fake_add_object(base, "o", 10);
@@ -413,15 +414,28 @@ TEST(c50_barging_waiter_may_be_passed)
 
 	fake_object(base, 0)->flags = RG_BARGING;
 	fake_hold(base, one, object, 5, 0, 0);
-	fake_add_wait(base, one, object, 6, 0, FAKE_SECOND);
-	fake_add_wait(base, two, object, 1, 0, FAKE_SECOND);
+	fake_add_wait(base, one, object, 6, 0, 0);
+	fake_add_wait(base, two, object, 1, 0, 0);
+	look(base, NULL);
+	CHECK_EQ(model.contexts[0].verdict, DG_SELF_NESTED);
+	CHECK_EQ(model.contexts[1].verdict, DG_DEADLOCK);
+	fake_wait(base, 1)->ticket = 1;
+	fake_wait(base, 0)->ticket = 2;
 	look(base, NULL);
 	CHECK_EQ(model.contexts[0].verdict, DG_SELF_NESTED);
 	CHECK_EQ(model.contexts[1].verdict, DG_SLOW);
-	/* After the longest starvation bound no request passes it. */
-	fake_wait(base, 0)->since -= 20 * (uint64_t)FAKE_SECOND;
+	fake_free(base);
+}
+
+/* A growth of the capacity is a way out for a request above it. */
+TEST(c50_unsatisfiable_can_be_raised)
+{
+	char *base = fake_registry(0);
+
+	CHECK(fake_scenario(base, "unsatisfiable"));
 	look(base, NULL);
-	CHECK_EQ(model.contexts[1].verdict, DG_DEADLOCK);
+	CHECK_TEXT(report, "  ways out  any of: end the wait of tid 101 one | "
+			   "raise limit by 1\n");
 	fake_free(base);
 }
 
