@@ -84,6 +84,11 @@ void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
 		put_inside(text, object);
 		return;
 	}
+	if (object->type == RG_RATE) {
+		put(text, object->holders ? "a call waits for tokens" :
+					    "no call waits for tokens");
+		return;
+	}
 	if (object->flags & RG_UNBOUNDED) {
 		put(text, "unbounded");
 		return;
@@ -101,7 +106,9 @@ void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object)
 void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,
 			   int64_t weight)
 {
-	if (object->type == RG_RWLOCK && is_writer(object, weight))
+	if (object->type == RG_RATE)
+		put(text, "      ");
+	else if (object->type == RG_RWLOCK && is_writer(object, weight))
 		put(text, "writer");
 	else if (object->type == RG_RWLOCK && weight == 1)
 		put(text, "reader");
@@ -112,6 +119,8 @@ void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,
 void weir_diag_put_share_(struct dg_text *text, const struct dg_object *object,
 			  int64_t weight)
 {
+	if (object->type == RG_RATE)
+		return;
 	if (object->type != RG_RWLOCK) {
 		put(text, " ");
 		put_int(text, weight);

@@ -12,14 +12,19 @@ void weir_diag_put_origin_(struct dg_text *text, uint64_t site, int64_t age_ns);
 /* "  40.0 s  mail.c:18" */
 void weir_diag_put_columns_(struct dg_text *text, uint64_t site,
 			    int64_t age_ns);
-/* "0 of 20 free"; for a reader-writer lock "2 readers inside" */
+/*
+ * "0 of 20 free"; for a reader-writer lock "2 readers inside"; for a rate limit
+ * "a call waits for tokens".  The semaphore of a rate limit has one permit, which
+ * the first of the calls that wait for tokens holds: reports do not show it.
+ */
 void weir_diag_put_free_(struct dg_text *text, const struct dg_object *object);
 /*
  * A reader-writer lock is a semaphore of which a reader takes one permit and
  * the writer all of them.  Reports name the role instead of the number.
  *
- *     weight_   "     2", "reader", "writer": a column of six characters
- *     share_    " 2", " as a reader", " as the writer"
+ *     weight_   "     2", "reader", "writer": a column of six characters, which
+ *               is empty for a rate limit
+ *     share_    " 2", " as a reader", " as the writer"; nothing for a rate limit
  *     permits_  "2 permits", "1 reader", "1 writer"; returns true for one
  */
 void weir_diag_put_weight_(struct dg_text *text, const struct dg_object *object,

@@ -165,7 +165,7 @@ static void give_back(const struct dg_model *model, struct dg_work *work,
 	     w = model->waits[w].next_of_context) {
 		const struct dg_wait *wait = &model->waits[w];
 
-		if (work->granted[w] && !(wait->flags & RG_IDLE))
+		if (work->granted[w] && !(wait->flags & (RG_IDLE | RG_ROOM)))
 			work->free[wait->object] = weir_diag_add_(
 				work->free[wait->object], wait->min);
 		if (!(wait->flags & (RG_IDLE | RG_ROOM)))

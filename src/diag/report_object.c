@@ -77,6 +77,19 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 	}
 }
 
+/* "  held  2 permits by 1 context": the line above the holders, not ended */
+static void put_held(struct dg_text *text, const struct dg_object *object)
+{
+	put(text, object->type == RG_RATE ? "  next  " : "  held  ");
+	if (object->type != RG_RWLOCK && object->type != RG_RATE) {
+		weir_diag_put_count_(text, object->held, "permit");
+		put(text, " ");
+	}
+	if (object->type != RG_RATE)
+		put(text, "by ");
+	weir_diag_put_count_(text, object->holders, "context");
+}
+
 static void put_holders(struct dg_text *text, const struct dg_model *model,
 			const struct dg_object *object)
 {
@@ -90,13 +103,7 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 	}
 	if (!object->holders && object->unowned <= 0)
 		return;
-	put(text, "  held  ");
-	if (object->type != RG_RWLOCK) {
-		weir_diag_put_count_(text, object->held, "permit");
-		put(text, " ");
-	}
-	put(text, "by ");
-	weir_diag_put_count_(text, object->holders, "context");
+	put_held(text, object);
 	put(text, object->approximate && !text->exact ?
 		  " (approximate: they change):\n" : ":\n");
 	for (uint32_t h = object->first_hold; h != DG_NONE;
@@ -125,21 +132,63 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 	}
 }
 
-static void put_queue(struct dg_text *text, const struct dg_model *model,
-		      const struct dg_object *object)
+/*
+ * "  queue 3 waiting for 4 permits, 2 granted and not picked up yet:", the line above the
+ * waits of the object, of which there are n.
+ */
+static void put_waiting(struct dg_text *text, const struct dg_object *object,
+			uint32_t n)
 {
-	uint32_t n = 0;
+	uint32_t granted = n - object->waiters;
 
-	if (object->first_wait == DG_NONE)
-		return;
 	put(text, "  queue ");
-	put_int(text, object->waiters);
-	put(text, " waiting");
-	if (object->type != RG_CHAN && object->type != RG_RWLOCK) {
+	if (object->waiters) {
+		put_int(text, object->waiters);
+		put(text, " waiting");
+	} else {
+		put(text, "empty");
+	}
+	if (object->waiters && object->type != RG_CHAN &&
+	    object->type != RG_RWLOCK && object->type != RG_RATE) {
 		put(text, " for ");
 		weir_diag_put_count_(text, object->waiting_permits, "permit");
 	}
+	if (granted) {
+		put(text, ", ");
+		put_int(text, granted);
+		put(text, " granted and not picked up yet");
+	}
 	put(text, ":\n");
+}
+
+/* "  granted 2.0 s ago", "  oversized", "  to send", or nothing */
+static void put_state(struct dg_text *text, const struct dg_object *object,
+		      const struct dg_wait *wait)
+{
+	put(text, wait->flags & RG_GRANTED ? "  granted" :
+		  wait->flags & RG_OVERSIZED ? "  oversized" :
+		  wait->flags & RG_IDLE ? "  waits for idle" :
+		  wait->flags & RG_ROOM ? "  waits for room" :
+		  wait->flags & RG_RECEIVES ? "  to receive" :
+		  object->type == RG_CHAN ? "  to send" : "");
+	if (wait->flags & RG_GRANTED && wait->granted_ns != DG_UNKNOWN) {
+		put(text, " ");
+		weir_diag_put_time_(text, wait->granted_ns);
+		put(text, " ago");
+	}
+}
+
+static void put_queue(struct dg_text *text, const struct dg_model *model,
+		      const struct dg_object *object)
+{
+	uint32_t n = 0, all = 0;
+
+	for (uint32_t w = object->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_object)
+		all++;
+	if (!all)
+		return;
+	put_waiting(text, object, all);
 	for (uint32_t w = object->first_wait; w != DG_NONE;
 	     w = model->waits[w].next_of_object) {
 		const struct dg_wait *wait = &model->waits[w];
@@ -147,7 +196,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 
 		if (n++ == WAITERS_MAX) {
 			put(text, "    and ");
-			put_int(text, (int64_t)object->waiters - WAITERS_MAX);
+			put_int(text, all - WAITERS_MAX);
 			put(text, " more\n");
 			break;
 		}
@@ -155,12 +204,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, wait->site, wait->age_ns);
-		put(text, wait->flags & RG_GRANTED ? "  granted" :
-			  wait->flags & RG_OVERSIZED ? "  oversized" :
-			  wait->flags & RG_IDLE ? "  waits for idle" :
-			  wait->flags & RG_ROOM ? "  waits for room" :
-			  wait->flags & RG_RECEIVES ? "  to receive" :
-			  object->type == RG_CHAN ? "  to send" : "");
+		put_state(text, object, wait);
 		weir_diag_put_deadline_(text, wait);
 		put(text, "  ");
 		put(text, weir_diag_verdict_name_(c->verdict));

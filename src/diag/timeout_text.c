@@ -56,7 +56,8 @@ static void put_place(struct dg_text *text, const struct dg_model *model,
 	}
 	put(text, ", you were number ");
 	put_int(text, own->place);
-	if (model->objects[own->object].type == RG_RWLOCK)
+	if (model->objects[own->object].type == RG_RWLOCK ||
+	    model->objects[own->object].type == RG_RATE)
 		return;
 	put(text, " (");
 	put_int(text, before);
@@ -88,7 +89,7 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	}
 	put(text, weir_diag_verdict_name_(verdict));
 	put(text, ", not a deadlock");
-	if (running) {
+	if (running && object->type != RG_RATE) {
 		put(text, ": contexts that do not wait ");
 		put(text, object->type == RG_RWLOCK ? "are inside" : "hold ");
 		if (object->type != RG_RWLOCK)
@@ -97,11 +98,12 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	put(text, "\n");
 }
 
-/* " wants 2 of 3", " as the writer"; for a channel, or another wait, nothing */
+/* " wants 2 of 3", " as the writer"; otherwise nothing */
 static void put_wish(struct dg_text *text, const struct dg_object *object,
 		     const struct dg_wait *own)
 {
-	if (object->type == RG_CHAN || own->flags & (RG_IDLE | RG_ROOM))
+	if (object->type == RG_CHAN || object->type == RG_RATE ||
+	    own->flags & (RG_IDLE | RG_ROOM))
 		return;
 	if (object->type == RG_RWLOCK) {
 		weir_diag_put_share_(text, object, own->min);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "diag/own.h"
 #include "diag/text.h"
 #include "fake.h"
 
@@ -424,6 +425,71 @@ TEST(c50_barging_waiters_keep_their_order)
 	look(base, NULL);
 	CHECK_EQ(model.contexts[0].verdict, DG_SELF_NESTED);
 	CHECK_EQ(model.contexts[1].verdict, DG_SLOW);
+	fake_free(base);
+}
+
+static void grant(char *base, uint32_t wait)
+{
+	fake_wait(base, wait)->flags |= RG_GRANTED;
+	fake_wait(base, wait)->granted =
+		fake_header(base)->start_ticks - 2 * (uint64_t)FAKE_SECOND;
+}
+
+/* A request that was granted does not wait. */
+TEST(granted_requests_are_not_counted_as_waiting)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "o", 4);
+	uint64_t contexts[12];
+
+	for (uint32_t i = 0; i < 12; i++) {
+		contexts[i] = fake_add_thread(base, i + 1, "thread");
+		fake_add_wait(base, contexts[i], object, 1, 0x20, 0);
+	}
+	grant(base, 0);
+	grant(base, 1);
+	CHECK_TEXT(look(base, NULL), "  queue 10 waiting for 10 permits, 2 "
+				     "granted and not picked up yet:\n"
+				     "     1  tid 1 thread");
+	CHECK_TEXT(report, "  granted 2.0 s ago  STRANDED\n");
+	CHECK_TEXT(report, "    and 2 more\n");
+	for (uint32_t i = 2; i < 12; i++)
+		fake_wait(base, i)->state = RG_FREE;
+	CHECK_TEXT(look(base, NULL), "  queue empty, 2 granted and not picked up "
+				     "yet:\n");
+	CHECK(!strstr(report, " more\n"));
+	fake_free(base);
+}
+
+/* The semaphore of a rate limit has one permit, which is no token. */
+TEST(a_rate_limit_has_no_permits)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "mail", 1);
+	uint64_t one = fake_add_thread(base, 1, "one");
+	uint64_t two = fake_add_thread(base, 2, "two");
+	struct dg_text text = { .to = report, .size = sizeof(report) };
+
+	fake_object(base, 0)->type = RG_RATE;
+	CHECK_TEXT(look(base, NULL), "\nmail: rate limit, no call waits for "
+				     "tokens; fifo; open\n  verdict  FINE\n");
+	fake_hold(base, one, object, 1, 0x10, FAKE_SECOND);
+	fake_add_wait(base, two, object, 1, 0x20, FAKE_SECOND);
+	CHECK_TEXT(look(base, NULL), "\nmail: rate limit, a call waits for tokens; "
+				     "fifo; open\n"
+				     "  next  1 context:\n"
+				     "        tid 1 one  1.0 s  0x10  waits for "
+				     "tokens of mail\n"
+				     "  queue 1 waiting:\n"
+				     "        tid 2 two  1.0 s  0x20  SLOW\n"
+				     "  verdict  SLOW\n");
+	text.used = 0;
+	CHECK(weir_diag_report_timeout_(&text, &model, 0));
+	CHECK_TEXT(report, "weir: acquire timed out: mail, waited 1.0 s\n"
+			   "  by    tid 2 two  0x20\n"
+			   "  queue 1 waiting, you were number 1\n");
+	CHECK_TEXT(report, "\n  verdict  SLOW, not a deadlock\n");
+	CHECK(!strstr(report, "permit"));
 	fake_free(base);
 }
 

@@ -323,6 +323,10 @@ TEST(a_thread_that_waits_for_tokens_is_not_running)
 	CHECK_EQ(explain(), WEIR_DIAG_FINE);
 	CHECK(strstr(text, "waits for tokens of mail\n"));
 	CHECK(!strstr(text, "running"));
+	/* The permit of the semaphore inside is not shown. */
+	CHECK(strstr(text, "mail: rate limit, a call waits for tokens; "));
+	CHECK(strstr(text, "\n  next  1 context:\n        tid "));
+	CHECK(!strstr(strstr(text, "mail: rate limit"), "permit"));
 	weir_rate_close(&mail);
 	finish(thread);
 	CHECK_OK(weir_rate_destroy(&mail));
