@@ -205,6 +205,7 @@ static void put_end(struct dg_text *text, const struct dg_context *context,
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 			     uint32_t group)
 {
+	enum dg_verdict verdict = weir_diag_group_verdict_(model, group);
 	uint32_t members = 0, shown = 0, ended_by = 0;
 	int64_t ends_ns = DG_NO_DEADLINE;
 
@@ -229,6 +230,8 @@ void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,
 		put(text, "\n");
 	}
 	put_behind(text, model, group);
+	if (verdict == DG_DEADLOCK || verdict == DG_POSSIBLE_DEADLOCK)
+		weir_diag_put_orders_(text, model, group);
 	if (group <= GROUPS_SEARCHED)
 		put_ways(text, model, group);
 	if (ends_ns != DG_NO_DEADLINE)
