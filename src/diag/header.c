@@ -17,6 +17,15 @@ const char *weir_diag_error_text_(enum dg_error error)
 	return error <= DG_DAMAGED ? texts[error] : "unknown error";
 }
 
+/* Returns true if the registry has the table of orders, or none at all. */
+static bool has_orders(const struct rg_header *header)
+{
+	return header->order_size ?
+		       header->order_size == sizeof(struct rg_order) &&
+			       header->size >= RG_SIZE :
+		       !header->orders_high && header->size >= RG_ORDERS_AT;
+}
+
 /* Returns true if the sizes and numbers of records are those of this reader. */
 static bool has_this_layout(const struct rg_header *header)
 {
@@ -27,7 +36,8 @@ static bool has_this_layout(const struct rg_header *header)
 	       header->event_size == sizeof(struct rg_event) &&
 	       header->objects == RG_OBJECTS &&
 	       header->contexts == RG_CONTEXTS && header->waits == RG_WAITS &&
-	       header->events == RG_EVENTS && header->size >= RG_SIZE;
+	       header->events == RG_EVENTS &&
+	       has_orders(header);
 }
 
 /* Returns true if the counts and the rate of the clock are possible. */
@@ -35,7 +45,8 @@ static bool is_possible(const struct rg_header *header)
 {
 	return header->objects_high <= RG_OBJECTS &&
 	       header->contexts_high <= RG_CONTEXTS &&
-	       header->waits_high <= RG_WAITS && header->ticks_per_s >= 100 &&
+	       header->waits_high <= RG_WAITS &&
+	       header->orders_high <= RG_ORDERS && header->ticks_per_s >= 100 &&
 	       header->ticks_per_s <= UINT64_C(10000000000);
 }
 
@@ -58,6 +69,7 @@ void weir_diag_limits_(const struct rg_header *header, struct dg_limits *limits)
 	limits->contexts = header->contexts_high;
 	limits->holds = header->contexts_high * RG_SLOTS;
 	limits->waits = header->waits_high;
+	limits->orders = header->orders_high;
 }
 
 int64_t weir_diag_to_ns_(const struct rg_header *header, uint64_t ticks)

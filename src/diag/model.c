@@ -15,6 +15,7 @@ size_t weir_diag_model_size_(const struct dg_limits *limits)
 	       rounded(limits->contexts * sizeof(struct dg_context)) +
 	       rounded(limits->holds * sizeof(struct dg_hold)) +
 	       rounded(limits->waits * sizeof(struct dg_wait)) +
+	       rounded(limits->orders * sizeof(struct dg_order)) +
 	       rounded(limits->objects * sizeof(uint32_t)) +
 	       rounded(limits->contexts * sizeof(uint32_t)) +
 	       rounded(limits->objects * sizeof(uint64_t)) +
@@ -36,6 +37,8 @@ void weir_diag_model_init_(struct dg_model *model,
 	at += rounded(limits->holds * sizeof(struct dg_hold));
 	model->waits = (struct dg_wait *)(void *)at;
 	at += rounded(limits->waits * sizeof(struct dg_wait));
+	model->orders = (struct dg_order *)(void *)at;
+	at += rounded(limits->orders * sizeof(struct dg_order));
 	model->object_of = (uint32_t *)(void *)at;
 	at += rounded(limits->objects * sizeof(uint32_t));
 	model->context_of = (uint32_t *)(void *)at;

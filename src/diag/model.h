@@ -40,6 +40,7 @@ enum dg_verdict {
 
 struct dg_object {
 	uint64_t id, address, site;
+	uint64_t class_key;	/* of the orders; 0: none */
 	uint32_t record;	/* its index in the registry */
 	uint32_t type, flags;	/* enum rg_type, RG_... */
 	uint32_t holders, waiters;
@@ -111,8 +112,14 @@ struct dg_wait {
 	int64_t limit_ns;	/* from the start to the deadline; DG_UNKNOWN */
 };
 
+/* A record of struct rg_order. */
+struct dg_order {
+	uint64_t from, to;
+	int64_t age_ns;
+};
+
 struct dg_limits {
-	uint32_t objects, contexts, holds, waits;
+	uint32_t objects, contexts, holds, waits, orders;
 };
 
 struct dg_model {
@@ -121,6 +128,7 @@ struct dg_model {
 	struct dg_context *contexts;
 	struct dg_hold *holds;
 	struct dg_wait *waits;
+	struct dg_order *orders;
 	/* Indexes of the records of the registry; DG_NONE: not in use. */
 	uint32_t *object_of, *context_of;
 	uint64_t *prints;	/* of objects: fingerprints of the holders */

@@ -42,6 +42,7 @@ static void take_object(struct dg_reading *r, uint32_t i,
 	object->id = raw->id;
 	object->address = raw->address;
 	object->site = raw->site;
+	object->class_key = raw->class_key;
 	object->type = raw->type < RG_TYPES ? raw->type : RG_SEM;
 	object->age_ns = weir_diag_since_(r, raw->since);
 	object->last_release_ns = weir_diag_since_(r, raw->last_release);
@@ -198,6 +199,23 @@ static void read_objects(struct dg_reading *r)
 	}
 }
 
+static void read_orders(struct dg_reading *r)
+{
+	struct dg_model *model = r->model;
+	struct rg_order raw;
+
+	for (uint32_t i = 0; i < model->max.orders && !r->failed; i++) {
+		if (!r->source->read(r->source->user,
+				     RG_ORDERS_AT + i * sizeof(raw), &raw,
+				     sizeof(raw)))
+			r->failed = true;
+		else
+			model->orders[model->used.orders++] = (struct dg_order){
+				raw.from, raw.to, weir_diag_since_(r, raw.since)
+			};
+	}
+}
+
 static void refresh_objects(struct dg_reading *r)
 {
 	struct rg_object raw;
@@ -237,6 +255,7 @@ enum dg_error weir_diag_snapshot_(const struct dg_source *source,
 			 header->library, sizeof(header->library));
 	note_waits(&r, seqs);
 	read_objects(&r);
+	read_orders(&r);
 	weir_diag_take_contexts_(&r);
 	if (source->again)
 		source->again(source->user);

@@ -11,7 +11,7 @@
  * nevertheless, because of the order of reading:
  *
  *     1  the sequence numbers of the waits
- *     2  the objects
+ *     2  the objects, and the orders of WEIR_DIAG=order
  *     3  the contexts and their holds
  *     4  the contexts again, to see which objects' holders have changed
  *     5  the waits; a wait that has changed since 1 is marked as moving

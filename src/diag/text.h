@@ -51,8 +51,11 @@ void weir_diag_put_object_(struct dg_text *text,
  */
 uint32_t weir_diag_report_(struct dg_text *text, struct dg_model *model,
 			   const char *only);
-/* Write the orders in which the members of a deadlock have acquired. */
-void weir_diag_put_orders_(struct dg_text *text, const struct dg_model *model,
+/*
+ * Write the orders in which the members of a deadlock have acquired.  Uses the arrays
+ * of a reduction.
+ */
+void weir_diag_put_orders_(struct dg_text *text, struct dg_model *model,
 			   uint32_t group);
 /* Write one group; write one object with its holders and waiters. */
 void weir_diag_report_group_(struct dg_text *text, struct dg_model *model,

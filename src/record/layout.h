@@ -8,7 +8,7 @@
  * so another process of the same user finds it in /proc/PID/maps and reads it
  * through /proc/PID/fd.  docs/design/diag.md describes it.
  *
- *   header | objects | contexts | waits | events
+ *   header | objects | contexts | waits | events | orders
  *
  * A reader does not trust the contents: it copies the memory, and checks every
  * index.  The tables have a fixed size, and only the pages in use are
@@ -33,6 +33,7 @@
 #define RG_CONTEXTS 16384u
 #define RG_WAITS 16384u
 #define RG_EVENTS 1024u
+#define RG_ORDERS 2048u
 #define RG_SLOTS 16u		/* holder slots of one context */
 #define RG_NAME 48u		/* bytes of a name, with the terminating 0 */
 #define RG_BUCKETS 18u		/* of a histogram: below 1, 3, 10 us ... 100 s */
@@ -127,7 +128,9 @@ struct rg_header {
 	uint64_t generations;		/* the last id that was given */
 	char library[32];		/* version of the library */
 	char program[64];		/* path of the program, its end if long */
-	uint64_t reserved[11];
+	uint32_t order_size;		/* 0: there is no table of orders */
+	uint32_t orders_high;		/* records in use; stored last */
+	uint64_t reserved[10];
 };
 
 /*
@@ -164,7 +167,7 @@ struct rg_object {
 	uint64_t next_free;		/* private to the process */
 	uint64_t released;		/* permits, by slow releases so far */
 	int64_t queued;			/* permits that ungranted waits want */
-	uint64_t class_key;		/* private to the process */
+	uint64_t class_key;		/* of the name or the place: rg_order */
 	uint64_t inner[2];		/* private to the process; RG_PATTERN:
 					   the semaphores whose waits are those
 					   of the object.  Receivers wait on the
@@ -260,11 +263,23 @@ struct rg_event {
 	uint64_t reserved;
 };
 
+/*
+ * WEIR_DIAG=order: a thread asked for permits of the class `to` while it held
+ * permits of the class `from`; or, if `to` is 0, `from` is the key of a cycle that was
+ * predicted.  A record is written once.
+ */
+struct rg_order {
+	uint64_t from, to;		/* class_key of objects */
+	uint64_t since;
+	uint64_t reserved;
+};
+
 #define RG_OBJECTS_AT sizeof(struct rg_header)
 #define RG_CONTEXTS_AT (RG_OBJECTS_AT + RG_OBJECTS * sizeof(struct rg_object))
 #define RG_WAITS_AT (RG_CONTEXTS_AT + RG_CONTEXTS * sizeof(struct rg_context))
 #define RG_EVENTS_AT (RG_WAITS_AT + RG_WAITS * sizeof(struct rg_wait))
-#define RG_SIZE (RG_EVENTS_AT + RG_EVENTS * sizeof(struct rg_event))
+#define RG_ORDERS_AT (RG_EVENTS_AT + RG_EVENTS * sizeof(struct rg_event))
+#define RG_SIZE (RG_ORDERS_AT + RG_ORDERS * sizeof(struct rg_order))
 
 _Static_assert(sizeof(struct rg_header) % 64 == 0, "header");
 _Static_assert(sizeof(struct rg_object) % 64 == 0, "object");
@@ -272,5 +287,6 @@ _Static_assert(sizeof(struct rg_slot) == 64, "slot");
 _Static_assert(sizeof(struct rg_context) == 128 + 64 * RG_SLOTS, "context");
 _Static_assert(sizeof(struct rg_wait) == 128, "wait");
 _Static_assert(sizeof(struct rg_event) == 64, "event");
+_Static_assert(sizeof(struct rg_order) == 32, "order");
 
 #endif /* WEIR_RECORD_LAYOUT_H */

@@ -24,7 +24,6 @@ struct search {
 	uint32_t length;
 	uint32_t steps;		/* left */
 	struct weir_cycle_ *best;
-	uint64_t best_key;
 };
 
 int64_t weir_order_callers_(int64_t capacity, int64_t held, int64_t wants)
@@ -106,9 +105,8 @@ static uint64_t cycle_key(const struct search *s)
 	uint64_t key = 0;
 
 	for (uint32_t i = 0; i < s->length; i++)
-		key += weir_graph_mix_(
-			weir_graph_mix_(1, nodes[s->path[i]->from].class_key),
-			nodes[s->path[i]->to].class_key);
+		key += weir_graph_part_(nodes[s->path[i]->from].class_key,
+					nodes[s->path[i]->to].class_key);
 	return key;
 }
 
@@ -143,7 +141,7 @@ static void take_cycle(struct search *s)
 	if ((s->best->length && s->best->arity <= arity) ||
 	    is_reported(s->graph, key))
 		return;
-	s->best_key = key;
+	s->best->key = key;
 	s->best->length = s->length;
 	s->best->arity = arity;
 	for (uint32_t i = 0; i < s->length; i++) {
@@ -204,7 +202,7 @@ bool weir_graph_find_cycle_(struct weir_graph_ *graph,
 	// cppcheck-suppress knownConditionTrueFalse
 	if (!cycle->length)
 		return false;
-	graph->reported[graph->reported_n++] = s.best_key;
+	graph->reported[graph->reported_n++] = cycle->key;
 	return true;
 }
 

@@ -71,6 +71,7 @@ struct weir_cycle_step_ {
 struct weir_cycle_ {
 	uint32_t length;		/* 0: a table is full */
 	int64_t arity;
+	uint64_t key;
 	struct weir_cycle_step_ steps[WEIR_CYCLE_MAX_];
 };
 
@@ -79,6 +80,15 @@ static inline uint64_t weir_graph_mix_(uint64_t a, uint64_t b)
 {
 	a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
 	return a ^ a >> 29;
+}
+
+/*
+ * Returns the part of an edge between two classes in the key of a cycle, which is
+ * the sum over its edges.
+ */
+static inline uint64_t weir_graph_part_(uint64_t from, uint64_t to)
+{
+	return weir_graph_mix_(weir_graph_mix_(1, from), to);
 }
 
 /*

@@ -246,9 +246,12 @@ static void examine(const struct request *r, struct rg_object *object,
 	/* relaxed: this thread writes the slot. */
 	edge.held_at = at_load_relaxed(&slot->site);
 	added = weir_graph_add_(graph, object, r->wanted, &edge);
+	if (added)
+		weir_order_log_(r->base, object->class_key,
+				r->wanted->class_key);
 	while (added && found->n < REPORTS_MAX &&
 	       weir_graph_find_cycle_(graph, added, &found->cycles[found->n]))
-		found->n++;
+		weir_order_log_(r->base, found->cycles[found->n++].key, 0);
 }
 
 /* Returns true if a table is full; only once. */

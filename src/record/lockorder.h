@@ -40,6 +40,12 @@ uint64_t weir_order_class_(const char *name, uint64_t made_at);
 void weir_order_request_(char *base, uint64_t id, int64_t n, uint64_t site,
 			 bool granted);
 
+/*
+ * orderlog.c: add an order of two classes to the registry, if it is not there; with
+ * `to` 0, the key of a predicted cycle.  Called with the lock of the graph.
+ */
+void weir_order_log_(char *base, uint64_t from, uint64_t to);
+
 /* Report a cycle; src/diag implements it. */
 void weir_diag_predict_(const struct weir_cycle_ *cycle);
 

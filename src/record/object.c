@@ -8,7 +8,8 @@
  * Pairs
  *
  *   [D1] key   release: weir_record_add_, weir_record_event_,
- *              weir_context_make_, use, weir_record_wait_
+ *              weir_context_make_, use, weir_record_wait_,
+ *              weir_order_log_
  *              acquire: read_object, read_word
  *              A reader that finds a record in use finds its contents.
  */

@@ -60,6 +60,7 @@ static void fill_header(struct rg_header *header)
 		.context_size = sizeof(struct rg_context),
 		.wait_size = sizeof(struct rg_wait),
 		.event_size = sizeof(struct rg_event),
+		.order_size = sizeof(struct rg_order),
 		.objects = RG_OBJECTS,
 		.contexts = RG_CONTEXTS,
 		.waits = RG_WAITS,
@@ -100,7 +101,7 @@ static char *make(struct weir_registry_ *registry)
 
 	if (!base || !weir_memfd_populate_(base, sizeof(struct rg_header)) ||
 	    !weir_memfd_populate_(base + RG_EVENTS_AT,
-				  RG_SIZE - RG_EVENTS_AT))
+				  RG_ORDERS_AT - RG_EVENTS_AT))
 		return NULL;
 	fill_header(weir_rg_header_(base));
 	set_bounds(registry, weir_rg_header_(base)->ticks_per_s);

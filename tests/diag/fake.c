@@ -27,6 +27,7 @@ static void fill_header(struct rg_header *h)
 	h->context_size = sizeof(struct rg_context);
 	h->wait_size = sizeof(struct rg_wait);
 	h->event_size = sizeof(struct rg_event);
+	h->order_size = sizeof(struct rg_order);
 	h->objects = RG_OBJECTS;
 	h->contexts = RG_CONTEXTS;
 	h->waits = RG_WAITS;
@@ -131,6 +132,16 @@ void fake_hold(char *base, uint64_t context, uint64_t object, int64_t n,
 	slot->since = fake_header(base)->start_ticks - (uint64_t)age_ns;
 	slot->acquires = 1;
 	slot->object = object;
+}
+
+void fake_add_order(char *base, uint64_t from, uint64_t to, int64_t age_ns)
+{
+	struct rg_header *header = fake_header(base);
+
+	((struct rg_order *)(void *)(base + RG_ORDERS_AT))
+		[header->orders_high++] = (struct rg_order){
+			from, to, header->start_ticks - (uint64_t)age_ns, 0
+		};
 }
 
 struct rg_wait *fake_add_wait(char *base, uint64_t context, uint64_t object,

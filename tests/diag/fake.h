@@ -30,6 +30,9 @@ void fake_hold(char *base, uint64_t context, uint64_t object, int64_t n,
 struct rg_wait *fake_add_wait(char *base, uint64_t context, uint64_t object,
 			      int64_t n, uint64_t site, int64_t age_ns);
 
+/* The order of two classes, or with `to` 0 a predicted cycle, was seen then. */
+void fake_add_order(char *base, uint64_t from, uint64_t to, int64_t age_ns);
+
 /*
  * Fill in a scenario: "deadlock", "beside" (a deadlock, and another object), "leaked",
  * "nested", "unsatisfiable", "signal", "handed", "slow", "full", "empty".  Returns 0 if

@@ -152,6 +152,7 @@ TEST(c49_full_tables_of_random_records)
 	fake_header(base)->objects_high = RG_OBJECTS;
 	fake_header(base)->contexts_high = RG_CONTEXTS;
 	fake_header(base)->waits_high = RG_WAITS;
+	fake_header(base)->orders_high = RG_ORDERS;
 	for (uint32_t i = 0; i < RG_OBJECTS; i++) {
 		struct rg_object *object = fake_object(base, i);
 

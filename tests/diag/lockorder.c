@@ -8,6 +8,7 @@
 #include "check.h"
 #include "look.h"
 #include "record/lockorder.h"
+#include "weir/ctx.h"
 #include "weir/diag.h"
 #include "weir/permit.h"
 #include "weir/rwlock.h"
@@ -117,6 +118,62 @@ TEST(two_orders_that_never_met_are_reported_once)
 	CHECK_EQ(reports, 1);
 	CHECK_OK(weir_sem_destroy(&db));
 	CHECK_OK(weir_sem_destroy(&smtp));
+	end();
+}
+
+struct crossing {
+	weir_sem *first, *second;
+	weir_ctx *end;
+};
+
+static void *cross(void *arg)
+{
+	struct crossing *c = arg;
+
+	CHECK_OK(weir_sem_acquire(c->first, 1, NULL));
+	AWAIT(!weir_sem_available(c->second));
+	CHECK_ERR(weir_sem_acquire(c->second, 1, c->end), WEIR_ECANCELED);
+	weir_sem_release(c->first, 1);
+	return NULL;
+}
+
+/* Two threads deadlock; the report on it is in `last`. */
+static void deadlock(weir_sem *a, weir_sem *b)
+{
+	weir_diag_verdict verdict;
+	check_thread one, two;
+	weir_ctx ctx;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, WEIR_FOREVER));
+	one = start(cross, &(struct crossing){ a, b, &ctx });
+	two = start(cross, &(struct crossing){ b, a, &ctx });
+	AWAIT(waiters_of(a) && waiters_of(b));
+	CHECK_OK(weir_explain(last, sizeof(last), &verdict));
+	CHECK_EQ(verdict, WEIR_DIAG_DEADLOCK);
+	CHECK(strstr(last, "  order   "));
+	weir_ctx_cancel(&ctx);
+	finish(one);
+	finish(two);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+}
+
+TEST(a_deadlock_was_predicted)
+{
+	weir_sem a, b;
+
+	begin();
+	watch(&a, 1, "predicted-1");
+	watch(&b, 1, "predicted-2");
+	deadlock(&a, &b);
+	CHECK(!strstr(last, "first seen"));
+	/* The waits have ended, so their orders are known now. */
+	CHECK_EQ(reports, 1);
+	deadlock(&a, &b);
+	CHECK(strstr(last, "  (first seen "));
+	CHECK(strstr(last, " ago, predicted then)\n"));
+	CHECK_EQ(reports, 1);
+	CHECK_OK(weir_sem_destroy(&a));
+	CHECK_OK(weir_sem_destroy(&b));
 	end();
 }
 

@@ -8,6 +8,7 @@
 #include "diag/own.h"
 #include "diag/text.h"
 #include "fake.h"
+#include "record/lockgraph.h"
 
 static struct dg_model model;
 static void *memory;
@@ -102,6 +103,72 @@ TEST(c50_deadlock_report)
 			   "  ways out  any of: end the wait of tid 8131 "
 			   "worker-1 | end the wait of tid 8140 worker-7 | "
 			   "raise db_pool by 1 | raise smtp_conn by 1\n");
+	fake_free(base);
+}
+
+/* The end of the line of orders. */
+static const char *orders_end(char *base)
+{
+	char *at = strstr(look(base, NULL), "  order ");
+
+	CHECK(at);
+	at[strcspn(at, "\n")] = '\0';
+	at = strstr(at, "0x18");
+	CHECK(at);
+	return at + 4;
+}
+
+/* With WEIR_DIAG=order, the orders of a deadlock may have been seen before. */
+TEST(c50_deadlock_report_says_when_its_orders_were_seen)
+{
+	const int64_t hour = 3600 * FAKE_SECOND;
+	char *base = fake_registry(0);
+	uint64_t cycle;
+
+	/* The clock begins at the start of the machine. */
+	fake_header(base)->start_ns += 10 * hour;
+	fake_header(base)->start_ticks += 10 * (uint64_t)hour;
+	CHECK(fake_scenario(base, "deadlock"));
+	fake_object(base, 0)->class_key = 11;
+	fake_object(base, 1)->class_key = 22;
+	cycle = weir_graph_part_(11, 22) + weir_graph_part_(22, 11);
+	CHECK(!strcmp(orders_end(base), ""));
+	fake_add_order(base, 11, 22, 7 * hour);
+	/* The other order is that of the deadlock itself. */
+	CHECK(!strcmp(orders_end(base), ""));
+	fake_add_order(base, 22, 11, 6 * hour);
+	CHECK(!strcmp(orders_end(base), "  (first seen 6h00m ago)"));
+	/* Another cycle. */
+	fake_add_order(base, cycle + 1, 0, 6 * hour);
+	CHECK(!strcmp(orders_end(base), "  (first seen 6h00m ago)"));
+	fake_add_order(base, cycle, 0, 2 * FAKE_SECOND);
+	CHECK(!strcmp(orders_end(base),
+		      "  (first seen 6h00m ago, predicted 2.0 s ago)"));
+	fake_header(base)->orders_high--;
+	fake_add_order(base, cycle, 0, 6 * hour);
+	CHECK(!strcmp(orders_end(base),
+		      "  (first seen 6h00m ago, predicted then)"));
+	fake_free(base);
+}
+
+/* A context of a damaged registry may have any number of holds and waits. */
+TEST(c49_the_orders_of_a_report_are_bounded)
+{
+	char *base = fake_registry(0);
+	uint64_t objects[RG_SLOTS];
+	uint64_t one = fake_add_thread(base, 1, "one");
+	uint64_t two = fake_add_thread(base, 2, "two");
+
+	for (uint32_t i = 0; i < RG_SLOTS; i++) {
+		objects[i] = fake_add_object(base, "o", 1);
+		fake_hold(base, i % 2 ? one : two, objects[i], 1, 0, 0);
+	}
+	for (uint32_t i = 0; i < RG_SLOTS; i++)
+		fake_add_wait(base, i % 2 ? two : one, objects[i], 1, 0x20 + i,
+			      0);
+	look(base, NULL);
+	CHECK_TEXT(report, "weir: DEADLOCK  2 contexts ");
+	CHECK_TEXT(report, ";  ...\n  ways out");
 	fake_free(base);
 }
 

@@ -18,7 +18,7 @@
 #define SYSTEMS 10000
 
 static const struct dg_limits limits = { OBJECTS, CONTEXTS,
-					 OBJECTS * CONTEXTS, WAITS };
+					 OBJECTS * CONTEXTS, WAITS, 0 };
 static void *memory;
 static uint64_t rng;
 

@@ -133,7 +133,7 @@ static bool try_segment(struct core *core, const Elf64_Phdr *segment,
 	found = weir_diag_header_(&diag->source, &diag->header);
 	if (found == DG_NOT_A_REGISTRY || found == DG_TRUNCATED)
 		return false;
-	if (!found && segment->p_filesz < RG_SIZE)
+	if (!found && segment->p_filesz < diag->header.size)
 		found = DG_TRUNCATED;
 	*error = found;
 	return !found;

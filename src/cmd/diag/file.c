@@ -148,9 +148,12 @@ void diag_dump_write(struct diag *diag)
 					h->contexts_high, true };
 	const struct table events = { RG_EVENTS_AT, sizeof(struct rg_event),
 				      RG_EVENTS, false };
+	const struct table orders = { RG_ORDERS_AT, sizeof(struct rg_order),
+				      h->orders_high, false };
 	const struct table tables[] = { header, waits, objects, contexts,
-					events, contexts, waits, objects };
-	enum { TABLES = sizeof(tables) / sizeof(tables[0]), SECOND = 5 };
+					events, orders, contexts, waits,
+					objects };
+	enum { TABLES = sizeof(tables) / sizeof(tables[0]), SECOND = 6 };
 	struct diag_extent extents[TABLES];
 	char *copies[TABLES];
 	struct dump_head head = {

@@ -147,7 +147,7 @@ void named_model(struct diag *diag, const struct named_all *before,
 		 const struct named_all *now)
 {
 	struct dg_limits limits = { now->used, now->entries, now->entries,
-				    now->entries };
+				    now->entries, 0 };
 
 	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
 	for (uint32_t i = 0; i < now->used; i++)
