@@ -73,7 +73,7 @@ static void hang_until_queued(weir_sem *sem, uint32_t count)
 }
 
 /* The program hangs: say so, and stay until standard input ends. */
-static void hang_here(const char *program)
+__attribute__((unused)) static void hang_here(const char *program)
 {
 	char byte;
 

@@ -11,10 +11,11 @@
  * thread; if it is not on the stack, there are none.  Returns the number of
  * addresses, at most max.
  *
- * The compiler's unwinder walks the stack.  It needs no memory of the heap, and
- * stops at the first function without unwind tables.  It may wait while another
- * thread changes the list of loaded libraries, but not for the constructors of a
- * library.  Without an unwinder, there are no addresses.
+ * The compiler's unwinder walks the stack, and stops at the first function without
+ * unwind tables.  It uses no memory of the heap, except for its index of a static
+ * program with glibc.  It may wait while another thread changes the list of loaded
+ * libraries, but not for the constructors of a library.  Without an unwinder, there
+ * are no addresses.
  */
 uint32_t weir_diag_callers_(uint64_t site, uint64_t *to, uint32_t max);
 
