@@ -44,7 +44,7 @@ static void release_held(const weir_all *all, bool got_last)
 }
 
 /*
- * Who holds the permits below acquiring_, for the registry.  They are recorded as
+ * The registry: the permits of the semaphores below acquiring_ are recorded as
  * those of the thread that has acquired them (holder_).  While the operation waits,
  * its callback may run on any thread and release them, so the semaphores are marked
  * as lent: no verdict then relies on this thread.  If the callback runs on the same

@@ -19,7 +19,7 @@
 
 static uint32_t read_word(const char *at)
 {
-	/* [D1] acquire, [D10] acquire */
+	/* [D1] acquire, [D11] acquire */
 	return at_load_acquire((const uint32_t *)(const void *)at);
 }
 

@@ -4,7 +4,7 @@
  *
  * Pairs
  *
- *   [D10] used  release: weir_record_end_lend_   acquire: read_word
+ *   [D11] used  release: weir_record_end_lend_   acquire: read_word
  *               A reader that does not find the moved permit in the count finds
  *               its new holder.
  */
@@ -130,7 +130,7 @@ void weir_record_end_lend_(uint64_t id)
 
 	/* The caller holds permits, so the object exists. */
 	if (id && base)
-		/* [D10] release */
+		/* [D11] release */
 		at_sub_release(&weir_rg_object_(base, id)->moved, 1);
 }
 

@@ -266,7 +266,7 @@ static void read_moved(bool *moved)
 {
 	for (int i = 0; i < BOOKS; i++)
 		if (books[i].sem)
-			/* [D10] acquire */
+			/* [D11] acquire */
 			moved[i] |= at_load_acquire(
 				&weir_rg_object_(base_now(), books[i].id)
 					 ->moved);
