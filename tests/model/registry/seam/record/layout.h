@@ -6,7 +6,9 @@
 #undef RG_CONTEXTS
 #undef RG_WAITS
 #undef RG_EVENTS
+#undef RG_ORDERS
 #define RG_OBJECTS 4u
 #define RG_CONTEXTS 6u
 #define RG_WAITS 4u
 #define RG_EVENTS 1u
+#define RG_ORDERS 1u
