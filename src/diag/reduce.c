@@ -50,6 +50,7 @@ static size_t place(const struct dg_limits *max, char *at, struct dg_work *work)
 	PLACE(head, max->objects);
 	PLACE(changed, max->objects);
 	PLACE(is_changed, max->objects);
+	PLACE(has_room, max->objects);
 	PLACE(needed, max->contexts);
 	PLACE(finishing, max->contexts);
 	PLACE(done, max->contexts);
@@ -138,6 +139,9 @@ static bool is_used(const struct dg_model *model, const struct dg_object *object
 static void make_room(const struct dg_model *model, struct dg_work *work,
 		      uint32_t object)
 {
+	if (work->has_room[object])
+		return;
+	work->has_room[object] = 1;
 	for (uint32_t w = model->objects[object].first_wait; w != DG_NONE;
 	     w = model->waits[w].next_of_object)
 		if (model->waits[w].flags & RG_ROOM && !work->granted[w]) {
@@ -269,12 +273,10 @@ static void grant_idle(const struct dg_model *model, struct dg_work *work,
 }
 
 /* Returns true if an assumption ends this wait. */
-static bool is_ended(const struct dg_model *model, const struct dg_wait *wait,
+static bool is_ended(const struct dg_work *work, const struct dg_wait *wait,
 		     const struct dg_assume *assume)
 {
-	return (wait->flags & RG_ROOM &&
-		(assume->outside ||
-		 !is_used(model, &model->objects[wait->object]))) ||
+	return (wait->flags & RG_ROOM && work->has_room[wait->object]) ||
 	       (assume->oversized && wait->flags & RG_OVERSIZED) ||
 	       (assume->timed && wait->left_ns != DG_NO_DEADLINE);
 }
@@ -297,7 +299,7 @@ static void begin_context(struct dg_model *model, struct dg_work *work,
 		work->granted[w] = granted && !(wait->flags & RG_RECALL);
 		needed += !granted;
 		if ((granted && wait->flags & RG_ANY_OF) ||
-		    is_ended(model, wait, assume))
+		    is_ended(work, wait, assume))
 			free_to_go = true;
 	}
 	work->needed[context] = free_to_go || c->ended ? 0 : needed;
@@ -318,6 +320,9 @@ static void begin_object(const struct dg_model *model, struct dg_work *work,
 		work->free[object] = PLENTY;
 	work->head[object] = work->first[object];
 	work->is_changed[object] = 0;
+	/* No other object has waits for room. */
+	work->has_room[object] = o->type != RG_GROUP || assume->outside ||
+				 !is_used(model, o);
 	change(work, object);
 }
 

@@ -40,6 +40,7 @@ struct dg_work {
 	uint32_t *head;		/* of objects: the next wait to grant */
 	uint32_t *changed;	/* a stack of objects to examine */
 	uint8_t *is_changed;	/* of objects: it is on that stack */
+	uint8_t *has_room;	/* of objects: waits for room are granted */
 	uint32_t *needed;	/* of contexts: waits that block it */
 	uint32_t *finishing;	/* a stack of contexts that run to their end */
 	uint8_t *done;		/* of contexts: it is on that stack, or was */

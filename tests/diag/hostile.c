@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "diag/text.h"
@@ -24,13 +25,13 @@ static size_t memory_size;
 static void damage(void)
 {
 	static const uint64_t tables[] = { 0, RG_OBJECTS_AT, RG_CONTEXTS_AT,
-					   RG_WAITS_AT };
+					   RG_WAITS_AT, RG_ORDERS_AT };
 	static const uint64_t values[] = {
 		0, 1, 2, 3, 0x10000, 0x20001, UINT32_MAX, INT64_MAX,
 		(uint64_t)INT64_MIN, UINT64_MAX, 0x1b5b324a1b5b324a,
 		0x7fffffff, 16384, 4096, 0x1000000000000000
 	};
-	uint64_t at = tables[random_below(&rng, 4)] +
+	uint64_t at = tables[random_below(&rng, 5)] +
 		      (uint64_t)random_below(&rng, DAMAGED / 8) * 8;
 	uint64_t value = random_below(&rng, 3) ?
 			 values[random_below(&rng, sizeof(values) /
@@ -191,4 +192,42 @@ TEST(c49_full_tables_of_random_records)
 	}
 	CHECK(look());
 	fake_free(base);
+}
+
+/* The CPU time of this process, in ms. */
+static int64_t cpu_ms(void)
+{
+	return (int64_t)clock() * 1000 / CLOCKS_PER_SEC;
+}
+
+/*
+ * All holds and all waits are those of one object.  The time of a reduction is linear
+ * in the number of records: the limit is far above it, and far below the time for
+ * each hold and each wait.
+ */
+TEST(c49_the_time_for_one_object_with_all_records)
+{
+	static const uint32_t types[] = { RG_SEM, RG_GROUP };
+	int64_t began;
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t object, context;
+
+		base = fake_registry(0);
+		object = fake_add_object(base, "busy", 1 << 20);
+		fake_object(base, 0)->type = types[i % 2];
+		for (uint32_t k = 0; k < RG_CONTEXTS; k++) {
+			context = fake_add_thread(base, 1000 + k, "thread");
+			/* The last two have no holds, but waits for room. */
+			for (uint32_t h = 0; h < RG_SLOTS && i < 2; h++)
+				fake_hold(base, context, object, 1, 0x10, 0);
+			fake_add_wait(base, context, object, i < 2, 0x20, 0)
+				->flags = i < 2 ? 0 : RG_ROOM;
+		}
+		began = cpu_ms();
+		CHECK(look());
+		printf("%lld ms\n", (long long)(cpu_ms() - began));
+		CHECK(cpu_ms() - began < 10000 * check_scale());
+		fake_free(base);
+	}
 }
