@@ -33,11 +33,29 @@ static _Unwind_Reason_Code take(struct _Unwind_Context *context, void *user)
 	return _URC_NO_REASON;
 }
 
+/* The unwinder exports this function, and has no header for it. */
+struct bases {
+	void *text, *data, *function;
+};
+const void *_Unwind_Find_FDE(void *pc, struct bases *bases);
+
+/*
+ * Returns true if the unwinder finds its own unwind tables.  It aborts otherwise.  A
+ * static program whose section .eh_frame was removed has none.
+ */
+static bool can_unwind(void)
+{
+	char *at = (char *)(uintptr_t)&_Unwind_Backtrace;
+	struct bases bases;
+
+	return _Unwind_Find_FDE(at + 1, &bases);
+}
+
 uint32_t weir_diag_callers_(uint64_t site, uint64_t *to, uint32_t max)
 {
 	struct walk walk = { .site = site, .to = to, .max = max };
 
-	if (site && max)
+	if (site && max && can_unwind())
 		(void)_Unwind_Backtrace(take, &walk);
 	return walk.used;
 }

@@ -14,8 +14,8 @@
  * The compiler's unwinder walks the stack, and stops at the first function without
  * unwind tables.  It uses no memory of the heap, except for its index of a static
  * program with glibc.  It may wait while another thread changes the list of loaded
- * libraries, but not for the constructors of a library.  Without an unwinder, there
- * are no addresses.
+ * libraries, but not for the constructors of a library.  Without an unwinder, or
+ * without unwind tables, there are no addresses.
  */
 uint32_t weir_diag_callers_(uint64_t site, uint64_t *to, uint32_t max);
 
