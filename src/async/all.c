@@ -71,24 +71,30 @@ static void lend(weir_all *all)
 	}
 }
 
-/* Requires: the operation has been queued; its semaphores exist. */
+/*
+ * Requires: the operation has been queued; its semaphores exist.  If it had acquired
+ * nothing yet, then the thread that goes on is the holder.
+ */
 static void end_lend(weir_all *all)
 {
-	bool same = all->holder_ == weir_record_self_();
+	bool same = all->holder_ == weir_record_self_(), any = false;
 	weir_sem *sem = NULL;
 	int64_t n;
 
-	if (!all->holder_)
-		return;
 	while ((sem = weir_reqs_above_(all->reqs_, all->k_, sem, &n)) &&
 	       sem != all->acquiring_) {
 		uint64_t id = weir_record_of_(sem);
 
+		any = true;
+		if (!all->holder_)
+			break;
 		if (!same)
 			weir_record_moved_(id);
 		weir_record_end_lend_(id);
 	}
-	if (!same)
+	if (!any)
+		all->holder_ = NO_HOLDER;
+	else if (!same)
 		all->holder_ = 0;
 }
 

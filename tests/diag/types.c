@@ -456,6 +456,46 @@ TEST(c50_a_weir_all_that_returns_to_its_thread)
 		CHECK_OK(weir_sem_destroy(&chain[i]));
 }
 
+static void *submit_three(void *all)
+{
+	static weir_req three[3];
+
+	for (int i = 0; i < 3; i++)
+		three[i] = (weir_req){ &chain[i], 1 };
+	CHECK_ERR(weir_all_submit(all, three, 3, NULL), WEIR_EQUEUED);
+	return NULL;
+}
+
+/*
+ * C50: the same if its callback runs on another thread, which has acquired all that
+ * the request has.
+ */
+TEST(c50_a_weir_all_of_which_the_submitter_has_acquired_nothing)
+{
+	weir_all all;
+
+	for (int i = 0; i < 3; i++)
+		watch(&chain[i], 1, "chain");
+	two[0] = (weir_req){ &chain[0], 1 };
+	two[1] = (weir_req){ &chain[2], 1 };
+	weir_all_init(&all, NULL, release_two, NULL);
+	CHECK_OK(weir_sem_acquire(&chain[0], 1, NULL));
+	CHECK_OK(weir_sem_acquire(&chain[2], 1, NULL));
+	finish(start(submit_three, &all));
+	weir_sem_release(&chain[0], 1);
+	CHECK_EQ(object_of(&chain[0])->moved, 1);
+	CHECK_EQ(object_of(&chain[1])->moved, 1);
+	CHECK_EQ(object_of(&chain[2])->moved, 0);
+	weir_sem_release(&chain[2], 1);
+	weir_sem_release(&chain[1], 1);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(object_of(&chain[i])->moved, 0);
+		CHECK_EQ(flags_of(&chain[i]), 0);
+		CHECK_EQ(slots_with(&chain[i]), 0);
+		CHECK_OK(weir_sem_destroy(&chain[i]));
+	}
+}
+
 /* The wait for the tasks of a group is one of the group. */
 static weir_group tasks;
 static weir_ctx end_of_wait;
