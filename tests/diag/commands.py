@@ -377,6 +377,51 @@ def test_c48_threads_that_have_vanished():
         same(weir("explain", t.pid)[0], 0)
 
 
+# The first process of a PID namespace, with the /proc of the outer one.  It starts the
+# program with the same ID in both, which may need several attempts.
+SAME_ID = """
+import os, sys
+last = 0
+for _ in range(3000):
+    if last:
+        with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+            file.write(str(last))
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        outer = os.readlink("/proc/self")
+        if outer == str(os.getpid()):
+            os.write(2, outer.encode() + b"\\n")
+            os.execv(sys.argv[1], sys.argv[1:])
+        os.write(write, outer.encode())
+        os._exit(77)
+    os.close(write)
+    last = int(os.read(read, 16) or 0)
+    os.close(read)
+    status = os.waitpid(child, 0)[1]
+    if os.waitstatus_to_exitcode(status) != 77:
+        sys.exit(0)
+"""
+
+
+def test_c40_threads_of_another_pid_namespace():
+    """Their IDs there are not those here, also if the process has the same ID in both."""
+    command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
+               sys.executable, "-c", SAME_ID, TARGET, "slow", "vanished"]
+    try:
+        outer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+    except FileNotFoundError:
+        raise Skipped("needs unshare") from None
+    with outer:
+        if outer.stdout.readline() != b"ready\n":
+            raise Skipped("the system allows no PID namespace, or no choice of IDs in it")
+        status, out, err = weir("explain", outer.stderr.readline().decode().strip())
+        outer.stdin.close()
+        same((status, err), (0, ""))
+        check("LEAKED" not in out, out)
+
+
 def test_explain_a_name_that_is_shown_otherwise():
     """A name is cut after 47 bytes, and its control characters are replaced."""
     for name, shown in (("x" * 60, "x" * 47), ("x" * 46 + "\u00e9", "x" * 46 + "?"),

@@ -20,13 +20,17 @@
 #include "cmd/lib/memory.h"
 #include "cmd/lib/process_state.h"
 
-/* Returns the ID of the process in its own PID namespace. */
-static uint32_t inner_pid(pid_t pid)
+/*
+ * Returns the ID of the process in its own PID namespace.  *apart: this is another
+ * namespace than that of /proc.
+ */
+static uint32_t inner_pid(pid_t pid, bool *apart)
 {
 	char path[48], line[256];
 	uint32_t inner = (uint32_t)pid;
 	FILE *status;
 
+	*apart = false;
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	status = fopen(path, "re");
 	if (!status)
@@ -35,6 +39,8 @@ static uint32_t inner_pid(pid_t pid)
 		if (!strncmp(line, "NSpid:", 6)) {
 			const char *last = strrchr(line, '\t');
 
+			/* A tab and an ID for each namespace. */
+			*apart = last && last != strchr(line, '\t');
 			if (last)
 				inner = (uint32_t)strtoul(last, NULL, 10);
 		}
@@ -108,7 +114,7 @@ static enum found try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 /* Requires: errno is 0. */
 static enum found find_registry(struct diag *diag, FILE *maps)
 {
-	uint32_t pid = inner_pid(diag->pid);
+	uint32_t pid = inner_pid(diag->pid, &diag->apart);
 	enum found found = HIDDEN;
 	char line[4096 + 256];
 	bool hidden = false;

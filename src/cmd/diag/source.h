@@ -36,6 +36,7 @@ struct diag {
 	const char *name;	/* as the user gave it */
 	pid_t pid;		/* of a living process; 0: none */
 	pid_t thread;		/* a living thread of the process */
+	bool apart;		/* it is in another PID namespace */
 	int fd;			/* of the registry or the file; -1: none */
 	uint64_t address;	/* without fd: of the registry in the process */
 	uint32_t extents;	/* 0: the file is the registry */

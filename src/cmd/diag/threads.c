@@ -2,7 +2,8 @@
 /*
  * The threads of a living process, from /proc: their names, and whether they exist.
  * The thread IDs in the registry are those of the process's own PID namespace, so
- * nothing is known of the threads of a process in another one.
+ * nothing is known of the threads of a process in another one.  There the process may
+ * have the same ID.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +105,8 @@ static bool is_younger(const struct stat_line *line, int64_t age_ns)
 
 static bool knows_threads(const struct diag *diag)
 {
-	return diag->pid && diag->header.pid == (uint32_t)diag->pid;
+	return diag->pid && !diag->apart &&
+	       diag->header.pid == (uint32_t)diag->pid;
 }
 
 /*
