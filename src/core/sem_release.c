@@ -64,8 +64,12 @@ static weir_err refuse(const weir_sem *sem)
 	return WEIR_EOVERFLOW;
 }
 
-/* Add n permits.  `call`: see report(). */
-static weir_err put(weir_sem *sem, int64_t n, const char *call)
+/*
+ * Add n permits, and list the waiters that are granted them.  The caller
+ * notifies these.  `call`: see report().
+ */
+static weir_err put(weir_sem *sem, int64_t n, const char *call,
+		    struct weir_to_notify_ *to_notify)
 {
 	enum weir_problem_ problem;
 	uint64_t word;
@@ -104,7 +108,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 	if (problem)
 		return report(sem, call, problem);
 	weir_sem_released_at_(sem, weir_cpu_());
-	weir_sem_unlock_(sem, 0);
+	(void)weir_sem_grant_and_unlock_(sem, 0, to_notify);
 	return WEIR_OK;
 }
 
@@ -115,6 +119,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call)
 static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 			     uint64_t site)
 {
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	uint64_t word, object;
 	weir_err err;
 
@@ -133,9 +138,14 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 			n, WEIR_OK);
 	/* When the permits have been added, *sem may not exist any more. */
 	object = weir_record_of_(sem);
-	err = put(sem, n, call);
+	err = put(sem, n, call, &to_notify);
+	/*
+	 * Before the callbacks that run in the notification: the permits that
+	 * they acquire are newer, and the newest are given back first.
+	 */
 	if (!err)
 		weir_record_gave_(object, n, site);
+	weir_notify_all_(&to_notify);
 	return err;
 }
 
@@ -249,8 +259,11 @@ void weir_sem_release(weir_sem *sem, int64_t n)
 
 void weir_sem_put_(weir_sem *sem, int64_t n)
 {
+	struct weir_to_notify_ to_notify = { .first = NULL };
 	uint64_t word;
 
-	if (!weir_put_fast_(sem, n, &word))
-		(void)put(sem, n, "weir_sem_acquire");
+	if (weir_put_fast_(sem, n, &word))
+		return;
+	(void)put(sem, n, "weir_sem_acquire", &to_notify);
+	weir_notify_all_(&to_notify);
 }
