@@ -57,6 +57,9 @@ weir_err weir_permit_merge(weir_permit *to, weir_permit *from)
 	weir_permit_take_over_(to);
 	held = weir_permit_take_(from);
 	weir_permit_take_over_(&held);
+	if (to->slot_ != held.slot_)
+		weir_record_join_(weir_record_of_(to->sem_), to->slot_,
+				  held.slot_, held.n_);
 	to->n_ += held.n_;
 	if (to->owned_ && held.owned_)
 		weir_sem_unref(held.sem_);	/* *to keeps a reference */
@@ -72,7 +75,7 @@ weir_permit weir_permit_move(weir_permit *permit)
 	if (!weir_permit_is_usable_(permit, "weir_permit_move"))
 		return empty;
 	weir_permit_take_over_(permit);
-	if (permit->slot_)
+	if (permit->sem_ && weir_state_(permit->sem_) & WEIR_STATE_TRACKED_)
 		permit->slot_ = weir_record_move_(
 			weir_record_of_(permit->sem_), permit->slot_);
 	return weir_permit_take_(permit);

@@ -66,35 +66,59 @@ uint32_t weir_record_slot_(uint64_t id)
 }
 
 /*
- * Move n permits from the slot to one of this thread.  Returns its number; 0: the
- * slot is not one of the object any more.
+ * Subtract n permits, which another thread has taken over, from the slot.  The slot
+ * has fewer if a release of other permits took them from it, or if the object was
+ * made by weir_permit_adopt of several acquires.  The others then count as handed
+ * over.
+ */
+static void give_back(struct rg_object *object, struct rg_slot *slot, int64_t n)
+{
+	int64_t holds = weir_slot_holds_(slot);
+	int64_t here = holds < 0 ? 0 : holds < n ? holds : n;
+
+	/* relaxed: both; the flag never changes; `returned` is a sum. */
+	if (at_load_relaxed(&object->flags) & RG_UNBOUNDED)
+		return;
+	if (here < n)
+		weir_holds_hand_over_(object, n - here, RG_HANDED_OVER);
+	/* relaxed: as above. */
+	at_add_relaxed(&slot->returned, (uint64_t)here);
+}
+
+/*
+ * Move n permits from the slot to one of this thread.  Returns its number; 0: they
+ * are recorded elsewhere, because the slot was emptied and is not one of the object
+ * any more.
  */
 static uint32_t take_over(char *base, uint64_t id, uint32_t number, int64_t n,
 			  bool moved)
 {
+	struct rg_object *object = weir_rg_object_(base, id);
 	struct rg_slot *slot = slot_of(base, number);
+	/*
+	 * relaxed: all; as long as the slot has permits of the object, its
+	 * owner does not use it for another one.
+	 */
+	bool found = slot && at_load_relaxed(&slot->object) == id;
 	uint64_t since, site;
 
-	/* relaxed: all; the slot has at least these n permits, so its owner
-	   does not use it for another object. */
-	if (!slot || at_load_relaxed(&slot->object) != id)
-		return 0;
-	if (is_mine(base, slot))
-		return number;
-	since = at_load_relaxed(&slot->since);
-	/* relaxed: as above. */
-	site = at_load_relaxed(&slot->site);
+	if (slot && is_mine(base, slot))
+		return found ? number : 0;
 	/*
 	 * The mark comes first: until the last step both slots have the n
 	 * permits, and a reader must not conclude DEADLOCK from that.  An object
 	 * that several threads use without a move may be used by another one
 	 * again, so its mark remains.
 	 */
-	if (!moved)
-		weir_registry_flag_(weir_rg_object_(base, id), RG_MOVED);
-	weir_holds_add_(base, id, n, site, since, false);
+	if (!moved || !found)
+		weir_registry_flag_(object, RG_MOVED);
+	if (!found)
+		return 0;
+	since = at_load_relaxed(&slot->since);
 	/* relaxed: as above. */
-	at_add_relaxed(&slot->returned, (uint64_t)n);
+	site = at_load_relaxed(&slot->site);
+	weir_holds_add_(base, id, n, site, since, false);
+	give_back(object, slot, n);
 	return weir_record_slot_(id);
 }
 
@@ -110,6 +134,41 @@ uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n)
 	if (moved)
 		weir_record_end_lend_(id);
 	return number;
+}
+
+void weir_record_join_(uint64_t id, uint32_t to, uint32_t from, int64_t n)
+{
+	struct weir_self_ *my = &weir_mine_;
+	char *base = weir_holds_base_();
+	struct rg_slot *old, *slot;
+	int64_t holds;
+
+	if (!id || !base || !to || !from || to == from ||
+	    (to | from) & WEIR_RECORD_MOVED_)
+		return;
+	slot = slot_of(base, to);
+	old = slot_of(base, from);
+	/* relaxed: all; this thread writes them. */
+	if (!slot || !old || !is_mine(base, slot) || !is_mine(base, old) ||
+	    at_load_relaxed(&slot->object) != id ||
+	    at_load_relaxed(&old->object) != id)
+		return;
+	/* relaxed: a signal handler of this thread reads it. */
+	at_store_relaxed(&my->busy, true);
+	at_signal_fence();
+	holds = weir_slot_holds_(old);
+	if (holds < n)
+		n = holds;
+	if (n > 0) {
+		/* relaxed: as above. */
+		at_store_relaxed(&slot->taken, at_load_relaxed(&slot->taken) +
+						       (uint64_t)n);
+		at_store_relaxed(&old->given, at_load_relaxed(&old->given) +
+						      (uint64_t)n);
+	}
+	at_signal_fence();
+	/* relaxed: as above. */
+	at_store_relaxed(&my->busy, false);
 }
 
 void weir_record_lend_(uint64_t id)
@@ -145,8 +204,13 @@ uint32_t weir_record_move_(uint64_t id, uint32_t number)
 {
 	char *base = weir_holds_base_();
 
-	if (!id || !base || !number || number & WEIR_RECORD_MOVED_)
+	if (!id || !base || number & WEIR_RECORD_MOVED_)
 		return number;
+	/* The thread that uses the object next cannot take its permits over. */
+	if (!number) {
+		weir_record_moved_(id);
+		return 0;
+	}
 	weir_record_lend_(id);
 	return number | WEIR_RECORD_MOVED_;
 }

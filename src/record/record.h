@@ -248,11 +248,13 @@ void weir_record_rejoined_(const void *op, uint32_t number, bool oversized);
  * another thread, and returns the slot that has them now.  weir_record_move_
  * returns the number for a permit object that may belong to another thread from
  * now on; the object counts it until weir_record_take_over_ is called with this
- * number.  weir_record_moved_ marks the object for ever.
+ * number.  weir_record_join_ moves n permits of this thread from one of its slots to
+ * another one.  weir_record_moved_ marks the object for ever.
  */
 uint32_t weir_record_slot_(uint64_t id);
 uint32_t weir_record_take_over_(uint64_t id, uint32_t number, int64_t n);
 uint32_t weir_record_move_(uint64_t id, uint32_t number);
+void weir_record_join_(uint64_t id, uint32_t to, uint32_t from, int64_t n);
 void weir_record_moved_(uint64_t id);
 
 /*
@@ -311,6 +313,8 @@ uint64_t weir_record_self_(void);
 #define weir_record_take_over_(object, slot, n)                                \
 	((void)(object), (void)(n), (slot))
 #define weir_record_move_(object, slot) ((void)(object), (slot))
+#define weir_record_join_(object, to, from, n)                                 \
+	((void)(object), (void)(to), (void)(from), (void)(n))
 #define weir_record_moved_(object) ((void)(object))
 #define weir_record_lend_(object) ((void)(object))
 #define weir_record_end_lend_(object) ((void)(object))

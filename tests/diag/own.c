@@ -14,12 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "check.h"
 #include "diag/maps.h"
 #include "weir/async.h"
 #include "weir/ctx.h"
 #include "weir/diag.h"
 #include "weir/multi.h"
+#include "weir/permit.h"
 #include "weir/rwlock.h"
 
 static char text[65536];
@@ -256,6 +258,121 @@ TEST(c50_a_refused_member_of_a_request)
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	CHECK_OK(weir_sem_destroy(&pair.first));
 	CHECK_OK(weir_sem_destroy(&pair.second));
+}
+
+static weir_permit passed;
+
+static void *release_passed(void *arg)
+{
+	weir_permit_release(&passed);
+	return arg;
+}
+
+struct turn {
+	weir_sem *sem;
+	uint32_t held, end;
+};
+
+static void *hold_both(void *arg)
+{
+	struct turn *turn = arg;
+
+	CHECK_OK(weir_sem_acquire(turn->sem, 2, NULL));
+	at_store_release(&turn->held, 1);
+	AWAIT(at_load_acquire(&turn->end));
+	weir_sem_release(turn->sem, 2);
+	return NULL;
+}
+
+static void *want_both(void *arg)
+{
+	weir_permit p = WEIR_PERMIT_INIT, q = WEIR_PERMIT_INIT;
+	struct turn *turn = arg;
+	check_thread holder;
+
+	/* Two call sites: two slots of this thread. */
+	CHECK_OK(weir_permit_acquire(&p, turn->sem, 1, NULL));
+	CHECK_OK(weir_permit_acquire(&q, turn->sem, 1, NULL));
+	CHECK_OK(weir_permit_merge(&p, &q));
+	passed = weir_permit_move(&p);
+	finish(start(release_passed, NULL));
+	holder = start(hold_both, turn);
+	AWAIT(at_load_acquire(&turn->held));
+	CHECK_OK(weir_sem_acquire(turn->sem, 2, NULL));
+	weir_sem_release(turn->sem, 2);
+	finish(holder);
+	return NULL;
+}
+
+/* Permits of one object that were recorded in two slots come back from both. */
+TEST(c50_moved_permits_of_two_call_sites)
+{
+	struct turn turn = { .held = 0 };
+	check_thread waiter;
+	weir_sem sem;
+
+	init(&sem, "merged", 2);
+	turn.sem = &sem;
+	waiter = start(want_both, &turn);
+	AWAIT(at_load_acquire(&turn.held) && waiters_of(&sem));
+	CHECK(explain() < WEIR_DIAG_NO_RELEASER);
+	at_store_release(&turn.end, 1);
+	finish(waiter);
+	CHECK_OK(weir_sem_destroy(&sem));
+}
+
+static void *hold_passed(void *arg)
+{
+	weir_permit mine = WEIR_PERMIT_INIT;
+	struct turn *turn = arg;
+
+	CHECK_OK(weir_permit_split(&passed, 1, &mine));
+	at_store_release(&turn->held, 1);
+	AWAIT(at_load_acquire(&turn->end));
+	weir_permit_release(&mine);
+	return NULL;
+}
+
+static void *want_after_reuse(void *arg)
+{
+	weir_permit p = WEIR_PERMIT_INIT;
+	struct turn *turn = arg;
+	check_thread holder;
+	weir_sem other;
+
+	init(&other, "other", 1);
+	CHECK_OK(weir_sem_acquire(turn->sem, 1, NULL));
+	CHECK_OK(weir_permit_acquire(&p, turn->sem, 1, NULL));
+	/* It is taken from the newest slot, which is used again. */
+	weir_sem_release(turn->sem, 1);
+	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
+	passed = weir_permit_move(&p);
+	holder = start(hold_passed, turn);
+	AWAIT(at_load_acquire(&turn->held));
+	CHECK_OK(weir_sem_acquire(turn->sem, 2, NULL));
+	weir_sem_release(turn->sem, 2);
+	finish(holder);
+	weir_sem_release(&other, 1);
+	CHECK_OK(weir_sem_destroy(&other));
+	return NULL;
+}
+
+/* The slot of a moved object may have been emptied by a release of other permits. */
+TEST(c50_a_moved_permit_whose_slot_is_used_again)
+{
+	struct turn turn = { .held = 0 };
+	check_thread waiter;
+	weir_sem sem;
+
+	init(&sem, "reused", 2);
+	turn.sem = &sem;
+	waiter = start(want_after_reuse, &turn);
+	AWAIT(at_load_acquire(&turn.held) && waiters_of(&sem));
+	/* The record says that the waiter holds one, but that it may not. */
+	CHECK(explain() <= WEIR_DIAG_NO_RELEASER);
+	at_store_release(&turn.end, 1);
+	finish(waiter);
+	CHECK_OK(weir_sem_destroy(&sem));
 }
 
 static void *leak(void *arg)
