@@ -95,16 +95,16 @@ static size_t read_stat(uint32_t tid, char *room, size_t size)
 
 bool weir_thread_is_zombie_(uint32_t tid)
 {
+	static const char ended[] = { 'Z', 'X' };
 	int before = errno;
-	char room[256];
-	size_t n = read_stat(tid, room, sizeof(room));
+	char room[256] = "";
+	size_t n = read_stat(tid, room, sizeof(room) - 2);
 
 	errno = before;
 	/* The name may contain parentheses. */
 	while (n && room[n - 1] != ')')
 		n--;
-	return n && n + 2 < sizeof(room) && room[n] == ' ' &&
-	       (room[n + 1] == 'Z' || room[n + 1] == 'X');
+	return n && memchr(ended, room[n + 1], sizeof(ended));
 }
 
 void weir_thread_name_(char name[16])

@@ -456,3 +456,19 @@ TEST(threads_are_listed)
 	CHECK(weir_thread_list_(fd, room, sizeof(room)) == 0);
 	close(fd);
 }
+
+TEST(threads_exist_or_not)
+{
+	uint32_t pid = (uint32_t)getpid(), tid = weir_thread_id_();
+
+	errno = 99;
+	CHECK(weir_thread_exists_(pid, tid));
+	CHECK(!weir_thread_is_zombie_(tid));
+	/* No thread has this ID. */
+	CHECK(!weir_thread_exists_(pid, INT32_MAX));
+	CHECK(!weir_thread_is_zombie_(INT32_MAX));
+	/* The system refuses to answer. */
+	set_results(SYS_tgkill, (long[]){ -EPERM }, 1);
+	CHECK(weir_thread_exists_(pid, INT32_MAX));
+	CHECK_EQ(errno, 99);
+}
