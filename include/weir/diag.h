@@ -125,9 +125,9 @@ typedef void weir_diag_hook_fn(const weir_diag_event *event);
  * call that takes or returns permits without the slow path reports nothing.  A
  * channel that counts slots or items for its waiters reports no
  * WEIR_DIAG_RELEASED: the calls that end their waits report WEIR_DIAG_ACQUIRED.
- * One exception to "without any lock": a weir_all that proceeds after a wait, or that
- * is cancelled, reports under its own lock.  The hook must not call weir_all_cancel
- * for it, nor wait for a thread that does.
+ * One exception to "without any lock": a weir_all reports under its own lock, and the
+ * thread that submits or cancels it runs no callbacks meanwhile.  The hook must not
+ * call weir_all_cancel for it, nor wait for a thread that does, or for a callback.
  */
 WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
 
