@@ -22,20 +22,6 @@ static int current_cpu(void)
 	return cpu;
 }
 
-uint8_t weir_cpu_(void)
-{
-	int cpu = current_cpu();
-
-	return cpu < 0 ? 0 : (uint8_t)(cpu % 15 + 1);
-}
-
-uint32_t weir_cpu_number_(void)
-{
-	int cpu = current_cpu();
-
-	return cpu < 0 ? 0 : (uint32_t)cpu;
-}
-
 /*
  * The number of CPUs that this process may run on, and a number above all of
  * theirs.  Both are determined at load time: later, the calling thread may be
@@ -55,6 +41,24 @@ __attribute__((constructor)) static void count_cpus(void)
 				span = i + 1;
 	}
 	errno = saved;
+}
+
+uint8_t weir_cpu_(void)
+{
+	int cpu;
+
+	/* The hints have no use then: weir_cpu_has_others_. */
+	if (cpus == 1)
+		return 1;
+	cpu = current_cpu();
+	return cpu < 0 ? 0 : (uint8_t)((uint32_t)cpu % 15 + 1);
+}
+
+uint32_t weir_cpu_number_(void)
+{
+	int cpu = current_cpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu;
 }
 
 uint32_t weir_cpu_span_(void)
