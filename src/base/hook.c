@@ -36,26 +36,27 @@ void weir_hook_set_recorder_(weir_hook_fn_ *record)
 }
 
 /* Each event of a call is a probe: object, name, n, err. */
-static void probe(const struct weir_event_ *e)
+static inline void probe(enum weir_event_kind_ kind, const void *object,
+			 const char *name, int64_t n, weir_err err)
 {
-	switch (e->kind) {
+	switch (kind) {
 	case WEIR_EVENT_QUEUED_:
-		probe4(queued, e->object, e->name, e->n, e->err);
+		probe4(queued, object, name, n, err);
 		break;
 	case WEIR_EVENT_ACQUIRED_:
-		probe4(acquired, e->object, e->name, e->n, e->err);
+		probe4(acquired, object, name, n, err);
 		break;
 	case WEIR_EVENT_LEFT_:
-		probe4(left, e->object, e->name, e->n, e->err);
+		probe4(left, object, name, n, err);
 		break;
 	case WEIR_EVENT_RELEASED_:
-		probe4(released, e->object, e->name, e->n, e->err);
+		probe4(released, object, name, n, err);
 		break;
 	case WEIR_EVENT_RESIZED_:
-		probe4(resized, e->object, e->name, e->n, e->err);
+		probe4(resized, object, name, n, err);
 		break;
 	case WEIR_EVENT_CLOSED_:
-		probe4(closed, e->object, e->name, e->n, e->err);
+		probe4(closed, object, name, n, err);
 		break;
 	case WEIR_EVENT_FOUND_:
 		break;
@@ -72,19 +73,28 @@ static void call(weir_hook_fn_ *hook, const struct weir_event_ *event)
 		hook(event);
 }
 
+/* Not inlined, so that an event without a hook needs no stack frame. */
+__attribute__((noinline))
+static void report(weir_hook_fn_ *record, weir_hook_fn_ *hook,
+		   const struct weir_event_ event)
+{
+	if (record)
+		record(&event);
+	if (hook)
+		call(hook, &event);
+}
+
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
 		     const char *name, int64_t n, weir_err err)
 {
 	/* [K1] acquire: both. */
 	weir_hook_fn_ *record = at_load_acquire(&recorder);
 	weir_hook_fn_ *hook = at_load_acquire(&listener);
-	struct weir_event_ event = { kind, err, object, name, n };
 
-	probe(&event);
-	if (record)
-		record(&event);
-	if (hook)
-		call(hook, &event);
+	probe(kind, object, name, n, err);
+	if (record || hook)
+		report(record, hook, (struct weir_event_){ kind, err, object,
+							   name, n });
 }
 
 void weir_hook_hold_(struct weir_held_event_ *held)
