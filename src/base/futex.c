@@ -55,11 +55,14 @@ static void yield_if_refused(int error)
 enum weir_woke_ weir_futex_wait_(uint32_t *word, uint32_t value,
 				 int64_t deadline_ns)
 {
-	struct timespec at = weir_timespec_(deadline_ns);
-	struct timespec *until = deadline_ns == WEIR_FOREVER ? NULL : &at;
+	struct timespec at, *until = NULL;
 	int saved = errno;
 	enum weir_woke_ woke = WEIR_WOKEN_;
 
+	if (deadline_ns != WEIR_FOREVER) {
+		at = weir_timespec_(deadline_ns);
+		until = &at;
+	}
 	if (syscall(FUTEX_CALL, word, WAIT_BITSET | PRIVATE,
 		    value, until, NULL, MATCH_ANY) < 0) {
 		if (errno == EINTR)
