@@ -248,7 +248,7 @@ static int64_t grant_what_fits(weir_sem *sem, bool drains,
 	 * the word with acquire: weir_sem_is_closed, try_acquire.
 	 */
 	int64_t value = weir_value_(at_add_acq_rel(&sem->word_, 0));
-	int64_t taken = 0;
+	int64_t taken = 0, now_ns = 0;
 
 	RING_EACH(link, next, end, sem->queue_) {
 		struct weir_waiter_ *w = weir_waiter_of_(link);
@@ -256,7 +256,8 @@ static int64_t grant_what_fits(weir_sem *sem, bool drains,
 
 		if (weir_sem_evict_cancelled_(sem, w, to_notify))
 			continue;
-		if (open >= w->min && (drains || !weir_sem_may_retry_(sem, w)))
+		if (open >= w->min &&
+		    (drains || !weir_sem_may_retry_(sem, w, &now_ns)))
 			taken += weir_sem_grant_(sem, w, open, to_notify);
 		else if (!drains)
 			break;

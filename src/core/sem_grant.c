@@ -94,10 +94,12 @@ bool weir_sem_retry_(weir_sem *sem, struct weir_waiter_ *w, int64_t *taken)
 /*
  * Grant to the heads that fit value - taken, or refuse them if the semaphore is
  * closed.  Returns the new taken.  Stops when *left waiters have been decided;
- * the queue may then have further waiters to decide.
+ * the queue may then have further waiters to decide.  `now_ns` as for
+ * weir_sem_may_retry_.
  */
 static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
-			   struct weir_to_notify_ *to_notify, int *left)
+			   struct weir_to_notify_ *to_notify, int *left,
+			   int64_t *now_ns)
 {
 	/* relaxed: changed only under the lock, which this thread holds. */
 	bool closed = at_load_relaxed(&sem->state_) & WEIR_STATE_CLOSED_;
@@ -118,7 +120,7 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 		}
 		if (open < w->min)
 			break;
-		if (weir_sem_may_retry_(sem, w)) {
+		if (weir_sem_may_retry_(sem, w, now_ns)) {
 			if (!w->woken_to_retry)
 				weir_to_notify_add_(to_notify, w,
 						    WEIR_NOTIFIED_RETRY_);
@@ -171,7 +173,8 @@ static void serve_idle(weir_sem *sem, struct weir_to_notify_ *to_notify)
 }
 
 /* Returns the door that the unlock has to set. */
-static uint64_t door_after(const weir_sem *sem, uint32_t state)
+static uint64_t door_after(const weir_sem *sem, uint32_t state,
+			   int64_t *now_ns)
 {
 	const uint32_t shut = WEIR_STATE_CLOSED_ | WEIR_STATE_DESTROYED_;
 	const struct weir_waiter_ *head;
@@ -183,7 +186,7 @@ static uint64_t door_after(const weir_sem *sem, uint32_t state)
 	head = weir_waiter_of_(sem->queue_);
 	if (head->spinning && sem->waiters_ == 1)
 		return WEIR_SPINNING_;
-	return head->woken_to_retry && weir_sem_may_retry_(sem, head) ?
+	return head->woken_to_retry && weir_sem_may_retry_(sem, head, now_ns) ?
 		       WEIR_OPEN_ : WEIR_SHUT_;
 }
 
@@ -191,11 +194,11 @@ static uint64_t door_after(const weir_sem *sem, uint32_t state)
  * Returns the word that the unlock has to store.  `word` is LOCKED and has the
  * new value.
  */
-static uint64_t word_after(const weir_sem *sem, uint64_t word)
+static uint64_t word_after(const weir_sem *sem, uint64_t word, int64_t *now_ns)
 {
 	/* relaxed: changed only under the lock, which this thread holds. */
 	uint32_t state = at_load_relaxed(&sem->state_);
-	uint64_t door = door_after(sem, state);
+	uint64_t door = door_after(sem, state, now_ns);
 
 	if (!(state & WEIR_STATE_TRACKED_))
 		return weir_with_door_(word, door);
@@ -218,6 +221,7 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 	/* relaxed: changed only under the lock, which this thread holds. */
 	int64_t capacity = at_load_relaxed(&sem->capacity_);
 	int left = WEIR_BATCH_;
+	int64_t now_ns = 0;
 	uint64_t next;
 	bool more;
 
@@ -229,13 +233,13 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 			*excess += over;
 		}
 		taken = grant_heads(sem, weir_value_(word), taken, to_notify,
-				    &left);
+				    &left, &now_ns);
 		limit_next_thread(sem, weir_value_(word) - taken, to_notify);
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
 		weir_sem_rouse_next_(sem, to_notify);
-		next = word_after(sem, word - weir_units_(taken));
+		next = word_after(sem, word - weir_units_(taken), &now_ns);
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
 		 * were granted permits which other threads added while the lock

@@ -35,11 +35,14 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
  * the start.  An operation is always overdue, because it cannot be woken to
  * retry.
  */
-static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
+static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w,
+		       int64_t *now_ns)
 {
-	/* relaxed: the policy never changes. */
-	return !(at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_) ||
-	       w->kind || weir_now_ns() >= weir_sem_due_ns_(sem, w);
+	if (!weir_sem_is_barging_(sem) || w->kind)
+		return true;
+	if (!*now_ns)
+		*now_ns = weir_now_ns();
+	return *now_ns >= weir_sem_due_ns_(sem, w);
 }
 
 /*
@@ -49,13 +52,14 @@ static bool is_overdue(const weir_sem *sem, const struct weir_waiter_ *w)
  * older than the head, so it may have woken at its bound already.  With one
  * waiter, next == head.
  */
-bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head)
+bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head,
+			 int64_t *now_ns)
 {
 	const struct weir_waiter_ *next = weir_waiter_of_(head->link.next_);
 
-	if (next->kind || next->moved)
+	if (!weir_sem_is_barging_(sem) || next->kind || next->moved)
 		return false;
-	return !is_overdue(sem, head);
+	return !is_overdue(sem, head, now_ns);
 }
 
 int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
@@ -64,9 +68,10 @@ int64_t weir_sem_takeable_(const weir_sem *sem, int64_t min, int64_t max)
 	 * relaxed: the CAS that unlocks takes the permits and is the acquire.
 	 */
 	int64_t value = weir_value_(at_load_relaxed(&sem->word_));
-	int64_t open = value > 0 ? value : 0;
+	int64_t open = value > 0 ? value : 0, now_ns = 0;
 
-	if (sem->queue_ && is_overdue(sem, weir_waiter_of_(sem->queue_)))
+	if (sem->queue_ &&
+	    is_overdue(sem, weir_waiter_of_(sem->queue_), &now_ns))
 		open = 0;
 	if (open < min)
 		return -1;

@@ -45,9 +45,11 @@ int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w);
 
 /*
  * Returns true if the head may be woken to retry instead of being granted
- * (BARGING).
+ * (BARGING).  *now_ns is the time; 0: it has not been read since the lock was
+ * taken, and is read if it is needed.
  */
-bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head);
+bool weir_sem_may_retry_(const weir_sem *sem, const struct weir_waiter_ *head,
+			 int64_t *now_ns);
 
 static inline struct weir_waiter_ *weir_waiter_of_(struct weir_ring_ *link)
 {

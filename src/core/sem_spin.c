@@ -45,12 +45,6 @@ static bool will_be_first(const weir_sem *sem)
 				weir_waiter_of_(sem->queue_)->min <= value);
 }
 
-static bool is_barging(const weir_sem *sem)
-{
-	/* relaxed: the policy never changes. */
-	return at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_;
-}
-
 /*
  * Returns true if spinning may pay.  It does not pay if the next release is
  * expected on this CPU, where the releasing thread cannot run while this thread
@@ -68,7 +62,7 @@ bool weir_sem_spin_pays_(const weir_sem *sem, const struct weir_waiter_ *w)
 	 * A waiter with min < max must not spin: it could take permits that a
 	 * later release added.
 	 */
-	return w->min == weir_waiter_max_(w) && !is_barging(sem) &&
+	return w->min == weir_waiter_max_(w) && !weir_sem_is_barging_(sem) &&
 	       will_be_first(sem) && may_pay(sem, w->cpu);
 }
 
@@ -145,7 +139,7 @@ bool weir_sem_spin_notified_(const struct weir_waiter_ *w)
 	 * If the last release came from this CPU, then the next release may
 	 * come from it, too, and this spin would delay it.
 	 */
-	if (!is_barging(w->sem) ||
+	if (!weir_sem_is_barging_(w->sem) ||
 	    !weir_sem_released_elsewhere_(w->sem, weir_cpu_()) ||
 	    !weir_spin_wait_may_pay_())
 		return false;
@@ -181,7 +175,7 @@ int64_t weir_sem_spin_acquire_(weir_sem *sem, int64_t min, int64_t max)
 	int64_t taken;
 
 	/* relaxed: hints; weir_sem_enqueue_ checks again under the lock. */
-	if (!weir_request_ok_(sem, min, max) || !is_barging(sem) ||
+	if (!weir_request_ok_(sem, min, max) || !weir_sem_is_barging_(sem) ||
 	    at_load_relaxed(&sem->waiters_) ||
 	    min > at_load_relaxed(&sem->capacity_) ||
 	    !may_pay(sem, weir_cpu_()))

@@ -197,6 +197,12 @@ static inline uint32_t weir_state_(const weir_sem *sem)
 	return at_load_acquire(&sem->state_);
 }
 
+static inline bool weir_sem_is_barging_(const weir_sem *sem)
+{
+	/* relaxed: the policy never changes. */
+	return at_load_relaxed(&sem->state_) & WEIR_STATE_BARGING_;
+}
+
 /*
  * Returns true if the semaphore is closed, and not in drain mode: no acquire
  * succeeds.
