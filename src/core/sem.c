@@ -41,7 +41,7 @@ static weir_err acquire_long(weir_sem *sem, int64_t min, int64_t max,
 	if (!weir_request_ok_(sem, min, max))
 		return WEIR_EINVAL;
 	taken = weir_take_watched_(sem, min, max);
-	if (taken < 0)
+	if (taken < 0 && weir_sem_is_barging_(sem))
 		taken = weir_sem_spin_acquire_(sem, min, max);
 	if (taken < 0)
 		return weir_sem_wait_(sem, min, max, ctx, WEIR_FOREVER, got,

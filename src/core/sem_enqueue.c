@@ -34,12 +34,23 @@ static weir_err find_place(weir_sem *sem, const struct weir_waiter_ *w,
 	return late ? WEIR_ETIMEDOUT : WEIR_OK;
 }
 
-/* Record that w is about to wait, from now_ns on. */
-static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
-			enum weir_place_ place, int64_t now_ns,
-			int64_t deadline_ns)
+/*
+ * Store the number of w's wait.  A wait that is not recorded has the number 0.
+ */
+static void set_record(struct weir_waiter_ *w, uint32_t number)
 {
-	uint64_t object = weir_record_waits_of_(sem);
+	if (!w->kind)
+		w->record = number;
+	else if (w->kind == WEIR_MEMBER_)
+		w->member_record = number;
+}
+
+/* record_wait for a watched semaphore. */
+__attribute__((noinline))
+static void record_wait_of(uint64_t object, const weir_sem *sem,
+			   struct weir_waiter_ *w, enum weir_place_ place,
+			   int64_t now_ns, int64_t deadline_ns)
+{
 	struct weir_request_ request = {
 		.op = w->kind >= WEIR_OPERATION_ ? w : NULL,
 		.sem = sem,
@@ -51,7 +62,6 @@ static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
 			  place == WEIR_OVERSIZED_ ? RG_OVERSIZED : 0) |
 			 (w->ctx ? RG_HAS_CTX : 0),
 	};
-	uint32_t number;
 
 	if (w->kind == WEIR_MEMBER_) {
 		request.any = w->any;
@@ -59,11 +69,20 @@ static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
 		request.deadline_ns = w->any_deadline_ns;
 		request.flags |= w->any_has_ctx ? RG_HAS_CTX : 0;
 	}
-	number = object ? weir_record_wait_(object, &request) : 0;
-	if (!w->kind)
-		w->record = number;
-	else if (w->kind == WEIR_MEMBER_)
-		w->member_record = number;
+	set_record(w, weir_record_wait_(object, &request));
+}
+
+/* Record that w is about to wait, from now_ns on. */
+static void record_wait(const weir_sem *sem, struct weir_waiter_ *w,
+			enum weir_place_ place, int64_t now_ns,
+			int64_t deadline_ns)
+{
+	uint64_t object = weir_record_waits_of_(sem);
+
+	if (object)
+		record_wait_of(object, sem, w, place, now_ns, deadline_ns);
+	else
+		set_record(w, 0);
 }
 
 /*
@@ -198,7 +217,8 @@ weir_err weir_sem_finish_(struct weir_waiter_ *w, const char *name,
 	record_end(w, object, err, got);
 	weir_hook_emit_(err ? WEIR_EVENT_LEFT_ : WEIR_EVENT_ACQUIRED_, w->sem,
 			name, err ? w->min : got, err);
-	weir_notify_all_(&to_notify);
+	if (revoked)
+		weir_notify_all_(&to_notify);
 	return err;
 }
 

@@ -238,7 +238,8 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
-		weir_sem_rouse_next_(sem, to_notify);
+		if (to_notify->granted && sem->queue_)
+			weir_sem_rouse_next_(sem, to_notify);
 		next = word_after(sem, word - weir_units_(taken), &now_ns);
 		/*
 		 * [S2] release, [S7] acquire, and [S1] acquire for waiters that
@@ -302,5 +303,6 @@ void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 	struct weir_to_notify_ to_notify = { .first = NULL };
 
 	(void)grant_and_unlock(sem, taken, &to_notify);
-	weir_notify_all_(&to_notify);
+	if (to_notify.first || to_notify.roused)
+		weir_notify_all_(&to_notify);
 }

@@ -53,12 +53,10 @@ enum weir_problem_ weir_sem_problem_(const weir_sem *sem)
 	return WEIR_IS_WELL_;
 }
 
-weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
-			 enum weir_problem_ problem)
+weir_err weir_sem_report_(const weir_sem *sem, const char *call,
+			  enum weir_problem_ problem)
 {
 	switch (problem) {
-	case WEIR_IS_WELL_:
-		return WEIR_OK;
 	case WEIR_IS_DESTROYED_:
 		return weir_panic_("%s: semaphore %p is destroyed", call, sem);
 	case WEIR_IS_NO_SEMAPHORE_:
@@ -67,6 +65,7 @@ weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
 		return weir_panic_("%s: semaphore %o had waiters at a fork "
 				   "and is used in the child", call,
 				   weir_sem_name_(sem), sem);
+	case WEIR_IS_WELL_:
 	case WEIR_WAS_LOCKED_:
 	case WEIR_GAVE_UP_:
 		break;
@@ -92,13 +91,14 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 {
 	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->oversized_;
+	uint8_t forks = (uint8_t)weir_forks_();
 
-	if (oldest && weir_waiter_of_(oldest)->forks != (uint8_t)weir_forks_()) {
+	if (oldest && weir_waiter_of_(oldest)->forks != forks) {
 		unlock_untouched(sem, added);
 		return WEIR_HAD_WAITERS_;
 	}
 	/* relaxed: a hint for threads that have waited long for the lock. */
-	at_store_relaxed(&sem->forks_, (uint8_t)weir_forks_());
+	at_store_relaxed(&sem->forks_, forks);
 	return WEIR_IS_WELL_;
 }
 
@@ -172,26 +172,35 @@ static bool try_lock(weir_sem *sem, enum weir_problem_ *problem)
 	return false;
 }
 
-static enum weir_problem_ lock(weir_sem *sem, struct wait *wait)
+/* The lock is held. */
+__attribute__((noinline))
+static enum weir_problem_ lock_later(weir_sem *sem, int64_t deadline_ns,
+				     const struct weir_ctx *ctx)
 {
-	enum weir_problem_ problem = WEIR_IS_WELL_;
+	struct wait wait = { .deadline_ns = deadline_ns, .ctx = ctx };
+	enum weir_problem_ problem;
+
+	do
+		problem = await_unlock(sem, &wait);
+	while (!problem && !try_lock(sem, &problem));
+	weir_sem_end_contention_(sem, &wait.contender);
+	return problem;
+}
+
+static enum weir_problem_ lock(weir_sem *sem, int64_t deadline_ns,
+			       const struct weir_ctx *ctx)
+{
+	enum weir_problem_ problem;
 
 	if (weir_sem_is_awaited_(sem))
 		weir_sem_yield_to_starved_(sem);
-	while (!try_lock(sem, &problem)) {
-		problem = await_unlock(sem, wait);
-		if (problem)
-			break;
-	}
-	weir_sem_end_contention_(sem, &wait->contender);
-	return problem;
+	return try_lock(sem, &problem) ? problem :
+					 lock_later(sem, deadline_ns, ctx);
 }
 
 enum weir_problem_ weir_sem_lock_no_panic_(weir_sem *sem)
 {
-	struct wait wait = { .deadline_ns = WEIR_FOREVER };
-
-	return lock(sem, &wait);
+	return lock(sem, WEIR_FOREVER, NULL);
 }
 
 /*
@@ -220,12 +229,11 @@ weir_err weir_sem_lock_(weir_sem *sem, const char *call)
 weir_err weir_sem_lock_until_(weir_sem *sem, const char *call,
 			      int64_t deadline_ns, const struct weir_ctx *ctx)
 {
-	struct wait wait = { .deadline_ns = deadline_ns, .ctx = ctx };
 	enum weir_problem_ problem;
 	weir_err why;
 
 	serve_spinner(sem);
-	problem = lock(sem, &wait);
+	problem = lock(sem, deadline_ns, ctx);
 	if (problem != WEIR_GAVE_UP_)
 		return weir_sem_panic_(sem, call, problem);
 	why = ctx ? weir_ctx_cancelled_(ctx) : WEIR_OK;

@@ -36,11 +36,17 @@ const char *weir_sem_name_(const weir_sem *sem);
 enum weir_problem_ weir_sem_problem_(const weir_sem *sem);
 
 /*
- * Panic with a message that names `call`.  Returns WEIR_OK without a panic if
- * `problem` is WEIR_IS_WELL_.
+ * Panic with a message that names `call`.  weir_sem_panic_ returns WEIR_OK if
+ * there is no problem; weir_sem_report_ requires that there is one.
  */
-weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
-			 enum weir_problem_ problem);
+weir_err weir_sem_report_(const weir_sem *sem, const char *call,
+			  enum weir_problem_ problem);
+
+static inline weir_err weir_sem_panic_(const weir_sem *sem, const char *call,
+				       enum weir_problem_ problem)
+{
+	return problem ? weir_sem_report_(sem, call, problem) : WEIR_OK;
+}
 
 /*
  * Take the lock, or return the reason why it cannot be taken.  weir_sem_lock_

@@ -131,12 +131,12 @@ void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
 	weir_waiter_decide_(w, outcome, to_notify);
 }
 
-bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
-			       struct weir_to_notify_ *to_notify)
+bool weir_sem_evict_ended_(weir_sem *sem, struct weir_waiter_ *w,
+			   struct weir_to_notify_ *to_notify)
 {
-	weir_err why = w->ctx ? weir_ctx_cancelled_(w->ctx) : WEIR_OK;
+	weir_err why = weir_ctx_cancelled_(w->ctx);
 
-	if (!why && w->ctx && weir_waiter_is_late_(w))
+	if (!why && weir_waiter_is_late_(w))
 		why = WEIR_ETIMEDOUT;
 	if (why)
 		weir_sem_evict_(sem, w, why, to_notify);

@@ -32,10 +32,18 @@ void weir_sem_evict_(weir_sem *sem, struct weir_waiter_ *w, weir_err outcome,
  * C13: if w's context has been cancelled, evict w: it must not be granted.
  * Evict w also if it is an operation in a context and its deadline has passed:
  * no call could use its permits until the operation is polled or dispatched.
- * Returns true if w was evicted.
+ * Returns true if w was evicted.  weir_sem_evict_ended_ requires that w has a
+ * context.
  */
-bool weir_sem_evict_cancelled_(weir_sem *sem, struct weir_waiter_ *w,
-			       struct weir_to_notify_ *to_notify);
+bool weir_sem_evict_ended_(weir_sem *sem, struct weir_waiter_ *w,
+			   struct weir_to_notify_ *to_notify);
+
+static inline bool weir_sem_evict_cancelled_(weir_sem *sem,
+					     struct weir_waiter_ *w,
+					     struct weir_to_notify_ *to_notify)
+{
+	return w->ctx && weir_sem_evict_ended_(sem, w, to_notify);
+}
 
 /*
  * BARGING: the time at which w, a thread, reaches the starvation bound.

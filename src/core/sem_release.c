@@ -46,6 +46,18 @@ static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 }
 
 /*
+ * Returns true if a release of n is not too large.  If the result is false, then
+ * overflows() decides.  Sets *word to the word that was examined.
+ */
+static inline bool fits(const weir_sem *sem, uint64_t *word, int64_t n)
+{
+	/* [S2] acquire: as in weir_put_fast_. */
+	*word = at_load_acquire(&sem->word_);
+	/* relaxed: as in weir_put_fast_. */
+	return n <= at_load_relaxed(&sem->capacity_) - weir_value_(*word);
+}
+
+/*
  * Report a misuse.  `call` is for the message; null: the call promises an error
  * instead of a panic.
  */
@@ -77,7 +89,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call,
 	for (;;) {
 		uint64_t more;
 
-		if (overflows(sem, &word, n))
+		if (!fits(sem, &word, n) && overflows(sem, &word, n))
 			return refuse(sem);
 		more = word + weir_units_(n);
 		/*
@@ -128,7 +140,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 	err = report(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
-	if (overflows(sem, &word, n))
+	if (!fits(sem, &word, n) && overflows(sem, &word, n))
 		return refuse(sem);
 	/*
 	 * relaxed: for the event only; the first acquire may be storing the
@@ -143,9 +155,10 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 	 * Before the callbacks that run in the notification: the permits that
 	 * they acquire are newer, and the newest are given back first.
 	 */
-	if (!err)
+	if (!err && object)
 		weir_record_gave_(object, n, site);
-	weir_notify_all_(&to_notify);
+	if (to_notify.first)
+		weir_notify_all_(&to_notify);
 	return err;
 }
 
@@ -156,7 +169,9 @@ static bool put_watched(weir_sem *sem, int64_t n, uint64_t site)
 	uint64_t object;
 	bool is_ready;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+	/* Only a watched semaphore has a marked word. */
+	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n) ||
+	    !(weir_state_(sem) & WEIR_STATE_TRACKED_))
 		return false;
 	is_ready = weir_record_ready_to_give_(sem, &slot);
 	/* As in put_reported. */
@@ -265,5 +280,6 @@ void weir_sem_put_(weir_sem *sem, int64_t n)
 	if (weir_put_fast_(sem, n, &word))
 		return;
 	(void)put(sem, n, "weir_sem_acquire", &to_notify);
-	weir_notify_all_(&to_notify);
+	if (to_notify.first)
+		weir_notify_all_(&to_notify);
 }

@@ -5,6 +5,7 @@
  */
 #include "core/sem_wait.h"
 
+#include "base/atomic.h"
 #include "base/fork.h"
 #include "base/frame.h"
 #include "base/hook.h"
@@ -100,7 +101,7 @@ static weir_err wait_for_outcome(struct weir_waiter_ *w, int64_t deadline_ns)
 {
 	int64_t due_ns = w->leads ? WEIR_FOREVER : weir_sem_due_ns_(w->sem, w);
 	int64_t recheck_ns = WEIR_FOREVER;
-	bool leads = w->leads;
+	bool leads = w->leads && weir_sem_is_barging_(w->sem);
 	weir_err err;
 
 	for (;;) {
@@ -150,16 +151,30 @@ static weir_err wait_listed(struct weir_waiter_ *w, int64_t deadline_ns)
 	return wait_for_outcome(w, deadline_ns);
 }
 
+/*
+ * The links, `cpu` and the time are set when w joins a list.  Some compilers clear
+ * all 128 bytes with an instruction that takes longer than these stores.
+ */
 static void prepare(struct weir_waiter_ *w, weir_sem *sem,
 		    enum weir_wants_ wants, weir_ctx *ctx, const char *call)
 {
-	*w = (struct weir_waiter_){
-		.sem = sem,
-		.wants = (uint8_t)wants,
-		.forks = (uint8_t)weir_forks_(),
-		.ctx = ctx,
-		.call = call,
-	};
+	w->sem = sem;
+	w->ctx = ctx;
+	w->min = w->max = w->got = 0;
+	/* relaxed: no other thread knows w yet. */
+	at_store_relaxed(&w->state, WEIR_WAITING_);
+	w->forks = (uint8_t)weir_forks_();
+	w->outcome = WEIR_OK;
+	w->kind = WEIR_THREAD_;
+	w->wants = (uint8_t)wants;
+	w->place = WEIR_NOWHERE_;
+	w->notify = 0;
+	w->woken_to_retry = w->counted = w->spinning = w->roused = false;
+	w->moved = w->any_has_ctx = w->mixed = false;
+	w->call = call;
+	w->recheck_ns = 0;
+	w->may_spin = w->leads = false;
+	w->record = 0;
 }
 
 /*
