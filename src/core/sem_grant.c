@@ -298,11 +298,16 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 	return excess;
 }
 
+void weir_sem_unlock_and_list_(weir_sem *sem, int64_t taken,
+			       struct weir_to_notify_ *to_notify)
+{
+	(void)grant_and_unlock(sem, taken, to_notify);
+}
+
 void weir_sem_unlock_(weir_sem *sem, int64_t taken)
 {
 	struct weir_to_notify_ to_notify = { .first = NULL };
 
-	(void)grant_and_unlock(sem, taken, &to_notify);
-	if (to_notify.first || to_notify.roused)
-		weir_notify_all_(&to_notify);
+	weir_sem_unlock_and_list_(sem, taken, &to_notify);
+	weir_sem_notify_(&to_notify);
 }

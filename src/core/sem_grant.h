@@ -30,6 +30,19 @@ int64_t weir_sem_grant_and_unlock_(weir_sem *sem, int64_t taken,
 void weir_sem_unlock_(weir_sem *sem, int64_t taken);
 
 /*
+ * The two steps of weir_sem_unlock_.  Between them, the caller waits for nothing:
+ * the roused waiter is woken in the second step, after the granted waiters.
+ */
+void weir_sem_unlock_and_list_(weir_sem *sem, int64_t taken,
+			       struct weir_to_notify_ *to_notify);
+
+static inline void weir_sem_notify_(struct weir_to_notify_ *to_notify)
+{
+	if (to_notify->first || to_notify->roused)
+		weir_notify_all_(to_notify);
+}
+
+/*
  * Grant w as many of `open` permits as it wants, at least its min.  Returns the
  * number of permits granted.  Returns 0 if w is a member of an any-of request
  * that has been decided; w is then off its list and has no permits.

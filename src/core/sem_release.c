@@ -120,7 +120,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call,
 	if (problem)
 		return report(sem, call, problem);
 	weir_sem_released_at_(sem, weir_cpu_());
-	(void)weir_sem_grant_and_unlock_(sem, 0, to_notify);
+	weir_sem_unlock_and_list_(sem, 0, to_notify);
 	return WEIR_OK;
 }
 
@@ -157,8 +157,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 	 */
 	if (!err && object)
 		weir_record_gave_(object, n, site);
-	if (to_notify.first)
-		weir_notify_all_(&to_notify);
+	weir_sem_notify_(&to_notify);
 	return err;
 }
 
@@ -280,6 +279,5 @@ void weir_sem_put_(weir_sem *sem, int64_t n)
 	if (weir_put_fast_(sem, n, &word))
 		return;
 	(void)put(sem, n, "weir_sem_acquire", &to_notify);
-	if (to_notify.first)
-		weir_notify_all_(&to_notify);
+	weir_sem_notify_(&to_notify);
 }
