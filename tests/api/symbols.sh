@@ -5,7 +5,7 @@
 # name without the prefix weir_.  Add a new function to libweir.map and to symbols.txt.
 # Removing a name breaks programs.
 #
-#   symbols.sh ROOT LIBRARY ARCHIVE
+#   symbols.sh ROOT LIBRARY ARCHIVE [COMMAND]
 set -u
 export LC_ALL=C
 root=$1
@@ -81,6 +81,14 @@ soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 if [ -n "$needed" ] || [ "$soname" != libweir.so.0 ]; then
 	failed=$((failed + 1))
 	echo "FAIL soname $soname, needs: $needed"
+else
+	passed=$((passed + 1))
+fi
+
+# Each library that the command needs is loaded at the start of every `weir run`.
+if [ $# -gt 3 ] && objdump -p "$4" | grep 'NEEDED *libgcc_s'; then
+	failed=$((failed + 1))
+	echo "FAIL the command needs the shared library for unwinding"
 else
 	passed=$((passed + 1))
 fi
