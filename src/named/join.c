@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "named/keeper.h"
 #include "named/lock.h"
 #include "named/table.h"
@@ -126,11 +127,25 @@ static struct nm_slot *find_slot(weir_named *h)
 	return NULL;
 }
 
-static uint64_t pid_namespace(void)
+/*
+ * Returns the inode of this process's PID namespace; 0 if it is unknown.  The
+ * namespace of a process never changes, and stat takes a tenth of an open, so
+ * each process calls it once.  Requires: opens is held.
+ */
+static uint64_t pid_namespace(uint32_t pid)
 {
+	static uint64_t known;
+	static uint32_t known_pid, known_forks;
+	uint32_t forks = weir_forks_();
 	struct stat info;
 
-	return stat("/proc/self/ns/pid", &info) ? 0 : (uint64_t)info.st_ino;
+	/* A child may be in another namespace than its parent. */
+	if (known && known_pid == pid && known_forks == forks)
+		return known;
+	known = stat("/proc/self/ns/pid", &info) ? 0 : (uint64_t)info.st_ino;
+	known_pid = pid;
+	known_forks = forks;
+	return known;
 }
 
 /*
@@ -158,7 +173,7 @@ static struct nm_slot *claim_any(weir_named *h)
 	at_store_relaxed(&slot->lingers, 0);
 	at_store_relaxed(&slot->lent, 0);
 	slot->pid = (uint32_t)getpid();
-	slot->pid_namespace = pid_namespace();
+	slot->pid_namespace = pid_namespace(slot->pid);
 	slot->id = (uint64_t)(state / (NM_SLOT_MASK + 1)) << 16 |
 		   (uint64_t)(slot - h->slots);
 	memcpy(slot->label, h->label, sizeof(slot->label));

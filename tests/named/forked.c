@@ -302,19 +302,54 @@ NAMESPACE_TEST(c29_two_threads_of_a_child_join_at_once)
 	close_named(other);
 }
 
-/* C40: the PID namespace of a participant is unknown without /proc. */
+static uint64_t joined_namespace(void)
+{
+	weir_named *sem = open_named(name, 1);
+	uint64_t number = sem->mine->pid_namespace;
+
+	close_named(sem);
+	return number;
+}
+
+/* Run fn in the child of a fork. */
+static void in_a_child(void (*fn)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (!child) {
+		fn();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+}
+
+static void join_without_proc(void)
+{
+	no_proc = true;
+	CHECK_EQ(joined_namespace(), 0);
+}
+
+static void join_with_and_without_proc(void)
+{
+	join_without_proc();
+	no_proc = false;
+	CHECK(joined_namespace() > 1);
+	no_proc = true;
+	CHECK(joined_namespace() > 1);
+	in_a_child(join_without_proc);
+}
+
+/*
+ * C40: the PID namespace of a participant is unknown without /proc.  A process
+ * reads its number once, and the child of a fork reads its own.
+ */
 TEST(c40_a_join_without_proc)
 {
-	const char *same = fresh_name();
-	weir_named *sem = open_named(same, 1);
-
-	CHECK(sem->mine->pid_namespace > 1);
-	close_named(sem);
-	no_proc = true;
-	sem = open_named(same, 1);
-	no_proc = false;
-	CHECK_EQ(sem->mine->pid_namespace, 0);
-	close_named(sem);
+	name = fresh_name();
+	in_a_child(join_with_and_without_proc);
 }
 
 static void *lend_other(void *arg)
