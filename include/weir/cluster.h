@@ -301,7 +301,9 @@ typedef struct weir_cluster_entry {
 	int64_t weight;		/* permits held or requested */
 	uint64_t fence;		/* of a lease; 0: a waiter */
 	int64_t since_ms;	/* of the engine's clock, since 1970 */
-	int64_t lease_ms;	/* time until it expires if it is not renewed */
+	int64_t lease_ms;	/* time until it expires if it is not renewed;
+				   0: not known.  etcd: in whole seconds, and
+				   known of 32 handles at most */
 	uint32_t place;		/* in the queue, from 1; 0: not in it */
 	bool mine;		/* belongs to this handle */
 	char id[48];

@@ -122,6 +122,7 @@ static void add(struct list *list, const struct entry *e,
 	out->weight = role == WEIR_CLUSTER_HOLDS ? e->weight : e->min;
 	out->fence = e->fence;
 	out->since_ms = e->since_ms;
+	out->lease_ms = e->lease;	/* replaced by set_times */
 	out->place = place;
 	out->mine = !strncmp(e->id, list->session, strlen(list->session));
 	memcpy(out->id, e->id, sizeof(out->id));
@@ -166,6 +167,35 @@ static bool add_all(struct list *list, const json_t *kvs, char kind)
 	return true;
 }
 
+/*
+ * Replace the etcd lease of each entry by the time until it ends.  A question to
+ * etcd answers for one lease, so only the first LEASES_MAX are asked for.
+ */
+#define LEASES_MAX 32
+
+static void set_times(struct engine *e, struct list *list, int64_t deadline)
+{
+	struct {
+		int64_t lease, ms;
+	} known[LEASES_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < list->info->entries && i < list->max; i++) {
+		weir_cluster_entry *entry = &list->entries[i];
+		uint32_t k = 0;
+
+		while (k < count && known[k].lease != entry->lease_ms)
+			k++;
+		if (k == count && count < LEASES_MAX) {
+			known[k].lease = entry->lease_ms;
+			known[k].ms = weir_cl_etcd_left_ms_(e, entry->lease_ms,
+							    deadline);
+			count++;
+		}
+		entry->lease_ms = k < count ? known[k].ms : 0;
+	}
+}
+
 enum result weir_cl_etcd_stat_(struct engine *e, weir_cluster_info *info,
 			       weir_cluster_entry *entries, uint32_t max,
 			       int64_t deadline, struct fault *fault)
@@ -205,6 +235,8 @@ enum result weir_cl_etcd_stat_(struct engine *e, weir_cluster_info *info,
 		result = weir_cl_fault_(fault, RES_REFUSED, EBADMSG,
 					"an entry is damaged or foreign");
 	json_decref(answer);
+	if (!result)
+		set_times(e, &list, deadline);
 	/* etcd has no clock for clients: the time is this machine's. */
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	info->now_ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;

@@ -47,6 +47,12 @@ enum result weir_cl_etcd_lease_(struct engine *e, enum lane lane,
 enum result weir_cl_etcd_keep_alive_(struct engine *e, enum lane lane,
 				     bool *lost, int64_t deadline,
 				     struct fault *fault);
+/*
+ * Returns the time until a lease of any handle ends if it is not renewed, to the
+ * second; 0 if that is not known.
+ */
+int64_t weir_cl_etcd_left_ms_(struct engine *e, int64_t lease,
+			      int64_t deadline);
 void weir_cl_etcd_forget_lease_(struct engine *e, int64_t lease);
 
 /* change.c: reading and changing the semaphore. */

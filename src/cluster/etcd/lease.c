@@ -9,6 +9,9 @@
 #include "cluster/clock.h"
 #include "cluster/etcd/etcd.h"
 
+/* The longest TTL of etcd, in seconds. */
+#define LEASE_SECONDS_MAX INT64_C(9000000000)
+
 static json_t *lease_id(int64_t lease)
 {
 	char number[24];
@@ -56,6 +59,23 @@ void weir_cl_etcd_forget_lease_(struct engine *e, int64_t lease)
 	if (e->lease == lease)
 		e->lease = 0;
 	pthread_mutex_unlock(&e->lock);
+}
+
+int64_t weir_cl_etcd_left_ms_(struct engine *e, int64_t lease, int64_t deadline)
+{
+	struct fault fault;
+	json_t *answer;
+	int64_t ttl;
+	int code;
+
+	if (weir_cl_http_post_(&e->lanes[LANE_CALL], "lease/timetolive",
+			       lease_id(lease), &answer, &code, deadline,
+			       &fault))
+		return 0;
+	ttl = code ? 0 : weir_cl_etcd_number_(answer, "TTL");
+	json_decref(answer);
+	/* -1: the lease has ended.  The server is not trusted. */
+	return ttl > 0 && ttl <= LEASE_SECONDS_MAX ? ttl * 1000 : 0;
 }
 
 enum result weir_cl_etcd_keep_alive_(struct engine *e, enum lane lane,
