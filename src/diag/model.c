@@ -105,7 +105,7 @@ uint32_t weir_diag_add_hold_(struct dg_model *model, uint32_t context,
 	hold->context = context;
 	hold->object = object;
 	hold->weight = weight;
-	hold->age_ns = DG_UNKNOWN;
+	hold->age_ns = hold->lease_ns = DG_UNKNOWN;
 	hold->next_of_context = model->contexts[context].first_hold;
 	model->contexts[context].first_hold = i;
 	hold->next_of_object = model->objects[object].first_hold;
@@ -130,6 +130,7 @@ uint32_t weir_diag_add_wait_(struct dg_model *model, uint32_t context,
 	wait->min = min;
 	wait->max = max;
 	wait->age_ns = wait->granted_ns = wait->limit_ns = DG_UNKNOWN;
+	wait->lease_ns = DG_UNKNOWN;
 	wait->left_ns = DG_NO_DEADLINE;
 	wait->next_of_context = model->contexts[context].first_wait;
 	model->contexts[context].first_wait = i;
@@ -171,9 +172,9 @@ const char *weir_diag_type_name_(uint32_t type)
 
 const char *weir_diag_kind_name_(uint32_t kind)
 {
-	static const char *const names[RG_KINDS + 1] = {
-		"thread", "operation", "task", "loan", "process"
+	static const char *const names[DG_CLIENT + 1] = {
+		"thread", "operation", "task", "loan", "process", "client"
 	};
 
-	return kind <= RG_KINDS ? names[kind] : "context";
+	return kind <= DG_CLIENT ? names[kind] : "context";
 }

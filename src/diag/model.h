@@ -30,7 +30,8 @@ enum dg_verdict {
 	DG_STARVED,
 	DG_STRANDED,
 	DG_NO_RELEASER,
-	DG_POSSIBLE_DEADLOCK,	/* a DEADLOCK if each sem_t is a lock */
+	DG_POSSIBLE_DEADLOCK,	/* a DEADLOCK if each sem_t is a lock, and no
+				   other thread of a process releases */
 	DG_UNSATISFIABLE,
 	DG_LEAKED,
 	DG_SELF_NESTED,
@@ -48,6 +49,7 @@ struct dg_object {
 	uint32_t first_hold, first_wait;
 	enum dg_verdict verdict;
 	bool approximate;	/* its holders changed while they were read */
+	bool paused;		/* no permit is granted now */
 	int64_t capacity;
 	int64_t held;		/* by known contexts, granted ones too; of a
 				   channel: its items */
@@ -69,11 +71,13 @@ struct dg_object {
 struct dg_context {
 	uint64_t id, address;
 	uint32_t record;	/* its index in the registry */
-	uint32_t kind;		/* enum rg_kind; DG_PROCESS */
+	uint32_t kind;		/* enum rg_kind; DG_PROCESS, DG_CLIENT */
 	uint32_t tid;
 	bool ended;		/* its thread has ended */
 	bool moving;		/* its wait changed while it was read: it is
 				   judged as if it did not wait */
+	bool others;		/* a process that holds and waits: other threads
+				   of it may release */
 	uint32_t first_hold, first_wait;	/* list: next_of_context */
 	uint32_t group;		/* of contexts that block each other, from 1;
 				   0: none (verdict.h) */
@@ -86,8 +90,10 @@ struct dg_context {
 				   processes; DG_UNKNOWN: it does not */
 	char name[64];
 	char named[RG_NAME];	/* the name of that semaphore */
+	char host[64];		/* DG_CLIENT: its machine */
 };
 #define DG_PROCESS RG_KINDS		/* a context that is a process */
+#define DG_CLIENT (RG_KINDS + 1)	/* ... of any machine */
 
 struct dg_hold {
 	uint32_t context, object;
@@ -95,6 +101,8 @@ struct dg_hold {
 	int64_t weight;
 	uint64_t site;
 	int64_t age_ns;
+	uint64_t fence;		/* of a lease: its fencing token; 0: no lease */
+	int64_t lease_ns;	/* until its lease ends if it is not renewed */
 };
 
 struct dg_wait {
@@ -110,6 +118,7 @@ struct dg_wait {
 	int64_t granted_ns;	/* since the grant; DG_UNKNOWN */
 	int64_t left_ns;	/* until the deadline; DG_NO_DEADLINE */
 	int64_t limit_ns;	/* from the start to the deadline; DG_UNKNOWN */
+	int64_t lease_ns;	/* as in dg_hold; DG_UNKNOWN */
 };
 
 /* A record of struct rg_order. */
@@ -141,7 +150,8 @@ struct dg_model {
 	bool approximate;	/* it is not the picture of one instant */
 	int64_t now_ns;		/* CLOCK_MONOTONIC of the snapshot */
 	int64_t realtime_ns;	/* the same instant; 0: unknown */
-	char program[64], library[32];
+	char program[256];	/* or the URL of a server */
+	char library[32];
 };
 
 /* Returns the size of the arrays of a reduction, a part of a model's memory. */

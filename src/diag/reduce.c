@@ -287,7 +287,8 @@ static void begin_context(struct dg_model *model, struct dg_work *work,
 {
 	const struct dg_context *c = &model->contexts[context];
 	uint32_t needed = 0;
-	bool free_to_go = c->moving || assume->cancelled == context;
+	bool free_to_go = c->moving || assume->cancelled == context ||
+			  (c->others && assume->outside && !assume->locks);
 
 	work->done[context] = 0;
 	for (uint32_t w = c->first_wait; w != DG_NONE;

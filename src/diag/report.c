@@ -37,6 +37,8 @@ static void put_title(struct dg_text *text, const struct dg_model *model)
 		put(text, "pid ");
 		put_int(text, model->pid);
 		put(text, " ");
+	}
+	if (model->pid || *model->program) {
 		put(text, model->program);
 		put(text, ": ");
 	}

@@ -102,6 +102,25 @@ static void put_leak(struct dg_text *text, const struct dg_model *model,
 	}
 }
 
+/* Write what a group with the verdict POSSIBLE DEADLOCK needs to proceed. */
+static void put_condition(struct dg_text *text, const struct dg_model *model,
+			  uint32_t group)
+{
+	bool others = false, leases = false;
+
+	for (uint32_t i = 0; i < model->used.contexts; i++) {
+		const struct dg_context *c = &model->contexts[i];
+
+		others = others || (c->group == group && c->others);
+		leases = leases || (c->group == group && c->others &&
+				    c->kind == DG_CLIENT);
+	}
+	put(text, " cannot proceed unless another thread ");
+	put(text, others ? "of these processes releases permits" :
+			   "posts a sem_t that they hold");
+	put(text, leases ? ", or a lease ends" : "");
+}
+
 static void put_head(struct dg_text *text, const struct dg_model *model,
 		     uint32_t group, uint32_t members, int64_t ends_ns)
 {
@@ -121,8 +140,7 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 		if (model->lost || model->incomplete)
 			put(text, " (the registry is incomplete)");
 	} else if (verdict == DG_POSSIBLE_DEADLOCK) {
-		put(text, " cannot proceed unless another thread posts a sem_t "
-			  "that they hold");
+		put_condition(text, model, group);
 	} else if (verdict == DG_LEAKED) {
 		put(text, members == 1 ? " waits" : " wait");
 		put_leak(text, model, group);

@@ -73,7 +73,22 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 		put(text, " between processes, for ");
 		weir_diag_put_time_(text, c->named_ns);
 	} else {
-		put(text, "  running, waits for no semaphore");
+		put(text, c->kind == DG_CLIENT ?
+			  "  waits for no semaphore that was read" :
+			  "  running, waits for no semaphore");
+	}
+}
+
+/* "  token 41  lease 7.2 s" */
+static void put_lease(struct dg_text *text, uint64_t fence, int64_t lease_ns)
+{
+	if (fence) {
+		put(text, "  token ");
+		put_int(text, (int64_t)fence);
+	}
+	if (lease_ns != DG_UNKNOWN) {
+		put(text, "  lease ");
+		weir_diag_put_time_(text, lease_ns);
 	}
 }
 
@@ -123,6 +138,7 @@ static void put_holders(struct dg_text *text, const struct dg_model *model,
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, hold->site, hold->age_ns);
+		put_lease(text, hold->fence, hold->lease_ns);
 		put_activity(text, model, hold);
 		put(text, "\n");
 	}
@@ -204,6 +220,7 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, wait->site, wait->age_ns);
+		put_lease(text, 0, wait->lease_ns);
 		put_state(text, object, wait);
 		weir_diag_put_deadline_(text, wait);
 		put(text, "  ");
@@ -237,6 +254,8 @@ void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
 	weir_diag_put_free_(text, object);
 	put(text, object->flags & RG_BARGING ? "; barging" : "; fifo");
 	put(text, object->flags & RG_IS_CLOSED ? "; closed" : "; open");
+	if (object->paused)
+		put(text, "; paused: no permit is granted");
 	if (object->flags & RG_HANDED_OVER)
 		put(text, "; handed over: threads release what others hold");
 	put(text, "\n");

@@ -155,7 +155,11 @@ void weir_diag_put_site_(struct dg_text *text, uint64_t site)
 void weir_diag_put_context_(struct dg_text *text,
 			    const struct dg_context *context)
 {
-	if (context->kind == RG_THREAD || context->kind == DG_PROCESS) {
+	if (context->kind == DG_CLIENT) {
+		weir_diag_put_(text, context->host);
+		put_char(text, ' ');
+	}
+	if (context->kind == RG_THREAD || context->kind >= DG_PROCESS) {
 		weir_diag_put_(text, context->kind == RG_THREAD ? "tid " :
 								  "pid ");
 		weir_diag_put_int_(text, context->tid);

@@ -12,7 +12,8 @@
  *     none of these              DEADLOCK, or SELF-NESTED
  *
  * POSSIBLE DEADLOCK: the context is left if all of these are assumed together,
- * and each sem_t that may be a lock is assumed to be one.
+ * each sem_t that may be a lock is assumed to be one, and no other thread of a
+ * process that waits is assumed to release what the process holds.
  */
 #include "diag/verdict.h"
 

@@ -23,7 +23,8 @@
 struct dg_assume {
 	bool outside;		/* any number of permits of an open object may
 				   be released from outside */
-	bool locks;		/* ... but not of a sem_t that may be a lock */
+	bool locks;		/* ... but not of a sem_t that may be a lock,
+				   and not by other threads of a process */
 	bool ended;		/* contexts that have ended release, too */
 	bool oversized;		/* a wait for more than the capacity ends */
 	bool timed;		/* a wait with a deadline ends */

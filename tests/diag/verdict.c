@@ -253,6 +253,49 @@ static void raise_capacity(struct system *s, int object, int by)
 	memcpy(&s->wait[n], moved, (size_t)moved_n * sizeof(*moved));
 }
 
+/*
+ * A system in which other threads of some contexts may release what these hold.
+ * Without such a release nothing changes: the same contexts are left.  The
+ * verdict is DEADLOCK, SELF-NESTED or LEAKED only if such a release does not help.
+ */
+TEST(c50_other_threads_of_a_process_may_release)
+{
+	int possible = 0, certain = 0;
+
+	prepare();
+	for (int i = 0; i < SYSTEMS; i++) {
+		bool proceeds[CONTEXTS], helped[CONTEXTS];
+		struct system s, released;
+		struct dg_model m;
+
+		draw(&s);
+		build(&s, &m);
+		released = s;
+		for (int c = 0; c < s.contexts; c++)
+			if (m.contexts[c].first_wait != DG_NONE && below(2)) {
+				m.contexts[c].others = true;
+				cancel(&released, c);
+			}
+		weir_diag_judge_(&m);
+		(void)search(&s, proceeds);
+		(void)search(&released, helped);
+		for (int c = 0; c < s.contexts; c++) {
+			enum dg_verdict v = m.contexts[c].verdict;
+
+			CHECK_EQ(is_judged_stuck(&m.contexts[c]), !proceeds[c]);
+			if (proceeds[c] || v == DG_UNSATISFIABLE)
+				continue;
+			CHECK_EQ(v == DG_NO_RELEASER ||
+				 v == DG_POSSIBLE_DEADLOCK, helped[c]);
+			possible += v == DG_POSSIBLE_DEADLOCK;
+			certain += v == DG_DEADLOCK;
+		}
+	}
+	printf("%d contexts in a possible deadlock, %d in one\n", possible,
+	       certain);
+	CHECK(possible > 100 && certain > 100);
+}
+
 static bool is_oversized(const struct dg_model *m, uint32_t group)
 {
 	for (uint32_t i = 0; i < m->used.contexts; i++)

@@ -9,7 +9,8 @@
  * waiting process up to the outermost holder is one context.
  *
  * A context is judged as if it did not wait (`moving`) if several processes of
- * its chain wait, or if other threads of the process may release.
+ * its chain wait.  It is marked (`others`) if other threads of the process may
+ * release.
  */
 #include "cmd/diag/chain.h"
 
@@ -90,20 +91,22 @@ static void climb(struct dg_model *model, uint32_t waiter, uint64_t space)
 
 /*
  * Other threads of a process that holds and waits may release, unless all of
- * them are threads of the library.
+ * them are threads of the library.  A process without threads has ended.
  */
 static void check_threads(const struct dg_model *model,
 			  struct dg_context *context, uint64_t space)
 {
-	unsigned threads = context->address == space ?
-			   kin_threads((pid_t)context->tid) : 0;
+	bool known = context->address == space;
+	unsigned threads = known ? kin_threads((pid_t)context->tid) : 0;
 	unsigned handles = 1;
 
 	for (uint32_t h = context->first_hold; h != DG_NONE;
 	     h = model->holds[h].next_of_context)
 		handles++;
 	/* A handle has one thread of the library. */
-	if (!threads || threads > 1 + handles)
+	if (!known || threads > 1 + handles)
+		context->others = true;
+	else if (!threads)
 		context->moving = true;
 }
 
@@ -118,6 +121,13 @@ void chain_join(struct dg_model *model)
 		    context->first_hold != DG_NONE)
 			check_threads(model, context, space);
 	}
+	chain_climb(model);
+}
+
+void chain_climb(struct dg_model *model)
+{
+	uint64_t space = kin_namespace();
+
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		if (model->contexts[i].first_wait != DG_NONE)
 			climb(model, i, space);

@@ -14,6 +14,14 @@ static void put_time(FILE *out, const char *key, int64_t ns)
 		json_int(out, key, ns);
 }
 
+/* Write what is known of a lease. */
+static void put_lease(FILE *out, uint64_t fence, int64_t lease_ns)
+{
+	if (fence)
+		json_int(out, "fence", (int64_t)fence);
+	put_time(out, "lease_ns", lease_ns);
+}
+
 /* Write 64 bits as text: not every reader of JSON has such numbers. */
 static void put_hex(FILE *out, const char *key, uint64_t number)
 {
@@ -68,6 +76,7 @@ static void put_holders(FILE *out, struct diag *diag,
 		json_int(out, "context", hold->context);
 		json_int(out, "weight", hold->weight);
 		put_time(out, "age_ns", hold->age_ns);
+		put_lease(out, hold->fence, hold->lease_ns);
 		put_site(out, diag, hold->site);
 		json_end(out);
 	}
@@ -98,6 +107,7 @@ static void put_waiters(FILE *out, struct diag *diag,
 		json_int(out, "overtaken", wait->overtaken);
 		put_time(out, "age_ns", wait->age_ns);
 		put_time(out, "left_ns", wait->left_ns);
+		put_lease(out, 0, wait->lease_ns);
 		put_site(out, diag, wait->site);
 		json_end(out);
 	}
@@ -117,6 +127,7 @@ static void put_object(FILE *out, struct diag *diag,
 							      "fifo");
 	json_bool(out, "unbounded", object->flags & RG_UNBOUNDED);
 	json_bool(out, "closed", object->flags & RG_IS_CLOSED);
+	json_bool(out, "paused", object->paused);
 	json_bool(out, "handed_over", object->flags & RG_HANDED_OVER);
 	json_bool(out, "approximate", object->approximate && !diag->is_named);
 	json_int(out, "capacity", object->capacity);
@@ -146,6 +157,8 @@ static void put_contexts(FILE *out, const struct dg_model *model)
 		put_hex(out, "id", c->id);
 		put_hex(out, "address", c->address);
 		json_int(out, "tid", c->tid);
+		if (c->kind == DG_CLIENT)
+			json_text(out, "host", c->host);
 		json_text(out, "name", c->name);
 		json_bool(out, "ended", c->ended);
 		json_text(out, "verdict", weir_diag_verdict_name_(c->verdict));
