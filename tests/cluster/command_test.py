@@ -3,6 +3,7 @@
 """The command with URLs: statuses, signals, lost leases, secrets (C41)."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -285,6 +286,108 @@ def test_ls():
     assert weir("ls", "x")[0] == 64
     status, text = weir("ls", "redis://127.0.0.1:1/")
     assert status == 69 and "refused" in text and text.count("\n") == 1, text
+
+
+def explain(*words, env=None):
+    """The status and the JSON of weir explain."""
+    status, text = weir("explain", "--json", *words, env=env)
+    return status, json.loads(text)
+
+
+def test_c41_explain_one_semaphore():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url = server.url + "x"
+            status, text = weir("explain", url)
+            assert status == 69 and text.endswith("does not exist\n"), text
+            assert weir("explain", server.url) == (
+                0, f"weir: {server.url}: 0 watched objects, 0 contexts\n"
+                f"weir: {server.url}: the server has no semaphore\n")
+            token = weir("hold", url, "-n", 2, "-w", 2, "-l", "deploy", "--while-pid",
+                         owner.pid)[1].strip()
+            status, text = weir("explain", url)
+            assert status == 0 and f"\n{url}: semaphore, 0 of 2 free; fifo; open\n" in text, text
+            assert re.search(rf"\n     2  {socket.gethostname()} pid \d+ deploy  [\d.]+ m?s  "
+                             r"token \d+  lease [\d.]+ m?s  waits for no semaphore that was read\n",
+                             text), text
+            assert "were not read" not in text
+            with start("run", url, "-l", "next", "--", "true") as job:
+                await_(lambda u=url: explain(u)[1]["objects"][0]["waiting"] == 1, "the wait")
+                status, text = weir("explain", url)
+                assert status == 0 and text.count("next  ") == 1 and "  SLOW\n" in text, text
+                assert f'"weir explain {server.url}" reads all of them\n' in text, text
+                status, seen = explain(url)
+                found = seen["objects"][0]
+                holder, waiter = found["holders"][0], found["waiters"][0]
+                entries = json.loads(weir("stat", "--json", url)[1])["entries"]
+                assert (holder["fence"], holder["weight"]) == (entries[0]["id"], 2), holder
+                # Leases of 10 s are renewed: "lease_ns" is not 0, with etcd neither.
+                for lease in holder, waiter:
+                    assert 0 < lease["lease_ns"] <= 10e9, found
+                contexts = [seen["contexts"][e["context"]] for e in (holder, waiter)]
+                assert [c["name"] for c in contexts] == ["deploy", "next"], contexts
+                assert {c["host"] for c in contexts} == {socket.gethostname()}, contexts
+                assert {c["kind"] for c in contexts} == {"client"}, contexts
+                assert [c["tid"] for c in contexts] == [e["pid"] for e in entries], contexts
+                # While it is paused, no wait is judged.
+                assert weir("pause", url)[0] == 0
+                status, text = weir("explain", url)
+                assert status == 0 and "; paused: no permit is granted\n" in text, text
+                assert weir("resume", url)[0] == 0 and weir("release", token)[0] == 0
+                assert job.wait(30) == 0
+            owner.kill()
+
+
+def test_c50_explain_nested_runs():
+    """Each job holds a semaphore and waits for that of the other one."""
+    for engine in engines():
+        with engine() as server, tempfile.TemporaryDirectory() as folder:
+            jobs = []
+            for mine, other in (("a", "b"), ("b", "a")):
+                script = (f"while [ ! -e {folder}/go ]; do sleep 0.05; done; "
+                          f"exec {WEIR} run {server.url}{other} -n 1 -- true")
+                jobs.append(start("run", server.url + mine, "-n", 1, "-l", "outer-" + mine, "--",
+                                  "sh", "-c", script))
+            await_(lambda s=server: held(s.url + "a") and held(s.url + "b"), "the holds")
+            status, seen = explain(server.url)
+            assert (status, seen["verdict"]) == (0, "FINE"), seen
+            touch(folder + "/go")
+            await_(lambda s=server: explain(s.url)[1]["verdict"] == "POSSIBLE DEADLOCK",
+                   "the verdict")
+            status, text = weir("explain", server.url)
+            assert status == 0 and ("weir: POSSIBLE DEADLOCK  2 contexts cannot proceed unless "
+                                    "another thread of these processes releases permits, or a "
+                                    "lease ends\n") in text, text
+            # The holder and the `weir run` inside its job are one context.
+            for mine, other in (("a", "b"), ("b", "a")):
+                assert re.search(rf"pid \d+ in \d+ \S+  holds {mine} 1 \(.*waits for {other} 1 ",
+                                 text), text
+            # With a name, the report is about it, and the others are read as well.
+            status, text = weir("explain", server.url, "a")
+            assert status == 0 and "POSSIBLE DEADLOCK  2" in text and "\nb: sem" not in text, text
+            status, seen = explain(env={"WEIR_URL": server.url})
+            assert seen["program"] == server.url and len(seen["groups"]) == 1, seen
+            assert weir("explain", server.url, "c")[0] == 69
+            # One semaphore alone: the other end of the wait is not known.
+            assert explain(server.url + "a")[1]["verdict"] == "SLOW"
+            for job in jobs:
+                job.terminate()
+                job.wait()
+
+
+def test_explain_refuses_what_stat_refuses():
+    status, text = weir("explain", "redis://:secret@127.0.0.1:1/x")
+    assert status == 64 and "secret" not in text, text
+    for url in ("redis://127.0.0.1:1/", "redis://127.0.0.1:1", "redis://127.0.0.1:1/x"):
+        status, text = weir("explain", url)
+        assert status == 69 and "refused" in text and text.count("\n") == 1, text
+    assert weir("explain", "nonsense://h/x")[0] == 64
+    with Redis() as server:
+        assert weir("open", server.url + "good", "-n", 1)[0] == 0
+        server.cli("SET", "weir:{bad}:e", "foreign")
+        status, text = weir("explain", server.url)
+        assert status == 0 and "\ngood: semaphore" in text, text
+        assert f'1 semaphore cannot be read; "weir ls {server.url}" shows why' in text, text
 
 
 class Tiring(Proxy):

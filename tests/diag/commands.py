@@ -614,7 +614,9 @@ def test_the_name_of_a_semaphore_is_not_a_source():
     fails(65, f'it is a semaphore; "weir stat {file}" shows it', file)
     same(weir("stat", file)[0], 0, "the advice")
     url = "redis://host/builds"
-    fails(69, f'no such file; "weir stat {url}" shows the semaphore of this name', url)
+    for command in (["dump"], ["top", "--once"], ["top", "--json"]):
+        same(weir(*command, url), (69, "", f'weir: {url}: no such file; "weir explain {url}" shows '
+                                   "the semaphore of this name\n"), command)
     # With WEIR_URL the server is not asked, and a local semaphore is not meant.
     fails(69, "it is neither a process ID nor a file; if it is a semaphore, "
           '"weir stat builds" shows it', "builds", env={"WEIR_URL": "redis://host"})

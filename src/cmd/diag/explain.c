@@ -13,6 +13,7 @@
 #include "cmd/diag/source.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 #include "cmd/lib/text.h"
 #include "diag/text.h"
 #include "weir/named.h"
@@ -37,6 +38,26 @@ static uint32_t print_report(struct diag *diag, const char *only)
 
 	flush(&text);
 	return shown;
+}
+
+/*
+ * The same for the semaphores of a server.  A request that waits for a semaphore
+ * may be part of a deadlock with others.
+ */
+static void explain_server(const struct diag *diag, uint32_t shown)
+{
+	const char *name = strrchr(diag->name, '/');
+
+	if (!diag->is_server && diag->model.used.waits)
+		cmd_message("other semaphores of the server were not read; "
+			    "\"weir explain %.*s/\" reads all of them",
+			    (int)(name - diag->name), diag->name);
+	if (diag->unreadable)
+		cmd_message("%s: %u semaphore%s cannot be read; \"weir ls %s\" "
+			    "shows why", diag->name, diag->unreadable,
+			    diag->unreadable == 1 ? "" : "s", diag->name);
+	else if (!shown)
+		cmd_message("%s: the server has no semaphore", diag->name);
 }
 
 /*
@@ -75,6 +96,23 @@ static const char *shown_name(const struct dg_model *model, const char *given)
 	return shown;
 }
 
+/* Open what the arguments name. */
+static void open_source(struct diag *diag, const char *what, const char *only)
+{
+	const char *base = getenv("WEIR_URL");
+
+	if (what && strstr(what, "://")) {
+		remote_refuse_password(what);
+		diag_open_remote(diag, what, only);
+	} else if (what) {
+		diag_open(diag, what);
+	} else if (base && *base) {
+		diag_open_remote(diag, base, true);
+	} else {
+		diag_open_named(diag);
+	}
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -98,10 +136,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (optind < argc && !what)
 		what = argv[optind++];
 	options_rest(self, argc, argv, &only);
-	if (what)
-		diag_open(&diag, what);
-	else
-		diag_open_named(&diag);
+	open_source(&diag, what, only);
 	diag_read(&diag);
 	given = only;
 	if (given)
@@ -112,8 +147,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	if (given && !shown)
 		cmd_die(EXIT_CLOSED, "%s: no watched object has the name %s",
 			diag.name, text_visible(given));
-	if (!what && !json)
-		explain_names(&diag, shown);
+	if (diag.is_named && !json)
+		(diag.url ? explain_server : explain_names)(&diag, shown);
 	gravest = weir_diag_gravest_(&diag.model, only);
 	diag_close(&diag);
 	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;
@@ -123,13 +158,17 @@ const struct cmd cmd_explain = {
 	.name = "explain",
 	.summary = "show who holds what in a process, and find deadlocks",
 	.help =
-"usage: weir explain PID|FILE [NAME] [--json]\n"
+"usage: weir explain PID|FILE|URL [NAME] [--json]\n"
 "       weir explain [--json]\n"
 "\n"
 "Shows the watched semaphores of a process: holders and waiters with their call\n"
 "sites, and the verdict: whether the waits can end, and what would help.  FILE\n"
-"is a dump (weir dump) or a core file.  Without arguments, the named semaphores\n"
-"of all processes.  The process is not stopped and does not notice.\n"
+"is a dump (weir dump) or a core file.  The process is not stopped and does not\n"
+"notice.\n"
+"\n"
+"URL is a semaphore between machines, or a server (redis://HOST/), of which all\n"
+"semaphores are read.  Without arguments, the server $WEIR_URL, or the named\n"
+"semaphores of all processes.\n"
 "\n"
 "      --json   print one JSON object on one line\n"
 "  -h, --help   print this text\n"

@@ -18,16 +18,19 @@ static bool is_semaphore_name(const char *name)
 {
 	char path[PATH_MAX];
 
-	return strstr(name, "://") ||
-	       (!remote_url(name) &&
-		!weir_named_path(name, path, sizeof(path)) &&
-		!access(path, F_OK));
+	return !remote_url(name) &&
+	       !weir_named_path(name, path, sizeof(path)) &&
+	       !access(path, F_OK);
 }
 
 bool diag_missing(struct diag *diag)
 {
 	const char *name = remote_display(diag->name);
 
+	if (strstr(diag->name, "://"))
+		return diag_fail(diag, EXIT_CLOSED, "%s: no such file; \"weir "
+				 "explain %s\" shows the semaphore of this "
+				 "name", name, name);
 	if (is_semaphore_name(diag->name))
 		return diag_fail(diag, EXIT_CLOSED, "%s: no such file; \"weir "
 				 "stat %s\" shows the semaphore of this name",

@@ -57,8 +57,13 @@ bool diag_named_read(struct diag *diag)
 {
 	struct named_all before, now;
 	char **names;
-	int count = names_list(&names);
+	int count;
 
+	if (diag->url) {
+		remote_read(diag);
+		return true;
+	}
+	count = names_list(&names);
 	if (count < 0)
 		return fail_folder(diag, errno);
 	read_names(names, count, &before, &diag->unreadable);

@@ -6,7 +6,8 @@
  * (C50).  A context that has `moving` set is judged as if it did not wait.  This
  * file sets it if the process waits more than once, if the semaphore is paused,
  * or if the wait has changed while the semaphores were read; chain.c sets it if
- * other threads or processes may release.
+ * another process may release.  chain.c and clients.c set `others` if another
+ * thread may release.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,15 @@ void named_add(struct named_all *all)
 
 void named_free(struct named_all *all)
 {
-	for (uint32_t i = 0; i < all->used; i++)
+	for (uint32_t i = 0; i < all->used; i++) {
+		free(all->list[i].own_name);
 		free(all->list[i].entries);
+		free(all->list[i].leases);
+	}
 	free(all->list);
 }
+
+#define MS INT64_C(1000000)
 
 static bool is_waiting(const weir_named_entry *entry)
 {
@@ -83,38 +89,72 @@ static bool is_steady(const struct named_all *before,
 		if (strcmp(one->name, name->name) != 0)
 			continue;
 		for (uint32_t k = 0; k < one->info.entries; k++)
+			/* The id of a request to a server is never reused. */
 			if (one->entries[k].id == entry->id &&
 			    one->entries[k].role == entry->role &&
-			    one->entries[k].since_ns == entry->since_ns)
+			    (before->clients ||
+			     one->entries[k].since_ns == entry->since_ns))
 				return true;
 	}
 	return false;
 }
 
-static void add_entry(struct dg_model *model, uint32_t object,
-		      const weir_named_entry *entry, int64_t now, bool steady)
+/* Returns the time until the lease ends; DG_UNKNOWN. */
+static int64_t lease_left(const weir_cluster_entry *lease)
 {
-	uint32_t context = context_of(model, entry), i;
+	return lease->lease_ms > 0 && lease->lease_ms < INT64_MAX / MS ?
+		       lease->lease_ms * MS : DG_UNKNOWN;
+}
 
-	if (context == DG_NONE)
+static void add_hold(struct dg_model *model, uint32_t object, uint32_t context,
+		     const weir_named_entry *entry,
+		     const weir_cluster_entry *lease)
+{
+	uint32_t i = weir_diag_add_hold_(model, context, object, entry->weight);
+
+	if (i == DG_NONE)
 		return;
-	if (!is_waiting(entry)) {
-		i = weir_diag_add_hold_(model, context, object, entry->weight);
-		if (i != DG_NONE)
-			model->holds[i].age_ns = snapshot_age(entry, now);
-		return;
+	model->holds[i].age_ns = snapshot_age(entry, weir_now_ns());
+	if (lease) {
+		model->holds[i].fence = lease->fence;
+		model->holds[i].lease_ns = lease_left(lease);
 	}
-	if (model->contexts[context].first_wait != DG_NONE || !steady)
-		model->contexts[context].moving = true;
-	i = weir_diag_add_wait_(model, context, object, entry->weight,
+}
+
+static void add_wait(struct dg_model *model, uint32_t object, uint32_t context,
+		     const weir_named_entry *entry,
+		     const weir_cluster_entry *lease)
+{
+	uint32_t i = weir_diag_add_wait_(model, context, object, entry->weight,
 				entry->weight);
 	if (i == DG_NONE)
 		return;
 	model->waits[i].ticket = entry->place;
-	model->waits[i].age_ns = snapshot_age(entry, now);
+	model->waits[i].age_ns = snapshot_age(entry, weir_now_ns());
+	if (lease)
+		model->waits[i].lease_ns = lease_left(lease);
 	model->waits[i].flags = entry->role == WEIR_NAMED_OVERSIZED ?
 				RG_OVERSIZED :
 				entry->role == WEIR_NAMED_IDLE ? RG_IDLE : 0;
+}
+
+static void add_entry(struct dg_model *model, uint32_t object,
+		      const weir_named_entry *entry,
+		      const weir_cluster_entry *lease, bool steady)
+{
+	uint32_t context = lease ? clients_context(model, lease) :
+				   context_of(model, entry);
+	struct dg_context *c = &model->contexts[context];
+
+	if (context == DG_NONE)
+		return;
+	if (!is_waiting(entry)) {
+		add_hold(model, object, context, entry, lease);
+		return;
+	}
+	if ((c->first_wait != DG_NONE && !lease) || !steady)
+		c->moving = true;
+	add_wait(model, object, context, entry, lease);
 }
 
 static void add_name(struct dg_model *model, const struct named_one *name,
@@ -122,12 +162,12 @@ static void add_name(struct dg_model *model, const struct named_one *name,
 {
 	uint32_t object = weir_diag_add_object_(model);
 	struct dg_object *o = &model->objects[object];
-	int64_t now = weir_now_ns();
 
 	if (object == DG_NONE)
 		return;
 	o->capacity = name->info.capacity;
 	o->flags = name->info.closed ? RG_IS_CLOSED : 0;
+	o->paused = name->info.paused;
 	weir_diag_clean_(o->name, sizeof(o->name), name->name,
 			 strlen(name->name));
 	for (uint32_t i = 0; i < name->info.entries; i++) {
@@ -135,7 +175,8 @@ static void add_name(struct dg_model *model, const struct named_one *name,
 
 		if (entry->role == WEIR_NAMED_LOCKS)
 			continue;
-		add_entry(model, object, entry, now,
+		add_entry(model, object, entry,
+			  before->clients ? &name->leases[i] : NULL,
 			  !name->info.paused && !name->info.inconsistent &&
 			  is_steady(before, name, entry));
 	}
@@ -152,6 +193,9 @@ void named_model(struct diag *diag, const struct named_all *before,
 	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
 	for (uint32_t i = 0; i < now->used; i++)
 		add_name(&diag->model, &now->list[i], before);
-	chain_join(&diag->model);
+	if (now->clients)
+		clients_join(&diag->model);
+	else
+		chain_join(&diag->model);
 	weir_diag_finish_(&diag->model);
 }

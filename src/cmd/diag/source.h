@@ -3,8 +3,8 @@
 #define WEIR_CMD_DIAG_SOURCE_H
 
 /*
- * A source of a model: a process, a dump file, a core file, or the named
- * semaphores.
+ * A source of a model: a process, a dump file, a core file, the named
+ * semaphores, or semaphores between machines.
  *
  *     struct diag diag;
  *     diag_open(&diag, "4711");
@@ -44,6 +44,8 @@ struct diag {
 	uint32_t copy;		/* the copy that is read */
 	bool is_file;		/* it does not change */
 	bool is_named;
+	const char *url;	/* of a semaphore or a server; null: none */
+	bool is_server;		/* url: all semaphores of a server */
 	uint32_t unreadable;	/* the named semaphores that cannot be read */
 	struct dg_source source;
 	struct rg_header header;
@@ -63,6 +65,11 @@ bool diag_try(struct diag *diag, const char *what);
 void diag_open(struct diag *diag, const char *what);
 /* Open the named semaphores of the default folder as a source. */
 void diag_open_named(struct diag *diag);
+/*
+ * Open a semaphore between machines as a source, or all semaphores of a server:
+ * if `server` is set, or if the URL has no name.  Errors of the server exit.
+ */
+void diag_open_remote(struct diag *diag, const char *url, bool server);
 /*
  * Read a snapshot, and judge it.  diag_try_read returns false as diag_try does;
  * diag_read exits.

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Examining semaphores between machines: stat, doctor, wait, ls. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd/inspect/remote.h"
 #include "cmd/lib/duration.h"
 #include "cmd/lib/fail.h"
-#include "cmd/lib/memory.h"
 #include "cmd/lib/remote.h"
 #include "cmd/lib/remote_acquire.h"
+#include "cmd/lib/remote_names.h"
 #include "cmd/lib/remote_snapshot.h"
 #include "cmd/lib/text.h"
 #include "weir/ctx.h"
@@ -119,66 +118,33 @@ int remote_wait(const char *url, int64_t free_wanted, int64_t timeout_ns,
 	return sig ? EXIT_SIGNAL(sig) : EXIT_SUCCESS;
 }
 
-struct listed {
-	char **names;
-	size_t count;
+struct reading {
+	weir_named_info info;
+	weir_named_entry *entries;
+	remote_each_fn *fn;
+	void *user;
 };
 
-static void add_name(const char *name, void *user)
+static weir_err read_one(weir_cluster *c, void *user)
 {
-	struct listed *listed = user;
+	struct reading *r = user;
 
-	listed->names = memory_realloc(listed->names, (listed->count + 1) *
-				       sizeof(*listed->names));
-	listed->names[listed->count++] = memory_strdup(name);
+	return remote_snapshot_read(c, &r->info, &r->entries);
 }
 
-/*
- * Returns true if the error concerns one semaphore only.  Other errors end the
- * list: each further semaphore would wait for the server again.
- */
-static bool is_of_one(weir_err err, int errnum)
+static void show_one(const char *name, const char *url, const char *why,
+		     void *user)
 {
-	if (err != WEIR_ESYSTEM)
-		return err != WEIR_EINDETERMINATE;
-	return errnum == ENOENT || errnum == EBADMSG || errnum == EPROTO ||
-	       errnum == EACCES || errnum == EIO;
+	struct reading *r = user;
+
+	r->fn(name, url, &r->info, r->entries, why, r->user);
+	free(r->entries);
+	r->entries = NULL;
 }
 
 void remote_each(const char *url, remote_each_fn *fn, void *user)
 {
-	struct listed listed = { .names = NULL };
-	char why[512];
-	weir_cluster_opts opts = { .why = why, .why_size = sizeof(why) };
+	struct reading reading = { .fn = fn, .user = user };
 
-	remote_list(url, add_name, &listed);
-	for (size_t i = 0; i < listed.count; i++) {
-		const char *whole = remote_join(url, listed.names[i]);
-		weir_named_entry *entries = NULL;
-		weir_named_info info;
-		weir_cluster *c = NULL;
-		weir_err err;
-		int errnum;
-
-		*why = 0;
-		err = remote_api.weir_cluster_open(whole, &opts, &c);
-		if (!err)
-			err = remote_snapshot_read(c, &info, &entries);
-		errnum = errno;
-		if (err && c)
-			remote_api.weir_cluster_why(c, why, sizeof(why));
-		if (err && !is_of_one(err, errnum))
-			cmd_die(remote_status(err, errnum), "%s: %s",
-				remote_display(url),
-				*why ? why : weir_err_text(err));
-		/* ENOENT: the semaphore was removed; do not list it. */
-		if (err != WEIR_ESYSTEM || errnum != ENOENT)
-			fn(listed.names[i], whole, &info, entries,
-			   !err ? NULL : *why ? why : weir_err_text(err), user);
-		if (c)
-			(void)!remote_api.weir_cluster_close_handle(c);
-		free(entries);
-		free(listed.names[i]);
-	}
-	free(listed.names);
+	remote_names_each(url, read_one, show_one, &reading);
 }

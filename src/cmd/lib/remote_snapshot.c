@@ -43,8 +43,9 @@ static void convert(const weir_cluster_entry *from, int64_t now_ms,
 		       from->label);
 }
 
-weir_err remote_snapshot_read(weir_cluster *c, weir_named_info *info,
-			      weir_named_entry **entries)
+weir_err remote_snapshot_leases(weir_cluster *c, weir_named_info *info,
+				weir_named_entry **entries,
+				weir_cluster_entry **leases)
 {
 	weir_cluster_entry *list = NULL;
 	weir_cluster_info remote;
@@ -52,6 +53,7 @@ weir_err remote_snapshot_read(weir_cluster *c, weir_named_info *info,
 	weir_err err;
 
 	*entries = NULL;
+	*leases = NULL;
 	while (!(err = remote_api.weir_cluster_stat(c, &remote, list, room)) &&
 	       remote.entries > room && room < ENTRIES_MAX) {
 		room = remote.entries + 64;
@@ -72,12 +74,23 @@ weir_err remote_snapshot_read(weir_cluster *c, weir_named_info *info,
 	info->closed = remote.closed;
 	info->paused = remote.paused;
 	info->entries = remote.entries < room ? remote.entries : room;
+	info->inconsistent = info->entries < remote.entries;
 	*entries = memory_realloc(NULL, (info->entries + 1) *
 				  sizeof(**entries));
 	for (uint32_t i = 0; list && i < info->entries; i++)
 		convert(&list[i], remote.now_ms, &(*entries)[i]);
-	free(list);
+	*leases = list;
 	return WEIR_OK;
+}
+
+weir_err remote_snapshot_read(weir_cluster *c, weir_named_info *info,
+			      weir_named_entry **entries)
+{
+	weir_cluster_entry *leases;
+	weir_err err = remote_snapshot_leases(c, info, entries, &leases);
+
+	free(leases);
+	return err;
 }
 
 const char *remote_describe_holder(weir_cluster *c, char room[HOLDER_ROOM])

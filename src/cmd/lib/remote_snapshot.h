@@ -13,6 +13,13 @@
  */
 weir_err remote_snapshot_read(weir_cluster *c, weir_named_info *info,
 			      weir_named_entry **entries);
+/*
+ * As remote_snapshot_read.  *leases has what the entries lack: the host, the
+ * whole label, the lease.  Its element i is about entry i; the caller frees it.
+ */
+weir_err remote_snapshot_leases(weir_cluster *c, weir_named_info *info,
+				weir_named_entry **entries,
+				weir_cluster_entry **leases);
 /* As describe_holder; "" also if the engine does not answer. */
 const char *remote_describe_holder(weir_cluster *c, char room[HOLDER_ROOM]);
 
