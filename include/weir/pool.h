@@ -67,7 +67,8 @@ typedef struct weir_pool_item {
 	const char *who_;
 	uint64_t thread_;
 	uint32_t state_;
-	uint32_t filled_;		/* has a resource, during a callback */
+	uint32_t filled_;		/* has a resource, during a callback;
+					   while lent: its record */
 } weir_pool_item;
 
 /*

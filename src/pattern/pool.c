@@ -16,6 +16,11 @@
  * finds an item, IDLE or EMPTY.  (A close takes IDLE items out without permits;
  * but after a close no thread searches for an item.)
  *
+ * A watched pool stores the record of the permit in the item while it is LENT.
+ * If another thread gives the item back, it takes that record over first, as a
+ * thread does that uses a permit object of another one (record/record.h).  So the
+ * loan that ends is the one that is not shown any more.
+ *
  * Callbacks run while an item is BUSY, without the lock.  pool_user.c calls
  * them, and puts the item back if a callback does not return.
  */
@@ -62,12 +67,19 @@ bool weir_pool_is_expired_(const weir_pool *pool, const weir_pool_item *item,
 	       (idle && now_ns - item->since_ns_ >= idle);
 }
 
+/* The borrower of an item. */
+struct loan {
+	const char *who;
+	uint32_t slot;		/* of the permit: see the head; 0: none */
+};
+
 /* Requires: lock_ is held. */
-static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
-		     int64_t now_ns)
+static void set_lent(weir_pool *pool, weir_pool_item *item,
+		     const struct loan *loan, int64_t now_ns)
 {
 	item->state_ = WEIR_ITEM_LENT_;
-	item->who_ = who;
+	item->filled_ = loan->slot;
+	item->who_ = loan->who;
 	item->thread_ = (uint64_t)(uintptr_t)pthread_self();
 	item->since_ns_ = now_ns;
 	pool->lent_++;
@@ -78,12 +90,12 @@ static void set_lent(weir_pool *pool, weir_pool_item *item, const char *who,
  * item.  Returns null if the pool is closed.  The item is BUSY, or LENT at once
  * if no callback has to run for it.  Requires: the caller holds a permit.
  */
-static weir_pool_item *take_out(weir_pool *pool, const char *who,
-				int64_t now_ns, bool *expired)
+static weir_pool_item *take_out(weir_pool *pool, const struct loan *loan,
+				int64_t now_ns, bool *expired, bool *lent)
 {
 	weir_pool_item *item = NULL;
 
-	*expired = false;
+	*expired = *lent = false;
 	weir_lock_(&pool->lock_);
 	if (!pool->closed_) {
 		struct weir_ring_ **list = pool->idle_ ? &pool->idle_ :
@@ -97,48 +109,60 @@ static weir_pool_item *take_out(weir_pool *pool, const char *who,
 			item->resource = NULL;
 		item->filled_ = item->state_ == WEIR_ITEM_IDLE_;
 		item->state_ = WEIR_ITEM_BUSY_;
-		if (item->filled_ && !*expired && !pool->opts_.validate)
-			set_lent(pool, item, who, now_ns);
+		*lent = item->filled_ && !*expired && !pool->opts_.validate;
+		if (*lent)
+			set_lent(pool, item, loan, now_ns);
 	}
 	weir_unlock_(&pool->lock_);
 	return item;
 }
 
-static void lend(weir_pool *pool, weir_pool_item *item, const char *who,
-		 int64_t now_ns)
+static void lend(weir_pool *pool, weir_pool_item *item,
+		 const struct loan *loan, int64_t now_ns)
 {
 	weir_lock_(&pool->lock_);
-	set_lent(pool, item, who, now_ns);
+	set_lent(pool, item, loan, now_ns);
 	weir_unlock_(&pool->lock_);
+}
+
+/*
+ * Prepare the resource of a BUSY item.  If its resource is not usable, then it is
+ * destroyed and *again is true.
+ */
+static weir_err prepare(weir_pool *pool, weir_pool_item *item, bool expired,
+			struct weir_ctx *ctx, bool *again)
+{
+	if (!item->filled_)
+		return weir_pool_create_(pool, item, ctx);
+	*again = expired || !weir_pool_validate_(pool, item);
+	if (*again)
+		weir_pool_end_(pool, item, true);
+	return WEIR_OK;
 }
 
 weir_err weir_pool_lend_(weir_pool *pool, const char *who, struct weir_ctx *ctx,
 			 weir_pool_item **item)
 {
-	bool validate = pool->opts_.validate;
+	struct loan loan = { who, weir_pool_slot_(pool) };
 	weir_err err = WEIR_OK;
 
 	for (;;) {
-		int64_t now_ns = weir_now_ns();
-		bool expired;
-		weir_pool_item *found = take_out(pool, who, now_ns, &expired);
+		bool expired, lent, again = false;
+		weir_pool_item *found = take_out(pool, &loan, weir_now_ns(),
+						 &expired, &lent);
 
 		if (!found) {
 			err = WEIR_ECLOSED;
 			break;
 		}
-		if (found->filled_ &&
-		    (expired ||
-		     (validate && !weir_pool_validate_(pool, found)))) {
-			weir_pool_end_(pool, found, true);
-			continue;
-		}
-		if (!found->filled_)
-			err = weir_pool_create_(pool, found, ctx);
+		if (!lent)
+			err = prepare(pool, found, expired, ctx, &again);
 		if (err)
 			break;
-		if (!found->filled_ || validate)
-			lend(pool, found, who, weir_now_ns());
+		if (again)
+			continue;
+		if (!lent)
+			lend(pool, found, &loan, weir_now_ns());
 		/* C13: a cancel that has returned wins over the resource. */
 		if (ctx)
 			err = weir_ctx_err(ctx);
@@ -205,6 +229,7 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 			const char *call)
 {
 	bool known, lent, ends = false;
+	uint32_t slot = 0;
 	int64_t now_ns;
 
 	if (weir_pool_check_(pool, call, WEIR_BY_PANIC_))
@@ -220,6 +245,7 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 	lent = known && item->state_ == WEIR_ITEM_LENT_;
 	if (lent) {
 		pool->lent_--;
+		slot = item->filled_;
 		ends = broken || pool->closed_ ||
 		       is_too_old(pool, item, now_ns);
 		item->since_ns_ = now_ns;
@@ -233,6 +259,10 @@ static void return_item(weir_pool *pool, weir_pool_item *item, bool broken,
 			    pool->opts_.name, pool);
 		return;
 	}
+	/* Another thread may have borrowed it. */
+	if (slot)
+		(void)weir_record_take_over_(weir_record_of_(&pool->permits_),
+					     slot, 1);
 	if (ends)
 		weir_pool_end_(pool, item, true);
 	weir_sem_release(&pool->permits_, 1);

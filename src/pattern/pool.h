@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/sem_word.h"
 #include "pattern/ready.h"
+#include "record/record.h"
 #include "weir/pool.h"
 
 struct weir_pool_op;	/* weir/pool_async.h */
@@ -50,6 +52,15 @@ weir_err weir_pool_create_(weir_pool *pool, weir_pool_item *item,
 			   struct weir_ctx *ctx);
 bool weir_pool_validate_(weir_pool *pool, weir_pool_item *item);
 void weir_pool_end_(weir_pool *pool, weir_pool_item *item, bool permit);
+
+/* Returns the record of the permit that this thread has acquired; 0: none. */
+static inline uint32_t weir_pool_slot_(const weir_pool *pool)
+{
+	bool watched = weir_state_(&pool->permits_) & WEIR_STATE_TRACKED_;
+
+	return watched ? weir_record_slot_(weir_record_of_(&pool->permits_)) :
+			 0;
+}
 
 /*
  * Lend an item that can be used.  Requires: the caller holds a permit.  The

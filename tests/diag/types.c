@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns are watched under their own names and types. */
+#include "base/thread.h"
 #include "check.h"
 #include "look.h"
 #include "weir/adaptive.h"
@@ -100,6 +101,129 @@ TEST(c48_a_loan_is_held)
 	CHECK_EQ(only("db", WEIR_DIAG_POOL)->held, 0);
 	CHECK_OK(weir_pool_destroy(&pool));
 	none("db");
+}
+
+struct borrower {
+	weir_pool *pool;
+	weir_pool_item *item;
+	uint32_t tid;
+};
+
+static void *borrow(void *arg)
+{
+	struct borrower *b = arg;
+
+	b->tid = weir_thread_id_();
+	CHECK_OK(weir_pool_borrow(b->pool, "thread", NULL, &b->item));
+	return NULL;
+}
+
+static bool is_usable(void *user, void *resource)
+{
+	(void)resource;
+	return !user;
+}
+
+/*
+ * The thread that has borrowed a resource has ended, and another thread gives it
+ * back: the loan that ends is this one, and not the oldest one.
+ */
+static void pass_on(const weir_pool_opts *opts, bool discard)
+{
+	struct borrower b = { .item = NULL };
+	weir_pool_item *mine = NULL;
+	uint32_t me = weir_thread_id_();
+	weir_pool pool;
+
+	CHECK_OK(weir_pool_init(&pool, NULL, opts));
+	b.pool = &pool;
+	CHECK_OK(weir_pool_borrow(&pool, "test", NULL, &mine));
+	/* Two loans of the same item: the second one is of a used resource. */
+	for (int i = 0; i < 2; i++) {
+		finish(start(borrow, &b));
+		CHECK_EQ(held_by(&pool.permits_, me), 1);
+		CHECK_EQ(held_by(&pool.permits_, b.tid), 1);
+		(discard ? weir_pool_discard :
+			   weir_pool_give_back)(&pool, b.item);
+		CHECK_EQ(held_by(&pool.permits_, me), 1);
+		CHECK_EQ(held_by(&pool.permits_, b.tid), 0);
+		CHECK_ADDS_UP(&pool.permits_);
+	}
+	/* No other thread's record was changed for it. */
+	CHECK_EQ(object_of(&pool.permits_)->handed_over, 0);
+	CHECK(!(object_of(&pool.permits_)->flags & RG_OWED));
+	weir_pool_give_back(&pool, mine);
+	CHECK_EQ(sum_of_slots(&pool.permits_), 0);
+	CHECK_OK(weir_pool_destroy(&pool));
+}
+
+TEST(c48_a_loan_that_another_thread_gives_back)
+{
+	weir_pool_opts opts = { .max = 3, .name = "db", .create = create,
+				.destroy = destroy };
+
+	pass_on(&opts, false);
+	pass_on(&opts, true);
+	opts.validate = is_usable;
+	pass_on(&opts, false);
+	/* No resource is usable a second time. */
+	opts.user = &opts;
+	pass_on(&opts, false);
+}
+
+#define EXCHANGED 4
+
+struct exchange {
+	weir_pool pool;
+	pthread_mutex_t lock;
+	weir_pool_item *items[EXCHANGED];
+	int n;
+};
+
+/* Borrow, or give back what any thread has borrowed. */
+static void *trade(void *arg)
+{
+	struct exchange *e = arg;
+	uint64_t rng = seed_of(weir_thread_id_());
+
+	for (int i = 0; i < 2000 * check_scale(); i++) {
+		weir_pool_item *item = NULL;
+
+		if (random_below(&rng, 2) &&
+		    !weir_pool_try_borrow(&e->pool, "thread", &item)) {
+			pthread_mutex_lock(&e->lock);
+			e->items[e->n++] = item;
+			pthread_mutex_unlock(&e->lock);
+			continue;
+		}
+		pthread_mutex_lock(&e->lock);
+		item = e->n ? e->items[--e->n] : NULL;
+		pthread_mutex_unlock(&e->lock);
+		if (item)
+			weir_pool_give_back(&e->pool, item);
+	}
+	return NULL;
+}
+
+TEST(c48_loans_that_change_threads_add_up)
+{
+	const weir_pool_opts opts = { .max = EXCHANGED, .name = "db",
+				      .create = create, .destroy = destroy };
+	static struct exchange e = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	check_thread threads[3];
+
+	CHECK_OK(weir_pool_init(&e.pool, NULL, &opts));
+	for (int i = 0; i < 3; i++)
+		threads[i] = start(trade, &e);
+	for (int i = 0; i < 3; i++)
+		finish(threads[i]);
+	CHECK_ADDS_UP(&e.pool.permits_);
+	CHECK_EQ(sum_of_slots(&e.pool.permits_), e.n);
+	CHECK_EQ(object_of(&e.pool.permits_)->handed_over, 0);
+	while (e.n)
+		weir_pool_give_back(&e.pool, e.items[--e.n]);
+	CHECK_EQ(sum_of_slots(&e.pool.permits_), 0);
+	CHECK_OK(weir_pool_destroy(&e.pool));
 }
 
 TEST(a_group_a_rate_and_a_limit_have_their_types)
