@@ -23,17 +23,25 @@ static uint32_t number_of(char *base, const struct rg_slot *slot)
 	size_t at = (size_t)((const char *)slot - base) - RG_CONTEXTS_AT;
 	uint32_t index = (uint32_t)(at / sizeof(struct rg_context));
 	const struct rg_context *context = weir_rg_context_(base, index);
-	uint32_t generation = (uint32_t)(context->id >> 16) % 0x1fff + 1;
+	/* relaxed: a context with permits keeps its id; without, any id will do. */
+	uint64_t id = at_load_relaxed(&context->id);
+	uint32_t generation = (uint32_t)(id >> 16) % 0x1fff + 1;
 
 	return generation << 18 | (uint32_t)(slot - context->slots) << 14 |
 	       index;
 }
 
+static struct rg_slot *slot_at(char *base, uint32_t number)
+{
+	struct rg_context *context = weir_rg_context_(base, number & 0x3fff);
+
+	return &context->slots[number >> 14 & 15];
+}
+
 /* Returns the slot with this number; null: its context has ended. */
 static struct rg_slot *slot_of(char *base, uint32_t number)
 {
-	struct rg_context *context = weir_rg_context_(base, number & 0x3fff);
-	struct rg_slot *slot = &context->slots[number >> 14 & 15];
+	struct rg_slot *slot = slot_at(base, number);
 
 	return number && number_of(base, slot) == number ? slot : NULL;
 }
@@ -94,14 +102,23 @@ static uint32_t take_over(char *base, uint64_t id, uint32_t number, int64_t n,
 			  bool moved)
 {
 	struct rg_object *object = weir_rg_object_(base, id);
-	struct rg_slot *slot = slot_of(base, number);
+	struct rg_slot *slot = slot_at(base, number);
+	uint64_t since, site;
+	bool found;
+
+	/*
+	 * The usual case: the slot that this thread used last.
+	 * relaxed: this thread writes it.
+	 */
+	if (weir_mine_.base == base && slot == weir_mine_.last &&
+	    at_load_relaxed(&slot->object) == id)
+		return number;
+	slot = slot_of(base, number);
 	/*
 	 * relaxed: all; as long as the slot has permits of the object, its
 	 * owner does not use it for another one.
 	 */
-	bool found = slot && at_load_relaxed(&slot->object) == id;
-	uint64_t since, site;
-
+	found = slot && at_load_relaxed(&slot->object) == id;
 	if (slot && is_mine(base, slot))
 		return found ? number : 0;
 	/*
