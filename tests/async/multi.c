@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Several semaphores at once: C32, C33. */
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "calls.h"
 #include "soon.h"
@@ -216,12 +218,15 @@ struct waits {
 	weir_ctx *ctx;
 	size_t which;
 	weir_err err;
+	int tid;
 };
 
 static void *waits_for_any(void *arg)
 {
 	struct waits *w = arg;
 
+	__atomic_store_n(&w->tid, (int)syscall(SYS_gettid),
+			 __ATOMIC_SEQ_CST);
 	w->err = weir_acquire_any(w->reqs, 3, w->ctx, &w->which);
 	return NULL;
 }
@@ -281,6 +286,11 @@ TEST(c18_any_of_interruptible)
 	signals = 0;
 	t = wait_for_any(&w, NULL);
 	for (uint32_t i = 1; i <= 3; i++) {
+		/*
+		 * ThreadSanitizer delays a signal that arrives just before a
+		 * sleep until the sleep has ended.
+		 */
+		AWAIT(check_asleep(__atomic_load_n(&w.tid, __ATOMIC_SEQ_CST)));
 		CHECK_EQ(pthread_kill(t.id, SIGUSR1), 0);
 		AWAIT(__atomic_load_n(&signals, __ATOMIC_SEQ_CST) == i);
 	}
