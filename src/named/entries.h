@@ -10,10 +10,13 @@ struct nm_list {
 	uint32_t count, max;
 };
 
-/* Add counts of the file without overflow; negative ones count as 0. */
+/*
+ * Add a count of the file without overflow.  A negative count counts as 0; a
+ * negative sum, of a damaged file, remains as it is.
+ */
 static inline int64_t nm_sum(int64_t a, int64_t b)
 {
-	if (b < 0)
+	if (a < 0 || b < 0)
 		return a;
 	return b > INT64_MAX - a ? INT64_MAX : a + b;
 }

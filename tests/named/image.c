@@ -11,6 +11,7 @@
 
 #include "base/ticks.h"
 #include "file.h"
+#include "named/entries.h"
 #include "named/image.h"
 #include "named/lock.h"
 #include "puppet.h"
@@ -18,6 +19,16 @@
 static struct nm_record *records_of(const struct file *file)
 {
 	return (struct nm_record *)(void *)(file->slots + NM_SLOTS);
+}
+
+TEST(c39_sums_do_not_overflow)
+{
+	CHECK_EQ(nm_sum(2, 3), 5);
+	CHECK_EQ(nm_sum(2, -3), 2);
+	CHECK_EQ(nm_sum(-2, 3), -2);
+	CHECK_EQ(nm_sum(-2, INT64_MAX), -2);
+	CHECK_EQ(nm_sum(0, INT64_MAX), INT64_MAX);
+	CHECK_EQ(nm_sum(1, INT64_MAX), INT64_MAX);
 }
 
 /* A semaphore without participants, its file, and an observer. */
