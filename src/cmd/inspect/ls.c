@@ -99,7 +99,7 @@ static void widen(int64_t number)
  */
 static bool read_one(const char *name, bool json, struct row *row)
 {
-	char why[512] = "", room[REASON_ROOM];
+	char why[512] = "";
 	weir_named_opts opts = { .why = why, .why_size = sizeof(why),
 				 .flags = WEIR_NAMED_SHARED |
 					  WEIR_NAMED_OBSERVER };
@@ -114,6 +114,7 @@ static bool read_one(const char *name, bool json, struct row *row)
 	if (!err)
 		err = snapshot_read(sem, &row->info, &entries);
 	if (err) {
+		char room[REASON_ROOM];
 		const char *text = cmd_reason(err, errno, why, room);
 
 		if (json)
