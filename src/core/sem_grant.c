@@ -238,7 +238,7 @@ static bool grant_batch(weir_sem *sem, int64_t taken, int64_t *excess,
 		if (sem->oversized_ && weir_value_(word) - taken == capacity)
 			serve_idle(sem, to_notify);
 		more = !left && sem->queue_;
-		if (to_notify->granted && sem->queue_)
+		if (to_notify->granted == sem && sem->queue_)
 			weir_sem_rouse_next_(sem, to_notify);
 		next = word_after(sem, word - weir_units_(taken), &now_ns);
 		/*

@@ -51,9 +51,9 @@ int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,
 			struct weir_to_notify_ *to_notify);
 
 /*
- * FIFO: if a waiter has been granted, rouse the next waiter, if that is
- * expected to pay.  The roused waiter is woken after the unlock, ahead of its
- * grant.  Requires: a waiter is queued.
+ * FIFO: rouse the head of the queue, if that is expected to pay.  The roused
+ * waiter is woken after the unlock, ahead of its grant.  Requires: a waiter of
+ * *sem has been granted, and another one is queued.
  */
 void weir_sem_rouse_next_(weir_sem *sem, struct weir_to_notify_ *to_notify);
 

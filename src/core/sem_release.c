@@ -46,18 +46,6 @@ static bool overflows(weir_sem *sem, uint64_t *word, int64_t n)
 }
 
 /*
- * Returns true if a release of n is not too large.  If the result is false, then
- * overflows() decides.  Sets *word to the word that was examined.
- */
-static inline bool fits(const weir_sem *sem, uint64_t *word, int64_t n)
-{
-	/* [S2] acquire: as in weir_put_fast_. */
-	*word = at_load_acquire(&sem->word_);
-	/* relaxed: as in weir_put_fast_. */
-	return n <= at_load_relaxed(&sem->capacity_) - weir_value_(*word);
-}
-
-/*
  * Report a misuse.  `call` is for the message; null: the call promises an error
  * instead of a panic.
  */
@@ -89,7 +77,7 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call,
 	for (;;) {
 		uint64_t more;
 
-		if (!fits(sem, &word, n) && overflows(sem, &word, n))
+		if (overflows(sem, &word, n))
 			return refuse(sem);
 		more = word + weir_units_(n);
 		/*
@@ -140,7 +128,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 	err = report(sem, call, weir_sem_problem_(sem));
 	if (err)
 		return err;
-	if (!fits(sem, &word, n) && overflows(sem, &word, n))
+	if (overflows(sem, &word, n))
 		return refuse(sem);
 	/*
 	 * relaxed: for the event only; the first acquire may be storing the

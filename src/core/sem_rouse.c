@@ -56,8 +56,7 @@ void weir_sem_rouse_next_(weir_sem *sem, struct weir_to_notify_ *to_notify)
 	uint32_t state = at_load_relaxed(&sem->state_);
 	struct weir_waiter_ *w;
 
-	if (to_notify->granted != sem ||
-	    state & (WEIR_STATE_BARGING_ | WEIR_STATE_CLOSED_))
+	if (state & (WEIR_STATE_BARGING_ | WEIR_STATE_CLOSED_))
 		return;
 	w = weir_waiter_of_(sem->queue_);
 	if (w->kind != WEIR_THREAD_ || !weir_cpu_has_others_() ||
