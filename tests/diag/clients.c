@@ -166,6 +166,24 @@ TEST(c50_a_client_that_waits_twice_may_release)
 	CHECK_EQ(diag.model.objects[2].waiters, 1);
 }
 
+/* Each of its waits becomes a context, also if these are more than the entries. */
+TEST(c50_a_client_that_waits_often)
+{
+	begin(true, 1);
+	add(0, WEIR_NAMED_HOLDS, "west", 12, 1);
+	for (uint64_t id = 2; id < 5; id++)
+		add(0, WEIR_NAMED_WAITS, "east", 11, id);
+	judge(false);
+	CHECK(!diag.model.incomplete);
+	CHECK_EQ(diag.model.used.contexts, 5);
+	CHECK_EQ(diag.model.objects[0].waiters, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t context = diag.model.waits[i].context;
+
+		CHECK_EQ(diag.model.contexts[context].first_wait, i);
+	}
+}
+
 TEST(c50_a_wait_that_has_changed_is_not_judged)
 {
 	begin(true, 2);

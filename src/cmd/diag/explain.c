@@ -46,8 +46,11 @@ static uint32_t print_report(struct diag *diag, const char *only)
  */
 static void explain_server(const struct diag *diag, uint32_t shown)
 {
-	const char *name = strrchr(diag->name, '/');
+	/* The server is the part before the name; options may follow the name. */
+	const char *name = diag->name + strcspn(diag->name, "?");
 
+	while (name > diag->name && *name != '/')
+		name--;
 	if (!diag->is_server && diag->model.used.waits)
 		cmd_message("other semaphores of the server were not read; "
 			    "\"weir explain %.*s/\" reads all of them",

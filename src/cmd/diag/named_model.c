@@ -144,7 +144,7 @@ static void add_entry(struct dg_model *model, uint32_t object,
 {
 	uint32_t context = lease ? clients_context(model, lease) :
 				   context_of(model, entry);
-	struct dg_context *c = &model->contexts[context];
+	struct dg_context *c;
 
 	if (context == DG_NONE)
 		return;
@@ -152,6 +152,7 @@ static void add_entry(struct dg_model *model, uint32_t object,
 		add_hold(model, object, context, entry, lease);
 		return;
 	}
+	c = &model->contexts[context];
 	if ((c->first_wait != DG_NONE && !lease) || !steady)
 		c->moving = true;
 	add_wait(model, object, context, entry, lease);
@@ -161,10 +162,11 @@ static void add_name(struct dg_model *model, const struct named_one *name,
 		     const struct named_all *before)
 {
 	uint32_t object = weir_diag_add_object_(model);
-	struct dg_object *o = &model->objects[object];
+	struct dg_object *o;
 
 	if (object == DG_NONE)
 		return;
+	o = &model->objects[object];
 	o->capacity = name->info.capacity;
 	o->flags = name->info.closed ? RG_IS_CLOSED : 0;
 	o->paused = name->info.paused;
@@ -187,8 +189,13 @@ static void add_name(struct dg_model *model, const struct named_one *name,
 void named_model(struct diag *diag, const struct named_all *before,
 		 const struct named_all *now)
 {
-	struct dg_limits limits = { now->used, now->entries, now->entries,
-				    now->entries, 0 };
+	/* clients_join() gives each wait of some clients a context of its own. */
+	struct dg_limits limits = {
+		.objects = now->used,
+		.contexts = now->clients ? 2 * now->entries : now->entries,
+		.holds = now->entries,
+		.waits = now->entries,
+	};
 
 	weir_diag_model_init_(&diag->model, &limits, diag_room(diag, &limits));
 	for (uint32_t i = 0; i < now->used; i++)
