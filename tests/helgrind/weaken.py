@@ -114,9 +114,7 @@ def try_site(site, runs, root, objects, library, command):
 def main():
     split = sys.argv.index("--")
     work, *objects = sys.argv[1:split]
-    # The seam has no relaxed swap, because the library needs none.
-    command = [*sys.argv[split + 1:], "-Dat_swap_relaxed(p,v)="
-               "__atomic_exchange_n((p),(v),__ATOMIC_RELAXED)"]
+    command = sys.argv[split + 1:]
     reasons = listed()
     seen = unseen = wrong = 0
 
