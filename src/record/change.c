@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Changes of a watched object between weir_record_add_ and weir_record_remove_:
- * its type, its capacity, its flags, and the calls that failed or were refused.  A change of an
- * object that does not exist any more is ignored.
+ * its type, its capacity, its flags, and the calls that failed or were refused.
+ * A change of an object that does not exist any more is ignored.
  */
 #include "base/atomic.h"
 #include "record/event.h"

@@ -49,8 +49,9 @@ enum metrics_rule { METRICS_SUM, METRICS_LARGEST, METRICS_SMALLEST };
 
 /*
  * The part of a sample in its family: the outcome in METRICS_ACQUIRES; the kind
- * in METRICS_MISUSE; the reason in METRICS_RECLAIMED, which has one; the bucket in a histogram, or METRICS_TOTAL for the sum of the observed values;
- * otherwise 0.
+ * in METRICS_MISUSE; the reason in METRICS_RECLAIMED, which has one; the bucket
+ * in a histogram, or METRICS_TOTAL for the sum of the observed values; otherwise
+ * 0.
  */
 enum {
 	METRICS_IMMEDIATE, METRICS_QUEUED, METRICS_TIMEOUT, METRICS_CANCELLED,
