@@ -44,6 +44,16 @@ int64_t weir_ticks_ns_(int64_t ticks)
 static weir_clock_reader_ find_reader;
 weir_clock_reader_ *weir_read_clock_ = find_reader;
 
+/* A sandbox may refuse the system call: then *now stays as it was. */
+static int read_by_libc(clockid_t clock, struct timespec *now)
+{
+	int saved = errno;
+
+	(void)clock_gettime(clock, now);
+	errno = saved;
+	return 0;
+}
+
 /* The first call: find the function that reads a clock, and call it. */
 static int find_reader(clockid_t clock, struct timespec *now)
 {
@@ -55,7 +65,7 @@ static int find_reader(clockid_t clock, struct timespec *now)
 		found = (weir_clock_reader_ *)
 			weir_vdso_find_("__vdso_clock_gettime");
 	if (!found)
-		found = clock_gettime;
+		found = read_by_libc;
 	/* getauxval sets it if there is no vDSO. */
 	errno = saved;
 	/* relaxed: every thread stores the same address. */

@@ -28,16 +28,40 @@ static inline int64_t weir_ticks_(void)
 #define WEIR_TICKS_CALL_
 typedef int weir_clock_reader_(clockid_t clock, struct timespec *now);
 
-/* clock_gettime of the vDSO, or of libc if there is no vDSO. */
+/*
+ * clock_gettime of the vDSO, which does not fail for this clock; or a function that
+ * calls that of libc, and returns 0 as well.
+ */
 extern weir_clock_reader_ *weir_read_clock_;
 
 static inline int64_t weir_ticks_(void)
 {
-	struct timespec now;
+	struct timespec now = { .tv_sec = 0 };
 
 	/* relaxed: every value that is ever stored is right. */
 	(void)at_load_relaxed(&weir_read_clock_)(CLOCK_MONOTONIC_COARSE, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/*
+ * Store the ticks as two words, seconds and nanoseconds.  Always returns 0: a caller
+ * that returns 0 as well can jump to the clock, and needs no stack frame.
+ */
+static inline int weir_ticks_store_(uint64_t words[2])
+{
+	weir_clock_reader_ *read;
+	struct timespec now = { .tv_sec = 0 };
+
+	/* relaxed: as above. */
+	read = at_load_relaxed(&weir_read_clock_);
+	/* Only there has a timespec two words of 64 bits. */
+	if (sizeof(long) == 8)
+		return read(CLOCK_MONOTONIC_COARSE, (struct timespec *)words);
+	(void)read(CLOCK_MONOTONIC_COARSE, &now);
+	/* relaxed: both; the caller's words. */
+	at_store_relaxed(&words[0], (uint64_t)now.tv_sec);
+	at_store_relaxed(&words[1], (uint64_t)now.tv_nsec);
+	return 0;
 }
 #endif
 int64_t weir_ticks_ns_(int64_t ticks);

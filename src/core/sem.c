@@ -116,7 +116,7 @@ static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
 	struct weir_ready_ ready;
 
-	if (!ctx && weir_count_ok_(n) && sem &&
+	if (!ctx && sem &&
 	    weir_record_ready_to_take_(sem, WEIR_SITE_GUESS_, &ready) &&
 	    weir_take_marked_(sem, n))
 		return weir_record_took_in_(&ready, n);

@@ -240,7 +240,7 @@ static void release_again(weir_sem *sem, int64_t n, uint64_t word)
 {
 	struct rg_slot *slot;
 
-	if (weir_is_marked_(word) && weir_record_ready_to_give_(sem, &slot) &&
+	if (weir_record_ready_to_give_(sem, &slot) &&
 	    weir_put_marked_(sem, word, n))
 		weir_record_gave_in_(slot, n);
 	else

@@ -30,17 +30,14 @@
 
 /*
  * Take n permits if the word is marked and n are free.  Returns false if nothing was
- * done.  Requires: weir_request_ok_(sem, n, n).
- *
- * If fewer than n are free, the difference is not marked: the subtraction borrows
- * the mark.
+ * done.  Requires: sem is not misplaced.  An invalid n is more than any value.
  */
 static inline bool weir_take_marked_(weir_sem *sem, int64_t n)
 {
 	/* relaxed: a first guess; the CAS checks it. */
 	uint64_t word = at_load_relaxed(&sem->word_);
 
-	while (weir_is_marked_(word) && weir_is_marked_(word - weir_units_(n)))
+	while (weir_may_take_(word, n))
 		/* [S1] acquire */
 		if (at_cas_weak_acquire(&sem->word_, &word,
 					word - weir_units_(n)))
@@ -73,13 +70,16 @@ static inline int64_t weir_take_watched_(weir_sem *sem, int64_t min,
 
 /*
  * Returns true if a release of n permits may be added to the word: the word is
- * marked and stays marked, and n permits are out.
+ * marked and stays marked, and n permits are out.  Requires: n is a valid count, or
+ * the word is not marked.
  */
 static inline bool weir_may_put_(const weir_sem *sem, uint64_t word, int64_t n)
 {
+	uint64_t value = weir_marked_value_(word);
+
 	/* relaxed: as in weir_put_fast_. */
-	return weir_is_marked_(word) && weir_is_marked_(word + weir_units_(n)) &&
-	       n <= at_load_relaxed(&sem->capacity_) - weir_value_(word);
+	return weir_fits_mark_(value) && weir_fits_mark_(value + (uint64_t)n) &&
+	       n <= at_load_relaxed(&sem->capacity_) - (int64_t)value;
 }
 
 /*

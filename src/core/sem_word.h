@@ -130,6 +130,33 @@ static inline bool weir_is_marked_(uint64_t word)
 	return ((word << 2 | word >> 62) & WEIR_MARK_BITS_) == WEIR_MARKED_;
 }
 
+/*
+ * Returns the value of a marked word.  Of any other word, returns a number that
+ * weir_fits_mark_ refuses: rotated by two, the mark and the door are the highest four
+ * bits, and they are zero after the exclusive or only if the word is marked.
+ */
+static inline uint64_t weir_marked_value_(uint64_t word)
+{
+	return (word >> 2 | word << 62) ^ (WEIR_MARKED_ << 60);
+}
+
+/*
+ * Returns true if a marked word can have this value.  A shift needs no large constant,
+ * a comparison does.
+ */
+static inline bool weir_fits_mark_(uint64_t value)
+{
+	return !(value >> 60);
+}
+
+/* Returns true if the word is marked, n is a valid count, and n permits are free. */
+static inline bool weir_may_take_(uint64_t word, int64_t n)
+{
+	uint64_t value = weir_marked_value_(word);
+
+	return weir_fits_mark_(value) && (uint64_t)n <= value;
+}
+
 /* Returns the door of any word; OPEN if the word is marked. */
 static inline uint64_t weir_door_(uint64_t word)
 {

@@ -26,14 +26,21 @@ static int64_t held_by(const struct rg_slot *raw)
 	return (int64_t)(raw->taken - raw->given - raw->returned);
 }
 
+/* Returns the ticks of the slot's hold. */
+static uint64_t since_of(const struct dg_reading *r, const struct rg_slot *raw)
+{
+	return rg_since(r->header->clock, raw->since[0], raw->since[1]);
+}
+
 /* Returns the fingerprint of one slot. */
-static uint64_t print(uint32_t record, uint32_t slot, const struct rg_slot *raw)
+static uint64_t print(const struct dg_reading *r, uint32_t record, uint32_t slot,
+		      const struct rg_slot *raw)
 {
 	uint64_t value = mix((uint64_t)record << 32 | slot, raw->object);
 	int64_t held = held_by(raw);
 
 	value = mix(value, (uint64_t)held);
-	return mix(value, held > 0 ? raw->since : 0);
+	return mix(value, held > 0 ? since_of(r, raw) : 0);
 }
 
 static void take_slots(struct dg_reading *r, uint32_t context,
@@ -57,7 +64,7 @@ static void take_slots(struct dg_reading *r, uint32_t context,
 			o->held = weir_diag_add_(o->held, held);
 			continue;
 		}
-		r->model->prints[object] += print(record, i, slot);
+		r->model->prints[object] += print(r, record, i, slot);
 		/* Negative: a release was counted before its acquire. */
 		if (held <= 0)
 			continue;
@@ -66,7 +73,7 @@ static void take_slots(struct dg_reading *r, uint32_t context,
 		if (at == DG_NONE)
 			return;
 		r->model->holds[at].site = slot->site;
-		r->model->holds[at].age_ns = weir_diag_since_(r, slot->since);
+		r->model->holds[at].age_ns = weir_diag_since_(r, since_of(r, slot));
 	}
 }
 
@@ -180,7 +187,7 @@ void weir_diag_check_contexts_(struct dg_reading *r)
 			if (object != DG_NONE &&
 			    model->objects[object].type != RG_CHAN)
 				model->prints[object] -=
-					print(i, k, &raw.slots[k]);
+					print(r, i, k, &raw.slots[k]);
 		}
 	}
 	for (uint32_t i = 0; i < model->used.objects; i++) {

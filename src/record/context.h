@@ -64,6 +64,27 @@ static inline int64_t weir_slot_holds_(const struct rg_slot *slot)
 			 at_load_relaxed(&slot->returned));
 }
 
+/*
+ * When the hold of the slot began, in ticks; 0: not known.  Between the two loads its
+ * thread may store another time: the result is then less than a second off.
+ */
+static inline uint64_t weir_slot_since_(const struct rg_slot *slot)
+{
+	/* relaxed: both; its thread writes them. */
+	return rg_since(RG_CLOCK_, at_load_relaxed(&slot->since[0]),
+			at_load_relaxed(&slot->since[1]));
+}
+
+/* Requires: the slot is of the calling thread. */
+static inline void weir_slot_set_since_(struct rg_slot *slot, uint64_t ticks)
+{
+	bool split = RG_CLOCK_ == RG_CLOCK_NS;
+
+	/* relaxed: both; readers read it twice. */
+	at_store_relaxed(&slot->since[0], split ? ticks / 1000000000 : ticks);
+	at_store_relaxed(&slot->since[1], split ? ticks % 1000000000 : 0);
+}
+
 /* The next record with slots of the same context; null: none. */
 static inline struct rg_context *weir_context_more_(
 	char *base, const struct rg_context *context)

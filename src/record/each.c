@@ -98,9 +98,7 @@ static void read_slot(const struct all *all, const struct rg_slot *slot)
 	if (holds <= 0 || found->object.type == WEIR_DIAG_CHAN)
 		return;
 	found->object.holders++;
-	/* relaxed: as above. */
-	found->oldest_hold = older(found->oldest_hold,
-				   at_load_relaxed(&slot->since));
+	found->oldest_hold = older(found->oldest_hold, weir_slot_since_(slot));
 }
 
 static void read_contexts(const struct all *all)

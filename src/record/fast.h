@@ -21,8 +21,8 @@
  * words are stored in pairs.
  *
  * Where reading the clock is a call (WEIR_TICKS_CALL_), the slot is read after the CAS of
- * an acquire, by a function to which the acquire jumps at its end.  So the acquire needs
- * no stack frame.
+ * an acquire, and the clock stores into the slot.  The call is the last statement: the
+ * acquire jumps to it, and needs no stack frame.
  *
  * A signal handler that releases may interrupt any of these functions.  An acquire
  * writes `taken`, `since` and `acquires` of the slot, a release the other words.
@@ -42,7 +42,7 @@
 
 /* The pairs of words that are stored together. */
 _Static_assert(offsetof(struct rg_slot, since) ==
-		       offsetof(struct rg_slot, taken) + 8, "taken, since");
+		       offsetof(struct rg_slot, taken) + 8, "taken, since[0]");
 _Static_assert(offsetof(struct rg_slot, given) ==
 		       offsetof(struct rg_slot, releases) + 8, "releases, given");
 
@@ -58,6 +58,40 @@ static inline bool weir_record_is_last_(const weir_sem *sem)
 	       weir_mine_.epoch == at_load_relaxed(&weir_registry_->epoch);
 }
 
+#ifdef WEIR_TICKS_CALL_
+/* A slot, which is read after the CAS. */
+struct weir_ready_ {
+	struct rg_slot *slot;
+};
+
+static inline void weir_ready_read_(struct weir_ready_ *ready,
+				    struct rg_slot *slot)
+{
+	ready->slot = slot;
+}
+
+/*
+ * Record that this thread has taken n permits.  Returns WEIR_OK.
+ *
+ * A store costs more than the other instructions, because the CAS of the next release
+ * waits for it.  So nothing marks the time as old before the clock has stored: until
+ * then, some nanoseconds, the hold has the time of the one before.
+ */
+static inline weir_err weir_record_took_in_(const struct weir_ready_ *ready,
+					    int64_t n)
+{
+	struct rg_slot *slot = ready->slot;
+	/* Plain loads: only this thread writes these words. */
+	uint64_t taken = slot->taken, acquires = slot->acquires;
+	/* relaxed: `returned` may lag. */
+	bool holds = taken - slot->given != at_load_relaxed(&slot->returned);
+
+	/* relaxed: both; readers read it twice. */
+	at_store_relaxed(&slot->taken, taken + (uint64_t)n);
+	at_store_relaxed(&slot->acquires, acquires + 1);
+	return holds ? WEIR_OK : weir_ticks_store_(slot->since);
+}
+#else
 /* A slot and its contents. */
 struct weir_ready_ {
 	struct rg_slot *slot;
@@ -67,10 +101,10 @@ struct weir_ready_ {
 };
 
 /* Read the clock and the slot. */
-static inline void weir_ready_read_(struct weir_ready_ *ready)
+static inline void weir_ready_read_(struct weir_ready_ *ready,
+				    struct rg_slot *slot)
 {
-	const struct rg_slot *slot = ready->slot;
-
+	ready->slot = slot;
 	ready->now = (uint64_t)weir_ticks_();
 	/* Plain loads: only this thread writes these words. */
 	ready->taken = slot->taken;
@@ -80,19 +114,22 @@ static inline void weir_ready_read_(struct weir_ready_ *ready)
 		       at_load_relaxed(&slot->returned);
 }
 
-/* Add n permits and an acquire to the slot that was read. */
-static inline void weir_ready_write_(const struct weir_ready_ *ready, int64_t n)
+/* Record that this thread has taken n permits.  Returns WEIR_OK. */
+static inline weir_err weir_record_took_in_(const struct weir_ready_ *ready,
+					    int64_t n)
 {
 	struct rg_slot *slot = ready->slot;
 
 	/* relaxed: all; readers read it twice. */
 	if (__builtin_expect(!ready->holds, 1))
 		at_store_pair_relaxed(&slot->taken, ready->taken + (uint64_t)n,
-				      &slot->since, ready->now);
+				      &slot->since[0], ready->now);
 	else
 		at_store_relaxed(&slot->taken, ready->taken + (uint64_t)n);
 	at_store_relaxed(&slot->acquires, ready->acquires + 1);
+	return WEIR_OK;
 }
+#endif
 
 /*
  * Called before the CAS.  Returns false if the functions of record.h must be used.
@@ -117,26 +154,8 @@ static inline bool weir_record_ready_to_take_(const weir_sem *sem, uint64_t site
 		*ready = (struct weir_ready_){ .slot = NULL };
 		return false;
 	}
-	ready->slot = slot;
-#ifndef WEIR_TICKS_CALL_
-	weir_ready_read_(ready);
-#endif
+	weir_ready_read_(ready, slot);
 	return true;
-}
-
-/* Read the slot, and add n permits and an acquire.  Returns WEIR_OK. */
-weir_err weir_record_took_call_(struct rg_slot *slot, int64_t n);
-
-/* Record that this thread has taken n permits.  Returns WEIR_OK. */
-static inline weir_err weir_record_took_in_(const struct weir_ready_ *ready,
-					    int64_t n)
-{
-#ifdef WEIR_TICKS_CALL_
-	return weir_record_took_call_(ready->slot, n);
-#else
-	weir_ready_write_(ready, n);
-	return WEIR_OK;
-#endif
 }
 
 /* As weir_record_ready_to_take_, for a release. */

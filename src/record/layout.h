@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define RG_MAGIC "weirdiag"
-#define RG_VERSION 1u
+#define RG_VERSION 2u
 #define RG_ORDER UINT32_C(0x01020304)
 #define RG_FILE_NAME "weir-diag"
 
@@ -202,14 +202,25 @@ struct rg_slot {
 	uint64_t object;		/* id; 0: unused */
 	uint64_t site;
 	uint64_t taken;			/* permits, so far */
-	uint64_t since;			/* when `taken` - `given` - `returned`
-					   was 0 last */
+	uint64_t since[2];		/* when `taken` - `given` - `returned`
+					   was 0 last: rg_since */
 	uint64_t acquires;		/* RG_IMMEDIATE only */
 	uint64_t releases;
 	uint64_t given;			/* permits, so far */
 	uint64_t returned;		/* permits that other threads have
 					   released or taken over, so far */
+	uint64_t reserved;
 };
+
+/*
+ * The ticks of two words of `since`.  With RG_CLOCK_NS the words are the seconds and
+ * the nanoseconds, as the kernel stores them.  Seconds of 0: not known, or being
+ * stored.
+ */
+static inline uint64_t rg_since(uint32_t clock, uint64_t first, uint64_t second)
+{
+	return clock == RG_CLOCK_NS && first ? first * 1000000000 + second : first;
+}
 
 struct rg_context {
 	uint32_t seq;
@@ -283,8 +294,8 @@ struct rg_order {
 
 _Static_assert(sizeof(struct rg_header) % 64 == 0, "header");
 _Static_assert(sizeof(struct rg_object) % 64 == 0, "object");
-_Static_assert(sizeof(struct rg_slot) == 64, "slot");
-_Static_assert(sizeof(struct rg_context) == 128 + 64 * RG_SLOTS, "context");
+_Static_assert(sizeof(struct rg_slot) == 80, "slot");
+_Static_assert(sizeof(struct rg_context) == 128 + 80 * RG_SLOTS, "context");
 _Static_assert(sizeof(struct rg_wait) == 128, "wait");
 _Static_assert(sizeof(struct rg_event) == 64, "event");
 _Static_assert(sizeof(struct rg_order) == 32, "order");

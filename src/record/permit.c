@@ -131,8 +131,8 @@ static uint32_t take_over(char *base, uint64_t id, uint32_t number, int64_t n,
 		weir_registry_flag_(object, RG_MOVED);
 	if (!found)
 		return 0;
-	/* relaxed: both; as above. */
-	since = at_load_relaxed(&slot->since);
+	since = weir_slot_since_(slot);
+	/* relaxed: as above. */
 	site = at_load_relaxed(&slot->site);
 	weir_holds_add_(base, id, n, site, since, false);
 	give_back(object, slot, n);

@@ -109,8 +109,8 @@ void weir_holds_add_(char *base, uint64_t id, int64_t n, uint64_t site,
 		if (is_owed(flags) && at_load_relaxed(&object->handed_over) > 0)
 			settle_handed_over(base, id);
 		if (weir_slot_holds_(slot) <= 0)
-			/* relaxed: as above. */
-			at_store_relaxed(&slot->since, since);
+			weir_slot_set_since_(slot, since);
+		/* relaxed: as above. */
 		at_store_relaxed(&slot->taken, at_load_relaxed(&slot->taken) +
 						       (uint64_t)n);
 	}

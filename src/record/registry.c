@@ -66,8 +66,7 @@ static void fill_header(struct rg_header *header)
 		.waits = RG_WAITS,
 		.events = RG_EVENTS,
 		.pid = (uint32_t)getpid(),
-		.clock = weir_ticks_per_s_() == 1000000000 ? RG_CLOCK_NS :
-							     RG_CLOCK_COUNTER,
+		.clock = RG_CLOCK_,
 		.size = RG_SIZE,
 		.ticks_per_s = weir_ticks_per_s_(),
 		.start_ticks = (uint64_t)weir_ticks_(),

@@ -14,7 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ticks.h"
 #include "record/layout.h"
+
+/* The clock of this process: enum rg_clock. */
+#ifdef WEIR_TICKS_CALL_
+#define RG_CLOCK_ RG_CLOCK_NS
+#else
+#define RG_CLOCK_ RG_CLOCK_COUNTER
+#endif
 
 struct weir_registry_ {
 	char *base;		/* null: no registry in this process */

@@ -16,7 +16,7 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 	/* relaxed: all; this thread writes the slot.  The rest are counts. */
 	uint64_t id = at_load_relaxed(&slot->object);
 	struct rg_object *object = weir_late_begin_(weir_mine_.base, id);
-	uint64_t ticks = (uint64_t)weir_ticks_() - at_load_relaxed(&slot->since);
+	uint64_t ticks = (uint64_t)weir_ticks_() - weir_slot_since_(slot);
 	uint64_t times = releases < WEIR_RECORD_EXACT_ ? 1 : WEIR_RECORD_SAMPLE_;
 
 	if (!object)
@@ -71,8 +71,8 @@ struct rg_slot *weir_holds_newest_(char *base, uint64_t id, bool holding)
 			/* relaxed: as above. */
 			if (key == id &&
 			    (!holding || weir_slot_holds_(slot) > 0) &&
-			    (!found || at_load_relaxed(&slot->since) >=
-					       at_load_relaxed(&found->since)))
+			    (!found || weir_slot_since_(slot) >=
+					       weir_slot_since_(found)))
 				found = slot;
 		}
 	return found;

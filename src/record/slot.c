@@ -129,7 +129,7 @@ static struct rg_slot *use(char *base, struct rg_slot *slot, uint64_t id,
 	if (at_load_relaxed(&slot->object))
 		fold(base, slot);
 	at_store_relaxed(&slot->site, site);
-	at_store_relaxed(&slot->since, 0);
+	weir_slot_set_since_(slot, 0);
 	/* [D1] release */
 	at_store_release(&slot->object, id);
 	return slot;

@@ -124,12 +124,14 @@ void fake_hold(char *base, uint64_t context, uint64_t object, int64_t n,
 	       uint64_t site, int64_t age_ns)
 {
 	struct rg_slot *slot = fake_context(base, context & 0xffff)->slots;
+	uint64_t since = fake_header(base)->start_ticks - (uint64_t)age_ns;
 
 	while (slot->object)
 		slot++;
 	slot->site = site;
 	slot->taken = (uint64_t)n;
-	slot->since = fake_header(base)->start_ticks - (uint64_t)age_ns;
+	slot->since[0] = since / (uint64_t)FAKE_SECOND;
+	slot->since[1] = since % (uint64_t)FAKE_SECOND;
 	slot->acquires = 1;
 	slot->object = object;
 }

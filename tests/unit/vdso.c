@@ -162,6 +162,7 @@ TEST(the_clock_of_the_kernel_is_that_of_libc)
 TEST(ticks_without_a_vdso)
 {
 	int64_t before = coarse_ns(), ticks;
+	uint64_t words[2] = { 0, 0 };
 
 	real = false;
 	image = NULL;
@@ -172,7 +173,12 @@ TEST(ticks_without_a_vdso)
 	CHECK(weir_ticks_() >= ticks);
 #ifdef WEIR_TICKS_CALL_
 	CHECK(before <= ticks && ticks <= coarse_ns());
+	CHECK_EQ(weir_ticks_store_(words), 0);
+	CHECK(words[1] < 1000000000);
+	CHECK((uint64_t)ticks <= words[0] * 1000000000 + words[1]);
+	CHECK(words[0] * 1000000000 + words[1] <= (uint64_t)coarse_ns());
 #else
+	(void)words;
 	CHECK(before <= weir_ticks_ns_(ticks));
 #endif
 }

@@ -519,8 +519,8 @@ weir_err holders_acquire_any(const weir_req *reqs, size_t k,
 static bool name(const void *address, char *text, size_t size)
 {
 	static const char *const fields[] = { "object", "site", "taken", "since",
-					      "acquires", "releases", "given",
-					      "returned" };
+					      "since+1", "acquires", "releases",
+					      "given", "returned", "reserved" };
 	const char *base = base_now();
 	size_t at = (size_t)((const char *)address - base);
 
@@ -542,7 +542,7 @@ static bool name(const void *address, char *text, size_t size)
 			snprintf(text, size, "context %zu+%zu", at, in);
 		else
 			snprintf(text, size, "%s %zu.%zu",
-				 fields[(in - slots) / 8 % 8], at,
+				 fields[(in - slots) / 8 % 10], at,
 				 (in - slots) / sizeof(struct rg_slot));
 	} else if (at >= RG_OBJECTS_AT) {
 		snprintf(text, size, "object+%zu", at - RG_OBJECTS_AT);

@@ -60,6 +60,14 @@ int64_t weir_ticks_(void)
 	return ex->now_ns;
 }
 
+int weir_ticks_store_(uint64_t words[2])
+{
+	/* relaxed: both; the kernel orders nothing. */
+	at_store_relaxed(&words[0], (uint64_t)ex->now_ns / 1000000000);
+	at_store_relaxed(&words[1], (uint64_t)ex->now_ns % 1000000000);
+	return 0;
+}
+
 uint64_t weir_ticks_per_s_(void)
 {
 	return 1000000000;

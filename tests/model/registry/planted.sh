@@ -18,7 +18,7 @@ here=tests/model/registry
 
 # As in meson.build: the sources on the seam, and those that are built as usual.
 seam=(src/core/*.c
-	src/record/{change,context,fast,flow,object,ops,permit,record,registry,release,slot,thread,wait,wait_table}.c
+	src/record/{change,context,flow,object,ops,permit,record,registry,release,slot,thread,wait,wait_table}.c
 	src/async/{all,any,any_decide,any_finish,end,inbox,loop,multi,op,op_end,run,timers}.c
 	src/pattern/{chan,chan_admin,chan_count,chan_ring,chan_wait,ready}.c src/base/{lock,timer}.c
 	"$here"/*.c tests/model/engine/{main,control,seam,search,state,races,stale,trace,fiber}.c)
