@@ -43,11 +43,14 @@ bool weir_spin_wait_may_pay_(void);
  *          long as ten wake-ups, with pauses that grow.
  *   LOCK   For a lock that is held for a few dozen instructions.  Ten times as
  *          long as these take.
+ *   THREAD For a thread that starts or ends on another CPU.  As long as that
+ *          takes.
  */
 #define WEIR_SPIN_WAKE_NS_ 5000
 #define WEIR_SPIN_SLEEP_NS_ 2000
 #define WEIR_SPIN_RETRY_NS_ 50000
 #define WEIR_SPIN_LOCK_NS_ 1000
+#define WEIR_SPIN_THREAD_NS_ 20000
 
 struct weir_spin_wait_ weir_spin_wait_begin_(int64_t ns);
 

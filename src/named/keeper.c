@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/spin.h"
 #include "base/thread.h"
 #include "named/table.h"
 
@@ -131,6 +132,38 @@ static int start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	return failed;
 }
 
+/*
+ * Spin until the condition is true, for about as long as a thread takes to start
+ * or to end on another CPU.  To sleep at once would take longer, by a wake-up on
+ * each of the two CPUs.
+ */
+static bool spin_until(bool (*is_true)(const weir_named *h),
+		       const weir_named *h)
+{
+	struct weir_spin_wait_ spin;
+	bool done;
+
+	if (!weir_spin_wait_may_pay_())
+		return false;
+	spin = weir_spin_wait_begin_(WEIR_SPIN_THREAD_NS_);
+	do
+		done = is_true(h);
+	while (!done && weir_spin_wait_continue_(&spin));
+	weir_spin_wait_end_(done);
+	return done;
+}
+
+static bool has_started(const weir_named *h)
+{
+	/* relaxed: the caller loads it again. */
+	return at_load_relaxed(&h->ready) != WAITING;
+}
+
+static bool is_joined(const weir_named *h)
+{
+	return !pthread_tryjoin_np(h->keeper, NULL);
+}
+
 weir_err weir_nm_keeper_start_(weir_named *h)
 {
 	uint32_t ready;
@@ -145,6 +178,7 @@ weir_err weir_nm_keeper_start_(weir_named *h)
 		errno = failed;
 		return WEIR_ESYSTEM;
 	}
+	(void)spin_until(has_started, h);
 	/* [NK1] acquire */
 	while ((ready = at_load_acquire(&h->ready)) == WAITING)
 		weir_futex_wait_(&h->ready, WAITING, WEIR_FOREVER);
@@ -164,15 +198,18 @@ weir_err weir_nm_keeper_start_(weir_named *h)
 void weir_nm_keeper_stop_(weir_named *h, uint32_t stop)
 {
 	uint32_t ready;
+	bool joined;
 
 	/* relaxed: the kick orders it. */
 	at_store_relaxed(&h->stop, stop);
 	weir_nm_kick_(h);
+	joined = spin_until(is_joined, h);
 	/* [NK1] acquire */
 	while ((ready = at_load_acquire(&h->ready)) != ENDED)
 		if (weir_futex_wait_(&h->ready, ready,
 				     weir_deadline_after(STOP_NS)) ==
 		    WEIR_WOKE_LATE_)
 			weir_nm_kick_(h);
-	pthread_join(h->keeper, NULL);
+	if (!joined)
+		pthread_join(h->keeper, NULL);
 }
