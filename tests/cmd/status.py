@@ -245,6 +245,19 @@ def test_126_127():
     same(stat("a")["free"], 1, "the permit is released")
 
 
+def test_a_script_without_an_interpreter_line():
+    """The shell executes it, also if the C library leaves that to its caller (musl)."""
+    weir("open", "a", "-n", "1")
+    with open(path("script"), "w") as file:
+        file.write('echo "$0" "$@"\n')
+    os.chmod(path("script"), 0o700)
+    same(weir("run", "a", "--", path("script"), "1", "2 3"),
+         (0, path("script") + " 1 2 3\n", ""), "by its path")
+    folders = path("none") + ":" + os.path.dirname(path("script")) + ":" + os.environ["PATH"]
+    same(weir("run", "a", "--", "script", env={"PATH": folders}),
+         (0, path("script") + "\n", ""), "in a folder of PATH")
+
+
 def test_125_too_few_descriptors():
     """The command is not blamed if weir lacks a descriptor."""
     weir("open", "a", "-n", "1")

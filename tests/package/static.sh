@@ -20,6 +20,10 @@ echo "# one file"
 ! readelf -l "$weir" | grep -q INTERP || { echo "FAIL it has a loader"; exit 1; }
 ! readelf -d "$weir" | grep -q NEEDED || { echo "FAIL it needs libraries"; exit 1; }
 
+echo "# the exit status of run, and what it executes"
+python3 "$root/tests/cmd/status.py" "$weir" >"$work/said" 2>&1 ||
+	{ cat "$work/said"; echo "FAIL tests/cmd/status.py"; exit 1; }
+
 mkdir "$work/empty"
 cp "$weir" "$work/empty/weir"
 if chroot "$work/empty" /weir --version >/dev/null 2>&1; then

@@ -20,6 +20,7 @@
 #include "cmd/jobserver/pass.h"
 #include "cmd/jobserver/seccomp_notify.h"
 #include "cmd/jobserver/server.h"
+#include "cmd/lib/exec.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/memory.h"
 #include "cmd/lib/process.h"
@@ -45,7 +46,7 @@ static _Noreturn void child_main(struct server *server, int channel,
 		pass_send(channel, filter_install(server->tokens.reads,
 						  server->tokens.writes));
 	close(channel);
-	(void)execvp(argv[0], argv);
+	exec_command(argv);
 	error = errno;
 	cmd_message("%s: %s", text_visible(argv[0]), strerror(error));
 	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/lib/exec.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/library.h"
 #include "cmd/lib/options.h"
@@ -154,7 +155,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	preload(path);
 	if (setenv("WEIR_POSIX", barging ? "barging" : "fifo", 1))
 		cmd_die(EXIT_WEIR, "posix: out of memory");
-	(void)execvp(argv[optind], argv + optind);
+	exec_command(argv + optind);
 	cmd_die(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s: %s",
 		text_visible(argv[optind]), strerror(errno));
 }

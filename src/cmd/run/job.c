@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/lib/children.h"
+#include "cmd/lib/exec.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/process.h"
 #include "cmd/lib/text.h"
@@ -26,7 +27,7 @@
 /* More time than a killed process needs to end. */
 #define JOB_ENDS_NS 100000000
 /*
- * execvp copies the argument pointers to the stack if the file is a script.
+ * exec_command copies the argument pointers to the stack if the file is a script.
  * The kernel accepts 6 MB of arguments, most of which can be pointers.
  */
 #define STACK_SIZE ((size_t)8 << 20)
@@ -66,7 +67,7 @@ static int child_main(void *arg)
 	if (joined && opts->wrapper >= 0)
 		interrupt_catch_up(opts->shared, opts->wrapper);
 	signals_restore(opts->signals);
-	(void)execvp(opts->command[0], opts->command);
+	exec_command(opts->command);
 	start->failed = errno;
 	start->at_exec = true;
 	return EXIT_WEIR;
