@@ -15,6 +15,7 @@
 #include "cmd/jobserver/jobserver.h"
 #include "cmd/lib/bus.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/full.h"
 #include "cmd/lib/text.h"
 #include "cmd/posix/posix.h"
 #include "cmd/run/run.h"
@@ -130,6 +131,8 @@ int main(int argc, char **argv)
 {
 	const struct cmd *command;
 
+	if (argc < 2 || strcmp(argv[1], cmd_run.name) != 0)
+		full_exec(argv);
 	open_streams();
 	bus_install();
 	if (argc < 2) {

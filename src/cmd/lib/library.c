@@ -26,6 +26,8 @@ bool library_find(const char *name, const char *in_build, char path[PATH_MAX])
 {
 	const char *const near[] = {
 		in_build, "../" WEIR_LIBDIR_BELOW "/", "../lib/", "../lib64/",
+		/* The full command behind a static one is in libexec/weir. */
+		"../../" WEIR_LIBDIR_BELOW "/",
 	};
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);

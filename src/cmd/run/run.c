@@ -19,6 +19,7 @@
 
 #include "cmd/lib/children.h"
 #include "cmd/lib/fail.h"
+#include "cmd/lib/full.h"
 #include "cmd/lib/process.h"
 #include "cmd/lib/remote.h"
 #include "cmd/lib/signals.h"
@@ -232,6 +233,9 @@ static int run(const struct cmd *self, int argc, char **argv)
 	int status;
 
 	parse_options(self, &opts, argc, argv);
+	/* `argv` follows the name of the program. */
+	if (remote_url(opts.acquire.name))
+		full_exec(argv - 1);
 	remote_refuse_password(opts.acquire.name);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);

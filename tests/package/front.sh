@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Build the static command that is installed in front of the full one.  It does `weir
+# run` with names of this machine itself, and leaves everything else to the full one.
+#
+#   front.sh ROOT FULL
+set -eu
+root=$1
+full=$2
+work=$(mktemp -d)
+trap 'rm -r "$work"' EXIT
+unset WEIR_DIR WEIR_URL XDG_RUNTIME_DIR
+
+if [ -z "${WEIR_COMPLETE:-}" ] && ! command -v musl-gcc >/dev/null; then
+	echo "skipped: front: needs musl-gcc (musl-tools)"
+	exit 77
+fi
+behind=$work/libexec/weir
+FULL=$behind "$root/tools/build" -q -d "$work/build" static src/cmd/weir
+weir=$work/build/src/cmd/weir
+mkdir "$work/libexec"
+# shellcheck disable=SC2016 # expanded by the script
+printf '#!/bin/sh\necho "full:" "$@"\n' >"$behind"
+chmod +x "$behind"
+
+# same WANT COMMAND...: the command prints that.
+same() {
+	want=$1
+	shift
+	said=$("$@" 2>&1) || { echo "FAIL $*: status $?: $said"; exit 1; }
+	[ "$said" = "$want" ] || { echo "FAIL $*: \"$said\", not \"$want\""; exit 1; }
+}
+
+echo "# what the full command does"
+same "full:" "$weir"
+same "full: --version" "$weir" --version
+same "full: stat a --json" "$weir" stat a --json
+same "full: run redis://host/a -n 2 -- echo -n job" \
+	"$weir" run redis://host/a -n 2 -- echo -n job
+same "full: run a -- echo job" env WEIR_URL=redis://host "$weir" run a -- echo job
+
+echo "# what the static command does"
+same job "$weir" run "$work/a" -n 1 -- echo job
+same job env WEIR_URL=redis://host "$weir" run "$work/a" -- echo job
+
+echo "# a full command that cannot be executed, or is not there"
+chmod -x "$behind"
+if "$weir" --version >"$work/said" 2>&1 || [ $? -ne 125 ] ||
+		! grep -q "$behind: Permission denied" "$work/said"; then
+	cat "$work/said"
+	echo "FAIL a full command that cannot be executed"
+	exit 1
+fi
+rm "$behind"
+same "$("$full" --version)" "$weir" --version
+same job "$weir" run "$work/a" -- echo job
+
+echo "# the tests of run, with both"
+ln -s "$full" "$behind"
+for name in status signals interrupt death inherit; do
+	python3 "$root/tests/cmd/$name.py" "$weir" >"$work/said" 2>&1 ||
+		{ cat "$work/said"; echo "FAIL tests/cmd/$name.py"; exit 1; }
+done
+echo "1 passed, 0 failed"
