@@ -8,6 +8,9 @@ QUICK ?=
 variant = $(or $(SAN),gcc)
 BUILD ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-asan),build)
 
+# The static command, in front of the full one, if there is a compiler for it.
+front = $(if $(SAN),,$(if $(shell command -v musl-gcc),build-front))
+
 ifneq ($(filter-out thread address,$(SAN)),)
 $(error SAN is "thread" or "address", not "$(SAN)")
 endif
@@ -51,7 +54,11 @@ bench:
 install:
 	@tools/setup $@
 	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
-	@tools/install $(BUILD) '$(DESTDIR)'
+ifneq ($(front),)
+	@PREFIX='$(PREFIX)' FULL='$(PREFIX)/libexec/weir/weir' \
+		tools/build -q -d $(front) static src/cmd/weir
+endif
+	@PREFIX='$(PREFIX)' tools/install $(addprefix -f ,$(front)) $(BUILD) '$(DESTDIR)'
 
 static:
 	@tools/setup $@

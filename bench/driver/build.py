@@ -51,6 +51,22 @@ def all_targets(root, directory, wanted):
     return meson_targets(directory)
 
 
+def install_front(root, directory):
+    """`make install` installs a static command in front of the full one if it can be built.
+
+    The programs then measure that one, by $WEIR_COMMAND.
+    """
+    front = os.path.join(root, 'build-front')
+    full = os.path.join(directory, 'src', 'cmd', 'weir')
+    if not shutil.which('musl-gcc'):
+        return
+    why = attempt([os.path.join(root, 'tools', 'build'), '-q', '-d', front, 'static',
+                   'src/cmd/weir'], env=dict(os.environ, FULL=full))
+    if why:
+        raise SystemExit(f'bench: the static command does not build: {why}')
+    os.environ['WEIR_COMMAND'] = os.path.join(front, 'src', 'cmd', 'weir')
+
+
 def native(root, directory, wanted):
     """The programs in C and C++ that meson offers; a single one may fail."""
     programs, missing = {}, {}
@@ -59,6 +75,7 @@ def native(root, directory, wanted):
                    'gcc', 'src/cmd/weir'])
     if why:
         raise SystemExit(f'bench: weir does not build: {why}')
+    install_front(root, directory)
     targets = all_targets(root, directory, wanted)
     # All at once, which is faster; then one by one, to find out which failed.
     attempt(['ninja', '-C', directory, '-k', '0',

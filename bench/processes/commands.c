@@ -16,6 +16,13 @@ extern char **environ;
 #define TIMES_MAX 20000
 #define ARGS_MAX 9
 
+const char *weir_command(void)
+{
+	const char *installed = getenv("WEIR_COMMAND");
+
+	return installed ? installed : WEIR_COMMAND;
+}
+
 bool run_command(const char *const *argv)
 {
 	posix_spawn_file_actions_t quiet;
@@ -53,7 +60,7 @@ void measure_command(const struct bench_args *args)
 		const char *kind;
 		const char *argv[ARGS_MAX];
 	} commands[] = {
-		{ "weir-run", { WEIR_COMMAND, "run", "bench", "-n", "1", "-q",
+		{ "weir-run", { weir_command(), "run", "bench", "-n", "1", "-q",
 				"--", "true", NULL } },
 		{ "flock-run", { "flock", lock, "true", NULL } },
 		{ "sem-run", { "sem", "--will-cite", "--id", "weir-bench",

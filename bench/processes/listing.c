@@ -78,7 +78,7 @@ static void make_file(const struct model *model, int number)
 
 void measure_listing(const struct bench_args *args)
 {
-	static const char *const argv[] = { WEIR_COMMAND, "ls", NULL };
+	const char *const argv[] = { weir_command(), "ls", NULL };
 	static double times[TIMES_MAX];
 	static struct model model;
 	size_t count = 0;

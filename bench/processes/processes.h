@@ -54,6 +54,9 @@ void measure_waiters(const struct bench_args *args, const struct kind *kind);
 void measure_command(const struct bench_args *args);
 void measure_listing(const struct bench_args *args);
 
+/* Returns the path of the command: $WEIR_COMMAND, or that of the build. */
+const char *weir_command(void);
+
 /*
  * Run a command without output.  Returns false if it is not installed.  The
  * program ends if the command fails.
