@@ -65,6 +65,8 @@ case $said in
 "slots: 1 of 2 free"*) ;;
 *) fail "weir run: $said" ;;
 esac
+# The static command is in front; the full one finds its libraries.
+! ldd /usr/bin/weir >log 2>&1 || { cat log; fail "weir is not static"; }
 [ "$(weir posix --print-library)" = "$(find /usr/lib -name 'libweir-posix.so.0.*')" ] ||
 	fail "weir posix --print-library: $(weir posix --print-library)"
 [ "$(weir posix -- echo preloaded)" = preloaded ] || fail "weir posix"
