@@ -94,6 +94,21 @@ PROCESSES(leaver_dies_after_its_keeper, 3, P(2), NONE, NULL, hold_and_exit_soon,
 	  wait_and_give, leave)
 
 /*
+ * The death wakes the keeper of the leaving process, which has slept on the
+ * obituary word for longer than the keeper of the waiter.
+ */
+static void leave_after_a_death(void)
+{
+	join(1);
+	proc_settle();
+	proc_destroy(0);
+	leave_handle();
+}
+
+PROCESSES(leaver_with_a_wake_up_dies, 2, P(1), NONE, NULL, hold,
+	  leave_after_a_death, wait_and_give)
+
+/*
  * The lock is not available, so the holder leaves without it, and dies: its slot
  * must be buried.
  */
