@@ -127,11 +127,15 @@ static void drop_records(weir_named *h, const struct nm_slot *slot, bool lingers
 
 		if (!is_of(record, ref) || (permits && lingers))
 			continue;
-		if (permits) {
+		if (permits)
 			h->head->value = nm_plus(h->head->value, record->got);
-			weir_nm_reclaimed_(h, record->got);
-		}
 		weir_nm_record_free_(h, record);
+		/*
+		 * Count the permits when the record is free: if this process dies
+		 * before, the next one frees the record and counts them.
+		 */
+		if (permits)
+			weir_nm_reclaimed_(h, record->got);
 	}
 }
 

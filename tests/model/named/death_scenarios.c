@@ -61,6 +61,29 @@ PROCESSES(release_with_two_waiters_stops, 2, NONE, ALL, NULL, hold_and_give,
 PROCESSES(granted_waiter_dies, 2, P(1), P(1), NULL, hold_and_give,
 	  wait_and_keep, wait_and_give)
 
+/*
+ * A process counts the permits of a granted call whose owner has died, and dies
+ * itself: no other process counts them again.
+ */
+static void give_and_bury(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	give(1);
+	proc_destroy(1);
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+static void permits_are_counted_once(void)
+{
+	EX_ASSERT(world_file.head.reclaimed <= 1);
+	EX_ASSERT(world_file.head.reclaimed || !is_well(0));
+}
+
+PROCESSES(permits_are_reclaimed_by_two, 2, P(0), NONE, permits_are_counted_once,
+	  give_and_bury, wait_and_keep, idle_along)
+
 /* Two processes acquire and release on the fast path; one dies or stops. */
 static void take_and_give(void)
 {
