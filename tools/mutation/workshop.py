@@ -198,9 +198,9 @@ class Workshop:
                     (("--at-most", "0", "--random", "0"), 20),
                     (("--at-most", "1", "--enough", "1000", "--random", "0"), 20))),
                 # basic to fault take less than a second of CPU time together.
-                fast(Tests("tests", [named("basic", "death", "image", "joins", "lend",
-                                           "open", "pause", "queue", "records",
-                                           "repair", "rounds", "slots"),
+                fast(Tests("tests", [named("basic", "counts", "death", "image", "joins",
+                                           "lend", "open", "pause", "queue",
+                                           "records", "repair", "rounds", "slots"),
                                      named("forked", "fault", "lent", "place", "revoke")],
                            self.named, self)),
                 fast(Tests("tests", [named("wait", "foreign", "hard")], self.named,
