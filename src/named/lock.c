@@ -42,7 +42,7 @@
  * many changes it sleeps anyway, because its limits are examined only then: a
  * process that damages the file may change the word each time.
  */
-#define MISSES 100
+#define TRIES 100
 
 /*
  * A thread that sleeps for the lock examines the lock holder again after this
@@ -145,7 +145,7 @@ struct wait {
 	int64_t deadline_ns;	/* 0: not computed yet */
 	int64_t pause_ns;	/* until the next examination */
 	int spins;
-	int misses;		/* the lock word changed before a sleep */
+	int tries;		/* left, without a sleep if the lock changes */
 	bool slept;
 };
 
@@ -230,7 +230,7 @@ static bool take(weir_named *h, uint64_t seen, bool *stolen)
 static weir_err contend(weir_named *h, const struct nm_limit *limit,
 			bool *stolen)
 {
-	struct wait wait = { .limit = limit,
+	struct wait wait = { .limit = limit, .tries = TRIES,
 			     .spins = weir_cpu_has_others_() ? SPINS : 0 };
 	weir_err err = WEIR_OK;
 
@@ -255,7 +255,9 @@ static weir_err contend(weir_named *h, const struct nm_limit *limit,
 		} else if (wait.spins > 0) {
 			wait.spins--;
 			weir_cpu_pause_();
-		} else if (announce(h, seen) || wait.misses++ >= MISSES) {
+		} else if (!announce(h, seen) && wait.tries > 0) {
+			wait.tries--;
+		} else {
 			err = sleep_once(h, seen, &wait);
 		}
 	}

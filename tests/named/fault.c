@@ -276,6 +276,8 @@ static struct {
 	weir_ctx *cancels;		/* at the last sleep before its deadline; ... */
 	uint64_t *frees;		/* or at the next one, with this lock */
 	uint64_t *changes;		/* the lock, at each heavy fence */
+	int64_t fences, sleeps;		/* since `changes` was set */
+	int64_t woken;			/* sleeps that end at once */
 } for_lock;
 
 /* The lock is taken again while a contender announces that it will sleep. */
@@ -283,23 +285,31 @@ bool __real_weir_fence_heavy_(void);
 bool __wrap_weir_fence_heavy_(void);
 bool __wrap_weir_fence_heavy_(void)
 {
-	if (for_lock.changes)
+	if (for_lock.changes) {
 		at_add_relaxed(for_lock.changes, UINT64_C(1) << 32);
+		for_lock.fences++;
+	}
 	return __real_weir_fence_heavy_();
 }
 
-static void sleep_for_lock(const uint32_t *word, int64_t deadline_ns)
+/* Returns true if the sleep ends at once. */
+static bool sleep_for_lock(const uint32_t *word, int64_t deadline_ns)
 {
 	uint64_t *lock = for_lock.frees;
 
+	if (word == for_lock.awaited && for_lock.changes) {
+		for_lock.sleeps++;
+		return for_lock.woken-- > 0;
+	}
 	if (word != for_lock.awaited || !for_lock.cancels ||
 	    (!lock && deadline_ns < weir_ctx_deadline(for_lock.cancels)))
-		return;
+		return false;
 	weir_ctx_cancel(for_lock.cancels);
 	for_lock.cancels = NULL;
 	if (lock)
 		/* relaxed: the other handle does not use its lock. */
 		at_store_release(lock, at_load_relaxed(lock) >> 32 << 32);
+	return false;
 }
 
 enum weir_woke_ __real_weir_shared_wait_(uint32_t *word, uint32_t value,
@@ -310,7 +320,8 @@ enum weir_woke_ __wrap_weir_shared_wait_(uint32_t *word, uint32_t value,
 					 int64_t deadline_ns)
 {
 	restore_kick(word, value);
-	sleep_for_lock(word, deadline_ns);
+	if (sleep_for_lock(word, deadline_ns))
+		return WEIR_WOKEN_;
 	return __real_weir_shared_wait_(word, value, deadline_ns);
 }
 
@@ -326,7 +337,8 @@ enum weir_woke_ __wrap_weir_shared_wait_any_(const struct weir_watch_ *watches,
 {
 	if (count > 1)
 		restore_kick(watches[1].word, watches[1].value);
-	sleep_for_lock(watches[0].word, deadline_ns);
+	if (sleep_for_lock(watches[0].word, deadline_ns))
+		return WEIR_WOKEN_;
 	if (watches[0].word == for_lock.awaited) {
 		memset(for_lock.watches, 0, sizeof(for_lock.watches));
 		memcpy(for_lock.watches, watches, count * sizeof(*watches));
@@ -795,6 +807,43 @@ TEST(c39_c42_waits_for_a_lock_that_changes_at_each_attempt)
 	weir_ctx_cancel(&ctx);
 	CHECK_ERR(nm_lock(sem, &cancelled), WEIR_ECANCELED);
 	CHECK_OK(weir_ctx_destroy(&ctx));
+	for_lock.changes = NULL;
+	at_store_relaxed(&sem->head->lock, free);
+	close_named(owner);
+	close_named(sem);
+}
+
+/*
+ * C39: the same, and each sleep ends at once.  When the thread has begun to sleep, it
+ * sleeps at every attempt: the number of attempts without a sleep does not depend on
+ * the number of sleeps.
+ */
+static int64_t attempts_without_sleep(weir_named *sem, int64_t woken)
+{
+	struct nm_limit brief = { .brief = true };
+
+	for_lock.fences = for_lock.sleeps = 0;
+	for_lock.woken = woken;
+	CHECK_ERR(nm_lock(sem, &brief), WEIR_EAGAIN);
+	CHECK(for_lock.sleeps > woken);
+	return for_lock.fences - for_lock.sleeps;
+}
+
+TEST(c39_c42_a_lock_that_changes_for_long)
+{
+	const char *name = fresh_name();
+	weir_named *sem, *owner;
+	uint64_t free;
+
+	CHECK_OK(create(name, &sem));
+	CHECK_OK(create(name, &owner));
+	free = at_load_relaxed(&sem->head->lock);
+	at_store_relaxed(&sem->head->lock, free | owner->lock_id);
+	for_lock.awaited = &sem->head->awaited;
+	for_lock.changes = &sem->head->lock;
+	CHECK_EQ(attempts_without_sleep(sem, 1000),
+		 attempts_without_sleep(sem, 0));
+	for_lock.awaited = NULL;
 	for_lock.changes = NULL;
 	at_store_relaxed(&sem->head->lock, free);
 	close_named(owner);
