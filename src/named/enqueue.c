@@ -4,7 +4,7 @@
  *
  * Pairs
  *
- *   [NW3] queued    release: join_queue, end   acquire: join_queue, end
+ *   [NW2] queued    release: join_queue, end   acquire: join_queue, end
  *                   Both are RMWs: either the cancelling thread finds the
  *                   record, or the waiting thread sees that its context has
  *                   been cancelled.
@@ -81,7 +81,7 @@ static weir_err join_queue(struct call *call)
 	at_add_relaxed(&h->calls, 1);
 	call->record = record;
 	call->use = weir_nm_word_of_(record) / NM_REC_USE;
-	/* [NW3] release  [NW3] acquire */
+	/* [NW2] release  [NW2] acquire */
 	at_add_acq_rel(&call->queued, nm_record_ref(h, record));
 	if (call->w.ctx && weir_ctx_cancelled_(call->w.ctx) &&
 	    weir_nm_withdraw_(record, call->use, true))

@@ -14,8 +14,6 @@
  *
  *   [NW1] finished  release: weir_nm_finish_   acquire: weir_nm_fold_
  *                   The folding thread sees the list up to the record.
- *   [NW2] owed      release: weir_nm_give_back_   acquire: weir_nm_fold_
- *                   The permits were held before they were owed.
  */
 #include "named/keeper.h"
 #include "named/lock.h"
@@ -38,8 +36,12 @@ void weir_nm_fold_(weir_named *h)
 {
 	/* [NW1] acquire */
 	uint32_t ref = at_swap_acquire(&h->finished, 0);
-	/* [NW2] acquire */
-	int64_t owed = at_swap_acquire(&h->owed, 0);
+	/*
+	 * relaxed: a call owes permits after it has taken them under the lock.
+	 * A swap that finds them belongs to a later critical section, which
+	 * sees that they are held.
+	 */
+	int64_t owed = at_swap_relaxed(&h->owed, 0);
 	bool grant = false;
 
 	/*
@@ -84,7 +86,7 @@ void weir_nm_fold_soon_(weir_named *h)
 
 void weir_nm_give_back_(weir_named *h, int64_t n)
 {
-	/* [NW2] release */
-	at_add_acq_rel(&h->owed, n);
+	/* relaxed: see weir_nm_fold_. */
+	at_add_relaxed(&h->owed, n);
 	weir_nm_fold_soon_(h);
 }

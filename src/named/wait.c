@@ -59,7 +59,7 @@ static void end(struct weir_waiter_ *w, weir_err why)
 {
 	struct call *call = ring_entry(w, struct call, w);
 	weir_named *h = call->h;
-	/* [NW3] release  [NW3] acquire */
+	/* [NW2] release  [NW2] acquire */
 	uint32_t ref = at_add_acq_rel(&call->queued, 0);
 	struct nm_record *record;
 

@@ -225,11 +225,14 @@ class Workshop:
                                        "300", "--random", "0"), 60)),
             ],
             ("named", "order"): [
-                # This scenario has few schedules at bound 2.
+                # These scenarios have few schedules.
                 self.processes_races("explorer, stale reads",
                                      (("--stale", "--at-most", "2", "--enough",
                                        "30000", "--random", "0",
-                                       "number_of_a_new_lender"), 30)),
+                                       "number_of_a_new_lender"), 30),
+                                     (("--stale", "--at-most", "1", "--enough",
+                                       "30000", "--random", "0",
+                                       "cancel_of_a_newcomer"), 30)),
                 self.processes_races("explorer, races",
                                      (("--at-most", "0", "--random", "300"), 60)),
                 self.processes_races("explorer, stores delayed",
