@@ -288,3 +288,22 @@ static void repair_as_an_open_dies(void)
 
 PROCESSES(call_arms_as_an_open_takes_over_a_slot, 2, NONE, NONE, NULL,
 	  wait_unheard, repair_as_an_open_dies, exit_unheard)
+
+/*
+ * A process that finds a slot live sees the liveness word that its keeper has
+ * stored (--stale): it does not bury a participant that has just joined.
+ */
+static void bury_a_newcomer(void)
+{
+	weir_named *h;
+
+	join(1);
+	h = handle_of(proc_self());
+	proc_settle();
+	EX_ASSERT(nm_lock(h, NULL) == WEIR_OK);
+	EX_ASSERT(!weir_nm_bury_(h, &world_file.slots[1]));
+	nm_unlock(h);
+}
+
+PROCESSES(newcomer_is_not_buried, 2, NONE, NONE, NULL, bury_a_newcomer,
+	  open_only)
