@@ -63,8 +63,8 @@ static uint32_t claimed_state(weir_named *h)
  */
 static bool take_over(weir_named *h, struct nm_slot *slot)
 {
-	/* [NT1] acquire */
-	uint32_t seen = at_load_acquire(&slot->state), state = seen;
+	/* relaxed: the CAS validates it, and weir_nm_is_dead_ acquires. */
+	uint32_t seen = at_load_relaxed(&slot->state), state = seen;
 	uint64_t lent;
 
 	if (!weir_nm_is_dead_(slot) || !lock_byte(h, slot))

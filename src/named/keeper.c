@@ -7,10 +7,8 @@
  *
  * Pairs
  *
- *   [NK1] ready   release: report
- *                 acquire: weir_nm_keeper_start_, weir_nm_keeper_stop_
- *                 The opening thread sees that the liveness word is listed; the
- *                 closing thread sees that the keeper has finished.
+ *   [NK1] ready   release: report   acquire: weir_nm_keeper_start_
+ *                 The opening thread sees that the liveness word is listed.
  *   [NK2] lost    release: keep   acquire: sleep_until
  *                 A waiting thread that sees it returns an error.
  */
@@ -204,8 +202,8 @@ void weir_nm_keeper_stop_(weir_named *h, uint32_t stop)
 	at_store_relaxed(&h->stop, stop);
 	weir_nm_kick_(h);
 	joined = spin_until(is_joined, h);
-	/* [NK1] acquire */
-	while ((ready = at_load_acquire(&h->ready)) != ENDED)
+	/* relaxed: the join orders what the keeper did. */
+	while ((ready = at_load_relaxed(&h->ready)) != ENDED)
 		if (weir_futex_wait_(&h->ready, ready,
 				     weir_deadline_after(STOP_NS)) ==
 		    WEIR_WOKE_LATE_)

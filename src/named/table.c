@@ -9,7 +9,7 @@
  * Pairs
  *
  *   [NT1] slot   release: weir_nm_free_slot_, take_over, claim_any, keep
- *                acquire: weir_nm_is_taken_, weir_nm_bury_, take_over
+ *                acquire: weir_nm_is_taken_, weir_nm_bury_
  *                A process that finds a slot free sees that its former owner
  *                has finished with it; a process that finds a slot live sees
  *                its fields set.
