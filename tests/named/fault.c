@@ -826,6 +826,8 @@ static int64_t attempts_without_sleep(weir_named *sem, int64_t woken)
 	for_lock.woken = woken;
 	CHECK_ERR(nm_lock(sem, &brief), WEIR_EAGAIN);
 	CHECK(for_lock.sleeps > woken);
+	/* The lock may be free: try again before the first sleep. */
+	CHECK(for_lock.fences > for_lock.sleeps);
 	return for_lock.fences - for_lock.sleeps;
 }
 
