@@ -47,7 +47,7 @@
 void weir_nm_kick_(weir_named *h)
 {
 	/* [NV1] release */
-	at_add_acq_rel(&h->mine->kick, 1);
+	at_add_release(&h->mine->kick, 1);
 	weir_shared_wake_(&h->mine->kick);
 	/* Without futex_waitv the keeper may have been moved: see arm_moved. */
 	if (!h->can_wait_any)
