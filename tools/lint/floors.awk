@@ -12,7 +12,7 @@
 #
 # Inside the command, cmd/lib includes cmd/lib.  Another folder cmd/X includes cmd/X
 # and cmd/lib.  cmd/export and cmd/web also include cmd/http, the HTTP server, and
-# cmd/diag/source.h, the sources of a model; cmd/web also includes cmd/diag/json.h.  A
+# cmd/diag/source.h, the sources of a model, and keep.h; cmd/web also includes cmd/diag/json.h.  A
 # file directly in cmd, such as main.c, includes cmd/lib and the header cmd/X/X.h of
 # each folder.
 #
@@ -43,9 +43,9 @@ function allowed(from, to, file, depth) {
 	if ((from == "export" || from == "web") && to == "http")
 		return 1
 	if (from == "export" && to == "diag")
-		return file == "source.h"
+		return file == "source.h" || file == "keep.h"
 	if (from == "web" && to == "diag")
-		return file == "source.h" || file == "json.h"
+		return file == "source.h" || file == "keep.h" || file == "json.h"
 	return from == "" && file == to ".h"
 }
 

@@ -32,6 +32,7 @@ static void print_once(enum format format)
 {
 	struct metrics *m = metrics_new();
 
+	m->wants_exemplars = format == FORMAT_OPENMETRICS;
 	if (!source_all(m))
 		names_fail("export");
 	metrics_merge(m);
@@ -50,15 +51,19 @@ static void check_folder(void)
 	free(names);
 }
 
-static bool write_page(FILE *out, void *format)
+static bool write_page(FILE *out, void *user)
 {
+	enum format format = *(const enum format *)user;
 	struct metrics *m = metrics_new();
-	bool is_read = source_all(m);
-	int errnum = errno;
+	bool is_read;
+	int errnum;
 
+	m->wants_exemplars = format == FORMAT_OPENMETRICS;
+	is_read = source_all(m);
+	errnum = errno;
 	if (is_read) {
 		metrics_merge(m);
-		format_write(out, m, *(const enum format *)format);
+		format_write(out, m, format);
 	}
 	metrics_free(m);
 	errno = errnum;

@@ -9,6 +9,7 @@
  *     sources.c   the list of sources
  *     named.c     a source: the semaphores between the processes of this host
  *     processes.c a source: the watched semaphores in processes
+ *     recent.c    its exemplars
  *     model.c     its samples, from the model of a process (src/diag)
  *     format.c    the model as Prometheus text and as OpenMetrics
  *     accept.c    the choice between the two by a request's Accept header

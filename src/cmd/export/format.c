@@ -75,7 +75,7 @@ static void seconds(FILE *out, int64_t ns)
 {
 	uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 
-	fprintf(out, "%s%" PRIu64 ".%09" PRIu64 "\n", ns < 0 ? "-" : "",
+	fprintf(out, "%s%" PRIu64 ".%09" PRIu64, ns < 0 ? "-" : "",
 		size / 1000000000, size % 1000000000);
 }
 
@@ -90,36 +90,60 @@ static void write_plain(FILE *out, const struct metrics_description *family,
 	if (family->is_time)
 		seconds(out, sample->value);
 	else
-		fprintf(out, "%" PRId64 "\n", sample->value);
+		fprintf(out, "%" PRId64, sample->value);
+	putc('\n', out);
+}
+
+static void write_exemplar(FILE *out, const struct metrics_exemplar *exemplar)
+{
+	fputs(" # {site=", out);
+	label_value(out, exemplar->site);
+	fputs("} ", out);
+	seconds(out, exemplar->ns);
+	fprintf(out, " %" PRId64 ".%03d", exemplar->time_ms / 1000,
+		(int)(exemplar->time_ms % 1000));
 }
 
 /*
  * Write a histogram from its samples, which are sorted by part; a bucket
  * without a sample is empty.  Returns the number of samples.
  */
-static uint32_t write_histogram(FILE *out,
-				const struct metrics_description *family,
-				const struct metrics_labels *labels,
+static uint32_t write_histogram(FILE *out, const struct metrics *m,
+				enum format format, enum metrics_family which,
 				const struct metrics_sample *samples,
 				uint32_t count)
 {
+	const struct metrics_description *family = &metrics_families[which];
+	const struct metrics_labels *labels = &m->series[samples->series];
+	const struct metrics_exemplar *exemplar;
 	uint64_t below = 0;
 	uint32_t used = 0;
 	int64_t total = 0;
 
 	for (uint32_t i = 0; i < METRICS_BUCKETS; i++) {
-		if (used < count && samples[used].part == i)
+		exemplar = NULL;
+		if (used < count && samples[used].part == i) {
+			/* The clocks of both may differ by one tick. */
+			if (samples[used].value &&
+			    format == FORMAT_OPENMETRICS)
+				exemplar = metrics_find_exemplar(
+					m, which, samples->series, i);
 			below += (uint64_t)samples[used++].value;
+		}
 		if (i < family->first)
 			continue;
 		sample_head(out, family->name, "_bucket", labels, "le",
 			    i < METRICS_BOUNDS ? metrics_bounds[i] : "+Inf");
-		fprintf(out, "%" PRIu64 "\n", below);
+		fprintf(out, "%" PRIu64, below);
+		if (exemplar)
+			write_exemplar(out, exemplar);
+		putc('\n', out);
 	}
 	if (used < count && samples[used].part == METRICS_TOTAL)
 		total = samples[used++].value;
 	sample_head(out, family->name, "_sum", labels, NULL, NULL);
 	seconds(out, total);
+	putc('\n', out);
 	sample_head(out, family->name, "_count", labels, NULL, NULL);
 	fprintf(out, "%" PRIu64 "\n", below);
 	return used;
@@ -157,7 +181,7 @@ static void write_family(FILE *out, const struct metrics *m,
 			uint32_t n = same_labels(m, sample,
 						 samples->count - i);
 
-			i += write_histogram(out, family, labels, sample, n);
+			i += write_histogram(out, m, format, which, sample, n);
 		} else {
 			write_plain(out, family, labels, sample);
 			i++;

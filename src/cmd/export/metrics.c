@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of families, and the samples of an answer. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,13 @@ const char *const metrics_bounds[METRICS_BOUNDS] = {
 	"1e-06", "3e-06", "1e-05", "3e-05", "0.0001", "0.0003", "0.001",
 	"0.003", "0.01", "0.03", "0.1", "0.3", "1.0", "3.0", "10.0", "30.0",
 	"100.0",
+};
+
+/* The same in nanoseconds. */
+static const int64_t bounds_ns[METRICS_BOUNDS] = {
+	1000, 3000, 10000, 30000, 100000, 300000, 1000000, 3000000, 10000000,
+	30000000, 100000000, 300000000, 1000000000, 3000000000, 10000000000,
+	30000000000, 100000000000,
 };
 
 const struct metrics_description metrics_families[METRICS_FAMILIES] = {
@@ -137,6 +145,7 @@ void metrics_free(struct metrics *m)
 	free(m->series);
 	for (int i = 0; i < METRICS_FAMILIES; i++)
 		free(m->families[i].list);
+	free(m->exemplars);
 	free(m);
 }
 
@@ -203,6 +212,40 @@ void metrics_add(struct metrics *m, enum metrics_family family,
 	};
 }
 
+uint32_t metrics_bucket(int64_t ns)
+{
+	uint32_t i = 0;
+
+	while (i < METRICS_BOUNDS && ns >= bounds_ns[i])
+		i++;
+	return i;
+}
+
+void metrics_add_exemplar(struct metrics *m,
+			  const struct metrics_exemplar *exemplar)
+{
+	char *site = clean(exemplar->site);
+	struct metrics_exemplar *to;
+
+	if (m->exemplars_count == m->exemplars_room) {
+		m->exemplars_room = larger(m->exemplars_room);
+		m->exemplars = memory_realloc(m->exemplars, m->exemplars_room *
+					      sizeof(*m->exemplars));
+	}
+	to = &m->exemplars[m->exemplars_count++];
+	*to = *exemplar;
+	/* A cut inside a character makes the text longer; leave its end out. */
+	(void)snprintf(to->site, sizeof(to->site), "%s", site);
+	for (size_t i = 0, size; to->site[i]; i += size) {
+		size = text_utf8(&to->site[i]);
+		if (!size) {
+			to->site[i] = 0;
+			break;
+		}
+	}
+	free(site);
+}
+
 int metrics_compare(const struct metrics_labels *a,
 		    const struct metrics_labels *b)
 {
@@ -263,8 +306,56 @@ static void merge(struct metrics_samples *samples,
 	samples->count = kept + 1;
 }
 
+/* By family, labels and bucket; the newest first. */
+static int compare_exemplars(const void *a, const void *b, void *series)
+{
+	const struct metrics_exemplar *one = a, *other = b;
+	const struct metrics_labels *labels = series;
+	int order;
+
+	if (one->family != other->family)
+		return one->family < other->family ? -1 : 1;
+	order = metrics_compare(&labels[one->series], &labels[other->series]);
+	if (order)
+		return order;
+	if (one->part != other->part)
+		return one->part < other->part ? -1 : 1;
+	return (one->time_ms < other->time_ms) -
+	       (one->time_ms > other->time_ms);
+}
+
+const struct metrics_exemplar *
+metrics_find_exemplar(const struct metrics *m, enum metrics_family family,
+		      uint32_t series, uint32_t part)
+{
+	const struct metrics_exemplar key = {
+		.family = family, .series = series, .part = part,
+		.time_ms = INT64_MAX
+	};
+	uint32_t low = 0, high = m->exemplars_count;
+	const struct metrics_exemplar *found;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (compare_exemplars(&m->exemplars[middle], &key,
+				      m->series) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	found = &m->exemplars[low];
+	return low < m->exemplars_count && found->family == family &&
+	       found->part == part &&
+	       !metrics_compare(&m->series[found->series], &m->series[series]) ?
+		       found : NULL;
+}
+
 void metrics_merge(struct metrics *m)
 {
+	if (m->exemplars_count)
+		qsort_r(m->exemplars, m->exemplars_count,
+			sizeof(*m->exemplars), compare_exemplars, m->series);
 	for (int i = 0; i < METRICS_FAMILIES; i++)
 		merge(&m->families[i], m->series, metrics_families[i].rule);
 }

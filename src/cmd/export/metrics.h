@@ -14,6 +14,9 @@
  *
  * A source adds only values that it knows.  A family without samples is not
  * written.
+ *
+ * An exemplar is an observation of a histogram: it says which call was in a bucket
+ * lately.  Only OpenMetrics has exemplars.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,6 +100,21 @@ struct metrics_labels {
 	enum metrics_scope scope;
 };
 
+/*
+ * The longest call site of an exemplar, with the terminating 0.  The names and
+ * values of the labels of an exemplar have 128 characters at most.
+ */
+#define METRICS_SITE 121
+_Static_assert(sizeof("site") - 1 + METRICS_SITE - 1 <= 128, "OpenMetrics");
+
+struct metrics_exemplar {
+	enum metrics_family family;
+	uint32_t series, part;
+	int64_t ns;			/* the value */
+	int64_t time_ms;		/* when it was observed, since 1970 */
+	char site[METRICS_SITE];	/* of the call that waited or acquired */
+};
+
 struct metrics {
 	struct metrics_labels *series;
 	uint32_t series_count, series_room;
@@ -104,6 +122,9 @@ struct metrics {
 	/* Semaphores, or processes, that exist and cannot be read. */
 	int64_t unreadable[METRICS_HOST + 1];
 	bool is_read[METRICS_HOST + 1];	/* by scope: a source was read */
+	bool wants_exemplars;
+	struct metrics_exemplar *exemplars;
+	uint32_t exemplars_count, exemplars_room;
 };
 
 /* Returns an empty model; metrics_free frees it. */
@@ -114,6 +135,18 @@ uint32_t metrics_series(struct metrics *m, const char *semaphore,
 			enum metrics_policy policy, enum metrics_scope scope);
 void metrics_add(struct metrics *m, enum metrics_family family,
 		 uint32_t series, uint32_t part, int64_t value);
+/* Returns the bucket of a time. */
+uint32_t metrics_bucket(int64_t ns);
+/* Add an exemplar.  Its site may be any text, and may have been cut. */
+void metrics_add_exemplar(struct metrics *m,
+			  const struct metrics_exemplar *exemplar);
+/*
+ * Returns the newest exemplar of a bucket; null: none.  Requires: metrics_merge
+ * was called.
+ */
+const struct metrics_exemplar *
+metrics_find_exemplar(const struct metrics *m, enum metrics_family family,
+		      uint32_t series, uint32_t part);
 /*
  * Sort the samples of each family by labels and part, and combine those with
  * the same labels and part by the rule of the family.

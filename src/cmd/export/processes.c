@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/diag/keep.h"
 #include "cmd/diag/source.h"
 #include "cmd/export/model.h"
+#include "cmd/export/recent.h"
 #include "cmd/export/sources.h"
 #include "cmd/lib/memory.h"
 #include "weir/base.h"
@@ -110,17 +112,22 @@ static void retire_gone(struct seen_list *now)
 }
 
 static void add_model(struct metrics *m, struct seen_list *now,
-		      const struct diag *diag)
+		      struct diag *diag)
 {
 	const struct dg_model *model = &diag->model;
+	uint32_t *series = memory_realloc(NULL, (model->used.objects + 1) *
+					  sizeof(*series));
 
 	for (uint32_t i = 0; i < model->used.objects; i++) {
 		const struct dg_object *object = &model->objects[i];
-		uint32_t series = model_add_state(m, model, object);
 
-		model_add_counts(m, series, object);
+		series[i] = model_add_state(m, model, object);
+		model_add_counts(m, series[i], object);
 		append(now, diag->pid, diag->header.start_ns, object);
 	}
+	if (m->wants_exemplars)
+		recent_add(m, diag, series);
+	free(series);
 }
 
 /* Called if a process cannot be read now: use the counts of the last call. */
@@ -146,10 +153,15 @@ static void read_process(struct metrics *m, struct seen_list *now, pid_t pid)
 	struct diag diag;
 
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	if (diag_try(&diag, text) && diag_try_read(&diag))
+	if (diag_try(&diag, text) && diag_try_read(&diag)) {
+		if (m->wants_exemplars)
+			keep_use(&diag);
 		add_model(m, now, &diag);
-	else if (!kill(pid, 0) || errno != ESRCH)
+		if (m->wants_exemplars)
+			keep(&diag);
+	} else if (!kill(pid, 0) || errno != ESRCH) {
 		carry_over(m, now, pid);
+	}
 	diag_close(&diag);
 }
 
@@ -189,6 +201,8 @@ void source_processes(struct metrics *m)
 			carry_over(m, &now, pids[i]);
 	}
 	free(pids);
+	if (m->wants_exemplars)
+		keep_drop_unused();
 	retire_gone(&now);
 	add_retired(m);
 	free(last.list);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of the processes as JSON.
- *
- * Each request reads the processes again.  Only the symbols are kept between the
- * requests: to parse the debug information of a large program takes longer than
- * everything else.
+ * The state of the processes as JSON.  Each request reads the processes again.
+ * Only the symbols are kept between the requests.
  */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd/diag/json.h"
+#include "cmd/diag/keep.h"
 #include "cmd/diag/source.h"
 #include "cmd/lib/json.h"
 #include "cmd/lib/memory.h"
@@ -20,80 +17,6 @@
 
 /* Sources that are not reached in this time are not read. */
 #define BUDGET_NS INT64_C(3000000000)
-/* The most processes whose symbols are kept. */
-#define KEPT_MAX 32
-
-/* The symbols of a process, from the last request. */
-static struct kept {
-	bool used;		/* by the present request */
-	pid_t pid;		/* 0: this element is unused */
-	int64_t start_ns;	/* of the registry: a pid may be used again */
-	struct modules modules;
-} kept[KEPT_MAX];
-
-static void drop(struct kept *old)
-{
-	symbols_free(&old->modules);
-	modules_free(&old->modules);
-	memset(old, 0, sizeof(*old));
-}
-
-static bool are_same(const struct modules *a, const struct modules *b)
-{
-	if (a->count != b->count || strcmp(a->root, b->root) != 0)
-		return false;
-	for (uint32_t i = 0; i < a->count; i++) {
-		const struct module *x = &a->list[i], *y = &b->list[i];
-
-		if (x->start != y->start || x->end != y->end ||
-		    x->offset != y->offset || strcmp(x->path, y->path) != 0 ||
-		    strcmp(x->build_id, y->build_id) != 0)
-			return false;
-	}
-	return true;
-}
-
-/* Use the symbols of the last request if the process maps the same files. */
-static void use_kept(struct diag *diag)
-{
-	for (int i = 0; i < KEPT_MAX; i++) {
-		struct kept *old = &kept[i];
-
-		if (!diag->pid || old->pid != diag->pid)
-			continue;
-		if (old->start_ns == diag->header.start_ns &&
-		    are_same(&old->modules, &diag->modules)) {
-			modules_free(&diag->modules);
-			diag->modules = old->modules;
-			memset(&old->modules, 0, sizeof(old->modules));
-			symbols_begin(&diag->modules);
-		}
-		drop(old);
-	}
-}
-
-/* Keep the symbols for the next request. */
-static void keep(struct diag *diag)
-{
-	for (int i = 0; diag->pid && i < KEPT_MAX; i++)
-		if (!kept[i].pid) {
-			kept[i] = (struct kept){ true, diag->pid,
-						 diag->header.start_ns,
-						 diag->modules };
-			memset(&diag->modules, 0, sizeof(diag->modules));
-			return;
-		}
-}
-
-/* Drop the symbols of processes that the request did not read. */
-static void drop_unused(void)
-{
-	for (int i = 0; i < KEPT_MAX; i++) {
-		if (kept[i].pid && !kept[i].used)
-			drop(&kept[i]);
-		kept[i].used = false;
-	}
-}
 
 /* A source that could not be read. */
 struct failure {
@@ -138,7 +61,7 @@ static void put_source(FILE *out, const char *what, struct failures *failures,
 	struct diag diag;
 
 	if (diag_try(&diag, what)) {
-		use_kept(&diag);
+		keep_use(&diag);
 		put(out, &diag, failures);
 		keep(&diag);
 	} else if (listed) {
@@ -202,6 +125,6 @@ bool data_write(FILE *out, void *user)
 	json_end(out);
 	json_line(out);
 	free(failures.list);
-	drop_unused();
+	keep_drop_unused();
 	return true;
 }

@@ -8,7 +8,7 @@ import math
 import re
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-SAMPLE = re.compile(rf"({NAME})(?:\{{(.*)\}})? (\S+)")
+SAMPLE = re.compile(rf"({NAME})(?:\{{(.*?)\}})? (\S+)(?: # \{{(.*)\}} (\S+) (\S+))?")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)')
 SUFFIXES = {"gauge": [""], "counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"],
             "info": ["_info"]}
@@ -23,6 +23,7 @@ class Family:
     def __init__(self, name):
         self.name, self.type, self.help, self.unit = name, None, None, None
         self.samples = {}       # (sample name, frozenset of labels): value
+        self.exemplars = {}     # the same key: (labels, value, time)
 
 
 def need(condition, line, what):
@@ -30,14 +31,14 @@ def need(condition, line, what):
         raise Wrong(f"{what}: {line!r}")
 
 
-def labels_of(text, line):
+def labels_of(text, line, never=NEVER):
     found = {}
     while text:
         match = LABEL.match(text)
         need(match, line, "a label")
         name, value, comma = match.groups()
         need(name not in found, line, "the same label twice")
-        need(name not in NEVER, line, "a label that must not exist")
+        need(name not in never, line, "a label that must not exist")
         found[name] = re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
         text = text[match.end():]
         need(not comma or text, line, "a comma at the end")
@@ -47,6 +48,19 @@ def labels_of(text, line):
 def number(text, line):
     need(re.fullmatch(r"-?\d+(\.\d+)?(e[-+]\d+)?|\+Inf", text), line, "a number")
     return float(text.replace("+Inf", "inf"))
+
+
+def exemplar(line, key, match, openmetrics):
+    """The labels, the value and the time of the exemplar of a bucket."""
+    text, value, time = match.groups()[3:]
+    labels = labels_of(text, line, NEVER - {"site"})
+    need(openmetrics, line, "an exemplar in text 0.0.4")
+    need(key[0].endswith("_bucket"), line, "an exemplar that is not of a bucket")
+    need(set(labels) <= {"site"}, line, "another label in an exemplar")
+    need(sum(len(name) + len(value) for name, value in labels.items()) <= 128, line, "its length")
+    value = number(value, line)
+    need(value <= float(dict(key[1])["le"].replace("+Inf", "inf")), line, "not of this bucket")
+    return labels, value, number(time, line)
 
 
 def comment(line, families, current, openmetrics):
@@ -95,7 +109,7 @@ def parse(text, openmetrics=False):
             continue
         match = SAMPLE.fullmatch(line)
         need(match, line, "a sample")
-        name, labels, value = match.groups()
+        name, labels, value = match.groups()[:3]
         need(current and current.type, line, "a sample without TYPE")
         family = current.name
         if current.type == "counter" and not openmetrics:
@@ -105,6 +119,8 @@ def parse(text, openmetrics=False):
         key = name, frozenset(labels_of(labels or "", line).items())
         need(key not in current.samples, line, "the same sample twice")
         current.samples[key] = number(value, line)
+        if match[4] is not None:
+            current.exemplars[key] = exemplar(line, key, match, openmetrics)
     for family in families.values():
         need(family.type and family.help, family.name, "HELP and TYPE")
         need(family.samples, family.name, "a family without samples")

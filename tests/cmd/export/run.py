@@ -290,6 +290,54 @@ def test_a_process():
         until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
 
 
+def exemplars(families, name, semaphore=POOL):
+    """{bound: (call site, value, time)}"""
+    return {dict(labels)["le"]: (found["site"], value, at)
+            for (_, labels), (found, value, at)
+            in families[PREFIX + name].exemplars.items()
+            if {("semaphore", semaphore), ("scope", "process")} <= labels}
+
+
+def test_exemplars():
+    """A bucket names the call site of a recent wait or hold: only in OpenMetrics."""
+    def check_one(found, function):
+        (bound, (site, value, at)), = found.items()
+        # Without libdw or debug information: the module and the offset.
+        check(re.fullmatch(rf"holder\.c:\d+ {function}|export-holder\+0x[0-9a-f]+|{function}", site),
+              site)
+        check(begin - 1 < at < time.time() + 1, at)
+        return bound, value
+    begin = time.time()
+    with Holder() as holder:
+        holder.do("hold 4", "wait 1")
+        same(exemplars(once("--openmetrics"), "wait_duration_seconds"), {}, "it still waits")
+        same(exemplars(once("--openmetrics"), "hold_duration_seconds"), {}, "it still holds")
+        holder.do("timeout 3")
+        found = once("--openmetrics")
+        bound, value = check_one(exemplars(found, "wait_duration_seconds"), "execute")
+        check(bound == "3.0" and 1.9 < value < 3 or value >= 3, (bound, value))
+        # A release that grants is a slow one, and an event.
+        holder.do("release 4")
+        until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
+        found = once("--openmetrics")
+        bound, value = check_one(exemplars(found, "hold_duration_seconds"), "take")
+        check(value >= 1.9, value)
+        # They are stable: no new time series of exemplars with each scrape.
+        same(exemplars(once("--openmetrics"), "hold_duration_seconds"),
+             exemplars(found, "hold_duration_seconds"))
+        check(" # " not in weir("export", "--once")[1], "in text 0.0.4")
+
+
+def test_no_exemplar_of_an_uncertain_hold():
+    """The thread has acquired the semaphore at two places: the release may be of either."""
+    with Holder() as holder:
+        holder.do("pairs 1", "hold 4", "wait 1", "timeout 1", "release 4")
+        until(lambda: outcomes(once()).get("queued") == 1, "the waiter was granted")
+        found = once("--openmetrics")
+        check(exemplars(found, "wait_duration_seconds"), "the waits are certain")
+        same(exemplars(found, "hold_duration_seconds"), {})
+
+
 def misuses(families, semaphore=POOL, scope="process"):
     """{kind: count}"""
     return {dict(labels)["kind"]: value for (_, labels), value
