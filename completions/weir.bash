@@ -20,7 +20,7 @@ _weir_options() {
 	explain|dump) echo '--json' ;;
 	top) echo '-i --interval --once --json' ;;
 	web) echo '--listen --allow-remote' ;;
-	export) echo '--listen --allow-remote --once --openmetrics' ;;
+	export) echo '--listen --allow-remote --url --once --openmetrics' ;;
 	resize|pause|resume) echo '--shared' ;;
 	close) echo '--drain --nested --shared' ;;
 	open) echo '-n --capacity -t --timeout --fast --nested --shared' ;;

@@ -74,6 +74,7 @@ complete -c weir -n '__fish_seen_subcommand_from watch' -l lines -d 'print lines
 complete -c weir -n '__fish_seen_subcommand_from watch' -x -s c -l count -d 'exit after this many lines'
 complete -c weir -n '__fish_seen_subcommand_from export web' -x -l listen -d 'listen on this address'
 complete -c weir -n '__fish_seen_subcommand_from export web' -l allow-remote -d 'allow an address that other machines can reach'
+complete -c weir -n '__fish_seen_subcommand_from export' -x -l url -d 'also read this server'
 complete -c weir -n '__fish_seen_subcommand_from export' -l once -d 'print the metrics and exit'
 complete -c weir -n '__fish_seen_subcommand_from export' -l openmetrics -d 'with --once: print OpenMetrics'
 complete -c weir -n '__fish_seen_subcommand_from jobserver' \

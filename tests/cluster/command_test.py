@@ -11,9 +11,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.request
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cmd", "export"))
+from exposition import Family, parse
 from proxy import Proxy
 from servers import Etcd, Postgres, Redis, await_
 from support import Skip, main, stat
@@ -388,6 +391,145 @@ def test_explain_refuses_what_stat_refuses():
         status, text = weir("explain", server.url)
         assert status == 0 and "\ngood: semaphore" in text, text
         assert f'1 semaphore cannot be read; "weir ls {server.url}" shows why' in text, text
+
+
+def samples(text, name, scope="cluster"):
+    """{(server, semaphore): value}"""
+    found = {}
+    text = re.sub("^weir: .*\n", "", text, flags=re.MULTILINE)
+    for (sample, labels), value in parse(text).get(name, Family(name)).samples.items():
+        labels = dict(labels)
+        if labels.get("scope", scope) == scope and sample == name:
+            found[labels.get("server"), labels.get("semaphore")] = value
+    return found
+
+
+def label_of(server, proxy=None):
+    """The label of a server: its URL without the user and the last slash."""
+    return re.sub(r"//\w+@", "//", (proxy or server).url).rstrip("/")
+
+
+GAUGE = "weir_semaphore_"
+
+
+def export(*words, env=None):
+    status, text = weir("export", "--once", *words, env=env)
+    assert status == 0, text
+    return text
+
+
+def test_export_reads_servers():
+    for engine in engines():
+        with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
+            url, label = server.url, label_of(server)
+            text = export("--url", url)
+            assert samples(text, "weir_export_server_up") == {(label, None): 1}, text
+            assert not samples(text, GAUGE + "permits"), text
+            assert weir("open", url + "idle", "-n", 5)[0] == 0
+            token = weir("hold", url + "x", "-n", 3, "-w", 2, "--while-pid", owner.pid)[1].strip()
+            with start("run", url + "x", "-w", 3, "--", "true") as job:
+                await_(lambda u=url: stat(u + "x")["waiters"] == 1, "the wait")
+                text = export("--url", url)
+                for name, want in ("permits", (3, 5)), ("permits_available", (1, 5)), \
+                        ("waiters", (1, 0)), ("waiting_permits", (3, 0)):
+                    assert samples(text, GAUGE + name) == {
+                        (label, "x"): want[0], (label, "idle"): want[1]}, text
+                ages = samples(text, GAUGE + "oldest_holder_seconds")
+                assert ages[label, "idle"] == 0 <= ages[label, "x"] < 100, text
+                assert samples(text, GAUGE + "newest_holder_seconds") == {
+                    (label, "x"): ages[label, "x"]}, text
+                # C50: the threads of a client are not known, so there is no verdict.
+                assert not samples(text, GAUGE + "deadlocked_waiters"), text
+                parse(export("--openmetrics", "--url", url), True)
+                if shutil.which("promtool"):
+                    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                          check=False)
+                    assert (done.returncode, done.stdout) == (0, ""), done.stdout
+                # One semaphore; and each once, however often it is named.
+                text = export("--url", url + "x", env={"WEIR_URL": url + "x"})
+                assert samples(text, GAUGE + "permits") == {(label, "x"): 3}, text
+                text = export("--url", url, "--url", url + "x", "--url", url.rstrip("/") + "/")
+                assert samples(text, GAUGE + "permits") == {
+                    (label, "x"): 3, (label, "idle"): 5}, text
+                assert weir("release", token)[0] == 0 and job.wait(30) == 0
+            # A semaphore that does not exist yet is not the fault of the server.
+            text = export("--url", url + "later")
+            assert samples(text, "weir_export_server_up") == {(label, None): 1}, text
+            assert 'weir_export_unreadable{scope="cluster"} 1\n' in text, text
+            assert "later: the semaphore does not exist\n" in text, text
+            owner.kill()
+
+
+def test_export_with_a_silent_server():
+    """The answer has everything else, and is there in time."""
+    for engine in engines():
+        with engine() as server, Proxy(server) as proxy, Redis() as other:
+            for one in server, other:
+                assert weir("open", one.url + "x", "-n", 3)[0] == 0
+            urls = ("--url", proxy.url, "--url", other.url, "--url", "redis://127.0.0.1:1/")
+            process = start("export", "--listen", "127.0.0.1:0", *urls)
+            found = lines(process)
+            await_(lambda f=found: any(b"listening" in line for line in f), "it listens")
+            port = re.search(r":(\d+)/metrics", b"".join(found).decode())[1]
+            address = f"http://127.0.0.1:{port}/metrics"
+
+            def get(timeout, where=address):
+                request = urllib.request.Request(where, headers={
+                    "X-Prometheus-Scrape-Timeout-Seconds": str(timeout)})
+                with urllib.request.urlopen(request, timeout=timeout) as reply:
+                    return reply.read().decode()
+
+            def ups(text):
+                return list(samples(text, "weir_export_server_up").values())
+            await_(lambda g=get: ups(g(60)) == [1, 1, 0], "both are read")
+            proxy.freeze()
+            # Prometheus gives up after its timeout; the answer is there before.
+            for timeout in 60, 5:
+                await_(lambda t=timeout, g=get: ups(g(t)) == [0, 1, 0], "one is silent")
+            text = get(60)
+            assert samples(text, GAUGE + "permits") == {(label_of(other), "x"): 3}, text
+            proxy.thaw()
+            await_(lambda g=get: ups(g(60)) == [1, 1, 0], "it answers again")
+            # No child is left, and each message is printed once.
+            assert subprocess.run(["pgrep", "-P", str(process.pid)], check=False,
+                                  stdout=subprocess.DEVNULL).returncode == 1
+            process.terminate()
+            assert process.wait(60) == 0
+            text = b"".join(found).decode()
+            assert text.count("127.0.0.1:1: Connection refused") == 1, text
+
+
+def test_export_bounds_the_names():
+    """A server with more semaphores than are shown.  The rest is counted."""
+    with Redis() as server:
+        assert weir("open", server.url + "good", "-n", 1)[0] == 0
+        server.cli("SET", "weir:{bad}:e", "foreign")
+        # Only names that would be opened can be found to be damaged.
+        pairs = [word for i in range(1100) for word in (f"weir:{{z{i:04}}}:e", "foreign")]
+        server.cli("MSET", *pairs)
+        text = export("--url", server.url)
+        assert samples(text, GAUGE + "permits") == {(label_of(server), "good"): 1}, text
+        assert 'weir_export_unreadable{scope="cluster"} 1101\n' in text, text
+
+
+def test_export_hides_passwords():
+    with Redis("--requirepass", "hidden-word") as server:
+        bare = server.url[len("redis://"):]
+        for env in ({"WEIR_URL": "redis://:hidden-word@" + bare},
+                    {"WEIR_URL": server.url, "WEIR_PASSWORD": "hidden-word"}):
+            text = export(env=env)
+            assert samples(text, "weir_export_server_up") == {(label_of(server), None): 1}, text
+            assert "hidden-word" not in text, text
+        # A slash in a password is a mistake, and still a part of the password.
+        status, text = weir("export", "--once",
+                            env={"WEIR_URL": "redis://user:hidden/word@" + bare + "?db=3"})
+        assert status == 64 and "hidden" not in text and "word@" not in text, text
+    status, text = weir("export", "--once", "--url", "redis://:hidden-word@127.0.0.1:1/")
+    assert status == 64 and "hidden-word" not in text, text
+    for url in "nonsense://h/", "redis://h:port/", "builds":
+        for words in ("--once",), ("--listen", "127.0.0.1:0"):
+            assert weir("export", *words, "--url", url)[0] == 64, url
 
 
 class Tiring(Proxy):

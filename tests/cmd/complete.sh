@@ -55,7 +55,7 @@ offers 'weir help cl' close
 offers 'weir web --' --allow-remote --help --listen
 offers 'weir web --listen ' ''
 offers 'weir web 1 --l' --listen
-offers 'weir export --' --allow-remote --help --listen --once --openmetrics
+offers 'weir export --' --allow-remote --help --listen --once --openmetrics --url
 offers 'weir export --listen ' ''
 offers 'weir export ' ''
 offers 'weir stat builds ' ''

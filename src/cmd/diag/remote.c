@@ -10,19 +10,6 @@
 #include "cmd/lib/remote_names.h"
 #include "cmd/lib/remote_snapshot.h"
 
-/*
- * Returns true if the URL has a name: its path is not empty, and does not end
- * with "/".
- */
-static bool has_name(const char *url)
-{
-	const char *scheme = strstr(url, "://");
-	const char *host = scheme ? scheme + 3 : url;
-	const char *end = host + strcspn(host, "?");
-
-	return memchr(host, '/', (size_t)(end - host)) && end[-1] != '/';
-}
-
 void diag_open_remote(struct diag *diag, const char *url, bool server)
 {
 	memset(diag, 0, sizeof(*diag));
@@ -30,7 +17,7 @@ void diag_open_remote(struct diag *diag, const char *url, bool server)
 	diag->fd = -1;
 	diag->is_named = true;
 	diag->url = url;
-	diag->is_server = server || !has_name(url);
+	diag->is_server = server || !remote_has_name(url);
 }
 
 struct reading {
@@ -70,7 +57,8 @@ static void read_server(struct diag *diag, struct named_all *all)
 {
 	struct reading reading = { .all = all };
 
-	remote_names_each(diag->url, read_one, add_one, &reading);
+	(void)remote_names_each(diag->url, SIZE_MAX, read_one, add_one,
+				&reading);
 	diag->unreadable = reading.unreadable;
 }
 

@@ -10,17 +10,22 @@
 
 #include "cmd/export/accept.h"
 #include "cmd/export/format.h"
+#include "cmd/export/servers.h"
 #include "cmd/export/sources.h"
 #include "cmd/http/address.h"
 #include "cmd/http/http.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/options.h"
+#include "cmd/lib/remote.h"
 
 #define PORT_DEFAULT "9464"
 #define ADDRESS_DEFAULT "127.0.0.1:" PORT_DEFAULT
 
-enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS };
+/* The time for the servers of an answer. */
+#define LIMIT_NS INT64_C(4000000000)
+
+enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS, OPT_URL };
 
 struct export_opts {
 	const char *listen;
@@ -33,7 +38,7 @@ static void print_once(enum format format)
 	struct metrics *m = metrics_new();
 
 	m->wants_exemplars = format == FORMAT_OPENMETRICS;
-	if (!source_all(m))
+	if (!source_all(m, LIMIT_NS))
 		names_fail("export");
 	metrics_merge(m);
 	format_write(stdout, m, format);
@@ -51,15 +56,22 @@ static void check_folder(void)
 	free(names);
 }
 
+/* The parameters of an answer. */
+struct wanted {
+	enum format format;
+	int64_t limit_ns;
+};
+
 static bool write_page(FILE *out, void *user)
 {
-	enum format format = *(const enum format *)user;
+	const struct wanted *wanted = user;
+	enum format format = wanted->format;
 	struct metrics *m = metrics_new();
 	bool is_read;
 	int errnum;
 
 	m->wants_exemplars = format == FORMAT_OPENMETRICS;
-	is_read = source_all(m);
+	is_read = source_all(m, wanted->limit_ns);
 	errnum = errno;
 	if (is_read) {
 		metrics_merge(m);
@@ -70,18 +82,35 @@ static bool write_page(FILE *out, void *user)
 	return is_read;
 }
 
-static struct http_answer answer_metrics(enum format format)
+/*
+ * The time for the servers.  A client that waits for a shorter time would get
+ * nothing at all: Prometheus says for how long it waits.
+ */
+static int64_t limit_of(const struct http_request *request)
 {
-	static enum format formats[] = { FORMAT_PROMETHEUS,
-					 FORMAT_OPENMETRICS };
+	double seconds = request->timeout ? strtod(request->timeout, NULL) : 0;
+
+	return seconds > 0 && seconds * 0.7e9 < (double)LIMIT_NS ?
+		       (int64_t)(seconds * 0.7e9) : LIMIT_NS;
+}
+
+static struct http_answer answer_metrics(const struct http_request *request)
+{
+	static struct wanted wanted[] = {
+		[FORMAT_PROMETHEUS] = { .format = FORMAT_PROMETHEUS },
+		[FORMAT_OPENMETRICS] = { .format = FORMAT_OPENMETRICS },
+	};
 	static struct page_source pages[] = {
 		[FORMAT_PROMETHEUS] = { .write = write_page,
-					.user = &formats[0] },
+					.user = &wanted[FORMAT_PROMETHEUS] },
 		[FORMAT_OPENMETRICS] = { .write = write_page,
-					 .user = &formats[1] },
+					 .user = &wanted[FORMAT_OPENMETRICS] },
 	};
-	struct page *page = page_get(&pages[format]);
+	enum format format = accept_format(request->accept);
+	struct page *page;
 
+	wanted[format].limit_ns = limit_of(request);
+	page = page_get(&pages[format]);
 	if (page)
 		return (struct http_answer){ .status = 200, .page = page,
 					     .type = format_type(format) };
@@ -95,7 +124,7 @@ static struct http_answer answer_metrics(enum format format)
 static struct http_answer answer(const struct http_request *request)
 {
 	if (!strcmp(request->path, "/metrics"))
-		return answer_metrics(accept_format(request->accept));
+		return answer_metrics(request);
 	if (!strcmp(request->path, "/"))
 		return (struct http_answer){
 			.status = 200,
@@ -122,6 +151,15 @@ static void serve(const struct cmd *self, const struct export_opts *opts)
 	http_run(&site, listener, address_text(&address, room));
 }
 
+static void add_url(const struct cmd *self, const char *url)
+{
+	if (!strstr(url, "://"))
+		cmd_misuse(self, "export: \"%s\" is not a URL such as "
+			   "redis://host/", url);
+	remote_refuse_password(url);
+	servers_add(url);
+}
+
 static void parse_options(const struct cmd *self, struct export_opts *opts,
 			  int argc, char **argv)
 {
@@ -131,6 +169,7 @@ static void parse_options(const struct cmd *self, struct export_opts *opts,
 		{ "allow-remote", no_argument, NULL, OPT_REMOTE },
 		{ "once", no_argument, NULL, OPT_ONCE },
 		{ "openmetrics", no_argument, NULL, OPT_OPENMETRICS },
+		{ "url", required_argument, NULL, OPT_URL },
 		OPTIONS_END
 	};
 	const char *rest = "";
@@ -145,6 +184,8 @@ static void parse_options(const struct cmd *self, struct export_opts *opts,
 			opts->once = true;
 		else if (option == OPT_OPENMETRICS)
 			opts->openmetrics = true;
+		else if (option == OPT_URL)
+			add_url(self, optarg);
 		else
 			options_name(self, optarg, &rest);
 	}
@@ -160,8 +201,13 @@ static void parse_options(const struct cmd *self, struct export_opts *opts,
 static int run(const struct cmd *self, int argc, char **argv)
 {
 	struct export_opts opts = { .listen = NULL };
+	const char *url = getenv("WEIR_URL");
 
 	parse_options(self, &opts, argc, argv);
+	if (url && *url)
+		servers_add(url);
+	servers_load();
+	servers_check();
 	if (opts.once)
 		print_once(opts.openmetrics ? FORMAT_OPENMETRICS :
 					      FORMAT_PROMETHEUS);
@@ -174,21 +220,25 @@ const struct cmd cmd_export = {
 	.name = "export",
 	.summary = "serve metrics of semaphores to Prometheus",
 	.help =
-"usage: weir export [--listen=ADDRESS:PORT] [--allow-remote]\n"
-"       weir export --once [--openmetrics]\n"
+"usage: weir export [--listen=ADDRESS:PORT] [--allow-remote] [--url=URL]...\n"
+"       weir export --once [--openmetrics] [--url=URL]...\n"
 "\n"
-"Serves the state of the semaphores between and in processes over HTTP, for\n"
-"Prometheus, at the path /metrics, until SIGTERM or SIGINT.  They are read when\n"
-"they are asked for, and not between requests.\n"
+"Serves the state of the semaphores between and in processes, and in servers,\n"
+"over HTTP, for Prometheus, at the path /metrics, until SIGTERM or SIGINT.  They\n"
+"are read when they are asked for, and not between requests.\n"
 "\n"
 "      --listen=ADDRESS:PORT  listen there (default: 127.0.0.1:9464); port 0\n"
 "                     chooses a free port, which is printed\n"
 "      --allow-remote allow an ADDRESS that other machines can reach\n"
+"      --url=URL      also the semaphores of a server, such as redis://host/, or\n"
+"                     one of them, redis://host/NAME; may be repeated.  The\n"
+"                     server $WEIR_URL is read as well\n"
 "      --once         print the metrics to standard output instead\n"
 "      --openmetrics  with --once: in the format OpenMetrics\n"
 "  -h, --help         print this text\n"
 "\n"
 "Exit status: 0 after SIGTERM or SIGINT, or --once; 64 wrong usage; 69 there is\n"
-"no libmicrohttpd; 75 the port is in use; 77 permission denied; 125 weir failed.\n",
+"no libmicrohttpd or no libweir-cluster; 75 the port is in use; 77 permission\n"
+"denied; 125 weir failed.\n",
 	.run = run,
 };

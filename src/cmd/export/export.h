@@ -10,6 +10,9 @@
  *     named.c     a source: the semaphores between the processes of this host
  *     processes.c a source: the watched semaphores in processes
  *     recent.c    its exemplars
+ *     servers.c   a source: the semaphores of servers; client.c reads one of
+ *                 them, and url.c names it
+ *     sums.c      from a semaphore that has a name to samples
  *     model.c     its samples, from the model of a process (src/diag)
  *     format.c    the model as Prometheus text and as OpenMetrics
  *     accept.c    the choice between the two by a request's Accept header

@@ -65,6 +65,10 @@ static void sample_head(FILE *out, const char *name, const char *suffix,
 	fprintf(out, ",policy=\"%s\",scope=\"%s\"",
 		metrics_policy_text(labels->policy),
 		metrics_scope_text(labels->scope));
+	if (labels->server) {
+		fputs(",server=", out);
+		label_value(out, labels->server);
+	}
 	if (label)
 		fprintf(out, ",%s=\"%s\"", label, value);
 	fputs("} ", out);
@@ -189,6 +193,20 @@ static void write_family(FILE *out, const struct metrics *m,
 	}
 }
 
+static void write_servers(FILE *out, const struct metrics *m,
+			  enum format format)
+{
+	if (!m->servers_count)
+		return;
+	head(out, format, "weir_export_server_up", "gauge", NULL,
+	     "1 if the server was read completely, otherwise 0.");
+	for (uint32_t i = 0; i < m->servers_count; i++) {
+		fputs("weir_export_server_up{server=", out);
+		label_value(out, m->servers[i].label);
+		fprintf(out, "} %d\n", m->servers[i].is_up);
+	}
+}
+
 void format_write(FILE *out, const struct metrics *m, enum format format)
 {
 	bool open = format == FORMAT_OPENMETRICS;
@@ -197,12 +215,13 @@ void format_write(FILE *out, const struct metrics *m, enum format format)
 		write_family(out, m, format, (enum metrics_family)i);
 	head(out, format, "weir_export_unreadable", "gauge", NULL,
 	     "Semaphores or processes that exist and cannot be read.");
-	for (int i = 0; i <= METRICS_HOST; i++)
+	for (int i = 0; i < METRICS_SCOPES; i++)
 		if (m->is_read[i])
 			fprintf(out, "weir_export_unreadable{scope=\"%s\"} %"
 				PRId64 "\n",
 				metrics_scope_text((enum metrics_scope)i),
 				m->unreadable[i]);
+	write_servers(out, m, format);
 	head(out, format, open ? "weir_build" : "weir_build_info",
 	     open ? "info" : "gauge", NULL, "The version of weir.");
 	fprintf(out, "weir_build_info{version=\"%s\"} 1\n", weir_version());

@@ -146,6 +146,7 @@ void metrics_free(struct metrics *m)
 	for (int i = 0; i < METRICS_FAMILIES; i++)
 		free(m->families[i].list);
 	free(m->exemplars);
+	free(m->servers);
 	free(m);
 }
 
@@ -192,9 +193,31 @@ uint32_t metrics_series(struct metrics *m, const char *semaphore,
 					   sizeof(*m->series));
 	}
 	m->series[m->series_count] = (struct metrics_labels){
-		clean(semaphore), policy, scope
+		clean(semaphore), policy, scope, NULL
 	};
 	return m->series_count++;
+}
+
+uint32_t metrics_series_of(struct metrics *m, const char *server,
+			   const char *semaphore)
+{
+	uint32_t series = metrics_series(m, semaphore, METRICS_FIFO,
+					 METRICS_CLUSTER);
+
+	m->series[series].server = server;
+	return series;
+}
+
+void metrics_add_server(struct metrics *m, const char *label, bool is_up)
+{
+	for (uint32_t i = 0; i < m->servers_count; i++)
+		if (!strcmp(m->servers[i].label, label)) {
+			m->servers[i].is_up &= is_up;
+			return;
+		}
+	m->servers = memory_realloc(m->servers, (m->servers_count + 1) *
+				    sizeof(*m->servers));
+	m->servers[m->servers_count++] = (struct metrics_server){ label, is_up };
 }
 
 void metrics_add(struct metrics *m, enum metrics_family family,
@@ -249,11 +272,14 @@ void metrics_add_exemplar(struct metrics *m,
 int metrics_compare(const struct metrics_labels *a,
 		    const struct metrics_labels *b)
 {
+	int order;
+
 	if (a->scope != b->scope)
 		return a->scope < b->scope ? -1 : 1;
 	if (a->policy != b->policy)
 		return a->policy < b->policy ? -1 : 1;
-	return strcmp(a->semaphore, b->semaphore);
+	order = strcmp(a->server ? a->server : "", b->server ? b->server : "");
+	return order ? order : strcmp(a->semaphore, b->semaphore);
 }
 
 static int compare(const void *a, const void *b, void *series)
@@ -367,5 +393,11 @@ const char *metrics_policy_text(enum metrics_policy policy)
 
 const char *metrics_scope_text(enum metrics_scope scope)
 {
-	return scope == METRICS_HOST ? "host" : "process";
+	static const char *const texts[METRICS_SCOPES] = {
+		[METRICS_PROCESS] = "process",
+		[METRICS_HOST] = "host",
+		[METRICS_CLUSTER] = "cluster",
+	};
+
+	return texts[scope];
 }

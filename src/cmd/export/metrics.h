@@ -42,7 +42,10 @@ enum metrics_family {
 
 enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_HISTOGRAM };
 enum metrics_policy { METRICS_FIFO, METRICS_BARGING };
-enum metrics_scope { METRICS_PROCESS, METRICS_HOST };
+enum metrics_scope {
+	METRICS_PROCESS, METRICS_HOST, METRICS_CLUSTER,
+	METRICS_SCOPES
+};
 
 /*
  * How samples with the same labels are combined into one: several processes may
@@ -98,6 +101,13 @@ struct metrics_labels {
 	char *semaphore;
 	enum metrics_policy policy;
 	enum metrics_scope scope;
+	const char *server;	/* METRICS_CLUSTER; otherwise null */
+};
+
+/* A server of METRICS_CLUSTER; the text of the label lives until the exit. */
+struct metrics_server {
+	const char *label;
+	bool is_up;
 };
 
 /*
@@ -120,8 +130,10 @@ struct metrics {
 	uint32_t series_count, series_room;
 	struct metrics_samples families[METRICS_FAMILIES];
 	/* Semaphores, or processes, that exist and cannot be read. */
-	int64_t unreadable[METRICS_HOST + 1];
-	bool is_read[METRICS_HOST + 1];	/* by scope: a source was read */
+	int64_t unreadable[METRICS_SCOPES];
+	bool is_read[METRICS_SCOPES];	/* by scope: a source was read */
+	struct metrics_server *servers;
+	uint32_t servers_count;
 	bool wants_exemplars;
 	struct metrics_exemplar *exemplars;
 	uint32_t exemplars_count, exemplars_room;
@@ -133,6 +145,14 @@ void metrics_free(struct metrics *m);
 /* Returns the number of a new series.  The name may be any text. */
 uint32_t metrics_series(struct metrics *m, const char *semaphore,
 			enum metrics_policy policy, enum metrics_scope scope);
+/* The same for a semaphore of a server, which is in the scope METRICS_CLUSTER. */
+uint32_t metrics_series_of(struct metrics *m, const char *server,
+			   const char *semaphore);
+/*
+ * Add a server: whether it was read completely.  If it is added again, because
+ * several URLs have this label, all must have been read.
+ */
+void metrics_add_server(struct metrics *m, const char *label, bool is_up);
 void metrics_add(struct metrics *m, enum metrics_family family,
 		 uint32_t series, uint32_t part, int64_t value);
 /* Returns the bucket of a time. */

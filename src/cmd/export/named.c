@@ -12,6 +12,7 @@
 #include "cmd/diag/source.h"
 #include "cmd/export/model.h"
 #include "cmd/export/sources.h"
+#include "cmd/export/sums.h"
 #include "cmd/lib/names.h"
 #include "cmd/lib/snapshot.h"
 
@@ -28,86 +29,23 @@ struct all {
 	uint64_t waiters, locked, entries;
 };
 
-/* The sums over the entries of a snapshot. */
-struct sums {
-	int64_t waiters, waiting_permits;
-	int64_t oldest_waiter, oldest_holder, newest_holder;
-	bool is_held;
-};
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The counts come from the file, which may be damaged. */
 static int64_t limit(uint64_t count)
 {
 	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
 }
 
-static void count_waiter(struct sums *sums, const weir_named_entry *entry,
-			 int64_t age)
-{
-	sums->waiters++;
-	/* The weight comes from the file, which may be damaged. */
-	if (entry->weight > 0 &&
-	    entry->weight <= INT64_MAX - sums->waiting_permits)
-		sums->waiting_permits += entry->weight;
-	sums->oldest_waiter = larger(sums->oldest_waiter, age);
-}
-
-static void count_holder(struct sums *sums, int64_t age)
-{
-	sums->oldest_holder = larger(sums->oldest_holder, age);
-	if (!sums->is_held || age < sums->newest_holder)
-		sums->newest_holder = age;
-	sums->is_held = true;
-}
-
-/*
- * Count one entry.  A call of weir_named_wait_idle wants no permits and is no
- * waiter here.  A call that was granted and has not returned is no holder here,
- * because the start of the hold is unknown.
- */
-static void count_entry(struct sums *sums, const weir_named_entry *entry,
-			int64_t now)
-{
-	switch (entry->role) {
-	case WEIR_NAMED_HOLDS:
-		count_holder(sums, snapshot_age(entry, now));
-		break;
-	case WEIR_NAMED_WAITS:
-	case WEIR_NAMED_OVERSIZED:
-		count_waiter(sums, entry, snapshot_age(entry, now));
-		break;
-	default:
-		break;
-	}
-}
-
 static void add(struct metrics *m, struct all *all, const char *name,
 		const weir_named_info *info, const weir_named_entry *entries)
 {
 	uint32_t series = metrics_series(m, name, METRICS_FIFO, METRICS_HOST);
-	struct sums sums = { .waiters = 0 };
-	int64_t now = weir_now_ns();
+	struct sums sums;
 
-	for (uint32_t i = 0; i < info->entries; i++)
-		count_entry(&sums, &entries[i], now);
+	sums_make(&sums, info, entries);
+	sums_add(m, series, &sums);
 	all->waiters += (uint64_t)sums.waiters;
 	all->locked += snapshot_locker(info, entries) != NULL;
 	all->entries += info->entries;
-	metrics_add(m, METRICS_PERMITS, series, 0, info->capacity);
-	metrics_add(m, METRICS_AVAILABLE, series, 0, info->free);
-	metrics_add(m, METRICS_WAITERS, series, 0, sums.waiters);
-	metrics_add(m, METRICS_WAITING_PERMITS, series, 0,
-		    sums.waiting_permits);
-	metrics_add(m, METRICS_OLDEST_WAITER, series, 0, sums.oldest_waiter);
-	metrics_add(m, METRICS_OLDEST_HOLDER, series, 0, sums.oldest_holder);
-	if (sums.is_held)
-		metrics_add(m, METRICS_NEWEST_HOLDER, series, 0,
-			    sums.newest_holder);
 	metrics_add(m, METRICS_MISUSE, series, METRICS_OVER_RELEASE,
 		    limit(info->misuses));
 	metrics_add(m, METRICS_RECLAIMED, series, 0, limit(info->reclaimed));

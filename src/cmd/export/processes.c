@@ -69,7 +69,7 @@ static uint32_t find_retired(const struct dg_object *object)
 {
 	struct metrics_labels labels = {
 		(char *)(uintptr_t)model_name(object), model_policy(object),
-		METRICS_PROCESS
+		METRICS_PROCESS, NULL
 	};
 	uint32_t i = 0;
 

@@ -7,6 +7,7 @@
  * nothing open.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cmd/export/metrics.h"
 
@@ -21,7 +22,10 @@ bool source_named(struct metrics *m);
  * stay in the sums.
  */
 void source_processes(struct metrics *m);
-/* Add the samples of all sources.  Returns false with errno, as above. */
-bool source_all(struct metrics *m);
+/*
+ * Add the samples of all sources.  Servers that have not answered after limit_ns
+ * are given up.  Returns false with errno, as above.
+ */
+bool source_all(struct metrics *m, int64_t limit_ns);
 
 #endif /* WEIR_CMD_EXPORT_SOURCES_H */

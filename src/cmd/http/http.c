@@ -126,6 +126,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *from,
 			from, MHD_HEADER_KIND, "Accept");
 		request.host = mhd.MHD_lookup_connection_value(
 			from, MHD_HEADER_KIND, "Host");
+		request.timeout = mhd.MHD_lookup_connection_value(
+			from, MHD_HEADER_KIND,
+			"X-Prometheus-Scrape-Timeout-Seconds");
 		answer = site->answer(&request);
 	}
 	return send_answer(site, from, &answer);

@@ -17,6 +17,7 @@
 struct http_request {
 	const char *path;
 	const char *accept, *host;
+	const char *timeout;	/* X-Prometheus-Scrape-Timeout-Seconds */
 };
 
 struct http_answer {

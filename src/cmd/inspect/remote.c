@@ -146,5 +146,5 @@ void remote_each(const char *url, remote_each_fn *fn, void *user)
 {
 	struct reading reading = { .fn = fn, .user = user };
 
-	remote_names_each(url, read_one, show_one, &reading);
+	(void)remote_names_each(url, SIZE_MAX, read_one, show_one, &reading);
 }

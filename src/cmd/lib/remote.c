@@ -68,6 +68,15 @@ const char *remote_url(const char *name)
 	return remote_join(base, name);
 }
 
+bool remote_has_name(const char *url)
+{
+	const char *scheme = strstr(url, "://");
+	const char *host = scheme ? scheme + 3 : url;
+	const char *end = host + strcspn(host, "?");
+
+	return memchr(host, '/', (size_t)(end - host)) && end[-1] != '/';
+}
+
 /* Returns true if the last ':' of the authority is not followed by a port. */
 static bool has_bad_port(const char *from, const char *to)
 {
@@ -142,7 +151,7 @@ static void *load_library(void)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void load(const char *url)
+void remote_load(const char *url)
 {
 	static bool loaded;
 	void *library;
@@ -214,7 +223,7 @@ static weir_cluster *open_remote(const char *url, const weir_cluster_opts *opts,
 	weir_err err;
 	int errnum;
 
-	load(url);
+	remote_load(url);
 	all.why = why;
 	all.why_size = sizeof(why);
 	err = remote_api.weir_cluster_open(url, &all, &c);
@@ -235,6 +244,12 @@ weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts)
 	return open_remote(url, opts, "");
 }
 
+weir_cluster *remote_open_existing(const char *url,
+				   const weir_cluster_opts *opts)
+{
+	return open_remote(url, opts, NULL);
+}
+
 weir_cluster *remote_open_or_create(const char *url,
 				    const weir_cluster_opts *opts)
 {
@@ -244,7 +259,7 @@ weir_cluster *remote_open_or_create(const char *url,
 bool remote_exists(const char *url)
 {
 	weir_cluster_opts opts = { 0 };
-	weir_cluster *c = open_remote(url, &opts, NULL);
+	weir_cluster *c = remote_open_existing(url, &opts);
 
 	if (c)
 		(void)!remote_api.weir_cluster_close_handle(c);
@@ -271,7 +286,7 @@ void remote_list(const char *url, weir_cluster_name_fn *fn, void *user)
 	weir_cluster_opts opts = { .why = why, .why_size = sizeof(why) };
 	weir_err err;
 
-	load(url);
+	remote_load(url);
 	err = remote_api.weir_cluster_list(url, &opts, fn, user);
 	if (err)
 		cmd_die(remote_status(err, errno), "%s: %s",

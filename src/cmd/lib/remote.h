@@ -53,9 +53,19 @@ const char *remote_display(const char *url);
  * read it in the process list.
  */
 void remote_refuse_password(const char *argument);
+/*
+ * Returns true if the URL is that of a semaphore: its path is not empty, and does
+ * not end with "/".  Otherwise it is that of a server.
+ */
+bool remote_has_name(const char *url);
+/* Load libweir-cluster, or exit with a message. */
+void remote_load(const char *url);
 /* Open the semaphore, or exit with a message. */
 weir_cluster *remote_open(const char *url, const weir_cluster_opts *opts);
-/* The same for a subcommand that creates the semaphore if -n is given. */
+/* The same, but returns null if the semaphore is missing. */
+weir_cluster *remote_open_existing(const char *url,
+				   const weir_cluster_opts *opts);
+/* As remote_open, for a subcommand that creates the semaphore if -n is given. */
 weir_cluster *remote_open_or_create(const char *url,
 				    const weir_cluster_opts *opts);
 /* Returns false if the semaphore is missing; exits if that is not known. */

@@ -61,15 +61,17 @@ static void visit(const char *url, const char *name, remote_read_fn *read,
 		(void)!remote_api.weir_cluster_close_handle(c);
 }
 
-void remote_names_each(const char *url, remote_read_fn *read,
-		       remote_done_fn *done, void *user)
+size_t remote_names_each(const char *url, size_t max, remote_read_fn *read,
+			 remote_done_fn *done, void *user)
 {
 	struct listed listed = { .names = NULL };
 
 	remote_list(url, add_name, &listed);
 	for (size_t i = 0; i < listed.count; i++) {
-		visit(url, listed.names[i], read, done, user);
+		if (i < max)
+			visit(url, listed.names[i], read, done, user);
 		free(listed.names[i]);
 	}
 	free(listed.names);
+	return listed.count > max ? listed.count - max : 0;
 }

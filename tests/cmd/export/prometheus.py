@@ -46,7 +46,7 @@ def test_promtool_accepts_the_metrics():
 
 def test_promtool_accepts_the_rules():
     status, text = promtool("check", "rules", ALERTS)
-    check(status == 0 and "SUCCESS: 7 rules found" in text, text)
+    check(status == 0 and "SUCCESS: 8 rules found" in text, text)
 
 
 def test_the_alerts_fire():
@@ -147,7 +147,7 @@ def test_prometheus_scrapes_it():
         same(known["weir_semaphore_oldest_waiter_seconds"][0]["unit"], "seconds")
         same(known["weir_build"][0]["type"], "info")
         group, = prometheus.ask("rules")["groups"]
-        same(len(group["rules"]), 7, "rules")
+        same(len(group["rules"]), 8, "rules")
         end_staged(jobs)
         until(lambda: prometheus.query("weir_semaphore_permits_available") ==
               {"builds": 3, "idle": 5}, "the end")

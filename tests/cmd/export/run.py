@@ -508,6 +508,7 @@ def test_usage():
                        (["--listen", "192.0.2.1:0"], "--allow-remote permits that"),
                        (["--once", "--listen", "127.0.0.1:0"], "--once does not listen"),
                        (["--openmetrics"], "needs --once"),
+                       (["--url", "builds"], "is not a URL such as redis://host/"),
                        (["builds"], "unexpected argument"),
                        (["--", "builds"], "unexpected argument")):
         status, out, err = weir("export", *args)
@@ -826,7 +827,7 @@ def test_the_dashboard_uses_existing_metrics():
         known = set(re.findall(r'"(weir_semaphore_\w+)"', file.read()))
     check(len(known) > 10, known)
     known |= {name + suffix for name in known for suffix in ("_total", "_bucket", "_sum", "_count")}
-    known |= {"weir_export_unreadable", "weir_build_info"}
+    known |= {"weir_export_unreadable", "weir_export_server_up", "weir_build_info"}
     with open(os.path.join(ROOT, "share", "weir-dashboard.json")) as file:
         dashboard = json.load(file)
     used = set()

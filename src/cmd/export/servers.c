@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The servers: a child process reads each of them (client.c).
+ *
+ * The children of an answer begin together, before the processes of this host are
+ * read, so the answer takes as long as its slowest part.  A child that has not
+ * ended at the end of the limit is killed, and what it has sent until then is
+ * shown.  A child writes records to one pipe and messages to another one, which
+ * are read while it runs, so it is never blocked for long.
+ */
+#include "cmd/export/servers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/lib/fail.h"
+#include "cmd/lib/memory.h"
+#include "cmd/lib/process.h"
+#include "cmd/lib/remote.h"
+#include "weir/base.h"
+
+#define MESSAGE_MAX 1024
+/* A child that finds a mistake in its URL has ended after this time. */
+#define CHECK_NS INT64_C(300000000)
+
+static struct server {
+	const char *url, *label;
+	char name[sizeof(((struct client_record *)0)->name)];
+	pid_t pid;		/* 0: no child */
+	int records, messages;	/* of pipes; -1: at their end */
+	union {
+		struct client_record record;
+		char bytes[sizeof(struct client_record)];
+	} in;			/* a record, of which `used` bytes were read */
+	size_t used;
+	bool is_up;
+	bool is_wrong;		/* the URL is not valid */
+	char message[MESSAGE_MAX];	/* of the child */
+	size_t message_size;
+	char said[MESSAGE_MAX];	/* the last message that was printed */
+} *servers;
+static size_t count;
+
+void servers_add(const char *url)
+{
+	struct server new = { .url = url, .label = url_label(url),
+			      .records = -1, .messages = -1 };
+
+	url_name(url, new.name, sizeof(new.name));
+	/* A semaphore must not be counted twice. */
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(servers[i].label, new.label) &&
+		    (!*servers[i].name || !strcmp(servers[i].name, new.name)))
+			return;
+	servers = memory_realloc(servers, (count + 1) * sizeof(*servers));
+	servers[count++] = new;
+}
+
+void servers_load(void)
+{
+	if (count)
+		remote_load(servers[0].url);
+}
+
+/* In the child.  Its standard output and error are the pipes. */
+_Noreturn static void be_child(const struct server *server, int records,
+			       int messages, pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(records, STDOUT_FILENO) < 0 ||
+	    dup2(messages, STDERR_FILENO) < 0)
+		_exit(EXIT_WEIR);
+	/* A connection of a client must end when the parent closes it. */
+	process_close_others(-1, -1);
+	client_run(server->url);
+}
+
+static void say(struct server *server, const char *what)
+{
+	(void)snprintf(server->message, sizeof(server->message),
+		       "weir: %s: %s: %s\n", remote_display(server->url), what,
+		       strerror(errno));
+	server->message_size = strlen(server->message);
+}
+
+/* Returns false with errno if a pipe or a process is not to be had. */
+static bool begin(struct server *server)
+{
+	pid_t parent = getpid();
+	int records[2], messages[2];
+
+	if (pipe2(records, O_CLOEXEC | O_NONBLOCK))
+		return false;
+	if (pipe2(messages, O_CLOEXEC | O_NONBLOCK)) {
+		(void)close(records[0]);
+		(void)close(records[1]);
+		return false;
+	}
+	/* Only the parent's ends do not block. */
+	(void)fcntl(records[1], F_SETFL, 0);
+	(void)fcntl(messages[1], F_SETFL, 0);
+	server->pid = fork();
+	if (!server->pid)
+		be_child(server, records[1], messages[1], parent);
+	server->records = records[0];
+	server->messages = messages[0];
+	(void)close(records[1]);
+	(void)close(messages[1]);
+	return server->pid > 0;
+}
+
+void servers_start(void)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct server *server = &servers[i];
+
+		server->is_up = false;
+		server->used = server->message_size = 0;
+		if (!begin(server)) {
+			server->pid = 0;
+			say(server, "it cannot be read");
+		}
+	}
+}
+
+static void take(struct metrics *m, struct server *server)
+{
+	const struct client_record *record = &server->in.record;
+
+	server->used = 0;
+	if (record->is_end) {
+		server->is_up = true;
+		m->unreadable[METRICS_CLUSTER] +=
+			(int64_t)record->left_out;
+	} else if (record->is_unreadable) {
+		m->unreadable[METRICS_CLUSTER]++;
+	} else {
+		sums_add(m, metrics_series_of(m, server->label, record->name),
+			 &record->sums);
+	}
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+/* Read what is there; at the end, close the descriptor. */
+static void read_records(struct metrics *m, struct server *server)
+{
+	ssize_t n;
+
+	while ((n = read(server->records, server->in.bytes + server->used,
+			 sizeof(server->in) - server->used)) > 0) {
+		server->used += (size_t)n;
+		if (server->used == sizeof(server->in))
+			take(m, server);
+	}
+	if (!n || (errno != EAGAIN && errno != EINTR))
+		close_end(&server->records);
+}
+
+static void read_messages(struct server *server)
+{
+	char rest[256];
+	ssize_t n;
+
+	do {
+		size_t room = sizeof(server->message) - 1 -
+			      server->message_size;
+
+		n = room ? read(server->messages, server->message +
+				server->message_size, room) :
+			   read(server->messages, rest, sizeof(rest));
+		if (n > 0 && room)
+			server->message_size += (size_t)n;
+	} while (n > 0);
+	if (!n || (errno != EAGAIN && errno != EINTR))
+		close_end(&server->messages);
+}
+
+/* Wait until a child has written something.  Returns false after end_ns. */
+static bool wait_for_any(struct metrics *m, struct pollfd *fds, int64_t end_ns)
+{
+	int64_t left = end_ns - weir_now_ns();
+	int ready, open = 0;
+
+	for (size_t i = 0; i < 2 * count; i++) {
+		struct server *server = &servers[i / 2];
+
+		fds[i] = (struct pollfd){
+			.fd = i % 2 ? server->messages : server->records,
+			.events = POLLIN,
+		};
+		open += fds[i].fd >= 0;
+	}
+	if (!open || left <= 0)
+		return false;
+	ready = poll(fds, 2 * count, (int)(left / 1000000) + 1);
+	for (size_t i = 0; ready > 0 && i < 2 * count; i++) {
+		if (!fds[i].revents)
+			continue;
+		if (i % 2)
+			read_messages(&servers[i / 2]);
+		else
+			read_records(m, &servers[i / 2]);
+	}
+	return true;
+}
+
+/* Print the message of the child, unless it is that of the last answer. */
+static void tell(struct server *server)
+{
+	server->message[server->message_size] = 0;
+	if (*server->message && strcmp(server->message, server->said) != 0)
+		(void)!write(STDERR_FILENO, server->message,
+			     server->message_size);
+	memcpy(server->said, server->message, sizeof(server->said));
+}
+
+static void end(struct server *server)
+{
+	bool is_late = server->records >= 0;
+	int status = 0;
+
+	close_end(&server->records);
+	close_end(&server->messages);
+	if (server->pid) {
+		if (is_late)
+			(void)kill(server->pid, SIGKILL);
+		while (waitpid(server->pid, &status, 0) < 0 && errno == EINTR)
+			;
+		server->is_wrong = WIFEXITED(status) &&
+				   WEXITSTATUS(status) == EXIT_MISUSE;
+		server->pid = 0;
+	}
+	if (is_late && !server->is_up && !server->message_size) {
+		errno = ETIMEDOUT;
+		say(server, "it was not read in time");
+	}
+}
+
+static void finish(struct metrics *m, int64_t end_ns)
+{
+	struct pollfd *fds = memory_realloc(NULL, 2 * count * sizeof(*fds));
+
+	while (wait_for_any(m, fds, end_ns))
+		;
+	free(fds);
+	for (size_t i = 0; i < count; i++)
+		end(&servers[i]);
+}
+
+void servers_finish(struct metrics *m, int64_t end_ns)
+{
+	if (!count)
+		return;
+	finish(m, end_ns);
+	m->is_read[METRICS_CLUSTER] = true;
+	for (size_t i = 0; i < count; i++) {
+		tell(&servers[i]);
+		metrics_add_server(m, servers[i].label, servers[i].is_up);
+	}
+}
+
+void servers_check(void)
+{
+	struct metrics *m = metrics_new();
+	bool is_wrong = false;
+
+	servers_start();
+	if (count)
+		finish(m, weir_deadline_after(CHECK_NS));
+	metrics_free(m);
+	for (size_t i = 0; i < count; i++)
+		if (servers[i].is_wrong) {
+			tell(&servers[i]);
+			is_wrong = true;
+		}
+	if (is_wrong)
+		exit(EXIT_MISUSE);
+}
