@@ -59,6 +59,8 @@ struct dg_object {
 	int64_t waiting_permits;
 	int64_t leaked;		/* of held: by contexts that have ended */
 	int64_t age_ns, last_release_ns;
+	int64_t quiet_ns;	/* without a release, of a judged model; a lower
+				   bound */
 	uint64_t acquires[RG_OUTCOMES];
 	uint64_t releases;
 	uint64_t released;	/* permits, by slow releases */

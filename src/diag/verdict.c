@@ -181,10 +181,9 @@ static int64_t quiet_ns(const struct dg_model *model,
 /*
  * Returns true after ten times the usual time without a release, at least 1 s.
  */
-static bool is_stalled(const struct dg_model *model,
-		       const struct dg_object *object)
+static bool is_stalled(const struct dg_object *object)
 {
-	int64_t quiet = quiet_ns(model, object), usual;
+	int64_t quiet = object->quiet_ns, usual;
 
 	if (!object->releases || object->age_ns <= 0 || quiet < SECOND)
 		return false;
@@ -205,7 +204,7 @@ static enum dg_verdict slow(const struct dg_model *model,
 		return wait->granted_ns > SECOND ? DG_STRANDED : DG_SLOW;
 	if (wait->overtaken > bound && wait->age_ns > SECOND)
 		return DG_STARVED;
-	return is_stalled(model, object) ? DG_STALLED : DG_SLOW;
+	return is_stalled(object) ? DG_STALLED : DG_SLOW;
 }
 
 static void judge_context(struct dg_model *model, uint32_t context)
@@ -254,6 +253,10 @@ void weir_diag_judge_(struct dg_model *model)
 {
 	reduce_all(model);
 	mark_awaited(model);
+	/* Once for each object: none of its many waits may have a place. */
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		model->objects[i].quiet_ns = quiet_ns(model,
+						      &model->objects[i]);
 	for (uint32_t i = 0; i < model->used.contexts; i++)
 		judge_context(model, i);
 	weir_diag_number_groups_(model);
