@@ -13,6 +13,7 @@ import os
 import pty
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -155,6 +156,20 @@ def test_dump_and_explain_agree():
     same(weir("explain", dump(file, "copy")), (status, out, err), "the copy")
 
 
+def leave_out_code(core):
+    """Remove the executable segments from the program header of a core file."""
+    load, executable = 1, 1
+    with open(core, "r+b") as file:
+        offset, = struct.unpack_from("=Q", file.read(64), 32)
+        file.seek(56)
+        for i in range(struct.unpack("=H", file.read(2))[0]):
+            file.seek(offset + 56 * i)
+            kind, flags = struct.unpack("=II", file.read(8))
+            if kind == load and flags & executable:
+                file.seek(offset + 56 * i)
+                file.write(struct.pack("=I", 0))
+
+
 def test_core_file():
     with open("/proc/sys/kernel/core_pattern") as file:
         pattern = file.read().strip()
@@ -179,6 +194,26 @@ def test_core_file():
         os.truncate(files[0], 4096)
         status, out, err = weir("explain", files[0])
         check(status == 65 and err, (status, out, err))
+
+
+def test_core_file_without_code():
+    """gcore leaves out the mappings of files that were not written to."""
+    folder = path("real")
+    os.mkdir(folder)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    with target(program=REAL, cwd=folder) as t:
+        resource.prlimit(t.process.pid, resource.RLIMIT_CORE, (hard, hard))
+        t.process.send_signal(signal.SIGABRT)
+        t.process.wait()
+    files = glob.glob(folder + "/*core*")
+    if not files:
+        raise Skipped("the system writes no core files here")
+    status, out, err = weir("explain", files[0])
+    same((status, err), (1, ""))
+    check(re.search(r"real\.c:\d+ take|diag-real\+0x|[(]take, ", out), out)
+    leave_out_code(files[0])
+    found = weir("explain", files[0])
+    same((found[0], without_ages(found[1]), found[2]), (1, without_ages(out), ""), "without code")
 
 
 def core_without_registry(name):

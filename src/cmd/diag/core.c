@@ -49,18 +49,21 @@ static bool read_segments(struct core *core)
 			  count * sizeof(Elf64_Phdr), head.e_phoff);
 }
 
-/* Returns true if the memory at this address was executable. */
-static bool is_executable(const struct core *core, uint64_t address)
+/*
+ * Returns true if the memory at this address was executable, or if that is not
+ * known: gcore leaves out the mappings of files that were not written to.
+ */
+static bool may_be_executable(const struct core *core, uint64_t address)
 {
 	for (uint32_t i = 0; i < core->count; i++) {
 		const Elf64_Phdr *segment = &core->segments[i];
 
-		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X &&
+		if (segment->p_type == PT_LOAD &&
 		    address >= segment->p_vaddr &&
 		    address - segment->p_vaddr < segment->p_memsz)
-			return true;
+			return segment->p_flags & PF_X;
 	}
-	return false;
+	return true;
 }
 
 /*
@@ -85,7 +88,7 @@ static void read_files(struct core *core, const char *data, size_t size)
 		if (length == left)
 			return;
 		memcpy(at, data + 16 + i * sizeof(at), sizeof(at));
-		if (is_executable(core, at[0]))
+		if (may_be_executable(core, at[0]))
 			(void)modules_add(&core->diag->modules, at[0], at[1],
 					  at[2] * page, name);
 		name += length + 1;
