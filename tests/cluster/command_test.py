@@ -378,6 +378,19 @@ def test_c50_explain_nested_runs():
                 job.wait()
 
 
+def test_explain_asks_once_if_nothing_waits():
+    with Redis() as server:
+        for name in "a", "b":
+            assert weir("open", server.url + name, "-n", 1)[0] == 0
+
+        def calls(*words):
+            server.cli("CONFIG", "RESETSTAT")
+            assert weir(*words)[0] == 0
+            return server.calls().get("evalsha", 0)
+        assert calls("explain", server.url + "a") == calls("stat", server.url + "a") > 0
+        assert calls("explain", server.url) == calls("ls", server.url) > 0
+
+
 def test_explain_refuses_what_stat_refuses():
     status, text = weir("explain", "redis://:secret@127.0.0.1:1/x")
     assert status == 64 and "secret" not in text, text

@@ -5,7 +5,8 @@
 /*
  * A model of semaphores that have names, from snapshots of them: those between
  * processes (named.c) or those of a server (remote.c).  A source reads them
- * twice, so that a wait that has changed meanwhile is recognised.
+ * twice, so that a wait that has changed meanwhile is recognised; if there is no
+ * wait, `before` and `now` may be the same.
  */
 #include "cmd/diag/source.h"
 #include "weir/cluster.h"

@@ -73,26 +73,43 @@ static void read_semaphore(struct diag *diag, weir_cluster *c,
 	add_one(diag->name, diag->url, NULL, &reading);
 }
 
+/* The second reading shows which waits of the first one are still there. */
+static bool needs_second(const struct named_all *all)
+{
+	for (uint32_t i = 0; i < all->used; i++)
+		for (uint32_t k = 0; k < all->list[i].info.entries; k++)
+			if (all->list[i].entries[k].role != WEIR_NAMED_HOLDS)
+				return true;
+	return false;
+}
+
 void remote_read(struct diag *diag)
 {
-	struct named_all before = { .clients = true }, now = before;
+	struct named_all before = { .clients = true }, again = before;
+	struct named_all *now = &before;
 
 	if (diag->is_server) {
 		read_server(diag, &before);
-		read_server(diag, &now);
+		if (needs_second(&before)) {
+			read_server(diag, &again);
+			now = &again;
+		}
 	} else {
 		weir_cluster_opts opts = { .label = "weir explain" };
 		weir_cluster *c = remote_open(diag->url, &opts);
 
 		read_semaphore(diag, c, &before);
-		read_semaphore(diag, c, &now);
+		if (needs_second(&before)) {
+			read_semaphore(diag, c, &again);
+			now = &again;
+		}
 		(void)!remote_api.weir_cluster_close_handle(c);
 	}
-	named_model(diag, &before, &now);
+	named_model(diag, &before, now);
 	if (diag->is_server)
 		weir_diag_clean_(diag->model.program,
 				 sizeof(diag->model.program), diag->name,
 				 strlen(diag->name));
 	named_free(&before);
-	named_free(&now);
+	named_free(&again);
 }
