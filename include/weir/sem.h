@@ -394,9 +394,10 @@ WEIR_API int64_t weir_sem_available(const weir_sem *sem);
 
 /*
  * A consistent snapshot: capacity == free + held + granted - debt (if bounded).
- * If there are no waiters, then weir_sem_stat takes no lock and delays no other
- * call; otherwise its cost, and the time for which it holds the lock, grow with
- * the number of waiters.
+ * weir_sem_stat delays no other call, with one exception: after a waiter has
+ * joined or left, the next call takes the lock.  It holds the lock for a time
+ * that grows with the number of waiters, if these want different numbers of
+ * permits.  A closed semaphore without waiters also needs the lock.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */

@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "core/ctx_wait.h"
+#include "core/sem_shown.h"
 #include "core/sem_word.h"
 
 int64_t weir_sem_due_ns_(const weir_sem *sem, const struct weir_waiter_ *w)
@@ -96,12 +97,22 @@ static void note_weight(const weir_sem *sem, const struct weir_waiter_ *w)
 		head->mixed = true;
 }
 
+/* Called before a waiter joins or leaves: see sem_shown.h. */
+static void lists_change(const weir_sem *sem)
+{
+	struct weir_waiter_ *first = weir_sem_first_(sem);
+
+	if (first && first->shown)
+		weir_sem_withdraw_shown_(sem, first);
+}
+
 void weir_sem_join_(weir_sem *sem, struct weir_waiter_ *w,
 		    enum weir_place_ place)
 {
 	bool queued = place == WEIR_IN_QUEUE_;
 
-	w->mixed = false;
+	lists_change(sem);
+	w->mixed = w->shown = false;
 	if (queued && sem->queue_)
 		note_weight(sem, w);
 	ring_append(queued ? &sem->queue_ : &sem->oversized_, &w->link);
@@ -114,6 +125,7 @@ void weir_sem_leave_(weir_sem *sem, struct weir_waiter_ *w)
 {
 	bool queued = w->place == WEIR_IN_QUEUE_;
 
+	lists_change(sem);
 	ring_remove(queued ? &sem->queue_ : &sem->oversized_, &w->link);
 	/* Only a head has the mark. */
 	if (w->mixed && sem->queue_)

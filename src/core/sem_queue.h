@@ -64,4 +64,15 @@ static inline struct weir_waiter_ *weir_waiter_of_(struct weir_ring_ *link)
 	return ring_entry(link, struct weir_waiter_, link);
 }
 
+/*
+ * Returns the first waiter of the queue, or else of the oversized list; null:
+ * there is none.
+ */
+static inline struct weir_waiter_ *weir_sem_first_(const weir_sem *sem)
+{
+	struct weir_ring_ *first = sem->queue_ ? sem->queue_ : sem->oversized_;
+
+	return first ? weir_waiter_of_(first) : NULL;
+}
+
 #endif /* WEIR_CORE_SEM_QUEUE_H */

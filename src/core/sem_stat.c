@@ -2,20 +2,23 @@
 /*
  * A consistent snapshot of a semaphore, for people and for tests.
  *
- * Without waiters the snapshot needs no lock: capacity, value and granted_ are
- * read between two reads of the word and of resizes_, and are valid if neither
- * has changed.  So a thread that calls stat in a loop delays no other call.
- * With waiters, only the lock holder can determine the sum of their weights and
- * the wait of the head: both are computed from the waiters, which are guarded
- * by the lock.  The semaphore has no room to keep both (C26: 64 bytes), so stat
- * takes the lock, like any other call.  It reads the head only, however long
- * the queue is, if all queued waiters want the same number of permits; if not,
- * it reads every queued waiter.
+ * The snapshot needs no lock: capacity, value and granted_ are read between two
+ * reads of the word and of resizes_, and are valid if neither has changed.  The
+ * sum of the weights and the wait of the head are in the waiters, which only
+ * the lock holder may access.  So the first stat after a change of the lists
+ * takes the lock and publishes both (sem_shown.h); the stats that follow read
+ * what it has published.  A thread that calls stat in a loop therefore holds
+ * the lock once per change of the lists, however often it calls.
+ *
+ * The stat that takes the lock reads the head only, however long the queue is,
+ * if all queued waiters want the same number of permits; if not, it reads every
+ * queued waiter.
  */
 #include "base/atomic.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
 #include "core/sem_queue.h"
+#include "core/sem_shown.h"
 #include "core/sem_word.h"
 #include "record/record.h"
 #include "weir/sem.h"
@@ -46,18 +49,35 @@ static int64_t waiting_permits(const weir_sem *sem)
 	return sum;
 }
 
-static void count_waiting(const weir_sem *sem, weir_sem_info *info)
+/* Requires: the lock is held. */
+static void count_waiting(const weir_sem *sem, int64_t now_ns,
+			  struct weir_shown_ *shown)
 {
-	info->waiting_permits = waiting_permits(sem);
+	shown->waiters = sem->waiters_;
+	shown->oversized = 0;
 	RING_EACH(link, next, end, sem->oversized_)
-		info->oversized++;
+		shown->oversized++;
+	shown->permits = waiting_permits(sem);
+	shown->since_ns = now_ns;
+	shown->until_ns = WEIR_FOREVER;
 	if (sem->queue_) {
-		int64_t waited = weir_waiter_waited_ns_(
-			weir_waiter_of_(sem->queue_), weir_now_ns());
+		const struct weir_waiter_ *head = weir_waiter_of_(sem->queue_);
 
-		/* The clock of some machines goes back. */
-		info->oldest_wait_ns = waited > 0 ? waited : 0;
+		shown->since_ns -= weir_waiter_waited_ns_(head, now_ns);
+		if (head->kind >= WEIR_OPERATION_)
+			shown->until_ns = head->deadline_ns;
 	}
+}
+
+static void fill_waiting(weir_sem_info *info, const struct weir_shown_ *shown,
+			 int64_t now_ns)
+{
+	info->waiters = shown->waiters;
+	info->oversized = shown->oversized;
+	info->waiting_permits = shown->permits;
+	/* The clock of some machines goes back. */
+	if (shown->waiters && now_ns > shown->since_ns)
+		info->oldest_wait_ns = now_ns - shown->since_ns;
 }
 
 /*
@@ -91,13 +111,33 @@ static void fill(const weir_sem *sem, weir_sem_info *info, uint32_t state,
 }
 
 /*
- * Take the snapshot of a semaphore without waiters, without the lock.  If the
- * door is OPEN, the oversized list is empty; the queue is empty if waiters_ is
- * 0, too.  Returns false if the lock is needed: there are waiters, or the
- * semaphore has changed meanwhile.
+ * If the door is OPEN, the oversized list is empty; the queue is empty if
+ * waiters_ is 0, too.  A value that is released for the spinner is granted by
+ * the next thread that takes the lock (C6).
+ */
+static bool needs_lock(uint64_t word, uint32_t waiters, bool is_shown)
+{
+	switch (weir_door_(word)) {
+	case WEIR_OPEN_:
+		return waiters && !is_shown;
+	case WEIR_SPINNING_:
+		return !is_shown || weir_value_(word) > 0;
+	case WEIR_SHUT_:
+		return !is_shown;
+	default:
+		return true;
+	}
+}
+
+/*
+ * Take the snapshot without the lock.  Returns false if the lock is needed: the
+ * numbers of the waiters are not published, or the semaphore has changed
+ * meanwhile.
  */
 static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 {
+	struct weir_shown_ shown;
+	bool is_shown = weir_sem_read_shown_(sem, &shown);
 	/* [S4] acquire: this load and the next two. */
 	uint16_t resizes = at_load_acquire(&sem->resizes_);
 	uint64_t word = at_load_acquire(&sem->word_);
@@ -110,18 +150,27 @@ static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 	 */
 	int64_t granted = at_load_acquire(&sem->granted_);
 
+	is_shown = is_shown && waiters == shown.waiters &&
+		   weir_sem_still_shown_(sem, &shown);
 	/* relaxed: both loads; ordered behind the acquire loads above. */
-	if (weir_door_(word) != WEIR_OPEN_ || waiters ||
+	if (needs_lock(word, waiters, is_shown) ||
 	    at_load_relaxed(&sem->word_) != word ||
 	    at_load_relaxed(&sem->resizes_) != resizes)
 		return false;
 	fill(sem, info, state, capacity, weir_value_(word), granted);
+	if (is_shown) {
+		int64_t now_ns = weir_now_ns();
+
+		fill_waiting(info, &shown, now_ns);
+		return now_ns < shown.until_ns;
+	}
 	return true;
 }
 
 weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 {
 	static const char call[] = "weir_sem_stat";
+	struct weir_waiter_ *first;
 	int64_t value;
 	weir_err err;
 
@@ -146,7 +195,15 @@ weir_err weir_sem_stat(weir_sem *sem, weir_sem_info *info)
 	fill(sem, info, weir_state_(sem), at_load_relaxed(&sem->capacity_),
 	     value, at_load_relaxed(&sem->granted_));
 	info->waiters = sem->waiters_;
-	count_waiting(sem, info);
+	first = weir_sem_first_(sem);
+	if (first) {
+		struct weir_shown_ shown;
+		int64_t now_ns = weir_now_ns();
+
+		count_waiting(sem, now_ns, &shown);
+		fill_waiting(info, &shown, now_ns);
+		weir_sem_show_(sem, first, &shown);
+	}
 	weir_sem_unlock_(sem, 0);
 	return WEIR_OK;
 }

@@ -104,6 +104,7 @@ struct weir_waiter_ {
 	bool moved : 1;			/* g  queued by a resize */
 	bool any_has_ctx : 1;		/* c  (member) its request has a ctx */
 	bool mixed : 1;			/* g  (head) weights may differ */
+	bool shown : 1;			/* g  (first) see core/sem_shown.h */
 	union {
 		struct {			/* a thread */
 			int64_t max;		/* c  permits wanted at most */

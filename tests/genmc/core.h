@@ -175,6 +175,7 @@ static inline void copy_info(weir_sem_info *to, weir_sem_info *from)
 #include "core/sem_release.c"
 #include "core/sem_resize.c"
 #include "core/sem_rouse.c"
+#include "core/sem_shown.c"
 #include "core/sem_spin.c"
 #include "core/sem_stat.c"
 #include "core/sem_try.c"
