@@ -8,7 +8,9 @@
  * (thread_exits) runs when the thread ends.  If the thread was in a task, a new
  * thread takes over the place, the old thread is detached, and the task is
  * finished with WEIR_ECANCELED.  The same happens if the thread was in `done`,
- * except that the task is finished already.
+ * except that the task is finished already.  `done` may even end a thread that
+ * is ending: it then runs in the destructor, and the value of a second key
+ * completes the report.
  *
  * If no new thread can be created, the old thread continues to run tasks inside
  * the destructor.  Otherwise no thread might be left for the backlog, and
@@ -37,13 +39,25 @@ struct weir_group_threads_ {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t place_of_thread;
+/*
+ * The group whose `done` runs on a thread that is ending and has no place any
+ * more.
+ */
+static pthread_key_t reported_group;
 static int no_key;
 
 static void thread_exits(void *value);
 
+static void report_exits(void *group)
+{
+	weir_group_task_done_(group);
+}
+
 static void make_key(void)
 {
 	no_key = pthread_key_create(&place_of_thread, thread_exits);
+	if (!no_key)
+		no_key = pthread_key_create(&reported_group, report_exits);
 }
 
 weir_err weir_group_room_(weir_group *group)
@@ -161,9 +175,13 @@ void weir_group_report_(weir_group *group, void *self,
 
 	if (place)
 		place->activity = IN_DONE;
+	else
+		pthread_setspecific(reported_group, group);
 	group->opts_.done(group->opts_.user, task->arg, err);
 	if (place)
 		place->activity = IDLE;
+	else
+		pthread_setspecific(reported_group, NULL);
 }
 
 void weir_group_join_(weir_group *group)

@@ -315,6 +315,28 @@ TEST(thread_that_ends_in_done_is_replaced)
 	CHECK_EQ(ran, 20);
 }
 
+static weir_err leave_and_end_in_done(void *arg, struct weir_ctx *ctx)
+{
+	ends = true;
+	return leave(arg, ctx);
+}
+
+/* A task ends its thread, and the `done` callback ends it once more. */
+TEST(thread_that_ends_twice_is_replaced)
+{
+	const weir_group_opts opts = { .workers = 2, .user = &reported,
+				       .done = done_ends };
+
+	running = most = ran = reported = reported_errors = 0;
+	CHECK_OK(weir_group_init(&group, &opts));
+	for (int i = 0; i < 30; i++)
+		spawn(i % 3 ? count : leave_and_end_in_done, 1, 1);
+	end(WEIR_ECANCELED);
+	CHECK_EQ(reported, 30);
+	CHECK_EQ(reported_errors, 10);
+	CHECK_EQ(ran, 20);
+}
+
 /*
  * A child of the group's context is alive: destroy fails and changes nothing.
  */
