@@ -51,8 +51,21 @@ if "$weir" --version >"$work/said" 2>&1 || [ $? -ne 125 ] ||
 	echo "FAIL a full command that cannot be executed"
 	exit 1
 fi
+echo "# a copy of the static command in the place of the full one"
+cp "$weir" "$behind.copy"
+mv "$behind.copy" "$behind"
+same "$("$full" --version)" timeout 20 "$weir" --version
 rm "$behind"
 same "$("$full" --version)" "$weir" --version
+
+echo "# the installed files have been moved"
+mkdir -p "$work/moved/bin" "$work/moved/libexec/weir"
+cp "$weir" "$work/moved/bin/weir"
+cp "$weir" "$work/moved/libexec/weir/weir"
+same "$("$full" --version)" timeout 20 "$work/moved/bin/weir" --version
+# shellcheck disable=SC2016 # expanded by the script
+printf '#!/bin/sh\necho "full:" "$@"\n' >"$work/moved/libexec/weir/weir"
+same "full: --version" "$work/moved/bin/weir" --version
 same job "$weir" run "$work/a" -- echo job
 
 echo "# the tests of run, with both"
