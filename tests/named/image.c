@@ -31,15 +31,6 @@ TEST(c39_sums_do_not_overflow)
 	CHECK_EQ(nm_sum(1, INT64_MAX), INT64_MAX);
 }
 
-TEST(c39_references_out_of_bounds)
-{
-	static const uint32_t references[] = { 0, 1, 7, 8, 9, UINT32_MAX };
-	static const uint32_t indices[] = { 8, 0, 6, 7, 8, 8 };
-
-	for (int i = 0; i < 6; i++)
-		CHECK_EQ(nm_index(&references[i], 8), indices[i]);
-}
-
 /* A semaphore without participants, its file, and an observer. */
 static weir_named *observe_as(weir_named_policy policy, struct file *file)
 {

@@ -283,3 +283,18 @@ TEST(c13_c16_a_withdrawn_record_is_cleaned)
 	CHECK_EQ(alone.head->value, 8);
 	tear_down();
 }
+
+TEST(c39_the_last_record_of_the_table_is_linked)
+{
+	struct nm_record *first, *last;
+
+	set_up(1);
+	first = enqueue(alone.mine, 1);
+	alone.head->records_high = NM_RECORDS - 1;
+	last = enqueue(alone.mine, 1);
+	CHECK(last == &alone.records[NM_RECORDS - 1]);
+	CHECK_QUEUE(first, last);
+	weir_nm_unlink_(&alone, first);
+	CHECK_QUEUE(last);
+	tear_down();
+}
