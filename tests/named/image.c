@@ -498,6 +498,10 @@ TEST(c39_stat_of_calls_without_an_owner)
 		CHECK_EQ(entries[i].pid, 4711);
 		CHECK_EQ(entries[i].since_ns, 5);
 	}
+	/* The sum of two calls does not overflow. */
+	record[0].min = INT64_MAX;
+	record[1].state = NM_REC_WAITS;
+	CHECK_EQ(look_at(observer).waiting_permits, INT64_MAX);
 	/* The slot has another owner since. */
 	file.slots[0].state += 4;
 	CHECK_OK(weir_named_stat(observer, &info, entries, 8));
