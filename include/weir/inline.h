@@ -89,18 +89,27 @@ static inline int64_t weir_take_fast_(weir_sem *sem, int64_t min, int64_t max)
  */
 static inline weir_err weir_try_fast_(weir_sem *sem, int64_t n)
 {
-	uint64_t word;
+	uint64_t word, units = (uint64_t)n << 2;
 
-	if (weir_sem_is_misplaced_(sem) || !weir_count_ok_(n))
+	if (weir_sem_is_misplaced_(sem))
 		return WEIR_EINVAL;
 	/*
 	 * relaxed: a first guess; the CAS checks it.  A failure orders nothing.
 	 */
 	word = weir_at_load_relaxed_(&sem->word_);
+	/*
+	 * A thread that polls fails most of the time: that is the straight path.
+	 * If n is valid, then a word below `units` is not negative.
+	 */
+	if (__builtin_expect(word < units, 1))
+		return word & 3 || !weir_count_ok_(n) ? WEIR_EINVAL :
+							WEIR_EAGAIN;
+	if (!weir_count_ok_(n))
+		return WEIR_EINVAL;
 	while (!(word & 3) && (int64_t)word >= 0) {
-		uint64_t left = word - ((uint64_t)n << 2);
+		uint64_t left = word - units;
 
-		if (word < (uint64_t)n << 2)
+		if (word < units)
 			return WEIR_EAGAIN;
 		/* [S1] acquire */
 		if (weir_at_cas_weak_acquire_(&sem->word_, &word, left))

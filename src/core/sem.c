@@ -127,6 +127,7 @@ static weir_err acquire_again(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 weir_err weir_sem_acquire_long_(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 	__attribute__((alias("acquire_again")));
 
+WEIR_HOT_
 weir_err weir_sem_acquire(weir_sem *sem, int64_t n, struct weir_ctx *ctx)
 {
 	if (!ctx && weir_take_fast_(sem, n, n) >= 0)
@@ -172,6 +173,7 @@ weir_err weir_sem_acquire_for(weir_sem *sem, int64_t n, int64_t timeout_ns)
 	return acquire_limited_long(sem, n, timeout_ns, true);
 }
 
+WEIR_HOT_
 weir_err weir_sem_try_acquire(weir_sem *sem, int64_t n)
 {
 	weir_err err = weir_try_fast_(sem, n);
