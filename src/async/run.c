@@ -15,6 +15,9 @@
  *                  acquire: weir_run_take_, weir_op_cancel, weir_any_cancel
  *                  A canceller that finds the operation FREE may free its
  *                  memory: the library does not access the operation any more.
+ *   [A10] list      release: unlock_list   acquire: lock_list
+ *                  Writes under the lock of a thread's list are visible to its
+ *                  next holder.
  */
 #include "async/run.h"
 
@@ -35,16 +38,19 @@
 
 #define LOCKS 16
 
-static struct {
-	uint32_t lock;
+struct lock {
+	uint32_t word;
 	char apart[60];
-} locks[LOCKS];
+};
 
-static uint32_t *lock_of(const void *runner)
+/* The locks of loops, and of the threads' lists. */
+static struct lock locks[LOCKS], list_locks[LOCKS];
+
+static uint32_t *lock_of(struct lock *all, const void *runner)
 {
 	uintptr_t at = (uintptr_t)runner >> 6;
 
-	return &locks[(at ^ at >> 4 ^ at >> 10) % LOCKS].lock;
+	return &all[(at ^ at >> 4 ^ at >> 10) % LOCKS].word;
 }
 
 /*
@@ -54,9 +60,11 @@ static uint32_t *lock_of(const void *runner)
  */
 static void reset_in_child(void)
 {
-	for (int i = 0; i < LOCKS; i++)
+	for (int i = 0; i < LOCKS; i++) {
 		/* relaxed: the child has one thread at this moment. */
-		at_store_relaxed(&locks[i].lock, 0);
+		at_store_relaxed(&locks[i].word, 0);
+		at_store_relaxed(&list_locks[i].word, 0);
+	}
 	weir_thread_to_run_()->ready = NULL;
 }
 
@@ -67,12 +75,36 @@ __attribute__((constructor)) static void register_fork_handler(void)
 
 void weir_run_lock_(const void *runner)
 {
-	weir_lock_(lock_of(runner));
+	weir_lock_(lock_of(locks, runner));
 }
 
 void weir_run_unlock_(const void *runner)
 {
-	weir_unlock_(lock_of(runner));
+	weir_unlock_(lock_of(locks, runner));
+}
+
+/*
+ * The lock of a thread's list.  Only its thread and threads that cancel take
+ * it, so it is hardly ever contended.  No thread sleeps on it: the unlock is a
+ * store, where that of weir_lock_ is a read-modify-write.
+ */
+static void lock_list(const void *thread)
+{
+	uint32_t *lock = lock_of(list_locks, thread), seen = 0;
+	struct weir_backoff_ backoff = { 0 };
+
+	/* [A10] acquire */
+	while (!at_cas_weak_acquire(lock, &seen, 1)) {
+		if (seen)
+			weir_backoff_wait_(&backoff);
+		seen = 0;
+	}
+}
+
+static void unlock_list(const void *thread)
+{
+	/* [A10] release */
+	at_store_release(lock_of(list_locks, thread), 0);
 }
 
 static void run_all(void);
@@ -101,13 +133,46 @@ static void left_on_thread(void *arg)
 	run_all();
 }
 
-static void run_on_thread(struct weir_waiter_ *w, int cancel)
+/*
+ * Take the first operation off this thread's list and set it to RUNNING.
+ * Returns null if the list is empty.
+ */
+static struct weir_waiter_ *next_of(struct weir_to_run_ *mine)
+{
+	struct weir_waiter_ *w = NULL;
+
+	lock_list(mine);
+	if (mine->ready) {
+		w = ring_entry(mine->ready, struct weir_waiter_, link);
+		ring_remove(&mine->ready, &w->link);
+		/* relaxed: other threads read it under the lock. */
+		at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
+	}
+	unlock_list(mine);
+	return w;
+}
+
+/*
+ * Run the callback of w, and those that become ready meanwhile, in one frame.
+ */
+__attribute__((noinline))
+static void run_each(struct weir_to_run_ *mine, struct weir_waiter_ *w,
+		     int cancel)
 {
 	struct on_thread on = { w, cancel };
 	struct weir_frame_ frame WEIR_FRAME_;
 
 	weir_frame_enter_(&frame, "operation", w, left_on_thread, &on);
-	weir_run_callback_(w);
+	for (;;) {
+		weir_run_callback_(w);
+		w = next_of(mine);
+		if (!w)
+			break;
+		/* The callback may have enabled cancellation. */
+		(void)weir_thread_cancel_off_();
+		on.w = w;
+		weir_frame_set_object_(&frame, w);
+	}
 	weir_frame_leave_(&frame);
 }
 
@@ -115,32 +180,17 @@ static void run_on_thread(struct weir_waiter_ *w, int cancel)
 static void run_all(void)
 {
 	struct weir_to_run_ *mine = weir_thread_to_run_();
-	bool first = true;
+	struct weir_waiter_ *w;
 	int cancel;
 
 	if (mine->running && !weir_frame_check_("weir_op"))
 		return;
+	w = next_of(mine);
+	if (!w)
+		return;
 	mine->running = true;
 	cancel = weir_thread_cancel_off_();
-	for (;;) {
-		struct weir_waiter_ *w = NULL;
-
-		weir_run_lock_(mine);
-		if (mine->ready) {
-			w = ring_entry(mine->ready, struct weir_waiter_, link);
-			ring_remove(&mine->ready, &w->link);
-			/* relaxed: other threads read it under the lock. */
-			at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
-		}
-		weir_run_unlock_(mine);
-		if (!w)
-			break;
-		/* A callback may have enabled cancellation. */
-		if (!first)
-			(void)weir_thread_cancel_off_();
-		first = false;
-		run_on_thread(w, cancel);
-	}
+	run_each(mine, w, cancel);
 	mine->running = false;
 	weir_thread_cancel_reset_(cancel);
 }
@@ -164,12 +214,12 @@ bool weir_run_notify_(struct weir_waiter_ *w)
 		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
 	} else {
 		mine = weir_thread_to_run_();
-		weir_run_lock_(mine);
+		lock_list(mine);
 		w->runner = mine;
 		ring_append(&mine->ready, &w->link);
 		/* [A2] release */
 		at_store_release(&w->state, WEIR_OP_NOTIFIED_);
-		weir_run_unlock_(mine);
+		unlock_list(mine);
 		return true;
 	}
 	return false;
@@ -194,6 +244,7 @@ static void take_off(struct weir_waiter_ *w)
 
 bool weir_run_take_(struct weir_waiter_ *w)
 {
+	bool on_loop = w->kind == WEIR_OP_ON_LOOP_;
 	struct weir_backoff_ backoff = { 0 };
 
 	for (;;) {
@@ -204,22 +255,24 @@ bool weir_run_take_(struct weir_waiter_ *w)
 		state = at_load_acquire(&w->state);
 		if (state == WEIR_OP_FREE_)
 			return false;
-		if (w->kind == WEIR_OP_ON_LOOP_ || state == WEIR_OP_NOTIFIED_) {
+		if (on_loop || state == WEIR_OP_NOTIFIED_) {
 			const void *runner = w->runner;
 
-			weir_run_lock_(runner);
-			if (w->kind == WEIR_OP_ON_LOOP_)
+			(on_loop ? weir_run_lock_ : lock_list)(runner);
+			if (on_loop)
 				weir_inbox_empty_(w->runner);
-			/* relaxed: changed only under the lock. */
-			state = at_load_relaxed(&w->state);
+			/* [A4] acquire: the callback may have begun. */
+			state = at_load_acquire(&w->state);
 			if (state == WEIR_OP_NOTIFIED_) {
 				take_off(w);
-				/* relaxed: as above. */
+				/* relaxed: changed only under the lock. */
 				at_store_relaxed(&w->state, WEIR_OP_RUNNING_);
 			}
-			weir_run_unlock_(runner);
+			(on_loop ? weir_run_unlock_ : unlock_list)(runner);
 			if (state == WEIR_OP_NOTIFIED_)
 				return true;
+			if (state == WEIR_OP_FREE_)
+				return false;
 		}
 		/* w is about to be notified, or about to be free. */
 		weir_backoff_wait_(&backoff);

@@ -69,6 +69,13 @@ void weir_frame_enter_at_(struct weir_frame_ *frame, const char *call,
 	register_cleanup(frame);
 }
 
+void weir_frame_set_object_(struct weir_frame_ *frame, const void *object)
+{
+	frame->object = object;
+	if (mine.top == frame)
+		mine.object = object;
+}
+
 /*
  * The frame is not the innermost one if coroutines interleave two callbacks.
  */

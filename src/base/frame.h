@@ -61,6 +61,9 @@ void weir_frame_enter_at_(struct weir_frame_ *frame, const char *call,
 			  void *arg, const void *at);
 void weir_frame_leave_(struct weir_frame_ *frame);
 
+/* Set the object of an entered frame, for messages. */
+void weir_frame_set_object_(struct weir_frame_ *frame, const void *object);
+
 /* At the end of the block: calls `left`, unless the frame has been left. */
 void weir_frame_end_(struct weir_frame_ *frame);
 

@@ -5,6 +5,7 @@
  * docs/design/sem.md, "A waiter's life" and "Cancelling".
  */
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/hook.h"
 #include "core/ctx_wait.h"
@@ -93,7 +94,9 @@ static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place,
 		 int64_t now_ns, int64_t deadline_ns)
 {
 	record_wait(sem, w, place, now_ns, deadline_ns);
-	w->cpu = weir_cpu_();
+	/* The CPU is a hint for threads that spin; operations do not. */
+	if (w->kind < WEIR_OPERATION_)
+		w->cpu = weir_cpu_();
 	if (!w->kind) {
 		w->may_spin = place == WEIR_IN_QUEUE_ &&
 			      weir_sem_spin_pays_(sem, w);
@@ -102,6 +105,17 @@ static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place,
 	}
 	weir_sem_join_(sem, w, place);
 	weir_sem_unlock_(sem, 0);
+}
+
+/*
+ * Returns the time at which w begins to wait.  The wait of an operation is known
+ * in milliseconds only (WEIR_TICK_SHIFT_), so a recent time suffices, unless it is
+ * compared with a deadline.
+ */
+static int64_t begins_ns(const struct weir_waiter_ *w, int64_t deadline_ns)
+{
+	return w->kind >= WEIR_OPERATION_ && deadline_ns == WEIR_FOREVER ?
+		       weir_recent_ns_() : weir_now_ns();
 }
 
 /*
@@ -122,7 +136,7 @@ static bool take_or_join(weir_sem *sem, struct weir_waiter_ *w,
 		taken = 0;
 	}
 	if (taken < 0) {
-		int64_t now_ns = weir_now_ns();
+		int64_t now_ns = begins_ns(w, deadline_ns);
 
 		taken = 0;
 		weir_waiter_set_since_(w, now_ns);

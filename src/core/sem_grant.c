@@ -30,7 +30,8 @@ static void hand_over(weir_sem *sem, struct weir_waiter_ *w, int64_t open)
 		weir_record_granted_(NULL, w->member_record);
 	else if (w->kind >= WEIR_OPERATION_ && weir_record_waits_of_(sem))
 		weir_record_granted_(w, 0);
-	weir_sem_taken_at_(sem, w->cpu);
+	if (w->kind < WEIR_OPERATION_)
+		weir_sem_taken_at_(sem, w->cpu);
 }
 
 int64_t weir_sem_grant_(weir_sem *sem, struct weir_waiter_ *w, int64_t open,

@@ -9,6 +9,7 @@
 #include "core/last_cpu.h"
 #include "core/sem_grant.h"
 #include "core/sem_lock.h"
+#include "core/sem_queue.h"
 #include "core/sem_wait.h"
 #include "core/sem_watched.h"
 #include "core/sem_word.h"
@@ -64,22 +65,32 @@ static weir_err refuse(const weir_sem *sem)
 	return WEIR_EOVERFLOW;
 }
 
+/* The rest of put(): n permits have been added, and the semaphore is locked. */
+static weir_err grant_locked(weir_sem *sem, int64_t n, const char *call,
+			     struct weir_to_notify_ *to_notify)
+{
+	enum weir_problem_ problem = weir_sem_enter_(sem, n);
+
+	if (problem)
+		return report(sem, call, problem);
+	/* The CPU is a hint for threads that spin; operations do not. */
+	if (!sem->queue_ || weir_waiter_of_(sem->queue_)->kind < WEIR_OPERATION_)
+		weir_sem_released_at_(sem, weir_cpu_());
+	weir_sem_unlock_and_list_(sem, 0, to_notify);
+	return WEIR_OK;
+}
+
 /*
  * Add n permits, and list the waiters that are granted them.  The caller
- * notifies these.  `call`: see report().
+ * notifies these.  `word` is the word for which overflows() has returned false.
+ * `call`: see report().
  */
-static weir_err put(weir_sem *sem, int64_t n, const char *call,
+static weir_err put(weir_sem *sem, int64_t n, uint64_t word, const char *call,
 		    struct weir_to_notify_ *to_notify)
 {
-	enum weir_problem_ problem;
-	uint64_t word;
+	do {
+		uint64_t more = word + weir_units_(n);
 
-	for (;;) {
-		uint64_t more;
-
-		if (overflows(sem, &word, n))
-			return refuse(sem);
-		more = word + weir_units_(n);
 		/*
 		 * If the sum does not fit a marked word, `more` decodes as
 		 * SHUT.
@@ -102,14 +113,9 @@ static weir_err put(weir_sem *sem, int64_t n, const char *call,
 		/* [S1] release, and [S2] acquire: add and lock in one step. */
 		if (at_cas_weak_acq_rel(&sem->word_, &word,
 					weir_locked_(word) + weir_units_(n)))
-			break;
-	}
-	problem = weir_sem_enter_(sem, n);
-	if (problem)
-		return report(sem, call, problem);
-	weir_sem_released_at_(sem, weir_cpu_());
-	weir_sem_unlock_and_list_(sem, 0, to_notify);
-	return WEIR_OK;
+			return grant_locked(sem, n, call, to_notify);
+	} while (!overflows(sem, &word, n));
+	return refuse(sem);
 }
 
 /*
@@ -138,7 +144,7 @@ static weir_err put_reported(weir_sem *sem, int64_t n, const char *call,
 			n, WEIR_OK);
 	/* When the permits have been added, *sem may not exist any more. */
 	object = weir_record_of_(sem);
-	err = put(sem, n, call, &to_notify);
+	err = put(sem, n, word, call, &to_notify);
 	/*
 	 * Before the callbacks that run in the notification: the permits that
 	 * they acquire are newer, and the newest are given back first.
@@ -251,6 +257,7 @@ static void release_again(weir_sem *sem, int64_t n, uint64_t word)
 void weir_sem_release_long_(weir_sem *sem, int64_t n, uint64_t word)
 	__attribute__((alias("release_again")));
 
+WEIR_HOT_
 void weir_sem_release(weir_sem *sem, int64_t n)
 {
 	uint64_t word;
@@ -266,6 +273,10 @@ void weir_sem_put_(weir_sem *sem, int64_t n)
 
 	if (weir_put_fast_(sem, n, &word))
 		return;
-	(void)put(sem, n, "weir_sem_acquire", &to_notify);
+	if (overflows(sem, &word, n)) {
+		(void)refuse(sem);
+		return;
+	}
+	(void)put(sem, n, word, "weir_sem_acquire", &to_notify);
 	weir_sem_notify_(&to_notify);
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/fork.h"
 #include "base/futex.h"
@@ -38,6 +39,11 @@ static bool panics_expected;
 int64_t weir_now_ns(void)
 {
 	return at_load_relaxed(&now_ns);
+}
+
+int64_t weir_recent_ns_(void)
+{
+	return weir_now_ns();
 }
 
 int64_t weir_deadline_after(int64_t timeout_ns)

@@ -385,8 +385,8 @@ static void cancel_all_and_destroy(void *thread)
 	skip_naps(false);
 }
 
-/* A cancel locks to begin, to notify each of a batch, and to continue. */
-#define CONTINUES (WEIR_BATCH_ + 2)
+/* A cancel locks to begin and to continue. */
+#define CONTINUES 2
 
 static void cancel_too(void *thread)
 {

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/event.h"
 #include "base/spin.h"
@@ -488,6 +489,11 @@ int64_t weir_now_ns(void)
 	return ex->now_ns;
 }
 
+int64_t weir_recent_ns_(void)
+{
+	return weir_now_ns();
+}
+
 int64_t weir_deadline_after(int64_t timeout_ns)
 {
 	int64_t now = weir_now_ns();
@@ -597,6 +603,11 @@ void weir_frame_enter_at_(struct weir_frame_ *frame, const char *call,
 void weir_frame_leave_(struct weir_frame_ *frame)
 {
 	(void)frame;
+}
+
+void weir_frame_set_object_(struct weir_frame_ *frame, const void *object)
+{
+	frame->object = object;
 }
 
 void weir_frame_end_(struct weir_frame_ *frame)
