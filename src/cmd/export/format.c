@@ -119,13 +119,13 @@ static uint32_t write_histogram(FILE *out, const struct metrics *m,
 {
 	const struct metrics_description *family = &metrics_families[which];
 	const struct metrics_labels *labels = &m->series[samples->series];
-	const struct metrics_exemplar *exemplar;
 	uint64_t below = 0;
 	uint32_t used = 0;
 	int64_t total = 0;
 
 	for (uint32_t i = 0; i < METRICS_BUCKETS; i++) {
-		exemplar = NULL;
+		const struct metrics_exemplar *exemplar = NULL;
+
 		if (used < count && samples[used].part == i) {
 			/* The clocks of both may differ by one tick. */
 			if (samples[used].value &&

@@ -59,11 +59,10 @@ void url_name(const char *url, char *to, size_t size)
 	while (remote_has_name(url) && from[-1] != '/')
 		from--;
 	while (from < end && used + 1 < size) {
-		char hex[3] = "";
-
 		if (*from == '%' && isxdigit((unsigned char)from[1]) &&
 		    isxdigit((unsigned char)from[2])) {
-			memcpy(hex, from + 1, 2);
+			char hex[3] = { from[1], from[2], 0 };
+
 			to[used++] = (char)strtol(hex, NULL, 16);
 			from += 3;
 		} else {
