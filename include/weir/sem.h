@@ -394,10 +394,10 @@ WEIR_API int64_t weir_sem_available(const weir_sem *sem);
 
 /*
  * A consistent snapshot: capacity == free + held + granted - debt (if bounded).
- * weir_sem_stat delays no other call, with one exception: after a waiter has
- * joined or left, the next call takes the lock.  It holds the lock for a time
- * that grows with the number of waiters, if these want different numbers of
- * permits.  A closed semaphore without waiters also needs the lock.
+ * weir_sem_stat usually takes no lock.  After a waiter has joined or left, the
+ * next call takes it, and holds it for a time that grows with the number of
+ * oversized waiters, and with that of all waiters if they want different numbers
+ * of permits.  A call also takes the lock if the semaphore changes all the time.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */

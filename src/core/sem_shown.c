@@ -24,7 +24,8 @@
  * Pairs
  *
  *   [S8] shown   release: weir_sem_show_
- *                acquire: claim, weir_sem_read_shown_
+ *                acquire: claim, weir_sem_read_shown_,
+ *                weir_sem_still_shown_
  *                A thread that reads a number sees the lock under which it was
  *                published, and the round of the thread that wrote it.
  */
@@ -106,9 +107,14 @@ bool weir_sem_still_shown_(const weir_sem *sem,
 {
 	const struct entry *entry = entry_of(sem);
 
-	/* relaxed: both; the caller's acquire loads keep them last. */
-	return at_load_relaxed(&entry->sem) == sem &&
-	       at_load_relaxed(&entry->round) == shown->round;
+	/*
+	 * [S8] acquire: if a later stat has published the semaphore again, then
+	 * its round is seen.
+	 */
+	if (at_load_acquire(&entry->sem) != sem)
+		return false;
+	/* relaxed: ordered behind the acquire load. */
+	return at_load_relaxed(&entry->round) == shown->round;
 }
 
 void weir_sem_withdraw_shown_(const weir_sem *sem, struct weir_waiter_ *first)

@@ -150,12 +150,18 @@ static bool read_unlocked(weir_sem *sem, weir_sem_info *info)
 	 */
 	int64_t granted = at_load_acquire(&sem->granted_);
 
+	/*
+	 * [S2] acquire: with waiters, the unlock after a change of the lists may
+	 * store the same word again.  Then the numbers are found withdrawn below.
+	 */
+	if (at_load_acquire(&sem->word_) != word)
+		return false;
+	/* relaxed: ordered behind the acquire loads above. */
+	if (at_load_relaxed(&sem->resizes_) != resizes)
+		return false;
 	is_shown = is_shown && waiters == shown.waiters &&
 		   weir_sem_still_shown_(sem, &shown);
-	/* relaxed: both loads; ordered behind the acquire loads above. */
-	if (needs_lock(word, waiters, is_shown) ||
-	    at_load_relaxed(&sem->word_) != word ||
-	    at_load_relaxed(&sem->resizes_) != resizes)
+	if (needs_lock(word, waiters, is_shown))
 		return false;
 	fill(sem, info, state, capacity, weir_value_(word), granted);
 	if (is_shown) {

@@ -72,7 +72,7 @@
  *                  Read-modify-writes in between continue the release sequence,
  *                  so this holds for any number of acquires and releases.
  *   [S2] lock      release: grant_batch, unlock_untouched
- *                  acquire: put, relock, seen_to_fail, try_lock,
+ *                  acquire: put, read_unlocked, relock, seen_to_fail, try_lock,
  *                  weir_put_fast_, weir_put_watched_,
  *                  weir_sem_seen_to_time_out_
  *                  Work done under the lock is visible to its next holder.

@@ -285,3 +285,42 @@ static void look_for_x_or_b(void)
 
 SCENARIO(stat_meets_next_stat, 3, a_and_x_wait, check_still,
 	 x_leaves_and_b_joins, look_for_x_or_b)
+
+static void a_and_b_published(void)
+{
+	a_waits();
+	queue(&b, s, 1);
+	EX_ASSERT(look(s).waiting_permits == 2);
+}
+
+static void release_one(void)
+{
+	weir_sem_release(s, 1);
+}
+
+/* A request waits or is granted, and never both, although the door stays SHUT. */
+static void look_for_two(void)
+{
+	weir_sem_info info = look(s);
+
+	EX_ASSERT(info.waiters + info.granted == 2);
+}
+
+SCENARIO(stat_meets_grant_before_another_waiter, 3, a_and_b_published,
+	 check_still, release_one, look_for_two)
+
+static void close_now(void)
+{
+	weir_sem_close(s, WEIR_CLOSE_NOW);
+}
+
+/* C19: a closed semaphore has no waiters. */
+static void look_for_closed(void)
+{
+	weir_sem_info info = look(s);
+
+	EX_ASSERT(!info.closed || !info.waiters);
+}
+
+SCENARIO(stat_meets_close, 3, a_and_b_published, check_still, close_now,
+	 look_for_closed)
