@@ -50,7 +50,8 @@ static uint32_t *lock_of(struct lock *all, const void *runner)
 {
 	uintptr_t at = (uintptr_t)runner >> 6;
 
-	return &all[(at ^ at >> 4 ^ at >> 10) % LOCKS].word;
+	/* The stacks of threads lie 2^23 bytes apart, or a page more. */
+	return &all[(at ^ at >> 4 ^ at >> 10 ^ at >> 17) % LOCKS].word;
 }
 
 /*
@@ -84,9 +85,10 @@ void weir_run_unlock_(const void *runner)
 }
 
 /*
- * The lock of a thread's list.  Only its thread and threads that cancel take
- * it, so it is hardly ever contended.  No thread sleeps on it: the unlock is a
- * store, where that of weir_lock_ is a read-modify-write.
+ * The lock of a thread's list.  Its thread, threads that cancel, and the few
+ * threads whose lists share the lock take it for some instructions, so it is hardly
+ * ever contended.  No thread sleeps until it is woken: the unlock is a store, where
+ * that of weir_lock_ is a read-modify-write.
  */
 static void lock_list(const void *thread)
 {
