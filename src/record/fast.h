@@ -75,7 +75,8 @@ static inline void weir_ready_read_(struct weir_ready_ *ready,
  *
  * A store costs more than the other instructions, because the CAS of the next release
  * waits for it.  So nothing marks the time as old before the clock has stored: until
- * then, some nanoseconds, the hold has the time of the one before.
+ * then, some nanoseconds unless the thread is preempted or stopped, the hold has the
+ * time of the one before.
  */
 static inline weir_err weir_record_took_in_(const struct weir_ready_ *ready,
 					    int64_t n)

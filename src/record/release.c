@@ -16,11 +16,20 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 	/* relaxed: all; this thread writes the slot.  The rest are counts. */
 	uint64_t id = at_load_relaxed(&slot->object);
 	struct rg_object *object = weir_late_begin_(weir_mine_.base, id);
-	uint64_t ticks = (uint64_t)weir_ticks_() - weir_slot_since_(slot);
+	uint64_t since = weir_slot_since_(slot);
+	uint64_t ticks = (uint64_t)weir_ticks_() - since;
 	uint64_t times = releases < WEIR_RECORD_EXACT_ ? 1 : WEIR_RECORD_SAMPLE_;
 
 	if (!object)
 		return;
+	/*
+	 * A signal handler has interrupted the acquire before the clock has
+	 * stored the time, or both halves of it: there is no time to measure.
+	 */
+	if (!since || (int64_t)ticks < 0) {
+		weir_late_end_(weir_mine_.base, object);
+		return;
+	}
 	/* relaxed: as above. */
 	at_add_relaxed(&object->hold_ticks, times * ticks);
 	if (ticks >= weir_registry_->bounds[SHORT_HOLDS - 1])
