@@ -2,17 +2,15 @@
 /* The monotonic clock, and deadlines computed without overflow. */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "weir/base.h"
 
-static int64_t read_clock(clockid_t clock)
+static int64_t to_ns(const struct timespec *now)
 {
-	struct timespec now;
-	int64_t ns;
+	int64_t ns = (int64_t)now->tv_sec * 1000000000 + now->tv_nsec;
 
-	clock_gettime(clock, &now);
-	ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	/*
 	 * The result is never WEIR_FOREVER: a wait with that value would never
 	 * time out.
@@ -22,12 +20,22 @@ static int64_t read_clock(clockid_t clock)
 
 int64_t weir_now_ns(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return to_ns(&now);
 }
 
 int64_t weir_recent_ns_(void)
 {
-	return read_clock(CLOCK_MONOTONIC_COARSE);
+	struct timespec now;
+	int saved = errno;
+
+	if (!clock_gettime(CLOCK_MONOTONIC_COARSE, &now))
+		return to_ns(&now);
+	/* Some emulators do not have it. */
+	errno = saved;
+	return weir_now_ns();
 }
 
 int64_t weir_deadline_after(int64_t timeout_ns)

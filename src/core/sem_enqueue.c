@@ -110,7 +110,7 @@ static void join(weir_sem *sem, struct weir_waiter_ *w, enum weir_place_ place,
 /*
  * Returns the time at which w begins to wait.  The wait of an operation is known
  * in milliseconds only (WEIR_TICK_SHIFT_), so a recent time suffices, unless it is
- * compared with a deadline.
+ * compared with a deadline.  It is up to a tick of the kernel too early.
  */
 static int64_t begins_ns(const struct weir_waiter_ *w, int64_t deadline_ns)
 {

@@ -96,7 +96,7 @@ struct weir_waiter_ {
 	uint8_t wants;			/* c  enum weir_wants_ */
 	uint8_t place;			/* g  enum weir_place_ */
 	uint8_t notify;			/* g  notification due; 0: none */
-	uint8_t cpu;			/* c  CPU on which the wait began */
+	uint8_t cpu;			/* c  (a thread) CPU on which the wait began */
 	bool woken_to_retry : 1;	/* g  (barging) woken, has not retried */
 	bool counted : 1;		/* g  granted, part of sem->granted_ */
 	bool spinning : 1;		/* g  spins, takes permits itself */
