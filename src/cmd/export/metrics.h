@@ -121,7 +121,7 @@ struct metrics_exemplar {
 	enum metrics_family family;
 	uint32_t series, part;
 	int64_t ns;			/* the value */
-	int64_t time_ms;		/* when it was observed, since 1970 */
+	int64_t time_ms;		/* when it was observed, since 1970; >= 0 */
 	char site[METRICS_SITE];	/* of the call that waited or acquired */
 };
 

@@ -207,6 +207,17 @@ static bool is_own(const struct diag *diag)
 	return !stat(path, &info) && info.st_uid == geteuid();
 }
 
+/*
+ * Returns false if the time since 1970 is not known, or cannot be true: a process
+ * may have written anything into its registry.  A sum that has overflowed is the
+ * greatest or the least value.
+ */
+static bool has_time(const struct diag *diag, const struct found *found)
+{
+	return found->age_ns >= 0 && diag->model.realtime_ns > found->age_ns &&
+	       diag->model.realtime_ns < INT64_MAX;
+}
+
 static void add(struct metrics *m, struct diag *diag, uint32_t series,
 		const struct found *found, bool own)
 {
@@ -255,7 +266,7 @@ static void add_all(struct metrics *m, struct diag *diag,
 		bit = UINT64_C(1) << (bucket +
 				      (found.family == METRICS_HOLD_DURATION ?
 				       32 : 0));
-		if (found.age_ns < 0 || seen[found.object] & bit)
+		if (!has_time(diag, &found) || seen[found.object] & bit)
 			continue;
 		seen[found.object] |= bit;
 		add(m, diag, series[found.object], &found, own);

@@ -338,6 +338,27 @@ def test_no_exemplar_of_an_uncertain_hold():
         same(exemplars(found, "hold_duration_seconds"), {})
 
 
+def test_no_exemplar_at_an_impossible_time():
+    """A process has written a false time of its start into its registry."""
+    offset = 96
+    with open(os.path.join(ROOT, "src", "record", "layout.h")) as file:
+        fields = re.search(r"struct rg_header \{\n(.*?)\tint64_t start_realtime_ns;", file.read(),
+                           re.DOTALL)[1]
+    sizes = {"uint32_t": 4, "uint64_t": 8, "int64_t": 8}
+    same(8 + sum(sizes[kind] * (names.count(",") + 1) for kind, names in
+                 re.findall(r"^\t(\w+) ([^;\[]+);", fields, re.MULTILINE)), offset, "the offset")
+    with Holder() as holder:
+        holder.do("hold 4", "wait 1", "timeout 1")
+        check(exemplars(once("--openmetrics"), "wait_duration_seconds"), "before")
+        with open(f"/proc/{holder.process.pid}/maps") as file:
+            start, = re.findall(r"^(\w+)-.* 00000000 .*memfd:weir-diag", file.read(), re.MULTILINE)
+        for time_ns in -(1 << 63), -(1 << 62), (1 << 63) - 1:
+            with open(f"/proc/{holder.process.pid}/mem", "r+b", buffering=0) as memory:
+                memory.seek(int(start, 16) + offset)
+                memory.write(time_ns.to_bytes(8, sys.byteorder, signed=True))
+            same(exemplars(once("--openmetrics"), "wait_duration_seconds"), {}, time_ns)
+
+
 def misuses(families, semaphore=POOL, scope="process"):
     """{kind: count}"""
     return {dict(labels)["kind"]: value for (_, labels), value
