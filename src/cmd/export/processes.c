@@ -194,6 +194,7 @@ void source_processes(struct metrics *m)
 	uint32_t count = diag_processes(&pids);
 
 	m->is_read[METRICS_PROCESS] = true;
+	recent_begin();
 	for (uint32_t i = 0; i < count; i++) {
 		if (weir_now_ns() < end)
 			read_process(m, &now, pids[i]);

@@ -34,9 +34,18 @@
 #include "cmd/export/model.h"
 #include "cmd/lib/memory.h"
 #include "diag/reading.h"
+#include "weir/base.h"
 
 /* The most records of one context that are examined. */
 #define CHAIN_MAX 64
+/*
+ * The time of an answer for names of call sites.  Afterwards a call site is a
+ * module and an offset.  The parsed debug information is kept, so that the next
+ * answers name the rest.
+ */
+#define NAMING_NS INT64_C(1000000000)
+
+static int64_t naming_left_ns;
 
 /* Event kinds, as in weir/diag.h. */
 #define IS_END(kind) ((kind) == WEIR_DIAG_ACQUIRED || (kind) == WEIR_DIAG_LEFT)
@@ -218,6 +227,20 @@ static bool has_time(const struct diag *diag, const struct found *found)
 	       diag->model.realtime_ns < INT64_MAX;
 }
 
+static bool name_site(struct diag *diag, const struct found *found, bool own,
+		      char *to, size_t size)
+{
+	int64_t begin_ns;
+	bool is_named;
+
+	if (!own || naming_left_ns <= 0)
+		return modules_offset(&diag->modules, found->site, to, size);
+	begin_ns = weir_now_ns();
+	is_named = symbols_name(&diag->modules, found->site, to, size);
+	naming_left_ns -= weir_now_ns() - begin_ns;
+	return is_named;
+}
+
 static void add(struct metrics *m, struct diag *diag, uint32_t series,
 		const struct found *found, bool own)
 {
@@ -228,10 +251,7 @@ static void add(struct metrics *m, struct diag *diag, uint32_t series,
 		.time_ms = (diag->model.realtime_ns - found->age_ns) / 1000000,
 	};
 
-	if (own ? symbols_name(&diag->modules, found->site, exemplar.site,
-			       sizeof(exemplar.site)) :
-		  modules_offset(&diag->modules, found->site, exemplar.site,
-				 sizeof(exemplar.site)))
+	if (name_site(diag, found, own, exemplar.site, sizeof(exemplar.site)))
 		metrics_add_exemplar(m, &exemplar);
 }
 
@@ -272,6 +292,11 @@ static void add_all(struct metrics *m, struct diag *diag,
 		add(m, diag, series[found.object], &found, own);
 	}
 	free(seen);
+}
+
+void recent_begin(void)
+{
+	naming_left_ns = NAMING_NS;
 }
 
 void recent_add(struct metrics *m, struct diag *diag, const uint32_t *series)

@@ -6,6 +6,8 @@
 #include "cmd/diag/source.h"
 #include "cmd/export/metrics.h"
 
+/* Begin an answer, with the whole time for the names of call sites. */
+void recent_begin(void);
 /*
  * Add the newest exemplar of each bucket of each histogram.  `series` has the
  * series of each object of the model.  Requires: diag was read.
