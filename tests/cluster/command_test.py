@@ -460,11 +460,16 @@ def test_export_reads_servers():
                                           check=False)
                     assert (done.returncode, done.stdout) == (0, ""), done.stdout
                 # One semaphore; and each once, however often it is named.
-                text = export("--url", url + "x", env={"WEIR_URL": url + "x"})
+                text = export("--url", url + "x", "--url", url + "x")
                 assert samples(text, GAUGE + "permits") == {(label, "x"): 3}, text
-                text = export("--url", url, "--url", url + "x", "--url", url.rstrip("/") + "/")
-                assert samples(text, GAUGE + "permits") == {
-                    (label, "x"): 3, (label, "idle"): 5}, text
+                both = {(label, "x"): 3, (label, "idle"): 5}
+                for words in (url, url + "x", url.rstrip("/") + "/"), (url + "x", url + "idle", url):
+                    text = export(*[word for url_ in words for word in ("--url", url_)])
+                    assert samples(text, GAUGE + "permits") == both, (words, text)
+                # $WEIR_URL is a server, also if it has a path without a slash at its end.
+                for words in ((), ("--url", url + "x")):
+                    text = export(*words, env={"WEIR_URL": url.rstrip("/")})
+                    assert samples(text, GAUGE + "permits") == both, (words, text)
                 assert weir("release", token)[0] == 0 and job.wait(30) == 0
             # A semaphore that does not exist yet is not the fault of the server.
             text = export("--url", url + "later")
@@ -472,6 +477,30 @@ def test_export_reads_servers():
             assert 'weir_export_unreadable{scope="cluster"} 1\n' in text, text
             assert "later: the semaphore does not exist\n" in text, text
             owner.kill()
+
+
+def test_export_takes_the_url_of_the_environment_for_a_server():
+    """As all other commands do: what looks like a name is a part of the server."""
+    with Redis() as server:
+        base = server.url.replace("//", "//default@") + "3"
+        assert weir("open", server.url + "3/a@b", "-n", 5)[0] == 0
+        assert "a@b" in weir("ls", env={"WEIR_URL": base})[1]
+        where = label_of(server)
+        for url in base, base + "/":
+            text = export(env={"WEIR_URL": url})
+            assert samples(text, GAUGE + "permits") == {(where + "/3", "a@b"): 5}, text
+        text = export("--url", server.url + "3/a@b")
+        assert samples(text, GAUGE + "permits") == {(where + "/3", "a@b"): 5}, text
+        # The label is a URL, too.
+        text = export(env={"WEIR_URL": server.url.rstrip("/") + "?db=3"})
+        assert samples(text, GAUGE + "permits") == {(where + "/?db=3", "a@b"): 5}, text
+        assert "a@b" in weir("ls", where + "/?db=3")[1]
+
+
+def test_export_cleans_the_label_of_a_server():
+    text = export("--url", b"redis://127.0.0.1:1/?db=\n\xff\"")
+    assert samples(text, "weir_export_server_up") == {
+        ("redis://127.0.0.1:1/?db=?\ufffd\"", None): 0}, text
 
 
 def test_export_with_a_silent_server():

@@ -87,12 +87,12 @@ static void read_semaphore(const char *url, const char *name)
 	(void)!remote_api.weir_cluster_close_handle(c);
 }
 
-void client_run(const char *url)
+void client_run(const char *url, bool is_server)
 {
 	char name[sizeof(record.name)];
 	size_t left_out = 0;
 
-	url_name(url, name, sizeof(name));
+	url_name(url, is_server, name, sizeof(name));
 	if (*name)
 		read_semaphore(url, name);
 	else

@@ -157,7 +157,7 @@ static void add_url(const struct cmd *self, const char *url)
 		cmd_misuse(self, "export: \"%s\" is not a URL such as "
 			   "redis://host/", url);
 	remote_refuse_password(url);
-	servers_add(url);
+	servers_add(url, false);
 }
 
 static void parse_options(const struct cmd *self, struct export_opts *opts,
@@ -205,7 +205,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 	parse_options(self, &opts, argc, argv);
 	if (url && *url)
-		servers_add(url);
+		servers_add(url, true);
 	servers_load();
 	servers_check();
 	if (opts.once)

@@ -43,14 +43,17 @@ static void family_head(FILE *out, enum format format,
 	     family->is_time ? "seconds" : NULL, family->help);
 }
 
-/* Write the value of a label.  metrics_series has made it valid UTF-8. */
+/* Write the value of a label.  metrics_clean has made it valid UTF-8. */
 static void label_value(FILE *out, const char *text)
 {
 	putc('"', out);
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			putc('\\', out);
-		putc((unsigned char)*text, out);
+		if (*text == '\n')
+			fputs("\\n", out);
+		else
+			putc((unsigned char)*text, out);
 	}
 	putc('"', out);
 }

@@ -156,21 +156,17 @@ static uint32_t larger(uint32_t room)
 	return room ? room * 2 : 64;
 }
 
-/*
- * Returns a copy of a name in valid UTF-8, without control characters.  Two
- * names may become equal; their samples are then combined.
- */
-static char *clean(const char *name)
+char *metrics_clean(const char *text)
 {
-	char *copy = memory_realloc(NULL, 3 * strlen(name) + 1), *to = copy;
+	char *copy = memory_realloc(NULL, 3 * strlen(text) + 1), *to = copy;
 
-	while (*name) {
-		size_t size = text_control(name);
+	while (*text) {
+		size_t size = text_control(text);
 
 		if (size) {
 			*to++ = '?';
-		} else if ((size = text_utf8(name)) != 0) {
-			memcpy(to, name, size);
+		} else if ((size = text_utf8(text)) != 0) {
+			memcpy(to, text, size);
 			to += size;
 		} else {
 			/* U+FFFD, the replacement character. */
@@ -178,7 +174,7 @@ static char *clean(const char *name)
 			to += 3;
 			size = 1;
 		}
-		name += size;
+		text += size;
 	}
 	*to = 0;
 	return copy;
@@ -193,7 +189,7 @@ uint32_t metrics_series(struct metrics *m, const char *semaphore,
 					   sizeof(*m->series));
 	}
 	m->series[m->series_count] = (struct metrics_labels){
-		clean(semaphore), policy, scope, NULL
+		metrics_clean(semaphore), policy, scope, NULL
 	};
 	return m->series_count++;
 }
@@ -247,7 +243,7 @@ uint32_t metrics_bucket(int64_t ns)
 void metrics_add_exemplar(struct metrics *m,
 			  const struct metrics_exemplar *exemplar)
 {
-	char *site = clean(exemplar->site);
+	char *site = metrics_clean(exemplar->site);
 	struct metrics_exemplar *to;
 
 	if (m->exemplars_count == m->exemplars_room) {

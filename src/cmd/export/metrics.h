@@ -142,10 +142,21 @@ struct metrics {
 /* Returns an empty model; metrics_free frees it. */
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
-/* Returns the number of a new series.  The name may be any text. */
+/*
+ * Returns a copy of a text in valid UTF-8, without control characters.  Two
+ * texts may become equal.
+ */
+char *metrics_clean(const char *text);
+/*
+ * Returns the number of a new series.  The name may be any text; samples of two
+ * names that become equal when they are cleaned are combined.
+ */
 uint32_t metrics_series(struct metrics *m, const char *semaphore,
 			enum metrics_policy policy, enum metrics_scope scope);
-/* The same for a semaphore of a server, which is in the scope METRICS_CLUSTER. */
+/*
+ * The same for a semaphore of a server, which is in the scope METRICS_CLUSTER.
+ * The server is a clean text.
+ */
 uint32_t metrics_series_of(struct metrics *m, const char *server,
 			   const char *semaphore);
 /*

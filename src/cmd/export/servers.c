@@ -33,7 +33,8 @@
 
 static struct server {
 	const char *url, *label;
-	char name[sizeof(((struct client_record *)0)->name)];
+	bool is_server;		/* of the URL: it has no name */
+	char name[sizeof(((struct client_record *)0)->name)]; /* may be "" */
 	pid_t pid;		/* 0: no child */
 	int records, messages;	/* of pipes; -1: at their end */
 	union {
@@ -49,17 +50,29 @@ static struct server {
 } *servers;
 static size_t count;
 
-void servers_add(const char *url)
+/* Returns true if `all` reads everything that `one` does. */
+static bool covers(const struct server *all, const struct server *one)
 {
-	struct server new = { .url = url, .label = url_label(url),
-			      .records = -1, .messages = -1 };
+	return !strcmp(all->label, one->label) &&
+	       (!*all->name || !strcmp(all->name, one->name));
+}
 
-	url_name(url, new.name, sizeof(new.name));
-	/* A semaphore must not be counted twice. */
+/* A semaphore must not be counted twice. */
+void servers_add(const char *url, bool is_server)
+{
+	struct server new = { .url = url, .label = url_label(url, is_server),
+			      .is_server = is_server,
+			      .records = -1, .messages = -1 };
+	size_t kept = 0;
+
+	url_name(url, is_server, new.name, sizeof(new.name));
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(servers[i].label, new.label) &&
-		    (!*servers[i].name || !strcmp(servers[i].name, new.name)))
+		if (covers(&servers[i], &new))
 			return;
+	for (size_t i = 0; i < count; i++)
+		if (!covers(&new, &servers[i]))
+			servers[kept++] = servers[i];
+	count = kept;
 	servers = memory_realloc(servers, (count + 1) * sizeof(*servers));
 	servers[count++] = new;
 }
@@ -80,7 +93,7 @@ _Noreturn static void be_child(const struct server *server, int records,
 		_exit(EXIT_WEIR);
 	/* A connection of a client must end when the parent closes it. */
 	process_close_others(-1, -1);
-	client_run(server->url);
+	client_run(server->url, server->is_server);
 }
 
 static void say(struct server *server, const char *what)

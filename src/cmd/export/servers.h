@@ -19,9 +19,10 @@
 
 /*
  * Add the URL of a server or of a semaphore, which lives until the exit.  It is
- * ignored if it was added before.
+ * that of a server if `is_server`, or if no name is in it.  A semaphore is read
+ * once, also if it was added twice, or if its server was added, too.
  */
-void servers_add(const char *url);
+void servers_add(const char *url, bool is_server);
 /* Exit with a message if there are servers, and libweir-cluster is missing. */
 void servers_load(void);
 /*
@@ -47,14 +48,14 @@ struct client_record {
 };
 
 /* Read the server, and exit.  Messages go to standard error. */
-_Noreturn void client_run(const char *url);
+_Noreturn void client_run(const char *url, bool is_server);
 
 /*
  * Returns the label of the server of a URL, such as "redis://host:6379": without
  * user, password, name and options, except db.  Lives until the exit.
  */
-const char *url_label(const char *url);
+const char *url_label(const char *url, bool is_server);
 /* Write the name in a URL; "" if it is the URL of a server. */
-void url_name(const char *url, char *to, size_t size);
+void url_name(const char *url, bool is_server, char *to, size_t size);
 
 #endif /* WEIR_CMD_EXPORT_SERVERS_H */

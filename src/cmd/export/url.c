@@ -20,7 +20,7 @@ static const char *database(const char *options)
 	return "";
 }
 
-const char *url_label(const char *url)
+const char *url_label(const char *url, bool is_server)
 {
 	/* Without the password, also if the URL is not valid. */
 	const char *shown = remote_display(url);
@@ -29,34 +29,38 @@ const char *url_label(const char *url)
 	const char *options = from + strcspn(from, "?");
 	const char *to = options, *host, *db = database(options);
 	size_t scheme_size = (size_t)(from - shown), size, db_size;
-	char *label;
+	char *label, *clean;
 
-	if (remote_has_name(shown))
+	if (!is_server && remote_has_name(shown))
 		while (to > from && to[-1] != '/')
 			to--;
 	while (to > from && to[-1] == '/')
 		to--;
-	host = memrchr(from, '@', (size_t)(to - from));
+	/* A name or a database may contain "@", too. */
+	host = memrchr(from, '@', strcspn(from, "/?"));
 	host = host ? host + 1 : from;
 	size = (size_t)(to - host);
 	db_size = strcspn(db, "&");
-	label = memory_realloc(NULL, scheme_size + size + db_size + 5);
+	label = memory_realloc(NULL, scheme_size + size + db_size + 6);
 	memcpy(label, shown, scheme_size);
 	memcpy(label + scheme_size, host, size);
 	label[scheme_size + size] = 0;
 	if (db_size) {
-		strcat(label, "?db=");
+		strcat(label, "/?db=");
 		strncat(label, db, db_size);
 	}
-	return label;
+	/* $WEIR_URL may be any text; a mistake is reported later. */
+	clean = metrics_clean(label);
+	free(label);
+	return clean;
 }
 
-void url_name(const char *url, char *to, size_t size)
+void url_name(const char *url, bool is_server, char *to, size_t size)
 {
 	const char *end = url + strcspn(url, "?"), *from = end;
 	size_t used = 0;
 
-	while (remote_has_name(url) && from[-1] != '/')
+	while (!is_server && remote_has_name(url) && from[-1] != '/')
 		from--;
 	while (from < end && used + 1 < size) {
 		if (*from == '%' && isxdigit((unsigned char)from[1]) &&
