@@ -503,6 +503,25 @@ def test_export_cleans_the_label_of_a_server():
         ("redis://127.0.0.1:1/?db=?\ufffd\"", None): 0}, text
 
 
+def test_export_with_sigchld_ignored():
+    done = subprocess.run(["env", "--ignore-signal=CHLD", WEIR, "export", "--once",
+                           "--url", "nonsense://h/"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 64, done.stdout
+
+
+def test_export_says_that_a_reader_has_died():
+    with Redis() as server, Proxy(server) as proxy:
+        proxy.freeze()
+        with start("export", "--once", "--url", proxy.url) as process:
+            found = lines(process)
+            while process.poll() is None:
+                subprocess.run(["pkill", "-KILL", "-P", str(process.pid)], check=False)
+            assert process.returncode == 0
+            want = b"it cannot be read: signal 9 ended its reader\n"
+            await_(lambda: any(line.endswith(want) for line in found), "the reason")
+
+
 def test_export_with_a_silent_server():
     """The answer has everything else, and is there in time."""
     for engine in engines():
@@ -516,15 +535,17 @@ def test_export_with_a_silent_server():
             port = re.search(r":(\d+)/metrics", b"".join(found).decode())[1]
             address = f"http://127.0.0.1:{port}/metrics"
 
-            def get(timeout, where=address):
+            def get(timeout, where=address, asked=None):
                 request = urllib.request.Request(where, headers={
-                    "X-Prometheus-Scrape-Timeout-Seconds": str(timeout)})
+                    "X-Prometheus-Scrape-Timeout-Seconds": str(asked or timeout)})
                 with urllib.request.urlopen(request, timeout=timeout) as reply:
                     return reply.read().decode()
 
             def ups(text):
                 return list(samples(text, "weir_export_server_up").values())
             await_(lambda g=get: ups(g(60)) == [1, 1, 0], "both are read")
+            # Also if there is no time for them, they get some.
+            await_(lambda g=get: ups(g(60, asked=0.001)) == [1, 1, 0], "a hasty client")
             proxy.freeze()
             # Prometheus gives up after its timeout; the answer is there before.
             for timeout in 60, 5:

@@ -24,6 +24,7 @@
 
 /* The time for the servers of an answer. */
 #define LIMIT_NS INT64_C(4000000000)
+#define LIMIT_MIN_NS INT64_C(500000000)
 
 enum { OPT_LISTEN = 256, OPT_REMOTE, OPT_ONCE, OPT_OPENMETRICS, OPT_URL };
 
@@ -89,9 +90,11 @@ static bool write_page(FILE *out, void *user)
 static int64_t limit_of(const struct http_request *request)
 {
 	double seconds = request->timeout ? strtod(request->timeout, NULL) : 0;
+	double ns = seconds * 0.7e9;
 
-	return seconds > 0 && seconds * 0.7e9 < (double)LIMIT_NS ?
-		       (int64_t)(seconds * 0.7e9) : LIMIT_NS;
+	if (!(ns > 0) || ns >= (double)LIMIT_NS)
+		return LIMIT_NS;
+	return ns > (double)LIMIT_MIN_NS ? (int64_t)ns : LIMIT_MIN_NS;
 }
 
 static struct http_answer answer_metrics(const struct http_request *request)

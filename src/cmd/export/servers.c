@@ -2,11 +2,17 @@
 /*
  * The servers: a child process reads each of them (client.c).
  *
- * The children of an answer begin together, before the processes of this host are
- * read, so the answer takes as long as its slowest part.  A child that has not
- * ended at the end of the limit is killed, and what it has sent until then is
- * shown.  A child writes records to one pipe and messages to another one, which
- * are read while it runs, so it is never blocked for long.
+ * The children of an answer begin together, at its begin, and run while the
+ * parent reads the semaphores of this host.  Only then the parent reads from them.
+ * A child writes records to one pipe and messages to another one.  The pipe of the
+ * records has room for all of them, unless the user has used up the memory that
+ * the kernel allows for pipes; then the child waits until the parent reads.
+ *
+ * The limit of time begins with the answer.  At its end everything is read that is
+ * in the pipes, also if the semaphores of this host have taken longer; a child
+ * that has not ended then is killed, and what it has sent is shown.  So the answer
+ * takes at most as long as the limit, or as the semaphores of this host if they
+ * take longer.
  */
 #include "cmd/export/servers.h"
 
@@ -28,6 +34,7 @@
 #include "weir/base.h"
 
 #define MESSAGE_MAX 1024
+#define CANNOT "it cannot be read"
 /* A child that finds a mistake in its URL has ended after this time. */
 #define CHECK_NS INT64_C(300000000)
 
@@ -79,8 +86,11 @@ void servers_add(const char *url, bool is_server)
 
 void servers_load(void)
 {
-	if (count)
-		remote_load(servers[0].url);
+	if (!count)
+		return;
+	/* If it is inherited as ignored, the kernel discards statuses. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	remote_load(servers[0].url);
 }
 
 /* In the child.  Its standard output and error are the pipes. */
@@ -96,11 +106,13 @@ _Noreturn static void be_child(const struct server *server, int records,
 	client_run(server->url, server->is_server);
 }
 
-static void say(struct server *server, const char *what)
+static void say(struct server *server, const char *what, const char *why)
 {
+	char *url = metrics_clean(remote_display(server->url));
+
 	(void)snprintf(server->message, sizeof(server->message),
-		       "weir: %s: %s: %s\n", remote_display(server->url), what,
-		       strerror(errno));
+		       "weir: %s: %s: %s\n", url, what, why);
+	free(url);
 	server->message_size = strlen(server->message);
 }
 
@@ -120,6 +132,8 @@ static bool begin(struct server *server)
 	/* Only the parent's ends do not block. */
 	(void)fcntl(records[1], F_SETFL, 0);
 	(void)fcntl(messages[1], F_SETFL, 0);
+	(void)fcntl(records[1], F_SETPIPE_SZ,
+		    (int)((SERVERS_NAMES + 1) * sizeof(struct client_record)));
 	server->pid = fork();
 	if (!server->pid)
 		be_child(server, records[1], messages[1], parent);
@@ -139,7 +153,7 @@ void servers_start(void)
 		server->used = server->message_size = 0;
 		if (!begin(server)) {
 			server->pid = 0;
-			say(server, "it cannot be read");
+			say(server, CANNOT, strerror(errno));
 		}
 	}
 }
@@ -202,7 +216,10 @@ static void read_messages(struct server *server)
 		close_end(&server->messages);
 }
 
-/* Wait until a child has written something.  Returns false after end_ns. */
+/*
+ * Wait until a child has written something, and read that.  Returns false if all
+ * children have ended, or after end_ns: then what is there was read.
+ */
 static bool wait_for_any(struct metrics *m, struct pollfd *fds, int64_t end_ns)
 {
 	int64_t left = end_ns - weir_now_ns();
@@ -217,9 +234,10 @@ static bool wait_for_any(struct metrics *m, struct pollfd *fds, int64_t end_ns)
 		};
 		open += fds[i].fd >= 0;
 	}
-	if (!open || left <= 0)
+	if (!open)
 		return false;
-	ready = poll(fds, 2 * count, (int)(left / 1000000) + 1);
+	ready = poll(fds, 2 * count,
+		     left > 0 ? (int)(left / 1000000) + 1 : 0);
 	for (size_t i = 0; ready > 0 && i < 2 * count; i++) {
 		if (!fds[i].revents)
 			continue;
@@ -228,7 +246,7 @@ static bool wait_for_any(struct metrics *m, struct pollfd *fds, int64_t end_ns)
 		else
 			read_records(m, &servers[i / 2]);
 	}
-	return true;
+	return left > 0;
 }
 
 /* Print the message of the child, unless it is that of the last answer. */
@@ -239,6 +257,26 @@ static void tell(struct server *server)
 		(void)!write(STDERR_FILENO, server->message,
 			     server->message_size);
 	memcpy(server->said, server->message, sizeof(server->said));
+}
+
+/* Say why a child has left neither all records nor a message. */
+static void explain(struct server *server, bool is_late, int status)
+{
+	char why[64];
+
+	if (server->is_up || server->message_size)
+		return;
+	if (is_late) {
+		say(server, "it was not read in time", strerror(ETIMEDOUT));
+		return;
+	}
+	if (WIFSIGNALED(status))
+		(void)snprintf(why, sizeof(why), "signal %d ended its reader",
+			       WTERMSIG(status));
+	else
+		(void)snprintf(why, sizeof(why), "its reader ended with the "
+			       "status %d", WEXITSTATUS(status));
+	say(server, CANNOT, why);
 }
 
 static void end(struct server *server)
@@ -257,10 +295,7 @@ static void end(struct server *server)
 				   WEXITSTATUS(status) == EXIT_MISUSE;
 		server->pid = 0;
 	}
-	if (is_late && !server->is_up && !server->message_size) {
-		errno = ETIMEDOUT;
-		say(server, "it was not read in time");
-	}
+	explain(server, is_late, status);
 }
 
 static void finish(struct metrics *m, int64_t end_ns)
@@ -270,6 +305,12 @@ static void finish(struct metrics *m, int64_t end_ns)
 	while (wait_for_any(m, fds, end_ns))
 		;
 	free(fds);
+	for (size_t i = 0; i < count; i++)
+		end(&servers[i]);
+}
+
+void servers_stop(void)
+{
 	for (size_t i = 0; i < count; i++)
 		end(&servers[i]);
 }

@@ -33,10 +33,12 @@ void servers_check(void);
 /* Begin to read all servers. */
 void servers_start(void);
 /*
- * Add the semaphores of the servers.  A server that has not answered at `end_ns`
- * is given up.  Requires: servers_start was called.
+ * Add the semaphores of the servers.  A server that has not answered at `end_ns`,
+ * or now if that is later, is given up.  Requires: servers_start was called.
  */
 void servers_finish(struct metrics *m, int64_t end_ns);
+/* Instead of servers_finish: give up all servers. */
+void servers_stop(void);
 
 /* A child process writes records to its standard output, one for a semaphore. */
 struct client_record {
