@@ -55,7 +55,7 @@ install:
 	@tools/setup $@
 	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
 ifneq ($(front),)
-	@PREFIX='$(PREFIX)' FULL='$(PREFIX)/libexec/weir/weir' \
+	@PREFIX='$(PREFIX)' WEIR_BUILD_FULL='$(PREFIX)/libexec/weir/weir' \
 		tools/build -q -d $(front) static src/cmd/weir
 endif
 	@PREFIX='$(PREFIX)' tools/install $(addprefix -f ,$(front)) $(BUILD) '$(DESTDIR)'

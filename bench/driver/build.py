@@ -61,7 +61,7 @@ def install_front(root, directory):
     if not shutil.which('musl-gcc'):
         return
     why = attempt([os.path.join(root, 'tools', 'build'), '-q', '-d', front, 'static',
-                   'src/cmd/weir'], env=dict(os.environ, FULL=full))
+                   'src/cmd/weir'], env=dict(os.environ, WEIR_BUILD_FULL=full))
     if why:
         raise SystemExit(f'bench: the static command does not build: {why}')
     os.environ['WEIR_COMMAND'] = os.path.join(front, 'src', 'cmd', 'weir')

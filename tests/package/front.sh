@@ -16,7 +16,7 @@ if [ -z "${WEIR_COMPLETE:-}" ] && ! command -v musl-gcc >/dev/null; then
 	exit 77
 fi
 behind=$work/libexec/weir
-FULL=$behind "$root/tools/build" -q -d "$work/build" static src/cmd/weir
+WEIR_BUILD_FULL=$behind "$root/tools/build" -q -d "$work/build" static src/cmd/weir
 weir=$work/build/src/cmd/weir
 mkdir "$work/libexec"
 # shellcheck disable=SC2016 # expanded by the script
@@ -74,4 +74,15 @@ for name in status signals interrupt death inherit; do
 	python3 "$root/tests/cmd/$name.py" "$weir" >"$work/said" 2>&1 ||
 		{ cat "$work/said"; echo "FAIL tests/cmd/$name.py"; exit 1; }
 done
+
+echo "# WEIR_BUILD_FULL is a path, and that of one call"
+if WEIR_BUILD_FULL=libexec/weir "$root/tools/build" -q -d "$work/none" static >"$work/said" 2>&1 ||
+		! grep -q "libexec/weir is no absolute path" "$work/said"; then
+	cat "$work/said"
+	echo "FAIL a relative path"
+	exit 1
+fi
+grep -q WEIR_FULL "$work/build/build.ninja"
+"$root/tools/build" -q -d "$work/build" static src/cmd/web_page.c
+! grep -q WEIR_FULL "$work/build/build.ninja" || { echo "FAIL it stays"; exit 1; }
 echo "1 passed, 0 failed"
