@@ -335,6 +335,28 @@ def test_c50_nested_runs_of_two_names_are_a_deadlock():
     same(weir("explain")[0], 0)
 
 
+def test_c50_runs_that_are_the_jobs_of_runs_are_a_deadlock():
+    """Their guardians await them in sigwaitinfo(2), not in wait(2): they are known by their program."""
+    for name in "one", "two":
+        same(weir("open", "-n", "1", name)[0], 0)
+    runs = []
+    for first, second in (("one", "two"), ("two", "one")):
+        script = (f"touch {path(first + '.up')}; while [ ! -e {path('go')} ]; do sleep 0.01;"
+                  f" done; exec {support.WEIR} run {second} true")
+        runs.append(start("run", first, "--", "sh", "-c", script))
+        until(lambda: os.path.exists(path(first + ".up")), first)
+    open(path("go"), "w").close()
+    for name in "one", "two":
+        until(lambda: roles(name, "waits"), f"a waiter of {name}")
+    until(lambda: weir("explain")[0] == 1, "both guardians wait")
+    status, out, err = weir("explain")
+    same((status, err), (1, ""))
+    check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
+    same(weir("resize", "one", "2")[0], 0, "a way out")
+    for run in runs:
+        same(finish(run)[0], 0, "the jobs")
+
+
 def test_c50_a_job_that_waits_in_the_background_is_no_deadlock():
     for name in "one", "two":
         same(weir("open", "-n", "1", name)[0], 0)

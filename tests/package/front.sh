@@ -15,10 +15,12 @@ if [ -z "${WEIR_COMPLETE:-}" ] && ! command -v musl-gcc >/dev/null; then
 	echo "skipped: front: needs musl-gcc (musl-tools)"
 	exit 77
 fi
-behind=$work/libexec/weir
+# As they are installed.
+behind=$work/libexec/weir/weir
+weir=$work/bin/weir
 WEIR_BUILD_FULL=$behind "$root/tools/build" -q -d "$work/build" static src/cmd/weir
-weir=$work/build/src/cmd/weir
-mkdir "$work/libexec"
+mkdir -p "$work/bin" "$work/libexec/weir"
+cp "$work/build/src/cmd/weir" "$weir"
 # shellcheck disable=SC2016 # expanded by the script
 printf '#!/bin/sh\necho "full:" "$@"\n' >"$behind"
 chmod +x "$behind"
@@ -55,6 +57,10 @@ echo "# a copy of the static command in the place of the full one"
 cp "$weir" "$behind.copy"
 mv "$behind.copy" "$behind"
 same "$("$full" --version)" timeout 20 "$weir" --version
+echo "# a link to the static command in the place of the full one"
+ln -sf ../../bin/weir "$behind"
+same "$("$full" --version)" timeout 20 "$weir" --version
+echo "# no full command"
 rm "$behind"
 same "$("$full" --version)" "$weir" --version
 
@@ -69,11 +75,16 @@ same "full: --version" "$work/moved/bin/weir" --version
 same job "$weir" run "$work/a" -- echo job
 
 echo "# the tests of run, with both"
-ln -s "$full" "$behind"
+cp "$full" "$behind"
 for name in status signals interrupt death inherit; do
 	python3 "$root/tests/cmd/$name.py" "$weir" >"$work/said" 2>&1 ||
 		{ cat "$work/said"; echo "FAIL tests/cmd/$name.py"; exit 1; }
 done
+
+echo "# weir explain, the full command, knows weir run, the static one"
+WEIR_DIAG_TARGET=none WEIR_DIAG_REAL=none python3 "$root/tests/diag/commands.py" "$weir" \
+	test_c50_runs_that_are_the_jobs_of_runs_are_a_deadlock >"$work/said" 2>&1 ||
+	{ cat "$work/said"; echo "FAIL weir explain"; exit 1; }
 
 echo "# WEIR_BUILD_FULL is a path, and that of one call"
 if WEIR_BUILD_FULL=libexec/weir "$root/tools/build" -q -d "$work/none" static >"$work/said" 2>&1 ||

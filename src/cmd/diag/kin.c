@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cmd/diag/kin.h"
+#include "cmd/lib/full.h"
 
 /* Returns the value of a line of /proc/PID/status, such as "PPid:". */
 static unsigned status_of(pid_t pid, const char *key)
@@ -35,15 +36,17 @@ unsigned kin_threads(pid_t pid)
 	return status_of(pid, "Threads:");
 }
 
-/* Returns true if the process executes the same program as this one. */
+/*
+ * Returns true if the process executes this program or the other one of the
+ * installation: `weir run` is the static one, `weir explain` the full one.
+ */
 static bool is_weir(pid_t pid)
 {
-	struct stat mine, its;
+	struct stat its;
 	char path[48];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return !stat("/proc/self/exe", &mine) && !stat(path, &its) &&
-	       mine.st_dev == its.st_dev && mine.st_ino == its.st_ino;
+	return !stat(path, &its) && full_is_part(&its);
 }
 
 /* Returns true if the process has this child, and no other. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaving the work to the full command.  WEIR_FULL is its path.  If the installed
- * files have been moved, it is where it was, seen from this program.
+ * The two programs of an installation: the static command, and the full one behind
+ * it.  WEIR_FULL is the path of the full one, in the static one.  If the installed
+ * files have been moved, each is where it was, seen from the other.
  */
 #include "cmd/lib/full.h"
 
-#ifdef WEIR_FULL
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,15 +15,66 @@
 
 #include "cmd/lib/fail.h"
 
+#define SELF "/proc/self/exe"
+#ifdef WEIR_FULL
 #define FROM_HERE "/../libexec/weir/weir"
+#else
+#define FROM_HERE "/../../bin/weir"
+#endif
 
-/* Returns if the file does not exist. */
-static void try(const char *path, char **argv)
+/* Writes the path of the other program, seen from this one. */
+static bool path_from_here(char path[PATH_MAX])
+{
+	ssize_t n = readlink(SELF, path, PATH_MAX - sizeof(FROM_HERE));
+
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	/* The kernel gives an absolute path. */
+	strcpy(strrchr(path, '/'), FROM_HERE);
+	return true;
+}
+
+static bool is_file(const char *path, const struct stat *file)
+{
+	struct stat info;
+
+	return !stat(path, &info) && info.st_dev == file->st_dev &&
+	       info.st_ino == file->st_ino;
+}
+
+bool full_is_part(const struct stat *file)
+{
+	char path[PATH_MAX];
+
+	if (is_file(SELF, file))
+		return true;
+#ifdef WEIR_FULL
+	if (is_file(WEIR_FULL, file))
+		return true;
+#endif
+	return path_from_here(path) && is_file(path, file);
+}
+
+#ifdef WEIR_FULL
+/*
+ * Returns true if this program is in the place of the full one, itself or by a link:
+ * it would execute itself for ever.  Without /proc only the path is known.
+ */
+static bool is_self(const char *path)
 {
 	const char *mine = (const char *)getauxval(AT_EXECFN);
+	struct stat self;
 
-	/* A copy of this program in the place of the full one would execute itself. */
-	if (mine && !strcmp(mine, path))
+	if (!stat(SELF, &self))
+		return is_file(path, &self);
+	return mine && !strcmp(mine, path);
+}
+
+/* Returns if the file does not exist, or is this program. */
+static void try(const char *path, char **argv)
+{
+	if (is_self(path))
 		return;
 	(void)execv(path, argv);
 	if (errno != ENOENT && errno != ENOTDIR)
@@ -33,16 +84,10 @@ static void try(const char *path, char **argv)
 void full_exec(char **argv)
 {
 	char path[PATH_MAX];
-	ssize_t n;
 
 	try(WEIR_FULL, argv);
-	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(FROM_HERE));
-	if (n <= 0)
-		return;
-	path[n] = 0;
-	/* The kernel gives an absolute path. */
-	strcpy(strrchr(path, '/'), FROM_HERE);
-	try(path, argv);
+	if (path_from_here(path))
+		try(path, argv);
 }
 #else
 void full_exec(char **argv)
