@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executing a command.  The execvp of glibc gives a script without an
- * interpreter line to the shell.  That of musl, with which the static command is
- * linked, fails with ENOEXEC and does not say which file it has found.
+ * Executing a command.  The execvp of glibc gives a script without an interpreter
+ * line to the shell.  That of musl, with which the static command is linked, fails
+ * with ENOEXEC, does not say which file it has found, and ends the search at errors
+ * that glibc passes over.  So the folders are searched here, for both.
  */
 #include "cmd/lib/exec.h"
 
 #include <alloca.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SHELL "/bin/sh"
-#define DEFAULT_PATH "/usr/local/bin:/bin:/usr/bin"	/* as execvp of musl */
+#define DEFAULT_PATH "/bin:/usr/bin"	/* that of confstr(_CS_PATH) */
 
-/* Returns only if the file is no script, or cannot be executed. */
-static void exec_script(const char *file, char *const *argv)
+/* Returns only if the file cannot be executed, as a program or as a script. */
+static void exec_file(const char *file, char *const *argv)
 {
 	union {
 		const char *from;
@@ -45,16 +47,23 @@ static void exec_script(const char *file, char *const *argv)
 	errno = ENOEXEC;
 }
 
+/* Returns true if the error is that of a folder without the file. */
+static bool is_not_here(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == EACCES ||
+	       /* a file system of another machine, or an automatic mount */
+	       error == ESTALE || error == ENODEV || error == ETIMEDOUT;
+}
+
 void exec_command(char *const *argv)
 {
 	const char *folder = getenv("PATH"), *end;
 	char file[PATH_MAX];
+	bool denied = false;
 
-	(void)execvp(argv[0], argv);
-	if (errno != ENOEXEC)
-		return;
-	if (strchr(argv[0], '/')) {
-		exec_script(argv[0], argv);
+	/* No folder has a file without a name, or with one that is too long. */
+	if (strchr(argv[0], '/') || !*argv[0] || strlen(argv[0]) > NAME_MAX) {
+		exec_file(argv[0], argv);
 		return;
 	}
 	/* An empty folder is the current one. */
@@ -65,9 +74,15 @@ void exec_command(char *const *argv)
 		length = (int)(end - folder);
 		n = snprintf(file, sizeof(file), "%.*s%s%s", length, folder,
 			     length ? "/" : "./", argv[0]);
+		/* In a folder whose path is too long is nothing. */
+		errno = ENOENT;
 		if (n > 0 && n < PATH_MAX)
-			exec_script(file, argv);
-		if (errno == ENOEXEC || !*end)
+			exec_file(file, argv);
+		if (!is_not_here(errno))
 			return;
+		denied |= errno == EACCES;
+		if (!*end)
+			break;
 	}
+	errno = denied ? EACCES : ENOENT;
 }
