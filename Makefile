@@ -8,8 +8,11 @@ QUICK ?=
 variant = $(or $(SAN),gcc)
 BUILD ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-asan),build)
 
-# The static command, in front of the full one, if there is a compiler for it.
-front = $(if $(SAN),,$(if $(shell command -v musl-gcc),build-front))
+# The build of the static command that `make install` installs.
+FRONT ?= build-front
+
+# The prefix of an installation, also if PREFIX is empty.
+prefix = $(or $(PREFIX),/usr/local)
 
 ifneq ($(filter-out thread address,$(SAN)),)
 $(error SAN is "thread" or "address", not "$(SAN)")
@@ -51,14 +54,20 @@ bench:
 	@tools/setup $@
 	@tools/bench --build $(BUILD) $(if $(QUICK),--quick)
 
+# The static command becomes the front of the full one, if there is a compiler for it.
 install:
 	@tools/setup $@
-	@PREFIX='$(PREFIX)' tools/build -d $(BUILD) $(variant)
-ifneq ($(front),)
-	@PREFIX='$(PREFIX)' WEIR_BUILD_FULL='$(PREFIX)/libexec/weir/weir' \
-		tools/build -q -d $(front) static src/cmd/weir
-endif
-	@PREFIX='$(PREFIX)' tools/install $(addprefix -f ,$(front)) $(BUILD) '$(DESTDIR)'
+	@PREFIX='$(prefix)' tools/build -d $(BUILD) $(variant)
+	@front=; \
+	if [ -z '$(SAN)' ] && command -v musl-gcc >/dev/null; then \
+		if PREFIX='$(prefix)' WEIR_BUILD_FULL='$(prefix)/libexec/weir/weir' \
+				tools/build -q -d '$(FRONT)' static src/cmd/weir 2>'$(FRONT).log'; then \
+			front='$(FRONT)'; \
+		else \
+			echo 'The static command does not build ($(FRONT).log); the full one is installed alone.'; \
+		fi; \
+	fi; \
+	PREFIX='$(prefix)' tools/install $${front:+-f "$$front"} $(BUILD) '$(DESTDIR)'
 
 static:
 	@tools/setup $@
@@ -89,7 +98,7 @@ help:
 	@echo 'make genmc        the core under GenMC, a model checker: GENMC=PATH'
 	@echo 'make evidence     write docs/evidence.md from the last check-long'
 	@echo 'make bench        measure against every peer; QUICK=1: two minutes'
-	@echo 'make install      install into PREFIX=$(PREFIX), below DESTDIR if set'
+	@echo 'make install      install into PREFIX=$(prefix), below DESTDIR if set'
 	@echo 'make static       build the command as one static file, with musl'
 	@echo 'make deb          build the Debian packages in build-deb/'
 	@echo 'make check-deb    build them, and install, use and remove them in a chroot'

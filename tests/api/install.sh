@@ -14,8 +14,8 @@ cases=$root/tests/api/consumer
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL DESTDIR SAN
 
 echo "# install"
-make -C "$root" install BUILD="$work/build" PREFIX="$prefix" >"$work/log" 2>&1 ||
-	{ cat "$work/log"; exit 1; }
+make -C "$root" install BUILD="$work/build" FRONT="$work/front" PREFIX="$prefix" \
+	>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 
 for header in "$root"/include/weir/*.h* "$root"/include/weir/*/*.h*; do
 	cmp "$header" "$prefix/include/${header#"$root"/include/}"
@@ -102,9 +102,33 @@ fi
 
 echo "# DESTDIR"
 make -C "$root" install BUILD="$work/build" PREFIX=/opt/weir \
-	DESTDIR="$work/dest" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+	FRONT="$work/front" DESTDIR="$work/dest" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 test -s "$work/dest/opt/weir/include/weir/sem.h"
 grep -q '^prefix=/opt/weir$' "$(find "$work/dest" -name weir.pc)"
+
+# Without a compiler for musl there is the full command alone.
+echo "# the static command in front"
+if has musl-gcc; then
+	[ "$(ls "$work/dest/opt/weir/libexec/weir" "$work/dest/opt/weir/bin")" = "\
+$work/dest/opt/weir/bin:
+weir
+
+$work/dest/opt/weir/libexec/weir:
+weir" ]
+	WEIR_DIR=$work "$work/dest/opt/weir/bin/weir" run a -n 1 -- \
+		"$work/dest/opt/weir/bin/weir" stat a | grep -q "^a: 0 of 1 free"
+fi
+
+# A static command that does not build is no reason to install nothing, and an empty
+# prefix is that of meson.
+mkdir "$work/broken"
+printf '#!/bin/sh\nexit 1\n' >"$work/broken/musl-gcc"
+chmod +x "$work/broken/musl-gcc"
+PATH="$work/broken:$PATH" make -C "$root" install BUILD="$work/build" PREFIX= \
+	FRONT="$work/no-front" DESTDIR="$work/alone" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+grep -q '^The static command does not build' "$work/log"
+test ! -e "$work/alone/usr/local/libexec/weir"
+"$work/alone/usr/local/bin/weir" --version >"$work/log"
 
 # The install succeeds even if ldconfig fails, as musl's does.
 echo "# ldconfig"
