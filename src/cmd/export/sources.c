@@ -10,12 +10,12 @@
 bool source_all(struct metrics *m, int64_t limit_ns)
 {
 	int64_t end_ns = weir_deadline_after(limit_ns);
-	int errnum;
 
 	/* They answer while this process reads its host. */
 	servers_start();
 	if (!source_named(m)) {
-		errnum = errno;
+		int errnum = errno;
+
 		servers_stop();
 		errno = errnum;
 		return false;
