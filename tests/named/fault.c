@@ -248,6 +248,17 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 	return __real_pthread_join(thread, result);
 }
 
+int __real_pthread_tryjoin_np(pthread_t thread, void **result);
+int __wrap_pthread_tryjoin_np(pthread_t thread, void **result);
+int __wrap_pthread_tryjoin_np(pthread_t thread, void **result)
+{
+	int failed = __real_pthread_tryjoin_np(thread, result);
+
+	if (!failed)
+		at_sub_relaxed(&threads, 1);
+	return failed;
+}
+
 /*
  * A hostile process restores the kick word between the keeper's load of it and
  * the keeper's sleep, after a wake-up that reached no sleeper.

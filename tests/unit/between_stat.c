@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "between.h"
+#include "core/sem_contend.h"
 #include "weir/async.h"
 
 static weir_op a, b, c;
@@ -201,4 +202,89 @@ TEST(stat_without_the_lock_counts_the_wait)
 	pass_seconds(86);
 	weir_sem_release(&sem, 1);
 	CHECK_OK(job_end(&j));
+}
+
+/* Another semaphore, which shares the published entry of `sem`. */
+static struct {
+	weir_sem sem __attribute__((aligned(64)));
+} memory[4 * WEIR_CONTENDED_];
+static weir_sem *other;
+static weir_op d;
+
+static void two_share_an_entry(void)
+{
+	int i = 0;
+
+	hold_all(2);
+	submit(&a, 1, NULL);
+	while (weir_contended_of_(&memory[i].sem) != weir_contended_of_(&sem))
+		i++;
+	other = &memory[i].sem;
+	CHECK_OK(weir_sem_init(other, 9));
+	CHECK_OK(weir_sem_acquire(other, 9, NULL));
+	weir_op_init(&d, NULL, NULL, NULL);
+	CHECK_EQ(weir_op_submit(&d, other, 9, NULL), WEIR_EQUEUED);
+}
+
+static void look_at_other(void *unused)
+{
+	weir_sem_info info;
+
+	(void)unused;
+	CHECK_OK(weir_sem_stat(other, &info));
+	CHECK_EQ(info.waiters, 1);
+	CHECK_EQ(info.waiting_permits, 9);
+}
+
+static void look_at_both(void)
+{
+	weir_sem_info info;
+
+	CHECK_OK(weir_sem_stat(&sem, &info));
+	CHECK_EQ(info.waiters, 1);
+	CHECK_EQ(info.waiting_permits, 1);
+	look_at_other(NULL);
+}
+
+static void end_both(void)
+{
+	CHECK_OK(weir_op_cancel(&a));
+	CHECK_OK(weir_op_cancel(&d));
+	CHECK_OK(weir_sem_destroy(other));
+}
+
+TEST(stats_that_share_an_entry_publish_at_the_same_moment)
+{
+	for (int i = 1; i <= 8; i++) {
+		two_share_an_entry();
+		before("weir_sem_show_", i, look_at_other, NULL);
+		look_at_both();
+		happened();
+		look_at_both();
+		end_both();
+	}
+	two_share_an_entry();
+	before_cas("claim", look_at_other, NULL);
+	look_at_both();
+	happened();
+	look_at_both();
+	end_both();
+}
+
+/* A waiter leaves whose numbers have been replaced: those of the other stay. */
+TEST(replaced_numbers_are_not_withdrawn)
+{
+	weir_sem_info info;
+
+	two_share_an_entry();
+	look_at_both();
+	CHECK_OK(weir_op_cancel(&a));
+	before_cas("try_lock", nothing, NULL);
+	look_at_other(NULL);
+	CHECK(!between_is_done());
+	between_forget();
+	CHECK_OK(weir_sem_stat(&sem, &info));
+	CHECK_EQ(info.waiters, 0);
+	CHECK_OK(weir_op_cancel(&d));
+	CHECK_OK(weir_sem_destroy(other));
 }
