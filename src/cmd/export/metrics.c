@@ -366,9 +366,10 @@ metrics_find_exemplar(const struct metrics *m, enum metrics_family family,
 		else
 			high = middle;
 	}
+	if (low == m->exemplars_count)
+		return NULL;
 	found = &m->exemplars[low];
-	return low < m->exemplars_count && found->family == family &&
-	       found->part == part &&
+	return found->family == family && found->part == part &&
 	       !metrics_compare(&m->series[found->series], &m->series[series]) ?
 		       found : NULL;
 }
