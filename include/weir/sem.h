@@ -397,7 +397,8 @@ WEIR_API int64_t weir_sem_available(const weir_sem *sem);
  * weir_sem_stat usually takes no lock.  After a waiter has joined or left, the
  * next call takes it, and holds it for a time that grows with the number of
  * oversized waiters, and with that of all waiters if they want different numbers
- * of permits.  A call also takes the lock if the semaphore changes all the time.
+ * of permits.  A call also takes the lock if the semaphore changes all the time, or
+ * is closed and has no waiters.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */

@@ -54,7 +54,7 @@ static inline int weir_ticks_store_(uint64_t words[2])
 
 	/* relaxed: as above. */
 	read = at_load_relaxed(&weir_read_clock_);
-	/* Only there has a timespec two words of 64 bits. */
+	/* On other machines a timespec is not two words of 64 bits. */
 	if (sizeof(long) == 8)
 		return read(CLOCK_MONOTONIC_COARSE, (struct timespec *)words);
 	(void)read(CLOCK_MONOTONIC_COARSE, &now);

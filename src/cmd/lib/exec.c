@@ -74,7 +74,7 @@ void exec_command(char *const *argv)
 		length = (int)(end - folder);
 		n = snprintf(file, sizeof(file), "%.*s%s%s", length, folder,
 			     length ? "/" : "./", argv[0]);
-		/* In a folder whose path is too long is nothing. */
+		/* A folder whose path is too long has no files. */
 		errno = ENOENT;
 		if (n > 0 && n < PATH_MAX)
 			exec_file(file, argv);
