@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Test tools/setup.  It prints nothing if no package is missing.  Without root it
 # prints the missing packages and the command that installs them.  With root or sudo it
-# installs without a prompt.  It reports an install that fails.  A missing optional
-# package does not fail.  The commands are replaced by recorders: nothing is installed.
+# installs without a prompt.  It waits for another program that installs packages.  It
+# reports an install that fails.  A missing optional package does not fail.  The
+# commands are replaced by recorders: nothing is installed.
 #
 #   setup.sh ROOT
 set -u
@@ -50,6 +51,11 @@ run() {
 }
 
 fake apt-get <<'TEXT'
+if [ -e "$WEIR_SETUP_LOG.locked" ]; then
+	[ -n "${WEIR_SETUP_STUCK:-}" ] || rm "$WEIR_SETUP_LOG.locked"
+	echo 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)'
+	exit 100
+fi
 echo "$DEBIAN_FRONTEND: $*" >>"$WEIR_SETUP_LOG"
 [ "$1" != install ] || "$WEIR_SETUP_POLICY" || echo "servers: $?" >>"$WEIR_SETUP_LOG"
 [ "$1" != install ] || [ -z "${WEIR_SETUP_BREAK:-}" ] || { echo 'E: no such package'; exit 100; }
@@ -95,6 +101,18 @@ echo 0
 TEXT
 run bench
 expect "root" 0 "weir: apt-get install"
+touch "$WEIR_SETUP_LOG.locked"
+run bench
+expect "another program holds the lock for a moment" 0 "another program is installing"
+said=$(cat "$WEIR_SETUP_LOG")
+expect "the command is run again" 0 "noninteractive: update" "noninteractive: install"
+touch "$WEIR_SETUP_LOG.locked"
+export WEIR_SETUP_STUCK=1 WEIR_SETUP_PATIENCE=1
+run bench
+expect "the lock is never free" 1 "waiting 1 s at most" "held by process 4711" \
+	"failed with status 100"
+rm "$WEIR_SETUP_LOG.locked"
+unset WEIR_SETUP_STUCK WEIR_SETUP_PATIENCE
 export WEIR_SETUP_BREAK=1
 run check
 expect "an install that fails" 1 "E: no such package" "failed with status 100"
