@@ -13,7 +13,7 @@ fail() {
 
 # Every file of the system, without those that any installation changes.
 files() {
-	find /etc /opt /srv /usr /var -xdev \( -path /var/log -o -path /var/cache \) -prune -o -print |
+	find /etc /opt /srv /usr /var -xdev \( -path /var/log -o -path /var/cache -o -path /var/tmp \) -prune -o -print |
 		grep -vE '^/var/lib/dpkg/(status|available|lock|triggers|diversions|statoverride)' |
 		sort
 }
