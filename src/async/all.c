@@ -230,12 +230,17 @@ weir_err weir_all_cancel(weir_all *all)
 {
 	weir_err err = WEIR_EBUSY;
 	bool outer, going;
+	uint32_t state;
 
 	if (is_misplaced(all))
 		return WEIR_EINVAL;
 	/* [A5] acquire */
-	if (at_load_acquire(&all->state_) == FREE)
+	state = at_load_acquire(&all->state_);
+	if (state == FREE)
 		return err;
+	if (state > STOPPED)
+		return weir_panic_("weir_all_cancel: operation %p was not "
+				   "initialised", all);
 	outer = weir_callbacks_hold_();
 	weir_lock_(&all->lock_);
 	/* relaxed: a first guess; stop() reads it again. */

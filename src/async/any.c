@@ -223,13 +223,18 @@ weir_err weir_any_submit(weir_any *any, const weir_req *reqs, weir_op *places,
 
 weir_err weir_any_cancel(weir_any *any)
 {
+	uint32_t state;
 	size_t which;
 
 	if (is_misplaced(any))
 		return WEIR_EINVAL;
 	/* [A4] acquire */
-	if (at_load_acquire(&weir_any_head_(any)->state) == WEIR_OP_FREE_)
+	state = at_load_acquire(&weir_any_head_(any)->state);
+	if (state == WEIR_OP_FREE_)
 		return WEIR_EBUSY;
+	if (!weir_op_is_valid_(weir_any_head_(any), state))
+		return weir_panic_("weir_any_cancel: operation %p was not "
+				   "initialised", any);
 	if (!weir_any_decide_(any, WEIR_ANY_CANCELLED_) &&
 	    !weir_run_take_(weir_any_head_(any)))
 		return WEIR_EBUSY;

@@ -214,8 +214,7 @@ weir_err weir_op_cancel(weir_op *op)
 	state = at_load_acquire(&w->state);
 	if (state == WEIR_OP_FREE_)
 		return WEIR_EBUSY;
-	if (state > WEIR_OP_RUNNING_ || w->kind < WEIR_OP_ON_THREAD_ ||
-	    w->kind > WEIR_OP_WAKES_)
+	if (!weir_op_is_valid_(w, state))
 		return weir_panic_("weir_op_cancel: operation %p was not "
 				   "initialised", op);
 	if (state == WEIR_OP_QUEUED_)

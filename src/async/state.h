@@ -2,6 +2,9 @@
 #ifndef WEIR_ASYNC_STATE_H
 #define WEIR_ASYNC_STATE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/waiter.h"
 #include "weir/async.h"
 
@@ -42,6 +45,17 @@ _Static_assert(sizeof(weir_op) >= sizeof(struct weir_waiter_), "layout");
 static inline struct weir_waiter_ *weir_op_inside_of_(weir_op *op)
 {
 	return (struct weir_waiter_ *)(void *)op;
+}
+
+/*
+ * Returns false if w was never initialised as an operation.  `state` is the state
+ * that was read from w.
+ */
+static inline bool weir_op_is_valid_(const struct weir_waiter_ *w,
+				     uint32_t state)
+{
+	return state <= WEIR_OP_RUNNING_ && w->kind >= WEIR_OP_ON_THREAD_ &&
+	       w->kind <= WEIR_OP_WAKES_;
 }
 
 #endif /* WEIR_ASYNC_STATE_H */

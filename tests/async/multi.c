@@ -609,3 +609,24 @@ TEST(c11_all_of_too_many)
 	CHECK_ERR(weir_acquire_all(reqs, 3, NULL), WEIR_ETOOBIG);
 	CHECK_EQ(waiters_of(&sems[0]), 0);
 }
+
+/* Memory that was never an operation: a panic, not an endless wait. */
+TEST(cancel_of_uninitialised_operations)
+{
+	static const unsigned char fill[] = { 0x01, 0x02, 0x5a, 0xa5, 0xff };
+	weir_all all;
+	weir_any any;
+
+	for (size_t i = 0; i < sizeof(fill); i++) {
+		memset(&all, fill[i], sizeof(all));
+		CHECK_PANICS("weir_all_cancel: operation",
+			     CHECK_ERR(weir_all_cancel(&all), WEIR_EINVAL));
+		memset(&any, fill[i], sizeof(any));
+		CHECK_PANICS("weir_any_cancel: operation",
+			     CHECK_ERR(weir_any_cancel(&any), WEIR_EINVAL));
+	}
+	memset(&all, 0, sizeof(all));
+	CHECK_ERR(weir_all_cancel(&all), WEIR_EBUSY);
+	memset(&any, 0, sizeof(any));
+	CHECK_ERR(weir_any_cancel(&any), WEIR_EBUSY);
+}
