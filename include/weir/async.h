@@ -83,7 +83,12 @@ struct weir_loop;	/* weir/loop.h */
  *   Fork      Operations do not exist in the child.
  *   Misuse    As in weir/sem.h.  If an operation is submitted while it is
  *             submitted already, then the call panics.  If an operation was not
- *             initialised, then a cancel panics when it detects that.
+ *             initialised, then a cancel panics when it detects that.  If an
+ *             operation is initialised again while it is submitted, then its
+ *             init cannot detect that: the memory may be uninitialised.  If it
+ *             is the oldest waiter of its semaphore, and was submitted without a
+ *             context, then each later call that needs the queue of the
+ *             semaphore panics; otherwise the behaviour is undefined.
  */
 typedef struct __attribute__((may_alias)) weir_op {
 	uint64_t space_[16];
@@ -100,9 +105,7 @@ typedef void weir_op_fn(weir_op *op, weir_err err, void *user);
  * Set up *op.  If loop is null, then the callback runs on the deciding thread:
  * see "Where a callback runs".  If fn is null, then loop must be null, and the
  * operation is polled with weir_op_poll.
- * Requires: *op is not submitted.  This cannot be detected here, because *op
- * may be uninitialised memory.  A submitted operation that is initialised again
- * corrupts the queue of its semaphore: cancel it first.
+ * Requires: *op is not submitted; if it is, cancel it first.  See "Misuse".
  */
 WEIR_API void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 			   void *user);

@@ -90,7 +90,7 @@ struct weir_chan_op {
 /*
  * Set up *op, for sends and receives on any channel.  loop may be null.  If fn
  * is null, then loop must be null, and the operation is polled with
- * weir_chan_op_poll.
+ * weir_chan_op_poll.  Requires: *op is not submitted.
  */
 WEIR_API void weir_chan_op_init(weir_chan_op *op, struct weir_loop *loop,
 				weir_chan_op_fn *fn, void *user);

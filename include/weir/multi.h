@@ -95,7 +95,8 @@ WEIR_API void weir_set_release(weir_set *set);
  * semaphore.  submit returns WEIR_OK, WEIR_EQUEUED or an error.  If it returns
  * WEIR_EQUEUED, then the callback runs once, unless cancel returns WEIR_OK.
  * Callbacks run where the callbacks of operations run.  fn must not be null.
- * The time of a cancel is proportional to k.
+ * The time of a cancel is proportional to k.  An operation that is submitted must
+ * not be initialised.
  */
 typedef struct weir_all weir_all;
 typedef void weir_all_fn(weir_all *all, weir_err err, void *user);
@@ -125,6 +126,7 @@ WEIR_API WEIR_MUST_USE weir_err weir_all_cancel(weir_all *all);
 /*
  * The asynchronous form of weir_acquire_any.  k has no limit: `places` is room
  * for k operations in the caller's memory, used until the operation has ended.
+ * Until then no other operation may use it.
  * If err is not WEIR_OK, then `which` is meaningless.
  */
 typedef struct weir_any weir_any;

@@ -86,6 +86,7 @@ struct weir_pool_op {
 /*
  * Set up *op, for any pool.  loop may be null.  If fn is null, then loop must
  * be null, and the operation is polled with weir_pool_op_poll.
+ * Requires: *op is not submitted.
  */
 WEIR_API void weir_pool_op_init(weir_pool_op *op, struct weir_loop *loop,
 				weir_pool_op_fn *fn, void *user);

@@ -174,7 +174,10 @@ static weir_err leave(struct weir_waiter_ *w, bool *waited,
 		return WEIR_OK;
 	}
 	err = weir_sem_lock_(w->sem, "weir_op_cancel");
-	/* The lock fails only in the child of a fork: C29. */
+	/*
+	 * The lock fails only in the child of a fork (C29), or if the oldest waiter
+	 * was initialised again.
+	 */
 	if (err)
 		return err;
 	*waited = w->place != WEIR_NOWHERE_;

@@ -65,6 +65,11 @@ weir_err weir_sem_report_(const weir_sem *sem, const char *call,
 		return weir_panic_("%s: semaphore %o had waiters at a fork "
 				   "and is used in the child", call,
 				   weir_sem_name_(sem), sem);
+	case WEIR_LOST_WAITER_:
+		return weir_panic_("%s: semaphore %o: its oldest waiter is an "
+				   "operation that was initialised again while "
+				   "it was submitted", call,
+				   weir_sem_name_(sem), sem);
 	case WEIR_IS_WELL_:
 	case WEIR_WAS_LOCKED_:
 	case WEIR_GAVE_UP_:
@@ -90,12 +95,15 @@ static void unlock_untouched(weir_sem *sem, int64_t back)
 
 enum weir_problem_ weir_sem_enter_(weir_sem *sem, int64_t added)
 {
-	struct weir_ring_ *oldest = sem->queue_ ? sem->queue_ : sem->oversized_;
+	const struct weir_waiter_ *first = weir_sem_first_(sem);
 	uint8_t forks = (uint8_t)weir_forks_();
 
-	if (oldest && weir_waiter_of_(oldest)->forks != forks) {
+	if (first && (first->forks != forks || !first->place)) {
+		/* A waiter on a list has a place, unless its memory was reset. */
+		bool lost = !first->place;
+
 		unlock_untouched(sem, added);
-		return WEIR_HAD_WAITERS_;
+		return lost ? WEIR_LOST_WAITER_ : WEIR_HAD_WAITERS_;
 	}
 	/* relaxed: a hint for threads that have waited long for the lock. */
 	at_store_relaxed(&sem->forks_, forks);

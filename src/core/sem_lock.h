@@ -25,6 +25,7 @@ enum weir_problem_ {
 	WEIR_IS_DESTROYED_,
 	WEIR_IS_NO_SEMAPHORE_,
 	WEIR_HAD_WAITERS_,	/* at a fork; this is the child */
+	WEIR_LOST_WAITER_,	/* its operation was initialised again */
 	WEIR_WAS_LOCKED_,	/* at a fork; this is the child */
 	WEIR_GAVE_UP_		/* as WAS_LOCKED; the call's limit came first */
 };

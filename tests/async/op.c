@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations without a loop: C3, C26, C27, C35. */
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "calls.h"
 #include "../unit/job.h"
@@ -421,6 +423,76 @@ TEST(c35_polled)
 	CHECK_ERR(weir_op_submit_until(&op, &sem, 1, 1), WEIR_ETIMEDOUT);
 	CHECK_EQ(waiters_of(&sem), 0);
 	CHECK_IDENTITY(&sem);
+}
+
+/*
+ * The memory of the oldest waiter was reset: a panic, and the queue is not followed
+ * to a null pointer.
+ */
+static void detect_initialised_again(weir_op *op, int64_t n, weir_ctx *ctx)
+{
+	static const char words[] = "was initialised again while it was submitted";
+	weir_sem_waiter list[1];
+	size_t listed;
+
+	CHECK_ERR(weir_op_submit(op, &sem, n, ctx), WEIR_EQUEUED);
+	weir_op_init(op, NULL, NULL, NULL);
+	CHECK_PANICS(words, weir_sem_release(&sem, 1));
+	CHECK_EQ(weir_sem_available(&sem), 0);
+	CHECK_ERR(weir_sem_try_release(&sem, 1), WEIR_EINVAL);
+	CHECK_PANICS(words, CHECK_ERR(weir_op_submit(op, &sem, 1, NULL),
+				      WEIR_EINVAL));
+	CHECK_PANICS(words, CHECK_ERR(weir_sem_acquire(&sem, 1, NULL),
+				      WEIR_EINVAL));
+	CHECK_PANICS(words, CHECK_ERR(weir_sem_resize(&sem, 5, NULL),
+				      WEIR_EINVAL));
+	CHECK_PANICS(words, CHECK_ERR(weir_sem_waiters(&sem, list, 1, &listed),
+				      WEIR_EINVAL));
+	CHECK_PANICS(words, CHECK_ERR(weir_sem_destroy(&sem), WEIR_EINVAL));
+}
+
+TEST(initialised_again_while_queued)
+{
+	weir_op op, next;
+
+	none_free(1);
+	weir_op_init(&op, NULL, NULL, NULL);
+	detect_initialised_again(&op, 1, NULL);
+	/* Also if another operation waits behind it. */
+	none_free(1);
+	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_op_init(&next, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&next, &sem, 1, NULL), WEIR_EQUEUED);
+	weir_op_init(&op, NULL, NULL, NULL);
+	CHECK_PANICS("weir_op_cancel: semaphore",
+		     CHECK_ERR(weir_op_cancel(&next), WEIR_EINVAL));
+}
+
+TEST(initialised_again_while_oversized)
+{
+	weir_ctx ctx = WEIR_CTX_INIT;
+	weir_op op;
+
+	none_free(1);
+	weir_op_init(&op, NULL, NULL, NULL);
+	detect_initialised_again(&op, 2, &ctx);
+}
+
+/* The child of a fork names the same cause. */
+TEST(initialised_again_in_the_child_of_a_fork)
+{
+	pid_t child = fork();
+	weir_op op;
+	int status;
+
+	if (!child) {
+		none_free(1);
+		weir_op_init(&op, NULL, NULL, NULL);
+		detect_initialised_again(&op, 1, NULL);
+		_exit(0);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
 }
 
 /* Memory that was never an operation: a panic, not an endless wait. */

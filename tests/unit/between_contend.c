@@ -240,7 +240,8 @@ static void set_sleepers(uint32_t count)
 /* C28: an unlock wakes a thread that sleeps until the lock is dropped. */
 TEST(an_unlock_wakes_a_sleeping_contender)
 {
-	struct weir_waiter_ foreign = { .forks = (uint8_t)(weir_forks_() + 1) };
+	struct weir_waiter_ foreign = { .forks = (uint8_t)(weir_forks_() + 1),
+					.place = WEIR_IN_QUEUE_ };
 	int before_it = wakes();
 
 	CHECK_OK(weir_sem_init(&sem, 1));
