@@ -56,10 +56,11 @@ static void finish_task(weir_group *group, void *self,
 	weir_group_task_done_(group);
 }
 
-void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task)
+void weir_group_task_exited_(weir_group *group, void *self,
+			     const struct weir_task_ *task)
 {
 	weir_sem_release(&group->permits_, task->weight);
-	finish_task(group, NULL, task, WEIR_ECANCELED, EXITED);
+	finish_task(group, self, task, WEIR_ECANCELED, EXITED);
 }
 
 static void run_task(weir_group *group, void *self,

@@ -33,8 +33,12 @@ static inline weir_err weir_group_check_(weir_group *group, const char *call,
  */
 void weir_group_work_(weir_group *group, void *self);
 
-/* Called if the task ended its thread: release its permits and finish it. */
-void weir_group_task_exited_(weir_group *group, const struct weir_task_ *task);
+/*
+ * Called if the task ended its thread: release its permits and finish it.  `self` is
+ * passed on to weir_group_report_.
+ */
+void weir_group_task_exited_(weir_group *group, void *self,
+			     const struct weir_task_ *task);
 
 /*
  * Called when the task is finished and reported.  This is the last access to

@@ -12,9 +12,9 @@
  * is ending: it then runs in the destructor, and the value of a second key
  * completes the report.
  *
- * If no new thread can be created, the old thread continues to run tasks inside
- * the destructor.  Otherwise no thread might be left for the backlog, and
- * weir_group_wait would wait forever.
+ * If no new thread can be created, the old thread keeps its place and continues to
+ * run tasks inside the destructor.  Otherwise no thread might be left for the
+ * backlog, and weir_group_wait would wait forever.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -144,10 +144,12 @@ static void thread_exits(void *value)
 	weir_lock_(&group->lock_);
 	goes_on = start_at(place) != WEIR_OK;
 	weir_unlock_(&group->lock_);
-	if (!goes_on)
+	if (goes_on)
+		pthread_setspecific(place_of_thread, place);
+	else
 		pthread_detach(pthread_self());
 	if (activity == IN_TASK)
-		weir_group_task_exited_(group, &task);
+		weir_group_task_exited_(group, goes_on ? place : NULL, &task);
 	else
 		weir_group_task_done_(group);
 	if (goes_on)
@@ -167,7 +169,7 @@ weir_err weir_group_call_(weir_group *group, void *self,
 	return err;
 }
 
-/* `self` is null if the thread is ending. */
+/* `self` is null if the thread is ending and has no place any more. */
 void weir_group_report_(weir_group *group, void *self,
 			const struct weir_task_ *task, weir_err err)
 {

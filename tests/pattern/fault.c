@@ -176,6 +176,38 @@ TEST(no_thread)
 	CHECK_OK(weir_group_destroy(&group));
 }
 
+static void end_in_done(void *user, void *arg, weir_err err)
+{
+	(void)user;
+	(void)arg;
+	if (err)
+		pthread_exit(NULL);
+}
+
+/*
+ * A task ends the only thread, and no thread can replace it.  `done` ends the thread
+ * once more, in the destructor in which it runs the other tasks.
+ */
+TEST(no_thread_to_take_the_place_of_one_that_ends_twice)
+{
+	const weir_group_opts opts = { .workers = 1, .backlog = 20,
+				       .done = end_in_done };
+	weir_group group;
+	int ran = 0;
+
+	CHECK_OK(weir_group_init(&group, &opts));
+	refuse_from = 2;
+	refuse_thread = 1000000;
+	for (int i = 0; i < 10; i++) {
+		CHECK_OK(weir_group_spawn(&group, leave, NULL, 1, NULL));
+		CHECK_OK(weir_group_spawn(&group, task, &ran, 1, NULL));
+	}
+	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
+	CHECK_EQ(ran, 10);
+	CHECK_OK(weir_group_destroy(&group));
+	refuse_from = refuse_thread = 0;
+}
+
 /* A task ends the only thread, and the first attempt to replace it fails. */
 TEST(no_thread_to_take_the_place)
 {
