@@ -102,6 +102,11 @@ def test_c19_69_closed_while_waiting():
     check(not os.path.exists(path("ran")))
 
 
+def test_a_dash_is_a_name():
+    same(weir("run", "-", "-n", "1", "echo", "job"), (0, "job\n", ""))
+    same(stat("-")["capacity"], 1)
+
+
 def test_64_usage():
     for args in (["run"], ["run", "a"], ["run", "a", "-n"], ["run", "a", "-n", "x", "true"],
                  ["run", "a", "-n", "-1", "true"], ["run", "a", "-w", "0", "true"],

@@ -60,6 +60,11 @@ int options_next(const struct cmd *self, int argc, char **argv,
 	char room[64];
 	int found;
 
+	/* The getopt_long of musl takes this argument for the end of options. */
+	if (optind < argc && !strcmp(argv[optind], "-")) {
+		optarg = argv[optind++];
+		return 1;
+	}
 	/*
 	 * '-': return arguments in their order.  ':': return ':' for a missing
 	 * value instead of '?'.
