@@ -63,6 +63,7 @@ install:
 		if PREFIX='$(prefix)' WEIR_BUILD_FULL='$(prefix)/libexec/weir/weir' \
 				tools/build -q -d '$(FRONT)' static src/cmd/weir 2>'$(FRONT).log'; then \
 			front='$(FRONT)'; \
+			rm '$(FRONT).log'; \
 		else \
 			echo 'The static command does not build ($(FRONT).log); the full one is installed alone.'; \
 		fi; \

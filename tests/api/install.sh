@@ -16,6 +16,8 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL DESTDIR SAN
 echo "# install"
 make -C "$root" install BUILD="$work/build" FRONT="$work/front" PREFIX="$prefix" \
 	>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# The log of the static command stays only if it does not build.
+test ! -e "$work/front.log"
 
 for header in "$root"/include/weir/*.h* "$root"/include/weir/*/*.h*; do
 	cmp "$header" "$prefix/include/${header#"$root"/include/}"
