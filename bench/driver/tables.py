@@ -59,12 +59,13 @@ def aim_rows(results, groups=None):
             key = aim.what.split(' ')[0]
             against = f'best: {aims.best_peer(key, results) or "-"}'
         sign = '>=' if aim.at_least else '<='
+        floor = aim.floor_in(results)
         rows.append((aim.what, against,
                      ratio(found.median) if found else '-',
                      f'{ratio(found.low)}-{ratio(found.high)}' if found
                      else '-',
                      f'{sign} {aim.want:g}',
-                     '-' if aim.floor is None else f'{aim.floor:g}', verdict))
+                     '-' if floor is None else f'{floor:.2g}', verdict))
     return rows
 
 

@@ -133,6 +133,19 @@ class Judged(unittest.TestCase):
                                    {'ns': 1, 'min_max': share})])
             self.assertEqual(aim.judge(results)[1], want)
 
+    def test_floor_is_of_the_same_run(self):
+        key = 'ping-pong/two'
+        results = results_of([('limits/line', 'limits', 0, {'ns': 300}),
+                              ('limits/line', 'limits', 1, {'ns': 400}),
+                              (key, 'sem_t', 0, {'ns': 6000}),
+                              (key, 'sem_t', 1, {'ns': 8000})])
+        aim = aims.over(key, key, 'weir-fifo', 'sem_t', 1,
+                        floor=aims.limit_over('line', key, 'sem_t'))
+        self.assertEqual(aim.floor_in(results), 0.05)
+        self.assertIsNone(aim.floor_in(results_of([])))
+        aim = aims.over(key, key, 'weir-fifo', 'sem_t', 1, floor=1)
+        self.assertEqual(aim.floor_in(results), 1)
+
     def test_every_aim_names_what_is_planned(self):
         """An aim for a workload or a peer that is not measured is a typo."""
         asked = set()
@@ -143,6 +156,7 @@ class Judged(unittest.TestCase):
                 return {}
         for _, aim in aims.every():
             self.assertEqual(aim.judge(Asked())[1], 'not measured')
+            aim.floor_in(Asked())
         planned = {(workload.key, name)
                    for workload in plan.workloads(False)
                    for name in workload.who}
