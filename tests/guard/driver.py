@@ -267,6 +267,7 @@ class Reported(unittest.TestCase):
         _, pages = self.write(1)
         text = pages['semaphores.md']
         self.assertIn('| ns of CPU time | ping-pong/two | ping-pong/one |', text)
+        self.assertIn('| ns of CPU time | callbacks/T64/c1/0 |', text)
         # The grid of CPU times has as many rows as that of operations.
         self.assertEqual(text.count('| T64 c32 1000 |'), 2)
         self.assertIn('| ns of CPU time | patterns/chan/8/1:1 |',
