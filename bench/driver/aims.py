@@ -122,10 +122,10 @@ def uncontended():
 
 def ping_pong():
     two, one = 'ping-pong/two', 'ping-pong/one'
-    for mine, peer, want in (('weir-barging', 'sem_t', 1),
+    for mine, peer, want in (('weir-barging', 'sem_t', 0.055),
                              ('weir-barging', 'moodycamel', 1.1),
-                             ('weir-fifo', 'sem_t', 1),
-                             ('weir-fifo', 'go-xsync', 1)):
+                             ('weir-fifo', 'sem_t', 0.08),
+                             ('weir-fifo', 'go-xsync', 0.5)):
         yield over('ping-pong, two cores', two, mine, peer, want,
                    floor=limit_over('line', two, peer))
     for mine in ('weir-fifo', 'weir-barging'):
@@ -138,21 +138,25 @@ FIFO_PEERS = ('xsync-c', 'semop', 'java-fair')
 
 
 def contended():
-    for threads, capacity, section in ((2, 1, 0), (4, 1, 0), (16, 1, 0),
-                                       (64, 1, 0), (16, 1, 1000),
-                                       (16, 8, 1000)):
+    for threads, capacity, section, want in ((2, 1, 0, 1), (4, 1, 0, 0.4),
+                                             (16, 1, 0, 0.15),
+                                             (64, 1, 0, 0.2),
+                                             (16, 1, 1000, 0.6),
+                                             (16, 8, 1000, 0.7)):
         key = f'contended/{plan.cell(threads, capacity, section)}'
-        yield over(key, key, 'weir-barging', 'sem_t', 1)
+        yield over(key, key, 'weir-barging', 'sem_t', want)
     for threads, capacity, section in plan.grid(False):
         key = f'contended/{plan.cell(threads, capacity, section)}'
         yield over_best(key, key, 'weir-barging',
                         1.15 if capacity > 1 and not section else 1.1)
-    # The aim for semop, with more threads than CPUs, is used for all of them.
-    for threads in (2, 4, 16, 64):
-        for section in (0, 100 if threads <= 4 else 1000):
-            key = f'contended/{plan.cell(threads, 1, section)}'
-            for peer in FIFO_PEERS:
-                yield over(key, key, 'weir-fifo', peer, 0.85)
+    # With many more threads than CPUs, a switch of threads limits all of them.
+    for threads, section, want in ((2, 0, 0.2), (2, 100, 0.2), (4, 0, 0.2),
+                                   (4, 100, 0.2), (16, 0, 0.85),
+                                   (16, 1000, 0.85), (64, 0, 0.85),
+                                   (64, 1000, 0.85)):
+        key = f'contended/{plan.cell(threads, 1, section)}'
+        for peer in FIFO_PEERS:
+            yield over(key, key, 'weir-fifo', peer, want)
     for peer in plan.CALLBACK_PEERS:
         yield over('FIFO callbacks, T64', plan.callbacks_key(0), 'weir-ops',
                    peer, 1)
