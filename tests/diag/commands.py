@@ -480,6 +480,27 @@ def test_c40_threads_of_another_pid_namespace():
         check("LEAKED" not in out, out)
 
 
+def test_c40_a_process_of_another_pid_namespace_has_its_id_of_this_one():
+    """weir top lists processes of several namespaces, and its user passes an ID on."""
+    command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
+               TARGET, "deadlock"]
+    try:
+        outer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+    except FileNotFoundError:
+        raise Skipped("needs unshare") from None
+    with outer:
+        if outer.stdout.readline() != b"ready\n":
+            raise Skipped("the system allows no PID namespace")
+        pid, = (str(child) for child in children(outer.pid))
+        check(weir("explain", pid)[1].startswith(f"weir: pid {pid} "), "explain")
+        same(weir("top", pid, "--once")[1].splitlines()[1].split()[0], pid, "top PID")
+        lines = weir("top", "--once")[1].splitlines()
+        check(any(line.split()[0] == pid for line in lines), lines)
+        same(json.loads(weir("top", pid, "--json", "--once")[1])["pid"], int(pid), "json")
+        outer.stdin.close()
+
+
 def test_explain_a_name_that_is_shown_otherwise():
     """A name is cut after 47 bytes, and its control characters are replaced."""
     for name, shown in (("x" * 60, "x" * 47), ("x" * 46 + "\u00e9", "x" * 46 + "?"),

@@ -188,6 +188,9 @@ bool diag_try_read(struct diag *diag)
 	if (error)
 		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
 				 weir_diag_error_text_(error));
+	/* The registry has the ID in the PID namespace of the process. */
+	if (diag->pid)
+		diag->model.pid = (uint32_t)diag->pid;
 	diag_name_threads(diag);
 	diag_name_posix(diag);
 	weir_diag_judge_(&diag->model);
