@@ -14,6 +14,7 @@ import pty
 import random
 import re
 import resource
+import select
 import shutil
 import signal
 import struct
@@ -596,47 +597,65 @@ def test_top_once():
     same((status, out.count("DEADLOCK")), (0, 2), err)
 
 
-def test_top_on_a_terminal():
-    with target(program=REAL) as t:
-        pid, fd = pty.fork()
-        if not pid:
-            os.execve(support.WEIR, [support.WEIR, "top", t.pid, "-i", "50ms"],
-                      {**support.ENV, "TERM": "vt100"})
-        seen = b""
+class top:
+    """weir top on a terminal of 80 columns."""
 
-        def shows(text):
-            nonlocal seen
-            while text not in seen:
-                try:
-                    seen += os.read(fd, 4096)
-                except OSError:
-                    raise Failed(f"{text!r} is not in {seen!r}")
-        try:
-            while b"weir top:" not in seen and b"printing tables" not in seen:
-                seen += os.read(fd, 4096)
-        except OSError:
-            raise Failed(f"no table: {seen!r}")
-        if b"built without ncurses" in seen:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            os.close(fd)
+    def __init__(self, pid, rows=24):
+        self.child, self.fd = pty.fork()
+        if not self.child:
+            os.execve(support.WEIR, [support.WEIR, "top", pid, "-i", "50ms"],
+                      {**support.ENV, "TERM": "vt100", "LINES": str(rows), "COLUMNS": "80"})
+        self.seen = b""
+        while b"weir top:" not in self.seen and b"printing tables" not in self.seen:
+            self.read()
+        if b"built without ncurses" in self.seen:
+            self.__exit__()
             raise Skipped("weir was built without ncurses")
-        shows(b"sorted by verdict")
-        os.write(fd, b"s")
-        shows(b"waiting")
-        os.write(fd, b"\r")
-        shows(b"1 permit by 1 context")
-        os.write(fd, b"q")
-        seen = b""
-        shows(b"weir top:")
-        os.write(fd, b"q")
+
+    def read(self):
+        if not select.select([self.fd], [], [], 0.1)[0]:
+            return
         try:
-            while os.read(fd, 4096):
+            self.seen += os.read(self.fd, 4096)
+        except OSError:
+            raise Failed(f"weir top has ended: {self.seen!r}") from None
+
+    def shows(self, text):
+        """Wait until the text was written since the last keys."""
+        until(lambda: self.read() or text in self.seen, f"{text} in {self.seen}")
+
+    def press(self, keys):
+        self.seen = b""
+        os.write(self.fd, keys)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+        os.close(self.fd)
+
+
+def test_top_on_a_terminal():
+    with target(program=REAL) as t, top(t.pid) as view:
+        view.shows(b"2 objects in 1 process")
+        # The names are inside the 80 columns.
+        view.shows(b"orders")
+        view.shows(b"sorted by verdict")
+        view.press(b"s")
+        view.shows(b"waiting")
+        view.press(b"\r")
+        view.shows(b"1 permit by 1 context")
+        view.press(b"q")
+        view.shows(b"weir top:")
+        view.press(b"q")
+        try:
+            while os.read(view.fd, 4096):
                 pass
         except OSError:
             pass
-        same(os.waitpid(pid, 0)[1], 0, "the status of weir top")
-        os.close(fd)
+        same(os.waitid(os.P_PID, view.child, os.WEXITED | os.WNOWAIT).si_status, 0)
 
 
 def test_c49_errors():

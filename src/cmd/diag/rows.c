@@ -191,8 +191,8 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 	bool writer;
 
 	if (!row) {
-		(void)snprintf(line, ROWS_LINE, "%7s %12s %6s %6s %9s %9s %9s "
-			       " %-14s %s", "PID", "FREE", "HELD", "WAIT",
+		(void)snprintf(line, ROWS_LINE, "%7s %9s %5s %5s %8s %8s %7s "
+			       "%-11s %s", "PID", "FREE", "HELD", "WAIT",
 			       "OLD WAIT", "OLD HOLD", "ACQ/S", "VERDICT",
 			       "NAME");
 		return;
@@ -208,8 +208,9 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 	else
 		(void)snprintf(counts, sizeof(counts), "%lld/%lld",
 			       (long long)row->free, (long long)row->capacity);
-	(void)snprintf(line, ROWS_LINE, "%7u %12s %6lld %6u %9s %9s %9.1f "
-		       " %-14s %s", row->pid, counts,
+	/* The name begins inside the 80 columns of a terminal. */
+	(void)snprintf(line, ROWS_LINE, "%7u %9s %5lld %5u %8s %8s %7.1f "
+		       "%-11s %s", row->pid, counts,
 		       writer ? 1ll : (long long)row->held,
 		       row->waiting, age_text(row->oldest_wait_ns, wait),
 		       age_text(row->oldest_hold_ns, hold), row->rate,

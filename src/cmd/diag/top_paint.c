@@ -9,6 +9,20 @@
 
 #include "cmd/diag/top_view.h"
 #include "cmd/lib/colours.h"
+#include "cmd/lib/text.h"
+
+/* Returns the bytes of the line that fit into one row of the terminal. */
+static size_t row_length(const char *line)
+{
+	size_t length = 0;
+
+	for (int x = 0; x < COLS && line[length] && line[length] != '\n'; x++) {
+		size_t size = text_utf8(line + length);
+
+		length += size ? size : 1;
+	}
+	return length;
+}
 
 /* Write a line, cut at the width of the terminal. */
 static void put(const struct top_view *view, int y, const char *line,
@@ -17,7 +31,7 @@ static void put(const struct top_view *view, int y, const char *line,
 	if (view->coloured && colour)
 		attron(COLOR_PAIR(colour));
 	if (y >= 0 && y < LINES)
-		(void)mvaddnstr(y, 0, line, COLS);
+		(void)mvaddnstr(y, 0, line, (int)row_length(line));
 	if (view->coloured && colour)
 		attroff(COLOR_PAIR(colour));
 }
@@ -34,8 +48,9 @@ static void paint_table(struct top_view *view)
 	uint32_t room = LINES > FRAME ? (uint32_t)(LINES - FRAME) : 0;
 	char line[ROWS_LINE];
 
-	(void)snprintf(line, sizeof(line), "weir top: %u objects in %u "
-		       "processes%s", rows->count, rows->processes,
+	(void)snprintf(line, sizeof(line), "weir top: %u object%s in %u "
+		       "process%s%s", rows->count, rows->count == 1 ? "" : "s",
+		       rows->processes, rows->processes == 1 ? "" : "es",
 		       view->paused ? ", paused" : "");
 	attrset(A_BOLD);
 	put(view, 0, line, 0);
