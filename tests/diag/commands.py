@@ -658,6 +658,32 @@ def test_top_on_a_terminal():
         same(os.waitid(os.P_PID, view.child, os.WEXITED | os.WNOWAIT).si_status, 0)
 
 
+def test_top_scrolls_the_object_that_is_open():
+    with target("deadlock") as t, top(t.pid, rows=6) as view:
+        view.press(b"\r")
+        view.shows(b"db_pool: semaphore")
+        view.shows(b"scroll")
+        check(b"verdict  DEADLOCK" not in view.seen, view.seen)
+        view.press(b"j" * 40)
+        view.shows(b"verdict  DEADLOCK")
+        # The keys have not selected another object.
+        view.press(b"k" * 40)
+        view.shows(b"db_pool: semaphore")
+
+
+def test_top_does_not_open_another_object():
+    """The object that is open is destroyed.  Its place in the table belongs to another one then."""
+    with target("beside", "destroys") as t, top(t.pid) as view:
+        view.press(b"\r")
+        view.shows(b"db_pool: semaphore")
+        view.seen = b""
+        t.process.stdin.write(b"\n")
+        t.process.stdin.flush()
+        view.shows(b"does not exist any more")
+        view.press(b"q")
+        view.shows(b"2 objects in 1 process")
+
+
 def test_c49_errors():
     with target("none") as t:
         status, out, err = weir("explain", t.pid)

@@ -2,12 +2,13 @@
 /*
  * A process with a registry that is filled in by hand.
  *
- *     target SCENARIO [changing | old | short | abort | vanished]
+ *     target SCENARIO [changing | old | short | abort | vanished | destroys]
  *
  * It prints "ready" and sleeps until its standard input ends.
  * changing: it keeps writing random words into the registry meanwhile.
  * old: the registry has another version.  short: the file is truncated.
  * abort: it ends with a core file.  vanished: its contexts have no threads.
+ * destroys: after a line of its standard input its first object does not exist.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -114,6 +115,10 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "changing"))
 		change(base);
 	(void)!read(0, word, sizeof(word));
+	if (!strcmp(how, "destroys")) {
+		fake_object(base, 0)->state = RG_FREE;
+		(void)!read(0, word, sizeof(word));
+	}
 	if (!strcmp(how, "abort")) {
 		struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 

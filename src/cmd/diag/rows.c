@@ -222,20 +222,20 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 		       weir_diag_type_name_(row->type));
 }
 
-bool rows_detail(const struct rows *rows, const struct row *row, char *text,
-		 size_t size)
+bool rows_detail(const struct rows *rows, uint32_t pid, uint64_t id,
+		 char *text, size_t size)
 {
 	static struct diag diag;
 	struct dg_text out = { .to = text, .size = size, .site = symbols_name,
 			       .site_user = &diag.modules };
 	bool found = false;
-	char pid[16];
+	char what[16];
 
-	(void)snprintf(pid, sizeof(pid), "%u", row->pid);
-	if (diag_try(&diag, rows->what ? rows->what : pid) &&
+	(void)snprintf(what, sizeof(what), "%u", pid);
+	if (diag_try(&diag, rows->what ? rows->what : what) &&
 	    diag_try_read(&diag))
 		for (uint32_t i = 0; i < diag.model.used.objects; i++)
-			if (diag.model.objects[i].id == row->id) {
+			if (diag.model.objects[i].id == id) {
 				found = true;
 				weir_diag_report_object_(&out, &diag.model, i);
 			}

@@ -51,7 +51,7 @@ void rows_line(const struct row *row, char line[ROWS_LINE]);
  * Write the report on one object, as weir explain prints it.  Returns false if
  * it does not exist any more.
  */
-bool rows_detail(const struct rows *rows, const struct row *row, char *text,
-		 size_t size);
+bool rows_detail(const struct rows *rows, uint32_t pid, uint64_t id,
+		 char *text, size_t size);
 
 #endif /* WEIR_CMD_DIAG_ROWS_H */

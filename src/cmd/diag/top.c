@@ -148,7 +148,7 @@ const struct cmd cmd_top = {
 "    q        quit; in the view of one object, back to the table\n"
 "    s        sort by verdict, waiters, oldest wait, oldest hold, rate or name\n"
 "    p        pause, continue\n"
-"    up down  select an object; also page up, page down, home\n"
+"    up down  select an object, or scroll one; also page up, page down, home, end\n"
 "    enter    show the holders and waiters of the selected object\n"
 "\n"
 "Otherwise it prints a table at each interval.\n"

@@ -79,19 +79,40 @@ static void paint_table(struct top_view *view)
 	attrset(A_NORMAL);
 }
 
+/*
+ * Write the rows from view->first on.  A line that is longer than a row goes on in
+ * the next row: its end has the call site.  Returns the number of all rows.
+ */
+static uint32_t paint_rows(const struct top_view *view)
+{
+	uint32_t room = LINES > 1 ? (uint32_t)(LINES - 1) : 0, row = 0;
+
+	for (const char *at = view->detail; *at; row++) {
+		size_t length = row_length(at);
+
+		if (row >= view->first && row - view->first < room)
+			(void)mvaddnstr((int)(row - view->first), 0, at,
+					(int)length);
+		at += length;
+		at += *at == '\n';
+	}
+	return row;
+}
+
 static void paint_detail(struct top_view *view)
 {
-	const char *at = view->detail;
+	uint32_t room = LINES > 1 ? (uint32_t)(LINES - 1) : 0;
+	uint32_t rows = paint_rows(view);
+	uint32_t last = rows > room ? rows - room : 0;
 
-	for (int y = 0; y < LINES - 1 && *at; y++) {
-		size_t length = strcspn(at, "\n");
-
-		(void)mvaddnstr(y, 0, at, length < (size_t)COLS ? (int)length :
-								  COLS);
-		at += length + (at[length] == '\n');
+	if (view->first > last) {
+		view->first = last;
+		erase();
+		(void)paint_rows(view);
 	}
 	attrset(A_DIM);
-	put(view, LINES - 1, "q back to the table", 0);
+	put(view, LINES - 1, last ? "q back to the table  up down page home end "
+				    "scroll" : "q back to the table", 0);
 	attrset(A_NORMAL);
 }
 

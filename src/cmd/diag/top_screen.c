@@ -69,17 +69,24 @@ static bool wait_until(int64_t when, const sigset_t *outside)
 	return !(keys.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Find the selected object again after a sample or a change of the order. */
-static void keep_selection(struct top_view *view)
+/*
+ * Find the selected object again after a sample or a change of the order.  Returns
+ * false if it does not exist any more.
+ */
+static bool keep_selection(struct top_view *view)
 {
 	struct rows *rows = view->rows;
+	bool found = false;
 
-	for (uint32_t i = 0; i < rows->count; i++)
-		if (rows->list[i].pid == view->pid &&
-		    rows->list[i].id == view->id)
+	for (uint32_t i = 0; i < rows->count && !found; i++) {
+		found = rows->list[i].pid == view->pid &&
+			rows->list[i].id == view->id;
+		if (found)
 			view->selected = i;
+	}
 	if (view->selected >= rows->count)
 		view->selected = rows->count ? rows->count - 1 : 0;
+	return found;
 }
 
 static void select_row(struct top_view *view, int64_t to)
@@ -97,44 +104,59 @@ static void select_row(struct top_view *view, int64_t to)
 	}
 }
 
-static void open_selected(struct top_view *view)
+/* Show the holders and waiters of the selected object. */
+static void show_selected(struct top_view *view)
 {
-	struct rows *rows = view->rows;
-
-	view->opened = rows->count > 0;
-	if (view->opened &&
-	    !rows_detail(rows, &rows->list[view->selected], view->detail,
+	if (!rows_detail(view->rows, view->pid, view->id, view->detail,
 			 sizeof(view->detail)))
 		(void)snprintf(view->detail, sizeof(view->detail),
 			       "The object does not exist any more.\n");
 }
 
-/* Move the selection, if the key is one that moves it. */
-static void handle_move(struct top_view *view, int key)
+static void open_selected(struct top_view *view)
 {
-	int64_t page = LINES - FRAME;
+	if (view->opened || !view->rows->count)
+		return;
+	select_row(view, view->selected);
+	show_selected(view);
+	view->opened = true;
+	view->first = 0;
+}
 
+/* Returns by how many rows the key moves; 0: it does not. */
+static int64_t distance(int key)
+{
 	switch (key) {
 	case KEY_UP:
 	case 'k':
-		select_row(view, (int64_t)view->selected - 1);
-		break;
+		return -1;
 	case KEY_DOWN:
 	case 'j':
-		select_row(view, (int64_t)view->selected + 1);
-		break;
+		return 1;
 	case KEY_PPAGE:
-		select_row(view, view->selected - page);
-		break;
+		return FRAME - LINES;
 	case KEY_NPAGE:
-		select_row(view, view->selected + page);
-		break;
+		return LINES - FRAME;
 	case KEY_HOME:
-		select_row(view, 0);
-		break;
+		return -(int64_t)UINT32_MAX;
+	case KEY_END:
+		return UINT32_MAX;
 	default:
-		break;
+		return 0;
 	}
+}
+
+/* Move the selection, or the rows of the object that is open. */
+static void move_by(struct top_view *view, int64_t rows)
+{
+	int64_t first = view->first + rows;
+
+	if (!view->opened)
+		select_row(view, view->selected + rows);
+	else
+		/* The last row is known when it is painted. */
+		view->first = first < 0 ? 0 : first > UINT32_MAX ? UINT32_MAX :
+			      (uint32_t)first;
 }
 
 /* Returns false if the key ends the view. */
@@ -155,7 +177,7 @@ static bool handle_key(struct top_view *view, int key)
 	case 's':
 		view->rows->sort = (view->rows->sort + 1) % ROWS_SORTS;
 		rows_order(view->rows);
-		keep_selection(view);
+		(void)keep_selection(view);
 		break;
 	case '\n':
 	case '\r':
@@ -166,7 +188,7 @@ static bool handle_key(struct top_view *view, int key)
 		clearok(curscr, TRUE);
 		break;
 	default:
-		handle_move(view, key);
+		move_by(view, distance(key));
 		break;
 	}
 	return true;
@@ -189,10 +211,11 @@ static void sample(struct top_view *view)
 		cmd_die(status, "%s", why);
 	}
 	rows_order(view->rows);
-	keep_selection(view);
-	select_row(view, view->selected);
+	/* An object that is open stays open, also if it is gone. */
+	if (!keep_selection(view) && !view->opened)
+		select_row(view, view->selected);
 	if (view->opened)
-		open_selected(view);
+		show_selected(view);
 }
 
 static int run_view(struct top_view *view, int64_t interval_ns,

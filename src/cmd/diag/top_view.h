@@ -15,7 +15,8 @@ struct top_view {
 	uint32_t pid;		/* of the selected object */
 	uint64_t id;
 	uint32_t selected, top;
-	char detail[DETAIL_ROOM];
+	char detail[DETAIL_ROOM];	/* the object that is open */
+	uint32_t first;		/* the row of it that is shown first */
 };
 
 /* Draw the table, or the object that is open. */
