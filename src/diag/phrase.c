@@ -171,3 +171,16 @@ void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait)
 	if (wait->flags & RG_HAS_CTX)
 		put(text, ", can be cancelled");
 }
+
+void weir_diag_put_loss_(struct dg_text *text, const struct dg_object *object)
+{
+	bool one;
+
+	if (object->leaked <= 0)
+		return;
+	put(text, "; ");
+	one = weir_diag_put_permits_(text, object, object->leaked);
+	put(text, one ? " is" : " are");
+	put(text, object->type == RG_RWLOCK ? " inside for good" :
+					      " lost for good");
+}

@@ -39,4 +39,6 @@ void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 /* ", times out in 3.0 s, can be cancelled" */
 void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait);
 
+/* "; 1 permit is lost for good"; nothing if no thread has leaked any */
+void weir_diag_put_loss_(struct dg_text *text, const struct dg_object *object);
 #endif /* WEIR_DIAG_PHRASE_H */

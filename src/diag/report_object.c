@@ -272,14 +272,6 @@ void weir_diag_report_object_(struct dg_text *text,
 	weir_diag_report_body_(text, model, index);
 	put(text, "  verdict  ");
 	put(text, weir_diag_verdict_name_(object->verdict));
-	if (object->leaked > 0) {
-		bool one;
-
-		put(text, "; ");
-		one = weir_diag_put_permits_(text, object, object->leaked);
-		put(text, one ? " is" : " are");
-		put(text, object->type == RG_RWLOCK ? " inside for good" :
-						      " lost for good");
-	}
+	weir_diag_put_loss_(text, object);
 	put(text, "\n");
 }

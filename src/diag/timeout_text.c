@@ -75,6 +75,7 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 	put(text, "  verdict  ");
 	if (verdict >= DG_NO_RELEASER) {
 		put(text, weir_diag_verdict_name_(verdict));
+		weir_diag_put_loss_(text, object);
 		put(text, "\n");
 		return;
 	}
@@ -95,6 +96,7 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 		if (object->type != RG_RWLOCK)
 			put_int(text, running);
 	}
+	weir_diag_put_loss_(text, object);
 	put(text, "\n");
 }
 

@@ -563,6 +563,21 @@ TEST(a_rate_limit_has_no_permits)
 	fake_free(base);
 }
 
+/* A report on a timeout says what does not come back. */
+TEST(c51_a_timeout_report_says_what_is_lost)
+{
+	char *base = fake_registry(0);
+	struct dg_text text = { .to = report, .size = sizeof(report) };
+
+	CHECK(fake_scenario(base, "leaked"));
+	look(base, NULL);
+	text.used = 0;
+	CHECK(weir_diag_report_timeout_(&text, &model, 0));
+	CHECK_TEXT(report, "\n  verdict  LEAKED; 2 permits are lost for "
+			   "good\n");
+	fake_free(base);
+}
+
 /* A growth of the capacity is a way out for a request above it. */
 TEST(c50_unsatisfiable_can_be_raised)
 {
