@@ -164,7 +164,8 @@ static void put_waiting(struct dg_text *text, const struct dg_object *object,
 	} else {
 		put(text, "empty");
 	}
-	if (object->waiters && object->type != RG_CHAN &&
+	/* A wait for idle, and one for room in a backlog, wants no permit. */
+	if (object->waiting_permits && object->type != RG_CHAN &&
 	    object->type != RG_RWLOCK && object->type != RG_RATE) {
 		put(text, " for ");
 		weir_diag_put_count_(text, object->waiting_permits, "permit");
@@ -216,7 +217,10 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 			put(text, " more\n");
 			break;
 		}
-		weir_diag_put_weight_(text, object, wait->min);
+		if (wait->flags & (RG_IDLE | RG_ROOM))
+			put(text, "      ");
+		else
+			weir_diag_put_weight_(text, object, wait->min);
 		put(text, "  ");
 		weir_diag_put_context_(text, c);
 		weir_diag_put_columns_(text, wait->site, wait->age_ns);

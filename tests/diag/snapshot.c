@@ -563,6 +563,23 @@ TEST(a_rate_limit_has_no_permits)
 	fake_free(base);
 }
 
+/* A wait for idle, and one for room in the backlog, wants no permit. */
+TEST(a_wait_without_a_permit)
+{
+	char *base = fake_registry(0);
+	uint64_t object = fake_add_object(base, "tasks", 2);
+	uint64_t one = fake_add_thread(base, 1, "one");
+
+	fake_object(base, 0)->type = RG_GROUP;
+	fake_hold(base, one, object, 1, 0x10, FAKE_SECOND);
+	fake_add_wait(base, fake_add_thread(base, 2, "two"), object, 0, 0x20,
+		      FAKE_SECOND)->flags = RG_IDLE;
+	CHECK_TEXT(look(base, NULL), "\n  queue 1 waiting:\n"
+				     "        tid 2 two  1.0 s  0x20  waits for "
+				     "idle  SLOW\n");
+	fake_free(base);
+}
+
 /* A report on a timeout says what does not come back. */
 TEST(c51_a_timeout_report_says_what_is_lost)
 {
