@@ -591,6 +591,9 @@ def test_top_once():
         check(t.pid in out, "all processes")
         status, out, err = weir("top", t.pid, "--once", "--json")
         same(json.loads(out)["verdict"], "DEADLOCK", "json")
+        for one in json.loads(out)["objects"]:
+            same([(times["sum_ns"], len(times["buckets"])) for times in (one["waits"], one["holds"])],
+                 [(0, 18), (0, 18)], one["name"])
         file = dump(t.pid)
     same(weir("top", t.pid, "--once")[0], 69, "the process has ended")
     status, out, err = weir("top", file, "--once")

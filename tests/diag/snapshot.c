@@ -563,6 +563,46 @@ TEST(a_rate_limit_has_no_permits)
 	fake_free(base);
 }
 
+/* The counts of calls that have ended, and what the histograms tell of their times. */
+TEST(the_calls_that_have_ended)
+{
+	char *base = fake_registry(0);
+	struct rg_object *o;
+
+	fake_add_object(base, "db", 3);
+	o = fake_object(base, 0);
+	/* Calls that have not released yet are the holders. */
+	o->acquires[RG_IMMEDIATE] = 3;
+	CHECK(!strstr(look(base, NULL), "calls"));
+	o->acquires[RG_QUEUED] = 98;
+	o->acquires[RG_TIMEOUT] = 2;
+	o->acquires[RG_WOULD_BLOCK] = 1;
+	o->releases = 101;
+	o->waits[7] = 60;		/* below 3 ms */
+	o->waits[10] = 39;		/* below 100 ms */
+	o->waits[13] = 1;		/* below 3 s */
+	o->wait_ticks = 100 * UINT64_C(7200000);
+	o->holds[5] = 1;		/* below 300 us; the others below 10 us */
+	o->hold_ticks = 101 * UINT64_C(4000);
+	CHECK_TEXT(look(base, NULL), "; fifo; open\n"
+		   "  calls 3 without a wait, 98 after a wait, 2 timed out, "
+		   "1 would block\n"
+		   "  waits half below 3 ms, 99 % below 100 ms, 7.2 ms on "
+		   "average\n"
+		   "  holds 99 % below 10 us, 4 us on average\n"
+		   "  verdict  FINE\n");
+	o->waits[7] = o->waits[10] = o->waits[13] = 0;
+	o->waits[RG_BUCKETS - 1] = 1;
+	o->wait_ticks = 200 * (uint64_t)FAKE_SECOND;
+	CHECK_TEXT(look(base, NULL), "  waits some above 1m40s, 3m20s on average\n");
+	/* Any count is possible in a registry. */
+	memset(o->waits, 0xff, sizeof(o->waits));
+	memset(o->holds, 0xff, sizeof(o->holds));
+	o->releases = o->hold_ticks = o->wait_ticks = UINT64_MAX;
+	CHECK_TEXT(look(base, NULL), "  waits half below ");
+	fake_free(base);
+}
+
 /* A wait for idle, and one for room in the backlog, wants no permit. */
 TEST(a_wait_without_a_permit)
 {

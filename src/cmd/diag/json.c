@@ -46,6 +46,18 @@ static void put_site(FILE *out, struct diag *diag, uint64_t site)
 	}
 }
 
+static void put_histogram(FILE *out, const char *key, const uint64_t *buckets,
+			  uint64_t sum_ns)
+{
+	json_begin(out, key);
+	json_int(out, "sum_ns", (int64_t)sum_ns);
+	json_list(out, "buckets");
+	for (uint32_t i = 0; i < RG_BUCKETS; i++)
+		json_int(out, NULL, (int64_t)buckets[i]);
+	json_list_end(out);
+	json_end(out);
+}
+
 static void put_object_counts(FILE *out, const struct dg_object *object)
 {
 	static const char *const outcomes[RG_OUTCOMES] = {
@@ -58,6 +70,8 @@ static void put_object_counts(FILE *out, const struct dg_object *object)
 		json_int(out, outcomes[i], (int64_t)object->acquires[i]);
 	json_end(out);
 	json_int(out, "releases", (int64_t)object->releases);
+	put_histogram(out, "waits", object->waits, object->wait_ns);
+	put_histogram(out, "holds", object->holds, object->hold_ns);
 }
 
 static void put_holders(FILE *out, struct diag *diag,
