@@ -694,10 +694,32 @@ def test_c49_errors():
         check(f"weir: {t.pid}: the process has no watched semaphores" in err, err)
         gone = t.pid
     same(weir("explain", gone), (69, "", f"weir: {gone}: no such process\n"))
+def other_version(what, version):
+    return (f"weir: {what}: its registry has version {version}, and this command reads version 2;"
+            " use the command weir of the library that the program has\n")
+
+
+def test_c49_files_of_another_version():
+    """A dump and a core file that were written when the registry had version 1."""
+    with target("deadlock") as t:
+        data = bytearray(open(dump(t.pid), "rb").read())
+    header = data.index(b"weirdiag")
+    struct.pack_into("=I", data, header + 8, 1)
+    with open(path("old"), "wb") as file:
+        file.write(data)
+    core = core_without_registry("old.core")
+    with open(core, "r+b") as file:
+        file.seek(4096)
+        file.write(data[header:header + 4096])
+    for file in path("old"), core:
+        want = (65, "", other_version(file, 1))
+        for command in ("explain",), ("explain", "--json"), ("dump",), ("top", "--once"):
+            same(weir(*command, file), want, command)
+
+
     same(weir("dump", gone), (69, "", f"weir: {gone}: no such process\n"))
     with target("deadlock", "old") as t:
-        same(weir("explain", t.pid),
-             (65, "", f"weir: {t.pid}: its registry has another version\n"))
+        same(weir("explain", t.pid), (65, "", other_version(t.pid, 99)))
     with target("deadlock", "short") as t:
         status, out, err = weir("explain", t.pid)
         same((status, out), (65, ""))

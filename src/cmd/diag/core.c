@@ -21,6 +21,9 @@ struct core {
 	struct diag *diag;
 	Elf64_Phdr *segments;
 	uint32_t count;
+	/* A registry that cannot be read: why, and its header. */
+	enum dg_error error;
+	struct rg_header header;
 };
 
 static bool read_segments(struct core *core)
@@ -123,8 +126,7 @@ static void read_notes(struct core *core, const Elf64_Phdr *segment)
 }
 
 /* Returns true if the segment is a registry. */
-static bool try_segment(struct core *core, const Elf64_Phdr *segment,
-			enum dg_error *error)
+static bool try_segment(struct core *core, const Elf64_Phdr *segment)
 {
 	struct diag *diag = core->diag;
 	enum dg_error found;
@@ -138,7 +140,10 @@ static bool try_segment(struct core *core, const Elf64_Phdr *segment,
 		return false;
 	if (!found && segment->p_filesz < diag->header.size)
 		found = DG_TRUNCATED;
-	*error = found;
+	if (found) {
+		core->error = found;
+		core->header = diag->header;
+	}
 	return !found;
 }
 
@@ -181,8 +186,7 @@ static bool is_truncated(const struct core *core)
 
 bool diag_core_open(struct diag *diag)
 {
-	struct core core = { diag, NULL, 0 };
-	enum dg_error error = DG_OK;
+	struct core core = { .diag = diag };
 	bool found = false, truncated;
 
 	if (!read_segments(&core)) {
@@ -192,7 +196,7 @@ bool diag_core_open(struct diag *diag)
 	}
 	for (uint32_t i = 0; i < core.count && !found; i++)
 		if (core.segments[i].p_type == PT_LOAD)
-			found = try_segment(&core, &core.segments[i], &error);
+			found = try_segment(&core, &core.segments[i]);
 	for (uint32_t i = 0; i < core.count && found; i++)
 		if (core.segments[i].p_type == PT_NOTE)
 			read_notes(&core, &core.segments[i]);
@@ -202,9 +206,10 @@ bool diag_core_open(struct diag *diag)
 		set_time(diag);
 		return true;
 	}
-	if (error)
-		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
-				 weir_diag_error_text_(error));
+	if (core.error) {
+		diag->header = core.header;
+		return diag_fail_registry(diag, core.error);
+	}
 	if (truncated)
 		return diag_fail(diag, EXIT_DAMAGED, "%s: the core file is "
 				 "truncated, and has no registry; see ulimit "

@@ -26,6 +26,18 @@ bool diag_fail(struct diag *diag, int status, const char *format, ...)
 	return false;
 }
 
+bool diag_fail_registry(struct diag *diag, enum dg_error error)
+{
+	if (error == DG_OTHER_VERSION && diag->header.order == RG_ORDER)
+		return diag_fail(diag, EXIT_DAMAGED, "%s: its registry has "
+				 "version %u, and this command reads version "
+				 "%u; use the command weir of the library that "
+				 "the program has", diag->name,
+				 diag->header.version, RG_VERSION);
+	return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
+			 weir_diag_error_text_(error));
+}
+
 /* Read from the memory of the process. */
 static bool read_memory(const struct diag *diag, uint64_t at, void *to,
 			size_t size)
@@ -132,8 +144,7 @@ bool diag_try(struct diag *diag, const char *what)
 	}
 	error = weir_diag_header_(&diag->source, &diag->header);
 	if (error)
-		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", what,
-				 weir_diag_error_text_(error));
+		return diag_fail_registry(diag, error);
 	return true;
 }
 
@@ -186,8 +197,7 @@ bool diag_try_read(struct diag *diag)
 					    &diag->model);
 	}
 	if (error)
-		return diag_fail(diag, EXIT_DAMAGED, "%s: %s", diag->name,
-				 weir_diag_error_text_(error));
+		return diag_fail_registry(diag, error);
 	/* The registry has the ID in the PID namespace of the process. */
 	if (diag->pid)
 		diag->model.pid = (uint32_t)diag->pid;

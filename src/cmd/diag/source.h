@@ -89,6 +89,8 @@ bool diag_has_proc(void);
 /* For the sources: set why and status; returns false. */
 bool diag_fail(struct diag *diag, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same for a registry that cannot be read; diag->header is that which was read. */
+bool diag_fail_registry(struct diag *diag, enum dg_error error);
 /* Returns room for a model of this size. */
 void *diag_room(struct diag *diag, const struct dg_limits *limits);
 
