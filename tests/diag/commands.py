@@ -600,6 +600,13 @@ def test_top_once():
     same((status, out.count("DEADLOCK")), (0, 2), err)
 
 
+def test_top_shows_no_permits_of_a_rate_limit():
+    """The semaphore inside has one, which the first of the calls that wait holds."""
+    with target("rate") as t:
+        words = weir("top", t.pid, "--once")[1].splitlines()[1].split()
+        same(words[1:4] + words[5:6], ["-", "0", "2", "-"], words)
+
+
 class top:
     """weir top on a terminal of 80 columns."""
 
@@ -687,13 +694,6 @@ def test_top_does_not_open_another_object():
         view.shows(b"2 objects in 1 process")
 
 
-def test_c49_errors():
-    with target("none") as t:
-        status, out, err = weir("explain", t.pid)
-        same((status, out), (69, ""))
-        check(f"weir: {t.pid}: the process has no watched semaphores" in err, err)
-        gone = t.pid
-    same(weir("explain", gone), (69, "", f"weir: {gone}: no such process\n"))
 def other_version(what, version):
     return (f"weir: {what}: its registry has version {version}, and this command reads version 2;"
             " use the command weir of the library that the program has\n")
@@ -717,6 +717,13 @@ def test_c49_files_of_another_version():
             same(weir(*command, file), want, command)
 
 
+def test_c49_errors():
+    with target("none") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, out), (69, ""))
+        check(f"weir: {t.pid}: the process has no watched semaphores" in err, err)
+        gone = t.pid
+    same(weir("explain", gone), (69, "", f"weir: {gone}: no such process\n"))
     same(weir("dump", gone), (69, "", f"weir: {gone}: no such process\n"))
     with target("deadlock", "old") as t:
         same(weir("explain", t.pid), (65, "", other_version(t.pid, 99)))

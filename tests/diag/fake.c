@@ -249,6 +249,15 @@ int fake_scenario(char *base, const char *name)
 		fake_hold(base, one, object, (1 << 30) - 1, 0x11, FAKE_SECOND);
 		return 1;
 	}
+	if (!strcmp(name, "rate")) {
+		object = fake_add_object(base, "mail", 1);
+		fake_object(base, 0)->type = RG_RATE;
+		fake_hold(base, fake_add_thread(base, 1, "one"), object, 1, 0x10,
+			  5 * FAKE_SECOND);
+		fake_add_wait(base, fake_add_thread(base, 2, "two"), object, 1,
+			      0x20, FAKE_SECOND);
+		return 1;
+	}
 	if (!strcmp(name, "unknown")) {
 		(void)add_lock(base);
 		fake_object(base, 0)->handed_over = -1;

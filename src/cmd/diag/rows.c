@@ -35,6 +35,19 @@ static void set_rate(const struct rows *rows, struct row *row, int64_t age_ns)
 	row->rate = ns > 0 ? (double)acquires * 1e9 / (double)ns : 0;
 }
 
+/*
+ * As in explain, the permit of a rate limit is not shown: the first of the calls that
+ * wait for tokens holds it.
+ */
+static void show_rate_limit(struct row *row, const struct dg_object *object)
+{
+	row->waiting += object->holders;
+	if (row->oldest_hold_ns > row->oldest_wait_ns)
+		row->oldest_wait_ns = row->oldest_hold_ns;
+	row->oldest_hold_ns = DG_UNKNOWN;
+	row->held = 0;
+}
+
 static void add_object(struct rows *rows, const struct dg_model *model,
 		       const struct dg_object *object)
 {
@@ -67,6 +80,8 @@ static void add_object(struct rows *rows, const struct dg_model *model,
 		if (model->holds[h].weight &&
 		    model->holds[h].age_ns > row->oldest_hold_ns)
 			row->oldest_hold_ns = model->holds[h].age_ns;
+	if (object->type == RG_RATE)
+		show_rate_limit(row, object);
 	row->acquires = object->acquires[RG_IMMEDIATE] +
 			object->acquires[RG_QUEUED];
 	set_rate(rows, row, object->age_ns);
@@ -203,6 +218,8 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 	if (row->type == RG_RWLOCK)
 		(void)snprintf(counts, sizeof(counts), "%s", writer ? "writer" :
 			       row->held > 0 ? "readers" : "free");
+	else if (row->type == RG_RATE)
+		(void)snprintf(counts, sizeof(counts), "-");
 	else if (row->flags & RG_UNBOUNDED)
 		(void)snprintf(counts, sizeof(counts), "unbounded");
 	else
