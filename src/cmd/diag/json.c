@@ -118,6 +118,8 @@ static void put_waiters(FILE *out, struct diag *diag,
 		json_bool(out, "room", wait->flags & RG_ROOM);
 		json_bool(out, "any_of", wait->flags & RG_ANY_OF);
 		json_bool(out, "receives", wait->flags & RG_RECEIVES);
+		json_bool(out, "recall", wait->flags & RG_RECALL);
+		json_bool(out, "cancellable", wait->flags & RG_HAS_CTX);
 		json_int(out, "overtaken", wait->overtaken);
 		put_time(out, "age_ns", wait->age_ns);
 		put_time(out, "left_ns", wait->left_ns);

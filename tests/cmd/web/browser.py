@@ -230,6 +230,27 @@ def test_a_reader_writer_lock():
         no_errors(browser)
 
 
+def test_waits_for_other_things_than_permits():
+    """An item of a channel, a token, the end of tasks: as weir explain says it."""
+    with crowd(1) as program, Server(program.pid) as server, Browser() as browser:
+        for command in ("receive", "pace", "idle"):
+            program.do(command)
+        browser.open(server.url)
+        until(lambda: sorted(browser.texts("#graph .label")) ==
+              ["holds 1", "waits for an item", "waits for tokens", "waits in the queue",
+               "waits until idle"], "the labels")
+        # Semaphores are in the order in which they came up: select each by its name.
+        for name, *parts in (("jobs", "channel", "2 of 2 free, 0 items", "waits for an item for",
+                              "can be cancelled"),
+                             ("mail", "rate limit", "a call waits for tokens"),
+                             ("tasks", "group", "1 of 2 free, 1 held", "1 context")):
+            row, = [i for i, one in enumerate(browser.texts("#body tr")) if name in one]
+            browser.click(f"#body tr:nth-child({row + 1}) button")
+            shows(browser, "#details", *parts)
+            check("for 0" not in browser.text("#details"), browser.text("#details"))
+        no_errors(browser)
+
+
 def test_a_process_that_ends():
     with hang("hang-nested") as program, Server(program.pid) as server, Browser() as browser:
         browser.open(server.url)

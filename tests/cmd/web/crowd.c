@@ -6,16 +6,27 @@
  * prints "ready" and executes the lines of standard input, each with "ok" as its
  * answer: a number N acquires one permit of sN; "read" creates the lock "table" and
  * enters it as a reader; then "write" starts a thread that waits to be its writer.
+ * "receive" starts a thread that waits for an item of the channel "jobs", in a
+ * context; "pace" two threads that wait for tokens of the rate limit "mail"; "idle"
+ * one that waits until the group "tasks", which has a task, is idle.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/chan.h"
+#include "weir/ctx.h"
+#include "weir/group.h"
+#include "weir/rate.h"
 #include "weir/rwlock.h"
 #include "weir/sem.h"
 
 static weir_rwlock table;
+static weir_chan jobs;
+static weir_rate mail;
+static weir_group tasks;
+static weir_sem never;
 
 static weir_sem *set_up(const char *name, int64_t permits)
 {
@@ -34,18 +45,91 @@ static void *be_the_writer(void *unused)
 	return unused;
 }
 
+static void *receive(void *ctx)
+{
+	int item;
+
+	exit(weir_chan_recv(&jobs, &item, ctx));
+}
+
+static void *take_token(void *unused)
+{
+	(void)unused;
+	exit(weir_rate_acquire(&mail, 1, NULL));
+}
+
+static weir_err wait_for_ever(void *unused, weir_ctx *ctx)
+{
+	(void)unused;
+	(void)ctx;
+	return weir_sem_acquire(&never, 1, NULL);
+}
+
+static void *wait_idle(void *unused)
+{
+	(void)unused;
+	exit(weir_group_wait(&tasks, NULL, NULL));
+}
+
+static bool start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	return !pthread_create(&thread, NULL, run, arg);
+}
+
+static bool start_receiver(void)
+{
+	static int slots[2];
+	static weir_ctx ctx;
+	const weir_chan_opts opts = {
+		.capacity = 2, .item_size = sizeof(int), .slots = slots,
+		.name = "jobs"
+	};
+
+	return !weir_ctx_init(&ctx, NULL, WEIR_FOREVER) &&
+	       !weir_chan_init_opts(&jobs, &opts) &&
+	       start(receive, &ctx);
+}
+
+static bool start_senders_of_mail(void)
+{
+	const weir_rate_opts opts = {
+		.rate = 1, .period_ns = INT64_C(3600000000000), .name = "mail"
+	};
+
+	return !weir_rate_init(&mail, &opts) &&
+	       !weir_rate_acquire(&mail, 1, NULL) && start(take_token, NULL) &&
+	       start(take_token, NULL);
+}
+
+static bool start_group(void)
+{
+	const weir_group_opts opts = { .workers = 2, .name = "tasks" };
+
+	return !weir_sem_init(&never, 1) && !weir_sem_acquire(&never, 1, NULL) &&
+	       !weir_group_init(&tasks, &opts) &&
+	       !weir_group_spawn(&tasks, wait_for_ever, NULL, 1, NULL) &&
+	       start(wait_idle, NULL);
+}
+
 /* Execute a line.  Returns false if it fails. */
 static bool execute(const char *line, weir_sem **many, long count)
 {
 	const weir_rwlock_opts opts = { .name = "table" };
-	pthread_t writer;
 	long i = atol(line);
 
 	if (!strcmp(line, "read\n"))
 		return !weir_rwlock_init(&table, &opts) &&
 		       !weir_rwlock_read(&table, NULL);
 	if (!strcmp(line, "write\n"))
-		return !pthread_create(&writer, NULL, be_the_writer, NULL);
+		return start(be_the_writer, NULL);
+	if (!strcmp(line, "receive\n"))
+		return start_receiver();
+	if (!strcmp(line, "pace\n"))
+		return start_senders_of_mail();
+	if (!strcmp(line, "idle\n"))
+		return start_group();
 	return i >= 0 && i < count && !weir_sem_acquire(many[i], 1, NULL);
 }
 
