@@ -86,7 +86,7 @@ const struct metrics_description metrics_families[METRICS_FAMILIES] = {
 	},
 	[METRICS_DEADLOCKED] = {
 		.name = "weir_semaphore_deadlocked_waiters",
-		.help = "Requests that can never be granted: deadlock.",
+		.help = "Waits that can never end: deadlock.",
 		.type = METRICS_GAUGE,
 	},
 	[METRICS_ACQUIRES] = {

@@ -47,6 +47,10 @@ static bool is_request(const struct dg_wait *wait)
 	return !(wait->flags & (RG_GRANTED | RG_IDLE));
 }
 
+/*
+ * A wait for idle counts, although it is no request: the tasks of two groups may
+ * wait for the end of each other's.
+ */
 int64_t model_deadlocked(const struct dg_model *model,
 			 const struct dg_object *object)
 {
@@ -56,7 +60,7 @@ int64_t model_deadlocked(const struct dg_model *model,
 	     i = model->waits[i].next_of_object) {
 		const struct dg_wait *wait = &model->waits[i];
 
-		count += is_request(wait) &&
+		count += !(wait->flags & RG_GRANTED) &&
 			 is_deadlock(model->contexts[wait->context].verdict);
 	}
 	return count;

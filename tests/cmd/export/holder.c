@@ -11,6 +11,7 @@
  *     timeout N  acquire N with a deadline that passes, of 2 s
  *     try N      try to acquire N; it must fail
  *     idle       wait in a thread until no permit is held
+ *     stuck      acquire 1 in a thread, which then waits until no permit is held
  *     over N     try to release N, which are not held; it must fail
  *     busy       try to destroy the semaphore, which has a waiter
  *     renew      destroy the semaphore, and initialise it again
@@ -58,6 +59,12 @@ static void *be_idle(void *unused)
 {
 	must(!weir_sem_wait_idle(&sem, NULL), "wait_idle");
 	return unused;
+}
+
+static void *be_idle_and_hold(void *unused)
+{
+	must(!weir_sem_acquire(&sem, 1, NULL), "acquire");
+	return be_idle(unused);
 }
 
 static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
@@ -133,6 +140,9 @@ static void execute(const char *word, int64_t n)
 		must(weir_sem_try_acquire(&sem, n) == WEIR_EAGAIN, "granted");
 	} else if (!strcmp(word, "idle")) {
 		start(&thread, be_idle, NULL);
+		await_waiter(&sem);
+	} else if (!strcmp(word, "stuck")) {
+		start(&thread, be_idle_and_hold, NULL);
 		await_waiter(&sem);
 	} else if (!strcmp(word, "over")) {
 		must(weir_sem_try_release(&sem, n) == WEIR_EOVERFLOW,

@@ -429,6 +429,14 @@ def test_a_call_that_waits_for_idle_is_no_waiter():
               ("waiters", "waiting_permits", "oldest_waiter_seconds")], [0, 0, 0])
 
 
+def test_a_wait_for_idle_may_be_deadlocked():
+    """So are two groups whose tasks wait for the end of each other's."""
+    with Holder() as holder:
+        holder.do("stuck")
+        found = once()
+        same([of_process(found, name) for name in ("waiters", "deadlocked_waiters")], [0, 1])
+
+
 def test_deadlock_in_a_process():
     with Holder() as holder:
         holder.do("deadlock")
