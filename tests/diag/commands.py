@@ -638,6 +638,15 @@ class top:
         self.seen = b""
         os.write(self.fd, keys)
 
+    def status(self):
+        """Wait for the end."""
+        try:
+            while more := os.read(self.fd, 4096):
+                self.seen += more
+        except OSError:
+            pass
+        return os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOWAIT).si_status
+
     def __enter__(self):
         return self
 
@@ -653,19 +662,32 @@ def test_top_on_a_terminal():
         # The names are inside the 80 columns.
         view.shows(b"orders")
         view.shows(b"sorted by verdict")
-        view.press(b"s")
-        view.shows(b"waiting")
+        for key in b"waiting", b"oldest wait", b"oldest hold", b"rate", b"name", b"verdict":
+            # Curses writes what has changed; control-L writes all.
+            view.press(b"s\x0c")
+            view.shows(b"sorted by " + key)
+        view.press(b"p")
+        view.shows(b"paused")
+        view.press(b" \x0c")
+        view.shows(b"p pause")
         view.press(b"\r")
         view.shows(b"1 permit by 1 context")
         view.press(b"q")
         view.shows(b"weir top:")
         view.press(b"q")
-        try:
-            while os.read(view.fd, 4096):
-                pass
-        except OSError:
-            pass
-        same(os.waitid(os.P_PID, view.child, os.WEXITED | os.WNOWAIT).si_status, 0)
+        same(view.status(), 0)
+
+
+def test_top_ends_with_a_signal_or_its_process():
+    with target(program=REAL) as t, top(t.pid) as view:
+        view.shows(b"orders")
+        os.kill(view.child, signal.SIGTERM)
+        same(view.status(), 128 + signal.SIGTERM)
+    with target(program=REAL) as t, top(t.pid) as view:
+        view.shows(b"orders")
+        t.process.kill()
+        same(view.status(), 69)
+        check(b"the process has ended" in view.seen or b"no such process" in view.seen, view.seen)
 
 
 def test_top_scrolls_the_object_that_is_open():
