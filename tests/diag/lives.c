@@ -38,6 +38,7 @@ TEST(words_of_weir_diag)
 	CHECK_EQ(words.bad_length, 7);
 	CHECK_EQ(weir_diag_parse_("report=20,order").report, 20);
 	CHECK(weir_diag_parse_("report=20,order").order);
+	CHECK_EQ(weir_diag_parse_("report=0").report, 0);
 	CHECK_EQ(weir_diag_parse_("report=").report, 6);
 	CHECK_EQ(weir_diag_parse_("report=1x").report, 6);
 	CHECK_EQ(weir_diag_parse_("report=99999999999999999999").report, 6000);
