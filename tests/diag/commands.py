@@ -600,6 +600,19 @@ def test_top_once():
     same((status, out.count("DEADLOCK")), (0, 2), err)
 
 
+def test_top_says_why_its_table_is_empty():
+    command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc",
+               support.WEIR, "top", "--once"]
+    try:
+        done = subprocess.run(command, env=support.ENV, capture_output=True, text=True, timeout=LIMIT)
+    except FileNotFoundError:
+        raise Skipped("needs unshare") from None
+    if "unshare" in done.stderr:
+        raise Skipped("the system allows no PID namespace")
+    same((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
+    check("no process that this user may read has watched semaphores" in done.stderr, done.stderr)
+
+
 def test_top_shows_no_permits_of_a_rate_limit():
     """The semaphore inside has one, which the first of the calls that wait holds."""
     with target("rate") as t:

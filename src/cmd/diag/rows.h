@@ -44,6 +44,9 @@ struct rows {
 bool rows_sample(struct rows *rows, char why[DIAG_WHY], int *status);
 void rows_order(struct rows *rows);
 const char *rows_sort_name(enum rows_sort sort);
+/* Shown instead of a table without rows. */
+#define ROWS_NONE "no process that this user may read has watched semaphores: " \
+		  "they need a name"
 /* Write one line of the table, without a line end; a null row: the heading. */
 #define ROWS_LINE 320
 void rows_line(const struct row *row, char line[ROWS_LINE]);

@@ -39,6 +39,9 @@ static void print_table(struct rows *rows)
 		rows_line(&rows->list[i], line);
 		puts(line);
 	}
+	if (!rows->count && !rows->what)
+		cmd_message("top: " ROWS_NONE "; \"weir ls\" lists those "
+			    "between processes");
 }
 
 static void print_json(const char *what)

@@ -71,6 +71,8 @@ static void paint_table(struct top_view *view)
 							  A_NORMAL);
 		put(view, (int)i + 2, line, colour_of(row->verdict));
 	}
+	if (!rows->count && !rows->what)
+		put(view, 2, ROWS_NONE, 0);
 	attrset(A_DIM);
 	(void)snprintf(line, sizeof(line), "q quit  enter open  s sorted by "
 		       "%s  p %s", rows_sort_name(rows->sort),
