@@ -847,6 +847,28 @@ def test_c49_other_users_are_refused():
         check("permission denied" in done.stderr, done.stderr)
 
 
+def test_c49_a_process_that_is_not_dumpable_is_for_root():
+    user = [] if os.getuid() else ["setpriv", "--reuid", "65534", "--regid", "65534",
+                                   "--clear-groups"]
+    try:
+        process = subprocess.Popen([*user, TARGET, "deadlock", "hidden"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+    except FileNotFoundError:
+        raise Skipped("needs setpriv") from None
+    with process:
+        if process.stdout.readline() != b"ready\n":
+            raise Skipped("another user cannot execute the target")
+        pid = str(process.pid)
+        done = subprocess.run([*user, support.WEIR, "explain", pid], capture_output=True, text=True,
+                              timeout=LIMIT)
+        same((done.returncode, done.stdout), (77, ""), done.stderr)
+        check("unless it is not dumpable" in done.stderr, done.stderr)
+        if user:
+            status, out, err = weir("explain", pid)
+            check(status == 1 or "CAP_SYS_PTRACE" in err, (status, out, err))
+        process.stdin.close()
+
+
 def test_c49_root_ignores_debug_information_beside_a_program():
     """A process may have put it there, here a FIFO, which would block the command."""
     if os.getuid() or not shutil.which("objcopy"):

@@ -2,12 +2,13 @@
 /*
  * A process with a registry that is filled in by hand.
  *
- *     target SCENARIO [changing | old | short | abort | vanished | destroys]
+ *     target SCENARIO [changing | old | short | abort | vanished | destroys | hidden]
  *
  * It prints "ready" and sleeps until its standard input ends.
  * changing: it keeps writing random words into the registry meanwhile.
  * old: the registry has another version.  short: the file is truncated.
  * abort: it ends with a core file.  vanished: its contexts have no threads.
+ * hidden: it is not dumpable.
  * destroys: after a line of its standard input its first object does not exist.
  */
 #include <pthread.h>
@@ -110,6 +111,8 @@ int main(int argc, char **argv)
 		close(3);
 	if (!strcmp(how, "short"))
 		(void)!ftruncate(3, 4096);
+	if (!strcmp(how, "hidden"))
+		prctl(PR_SET_DUMPABLE, 0);
 	puts("ready");
 	fflush(stdout);
 	if (!strcmp(how, "changing"))

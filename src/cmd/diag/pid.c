@@ -153,9 +153,9 @@ static bool fail_open(struct diag *diag, int errnum)
 		return diag_no_process(diag);
 	if (errnum == EACCES || errnum == EPERM)
 		return diag_fail(diag, EXIT_REFUSED, "%s: permission denied: "
-				 "only the user of a process, and root with "
-				 "CAP_SYS_PTRACE, may read its registry",
-				 diag->name);
+				 "only the user of a process, unless it is not "
+				 "dumpable, and root with CAP_SYS_PTRACE may "
+				 "read its registry", diag->name);
 	return diag_fail(diag, EXIT_WEIR, "%s: %s", diag->name,
 			 strerror(errnum));
 }
