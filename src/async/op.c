@@ -2,6 +2,9 @@
 /* Operations: submit, cancel, poll.  docs/design/async.md. */
 #include "async/op.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "async/count.h"
 #include "async/end.h"
 #include "async/inbox.h"
@@ -37,14 +40,19 @@ void weir_op_init(weir_op *op, struct weir_loop *loop, weir_op_fn *fn,
 			    "a loop without a callback", op);
 		return;
 	}
-	*w = (struct weir_waiter_){
-		.kind = loop ? WEIR_OP_ON_LOOP_ :
-			fn   ? WEIR_OP_ON_THREAD_ :
-			       WEIR_OP_POLLED_,
-	};
+	/*
+	 * In two parts: some compilers clear all 128 bytes with an instruction that
+	 * takes longer than these stores.
+	 */
+	memset(w, 0, offsetof(struct weir_waiter_, fn));
+	w->kind = loop ? WEIR_OP_ON_LOOP_ :
+		  fn   ? WEIR_OP_ON_THREAD_ :
+			 WEIR_OP_POLLED_;
 	w->fn = (void (*)(void))fn;
 	w->user = user;
 	w->runner = loop;
+	w->deadline_ns = 0;
+	w->timer = (struct weir_ring_){ NULL, NULL };
 }
 
 void weir_op_start_timer_(struct weir_waiter_ *w)
