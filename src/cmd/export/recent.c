@@ -3,9 +3,9 @@
  * Exemplars from the ring of slow events of a registry.
  *
  * The process records nothing for them: each event has a context, an object and a
- * call site already, and the ring keeps the last RG_EVENTS of all threads.  An
- * exemplar accuses a line of a program, so it must be true.  A pair of events
- * that could belong to two calls is left out.
+ * call site already, and the ring keeps the last RG_EVENTS of all threads.  A
+ * false exemplar would send its reader to the wrong line of a program.  So a pair
+ * of events that could belong to two calls is left out.
  *
  * Wait.  A thread that waits executes nothing but signal handlers, which may only
  * release.  So the event QUEUED, and the next event ACQUIRED or LEFT of the same

@@ -116,7 +116,7 @@ static void say(struct server *server, const char *what, const char *why)
 	server->message_size = strlen(server->message);
 }
 
-/* Returns false with errno if a pipe or a process is not to be had. */
+/* Returns false with errno if a pipe or a process cannot be created. */
 static bool begin(struct server *server)
 {
 	pid_t parent = getpid();

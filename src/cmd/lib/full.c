@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The two programs of an installation: the static command, and the full one behind
- * it.  WEIR_FULL is the path of the full one, in the static one.  If the installed
- * files have been moved, each is where it was, seen from the other.
+ * it.  WEIR_FULL, in the static one, is the path of the full one.  If the
+ * installed files have been moved, each program finds the other by the path from
+ * its own folder.
  */
 #include "cmd/lib/full.h"
 
@@ -22,7 +23,7 @@
 #define FROM_HERE "/../../bin/weir"
 #endif
 
-/* Writes the path of the other program, seen from this one. */
+/* Write the path of the other program, from the folder of this one. */
 static bool path_from_here(char path[PATH_MAX])
 {
 	ssize_t n = readlink(SELF, path, PATH_MAX - sizeof(FROM_HERE));
