@@ -11,6 +11,7 @@
  * which repair reads.  Fields marked D are derived; repair computes them again.
  * A field is written under the lock unless its comment states otherwise.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
@@ -18,7 +19,7 @@
 #include "weir/named.h"
 
 #define NM_MAGIC "weir sem"
-#define NM_VERSION 2u
+#define NM_VERSION 3u
 #define NM_ORDER UINT32_C(0x01020304)
 #define NM_SLOTS ((uint32_t)WEIR_NAMED_PARTICIPANTS_MAX)
 #define NM_RECORDS ((uint32_t)WEIR_NAMED_WAITERS_MAX)
@@ -101,15 +102,17 @@ struct nm_slot {
 	int64_t held;			/* T  by the owner; bury sets 0 */
 	int64_t since_ticks;		/*    start of the hold */
 	struct weir_alive_word_ alive;	/* T  kernel */
-	uint32_t lingers;		/* D  atomic; dead, but keeps its
-					      permits; for display */
-	uint32_t pid;			/*    for display */
+	struct weir_alive_word_ death;	/*    kernel; waiting threads sleep on
+					      it, too: wait.c */
 	uint64_t pid_namespace;
 	uint64_t id;
 	uint64_t lent;			/* T  atomic; number of the lent file,
 					      by the owner; 0: none */
 	char label[WEIR_NAMED_LABEL_MAX + 1];
-	uint8_t unused1[128];
+	uint32_t lingers;		/* D  atomic; dead, but keeps its
+					      permits; for display */
+	uint32_t pid;			/*    for display */
+	uint8_t unused1[120];
 };
 
 /*
@@ -161,6 +164,9 @@ struct nm_record {
 
 _Static_assert(sizeof(struct nm_header) == 4096, "file format");
 _Static_assert(sizeof(struct nm_slot) == 256, "file format");
+_Static_assert(offsetof(struct nm_slot, death) ==
+	       offsetof(struct nm_slot, alive) + sizeof(struct weir_alive_word_),
+	       "an array of two words");
 _Static_assert(sizeof(struct nm_record) == 128, "file format");
 
 #define NM_FILE_SIZE                                                           \

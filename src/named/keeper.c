@@ -3,7 +3,8 @@
  * The keeper thread of a handle.
  *
  * The kernel marks a thread's liveness word when the thread ends.  So the word
- * needs a thread that ends with the process and not before: the keeper.
+ * needs a thread that ends with the process and not before: the keeper.  The
+ * death word of the slot is on the same list.
  *
  * Pairs
  *
@@ -40,6 +41,14 @@ static void report(weir_named *h, uint32_t ready)
 	weir_futex_wake_(&h->ready);
 }
 
+/* Set both words of our slot that are on the robust list. */
+static void set_words(weir_named *h, uint32_t value)
+{
+	/* relaxed: the words carry no other data. */
+	at_store_relaxed(&h->mine->alive.word, value);
+	at_store_relaxed(&h->mine->death.word, value);
+}
+
 static void *keep(void *arg)
 {
 	weir_named *h = arg;
@@ -48,9 +57,8 @@ static void *keep(void *arg)
 	bool entered;
 
 	h->alive = weir_alive_value_();
-	/* relaxed: the slot is not live yet. */
-	at_store_relaxed(&h->mine->alive.word, h->alive);
-	entered = weir_robust_enter_(&h->robust, &h->mine->alive, 1,
+	set_words(h, h->alive);
+	entered = weir_robust_enter_(&h->robust, &h->mine->alive, 2,
 				     &h->head->obituary);
 	if (entered)
 		/* [NT1] release: from now on we are a participant. */
@@ -69,12 +77,11 @@ static void *keep(void *arg)
 	if (at_load_relaxed(&h->calls))
 		weir_nm_wake_ours_(h);
 	/*
-	 * Change the word before it leaves the robust list: a word off the list
-	 * must not seem alive, and the kernel must not mark the word of the
-	 * slot's next owner.
+	 * Change the words before they leave the robust list: a word off the
+	 * list must not seem alive, and the kernel must not mark the words of
+	 * the slot's next owner.
 	 */
-	/* relaxed: the word carries no other data. */
-	at_store_relaxed(&h->mine->alive.word, WEIR_DIED_);
+	set_words(h, WEIR_DIED_);
 	/*
 	 * This keeper may have used up a wake-up that other keepers need, or
 	 * its slot must be buried.  Pass the wake-up on while the obituary word

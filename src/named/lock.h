@@ -142,4 +142,11 @@ static inline weir_err nm_lock(weir_named *h, const struct nm_limit *limit)
 	return nm_is_ours(h) ? WEIR_OK : weir_nm_lock_lost_(h);
 }
 
+/* Take the lock if it is free.  Returns false otherwise, maybe spuriously. */
+static inline bool nm_lock_now(weir_named *h)
+{
+	return nm_try_lock(h, h->lock_id) &&
+	       (nm_is_ours(h) || weir_nm_lock_lost_(h) == WEIR_OK);
+}
+
 #endif /* WEIR_NAMED_LOCK_H */

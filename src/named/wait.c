@@ -7,6 +7,11 @@
  * that gives up changes the state to LEFT.  If the context is cancelled, the
  * cancelling thread changes the state to LEFT (C13), or from GRANTED to
  * REVOKED.
+ *
+ * The thread also sleeps on the death words of the other participants.  If one
+ * of these dies, the thread buries it and is granted after a single wake-up.
+ * This is a short cut, and no call relies on it: a death word has one sleeper
+ * woken, which may be stopped or killed.  Each death wakes a keeper as well.
  */
 #include <errno.h>
 
@@ -17,6 +22,16 @@
 #include "named/record.h"
 #include "named/table.h"
 #include "record/record.h"
+
+/*
+ * A waiting thread watches the deaths of the other participants if at most this
+ * many slots were ever used: each word takes time in each sleep.  In the explorer
+ * the scenario decides.
+ */
+#define WATCHED_MAX 8u
+#ifndef WEIR_WATCHES_
+#define WEIR_WATCHES_(high) ((high) <= WATCHED_MAX)
+#endif
 
 static struct nm_limit limit_of(const struct call *call)
 {
@@ -85,6 +100,58 @@ static bool has_outcome(const struct call *call, uint32_t word)
 		state == NM_REC_ENDED || state == NM_REC_LEFT);
 }
 
+/* Watch the deaths of the other participants.  Returns the number of words. */
+static unsigned watch_others(weir_named *h, struct weir_watch_ *watches)
+{
+	uint32_t high = nm_slots_high(h);
+	unsigned count = 0;
+
+	if (!WEIR_WATCHES_(high) || !h->can_wait_any)
+		return 0;
+	for (uint32_t i = 0; i < high; i++) {
+		uint32_t *word = &h->slots[i].death.word;
+		/* relaxed: only a change of the value matters. */
+		uint32_t value = at_load_relaxed(word);
+
+		if (&h->slots[i] != h->mine && weir_is_alive_(value))
+			watches[count++] = (struct weir_watch_){ word, value };
+	}
+	return count;
+}
+
+static bool has_changed(const struct weir_watch_ *watches, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		/* relaxed: as above. */
+		if (at_load_relaxed(watches[i].word) != watches[i].value)
+			return true;
+	return false;
+}
+
+/*
+ * Sleep on the state word of the record, and on the death words of the others.
+ * If one of these has changed, bury the dead, unless the lock is taken: this
+ * thread must not wait for the lock, and a keeper comes anyway.
+ */
+static enum weir_woke_ sleep_once(struct call *call, uint32_t word)
+{
+	uint32_t *state = &call->record->state;
+	struct weir_watch_ watches[1 + WATCHED_MAX] = { { state, word } };
+	weir_named *h = call->h;
+	unsigned others = watch_others(h, &watches[1]);
+	enum weir_woke_ woke;
+
+	if (!others)
+		return weir_shared_wait_(state, word, call->deadline_ns);
+	woke = weir_shared_wait_any_(watches, 1 + others, call->deadline_ns);
+	if (weir_nm_word_of_(call->record) == word &&
+	    has_changed(&watches[1], others) && nm_lock_now(h)) {
+		weir_nm_sweep_(h);
+		nm_unlock(h);
+	}
+	return woke;
+}
+
 /* Sleep until the record is decided or left.  Returns the reason if left. */
 static weir_err sleep_until(struct call *call)
 {
@@ -100,8 +167,7 @@ static weir_err sleep_until(struct call *call)
 		if (at_load_acquire(&h->lost))
 			break;
 		weir_nm_arm_(h);
-		woke = weir_shared_wait_(&record->state, word,
-					 call->deadline_ns);
+		woke = sleep_once(call, word);
 		why = woke == WEIR_WOKE_LATE_ ? WEIR_ETIMEDOUT :
 		      woke == WEIR_WOKE_SIGNAL_ &&
 			      h->flags & WEIR_NAMED_INTERRUPTIBLE ?

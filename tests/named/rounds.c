@@ -341,6 +341,106 @@ TEST(c42_a_wait_ends_without_the_keeper)
 	tear_down();
 }
 
+/* A participant that holds 2 of 5 permits.  No keeper runs. */
+static struct nm_slot *set_up_holder(uint32_t index)
+{
+	struct nm_slot *slot;
+
+	set_up_handle(5, true);
+	alone.ticket = alone.lock_id;
+	slot = join(index);
+	slot->death.word = ALIVE;
+	hold(slot, 2);
+	return slot;
+}
+
+static check_thread start_waiter(void)
+{
+	check_thread thread = start(acquire, NULL);
+
+	AWAIT(weir_shared_sleepers_(&alone.records[0].state));
+	return thread;
+}
+
+static void mark_dead(struct nm_slot *slot)
+{
+	weir_nm_mark_dead_(slot);
+	at_store_relaxed(&slot->death.word, WEIR_DIED_);
+	weir_shared_wake_(&slot->death.word);
+}
+
+static void bury_and_finish(check_thread waiter)
+{
+	CHECK_OK(nm_lock(&alone, NULL));
+	weir_nm_sweep_(&alone);
+	nm_unlock(&alone);
+	finish(waiter);
+	tear_down();
+}
+
+TEST(c37_a_waiting_thread_buries_a_dead_holder)
+{
+	struct nm_slot *slot;
+	check_thread waiter;
+
+	if (!weir_shared_can_wait_any_())
+		return;
+	slot = set_up_holder(7);
+	waiter = start_waiter();
+	CHECK(weir_shared_sleepers_(&slot->death.word));
+	mark_dead(slot);
+	finish(waiter);
+	CHECK_EQ(slot->state, FREED(8));
+	CHECK_EQ(alone.head->value, 1);
+	tear_down();
+}
+
+/* It leaves that to a keeper if the lock is taken, and sleeps again. */
+TEST(c37_c42_a_waiting_thread_does_not_wait_for_the_lock)
+{
+	struct nm_slot *slot, *later;
+	check_thread waiter;
+
+	if (!weir_shared_can_wait_any_())
+		return;
+	slot = set_up_holder(1);
+	later = join(2);
+	waiter = start_waiter();
+	CHECK_OK(nm_lock(&alone, NULL));
+	/* The waiting thread watches this one when it sleeps again. */
+	at_store_relaxed(&later->death.word, ALIVE);
+	mark_dead(slot);
+	AWAIT(weir_shared_sleepers_(&later->death.word));
+	CHECK(!weir_shared_sleepers_(&slot->death.word));
+	CHECK_EQ(alone.head->awaited, 0);
+	CHECK_EQ(slot->state, LIVE(2));
+	nm_unlock(&alone);
+	bury_and_finish(waiter);
+}
+
+/* In a larger table, or without futex_waitv, only keepers notice a death. */
+static void check_watches_none(bool can_wait_any, uint32_t index)
+{
+	const struct nm_slot *slot = set_up_holder(index);
+	struct nm_slot *other = join(1);
+	check_thread waiter;
+
+	other->death.word = ALIVE;
+	alone.can_wait_any = can_wait_any;
+	waiter = start_waiter();
+	CHECK(!weir_shared_sleepers_(&alone.slots[1].death.word));
+	CHECK(!weir_shared_sleepers_(&alone.slots[index].death.word));
+	CHECK_EQ(slot->state, LIVE(index + 1));
+	weir_nm_mark_dead_(&alone.slots[index]);
+	bury_and_finish(waiter);
+}
+
+TEST(c37_a_waiting_thread_watches_few_others)
+{
+	check_watches_none(true, 8);
+	check_watches_none(false, 7);
+}
+
 /* C39: the file is damaged.  The keeper ends, and its calls get an error. */
 TEST(c39_a_keeper_that_has_lost_its_slot_ends)
 {

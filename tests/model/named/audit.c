@@ -703,7 +703,8 @@ static bool name_of(const void *address, char *text, size_t size)
 	static const struct field slots[] = {
 		FIELD(nm_slot, state), FIELD(nm_slot, kick),
 		FIELD(nm_slot, held), FIELD(nm_slot, since_ticks),
-		FIELD(nm_slot, alive), FIELD(nm_slot, lingers),
+		FIELD(nm_slot, alive), FIELD(nm_slot, death),
+		FIELD(nm_slot, pid_namespace), FIELD(nm_slot, lingers),
 		FIELD(nm_slot, pid),
 	};
 	static const struct field records[] = {

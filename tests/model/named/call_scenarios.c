@@ -31,6 +31,19 @@ PROCESSES(deadline_of_the_first, 2, ALL, NONE, NULL, hold_and_give, wait_a_while
 PROCESSES(deadline_of_the_first_with_stops, 2, NONE, ALL, NULL, hold_and_give,
 	  wait_a_while, wait_and_give)
 
+/* The waiting thread finds that the holder is dead; the lock is not available. */
+static void lock_once(void)
+{
+	join(1);
+	proc_settle();
+	EX_ASSERT(resize(1) == WEIR_OK);
+}
+
+WATCHING_PROCESSES(deadline_meets_death_and_stopped_lock_owner, 2, P(0), P(2), NULL,
+		   hold, wait_a_while, lock_once)
+WATCHING_PROCESSES(deadline_meets_watched_death, 2, P(0), P(1), NULL, hold,
+		   wait_a_while)
+
 static void come_for_a_while(void)
 {
 	weir_err err;

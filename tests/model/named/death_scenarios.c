@@ -275,6 +275,27 @@ PROCESSES(strict_holder_dies_with_another, 2, P(0) | P(2), P(1), NULL,
 PROCESSES(record_is_reused_under_a_dying_sleeper, 2, P(1), NONE, NULL,
 	  hold_and_give, wait_and_keep, come_and_give)
 
+/*
+ * Waiting threads watch deaths, and bury the dead themselves.  The thread that is
+ * woken may die or stop.
+ */
+WATCHING_PROCESSES(watched_holder_dies, 3, ALL, NONE, waiter_1_got_it, hold,
+		   wait_and_give)
+WATCHING_PROCESSES(watched_holder_dies_or_stops, 2, ALL, ALL, waiter_1_got_it,
+		   hold, wait_and_give)
+WATCHING_PROCESSES(watched_holder_dies_as_waiter_comes, 2, P(0), P(1),
+		   waiter_1_got_it, hold, come_and_give)
+WATCHING_PROCESSES(watched_holder_and_first_waiter_die, 2, P(0) | P(1), NONE,
+		   NULL, hold, wait_and_give, wait_and_give)
+WATCHING_PROCESSES(watching_waiter_stops_as_holder_dies, 2, P(0), P(1) | P(2),
+		   NULL, hold, wait_and_give, wait_and_give)
+WATCHING_PROCESSES(watched_releaser_dies_or_stops, 2, P(0), P(0),
+		   waiter_1_got_it, hold_and_give, wait_and_give)
+WATCHING_PROCESSES(two_threads_watch_and_holder_dies, 2, P(0), P(1), NULL, hold,
+		   wait_twice)
+WATCHING_PROCESSES(watched_strict_holder_dies, 2, P(0), NONE, NULL, strict_hold,
+		   strict_wait)
+
 /* Without futex_waitv a waiting thread moves its keeper to the obituary word. */
 OLD_PROCESSES(old_holder_dies, 3, ALL, NONE, waiter_1_got_it, hold,
 	      wait_and_give)

@@ -45,6 +45,18 @@ void world_be_old(void)
 	old = true;
 }
 
+static bool watches_deaths;
+
+void world_watch_deaths(void)
+{
+	watches_deaths = true;
+}
+
+bool world_watches_deaths(void)
+{
+	return watches_deaths;
+}
+
 bool world_is_old(void)
 {
 	return old;

@@ -80,6 +80,22 @@ PROCESSES(three_contenders_and_a_stop, 3, NONE, P(0), NULL, lock_once, lock_once
 	  lock_once)
 
 /*
+ * A keeper runs a round and sleeps behind the lock owner, which dies.  The waiting
+ * thread of the same process watches the owner, too, and slept first.
+ */
+static void hold_and_resize(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	EX_ASSERT(resize(1) == WEIR_OK);
+	proc_pause();
+}
+
+WATCHING_PROCESSES(lock_owner_dies_beside_a_waiting_thread, 3, P(0), NONE, NULL,
+		   hold_and_resize, come_and_give)
+
+/*
  * A try is woken for the lock and finds that its time is up: it passes the
  * wake-up on.  It has slept for 4 ms while the owner was stopped, and its
  * deadline is 6 ms later.

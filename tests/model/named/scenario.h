@@ -31,6 +31,11 @@
 	PROCESSES_ON(world_be_old, id, preemptions, deaths, stops, after,      \
 		     __VA_ARGS__)
 
+/* The same with waiting threads that watch deaths. */
+#define WATCHING_PROCESSES(id, preemptions, deaths, stops, after, ...)         \
+	PROCESSES_ON(world_watch_deaths, id, preemptions, deaths, stops, after, \
+		     __VA_ARGS__)
+
 #define PROCESSES_ON(before, id, preemptions, deaths, stops, after, ...)       \
 	__attribute__((constructor)) static void register_##id(void)           \
 	{                                                                      \

@@ -30,6 +30,13 @@ bool world_has_lent(uint64_t number);
 /* For setup: the kernel has no futex_waitv. */
 void world_be_old(void);
 
+/*
+ * For setup: waiting threads watch the deaths of others (src/named/wait.c).  In
+ * the other scenarios only keepers notice a death, as in a large table.
+ */
+void world_watch_deaths(void);
+bool world_watches_deaths(void);
+
 /* The kernel refuses membarrier(2) to this process, as a sandbox does. */
 void world_refuse_fences(int proc);
 

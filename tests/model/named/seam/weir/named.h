@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The public header, with tables of a few entries: they are part of the state.  And
- * the controller decides when a thread stops its attempts to arm its keeper.
+ * the controller decides when a thread stops its attempts to arm its keeper, and
+ * the scenario whether waiting threads watch deaths.
  */
 #pragma GCC system_header	/* #include_next is an extension */
 #include_next "weir/named.h"
@@ -18,4 +19,7 @@
 
 _Bool world_ends_attempts(void);
 #define WEIR_ARM_ENDS_(tries) ((void)(tries), world_ends_attempts())
+
+_Bool world_watches_deaths(void);
+#define WEIR_WATCHES_(high) ((high) <= WATCHED_MAX && world_watches_deaths())
 #endif
