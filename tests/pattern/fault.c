@@ -185,6 +185,12 @@ static void end_in_done(void *user, void *arg, weir_err err)
 }
 
 /*
+ * How often a thread may end and go on in its destructors.  ThreadSanitizer gives up its
+ * own data of a thread in the fourth round of destructors, and each end takes two.
+ */
+#define ENDS (UNDER_TSAN ? 1 : 10)
+
+/*
  * A task ends the only thread, and no thread can replace it.  `done` ends the thread
  * once more, in the destructor in which it runs the other tasks.
  */
@@ -198,12 +204,12 @@ TEST(no_thread_to_take_the_place_of_one_that_ends_twice)
 	CHECK_OK(weir_group_init(&group, &opts));
 	refuse_from = 2;
 	refuse_thread = 1000000;
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < ENDS; i++) {
 		CHECK_OK(weir_group_spawn(&group, leave, NULL, 1, NULL));
 		CHECK_OK(weir_group_spawn(&group, task, &ran, 1, NULL));
 	}
 	CHECK_ERR(weir_group_wait(&group, NULL, NULL), WEIR_ECANCELED);
-	CHECK_EQ(ran, 10);
+	CHECK_EQ(ran, ENDS);
 	CHECK_OK(weir_group_destroy(&group));
 	refuse_from = refuse_thread = 0;
 }
