@@ -111,8 +111,36 @@ export WEIR_SETUP_STUCK=1 WEIR_SETUP_PATIENCE=1
 run bench
 expect "the lock is never free" 1 "waiting 1 s at most" "held by process 4711" \
 	"failed with status 100"
-rm "$WEIR_SETUP_LOG.locked"
-unset WEIR_SETUP_STUCK WEIR_SETUP_PATIENCE
+# Each attempt of apt-get takes ten seconds here, and nothing sleeps.
+fake sleep </dev/null
+fake date <<'TEXT'
+now=$(($(cat "$WEIR_SETUP_LOG.clock" 2>/dev/null || echo 0) + 10))
+echo "$now" | tee "$WEIR_SETUP_LOG.clock"
+TEXT
+export WEIR_SETUP_PATIENCE=30
+run bench
+expect "the lock is never free, and apt-get is slow" 1 "waiting 30 s at most"
+waited=$(cat "$WEIR_SETUP_LOG.clock" 2>/dev/null || echo 0)
+if [ "$waited" -lt 30 ] || [ "$waited" -gt 50 ]; then
+	failed=$((failed + 1))
+	echo "FAIL waits $waited s instead of 30 s"
+fi
+rm -f "$WEIR_SETUP_LOG.clock"
+WEIR_SETUP_EXTRA='' WEIR_SETUP_WISHES="no-one:weir-one no-two:weir-two no-three:weir-three"
+export WEIR_SETUP_WISHES
+run bench
+expect "the lock is never free, and several packages are wished for" 0 \
+	"goes on without weir-one" "goes on without weir-two" "goes on without weir-three"
+waited=$(cat "$WEIR_SETUP_LOG.clock" 2>/dev/null || echo 0)
+# One more attempt for each of them; bench wishes for others as well.
+packages=$(echo "$said" | grep -c "goes on without")
+if [ "$waited" -lt 30 ] || [ "$waited" -gt $((50 + 10 * packages)) ]; then
+	failed=$((failed + 1))
+	echo "FAIL waits $waited s instead of 30 s for all wishes"
+fi
+rm "$WEIR_SETUP_LOG.locked" "$work/bin/sleep" "$work/bin/date"
+unset WEIR_SETUP_STUCK WEIR_SETUP_PATIENCE WEIR_SETUP_WISHES
+export WEIR_SETUP_EXTRA="no-such-tool:weir-tool /no/such/file:weir-file-dev no-other:weir-tool"
 export WEIR_SETUP_BREAK=1
 run check
 expect "an install that fails" 1 "E: no such package" "failed with status 100"
