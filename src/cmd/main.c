@@ -16,6 +16,7 @@
 #include "cmd/lib/bus.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/full.h"
+#include "cmd/lib/signals.h"
 #include "cmd/lib/text.h"
 #include "cmd/posix/posix.h"
 #include "cmd/run/run.h"
@@ -133,6 +134,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || strcmp(argv[1], cmd_run.name) != 0)
 		full_exec(argv);
+	signals_save_mask();
 	open_streams();
 	bus_install();
 	if (argc < 2) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every signal in every phase of `weir run`, and of `weir hold`."""
+import ctypes
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import support
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
           signal.SIGUSR2, signal.SIGWINCH)
+RT_SIGPROCMASK = 14 if platform.machine() == "x86_64" else 135
 
 
 def blocked(name="a"):
@@ -185,6 +188,18 @@ def test_the_job_inherits_blocked_and_ignored_signals():
     check(ignored != plain)
     same(weir("run", "a", "--", *show, preexec_fn=ignore)[1], ignored)
     same(weir("jobserver", "--", *show, preexec_fn=ignore)[1], ignored)
+
+    # Also those that the C library uses itself, and its pthread_sigmask leaves out.
+    def block():
+        every = ctypes.c_uint64(2 ** 64 - 1)
+        libc.syscall(RT_SIGPROCMASK, 0, ctypes.byref(every), None, 8)
+
+    libc = ctypes.CDLL(None)
+    mask = subprocess.run(show, env=ENV, capture_output=True, text=True,
+                          preexec_fn=block).stdout
+    check(mask != plain)
+    same(weir("run", "a", "--", *show, preexec_fn=block)[1], mask)
+    same(weir("jobserver", "--", *show, preexec_fn=block)[1], mask)
 
 
 def ignore_sigchld():

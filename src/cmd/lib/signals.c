@@ -9,6 +9,7 @@
  * 2 ms until the wait has ended.
  */
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,22 @@ static void set(int sig, void (*disposition)(int))
 	(void)sigaction(sig, &action, NULL);
 }
 
+/* The kernel's part of a sigset_t. */
+#define MASK_SIZE (_NSIG / 8)
+
+static sigset_t at_start;
+
+/*
+ * By the system call: the sigprocmask of a C library leaves out the signals that the
+ * library uses itself.  For musl the first real-time signal of glibc is one of them,
+ * and a sigaction unblocks it.
+ */
+void signals_save_mask(void)
+{
+	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &at_start,
+		      MASK_SIZE);
+}
+
 void signals_block(struct signals *signals)
 {
 	sigemptyset(&signals->handled);
@@ -66,7 +83,7 @@ void signals_block(struct signals *signals)
 	set(SIGCHLD, SIG_DFL);
 	sigaddset(&signals->handled, SIGCHLD);
 	sigaddset(&signals->handled, SIG_ORPHANED);
-	(void)sigprocmask(SIG_BLOCK, &signals->handled, &signals->before);
+	(void)sigprocmask(SIG_BLOCK, &signals->handled, NULL);
 }
 
 void signals_ignore_ttou(void)
@@ -85,7 +102,8 @@ void signals_restore(const struct signals *signals)
 		set(SIGCHLD, SIG_IGN);
 	if (!signals->ignored_output)
 		set(SIGTTOU, SIG_DFL);
-	(void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &at_start, NULL,
+		      MASK_SIZE);
 }
 
 /* Raise SIGALRM repeatedly at this interval; 0 stops the timer. */

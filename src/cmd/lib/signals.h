@@ -13,7 +13,6 @@
 
 struct signals {
 	sigset_t handled;	/* blocked, and read by sigwaitinfo */
-	sigset_t before;	/* the mask when weir was started */
 	bool ignored_child;	/* SIGCHLD was ignored when weir was started */
 	bool ignored_output;	/* the same for SIGTTOU, */
 	bool ignored_alarm;	/* SIGALRM, */
@@ -26,6 +25,8 @@ struct signals {
  */
 enum signals_sender { SENT_BY_PROCESS, SENT_BY_TERMINAL, SENT_BY_KERNEL };
 
+/* Save the mask with which weir was started.  Called before the first handler is set. */
+void signals_save_mask(void);
 /*
  * Block the signals that end a wait and those that are passed on to a job.
  * Signals that are ignored stay ignored.
@@ -42,7 +43,7 @@ void signals_end_by(int sig);
 void signals_ending(const struct signals *signals, sigset_t *set);
 /* Ignore SIGTTOU: a message must not stop a process in the background. */
 void signals_ignore_ttou(void);
-/* Restore mask and dispositions, in a child before exec. */
+/* Restore the saved mask, and the dispositions, in a child before exec. */
 void signals_restore(const struct signals *signals);
 /*
  * signals_may_end lets the signals that end a wait end the process, with
