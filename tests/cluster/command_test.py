@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -520,6 +521,23 @@ def test_export_says_that_a_reader_has_died():
             assert process.returncode == 0
             want = b"it cannot be read: signal 9 ended its reader\n"
             await_(lambda: any(line.endswith(want) for line in found), "the reason")
+
+
+def test_export_with_more_servers_than_descriptors():
+    # The servers with pipes are read.
+    urls = [word for i in range(40) for word in ("--url", f"redis://127.0.0.1:1/?db={i}")]
+    with Redis() as server:
+        url = server.url + "x"
+        assert weir("open", url, "-n", 1)[0] == 0
+        done = subprocess.run([WEIR, "export", "--once", "--url", url, *urls],
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                    (64, 64)),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True,
+                              timeout=60)
+        text = done.stdout.decode()
+        up = samples(text, "weir_export_server_up")
+        assert up[(label_of(server), None)] == 1 and len(up) == 41, (up, done.stderr)
+        assert b"it cannot be read: Too many open files" in done.stderr, done.stderr
 
 
 def test_export_with_a_silent_server():

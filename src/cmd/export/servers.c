@@ -216,30 +216,37 @@ static void read_messages(struct server *server)
 		close_end(&server->messages);
 }
 
+/* Returns the i-th pipe: for each server that of the records, and of the messages. */
+static int pipe_of(size_t i)
+{
+	return i % 2 ? servers[i / 2].messages : servers[i / 2].records;
+}
+
 /*
  * Wait until a child has written something, and read that.  Returns false if all
  * children have ended, or after end_ns: then what is there was read.
+ *
+ * poll refuses more entries than this process may have descriptors, also if some
+ * of them are -1.  So the pipes that could not be created have no entry.
  */
 static bool wait_for_any(struct metrics *m, struct pollfd *fds, int64_t end_ns)
 {
 	int64_t left = end_ns - weir_now_ns();
-	int ready, open = 0;
+	nfds_t open = 0, next = 0;
+	int ready;
 
 	for (size_t i = 0; i < 2 * count; i++) {
-		struct server *server = &servers[i / 2];
+		int fd = pipe_of(i);
 
-		fds[i] = (struct pollfd){
-			.fd = i % 2 ? server->messages : server->records,
-			.events = POLLIN,
-		};
-		open += fds[i].fd >= 0;
+		if (fd >= 0)
+			fds[open++] = (struct pollfd){ fd, POLLIN, 0 };
 	}
 	if (!open)
 		return false;
-	ready = poll(fds, 2 * count,
-		     left > 0 ? (int)(left / 1000000) + 1 : 0);
+	ready = poll(fds, open, left > 0 ? (int)(left / 1000000) + 1 : 0);
 	for (size_t i = 0; ready > 0 && i < 2 * count; i++) {
-		if (!fds[i].revents)
+		/* Each pipe is closed in its own turn. */
+		if (pipe_of(i) < 0 || !fds[next++].revents)
 			continue;
 		if (i % 2)
 			read_messages(&servers[i / 2]);
