@@ -88,7 +88,8 @@ struct weir_loop;	/* weir/loop.h */
  *             init cannot detect that: the memory may be uninitialised.  If it
  *             is the oldest waiter of its semaphore, and was submitted without a
  *             context, then each later call that needs the queue of the
- *             semaphore panics; otherwise the behaviour is undefined.
+ *             semaphore panics, except that weir_sem_try_release returns
+ *             WEIR_EINVAL; otherwise the behaviour is undefined.
  */
 typedef struct __attribute__((may_alias)) weir_op {
 	uint64_t space_[16];
