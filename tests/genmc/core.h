@@ -125,19 +125,6 @@ void weir_mem_free_(void *memory)
  */
 #define COPY(member) to->member = from->member
 
-static inline void copy_waiter(struct weir_waiter_ *to,
-			       struct weir_waiter_ *from)
-{
-	COPY(link.prev_), COPY(link.next_);
-	COPY(ctx_link.prev_), COPY(ctx_link.next_);
-	COPY(notify_next), COPY(sem), COPY(ctx), COPY(min), COPY(state);
-	COPY(since_tick), COPY(forks), COPY(outcome), COPY(kind), COPY(wants);
-	COPY(place), COPY(notify), COPY(cpu);
-	(&to->cpu)[1] = (&from->cpu)[1];	/* the bit-fields */
-	COPY(max), COPY(got), COPY(since_ns), COPY(call);
-	COPY(recheck_ns), COPY(may_spin), COPY(leads), COPY(record);
-}
-
 static inline void copy_sem(weir_sem *to, weir_sem *from)
 {
 	COPY(word_), COPY(capacity_), COPY(queue_), COPY(oversized_);
