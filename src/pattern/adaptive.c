@@ -180,6 +180,7 @@ void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 			   weir_call call)
 {
 	int64_t in_flight;
+	weir_err err;
 
 	if (check(adaptive, __func__, WEIR_BY_PANIC_))
 		return;
@@ -194,7 +195,12 @@ void weir_adaptive_release(weir_adaptive *adaptive, int64_t began_ns,
 	in_flight -= weir_sem_available(adaptive->sem_);
 	(void)!weir_adaptive_learn(adaptive, began_ns, weir_now_ns(),
 				   in_flight > 0 ? in_flight : 0, call);
-	weir_sem_release(adaptive->sem_, 1);
+	err = weir_sem_try_release(adaptive->sem_, 1);
+	if (err)
+		weir_panic_("%s: adaptive limit %p: %s", __func__, adaptive,
+			    err == WEIR_EOVERFLOW ?
+				    "no call is in progress" :
+				    "its semaphore cannot be released");
 }
 
 int64_t weir_little(int64_t per_second, int64_t latency_ns)

@@ -228,6 +228,24 @@ TEST(c19_closed_and_cancelled)
 	end();
 }
 
+/*
+ * C8: a call that was released twice, and a semaphore that cannot be used any more.
+ * The message names the adaptive limit, which the caller used.
+ */
+TEST(c8_misuse_names_the_adaptive_limit)
+{
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK_OK(weir_adaptive_init(&a, &sem, NULL));
+	CHECK_PANICS("weir_adaptive_release: adaptive limit",
+		     weir_adaptive_release(&a, 0, WEIR_CALL_OK));
+	CHECK(strstr(panic_message, "no call is in progress"));
+	CHECK_EQ(weir_sem_available(&sem), info().limit);
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_PANICS("weir_adaptive_release: adaptive limit",
+		     weir_adaptive_release(&a, 0, WEIR_CALL_IGNORED));
+	CHECK(strstr(panic_message, "cannot be released"));
+}
+
 /* Any times are valid, even if their difference overflows an int64_t. */
 TEST(times_at_both_ends)
 {
