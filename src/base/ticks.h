@@ -13,6 +13,7 @@
  * counter.  On others they are the nanoseconds of CLOCK_MONOTONIC_COARSE, which
  * is inexact by some milliseconds; reading them is a call (WEIR_TICKS_CALL_).
  *
+ * weir_ticks_exact_ reads the same clock exactly, and takes longer.
  * weir_ticks_ns_ converts ticks of the past to a time of weir_now_ns.
  * weir_ticks_per_s_ returns the number of ticks in a second.
  */
@@ -23,6 +24,11 @@ static inline int64_t weir_ticks_(void)
 
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
 	return ticks;
+}
+
+static inline int64_t weir_ticks_exact_(void)
+{
+	return weir_ticks_();
 }
 #else
 #define WEIR_TICKS_CALL_
@@ -40,6 +46,15 @@ static inline int64_t weir_ticks_(void)
 
 	/* relaxed: every value that is ever stored is right. */
 	(void)at_load_relaxed(&weir_read_clock_)(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t weir_ticks_exact_(void)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	/* relaxed: as above. */
+	(void)at_load_relaxed(&weir_read_clock_)(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 

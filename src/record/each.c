@@ -150,7 +150,7 @@ static int64_t to_ns(uint64_t ticks, uint64_t ticks_per_s)
 
 static int64_t age_ns(uint64_t since, uint64_t ticks_per_s)
 {
-	uint64_t now = (uint64_t)weir_ticks_();
+	uint64_t now = (uint64_t)weir_ticks_exact_();
 
 	return since && since < now ? to_ns(now - since, ticks_per_s) : 0;
 }

@@ -37,8 +37,10 @@ void weir_record_event_(uint64_t id, uint32_t kind, int64_t n, weir_err err)
 	event = (struct rg_event *)(void *)(base + RG_EVENTS_AT) +
 		(number - 1) % RG_EVENTS;
 	at_store_relaxed(&event->number, 0);
-	/* relaxed: as above. */
-	at_store_relaxed(&event->ticks, (uint64_t)weir_ticks_());
+	/* relaxed: as above.  A release ends a hold, which began in inexact ticks. */
+	at_store_relaxed(&event->ticks,
+			 (uint64_t)(kind == WEIR_EVENT_RELEASED_ ?
+				    weir_ticks_() : weir_ticks_exact_()));
 	at_store_relaxed(&event->object, id);
 	/* relaxed: as above. */
 	at_store_relaxed(&event->context,

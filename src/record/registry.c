@@ -69,7 +69,7 @@ static void fill_header(struct rg_header *header)
 		.clock = RG_CLOCK_,
 		.size = RG_SIZE,
 		.ticks_per_s = weir_ticks_per_s_(),
-		.start_ticks = (uint64_t)weir_ticks_(),
+		.start_ticks = (uint64_t)weir_ticks_exact_(),
 		.start_ns = weir_now_ns(),
 		.start_realtime_ns = weir_wall_ns_(),
 	};

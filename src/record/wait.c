@@ -49,7 +49,7 @@ void weir_record_granted_(const void *op, uint32_t number)
 	/* relaxed: all; under the lock of the semaphore, for display. */
 	if (at_load_relaxed(&object->id) == wait->object)
 		leave_queue(object, wait);
-	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_());
+	at_store_relaxed(&wait->granted, (uint64_t)weir_ticks_exact_());
 	at_store_relaxed(&wait->flags,
 			 at_load_relaxed(&wait->flags) | RG_GRANTED);
 }
@@ -143,10 +143,7 @@ static uint32_t more_flags(const struct rg_object *object,
 	       (request->any ? RG_ANY_OF : 0);
 }
 
-/*
- * The time until the deadline; 0: none.  It is exact: `since` may lag behind the
- * clock of the deadline by some milliseconds.
- */
+/* The time until the deadline; 0: none. */
 static int64_t limit_of(const struct weir_request_ *request)
 {
 	int64_t left;
@@ -203,7 +200,7 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 	at_store_relaxed(&wait->max, max);
 	/* relaxed: as above. */
 	at_store_relaxed(&wait->site, weir_mine_.site);
-	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_());
+	at_store_relaxed(&wait->since, (uint64_t)weir_ticks_exact_());
 	at_store_relaxed(&wait->deadline_ns, request->deadline_ns);
 	at_store_relaxed(&wait->limit_ns, limit_of(request));
 	at_store_relaxed(&wait->ticket, ticket);
@@ -223,7 +220,7 @@ uint32_t weir_record_wait_(uint64_t id, const struct weir_request_ *request)
 /* Count a wait that has ended. */
 static void count(struct rg_object *object, const struct rg_wait *wait)
 {
-	uint64_t ticks = (uint64_t)weir_ticks_() - wait->since;
+	uint64_t ticks = (uint64_t)weir_ticks_exact_() - wait->since;
 
 	/* relaxed: both; counts. */
 	at_add_relaxed(&object->waits[weir_registry_bucket_(ticks)], 1);

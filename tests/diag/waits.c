@@ -105,6 +105,42 @@ static void expect(int64_t min, int64_t max, int64_t deadline_ns,
 	expected.calls = 0;
 }
 
+/* Each is longer than two milliseconds. */
+#define TIMED_WAITS 8
+#define TIMED_NS 2000000
+
+static void release_later(const weir_diag_event *event)
+{
+	int64_t since_ns = weir_now_ns();
+
+	if (event->kind != WEIR_DIAG_QUEUED)
+		return;
+	while (weir_now_ns() - since_ns < TIMED_NS)
+		continue;
+	weir_sem_release(&a, 1);
+}
+
+/*
+ * The clock of holds may be inexact by some milliseconds; that of waits is not.  A
+ * wait began before the hook ran, and the permit came after it.
+ */
+TEST(c48_a_short_wait_is_measured_exactly)
+{
+	uint64_t shorter = 0;
+
+	begin();
+	(void)weir_diag_set_hook(release_later);
+	for (int i = 0; i < TIMED_WAITS; i++)
+		CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	(void)weir_diag_set_hook(NULL);
+	CHECK_EQ(ended(&a, RG_QUEUED), TIMED_WAITS);
+	/* Below 1, 3, 10, 30, 100, 300 us and 1 ms. */
+	for (int i = 0; i < 7; i++)
+		shorter += object_of(&a)->waits[i];
+	CHECK_EQ(shorter, 0);
+	end();
+}
+
 TEST(c48_a_wait_of_a_thread_from_its_request_to_its_grant)
 {
 	int64_t deadline_ns = weir_deadline_after(HOUR), got = 0;
