@@ -150,6 +150,7 @@ struct dg_model {
 	uint32_t groups;	/* of contexts that block each other */
 	bool incomplete;	/* records were lost, torn or impossible */
 	bool approximate;	/* it is not the picture of one instant */
+	bool coarse;		/* holds are timed to some milliseconds */
 	int64_t now_ns;		/* CLOCK_MONOTONIC of the snapshot */
 	int64_t realtime_ns;	/* the same instant; 0: unknown */
 	char program[256];	/* or the URL of a server */

@@ -41,11 +41,12 @@ void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait);
 
 /* "; 1 permit is lost for good"; nothing if no thread has leaked any */
 void weir_diag_put_loss_(struct dg_text *text, const struct dg_object *object);
+
 /*
  * The lines about the calls that have ended, their waits and their holds; of times
  * only what the buckets of the histograms tell.
  */
-void weir_diag_put_history_(struct dg_text *text,
+void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
 			    const struct dg_object *object);
 
 #endif /* WEIR_DIAG_PHRASE_H */

@@ -6,6 +6,8 @@
 #define COUNT_MAX (INT64_MAX / (int64_t)RG_BUCKETS)
 /* The registry counts holds in this bucket, and below, as releases only. */
 #define SHORT_HOLDS 2u
+/* The first bucket of holds if they are timed with a coarse clock: below 10 ms. */
+#define COARSE_HOLDS 8u
 
 static int64_t limit(uint64_t count)
 {
@@ -47,9 +49,18 @@ static void put_bound(struct dg_text *text, const char *part, uint32_t bucket)
 	weir_diag_put_limit_(text, bound_ns(last ? bucket - 1 : bucket));
 }
 
-/* "  waits half below 3 ms, 99 % below 100 ms, 7.2 ms on average" */
+static uint32_t at_least(uint32_t least, uint32_t bucket)
+{
+	return bucket < least ? least : bucket;
+}
+
+/*
+ * "  waits half below 3 ms, 99 % below 100 ms, 7.2 ms on average"; no bound is lower
+ * than that of the bucket `least`.
+ */
 static void put_durations(struct dg_text *text, const char *name,
-			  const int64_t *buckets, uint64_t sum_ns)
+			  const int64_t *buckets, uint64_t sum_ns,
+			  uint32_t least)
 {
 	uint32_t half, most;
 	int64_t total = 0;
@@ -58,8 +69,8 @@ static void put_durations(struct dg_text *text, const char *name,
 		total += buckets[i];
 	if (!total)
 		return;
-	half = find_bucket(buckets, total - total / 2);
-	most = find_bucket(buckets, total - total / 100);
+	half = at_least(least, find_bucket(buckets, total - total / 2));
+	most = at_least(least, find_bucket(buckets, total - total / 100));
 	put(text, name);
 	if (half < most) {
 		put_bound(text, "half", half);
@@ -95,7 +106,8 @@ static void put_outcomes(struct dg_text *text, const struct dg_object *object)
 	put(text, first ? "" : "\n");
 }
 
-void weir_diag_put_history_(struct dg_text *text, const struct dg_object *object)
+void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
+			    const struct dg_object *object)
 {
 	int64_t waits[RG_BUCKETS], holds[RG_BUCKETS], shorter;
 	uint64_t others = object->releases;
@@ -113,8 +125,9 @@ void weir_diag_put_history_(struct dg_text *text, const struct dg_object *object
 		shorter -= holds[i] < shorter ? holds[i] : shorter;
 	}
 	holds[SHORT_HOLDS] = shorter;
-	put_durations(text, "  waits ", waits, object->wait_ns);
+	put_durations(text, "  waits ", waits, object->wait_ns, 0);
 	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN &&
 	    object->type != RG_RATE)
-		put_durations(text, "  holds ", holds, object->hold_ns);
+		put_durations(text, "  holds ", holds, object->hold_ns,
+			      model->coarse ? COARSE_HOLDS : SHORT_HOLDS);
 }

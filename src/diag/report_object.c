@@ -266,7 +266,7 @@ void weir_diag_report_body_(struct dg_text *text, const struct dg_model *model,
 	put_flow(text, object);
 	put_holders(text, model, object);
 	put_queue(text, model, object);
-	weir_diag_put_history_(text, object);
+	weir_diag_put_history_(text, model, object);
 }
 
 void weir_diag_report_object_(struct dg_text *text,

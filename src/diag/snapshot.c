@@ -243,6 +243,7 @@ enum dg_error weir_diag_snapshot_(const struct dg_source *source,
 
 	model->pid = header->pid;
 	model->lost = header->lost;
+	model->coarse = header->clock == RG_CLOCK_NS;
 	model->now_ns = source->now_ns;
 	if (__builtin_sub_overflow(source->now_ns, header->start_ns,
 				   &model->realtime_ns))

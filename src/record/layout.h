@@ -39,7 +39,8 @@
 #define RG_BUCKETS 18u		/* of a histogram: below 1, 3, 10 us ... 100 s */
 
 enum rg_clock {
-	RG_CLOCK_NS = 0,	/* CLOCK_MONOTONIC in nanoseconds */
+	RG_CLOCK_NS = 0,	/* CLOCK_MONOTONIC in nanoseconds; of holds,
+				   CLOCK_MONOTONIC_COARSE */
 	RG_CLOCK_COUNTER = 1	/* the counter of the CPU */
 };
 
