@@ -75,11 +75,6 @@ static bool begin(struct dg_watchdog *dog, struct dg_finding *finding)
 static void end(struct dg_watchdog *dog, const struct dg_model *model,
 		uint32_t object, enum dg_verdict verdict)
 {
-	put(dog, "  more  weir explain ");
-	weir_diag_put_int_(&dog->text, model->pid);
-	put(dog, "   weir dump ");
-	weir_diag_put_int_(&dog->text, model->pid);
-	put(dog, " > hang.weir\n");
 	dog->report(dog->user, &dog->text, &model->objects[object], verdict);
 }
 
@@ -98,6 +93,7 @@ static void end_object(struct dg_watchdog *dog, const struct dg_model *model,
 {
 	put(dog, "\n  ");
 	weir_diag_report_object_(&dog->text, model, object);
+	weir_diag_put_more_(&dog->text, model, &model->objects[object]);
 	end(dog, model, object, verdict);
 }
 
@@ -139,6 +135,7 @@ static void examine_group(struct dg_watchdog *dog, struct dg_model *model,
 	if (object == DG_NONE || !finding || !begin(dog, finding))
 		return;
 	weir_diag_report_group_(&dog->text, model, group);
+	weir_diag_put_more_(&dog->text, model, NULL);
 	end(dog, model, object, verdict);
 }
 

@@ -184,3 +184,30 @@ void weir_diag_put_loss_(struct dg_text *text, const struct dg_object *object)
 	put(text, object->type == RG_RWLOCK ? " inside for good" :
 					      " lost for good");
 }
+
+static bool is_plain(const char *name)
+{
+	if (!*name || *name == '-')
+		return false;
+	for (; *name; name++)
+		if (!(*name >= 'a' && *name <= 'z') &&
+		    !(*name >= 'A' && *name <= 'Z') &&
+		    !(*name >= '0' && *name <= '9') && *name != '_' &&
+		    *name != '-' && *name != '.' && *name != '/')
+			return false;
+	return true;
+}
+
+void weir_diag_put_more_(struct dg_text *text, const struct dg_model *model,
+			 const struct dg_object *object)
+{
+	put(text, "  more  weir explain ");
+	put_int(text, model->pid);
+	if (object && is_plain(object->name)) {
+		put(text, " ");
+		put(text, object->name);
+	}
+	put(text, "   weir dump ");
+	put_int(text, model->pid);
+	put(text, " > hang.weir\n");
+}

@@ -49,4 +49,11 @@ void weir_diag_put_loss_(struct dg_text *text, const struct dg_object *object);
 void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
 			    const struct dg_object *object);
 
+/*
+ * "  more  weir explain 8123 db_pool   weir dump 8123 > hang.weir", a line; without
+ * the name if a shell would not take it as it is.  A null object: without a name.
+ */
+void weir_diag_put_more_(struct dg_text *text, const struct dg_model *model,
+			 const struct dg_object *object);
+
 #endif /* WEIR_DIAG_PHRASE_H */

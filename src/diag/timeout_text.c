@@ -65,12 +65,46 @@ static void put_place(struct dg_text *text, const struct dg_model *model,
 	put(text, " before you)");
 }
 
+/* Write the holders that do not wait: one with its name, or their permits. */
+static void put_running(struct dg_text *text, const struct dg_model *model,
+			const struct dg_object *object)
+{
+	const struct dg_context *first = NULL;
+	int64_t weight = 0;
+	bool several = false;
+
+	for (uint32_t h = object->first_hold; h != DG_NONE;
+	     h = model->holds[h].next_of_object) {
+		const struct dg_hold *hold = &model->holds[h];
+		const struct dg_context *c = &model->contexts[hold->context];
+
+		if (!hold->weight || c->ended || c->first_wait != DG_NONE ||
+		    c->named_ns != DG_UNKNOWN)
+			continue;
+		several = several || (first && first != c);
+		first = c;
+		weight = weir_diag_add_(weight, hold->weight);
+	}
+	if (!first)
+		return;
+	put(text, ": ");
+	if (several)
+		put(text, "contexts that do not wait");
+	else
+		weir_diag_put_context_(text, first);
+	if (object->type == RG_RWLOCK) {
+		put(text, several ? " are inside" : " is inside");
+		return;
+	}
+	put(text, several ? " hold " : " alone could release ");
+	put_int(text, weight);
+}
+
 /* Write the verdict, and the permits of holders that do not wait. */
 static void put_outlook(struct dg_text *text, const struct dg_model *model,
 			const struct dg_wait *own, enum dg_verdict verdict)
 {
 	const struct dg_object *object = &model->objects[own->object];
-	int64_t running = 0;
 
 	put(text, "  verdict  ");
 	if (verdict >= DG_NO_RELEASER) {
@@ -79,23 +113,10 @@ static void put_outlook(struct dg_text *text, const struct dg_model *model,
 		put(text, "\n");
 		return;
 	}
-	for (uint32_t h = object->first_hold; h != DG_NONE;
-	     h = model->holds[h].next_of_object) {
-		const struct dg_hold *hold = &model->holds[h];
-		const struct dg_context *c = &model->contexts[hold->context];
-
-		if (!c->ended && c->first_wait == DG_NONE &&
-		    c->named_ns == DG_UNKNOWN)
-			running = weir_diag_add_(running, hold->weight);
-	}
 	put(text, weir_diag_verdict_name_(verdict));
 	put(text, ", not a deadlock");
-	if (running && object->type != RG_RATE) {
-		put(text, ": contexts that do not wait ");
-		put(text, object->type == RG_RWLOCK ? "are inside" : "hold ");
-		if (object->type != RG_RWLOCK)
-			put_int(text, running);
-	}
+	if (object->type != RG_RATE)
+		put_running(text, model, object);
 	weir_diag_put_loss_(text, object);
 	put(text, "\n");
 }
@@ -162,10 +183,6 @@ bool weir_diag_report_timeout_(struct dg_text *text, struct dg_model *model,
 	put_outlook(text, model, own, context->verdict);
 	if (context->group)
 		weir_diag_report_group_(text, model, context->group);
-	put(text, "  more  weir explain ");
-	put_int(text, model->pid);
-	put(text, "   weir dump ");
-	put_int(text, model->pid);
-	put(text, " > hang.weir\n");
+	weir_diag_put_more_(text, model, object);
 	return true;
 }

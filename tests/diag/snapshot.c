@@ -641,6 +641,49 @@ TEST(c51_a_timeout_report_says_what_is_lost)
 	fake_free(base);
 }
 
+static void check_timeout(char *base, const char *verdict, const char *name)
+{
+	struct dg_text text = { .to = report, .size = sizeof(report) };
+	char more[160];
+
+	look(base, NULL);
+	text.used = 0;
+	CHECK(weir_diag_report_timeout_(&text, &model, 0));
+	CHECK_TEXT(report, verdict);
+	snprintf(more, sizeof(more), "\n  more  weir explain %u%s   weir dump %u "
+		 "> hang.weir\n", fake_header(base)->pid, name,
+		 fake_header(base)->pid);
+	CHECK_TEXT(report, more);
+}
+
+/* A report on a timeout names a holder that alone does not wait, and the next command. */
+TEST(c51_a_timeout_report_says_what_to_look_at)
+{
+	char *base = fake_registry(0);
+	uint64_t db = fake_add_object(base, "db_pool", 4);
+	uint64_t one = fake_add_thread(base, 1, "one");
+
+	fake_hold(base, one, db, 1, 0x10, FAKE_SECOND);
+	fake_hold(base, one, db, 2, 0x11, FAKE_SECOND);
+	fake_add_wait(base, fake_add_thread(base, 2, "two"), db, 3, 0x20,
+		      FAKE_SECOND);
+	check_timeout(base, "  verdict  SLOW, not a deadlock: tid 1 one alone "
+			    "could release 3\n", " db_pool");
+	fake_hold(base, fake_add_thread(base, 3, "three"), db, 1, 0x10,
+		  FAKE_SECOND);
+	check_timeout(base, "  verdict  SLOW, not a deadlock: contexts that do "
+			    "not wait hold 4\n", " db_pool");
+	/* A shell would take these names for something else. */
+	strcpy(fake_object(base, 0)->name, "db;pool");
+	check_timeout(base, "not a deadlock", "");
+	strcpy(fake_object(base, 0)->name, "-db");
+	check_timeout(base, "not a deadlock", "");
+	fake_object(base, 0)->type = RG_RWLOCK;
+	fake_object(base, 0)->capacity = 1 << 30;
+	check_timeout(base, "contexts that do not wait are inside\n", "");
+	fake_free(base);
+}
+
 /* A growth of the capacity is a way out for a request above it. */
 TEST(c50_unsatisfiable_can_be_raised)
 {
