@@ -159,11 +159,22 @@ static void put_head(struct dg_text *text, const struct dg_model *model,
 	put(text, "\n");
 }
 
+/* Returns true if the permits are free that the wait is for. */
+static bool fits(const struct dg_model *model, const struct dg_wait *wait)
+{
+	const struct dg_object *object = &model->objects[wait->object];
+
+	return wait->place && wait->min <= object->free &&
+	       !(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN &&
+	       object->type != RG_RATE && object->type != RG_RWLOCK;
+}
+
 /* Write the contexts of the group that block no other context. */
 static void put_behind(struct dg_text *text, const struct dg_model *model,
 		       uint32_t group)
 {
 	uint32_t n = 0;
+	bool fit = true;
 
 	for (uint32_t i = 0; i < model->used.contexts; i++) {
 		const struct dg_context *c = &model->contexts[i];
@@ -171,6 +182,7 @@ static void put_behind(struct dg_text *text, const struct dg_model *model,
 		if (c->group != group || !c->behind ||
 		    c->first_wait == DG_NONE)
 			continue;
+		fit = fit && fits(model, &model->waits[c->first_wait]);
 		if (n++ == MEMBERS_MAX) {
 			put(text, ", ...");
 			break;
@@ -183,6 +195,9 @@ static void put_behind(struct dg_text *text, const struct dg_model *model,
 			   &model->waits[c->first_wait]);
 		put(text, ")");
 	}
+	if (n && fit)
+		put(text, "; enough is free, the order of the queue blocks "
+			  "them");
 	if (n)
 		put(text, "\n");
 }
