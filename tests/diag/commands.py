@@ -331,6 +331,10 @@ def test_c50_nested_runs_of_two_names_are_a_deadlock():
     same((status, err), (1, ""), "after")
     check("weir: DEADLOCK  2 contexts can never proceed" in out, out)
     check("raise one by 1 | raise two by 1" in out, out)
+    # The process that waits, and the one of weir stat, which holds.
+    for name in "one", "two":
+        holder = roles(name, "holds")[0]["pid"]
+        check(re.search(rf"pid \d+ in {holder} true  holds {name} 1 ", out), out)
     same(weir("resize", "one", "2")[0], 0, "a way out")
     for run in runs:
         same(finish(run)[0], 0, "the jobs")
