@@ -58,6 +58,9 @@ typedef enum weir_diag_type {
 	WEIR_DIAG_BREAKER, WEIR_DIAG_POSIX, WEIR_DIAG_SHARDED
 } weir_diag_type;
 
+/* The histograms count times below 1, 3, 10 us, and so on up to 100 s, and above. */
+#define WEIR_DIAG_BUCKETS 18
+
 /* A watched object.  Counts may lag behind its calls by a moment. */
 typedef struct weir_diag_object {
 	const char *name;	/* up to 47 bytes, valid during the callback;
@@ -84,6 +87,10 @@ typedef struct weir_diag_object {
 	int64_t held_ns;	/* sum of all holds that have ended */
 	int64_t oldest_hold_ns;	/* 0: none */
 	int64_t oldest_wait_ns;	/* 0: none */
+	uint64_t waits[WEIR_DIAG_BUCKETS];	/* of waits that have ended */
+	uint64_t holds[WEIR_DIAG_BUCKETS];	/* of holds that have ended;
+						   those below 10 us are in
+						   holds[2] */
 	uint64_t reserved_[8];
 } weir_diag_object;
 

@@ -12,6 +12,11 @@
 #include "record/record.h"
 #include "weir/diag.h"
 
+/* The last bucket of the holds that are counted as releases only: layout.h. */
+#define SHORT_HOLDS 2u
+
+_Static_assert(WEIR_DIAG_BUCKETS == RG_BUCKETS, "the buckets of weir/diag.h");
+
 /* The properties of one object. */
 struct found {
 	weir_diag_object object;
@@ -68,6 +73,11 @@ static void read_object(struct found *found, struct rg_object *object)
 	to->releases = at_load_relaxed(&object->releases);
 	found->hold_ticks = at_load_relaxed(&object->hold_ticks);
 	found->wait_ticks = at_load_relaxed(&object->wait_ticks);
+	for (unsigned i = 0; i < RG_BUCKETS; i++) {
+		/* relaxed: as above. */
+		to->waits[i] = at_load_relaxed(&object->waits[i]);
+		to->holds[i] = at_load_relaxed(&object->holds[i]);
+	}
 	for (unsigned i = 0; i < RG_NAME - 1; i++)
 		/* relaxed: as above. */
 		found->name[i] = at_load_relaxed(&object->name[i]);
@@ -155,6 +165,19 @@ static int64_t age_ns(uint64_t since, uint64_t ticks_per_s)
 	return since && since < now ? to_ns(now - since, ticks_per_s) : 0;
 }
 
+/* The registry counts the short holds in `releases` only. */
+static void add_short_holds(weir_diag_object *object)
+{
+	uint64_t shorter = object->releases;
+
+	if (object->unbounded || object->type == WEIR_DIAG_CHAN)
+		return;
+	for (unsigned i = SHORT_HOLDS + 1; i < RG_BUCKETS; i++)
+		shorter -= object->holds[i] < shorter ? object->holds[i] :
+							shorter;
+	object->holds[SHORT_HOLDS] = shorter;
+}
+
 /* Compute the properties that follow from the others. */
 static void complete(struct found *found, const struct rg_header *header)
 {
@@ -170,6 +193,7 @@ static void complete(struct found *found, const struct rg_header *header)
 		object->free = object->capacity - object->held;
 	object->waited_ns = to_ns(found->wait_ticks, per_s);
 	object->held_ns = to_ns(found->hold_ticks, per_s);
+	add_short_holds(object);
 	object->oldest_hold_ns = age_ns(found->oldest_hold, per_s);
 	object->oldest_wait_ns = age_ns(found->oldest_wait, per_s);
 }

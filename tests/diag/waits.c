@@ -109,6 +109,23 @@ static void expect(int64_t min, int64_t max, int64_t deadline_ns,
 #define TIMED_WAITS 8
 #define TIMED_NS 2000000
 
+static weir_diag_object counts;
+
+static void note_counts(const weir_diag_object *object, void *address)
+{
+	if (object->address == address)
+		counts = *object;
+}
+
+static uint64_t sum(const uint64_t buckets[WEIR_DIAG_BUCKETS], unsigned n)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		total += buckets[i];
+	return total;
+}
+
 static void release_later(const weir_diag_event *event)
 {
 	int64_t since_ns = weir_now_ns();
@@ -126,18 +143,18 @@ static void release_later(const weir_diag_event *event)
  */
 TEST(c48_a_short_wait_is_measured_exactly)
 {
-	uint64_t shorter = 0;
-
 	begin();
 	(void)weir_diag_set_hook(release_later);
 	for (int i = 0; i < TIMED_WAITS; i++)
 		CHECK_OK(weir_sem_acquire(&a, 1, NULL));
 	(void)weir_diag_set_hook(NULL);
 	CHECK_EQ(ended(&a, RG_QUEUED), TIMED_WAITS);
+	CHECK_OK(weir_diag_each(note_counts, &a));
+	CHECK_EQ(sum(counts.waits, WEIR_DIAG_BUCKETS), TIMED_WAITS);
 	/* Below 1, 3, 10, 30, 100, 300 us and 1 ms. */
-	for (int i = 0; i < 7; i++)
-		shorter += object_of(&a)->waits[i];
-	CHECK_EQ(shorter, 0);
+	CHECK_EQ(sum(counts.waits, 7), 0);
+	CHECK_EQ(sum(counts.holds, WEIR_DIAG_BUCKETS), TIMED_WAITS);
+	CHECK_EQ(sum(counts.holds, 2), 0);
 	end();
 }
 
