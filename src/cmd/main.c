@@ -132,9 +132,9 @@ int main(int argc, char **argv)
 {
 	const struct cmd *command;
 
+	signals_save_mask();
 	if (argc < 2 || strcmp(argv[1], cmd_run.name) != 0)
 		full_exec(argv);
-	signals_save_mask();
 	open_streams();
 	bus_install();
 	if (argc < 2) {

@@ -45,6 +45,14 @@ echo "# what the static command does"
 same job "$weir" run "$work/a" -n 1 -- echo job
 same job env WEIR_URL=redis://host "$weir" run "$work/a" -- echo job
 
+echo "# the full command inherits the signal mask, also if the options were parsed before"
+cp "$behind" "$work/full"
+printf '#!/bin/sh\nexec grep SigBlk /proc/self/status\n' >"$behind"
+mask=$(env --block-signal=RTMIN grep SigBlk /proc/self/status)
+same "$mask" env --block-signal=RTMIN "$weir" stat a
+same "$mask" env --block-signal=RTMIN "$weir" run redis://host/a -- true
+cp "$work/full" "$behind"
+
 echo "# a full command that cannot be executed, or is not there"
 chmod -x "$behind"
 if "$weir" --version >"$work/said" 2>&1 || [ $? -ne 125 ] ||

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd/lib/fail.h"
+#include "cmd/lib/signals.h"
 
 #define SELF "/proc/self/exe"
 #ifdef WEIR_FULL
@@ -77,6 +78,7 @@ static void try(const char *path, char **argv)
 {
 	if (is_self(path))
 		return;
+	signals_restore_mask();
 	(void)execv(path, argv);
 	if (errno != ENOENT && errno != ENOTDIR)
 		cmd_die(EXIT_WEIR, "%s: %s", path, strerror(errno));

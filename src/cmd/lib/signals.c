@@ -28,8 +28,11 @@ static const int passed[] = { SIGUSR1, SIGUSR2, SIGWINCH };
  * job was meant for the job.  The wrapper passes a signal on in less time.
  */
 #define OF_THE_JOB_NS INT64_C(200000000)
+/* The kernel's part of a sigset_t. */
+#define MASK_SIZE (_NSIG / 8)
 
 static volatile sig_atomic_t caught;
+static sigset_t at_start;	/* the mask */
 
 static bool is_ignored(int sig)
 {
@@ -48,11 +51,6 @@ static void set(int sig, void (*disposition)(int))
 	(void)sigaction(sig, &action, NULL);
 }
 
-/* The kernel's part of a sigset_t. */
-#define MASK_SIZE (_NSIG / 8)
-
-static sigset_t at_start;
-
 /*
  * By the system call: the sigprocmask of a C library leaves out the signals that the
  * library uses itself.  For musl the first real-time signal of glibc is one of them,
@@ -61,6 +59,12 @@ static sigset_t at_start;
 void signals_save_mask(void)
 {
 	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &at_start,
+		      MASK_SIZE);
+}
+
+void signals_restore_mask(void)
+{
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &at_start, NULL,
 		      MASK_SIZE);
 }
 
@@ -102,8 +106,7 @@ void signals_restore(const struct signals *signals)
 		set(SIGCHLD, SIG_IGN);
 	if (!signals->ignored_output)
 		set(SIGTTOU, SIG_DFL);
-	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &at_start, NULL,
-		      MASK_SIZE);
+	signals_restore_mask();
 }
 
 /* Raise SIGALRM repeatedly at this interval; 0 stops the timer. */

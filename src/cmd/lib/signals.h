@@ -25,8 +25,10 @@ struct signals {
  */
 enum signals_sender { SENT_BY_PROCESS, SENT_BY_TERMINAL, SENT_BY_KERNEL };
 
-/* Save the mask with which weir was started.  Called before the first handler is set. */
+/* Save the mask with which weir was started.  Called first in main. */
 void signals_save_mask(void);
+/* Restore it before an exec. */
+void signals_restore_mask(void);
 /*
  * Block the signals that end a wait and those that are passed on to a job.
  * Signals that are ignored stay ignored.
