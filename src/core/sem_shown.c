@@ -88,12 +88,15 @@ bool weir_sem_read_shown_(const weir_sem *sem, struct weir_shown_ *shown)
 {
 	const struct entry *entry = entry_of(sem);
 
-	/* [S8] acquire: these loads. */
+	/* [S8] acquire */
 	shown->round = at_load_acquire(&entry->round);
-	if (shown->round & 1 || at_load_acquire(&entry->sem) != sem ||
-	    at_load_acquire(&entry->forks) != weir_forks_())
+	/* relaxed: weir_sem_still_shown_ loads it again, with acquire. */
+	if (shown->round & 1 || at_load_relaxed(&entry->sem) != sem)
 		return false;
-	/* [S8] acquire: these loads, too. */
+	/* [S8] acquire */
+	if (at_load_acquire(&entry->forks) != weir_forks_())
+		return false;
+	/* [S8] acquire: these loads. */
 	shown->waiters = at_load_acquire(&entry->waiters);
 	shown->oversized = at_load_acquire(&entry->oversized);
 	shown->permits = at_load_acquire(&entry->permits);

@@ -53,6 +53,12 @@ def scenarios(path, macro="SCENARIO"):
     return re.findall(rf"^{macro}\((\w+)", build.read(path), re.M)
 
 
+# The scenarios of memory orders, which are explored at their own bounds.
+ORDERS = [name for file in ("order", "shown")
+          for name in scenarios(f"tests/model/{file}_scenarios.c")] + [
+    "stat_meets_grant_before_another_waiter", "stat_meets_close"]
+
+
 def suite(name, apart=False):
     return name, sorted(f for f in glob.glob(f"tests/{name}/*.c")
                         if "/between" not in f), apart
@@ -180,13 +186,12 @@ class Workshop:
                            (("--at-most", "0", "--random", "300"), 120)),
                 self.races("explorer, stores delayed",
                            (("--delays", "--at-most", "1", "--random", "500"), 30),
-                           (("--delays", "--random", "0",
-                             *scenarios("tests/model/order_scenarios.c")), 60)),
+                           (("--delays", "--random", "0", *ORDERS), 60)),
                 self.races("explorer, stale reads",
                            (("--stale", "--at-most", "1", "--enough", "1000",
                              "--random", "200"), 90),
                            (("--stale", "--random", "0", "--enough", "100000",
-                             *scenarios("tests/model/order_scenarios.c")), 60)),
+                             *ORDERS), 60)),
                 Tests("ThreadSanitizer", [suite("unit"), suite("permit"), STRESS],
                       self.thread, self),
                 Tests("this machine", [STRESS, suite("regress")], self.plain, self),

@@ -82,6 +82,7 @@ void ex_await(const uint32_t *flag);		/* wait until it is set */
 void ex_set(uint32_t *flag);
 extern uint32_t ex_event;			/* the descriptor is readable */
 void ex_yield(void);			/* wait until another thread writes */
+extern uint32_t ex_forks;			/* the count of forks, 0 */
 /*
  * Begin a check that may be followed by ex_yield.  That ex_yield returns at
  * once if another thread has written since this call.
