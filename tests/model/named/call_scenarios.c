@@ -118,6 +118,11 @@ PROCESSES(cancel_hands_on, 2, P(1), NONE, NULL, hold_and_give, wait_in_context,
 PROCESSES(cancel_hands_on_with_stops, 2, NONE, P(0) | P(1), NULL, hold_and_give,
 	  wait_in_context, wait_and_give)
 PROCESSES(cancel_meets_death, 2, P(0), NONE, NULL, hold, wait_in_context)
+/* The waiting thread may bury the holder while its call is cancelled. */
+WATCHING_PROCESSES(cancel_meets_watched_death, 2, P(0), P(1), NULL, hold,
+		   wait_in_context)
+WATCHING_PROCESSES(cancel_and_watched_death_hand_on, 2, P(0) | P(1), NONE, NULL,
+		   hold, wait_in_context, wait_and_give)
 
 /*
  * A cancel of a call that takes a free permit: the call gives the permit back
@@ -276,6 +281,11 @@ PROCESSES(heavy_first_is_served_first, 2, P(0), NONE, NULL, hold_2_give_both,
 	  wait_for_2, wait_for_1)
 PROCESSES(two_holders_die, 3, P(0) | P(1), NONE, NULL, hold_1_of_2, hold_1_of_2,
 	  wait_for_2)
+/* The first of the queue, or the second, buries the holders. */
+WATCHING_PROCESSES(two_watched_holders_die, 2, P(0) | P(1), P(2), NULL, hold_1_of_2,
+		   hold_1_of_2, wait_for_2)
+WATCHING_PROCESSES(heavy_first_dies_watched, 2, P(0) | P(1), P(1), NULL,
+		   hold_1_of_2, wait_for_2, wait_for_1)
 
 static void wait_for_1_or_2(void)
 {
@@ -302,6 +312,8 @@ static void resize_to_2(void)
 
 PROCESSES(resize_serves_the_first, 2, P(2), P(2), NULL, hold, wait_and_give,
 	  resize_to_2)
+WATCHING_PROCESSES(resize_meets_watched_death, 2, P(0) | P(2), P(1), NULL, hold,
+		   wait_and_give, resize_to_2)
 PROCESSES(resize_meets_release, 2, P(0) | P(2), NONE, NULL, hold_and_give,
 	  wait_and_give, resize_to_2)
 
@@ -393,6 +405,8 @@ static void close_drain(void)
 PROCESSES(close_ends_waits, 2, P(2), P(2), NULL, hold, wait_or_closed, close_now)
 PROCESSES(close_meets_release, 2, P(0) | P(2), NONE, NULL, hold_and_give,
 	  wait_or_closed, close_now)
+WATCHING_PROCESSES(close_meets_watched_death, 2, P(0), P(1), NULL, hold,
+		   wait_or_closed, close_now)
 PROCESSES(drain_serves_the_queue, 2, P(2), NONE, NULL, hold_and_give,
 	  wait_or_closed, close_drain)
 static void wait_a_while_or_closed(void)
@@ -443,6 +457,8 @@ static void pause_late(void)
 
 PROCESSES(pause_meets_release, 2, P(2), NONE, NULL, hold_and_give,
 	  wait_and_give, pause_late)
+WATCHING_PROCESSES(pause_meets_watched_death, 2, P(0), P(1), NULL, hold,
+		   wait_and_give, pause_late)
 
 /*
  * Idle waits.
@@ -457,6 +473,8 @@ static void wait_for_idle(void)
 
 PROCESSES(idle_after_release, 2, P(0), P(0), NULL, hold_and_give, wait_for_idle)
 PROCESSES(idle_after_death, 3, P(0), P(1), NULL, hold, wait_for_idle)
+WATCHING_PROCESSES(idle_after_watched_death, 2, P(0), P(1), NULL, hold,
+		   wait_for_idle)
 PROCESSES(idle_and_a_waiter, 2, P(0) | P(1), NONE, NULL, hold_and_give,
 	  wait_and_give, wait_for_idle)
 

@@ -295,6 +295,30 @@ WATCHING_PROCESSES(two_threads_watch_and_holder_dies, 2, P(0), P(1), NULL, hold,
 		   wait_twice)
 WATCHING_PROCESSES(watched_strict_holder_dies, 2, P(0), NONE, NULL, strict_hold,
 		   strict_wait)
+WATCHING_PROCESSES(watched_strict_holder_dies_with_another, 2, P(0) | P(2), P(1),
+		   NULL, strict_hold, strict_wait, idle_along)
+WATCHING_PROCESSES(any_two_of_three_watched_die, 2, ALL, NONE, NULL, hold,
+		   wait_and_give, wait_and_give)
+WATCHING_PROCESSES(watching_process_exits_as_holder_dies, 2, P(0), NONE, NULL, hold,
+		   wait_twice, exit_soon)
+
+/*
+ * The waiting thread watches the slot of a process that leaves.  The next owner of
+ * the slot takes the permit, and dies.
+ */
+static void leave_return_and_hold(void)
+{
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_settle();
+	leave_handle();
+	join(1);
+	EX_ASSERT(take(1) == WEIR_OK);
+	proc_pause();
+}
+
+WATCHING_PROCESSES(next_owner_of_a_watched_slot_dies, 2, P(0), P(1), NULL,
+		   leave_return_and_hold, wait_again)
 
 /* Without futex_waitv a waiting thread moves its keeper to the obituary word. */
 OLD_PROCESSES(old_holder_dies, 3, ALL, NONE, waiter_1_got_it, hold,
