@@ -238,7 +238,12 @@ class Workshop:
                                        "newcomer_is_not_buried"), 30),
                                      (("--stale", "--at-most", "1", "--enough",
                                        "30000", "--random", "0",
-                                       "cancel_of_a_newcomer"), 30)),
+                                       "cancel_of_a_newcomer"), 30),
+                                     (("--stale", "--at-least", "4", "--only-random",
+                                       "--random", "10000", "cancel_of_a_newcomer",
+                                       *scenarios("tests/model/named/"
+                                                  "order_scenarios.c",
+                                                  "PROCESSES")), 60)),
                 self.processes_races("explorer, races",
                                      (("--at-most", "0", "--random", "300"), 60)),
                 self.processes_races("explorer, stores delayed",
