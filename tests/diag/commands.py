@@ -627,11 +627,13 @@ def test_top_shows_no_permits_of_a_rate_limit():
 class top:
     """weir top on a terminal of 80 columns."""
 
-    def __init__(self, pid, rows=24):
+    def __init__(self, *args, rows=24, wrapper=()):
+        command = [*wrapper, support.WEIR, "top", *args, "-i", "50ms"]
         self.child, self.fd = pty.fork()
         if not self.child:
-            os.execve(support.WEIR, [support.WEIR, "top", pid, "-i", "50ms"],
-                      {**support.ENV, "TERM": "vt100", "LINES": str(rows), "COLUMNS": "80"})
+            os.execvpe(command[0], command,
+                       {**support.ENV, "TERM": "vt100", "LINES": str(rows), "COLUMNS": "80",
+                        "LC_ALL": "C.UTF-8"})
         self.seen = b""
         while b"weir top:" not in self.seen and b"printing tables" not in self.seen:
             self.read()
@@ -691,6 +693,26 @@ def test_top_on_a_terminal():
         view.shows(b"1 permit by 1 context")
         view.press(b"q")
         view.shows(b"weir top:")
+        view.press(b"q")
+        same(view.status(), 0)
+
+
+def test_top_cuts_a_row_between_characters():
+    with target("accents") as t, top(t.pid) as view:
+        view.shows(b"1 object in 1 process")
+        view.shows("caféééééééééé".encode()[:21])
+        # 12 characters of the name are inside the 80 columns.
+        check("caf" + 10 * "é" not in view.seen.decode(), view.seen)
+
+
+def test_top_on_a_terminal_says_why_its_table_is_empty():
+    wrapper = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if not shutil.which("unshare") or subprocess.run([*wrapper, "true"], capture_output=True,
+                                                     timeout=LIMIT).returncode:
+        raise Skipped("the system allows no PID namespace")
+    with top(wrapper=wrapper) as view:
+        view.shows(b"0 objects in 0 processes")
+        view.shows(b"no process that this user may read has watched semaphores")
         view.press(b"q")
         same(view.status(), 0)
 

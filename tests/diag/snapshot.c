@@ -625,6 +625,10 @@ TEST(a_wait_without_a_permit)
 	CHECK_TEXT(look(base, NULL), "\n  queue 1 waiting:\n"
 				     "        tid 2 two  1.0 s  0x20  waits for "
 				     "idle  SLOW\n");
+	fake_wait(base, 0)->flags = RG_ROOM;
+	CHECK_TEXT(look(base, NULL), "\n  queue 1 waiting:\n"
+				     "        tid 2 two  1.0 s  0x20  waits for "
+				     "room  SLOW\n");
 	fake_free(base);
 }
 

@@ -251,6 +251,33 @@ def test_waits_for_other_things_than_permits():
         no_errors(browser)
 
 
+def test_waits_for_slots_and_room_and_permits_handed_over():
+    with crowd(1) as program, Server(program.pid) as server, Browser() as browser:
+        for command in ("send", "spawn", "pass"):
+            program.do(command)
+        browser.open(server.url)
+        until(lambda: {"waits for a slot", "waits for room"} <= set(browser.texts("#graph .label")),
+              "the labels")
+        for name, *parts in (("letters", "0 of 1 free, 1 item", "waits for a slot for"),
+                             ("queue", "waits for room for", "1 context"),
+                             ("baton", "Handed over", "threads release what others hold")):
+            row, = [i for i, one in enumerate(browser.texts("#body tr")) if name in one]
+            browser.click(f"#body tr:nth-child({row + 1}) button")
+            shows(browser, "#details", *parts)
+            check("for 0" not in browser.text("#details"), browser.text("#details"))
+        no_errors(browser)
+
+
+def test_a_paused_semaphore():
+    same(weir("open", "gate", "-n", "1")[0], 0)
+    same(weir("pause", "gate")[0], 0)
+    with Server() as server, Browser() as browser:
+        browser.open(server.url)
+        shows(browser, "#body", "gate")
+        browser.click("#body tr button")
+        shows(browser, "#details", "paused: no permit is granted")
+
+
 def test_a_process_that_ends():
     with hang("hang-nested") as program, Server(program.pid) as server, Browser() as browser:
         browser.open(server.url)

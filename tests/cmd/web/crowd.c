@@ -8,7 +8,10 @@
  * enters it as a reader; then "write" starts a thread that waits to be its writer.
  * "receive" starts a thread that waits for an item of the channel "jobs", in a
  * context; "pace" two threads that wait for tokens of the rate limit "mail"; "idle"
- * one that waits until the group "tasks", which has a task, is idle.
+ * one that waits until the group "tasks", which has a task, is idle; "send" one that
+ * waits for a slot of the channel "letters"; "spawn" one that waits for room in the
+ * backlog of the group "queue".  "pass" releases a permit of "baton" on another
+ * thread than acquired it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,9 +26,9 @@
 #include "weir/sem.h"
 
 static weir_rwlock table;
-static weir_chan jobs;
+static weir_chan jobs, letters;
 static weir_rate mail;
-static weir_group tasks;
+static weir_group tasks, queue;
 static weir_sem never;
 
 static weir_sem *set_up(const char *name, int64_t permits)
@@ -80,7 +83,7 @@ static bool start(void *(*run)(void *), void *arg)
 
 static bool start_receiver(void)
 {
-	static int slots[2];
+	static uint64_t slots[WEIR_CHAN_BYTES(2, sizeof(int)) / 8];
 	static weir_ctx ctx;
 	const weir_chan_opts opts = {
 		.capacity = 2, .item_size = sizeof(int), .slots = slots,
@@ -113,23 +116,77 @@ static bool start_group(void)
 	       start(wait_idle, NULL);
 }
 
+static void *send(void *item)
+{
+	exit(weir_chan_send(&letters, item, NULL));
+}
+
+static bool start_sender(void)
+{
+	static int item;
+	const weir_chan_opts opts = {
+		.capacity = 1, .item_size = sizeof(item), .name = "letters"
+	};
+
+	return !weir_chan_init_opts(&letters, &opts) &&
+	       !weir_chan_send(&letters, &item, NULL) && start(send, &item);
+}
+
+static void *spawn(void *unused)
+{
+	while (!weir_group_spawn(&queue, wait_for_ever, unused, 1, NULL))
+		continue;
+	exit(1);
+}
+
+static bool start_spawner(void)
+{
+	const weir_group_opts opts = {
+		.workers = 1, .backlog = 1, .name = "queue"
+	};
+
+	return !weir_sem_init(&never, 1) && !weir_sem_acquire(&never, 1, NULL) &&
+	       !weir_group_init(&queue, &opts) && start(spawn, NULL);
+}
+
+static void *release(void *sem)
+{
+	weir_sem_release(sem, 1);
+	return NULL;
+}
+
+static bool pass_on(void)
+{
+	weir_sem *sem = set_up("baton", 1);
+	pthread_t thread;
+
+	return !weir_sem_acquire(sem, 1, NULL) &&
+	       !pthread_create(&thread, NULL, release, sem) &&
+	       !pthread_join(thread, NULL);
+}
+
 /* Execute a line.  Returns false if it fails. */
 static bool execute(const char *line, weir_sem **many, long count)
 {
 	const weir_rwlock_opts opts = { .name = "table" };
+	const struct {
+		const char *line;
+		bool (*execute)(void);
+	} commands[] = {
+		{ "receive\n", start_receiver }, { "pace\n", start_senders_of_mail },
+		{ "idle\n", start_group }, { "send\n", start_sender },
+		{ "spawn\n", start_spawner }, { "pass\n", pass_on }
+	};
 	long i = atol(line);
 
+	for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
+		if (!strcmp(line, commands[k].line))
+			return commands[k].execute();
 	if (!strcmp(line, "read\n"))
 		return !weir_rwlock_init(&table, &opts) &&
 		       !weir_rwlock_read(&table, NULL);
 	if (!strcmp(line, "write\n"))
 		return start(be_the_writer, NULL);
-	if (!strcmp(line, "receive\n"))
-		return start_receiver();
-	if (!strcmp(line, "pace\n"))
-		return start_senders_of_mail();
-	if (!strcmp(line, "idle\n"))
-		return start_group();
 	return i >= 0 && i < count && !weir_sem_acquire(many[i], 1, NULL);
 }
 
