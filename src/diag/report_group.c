@@ -169,6 +169,36 @@ static bool fits(const struct dg_model *model, const struct dg_wait *wait)
 	       object->type != RG_RATE && object->type != RG_RWLOCK;
 }
 
+/*
+ * "(one of db_pool 1 or smtp_conn 1)": what the context waits for.  Returns true if all
+ * of it is free.
+ */
+static bool put_wanted(struct dg_text *text, const struct dg_model *model,
+		       const struct dg_context *c)
+{
+	uint32_t n = 0;
+	bool fit = true;
+
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+		bool any = wait->flags & RG_ANY_OF;
+
+		fit = fit && fits(model, wait);
+		if (n++ == MEMBERS_MAX) {
+			put(text, ", ...");
+			break;
+		}
+		put(text, n > 1 ? any ? " or " : " and " :
+			  any && wait->next_of_context != DG_NONE ? " (one of " :
+								    " (");
+		weir_diag_put_wanted_(text, &model->objects[wait->object],
+				      wait);
+	}
+	put(text, ")");
+	return fit;
+}
+
 /* Write the contexts of the group that block no other context. */
 static void put_behind(struct dg_text *text, const struct dg_model *model,
 		       uint32_t group)
@@ -182,18 +212,13 @@ static void put_behind(struct dg_text *text, const struct dg_model *model,
 		if (c->group != group || !c->behind ||
 		    c->first_wait == DG_NONE)
 			continue;
-		fit = fit && fits(model, &model->waits[c->first_wait]);
 		if (n++ == MEMBERS_MAX) {
 			put(text, ", ...");
 			break;
 		}
 		put(text, n == 1 ? "  behind them: " : ", ");
 		weir_diag_put_context_(text, c);
-		put(text, " (");
-		weir_diag_put_wanted_(text, &model->objects[
-			model->waits[c->first_wait].object],
-			   &model->waits[c->first_wait]);
-		put(text, ")");
+		fit = put_wanted(text, model, c) && fit;
 	}
 	if (n && fit)
 		put(text, "; enough is free, the order of the queue blocks "

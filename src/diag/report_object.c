@@ -5,6 +5,8 @@
 /* The longest lists of holders and of waiters. */
 #define HOLDERS_MAX 16u
 #define WAITERS_MAX 10u
+/* The longest list of the waits of a holder. */
+#define WAITS_MAX 8u
 
 static void put(struct dg_text *text, const char *string)
 {
@@ -34,6 +36,35 @@ static const struct dg_object *awaited_rate(const struct dg_model *model,
 	return NULL;
 }
 
+/* "  waits for one of smtp_conn (0 of 2 free) or cache (0 of 4 free)" */
+static void put_waits_of(struct dg_text *text, const struct dg_model *model,
+			 const struct dg_context *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = c->first_wait; w != DG_NONE;
+	     w = model->waits[w].next_of_context) {
+		const struct dg_wait *wait = &model->waits[w];
+		const struct dg_object *object = &model->objects[wait->object];
+		bool any = wait->flags & RG_ANY_OF;
+
+		if (n++ == WAITS_MAX) {
+			put(text, ", ...");
+			return;
+		}
+		put(text, n > 1 ? any ? " or " : " and " : "  waits for ");
+		if (n == 1 && any && wait->next_of_context != DG_NONE)
+			put(text, "one of ");
+		if (object->type == RG_CHAN)
+			weir_diag_put_wanted_(text, object, wait);
+		else
+			weir_diag_put_object_(text, object);
+		put(text, " (");
+		weir_diag_put_free_(text, object);
+		put(text, ")");
+	}
+}
+
 /* Write the state of the holder: it has ended, waits, or runs. */
 static void put_activity(struct dg_text *text, const struct dg_model *model,
 			 const struct dg_hold *hold)
@@ -52,18 +83,7 @@ static void put_activity(struct dg_text *text, const struct dg_model *model,
 		if (weir_diag_leaked_(model, hold))
 			put(text, ": LEAKED");
 	} else if (c->first_wait != DG_NONE) {
-		const struct dg_wait *wait = &model->waits[c->first_wait];
-
-		put(text, "  waits for ");
-		if (model->objects[wait->object].type == RG_CHAN)
-			weir_diag_put_wanted_(
-				text, &model->objects[wait->object], wait);
-		else
-			weir_diag_put_object_(text,
-					      &model->objects[wait->object]);
-		put(text, " (");
-		weir_diag_put_free_(text, &model->objects[wait->object]);
-		put(text, ")");
+		put_waits_of(text, model, c);
 	} else if (rate) {
 		put(text, "  waits for tokens of ");
 		weir_diag_put_object_(text, rate);

@@ -108,6 +108,27 @@ TEST(c50_deadlock_report)
 	fake_free(base);
 }
 
+/* A context behind a deadlock may wait for one of several. */
+TEST(c50_a_context_behind_a_deadlock_waits_for_one_of_two)
+{
+	char *base = fake_registry(0);
+	uint64_t any;
+
+	CHECK(fake_scenario(base, "deadlock"));
+	any = fake_add_thread(base, 8154, "any");
+	for (uint32_t i = 0; i < 2; i++)
+		fake_add_wait(base, any, fake_object(base, i)->id, 1, 0x20,
+			      FAKE_SECOND)->flags = RG_ANY_OF;
+	CHECK_TEXT(look(base, NULL), "tid 8153 late (db_pool 1), tid 8154 any (one "
+				     "of smtp_conn 1 or db_pool 1)\n");
+	fake_hold(base, any, fake_add_object(base, "cache", 2), 1, 0x30,
+		  FAKE_SECOND);
+	CHECK_TEXT(look(base, NULL), "     1  tid 8154 any  1.0 s  0x30  waits for "
+				     "one of smtp_conn (0 of 2 free) or db_pool "
+				     "(10 of 20 free)\n");
+	fake_free(base);
+}
+
 /* The end of the line of orders. */
 static const char *orders_end(char *base)
 {
