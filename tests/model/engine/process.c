@@ -73,6 +73,8 @@ void proc_set_keeper(int t)
 
 void proc_allow_timeouts(int t)
 {
+	/* Those of an earlier call of the thread do not count. */
+	tasks[t].timeouts = 0;
 	tasks[t].more = MORE_TIMEOUTS;
 }
 
