@@ -178,6 +178,27 @@ TEST(c29_a_published_stat_is_not_the_childs)
 	CHECK_OK(weir_op_cancel(&a));
 }
 
+static void child_publishes(void)
+{
+	hold_all(1);
+	submit(&a, 1, NULL);
+	check_changed(1, 1, 0);
+	CHECK_OK(weir_op_cancel(&a));
+}
+
+/* The child publishes the numbers of its own semaphores, also in a used entry. */
+TEST(c29_a_stat_of_the_child_is_published)
+{
+	char text[512];
+
+	hold_all(1);
+	submit(&a, 1, NULL);
+	check_changed(1, 1, 0);
+	CHECK_OK(weir_op_cancel(&a));
+	CHECK_OK(weir_sem_destroy(&sem));
+	CHECK_EQ(in_child(child_publishes, text, sizeof(text)), 0);
+}
+
 /* The time of the wait goes on, for a thread and for an operation. */
 TEST(stat_without_the_lock_counts_the_wait)
 {
