@@ -9,7 +9,7 @@
  * Pairs
  *
  *   [NT1] slot   release: weir_nm_free_slot_, take_over, claim_any, keep
- *                acquire: weir_nm_is_taken_, weir_nm_bury_
+ *                acquire: weir_nm_is_taken_, weir_nm_free_slot_, weir_nm_bury_
  *                A process that finds a slot free sees that its former owner
  *                has finished with it; a process that finds a slot live sees
  *                its fields set.
@@ -75,10 +75,10 @@ bool weir_nm_any_dead_(const weir_named *h)
 
 bool weir_nm_free_slot_(struct nm_slot *slot, uint32_t state)
 {
-	/* relaxed: the CAS validates it. */
-	uint32_t seen = at_load_relaxed(&slot->state);
+	uint32_t seen;
 
-	while (seen == state)
+	/* [NT1] acquire: if the slot was taken over, the file is stale. */
+	while ((seen = at_load_acquire(&slot->state)) == state)
 		/* [NT1] release */
 		if (at_cas_weak_release(&slot->state, &seen,
 					state - NM_SLOT_LIVE + NM_SLOT_FREE))

@@ -68,6 +68,24 @@ static void exit_at_once(void)
 PROCESSES(claimed_slot_is_stale, 2, NONE, NONE, NULL, take_over,
 	  find_claimed_slot, exit_at_once)
 
+/* So does a process that cannot free the slot, because it was taken over. */
+static void find_slot_that_is_not_free(void)
+{
+	struct nm_header *head = &world_file.head;
+
+	join(1);
+	fill_slots();
+	weir_nm_mark_dead_(lost_slot());
+	proc_settle();
+	if (weir_nm_free_slot_(lost_slot(), NM_SLOT_LIVE) ||
+	    handle_of(proc_self())->buried)
+		return;
+	EX_ASSERT(at_load_relaxed(&head->stale) || !head->stale);
+}
+
+PROCESSES(slot_that_is_taken_over_is_stale, 2, NONE, NONE, NULL, take_over,
+	  find_slot_that_is_not_free, exit_at_once)
+
 /*
  * The same with a process that takes over the slot and dies: the next one that
  * claims it has not made the file stale itself.
