@@ -250,6 +250,8 @@ TEST(c39_other_versions_byte_orders_and_boots)
 
 	head->version = NM_VERSION + 1;
 	refused(name, WEIR_NAMED_CREATE, EPROTO);
+	head->version = NM_VERSION - 1;
+	refused(name, WEIR_NAMED_CREATE, EPROTO);
 	head->version = NM_VERSION;
 	head->order = __builtin_bswap32(NM_ORDER);
 	refused(name, WEIR_NAMED_CREATE, EPROTO);
