@@ -112,6 +112,9 @@ void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
 	int64_t waits[RG_BUCKETS], holds[RG_BUCKETS], shorter;
 	uint64_t others = object->releases;
 
+	/* These are counts of the semaphore inside, which few calls take. */
+	if (object->type == RG_RATE)
+		return;
 	for (int i = RG_IMMEDIATE + 1; i < RG_OUTCOMES; i++)
 		others |= object->acquires[i];
 	/* The holders say the same. */
@@ -126,8 +129,7 @@ void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
 	}
 	holds[SHORT_HOLDS] = shorter;
 	put_durations(text, "  waits ", waits, object->wait_ns, 0);
-	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN &&
-	    object->type != RG_RATE)
+	if (!(object->flags & RG_UNBOUNDED) && object->type != RG_CHAN)
 		put_durations(text, "  holds ", holds, object->hold_ns,
 			      model->coarse ? COARSE_HOLDS : SHORT_HOLDS);
 }

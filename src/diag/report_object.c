@@ -255,7 +255,8 @@ static void put_queue(struct dg_text *text, const struct dg_model *model,
 
 static void put_flow(struct dg_text *text, const struct dg_object *object)
 {
-	if (object->last_release_ns == DG_UNKNOWN || !object->releases)
+	if (object->last_release_ns == DG_UNKNOWN || !object->releases ||
+	    object->type == RG_RATE)
 		return;
 	put(text, "  flow  last release ");
 	weir_diag_put_time_(text, object->last_release_ns);

@@ -621,7 +621,13 @@ def test_top_shows_no_permits_of_a_rate_limit():
     """The semaphore inside has one, which the first of the calls that wait holds."""
     with target("rate") as t:
         words = weir("top", t.pid, "--once")[1].splitlines()[1].split()
-        same(words[1:4] + words[5:6], ["-", "0", "2", "-"], words)
+        same(words[1:4] + words[5:7], ["-", "0", "2", "-", "-"], words)
+        # These are counts of the semaphore inside, which a call takes only if it has to wait.
+        for text in weir("explain", t.pid)[1], weir("export", "--once")[1]:
+            check("mail" in text, text)
+            for part in "calls ", "waits all", "holds ", 'acquires_total{semaphore="mail"', \
+                        'duration_seconds_count{semaphore="mail"':
+                check(part not in text, text)
 
 
 class top:

@@ -259,6 +259,9 @@ int fake_scenario(char *base, const char *name)
 	if (!strcmp(name, "rate")) {
 		object = fake_add_object(base, "mail", 1);
 		fake_object(base, 0)->type = RG_RATE;
+		fake_object(base, 0)->acquires[RG_IMMEDIATE] = 7;
+		fake_object(base, 0)->acquires[RG_TIMEOUT] = 2;
+		fake_object(base, 0)->releases = 6;
 		fake_hold(base, fake_add_thread(base, 1, "one"), object, 1, 0x10,
 			  5 * FAKE_SECOND);
 		fake_add_wait(base, fake_add_thread(base, 2, "two"), object, 1,

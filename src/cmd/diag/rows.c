@@ -37,7 +37,7 @@ static void set_rate(const struct rows *rows, struct row *row, int64_t age_ns)
 
 /*
  * As in explain, the permit of a rate limit is not shown: the first of the calls that
- * wait for tokens holds it.
+ * wait for tokens holds it.  Nor are the acquires of it.
  */
 static void show_rate_limit(struct row *row, const struct dg_object *object)
 {
@@ -82,8 +82,9 @@ static void add_object(struct rows *rows, const struct dg_model *model,
 			row->oldest_hold_ns = model->holds[h].age_ns;
 	if (object->type == RG_RATE)
 		show_rate_limit(row, object);
-	row->acquires = object->acquires[RG_IMMEDIATE] +
-			object->acquires[RG_QUEUED];
+	if (object->type != RG_RATE)
+		row->acquires = object->acquires[RG_IMMEDIATE] +
+				object->acquires[RG_QUEUED];
 	set_rate(rows, row, object->age_ns);
 }
 
@@ -202,7 +203,7 @@ static const char *age_text(int64_t ns, char room[DURATION_ROOM])
 
 void rows_line(const struct row *row, char line[ROWS_LINE])
 {
-	char wait[DURATION_ROOM], hold[DURATION_ROOM], counts[64];
+	char wait[DURATION_ROOM], hold[DURATION_ROOM], counts[64], rate[32];
 	bool writer;
 
 	if (!row) {
@@ -225,12 +226,16 @@ void rows_line(const struct row *row, char line[ROWS_LINE])
 	else
 		(void)snprintf(counts, sizeof(counts), "%lld/%lld",
 			       (long long)row->free, (long long)row->capacity);
+	if (row->type == RG_RATE)
+		(void)snprintf(rate, sizeof(rate), "-");
+	else
+		(void)snprintf(rate, sizeof(rate), "%.1f", row->rate);
 	/* The name begins inside the 80 columns of a terminal. */
-	(void)snprintf(line, ROWS_LINE, "%7u %9s %5lld %5u %8s %8s %7.1f "
+	(void)snprintf(line, ROWS_LINE, "%7u %9s %5lld %5u %8s %8s %7s "
 		       "%-11s %s", row->pid, counts,
 		       writer ? 1ll : (long long)row->held,
 		       row->waiting, age_text(row->oldest_wait_ns, wait),
-		       age_text(row->oldest_hold_ns, hold), row->rate,
+		       age_text(row->oldest_hold_ns, hold), rate,
 		       row->verdict == DG_FINE ? "-" :
 		       row->verdict == DG_NO_RELEASER ? "NO RELEASER" :
 		       row->verdict == DG_POSSIBLE_DEADLOCK ? "DEADLOCK?" :

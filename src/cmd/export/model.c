@@ -159,6 +159,12 @@ static void add_hold_times(struct metrics *m, uint32_t series,
 void model_add_counts(struct metrics *m, uint32_t series,
 		      const struct dg_object *object)
 {
+	/*
+	 * The calls of a rate limit are not counted.  A call that waits acquires the
+	 * semaphore inside, whose counts say nothing about tokens.
+	 */
+	if (object->type == RG_RATE)
+		return;
 	for (uint32_t i = 0; i < METRICS_OUTCOMES; i++)
 		metrics_add(m, METRICS_ACQUIRES, series, i,
 			    limit(object->acquires[i]));

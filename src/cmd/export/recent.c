@@ -129,7 +129,8 @@ static bool find_wait(const struct diag *diag, const struct ring *ring,
 	found->site = begin->site;
 	found->ns = weir_diag_to_ns_(&diag->header, end->ticks - begin->ticks);
 	/* A spawn that waits for room in the backlog is no acquire. */
-	return diag->model.objects[found->object].type != RG_GROUP;
+	return diag->model.objects[found->object].type != RG_GROUP &&
+	       diag->model.objects[found->object].type != RG_RATE;
 }
 
 /*
@@ -189,6 +190,7 @@ static bool find_hold(struct diag *diag, const struct ring *ring, uint32_t at,
 	uint64_t begin;
 
 	if (end->kind != WEIR_DIAG_RELEASED || !end->context ||
+	    o->type == RG_RATE ||
 	    o->flags & (RG_HANDED_OVER | RG_MOVED | RG_DEFERRED |
 			RG_UNBOUNDED | RG_PATTERN) ||
 	    !read_slot(&r, end, &slot) || !read_slot(&r, end, &again) ||

@@ -248,6 +248,8 @@ def test_waits_for_other_things_than_permits():
             browser.click(f"#body tr:nth-child({row + 1}) button")
             shows(browser, "#details", *parts)
             check("for 0" not in browser.text("#details"), browser.text("#details"))
+            # The calls of a rate limit are not counted.
+            same("Acquires" in browser.text("#details"), name != "mail", name)
         no_errors(browser)
 
 
