@@ -212,9 +212,11 @@ static void take_and_put(void)
 /* C6: what is released belongs to the waiter, also if that one spins. */
 static void look_and_put(void)
 {
+	bool waits = at_load_relaxed(&s->waiters_);
 	weir_sem_info info = look(s);
 
 	EX_ASSERT(info.free == 0);
+	EX_ASSERT(!waits || info.waiters == 1);
 	weir_sem_release(s, 1);
 	info = look(s);
 	EX_ASSERT(info.free == 0 || info.waiters == 0);
@@ -324,3 +326,50 @@ static void look_for_closed(void)
 
 SCENARIO(stat_meets_close, 3, a_and_b_published, check_still, close_now,
 	 look_for_closed)
+
+static void none_free_barging(void)
+{
+	s = &memory[0].sem;
+	EX_ASSERT(weir_sem_init_opts(s, &(weir_sem_opts){
+		.capacity = 1, .policy = WEIR_BARGING }) == WEIR_OK);
+}
+
+static void take(void)
+{
+	EX_ASSERT(weir_sem_acquire(s, 1, NULL) == WEIR_OK);
+}
+
+/* A waiter that was woken to retry is queued until it has taken the permit. */
+static void put_and_look(void)
+{
+	bool waits = at_load_relaxed(&s->waiters_);
+	weir_sem_info info;
+
+	weir_sem_release(s, 1);
+	info = look(s);
+	EX_ASSERT(info.policy == WEIR_BARGING);
+	EX_ASSERT(!waits || info.free == 0 || info.waiters == 1);
+}
+
+SCENARIO(stat_meets_retrying_waiter, 2, none_free_barging, check_still, take,
+	 put_and_look)
+
+static void a_has_a_deadline(void)
+{
+	none_free();
+	weir_op_init(&a, NULL, NULL, NULL);
+	EX_ASSERT(weir_op_submit_until(&a, s, 1, weir_deadline_after(1000)) ==
+		  WEIR_EQUEUED);
+	EX_ASSERT(look(s).waiters == 1);
+}
+
+/* C7: at the deadline itself, the first stat ends the wait of the head. */
+static void look_at_the_deadline(void)
+{
+	ex_clock_advance(1000);
+	look(s);
+	EX_ASSERT(look(s).waiters == 0);
+}
+
+SCENARIO(stat_at_the_deadline, 1, a_has_a_deadline, check_still,
+	 look_at_the_deadline)
