@@ -133,14 +133,17 @@ bool modules_offset(const struct modules *modules, uint64_t pc, char *to,
 		    size_t size)
 {
 	const struct module *module = modules_find(modules, pc);
+	char offset[sizeof("+0x0123456789abcdef")];
 	const char *slash;
 
 	if (!module)
 		return false;
 	slash = strrchr(module->path, '/');
-	(void)snprintf(to, size, "%s+0x%" PRIx64,
-		       slash ? slash + 1 : module->path,
+	(void)snprintf(offset, sizeof(offset), "+0x%" PRIx64,
 		       pc - module->start + module->offset);
+	/* A cut offset would be the offset of another call: cut the name. */
+	(void)snprintf(to, size, "%.*s%s", (int)(size - sizeof(offset)),
+		       slash ? slash + 1 : module->path, offset);
 	return true;
 }
 

@@ -36,7 +36,10 @@ struct module *modules_add(struct modules *modules, uint64_t start,
 /* Read the segments of a process. */
 void modules_of_process(struct modules *modules, pid_t pid);
 const struct module *modules_find(const struct modules *modules, uint64_t pc);
-/* Write "server+0x1234"; false if no segment contains the address. */
+/*
+ * Write "server+0x1234"; false if no segment contains the address.  A name that is
+ * too long is cut; `size` is at least 32.
+ */
 bool modules_offset(const struct modules *modules, uint64_t pc, char *to,
 		    size_t size);
 void modules_free(struct modules *modules);

@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -222,8 +223,8 @@ POOL = f"pool{os.getpid()}"
 class Holder:
     """The program holder: watched semaphores in a process."""
 
-    def __init__(self, name=POOL, capacity=4):
-        self.process = subprocess.Popen([HOLDER, name, str(capacity)], stdin=subprocess.PIPE,
+    def __init__(self, name=POOL, capacity=4, program=HOLDER):
+        self.process = subprocess.Popen([program, name, str(capacity)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=ENV, text=True)
         same(self.process.stdout.readline(), "ok\n", "the holder")
 
@@ -339,6 +340,21 @@ def test_no_exemplar_of_an_uncertain_hold():
         holds = exemplars(found, "hold_duration_seconds")
         # Without tail calls both have one call site, which lies inside the library.
         check(all("weir" in site for site, _, _ in holds.values()), holds)
+
+
+def test_an_exemplar_of_a_program_with_a_long_name():
+    """OpenMetrics limits the length: the name of the program is cut, and not the offset."""
+    program = os.path.join(os.path.dirname(HOLDER), "n" * 200 + os.urandom(4).hex())
+    try:
+        shutil.copy(HOLDER, program)
+        if subprocess.run(["strip", program], stderr=subprocess.PIPE).returncode:
+            raise Skipped("needs strip for programs of this machine")
+        with Holder(program=program) as holder:
+            holder.do("hold 4", "timeout 1")
+            (site, _, _), = exemplars(once("--openmetrics"), "wait_duration_seconds").values()
+        check(re.fullmatch(r"n{101}\+0x[0-9a-f]{3,}|.*weir.*", site), site)
+    finally:
+        os.unlink(program)
 
 
 def test_no_exemplar_at_an_impossible_time():
