@@ -10,8 +10,6 @@
  *
  *   [NK1] ready   release: report   acquire: weir_nm_keeper_start_
  *                 The opening thread sees that the liveness word is listed.
- *   [NK2] lost    release: keep   acquire: sleep_until
- *                 A waiting thread that sees it returns an error.
  */
 #include "named/keeper.h"
 
@@ -71,8 +69,8 @@ static void *keep(void *arg)
 	 * If the keeper was not stopped, the slot is lost: the file is damaged,
 	 * and no other process wakes the calls of this handle.
 	 */
-	/* [NK2] release */
-	at_store_release(&h->lost, 1);
+	/* relaxed: weir_nm_wake_ours_ publishes it with the states of records. */
+	at_store_relaxed(&h->lost, 1);
 	/* relaxed: on a regular stop there are no calls. */
 	if (at_load_relaxed(&h->calls))
 		weir_nm_wake_ours_(h);

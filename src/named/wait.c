@@ -163,8 +163,11 @@ static weir_err sleep_until(struct call *call)
 		enum weir_woke_ woke;
 		weir_err why;
 
-		/* [NK2] acquire */
-		if (at_load_acquire(&h->lost))
+		/*
+		 * relaxed: no other data.  A thread that the ending keeper has
+		 * woken has read the changed state of its record.
+		 */
+		if (at_load_relaxed(&h->lost))
 			break;
 		weir_nm_arm_(h);
 		woke = sleep_once(call, word);
