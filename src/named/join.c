@@ -78,7 +78,7 @@ static bool take_over(weir_named *h, struct nm_slot *slot)
 		 */
 		weir_nm_remove_lent_(h, slot, state);
 		/* [NT2] release */
-		at_store_release(&h->head->stale, 1);
+		(void)at_swap_release(&h->head->stale, 1);
 		while (seen == state)
 			/* [NT1] release */
 			if (at_cas_weak_release(&slot->state, &seen,

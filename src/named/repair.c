@@ -274,8 +274,12 @@ void weir_nm_repair_(weir_named *h)
 	 * lock, has found none and no `stale`.
 	 */
 	if (sum_of_states(h) + h->buried != states) {
-		/* [NT2] release */
-		at_store_release(&h->head->stale, 1);
+		/*
+		 * relaxed: the lock orders it before the next repair.  A swap,
+		 * not a store: that repair must also acquire what an open has
+		 * released with its own swap.
+		 */
+		(void)at_swap_relaxed(&h->head->stale, 1);
 		weir_nm_kick_(h);
 	}
 	/*

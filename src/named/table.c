@@ -13,10 +13,12 @@
  *                A process that finds a slot free sees that its former owner
  *                has finished with it; a process that finds a slot live sees
  *                its fields set.
- *   [NT2] stale  release: take_over, weir_nm_repair_
- *                acquire: weir_nm_sweep_, weir_nm_repair_
  *                A process that finds a slot claimed also finds that the file
  *                is stale, unless a repair has begun since.
+ *   [NT2] stale  release: take_over   acquire: weir_nm_repair_
+ *                A repair that clears it sees that the former owner of the slot
+ *                is dead.  Every store of it is an RMW: a repair that reads the
+ *                store of one open has acquired those of the others.
  */
 #include "named/record.h"
 #include "named/table.h"
@@ -198,8 +200,8 @@ void weir_nm_sweep_(weir_named *h)
 	uint32_t high = nm_slots_high(h);
 
 	h->lingers = false;
-	/* [NT2] acquire */
-	if (at_load_acquire(&h->head->stale))
+	/* relaxed: repair acquires it; the lock orders earlier repairs. */
+	if (at_load_relaxed(&h->head->stale))
 		weir_nm_repair_(h);
 	for (uint32_t i = 0; i < high; i++)
 		if (&h->slots[i] != h->mine && weir_nm_is_dead_(&h->slots[i]))
