@@ -13,7 +13,8 @@ OPTIONS = ["--disable-mm-detector", "--disable-estimation",
            "--disable-instruction-caching"]
 
 # (file, pattern, replacement, count).  GenMC does not copy structs through pointers.  The
-# attempts of stat without the lock are alike, so one is enough.
+# attempts of stat without the lock are alike, so one is enough.  A store to a bit-field
+# reads its byte, and GenMC refuses to read a byte to which nothing was stored.
 CHANGES = [
     ("sem_admin.c", r"\*sem = \(weir_sem\)(\{.*?\n\t\};)",
      r"weir_sem made = \1 copy_sem(sem, &made);", 1),
@@ -24,6 +25,9 @@ CHANGES = [
      r"to_notify->first = NULL; to_notify->last = NULL; "
      r"to_notify->granted = NULL; to_notify->roused = NULL;", 1),
     ("sem_stat.c", r"#define ATTEMPTS 4", r"#define ATTEMPTS 1", 1),
+    ("waiter.h", r"(\tbool woken_to_retry : 1;.*?\tbool shown : 1;.*?\n)",
+     r"\tunion { uint8_t bits; struct {\n\1\t}; };\n", 1),
+    ("sem_wait.c", r"(\tw->woken_to_retry = w->counted = )", r"\tw->bits = 0;\n\1", 1),
 ]
 
 
