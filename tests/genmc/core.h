@@ -51,9 +51,12 @@ int64_t weir_deadline_after(int64_t timeout_ns)
 	return weir_now_ns() + timeout_ns;
 }
 
+#ifndef FORKS		/* shown.c has a count that changes */
+#define FORKS 0
+#endif
 uint32_t weir_forks_(void)
 {
-	return 0;
+	return FORKS;
 }
 
 void weir_hook_emit_(enum weir_event_kind_ kind, const void *object,
