@@ -387,7 +387,7 @@ TEST(c37_a_waiting_thread_buries_a_dead_holder)
 		return;
 	slot = set_up_holder(7);
 	waiter = start_waiter();
-	CHECK(weir_shared_sleepers_(&slot->death.word));
+	AWAIT(weir_shared_sleepers_(&slot->death.word));
 	mark_dead(slot);
 	finish(waiter);
 	CHECK_EQ(slot->state, FREED(8));
@@ -415,6 +415,78 @@ TEST(c37_c42_a_waiting_thread_does_not_wait_for_the_lock)
 	CHECK_EQ(alone.head->awaited, 0);
 	CHECK_EQ(slot->state, LIVE(2));
 	nm_unlock(&alone);
+	bury_and_finish(waiter);
+}
+
+/* It watches each other participant that lives, and takes no lock without a death. */
+TEST(c37_a_waiting_thread_watches_all_others)
+{
+	struct nm_slot *slot, *other;
+	check_thread waiter;
+	uint64_t sections;
+
+	if (!weir_shared_can_wait_any_())
+		return;
+	slot = set_up_holder(7);
+	other = join(3);
+	other->death.word = alone.mine->death.word = ALIVE;
+	waiter = start_waiter();
+	AWAIT(weir_shared_sleepers_(&slot->death.word));
+	CHECK(weir_shared_sleepers_(&other->death.word));
+	CHECK(!weir_shared_sleepers_(&alone.mine->death.word));
+	sections = count_sections();
+	weir_shared_wake_(&alone.records[0].state);
+	AWAIT(weir_shared_sleepers_(&alone.records[0].state));
+	CHECK_EQ(count_sections(), sections);
+	mark_dead(other);
+	AWAIT(at_load_relaxed(&other->state) == FREED(4));
+	CHECK_EQ(slot->state, LIVE(8));
+	AWAIT(weir_shared_sleepers_(&slot->death.word));
+	mark_dead(slot);
+	finish(waiter);
+	CHECK_EQ(slot->state, FREED(8));
+	tear_down();
+}
+
+/* A granted call returns, and leaves the dead to a keeper. */
+TEST(c37_a_granted_thread_buries_none)
+{
+	struct nm_slot *slot;
+	check_thread waiter;
+
+	if (!weir_shared_can_wait_any_())
+		return;
+	slot = set_up_holder(7);
+	waiter = start_waiter();
+	CHECK_OK(nm_lock(&alone, NULL));
+	hold(slot, -2);
+	weir_nm_mark_dead_(slot);
+	at_store_relaxed(&slot->death.word, WEIR_DIED_);
+	weir_nm_grant_all_(&alone);
+	nm_unlock(&alone);
+	finish(waiter);
+	CHECK_EQ(slot->state, LIVE(8));
+	tear_down();
+}
+
+/* C39: the file is damaged.  The thread unlocks, and sleeps again. */
+TEST(c39_a_waiting_thread_that_has_lost_its_slot_buries_none)
+{
+	struct nm_slot *slot, *later;
+	check_thread waiter;
+
+	if (!weir_shared_can_wait_any_())
+		return;
+	slot = set_up_holder(1);
+	later = join(2);
+	waiter = start_waiter();
+	at_store_relaxed(&alone.mine->state, FREED(1));
+	at_store_relaxed(&later->death.word, ALIVE);
+	mark_dead(slot);
+	AWAIT(weir_shared_sleepers_(&later->death.word));
+	CHECK_EQ(slot->state, LIVE(2));
+	CHECK_EQ((uint32_t)at_load_relaxed(&alone.head->lock), 0);
+	at_store_relaxed(&alone.mine->state, LIVE(1));
 	bury_and_finish(waiter);
 }
 
