@@ -320,6 +320,32 @@ static void leave_return_and_hold(void)
 WATCHING_PROCESSES(next_owner_of_a_watched_slot_dies, 2, P(0), P(1), NULL,
 		   leave_return_and_hold, wait_again)
 
+/*
+ * The death word of a slot seems alive exactly as long as its liveness word: the
+ * process dies, or leaves, or dies as it leaves.
+ */
+static void death_words_are_right(void)
+{
+	for (uint32_t i = 0; i < NM_SLOTS; i++) {
+		const struct nm_slot *slot = &world_file.slots[i];
+
+		EX_ASSERT(weir_is_alive_(slot->death.word) ==
+			  weir_is_alive_(slot->alive.word));
+	}
+	EX_ASSERT(!weir_is_alive_(world_file.slots[0].death.word));
+	EX_ASSERT(is_well(1) == weir_is_alive_(world_file.slots[1].death.word));
+}
+
+static void leave_later(void)
+{
+	join(1);
+	proc_settle();
+	leave_handle();
+}
+
+PROCESSES(death_word_follows_liveness_word, 2, ALL, NONE, death_words_are_right,
+	  leave_later, idle_along)
+
 /* Without futex_waitv a waiting thread moves its keeper to the obituary word. */
 OLD_PROCESSES(old_holder_dies, 3, ALL, NONE, waiter_1_got_it, hold,
 	      wait_and_give)
