@@ -442,6 +442,7 @@ TEST(c37_a_waiting_thread_watches_all_others)
 	AWAIT(at_load_relaxed(&other->state) == FREED(4));
 	CHECK_EQ(slot->state, LIVE(8));
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
+	CHECK(!weir_shared_sleepers_(&other->death.word));
 	mark_dead(slot);
 	finish(waiter);
 	CHECK_EQ(slot->state, FREED(8));
