@@ -140,16 +140,14 @@ static bool enqueue(const struct weir_watch_ *watches, unsigned count)
 	return true;
 }
 
-enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
-				      unsigned count, int64_t deadline_ns)
+static enum weir_woke_ sleep_on(const struct weir_watch_ *watches,
+				unsigned count, int64_t deadline_ns)
 {
 	struct ex_thread *t = &ex->threads[ex->self];
 	int self = ex->self;
 	enum weir_woke_ woke = WEIR_WOKEN_;
 
 	audit_sleeps(self);
-	if (count > 1 && world_is_old())
-		ex_fail("thread %d calls futex_waitv on an old kernel", self);
 	do {
 		robust[self].waits = true;
 		robust[self].woken = robust[self].restarts = false;
@@ -170,12 +168,20 @@ enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
 	return woke;
 }
 
+enum weir_woke_ weir_shared_wait_any_(const struct weir_watch_ *watches,
+				      unsigned count, int64_t deadline_ns)
+{
+	if (world_is_old())
+		ex_fail("thread %d calls futex_waitv on an old kernel", ex->self);
+	return sleep_on(watches, count, deadline_ns);
+}
+
 enum weir_woke_ weir_shared_wait_(uint32_t *word, uint32_t value,
 				  int64_t deadline_ns)
 {
 	struct weir_watch_ watch = { word, value };
 
-	return weir_shared_wait_any_(&watch, 1, deadline_ns);
+	return sleep_on(&watch, 1, deadline_ns);
 }
 
 void weir_shared_wake_(uint32_t *word)
