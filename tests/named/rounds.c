@@ -428,7 +428,12 @@ TEST(c37_a_waiting_thread_watches_all_others)
 	if (!weir_shared_can_wait_any_())
 		return;
 	slot = set_up_holder(7);
-	other = join(3);
+	/* Ours is not the first slot: that is of another participant. */
+	other = alone.mine;
+	alone.mine = join(5);
+	alone.me = 6;
+	alone.state = alone.mine->state;
+	alone.ticket = alone.lock_id = nm_lock_id(alone.me, alone.state);
 	other->death.word = alone.mine->death.word = ALIVE;
 	waiter = start_waiter();
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
@@ -439,7 +444,7 @@ TEST(c37_a_waiting_thread_watches_all_others)
 	AWAIT(weir_shared_sleepers_(&alone.records[0].state));
 	CHECK_EQ(count_sections(), sections);
 	mark_dead(other);
-	AWAIT(at_load_relaxed(&other->state) == FREED(4));
+	AWAIT(at_load_relaxed(&other->state) == FREED(1));
 	CHECK_EQ(slot->state, LIVE(8));
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
 	CHECK(!weir_shared_sleepers_(&other->death.word));
