@@ -421,7 +421,7 @@ TEST(c37_c42_a_waiting_thread_does_not_wait_for_the_lock)
 /* It watches each other participant that lives, and takes no lock without a death. */
 TEST(c37_a_waiting_thread_watches_all_others)
 {
-	struct nm_slot *slot, *other;
+	struct nm_slot *slot, *first, *other;
 	check_thread waiter;
 	uint64_t sections;
 
@@ -429,14 +429,17 @@ TEST(c37_a_waiting_thread_watches_all_others)
 		return;
 	slot = set_up_holder(7);
 	/* Ours is not the first slot: that is of another participant. */
-	other = alone.mine;
+	first = alone.mine;
+	other = join(3);
 	alone.mine = join(5);
 	alone.me = 6;
 	alone.state = alone.mine->state;
 	alone.ticket = alone.lock_id = nm_lock_id(alone.me, alone.state);
-	other->death.word = alone.mine->death.word = ALIVE;
+	first->death.word = other->death.word = ALIVE;
+	alone.mine->death.word = ALIVE;
 	waiter = start_waiter();
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
+	CHECK(weir_shared_sleepers_(&first->death.word));
 	CHECK(weir_shared_sleepers_(&other->death.word));
 	CHECK(!weir_shared_sleepers_(&alone.mine->death.word));
 	sections = count_sections();
@@ -444,7 +447,7 @@ TEST(c37_a_waiting_thread_watches_all_others)
 	AWAIT(weir_shared_sleepers_(&alone.records[0].state));
 	CHECK_EQ(count_sections(), sections);
 	mark_dead(other);
-	AWAIT(at_load_relaxed(&other->state) == FREED(1));
+	AWAIT(at_load_relaxed(&other->state) == FREED(4));
 	CHECK_EQ(slot->state, LIVE(8));
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
 	CHECK(!weir_shared_sleepers_(&other->death.word));
