@@ -439,8 +439,8 @@ TEST(c37_a_waiting_thread_watches_all_others)
 	alone.mine->death.word = ALIVE;
 	waiter = start_waiter();
 	AWAIT(weir_shared_sleepers_(&slot->death.word));
-	CHECK(weir_shared_sleepers_(&first->death.word));
-	CHECK(weir_shared_sleepers_(&other->death.word));
+	AWAIT(weir_shared_sleepers_(&first->death.word));
+	AWAIT(weir_shared_sleepers_(&other->death.word));
 	CHECK(!weir_shared_sleepers_(&alone.mine->death.word));
 	sections = count_sections();
 	weir_shared_wake_(&alone.records[0].state);
