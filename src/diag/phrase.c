@@ -162,6 +162,20 @@ void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 	put_request(text, object, wait);
 }
 
+void weir_diag_put_joint_(struct dg_text *text, const struct dg_wait *wait,
+			  uint32_t n, const char *before)
+{
+	bool any = wait->flags & RG_ANY_OF;
+
+	if (n) {
+		put(text, any ? " or " : " and ");
+		return;
+	}
+	put(text, before);
+	if (any && wait->next_of_context != DG_NONE)
+		put(text, "one of ");
+}
+
 void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait)
 {
 	if (wait->left_ns != DG_NO_DEADLINE) {

@@ -36,6 +36,12 @@ bool weir_diag_put_permits_(struct dg_text *text,
 /* "db_pool 2", "table as a reader", "an item of jobs" */
 void weir_diag_put_wanted_(struct dg_text *text, const struct dg_object *object,
 			   const struct dg_wait *wait);
+/*
+ * Write what stands before wait number n of its context, from 0: `before`, and "one of "
+ * if the context waits for one of several; then "or" or "and".
+ */
+void weir_diag_put_joint_(struct dg_text *text, const struct dg_wait *wait,
+			  uint32_t n, const char *before);
 /* ", times out in 3.0 s, can be cancelled" */
 void weir_diag_put_deadline_(struct dg_text *text, const struct dg_wait *wait);
 

@@ -53,13 +53,11 @@ static void put_waits(struct dg_text *text, const struct dg_model *model,
 		const struct dg_wait *wait = &model->waits[w];
 		const struct dg_object *object = &model->objects[wait->object];
 
-		if (n++ == MEMBERS_MAX) {
+		if (n == MEMBERS_MAX) {
 			put(text, ", ...");
 			return;
 		}
-		put(text, n == 1 ? wait->flags & RG_ANY_OF ?
-			  "  waits for one of " : "  waits for " :
-			  wait->flags & RG_ANY_OF ? " or " : " and ");
+		weir_diag_put_joint_(text, wait, n++, "  waits for ");
 		weir_diag_put_wanted_(text, object, wait);
 		weir_diag_put_origin_(text, wait->site, wait->age_ns);
 		weir_diag_put_deadline_(text, wait);
@@ -182,16 +180,13 @@ static bool put_wanted(struct dg_text *text, const struct dg_model *model,
 	for (uint32_t w = c->first_wait; w != DG_NONE;
 	     w = model->waits[w].next_of_context) {
 		const struct dg_wait *wait = &model->waits[w];
-		bool any = wait->flags & RG_ANY_OF;
 
 		fit = fit && fits(model, wait);
-		if (n++ == MEMBERS_MAX) {
+		if (n == MEMBERS_MAX) {
 			put(text, ", ...");
 			break;
 		}
-		put(text, n > 1 ? any ? " or " : " and " :
-			  any && wait->next_of_context != DG_NONE ? " (one of " :
-								    " (");
+		weir_diag_put_joint_(text, wait, n++, " (");
 		weir_diag_put_wanted_(text, &model->objects[wait->object],
 				      wait);
 	}

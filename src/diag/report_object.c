@@ -46,15 +46,12 @@ static void put_waits_of(struct dg_text *text, const struct dg_model *model,
 	     w = model->waits[w].next_of_context) {
 		const struct dg_wait *wait = &model->waits[w];
 		const struct dg_object *object = &model->objects[wait->object];
-		bool any = wait->flags & RG_ANY_OF;
 
-		if (n++ == WAITS_MAX) {
+		if (n == WAITS_MAX) {
 			put(text, ", ...");
 			return;
 		}
-		put(text, n > 1 ? any ? " or " : " and " : "  waits for ");
-		if (n == 1 && any && wait->next_of_context != DG_NONE)
-			put(text, "one of ");
+		weir_diag_put_joint_(text, wait, n++, "  waits for ");
 		if (object->type == RG_CHAN)
 			weir_diag_put_wanted_(text, object, wait);
 		else
