@@ -40,7 +40,7 @@ def at_every_stop(interrupt, fork=os.fork):
         check(stopped.reached, f"ended with {stopped.status} at stop {number}")
         executed = os.readlink(f"/proc/{stopped.last}/exe") != support.WEIR
         interrupt(stopped)
-        until(lambda: settled(stopped.pid), "the wrapper has fetched SIGINT")
+        until(lambda: settled(stopped.pid), f"stop {number}: the wrapper has fetched SIGINT")
         check(stopped.go() in ENDED, f"stop {number}: {stopped.status}")
         until(lambda: stat("a")["free"] == 1, f"stop {number}: the permit is free")
         if executed:

@@ -89,10 +89,12 @@ class Stopped:
             return
         sig, event = os.WSTOPSIG(status), status >> 16
         counted = self.wrapper == (pid == self.pid)
-        if pid not in self.known:  # its first stop
+        if pid not in self.known:
+            # The first stop of a child, before the stop of its parent.  The child must
+            # not make its Nth stop while its parent has not returned from its fork.
             self.known.add(pid)
-            sig = 0
-        elif event:
+            return
+        if event:
             self.take_child(pid)
             sig = 0
         elif sig == signal.SIGTRAP:
@@ -119,13 +121,13 @@ class Stopped:
         return len(self.known) > 1
 
     def take_child(self, parent):
-        """A process has forked.  Its child must not remain in its first stop."""
+        """A process has forked.  Its child continues from its first stop."""
         child = ctypes.c_ulong()
         ptrace(GETEVENTMSG, parent, ctypes.addressof(child))
         if child.value not in self.known:
             self.known.add(child.value)
             os.waitpid(child.value, WALL)
-            ptrace(DETACH if self.wrapper else SYSCALL, child.value)
+        ptrace(DETACH if self.wrapper else SYSCALL, child.value)
 
     def go(self):
         """Let all processes continue.  Returns the exit status of weir."""
