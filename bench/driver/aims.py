@@ -208,9 +208,12 @@ def processes():
     mine = 'weir-named'
     yield over('pair, processes', 'processes/pair', mine, 'sem_t-shared', 1.4)
     yield over('pair, processes', 'processes/pair', mine, 'semop-plain', 0.2)
-    yield over('hand-off, processes', 'processes/hand-off', mine,
-               'sem_t-shared', 1.3, floor=1)
-    yield over('hand-off, processes', 'processes/hand-off', mine, 'flock', 1)
+    for mode, where in (('free', ''), ('one', ', one core'),
+                        ('two', ', two cores')):
+        yield over(f'hand-off, processes{where}', f'processes/hand-off/{mode}',
+                   mine, 'sem_t-shared', 1.3, floor=1)
+    yield over('hand-off, processes', 'processes/hand-off/free', mine, 'flock',
+               1)
     for size, name in ((0, 'small'), (512, '512 MB'), (2048, '2 GB')):
         for peer in ('SEM_UNDO', 'flock'):
             yield over(f'death of a {name} holder',

@@ -37,6 +37,7 @@ class Workload:
     cpus: str = 'free'          # free, one, two
     who: tuple = ()             # names of peers
     rounds: int = 99            # at most
+    repeats: int = 1            # measurements of each peer in a round
     limit: int = 5              # seconds; more is a hang
     ms: int = 100
     warms: bool = False         # whether the peer's warm-up applies
@@ -174,14 +175,21 @@ def processes(quick):
     who = names(peers.BETWEEN)
     yield Workload('processes/pair', 'pair', who=who, ms=30 if quick else 80)
     rounds = 1 if quick else 3
-    yield Workload('processes/hand-off', 'hand-off', who=who, rounds=rounds,
-                   ms=100 if quick else 300)
+    # A wake-up takes 2 to 10 us, and two processes in a row differ by half: many
+    # short measurements.
+    repeats = 1 if quick else 5
+    for mode in ('free', 'one', 'two'):
+        yield Workload(f'processes/hand-off/{mode}', 'hand-off',
+                       {'pin': 1 if mode == 'two' else 0}, cpus=mode, who=who,
+                       rounds=rounds, repeats=repeats,
+                       ms=100 if quick else 300)
     for size in (0, 512) if quick else (0, 512, 2048):
         yield Workload(f'processes/death/{size}', 'death', {'count': size},
                        who=who, rounds=rounds, limit=30,
-                       ms=100 if quick else 1000)
+                       repeats=1 if size else repeats,
+                       ms=100 if quick or not size else 1000)
     yield Workload('processes/open', 'open', who=('weir-named', 'sem_t-shared'),
-                   ms=30 if quick else 80)
+                   repeats=repeats, ms=30 if quick else 80)
     for count in (10,) if quick else (10, 1000):
         yield Workload(f'processes/crowd/{count}', 'crowd', {'count': count},
                        who=who, rounds=rounds, limit=60,

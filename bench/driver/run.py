@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-A run.  Rounds are the outermost loop: a round measures every workload once for each
-peer, with the peers in random order and one process for each measurement.
+A run.  Rounds are the outermost loop: a round measures every workload for each peer,
+with the peers in random order and one process for each measurement.  Most workloads are
+measured once in a round, those that vary most from process to process several times.
 """
 import os
 import random
@@ -79,11 +80,14 @@ class Run:
                 if round_ >= workload.rounds:
                     continue
                 who = list(workload.who)
-                self.random.shuffle(who)
                 progress(f'round {round_ + 1} of {self.rounds}, '
                          f'{number + 1} of {len(every)}: {workload.key}')
-                for name in who:
-                    self.measure(workload, name, round_)
+                # Ratios are formed within one repetition.
+                for repeat in range(workload.repeats):
+                    self.random.shuffle(who)
+                    for name in who:
+                        self.measure(workload, name,
+                                     round_ * workload.repeats + repeat)
             self.results.about['repeats'] = self.repeats.made
             self.results.save(self.folder)
         progress('')

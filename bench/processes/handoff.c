@@ -17,6 +17,7 @@
 
 struct board {
 	const struct kind *kind;
+	bool pin;		/* each process has its own CPU */
 	uint64_t allowed;		/* round that the waiter may begin */
 	uint64_t begun;		/* round that the waiter has begun */
 	uint64_t ended;		/* round that the waiter has ended */
@@ -53,6 +54,8 @@ static void wait_and_record(void *arg)
 	const struct kind *kind = board->kind;
 
 	(void)arg;
+	if (board->pin)
+		bench_pin(1);
 	kind->attach();
 	for (uint64_t round = 1;; round++) {
 		while (__atomic_load_n(&board->allowed, __ATOMIC_ACQUIRE) !=
@@ -98,6 +101,9 @@ void measure_handoff(const struct bench_args *args, const struct kind *kind)
 	pid_t waiter;
 
 	make_board(kind);
+	board->pin = args->pin;
+	if (board->pin)
+		bench_pin(0);
 	kind->make();
 	waiter = child_start(wait_and_record, NULL);
 	end = now_ns() + args->ms * 1000000;

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from types import SimpleNamespace
 
 ROOT = os.path.abspath(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, 'bench'))
 
 from driver import (aims, build, measure, plan, peers, report,  # noqa: E402
-                    stats, tables)
+                    run, stats, tables)
 from driver.results import Results  # noqa: E402
 
 
@@ -185,6 +186,23 @@ class Kept(unittest.TestCase):
         self.assertEqual(failed['why'], 'status 1: no')
         good = measure.attempt(['echo', '{"ns": 2}'], cpus, 10)
         self.assertEqual(good['values'], {'ns': 2})
+
+    def test_each_repetition_counts_as_a_round(self):
+        order = []
+
+        class Recorded(run.Run):
+            def measure(self, workload, name, round_):
+                if workload.key == 'processes/hand-off/one':
+                    order.append((round_, name))
+
+        options = SimpleNamespace(quick=False, rounds=2, no_repeat=True)
+        with tempfile.TemporaryDirectory() as folder:
+            Recorded({}, {}, folder, options, 1).go(['processes'])
+        self.assertEqual([round_ for round_, _ in order],
+                         [n for n in range(10) for _ in peers.BETWEEN])
+        for n in range(10):
+            self.assertEqual({name for round_, name in order if round_ == n},
+                             {peer.name for peer in peers.BETWEEN})
 
     def test_patterns_are_judged_against_every_peer(self):
         """Each cell of each pattern, without weir's own kinds."""
