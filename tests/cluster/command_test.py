@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cmd", "export"))
 from exposition import Family, parse
 from proxy import Proxy
-from servers import Etcd, Postgres, Redis, await_
+from servers import Etcd, Postgres, Redis, await_, free_port
 from support import Skip, main, stat
 
 WEIR = os.environ.get("WEIR_TEST_COMMAND", "weir")
@@ -675,7 +675,7 @@ def test_ls_leaves_foreign_keys_alone():
         bad, good = [json.loads(row) for row in weir("ls", "--json", server.url)[1].splitlines()]
         assert "error" in bad and "error" not in good
     if shutil.which("redis-server"):
-        with Redis("--cluster-enabled", "yes") as server:
+        with Redis("--cluster-enabled", "yes", "--cluster-port", str(free_port())) as server:
             status, text = weir("ls", server.url)
             assert status == 69 and "Redis Cluster cannot list" in text, text
 
