@@ -88,7 +88,10 @@ def test_statuses():
         assert weir("pause", url)[0] == 0 and weir("run", url, "--try", "--", "true")[0] == 75
         assert weir("resume", url)[0] == 0 and weir("run", url, "--try", "--", "true")[0] == 0
         assert weir("stat", "x", env={"WEIR_URL": server.url})[0] == 0
-        assert weir("close", url)[0] == 0 and weir("run", url, "--", "true")[0] == 69
+        assert weir("close", url)[0] == 0
+        status, text = weir("run", url, "--", "true")
+        assert status == 69 and text == (f'weir: {url}: the semaphore is closed; '
+                                         f'"weir open {url}" opens it again\n'), text
         assert weir("rm", url)[0] == 0 and weir("stat", url)[0] == 69
         status, text = weir("run", "redis://127.0.0.1:1/x", "--", "true")
         assert status == 69 and "refused" in text and text.count("\n") == 1
@@ -131,7 +134,11 @@ def test_hold_and_release():
             assert status == 124 and "not granted within 50ms; held by" in text, text
             assert weir(*hold, "--try", "-E", 9)[0] == 9
             status, text = weir(*hold, "-w", 2)
-            assert status == 64 and "a weight of 2 exceeds the capacity" in text, text
+            assert status == 64 and text == (f'weir: {url}: a weight of 2 exceeds the capacity, 1; '
+                                             f'"weir resize {url} 2" raises it\n'), text
+            status, text = weir("wait", url, "--free", 2)
+            assert status == 64 and text == (f'weir: {url}: --free 2 exceeds the capacity, 1; '
+                                             f'"weir resize {url} 2" raises it\n'), text
             status, text = weir(*hold, "--try", "-n", 4)
             assert status == 75 and "the capacity is 1, not 4" in text, text
             wrong = ("0" if token[0] != "0" else "1") + token.strip()[1:]

@@ -112,6 +112,10 @@ int remote_wait(const char *url, int64_t free_wanted, int64_t timeout_ns,
 			    *holder ? "; " : "", holder);
 		return timeout_status;
 	}
+	if (err == WEIR_ETOOBIG && !sig) {
+		remote_print_too_big(url, c, "--free", free_wanted);
+		return EXIT_MISUSE;
+	}
 	if (err && !sig)
 		remote_fail(url, c, err);
 	(void)!remote_api.weir_cluster_close_handle(c);

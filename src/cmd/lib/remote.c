@@ -197,13 +197,15 @@ int remote_status(weir_err err, int errnum)
 void remote_fail(const char *url, weir_cluster *c, weir_err err)
 {
 	int errnum = errno;
+	const char *name = remote_display(url);
 	char why[256] = "";
 
+	if (err == WEIR_ECLOSED)
+		cmd_fail(name, err, NULL);
 	if (err == WEIR_ESYSTEM || err == WEIR_EINDETERMINATE)
 		remote_api.weir_cluster_why(c, why, sizeof(why));
-	cmd_die(remote_status(err, errnum), "%s: %s%s%s", remote_display(url),
-		*why ? why : err == WEIR_ECLOSED ? "the semaphore is closed" :
-						   weir_err_text(err),
+	cmd_die(remote_status(err, errnum), "%s: %s%s%s", name,
+		*why ? why : weir_err_text(err),
 		err == WEIR_EINDETERMINATE ? "; " : "",
 		err == WEIR_EINDETERMINATE ? weir_err_text(err) : "");
 }

@@ -68,6 +68,24 @@ static void print_busy(const struct acquire_opts *opts, const char *url,
 	}
 }
 
+void remote_print_too_big(const char *url, weir_cluster *c,
+			  const char *request, int64_t n)
+{
+	const char *name = remote_display(url);
+	weir_cluster_info info;
+
+	/* The capacity may have grown since the request was refused. */
+	if (remote_api.weir_cluster_stat(c, &info, NULL, 0) ||
+	    info.capacity >= n)
+		cmd_message("%s: %s %lld exceeds the capacity", name, request,
+			    (long long)n);
+	else
+		cmd_message("%s: %s %lld exceeds the capacity, %lld; \"weir "
+			    "resize %s %lld\" raises it", name, request,
+			    (long long)n, (long long)info.capacity, name,
+			    (long long)n);
+}
+
 /* Returns true if the request exceeds the capacity of the semaphore. */
 static bool is_too_big(const struct acquire_opts *opts, weir_cluster *c)
 {
@@ -93,8 +111,7 @@ int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
 			print_busy(opts, url, c, err);
 		return opts->busy_status >= 0 ? opts->busy_status : status;
 	case WEIR_ETOOBIG:
-		cmd_message("%s: a weight of %lld exceeds the capacity",
-			    remote_display(url), (long long)opts->weight);
+		remote_print_too_big(url, c, "a weight of", opts->weight);
 		return status;
 	default:
 		errno = errnum;

@@ -15,5 +15,8 @@ weir_err remote_acquire_permits(const struct acquire_opts *opts,
 				weir_lease **lease, int *sig);
 int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
 			   weir_cluster *c, weir_err err);
+/* As semaphore_print_too_big. */
+void remote_print_too_big(const char *url, weir_cluster *c,
+			  const char *request, int64_t n);
 
 #endif /* WEIR_CMD_LIB_REMOTE_ACQUIRE_H */
