@@ -107,6 +107,14 @@ def test_a_dash_is_a_name():
     same(stat("-")["capacity"], 1)
 
 
+def test_64_orphan_keep_with_a_url():
+    """No process would renew the lease.  The server is not asked."""
+    for name, env in (("redis://127.0.0.1:1/a", {}), ("a", {"WEIR_URL": "redis://127.0.0.1:1"})):
+        status, out, err = weir("run", name, "-n", "1", "--orphan=keep", "true", env=env)
+        same((status, out), (64, ""), err)
+        check("--orphan=keep is not possible with a URL" in err, err)
+
+
 def test_64_usage():
     for args in (["run"], ["run", "a"], ["run", "a", "-n"], ["run", "a", "-n", "x", "true"],
                  ["run", "a", "-n", "-1", "true"], ["run", "a", "-w", "0", "true"],

@@ -114,6 +114,9 @@ static void parse_options(const struct cmd *self, struct run_opts *opts,
 	if (acquire->name && !acquire->label)
 		acquire->label = label_of(opts->command);
 	acquire_opts_check(self, acquire);
+	if (opts->keep && remote_url(acquire->name))
+		cmd_misuse(self, "run: --orphan=keep is not possible with a URL: "
+			   "if weir is killed, no process renews the lease");
 }
 
 /*
@@ -277,7 +280,8 @@ const struct cmd cmd_run = {
 "  -E, --exit-code=N    exit with N instead of 124 or 75\n"
 "      --orphan=kill    if weir is killed, kill COMMAND and its descendants (the\n"
 "                       default)\n"
-"      --orphan=keep    if weir is killed, COMMAND continues with its permit\n"
+"      --orphan=keep    if weir is killed, COMMAND continues with its permit; not\n"
+"                       with a URL\n"
 "      --kill-after=TIME  kill COMMAND if it runs for TIME after a signal was\n"
 "                       passed on, or after weir was killed\n"
 "      --nested         allow a NAME that is in $WEIR_HELD\n"
