@@ -77,7 +77,9 @@ def test_statuses():
             assert weir("run", url, "--try", "--", "true")[0] == 75
             assert weir("run", url, "-t", "50ms", "--", "true")[0] == 124
             assert weir("run", url, "--try", "-E", 3, "-q", "--", "true") == (3, "")
-            assert weir("rm", url)[0] == 75
+            # The message names the holder.
+            status, text = weir("rm", url)
+            assert status == 75 and f"{url}: in use; held by " in text and "sleep 100" in text, text
             assert weir("rm", "-f", url)[0] == 64
             assert weir("wait", url, "--idle", "-t", "50ms")[0] == 124
             job.send_signal(signal.SIGTERM)
@@ -88,7 +90,12 @@ def test_statuses():
         assert weir("pause", url)[0] == 0 and weir("run", url, "--try", "--", "true")[0] == 75
         assert weir("resume", url)[0] == 0 and weir("run", url, "--try", "--", "true")[0] == 0
         assert weir("stat", "x", env={"WEIR_URL": server.url})[0] == 0
-        assert weir("close", url)[0] == 0
+        with start("run", url, "--", "sleep", "100") as job:
+            await_(lambda: held(url) == 1, "the lease")
+            status, text = weir("close", url, "--drain", "50ms")
+            assert status == 124 and f"{url}: in use; held by " in text, text
+            job.send_signal(signal.SIGTERM)
+            assert job.wait(30) == 143
         status, text = weir("run", url, "--", "true")
         assert status == 69 and text == (f'weir: {url}: the semaphore is closed; '
                                          f'"weir open {url}" opens it again\n'), text

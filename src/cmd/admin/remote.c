@@ -27,6 +27,16 @@ static int end(const char *url, weir_cluster *c, weir_err err)
 	return EXIT_SUCCESS;
 }
 
+static int in_use(const char *url, weir_cluster *c, int status)
+{
+	char room[HOLDER_ROOM];
+	const char *holder = remote_describe_holder(c, room);
+
+	cmd_message("%s: in use%s%s", remote_display(url), *holder ? "; " : "",
+		    holder);
+	return status;
+}
+
 int remote_resize(const char *url, int64_t capacity)
 {
 	weir_cluster *c = open_for(url, "weir resize");
@@ -59,8 +69,7 @@ int remote_close(const char *url, int64_t drain_ns)
 	(void)!weir_ctx_init(&ctx, NULL, weir_deadline_after(drain_ns));
 	err = remote_api.weir_cluster_wait_idle(c, &ctx);
 	if (err == WEIR_ETIMEDOUT)
-		cmd_die(EXIT_TIMEOUT, "%s: permits are still held",
-			remote_display(url));
+		return in_use(url, c, EXIT_TIMEOUT);
 	return end(url, c, err);
 }
 
@@ -70,18 +79,8 @@ int remote_rm(const char *url)
 	weir_err err = remote_api.weir_cluster_unlink(c);
 
 	if (err == WEIR_EBUSY)
-		cmd_die(EXIT_BUSY, "%s: in use", remote_display(url));
+		return in_use(url, c, EXIT_BUSY);
 	return end(url, c, err);
-}
-
-static int in_use(const char *url, weir_cluster *c, int status)
-{
-	char room[HOLDER_ROOM];
-	const char *holder = remote_describe_holder(c, room);
-
-	cmd_message("%s: in use%s%s", remote_display(url), *holder ? "; " : "",
-		    holder);
-	return status;
 }
 
 /*
