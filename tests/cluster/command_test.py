@@ -96,6 +96,8 @@ def test_statuses():
             assert status == 124 and f"{url}: in use; held by " in text, text
             job.send_signal(signal.SIGTERM)
             assert job.wait(30) == 143
+        # A timeout of 0 succeeds if the semaphore is idle.
+        assert weir("close", url, "--drain", 0) == (0, "")
         status, text = weir("run", url, "--", "true")
         assert status == 69 and text == (f'weir: {url}: the semaphore is closed; '
                                          f'"weir open {url}" opens it again\n'), text

@@ -7,6 +7,7 @@
 #include "cmd/lib/env.h"
 #include "cmd/lib/fail.h"
 #include "cmd/lib/remote.h"
+#include "cmd/lib/remote_acquire.h"
 #include "cmd/lib/remote_snapshot.h"
 
 /* The pause before another attempt to remove a semaphore that was idle. */
@@ -62,12 +63,10 @@ int remote_close(const char *url, int64_t drain_ns)
 {
 	weir_cluster *c = open_for(url, "weir close");
 	weir_err err = remote_api.weir_cluster_close(c, WEIR_CLOSE_NOW);
-	weir_ctx ctx;
 
 	if (err || drain_ns < 0)
 		return end(url, c, err);
-	(void)!weir_ctx_init(&ctx, NULL, weir_deadline_after(drain_ns));
-	err = remote_api.weir_cluster_wait_idle(c, &ctx);
+	err = remote_wait_idle(c, drain_ns);
 	if (err == WEIR_ETIMEDOUT)
 		return in_use(url, c, EXIT_TIMEOUT);
 	return end(url, c, err);

@@ -11,7 +11,6 @@
 #include "cmd/lib/remote_names.h"
 #include "cmd/lib/remote_snapshot.h"
 #include "cmd/lib/text.h"
-#include "weir/ctx.h"
 
 void remote_snapshot(const char *url, weir_named_info *info,
 		     weir_named_entry **entries)
@@ -52,26 +51,6 @@ int remote_doctor(const char *url)
 	return count ? EXIT_CLOSED : EXIT_SUCCESS;
 }
 
-/* Wait until no permit is held. */
-static weir_err wait_idle(weir_cluster *c, int64_t timeout_ns)
-{
-	weir_cluster_info info;
-	weir_ctx ctx;
-	weir_err err = remote_api.weir_cluster_stat(c, &info, NULL, 0);
-
-	/* An expired deadline would win over an idle semaphore in the wait. */
-	if (err || !info.held)
-		return err;
-	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
-			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
-	if (err)
-		return err;
-	err = remote_api.weir_cluster_wait_idle(c, &ctx);
-	/* This cannot fail, because the context has no children. */
-	(void)!weir_ctx_destroy(&ctx);
-	return err;
-}
-
 /*
  * Acquire the permits and release them at once.  A signal withdraws the request:
  * otherwise later requests would wait behind it until its lease ends.  *sig is
@@ -100,7 +79,7 @@ int remote_wait(const char *url, int64_t free_wanted, int64_t timeout_ns,
 				   .flags = WEIR_CLUSTER_INTERRUPTIBLE };
 	weir_cluster *c = remote_open(url, &opts);
 	int sig = 0;
-	weir_err err = free_wanted < 0 ? wait_idle(c, timeout_ns) :
+	weir_err err = free_wanted < 0 ? remote_wait_idle(c, timeout_ns) :
 		       wait_free(c, free_wanted, timeout_ns, &sig);
 
 	if (err == WEIR_ETIMEDOUT && !sig) {

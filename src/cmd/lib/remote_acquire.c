@@ -6,6 +6,7 @@
 #include "cmd/lib/fail.h"
 #include "cmd/lib/remote_acquire.h"
 #include "cmd/lib/remote_snapshot.h"
+#include "weir/ctx.h"
 
 weir_cluster *remote_acquire_open(const struct acquire_opts *opts,
 				  const char *url)
@@ -117,4 +118,23 @@ int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
 		errno = errnum;
 		remote_fail(url, c, err);
 	}
+}
+
+weir_err remote_wait_idle(weir_cluster *c, int64_t timeout_ns)
+{
+	weir_cluster_info info;
+	weir_ctx ctx;
+	weir_err err = remote_api.weir_cluster_stat(c, &info, NULL, 0);
+
+	/* An expired deadline would win over an idle semaphore in the wait. */
+	if (err || !info.held)
+		return err;
+	err = weir_ctx_init(&ctx, NULL, timeout_ns == WEIR_FOREVER ?
+			    WEIR_FOREVER : weir_deadline_after(timeout_ns));
+	if (err)
+		return err;
+	err = remote_api.weir_cluster_wait_idle(c, &ctx);
+	/* This cannot fail, because the context has no children. */
+	(void)!weir_ctx_destroy(&ctx);
+	return err;
 }

@@ -18,5 +18,7 @@ int remote_acquire_refused(const struct acquire_opts *opts, const char *url,
 /* As semaphore_print_too_big. */
 void remote_print_too_big(const char *url, weir_cluster *c,
 			  const char *request, int64_t n);
+/* As semaphore_wait_idle. */
+weir_err remote_wait_idle(weir_cluster *c, int64_t timeout_ns);
 
 #endif /* WEIR_CMD_LIB_REMOTE_ACQUIRE_H */
