@@ -52,9 +52,9 @@ WEIR_DECLS_BEGIN
  * The request of an operation takes at most half of the TTL, so that it delays
  * no renewal.  If the URL has several hosts, then an attempt takes at most half
  * of `timeout`; the next attempt goes to the next host.
- * Redis: db, replicas, ca (a file).  PostgreSQL: db, ca, sslmode.  A password
- * is taken from the URL, or from the variable WEIR_PASSWORD, or from the file
- * that WEIR_PASSWORD_FILE names.
+ * Redis: db, replicas, ca (a file).  etcd: ca.  PostgreSQL: db, ca, sslmode.
+ * A password is taken from the URL, or from the variable WEIR_PASSWORD, or from
+ * the file that WEIR_PASSWORD_FILE names.
  *
  * With Redis and PostgreSQL, the name of a host is resolved by getaddrinfo(3)
  * at each connect.  Neither `timeout` nor the deadline of a call limits that
