@@ -83,6 +83,10 @@ class Cluster(unittest.TestCase):
                      lambda: weir.ClusterSemaphore("nonsense://x/y", 1)):
             with self.assertRaises(ValueError):
                 call()
+        for url, why in (("host/x", "there is no scheme"), ("redis://host", "the name is missing"),
+                         (f"{URL}/x?ttl=soon", "the option ttl is not a time")):
+            with self.assertRaisesRegex(ValueError, why):
+                weir.ClusterSemaphore(url, 1)
         with self.assertRaises(FileExistsError):
             weir.ClusterSemaphore(f"{URL}/errors", 2, exclusive=True)
         with self.assertRaises(ConnectionRefusedError):

@@ -42,6 +42,8 @@ class Rate(unittest.TestCase):
                      lambda: limiter.delay(2**60 + 1), lambda: limiter.delay(2**63 - 1)):
             with self.assertRaises(ValueError):
                 call()
+        with self.assertRaisesRegex(ValueError, "rate and burst must be one or more"):
+            weir.RateLimiter(0)
         for call in (lambda: limiter.acquire(n=3), lambda: limiter.acquire(False, n=3),
                      lambda: limiter.delay(3), lambda: limiter.delay(2**60 + 1)):
             with self.assertRaisesRegex(ValueError, "^more tokens than the burst$"):

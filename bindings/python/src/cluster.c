@@ -53,7 +53,10 @@ static int cluster_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	self->sem = sem;
 	if (!err)
 		return 0;
-	weirpy_cluster_raise_why(err, errnum, why);
+	if (err == WEIR_EINVAL && *why)
+		PyErr_SetString(PyExc_ValueError, why);
+	else
+		weirpy_cluster_raise_why(err, errnum, why);
 	return -1;
 }
 

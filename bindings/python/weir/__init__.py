@@ -485,8 +485,8 @@ class RateLimiter(_weir.Rate):
                  spaced: bool = False) -> None:
         period_ns = round(per * 1e9)
         # 0 means the default in the C library.
-        if period_ns < 1 or burst < 1:
-            raise ValueError("per must be positive, and burst must be one or more")
+        if period_ns < 1 or burst < 1 or rate < 1:
+            raise ValueError("per must be positive, and rate and burst must be one or more")
         super().__init__(rate, period_ns, burst, spaced)
         # The holder waits for tokens; the others wait behind it.
         self._gate = BoundedSemaphore(1)
