@@ -149,9 +149,13 @@ def test_c39_65_damaged():
         file.write(b"nonsense")
     status, out, err = weir("run", "a", "--", "true")
     same(status, 65)
-    check("is not a semaphore" in err, err)
+    check("is not a semaphore" in err and err.endswith('; "weir doctor a" examines it\n'), err)
     os.truncate(path("a.weir"), 100)
     same(weir("stat", "a")[0], 65)
+    # A path may be that of another file.
+    status, out, err = weir("stat", path("a.weir"))
+    same(status, 65)
+    check("doctor" not in err, err)
 
 
 def test_c39_65_damaged_while_waiting():

@@ -66,6 +66,11 @@ static weir_named *open_named(const char *name, const weir_named_opts *opts,
 	if (err == WEIR_ESYSTEM && errno == ENOENT &&
 	    !(all.flags & WEIR_NAMED_CREATE))
 		missing(name, has_n);
+	/* A path may be that of another file. */
+	if (err == WEIR_ESYSTEM && errno == EBADMSG && *why &&
+	    !strchr(name, '/'))
+		cmd_die(EXIT_DAMAGED, "%s: %s; \"weir doctor %s\" examines it",
+			name, why, name);
 	if (err)
 		cmd_fail(name, err, why);
 	if (all.flags & WEIR_NAMED_CREATE)
