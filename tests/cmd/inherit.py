@@ -169,6 +169,24 @@ def test_a_folder_that_cannot_be_written():
     until(lambda: stat_shared("v")["free"] == 1, "the permit is free")
 
 
+def test_a_folder_in_which_only_the_owner_removes():
+    """The mode 1777.  The message states the reason; nothing has changed."""
+    nobody = as_nobody()
+    os.chmod(support.DIR, 0o1777)
+    same(weir("open", "v", "-n", "1", "--shared")[0], 0)
+    for command in (["rm", "v", "--shared"], ["rm", "-f", "v"], ["close", "v", "--shared"],
+                    ["open", "v", "--shared"]):
+        done = subprocess.run([*nobody, support.WEIR, *command], env=ENV, capture_output=True,
+                              text=True)
+        if command[0] == "close":
+            same((done.returncode, done.stderr), (0, ""))
+        else:
+            same((done.returncode, done.stderr),
+                 (77, "weir: v: the folder lets only the owner of the file remove it\n"), command)
+    same(stat_shared("v")["closed"], True)
+    same(weir("open", "v", "--shared")[0], 0)
+
+
 def stat_shared(name):
     return json.loads(weir("stat", name, "--json", "--shared")[1])
 

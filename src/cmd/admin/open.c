@@ -62,7 +62,7 @@ static int replace_closed(const char *name, weir_named *old,
 			     opts->mode);
 	err = weir_named_unlink_handle(old);
 	if (err && errno != ESTALE)
-		cmd_fail(name, err, NULL);
+		admin_unlink_failed(name, err);
 	opts->flags |= WEIR_NAMED_CREATE;
 	sem = semaphore_open_or_create(name, opts);
 	(void)!weir_named_close_handle(sem);

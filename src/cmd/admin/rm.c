@@ -151,6 +151,13 @@ static void check_path(const char *path)
 		close(fd);
 }
 
+void admin_unlink_failed(const char *name, weir_err err)
+{
+	/* The sticky bit of the folder. */
+	cmd_fail(name, err, err == WEIR_ESYSTEM && errno == EPERM ?
+		 "the folder lets only the owner of the file remove it" : NULL);
+}
+
 /* Remove the name without opening the semaphore (--force). */
 static int remove_name(const char *name)
 {
@@ -164,7 +171,7 @@ static int remove_name(const char *name)
 		(void)semaphore_open(name, &(weir_named_opts){
 			.flags = WEIR_NAMED_OBSERVER });
 	if (err && !(err == WEIR_ESYSTEM && errno == ENOENT))
-		cmd_fail(name, err, NULL);
+		admin_unlink_failed(name, err);
 	return EXIT_SUCCESS;
 }
 
@@ -183,7 +190,7 @@ static int remove_unused(const char *name, const weir_named_opts *opts)
 	}
 	err = weir_named_unlink_handle(sem);
 	if (err && errno != ESTALE)
-		cmd_fail(name, err, NULL);
+		admin_unlink_failed(name, err);
 	/*
 	 * The close refuses waiters that have arrived meanwhile.  It comes
 	 * last, because it cannot be undone.
