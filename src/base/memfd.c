@@ -125,17 +125,11 @@ bool weir_memfd_populate_(void *memory, size_t size)
 	return ok;
 }
 
-void *weir_wiped_page_(void)
+bool weir_memfd_wipe_on_fork_(void *memory, size_t size)
 {
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	int before = errno;
-	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool done = !madvise(memory, size, MADV_WIPEONFORK);
 
-	if (page != MAP_FAILED && madvise(page, size, MADV_WIPEONFORK)) {
-		munmap(page, size);
-		page = MAP_FAILED;
-	}
 	errno = before;
-	return page == MAP_FAILED ? NULL : page;
+	return done;
 }

@@ -29,9 +29,10 @@ void weir_memfd_close_in_child_(void);
 bool weir_memfd_populate_(void *memory, size_t size);
 
 /*
- * Returns a page of zeroed memory that the child of a fork finds zeroed again,
- * however it was forked; null on failure.
+ * Let the child of a fork find this memory zeroed, however it is forked.  Returns false
+ * on failure.  Requires: the memory is private, not of a file, and consists of whole
+ * pages.
  */
-void *weir_wiped_page_(void);
+bool weir_memfd_wipe_on_fork_(void *memory, size_t size);
 
 #endif /* WEIR_BASE_MEMFD_H */

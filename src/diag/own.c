@@ -88,7 +88,7 @@ static bool is_exact(const struct dg_model *model, uint64_t id)
 weir_err weir_diag_own_(struct dg_own *own, uint64_t exact)
 {
 	/* relaxed: a thread that has not seen the registry reports none. */
-	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
+	char *base = at_load_relaxed(&weir_registry_->base);
 	weir_err err = WEIR_EAGAIN;
 
 	own->memory = NULL;

@@ -68,7 +68,7 @@ const char *weir_record_user_name_(const char *name);
 static inline const struct rg_object *weir_record_object_(const char *name)
 {
 	/* relaxed: all; the caller has seen the object's registration. */
-	char *base = at_load_relaxed(&at_load_relaxed(&weir_registry_)->base);
+	char *base = at_load_relaxed(&weir_registry_->base);
 	uintptr_t at = (uintptr_t)name - (uintptr_t)base - RG_OBJECTS_AT;
 
 	return at < RG_OBJECTS * sizeof(struct rg_object) ?

@@ -6,10 +6,6 @@
  *
  *   [D2] base   release: make   acquire: weir_registry_make_
  *               A thread that finds the registry finds its header.
- *   [D10] page  release: page   acquire: page
- *               A thread that takes the page for the registry finds it mapped
- *               and zeroed.  Other threads load its address with relaxed order:
- *               a thread that uses a watched object has seen its registration.
  */
 #include "record/registry.h"
 
@@ -24,8 +20,7 @@
 #include "base/ticks.h"
 #include "weir/base.h"
 
-static struct weir_registry_ none;
-struct weir_registry_ *weir_registry_ = &none;
+_Alignas(WEIR_REGISTRY_ROOM_) union weir_registry_page_ weir_registry_page_;
 
 static void close_in_child(void)
 {
@@ -110,43 +105,19 @@ static char *make(struct weir_registry_ *registry)
 	return base;
 }
 
-/* The page that a child finds zeroed; null if there is none. */
-static struct weir_registry_ *page(void)
-{
-	/* [D10] acquire */
-	struct weir_registry_ *found = at_load_acquire(&weir_registry_), *made;
-
-	/* relaxed: `failed` publishes no other memory. */
-	if (found != &none || at_load_relaxed(&none.failed))
-		return found == &none ? NULL : found;
-	made = weir_wiped_page_();
-	if (!made) {
-		/* relaxed: as above. */
-		at_store_relaxed(&none.failed, 1);
-		return NULL;
-	}
-	/* [D10] release */
-	while (!at_cas_weak_release(&weir_registry_, &found, made))
-		if (found != &none)
-			/*
-			 * Another thread was faster: this page remains unused.
-			 * [D10] acquire
-			 */
-			return at_load_acquire(&weir_registry_);
-	return made;
-}
-
 char *weir_registry_make_(void)
 {
-	struct weir_registry_ *registry = page();
+	struct weir_registry_ *registry = weir_registry_;
 	int before = errno;
-	char *base;
-
-	if (!registry)
-		return NULL;
 	/* [D2] acquire */
-	base = at_load_acquire(&registry->base);
-	if (base)
+	char *base = at_load_acquire(&registry->base);
+
+	/*
+	 * A child must not find the lock held by a thread of its parent.  So the
+	 * pages are prepared before the lock is taken, maybe by several threads.
+	 */
+	if (base || !weir_memfd_wipe_on_fork_(&weir_registry_page_,
+					      sizeof(weir_registry_page_)))
 		return base;
 	weir_lock_(&registry->lock);
 	base = registry->base;

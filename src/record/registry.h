@@ -40,9 +40,27 @@ struct weir_registry_ {
 	uint64_t bounds[RG_BUCKETS - 1]; /* of the histograms, in ticks */
 };
 
-/* Points to a zeroed struct until the first registry is made. */
-extern struct weir_registry_ *weir_registry_
-	__attribute__((visibility("hidden")));
+/*
+ * The registry is in pages of its own, which are zero in the child of a fork, however it
+ * was forked.  Their address is a constant: a fast path needs one load for the epoch.
+ * The largest pages have 64 KB; only aarch64 has such pages here.
+ */
+#ifdef __aarch64__
+#define WEIR_REGISTRY_ROOM_ 65536
+#else
+#define WEIR_REGISTRY_ROOM_ 4096
+#endif
+
+union weir_registry_page_ {
+	struct weir_registry_ registry;
+	char room[WEIR_REGISTRY_ROOM_];
+};
+
+extern _Alignas(WEIR_REGISTRY_ROOM_) union weir_registry_page_
+	weir_registry_page_ __attribute__((visibility("hidden")));
+
+static struct weir_registry_ *const weir_registry_ =
+	&weir_registry_page_.registry;
 
 static inline struct rg_header *weir_rg_header_(char *base)
 {

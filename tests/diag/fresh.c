@@ -190,7 +190,7 @@ void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of);
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of);
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t of)
 {
-	return is_refused(fd < 0 ? "mmap_page" : "mmap") ?
+	return is_refused("mmap") ?
 		       MAP_FAILED : __real_mmap(at, size, prot, flags, fd, of);
 }
 

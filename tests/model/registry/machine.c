@@ -31,7 +31,6 @@ __attribute__((constructor(101))) static void make_first_engine(void)
 }
 
 static _Alignas(64) char registry[RG_SIZE];
-static struct weir_registry_ page;
 
 void *weir_memfd_map_(const char *name, size_t size)
 {
@@ -50,9 +49,9 @@ void weir_memfd_close_in_child_(void)
 {
 }
 
-void *weir_wiped_page_(void)
+bool weir_memfd_wipe_on_fork_(void *memory, size_t size)
 {
-	return &page;
+	return memory && size;
 }
 
 int64_t weir_ticks_(void)
