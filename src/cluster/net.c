@@ -79,7 +79,7 @@ enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 				 int64_t deadline, struct fault *fault)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
-	int error;
+	int error, left = 0;
 
 	net->fd = -1;
 	net->tls = NULL;
@@ -91,8 +91,13 @@ enum result weir_cl_net_connect_(struct net *net, const struct url_host *host,
 		return weir_cl_fault_(fault, RES_UNSENT, EHOSTUNREACH, "%s: %s",
 				      host->name, gai_strerror(error));
 	error = EHOSTUNREACH;
+	for (struct addrinfo *to = list; to; to = to->ai_next)
+		left++;
+	/* An address that does not answer leaves time for those after it. */
 	for (struct addrinfo *to = list; to && net->fd < 0; to = to->ai_next) {
-		net->fd = connect_to(to, deadline);
+		int64_t now = boot_now();
+
+		net->fd = connect_to(to, now + (deadline - now) / left--);
 		if (net->fd < 0)
 			error = errno;
 	}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Connecting and introducing the connection to the server, with deadlines. */
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cluster/clock.h"
 #include "cluster/postgres/conn.h"
@@ -90,8 +92,12 @@ static void set_options(const struct conn *conn, char *out, size_t size)
 		       (long long)(ttl_ms / 1000 + 1));
 }
 
-/* Start to connect.  Returns null if memory is exhausted. */
-static PGconn *start(const struct conn *conn, const struct url_host *host)
+/*
+ * Start to connect.  address: a numeric one of the host, or null.  Returns null
+ * if memory is exhausted.
+ */
+static PGconn *start(const struct conn *conn, const struct url_host *host,
+		     const char *address)
 {
 	const struct url *url = &conn->session->url;
 	char options[640], limit[24];
@@ -107,6 +113,8 @@ static PGconn *start(const struct conn *conn, const struct url_host *host)
 		values[count++] = (value);                                     \
 	} while (0)
 	PARAMETER("host", host->name);
+	if (address)
+		PARAMETER("hostaddr", address);
 	if (host->port[0])
 		PARAMETER("port", host->port);
 	if (url->user[0])
@@ -134,13 +142,14 @@ static PGconn *start(const struct conn *conn, const struct url_host *host)
 	return PQconnectStartParams(keys, values, 0);
 }
 
-static enum result connect_to(struct conn *conn, const struct url_host *host,
-			      int64_t deadline, struct fault *fault)
+static enum result connect_at(struct conn *conn, const struct url_host *host,
+			      const char *address, int64_t deadline,
+			      struct fault *fault)
 {
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 	enum result result;
 
-	conn->pg = start(conn, host);
+	conn->pg = start(conn, host, address);
 	if (!conn->pg)
 		return weir_cl_fault_(fault, RES_UNSENT, ENOMEM, "out of memory");
 	(void)PQsetNoticeReceiver(conn->pg, discard_notice, NULL);
@@ -163,6 +172,45 @@ static enum result connect_to(struct conn *conn, const struct url_host *host,
 	}
 	result = weir_cl_pg_connect_error_(PQerrorMessage(conn->pg), fault);
 	weir_cl_pg_close_(conn);
+	return result;
+}
+
+/*
+ * Try the addresses of a host in turn.  libpq would wait for the first of them
+ * until the deadline.
+ */
+static enum result connect_to(struct conn *conn, const struct url_host *host,
+			      int64_t deadline, struct fault *fault)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	enum result result = RES_UNSENT;
+	int error, left = 0;
+
+	/* The folder of a socket, or a name in the abstract namespace. */
+	if (strchr("/@", host->name[0]))
+		return connect_at(conn, host, NULL, deadline, fault);
+	error = getaddrinfo(host->name, NULL, &hints, &list);
+	if (error)
+		return weir_cl_fault_(fault, RES_UNSENT, EHOSTUNREACH, "%s: %s",
+				      host->name, gai_strerror(error));
+	for (struct addrinfo *to = list; to; to = to->ai_next)
+		left++;
+	for (struct addrinfo *to = list; to && result == RES_UNSENT;
+	     to = to->ai_next) {
+		int64_t now = boot_now();
+		char address[NI_MAXHOST];
+
+		/* Life stays open if an answer is late. */
+		weir_cl_pg_close_(conn);
+		error = getnameinfo(to->ai_addr, to->ai_addrlen, address,
+				    sizeof(address), NULL, 0, NI_NUMERICHOST);
+		result = error ?
+			weir_cl_fault_(fault, RES_UNSENT, EHOSTUNREACH, "%s: %s",
+				       host->name, gai_strerror(error)) :
+			connect_at(conn, host, address,
+				   now + (deadline - now) / left--, fault);
+	}
+	freeaddrinfo(list);
 	return result;
 }
 
