@@ -55,6 +55,30 @@ class Cluster(unittest.TestCase):
         sem.resize(4)
         sem.lease(4, timeout=support.LIMIT).release()
 
+    def test_c29_the_child_of_a_fork_holds_nothing(self):
+        sem = self.open("fork", 3)
+        first, second, other = sem.lease(), sem.lease(), self.open("fork", 3)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                del first
+                self.assertFalse(second.valid)
+                for call in (second.release, sem.acquire, lambda: sem.resize(5)):
+                    with self.assertRaises(ValueError):
+                        call()
+                sem.close()
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertIsNone(other.acquire(blocking=False, n=2))
+        sem.resize(4)
+        with other.lease(2, timeout=support.LIMIT):
+            self.assertTrue(first.valid and second.valid)
+            first.release()
+            second.release()
+
     def test_ctrl_c(self):
         sem, ended = self.open("interrupt"), interrupted_once(self)
 

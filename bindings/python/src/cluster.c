@@ -3,15 +3,28 @@
 #include "cluster.h"
 
 #include <errno.h>
+#include <unistd.h>
 
-static weir_cluster *get(PyObject *self)
+bool weirpy_cluster_is_stale(const struct weirpy_cluster *self)
 {
-	weir_cluster *sem = ((struct weirpy_cluster *)self)->sem;
+	return self->pid != getpid();
+}
 
-	if (!sem)
+static weir_cluster *get(PyObject *object)
+{
+	struct weirpy_cluster *self = (struct weirpy_cluster *)object;
+
+	if (!self->sem) {
 		PyErr_SetString(PyExc_ValueError,
 				"the semaphore was closed by close()");
-	return sem;
+		return NULL;
+	}
+	if (weirpy_cluster_is_stale(self)) {
+		PyErr_SetString(PyExc_ValueError, "the semaphore was opened "
+				"before the fork of this process");
+		return NULL;
+	}
+	return self->sem;
 }
 
 static int cluster_init(PyObject *object, PyObject *args, PyObject *kwargs)
@@ -51,6 +64,7 @@ static int cluster_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	errnum = errno;
 	Py_END_ALLOW_THREADS
 	self->sem = sem;
+	self->pid = getpid();
 	if (!err)
 		return 0;
 	if (err == WEIR_EINVAL && *why)
@@ -69,6 +83,11 @@ static PyObject *cluster_close(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (!sem)
 		Py_RETURN_NONE;
+	/* The child of a fork keeps the memory of the handle. */
+	if (weirpy_cluster_is_stale(self)) {
+		self->sem = NULL;
+		Py_RETURN_NONE;
+	}
 	if (self->calls)
 		return weirpy_raise(WEIR_EBUSY);
 	self->sem = NULL;
@@ -86,7 +105,8 @@ static void cluster_dealloc(PyObject *object)
 	struct weirpy_cluster *self = (struct weirpy_cluster *)object;
 
 	/* Calls and leases refer to *self, so none is left. */
-	if (self->sem && weirpy_api.weir_cluster_close_handle(self->sem))
+	if (self->sem && !weirpy_cluster_is_stale(self) &&
+	    weirpy_api.weir_cluster_close_handle(self->sem))
 		Py_FatalError("weir: a handle is in use");
 	weirpy_free(object);
 }
@@ -154,9 +174,12 @@ static void op_ready(weir_cluster_op *done, weir_err err, weir_lease *lease,
 
 static bool op_cancel(struct weirpy_op *op)
 {
-	if (weirpy_api.weir_cluster_op_cancel(&op->u.cluster.op))
+	struct weirpy_cluster *self = (struct weirpy_cluster *)op->owner;
+
+	if (!weirpy_cluster_is_stale(self) &&
+	    weirpy_api.weir_cluster_op_cancel(&op->u.cluster.op))
 		return false;
-	((struct weirpy_cluster *)op->owner)->calls--;
+	self->calls--;
 	return true;
 }
 

@@ -11,6 +11,8 @@
  */
 #include "weirpy.h"
 
+#include <sys/types.h>
+
 #include "weir/cluster.h"
 
 /* The functions of libweir-cluster that the module uses. */
@@ -43,12 +45,19 @@ extern struct weirpy_api weirpy_api;
 struct weirpy_cluster {
 	PyObject_HEAD
 	weir_cluster *sem;	/* null: not open */
+	pid_t pid;		/* of the process that opened it */
 	Py_ssize_t calls;	/* in progress, operations and leases;
 				   under the GIL */
 };
 
 /* Load libweir-cluster.  Returns false with an exception set. */
 bool weirpy_cluster_load(void);
+
+/*
+ * Returns true in the child of a fork.  The child has no thread of the handle and
+ * shares the connections of the parent, so it must not use or close the handle.
+ */
+bool weirpy_cluster_is_stale(const struct weirpy_cluster *self);
 
 /*
  * Raise err.  WEIR_ESYSTEM becomes an OSError with the engine's words: `why`, or

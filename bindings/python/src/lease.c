@@ -34,13 +34,20 @@ PyObject *weirpy_lease_new(struct weirpy_cluster *self, weir_lease *lease)
 	return (PyObject *)object;
 }
 
-/* Release the lease, which the library frees in any case. */
+/*
+ * Release the lease, which the library frees in any case.  The child of a fork
+ * holds no permits: its copy of the lease stays in memory.
+ */
 static weir_err give_back(struct lease *self)
 {
 	weir_lease *lease = self->lease;
 	weir_err err;
 
 	self->lease = NULL;
+	if (weirpy_cluster_is_stale(self->cluster)) {
+		self->cluster->calls--;
+		return WEIR_EOVERFLOW;
+	}
 	Py_BEGIN_ALLOW_THREADS
 	err = weirpy_api.weir_lease_release(lease);
 	Py_END_ALLOW_THREADS
@@ -57,6 +64,8 @@ static PyObject *lease_release(PyObject *object, PyObject *unused)
 	if (!self->lease)
 		return weirpy_raise(WEIR_EOVERFLOW);
 	err = give_back(self);
+	if (err == WEIR_EOVERFLOW)
+		return weirpy_raise(err);
 	/* The handle's thread repeats the release. */
 	if (err && err != WEIR_EINDETERMINATE)
 		return weirpy_cluster_raise(self->cluster->sem, err, errno);
@@ -87,6 +96,7 @@ static PyObject *get_valid(PyObject *object, void *unused)
 
 	(void)unused;
 	return PyBool_FromLong(self->lease &&
+			       !weirpy_cluster_is_stale(self->cluster) &&
 			       !weirpy_api.weir_lease_check(self->lease));
 }
 
