@@ -103,6 +103,8 @@ typedef struct weir_lease weir_lease;
 #define WEIR_CLUSTER_NAME_MAX 128
 #define WEIR_CLUSTER_LABEL_MAX 63
 #define WEIR_CLUSTER_HOST_MAX 63
+/* The greatest number of entries that weir_cluster_stat returns. */
+#define WEIR_CLUSTER_ENTRIES_MAX 7000
 
 /* Flags of weir_cluster_opts. */
 #define WEIR_CLUSTER_CREATE 1u		/* create it if it does not exist */
@@ -329,8 +331,9 @@ typedef struct weir_cluster_info {
 } weir_cluster_info;
 
 /*
- * Fill in *info, and up to max entries (entries may be null): first the leases
- * by fencing token, then the queue in order, then the rest.
+ * Fill in *info, and up to max entries (entries may be null), but no more than
+ * WEIR_CLUSTER_ENTRIES_MAX: first the leases by fencing token, then the queue in
+ * order, then the rest.
  */
 WEIR_API WEIR_MUST_USE weir_err
 weir_cluster_stat(weir_cluster *c, weir_cluster_info *info,

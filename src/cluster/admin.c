@@ -119,9 +119,12 @@ weir_err weir_cluster_unlink(weir_cluster *c)
 weir_err weir_cluster_stat(weir_cluster *c, weir_cluster_info *info,
 			   weir_cluster_entry *entries, uint32_t max)
 {
-	struct request r = { .verb = DO_STAT, .info = info, .entries = entries,
-			     .max = entries ? max : 0 };
+	struct request r = { .verb = DO_STAT, .info = info,
+			     .entries = entries };
 
+	r.max = max < WEIR_CLUSTER_ENTRIES_MAX ? max : WEIR_CLUSTER_ENTRIES_MAX;
+	if (!entries)
+		r.max = 0;
 	return run(c, &r);
 }
 

@@ -18,9 +18,10 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cmd", "export"))
 from exposition import Family, parse
+from promises import RedisSemaphore
 from proxy import Proxy
 from servers import Etcd, Postgres, Redis, await_, free_port
-from support import Skip, main, stat
+from support import Skip, main, redis_script, stat
 
 WEIR = os.environ.get("WEIR_TEST_COMMAND", "weir")
 
@@ -52,6 +53,12 @@ def touch(path):
 def held(url):
     status, text = weir("stat", "--json", url)
     return json.loads(text)["held"] if status == 0 else 0
+
+
+def resp(*words):
+    """A command in the protocol of Redis."""
+    words = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
 
 
 def test_statuses():
@@ -393,6 +400,24 @@ def test_c50_explain_nested_runs():
             for job in jobs:
                 job.terminate()
                 job.wait()
+
+
+def test_stat_with_more_entries_than_a_server_returns():
+    count = 7100
+    with Redis(appendfsync=None) as server:
+        sem = RedisSemaphore(server, redis_script(), count)
+        words = ["EVALSHA", server.cli("SCRIPT", "LOAD", redis_script()), 6, *sem.keys()]
+        text = b"".join(resp(*words, *sem.words(i, 1)) for i in range(count))
+        subprocess.run(["redis-cli", "-p", str(server.port), "--pipe"], input=text, check=True,
+                       stdout=subprocess.PIPE)
+        # Memory that no entry has filled has this value.
+        env = {"MALLOC_PERTURB_": "165"}
+        status, text = weir("stat", "--json", server.url + sem.name, env=env)
+        assert status == 0, (status, text)
+        seen = json.loads(text)
+        assert seen["held"] == count and len(seen["entries"]) == 7000, text[:200]
+        assert all(entry["role"] == "holds" and entry["weight"] == 1 for entry in seen["entries"])
+        assert weir("explain", server.url + sem.name, env=env)[0] == 0
 
 
 def test_explain_asks_once_if_nothing_waits():

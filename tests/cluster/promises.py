@@ -46,15 +46,20 @@ class RedisSemaphore(Semaphore):
         self.server, self.script = server, script
         self.call("create", capacity)
 
+    def keys(self):
+        return [f"weir:{{{self.name}}}:{key}" for key in ("e", "x", "q", "o", "w:", "r")]
+
     def call(self, *words):
-        text = self.server.cli("EVAL", self.script, 6, *(
-            f"weir:{{{self.name}}}:{key}" for key in ("e", "x", "q", "o", "w:", "r")), *words)
+        text = self.server.cli("EVAL", self.script, 6, *self.keys(), *words)
         assert "ERR" not in text and "WEIRBAD" not in text and not text.startswith("BAD"), text
         return text.split()
 
+    def words(self, number, weight, ttl=MINUTE, fresh=1):
+        return ("acquire", self.id(number), fresh, weight, weight, ttl, 0,
+                f"0 {self.session} host 1 x")
+
     def acquire(self, number, weight, ttl=MINUTE, fresh=1):
-        return self.call("acquire", self.id(number), fresh, weight, weight, ttl, 0,
-                         f"0 {self.session} host 1 x")
+        return self.call(*self.words(number, weight, ttl, fresh))
 
     def release(self, number, weight, keep=0):
         assert self.call("release", self.id(number), keep, weight)[0] == "R"

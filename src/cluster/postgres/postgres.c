@@ -230,8 +230,11 @@ static enum result postgres_stat(struct engine *e, weir_cluster_info *info,
 		return result;
 	if (!weir_cl_pg_stat_(row(table, 0), info))
 		result = strange(fault);
-	for (uint32_t i = 0; !result && i < max &&
-	     (int64_t)i + 1 < PQntuples(table); i++) {
+	else if (max > info->entries)
+		max = info->entries;
+	if (!result && PQntuples(table) - 1 < (int64_t)max)
+		result = strange(fault);
+	for (uint32_t i = 0; !result && i < max; i++) {
 		if (!weir_cl_pg_entry_(row(table, (int)i + 1), e->session.id,
 				       info->now_ms, &entries[i]))
 			result = strange(fault);

@@ -193,7 +193,11 @@ bool weir_cl_reply_stat_(const struct reply *reply, const char *session,
 	info->oversized = (uint32_t)oversized;
 	info->waiting_permits = weir_cl_reply_number_(reply, 9);
 	info->entries = (uint32_t)count;
-	for (uint32_t i = 0; i < max && i + 11 < reply->count; i++) {
+	if (max > info->entries)
+		max = info->entries;
+	if (reply->count - 11 < max)
+		return false;
+	for (uint32_t i = 0; i < max; i++) {
 		if (!entry_of(reply->items[i + 11], session,
 			      weir_cl_reply_number_(reply, 6), &entries[i]))
 			return false;

@@ -201,8 +201,8 @@ static enum result redis_stat(struct engine *e, weir_cluster_info *info,
 	enum result result;
 
 	weir_cl_script_begin_(e, LANE_CALL, &call, "stat");
-	/* The stack of Lua limits the list that a script returns. */
-	weir_cl_script_number_(&call, max > 7000 ? 7000 : max);
+	/* WEIR_CLUSTER_ENTRIES_MAX: the stack of Lua limits the list. */
+	weir_cl_script_number_(&call, max);
 	result = weir_cl_script_run_(e, LANE_CALL, &call, false, &reply,
 				     deadline, fault);
 	if (result)

@@ -8,9 +8,6 @@
 #include "cmd/lib/memory.h"
 #include "cmd/lib/remote_snapshot.h"
 
-/* The most entries that a server returns. */
-#define ENTRIES_MAX 7000
-
 /* A waiter has no fencing token: a hash of its id identifies it. */
 static uint64_t id_of(const weir_cluster_entry *entry)
 {
@@ -55,8 +52,9 @@ weir_err remote_snapshot_leases(weir_cluster *c, weir_named_info *info,
 	*entries = NULL;
 	*leases = NULL;
 	while (!(err = remote_api.weir_cluster_stat(c, &remote, list, room)) &&
-	       remote.entries > room && room < ENTRIES_MAX) {
-		room = remote.entries + 64;
+	       remote.entries > room && room < WEIR_CLUSTER_ENTRIES_MAX) {
+		room = remote.entries < WEIR_CLUSTER_ENTRIES_MAX - 64 ?
+		       remote.entries + 64 : WEIR_CLUSTER_ENTRIES_MAX;
 		list = memory_realloc(list, room * sizeof(*list));
 	}
 	if (err) {
