@@ -169,6 +169,9 @@ struct engine_ops {
 	 * wait.
 	 */
 	bool (*rest)(struct engine *e);
+
+	/* A renewal of one request renews all requests of the handle. */
+	bool renews_all;
 };
 
 extern const struct engine_ops weir_cl_redis_, weir_cl_etcd_, weir_cl_postgres_;

@@ -69,7 +69,8 @@ struct weir_lease {
 struct withdrawal {
 	struct withdrawal *next;
 	char id[ID_SIZE];
-	int64_t until;		/* the engine has forgotten it then */
+	int64_t until;		/* the engine has forgotten it then;
+				   NEVER: other requests keep it */
 };
 
 struct weir_cluster {

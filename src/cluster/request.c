@@ -225,11 +225,15 @@ void weir_cl_request_withdraw_(weir_cluster *c, const char id[ID_SIZE])
 {
 	struct withdrawal *w = malloc(sizeof(*w));
 
-	/* Not withdrawn: then the engine forgets the request after its TTL. */
+	/*
+	 * Not withdrawn: then the engine forgets the request after its TTL; with
+	 * renews_all, when the handle has no other request.
+	 */
 	if (!w)
 		return;
 	memcpy(w->id, id, sizeof(w->id));
-	w->until = boot_now() + c->session.ttl_ns + c->session.timeout_ns;
+	w->until = c->ops->renews_all ? NEVER : boot_now() +
+		   c->session.ttl_ns + c->session.timeout_ns;
 	w->next = c->withdrawals;
 	c->withdrawals = w;
 	weir_cl_thread_kick_(c);

@@ -103,6 +103,24 @@ def test_c41_one_etcd_lease_for_a_handle():
             assert "operation WEIR_OK\ncall WEIR_OK" in steps.output(), steps.output()
 
 
+def test_c44_a_release_while_etcd_is_down():
+    """The waiters of a handle keep its etcd lease, and with it every key of the handle.  So the
+    handle repeats the release for as long as etcd is down."""
+    with Etcd() as server:
+        url = server.url + "down?ttl=2s&timeout=500ms"
+        tool(url, "create", 1)
+        with Steps(url, 1, "pass") as steps:
+            steps.await_("got")
+            await_(lambda: stat(url)["waiters"] == 1, "the waiter")
+            server.kill()
+            steps.go()
+            steps.await_("released WEIR_EINDETERMINATE")
+            time.sleep(5)       # longer than the TTL and the time limit of a request
+            server.start()
+            steps.await_("ended WEIR_OK", 30)
+            steps.await_("released WEIR_OK")
+
+
 def test_c11_oversized_requests_do_not_hide_one_that_fits():
     """12 requests outside the queue stay oversized after a resize; the one after them does not."""
     with Etcd() as server:

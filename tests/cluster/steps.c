@@ -13,6 +13,8 @@
  *     steps URL async W     submit one operation, report its result
  *     steps URL lose W      acquire; then submit one operation for one permit
  *                           and report its result; "lost" when the lease is lost
+ *     steps URL pass W      acquire; submit one operation; then release the lease,
+ *                           and report the result of the operation
  *     steps URL both W      submit one operation; then acquire meanwhile; then
  *                           report the validity of both leases and release them
  *     steps URL cancel W N  acquire; submit N operations for one permit and
@@ -245,6 +247,24 @@ static int lose(int64_t weight)
 	return release(lease);
 }
 
+static int pass(int64_t weight)
+{
+	struct operation one = { .lease = NULL };
+	weir_lease *lease;
+	weir_loop loop;
+	weir_err err = weir_cluster_acquire(cluster, weight, NULL, &lease);
+
+	if (err || submit(&loop, &one, 1, weight))
+		return say("acquired", err);
+	(void)say("got", WEIR_OK);
+	(void)await_byte();
+	(void)release(lease);
+	if (finish(&loop, 1))
+		return 1;
+	(void)say("ended", one.err);
+	return one.err ? 1 : release(one.lease);
+}
+
 static int flood(int64_t weight, int count)
 {
 	struct operation *list = calloc((size_t)count, sizeof(*list));
@@ -303,6 +323,8 @@ static int run(const char *verb, int64_t first, int64_t second)
 		return async(first);
 	if (!strcmp(verb, "lose"))
 		return lose(first);
+	if (!strcmp(verb, "pass"))
+		return pass(first);
 	if (!strcmp(verb, "both"))
 		return both(first);
 	if (!strcmp(verb, "cancel"))

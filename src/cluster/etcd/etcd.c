@@ -95,4 +95,5 @@ const struct engine_ops weir_cl_etcd_ = {
 	.doctor = weir_cl_etcd_doctor_,
 	.arm = weir_cl_etcd_arm_,
 	.read = weir_cl_etcd_wake_,
+	.renews_all = true,
 };
