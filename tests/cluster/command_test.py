@@ -832,6 +832,8 @@ def test_c41_a_stopped_command():
             assert weir("run", url, "-t", "40s", "--", "true")[0] == 0
             os.kill(guardian, signal.SIGCONT)
             assert command.wait(30) == 76
+            assert command.stdout.read().decode() == \
+                f"weir: {url}: the lease was lost while sleep ran\n"
             assert not os.path.exists(f"/proc/{job}")
 
 

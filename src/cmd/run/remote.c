@@ -216,8 +216,7 @@ int remote_guardian(const struct run_opts *opts, const char *url,
 	l.grace_ns = (remote_api.weir_lease_deadline(l.lease) - boot_now()) / 4;
 	status = run_job(&l, signals, shared, wrapper, group,
 			 prepare_job(&l, weir_now_ns() - began));
-	if (remote_api.weir_lease_release(l.lease) == WEIR_ELOST &&
-	    status != EXIT_LOST) {
+	if (remote_api.weir_lease_release(l.lease) == WEIR_ELOST && !l.warned) {
 		cmd_message("%s: the lease was lost while %s ran",
 			    remote_display(url), opts->command[0]);
 		status = EXIT_LOST;
