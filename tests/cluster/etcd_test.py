@@ -287,6 +287,15 @@ def test_c44_a_request_that_curl_cannot_repeat_is_indeterminate():
             assert proxy.dropped == 1
 
 
+def test_a_server_that_authenticates_users():
+    with Etcd() as server:
+        server.ctl("user", "add", "root:secret")
+        server.ctl("user", "grant-role", "root", "root")
+        server.ctl("auth", "enable")
+        text = tool(server.url + "auth", "create", 1, check=False)
+        assert "open WEIR_ESYSTEM EACCES: etcd requires a user" in text, text
+
+
 def test_errors_of_open():
     with Etcd() as server:
         assert "ENOENT" in tool(server.url + "x", "stat", check=False)

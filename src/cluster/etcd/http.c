@@ -167,6 +167,12 @@ static enum result etcd_error(struct http *http, json_t *answer, int *code,
 		return weir_cl_fault_(fault, RES_REFUSED, EACCES, "etcd: %s",
 				      text);
 	case 3:
+		/* The answer to every request if etcd authenticates users. */
+		if (strstr(text, "user name is empty"))
+			return weir_cl_fault_(fault, RES_REFUSED, EACCES,
+					      "etcd requires a user, and weir "
+					      "does not authenticate users of "
+					      "etcd");
 		return weir_cl_fault_(fault, RES_REFUSED, EIO, "etcd: %s",
 				      text);
 	default:
