@@ -4,6 +4,8 @@
  * sem_open, sem_close and sem_unlink stay those of the C library: a named
  * semaphore is the C library's, in every process.
  */
+#include "posix/object.h"
+#include "posix/real.h"
 #include "posix/sem.h"
 #include "weir/posix/semaphore.h"
 
@@ -56,4 +58,19 @@ EXPORT int sem_getvalue(sem_t *restrict s, int *restrict value)
 EXPORT int pthread_cancel(pthread_t thread)
 {
 	return weir_posix_cancel(thread);
+}
+
+/*
+ * pthread_atfork calls this function of the C library.  The constructors of other
+ * libraries run before those of a preloaded library.  Their fork handlers may use
+ * semaphores, so the handlers of this library are registered before them: object.c.
+ */
+int __register_atfork(void (*prepare)(void), void (*parent)(void),
+		      void (*child)(void), void *library);
+
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			     void (*child)(void), void *library)
+{
+	weir_posix_register_atfork_();
+	return weir_real_()->register_atfork(prepare, parent, child, library);
 }

@@ -267,7 +267,11 @@ weir_err weir_posix_retire_(sem_t *s, object *o)
 }
 
 /*
- * Fork.  The child has one thread.  The waiters of the parent do not exist in
+ * Fork.  Handlers of other libraries may use semaphores: interpose.c registers
+ * ours first, so the lock is not held yet when another handler prepares a fork, and
+ * the semaphores are set up again before another handler runs in the child.
+ *
+ * The child has one thread.  The waiters of the parent do not exist in
  * it, and a thread that held the lock of a semaphore does not either: each
  * semaphore is set up again with the value that it had.  It is not watched: a
  * child that only calls exec makes no registry.
@@ -313,10 +317,19 @@ static void in_child(void)
 	weir_posix_lock_reset_(&before_fork);
 }
 
+void weir_posix_register_atfork_(void)
+{
+	static uint32_t registered;
+
+	/* relaxed: the handlers need nothing of the thread that registers them. */
+	if (!at_swap_relaxed(&registered, 1))
+		(void)!pthread_atfork(prepare, in_parent, in_child);
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *mode = getenv("WEIR_POSIX");
 
 	barging = mode && strstr(mode, "barging");
-	(void)!pthread_atfork(prepare, in_parent, in_child);
+	weir_posix_register_atfork_();
 }

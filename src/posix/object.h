@@ -70,4 +70,7 @@ void weir_posix_forget_(sem_t *s);
  */
 weir_err weir_posix_retire_(sem_t *s, struct weir_object_posix_ *o);
 
+/* Register the fork handlers of the semaphores, once. */
+void weir_posix_register_atfork_(void);
+
 #endif /* WEIR_POSIX_OBJECT_H */

@@ -34,6 +34,7 @@ __attribute__((constructor(101))) static void find_all(void)
 	*(void **)&real.clockwait = next("sem_clockwait");
 	*(void **)&real.post = next("sem_post");
 	*(void **)&real.getvalue = next("sem_getvalue");
+	*(void **)&real.register_atfork = next("__register_atfork");
 	*(void **)&real.cancel = next("pthread_cancel");
 }
 

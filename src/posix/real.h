@@ -7,7 +7,8 @@
 
 /*
  * The functions of the C library, for semaphores that are shared between
- * processes: sem_open, and sem_init with pshared.  real.c finds them with
+ * processes: sem_open, and sem_init with pshared; and those that this library
+ * calls from its own.  real.c finds them with
  * dlsym(3), because this library has functions of the same names.
  */
 struct weir_real_ {
@@ -20,6 +21,8 @@ struct weir_real_ {
 	int (*post)(sem_t *);
 	int (*getvalue)(sem_t *, int *);
 	int (*cancel)(pthread_t);
+	int (*register_atfork)(void (*prepare)(void), void (*parent)(void),
+			       void (*child)(void), void *library);
 };
 
 const struct weir_real_ *weir_real_(void);
