@@ -54,5 +54,11 @@ void weir_posix_cancelled_(pthread_t thread)
 
 void weir_posix_cancel_reset_(void)
 {
-	waits = NULL;
+	struct weir_posix_wait_ *wait = waits;
+
+	while (wait && !pthread_equal(wait->thread, pthread_self()))
+		wait = wait->next;
+	if (wait)
+		wait->prev = wait->next = NULL;
+	waits = wait;
 }

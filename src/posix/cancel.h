@@ -25,7 +25,11 @@ void weir_posix_wait_end_(struct weir_posix_wait_ *wait);
 /* Called after pthread_cancel(thread). */
 void weir_posix_cancelled_(pthread_t thread);
 
-/* Called in the child of a fork, with the lock held: no thread waits there. */
+/*
+ * Called in the child of a fork, with the lock held.  No other thread exists there.
+ * This thread waits if the fork was made by a signal handler in its wait: that wait
+ * remains in the list.
+ */
 void weir_posix_cancel_reset_(void);
 
 #endif /* WEIR_POSIX_CANCEL_H */

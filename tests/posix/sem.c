@@ -433,6 +433,72 @@ TEST(fork_copies_values)
 	CHECK_EQ(sem_destroy(&s), 0);
 }
 
+static pid_t forked;
+
+static void fork_it(int number)
+{
+	(void)number;
+	forked = fork();
+}
+
+static void *signal_main(void *main_thread)
+{
+	AWAIT(check_asleep(getpid()));
+	CHECK_EQ(pthread_kill(*(pthread_t *)main_thread, SIGUSR1), 0);
+	return NULL;
+}
+
+/* Returns 0 if two new threads wait and are cancelled. */
+static int cancel_two(sem_t *s)
+{
+	struct waiter w[2] = { { .s = s }, { .s = s } };
+	pthread_t threads[2];
+	int result = 0;
+	void *end;
+
+	/* A cancel that never ends must not outlive the test. */
+	alarm(60);
+	/* The stacks of the parent's threads are used again. */
+	for (int i = 0; i < 2; i++)
+		threads[i] = start_waiter(&w[i]);
+	for (int i = 0; i < 2; i++)
+		result |= pthread_cancel(threads[i]) ||
+			  pthread_join(threads[i], &end) ||
+			  end != PTHREAD_CANCELED;
+	return result;
+}
+
+/*
+ * A handler forks while its thread and another one wait.  The child ends its wait, and
+ * the waits of its own threads can be cancelled.
+ */
+TEST(fork_in_a_handler_of_a_wait)
+{
+	struct waiter parents = { 0 };
+	pthread_t self = pthread_self(), thread;
+	check_thread other;
+	int status;
+	sem_t s;
+
+	CHECK_EQ(sem_init(&s, 0, 0), 0);
+	parents.s = &s;
+	handle(0, fork_it);
+	thread = start_waiter(&parents);
+	other = start(signal_main, &self);
+	CHECK_EQ(sem_wait(&s), -1);
+	CHECK_EQ(errno, EINTR);
+	CHECK(forked >= 0);
+	if (!forked)
+		_exit(cancel_two(&s) || sem_post(&s) || sem_wait(&s));
+	finish(other);
+	CHECK_EQ(waitpid(forked, &status, 0), forked);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(sem_post(&s), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(parents.result, 0);
+	CHECK_EQ(sem_destroy(&s), 0);
+}
+
 /* A small limit of the size of files (ulimit -f) ends no program. */
 TEST(ulimit_f)
 {
