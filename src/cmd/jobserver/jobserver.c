@@ -105,7 +105,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 	bool takes;
 
 	argv = parse_options(self, &server, argc, argv);
-	if (flags_have_server(getenv("MAKEFLAGS")))
+	if (flags_have_server(getenv("MAKEFLAGS")) ||
+	    flags_have_server(getenv("CARGO_MAKEFLAGS")))
 		cmd_message("jobserver: %s: the outer job server does not "
 			    "count these jobs", argv[0]);
 	asked = flags_remove_jobs(argv);

@@ -59,7 +59,9 @@ static void start(struct server *server, char **argv)
 
 	flags = flags_with(getenv("MAKEFLAGS"), server->jobs,
 			   server->tokens.auth);
-	if (setenv("MAKEFLAGS", flags, 1) || unsetenv("MFLAGS"))
+	/* Clients of cargo's library prefer CARGO_MAKEFLAGS to MAKEFLAGS. */
+	if (setenv("MAKEFLAGS", flags, 1) || unsetenv("MFLAGS") ||
+	    unsetenv("CARGO_MAKEFLAGS"))
 		die("MAKEFLAGS");
 	free(flags);
 	signals_block(&server->mask);

@@ -119,6 +119,10 @@ def inside_another():
         check(done == (0, "", text), f"{old!r}: {done}")
     done = run("-n", "2", "--", WEIR, "jobserver", "-n", "3", "--", "true")
     check(done == (0, "", warning), done)
+    # A build script of cargo: with this variable, a cargo below ignores MAKEFLAGS.
+    outer = {"CARGO_MAKEFLAGS": "-j --jobserver-fds=3,4 --jobserver-auth=3,4"}
+    status, out, text = run("-n", "2", "--", "sh", "-c", "echo ${CARGO_MAKEFLAGS-unset}", env=outer)
+    check((status, out, text) == (0, "unset\n", warning.replace("true", "sh")), (out, text))
 
 
 def fifo_in_tmpdir():
@@ -532,7 +536,7 @@ TESTS = (exit_codes, flags, inside_another, fifo_in_tmpdir, few_descriptors, arg
 def main():
     failed = 0
     chosen = [test for test in TESTS if not sys.argv[2:] or test.__name__ in sys.argv[2:]]
-    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    for name in ("MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "MAKELEVEL"):
         os.environ.pop(name, None)
     for test in chosen:
         try:
