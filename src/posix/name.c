@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the dynamic linker knows about an address. */
+/* An address, and its place as the dynamic linker knows it. */
 struct place {
 	uintptr_t at;
 	const char *file;	/* null: no loaded file contains the address */
