@@ -9,6 +9,8 @@ root=$1
 full=$2
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
+# Tests run the command as another user.
+chmod 755 "$work"
 unset WEIR_DIR WEIR_URL XDG_RUNTIME_DIR
 
 if [ -z "${WEIR_COMPLETE:-}" ] && ! command -v musl-gcc >/dev/null; then
