@@ -35,6 +35,9 @@ void __llvm_profile_set_filename(const char *name);
 int __register_atfork(void (*before)(void), void (*parent)(void),
 		      void (*child)(void), void *library);
 
+/* This program or library.  The C library removes the handlers of an unloaded library. */
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
 static int threads_inside;		/* atomic */
 static _Thread_local int depth;		/* of this thread's calls */
 static bool began_half_done;
@@ -88,7 +91,7 @@ static void begin_child(void)
 __attribute__((constructor)) static void begin(void)
 {
 	__llvm_profile_initialize_file();
-	(void)__register_atfork(NULL, NULL, begin_child, NULL);
+	(void)__register_atfork(NULL, NULL, begin_child, __dso_handle);
 	(void)atexit(write_counts);
 }
 
