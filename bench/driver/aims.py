@@ -245,6 +245,10 @@ def patterns():
     for cell in plan.channel_cells(False):
         yield from over_each(plan.channel_key(*cell), 'weir-chan',
                              peers.CHANNELS, 0.8)
+        # Where the threads do not have two CPUs for themselves.
+        for setting in plan.CROWDED:
+            key = plan.channel_key(*cell, setting)
+            yield from over_each(key, 'weir-chan', peers.CHANNELS_IN_C)
     for cell in plan.rwlock_cells(False):
         # Strict order is shown beside it: pthread_rwlock does not offer it.
         yield from over_each(plan.rwlock_key(*cell), 'weir-rwlock',

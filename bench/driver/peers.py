@@ -94,6 +94,9 @@ CHANNELS = [
     Peer('java-chan', 'java', package='default-jdk-headless', warm=200),
     Peer('tokio-mpsc', 'tokio', package=RUST, tasks=True),
 ]
+# Threads; the busy threads beside them are in the same program.
+CHANNELS_IN_C = [peer for peer in CHANNELS
+                 if peer.name in ('weir-chan', 'textbook-chan')]
 RWLOCKS = [
     Peer('weir-rwlock', 'bench-patterns', 'weir'),
     Peer('weir-rwlock-fifo', 'bench-patterns', 'weir-fifo'),

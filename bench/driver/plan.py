@@ -11,6 +11,8 @@ THREADS = (2, 4, 8, 16, 64)
 SECTIONS = (0, 100, 1000)
 OVERTAKERS = (1, 4)
 SHARDED_THREADS = (2, 4)
+# All threads of a channel on one CPU; on all CPUs, beside two busy threads.
+CROWDED = ('one', 'busy')
 MANY = 2700000
 LIMITS = {
     'add': 'one atomic add', 'cas': 'load then CAS',
@@ -215,8 +217,9 @@ def rwlock_cells(quick):
     return [(4, 10)] if quick else [(1, 0), (4, 10), (4, 200)]
 
 
-def channel_key(slots, pairs):
-    return f'patterns/chan/{slots}/{pairs}:{pairs}'
+def channel_key(slots, pairs, setting=''):
+    key = f'patterns/chan/{slots}/{pairs}:{pairs}'
+    return f'{key}/{setting}' if setting else key
 
 
 def rwlock_key(threads, writes):
@@ -233,6 +236,14 @@ def patterns(quick):
         yield Workload(channel_key(slots, pairs), 'chan',
                        {'capacity': slots, 'threads': pairs},
                        who=names(peers.CHANNELS), ms=ms, warms=True)
+    for slots, pairs in [] if quick else channel_cells(quick):
+        for setting in CROWDED:
+            one = setting == 'one'
+            yield Workload(channel_key(slots, pairs, setting), 'chan',
+                           {'capacity': slots, 'threads': pairs,
+                            'busy': 0 if one else 2},
+                           cpus='one' if one else 'free',
+                           who=names(peers.CHANNELS_IN_C), ms=ms, warms=True)
     for threads, writes in rwlock_cells(quick):
         yield Workload(rwlock_key(threads, writes), 'rwlock',
                        {'threads': threads, 'writes': writes},

@@ -40,6 +40,7 @@ struct bench_args bench_args(int argc, char **argv)
 		{ "warm", &args.warm }, { "count", &args.count },
 		{ "timeout", &args.timeout }, { "pin", &args.pin },
 		{ "ops", &args.ops }, { "writes", &args.writes },
+		{ "busy", &args.busy },
 	};
 
 	for (int i = 2; i < argc; i++) {

@@ -41,6 +41,7 @@ struct bench_args {
 	int64_t pin;		/* pin each thread to its own CPU */
 	int64_t ops;		/* exact number of operations, instead of ms */
 	int64_t writes;		/* in a thousand operations */
+	int64_t busy;		/* threads that only use CPU time beside it */
 };
 
 struct bench_args bench_args(int argc, char **argv);

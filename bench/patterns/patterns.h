@@ -42,7 +42,8 @@ static inline void count(struct share *mine, uint64_t n)
 /*
  * Run fn on threads numbered from 0, for args->ms after the warm-up, and stop
  * them.  Prints the time, the CPU time and the context switches for each
- * operation that they counted.
+ * operation that they counted.  args->busy more threads use CPU time meanwhile;
+ * then the context switches are not printed.
  */
 void crowd_measure(const struct bench_args *args, int threads,
 		   bench_thread_fn *fn);

@@ -15,6 +15,7 @@ for kind in weir weir-batch textbook; do
 		try 0 chan "kind=$kind" "threads=$threads" capacity=1024 ms=20
 	done
 done
+try 0 chan kind=weir threads=1 capacity=8 busy=2 ms=20
 for kind in weir weir-fifo pthread; do
 	try 0 rwlock "kind=$kind" threads=1 writes=0 ms=20
 	try 0 rwlock "kind=$kind" threads=4 writes=200 ms=20
