@@ -149,12 +149,12 @@ def contended():
         key = f'contended/{plan.cell(threads, capacity, section)}'
         yield over_best(key, key, 'weir-barging',
                         1.15 if capacity > 1 and not section else 1.1)
-    # With many more threads than CPUs, a switch of threads limits all of them.
-    for threads, section, want in ((2, 0, 0.2), (2, 100, 0.2), (4, 0, 0.2),
-                                   (4, 100, 0.2), (16, 0, 0.85),
-                                   (16, 1000, 0.85), (64, 0, 0.85),
-                                   (64, 1000, 0.85)):
-        key = f'contended/{plan.cell(threads, 1, section)}'
+    for threads, capacity, section in plan.grid(False):
+        if capacity > 1:
+            continue
+        key = f'contended/{plan.cell(threads, capacity, section)}'
+        # With many more threads than CPUs, a switch of threads limits all of them.
+        want = 0.2 if threads <= 4 and section < 1000 else 0.85
         for peer in FIFO_PEERS:
             yield over(key, key, 'weir-fifo', peer, want)
     for peer in plan.CALLBACK_PEERS:
