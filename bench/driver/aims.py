@@ -27,10 +27,12 @@ class Aim:
 
     def judge(self, results):
         """Returns (figure, verdict): 'met', 'short', 'peer hung' or 'not measured'."""
+        # A peer that hung has no figure, also if an earlier round ended.
+        if self.peer_in and results.hung(self.peer_in, self.against):
+            return None, 'peer hung'
         found = self.find(results)
         if not found:
-            hung = self.peer_in and results.hung(self.peer_in, self.against)
-            return None, 'peer hung' if hung else 'not measured'
+            return None, 'not measured'
         good = found.median >= self.want if self.at_least \
             else found.median <= self.want
         return found, 'met' if good else 'short'

@@ -126,6 +126,20 @@ class Judged(unittest.TestCase):
         found, verdict = aim.judge(results)
         self.assertEqual((found.median, verdict), (0.5, 'met'))
 
+    def test_a_peer_that_hung_has_no_figure(self):
+        results = results_of([('pair', 'weir-fifo', 0, {'ns': 10}),
+                              ('pair', 'weir-fifo', 1, {'ns': 10}),
+                              ('pair', 'std', 0, {'ns': 20}),
+                              ('pair', 'std', 1, None)])
+        aim = aims.over('pair', 'pair', 'weir-fifo', 'std', 1)
+        self.assertEqual(aim.judge(results), (None, 'peer hung'))
+
+    def test_fifo_has_an_aim_for_every_cell(self):
+        aimed = {aim.what for _, aim in aims.every()
+                 if aim.against == 'semop' and aim.what.startswith('contended/')}
+        self.assertEqual(aimed, {f'contended/{plan.cell(*cell)} (weir-fifo)'
+                                 for cell in plan.grid(False) if cell[1] == 1})
+
     def test_at_least(self):
         key = 'contended/T4/c1/1000'
         aim = aims.fairness(key, 0.8)
