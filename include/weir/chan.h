@@ -29,8 +29,8 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  * of one sender arrive in the order of its sends.  Senders, and likewise
  * receivers, are served in order of arrival, except that a running thread may
  * overtake a parked one, for throughput.  If the parked thread has waited for a
- * millisecond, then no thread overtakes it (WEIR_BARGING, weir/sem.h): no
- * thread starves.
+ * millisecond, then no thread overtakes it, unless it was woken to retry and has
+ * not run yet (WEIR_BARGING, weir/sem.h): no thread starves.
  *
  * The following holds for every function below unless its comment differs.
  *

@@ -26,8 +26,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *   WEIR_RW_BARGING  A reader or writer that can enter at once may pass waiting
  *                    threads: for example, readers join other readers although
  *                    a writer waits.  If a thread has waited for barge_us
- *                    microseconds, then no thread passes it.  No thread
- *                    starves.  This is the default, and the fastest.
+ *                    microseconds, then no thread passes it, unless it was
+ *                    woken to retry and has not run yet (weir/sem.h).  No
+ *                    thread starves.  This is the default, and the fastest.
  *   WEIR_RW_FIFO     The order of arrival: a reader that arrives after a writer
  *                    waits behind it.  No thread starves.
  *   WEIR_RW_WRITERS  While a writer waits or is inside, new readers wait.  A

@@ -28,8 +28,9 @@ struct weir_ctx;	/* cancellation and deadlines, weir/ctx.h */
  *
  *   - if the order of the waiters matters.  A sharded semaphore has no order of
  *     arrival: a call that waits may be overtaken.  When it has waited for
- *     barge_us microseconds, it is granted the next permits; only releases that
- *     are in progress when it begins to wait may still pass it by.
+ *     barge_us microseconds, it is granted the next permits as by WEIR_BARGING
+ *     (weir/sem.h); only releases that are in progress when it begins to wait
+ *     may still pass it by.
  *   - if the limit is usually reached.  While a call waits, every acquire and
  *     release uses one central semaphore, and costs more than with a weir_sem.
  *   - if most requests are for more than one permit.  Each of them collects
