@@ -473,6 +473,27 @@ def export(*words, env=None):
     return text
 
 
+def export_refuses(*words, env=None, wrapper=()):
+    """weir export refuses a wrong URL.  Returns what it said.
+
+    The time for the check of the URLs is limited.  If this machine is too busy, weir goes on
+    without the result, and is started again.
+    """
+    said = []
+
+    def refuses():
+        with subprocess.Popen([*wrapper, WEIR, "export", *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=dict(os.environ, **(env or {}))) as process:
+            for line in process.stdout:
+                said.append(line.decode(errors="replace"))
+                if b"listening" in line:
+                    process.terminate()
+            return process.wait(60) == 64
+    await_(refuses, f"a refusal of {words} {env}")
+    return "".join(said)
+
+
 def test_export_reads_servers():
     for engine in engines():
         with engine() as server, subprocess.Popen(["sleep", "100"]) as owner:
@@ -546,10 +567,7 @@ def test_export_cleans_the_label_of_a_server():
 
 
 def test_export_with_sigchld_ignored():
-    done = subprocess.run(["env", "--ignore-signal=CHLD", WEIR, "export", "--once",
-                           "--url", "nonsense://h/"], check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 64, done.stdout
+    export_refuses("--once", "--url", "nonsense://h/", wrapper=("env", "--ignore-signal=CHLD"))
 
 
 def test_export_says_that_a_reader_has_died():
@@ -607,19 +625,28 @@ def test_export_with_a_silent_server():
             await_(lambda g=get: ups(g(60, asked=0.001)) == [1, 1, 0], "a hasty client")
             proxy.freeze()
             # Prometheus gives up after its timeout; the answer is there before.
+            def is_silent(timeout, get=get, other=other):
+                try:
+                    text = get(timeout)
+                except TimeoutError:
+                    return False        # this machine is too busy
+                if ups(text) != [0, 1, 0]:
+                    return False
+                assert samples(text, GAUGE + "permits") == {(label_of(other), "x"): 3}, text
+                return True
             for timeout in 60, 5:
-                await_(lambda t=timeout, g=get: ups(g(t)) == [0, 1, 0], "one is silent")
-            text = get(60)
-            assert samples(text, GAUGE + "permits") == {(label_of(other), "x"): 3}, text
+                await_(lambda t=timeout, silent=is_silent: silent(t), "one is silent")
             proxy.thaw()
             await_(lambda g=get: ups(g(60)) == [1, 1, 0], "it answers again")
-            # No child is left, and each message is printed once.
+            # No child is left, and each message is printed once.  Another one may come
+            # between: on a busy machine the time for a server ends before it is read.
             assert subprocess.run(["pgrep", "-P", str(process.pid)], check=False,
                                   stdout=subprocess.DEVNULL).returncode == 1
             process.terminate()
             assert process.wait(60) == 0
-            text = b"".join(found).decode()
-            assert text.count("127.0.0.1:1: Connection refused") == 1, text
+            said = [line for line in found if b" redis://127.0.0.1:1/: " in line]
+            assert any(b"127.0.0.1:1: Connection refused\n" in line for line in said), found
+            assert all(one != next_ for one, next_ in zip(said, said[1:])), found
 
 
 def test_export_bounds_the_names():
@@ -630,9 +657,15 @@ def test_export_bounds_the_names():
         # Only names that would be opened can be found to be damaged.
         pairs = [word for i in range(1100) for word in (f"weir:{{z{i:04}}}:e", "foreign")]
         server.cli("MSET", *pairs)
-        text = export("--url", server.url)
-        assert samples(text, GAUGE + "permits") == {(label_of(server), "good"): 1}, text
-        assert 'weir_export_unreadable{scope="cluster"} 1101\n' in text, text
+        found = []
+
+        def is_complete():
+            """If this machine is too busy, the time for the server ends before."""
+            found.append(export("--url", server.url))
+            return samples(found[-1], "weir_export_server_up")[label_of(server), None]
+        await_(is_complete, "all names are read in time")
+        assert samples(found[-1], GAUGE + "permits") == {(label_of(server), "good"): 1}, found[-1]
+        assert 'weir_export_unreadable{scope="cluster"} 1101\n' in found[-1], found[-1]
 
 
 def test_export_hides_passwords():
@@ -644,14 +677,14 @@ def test_export_hides_passwords():
             assert samples(text, "weir_export_server_up") == {(label_of(server), None): 1}, text
             assert "hidden-word" not in text, text
         # A slash in a password is a mistake, and still a part of the password.
-        status, text = weir("export", "--once",
-                            env={"WEIR_URL": "redis://user:hidden/word@" + bare + "?db=3"})
-        assert status == 64 and "hidden" not in text and "word@" not in text, text
+        text = export_refuses("--once",
+                              env={"WEIR_URL": "redis://user:hidden/word@" + bare + "?db=3"})
+        assert "hidden" not in text and "word@" not in text, text
     status, text = weir("export", "--once", "--url", "redis://:hidden-word@127.0.0.1:1/")
     assert status == 64 and "hidden-word" not in text, text
     for url in "nonsense://h/", "redis://h:port/", "builds":
         for words in ("--once",), ("--listen", "127.0.0.1:0"):
-            assert weir("export", *words, "--url", url)[0] == 64, url
+            export_refuses(*words, "--url", url)
 
 
 class Tiring(Proxy):
