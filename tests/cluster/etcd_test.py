@@ -107,7 +107,7 @@ def test_c44_a_release_while_etcd_is_down():
     """The waiters of a handle keep its etcd lease, and with it every key of the handle.  So the
     handle repeats the release for as long as etcd is down."""
     with Etcd() as server:
-        url = server.url + "down?ttl=2s&timeout=500ms"
+        url = server.url + "down?ttl=4s&timeout=2s"
         tool(url, "create", 1)
         with Steps(url, 1, "pass") as steps:
             steps.await_("got")
@@ -115,7 +115,7 @@ def test_c44_a_release_while_etcd_is_down():
             server.kill()
             steps.go()
             steps.await_("released WEIR_EINDETERMINATE")
-            time.sleep(5)       # longer than the TTL and the time limit of a request
+            time.sleep(8)       # longer than the TTL and the time limit of a request
             server.start()
             steps.await_("ended WEIR_OK", 30)
             steps.await_("released WEIR_OK")
