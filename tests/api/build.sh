@@ -37,7 +37,8 @@ expect() {
 	fi
 }
 
-touch "$work/dir/build.ninja"
+# The times of the system's files may be later than the clock of this machine.
+touch -d 2100-01-01 "$work/dir/build.ninja"
 expect "no package was installed" "ninja -C $work/dir"
 touch -d @0 "$work/dir/build.ninja"
 expect "packages may have been installed" "meson configure --clearcache $work/dir" \
