@@ -66,10 +66,15 @@ weir_err weir_sem_report_(const weir_sem *sem, const char *call,
 				   "and is used in the child", call,
 				   weir_sem_name_(sem), sem);
 	case WEIR_LOST_WAITER_:
-		return weir_panic_("%s: semaphore %o: its oldest waiter is an "
-				   "operation that was initialised again while "
-				   "it was submitted", call,
-				   weir_sem_name_(sem), sem);
+		/*
+		 * The call and the semaphore may be inside a channel or a pool; the
+		 * operation is the caller's.  No call takes the lock any more, so the
+		 * list does not change.
+		 */
+		return weir_panic_("%s: semaphore %o: its oldest waiter, "
+				   "operation %p, was initialised again while "
+				   "it was submitted", call, weir_sem_name_(sem),
+				   sem, weir_sem_first_(sem));
 	case WEIR_IS_WELL_:
 	case WEIR_WAS_LOCKED_:
 	case WEIR_GAVE_UP_:

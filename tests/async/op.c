@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations without a loop: C3, C26, C27, C35. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -453,11 +454,15 @@ static void detect_initialised_again(weir_op *op, int64_t n, weir_ctx *ctx)
 
 TEST(initialised_again_while_queued)
 {
+	char words[64];
 	weir_op op, next;
 
 	none_free(1);
 	weir_op_init(&op, NULL, NULL, NULL);
 	detect_initialised_again(&op, 1, NULL);
+	/* The message names the operation. */
+	(void)snprintf(words, sizeof(words), "operation %p,", (void *)&op);
+	CHECK_PANICS(words, weir_sem_release(&sem, 1));
 	/* Also if another operation waits behind it. */
 	none_free(1);
 	CHECK_ERR(weir_op_submit(&op, &sem, 1, NULL), WEIR_EQUEUED);

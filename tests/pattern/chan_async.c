@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on a channel: every result, from every state. */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -344,4 +345,22 @@ TEST(c35_polled)
 	AWAIT(weir_chan_op_poll(&a.op) == WEIR_ETIMEDOUT);
 	CHECK_EQ(a.item, 4);
 	end_with(0);
+}
+
+/*
+ * The oldest operation was initialised again.  A semaphore inside the channel
+ * detects that; the message names the operation, which the program knows.
+ */
+TEST(initialised_again_while_queued)
+{
+	char words[64];
+	struct call c;
+
+	begin(1, 0);
+	prepare(&c, NULL, 0);
+	CHECK_ERR(weir_chan_op_recv(&c.op, &chan, &c.item, NULL), WEIR_EQUEUED);
+	(void)snprintf(words, sizeof(words), "operation %p,", (void *)&c.op);
+	prepare(&c, NULL, 0);
+	CHECK_PANICS(words, weir_chan_close(&chan));
+	CHECK_OK(weir_loop_destroy(&loop));
 }
