@@ -135,6 +135,11 @@ typedef void weir_diag_hook_fn(const weir_diag_event *event);
  * One exception to "without any lock": a weir_all reports under its own lock, and the
  * thread that submits or cancels it runs no callbacks meanwhile.  The hook must not
  * call weir_all_cancel for it, nor wait for a thread that does, or for a callback.
+ *
+ * The hook must return, because the call that reports the event is half done.  If
+ * it throws an exception or calls pthread_exit, then that panics.  A pthread_cancel
+ * of the thread takes effect after the hook has returned.  longjmp: as in
+ * weir/async.h.
  */
 WEIR_API weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook);
 

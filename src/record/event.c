@@ -13,7 +13,10 @@
 #include <stddef.h>
 
 #include "base/atomic.h"
+#include "base/frame.h"
 #include "base/hook.h"
+#include "base/panic.h"
+#include "base/thread.h"
 #include "base/ticks.h"
 #include "record/context.h"
 #include "record/record.h"
@@ -80,8 +83,17 @@ void weir_record_heard_(const struct weir_event_ *event)
 /* The hook of the program. */
 static weir_diag_hook_fn *public_hook;
 
+/* The call that reported the event is half done: it may lose its permits. */
+static void hook_left(void *cancel)
+{
+	weir_thread_cancel_reset_(*(const int *)cancel);
+	(void)weir_panic_("the event hook (weir_diag_set_hook) did not return: "
+			  "it threw an exception or called pthread_exit");
+}
+
 static void pass_on(const struct weir_event_ *event)
 {
+	struct weir_frame_ frame WEIR_FRAME_;
 	/* [D3] acquire */
 	weir_diag_hook_fn *hook = at_load_acquire(&public_hook);
 	weir_diag_event copy = {
@@ -91,9 +103,17 @@ static void pass_on(const struct weir_event_ *event)
 		.name = event->name && *event->name ? event->name : NULL,
 		.n = event->n,
 	};
+	int cancel;
 
-	if (hook)
-		hook(&copy);
+	if (!hook)
+		return;
+	/* The hook may contain a thread-cancellation point; the call is none. */
+	cancel = weir_thread_cancel_off_();
+	weir_frame_enter_(&frame, "the event hook", event->object, hook_left,
+			  &cancel);
+	hook(&copy);
+	weir_frame_leave_(&frame);
+	weir_thread_cancel_reset_(cancel);
 }
 
 weir_diag_hook_fn *weir_diag_set_hook(weir_diag_hook_fn *hook)

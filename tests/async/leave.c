@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "weir/diag.h"
 #include "weir/pool.h"
 #include "weir/pool_async.h"
 
@@ -389,4 +390,71 @@ TEST(c35_async_create_is_cancelled)
 	weir_pool_give_back(&pool, item);
 	CHECK_OK(weir_pool_destroy(&pool));
 	CHECK_OK(weir_loop_destroy(&loop));
+}
+
+static void *is_too_big(void *unused)
+{
+	(void)unused;
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1), WEIR_ETOOBIG);
+	went_on++;
+	pthread_testcancel();
+	went_on++;
+	return NULL;
+}
+
+static void hook_is_cancelled(const weir_diag_event *event)
+{
+	CHECK_EQ(event->kind, WEIR_DIAG_LEFT);
+	pthread_cancel(pthread_self());
+	pthread_testcancel();
+	went_on++;
+}
+
+/* C27: a cancel of the thread waits for the event hook. */
+TEST(c27_cancel_waits_for_the_event_hook)
+{
+	begin();
+	CHECK(!weir_diag_set_hook(hook_is_cancelled));
+	finish(start(is_too_big, NULL));
+	CHECK(weir_diag_set_hook(NULL) == hook_is_cancelled);
+	/* The hook, and the call that reported the event. */
+	CHECK_EQ(went_on, 2);
+	end();
+}
+
+static void hook_exits(const weir_diag_event *event)
+{
+	CHECK_EQ(event->kind, WEIR_DIAG_LEFT);
+	pthread_exit(NULL);
+}
+
+/* C27: the event hook must return. */
+TEST(c27_event_hook_exits)
+{
+	begin();
+	CHECK(!weir_diag_set_hook(hook_exits));
+	CHECK_PANICS("the event hook (weir_diag_set_hook) did not return",
+		     finish(start(is_too_big, NULL)));
+	CHECK(weir_diag_set_hook(NULL) == hook_exits);
+	CHECK_EQ(went_on, 0);
+	end();
+}
+
+static void hook_jumps(const weir_diag_event *event)
+{
+	CHECK_EQ(event->kind, WEIR_DIAG_LEFT);
+	longjmp(back, 1);
+}
+
+/* C27: the next wait of the thread panics. */
+TEST(c27_event_hook_jumps)
+{
+	begin();
+	CHECK(!weir_diag_set_hook(hook_jumps));
+	if (!setjmp(back))
+		CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1), WEIR_ETOOBIG);
+	CHECK(weir_diag_set_hook(NULL) == hook_jumps);
+	CHECK_PANICS("an earlier callback of the event hook",
+		     CHECK_ERR(weir_sem_acquire_for(&sem, 1, 1), WEIR_EINVAL));
+	end();
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// C27, C36: callbacks that throw.  leave.c has the other ways not to return.
+// C27, C36: callbacks and hooks that throw.  leave.c has the other ways not to return.
 #include <stdexcept>
 
 extern "C" {
 #include "check.h"
 }
 #include "weir/async.h"
+#include "weir/diag.h"
 #include "weir/loop.h"
 #include "weir/pool.h"
 
@@ -125,4 +126,33 @@ TEST(c10_create_throws)
 	CHECK_OK(weir_pool_try_borrow(&pool, "next", &item));
 	weir_pool_give_back(&pool, item);
 	CHECK_OK(weir_pool_destroy(&pool));
+}
+
+namespace {
+
+void hook_throws(const weir_diag_event *)
+{
+	throw std::runtime_error("from the event hook");
+}
+
+} // namespace
+
+// C27: the call that reports the event would lose its permits.
+TEST(c27_event_hook_throws)
+{
+	bool caught = false;
+
+	CHECK_OK(weir_sem_init(&sem, 1));
+	CHECK(!weir_diag_set_hook(hook_throws));
+	check_panic_begin();
+	try {
+		CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1), WEIR_ETOOBIG);
+	} catch (const std::exception &) {
+		caught = true;
+	}
+	check_panic_end(__FILE__, __LINE__, "weir_sem_acquire_for",
+			"the event hook (weir_diag_set_hook) did not return");
+	CHECK(caught);
+	CHECK(weir_diag_set_hook(nullptr) == hook_throws);
+	CHECK_ERR(weir_sem_acquire_for(&sem, 2, 1), WEIR_ETOOBIG);
 }
