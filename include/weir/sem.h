@@ -398,7 +398,7 @@ WEIR_API int64_t weir_sem_available(const weir_sem *sem);
  * next call takes it, and holds it for a time that grows with the number of
  * oversized waiters, and with that of all waiters if they want different numbers
  * of permits.  A call also takes the lock if the semaphore changes all the time, or
- * is closed and has no waiters.
+ * if it has no waiters and is closed, or watched and in debt.
  */
 typedef struct weir_sem_info {
 	const char *name;		/* null if none was given */
@@ -408,7 +408,8 @@ typedef struct weir_sem_info {
 	int64_t granted;		/* to waiters not yet returned */
 	int64_t debt;
 	int64_t waiting_permits;	/* sum of queued weights, saturating */
-	int64_t oldest_wait_ns;		/* of the head; 0: no waiter */
+	int64_t oldest_wait_ns;		/* of the head, as waited_ns below;
+					   0: no waiter */
 	uint32_t waiters;		/* in the queue */
 	uint32_t oversized;		/* outside the queue, also for idle */
 	weir_policy policy;
@@ -430,7 +431,8 @@ typedef enum weir_waits {
 /* One waiter of a semaphore. */
 typedef struct weir_sem_waiter {
 	int64_t permits;	/* wanted; the minimum of acquire_upto */
-	int64_t waited_ns;	/* of an operation: to about a millisecond */
+	int64_t waited_ns;	/* of an operation: up to 1 ms and a tick of
+				   the kernel (1 to 10 ms) too long */
 	weir_waits waits;
 	bool is_op;		/* an operation; false: a thread */
 	const void *op;		/* the weir_op, if is_op and it is not part of

@@ -8,7 +8,9 @@
  * the lock holder may access.  So the first stat after a change of the lists
  * takes the lock and publishes both (sem_shown.h); the stats that follow read
  * what it has published.  A thread that calls stat in a loop therefore holds
- * the lock once per change of the lists, however often it calls.
+ * the lock once per change of the lists, however often it calls.  Without
+ * waiters nothing can be published: then every stat takes the lock while the
+ * word is SHUT, that is, if the semaphore is closed, or watched and in debt.
  *
  * The stat that takes the lock reads the head only, however long the queue is,
  * if all queued waiters want the same number of permits; if not, it reads every

@@ -111,8 +111,10 @@ TEST(destroyed_semaphore)
 	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
 	CHECK_OK(weir_sem_destroy(&sem));
 	use_every_call(&sem);
+	/* A bounded semaphore refuses this one, also if it is destroyed. */
+	CHECK_ERR(weir_sem_remove(&sem, 1, NULL), WEIR_EINVAL);
 	/*
-	 * Use of a destroyed semaphore always panics with that reason.  Only
+	 * Every other use of a destroyed semaphore panics with that reason.  Only
 	 * try_release promises an error instead.
 	 */
 	CHECK_EQ(panics - first, 16);
