@@ -70,6 +70,8 @@ bool weir_any_notified_(struct weir_waiter_ *w)
 
 	if (!w->outcome)
 		over = weir_any_event_(any);
+	else if (w->outcome == WEIR_ETIMEDOUT)
+		over = weir_any_late_(weir_any_head_(any));
 	else if (w->outcome != WEIR_EAGAIN)
 		over = refuse(any, w);
 	if (over)

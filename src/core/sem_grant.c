@@ -115,7 +115,8 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 			weir_sem_evict_(sem, w, WEIR_ECLOSED, to_notify);
 			continue;
 		}
-		if (open < w->min && weir_waiter_is_late_(w)) {
+		if ((open < w->min || w->kind == WEIR_MEMBER_) &&
+		    weir_waiter_is_late_(w)) {
 			weir_sem_evict_(sem, w, WEIR_ETIMEDOUT, to_notify);
 			continue;
 		}
@@ -134,11 +135,11 @@ static int64_t grant_heads(weir_sem *sem, int64_t value, int64_t taken,
 }
 
 /*
- * C7: the head is an operation with a deadline and does not fit `open`.  When
- * the deadline passes, it is possible that no running thread notices it.  So
- * the first thread behind the head, if it is among the next WEIR_BATCH_
- * waiters, is woken to wait again with this deadline as a limit: see
- * wait_for_outcome.
+ * C7: the head is an operation, or a member of one, with a deadline, and does
+ * not fit `open`.  When the deadline passes, it is possible that no running
+ * thread notices it.  So the first thread behind the head, if it is among the
+ * next WEIR_BATCH_ waiters, is woken to wait again with this deadline as a
+ * limit: see wait_for_outcome.
  */
 static void limit_next_thread(const weir_sem *sem, int64_t open,
 			      struct weir_to_notify_ *to_notify)
@@ -146,19 +147,21 @@ static void limit_next_thread(const weir_sem *sem, int64_t open,
 	const struct weir_waiter_ *head;
 	struct weir_waiter_ *w;
 	int left = WEIR_BATCH_;
+	int64_t at_ns;
 
 	if (!sem->queue_ || open <= 0)
 		return;
 	head = weir_waiter_of_(sem->queue_);
-	if (head->kind < WEIR_OPERATION_ || head->deadline_ns == WEIR_FOREVER)
+	at_ns = weir_waiter_evicted_at_ns_(head);
+	if (at_ns == WEIR_FOREVER)
 		return;
 	for (w = weir_waiter_of_(head->link.next_); w->kind != WEIR_THREAD_;
 	     w = weir_waiter_of_(w->link.next_))
 		if (w == head || !left--)
 			return;
-	if (w->recheck_ns && w->recheck_ns <= head->deadline_ns)
+	if (w->recheck_ns && w->recheck_ns <= at_ns)
 		return;
-	w->recheck_ns = head->deadline_ns;
+	w->recheck_ns = at_ns;
 	weir_to_notify_add_(to_notify, w, WEIR_NOTIFIED_RETRY_);
 }
 

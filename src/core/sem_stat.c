@@ -66,8 +66,7 @@ static void count_waiting(const weir_sem *sem, int64_t now_ns,
 		const struct weir_waiter_ *head = weir_waiter_of_(sem->queue_);
 
 		shown->since_ns -= weir_waiter_waited_ns_(head, now_ns);
-		if (head->kind >= WEIR_OPERATION_)
-			shown->until_ns = head->deadline_ns;
+		shown->until_ns = weir_waiter_evicted_at_ns_(head);
 	}
 }
 

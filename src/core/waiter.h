@@ -194,13 +194,23 @@ static inline void weir_waiter_set_since_(struct weir_waiter_ *w, int64_t ns)
 }
 
 /*
- * C7: returns true if w is an operation and its deadline has passed.  The
- * thread of any other waiter wakes at the deadline and gives up.
+ * C7: returns the deadline of w if w is an operation, or a member of one.
+ * Otherwise WEIR_FOREVER: the thread of w wakes at its deadline and gives up.
  */
+static inline int64_t weir_waiter_evicted_at_ns_(const struct weir_waiter_ *w)
+{
+	if (w->kind >= WEIR_OPERATION_)
+		return w->deadline_ns;
+	return w->kind == WEIR_MEMBER_ && w->context ? w->any_deadline_ns :
+						       WEIR_FOREVER;
+}
+
+/* C7: returns true if that deadline has passed. */
 static inline bool weir_waiter_is_late_(const struct weir_waiter_ *w)
 {
-	return w->kind >= WEIR_OPERATION_ && w->deadline_ns != WEIR_FOREVER &&
-	       weir_now_ns() >= w->deadline_ns;
+	int64_t at_ns = weir_waiter_evicted_at_ns_(w);
+
+	return at_ns != WEIR_FOREVER && weir_now_ns() >= at_ns;
 }
 
 static inline const char *weir_waiter_call_(const struct weir_waiter_ *w)

@@ -6,6 +6,7 @@
 #include "calls.h"
 #include "../unit/job.h"
 #include "soon.h"
+#include "weir/multi.h"
 
 /* Time for a thread to queue behind an operation. */
 #define SOON_NS 100000000
@@ -247,6 +248,96 @@ TEST(c7_thread_behind_an_operation_on_a_loop)
 	CHECK_EQ(weir_loop_dispatch(&loop), 0);
 	CHECK_OK(weir_loop_destroy(&loop));
 	CHECK_IDENTITY(&sem);
+}
+
+static int any_ran;
+static weir_err any_result;
+
+static void any_over(weir_any *any, weir_err err, size_t which, void *user)
+{
+	(void)any;
+	(void)which;
+	(void)user;
+	any_ran++;
+	any_result = err;
+}
+
+/* Submit a request for two permits of `sem` or one of `other`. */
+static weir_sem other;
+
+static weir_err submit_any(weir_any *any, weir_op *places, int64_t deadline_ns)
+{
+	const weir_req reqs[] = { { &sem, 2 }, { &other, 1 } };
+	weir_err err;
+	size_t which;
+
+	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
+	err = weir_any_submit(any, reqs, places, 2, &ctx, &which);
+	if (err != WEIR_EQUEUED)
+		CHECK_OK(weir_ctx_destroy(&ctx));
+	return err;
+}
+
+/* C7: an any-of request on a loop that is not dispatched. */
+TEST(c7_thread_behind_a_member_of_an_any_of_request)
+{
+	weir_op places[2];
+	weir_loop loop;
+	weir_any any;
+	job behind;
+
+	any_ran = 0;
+	CHECK_OK(weir_loop_init(&loop));
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_init(&other, 1));
+	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
+	weir_any_init(&any, &loop, any_over, NULL);
+	QUEUE_WITHIN(SOON_NS, submit_any(&any, places, soon));
+	start_behind(&behind);
+	CHECK_OK(job_end(&behind));
+	CHECK_EQ(any_ran, 0);
+	/* The request has ended: the permit of the other semaphore stays free. */
+	weir_sem_release(&other, 1);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CHECK_EQ(any_ran, 1);
+	CHECK_ERR(any_result, WEIR_ETIMEDOUT);
+	CHECK_EQ(weir_sem_available(&other), 1);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_IDENTITY(&sem);
+	CHECK_OK(weir_sem_destroy(&other));
+}
+
+/* C13: a member that fits is not granted after the deadline; the next waiter is. */
+TEST(c13_late_member_of_an_any_of_request_is_not_granted)
+{
+	weir_op places[2];
+	weir_loop loop;
+	weir_any any;
+
+	any_ran = 0;
+	CHECK_OK(weir_loop_init(&loop));
+	CHECK_OK(weir_sem_init(&sem, 2));
+	CHECK_OK(weir_sem_init(&other, 1));
+	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
+	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
+	weir_any_init(&any, &loop, any_over, NULL);
+	QUEUE_WITHIN(SOON_NS, submit_any(&any, places, soon));
+	weir_op_init(&next, NULL, NULL, NULL);
+	CHECK_ERR(weir_op_submit(&next, &sem, 1, NULL), WEIR_EQUEUED);
+	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
+	weir_sem_release(&sem, 2);
+	CHECK_OK(weir_op_poll(&next));
+	CHECK_EQ(weir_sem_available(&sem), 1);
+	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CHECK_EQ(any_ran, 1);
+	CHECK_ERR(any_result, WEIR_ETIMEDOUT);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_IDENTITY(&sem);
+	weir_sem_release(&other, 1);
+	CHECK_OK(weir_sem_destroy(&other));
 }
 
 /*

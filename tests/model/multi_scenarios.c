@@ -400,6 +400,122 @@ SCENARIO(any_two_sizes, 2, one_of_two_free, both_sizes_back, any_size_in_ctx,
 	 put_s, cancel_ctx)
 
 /*
+ * C7: the head is a member that does not fit, of an any-of request on a loop. Its
+ * deadline passes, and the loop is not dispatched: a thread behind it is granted
+ * the free permit.
+ */
+static const weir_req two_or_t[] = { { &s, 2 }, { &t, 1 } };
+static uint32_t passed;
+
+static void one_free_behind(void)
+{
+	one_of_two_free();
+	passed = 0;
+}
+
+static void any_on_loop(weir_any *op, weir_err err, size_t which, void *user)
+{
+	(void)which;
+	(void)user;
+	EX_ASSERT(op == &any);
+	ran++;
+	result = err;
+}
+
+/* The deadline of the request passes. */
+static weir_err any_dispatched(void)
+{
+	ex_clock_advance(1000);
+	while (!weir_loop_dispatch(&loop))
+		ex_yield();
+	EX_ASSERT(ran == 1);
+	return result;
+}
+
+static void submit_any_and_stall(void)
+{
+	size_t which;
+	weir_err err;
+	weir_ctx own;
+
+	EX_ASSERT(weir_ctx_init(&own, &ctx, weir_deadline_after(1000)) ==
+		  WEIR_OK);
+	weir_any_init(&any, &loop, any_on_loop, NULL);
+	err = weir_any_submit(&any, two_or_t, places, 2, &own, &which);
+	if (err == WEIR_EQUEUED) {
+		ex_await(&passed);
+		err = any_dispatched();
+	}
+	EX_ASSERT(err == WEIR_ETIMEDOUT);
+	EX_ASSERT(weir_ctx_destroy(&own) == WEIR_OK);
+}
+
+static void take_one_s(void)
+{
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+	ex_set(&passed);
+}
+
+static void one_passed(void)
+{
+	check_quiet(&s);
+	check_quiet(&t);
+	EX_ASSERT(weir_sem_available(&s) == 0 && weir_sem_available(&t) == 0);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+}
+SCENARIO(any_late_member_blocks_no_thread, 3, one_free_behind, one_passed,
+	 submit_any_and_stall, take_one_s)
+
+/* C7: the same while permits are released: each goes to one of them only. */
+static void put_s_and_t(void)
+{
+	weir_sem_release(&s, 1);
+	weir_sem_release(&t, 1);
+}
+
+static void submit_any_and_dispatch(void)
+{
+	size_t which = 9;
+	weir_err err;
+	weir_ctx own;
+
+	EX_ASSERT(weir_ctx_init(&own, &ctx, weir_deadline_after(1000)) ==
+		  WEIR_OK);
+	weir_any_init(&any, &loop, any_on_loop, NULL);
+	err = weir_any_submit(&any, two_or_t, places, 2, &own, &which);
+	if (err == WEIR_EQUEUED) {
+		err = any_dispatched();
+	}
+	EX_ASSERT(err == WEIR_OK || err == WEIR_ETIMEDOUT);
+	result = err;
+	EX_ASSERT(weir_ctx_destroy(&own) == WEIR_OK);
+}
+
+static void one_free_and_one_out(void)
+{
+	one_free_behind();
+	EX_ASSERT(weir_sem_acquire(&s, 1, NULL) == WEIR_OK);
+}
+
+static void at_most_once(void)
+{
+	int64_t of_s, of_t;
+
+	check_quiet(&s);
+	check_quiet(&t);
+	of_s = weir_sem_available(&s);
+	of_t = weir_sem_available(&t);
+	/* The thread has one permit of s; the request has none, or two of s, or t. */
+	EX_ASSERT(result ? of_s == 0 && of_t == 1 :
+			   of_s + of_t == 0);
+	EX_ASSERT(weir_ctx_destroy(&ctx) == WEIR_OK);
+	EX_ASSERT(weir_loop_destroy(&loop) == WEIR_OK);
+}
+SCENARIO(any_late_member_meets_grants, 2, one_free_and_one_out, at_most_once,
+	 submit_any_and_dispatch, take_one_s, put_s_and_t)
+
+/*
  * C33: two calls with two members each.  One member is the head of its queue
  * and does not fit; the other member is second in its queue and would fit.
  * Both calls end: neither waits for a notification that the other one has not
