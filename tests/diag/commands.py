@@ -257,6 +257,56 @@ def test_c49_core_file_without_registry():
     check("not a core file that can be read" in err, err)
 
 
+def registry_of(t):
+    for fd in glob.glob(f"/proc/{t.pid}/fd/*"):
+        if "memfd:weir-diag" in os.readlink(fd):
+            with open(fd, "rb") as file:
+                return file.read()
+    raise AssertionError("no registry")
+
+
+def core_with_registries(name, pid, parent, *registries):
+    """A core file of a process, which maps these registries."""
+    core = core_without_registry(name)
+    note = struct.pack("=III8s", 5, 136, 3, b"CORE") + struct.pack("=24xII104x", pid, parent)
+    segments = [struct.pack("=IIQQQQQQ", 4, 0, 2048, 0, 0, len(note), 0, 4)]
+    at = 8192
+    with open(core, "r+b") as file:
+        for data in registries:
+            segments.append(struct.pack("=IIQQQQQQ", 1, 6, at, at, 0, len(data), len(data), 4096))
+            file.seek(at)
+            file.write(data)
+            at += len(data)
+        file.seek(56)
+        file.write(struct.pack("=H", len(segments)))
+        file.seek(64)
+        file.write(b"".join(segments))
+        file.seek(2048)
+        file.write(note)
+    return core
+
+
+def test_c49_core_file_of_a_child():
+    """The child of a fork maps the registry of its parent, too."""
+    with target("deadlock") as parent, target("slow") as child:
+        pid, parent_pid = int(child.pid), int(parent.pid)
+        own, others = registry_of(child), registry_of(parent)
+    core = core_with_registries("child.core", pid, parent_pid, others, own)
+    status, out, err = weir("explain", core)
+    same((status, err), (0, ""))
+    check(f"weir: pid {pid} " in out and "DEADLOCK" not in out, out)
+    # The child has no watched semaphores.
+    core = core_with_registries("other.core", pid, parent_pid, others)
+    status, out, err = weir("explain", core)
+    same((status, out), (69, ""), "without a registry of its own")
+    check("the core file has no registry" in err, err)
+    # gcore writes the ID that the process has outside of its container.
+    core = core_with_registries("outside.core", 1, 1, others)
+    status, out, err = weir("explain", core)
+    same((status, err), (1, ""), "another PID namespace")
+    check(f"weir: pid {parent_pid} " in out and "DEADLOCK" in out, out)
+
+
 def test_c50_a_reader_that_has_become_the_writer():
     with target("upgraded") as t:
         out = weir("explain", t.pid)[1]

@@ -3,6 +3,11 @@
  * The registry in a core file.  The kernel writes the mapping of the registry
  * into the core file as it does with anonymous shared memory; see core(5),
  * coredump_filter.
+ *
+ * The child of a fork maps the registry of its parent, too, which goes on changing
+ * until the core file is written.  The header of a registry has the ID of the process
+ * to which it belongs.  If none has that of the core file, then it may still be the
+ * right one: gcore writes the ID in its own PID namespace.  That of the parent is not.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -21,6 +26,7 @@ struct core {
 	struct diag *diag;
 	Elf64_Phdr *segments;
 	uint32_t count;
+	uint32_t pid, parent;	/* of the process; 0: not known */
 	/* A registry that cannot be read: why, and its header. */
 	enum dg_error error;
 	struct rg_header header;
@@ -98,6 +104,18 @@ static void read_files(struct core *core, const char *data, size_t size)
 	}
 }
 
+/* The offsets in NT_PRPSINFO, the same on all machines with 64 bits. */
+#define PRPSINFO_PID 24
+#define PRPSINFO_PARENT 28
+
+static void read_process(struct core *core, const char *data, size_t size)
+{
+	if (size < PRPSINFO_PARENT + sizeof(core->parent))
+		return;
+	memcpy(&core->pid, data + PRPSINFO_PID, sizeof(core->pid));
+	memcpy(&core->parent, data + PRPSINFO_PARENT, sizeof(core->parent));
+}
+
 static void read_notes(struct core *core, const Elf64_Phdr *segment)
 {
 	size_t size = segment->p_filesz, at = 0;
@@ -120,6 +138,8 @@ static void read_notes(struct core *core, const Elf64_Phdr *segment)
 			break;
 		if (note.n_type == NT_FILE)
 			read_files(core, notes + at + name, note.n_descsz);
+		if (note.n_type == NT_PRPSINFO)
+			read_process(core, notes + at + name, note.n_descsz);
 		at += name + data;
 	}
 	free(notes);
@@ -145,6 +165,24 @@ static bool try_segment(struct core *core, const Elf64_Phdr *segment)
 		core->header = diag->header;
 	}
 	return !found;
+}
+
+/* Find the registry of the process. */
+static bool find_registry(struct core *core)
+{
+	const Elf64_Phdr *other = NULL;
+
+	for (uint32_t i = 0; i < core->count; i++) {
+		const Elf64_Phdr *segment = &core->segments[i];
+
+		if (segment->p_type != PT_LOAD || !try_segment(core, segment))
+			continue;
+		if (!core->pid || core->diag->header.pid == core->pid)
+			return true;
+		if (!other && core->diag->header.pid != core->parent)
+			other = segment;
+	}
+	return other && try_segment(core, other);
 }
 
 /*
@@ -187,19 +225,17 @@ static bool is_truncated(const struct core *core)
 bool diag_core_open(struct diag *diag)
 {
 	struct core core = { .diag = diag };
-	bool found = false, truncated;
+	bool found, truncated;
 
 	if (!read_segments(&core)) {
 		free(core.segments);
 		return diag_fail(diag, EXIT_DAMAGED, "%s: it is not a core "
 				 "file that can be read", diag->name);
 	}
-	for (uint32_t i = 0; i < core.count && !found; i++)
-		if (core.segments[i].p_type == PT_LOAD)
-			found = try_segment(&core, &core.segments[i]);
-	for (uint32_t i = 0; i < core.count && found; i++)
+	for (uint32_t i = 0; i < core.count; i++)
 		if (core.segments[i].p_type == PT_NOTE)
 			read_notes(&core, &core.segments[i]);
+	found = find_registry(&core);
 	truncated = is_truncated(&core);
 	free(core.segments);
 	if (found) {
