@@ -65,6 +65,7 @@ struct dg_object {
 	uint64_t releases;
 	uint64_t released;	/* permits, by slow releases */
 	uint64_t waits[RG_BUCKETS], holds[RG_BUCKETS];
+	uint64_t unmeasured;	/* releases of holds whose time is not known */
 	uint64_t wait_ns, hold_ns;
 	uint64_t misuses[RG_MISUSES];
 	char name[RG_NAME * 3];	/* a named semaphore's name is longer */

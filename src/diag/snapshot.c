@@ -52,6 +52,8 @@ static void take_object(struct dg_reading *r, uint32_t i,
 	object->released = raw->released;
 	memcpy(object->waits, raw->waits, sizeof(object->waits));
 	memcpy(object->holds, raw->holds, sizeof(object->holds));
+	object->unmeasured = raw->holds[RG_UNMEASURED];
+	object->holds[RG_UNMEASURED] = 0;
 	object->wait_ns = (uint64_t)weir_diag_to_ns_(r->header, raw->wait_ticks);
 	object->hold_ns = (uint64_t)weir_diag_to_ns_(r->header, raw->hold_ticks);
 	weir_diag_clean_(object->name, sizeof(object->name), raw->name,

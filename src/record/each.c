@@ -165,11 +165,17 @@ static int64_t age_ns(uint64_t since, uint64_t ticks_per_s)
 	return since && since < now ? to_ns(now - since, ticks_per_s) : 0;
 }
 
-/* The registry counts the short holds in `releases` only. */
+/*
+ * The registry counts the short holds in `releases` only, and the releases of holds
+ * whose time is not known in holds[RG_UNMEASURED].
+ */
 static void add_short_holds(weir_diag_object *object)
 {
 	uint64_t shorter = object->releases;
 
+	shorter -= object->holds[RG_UNMEASURED] < shorter ?
+			   object->holds[RG_UNMEASURED] : shorter;
+	object->holds[RG_UNMEASURED] = 0;
 	if (object->unbounded || object->type == WEIR_DIAG_CHAN)
 		return;
 	for (unsigned i = SHORT_HOLDS + 1; i < RG_BUCKETS; i++)

@@ -37,6 +37,7 @@
 #define RG_SLOTS 16u		/* holder slots of one context */
 #define RG_NAME 48u		/* bytes of a name, with the terminating 0 */
 #define RG_BUCKETS 18u		/* of a histogram: below 1, 3, 10 us ... 100 s */
+#define RG_UNMEASURED 0u	/* index in `holds` of an object */
 
 enum rg_clock {
 	RG_CLOCK_NS = 0,	/* CLOCK_MONOTONIC in nanoseconds; of holds,
@@ -162,7 +163,10 @@ struct rg_object {
 	uint64_t waits[RG_BUCKETS];	/* histogram of wait times */
 	uint64_t wait_ticks;
 	uint64_t holds[RG_BUCKETS];	/* histogram of hold times; a hold below
-					   10 us is in `releases` only */
+					   10 us is in `releases` only.
+					   [RG_UNMEASURED]: releases of holds
+					   whose time is not known, such as those
+					   by another thread */
 	uint64_t hold_ticks;
 	uint64_t user_name;		/* address of the caller's name */
 	uint64_t next_free;		/* private to the process */

@@ -27,6 +27,8 @@ void weir_record_measure_(struct rg_slot *slot, uint64_t releases)
 	 * stored the time, or both halves of it: there is no time to measure.
 	 */
 	if (!since || (int64_t)ticks < 0) {
+		/* relaxed: a count. */
+		at_add_relaxed(&object->holds[RG_UNMEASURED], times);
 		weir_late_end_(weir_mine_.base, object);
 		return;
 	}
@@ -150,9 +152,11 @@ static void gave(uint64_t id, int64_t n, bool counts)
 	object = weir_late_begin_(base, id);
 	if (!object)
 		return;
-	/* relaxed: both; a count, and a flag that never changes. */
-	if (counts && n == all)
+	/* relaxed: all; counts, and a flag that never changes. */
+	if (counts && n == all) {
+		at_add_relaxed(&object->holds[RG_UNMEASURED], 1);
 		at_add_relaxed(&object->releases, 1);
+	}
 	if (!(at_load_relaxed(&object->flags) & RG_UNBOUNDED))
 		weir_holds_hand_over_(object, n, flag);
 	weir_late_end_(base, object);

@@ -620,6 +620,12 @@ TEST(the_calls_that_have_ended)
 	CHECK_TEXT(look(base, NULL), "  waits half below 3 ms, 99 % below 100 ms, "
 		   "7.2 ms on average\n"
 		   "  holds 99 % below 10 ms, 4 us on average\n");
+	/* No time of a release by a thread that did not hold the permits is known. */
+	o->holds[RG_UNMEASURED] = 100;
+	CHECK_TEXT(look(base, NULL), "  holds all below 10 ms, 404 us on average\n");
+	o->holds[5] = 0;
+	o->holds[RG_UNMEASURED] = 101;
+	CHECK(!strstr(look(base, NULL), "holds"));
 	o->waits[7] = o->waits[10] = o->waits[13] = 0;
 	o->waits[RG_BUCKETS - 1] = 1;
 	o->wait_ticks = 200 * (uint64_t)FAKE_SECOND;

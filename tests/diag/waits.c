@@ -158,6 +158,25 @@ TEST(c48_a_short_wait_is_measured_exactly)
 	end();
 }
 
+static void *release_one(void *unused)
+{
+	weir_sem_release(&a, 1);
+	return unused;
+}
+
+/* How long permits were held that another thread releases is not known. */
+TEST(c48_the_hold_that_another_thread_ends_has_no_time)
+{
+	begin();
+	finish(start(release_one, NULL));
+	weir_sem_release(&a, 1);
+	CHECK_OK(weir_diag_each(note_counts, &a));
+	CHECK_EQ(counts.releases, 2);
+	CHECK_EQ(sum(counts.holds, WEIR_DIAG_BUCKETS), 1);
+	CHECK_EQ(counts.holds[0], 0);
+	end();
+}
+
 TEST(c48_a_wait_of_a_thread_from_its_request_to_its_grant)
 {
 	int64_t deadline_ns = weir_deadline_after(HOUR), got = 0;

@@ -70,6 +70,7 @@ static void put_object_counts(FILE *out, const struct dg_object *object)
 		json_int(out, outcomes[i], (int64_t)object->acquires[i]);
 	json_end(out);
 	json_int(out, "releases", (int64_t)object->releases);
+	json_int(out, "unmeasured", (int64_t)object->unmeasured);
 	put_histogram(out, "waits", object->waits, object->wait_ns);
 	put_histogram(out, "holds", object->holds, object->hold_ns);
 }

@@ -139,13 +139,15 @@ static void add_histogram(struct metrics *m, enum metrics_family family,
 
 /*
  * Add the histogram of hold times.  The registry counts holds below the first
- * bound of the family in `releases` only.
+ * bound of the family in `releases` only.  Holds whose time is not known are not
+ * in the histogram.
  */
 static void add_hold_times(struct metrics *m, uint32_t series,
 			   const struct dg_object *object)
 {
 	uint64_t buckets[METRICS_BUCKETS] = { 0 };
-	uint64_t shorter = object->releases;
+	uint64_t shorter = object->unmeasured < object->releases ?
+				   object->releases - object->unmeasured : 0;
 
 	for (uint32_t i = METRICS_HOLD_FIRST + 1; i < METRICS_BUCKETS; i++) {
 		buckets[i] = object->holds[i];
