@@ -257,6 +257,27 @@ def test_c49_core_file_without_registry():
     check("not a core file that can be read" in err, err)
 
 
+def test_two_copies_of_the_library_in_a_process():
+    with target("slow", "twice") as t:
+        want = (f"weir: {t.pid}: the process contains 2 copies of libweir, and the semaphores of one"
+                " of them are shown; a thread may wait for a semaphore of another one\n")
+        for command in ("explain",), ("explain", "--json"), ("dump", "--json"):
+            status, out, err = weir(*command, t.pid)
+            same((status, err), (0, want), command)
+            check(out, command)
+        dump_of_one = subprocess.run([support.WEIR, "dump", t.pid], env=support.ENV, timeout=LIMIT,
+                                     capture_output=True)
+        same((dump_of_one.returncode, dump_of_one.stderr.decode()), (0, want), "dump")
+
+
+def test_c49_a_process_with_thousands_of_mappings():
+    """The reader examines some of them."""
+    with target("deadlock", "crowded") as t:
+        status, out, err = weir("explain", t.pid)
+        same((status, out), (69, ""))
+        check("the process has no watched semaphores" in err, err)
+
+
 def registry_of(t):
     for fd in glob.glob(f"/proc/{t.pid}/fd/*"):
         if "memfd:weir-diag" in os.readlink(fd):
@@ -291,6 +312,9 @@ def test_c49_core_file_of_a_child():
     with target("deadlock") as parent, target("slow") as child:
         pid, parent_pid = int(child.pid), int(parent.pid)
         own, others = registry_of(child), registry_of(parent)
+    core = core_with_registries("two.core", parent_pid, 1, others, others)
+    status, out, err = weir("explain", core)
+    check(status == 1 and "contains 2 copies of libweir" in err, (status, err))
     core = core_with_registries("child.core", pid, parent_pid, others, own)
     status, out, err = weir("explain", core)
     same((status, err), (0, ""))

@@ -87,6 +87,18 @@ static void start_threads(void)
 	}
 }
 
+/* Map a registry of another process, very often, at lower addresses. */
+static void crowd(void)
+{
+	char *other = fake_registry(1);
+
+	fake_header(other)->pid = 1;
+	for (int i = 0; i < 4096; i++)
+		if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, 4, 0) ==
+		    MAP_FAILED)
+			exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	char word[64];
@@ -111,6 +123,11 @@ int main(int argc, char **argv)
 		close(3);
 	if (!strcmp(how, "short"))
 		(void)!ftruncate(3, 4096);
+	/* As two copies of the library. */
+	if (!strcmp(how, "twice"))
+		(void)fake_registry(1);
+	if (!strcmp(how, "crowded"))
+		crowd();
 	if (!strcmp(how, "hidden"))
 		prctl(PR_SET_DUMPABLE, 0);
 	puts("ready");

@@ -167,22 +167,27 @@ static bool try_segment(struct core *core, const Elf64_Phdr *segment)
 	return !found;
 }
 
-/* Find the registry of the process. */
+/* Find the registry of the process; with several copies of the library, the first. */
 static bool find_registry(struct core *core)
 {
-	const Elf64_Phdr *other = NULL;
+	const Elf64_Phdr *own = NULL, *other = NULL;
 
 	for (uint32_t i = 0; i < core->count; i++) {
 		const Elf64_Phdr *segment = &core->segments[i];
 
 		if (segment->p_type != PT_LOAD || !try_segment(core, segment))
 			continue;
-		if (!core->pid || core->diag->header.pid == core->pid)
+		if (!core->pid)
 			return true;
+		if (core->diag->header.pid == core->pid) {
+			core->diag->others += own != NULL;
+			own = own ? own : segment;
+		}
 		if (!other && core->diag->header.pid != core->parent)
 			other = segment;
 	}
-	return other && try_segment(core, other);
+	own = own ? own : other;
+	return own && try_segment(core, own);
 }
 
 /*

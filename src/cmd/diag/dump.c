@@ -54,6 +54,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 		diag_dump_write(&diag);
 	}
 	cmd_flush();
+	diag_tell_others(&diag);
 	diag_close(&diag);
 	return EXIT_SUCCESS;
 }

@@ -152,6 +152,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 			diag.name, text_visible(given));
 	if (diag.is_named && !json)
 		(diag.url ? explain_server : explain_names)(&diag, shown);
+	diag_tell_others(&diag);
 	gravest = weir_diag_gravest_(&diag.model, only);
 	diag_close(&diag);
 	return gravest >= DG_UNSATISFIABLE ? EXIT_STUCK : EXIT_SUCCESS;

@@ -4,6 +4,10 @@
  * is read through /proc/PID/fd/N.  If the process has closed the descriptor,
  * its memory is read (process_vm_readv).  The process is not stopped and does not
  * take part.
+ *
+ * A process that contains several copies of the library has several registries: the
+ * first one is read, and the others are counted.  A process may have thousands of mappings
+ * and descriptors with the name of a registry; only some of them are examined.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -48,25 +52,31 @@ static uint32_t inner_pid(pid_t pid, bool *apart)
 	return inner;
 }
 
+/* The most mappings and descriptors of a process that are examined. */
+#define MAPPINGS_MAX 64u
+#define DESCRIPTORS_MAX 262144u
+
 /* Open the file of the mapping through a descriptor of the process. */
-static int open_descriptor(pid_t pid, uint64_t inode)
+static int open_descriptor(struct diag *diag, uint64_t inode)
 {
 	char path[64];
 	struct dirent *entry;
 	int found = -1;
 	DIR *folder;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)diag->thread);
 	folder = opendir(path);
 	if (!folder)
 		return -1;
-	while (found < 0 && (entry = readdir(folder))) {
+	while (found < 0 && diag->descriptors < DESCRIPTORS_MAX &&
+	       (entry = readdir(folder))) {
 		char name[300], target[64] = "";
 		struct stat info;
 		ssize_t n;
 
-		(void)snprintf(name, sizeof(name), "/proc/%d/fd/%s", (int)pid,
-			       entry->d_name);
+		diag->descriptors++;
+		(void)snprintf(name, sizeof(name), "/proc/%d/fd/%s",
+			       (int)diag->thread, entry->d_name);
 		n = readlink(name, target, sizeof(target) - 1);
 		if (n < 0 || !strstr(target, "memfd:" RG_FILE_NAME))
 			continue;
@@ -100,7 +110,7 @@ static enum found try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 	struct rg_header header = { .pid = 0 };
 
 	diag->address = start;
-	diag->fd = open_descriptor(diag->thread, inode);
+	diag->fd = open_descriptor(diag, inode);
 	if (diag_read_bytes(diag, 0, &header, sizeof(header)))
 		found = header.pid == pid ? FOUND : NONE;
 	if (found == FOUND)
@@ -111,6 +121,32 @@ static enum found try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 	return found;
 }
 
+/* Returns true if the mapping is another registry of the process than that of diag. */
+static bool is_other(struct diag *diag, uint64_t start, uint64_t inode,
+		     uint32_t pid)
+{
+	struct diag other = { .thread = diag->thread, .fd = -1,
+			      .descriptors = diag->descriptors };
+	bool is_registry = try_mapping(&other, start, inode, pid) == FOUND;
+
+	diag->descriptors = other.descriptors;
+	if (other.fd >= 0)
+		(void)close(other.fd);
+	return is_registry;
+}
+
+/* Returns true if the line of /proc/PID/maps may be that of a registry. */
+static bool parse_mapping(const char *line, uint64_t *start, uint64_t *inode)
+{
+	static const char name[] = "/memfd:" RG_FILE_NAME;
+	uint64_t offset;
+	int path = 0;
+
+	return sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %*s %" SCNu64
+		      " %n", start, &offset, inode, &path) >= 3 &&
+	       path && !offset && !strncmp(line + path, name, sizeof(name) - 1);
+}
+
 /* Requires: errno is 0. */
 static enum found find_registry(struct diag *diag, FILE *maps)
 {
@@ -118,19 +154,23 @@ static enum found find_registry(struct diag *diag, FILE *maps)
 	enum found found = HIDDEN;
 	char line[4096 + 256];
 	bool hidden = false;
+	uint64_t first = 0;
 
-	while (found != FOUND && fgets(line, sizeof(line), maps)) {
-		uint64_t start, offset, inode;
-		int path = 0;
+	while (fgets(line, sizeof(line), maps)) {
+		uint64_t start, inode;
 
-		found = NONE;
-		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %*s %" SCNu64
-			   " %n", &start, &offset, &inode, &path) < 3 ||
-		    !path || offset ||
-		    strncmp(line + path, "/memfd:" RG_FILE_NAME,
-			    strlen("/memfd:" RG_FILE_NAME)) != 0)
+		found = found == FOUND ? FOUND : NONE;
+		if (!parse_mapping(line, &start, &inode))
 			continue;
+		if (diag->mappings++ == MAPPINGS_MAX)
+			break;
+		if (found == FOUND) {
+			diag->others += inode != first &&
+					is_other(diag, start, inode, pid);
+			continue;
+		}
 		found = try_mapping(diag, start, inode, pid);
+		first = inode;
 		hidden |= found == HIDDEN;
 	}
 	/* An older kernel refuses the read, not the open. */

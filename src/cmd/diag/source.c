@@ -213,6 +213,15 @@ void diag_read(struct diag *diag)
 		cmd_die(diag->status, "%s", diag->why);
 }
 
+void diag_tell_others(const struct diag *diag)
+{
+	if (diag->others)
+		cmd_message("%s: the process contains %u copies of libweir, and "
+			    "the semaphores of one of them are shown; a thread "
+			    "may wait for a semaphore of another one",
+			    diag->name, diag->others + 1);
+}
+
 void diag_close(struct diag *diag)
 {
 	if (diag->fd >= 0)

@@ -39,6 +39,8 @@ struct diag {
 	bool apart;		/* it is in another PID namespace */
 	int fd;			/* of the registry or the file; -1: none */
 	uint64_t address;	/* without fd: of the registry in the process */
+	uint32_t others;	/* registries of further copies of the library */
+	uint32_t mappings, descriptors;	/* that were examined */
 	uint32_t extents;	/* 0: the file is the registry */
 	struct diag_extent extent[DIAG_EXTENTS_MAX];
 	uint32_t copy;		/* the copy that is read */
@@ -77,6 +79,9 @@ void diag_open_remote(struct diag *diag, const char *url, bool server);
 bool diag_try_read(struct diag *diag);
 void diag_read(struct diag *diag);
 void diag_close(struct diag *diag);
+
+/* Print a message if the process has registries that are not read. */
+void diag_tell_others(const struct diag *diag);
 
 /*
  * Find the processes whose registry this user can read.  Returns their number;
