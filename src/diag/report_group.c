@@ -168,8 +168,8 @@ static bool fits(const struct dg_model *model, const struct dg_wait *wait)
 }
 
 /*
- * "(one of db_pool 1 or smtp_conn 1)": what the context waits for.  Returns true if all
- * of it is free.
+ * "(one of db_pool 1 or smtp_conn 1)": what the context waits for, and what ends its
+ * wait.  Returns true if all of it is free.
  */
 static bool put_wanted(struct dg_text *text, const struct dg_model *model,
 		       const struct dg_context *c)
@@ -189,6 +189,7 @@ static bool put_wanted(struct dg_text *text, const struct dg_model *model,
 		weir_diag_put_joint_(text, wait, n++, " (");
 		weir_diag_put_wanted_(text, &model->objects[wait->object],
 				      wait);
+		weir_diag_put_deadline_(text, wait);
 	}
 	put(text, ")");
 	return fit;

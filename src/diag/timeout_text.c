@@ -96,7 +96,9 @@ static void put_running(struct dg_text *text, const struct dg_model *model,
 		put(text, several ? " are inside" : " is inside");
 		return;
 	}
-	put(text, several ? " hold " : " alone could release ");
+	/* Of an open object, a thread may release what another one holds. */
+	put(text, several ? " hold " : weir_diag_open_(object) ?
+		  " holds " : " alone could release ");
 	put_int(text, weight);
 }
 

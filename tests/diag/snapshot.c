@@ -108,6 +108,22 @@ TEST(c50_deadlock_report)
 	fake_free(base);
 }
 
+/* A wait behind a deadlock may end without a permit. */
+TEST(c50_a_wait_behind_a_deadlock_has_a_deadline)
+{
+	char *base = fake_registry(0);
+	struct rg_wait *wait;
+
+	CHECK(fake_scenario(base, "deadlock"));
+	wait = fake_wait(base, fake_header(base)->waits_high - 1);
+	wait->deadline_ns = fake_header(base)->start_ns + 20 * FAKE_SECOND;
+	wait->flags = RG_HAS_CTX;
+	CHECK_TEXT(look(base, NULL), "tid 8152 late (db_pool 1), tid 8153 late "
+				     "(db_pool 1, times out in 20.0 s, can be "
+				     "cancelled); enough is free");
+	fake_free(base);
+}
+
 /* A context behind a deadlock may wait for one of several. */
 TEST(c50_a_context_behind_a_deadlock_waits_for_one_of_two)
 {
@@ -702,6 +718,11 @@ TEST(c51_a_timeout_report_says_what_to_look_at)
 		      FAKE_SECOND);
 	check_timeout(base, "  verdict  SLOW, not a deadlock: tid 1 one alone "
 			    "could release 3\n", " db_pool");
+	/* Another thread may release these permits. */
+	fake_object(base, 0)->flags = RG_MOVED;
+	check_timeout(base, "  verdict  SLOW, not a deadlock: tid 1 one holds "
+			    "3\n", " db_pool");
+	fake_object(base, 0)->flags = 0;
 	fake_hold(base, fake_add_thread(base, 3, "three"), db, 1, 0x10,
 		  FAKE_SECOND);
 	check_timeout(base, "  verdict  SLOW, not a deadlock: contexts that do "
