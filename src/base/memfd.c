@@ -96,7 +96,7 @@ void *weir_memfd_map_(const char *name, size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-void weir_memfd_close_in_child_(void)
+void weir_memfd_close_(void)
 {
 	struct stat status;
 	int before = errno;

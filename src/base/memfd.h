@@ -7,7 +7,7 @@
 
 /*
  * Memory that other processes of the same user can read: a file without a path,
- * mapped and open for the rest of the life of the process.  All functions
+ * mapped for the rest of the life of the process.  All functions
  * preserve errno.
  */
 
@@ -19,8 +19,11 @@
  */
 void *weir_memfd_map_(const char *name, size_t size);
 
-/* Close the descriptor of the parent process in the child of a fork. */
-void weir_memfd_close_in_child_(void);
+/*
+ * Close the descriptor, unless the program has closed it.  The mapping remains.  Called in
+ * the child of a fork, and when the library is unloaded.
+ */
+void weir_memfd_close_(void);
 
 /*
  * Allocate the pages of `size` bytes at `memory`.  Returns false if the kernel

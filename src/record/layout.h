@@ -116,7 +116,8 @@ struct rg_header {
 	uint32_t objects, contexts, waits, events;
 	uint32_t pid;
 	uint32_t clock;			/* enum rg_clock */
-	uint32_t pad;
+	uint32_t unloaded;		/* 1: the library was unloaded, or the
+					   process is in exit(3) */
 	uint64_t size;			/* of the whole registry */
 	uint64_t ticks_per_s;
 	uint64_t start_ticks;		/* the same instant as the next two */

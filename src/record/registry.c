@@ -24,12 +24,29 @@ _Alignas(WEIR_REGISTRY_ROOM_) union weir_registry_page_ weir_registry_page_;
 
 static void close_in_child(void)
 {
-	weir_memfd_close_in_child_();
+	weir_memfd_close_();
 }
 
 __attribute__((constructor)) static void register_fork_handler(void)
 {
 	(void)!pthread_atfork(NULL, NULL, close_in_child);
+}
+
+/*
+ * The library is unloaded, or the process exits.  In the second case other threads may
+ * still use the registry, so its mapping remains.  A later copy of the library makes a
+ * registry of its own.
+ */
+__attribute__((destructor)) static void retire(void)
+{
+	/* relaxed: in the child of a fork it is another one, or null. */
+	char *base = at_load_relaxed(&weir_registry_->base);
+
+	if (!base)
+		return;
+	/* relaxed: for readers. */
+	at_store_relaxed(&weir_rg_header_(base)->unloaded, 1);
+	weir_memfd_close_();
 }
 
 /* Store the path of the program; if it is too long, its end. */

@@ -179,7 +179,8 @@ static bool find_registry(struct core *core)
 			continue;
 		if (!core->pid)
 			return true;
-		if (core->diag->header.pid == core->pid) {
+		if (core->diag->header.pid == core->pid &&
+		    !core->diag->header.unloaded) {
 			core->diag->others += own != NULL;
 			own = own ? own : segment;
 		}

@@ -6,7 +6,8 @@
  * take part.
  *
  * A process that contains several copies of the library has several registries: the
- * first one is read, and the others are counted.  A process may have thousands of mappings
+ * first one is read, and the others are counted.  That of a copy which was unloaded is read
+ * only if there is no other: the process may be in exit(3).  A process may have thousands of mappings
  * and descriptors with the name of a registry; only some of them are examined.
  */
 #include <dirent.h>
@@ -94,6 +95,7 @@ static int open_descriptor(struct diag *diag, uint64_t inode)
 /* The result of a search in the mappings of a process. */
 enum found {
 	FOUND,		/* its registry */
+	UNLOADED,	/* one of a copy of the library that was unloaded */
 	NONE,		/* no registry */
 	HIDDEN,		/* nothing: the thread is ending or has ended */
 	FAILED		/* they cannot be read: errno */
@@ -112,7 +114,8 @@ static enum found try_mapping(struct diag *diag, uint64_t start, uint64_t inode,
 	diag->address = start;
 	diag->fd = open_descriptor(diag, inode);
 	if (diag_read_bytes(diag, 0, &header, sizeof(header)))
-		found = header.pid == pid ? FOUND : NONE;
+		found = header.pid != pid ? NONE :
+			header.unloaded ? UNLOADED : FOUND;
 	if (found == FOUND)
 		return found;
 	if (diag->fd >= 0)
@@ -153,8 +156,8 @@ static enum found find_registry(struct diag *diag, FILE *maps)
 	uint32_t pid = inner_pid(diag->pid, &diag->apart);
 	enum found found = HIDDEN;
 	char line[4096 + 256];
+	uint64_t first = 0, old_start = 0, old_inode = 0;
 	bool hidden = false;
-	uint64_t first = 0;
 
 	while (fgets(line, sizeof(line), maps)) {
 		uint64_t start, inode;
@@ -171,7 +174,16 @@ static enum found find_registry(struct diag *diag, FILE *maps)
 		}
 		found = try_mapping(diag, start, inode, pid);
 		first = inode;
+		if (found == UNLOADED && !old_start) {
+			old_start = start;
+			old_inode = inode;
+		}
 		hidden |= found == HIDDEN;
+	}
+	if (found != FOUND && old_start) {
+		diag->address = old_start;
+		diag->fd = open_descriptor(diag, old_inode);
+		return FOUND;
 	}
 	/* An older kernel refuses the read, not the open. */
 	if (found == HIDDEN && !hidden && errno)

@@ -45,7 +45,7 @@ bool weir_memfd_populate_(void *memory, size_t size)
 	return memory && size;
 }
 
-void weir_memfd_close_in_child_(void)
+void weir_memfd_close_(void)
 {
 }
 
