@@ -10,8 +10,10 @@
  * Wait.  A thread that waits executes nothing but signal handlers, which may only
  * release.  So the event QUEUED, and the next event ACQUIRED or LEFT of the same
  * context, begin and end one wait if they have the same object and the same call
- * site.  An operation does not end on the call site of its submit, unless its
- * thread has made no other call since.
+ * site, and if there is no other event of the context in between.  An operation is
+ * submitted by one call, and may be granted in any other one: mostly a release, which
+ * is an event as well.  A thread that submits several from one line has two events
+ * QUEUED without an end in between; none of its waits is used.
  *
  * Hold.  Only a slow release is an event.  The acquire may have been a fast one,
  * so no event begins the hold; but the slot of the context has its call site,
@@ -56,6 +58,7 @@ struct ring {
 	uint32_t count;
 	/* By index of the context: the event QUEUED + 1; 0: none. */
 	uint32_t queued[RG_CONTEXTS];
+	bool submits[RG_CONTEXTS];	/* several operations */
 	/* By event that ends a wait: the event QUEUED + 1; 0: none. */
 	uint32_t begin[RG_EVENTS];
 };
@@ -89,17 +92,40 @@ static bool read_ring(struct diag *diag, struct ring *ring)
 	return true;
 }
 
+/* Instead of an event QUEUED: a wait may have begun, but no end is certainly its own. */
+#define UNCERTAIN UINT32_MAX
+
+/* Called with an event QUEUED after another one that has no end. */
+static void begin_another(struct ring *ring, uint32_t context, uint32_t at)
+{
+	uint32_t before = ring->queued[context];
+
+	ring->queued[context] = UNCERTAIN;
+	if (before == UNCERTAIN)
+		return;
+	before--;
+	if (ring->events[before].object == ring->events[at].object &&
+	    ring->events[before].site == ring->events[at].site)
+		ring->submits[context] = true;
+}
+
 static void pair_waits(struct ring *ring)
 {
 	for (uint32_t i = 0; i < ring->count; i++) {
-		const struct rg_event *e = &ring->events[ring->order[i]];
-		uint32_t *queued = &ring->queued[e->context % RG_CONTEXTS];
+		uint32_t at = ring->order[i];
+		const struct rg_event *e = &ring->events[at];
+		uint32_t context = (uint32_t)(e->context % RG_CONTEXTS);
+		uint32_t *queued = &ring->queued[context];
 
-		if (e->kind == WEIR_DIAG_QUEUED) {
-			*queued = ring->order[i] + 1;
+		if (e->kind == WEIR_DIAG_QUEUED && *queued) {
+			begin_another(ring, context, at);
+		} else if (e->kind == WEIR_DIAG_QUEUED) {
+			*queued = at + 1;
 		} else if (IS_END(e->kind)) {
-			ring->begin[ring->order[i]] = *queued;
+			ring->begin[at] = *queued == UNCERTAIN ? 0 : *queued;
 			*queued = 0;
+		} else if (*queued) {
+			*queued = UNCERTAIN;
 		}
 	}
 }
@@ -118,7 +144,8 @@ static bool find_wait(const struct diag *diag, const struct ring *ring,
 {
 	const struct rg_event *end = &ring->events[at], *begin;
 
-	if (!IS_END(end->kind) || !ring->begin[at])
+	if (!IS_END(end->kind) || !ring->begin[at] ||
+	    ring->submits[end->context % RG_CONTEXTS])
 		return false;
 	begin = &ring->events[ring->begin[at] - 1];
 	if (begin->context != end->context || begin->object != end->object ||

@@ -9,6 +9,7 @@
  *     leak N     acquire N in a thread that ends
  *     wait N     acquire N in a thread; it must have to wait
  *     timeout N  acquire N with a deadline that passes, of 2 s
+ *     submit     submit two operations for 1 permit; they have to wait
  *     try N      try to acquire N; it must fail
  *     idle       wait in a thread until no permit is held
  *     stuck      acquire 1 in a thread, which then waits until no permit is held
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "weir/async.h"
 #include "weir/sem.h"
 
 static const char *name;
@@ -53,6 +55,15 @@ static void *take(void *n)
 {
 	must(!weir_sem_acquire(&sem, *(int64_t *)n, NULL), "acquire");
 	return NULL;
+}
+
+static weir_op ops[2];
+
+static void granted(weir_op *op, weir_err err, void *unused)
+{
+	(void)op;
+	(void)unused;
+	must(!err, "granted");
 }
 
 static void *be_idle(void *unused)
@@ -136,6 +147,12 @@ static void execute(const char *word, int64_t n)
 		/* Long enough to be queued on a slow machine. */
 		must(weir_sem_acquire_for(&sem, n, 2000000000) ==
 		     WEIR_ETIMEDOUT, "no timeout");
+	} else if (!strcmp(word, "submit")) {
+		for (int i = 0; i < 2; i++) {
+			weir_op_init(&ops[i], NULL, granted, NULL);
+			must(weir_op_submit(&ops[i], &sem, 1, NULL) ==
+			     WEIR_EQUEUED, "submit");
+		}
 	} else if (!strcmp(word, "try")) {
 		must(weir_sem_try_acquire(&sem, n) == WEIR_EAGAIN, "granted");
 	} else if (!strcmp(word, "idle")) {

@@ -342,6 +342,15 @@ def test_no_exemplar_of_an_uncertain_hold():
         check(all("weir" in site for site, _, _ in holds.values()), holds)
 
 
+def test_no_exemplar_of_an_uncertain_wait():
+    """Two operations were submitted by one line; the first one is granted by a release of the
+    thread.  No event says which of the two has ended."""
+    with Holder() as holder:
+        holder.do("hold 4", "submit", "release 1")
+        until(lambda: outcomes(once()).get("queued") == 1, "the first one is granted")
+        same(exemplars(once("--openmetrics"), "wait_duration_seconds"), {}, "two operations")
+
+
 def test_an_exemplar_of_a_program_with_a_long_name():
     """OpenMetrics limits the length: the name of the program is cut, and not the offset."""
     program = os.path.join(os.path.dirname(HOLDER), "n" * 200 + os.urandom(4).hex())
