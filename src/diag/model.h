@@ -45,6 +45,7 @@ struct dg_object {
 	uint32_t record;	/* its index in the registry */
 	uint32_t type, flags;	/* enum rg_type, RG_... */
 	uint32_t holders, waiters;
+	uint32_t contexts;	/* that hold; a holder is one of their call sites */
 	/* Lists: next_of_object.  In a finished model the oldest is first. */
 	uint32_t first_hold, first_wait;
 	enum dg_verdict verdict;

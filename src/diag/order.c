@@ -97,6 +97,23 @@ static void count_hold(struct dg_model *model, const struct dg_hold *hold)
 		object->leaked = weir_diag_add_(object->leaked, hold->weight);
 }
 
+/* Count the contexts that hold permits of each object. */
+static void count_contexts(struct dg_model *model, uint32_t *last)
+{
+	for (uint32_t i = 0; i < model->used.objects; i++)
+		last[i] = DG_NONE;
+	for (uint32_t i = 0; i < model->used.contexts; i++)
+		for (uint32_t h = model->contexts[i].first_hold; h != DG_NONE;
+		     h = model->holds[h].next_of_context) {
+			uint32_t object = model->holds[h].object;
+
+			if (!model->holds[h].weight || last[object] == i)
+				continue;
+			last[object] = i;
+			model->objects[object].contexts++;
+		}
+}
+
 static void count_wait(struct dg_model *model, struct dg_wait *wait)
 {
 	struct dg_object *object = &model->objects[wait->object];
@@ -162,6 +179,7 @@ void weir_diag_finish_(struct dg_model *model)
 
 	for (uint32_t i = 0; i < model->used.holds; i++)
 		count_hold(model, &model->holds[i]);
+	count_contexts(model, work->head);
 	for (uint32_t i = 0; i < model->used.waits; i++)
 		count_wait(model, &model->waits[i]);
 	order_holds(model, work->order);

@@ -119,7 +119,7 @@ static void put_held(struct dg_text *text, const struct dg_object *object)
 	}
 	if (object->type != RG_RATE)
 		put(text, "by ");
-	weir_diag_put_count_(text, object->holders, "context");
+	weir_diag_put_count_(text, object->contexts, "context");
 }
 
 static void put_holders(struct dg_text *text, const struct dg_model *model,

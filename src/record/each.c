@@ -23,6 +23,7 @@ struct found {
 	uint64_t id;		/* 0: none */
 	uint64_t hold_ticks, wait_ticks;
 	uint64_t oldest_hold, oldest_wait;	/* ticks; 0: none */
+	uint32_t last_holder;	/* index + 1 of its first record; 0: none */
 	char name[RG_NAME];
 };
 
@@ -91,7 +92,9 @@ static uint64_t older(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-static void read_slot(const struct all *all, const struct rg_slot *slot)
+/* `owner` is the index + 1 of the first record of the thread. */
+static void read_slot(const struct all *all, const struct rg_slot *slot,
+		      uint32_t owner)
 {
 	/* relaxed: all; for display. */
 	struct found *found = find(all, at_load_relaxed(&slot->object));
@@ -107,7 +110,9 @@ static void read_slot(const struct all *all, const struct rg_slot *slot)
 	/* The items of a channel have no holders. */
 	if (holds <= 0 || found->object.type == WEIR_DIAG_CHAN)
 		return;
-	found->object.holders++;
+	/* A thread may hold permits of several call sites. */
+	found->object.holders += found->last_holder != owner;
+	found->last_holder = owner;
 	found->oldest_hold = older(found->oldest_hold, weir_slot_since_(slot));
 }
 
@@ -119,12 +124,14 @@ static void read_contexts(const struct all *all)
 
 	for (uint32_t i = 0; i < high; i++) {
 		struct rg_context *context = weir_rg_context_(all->base, i);
-		/* relaxed: for display. */
+		/* relaxed: both; for display. */
 		uint32_t state = at_load_relaxed(&context->state);
+		uint32_t first = at_load_relaxed(&context->first);
 
 		for (unsigned k = 0; k < RG_SLOTS; k++)
 			if (state == RG_LIVE || state == RG_ENDED)
-				read_slot(all, &context->slots[k]);
+				read_slot(all, &context->slots[k],
+					  first ? first : i + 1);
 	}
 }
 

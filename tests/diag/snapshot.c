@@ -108,6 +108,23 @@ TEST(c50_deadlock_report)
 	fake_free(base);
 }
 
+/* A context may hold permits of several call sites. */
+TEST(c48_contexts_are_counted_once)
+{
+	char *base = fake_registry(0);
+	uint64_t db = fake_add_object(base, "db_pool", 4);
+	uint64_t one = fake_add_thread(base, 1, "one");
+
+	fake_hold(base, one, db, 1, 0x10, FAKE_SECOND);
+	fake_hold(base, one, db, 2, 0x11, FAKE_SECOND);
+	CHECK_TEXT(look(base, NULL), "  held  3 permits by 1 context:\n"
+				     "     1  tid 1 one  1.0 s  0x10  ");
+	fake_hold(base, fake_add_thread(base, 2, "two"), db, 1, 0x10,
+		  FAKE_SECOND);
+	CHECK_TEXT(look(base, NULL), "  held  4 permits by 2 contexts:\n");
+	fake_free(base);
+}
+
 /* A wait behind a deadlock may end without a permit. */
 TEST(c50_a_wait_behind_a_deadlock_has_a_deadline)
 {

@@ -172,6 +172,11 @@ TEST(c48_the_hold_that_another_thread_ends_has_no_time)
 	weir_sem_release(&a, 1);
 	CHECK_OK(weir_diag_each(note_counts, &a));
 	CHECK_EQ(counts.releases, 2);
+	CHECK_EQ(counts.holders, 1);
+	/* From another call site. */
+	CHECK_OK(weir_sem_acquire(&a, 1, NULL));
+	CHECK_OK(weir_diag_each(note_counts, &a));
+	CHECK_EQ(counts.holders, 1);
 	CHECK_EQ(sum(counts.holds, WEIR_DIAG_BUCKETS), 1);
 	CHECK_EQ(counts.holds[0], 0);
 	end();
