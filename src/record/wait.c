@@ -228,11 +228,11 @@ static void count(struct rg_object *object, const struct rg_wait *wait)
 }
 
 /*
- * Count a wait that ends, and free its record.  Returns its object, whose
- * record is not reused until weir_late_end_; null: the object does not exist
- * any more.
+ * Free the record of a wait that ends, and count it if it has an outcome.  Returns its
+ * object, whose record is not reused until weir_late_end_; null: the object does not
+ * exist any more.
  */
-static struct rg_object *end(char *base, uint32_t number)
+static struct rg_object *end(char *base, uint32_t number, bool has_outcome)
 {
 	struct rg_wait *wait = weir_rg_wait_(base, number - 1);
 	struct rg_object *object = weir_late_begin_(base, wait->object);
@@ -240,7 +240,8 @@ static struct rg_object *end(char *base, uint32_t number)
 	if (object) {
 		leave_queue(object, wait);
 		/* relaxed: it is of this wait. */
-		if (!(at_load_relaxed(&wait->flags) & NO_ACQUIRE))
+		if (has_outcome &&
+		    !(at_load_relaxed(&wait->flags) & NO_ACQUIRE))
 			count(object, wait);
 	}
 	weir_wait_free_(wait);
@@ -251,7 +252,8 @@ void weir_record_drop_wait_(uint32_t number)
 {
 	/* relaxed: as in weir_record_object_. */
 	char *base = at_load_relaxed(&weir_registry_->base);
-	struct rg_object *object = base && number ? end(base, number) : NULL;
+	struct rg_object *object =
+		base && number ? end(base, number, false) : NULL;
 
 	if (object)
 		weir_late_end_(base, object);
@@ -323,7 +325,7 @@ void weir_record_end_wait_(uint64_t id, const void *op, uint32_t number,
 		 * object.
 		 */
 		id = wait->object;
-		object = end(base, number);
+		object = end(base, number, true);
 		/* The callback of an operation runs on a thread that did not wait. */
 		if (!op && !(flags & RG_ANY_OF))
 			weir_mine_.waited = true;

@@ -434,6 +434,12 @@ TEST(c48_members_of_a_thread_wait_as_that_thread)
 	}
 	CHECK_EQ(ended(&a, RG_QUEUED), 2);
 	CHECK_EQ(ended(&b, RG_QUEUED) + ended(&b, RG_CANCELLED), 0);
+	/* The times are those of the outcomes. */
+	CHECK_OK(weir_diag_each(note_counts, &a));
+	CHECK_EQ(sum(counts.waits, WEIR_DIAG_BUCKETS), 2);
+	CHECK_OK(weir_diag_each(note_counts, &b));
+	CHECK_EQ(sum(counts.waits, WEIR_DIAG_BUCKETS), 0);
+	CHECK_EQ(counts.waited_ns, 0);
 	CHECK_OK(weir_ctx_destroy(&ctx));
 	end();
 }
