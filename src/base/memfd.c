@@ -127,9 +127,14 @@ bool weir_memfd_populate_(void *memory, size_t size)
 
 bool weir_memfd_wipe_on_fork_(void *memory, size_t size)
 {
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	int before = errno;
-	bool done = !madvise(memory, size, MADV_WIPEONFORK);
+	bool done;
 
+	/* The kernel rounds the size up: a part of a page would be a whole one. */
+	if (((uintptr_t)memory | size) & (page - 1))
+		return false;
+	done = !madvise(memory, size, MADV_WIPEONFORK);
 	errno = before;
 	return done;
 }

@@ -33,8 +33,8 @@ bool weir_memfd_populate_(void *memory, size_t size);
 
 /*
  * Let the child of a fork find this memory zeroed, however it is forked.  Returns false
- * on failure.  Requires: the memory is private, not of a file, and consists of whole
- * pages.
+ * on failure, and if the memory does not consist of whole pages.  Requires: it is private,
+ * and not of a file.
  */
 bool weir_memfd_wipe_on_fork_(void *memory, size_t size);
 

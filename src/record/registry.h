@@ -43,12 +43,12 @@ struct weir_registry_ {
 /*
  * The registry is in pages of its own, which are zero in the child of a fork, however it
  * was forked.  Their address is a constant: a fast path needs one load for the epoch.
- * The largest pages have 64 KB; only aarch64 has such pages here.
+ * The largest pages have 64 KB.  A machine with larger ones watches nothing.
  */
-#ifdef __aarch64__
-#define WEIR_REGISTRY_ROOM_ 65536
-#else
+#if defined(__x86_64__) || defined(__i386__) || defined(__riscv)
 #define WEIR_REGISTRY_ROOM_ 4096
+#else
+#define WEIR_REGISTRY_ROOM_ 65536
 #endif
 
 union weir_registry_page_ {

@@ -19,6 +19,7 @@
 #include "base/cpu.h"
 #include "base/futex.h"
 #include "base/mem.h"
+#include "base/memfd.h"
 #include "base/panic.h"
 #include "base/thread.h"
 #include "base/timespec.h"
@@ -101,6 +102,23 @@ long __wrap_syscall(long number, ...)
 	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4],
 			      arg[5]);
+}
+
+/* The kernel rounds to whole pages; the memory beside must not be zero in a child. */
+TEST(c29_a_part_of_a_page_is_not_zeroed_in_a_child)
+{
+	static _Alignas(65536) char pages[2 * 65536];
+	int status = -1;
+	pid_t child;
+
+	CHECK(!weir_memfd_wipe_on_fork_(pages, 100));
+	CHECK(!weir_memfd_wipe_on_fork_(pages + 8, 65536));
+	pages[65535] = 1;
+	child = fork();
+	if (!child)
+		_exit(pages[65535] != 1);
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
 }
 
 /* C15: conversion of times for the system; none is negative. */
