@@ -89,7 +89,8 @@ typedef struct weir_named weir_named;
 					   installed without SA_RESTART, then a
 					   wait returns WEIR_EINTR; if the wait
 					   has a deadline, then any handler
-					   ends it with WEIR_EINTR */
+					   ends it with WEIR_EINTR, unless a
+					   stopped process has the lock */
 
 #define WEIR_NAMED_OBSERVER 16u		/* the handle is no participant and is
 					   not counted: only stat, is_closed,

@@ -129,6 +129,17 @@ static bool has_changed(const struct weir_watch_ *watches, unsigned count)
 }
 
 /*
+ * Returns true if every signal handler must end the wait.  futex(2) with a
+ * deadline does that, but futex_waitv(2) continues after a handler that was
+ * installed with SA_RESTART.
+ */
+static bool ends_by_any_handler(const struct call *call)
+{
+	return call->h->flags & WEIR_NAMED_INTERRUPTIBLE &&
+	       call->deadline_ns != WEIR_FOREVER;
+}
+
+/*
  * Sleep on the state word of the record, and on the death words of the others.
  * If one of these has changed, bury the dead, unless the lock is taken: this
  * thread must not wait for the lock, and a keeper comes anyway.
@@ -138,7 +149,8 @@ static enum weir_woke_ sleep_once(struct call *call, uint32_t word)
 	uint32_t *state = &call->record->state;
 	struct weir_watch_ watches[1 + WATCHED_MAX] = { { state, word } };
 	weir_named *h = call->h;
-	unsigned others = watch_others(h, &watches[1]);
+	unsigned others = ends_by_any_handler(call) ?
+				  0 : watch_others(h, &watches[1]);
 	enum weir_woke_ woke;
 
 	if (!others)

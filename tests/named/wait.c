@@ -283,6 +283,35 @@ TEST(c18_a_signal_ends_a_wait_only_if_interruptible)
 	close_named(sem);
 }
 
+/*
+ * With a deadline a handler that was installed with SA_RESTART ends the wait, too.
+ * The other participant must not change that: a sleep in futex_waitv(2), on words
+ * of its slot as well, would go on after the handler.
+ */
+TEST(c18_any_handler_ends_a_wait_with_a_deadline)
+{
+	const char *name = fresh_name();
+	weir_named_opts opts = { .flags = WEIR_NAMED_INTERRUPTIBLE };
+	struct sigaction action = { .sa_handler = count_signal,
+				    .sa_flags = SA_RESTART };
+	weir_named *sem = open_named(name, 1), *other;
+	struct call call;
+	weir_ctx ctx;
+
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(weir_named_open(name, &opts, &other));
+	CHECK_OK(weir_named_acquire(sem, 1, NULL));
+	CHECK_OK(weir_ctx_init(&ctx, NULL,
+			       weir_deadline_after(3600 * INT64_C(1000000000))));
+	begin(&call, other, 1, &ctx);
+	while (look_at(sem).waiters)
+		CHECK(!pthread_kill(call.thread.id, SIGUSR1));
+	CHECK_ERR(outcome(&call), WEIR_EINTR);
+	CHECK_OK(weir_ctx_destroy(&ctx));
+	close_named(other);
+	close_named(sem);
+}
+
 struct doomed {
 	const char *name;
 	pid_t child;
