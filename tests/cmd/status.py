@@ -2,6 +2,7 @@
 """Every exit status of `weir run`; the environment and the streams of the job."""
 import os
 import resource
+import struct
 import subprocess
 
 from support import *
@@ -156,6 +157,19 @@ def test_c39_65_damaged():
     status, out, err = weir("stat", path("a.weir"))
     same(status, 65)
     check("doctor" not in err, err)
+
+
+def test_c39_65_another_version():
+    weir("open", "a", "-n", "1")
+    with open(path("a.weir"), "r+b") as file:
+        file.seek(8)
+        file.write(struct.pack("=I", 2))
+    for args in (["run", "a", "-n", "1", "--", "true"], ["stat", "a"], ["rm", "a"]):
+        same(weir(*args), (65, "", f'weir: a: {path("a.weir")} has another version of the file '
+                                   'format; "weir doctor a" examines it\n'), args)
+    # After an update of weir such files are left, and the names must not stay blocked.
+    same(weir("doctor", "a")[0], 0)
+    same(weir("run", "a", "-n", "1", "--", "true"), (0, "", ""))
 
 
 def test_c39_65_damaged_while_waiting():

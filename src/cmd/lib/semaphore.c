@@ -67,8 +67,8 @@ static weir_named *open_named(const char *name, const weir_named_opts *opts,
 	    !(all.flags & WEIR_NAMED_CREATE))
 		missing(name, has_n);
 	/* A path may be that of another file. */
-	if (err == WEIR_ESYSTEM && errno == EBADMSG && *why &&
-	    !strchr(name, '/'))
+	if (err == WEIR_ESYSTEM && (errno == EBADMSG || errno == EPROTO) &&
+	    *why && !strchr(name, '/'))
 		cmd_die(EXIT_DAMAGED, "%s: %s; \"weir doctor %s\" examines it",
 			name, why, name);
 	if (err)
