@@ -17,6 +17,8 @@ import support
 ROUNDS = 400 if FULL else 40
 SIZE = 4096 + 4096 * 256 + 8192 * 128
 OFD_SETLK, SETLEASE = 37, 1024
+# The lock of the first participant: docs/design/named-format.md.
+BYTE_ALIVE = (1 << 40) + 2
 # Offsets of fields of the header: docs/design/named-format.md.
 VALUE, CAPACITY, SLOTS_HIGH, RECORDS_HIGH = 144, 152, 192, 200
 
@@ -140,6 +142,11 @@ def refused(kinds, commands, *names):
             same(status, 65, f"{' '.join(command)}: {err}")
             check(err.startswith("weir: "), err)
         check_lists(name)
+        if kind in (is_locked, has_a_lease):
+            status, out, _ = weir("doctor", name)
+            same(status, 65, out)
+            check(f"problem: {path(name)}.weir is locked by another process" in out and
+                  "ok:" not in out, out)
         if kind is is_executed:
             kill(kept.pid)
             kept.wait()
@@ -157,6 +164,26 @@ def test_c39_contents_that_add_up_to_nothing():
 
 def test_c39_locked_files():
     refused(REFUSED_BY_USERS, users)
+
+
+def test_c39_a_lock_beside_those_of_participants():
+    """doctor tells the lock of another program from those of participants."""
+    where = semaphore("a")
+    holders = [start("run", "a", "--shared", "--", *held_job(name)) for name in ("x", "y")]
+    for name in ("x", "y"):
+        job_pid(name)
+    same(weir("doctor", "a"), (0, "a\nok: 0 of 2 free, 0 waiting\n", ""))
+    for kind, start_at, length in ((fcntl.F_WRLCK, 0, 100), (fcntl.F_RDLCK, 0, 1),
+                                   (fcntl.F_WRLCK, BYTE_ALIVE + 100, 0)):
+        with open(where, "r+b") as file:
+            fcntl.fcntl(file, OFD_SETLK, struct.pack("hhqqi4x", kind, 0, start_at, length, 0))
+            status, out, _ = weir("doctor", "a")
+            same(status, 65, out)
+            check(out.startswith(f"a\n0 of 2 free, 0 waiting\nproblem: {where} is locked by"), out)
+    same(weir("doctor", "a")[0], 0)
+    for name, holder in zip(("x", "y"), holders):
+        let_end(name)
+        same(finish(holder)[0], 0)
 
 
 def test_c39_other_things_by_that_name():

@@ -62,7 +62,9 @@ static int examine(const char *name, read_fn *read)
 		if (err)
 			status = doctor_repair(name, &file, err, errno, "");
 		else
-			status = doctor_report(&info, entries);
+			status = doctor_report(&info, entries,
+					       doctor_is_locked(&file) ?
+						       file.path : NULL);
 		free(entries);
 		(void)!weir_named_close_handle(sem);
 	}

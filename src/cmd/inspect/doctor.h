@@ -21,8 +21,12 @@ void doctor_print(const char *format, ...)
 void doctor_report_processes(const weir_named_entry *entry);
 
 /* findings.c */
-/* Report on a semaphore that could be opened.  Returns the exit status. */
-int doctor_report(const weir_named_info *info, const weir_named_entry *entries);
+/*
+ * Report on a semaphore that could be opened.  `locked`: null, or the path of its
+ * file, which doctor_is_locked has found locked.  Returns the exit status.
+ */
+int doctor_report(const weir_named_info *info, const weir_named_entry *entries,
+		  const char *locked);
 /*
  * Remove files of killed processes from the folder of the semaphore `name`;
  * null: from the default folder.
@@ -37,6 +41,11 @@ struct doctor_file {
 	bool exists;
 };
 void doctor_file_record(struct doctor_file *file, const char *name);
+/*
+ * Returns true if another program has locked the file.  It can be read, but no
+ * process can open the semaphore.
+ */
+bool doctor_is_locked(const struct doctor_file *file);
 /*
  * Report why the semaphore cannot be opened, and repair its file if that is
  * possible.  Returns the exit status.

@@ -58,12 +58,13 @@ static int report_locker(const weir_named_entry *locker)
 	return EXIT_CLOSED;
 }
 
-int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
+int doctor_report(const weir_named_info *info, const weir_named_entry *entries,
+		  const char *locked)
 {
 	const weir_named_entry *locker = snapshot_locker(info, entries);
 
-	printf("%s%lld of %lld free, %u waiting%s\n", locker ? "" : "ok: ",
-	       (long long)info->free, (long long)info->capacity, info->waiters,
+	printf("%s%lld of %lld free, %u waiting%s\n",
+	       locker || locked ? "" : "ok: ", (long long)info->free, (long long)info->capacity, info->waiters,
 	       info->closed ? ", closed" : info->paused ? ", paused" : "");
 	for (uint32_t i = locker ? 1 : 0; i < info->entries; i++)
 		report_entry(info, &entries[i]);
@@ -76,7 +77,12 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries)
 	if (info->debt)
 		printf("note: %lld must be released before any is granted\n",
 		       (long long)info->debt);
-	return locker ? report_locker(locker) : EXIT_SUCCESS;
+	if (locked)
+		doctor_print("problem: %s is locked by another process; no "
+			     "process can open it until that one unlocks it or "
+			     "ends", locked);
+	return locker ? report_locker(locker) :
+	       locked ? EXIT_DAMAGED : EXIT_SUCCESS;
 }
 
 /*

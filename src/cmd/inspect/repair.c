@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,41 @@ void doctor_file_record(struct doctor_file *file, const char *name)
 	file->exists = !weir_named_path(name, file->path,
 					sizeof(file->path)) &&
 		       !lstat(file->path, &file->info);
+}
+
+/* The number of locks that doctor_is_locked examines. */
+#define QUERIES 64
+
+/*
+ * Returns true if a lock in the range is not that of a participant, which is a
+ * write lock on a single byte.  F_OFD_GETLK returns any of the locks.
+ */
+static bool has_foreign_lock(int fd, off_t from, off_t end, int *queries)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
+			      .l_start = from, .l_len = end - from };
+
+	if (from >= end || --*queries < 0 || fcntl(fd, F_OFD_GETLK, &lock) ||
+	    lock.l_type == F_UNLCK)
+		return false;
+	return lock.l_type != F_WRLCK || lock.l_len != 1 ||
+	       has_foreign_lock(fd, from, lock.l_start, queries) ||
+	       has_foreign_lock(fd, lock.l_start + 1, end, queries);
+}
+
+bool doctor_is_locked(const struct doctor_file *file)
+{
+	int queries = QUERIES;
+	int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+				  O_NONBLOCK);
+	bool locked;
+
+	/* A lease, or a program that is being executed. */
+	if (fd < 0)
+		return errno == EWOULDBLOCK || errno == ETXTBSY;
+	locked = has_foreign_lock(fd, 0, (off_t)INT64_MAX, &queries);
+	close(fd);
+	return locked;
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
