@@ -197,7 +197,9 @@ weir_named_path(const char *name, char *path, size_t size);
  *
  * The descriptor is that of an empty file, which is beside the file of the
  * semaphore until the permits are released.  It is read-only, and a process
- * that has it can do nothing to the semaphore.
+ * that has it can do nothing to the semaphore.  But it can remove the lock that
+ * the descriptor carries, with fcntl(2), for all processes that have the
+ * descriptor: then they keep no permits held after the death of the owner.
  *
  * WEIR_EINVAL: the semaphore is not WEIR_NAMED_STRICT.  WEIR_ESYSTEM: the file
  * cannot be created; errno has the reason.

@@ -10,7 +10,9 @@
  * slot, and the file shows the labels of all users.  Each slot has a lent file
  * of its own: a lock on a file that several slots share could pretend that the
  * processes of another slot are alive.  So a process can do nothing with the
- * descriptor but close it.
+ * descriptor but close it, or remove its lock: fcntl(2) lets every process that
+ * has a description unlock it.  That gives away what the owner has lent, and
+ * nothing else.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -148,6 +148,41 @@ def test_c43_a_hostile_job_holds_its_permit_after_its_guardian():
     same([one for one in os.listdir(support.DIR) if one.startswith(".")], [], "files left over")
 
 
+# A job that removes the locks of all inherited descriptors, and is then a held_job.
+UNLOCK = r"""
+import fcntl, os, struct, sys
+for fd in map(int, os.listdir("/proc/self/fd")):
+    try:
+        fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_UNLCK, 0, 0, 0, 0))
+    except OSError:
+        pass
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_c43_a_job_that_unlocks():
+    """The limit holds while the guardian lives.  The job can give away its own permit only, and
+    only with --orphan=keep."""
+    for orphan in ("kill", "keep"):
+        name = orphan
+        runner = start("run", name, "-n", "1", "--orphan", orphan, "--", sys.executable, "-c",
+                       UNLOCK, *held_job(name + "-job"))
+        job = job_pid(name + "-job")
+        same(weir("run", name, "--try", "--", "true")[0], 75)
+        holder = guardian(runner)
+        kill(runner.pid)
+        kill(holder)
+        runner.wait()
+        if orphan == "kill":
+            until(lambda: is_gone(job), "the job ends")
+        until(lambda: stat(name)["free"] == 1, "the permit is free")
+        if orphan == "keep":
+            check(not is_gone(job), "the job was killed")
+            let_end(name + "-job")
+            until(lambda: is_gone(job), "the job ends")
+        same(weir("doctor", name)[0], 0)
+
+
 def test_a_folder_that_cannot_be_written():
     """Nothing can be lent then.  The job runs, and ends with its guardian."""
     nobody = as_nobody()
