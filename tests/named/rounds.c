@@ -522,6 +522,38 @@ TEST(c37_a_waiting_thread_watches_few_others)
 	check_watches_none(false, 7);
 }
 
+static void *acquire_within_an_hour(void *unused)
+{
+	(void)unused;
+	CHECK_OK(weir_named_acquire_for(&alone, 4,
+					3600 * INT64_C(1000000000)));
+	return NULL;
+}
+
+/*
+ * A call with a deadline, and one that a signal may end, watch the others.  A call
+ * with both watches none: see c18_any_handler_ends_a_wait_with_a_deadline.
+ */
+TEST(c18_c37_a_call_that_any_handler_ends_watches_none)
+{
+	if (!weir_shared_can_wait_any_())
+		return;
+	for (int kind = 0; kind < 4; kind++) {
+		struct nm_slot *slot = set_up_holder(7);
+		check_thread waiter;
+
+		alone.flags = kind & 1 ? WEIR_NAMED_INTERRUPTIBLE : 0;
+		waiter = start(kind & 2 ? acquire_within_an_hour : acquire,
+			       NULL);
+		AWAIT(weir_shared_sleepers_(&alone.records[0].state));
+		if (kind < 3)
+			AWAIT(weir_shared_sleepers_(&slot->death.word));
+		CHECK_EQ(weir_shared_sleepers_(&slot->death.word), kind < 3);
+		mark_dead(slot);
+		bury_and_finish(waiter);
+	}
+}
+
 /* C39: the file is damaged.  The keeper ends, and its calls get an error. */
 TEST(c39_a_keeper_that_has_lost_its_slot_ends)
 {
