@@ -19,9 +19,11 @@
  *     weir_frame_leave_(&frame);
  *
  * If an exception, pthread_exit or pthread_cancel unwinds the frame, then
- * left(arg) is called and the unwinding continues.  The library is compiled
- * with -fexceptions for this purpose.  musl ends a thread without unwinding;
- * there the frame is also registered as a cleanup handler of the thread.
+ * left(arg) is called and the unwinding continues.  If arg points to a local
+ * variable, then the variable is declared before the frame.  The library is
+ * compiled with -fexceptions for this purpose.  musl ends a thread without
+ * unwinding; there the frame is also registered as a cleanup handler of the
+ * thread.
  *
  * A longjmp skips the frame.  It is detected later, by weir_frame_check_: a
  * frame is left behind if its stack memory has been overwritten (`mark`), or if

@@ -93,9 +93,11 @@ static void hook_left(void *cancel)
 
 static void pass_on(const struct weir_event_ *event)
 {
-	struct weir_frame_ frame WEIR_FRAME_;
 	/* [D3] acquire */
 	weir_diag_hook_fn *hook = at_load_acquire(&public_hook);
+	/* The end of the frame reads it, so it is declared before the frame. */
+	int cancel;
+	struct weir_frame_ frame WEIR_FRAME_;
 	weir_diag_event copy = {
 		.kind = (weir_diag_kind)event->kind,
 		.err = event->err,
@@ -103,7 +105,6 @@ static void pass_on(const struct weir_event_ *event)
 		.name = event->name && *event->name ? event->name : NULL,
 		.n = event->n,
 	};
-	int cancel;
 
 	if (!hook)
 		return;
