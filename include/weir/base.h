@@ -112,9 +112,11 @@ WEIR_API int64_t weir_deadline_after(int64_t timeout_ns);
  * The hook runs on the thread of the call, possibly in a signal handler, and
  * never while weir holds a lock, except that of a weir_all: see
  * weir_diag_set_hook.  It must return or end the process: if it leaves in another
- * way (exception, longjmp, pthread_exit), then the call may be half done.  One exception to "no effect": if a resize or
- * a forget detects an earlier over-release, then it panics after it has taken
- * effect, and it returns WEIR_OK.
+ * way (exception, longjmp, pthread_exit), then the call may be half done.
+ *
+ * One exception to "no effect": if a resize or a forget detects an earlier
+ * over-release, then it panics after it has taken effect, and it returns
+ * WEIR_OK.
  */
 typedef void weir_panic_fn(const char *message);
 

@@ -72,6 +72,13 @@ struct dg_object {
 	char name[RG_NAME * 3];	/* a named semaphore's name is longer */
 };
 
+/* Returns the number of releases of holds whose time is known. */
+static inline uint64_t dg_measured(const struct dg_object *object)
+{
+	return object->unmeasured < object->releases ?
+		       object->releases - object->unmeasured : 0;
+}
+
 struct dg_context {
 	uint64_t id, address;
 	uint32_t record;	/* its index in the registry */

@@ -121,8 +121,7 @@ void weir_diag_put_history_(struct dg_text *text, const struct dg_model *model,
 	if (!others)
 		return;
 	put_outcomes(text, object);
-	shorter = object->unmeasured < object->releases ?
-			  limit(object->releases - object->unmeasured) : 0;
+	shorter = limit(dg_measured(object));
 	for (uint32_t i = 0; i < RG_BUCKETS; i++) {
 		waits[i] = limit(object->waits[i]);
 		holds[i] = i <= SHORT_HOLDS ? 0 : limit(object->holds[i]);

@@ -262,82 +262,75 @@ static void any_over(weir_any *any, weir_err err, size_t which, void *user)
 	any_result = err;
 }
 
-/* Submit a request for two permits of `sem` or one of `other`. */
+/* A request for two permits of `sem` or one of `other`, on a loop. */
 static weir_sem other;
+static weir_loop any_loop;
+static weir_op places[2];
+static weir_any any;
 
-static weir_err submit_any(weir_any *any, weir_op *places, int64_t deadline_ns)
+static weir_err submit_any(int64_t deadline_ns)
 {
 	const weir_req reqs[] = { { &sem, 2 }, { &other, 1 } };
 	weir_err err;
 	size_t which;
 
 	CHECK_OK(weir_ctx_init(&ctx, NULL, deadline_ns));
-	err = weir_any_submit(any, reqs, places, 2, &ctx, &which);
+	err = weir_any_submit(&any, reqs, places, 2, &ctx, &which);
 	if (err != WEIR_EQUEUED)
 		CHECK_OK(weir_ctx_destroy(&ctx));
 	return err;
 }
 
-/* C7: an any-of request on a loop that is not dispatched. */
-TEST(c7_thread_behind_a_member_of_an_any_of_request)
+/* Queue the request while `held` of the two permits of `sem` are held. */
+static void begin_any(int64_t held)
 {
-	weir_op places[2];
-	weir_loop loop;
-	weir_any any;
-	job behind;
-
 	any_ran = 0;
-	CHECK_OK(weir_loop_init(&loop));
+	CHECK_OK(weir_loop_init(&any_loop));
 	CHECK_OK(weir_sem_init(&sem, 2));
 	CHECK_OK(weir_sem_init(&other, 1));
-	CHECK_OK(weir_sem_acquire(&sem, 1, NULL));
+	CHECK_OK(weir_sem_acquire(&sem, held, NULL));
 	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
-	weir_any_init(&any, &loop, any_over, NULL);
-	QUEUE_WITHIN(SOON_NS, submit_any(&any, places, soon));
-	start_behind(&behind);
-	CHECK_OK(job_end(&behind));
+	weir_any_init(&any, &any_loop, any_over, NULL);
+	QUEUE_WITHIN(SOON_NS, submit_any(soon));
+}
+
+/* The request is late: a permit of `other` that is released now stays free. */
+static void end_any(void)
+{
 	CHECK_EQ(any_ran, 0);
-	/* The request has ended: the permit of the other semaphore stays free. */
 	weir_sem_release(&other, 1);
-	CHECK_EQ(weir_loop_dispatch(&loop), 1);
+	CHECK_EQ(weir_loop_dispatch(&any_loop), 1);
 	CHECK_EQ(any_ran, 1);
 	CHECK_ERR(any_result, WEIR_ETIMEDOUT);
 	CHECK_EQ(weir_sem_available(&other), 1);
 	CHECK_OK(weir_ctx_destroy(&ctx));
-	CHECK_OK(weir_loop_destroy(&loop));
+	CHECK_OK(weir_loop_destroy(&any_loop));
 	CHECK_IDENTITY(&sem);
 	CHECK_OK(weir_sem_destroy(&other));
+}
+
+/* C7: an any-of request on a loop that is not dispatched. */
+TEST(c7_thread_behind_a_member_of_an_any_of_request)
+{
+	job behind;
+
+	begin_any(1);
+	start_behind(&behind);
+	CHECK_OK(job_end(&behind));
+	end_any();
 }
 
 /* C13: a member that fits is not granted after the deadline; the next waiter is. */
 TEST(c13_late_member_of_an_any_of_request_is_not_granted)
 {
-	weir_op places[2];
-	weir_loop loop;
-	weir_any any;
-
-	any_ran = 0;
-	CHECK_OK(weir_loop_init(&loop));
-	CHECK_OK(weir_sem_init(&sem, 2));
-	CHECK_OK(weir_sem_init(&other, 1));
-	CHECK_OK(weir_sem_acquire(&sem, 2, NULL));
-	CHECK_OK(weir_sem_acquire(&other, 1, NULL));
-	weir_any_init(&any, &loop, any_over, NULL);
-	QUEUE_WITHIN(SOON_NS, submit_any(&any, places, soon));
+	begin_any(2);
 	weir_op_init(&next, NULL, NULL, NULL);
 	CHECK_ERR(weir_op_submit(&next, &sem, 1, NULL), WEIR_EQUEUED);
 	AWAIT(weir_now_ns() >= weir_ctx_deadline(&ctx));
 	weir_sem_release(&sem, 2);
 	CHECK_OK(weir_op_poll(&next));
 	CHECK_EQ(weir_sem_available(&sem), 1);
-	CHECK_EQ(weir_loop_dispatch(&loop), 1);
-	CHECK_EQ(any_ran, 1);
-	CHECK_ERR(any_result, WEIR_ETIMEDOUT);
-	CHECK_OK(weir_ctx_destroy(&ctx));
-	CHECK_OK(weir_loop_destroy(&loop));
-	CHECK_IDENTITY(&sem);
-	weir_sem_release(&other, 1);
-	CHECK_OK(weir_sem_destroy(&other));
+	end_any();
 }
 
 /*

@@ -146,8 +146,7 @@ static void add_hold_times(struct metrics *m, uint32_t series,
 			   const struct dg_object *object)
 {
 	uint64_t buckets[METRICS_BUCKETS] = { 0 };
-	uint64_t shorter = object->unmeasured < object->releases ?
-				   object->releases - object->unmeasured : 0;
+	uint64_t shorter = dg_measured(object);
 
 	for (uint32_t i = METRICS_HOLD_FIRST + 1; i < METRICS_BUCKETS; i++) {
 		buckets[i] = object->holds[i];

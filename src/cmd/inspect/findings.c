@@ -64,7 +64,8 @@ int doctor_report(const weir_named_info *info, const weir_named_entry *entries,
 	const weir_named_entry *locker = snapshot_locker(info, entries);
 
 	printf("%s%lld of %lld free, %u waiting%s\n",
-	       locker || locked ? "" : "ok: ", (long long)info->free, (long long)info->capacity, info->waiters,
+	       locker || locked ? "" : "ok: ", (long long)info->free,
+	       (long long)info->capacity, info->waiters,
 	       info->closed ? ", closed" : info->paused ? ", paused" : "");
 	for (uint32_t i = locker ? 1 : 0; i < info->entries; i++)
 		report_entry(info, &entries[i]);
